@@ -1,0 +1,26 @@
+"""All benchmarks, in the order of the report."""
+
+from __future__ import annotations
+
+from benchmarks.cases.alone import Pair, Throughput
+from benchmarks.cases.case import Case
+from benchmarks.cases.contended import Crowd, HandOver
+from benchmarks.cases.renewed import Watchdog
+from benchmarks.cases.startup import Startup
+from benchmarks.cases.waiting import DeadHolder, Wake
+
+CASES: tuple[Case, ...] = (
+    Pair("pair", "Uncontended acquire + release, one thread"),
+    Pair("pair-asyncio", "Uncontended acquire + release, one asyncio task"),
+    Throughput("threads", "32 threads, each with a lock of its own", 32),
+    Throughput("tasks", "1000 tasks of asyncio (goroutines), each with a lock of its own", 1000),
+    Wake(),
+    DeadHolder(),
+    HandOver("hand-over-threads", "Hand-overs among 8 threads of one process", 1, 8),
+    HandOver("hand-over-processes", "Hand-overs among 4 processes", 4, 1),
+    Crowd("crowd-threads", "200 waiters in one process, each holds for 1 ms", 1),
+    Crowd("crowd-processes", "200 waiters in 4 processes, each holds for 1 ms", 4),
+    Watchdog("watchdog-10k", "10 000 locks renewed each second, lease 3 s", 10_000),
+    Watchdog("watchdog-100k", "100 000 locks renewed each second, lease 3 s", 100_000),
+    Startup(),
+)

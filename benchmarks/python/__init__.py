@@ -1,0 +1,1 @@
+"""The contenders in Python: worker programs, one file for each."""

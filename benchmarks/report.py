@@ -1,0 +1,109 @@
+"""A run's tables as Markdown, its figures as JSON, and the README's table between its markers."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.cases.case import Case, Column, Plan
+from benchmarks.contender import Contender
+from benchmarks.results import Results
+from benchmarks.targets import verdicts
+
+README = Path(__file__).resolve().parent / "README.md"
+BEGIN, END = "<!-- table: begin -->", "<!-- table: end -->"
+
+
+def describe_run(server: str, contenders: Sequence[Contender], plan: Plan) -> dict[str, object]:
+    """Where and with what the run was made."""
+    return {
+        "system": f"{platform.system()} {platform.machine()}, {os.cpu_count()} CPUs",
+        "server": server,
+        "repetitions": plan.repetitions,
+        "load": round(os.getloadavg()[0], 1),
+        "contenders": {contender.name: contender.version for contender in contenders},
+    }
+
+
+def tables(cases: Sequence[Case], results: Results, about: dict[str, object]) -> str:
+    """Everything a person reads, as Markdown."""
+    parts = [_about(about)]
+    parts += [_table(case, results) for case in cases if results.contenders(case.name)]
+    parts += _verdict_table(cases, results)
+    return "\n\n".join(parts)
+
+
+def save(path: Path, results: Results, about: dict[str, object]) -> None:
+    """All figures of all repetitions."""
+    found = {"about": about, "figures": results.figures, "failures": results.failures}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+
+
+def write_readme(text: str) -> None:
+    """Put the tables between the README's markers."""
+    before, rest = README.read_text(encoding="utf-8").split(BEGIN, 1)
+    after = rest.split(END, 1)[1]
+    README.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}", encoding="utf-8")
+
+
+def _about(about: dict[str, object]) -> str:
+    contenders = about["contenders"]
+    assert isinstance(contenders, dict)
+    versions = ", ".join(f"{name} {version}" for name, version in contenders.items())
+    return (
+        f"{about['system']}; {about['server']}; medians of {about['repetitions']};"
+        f" load average at the end {about['load']}.  {versions}."
+    )
+
+
+def _row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+def _table(case: Case, results: Results) -> str:
+    head = ["contender", *(column.title for column in case.columns)]
+    lines = [f"### {case.title} (`{case.name}`)", "", _row(head)]
+    lines.append(_row(["---", *("---:" for _ in case.columns)]))
+    for contender in results.contenders(case.name):
+        cells = [_cell(case, column, contender, results) for column in case.columns]
+        lines.append(_row([contender, *cells]))
+    for contender, messages in results.failures.get(case.name, {}).items():
+        lines += ["", f"{contender} failed {len(messages)} ×: {messages[0]}"]
+    return "\n".join(lines)
+
+
+def _cell(case: Case, column: Column, contender: str, results: Results) -> str:
+    value = results.value(case.name, contender, column.key)
+    base = results.value(case.name, case.base, column.key)
+    if value is None:
+        return "failed"
+    text = _number(value, column.digits)
+    if not column.compare or base is None or contender == case.base:
+        return text
+    if column.compare == "ratio":
+        return f"{text} ({value / base:.2f} ×)"
+    return f"{text} ({value - base:+,.{column.digits}f})"
+
+
+def _number(value: float, digits: int) -> str:
+    return f"{value:,.{digits}f}".replace(",", " ")
+
+
+def _verdict_table(cases: Sequence[Case], results: Results) -> list[str]:
+    titles = {(case.name, column.key): column for case in cases for column in case.columns}
+    rows = []
+    for verdict in verdicts(results):
+        target = verdict.target
+        column = titles[target.case, target.column]
+        digits = max(column.digits, 1)
+        figure, bound = _number(verdict.value, digits), _number(verdict.bound, digits)
+        mark = "yes" if verdict.reached else "**no**"
+        rows.append(_row([f"`{target.case}` {column.title}", target.text(), bound, figure, mark]))
+    if not rows:
+        return []
+    head = [_row(["figure", "target", "that is", "holdfast", "reached"]), _row(["---"] * 5)]
+    return ["\n".join(["### Targets", "", *head, *rows])]

@@ -1,0 +1,169 @@
+"""A Redis server of the run's own, and the few commands the benchmarks ask of it."""
+
+from __future__ import annotations
+
+import select
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from types import TracebackType
+
+LUA = Path(__file__).resolve().parent.parent / "lua" / "lock"
+
+Reply = str | int | list["Reply"] | None
+
+
+def free_port() -> int:
+    """A loopback port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Connection:
+    """A blocking connection that speaks just enough RESP2; for one thread."""
+
+    def __init__(self, port: int) -> None:
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=30)
+        self._replies = self.socket.makefile("rb")
+
+    def call(self, *words: str | int) -> Reply:
+        """Send one command and return its reply; an error reply is raised as RuntimeError."""
+        encoded = [str(word).encode() for word in words]
+        parts = [b"*%d\r\n" % len(encoded)]
+        parts += [b"$%d\r\n%s\r\n" % (len(word), word) for word in encoded]
+        self.socket.sendall(b"".join(parts))
+        return self._read()
+
+    def close(self) -> None:
+        self._replies.close()
+        self.socket.close()
+
+    def _read(self) -> Reply:
+        line = self._replies.readline().rstrip(b"\r\n")
+        if not line:
+            raise ConnectionError("the server closed the connection")
+        kind, rest = line[:1], line[1:]
+        if kind == b"-":
+            raise RuntimeError(rest.decode())
+        if kind == b":":
+            return int(rest)
+        if kind == b"*":
+            return [self._read() for _ in range(int(rest))]
+        if kind == b"$":
+            return None if rest == b"-1" else self._replies.read(int(rest) + 2)[:-2].decode()
+        return rest.decode()
+
+
+class Monitor:
+    """Counts the commands that clients send, by MONITOR, leaving out those that scripts run."""
+
+    def __init__(self, port: int) -> None:
+        self._connection = Connection(port)
+        self._connection.call("MONITOR")
+        self._connection.socket.setblocking(False)
+        self._rest = b""
+
+    def drain(self) -> int:
+        """How many commands came in since the last call."""
+        chunks = [self._rest]
+        while select.select([self._connection.socket], [], [], 0)[0]:
+            chunk = self._connection.socket.recv(1 << 20)
+            if not chunk:
+                raise ConnectionError("the server closed the monitor")
+            chunks.append(chunk)
+        *lines, self._rest = b"".join(chunks).split(b"\r\n")
+        return sum(b" lua] " not in line[:40] for line in lines)
+
+    def settle(self, quiet: float = 0.3, limit: float = 3.0) -> int:
+        """Drain until none came in for ``quiet`` seconds, or for ``limit`` seconds."""
+        end = time.monotonic() + limit
+        total = 0
+        while time.monotonic() < end:
+            time.sleep(quiet)
+            count = self.drain()
+            if count == 0:
+                break
+            total += count
+        return total
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+class Server:
+    """A server process without persistence on a free loopback port; a context manager."""
+
+    def __init__(self, program: str = "redis-server") -> None:
+        if shutil.which(program) is None:
+            raise FileNotFoundError(f"{program} is not on PATH: install it (Debian: redis-server)")
+        self.port = free_port()
+        self._directory = tempfile.TemporaryDirectory(prefix="holdfast-bench-")
+        options = {"port": self.port, "bind": "127.0.0.1", "save": "", "appendonly": "no"}
+        words = [word for key, value in options.items() for word in (f"--{key}", str(value))]
+        self._process = subprocess.Popen(
+            [program, *words, "--dir", self._directory.name], stdout=subprocess.DEVNULL
+        )
+        self.connection = self._connect()
+        self.scripts = self._load_scripts()
+
+    def __enter__(self) -> Server:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.connection.close()
+        self._process.terminate()
+        self._process.wait()
+        self._directory.cleanup()
+
+    def clear(self) -> None:
+        """Delete every key."""
+        self.connection.call("FLUSHALL")
+
+    def info(self, section: str) -> dict[str, str]:
+        text = str(self.connection.call("INFO", section))
+        return dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
+
+    def calls(self, *commands: str) -> int:
+        """How often the commands ran so far, those inside scripts included."""
+        stats = self.info("commandstats")
+        found = [stats.get(f"cmdstat_{command}", "calls=0,") for command in commands]
+        return sum(int(text.split(",", 1)[0].removeprefix("calls=")) for text in found)
+
+    def key_names(self) -> list[str]:
+        reply = self.connection.call("KEYS", "*")
+        assert isinstance(reply, list)
+        return [str(key) for key in reply]
+
+    def expiry(self, key: str) -> int:
+        """When the key's lease ends, in ns of CLOCK_MONOTONIC."""
+        at_ms = int(str(self.connection.call("PEXPIRETIME", key)))
+        return time.monotonic_ns() + at_ms * 1_000_000 - time.time_ns()
+
+    def _connect(self) -> Connection:
+        end = time.monotonic() + 10
+        while True:
+            try:
+                connection = Connection(self.port)
+                connection.call("PING")
+                return connection
+            except (OSError, RuntimeError):
+                if time.monotonic() > end or self._process.poll() is not None:
+                    raise
+                time.sleep(0.02)
+
+    def _load_scripts(self) -> dict[str, str]:
+        """The SHA1 of each of the lock's scripts that the C contender runs."""
+        names = ("acquire", "renew", "release")
+        texts = {name: (LUA / f"{name}.lua").read_text(encoding="utf-8") for name in names}
+        return {
+            name: str(self.connection.call("SCRIPT", "LOAD", text)) for name, text in texts.items()
+        }

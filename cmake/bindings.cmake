@@ -1,0 +1,17 @@
+# Module holdfast._core: the engine behind pybind11, with no symbol to be seen but its entry.
+if(NOT DEFINED SKBUILD)
+  execute_process(
+    COMMAND "${Python_EXECUTABLE}" -m pybind11 --cmakedir
+    OUTPUT_VARIABLE pybind11_ROOT OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+endif()
+set(PYBIND11_FINDPYTHON ON)
+find_package(pybind11 3 CONFIG REQUIRED)
+
+file(GLOB binding_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/cpp/bindings/*.cpp")
+pybind11_add_module(_core MODULE NO_EXTRAS ${binding_sources})
+holdfast_own(_core)
+target_link_libraries(_core PRIVATE holdfast_engine)
+set(exports "${PROJECT_SOURCE_DIR}/cmake/exports.map")
+target_link_options(_core PRIVATE "-Wl,--version-script=${exports}" -Wl,--gc-sections)
+set_target_properties(_core PROPERTIES LINK_DEPENDS "${exports}")
+install(TARGETS _core LIBRARY DESTINATION holdfast COMPONENT python)

@@ -1,0 +1,244 @@
+"""Turns the scripts of lua/ into one C++ header, after checking that each keeps its word.
+
+A script is `lua/<kind>/<step>.lua`; a folder whose name begins with `_` holds fragments, which a
+line `-- @include <path from lua/>` puts in place (each at most once per script). A script begins
+with a comment that names what it takes and gives:
+
+    -- KEYS[1]  name: what it is
+    -- ARGV[1]  lease: what it is, and its unit
+    -- ARGV[2...]  names: one or more, read with an index that is not a number
+    -- returns  1: granted
+
+Each index that the code uses is named there, each named one is used, and none is left out. What
+is embedded is the code alone: no comments, no blank lines. Needs nothing but the standard library.
+
+    embed_lua.py lua --header build/lua_scripts.h    for the build: the header
+    embed_lua.py lua --json                          for the tests: {name: {"sha1", "text"}}
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+TOKEN = re.compile(
+    r"""(?P<comment>--\[(?P<level>=*)\[.*?\](?P=level)\]|--[^\n]*)
+      | (?P<string>"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|\[(?P<depth>=*)\[.*?\](?P=depth)\])""",
+    re.DOTALL | re.VERBOSE,
+)
+INCLUDE = re.compile(r"\s*--\s*@include\s+(?P<path>\S+)\s*")
+NAMED = re.compile(r"--\s*(?P<list>KEYS|ARGV)\[(?P<index>[^\]]*)\](?P<rest>.*)")
+OPEN_INDEX = re.compile(r"(?P<first>[1-9]\d*)(?P<open>\.\.\.)?")
+WHAT = re.compile(r"\s+[a-z][a-z0-9_]*: \S")
+RETURNS = re.compile(r"--\s*returns\s+\S")
+USED = re.compile(r"\b(?P<list>KEYS|ARGV)\b(?:\s*\[\s*(?P<index>\d+)\s*\])?")
+WORD = re.compile(r"[a-z][a-z0-9_]*")
+DELIMITER = "lua"
+
+
+@dataclass(frozen=True)
+class Script:
+    """A script as the server gets it: `name` is "<kind>/<step>"."""
+
+    name: str
+    text: str
+
+    @property
+    def sha1(self) -> str:
+        return hashlib.sha1(self.text.encode(), usedforsecurity=False).hexdigest()
+
+    @property
+    def identifier(self) -> str:
+        return self.name.replace("/", "_")
+
+
+class ScriptError(Exception):
+    """What is wrong with the scripts, one line each, beginning with the file."""
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
+
+
+def load(root: Path) -> list[Script]:
+    """Returns the scripts below `root`, by name; raises ScriptError with all that is wrong."""
+    scripts: dict[str, Script] = {}
+    problems: list[str] = []
+    for path in sorted(root.rglob("*.lua")):
+        if is_fragment(path.relative_to(root)):
+            continue
+        try:
+            script = load_script(root, path)
+        except ScriptError as error:
+            problems += error.problems
+            continue
+        twin = scripts.setdefault(script.identifier, script)
+        if twin is not script:
+            problems.append(f"{path}: its C++ name is that of {twin.name}: {script.identifier}")
+    if problems:
+        raise ScriptError(problems)
+    return sorted(scripts.values(), key=lambda script: script.name)
+
+
+def is_fragment(relative: Path) -> bool:
+    return any(part.startswith("_") for part in relative.parent.parts)
+
+
+def load_script(root: Path, path: Path) -> Script:
+    relative = path.relative_to(root).with_suffix("")
+    if len(relative.parts) != 2 or not all(WORD.fullmatch(part) for part in relative.parts):
+        raise ScriptError([f"{path}: a script is lua/<kind>/<step>.lua, in small letters"])
+    source = path.read_text(encoding="utf-8")
+    code = without_comments(path, expand(root, path, set()))
+    problems = check_header(source, code)
+    if f'){DELIMITER}"' in code:
+        problems.append("the code may not hold the raw string's end")
+    if problems:
+        raise ScriptError([f"{path}: {problem}" for problem in problems])
+    return Script(relative.as_posix(), code)
+
+
+def expand(root: Path, path: Path, included: set[Path]) -> str:
+    """Returns the text of `path` with its includes in place; `included` grows by them."""
+    lines = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        include = INCLUDE.fullmatch(line)
+        if include is None:
+            lines.append(line)
+            continue
+        relative = Path(include["path"])
+        fragment = root / relative
+        if not is_fragment(relative) or ".." in relative.parts or not fragment.is_file():
+            raise ScriptError([f"{path}:{number}: no fragment {relative} (lua/_*/*.lua)"])
+        if fragment not in included:
+            included.add(fragment)
+            lines.append(expand(root, fragment, included))
+    return "\n".join(lines)
+
+
+def without_comments(path: Path, source: str) -> str:
+    """Returns `source` without comments, blank lines and spaces at the ends of lines."""
+
+    def replace(token: re.Match[str]) -> str:
+        if token["comment"] is not None:
+            return " "
+        if "\n" in token["string"]:
+            raise ScriptError([f"{path}: a string may not span lines: {token['string']!r}"])
+        return token["string"]
+
+    lines = (line.rstrip() for line in TOKEN.sub(replace, source).splitlines())
+    return "\n".join(line for line in lines if line)
+
+
+def check_header(source: str, code: str) -> list[str]:
+    """Compares what the header of `source` names with what `code` uses; returns what differs."""
+    header = header_lines(source)
+    problems = [] if header else ["the first line is no comment"]
+    if not any(RETURNS.match(line) for line in header):
+        problems.append("the header names no result (-- returns  ...)")
+    named: dict[str, dict[int, bool]] = {"KEYS": {}, "ARGV": {}}
+    for line in header:
+        problems += note_named(line, named)
+    bare = TOKEN.sub("''", code)
+    for array, indexes in named.items():
+        uses = [use["index"] for use in USED.finditer(bare) if use["list"] == array]
+        problems += compare(array, indexes, uses)
+    return problems
+
+
+def header_lines(source: str) -> list[str]:
+    lines = []
+    for line in source.splitlines():
+        if not line.startswith("--"):
+            break
+        lines.append(line)
+    return lines
+
+
+def note_named(line: str, named: dict[str, dict[int, bool]]) -> list[str]:
+    """Adds what a header line names to `named`: array -> index -> whether open-ended."""
+    entry = NAMED.match(line)
+    if entry is None:
+        return []
+    index = OPEN_INDEX.fullmatch(entry["index"])
+    if index is None or not WHAT.match(entry["rest"]):
+        return [f"not of the form '-- {entry['list']}[n]  name: what': {line}"]
+    number = int(index["first"])
+    if number in named[entry["list"]]:
+        return [f"{entry['list']}[{number}] is named twice"]
+    named[entry["list"]][number] = index["open"] is not None
+    return []
+
+
+def compare(array: str, named: dict[int, bool], uses: list[str | None]) -> list[str]:
+    """Compares the named indexes with the uses (None: by an index that is no number)."""
+    rest = next((index for index, is_open in named.items() if is_open), None)
+    single = named.keys() - {rest}
+    used = {int(use) for use in uses if use is not None}
+    if rest is not None:
+        used -= {index for index in used if index >= rest}
+    problems = differences(array, single, used)
+    if sorted(named) != list(range(1, len(named) + 1)):
+        problems.append(f"the named {array} are not 1 to {len(named)}")
+    if (None in uses) != (rest is not None):
+        problems.append(f"{array}[n...] is for what is read by more than numbers, and only that")
+    return problems
+
+
+def differences(array: str, named: set[int], used: set[int]) -> list[str]:
+    return [
+        *(f"{array}[{index}] is used but not named" for index in sorted(used - named)),
+        *(f"{array}[{index}] is named but not used" for index in sorted(named - used)),
+    ]
+
+
+def header_text(scripts: list[Script]) -> str:
+    """Returns the C++ header that declares `scripts` in holdfast::script::lua."""
+    parts = [
+        "// Made by cmake/embed_lua.py from lua/; changes belong there.",
+        "#pragma once",
+        "",
+        '#include "script/script.h"',
+        "",
+        "namespace holdfast::script::lua {",
+    ]
+    for script in scripts:
+        parts += [
+            "",
+            f"inline constexpr Script {script.identifier}{{",
+            f'    "{script.name}",',
+            f'    "{script.sha1}",',
+            f'    R"{DELIMITER}({script.text}){DELIMITER}"}};',
+        ]
+    parts += ["", "}  // namespace holdfast::script::lua", ""]
+    return "\n".join(parts)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Embeds the Lua scripts.")
+    parser.add_argument("root", type=Path, help="the folder lua/")
+    output = parser.add_mutually_exclusive_group(required=True)
+    output.add_argument("--header", type=Path, help="the C++ header to write")
+    output.add_argument("--json", action="store_true", help="print the scripts as JSON")
+    options = parser.parse_args()
+    try:
+        scripts = load(options.root)
+    except ScriptError as error:
+        print(error, file=sys.stderr)
+        return 1
+    if options.json:
+        table = {script.name: {"sha1": script.sha1, "text": script.text} for script in scripts}
+        json.dump(table, sys.stdout)
+    else:
+        options.header.parent.mkdir(parents=True, exist_ok=True)
+        options.header.write_text(header_text(scripts), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,12 @@
+# HOLDFAST_SANITIZE for everything we compile, hiredis included.
+if(HOLDFAST_SANITIZE STREQUAL "address")
+  set(sanitizers -fsanitize=address,undefined -fno-sanitize-recover=all)
+elseif(HOLDFAST_SANITIZE STREQUAL "thread")
+  set(sanitizers -fsanitize=thread)
+elseif(NOT HOLDFAST_SANITIZE STREQUAL "")
+  message(FATAL_ERROR "HOLDFAST_SANITIZE is '${HOLDFAST_SANITIZE}': write address, thread or nothing")
+endif()
+if(sanitizers)
+  add_compile_options(${sanitizers} -fno-omit-frame-pointer)
+  add_link_options(${sanitizers})
+endif()

@@ -1,0 +1,37 @@
+# Each folder tests/cpp/<name>/ becomes one executable test_<name>: its *_test.cpp and whatever
+# lies beside them. tests/cpp/support/ is linked into all of them.
+find_package(GTest REQUIRED)
+include(GoogleTest)
+
+set(cpp_tests_dir "${PROJECT_SOURCE_DIR}/tests/cpp")
+file(GLOB support_sources CONFIGURE_DEPENDS "${cpp_tests_dir}/support/*.cpp")
+file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS "${cpp_tests_dir}/*_test.cpp")
+
+add_library(holdfast_test_support INTERFACE)
+if(support_sources)
+  add_library(holdfast_test_support_objects STATIC ${support_sources})
+  holdfast_own(holdfast_test_support_objects)
+  target_include_directories(holdfast_test_support_objects PUBLIC "${cpp_tests_dir}")
+  target_link_libraries(holdfast_test_support_objects PUBLIC holdfast_engine GTest::gtest)
+  target_link_libraries(holdfast_test_support INTERFACE holdfast_test_support_objects)
+endif()
+target_include_directories(holdfast_test_support INTERFACE "${cpp_tests_dir}")
+target_link_libraries(holdfast_test_support
+                      INTERFACE holdfast_engine GTest::gtest GTest::gtest_main)
+
+set(test_folders)
+foreach(source IN LISTS test_sources)
+  get_filename_component(folder "${source}" DIRECTORY)
+  list(APPEND test_folders "${folder}")
+endforeach()
+list(REMOVE_DUPLICATES test_folders)
+
+foreach(folder IN LISTS test_folders)
+  get_filename_component(name "${folder}" NAME)
+  file(GLOB sources CONFIGURE_DEPENDS "${folder}/*.cpp")
+  add_executable(test_${name} ${sources})
+  holdfast_own(test_${name})
+  target_link_libraries(test_${name} PRIVATE holdfast_test_support)
+  gtest_discover_tests(test_${name} TEST_PREFIX "${name}." DISCOVERY_MODE PRE_TEST
+                       PROPERTIES TIMEOUT 300)
+endforeach()

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+namespace holdfast {
+
+// The client's own time: it counts suspend and knows no wall clock. Every lease is judged by it.
+struct BootTime {
+  using rep = std::int64_t;
+  using period = std::nano;
+  using duration = std::chrono::nanoseconds;
+  using time_point = std::chrono::time_point<BootTime>;
+  static constexpr bool is_steady = true;
+};
+
+using Duration = BootTime::duration;
+using TimePoint = BootTime::time_point;
+using Millis = std::chrono::milliseconds;
+
+constexpr TimePoint kNever = TimePoint::max();
+
+// `from + by`, or kNever where that is past the end of time (TIMEOUT_MAX must not wrap around).
+constexpr TimePoint after(TimePoint from, Duration by) {
+  return by >= kNever - from ? kNever : from + by;
+}
+
+// Where the time comes from. Thread-safe.
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  virtual TimePoint now() const = 0;
+};
+
+// CLOCK_BOOTTIME where there is one, else CLOCK_MONOTONIC.
+class SystemClock final : public Clock {
+ public:
+  TimePoint now() const override;
+};
+
+// A clock that tests move by hand. Not thread-safe.
+class ManualClock final : public Clock {
+ public:
+  TimePoint now() const override { return now_; }
+  void advance(Duration by) { now_ += by; }
+
+ private:
+  TimePoint now_{std::chrono::hours(1)};
+};
+
+}  // namespace holdfast

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace holdfast {
+
+// What became of an exchange. "Held by another" is not here: that is an answer, never a failure.
+enum class Code {
+  kOk,
+  kUnreachable,  // no server, or none in time; whether a command was executed may be unknown
+  kServer,       // the server answered with an error; `word` is the first word of it
+  kClosed,       // the client was closed
+  kInvalid,      // an argument is bad; nothing was sent
+};
+
+// The outcome of an operation that yields nothing, or the reason why one yielded nothing.
+// A message says what was tried, on which server, and what to do next; never a password.
+class [[nodiscard]] Status {
+ public:
+  Status() = default;
+
+  static Status unreachable(std::string message) {
+    return Status(Code::kUnreachable, std::move(message), {});
+  }
+  static Status server(std::string word, std::string message) {
+    return Status(Code::kServer, std::move(message), std::move(word));
+  }
+  static Status invalid(std::string message) {
+    return Status(Code::kInvalid, std::move(message), {});
+  }
+  static Status closed(std::string message) {
+    return Status(Code::kClosed, std::move(message), {});
+  }
+
+  bool ok() const { return code_ == Code::kOk; }
+  Code code() const { return code_; }
+  const std::string& message() const { return message_; }
+  const std::string& word() const { return word_; }
+
+  // The same failure with `more` before its message.
+  Status prefixed(const std::string& more) const { return Status(code_, more + message_, word_); }
+
+ private:
+  Status(Code code, std::string message, std::string word)
+      : code_(code), message_(std::move(message)), word_(std::move(word)) {}
+
+  Code code_ = Code::kOk;
+  std::string message_;
+  std::string word_;
+};
+
+// A value, or the Status that says why there is none.
+template <typename T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : value_(std::move(value)) {}          // NOLINT(google-explicit-constructor)
+  Result(Status status) : status_(std::move(status)) {}  // NOLINT(google-explicit-constructor)
+
+  bool ok() const { return value_.has_value(); }
+  const Status& status() const { return status_; }
+  T& value() { return *value_; }
+  const T& value() const { return *value_; }
+
+ private:
+  std::optional<T> value_;
+  Status status_;
+};
+
+}  // namespace holdfast

@@ -1,0 +1,37 @@
+#include "base/thread.h"
+
+#include <pthread.h>
+
+#include <csignal>
+#include <utility>
+
+namespace holdfast {
+namespace {
+
+// Blocks all signals of this thread while it lives; a thread started meanwhile inherits that.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
+}  // namespace
+
+std::thread start_thread(std::string name, std::function<void()> body) {
+  const SignalsBlocked blocked;
+  return std::thread([name = name.substr(0, 15), body = std::move(body)] {
+    pthread_setname_np(pthread_self(), name.c_str());
+    body();
+  });
+}
+
+}  // namespace holdfast

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "base/clock.h"
+
+namespace holdfast {
+
+// The name of a lock or synchronizer as the server knows it: its main key, prefix included. Any bytes.
+class LockName {
+ public:
+  explicit LockName(std::string bytes) : bytes_(std::move(bytes)) {}
+  const std::string& bytes() const { return bytes_; }
+  bool operator==(const LockName& other) const { return bytes_ == other.bytes_; }
+
+ private:
+  std::string bytes_;
+};
+
+// A pub/sub channel on which the release of something is told.
+class Channel {
+ public:
+  explicit Channel(std::string bytes) : bytes_(std::move(bytes)) {}
+  const std::string& bytes() const { return bytes_; }
+
+ private:
+  std::string bytes_;
+};
+
+// A thread or a task. Numbers grow and are never used again in a process.
+enum class OwnerNumber : std::uint64_t {};
+
+// The next number; thread-safe.
+OwnerNumber next_owner_number();
+
+// "<client's UUID>:<number>": the field of an owner, Redisson's <UUID>:<threadId>.
+inline std::string owner_field(const std::string& client_id, OwnerNumber owner) {
+  return client_id + ':' + std::to_string(static_cast<std::uint64_t>(owner));
+}
+
+// How long a grant lasts: for a fixed time, or as long as it is renewed (`watched`).
+struct Lease {
+  Millis time{30000};
+  bool watched = true;
+};
+
+// Until when a hold that was set or renewed by a command sent at `sent` may be trusted: the lease less 1 %
+// for clocks that run at different speeds and 2 ms for the server's granularity (Redlock's margins), of a
+// very short lease no less than half.
+constexpr TimePoint trusted_until(TimePoint sent, Millis lease) {
+  const Duration whole = lease;
+  const Duration margin = whole / 100 + Millis(2);
+  return after(sent, margin < whole / 2 ? whole - margin : whole / 2);
+}
+
+}  // namespace holdfast

@@ -1,0 +1,75 @@
+#include "bindings/errors.h"
+
+#include <string>
+
+namespace holdfast::bindings {
+
+namespace py = pybind11;
+
+namespace {
+
+py::object make(const char* name, const std::string& message) {
+  // A name may be no UTF-8: what cannot be shown is escaped.
+  const auto text = py::reinterpret_steal<py::object>(PyUnicode_DecodeUTF8(
+      message.data(), static_cast<Py_ssize_t>(message.size()), "backslashreplace"));
+  return py::module_::import("holdfast._errors").attr(name)(text);
+}
+
+std::string quoted(const std::string& name) { return "'" + name + "'"; }
+
+PythonOutcome failure(py::object exception) { return {py::none(), std::move(exception)}; }
+
+PythonOutcome lost(const std::string& name, const std::string& reason) {
+  return failure(make("LockLostError",
+                      "the hold on " + quoted(name) + " was lost: " + reason +
+                          "; what was done under it may have met another holder"));
+}
+
+}  // namespace
+
+py::object exception_for(const Status& status) {
+  switch (status.code()) {
+    case Code::kServer: {
+      py::object error = make("ServerError", status.message());
+      error.attr("code") = status.word();
+      return error;
+    }
+    case Code::kInvalid:
+      return make("ValueError", status.message());
+    default:
+      return make("ConnectionError", status.message());
+  }
+}
+
+void raise(const py::object& exception) {
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.ptr())), exception.ptr());
+  throw py::error_already_set();
+}
+
+PythonOutcome to_python(OperationKind kind, const std::string& name, const sync::Outcome& outcome) {
+  using sync::Verdict;
+  switch (outcome.verdict) {
+    case Verdict::kGranted:
+      if (kind == OperationKind::kAcquire) return {py::bool_(true), {}};
+      if (kind == OperationKind::kRelease || !outcome.value) return {py::none(), {}};
+      return {py::int_(*outcome.value), {}};
+    case Verdict::kBusy:
+      if (kind == OperationKind::kAcquire) return {py::bool_(false), {}};
+      return failure(make("NotOwnedError", quoted(name) + " is not held by the caller; only its owner "
+                                                          "can release it"));
+    case Verdict::kTimedOut:
+      if (outcome.why.ok()) return {py::bool_(false), {}};
+      return failure(exception_for(outcome.why));
+    case Verdict::kGone:
+      return lost(name, outcome.why.ok() ? "it is not on the server any more" : outcome.why.message());
+    case Verdict::kExpired:
+      return lost(name, "its lease was over before the grant arrived; ask for a longer one");
+    case Verdict::kFailed:
+      return failure(exception_for(outcome.why));
+    case Verdict::kCancelled:
+      break;
+  }
+  return {py::none(), {}};
+}
+
+}  // namespace holdfast::bindings

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include "sync/operation.h"
+
+namespace holdfast::bindings {
+
+// The exception (an instance of a class of holdfast._errors) for a Status that is not OK.
+pybind11::object exception_for(const Status& status);
+
+// Raises it.
+[[noreturn]] void raise(const pybind11::object& exception);
+
+// What an operation's caller gets: its value, or the exception to raise. `kind` says what its outcome means.
+enum class OperationKind { kAcquire, kRelease, kCall };
+struct PythonOutcome {
+  pybind11::object value;
+  pybind11::object exception;  // null: none
+};
+PythonOutcome to_python(OperationKind kind, const std::string& name, const sync::Outcome& outcome);
+
+}  // namespace holdfast::bindings

@@ -1,0 +1,11 @@
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+namespace holdfast::bindings {
+
+void register_client(pybind11::module_& module);
+void register_lock(pybind11::module_& module);
+void register_queues(pybind11::module_& module);
+
+}  // namespace holdfast::bindings

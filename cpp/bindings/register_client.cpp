@@ -1,0 +1,105 @@
+#include <pybind11/stl.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "bindings/register.h"
+#include "bindings/pending.h"
+#include "bindings/waiting.h"
+#include "engine/client.h"
+#include "engine/lock.h"
+#include "resp/command.h"
+#include "sync/call_operation.h"
+#include "sync/recipe.h"
+
+namespace holdfast::bindings {
+
+namespace py = pybind11;
+
+namespace {
+
+using engine::Client;
+
+// What parse_url() says of a URL, for Python to complete with keywords.
+py::tuple parse_url(const std::string& url) {
+  const Result<net::ParsedUrl> parsed = net::parse_url(url);
+  if (!parsed.ok()) raise(exception_for(parsed.status()));
+  py::list options;
+  for (const net::UrlOption& option : parsed.value().options) {
+    options.append(py::make_tuple(option.name, option.value));
+  }
+  return py::make_tuple(parsed.value().endpoint, options);
+}
+
+std::shared_ptr<sync::Operation> ping(Client& client) {
+  return std::make_shared<sync::CallOperation>(
+      client.context(), LockName("PING"),
+      [](std::string& out, bool) { out += resp::Command({"PING"}).bytes(); });
+}
+
+std::shared_ptr<engine::Lock> lock(const std::shared_ptr<Client>& client, const py::bytes& name) {
+  return std::make_shared<engine::Lock>(client, sync::lock_recipe(), std::string(name));
+}
+
+void register_endpoint(py::module_& module) {
+  py::class_<net::Endpoint>(module, "Endpoint")
+      .def_property_readonly("text", &net::Endpoint::text)
+      .def_property_readonly("standalone",
+                             [](const net::Endpoint& e) {
+                               return e.deployment == net::Deployment::kStandalone;
+                             })
+      .def_property_readonly("tls", [](const net::Endpoint& e) { return e.tls.enabled; })
+      .def("set_credentials",
+           [](net::Endpoint& e, const std::string& username, const std::string& password) {
+             e.credentials = {username, password};
+           })
+      .def_property_readonly("username",
+                             [](const net::Endpoint& e) { return e.credentials.username; })
+      .def_property_readonly("password",
+                             [](const net::Endpoint& e) { return e.credentials.password; })
+      .def("set_tls", [](net::Endpoint& e, bool verify, const std::string& ca,
+                         const std::string& cert, const std::string& key) {
+        e.tls = {e.tls.enabled, verify, ca, cert, key};
+      });
+  module.def("parse_url", &parse_url);
+}
+
+}  // namespace
+
+void register_client(py::module_& module) {
+  register_endpoint(module);
+  py::class_<engine::ClientOptions>(module, "ClientOptions")
+      .def(py::init<>())
+      .def_readwrite("endpoint", &engine::ClientOptions::endpoint)
+      .def_readwrite("id", &engine::ClientOptions::id)
+      .def_property(
+          "name_prefix", [](const engine::ClientOptions& o) { return py::bytes(o.name_prefix); },
+          [](engine::ClientOptions& o, const py::bytes& prefix) { o.name_prefix = prefix; })
+      .def_readwrite("client_name", &engine::ClientOptions::client_name)
+      .def_readwrite("retries", &engine::ClientOptions::retries)
+      .def_readwrite("asynchronous", &engine::ClientOptions::asynchronous)
+      .def("set_timeouts", [](engine::ClientOptions& o, std::int64_t connect_ms,
+                              std::int64_t command_ms) {
+        o.connect_timeout = Millis(connect_ms);
+        o.command_timeout = Millis(command_ms);
+      });
+  py::class_<Client, std::shared_ptr<Client>>(module, "Client")
+      .def(py::init<engine::ClientOptions>())
+      .def_property_readonly("id", [](Client& self) { return self.id(); })
+      .def_property_readonly("closed", &Client::closed)
+      .def("ping",
+           [](Client& self) { (void)wait_for(OperationKind::kCall, ping(self)); })
+      .def("start_ping",
+           [](Client& self, PendingQueue& queue) {
+             return queue.start(OperationKind::kCall, ping(self));
+           })
+      .def("lock", &lock)
+      .def("close", [](Client& self) {
+        py::list names;
+        for (const std::string& name : self.close()) names.append(py::bytes(name));
+        return names;
+      });
+}
+
+}  // namespace holdfast::bindings

@@ -1,0 +1,120 @@
+#include "bindings/register.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "bindings/pending.h"
+#include "bindings/waiting.h"
+#include "engine/engine.h"
+#include "engine/lock.h"
+
+namespace holdfast::bindings {
+
+namespace py = pybind11;
+
+namespace {
+
+using engine::Lock;
+using Kind = OperationKind;
+
+constexpr double kNanos = 1e9;
+
+// Seconds (checked in Python: finite, not negative; negative for a wait without limit) as the engine has them.
+Duration wait_time(double seconds) {
+  if (seconds < 0) return kNever - TimePoint{};
+  const double nanos = seconds * kNanos;
+  return nanos >= 9e18 ? kNever - TimePoint{} : Duration(static_cast<Duration::rep>(nanos));
+}
+
+// Python's number of an owner; 0 stands for the calling thread.
+OwnerNumber owner_of(std::uint64_t number) {
+  return number == 0 ? engine::current_thread_owner() : OwnerNumber{number};
+}
+
+Lock::Attempt attempt(std::uint64_t owner, bool blocking, double timeout, std::int64_t lease_ms,
+                      bool watched, std::uint64_t listener) {
+  return {owner_of(owner), {Millis(lease_ms), watched}, blocking, wait_time(timeout), listener};
+}
+
+void add_waiting(py::class_<Lock, std::shared_ptr<Lock>>& lock) {
+  lock.def(
+          "acquire",
+          [](const Lock& self, std::uint64_t owner, bool blocking, double timeout,
+             std::int64_t lease_ms, bool watched, std::uint64_t listener) {
+            return wait_for(Kind::kAcquire, self.acquire(attempt(owner, blocking, timeout, lease_ms,
+                                                                 watched, listener)));
+          },
+          py::arg("owner"), py::arg("blocking"), py::arg("timeout"), py::arg("lease_ms"),
+          py::arg("watched"), py::arg("listener"))
+      .def("release",
+           [](const Lock& self, std::uint64_t owner, bool all) {
+             return wait_for(Kind::kRelease, self.release(owner_of(owner), all));
+           })
+      .def("extend",
+           [](const Lock& self, std::uint64_t owner, std::int64_t lease_ms) {
+             return wait_for(Kind::kCall, self.extend(owner_of(owner), Millis(lease_ms)));
+           })
+      .def("force_release",
+           [](const Lock& self) { return wait_for(Kind::kCall, self.force_release()); })
+      .def("locked", [](const Lock& self) { return wait_for(Kind::kCall, self.locked()); })
+      .def("hold_count",
+           [](const Lock& self, std::uint64_t owner) {
+             return wait_for(Kind::kCall, self.hold_count(owner_of(owner)));
+           })
+      .def("ttl", [](const Lock& self) { return wait_for(Kind::kCall, self.ttl()); });
+}
+
+void add_starting(py::class_<Lock, std::shared_ptr<Lock>>& lock) {
+  lock.def(
+          "start_acquire",
+          [](const Lock& self, PendingQueue& queue, std::uint64_t owner, bool blocking,
+             double timeout, std::int64_t lease_ms, bool watched, std::uint64_t listener) {
+            return queue.start(Kind::kAcquire, self.acquire(attempt(owner, blocking, timeout, lease_ms,
+                                                                    watched, listener)));
+          },
+          py::arg("queue"), py::arg("owner"), py::arg("blocking"), py::arg("timeout"),
+          py::arg("lease_ms"), py::arg("watched"), py::arg("listener"))
+      .def("start_release",
+           [](const Lock& self, PendingQueue& queue, std::uint64_t owner, bool all) {
+             return queue.start(Kind::kRelease, self.release(owner_of(owner), all));
+           })
+      .def("start_extend",
+           [](const Lock& self, PendingQueue& queue, std::uint64_t owner, std::int64_t lease_ms) {
+             return queue.start(Kind::kCall, self.extend(owner_of(owner), Millis(lease_ms)));
+           })
+      .def("start_force_release",
+           [](const Lock& self, PendingQueue& queue) {
+             return queue.start(Kind::kCall, self.force_release());
+           })
+      .def("start_locked",
+           [](const Lock& self, PendingQueue& queue) {
+             return queue.start(Kind::kCall, self.locked());
+           })
+      .def("start_hold_count",
+           [](const Lock& self, PendingQueue& queue, std::uint64_t owner) {
+             return queue.start(Kind::kCall, self.hold_count(owner_of(owner)));
+           })
+      .def("start_ttl", [](const Lock& self, PendingQueue& queue) {
+        return queue.start(Kind::kCall, self.ttl());
+      });
+}
+
+}  // namespace
+
+void register_lock(py::module_& module) {
+  py::class_<Lock, std::shared_ptr<Lock>> lock(module, "Lock");
+  add_waiting(lock);
+  add_starting(lock);
+  lock.def("known_count",
+           [](const Lock& self, std::uint64_t owner) { return self.known_count(owner_of(owner)); })
+      .def("known_lost",
+           [](const Lock& self, std::uint64_t owner) { return self.known_lost(owner_of(owner)); })
+      .def("known_left", [](const Lock& self, std::uint64_t owner) -> py::object {
+        const auto left = self.known_left(owner_of(owner));
+        if (!left) return py::none();
+        return py::float_(static_cast<double>(left->count()) / kNanos);
+      });
+}
+
+}  // namespace holdfast::bindings

@@ -1,0 +1,46 @@
+#include <pybind11/stl.h>
+
+#include "bindings/pending.h"
+#include "bindings/register.h"
+#include "bindings/waiting.h"
+#include "engine/engine.h"
+
+namespace holdfast::bindings {
+
+namespace py = pybind11;
+
+namespace {
+
+py::object next_event() {
+  const std::shared_ptr<engine::EventQueue> events = engine::Engine::instance().events();
+  PyThreadState* state = PyEval_SaveThread();
+  const std::optional<lease::Event> event = events->next();
+  PyEval_RestoreThread(state);
+  if (!event) return py::none();
+  const bool lost = event->kind == lease::Event::Kind::kLost;
+  return py::make_tuple(lost, py::bytes(event->name), event->owner, event->listener, event->reason);
+}
+
+}  // namespace
+
+void register_queues(py::module_& module) {
+  py::class_<PendingQueue>(module, "PendingQueue")
+      .def(py::init<>())
+      .def("fileno", &PendingQueue::fd)
+      .def("cancel", &PendingQueue::cancel)
+      .def("drain", &PendingQueue::drain);
+
+  module.def("next_event", &next_event,
+             "Block until something happens to a hold: (lost, name, owner, listener, reason); None "
+             "after stop_events().");
+  module.def("stop_events", [] { engine::Engine::instance().events()->stop(); });
+  module.def("see_out", &see_out);
+  module.def("next_owner", [] { return static_cast<std::uint64_t>(next_owner_number()); });
+  module.def("owner_ended", [](std::uint64_t owner) {
+    engine::Engine::instance().owner_ended(OwnerNumber{owner});
+  });
+  module.def("epoch", &engine::Engine::epoch);
+  module.def("set_watchdog_threads", &engine::Engine::set_watchdog_threads);
+}
+
+}  // namespace holdfast::bindings

@@ -1,0 +1,70 @@
+#include "bindings/waiting.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+namespace holdfast::bindings {
+
+namespace py = pybind11;
+
+namespace {
+
+// Takes the GIL for a moment to run Python's signal handlers. Only the main thread can.
+class Signals final : public sync::Interrupt {
+ public:
+  explicit Signals(PyThreadState*& state) : state_(state) {}
+
+  bool pending() override {
+    PyEval_RestoreThread(state_);
+    raised_ = PyErr_CheckSignals() != 0;
+    state_ = PyEval_SaveThread();
+    return raised_;
+  }
+  bool raised() const { return raised_; }
+
+ private:
+  PyThreadState*& state_;
+  bool raised_ = false;
+};
+
+std::atomic<int> g_inside{0};
+
+bool on_main_thread() { return ::syscall(SYS_gettid) == ::getpid(); }
+
+}  // namespace
+
+py::object wait_for(OperationKind kind, const std::shared_ptr<sync::Operation>& operation) {
+  // Not by a guard object: at the interpreter's end taking the GIL ends the thread, which must not happen
+  // inside a destructor.
+  const bool main = on_main_thread();
+  g_inside.fetch_add(1);
+  PyThreadState* state = PyEval_SaveThread();
+  Signals signals(state);
+  const std::optional<sync::Outcome> outcome = operation->wait(main ? &signals : nullptr);
+  PyEval_RestoreThread(state);
+  g_inside.fetch_sub(1);
+  if (!outcome) throw py::error_already_set();
+  if (main && PyErr_CheckSignals() != 0) {
+    // The caller will never see this outcome: a grant is given back.
+    operation->cancel();
+    throw py::error_already_set();
+  }
+  const PythonOutcome result = to_python(kind, operation->name().bytes(), *outcome);
+  if (result.exception) raise(result.exception);
+  return result.value;
+}
+
+void see_out(double seconds) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+  PyThreadState* state = PyEval_SaveThread();
+  while (g_inside.load() > 0 && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  PyEval_RestoreThread(state);
+}
+
+}  // namespace holdfast::bindings

@@ -1,0 +1,342 @@
+#include "client/connection.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <utility>
+
+namespace holdfast::client {
+
+// Completions that are due, to be called once the lock is released.
+class Connection::Batch {
+ public:
+  void add(Entry entry, Result<resp::Reply> reply) {
+    if (entry.request) due_.emplace_back(std::move(entry), std::move(reply));
+  }
+  void lost() { lost_ = true; }
+  void run(const std::function<void()>& on_lost) {
+    for (auto& [entry, reply] : due_) entry.request->complete(std::move(reply), entry.sent);
+    if (lost_ && on_lost) on_lost();
+  }
+
+ private:
+  std::vector<std::pair<Entry, Result<resp::Reply>>> due_;
+  bool lost_ = false;
+};
+
+namespace {
+
+// Waits until `interest` comes true, or somebody writes to wake_fd, or `until`.
+void wait_for(const net::Interest& interest, int wake_fd, Duration longest) {
+  std::array<pollfd, 2> fds{{{wake_fd, POLLIN, 0}, {interest.fd, 0, 0}}};
+  if (interest.read) fds[1].events |= POLLIN;
+  if (interest.write) fds[1].events |= POLLOUT;
+  constexpr Duration kDay = std::chrono::hours(24);
+  const Duration wait = std::clamp(longest, Duration::zero(), kDay);
+  const timespec time{wait.count() / 1'000'000'000, wait.count() % 1'000'000'000};
+  ::ppoll(fds.data(), interest.fd >= 0 ? 2 : 1, &time, nullptr);
+  if (fds[0].revents != 0) {
+    eventfd_t ignored = 0;
+    eventfd_read(wake_fd, &ignored);
+  }
+}
+
+}  // namespace
+
+Connection::Connection(const Clock& clock, net::EventLoop& loop, Setup setup)
+    : clock_(clock),
+      loop_(loop),
+      setup_(std::move(setup)),
+      wake_fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      link_(setup_.link, setup_.open) {}
+
+Connection::~Connection() { ::close(wake_fd_); }
+
+Status Connection::submit(RequestPtr request, Parker* waiter) {
+  Lock lock(mutex_);
+  if (!closed_.ok()) return closed_;
+  next_overdue_ = std::min(next_overdue_, request->deadline);
+  queue_.push_back({std::move(request), Sent{}});
+  if (setup_.driver == Driver::kCallers) flush(lock);
+  find_leader(waiter);
+  return {};
+}
+
+void Connection::serve(Parker& parker, const Stay& stay, TimePoint slice) {
+  Lock lock(mutex_);
+  for (TimePoint now = clock_.now(); !stay.over(now) && now < slice; now = clock_.now()) {
+    if (leader_ == Leader::kNone && !queue_.empty() && setup_.driver == Driver::kCallers) {
+      leader_ = Leader::kCaller;
+      lock.unlock();
+      lead(parker, stay, slice);
+      lock.lock();
+      leader_ = Leader::kNone;
+    } else {
+      const auto place = waiters_.insert(waiters_.end(), &parker);
+      parker.in_line = true;
+      lock.unlock();
+      parker.park(clock_, std::min(stay.end(), slice));
+      lock.lock();
+      parker.in_line = false;
+      waiters_.erase(place);
+    }
+  }
+  find_leader(nullptr);
+}
+
+void Connection::lead(Parker& parker, const Stay& stay, TimePoint slice) {
+  // A caller leads right after it has sent: then there is nothing to do before something arrives.
+  bool arrived = link_.state() != Link::State::kReady;
+  for (;;) {
+    const net::Interest next = arrived ? advance(clock_.now()) : interest();
+    const TimePoint now = clock_.now();
+    if (next.done || stay.over(now) || now >= slice) return;
+    if (parker.begin_poll(wake_fd_)) {
+      wait_for(next, wake_fd_, std::min({next.until, stay.end(), slice}) - now);
+      parker.end_poll();
+    }
+    arrived = true;
+  }
+}
+
+net::Interest Connection::step(TimePoint now) {
+  const bool for_callers = setup_.driver == Driver::kCallers;
+  {
+    const Lock lock(mutex_);
+    const bool idle = leader_ == Leader::kNone && queue_.empty() && !hung_up() && closed_.ok();
+    if (for_callers && (leader_ == Leader::kCaller || idle)) return watch();
+    leader_ = Leader::kLoop;
+  }
+  net::Interest next = advance(now);
+  const Lock lock(mutex_);
+  if (for_callers && (queue_.empty() || !waiters_.empty())) {
+    leader_ = Leader::kNone;
+    find_leader(nullptr);
+    return watch();
+  }
+  if (next.done) leader_ = Leader::kNone;
+  return next;
+}
+
+net::Interest Connection::watch() const {
+  net::Interest next;
+  next.done = !writer_ || hung_up();  // a leader reads the end of the stream by itself
+  if (next.done) return next;
+  next.fd = writer_->fd();
+  next.hangup = true;
+  return next;
+}
+
+bool Connection::hung_up() const {
+  if (!writer_) return false;
+  pollfd end{writer_->fd(), POLLRDHUP, 0};
+  return ::poll(&end, 1, 0) > 0;
+}
+
+net::Interest Connection::advance(TimePoint now) {
+  std::vector<resp::Reply> replies;
+  bool ready = false;
+  bool lost = false;
+  const int failures = link_.failures();
+  if (link_.state() == Link::State::kReady) {
+    lost = !link_.read(now, replies);
+  } else {
+    ready = link_.advance(now);
+  }
+  Batch batch;
+  {
+    Lock lock(mutex_);
+    if (!replies.empty()) last_read_ = now;
+    take_replies(replies, batch);
+    if (ready) stream_ready(now);
+    if (write_failed_ && !lost) {
+      link_.fail(now, Status::unreachable(setup_.link.address.text() + " takes no more commands"), true);
+      lost = true;
+    }
+    if (!lost && writer_ && now >= after(silent_since(), setup_.link.command_timeout)) {
+      link_.fail(now,
+                 Status::unreachable("no reply from " + setup_.link.address.text() + " within " +
+                                     std::to_string(setup_.link.command_timeout.count()) + " ms"),
+                 true);
+      lost = true;
+    }
+    if (lost) stream_lost(batch);
+    if (link_.failures() > failures) attempt_failed(batch);
+    drop_overdue(now, batch);
+    if (!closed_.ok()) {
+      fail_all(closed_, true, batch);
+      writer_.reset();
+      link_.close();
+    }
+    write_blocked_ = false;
+    flush(lock);
+  }
+  batch.run(setup_.on_lost);
+  return interest();
+}
+
+net::Interest Connection::interest() const {
+  net::Interest next = link_.interest();
+  const Lock lock(mutex_);
+  next.until = std::min(next.until, next_overdue_);
+  if (writer_) {
+    next.write = write_blocked_;
+    if (sent_ > 0) next.until = std::min(next.until, after(silent_since(), setup_.link.command_timeout));
+  }
+  // The loop keeps reading its own streams; otherwise whoever leads stops when all is answered.
+  const bool keeps = setup_.driver == Driver::kLoop && writer_;
+  next.done = queue_.empty() && !keeps;
+  return next;
+}
+
+void Connection::take_replies(std::vector<resp::Reply>& replies, Batch& batch) {
+  for (resp::Reply& reply : replies) {
+    if (sent_ == 0) break;  // a server says something unasked only before it closes
+    batch.add(std::move(queue_.front()), std::move(reply));
+    queue_.pop_front();
+    --sent_;
+  }
+}
+
+void Connection::stream_ready(TimePoint now) {
+  writer_ = link_.transport();
+  last_read_ = now;
+  if (setup_.driver == Driver::kCallers) loop_.drive(shared_from_this());
+}
+
+void Connection::stream_lost(Batch& batch) {
+  const bool was_ready = writer_ != nullptr;
+  writer_.reset();
+  out_.clear();
+  write_blocked_ = write_failed_ = false;
+  const auto on_wire_end = queue_.begin() + static_cast<std::ptrdiff_t>(sent_);
+  const auto unwanted = [](const Entry& e) { return !e.request || e.request->abandoned(); };
+  queue_.erase(std::remove_if(queue_.begin(), on_wire_end, unwanted), on_wire_end);
+  sent_ = 0;
+  if (was_ready) batch.lost();
+}
+
+void Connection::attempt_failed(Batch& batch) {
+  if (link_.refused()) {
+    fail_all(link_.failure(), true, batch);
+  } else if (link_.failures() > setup_.link.retries) {
+    fail_all(link_.failure(), false, batch);
+  }
+}
+
+void Connection::drop_overdue(TimePoint now, Batch& batch) {
+  if (now < next_overdue_) return;
+  next_overdue_ = kNever;
+  const std::string& failure = link_.failure().message();
+  const std::string why = writer_ || failure.empty()
+                              ? "no reply from " + setup_.link.address.text() + " in time"
+                              : failure;
+  std::deque<Entry> kept;
+  for (std::size_t i = 0; i < queue_.size(); ++i) {
+    Entry& entry = queue_[i];
+    const bool overdue = entry.request && entry.request->deadline <= now;
+    if (overdue) batch.add(std::exchange(entry, Entry{nullptr, entry.sent}), Status::unreachable(why));
+    if (entry.request) next_overdue_ = std::min(next_overdue_, entry.request->deadline);
+    if (entry.request || i < sent_) kept.push_back(std::move(entry));
+  }
+  queue_ = std::move(kept);
+}
+
+void Connection::fail_all(const Status& why, bool persistent_too, Batch& batch) {
+  std::deque<Entry> kept;
+  for (Entry& entry : queue_) {
+    if (entry.request && entry.request->persistent && !persistent_too) {
+      kept.push_back(std::move(entry));
+    } else {
+      batch.add(std::move(entry), why);
+    }
+  }
+  queue_ = std::move(kept);
+  sent_ = 0;
+}
+
+void Connection::encode_unsent() {
+  const TimePoint now = clock_.now();
+  while (sent_ < queue_.size()) {
+    Entry& entry = queue_[sent_];
+    if (entry.request->abandoned()) {
+      queue_.erase(queue_.begin() + static_cast<std::ptrdiff_t>(sent_));
+      continue;
+    }
+    entry.sent.last = now;
+    ++entry.sent.times;
+    entry.request->encode(out_);
+    ++sent_;
+  }
+}
+
+void Connection::flush(Lock& lock) {
+  if (flushing_) return;
+  flushing_ = true;
+  while (writer_ && !write_blocked_ && !write_failed_) {
+    encode_unsent();
+    if (out_.empty()) break;
+    writing_.swap(out_);
+    const std::shared_ptr<net::Transport> writer = writer_;
+    lock.unlock();
+    std::size_t written = 0;
+    net::Io io = net::Io::kDone;
+    while (written < writing_.size() && io == net::Io::kDone) {
+      const net::IoResult result = writer->write(writing_.data() + written, writing_.size() - written);
+      io = result.io;
+      written += result.bytes;
+    }
+    lock.lock();
+    if (writer == writer_ && written < writing_.size()) {
+      out_.insert(0, writing_, written);
+      (io == net::Io::kFailed ? write_failed_ : write_blocked_) = true;
+      eventfd_write(wake_fd_, 1);
+      if (leader_ == Leader::kLoop) loop_.drive(shared_from_this());
+    }
+    writing_.clear();
+  }
+  flushing_ = false;
+}
+
+void Connection::find_leader(Parker* preferred) {
+  if (queue_.empty()) return;
+  if (setup_.driver == Driver::kLoop) {
+    loop_.drive(shared_from_this());
+    return;
+  }
+  if (leader_ != Leader::kNone) return;
+  if (preferred != nullptr) {
+    // Parked in serve() it must be told; on its way there it sees for itself.
+    if (preferred->in_line) preferred->notify();
+  } else if (!waiters_.empty()) {
+    waiters_.front()->notify();
+  } else {
+    loop_.drive(shared_from_this());
+  }
+}
+
+TimePoint Connection::silent_since() const {
+  return sent_ == 0 ? kNever : std::max(queue_.front().sent.last, last_read_);
+}
+
+void Connection::close(Status why) {
+  Batch batch;
+  {
+    const Lock lock(mutex_);
+    closed_ = std::move(why);
+    fail_all(closed_, true, batch);
+    if (leader_ == Leader::kNone) {
+      writer_.reset();
+      link_.close();
+        }
+    if (leader_ == Leader::kLoop) loop_.drive(shared_from_this());
+    eventfd_write(wake_fd_, 1);
+  }
+  batch.run({});
+}
+
+}  // namespace holdfast::client

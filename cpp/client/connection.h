@@ -1,0 +1,119 @@
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/parker.h"
+#include "client/link.h"
+#include "client/request.h"
+#include "net/event_loop.h"
+#include "net/pollable.h"
+
+namespace holdfast::client {
+
+// How long a thread in serve() stays; anybody may change it, and then notify() its Parker.
+struct Stay {
+  std::atomic<bool> done{false};
+  std::atomic<BootTime::rep> until{kNever.time_since_epoch().count()};
+
+  void set_until(TimePoint at) { until.store(at.time_since_epoch().count()); }
+  bool over(TimePoint now) const {
+    return done.load(std::memory_order_acquire) || now >= end();
+  }
+  TimePoint end() const { return TimePoint(Duration(until.load())); }
+};
+
+// A pipelined connection to one server that many threads share. Requests are answered in order; those
+// not answered when the stream breaks are sent again, in order, on the next one (so every command must be
+// safe to repeat), until their deadline.
+//
+// Somebody has to read: the *leader*. With Driver::kCallers it is one of the threads that wait in serve()
+// (alone, a caller does its own I/O without any hand-over), and where there is work but nobody waits, the
+// loop, which else only watches for the death of the stream. With Driver::kLoop it is always the loop. Anybody may write: with kCallers submit() sends at once,
+// together with whatever others submit meanwhile; with kLoop the loop sends what has gathered.
+class Connection final : public net::Pollable, public std::enable_shared_from_this<Connection> {
+ public:
+  enum class Driver { kCallers, kLoop };
+
+  struct Setup {
+    LinkOptions link;
+    Driver driver = Driver::kCallers;
+    std::function<void()> on_lost;  // a stream that had been ready broke; any thread, no locks held
+    Link::Open open;                // tests: how to open a stream
+  };
+
+  Connection(const Clock& clock, net::EventLoop& loop, Setup setup);
+  ~Connection() override;
+
+  // Any thread. Takes its place behind all earlier requests. `waiter`: the thread that is, or soon will
+  // be, in serve() for this request; without one, and with nobody else in serve(), the loop reads.
+  // Not OK when the connection is closed: then nothing happens and complete() is not called.
+  Status submit(RequestPtr request, Parker* waiter = nullptr);
+
+  // Blocks the calling thread until `stay` is over, or `slice` is, reading for everybody meanwhile if
+  // nobody else does. `stay` is looked at after each notify() of `parker` and each batch of replies.
+  void serve(Parker& parker, const Stay& stay, TimePoint slice);
+
+  // Any thread: fails what is unanswered with `why`, and everything submitted later.
+  void close(Status why);
+
+  // The loop's part.
+  net::Interest step(TimePoint now) override;
+
+ private:
+  enum class Leader { kNone, kCaller, kLoop };
+  struct Entry {
+    RequestPtr request;  // null: given up, but its reply is still to come
+    Sent sent;
+  };
+  using Lock = std::unique_lock<std::mutex>;
+  class Batch;
+
+  // The leader, unlocked.
+  void lead(Parker& parker, const Stay& stay, TimePoint slice);
+  net::Interest advance(TimePoint now);
+  net::Interest interest() const;
+
+  // With the lock held; flush() lets go of it while it writes.
+  void take_replies(std::vector<resp::Reply>& replies, Batch& batch);
+  void stream_ready(TimePoint now);
+  void stream_lost(Batch& batch);
+  void attempt_failed(Batch& batch);
+  void drop_overdue(TimePoint now, Batch& batch);
+  void fail_all(const Status& why, bool persistent_too, Batch& batch);
+  void flush(Lock& lock);
+  void encode_unsent();
+  void find_leader(Parker* preferred);
+  bool hung_up() const;
+  net::Interest watch() const;
+  TimePoint silent_since() const;
+
+  const Clock& clock_;
+  net::EventLoop& loop_;
+  const Setup setup_;
+  const int wake_fd_;  // interrupts the leader's poll()
+  Link link_;          // the leader's
+
+  mutable std::mutex mutex_;
+  std::deque<Entry> queue_;                 // unanswered, in order
+  std::size_t sent_ = 0;                    // so many of them are on the wire
+  std::shared_ptr<net::Transport> writer_;  // the stream, while it is ready
+  std::string out_;                         // encoded, not yet written
+  std::string writing_;                     // the flushing thread's
+  bool flushing_ = false;
+  bool write_blocked_ = false;  // the socket's buffer is full: the leader waits for room
+  bool write_failed_ = false;
+  Leader leader_ = Leader::kNone;
+  std::list<Parker*> waiters_;  // in serve(), not leading: the next leaders
+  TimePoint next_overdue_ = kNever;
+  TimePoint last_read_{};
+  Status closed_;
+};
+
+}  // namespace holdfast::client

@@ -1,0 +1,194 @@
+#include "client/link.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace holdfast::client {
+
+namespace {
+
+constexpr Millis kFirstRest{10};
+constexpr Millis kLongestRest{1000};
+constexpr int kDoublings = 7;
+
+Duration rest_after(int failures, std::minstd_rand& random) {
+  const int doublings = std::min(std::max(failures - 1, 0), kDoublings);
+  const Duration longest = std::min<Duration>(kFirstRest * (1 << doublings), kLongestRest);
+  return longest / 2 + longest / 2 * static_cast<long>(random() % 1000) / 1000;
+}
+
+// States of a server that pass by themselves: worth another attempt, unlike a wrong password.
+bool passes_by_itself(std::string_view word) {
+  return word == "LOADING" || word == "BUSY" || word == "MASTERDOWN" || word == "TRYAGAIN";
+}
+
+bool is_about_access(std::string_view word) {
+  return word == "WRONGPASS" || word == "NOAUTH" || word == "NOPERM";
+}
+
+}  // namespace
+
+Link::Link(LinkOptions options, Open open)
+    : options_(std::move(options)),
+      open_(std::move(open)),
+      random_(static_cast<unsigned>(std::random_device{}())) {
+  if (!open_) {
+    open_ = [](const LinkOptions& o) {
+      return net::open_transport(o.address, o.tls, o.command_timeout);
+    };
+  }
+}
+
+bool Link::advance(TimePoint now) {
+  if (state_ == State::kReady) return false;
+  if (state_ == State::kResting && now < until_) return false;
+  if (state_ == State::kIdle || state_ == State::kResting) start(now);
+  if (state_ == State::kConnecting) {
+    net::IoResult step = transport_->connect();
+    interest_ = {transport_->fd(), step.io == net::Io::kWantRead, step.io == net::Io::kWantWrite};
+    if (step.io == net::Io::kFailed) fail(now, std::move(step.status), false);
+    if (step.io == net::Io::kDone) greet();
+  }
+  if (state_ == State::kGreeting) write_greeting();
+  if (state_ == State::kGreeting) read_greeting(now);
+  if (state_ == State::kReady) return true;
+  if (state_ != State::kResting && now >= until_) {
+    fail(now,
+         Status::unreachable("no connection to " + options_.address.text() + " within " +
+                             std::to_string(options_.connect_timeout.count()) +
+                             " ms; is a server running and reachable there?"),
+         true);
+  }
+  return false;
+}
+
+void Link::start(TimePoint now) {
+  transport_ = open_(options_);
+  reader_ = std::make_unique<resp::Reader>();
+  until_ = after(now, options_.connect_timeout);
+  state_ = State::kConnecting;
+}
+
+void Link::greet() {
+  const net::Credentials& who = options_.credentials;
+  greeting_.clear();
+  greeting_replies_ = 0;
+  const auto say = [this](const resp::Command& command) {
+    greeting_ += command.bytes();
+    ++greeting_replies_;
+  };
+  if (!who.username.empty()) {
+    say({"AUTH", who.username, who.password});
+  } else if (!who.password.empty()) {
+    say({"AUTH", who.password});
+  }
+  if (options_.database != 0) say({"SELECT", std::to_string(options_.database)});
+  if (!options_.client_name.empty()) say({"CLIENT", "SETNAME", options_.client_name});
+  state_ = State::kGreeting;
+}
+
+void Link::write_greeting() {
+  while (!greeting_.empty()) {
+    net::IoResult step = transport_->write(greeting_.data(), greeting_.size());
+    if (step.io == net::Io::kDone) {
+      greeting_.erase(0, step.bytes);
+    } else {
+      // A failure to write shows as a failure to read, after what the server may have said last.
+      interest_ = {transport_->fd(), true, step.io == net::Io::kWantWrite};
+      return;
+    }
+  }
+  interest_ = {transport_->fd(), true, false};
+}
+
+void Link::read_greeting(TimePoint now) {
+  std::array<char, 4096> buffer;
+  while (greeting_replies_ > 0) {
+    Result<std::optional<resp::Reply>> next = reader_->next();
+    if (!next.ok()) return fail(now, next.status().prefixed(options_.address.text() + ": "), true);
+    if (next.value()) {
+      answer(*next.value(), now);
+      if (state_ != State::kGreeting) return;
+      continue;
+    }
+    net::IoResult step = transport_->read(buffer.data(), buffer.size());
+    if (step.io == net::Io::kFailed) return fail(now, std::move(step.status), false);
+    if (step.io != net::Io::kDone) return;
+    reader_->feed(buffer.data(), step.bytes);
+  }
+  state_ = State::kReady;
+  until_ = kNever;
+}
+
+void Link::answer(const resp::Reply& reply, TimePoint now) {
+  --greeting_replies_;
+  if (!reply.is_error()) return;
+  const std::string text(reply.text());
+  const std::string word = text.substr(0, text.find(' '));
+  if (passes_by_itself(word)) {
+    return fail(now, Status::unreachable(options_.address.text() + " is not ready: " + text), false);
+  }
+  const char* hint = is_about_access(word) ? "; check the user name and the password"
+                                           : "; check the options of the client";
+  fail(now, Status::server(word, options_.address.text() + " refused the connection: " + text + hint),
+       false);
+}
+
+bool Link::read(TimePoint now, std::vector<resp::Reply>& replies) {
+  // Read to exhaustion in large pieces, but return after a few so that the replies do not pile up.
+  std::array<char, 16384> buffer;
+  for (int pieces = 0; pieces < 16; ++pieces) {
+    net::IoResult step = transport_->read(buffer.data(), buffer.size());
+    if (step.io == net::Io::kFailed) {
+      fail(now, std::move(step.status), false);
+      return false;
+    }
+    if (step.io != net::Io::kDone) break;
+    reader_->feed(buffer.data(), step.bytes);
+    for (;;) {
+      Result<std::optional<resp::Reply>> next = reader_->next();
+      if (!next.ok()) {
+        fail(now, next.status().prefixed(options_.address.text() + ": "), true);
+        return false;
+      }
+      if (!next.value()) break;
+      failures_ = 0;
+      replies.push_back(std::move(*next.value()));
+    }
+    if (step.bytes < buffer.size()) break;
+  }
+  return true;
+}
+
+void Link::fail(TimePoint now, Status why, bool reset) {
+  if (transport_ && reset) transport_->abort();
+  transport_.reset();
+  reader_.reset();
+  failure_ = std::move(why);
+  ++failures_;
+  state_ = State::kResting;
+  until_ = after(now, rest_after(failures_, random_));
+}
+
+void Link::close() {
+  transport_.reset();
+  reader_.reset();
+  state_ = State::kIdle;
+  failures_ = 0;
+  until_ = kNever;
+}
+
+net::Interest Link::interest() const {
+  if (state_ == State::kResting || state_ == State::kIdle) return {-1, false, false, until_};
+  if (state_ == State::kReady) return {transport_->fd(), true, false, kNever};
+  net::Interest interest = interest_;
+  interest.until = until_;
+  return interest;
+}
+
+std::shared_ptr<net::Transport> Link::transport() const {
+  return state_ == State::kReady ? transport_ : nullptr;
+}
+
+}  // namespace holdfast::client

@@ -1,0 +1,101 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "net/endpoint.h"
+#include "net/pollable.h"
+#include "net/transport.h"
+#include "resp/command.h"
+#include "resp/reply.h"
+
+namespace holdfast::client {
+
+// How to reach one server, and how patiently.
+struct LinkOptions {
+  net::Address address;
+  net::TlsOptions tls;
+  net::Credentials credentials;
+  int database = 0;
+  std::string client_name;
+  Millis connect_timeout{5000};  // for connecting and the greeting together
+  Millis command_timeout{5000};
+  int retries = 10;  // attempts to connect after the first, before callers are told
+};
+
+// One stream to one server that makes itself anew: connect, greet (AUTH, SELECT, CLIENT SETNAME), carry
+// bytes, and after a failure rest for a moment (10 ms doubling to 1 s, halved at random) and start again.
+// A machine without threads: its driver calls advance() and read(); see Pollable. Only transport() may be
+// used by another thread, to write, while the driver runs.
+class Link {
+ public:
+  enum class State {
+    kIdle,        // never started, or closed
+    kConnecting,  // the transport connects
+    kGreeting,    // our first commands are on their way
+    kReady,       // carries bytes
+    kResting,     // after a failure, until the next attempt
+  };
+
+  // Opens the stream to `options.address`; tests give one of their own.
+  using Open = std::function<std::unique_ptr<net::Transport>(const LinkOptions&)>;
+
+  explicit Link(LinkOptions options, Open open = {});
+
+  State state() const { return state_; }
+  const LinkOptions& options() const { return options_; }
+
+  // Goes on towards kReady; true when kReady has been reached by this call. Starts anew when idle or rested.
+  bool advance(TimePoint now);
+
+  // Ready only: reads what there is, appending complete replies to `replies`. False when the stream has
+  // broken: then it has been left for kResting, with failure() saying why.
+  bool read(TimePoint now, std::vector<resp::Reply>& replies);
+
+  // Gives the stream up and rests. `reset`: let nothing that was sent before be delivered late.
+  void fail(TimePoint now, Status why, bool reset);
+
+  // Back to kIdle, with the stream closed.
+  void close();
+
+  // What to wait for before advance() or read() is of use again.
+  net::Interest interest() const;
+
+  // The stream of kReady; null otherwise.
+  std::shared_ptr<net::Transport> transport() const;
+
+  // Why the latest attempt or stream failed, and how many attempts have failed in a row.
+  const Status& failure() const { return failure_; }
+  int failures() const { return failures_; }
+
+  // The latest failure is an error reply to the greeting (wrong password, no such database, ...): trying
+  // again does not help until somebody changes something.
+  bool refused() const { return failure_.code() == Code::kServer; }
+
+ private:
+  void start(TimePoint now);
+  void greet();
+  void write_greeting();
+  void read_greeting(TimePoint now);
+  void answer(const resp::Reply& reply, TimePoint now);
+
+  LinkOptions options_;
+  Open open_;
+  State state_ = State::kIdle;
+  std::shared_ptr<net::Transport> transport_;
+  std::unique_ptr<resp::Reader> reader_;
+  std::string greeting_;       // not yet written
+  int greeting_replies_ = 0;   // still to come
+  net::Interest interest_;
+  TimePoint until_ = kNever;  // end of the attempt, or of the rest
+  Status failure_;
+  int failures_ = 0;
+  std::minstd_rand random_;
+};
+
+}  // namespace holdfast::client

@@ -1,0 +1,168 @@
+#include "client/subscriber.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace holdfast::client {
+
+Subscriber::Subscriber(const Clock& clock, net::EventLoop& loop, LinkOptions options,
+                       std::weak_ptr<Sink> sink, Link::Open open)
+    : clock_(clock),
+      loop_(loop),
+      sink_(std::move(sink)),
+      link_(std::move(options), std::move(open)) {}
+
+void Subscriber::subscribe(const std::string& channel) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    subscribes_.push_back(channel);
+  }
+  loop_.drive(shared_from_this());
+}
+
+void Subscriber::release(const std::string& channel, Duration linger) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    releases_.push_back({after(clock_.now(), linger), channel});
+  }
+  loop_.drive(shared_from_this());
+}
+
+void Subscriber::close() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    closed_ = true;
+  }
+  loop_.drive(shared_from_this());
+}
+
+net::Interest Subscriber::step(TimePoint now) {
+  const std::shared_ptr<Sink> sink = sink_.lock();
+  bool closed = false;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    closed = closed_;
+  }
+  if (closed || !sink) {
+    link_.close();
+    net::Interest none;
+    none.done = true;
+    return none;
+  }
+  take_orders(now, *sink);
+  if (link_.state() == Link::State::kReady) {
+    std::vector<resp::Reply> replies;
+    const bool alive = link_.read(now, replies);
+    if (!replies.empty()) last_read_ = now;
+    for (const resp::Reply& reply : replies) take(reply, *sink);
+    if (!alive) lost(now, *sink);
+  } else if (!channels_.empty() && link_.advance(now)) {
+    last_read_ = now;
+    down_since_ = kNever;
+    for (const std::string& channel : channels_) say(true, channel);
+  }
+  write();
+  return interest(now);
+}
+
+void Subscriber::take_orders(TimePoint now, Sink& sink) {
+  std::vector<std::string> subscribes;
+  std::vector<std::string> releases;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    subscribes.swap(subscribes_);
+    const auto due = std::stable_partition(releases_.begin(), releases_.end(),
+                                           [now](const Release& r) { return r.at > now; });
+    for (auto it = due; it != releases_.end(); ++it) releases.push_back(std::move(it->channel));
+    releases_.erase(due, releases_.end());
+  }
+  const bool ready = link_.state() == Link::State::kReady;
+  for (const std::string& channel : releases) {
+    if (channels_.count(channel) == 0 || !sink.on_released(channel)) continue;
+    channels_.erase(channel);
+    if (ready) say(false, channel);
+  }
+  for (const std::string& channel : subscribes) {
+    const bool fresh = channels_.insert(channel).second;
+    if (ready && fresh) say(true, channel);
+  }
+  if (!ready && !channels_.empty() && down_since_ == kNever) down_since_ = now;
+}
+
+void Subscriber::say(bool subscribe, const std::string& channel) {
+  if (awaited_.empty()) last_read_ = clock_.now();
+  out_ += resp::Command({subscribe ? "SUBSCRIBE" : "UNSUBSCRIBE", channel}).bytes();
+  awaited_.push_back({subscribe, channel});
+}
+
+void Subscriber::write() {
+  while (!out_.empty() && link_.state() == Link::State::kReady) {
+    const net::IoResult result = link_.transport()->write(out_.data(), out_.size());
+    // A stream that takes no more is found broken by the next read, or by its silence.
+    if (result.io != net::Io::kDone) break;
+    out_.erase(0, result.bytes);
+  }
+}
+
+void Subscriber::take(const resp::Reply& reply, Sink& sink) {
+  if (reply.is_error()) {
+    if (awaited_.empty()) return;
+    const Awaited asked = awaited_.front();
+    awaited_.pop_front();
+    channels_.erase(asked.channel);
+    const std::string text(reply.text());
+    sink.on_refused(asked.channel, Status::server(text.substr(0, text.find(' ')),
+                                                  link_.options().address.text() +
+                                                      " refused to subscribe: " + text));
+    return;
+  }
+  if (!reply.is_array() || reply.size() < 3) return;
+  const std::string_view kind = reply.text_at(0);
+  const std::string channel(reply.text_at(1));
+  if (kind == "message") {
+    sink.on_message(channel, reply.text_at(2));
+  } else if (!awaited_.empty()) {
+    awaited_.pop_front();
+    if (kind == "subscribe" && channels_.count(channel) != 0) sink.on_subscribed(channel);
+  }
+}
+
+void Subscriber::lost(TimePoint now, Sink& sink) {
+  awaited_.clear();
+  out_.clear();
+  if (!channels_.empty()) down_since_ = now;
+  sink.on_lost();
+}
+
+net::Interest Subscriber::interest(TimePoint now) {
+  const Millis patience = link_.options().command_timeout;
+  const std::shared_ptr<Sink> sink = sink_.lock();
+  const bool silent = !awaited_.empty() && now >= after(last_read_, patience);
+  if (silent && link_.state() == Link::State::kReady) {
+    link_.fail(now, Status::unreachable("no reply from " + link_.options().address.text()), true);
+    if (sink) lost(now, *sink);
+  }
+  const bool hopeless = link_.state() == Link::State::kResting &&
+                        (link_.refused() || link_.failures() > link_.options().retries);
+  const bool down_too_long = down_since_ != kNever && now >= after(down_since_, patience);
+  if (!channels_.empty() && (hopeless || down_too_long)) {
+    down_since_ = now;
+    if (sink) sink->on_unreachable(link_.failure());
+  }
+  net::Interest next = link_.interest();
+  next.write = next.write || !out_.empty();
+  if (down_since_ != kNever) next.until = std::min(next.until, after(down_since_, patience));
+  if (!awaited_.empty()) next.until = std::min(next.until, after(last_read_, patience));
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const Release& release : releases_) next.until = std::min(next.until, release.at);
+  // Without channels there is nothing to connect for; a stream that stands is kept.
+  const bool idle = link_.state() != Link::State::kReady && channels_.empty();
+  if (idle && subscribes_.empty()) {
+    link_.close();
+    next.done = releases_.empty();
+    next.fd = -1;
+  }
+  return next;
+}
+
+}  // namespace holdfast::client

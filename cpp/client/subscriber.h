@@ -1,0 +1,82 @@
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "client/link.h"
+#include "net/event_loop.h"
+#include "net/pollable.h"
+
+namespace holdfast::client {
+
+// The pub/sub connection to one server: any number of channels on one stream, driven by the loop. After a
+// broken stream it subscribes to all of them again.
+class Subscriber final : public net::Pollable, public std::enable_shared_from_this<Subscriber> {
+ public:
+  // Called on the loop's thread, without locks held.
+  class Sink {
+   public:
+    virtual ~Sink() = default;
+    // From now on messages arrive; also after each reconnection, when some may have been missed.
+    virtual void on_subscribed(const std::string& channel) = 0;
+    virtual void on_message(const std::string& channel, std::string_view payload) = 0;
+    // The server refuses this channel (an ACL, for example).
+    virtual void on_refused(const std::string& channel, const Status& why) = 0;
+    // No stream for longer than the command time-out, or the greeting was refused: tell every waiter.
+    virtual void on_unreachable(const Status& why) = 0;
+    // Nobody has needed the channel since release(): true to unsubscribe, false when somebody does again.
+    virtual bool on_released(const std::string& channel) = 0;
+    virtual void on_lost() = 0;  // a stream that had been ready broke
+  };
+
+  Subscriber(const Clock& clock, net::EventLoop& loop, LinkOptions options,
+             std::weak_ptr<Sink> sink, Link::Open open = {});
+
+  // Any thread, with any lock held.
+  void subscribe(const std::string& channel);
+  void release(const std::string& channel, Duration linger);  // asks on_released() once that has passed
+  void close();
+
+  net::Interest step(TimePoint now) override;
+
+ private:
+  struct Release {
+    TimePoint at;
+    std::string channel;
+  };
+  struct Awaited {
+    bool subscribe;
+    std::string channel;
+  };
+
+  void take_orders(TimePoint now, Sink& sink);
+  void say(bool subscribe, const std::string& channel);
+  void write();
+  void take(const resp::Reply& reply, Sink& sink);
+  void lost(TimePoint now, Sink& sink);
+  net::Interest interest(TimePoint now);
+
+  const Clock& clock_;
+  net::EventLoop& loop_;
+  const std::weak_ptr<Sink> sink_;
+
+  std::mutex mutex_;
+  std::vector<std::string> subscribes_;  // asked for, not yet taken up
+  std::vector<Release> releases_;
+  bool closed_ = false;
+
+  // The loop's thread only.
+  Link link_;
+  std::set<std::string> channels_;
+  std::deque<Awaited> awaited_;  // sent and not yet answered, in order
+  std::string out_;
+  TimePoint last_read_{};
+  TimePoint down_since_ = kNever;
+};
+
+}  // namespace holdfast::client

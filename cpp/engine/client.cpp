@@ -1,0 +1,96 @@
+#include "engine/client.h"
+
+#include <array>
+#include <cstdio>
+#include <random>
+#include <utility>
+
+#include "engine/engine.h"
+#include "engine/wait_hub.h"
+
+namespace holdfast::engine {
+
+namespace {
+
+// A random UUID (RFC 9562, version 4) in the spelling of Java's UUID.toString().
+std::string fresh_uuid() {
+  std::random_device random;
+  std::array<unsigned, 4> bits{random(), random(), random(), random()};
+  std::array<char, 37> text;
+  std::snprintf(text.data(), text.size(), "%08x-%04x-4%03x-%04x-%04x%08x", bits[0], bits[1] >> 16,
+                bits[1] & 0xfffU, (bits[2] >> 16 & 0x3fffU) | 0x8000U, bits[2] & 0xffffU, bits[3]);
+  return text.data();
+}
+
+}  // namespace
+
+struct Client::Core {
+  std::uint64_t epoch;
+  std::shared_ptr<const sync::Context> context;
+  std::shared_ptr<WaitHub> hub;
+};
+
+Client::Client(ClientOptions options) : options_(std::move(options)), core_(make_core(true)) {}
+
+Client::~Client() {
+  close();
+  // An ancestor's core is left alone: its threads do not exist here.
+  if (Core* core = core_.load(); core->epoch == Engine::epoch()) delete core;
+}
+
+Client::Core* Client::make_core(bool first) {
+  Engine& engine = Engine::instance();
+  const topology::Loops loops = engine.assign_loops();
+  const std::string id = first && !options_.id.empty() ? options_.id : fresh_uuid();
+  const auto keeper =
+      std::make_shared<lease::LeaseKeeper>(engine.clock(), loops.watchdog, id, engine.events());
+  const auto hub = std::make_shared<WaitHub>();
+  topology::Standalone::Setup setup;
+  const net::Endpoint& endpoint = options_.endpoint;
+  setup.link = {endpoint.addresses.front(), endpoint.tls,           endpoint.credentials,
+                endpoint.database,          options_.client_name,   options_.connect_timeout,
+                options_.command_timeout,   options_.retries};
+  using Driver = client::Connection::Driver;
+  setup.driver = options_.asynchronous ? Driver::kLoop : Driver::kCallers;
+  setup.sink = hub;
+  setup.on_lost = [weak = std::weak_ptr<lease::LeaseKeeper>(keeper)] {
+    if (const auto strong = weak.lock()) strong->verify();
+  };
+  const auto topology = std::make_shared<topology::Standalone>(engine.clock(), loops, setup);
+  hub->set_on_lost(setup.on_lost);
+  hub->set_topology(topology);
+  keeper->set_topology(topology);
+  engine.add(keeper);
+  const std::shared_ptr<wait::WaitRegistry> waits(hub, &hub->registry());
+  const auto timers = std::make_shared<sync::Timers>(engine.clock(), loops.io);
+  return new Core{Engine::epoch(),
+                  std::shared_ptr<const sync::Context>(
+                      new sync::Context{engine.clock(), id, options_.command_timeout, topology, keeper,
+                                        waits, timers}),
+                  hub};
+}
+
+std::shared_ptr<const sync::Context> Client::context() {
+  Core* core = core_.load(std::memory_order_acquire);
+  if (core->epoch == Engine::epoch()) return core->context;
+  Core* fresh = make_core(false);
+  if (core_.compare_exchange_strong(core, fresh)) {
+    if (closed_) fresh->context->topology->close(Status::closed("the client was closed"));
+    return fresh->context;
+  }
+  delete fresh;
+  return core->context;
+}
+
+std::vector<std::string> Client::close() {
+  if (closed_.exchange(true)) return {};
+  Core* core = core_.load();
+  if (core->epoch != Engine::epoch()) return {};
+  const Status why = Status::closed("the client was closed");
+  std::vector<std::string> held = core->context->keeper->close();
+  core->context->topology->close(why);
+  core->hub->registry().unreachable(why).run();
+  return held;
+}
+
+}  // namespace holdfast::engine

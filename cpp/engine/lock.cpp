@@ -1,0 +1,97 @@
+#include "engine/lock.h"
+
+#include <utility>
+
+#include "sync/acquire_operation.h"
+#include "sync/call_operation.h"
+#include "sync/release_operation.h"
+
+namespace holdfast::engine {
+
+using sync::CallOperation;
+
+Lock::Lock(std::shared_ptr<Client> client, const sync::Recipe& recipe, const std::string& name)
+    : client_(std::move(client)), recipe_(recipe), name_(client_->options().name_prefix + name) {}
+
+Lock::OperationPtr Lock::acquire(const Attempt& attempt) const {
+  auto context = client_->context();
+  const TimePoint deadline = after(context->clock.now(), attempt.timeout);
+  return std::make_shared<sync::AcquireOperation>(
+      std::move(context), recipe_,
+      sync::AcquireRequest{name_, attempt.owner, attempt.lease, attempt.blocking, deadline,
+                           attempt.listener});
+}
+
+Lock::OperationPtr Lock::release(OwnerNumber owner, bool all) const {
+  return std::make_shared<sync::ReleaseOperation>(
+      client_->context(), recipe_, sync::ReleaseOperation::What{name_, owner, all});
+}
+
+Lock::OperationPtr Lock::extend(OwnerNumber owner, Millis lease) const {
+  auto context = client_->context();
+  const auto keeper = context->keeper;
+  const std::string field = owner_field(context->client_id, owner);
+  return std::make_shared<CallOperation>(
+      std::move(context), name_,
+      [recipe = &recipe_, name = name_, field, lease](std::string& out, bool by_text) {
+        recipe->renew(out, name, field, lease, by_text);
+      },
+      [keeper, name = name_, owner, lease](std::optional<std::int64_t> value,
+                                           const client::Sent& sent) {
+        if (value == 1) {
+          keeper->extended(name, owner, lease, sent.last);
+        } else {
+          keeper->lose(name, owner, "the server did not know it any more when it was to be extended");
+        }
+      });
+}
+
+Lock::OperationPtr Lock::force_release() const {
+  auto context = client_->context();
+  const auto keeper = context->keeper;
+  const auto topology = context->topology;
+  return std::make_shared<CallOperation>(
+      std::move(context), name_,
+      [recipe = &recipe_, name = name_, topology](std::string& out, bool by_text) {
+        recipe->force_release(out, {name, {}, 0, Millis(0), topology->publish_command(), by_text});
+      },
+      [keeper, name = name_](std::optional<std::int64_t> /*value*/, const client::Sent& /*sent*/) {
+        keeper->forced(name);
+      });
+}
+
+Lock::OperationPtr Lock::locked() const {
+  return std::make_shared<CallOperation>(
+      client_->context(), name_,
+      [recipe = &recipe_, name = name_](std::string& out, bool) { recipe->locked(out, name); });
+}
+
+Lock::OperationPtr Lock::hold_count(OwnerNumber owner) const {
+  auto context = client_->context();
+  const std::string field = owner_field(context->client_id, owner);
+  return std::make_shared<CallOperation>(
+      std::move(context), name_, [recipe = &recipe_, name = name_, field](std::string& out, bool) {
+        recipe->hold_count(out, {name, field, 0, Millis(0), {}, false});
+      });
+}
+
+Lock::OperationPtr Lock::ttl() const {
+  return std::make_shared<CallOperation>(
+      client_->context(), name_, [recipe = &recipe_, name = name_](std::string& out, bool by_text) {
+        recipe->ttl(out, name, by_text);
+      });
+}
+
+int Lock::known_count(OwnerNumber owner) const {
+  return client_->context()->keeper->count(name_, owner);
+}
+
+bool Lock::known_lost(OwnerNumber owner) const {
+  return client_->context()->keeper->lost(name_, owner);
+}
+
+std::optional<Duration> Lock::known_left(OwnerNumber owner) const {
+  return client_->context()->keeper->left(name_, owner);
+}
+
+}  // namespace holdfast::engine

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "client/subscriber.h"
+#include "topology/topology.h"
+#include "wait/wait_registry.h"
+
+namespace holdfast::engine {
+
+// Joins the registry of waiters to the subscribers of a topology. Thread-safe once it is set up.
+class WaitHub final : public client::Subscriber::Sink, public wait::Subscriptions {
+ public:
+  WaitHub() : registry_(*this) {}
+
+  void set_topology(std::weak_ptr<topology::Topology> topology) { topology_ = std::move(topology); }
+  void set_on_lost(std::function<void()> on_lost) { lost_ = std::move(on_lost); }
+
+  wait::WaitRegistry& registry() { return registry_; }
+
+  void on_subscribed(const std::string& channel) override { registry_.subscribed(channel).run(); }
+  void on_message(const std::string& channel, std::string_view /*payload*/) override {
+    registry_.message(channel).run();
+  }
+  void on_refused(const std::string& channel, const Status& why) override {
+    registry_.refused(channel, why).run();
+  }
+  void on_unreachable(const Status& why) override { registry_.unreachable(why).run(); }
+  bool on_released(const std::string& channel) override { return registry_.released(channel); }
+  void on_lost() override {
+    if (lost_) lost_();
+  }
+
+  void subscribe(const std::string& channel) override {
+    if (const auto topology = topology_.lock()) topology->subscriber(channel)->subscribe(channel);
+  }
+  void release(const std::string& channel, Duration linger) override {
+    if (const auto topology = topology_.lock()) {
+      topology->subscriber(channel)->release(channel, linger);
+    }
+  }
+
+ private:
+  wait::WaitRegistry registry_;
+  std::weak_ptr<topology::Topology> topology_;
+  std::function<void()> lost_;
+};
+
+}  // namespace holdfast::engine

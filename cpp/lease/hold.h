@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "base/timer_wheel.h"
+#include "base/types.h"
+#include "client/request.h"
+
+namespace holdfast::lease {
+
+// How a kind of lock keeps a hold alive on the server; stateless, one object for each kind.
+class Renewal {
+ public:
+  virtual ~Renewal() = default;
+  virtual std::string_view key(const LockName& name) const { return name.bytes(); }
+  // A command that sets the lease anew if `owner` (a field) still holds, replying 1, or 0.
+  virtual void renew(std::string& out, const LockName& name, const std::string& owner, Millis lease,
+                     bool by_text) const = 0;
+  // The same question without touching the lease.
+  virtual void check(std::string& out, const LockName& name, const std::string& owner) const = 0;
+};
+
+// What a client tells about its holds.
+struct Event {
+  enum class Kind {
+    kLost,       // the hold is gone: `reason` says how
+    kAbandoned,  // its thread or task ended without releasing it: no longer renewed
+  };
+  Kind kind = Kind::kLost;
+  std::string name;
+  std::uint64_t owner = 0;
+  std::uint64_t listener = 0;  // who asked to be told, 0: nobody in particular
+  std::string reason;
+};
+
+// Where events go. Called on any thread, with locks held: it only puts the event away.
+class EventSink {
+ public:
+  virtual ~EventSink() = default;
+  virtual void post(Event event) = 0;
+};
+
+// What the server has granted to one owner of one lock.
+struct Grant {
+  LockName name;
+  OwnerNumber owner;
+  int count = 1;  // the hold count that this grant makes
+  Lease lease;
+  TimePoint sent;  // the moment before the granting command went out
+  const Renewal* renewal = nullptr;
+  std::uint64_t listener = 0;
+};
+
+}  // namespace holdfast::lease

@@ -1,0 +1,132 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/timer_wheel.h"
+#include "lease/hold.h"
+#include "net/event_loop.h"
+#include "net/pollable.h"
+#include "topology/topology.h"
+
+namespace holdfast::lease {
+
+// What a release has to do, by what the client knows.
+struct ReleasePlan {
+  enum class Verdict {
+    kNotOwned,  // the caller holds nothing
+    kLost,      // it did, and its hold is gone (told once: the record is cleared)
+    kPartial,   // `remaining` holds stay
+    kFinal,     // the last one
+    kDone,      // an earlier release, which could not tell its caller, has got through since
+  };
+  Verdict verdict = Verdict::kNotOwned;
+  int remaining = 0;
+  std::string reason;         // of kLost
+  std::uint64_t ticket = 0;   // for released()
+  TimePoint trusted{};        // until when the hold may be believed to be there
+  bool repeated = false;      // an earlier release of this hold may have been executed
+};
+
+// All holds of one client: their counts, until when each may be trusted, and the watchdog that renews them,
+// each a third of its lease after the last time, in pipelines, spread over the period. A renewal that
+// fails is tried again within a quarter of a second until the hold's time is over; then, or when the server
+// says that it is gone, the hold is *lost*, which is posted as an event. A local timer tells it even
+// where the network says nothing.
+//
+// Thread-safe. Driven by one of the watchdog's loops: a renewal never waits for Python, for a caller, or for another client's
+// server.
+class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_this<LeaseKeeper> {
+ public:
+  LeaseKeeper(const Clock& clock, net::EventLoop& loop, std::string client_id,
+              std::shared_ptr<EventSink> events);
+  ~LeaseKeeper() override;
+
+  // Where renewals go; to be set once, before the first grant.
+  void set_topology(std::weak_ptr<topology::Topology> topology);
+
+  // How many holds the owner has, as far as the client knows; 0 when they are lost.
+  int count(const LockName& name, OwnerNumber owner) const;
+  // A hold of the owner's is known to be gone, and no grant came since.
+  bool lost(const LockName& name, OwnerNumber owner) const;
+  // Seconds that are left by the client's own reckoning; nothing when not held.
+  std::optional<Duration> left(const LockName& name, OwnerNumber owner) const;
+
+  void granted(const Grant& grant);
+
+  // The first half of a release: from a final one on the hold is not renewed any more. `all`: all holds of
+  // the owner at once.
+  ReleasePlan begin_release(const LockName& name, OwnerNumber owner, bool all);
+  // The second half, after the server has answered: `remaining` holds are left.
+  void released(const LockName& name, OwnerNumber owner, const ReleasePlan& plan);
+  // The same for a release whose caller had to be told that the server is out of reach: `confirmed` by the
+  // server since, or else over with the lease. The caller's next release() gets to know.
+  void released_late(const LockName& name, OwnerNumber owner, const ReleasePlan& plan,
+                     bool confirmed);
+
+  // A new fixed lease was set by a command sent at `sent`.
+  void extended(const LockName& name, OwnerNumber owner, Millis lease, TimePoint sent);
+
+  // The hold turned out to be gone.
+  void lose(const LockName& name, OwnerNumber owner, const std::string& reason);
+  // This client has removed the lock by force: whoever of it held it has lost it.
+  void forced(const LockName& name);
+
+  // The thread or task is no more: its holds are left to expire, each with an event.
+  void owner_ended(OwnerNumber owner);
+
+  // A connection broke: ask the server about every hold, now.
+  void verify();
+
+  // Stops everything; the names of what was still held.
+  std::vector<std::string> close();
+
+  net::Interest step(TimePoint now) override;
+
+ private:
+  class Hold;
+  using HoldPtr = std::shared_ptr<Hold>;
+  struct Key {
+    std::string_view name;
+    OwnerNumber owner;
+    bool operator==(const Key& other) const { return owner == other.owner && name == other.name; }
+  };
+  struct KeyHash {
+    std::size_t operator()(const Key& key) const;
+  };
+  using Guard = std::lock_guard<std::mutex>;
+
+  // With the lock held.
+  Hold* find(const LockName& name, OwnerNumber owner) const;
+  void arm(Hold& hold, TimePoint now);
+  void note_lost(Hold& hold, const std::string& reason);
+  void erase(Hold& hold);
+  void due(Hold& hold, TimePoint now, std::vector<HoldPtr>& renewals);
+
+  void answered(Hold& hold, const Result<resp::Reply>& reply, const client::Sent& sent);
+  void submit(const std::vector<HoldPtr>& renewals);
+
+  const Clock& clock_;
+  net::EventLoop& loop_;
+  const std::string client_id_;
+  const std::shared_ptr<EventSink> events_;
+
+  mutable std::mutex mutex_;
+  std::weak_ptr<topology::Topology> topology_;
+  TimerWheel wheel_;
+  std::unordered_map<Key, HoldPtr, KeyHash> holds_;
+  std::unordered_map<OwnerNumber, std::size_t> holds_of_;
+  std::uint64_t tickets_ = 0;
+  TimePoint armed_ = kNever;  // when the loop will step next
+  bool idle_ = false;  // the last step found no hold
+  bool verify_ = false;
+  bool closed_ = false;
+};
+
+}  // namespace holdfast::lease

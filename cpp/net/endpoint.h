@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+
+namespace holdfast::net {
+
+// Where one server listens.
+struct Address {
+  std::string host;  // a name or an IP literal without brackets; empty for a unix socket
+  std::uint16_t port = 6379;
+  std::string path;  // of a unix socket
+
+  std::string text() const;  // "127.0.0.1:6379", "[::1]:6379", "unix:/tmp/x.sock": for messages
+};
+
+// How to trust and be trusted over TLS. Paths of PEM files; empty: the system's trust store, no
+// client certificate. Without `key`, the private key is in the file of the certificate.
+struct TlsOptions {
+  bool enabled = false;
+  bool verify = true;  // certificate and host name
+  std::string ca;      // a file, or a directory of certificates by their hashes
+  std::string cert;
+  std::string key;
+};
+
+// An empty password means none: nothing is sent as AUTH.
+struct Credentials {
+  std::string username;
+  std::string password;
+};
+
+enum class Deployment { kStandalone, kSentinel, kCluster };
+
+// All a client knows about its servers: what a URL says, completed and overridden by keywords.
+struct Endpoint {
+  Deployment deployment = Deployment::kStandalone;
+  std::vector<Address> addresses;  // one for standalone
+  std::string service;             // sentinel's name of the primary
+  int database = 0;
+  Credentials credentials;
+  TlsOptions tls;
+
+  std::string text() const;  // "redis://127.0.0.1:6379/0" without user and password: for messages
+};
+
+// An option of the URL's query string, in order, percent-decoded. parse_url() leaves those it does
+// not know (lease=, ...) to its caller. A name is made of letters, digits and underscores.
+struct UrlOption {
+  std::string name;
+  std::string value;
+};
+
+struct ParsedUrl {
+  Endpoint endpoint;
+  std::vector<UrlOption> options;
+};
+
+// redis:// valkey:// rediss:// valkeys:// unix:// redis+sentinel:// redis+cluster://, as in the
+// table of the documentation; valkey+..., and rediss+... or valkeys+... for TLS, mean what they
+// say. User, password and host are percent-decoded; IPv6 literals in brackets. For an unknown
+// scheme, a bad port or database, a fragment, an empty host where one is needed: kInvalid with a
+// message that names the fault, and quotes nothing that could be (part of) a password. Of the
+// query string only `db` of unix:// is understood here.
+Result<ParsedUrl> parse_url(const std::string& url);
+
+}  // namespace holdfast::net

@@ -1,0 +1,231 @@
+#include "net/event_loop.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/thread.h"
+#include "base/timer_wheel.h"
+#include "net/poller.h"
+
+namespace holdfast::net {
+namespace {
+
+// The system refuses to watch a pollable's descriptor: it is stepped from time to time.
+constexpr Duration kBlindStep = std::chrono::milliseconds(50);
+
+thread_local const void* loop_of_this_thread = nullptr;
+
+}  // namespace
+
+class EventLoop::Impl : public std::enable_shared_from_this<Impl> {
+ public:
+  Impl(const Clock& clock, std::string name)
+      : clock_(clock), name_(std::move(name)), timers_(clock.now()) {}
+
+  void drive(std::shared_ptr<Pollable> pollable) {
+    const std::lock_guard lock(mutex_);
+    if (!start()) return;
+    inbox_.pollables.push_back(std::move(pollable));
+    notify();
+  }
+
+  void post(std::function<void()> task) {
+    const std::lock_guard lock(mutex_);
+    if (!start()) return;
+    inbox_.tasks.push_back(std::move(task));
+    notify();
+  }
+
+  void ask_to_stop() {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    notify();
+  }
+
+  void join() {
+    const std::lock_guard lock(join_mutex_);  // everybody returns after the end
+    if (thread_.joinable()) thread_.join();
+  }
+
+  void detach() { thread_.detach(); }
+  bool on_thread() const { return loop_of_this_thread == this; }
+  bool in_child_of_fork() const { return process_ != getpid(); }
+
+ private:
+  struct Inbox {
+    std::vector<std::shared_ptr<Pollable>> pollables;
+    std::vector<std::function<void()>> tasks;
+    bool empty() const { return pollables.empty() && tasks.empty(); }
+  };
+
+  struct Driven : Timer, Poller::Watch {
+    std::shared_ptr<Pollable> pollable;
+    bool ready = false;
+  };
+
+  bool start();   // with mutex_; false once stopping
+  void notify();  // with mutex_
+  void run();
+  void wait();
+  bool take_in();
+  void adopt(const std::shared_ptr<Pollable>& pollable);
+  void mark(Driven& driven);
+  void step(Driven& driven);
+
+  const Clock& clock_;
+  const std::string name_;
+  const pid_t process_ = getpid();
+
+  std::mutex mutex_;  // guards the next four
+  Inbox inbox_;
+  bool waiting_ = false;  // the loop is in a wait that nobody has ended yet, or about to be
+  std::atomic<bool> stopping_{false};  // read without it too
+  std::thread thread_;                 // stable once stopping
+  std::mutex join_mutex_;
+
+  Poller poller_;
+
+  // The loop's thread only.
+  TimerWheel timers_;
+  TimePoint alarm_ = kNever;
+  std::unordered_map<Pollable*, Driven> driven_;
+  std::vector<Driven*> ready_;
+  std::vector<Poller::Watch*> watched_;
+  Inbox taken_;
+};
+
+bool EventLoop::Impl::start() {
+  if (stopping_) return false;
+  if (!thread_.joinable()) {
+    thread_ = start_thread(name_, [self = shared_from_this()] { self->run(); });
+  }
+  return true;
+}
+
+void EventLoop::Impl::notify() {
+  if (!waiting_) return;  // the loop looks into the inbox before it waits
+  waiting_ = false;
+  poller_.wake();
+}
+
+void EventLoop::Impl::run() {
+  loop_of_this_thread = this;
+  std::vector<Driven*> turn;
+  while (take_in()) {
+    while (Timer* const due = timers_.pop_due(clock_.now())) mark(static_cast<Driven&>(*due));
+    turn.swap(ready_);
+    for (Driven* const driven : turn) {
+      if (!stopping_) step(*driven);
+    }
+    turn.clear();
+    if (!stopping_) wait();
+  }
+  for (auto& [pollable, driven] : driven_) poller_.drop(driven);
+  driven_.clear();
+  Inbox rest;
+  {
+    const std::lock_guard lock(mutex_);
+    std::swap(rest, inbox_);
+  }
+}
+
+// False when the loop is to end.
+bool EventLoop::Impl::take_in() {
+  {
+    const std::lock_guard lock(mutex_);
+    waiting_ = false;
+    if (stopping_) return false;
+    std::swap(taken_, inbox_);
+  }
+  for (std::function<void()>& task : taken_.tasks) {
+    const std::function<void()> once = std::move(task);
+    once();
+  }
+  taken_.tasks.clear();
+  for (const std::shared_ptr<Pollable>& pollable : taken_.pollables) adopt(pollable);
+  taken_.pollables.clear();
+  return true;
+}
+
+void EventLoop::Impl::adopt(const std::shared_ptr<Pollable>& pollable) {
+  Driven& driven = driven_[pollable.get()];
+  driven.pollable = pollable;
+  mark(driven);
+}
+
+void EventLoop::Impl::mark(Driven& driven) {
+  if (driven.ready) return;
+  driven.ready = true;
+  ready_.push_back(&driven);
+}
+
+void EventLoop::Impl::step(Driven& driven) {
+  driven.ready = false;
+  const Interest interest = driven.pollable->step(clock_.now());
+  if (stopping_) return;  // run() lets go of all; the clock may be gone
+  if (interest.done) {
+    poller_.drop(driven);
+    const std::shared_ptr<Pollable> last = std::move(driven.pollable);
+    driven_.erase(last.get());
+    return;
+  }
+  TimePoint until = interest.until;
+  if (!poller_.update(driven, interest)) {
+    until = std::min(until, after(clock_.now(), kBlindStep));
+  }
+  if (until == kNever) {
+    driven.disarm();
+  } else if (!driven.armed() || driven.at() != until) {
+    timers_.arm(driven, until);
+  }
+}
+
+void EventLoop::Impl::wait() {
+  const TimePoint next = timers_.next();
+  const TimePoint now = clock_.now();
+  if (next > now && next < alarm_) {
+    poller_.set_alarm(next - now);
+    alarm_ = next;
+  }
+  bool block = next > now;
+  {
+    const std::lock_guard lock(mutex_);
+    block = block && inbox_.empty() && !stopping_;
+    waiting_ = block;
+  }
+  if (poller_.wait(block, watched_)) alarm_ = kNever;
+  for (Poller::Watch* const watch : watched_) mark(static_cast<Driven&>(*watch));
+  watched_.clear();
+}
+
+EventLoop::EventLoop(const Clock& clock, std::string name)
+    : impl_(std::make_shared<Impl>(clock, std::move(name))) {}
+
+EventLoop::~EventLoop() {
+  if (impl_->in_child_of_fork()) {
+    // Its locks and thread are as they were at some moment in the parent: out of anyone's reach.
+    new std::shared_ptr<Impl>(std::move(impl_));
+    return;
+  }
+  stop();
+  if (on_loop_thread()) impl_->detach();
+}
+
+void EventLoop::drive(std::shared_ptr<Pollable> pollable) { impl_->drive(std::move(pollable)); }
+void EventLoop::post(std::function<void()> task) { impl_->post(std::move(task)); }
+
+void EventLoop::stop() {
+  impl_->ask_to_stop();
+  if (!on_loop_thread()) impl_->join();
+}
+
+bool EventLoop::on_loop_thread() const { return impl_->on_thread(); }
+
+}  // namespace holdfast::net

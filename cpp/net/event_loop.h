@@ -1,0 +1,52 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/clock.h"
+#include "net/pollable.h"
+
+namespace holdfast::net {
+
+// A thread that drives Pollables (epoll; timers by a timerfd on CLOCK_BOOTTIME, so that they fire
+// at once when the machine wakes from suspend; they are due within a millisecond of their moment).
+// The thread is started by the first call, blocks all signals (they are for Python's threads), and
+// is named for debuggers. All methods may be called from any thread, from within a step() too, with
+// whatever locks held: none of them calls a Pollable. A step that is not needed may happen; one
+// that is needed always does. All Pollables that are ready take one step each before any takes the
+// next.
+//
+// After fork() the child may destroy its copy, which does nothing, and call nothing else.
+class EventLoop {
+ public:
+  // `clock` must outlive the loop. Throws std::system_error where the system gives no more
+  // descriptors; the first drive() or post() does where it gives no more threads.
+  EventLoop(const Clock& clock, std::string name);
+  ~EventLoop();  // stop()
+  EventLoop(const EventLoop&) = delete;
+  EventLoop& operator=(const EventLoop&) = delete;
+
+  // Steps `pollable` soon, and from then on whenever its interest comes true, until it says it is
+  // done. Called again for one that is driven already (or whose last step is just ending): one more
+  // step soon. The loop shares ownership while it drives. A pollable whose fd changes between two
+  // steps is handled; a closed fd whose number comes back at once is noticed if it is that of a
+  // Descriptor. Two pollables may not wait for one fd at the same time.
+  void drive(std::shared_ptr<Pollable> pollable);
+
+  // Runs `task` once on the loop's thread; tasks in order. Those not yet begun when the loop is
+  // stopped are dropped.
+  void post(std::function<void()> task);
+
+  // Ends the thread and lets go of all Pollables (on the loop's thread); later calls do nothing.
+  // From the loop's own thread it only asks for the end.
+  void stop();
+
+  bool on_loop_thread() const;
+
+ private:
+  class Impl;
+  std::shared_ptr<Impl> impl_;  // with its thread, which may outlive this for a moment
+};
+
+}  // namespace holdfast::net

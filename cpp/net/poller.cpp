@@ -1,0 +1,155 @@
+#include "net/poller.h"
+
+#include <sys/eventfd.h>
+#include <sys/timerfd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <ctime>
+#include <system_error>
+#include <utility>
+
+namespace holdfast::net {
+namespace {
+
+constexpr std::uint64_t kWakeToken = 0;
+constexpr std::uint64_t kAlarmToken = 1;
+constexpr std::size_t kBatch = 64;
+constexpr std::uint64_t kRefused = ~std::uint64_t{0};  // no Descriptor's: update() adds anew
+
+Descriptor checked(int fd, const char* what) {
+  if (fd < 0) throw std::system_error(errno, std::generic_category(), what);
+  return Descriptor(fd);
+}
+
+int make_timer() {
+#ifdef CLOCK_BOOTTIME
+  const int fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+  if (fd >= 0 || errno != EINVAL) return fd;
+#endif
+  return timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+}
+
+}  // namespace
+
+Poller::Poller()
+    : epoll_(checked(epoll_create1(EPOLL_CLOEXEC), "epoll_create1")),
+      wake_(checked(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd")),
+      alarm_(checked(make_timer(), "timerfd_create")) {
+  if (!listen(epoll_)) throw std::system_error(errno, std::generic_category(), "epoll_ctl");
+}
+
+// Edge-triggered: each wake-up is reported once without a read() to clear it.
+bool Poller::listen(const Descriptor& epoll) {
+  epoll_event event{};
+  event.events = EPOLLIN | EPOLLET;
+  event.data.u64 = kWakeToken;
+  if (epoll_ctl(epoll.get(), EPOLL_CTL_ADD, wake_.get(), &event) != 0) return false;
+  event.data.u64 = kAlarmToken;
+  return epoll_ctl(epoll.get(), EPOLL_CTL_ADD, alarm_.get(), &event) == 0;
+}
+
+bool Poller::update(Watch& watch, const Interest& interest) {
+  const int fd = interest.fd;
+  const std::uint32_t events = (interest.read ? EPOLLIN : 0U) | (interest.write ? EPOLLOUT : 0U) |
+                               (interest.hangup ? EPOLLRDHUP : 0U);
+  if (fd < 0 || events == 0) {
+    drop(watch);
+    return true;
+  }
+  const std::uint64_t serial = serial_of(fd);
+  if (watch.fd != fd || watch.serial != serial) {
+    drop(watch);
+    watch.fd = fd;
+    watch.serial = serial;
+    watch.events = events;
+    return add(watch);
+  }
+  // Of a descriptor that is not ours nobody can say whether it is still the same one: ask each
+  // time.
+  if (watch.events == events && serial != 0) return true;
+  watch.events = events;
+  if (tell(watch, EPOLL_CTL_MOD)) return true;
+  drop(watch);
+  watch.fd = fd;
+  watch.events = events;
+  watch.serial = serial;
+  return add(watch);
+}
+
+bool Poller::add(Watch& watch) {
+  // Whoever waited for this number before waits for a descriptor that is closed.
+  if (const auto before = by_fd_.find(watch.fd); before != by_fd_.end()) drop(*before->second);
+  watch.token = ++last_token_;
+  const bool told = tell(watch, EPOLL_CTL_ADD) || (errno == EEXIST && tell(watch, EPOLL_CTL_MOD));
+  if (!told) {
+    watch = Watch{};
+    return false;
+  }
+  by_token_[watch.token] = &watch;
+  by_fd_[watch.fd] = &watch;
+  return true;
+}
+
+bool Poller::tell(const Watch& watch, int operation) {
+  epoll_event event{};
+  event.events = watch.events;
+  event.data.u64 = watch.token;
+  return epoll_ctl(epoll_.get(), operation, watch.fd, &event) == 0;
+}
+
+void Poller::drop(Watch& watch) {
+  if (watch.fd < 0) return;
+  // A closed descriptor has left the kernel's set by itself; its number may be another's by now.
+  if (watch.serial == serial_of(watch.fd)) tell(watch, EPOLL_CTL_DEL);
+  by_token_.erase(watch.token);
+  by_fd_.erase(watch.fd);
+  watch = Watch{};
+}
+
+void Poller::set_alarm(Duration delay) {
+  const auto whole = std::chrono::duration_cast<std::chrono::seconds>(delay);
+  itimerspec setting{};
+  setting.it_value.tv_sec = whole.count();
+  setting.it_value.tv_nsec = std::max<Duration::rep>((delay - whole).count(), whole.count() == 0);
+  timerfd_settime(alarm_.get(), 0, &setting, nullptr);
+}
+
+bool Poller::wait(bool block, std::vector<Watch*>& ready) {
+  std::array<epoll_event, kBatch> events;
+  const int count =
+      epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), block ? -1 : 0);
+  bool alarm = false;
+  bool stale = false;
+  for (int i = 0; i < count; ++i) {
+    const std::uint64_t token = events[static_cast<std::size_t>(i)].data.u64;
+    alarm = alarm || token == kAlarmToken;
+    if (token == kWakeToken || token == kAlarmToken) continue;
+    const auto found = by_token_.find(token);
+    if (found == by_token_.end()) {
+      stale = true;
+    } else {
+      ready.push_back(found->second);
+    }
+  }
+  if (stale) rebuild(ready);
+  return alarm;
+}
+
+// A descriptor that was closed here, but lives on in a child of fork(), stays in the kernel's set,
+// reports events, and can no longer be taken out: so the set is made anew.
+void Poller::rebuild(std::vector<Watch*>& ready) {
+  Descriptor fresh(epoll_create1(EPOLL_CLOEXEC));
+  if (!fresh.open() || !listen(fresh)) return;  // tried again at the next such event
+  epoll_ = std::move(fresh);
+  for (const auto& [token, watch] : by_token_) {
+    if (tell(*watch, EPOLL_CTL_ADD)) continue;
+    watch->serial = kRefused;
+    ready.push_back(watch);
+  }
+}
+
+void Poller::wake() { eventfd_write(wake_.get(), 1); }
+
+}  // namespace holdfast::net

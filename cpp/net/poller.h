@@ -1,0 +1,64 @@
+#pragma once
+
+#include <sys/epoll.h>
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "base/clock.h"
+#include "net/descriptor.h"
+#include "net/pollable.h"
+
+namespace holdfast::net {
+
+// Waits for many descriptors, a moment and a wake-up at once (epoll, timerfd, eventfd). Belongs to
+// one thread, but for wake().
+class Poller {
+ public:
+  // What one pollable waits for; the kernel is told of changes only. Owned by the caller; to be
+  // dropped before it dies.
+  struct Watch {
+   private:
+    friend class Poller;
+    int fd = -1;
+    std::uint32_t events = 0;
+    std::uint64_t serial = 0;  // of the Descriptor; 0: not one of ours
+    std::uint64_t token = 0;   // what the kernel calls it
+  };
+
+  Poller();  // throws std::system_error where the system gives no descriptors
+  Poller(const Poller&) = delete;
+  Poller& operator=(const Poller&) = delete;
+
+  // From now on `watch` is for the interest's fd and events; for none of them it waits for nothing. A
+  // descriptor that was closed meanwhile, and one that got its number, are told apart. False when
+  // the system refuses: there will be no event.
+  bool update(Watch& watch, const Interest& interest);
+  void drop(Watch& watch);
+
+  // Ends a wait() when `delay` is over (on a clock that counts suspend); replaces the one before.
+  void set_alarm(Duration delay);
+
+  // Waits for an event, the alarm or a wake-up, or only looks (`block` false). Adds to `ready` the
+  // watches that are. True when the alarm went off.
+  bool wait(bool block, std::vector<Watch*>& ready);
+
+  // Ends the wait() under way, else the next one. From any thread.
+  void wake();
+
+ private:
+  bool listen(const Descriptor& epoll);
+  bool add(Watch& watch);
+  bool tell(const Watch& watch, int operation);
+  void rebuild(std::vector<Watch*>& ready);
+
+  Descriptor epoll_;
+  Descriptor wake_;
+  Descriptor alarm_;
+  std::uint64_t last_token_ = 1;  // those below are of wake_ and alarm_
+  std::unordered_map<std::uint64_t, Watch*> by_token_;
+  std::unordered_map<int, Watch*> by_fd_;  // the one whose events the kernel reports for a number
+};
+
+}  // namespace holdfast::net

@@ -1,0 +1,184 @@
+#include "net/socket_transport.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+namespace holdfast::net {
+namespace {
+
+constexpr int kKeepAliveIdleSeconds = 5;
+constexpr int kKeepAliveIntervalSeconds = 2;
+constexpr int kKeepAliveProbes = 3;
+
+void set_option(int fd, int level, int name, int value) {
+  setsockopt(fd, level, name, &value, sizeof value);
+}
+
+void set_user_timeout(int fd, Millis timeout) {
+  set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT,
+             static_cast<int>(std::clamp<Millis::rep>(timeout.count(), 1, 1 << 30)));
+}
+
+struct Hint {
+  int error;
+  const char* text;
+};
+
+constexpr Hint kHints[] = {
+    {ECONNREFUSED, " (is a server running there?)"},
+    {ENOENT, " (is a server running there?)"},
+    {ETIMEDOUT, " (is a server running there?)"},
+    {EHOSTUNREACH, " (is the network up?)"},
+    {ENETUNREACH, " (is the network up?)"},
+    {EACCES, " (do the rights of the socket, or a firewall, allow it?)"},
+    {EPERM, " (do the rights of the socket, or a firewall, allow it?)"},
+    {EAGAIN, " (its queue of new connections is full)"},
+    {EMFILE, " (see ulimit -n)"},
+    {ENFILE, " (the whole system is out of file descriptors)"},
+};
+
+std::string hint_for(int error) {
+  for (const Hint& hint : kHints) {
+    if (hint.error == error) return hint.text;
+  }
+  return {};
+}
+
+bool same_address(const SocketAddress& a, const SocketAddress& b) {
+  return a.size == b.size && std::memcmp(&a.storage, &b.storage, a.size) == 0;
+}
+
+}  // namespace
+
+SocketTransport::SocketTransport(const Address& address, Millis user_timeout)
+    : name_(address.text()),
+      user_timeout_(user_timeout),
+      resolver_(std::make_unique<Resolver>(address)) {}
+
+SocketTransport::SocketTransport(std::string name, std::vector<SocketAddress> addresses,
+                                 Millis user_timeout)
+    : name_(std::move(name)), user_timeout_(user_timeout), addresses_(std::move(addresses)) {}
+
+int SocketTransport::fd() const {
+  return resolver_ != nullptr && !socket_.open() ? resolver_->fd() : socket_.get();
+}
+
+IoResult SocketTransport::connect() {
+  if (connected_) return {};
+  if (socket_.open()) return finish();
+  if (resolver_ != nullptr) {
+    if (!resolver_->done()) return {Io::kWantRead, 0, {}};
+    auto resolved = resolver_->take();
+    resolver_.reset();
+    if (!resolved.ok()) return {Io::kFailed, 0, resolved.status()};
+    addresses_ = std::move(resolved.value());
+  }
+  return begin_next();
+}
+
+IoResult SocketTransport::begin_next() {
+  int error = ENOENT;
+  while (next_ < addresses_.size()) {
+    const SocketAddress& address = addresses_[next_++];
+    const int family = address.storage.ss_family;
+    socket_ = Descriptor(socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (socket_.open()) {
+      if (family != AF_UNIX) {
+        prepare_tcp(user_timeout_ / static_cast<Millis::rep>(addresses_.size()));
+      }
+      if (::connect(socket_.get(), address.get(), address.size) == 0) return finish();
+      if (errno == EINPROGRESS || errno == EINTR) return {Io::kWantWrite, 0, {}};
+    }
+    error = errno;
+  }
+  socket_.reset();
+  return failed("cannot connect to ", error);
+}
+
+IoResult SocketTransport::finish() {
+  pollfd ready{socket_.get(), POLLOUT, 0};
+  if (poll(&ready, 1, 0) <= 0) return {Io::kWantWrite, 0, {}};
+  int error = 0;
+  socklen_t size = sizeof error;
+  if (getsockopt(socket_.get(), SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;
+  if (error == 0 && connected_to_itself()) {
+    abort();
+    error = ECONNREFUSED;
+  }
+  if (error != 0) return refused(error);
+  set_user_timeout(socket_.get(), user_timeout_);
+  connected_ = true;
+  return {};
+}
+
+IoResult SocketTransport::refused(int error) {
+  if (next_ < addresses_.size()) return begin_next();
+  socket_.reset();
+  return failed("cannot connect to ", error);
+}
+
+void SocketTransport::prepare_tcp(Millis connect_timeout) const {
+  const int fd = socket_.get();
+  set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+  set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+  set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, kKeepAliveIdleSeconds);
+  set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, kKeepAliveIntervalSeconds);
+  set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, kKeepAliveProbes);
+  set_user_timeout(fd, connect_timeout);
+}
+
+// Where nobody listens on a port that the system also hands out to outgoing connections, TCP can
+// connect a socket to itself. It would read its own commands as replies, and keep the port from
+// the server that is about to come back.
+bool SocketTransport::connected_to_itself() const {
+  SocketAddress here;
+  SocketAddress there;
+  here.size = there.size = sizeof(sockaddr_storage);
+  auto* const h = reinterpret_cast<sockaddr*>(&here.storage);
+  auto* const t = reinterpret_cast<sockaddr*>(&there.storage);
+  if (getsockname(socket_.get(), h, &here.size) != 0) return false;
+  if (getpeername(socket_.get(), t, &there.size) != 0) return false;
+  return here.storage.ss_family != AF_UNIX && same_address(here, there);
+}
+
+IoResult SocketTransport::read(char* into, std::size_t size) {
+  for (;;) {
+    const ssize_t got = recv(socket_.get(), into, size, 0);
+    if (got > 0) return {Io::kDone, static_cast<std::size_t>(got), {}};
+    if (got == 0) {
+      return {Io::kFailed, 0, Status::unreachable(name_ + " closed the connection")};
+    }
+    if (errno == EAGAIN || errno == EWOULDBLOCK) return {Io::kWantRead, 0, {}};
+    if (errno != EINTR) return failed("the connection is lost to ", errno);
+  }
+}
+
+IoResult SocketTransport::write(const char* from, std::size_t size) {
+  for (;;) {
+    const ssize_t sent = send(socket_.get(), from, size, MSG_NOSIGNAL);
+    if (sent >= 0) return {Io::kDone, static_cast<std::size_t>(sent), {}};
+    if (errno == EAGAIN || errno == EWOULDBLOCK) return {Io::kWantWrite, 0, {}};
+    if (errno != EINTR) return failed("the connection is lost to ", errno);
+  }
+}
+
+void SocketTransport::abort() {
+  const linger reset{1, 0};
+  if (socket_.open()) setsockopt(socket_.get(), SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+}
+
+IoResult SocketTransport::failed(const std::string& what, int error) const {
+  return {Io::kFailed, 0,
+          Status::unreachable(what + name_ + ": " + std::generic_category().message(error) +
+                              hint_for(error))};
+}
+
+}  // namespace holdfast::net

@@ -1,0 +1,178 @@
+#include "net/tls_transport.h"
+
+#include <arpa/inet.h>
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/x509v3.h>
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+namespace holdfast::net {
+
+// OpenSSL's own socket BIO would raise SIGPIPE; this one uses the SocketTransport.
+struct SocketBio {
+  static BIO* make(TlsTransport* transport) {
+    static BIO_METHOD* const method = make_method();
+    BIO* const bio = BIO_new(method);
+    if (bio == nullptr) throw std::bad_alloc();
+    BIO_set_data(bio, transport);
+    BIO_set_init(bio, 1);
+    return bio;
+  }
+
+ private:
+  static BIO_METHOD* make_method() {
+    BIO_METHOD* const method =
+        BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "holdfast socket");
+    BIO_meth_set_read(method, read);
+    BIO_meth_set_write(method, write);
+    BIO_meth_set_ctrl(method, control);
+    return method;
+  }
+
+  static int read(BIO* bio, char* into, int size) {
+    auto* const transport = static_cast<TlsTransport*>(BIO_get_data(bio));
+    return told(bio, transport->socket_.read(into, static_cast<std::size_t>(size)));
+  }
+
+  static int write(BIO* bio, const char* from, int size) {
+    auto* const transport = static_cast<TlsTransport*>(BIO_get_data(bio));
+    return told(bio, transport->socket_.write(from, static_cast<std::size_t>(size)));
+  }
+
+  static int told(BIO* bio, IoResult result) {
+    BIO_clear_retry_flags(bio);
+    switch (result.io) {
+      case Io::kDone:
+        return static_cast<int>(result.bytes);
+      case Io::kWantRead:
+        BIO_set_retry_read(bio);
+        return -1;
+      case Io::kWantWrite:
+        BIO_set_retry_write(bio);
+        return -1;
+      case Io::kFailed:
+        break;
+    }
+    auto* const transport = static_cast<TlsTransport*>(BIO_get_data(bio));
+    transport->socket_failure_ = std::move(result.status);
+    return -1;
+  }
+
+  static long control(BIO*, int command, long, void*) { return command == BIO_CTRL_FLUSH ? 1 : 0; }
+};
+
+namespace {
+
+bool is_ip(const std::string& host) {
+  unsigned char address[sizeof(in6_addr)];
+  return inet_pton(AF_INET, host.c_str(), address) == 1 ||
+         inet_pton(AF_INET6, host.c_str(), address) == 1;
+}
+
+// Whom the certificate must name, and (SNI) whom we ask for.
+bool expect_host(SSL* ssl, std::string host, bool verify) {
+  host.resize(std::min(host.find('%'), host.size()));  // the zone of an IPv6 address
+  if (host.empty()) return false;
+  X509_VERIFY_PARAM* const checks = SSL_get0_param(ssl);
+  if (is_ip(host)) return !verify || X509_VERIFY_PARAM_set1_ip_asc(checks, host.c_str()) == 1;
+  if (SSL_set_tlsext_host_name(ssl, host.c_str()) != 1) return false;
+  X509_VERIFY_PARAM_set_hostflags(checks, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+  return !verify || X509_VERIFY_PARAM_set1_host(checks, host.data(), host.size()) == 1;
+}
+
+std::string hint_for(long verdict, const TlsOptions& options) {
+  if (verdict == X509_V_ERR_HOSTNAME_MISMATCH || verdict == X509_V_ERR_IP_ADDRESS_MISMATCH) {
+    return " (the certificate is another host's; use the name it was made for)";
+  }
+  return options.ca.empty() ? " (is its authority in the system's trust store? else give tls_ca)"
+                            : " (is tls_ca the authority that signed it?)";
+}
+
+}  // namespace
+
+TlsTransport::TlsTransport(const Address& address, const TlsOptions& options, Millis user_timeout)
+    : address_(address), options_(options), socket_(address, user_timeout) {}
+
+IoResult TlsTransport::connect() {
+  if (connected_) return {};
+  if (ssl_ == nullptr) {
+    if (IoResult result = socket_.connect(); result.io != Io::kDone) return result;
+    if (Status fault = prepare(); !fault.ok()) return {Io::kFailed, 0, std::move(fault)};
+  }
+  const std::lock_guard lock(mutex_);
+  ERR_clear_error();
+  const int returned = SSL_connect(ssl_.get());
+  connected_ = returned == 1;
+  return result_of(returned, 0);
+}
+
+Status TlsTransport::prepare() {
+  const std::string where = "cannot connect to " + address_.text() + " over TLS: ";
+  auto context = tls_context(options_);
+  if (!context.ok()) return context.status().prefixed(where);
+  context_ = context.value();
+  ssl_.reset(SSL_new(context_.get()));
+  if (ssl_ == nullptr || !expect_host(ssl_.get(), address_.host, options_.verify)) {
+    return Status::unreachable(where + tls_error());
+  }
+  BIO* const bio = SocketBio::make(this);
+  SSL_set_bio(ssl_.get(), bio, bio);
+  return {};
+}
+
+IoResult TlsTransport::read(char* into, std::size_t size) {
+  const std::lock_guard lock(mutex_);
+  ERR_clear_error();
+  std::size_t total = 0;
+  while (total < size) {
+    std::size_t bytes = 0;
+    const int returned = SSL_read_ex(ssl_.get(), into + total, size - total, &bytes);
+    if (returned != 1 && total == 0) return result_of(returned, 0);
+    if (returned != 1) break;  // told again by the next call, if it is an error
+    total += bytes;
+  }
+  return {Io::kDone, total, {}};
+}
+
+IoResult TlsTransport::write(const char* from, std::size_t size) {
+  if (size == 0) return {};
+  const std::lock_guard lock(mutex_);
+  ERR_clear_error();
+  std::size_t bytes = 0;
+  const int returned = SSL_write_ex(ssl_.get(), from, size, &bytes);
+  return result_of(returned, bytes);
+}
+
+IoResult TlsTransport::result_of(int returned, std::size_t bytes) {
+  if (returned == 1) return {Io::kDone, bytes, {}};
+  const int error = SSL_get_error(ssl_.get(), returned);
+  if (error == SSL_ERROR_WANT_READ) return {Io::kWantRead, 0, {}};
+  if (error == SSL_ERROR_WANT_WRITE) return {Io::kWantWrite, 0, {}};
+  return {Io::kFailed, 0, reason(error)};
+}
+
+Status TlsTransport::reason(int error) const {
+  if (!socket_failure_.ok()) {
+    return connected_ ? socket_failure_
+                      : socket_failure_.prefixed(
+                            "TLS handshake failed (does the port speak TLS, "
+                            "and does it want a client certificate?): ");
+  }
+  if (error == SSL_ERROR_ZERO_RETURN) {
+    return Status::unreachable(address_.text() + " closed the connection");
+  }
+  const std::string what = connected_ ? "TLS with " + address_.text() + " failed: "
+                                      : "cannot connect to " + address_.text() + " over TLS: ";
+  const long verdict = SSL_get_verify_result(ssl_.get());
+  if (options_.verify && verdict != X509_V_OK) {
+    return Status::unreachable(what + X509_verify_cert_error_string(verdict) +
+                               hint_for(verdict, options_));
+  }
+  return Status::unreachable(what + tls_error() + " (does the port speak TLS, with " +
+                             "the certificates that were given?)");
+}
+
+}  // namespace holdfast::net

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <openssl/ssl.h>
+
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "net/socket_transport.h"
+#include "net/tls_context.h"
+#include "net/transport.h"
+
+namespace holdfast::net {
+
+// A Transport of TLS over TCP: OpenSSL, which reads and writes a SocketTransport. It never says
+// goodbye (close_notify): the protocol above knows where a reply ends, and a fork()ed child must
+// not write to its parent's connection.
+class TlsTransport final : public Transport {
+ public:
+  TlsTransport(const Address& address, const TlsOptions& options, Millis user_timeout);
+
+  int fd() const override { return socket_.fd(); }
+  IoResult connect() override;
+  IoResult read(char* into, std::size_t size) override;
+  IoResult write(const char* from, std::size_t size) override;
+  void abort() override { socket_.abort(); }
+
+ private:
+  struct FreeSsl {
+    void operator()(SSL* ssl) const { SSL_free(ssl); }
+  };
+
+  Status prepare();
+  IoResult result_of(int returned, std::size_t bytes);
+  Status reason(int error) const;
+
+  const Address address_;
+  const TlsOptions options_;
+  SocketTransport socket_;
+  Status socket_failure_;  // what the socket below failed of, told through OpenSSL
+  TlsContext context_;
+  std::unique_ptr<SSL, FreeSsl> ssl_;
+  bool connected_ = false;
+  std::mutex mutex_;  // guards ssl_: one thread may read while another writes
+
+  friend struct SocketBio;
+};
+
+}  // namespace holdfast::net

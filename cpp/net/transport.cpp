@@ -1,0 +1,45 @@
+#include "net/transport.h"
+
+#include <utility>
+
+#include "net/socket_transport.h"
+#ifdef HOLDFAST_HAVE_TLS
+#include "net/tls_transport.h"
+#endif
+
+namespace holdfast::net {
+namespace {
+
+#ifndef HOLDFAST_HAVE_TLS
+// Stands for a connection that cannot be made.
+class FailedTransport final : public Transport {
+ public:
+  explicit FailedTransport(Status why) : why_(std::move(why)) {}
+
+  int fd() const override { return -1; }
+  IoResult connect() override { return {Io::kFailed, 0, why_}; }
+  IoResult read(char*, std::size_t) override { return connect(); }
+  IoResult write(const char*, std::size_t) override { return connect(); }
+  void abort() override {}
+
+ private:
+  const Status why_;
+};
+#endif
+
+}  // namespace
+
+std::unique_ptr<Transport> open_transport(const Address& address, const TlsOptions& tls,
+                                          Millis user_timeout) {
+  if (!tls.enabled) return std::make_unique<SocketTransport>(address, user_timeout);
+#ifdef HOLDFAST_HAVE_TLS
+  return std::make_unique<TlsTransport>(address, tls, user_timeout);
+#else
+  return std::make_unique<FailedTransport>(
+      Status::unreachable("cannot connect to " + address.text() +
+                          " over TLS: holdfast was built without OpenSSL (install its headers and "
+                          "build holdfast again)"));
+#endif
+}
+
+}  // namespace holdfast::net

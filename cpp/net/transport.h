@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "net/endpoint.h"
+
+namespace holdfast::net {
+
+enum class Io {
+  kDone,       // progress: `bytes` of it
+  kWantRead,   // again when the fd is readable
+  kWantWrite,  // again when the fd is writable
+  kFailed,     // closed by the peer, or an error: `status` says which
+};
+
+struct IoResult {
+  Io io = Io::kDone;
+  std::size_t bytes = 0;
+  Status status;
+};
+
+// A byte stream to one server that never blocks: TCP (TCP_NODELAY, keep-alive probes after 5 s,
+// TCP_USER_TIMEOUT), a unix socket, or TLS over TCP. connect() is called until kDone; then read()
+// and write(), which may be called from two threads at the same time (one each). Destroying it
+// closes the socket; abort() makes that a reset that throws away what was not delivered yet, so
+// that no old command arrives late.
+// Messages of failures name the address and the next step ("is a server running there?").
+class Transport {
+ public:
+  virtual ~Transport() = default;
+
+  // The fd to wait on; it may change until connect() is done, -1 while there is none. It is a
+  // Descriptor's, so an EventLoop notices a new one of the same number.
+  virtual int fd() const = 0;
+
+  virtual IoResult connect() = 0;
+
+  // Fewer bytes than `size` (never 0) mean that there were no more: the fd tells of the next ones.
+  // After a full read call again before waiting for the fd: TLS may hold bytes that it tells
+  // nothing of.
+  virtual IoResult read(char* into, std::size_t size) = 0;
+
+  // After a kWant... the next call must begin with the same bytes (more may follow them).
+  virtual IoResult write(const char* from, std::size_t size) = 0;
+
+  virtual void abort() = 0;
+};
+
+// Starts connecting; returns at once. Host names are resolved on a short-lived thread of their own
+// (the fd is an eventfd until then), IP literals without one; each address found is tried in turn.
+// `user_timeout`: how long sent bytes may stay unacknowledged; while connecting, the addresses of
+// one name share it. Without OpenSSL in the build, tls.enabled gives a transport that fails with a
+// message saying so. Whatever goes wrong is told by connect().
+std::unique_ptr<Transport> open_transport(const Address& address, const TlsOptions& tls,
+                                          Millis user_timeout);
+
+// Closes, in a fork()ed child, the sockets that were inherited from the parent (and what event
+// loops wait on); never writes to them. What owned them in the parent may be destroyed in the child
+// or not; it closes nothing any more. Async-signal-safe: the descriptors are kept in a table
+// without locks for this.
+void close_inherited_sockets();
+
+}  // namespace holdfast::net

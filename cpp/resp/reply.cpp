@@ -1,0 +1,114 @@
+#include "resp/reply.h"
+
+#include <hiredis/hiredis.h>
+
+#include <new>
+#include <string>
+#include <utility>
+
+namespace holdfast::resp {
+namespace {
+
+constexpr std::size_t kMaxReply = std::size_t{64} << 20;
+// hiredis allocates an array when it has read the announced size: bound what noise can announce.
+constexpr long long kMaxElements = 1 << 20;
+constexpr int kMaxDepth = 16;
+
+std::int64_t integer_of(const redisReply* reply) {
+  if (reply == nullptr) return 0;
+  return reply->type == REDIS_REPLY_INTEGER || reply->type == REDIS_REPLY_BOOL ? reply->integer : 0;
+}
+
+std::string_view text_of(const redisReply* reply) {
+  return reply == nullptr || reply->str == nullptr ? std::string_view()
+                                                   : std::string_view(reply->str, reply->len);
+}
+
+bool is_aggregate(const redisReply& reply) {
+  switch (reply.type) {
+    case REDIS_REPLY_ARRAY:
+    case REDIS_REPLY_SET:
+    case REDIS_REPLY_PUSH:
+    case REDIS_REPLY_MAP:
+      return true;
+    default:
+      return false;
+  }
+}
+
+const redisReply* element(const redisReply& reply, std::size_t index) {
+  return is_aggregate(reply) && index < reply.elements ? reply.element[index] : nullptr;
+}
+
+}  // namespace
+
+Reply::Reply(redisReply* owned) : reply_(owned) {}
+Reply::Reply(Reply&& other) noexcept : reply_(std::exchange(other.reply_, nullptr)) {}
+
+Reply& Reply::operator=(Reply&& other) noexcept {
+  std::swap(reply_, other.reply_);
+  return *this;
+}
+
+Reply::~Reply() {
+  if (reply_ != nullptr) freeReplyObject(reply_);
+}
+
+bool Reply::is_nil() const { return reply_->type == REDIS_REPLY_NIL; }
+bool Reply::is_error() const { return reply_->type == REDIS_REPLY_ERROR; }
+bool Reply::is_integer() const {
+  return reply_->type == REDIS_REPLY_INTEGER || reply_->type == REDIS_REPLY_BOOL;
+}
+bool Reply::is_array() const { return is_aggregate(*reply_); }
+bool Reply::is_push() const { return reply_->type == REDIS_REPLY_PUSH; }
+
+std::int64_t Reply::integer() const { return integer_of(reply_); }
+std::string_view Reply::text() const { return text_of(reply_); }
+std::size_t Reply::size() const { return is_array() ? reply_->elements : 0; }
+
+std::string_view Reply::text_at(std::size_t index) const {
+  return text_of(element(*reply_, index));
+}
+
+std::int64_t Reply::integer_at(std::size_t index) const {
+  return integer_of(element(*reply_, index));
+}
+
+bool Reply::is_nil_at(std::size_t index) const {
+  const redisReply* const found = element(*reply_, index);
+  return found == nullptr || found->type == REDIS_REPLY_NIL;
+}
+
+Reader::Reader() : reader_(redisReaderCreate()) {
+  if (reader_ == nullptr) throw std::bad_alloc();
+  reader_->maxelements = kMaxElements;
+  reader_->maxdepth = kMaxDepth;
+}
+
+Reader::~Reader() { redisReaderFree(reader_); }
+
+void Reader::feed(const char* data, std::size_t size) {
+  incomplete_ += size;
+  redisReaderFeed(reader_, data, size);  // its error stays in the reader: next() tells it
+}
+
+Result<std::optional<Reply>> Reader::next() {
+  for (;;) {
+    void* reply = nullptr;
+    if (redisReaderGetReply(reader_, &reply) != REDIS_OK) return failure();
+    if (reply == nullptr) break;
+    incomplete_ = reader_->len - reader_->pos;
+    Reply whole(static_cast<redisReply*>(reply));
+    // An attribute says something about the reply that follows it: nobody asked for it.
+    if (whole.raw().type != REDIS_REPLY_ATTR) return std::optional<Reply>(std::move(whole));
+  }
+  if (incomplete_ > kMaxReply) return failure();
+  return std::optional<Reply>();
+}
+
+Status Reader::failure() const {
+  const char* const why = reader_->err != 0 ? reader_->errstr : "it is larger than 64 MiB";
+  return Status::unreachable(std::string("not a Redis reply: ") + why);
+}
+
+}  // namespace holdfast::resp

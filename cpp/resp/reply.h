@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "base/status.h"
+
+struct redisReply;
+struct redisReader;
+
+namespace holdfast::resp {
+
+// One reply of a server, read-only. Strings may hold any byte.
+class Reply {
+ public:
+  explicit Reply(redisReply* owned);  // takes ownership
+  Reply(Reply&& other) noexcept;
+  Reply& operator=(Reply&& other) noexcept;
+  ~Reply();
+
+  bool is_nil() const;
+  bool is_error() const;
+  bool is_integer() const;  // an integer, or a boolean (0 or 1)
+  bool is_array() const;    // an array, a set, a push, or a map (name, value, name, value, ...)
+  bool is_push() const;     // sent by the server unasked (RESP3)
+
+  std::int64_t integer() const;   // 0 unless is_integer()
+  std::string_view text() const;  // of a string, a status, an error or a number; else empty
+  std::size_t size() const;       // elements of an array; 0 for anything else
+  const redisReply& raw() const { return *reply_; }
+
+  // Element `index` of an array: the same accessors on a borrowed view. What is no array, or has
+  // no such element, is read as nil.
+  std::string_view text_at(std::size_t index) const;
+  std::int64_t integer_at(std::size_t index) const;
+  bool is_nil_at(std::size_t index) const;
+
+ private:
+  redisReply* reply_;
+};
+
+// Splits a byte stream into replies (hiredis' reader; RESP2 and RESP3). Not thread-safe.
+class Reader {
+ public:
+  Reader();
+  ~Reader();
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
+
+  void feed(const char* data, std::size_t size);
+
+  // The next complete reply; nullopt when more bytes are needed. kUnreachable with "not a Redis
+  // reply" when the bytes are no RESP, from then on every time: the stream is of no use any more.
+  // A single reply over 64 MiB counts as none.
+  Result<std::optional<Reply>> next();
+
+ private:
+  Status failure() const;
+
+  redisReader* reader_;
+  std::size_t incomplete_ = 0;  // bytes fed since the last complete reply
+};
+
+}  // namespace holdfast::resp

@@ -1,0 +1,118 @@
+#include "sync/acquire_machine.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace holdfast::sync {
+
+namespace {
+
+// The server frees an expired key on the next access; its clock has a granularity of a millisecond.
+constexpr Millis kAfterExpiry{2};
+// For a key without a time limit: messages are the only sign, so look again now and then.
+constexpr Millis kNoTtl{5000};
+// Until the next attempt at a server that refuses to work for the moment.
+constexpr Millis kRefusedRest{50};
+
+}  // namespace
+
+AcquireMachine::Action AcquireMachine::resume(const Event& event, TimePoint now) {
+  using Kind = Event::Kind;
+  if (state_ == State::kOver) return {};
+  switch (event.kind) {
+    case Kind::kStart:
+      return attempt();
+    case Kind::kQueueUp:
+      told_ = joined_ = true;
+      state_ = State::kAsleep;
+      return {Action::Verb::kJoin, options_.deadline};
+    case Kind::kAnswer:
+      return answered(event, now);
+    case Kind::kRefused:
+      return refused(event.why, now);
+    case Kind::kFailed:
+      return finish(Verdict::kFailed, event.why, event.unknown && state_ == State::kTrying);
+    case Kind::kTryNow:
+      if (state_ == State::kAsleep) return attempt();
+      signalled_ = true;
+      return {};
+    case Kind::kTurn:
+      if (state_ != State::kAsleep) return {};
+      retry_at_ = event.at;
+      return sleep();
+    case Kind::kOffer:
+      state_ = State::kTrying;
+      return {};
+    case Kind::kTime:
+      return time(now);
+    case Kind::kCancel:
+      return finish(Verdict::kCancelled, {}, state_ == State::kTrying);
+  }
+  return {};
+}
+
+AcquireMachine::Action AcquireMachine::attempt() {
+  state_ = State::kTrying;
+  signalled_ = false;
+  return {Action::Verb::kTry, told_ ? options_.deadline : kNever};
+}
+
+AcquireMachine::Action AcquireMachine::sleep() {
+  state_ = State::kAsleep;
+  return {Action::Verb::kSleep, std::min(retry_at_, options_.deadline)};
+}
+
+AcquireMachine::Action AcquireMachine::answered(const Event& event, TimePoint now) {
+  refused_since_ = kNever;
+  refusal_ = {};
+  switch (event.answer.kind) {
+    case Answer::Kind::kGranted:
+      if (now >= event.at) return finish(Verdict::kExpired, {}, true);
+      return finish(Verdict::kGranted);
+    case Answer::Kind::kGone:
+      return finish(Verdict::kGone);
+    case Answer::Kind::kHeld:
+      return held(event.answer.ttl, now);
+  }
+  return {};
+}
+
+AcquireMachine::Action AcquireMachine::held(Millis ttl, TimePoint now) {
+  told_ = true;
+  if (!options_.blocking) return finish(Verdict::kBusy);
+  if (now >= options_.deadline) return finish(Verdict::kTimedOut);
+  retry_at_ = after(now, ttl.count() < 0 ? kNoTtl : ttl + kAfterExpiry);
+  if (!joined_) {
+    joined_ = true;
+    state_ = State::kAsleep;
+    return {Action::Verb::kJoin, std::min(retry_at_, options_.deadline)};
+  }
+  if (signalled_) return attempt();
+  return sleep();
+}
+
+AcquireMachine::Action AcquireMachine::refused(const Status& why, TimePoint now) {
+  if (refused_since_ == kNever) refused_since_ = now;
+  refusal_ = why;
+  if (now >= after(refused_since_, options_.patience)) return finish(Verdict::kFailed, why);
+  if (now >= options_.deadline) return finish(Verdict::kTimedOut, why);
+  retry_at_ = after(now, kRefusedRest);
+  signalled_ = false;
+  return sleep();
+}
+
+AcquireMachine::Action AcquireMachine::time(TimePoint now) {
+  const bool trying = state_ == State::kTrying;
+  if (now >= options_.deadline && (told_ || !trying)) {
+    return finish(Verdict::kTimedOut, refusal_, trying);
+  }
+  if (trying) return {Action::Verb::kSleep, told_ ? options_.deadline : kNever};
+  return now >= retry_at_ ? attempt() : sleep();
+}
+
+AcquireMachine::Action AcquireMachine::finish(Verdict verdict, Status why, bool give_back) {
+  state_ = State::kOver;
+  return {Action::Verb::kFinish, kNever, verdict, give_back, std::move(why)};
+}
+
+}  // namespace holdfast::sync

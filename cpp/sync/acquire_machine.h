@@ -1,0 +1,105 @@
+#pragma once
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "sync/recipe.h"
+
+namespace holdfast::sync {
+
+// How an acquisition ended.
+enum class Verdict {
+  kGranted,
+  kBusy,       // not blocking, and held by another
+  kTimedOut,   // the deadline came first; `why` says if the server had been out of order
+  kGone,       // a reentrant attempt found the caller's earlier holds gone
+  kExpired,    // the lease was over before the grant arrived
+  kFailed,     // `why`
+  kCancelled,  // by the caller
+};
+
+// The acquisition of anything that has an owner and a channel, as a machine: it reads no clock, opens no
+// socket and owns no thread. Whoever drives it feeds events and does what each action says, in order.
+//
+//   new ──start──> trying ──held──> joining ──turn──> asleep ──signal, time──> trying
+//                    │                  └────signal────────────────────────────┘
+//                    └─granted, gone, failed, (not blocking) held──> over
+//
+// Of the caller's deadline: it counts from the first answer of the server on (before that, nobody can say
+// that the lock is held by another), or in the queue behind another waiter of this client.
+class AcquireMachine {
+ public:
+  struct Options {
+    bool blocking = true;
+    TimePoint deadline = kNever;
+    Millis patience{5000};  // how long a server may go on refusing to work (LOADING, BUSY, ...)
+  };
+
+  struct Event {
+    enum class Kind {
+      kStart,
+      kQueueUp,   // start, behind others of this client
+      kAnswer,    // `answer`; when granted, it may be trusted until `at`
+      kRefused,   // an error that passes by itself: `why`
+      kFailed,    // an error that does not: `why`; `unknown` when the attempt may have been executed
+      kTryNow,    // something may have happened: a message, a new subscription
+      kTurn,      // the head of the queue now; held until `at` at most
+      kOffer,     // the holder, of this client, hands over: an attempt under way that it makes for us
+      kTime,      // `until` of the last kSleep has come
+      kCancel,
+    };
+    Kind kind = Kind::kStart;
+    Answer answer{};
+    TimePoint at = kNever;
+    Status why{};
+    bool unknown = false;
+  };
+
+  struct Action {
+    enum class Verb {
+      kNone,    // go on waiting for what is waited for
+      kTry,     // send the attempt; kAnswer, kRefused or kFailed follows
+      kJoin,    // queue up at the channel; kTryNow or kTurn follows
+      kSleep,   // wait for the next event, kTime at `until` at the latest
+      kFinish,  // over; `give_back`: undo an attempt that may yet be granted
+    };
+    Verb verb = Verb::kNone;
+    TimePoint until = kNever;
+    Verdict verdict = Verdict::kGranted;
+    bool give_back = false;
+    Status why{};
+  };
+
+  explicit AcquireMachine(const Options& options) : options_(options) {}
+
+  Action resume(const Event& event, TimePoint now);
+
+  bool over() const { return state_ == State::kOver; }
+  bool joined() const { return joined_; }
+  // An attempt is under way, or something happened that no attempt has answered yet.
+  bool unsettled() const { return state_ == State::kTrying || signalled_; }
+  // Asleep in the queue: an offer will be taken.
+  bool open_to_offers() const { return joined_ && state_ == State::kAsleep && !signalled_; }
+  TimePoint retry_at() const { return retry_at_; }
+
+ private:
+  enum class State { kNew, kTrying, kAsleep, kOver };
+
+  Action attempt();
+  Action sleep();
+  Action answered(const Event& event, TimePoint now);
+  Action held(Millis ttl, TimePoint now);
+  Action refused(const Status& why, TimePoint now);
+  Action time(TimePoint now);
+  Action finish(Verdict verdict, Status why = {}, bool give_back = false);
+
+  const Options options_;
+  State state_ = State::kNew;
+  bool joined_ = false;
+  bool told_ = false;       // the server, or the queue, has said that it is held by another
+  bool signalled_ = false;  // during the attempt under way
+  TimePoint retry_at_ = kNever;
+  TimePoint refused_since_ = kNever;
+  Status refusal_;
+};
+
+}  // namespace holdfast::sync

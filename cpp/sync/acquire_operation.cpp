@@ -1,0 +1,187 @@
+#include "sync/acquire_operation.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "sync/undo.h"
+
+namespace holdfast::sync {
+
+AcquireOperation::AcquireOperation(std::shared_ptr<const Context> context, const Recipe& recipe,
+                                   AcquireRequest request)
+    : Operation(std::move(context), request.name),
+      recipe_(recipe),
+      request_(std::move(request)),
+      channel_(recipe.channel(name()).bytes()),
+      machine_({request_.blocking, request_.deadline, this->context().command_timeout}) {}
+
+void AcquireOperation::begin() {
+  Event event;
+  {
+    const Lock lock(mutex_);
+    count_ = context().keeper->count(name(), request_.owner) + 1;
+    const bool behind_others =
+        request_.blocking && count_ == 1 && context().waits->crowded(channel_);
+    event.kind = behind_others ? Event::Kind::kQueueUp : Event::Kind::kStart;
+  }
+  deliver(std::move(event));
+}
+
+void AcquireOperation::time_is_up(TimePoint /*now*/) { deliver({Event::Kind::kTime}); }
+
+void AcquireOperation::cancel() {
+  deliver({Event::Kind::kCancel});
+  const Lock lock(mutex_);
+  if (outcome()->verdict == Verdict::kGranted && !given_back_) give_back_grant();
+}
+
+void AcquireOperation::give_back_grant() {
+  given_back_ = true;
+  const lease::ReleasePlan plan = context().keeper->begin_release(name(), request_.owner, false);
+  using Plan = lease::ReleasePlan::Verdict;
+  if (plan.verdict != Plan::kPartial && plan.verdict != Plan::kFinal) return;
+  if (plan.verdict == Plan::kPartial) context().keeper->released(name(), request_.owner, plan);
+  Undo::submit_late_release(shared_context(), recipe_, {name(), request_.owner, plan.remaining}, plan);
+}
+
+void AcquireOperation::on_signal() { deliver({Event::Kind::kTryNow}); }
+
+void AcquireOperation::on_turn(TimePoint retry_at) {
+  deliver({Event::Kind::kTurn, {}, retry_at});
+}
+
+void AcquireOperation::on_failure(const Status& why) {
+  deliver({Event::Kind::kFailed, {}, kNever, unreachable_status(why, name()), true});
+}
+
+bool AcquireOperation::accept_offer() {
+  const Lock lock(mutex_);
+  if (!machine_.open_to_offers()) return false;
+  (void)machine_.resume({Event::Kind::kOffer}, now());
+  return true;
+}
+
+void AcquireOperation::offer_answered(const Answer& answer, const client::Sent& sent) {
+  Event event;
+  {
+    const Lock lock(mutex_);
+    event = granted(answer, sent);
+  }
+  deliver(std::move(event));
+}
+
+void AcquireOperation::encode(std::string& out) const {
+  recipe_.acquire(out, {name(), field(request_.owner), count_, request_.lease.time,
+                        context().topology->publish_command(), by_text_});
+}
+
+void AcquireOperation::complete(Result<resp::Reply> reply, const client::Sent& sent) {
+  Event event;
+  {
+    const Lock lock(mutex_);
+    if (!reply.ok()) {
+      event = {Event::Kind::kFailed, {}, kNever, unreachable_status(reply.status(), name()), true};
+    } else if (!reply.value().is_error()) {
+      event = granted(recipe_.acquired(reply.value()), sent);
+    } else {
+      const std::string_view text = reply.value().text();
+      const ErrorKind kind = error_kind(text);
+      if (kind == ErrorKind::kUnknownScript && !by_text_ && !finished()) {
+        by_text_ = true;
+        const Status closed = submit();
+        if (closed.ok()) return;
+        event = {Event::Kind::kFailed, {}, kNever, closed, false};
+      } else {
+        const bool passes = kind == ErrorKind::kPasses;
+        event = {passes ? Event::Kind::kRefused : Event::Kind::kFailed, {}, kNever,
+                 error_status(text, name(), context().topology->text()), false};
+      }
+    }
+  }
+  deliver(std::move(event));
+}
+
+AcquireMachine::Event AcquireOperation::granted(const Answer& answer, const client::Sent& sent) {
+  sent_ = sent.last;
+  return {Event::Kind::kAnswer, answer, trusted_until(sent.last, request_.lease.time)};
+}
+
+void AcquireOperation::deliver(Event event) {
+  wait::Calls calls;
+  {
+    const Lock lock(mutex_);
+    std::optional<Event> next = std::move(event);
+    while (next) next = perform(machine_.resume(*next, now()), calls);
+  }
+  calls.run();
+}
+
+std::optional<AcquireMachine::Event> AcquireOperation::perform(const Machine::Action& action,
+                                                               wait::Calls& calls) {
+  using Verb = Machine::Action::Verb;
+  switch (action.verb) {
+    case Verb::kNone:
+      return std::nullopt;
+    case Verb::kTry:
+      return attempt(action);
+    case Verb::kJoin:
+      return join(action);
+    case Verb::kSleep:
+      wake_at(action.until);
+      return std::nullopt;
+    case Verb::kFinish:
+      conclude(action, calls);
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+std::optional<AcquireMachine::Event> AcquireOperation::attempt(const Machine::Action& action) {
+  wake_at(action.until);
+  if (request_.blocking) seen_ = context().waits->sequence(channel_);
+  const Status closed = submit();
+  if (closed.ok()) return std::nullopt;
+  return Event{Event::Kind::kFailed, {}, kNever, closed, false};
+}
+
+std::optional<AcquireMachine::Event> AcquireOperation::join(const Machine::Action& action) {
+  using Place = wait::WaitRegistry::Place;
+  const auto self = std::static_pointer_cast<AcquireOperation>(shared_from_this());
+  switch (context().waits->join(channel_, self, seen_)) {
+    case Place::kTryNow:
+      return Event{Event::Kind::kTryNow};
+    case Place::kHead:
+      return Event{Event::Kind::kTurn, {}, machine_.retry_at()};
+    case Place::kQueued:
+      wake_at(action.until);
+  }
+  return std::nullopt;
+}
+
+void AcquireOperation::conclude(const Machine::Action& action, wait::Calls& calls) {
+  const bool won = action.verdict == Verdict::kGranted;
+  TimePoint retry_at = machine_.retry_at();
+  if (won) {
+    context().keeper->granted({name(), request_.owner, count_, request_.lease, sent_, &recipe_,
+                               request_.listener});
+    retry_at = after(now(), request_.lease.time);
+  }
+  if (action.verdict == Verdict::kGone) {
+    context().keeper->lose(name(), request_.owner, "a reentrant acquire found it gone");
+  }
+  abandon();
+  if (action.give_back) {
+    Undo::submit(shared_context(), recipe_, {name(), request_.owner, count_ - 1},
+                 request_.lease.time);
+  }
+  if (machine_.joined()) {
+    using wait::Departure;
+    const Departure why = machine_.unsettled() || action.give_back ? Departure::kTrying
+                          : won                                    ? Departure::kGranted
+                                                                   : Departure::kGaveUp;
+    calls = context().waits->leave(channel_, *this, why, retry_at);
+  }
+  finish({action.verdict, action.why, std::nullopt});
+}
+
+}  // namespace holdfast::sync

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "sync/operation.h"
+
+namespace holdfast::sync {
+
+// What a caller asks for.
+struct AcquireRequest {
+  LockName name;
+  OwnerNumber owner;
+  Lease lease;
+  bool blocking = true;
+  TimePoint deadline = kNever;
+  std::uint64_t listener = 0;  // who is to be told when the hold is lost
+};
+
+// An acquisition: the machine, obeyed. A grant is recorded with the keeper before anybody is told of it.
+class AcquireOperation final : public Operation, public wait::Waiter {
+ public:
+  AcquireOperation(std::shared_ptr<const Context> context, const Recipe& recipe,
+                   AcquireRequest request);
+
+  void cancel() override;
+
+  // The holder hands its lock over, with a command of its own, whose answer follows by offer_answered()
+  // or on_failure(). False when the offer is not wanted any more.
+  bool accept_offer();
+  void offer_answered(const Answer& answer, const client::Sent& sent);
+  std::string owner_field() const { return field(request_.owner); }
+  Millis lease_time() const { return request_.lease.time; }
+
+  void encode(std::string& out) const override;
+  void complete(Result<resp::Reply> reply, const client::Sent& sent) override;
+  void on_signal() override;
+  void on_turn(TimePoint retry_at) override;
+  void on_failure(const Status& why) override;
+
+ private:
+  using Machine = AcquireMachine;
+  using Event = AcquireMachine::Event;
+
+  void begin() override;
+  void time_is_up(TimePoint now) override;
+
+  void deliver(Event event);
+  std::optional<Event> perform(const Machine::Action& action, wait::Calls& calls);
+  std::optional<Event> attempt(const Machine::Action& action);
+  std::optional<Event> join(const Machine::Action& action);
+  void conclude(const Machine::Action& action, wait::Calls& calls);
+  void give_back_grant();
+  Event granted(const Answer& answer, const client::Sent& sent);
+
+  const Recipe& recipe_;
+  const AcquireRequest request_;
+  const std::string channel_;
+  Machine machine_;
+  int count_ = 1;                      // the hold count that a grant makes
+  bool by_text_ = false;
+  bool given_back_ = false;
+  std::optional<std::uint64_t> seen_;  // the channel's sequence before the attempt
+  TimePoint sent_{};                   // when the granting command went out
+};
+
+}  // namespace holdfast::sync

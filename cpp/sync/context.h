@@ -1,0 +1,25 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/clock.h"
+#include "lease/lease_keeper.h"
+#include "sync/timers.h"
+#include "topology/topology.h"
+#include "wait/wait_registry.h"
+
+namespace holdfast::sync {
+
+// What the operations of one client work with. All of it is thread-safe and outlives them.
+struct Context {
+  const Clock& clock;
+  const std::string client_id;
+  const Millis command_timeout;
+  const std::shared_ptr<topology::Topology> topology;
+  const std::shared_ptr<lease::LeaseKeeper> keeper;
+  const std::shared_ptr<wait::WaitRegistry> waits;
+  const std::shared_ptr<Timers> timers;
+};
+
+}  // namespace holdfast::sync

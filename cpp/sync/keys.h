@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+
+#include "base/types.h"
+
+namespace holdfast::sync {
+
+// Every key and channel that is derived from a name, in Redisson's spelling.
+
+// `prefix:{name}`, or `prefix:name` where the name has a brace of its own.
+inline std::string prefixed(const std::string& prefix, const LockName& name) {
+  const std::string& bytes = name.bytes();
+  if (bytes.find('{') != std::string::npos) return prefix + ':' + bytes;
+  return prefix + ":{" + bytes + '}';
+}
+
+inline Channel lock_channel(const LockName& name) {
+  return Channel(prefixed("redisson_lock__channel", name));
+}
+
+}  // namespace holdfast::sync

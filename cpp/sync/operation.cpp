@@ -1,0 +1,106 @@
+#include "sync/operation.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace holdfast::sync {
+
+namespace {
+// Ctrl-C must end a wait within 0.1 s.
+constexpr Millis kSlice{50};
+}  // namespace
+
+Operation::Operation(std::shared_ptr<const Context> context, LockName name)
+    : context_(std::move(context)),
+      name_(std::move(name)),
+      connection_(context_->topology->route(name_.bytes(), topology::Traffic::kCalls)) {}
+
+std::optional<Outcome> Operation::wait(Interrupt* interrupt) {
+  has_thread_ = true;
+  begin();
+  while (!stay_.done.load(std::memory_order_acquire)) {
+    connection_->serve(parker_, stay_, interrupt != nullptr ? now() + kSlice : kNever);
+    if (stay_.done.load(std::memory_order_acquire)) break;
+    if (now() >= stay_.end()) time_is_up(now());
+    if (interrupt != nullptr && !stay_.done.load() && interrupt->pending()) {
+      cancel();
+      return std::nullopt;
+    }
+  }
+  const Lock lock(mutex_);
+  return outcome_;
+}
+
+void Operation::finish_to(std::shared_ptr<Completion> completion, std::uint64_t id) {
+  completion_ = std::move(completion);
+  id_ = id;
+  begin();
+}
+
+Status Operation::submit() {
+  readopt();
+  deadline = after(now(), context_->command_timeout);
+  return connection_->submit(shared_from_this(), has_thread_ ? &parker_ : nullptr);
+}
+
+void Operation::wake_at(TimePoint at) {
+  if (!has_thread_) {
+    context_->timers->arm(shared_from_this(), at);
+    return;
+  }
+  const bool sooner = at < stay_.end();
+  stay_.set_until(at);
+  if (sooner) parker_.notify();
+}
+
+void Operation::finish(Outcome outcome) {
+  outcome_ = std::move(outcome);
+  if (has_thread_) {
+    stay_.done.store(true, std::memory_order_release);
+    parker_.notify();
+  } else {
+    context_->timers->disarm(*this);
+    completion_->done(id_, *outcome_);
+  }
+}
+
+void Operation::on_time() { time_is_up(now()); }
+
+ErrorKind error_kind(std::string_view text) {
+  constexpr std::array<std::string_view, 8> kPassing{"LOADING",    "BUSY",        "MASTERDOWN",
+                                                     "TRYAGAIN",   "CLUSTERDOWN", "READONLY",
+                                                     "NOREPLICAS", "UNBLOCKED"};
+  const std::string_view word = text.substr(0, text.find(' '));
+  if (word == "NOSCRIPT") return ErrorKind::kUnknownScript;
+  const bool passes = std::find(kPassing.begin(), kPassing.end(), word) != kPassing.end();
+  return passes ? ErrorKind::kPasses : ErrorKind::kFinal;
+}
+
+namespace {
+
+std::string quoted(const LockName& name) { return "'" + name.bytes() + "'"; }
+
+std::string hint(std::string_view word) {
+  if (word == "WRONGTYPE") return "; the key holds something that is no lock: use another name";
+  if (word == "NOAUTH") return "; give the client a password";
+  if (word == "NOPERM") return "; give the user the rights that the documentation lists";
+  if (word == "OOM") return "; the server has no memory left: raise maxmemory or remove keys";
+  if (word == "MISCONF") return "; the server cannot save to its disk";
+  return {};
+}
+
+}  // namespace
+
+Status error_status(std::string_view text, const LockName& name, const std::string& server) {
+  // Some servers put "ERR " before the word of an error that a script has met.
+  if (text.substr(0, 14) == "ERR WRONGTYPE ") text.remove_prefix(4);
+  const std::string word(text.substr(0, text.find(' ')));
+  return Status::server(word, quoted(name) + " on " + server + ": " + std::string(text) + hint(word));
+}
+
+Status unreachable_status(const Status& why, const LockName& name) {
+  return why.prefixed(quoted(name) + ": ");
+}
+
+}  // namespace holdfast::sync

@@ -1,0 +1,108 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/parker.h"
+#include "client/connection.h"
+#include "sync/acquire_machine.h"
+#include "sync/context.h"
+
+namespace holdfast::sync {
+
+// How an operation ended: for an acquisition the verdict tells all; for a call kGranted means that it was done, with
+// the server's answer in `value` (nothing: nil).
+struct Outcome {
+  Verdict verdict = Verdict::kGranted;
+  Status why{};
+  std::optional<std::int64_t> value{};
+};
+
+// Whoever awaits an operation without a thread of its own. Called once, on any thread; must not block.
+class Completion {
+ public:
+  virtual ~Completion() = default;
+  virtual void done(std::uint64_t id, Outcome outcome) = 0;
+};
+
+// Asked now and then by a thread that waits, without locks held: true when it is to stop (Ctrl-C).
+class Interrupt {
+ public:
+  virtual ~Interrupt() = default;
+  virtual bool pending() = 0;
+};
+
+// One exchange of a caller with its servers, however many commands it takes. There are two ways to wait for
+// it: wait() blocks the calling thread, which does the I/O itself; finish_to() reports to a Completion.
+// Exactly one of them is called, after which the operation has begun.
+class Operation : public client::Request,
+                  public Timed,
+                  public std::enable_shared_from_this<Operation> {
+ public:
+  Operation(std::shared_ptr<const Context> context, LockName name);
+
+  // Blocks until the outcome. Nothing when `interrupt` (may be null: never) stopped it: then it has been
+  // cancelled.
+  std::optional<Outcome> wait(Interrupt* interrupt);
+
+  void finish_to(std::shared_ptr<Completion> completion, std::uint64_t id);
+
+  // Any thread: nobody waits any more. What it was about to get is given back; so is a grant that it has got
+  // already, which its caller will never see.
+  virtual void cancel() = 0;
+
+  const LockName& name() const { return name_; }
+
+ protected:
+  using Lock = std::unique_lock<std::mutex>;
+
+  virtual void begin() = 0;
+  virtual void time_is_up(TimePoint now) = 0;  // the moment of wake_at() has come
+
+  // For subclasses, with mutex_ held.
+  Status submit();  // this request, with a fresh deadline
+  void wake_at(TimePoint at);
+  void finish(Outcome outcome);
+  bool finished() const { return outcome_.has_value(); }
+  const std::optional<Outcome>& outcome() const { return outcome_; }
+
+  const Context& context() const { return *context_; }
+  const std::shared_ptr<const Context>& shared_context() const { return context_; }
+  TimePoint now() const { return context_->clock.now(); }
+  std::string field(OwnerNumber owner) const { return owner_field(context_->client_id, owner); }
+
+  std::mutex mutex_;
+
+ private:
+  void on_time() final;
+
+  const std::shared_ptr<const Context> context_;
+  const LockName name_;
+  const std::shared_ptr<client::Connection> connection_;
+  Parker parker_;
+  client::Stay stay_;
+  bool has_thread_ = false;
+  std::shared_ptr<Completion> completion_;
+  std::uint64_t id_ = 0;
+  std::optional<Outcome> outcome_;
+};
+
+// What an error reply means for whoever sent the command.
+enum class ErrorKind {
+  kUnknownScript,  // NOSCRIPT: send the text
+  kPasses,         // a state of the server that passes by itself: try again
+  kFinal,
+};
+ErrorKind error_kind(std::string_view text);
+
+// The error as the caller gets it, naming the key and what to do.
+Status error_status(std::string_view text, const LockName& name, const std::string& server);
+
+// A failure to reach the server, naming the key.
+Status unreachable_status(const Status& why, const LockName& name);
+
+}  // namespace holdfast::sync

@@ -1,0 +1,133 @@
+#include "sync/release_operation.h"
+
+#include <utility>
+
+#include "sync/undo.h"
+
+namespace holdfast::sync {
+
+namespace {
+constexpr Millis kRefusedRest{50};
+}  // namespace
+
+ReleaseOperation::ReleaseOperation(std::shared_ptr<const Context> context, const Recipe& recipe,
+                                   What what)
+    : Operation(std::move(context), what.name), recipe_(recipe), what_(std::move(what)) {}
+
+void ReleaseOperation::begin() {
+  const Lock lock(mutex_);
+  plan_ = context().keeper->begin_release(name(), what_.owner, what_.all);
+  give_up_ = after(now(), context().command_timeout);
+  sent_before_ = plan_.repeated;
+  switch (plan_.verdict) {
+    case Plan::Verdict::kNotOwned:
+      return finish({Verdict::kBusy});
+    case Plan::Verdict::kLost:
+      // By the client's reckoning it is over; what the server may still have of it need not wait.
+      Undo::submit(shared_context(), recipe_, {name(), what_.owner, 0}, context().command_timeout);
+      return finish({Verdict::kGone, Status::invalid(plan_.reason)});
+    case Plan::Verdict::kDone:
+      return finish({});
+    case Plan::Verdict::kFinal:
+      heir_ = choose_heir();
+      break;
+    case Plan::Verdict::kPartial:
+      break;
+  }
+  go();
+}
+
+ReleaseOperation::Heir ReleaseOperation::choose_heir() {
+  const std::string channel = recipe_.channel(name()).bytes();
+  auto heir = std::dynamic_pointer_cast<AcquireOperation>(context().waits->heir(channel, now()));
+  return heir && heir->accept_offer() ? heir : nullptr;
+}
+
+void ReleaseOperation::go() {
+  wake_at(kNever);
+  const Status closed = submit();
+  if (!closed.ok()) failed(closed);
+}
+
+void ReleaseOperation::time_is_up(TimePoint /*now*/) {
+  const Lock lock(mutex_);
+  if (!finished()) go();
+}
+
+void ReleaseOperation::encode(std::string& out) const {
+  const Step step{name(), field(what_.owner), plan_.remaining, heir_ ? heir_->lease_time() : Millis(0),
+                  context().topology->publish_command(), by_text_};
+  if (heir_) {
+    recipe_.transfer(out, step, heir_->owner_field());
+  } else {
+    recipe_.release(out, step);
+  }
+}
+
+void ReleaseOperation::complete(Result<resp::Reply> reply, const client::Sent& sent) {
+  Heir heir;
+  Answer answer{Answer::Kind::kHeld, Millis(0)};
+  {
+    const Lock lock(mutex_);
+    heir = heir_;
+    if (!reply.ok()) {
+      failed(unreachable_status(reply.status(), name()));
+    } else if (reply.value().is_error()) {
+      refused(reply.value().text());
+    } else {
+      if (reply.value().is_integer()) answer.kind = Answer::Kind::kGranted;
+      answered(reply.value(), sent);
+    }
+    if (finished()) heir_.reset();
+    if (heir_) return;
+  }
+  if (!heir) return;
+  if (reply.ok()) {
+    heir->offer_answered(answer, sent);
+  } else {
+    heir->on_failure(reply.status());
+  }
+}
+
+void ReleaseOperation::answered(const resp::Reply& reply, const client::Sent& sent) {
+  const bool repeated = sent_before_ || sent.times > 1;
+  // Gone, but asked before, and the lease cannot have run out since: the first time has done it.
+  const bool done = reply.is_integer() || (repeated && now() < plan_.trusted);
+  if (done) {
+    context().keeper->released(name(), what_.owner, plan_);
+    return finish({});
+  }
+  const char* gone = "the server does not know it any more (it was removed, expired, or forgotten)";
+  context().keeper->lose(name(), what_.owner, gone);
+  (void)context().keeper->begin_release(name(), what_.owner, true);
+  finish({Verdict::kGone, Status::invalid(gone)});
+}
+
+void ReleaseOperation::refused(std::string_view text) {
+  const ErrorKind kind = error_kind(text);
+  if (kind == ErrorKind::kUnknownScript && !by_text_) {
+    by_text_ = true;
+    return go();
+  }
+  if (kind == ErrorKind::kPasses && now() < give_up_) return wake_at(after(now(), kRefusedRest));
+  if (plan_.remaining > 0 && text.substr(0, 3) == "OOM") {
+    // The server cannot write the smaller count down; the last release needs no memory and frees the lock.
+    context().keeper->released(name(), what_.owner, plan_);
+    return finish({});
+  }
+  if (heir_) {
+    // Handing over may need what the server has not (memory); freeing does not. The heir tries for itself.
+    heir_.reset();
+    return go();
+  }
+  failed(error_status(text, name(), context().topology->text()));
+}
+
+void ReleaseOperation::failed(const Status& why) {
+  if (plan_.verdict == Plan::Verdict::kFinal) {
+    Undo::submit_late_release(shared_context(), recipe_, {name(), what_.owner, 0}, plan_);
+  }
+  finish({Verdict::kFailed, why});
+}
+
+}  // namespace holdfast::sync

@@ -1,0 +1,42 @@
+#include "sync/timers.h"
+
+#include <utility>
+
+namespace holdfast::sync {
+
+Timers::Timers(const Clock& clock, net::EventLoop& loop) : loop_(loop), wheel_(clock.now()) {}
+
+void Timers::arm(const std::shared_ptr<Timed>& timed, TimePoint at) {
+  if (at == kNever) return disarm(*timed);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  timed->timer_.keeps = timed;
+  wheel_.arm(timed->timer_, at);
+  if (at < armed_) {
+    armed_ = at;
+    loop_.drive(shared_from_this());
+  }
+}
+
+std::shared_ptr<Timed> Timers::take(Timed& timed) {
+  // What is taken may hold the last reference: it dies after the lock is released.
+  const std::lock_guard<std::mutex> lock(mutex_);
+  timed.timer_.disarm();
+  return std::exchange(timed.timer_.keeps, nullptr);
+}
+
+net::Interest Timers::step(TimePoint now) {
+  std::vector<std::shared_ptr<Timed>> due;
+  net::Interest next;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    while (Timer* timer = wheel_.pop_due(now)) {
+      due.push_back(std::exchange(static_cast<Timed::DueTimer*>(timer)->keeps, nullptr));
+    }
+    next.until = armed_ = wheel_.next();
+    next.done = armed_ == kNever;
+  }
+  for (const std::shared_ptr<Timed>& timed : due) timed->on_time();
+  return next;
+}
+
+}  // namespace holdfast::sync

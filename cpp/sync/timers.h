@@ -1,0 +1,46 @@
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "base/timer_wheel.h"
+#include "net/event_loop.h"
+#include "net/pollable.h"
+
+namespace holdfast::sync {
+
+// Something that wants to be called at a moment. Kept alive by Timers while it is armed.
+class Timed {
+ public:
+  virtual ~Timed() = default;
+  virtual void on_time() = 0;  // on the loop's thread, without locks of Timers held
+
+ private:
+  friend class Timers;
+  struct DueTimer : Timer {
+    std::shared_ptr<Timed> keeps;
+  };
+  DueTimer timer_;
+};
+
+// The timers of operations that no thread waits for; driven by the loop. Thread-safe.
+class Timers final : public net::Pollable, public std::enable_shared_from_this<Timers> {
+ public:
+  Timers(const Clock& clock, net::EventLoop& loop);
+
+  void arm(const std::shared_ptr<Timed>& timed, TimePoint at);  // or disarm, for kNever
+  void disarm(Timed& timed) { (void)take(timed); }
+
+  net::Interest step(TimePoint now) override;
+
+ private:
+  std::shared_ptr<Timed> take(Timed& timed);
+
+  net::EventLoop& loop_;
+  std::mutex mutex_;
+  TimerWheel wheel_;
+  TimePoint armed_ = kNever;
+};
+
+}  // namespace holdfast::sync

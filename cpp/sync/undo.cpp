@@ -1,0 +1,52 @@
+#include "sync/undo.h"
+
+#include <utility>
+
+#include "sync/operation.h"
+
+namespace holdfast::sync {
+
+Undo::Undo(std::shared_ptr<const Context> context, const Recipe& recipe, What what)
+    : context_(std::move(context)), recipe_(recipe), what_(std::move(what)) {
+  persistent = true;
+}
+
+void Undo::submit(std::shared_ptr<const Context> context, const Recipe& recipe, What what,
+                  Millis lease) {
+  const auto undo = std::make_shared<Undo>(std::move(context), recipe, std::move(what));
+  undo->deadline = after(undo->context_->clock.now(), lease);
+  undo->go();
+}
+
+void Undo::submit_late_release(std::shared_ptr<const Context> context, const Recipe& recipe,
+                               What what, lease::ReleasePlan plan) {
+  const auto undo = std::make_shared<Undo>(std::move(context), recipe, std::move(what));
+  undo->deadline = plan.trusted;
+  undo->plan_ = std::move(plan);
+  undo->go();
+}
+
+void Undo::go() {
+  const auto connection =
+      context_->topology->route(what_.name.bytes(), topology::Traffic::kCalls);
+  // A closed client leaves its holds to their leases.
+  (void)connection->submit(shared_from_this());
+}
+
+void Undo::encode(std::string& out) const {
+  recipe_.release(out, {what_.name, owner_field(context_->client_id, what_.owner), what_.remaining,
+                        Millis(0), context_->topology->publish_command(), by_text_});
+}
+
+void Undo::complete(Result<resp::Reply> reply, const client::Sent& /*sent*/) {
+  const bool error = reply.ok() && reply.value().is_error();
+  if (error && error_kind(reply.value().text()) == ErrorKind::kUnknownScript && !by_text_) {
+    by_text_ = true;
+    return go();
+  }
+  if (plan_) {
+    context_->keeper->released_late(what_.name, what_.owner, *plan_, reply.ok() && !error);
+  }
+}
+
+}  // namespace holdfast::sync

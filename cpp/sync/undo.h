@@ -1,0 +1,44 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "client/request.h"
+#include "sync/context.h"
+#include "sync/recipe.h"
+
+namespace holdfast::sync {
+
+// A release that nobody waits for: takes back an attempt that was cancelled on its way, or goes on with a
+// release whose caller was told that the server is out of reach. It stands in the connection's line behind
+// the command it takes back, and is tried until the lease is over: then there is nothing left to release.
+class Undo final : public client::Request, public std::enable_shared_from_this<Undo> {
+ public:
+  struct What {
+    LockName name;
+    OwnerNumber owner;
+    int remaining = 0;  // the holds to leave
+  };
+
+  static void submit(std::shared_ptr<const Context> context, const Recipe& recipe, What what,
+                     Millis lease);
+  static void submit_late_release(std::shared_ptr<const Context> context, const Recipe& recipe,
+                                  What what, lease::ReleasePlan plan);
+
+  Undo(std::shared_ptr<const Context> context, const Recipe& recipe, What what);
+
+  void encode(std::string& out) const override;
+  void complete(Result<resp::Reply> reply, const client::Sent& sent) override;
+
+ private:
+  void go();
+
+  const std::shared_ptr<const Context> context_;
+  const Recipe& recipe_;
+  const What what_;
+  std::optional<lease::ReleasePlan> plan_;  // of a late release
+  bool by_text_ = false;
+};
+
+}  // namespace holdfast::sync

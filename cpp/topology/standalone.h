@@ -1,0 +1,42 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "topology/topology.h"
+
+namespace holdfast::topology {
+
+// The threads that drive a client's connections.
+struct Loops {
+  net::EventLoop& io;        // pub/sub, asyncio
+  net::EventLoop& watchdog;  // renewals
+};
+
+// One server.
+class Standalone final : public Topology {
+ public:
+  struct Setup {
+    client::LinkOptions link;
+    client::Connection::Driver driver = client::Connection::Driver::kCallers;
+    std::weak_ptr<client::Subscriber::Sink> sink;
+    std::function<void()> on_lost;  // a connection broke: what is held must be verified
+  };
+
+  Standalone(const Clock& clock, const Loops& loops, const Setup& setup);
+
+  std::shared_ptr<client::Connection> route(std::string_view key, Traffic traffic) override;
+  std::shared_ptr<client::Subscriber> subscriber(std::string_view channel) override;
+  std::string_view publish_command() const override { return "publish"; }
+  std::string text() const override { return address_; }
+  void close(const Status& why) override;
+
+ private:
+  const std::string address_;
+  const std::shared_ptr<client::Connection> calls_;
+  const std::shared_ptr<client::Connection> renewals_;
+  const std::shared_ptr<client::Subscriber> subscriber_;
+};
+
+}  // namespace holdfast::topology

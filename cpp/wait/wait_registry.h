@@ -1,0 +1,123 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/status.h"
+
+namespace holdfast::wait {
+
+// Somebody of this client who waits for a channel. Called on any thread, without the registry's lock.
+class Waiter {
+ public:
+  virtual ~Waiter() = default;
+  // It may be free: try. Only the head of a queue is told this.
+  virtual void on_signal() = 0;
+  // You are the head now; it is held, by what is known until `retry_at` at most.
+  virtual void on_turn(TimePoint retry_at) = 0;
+  // No message can arrive.
+  virtual void on_failure(const Status& why) = 0;
+};
+using WaiterPtr = std::shared_ptr<Waiter>;
+
+// Whom to tell what, once the caller has released its own locks.
+class [[nodiscard]] Calls {
+ public:
+  void signal(WaiterPtr waiter) { calls_.push_back({std::move(waiter), kNever, {}, Kind::kSignal}); }
+  void turn(WaiterPtr waiter, TimePoint at) {
+    calls_.push_back({std::move(waiter), at, {}, Kind::kTurn});
+  }
+  void fail(WaiterPtr waiter, Status why) {
+    calls_.push_back({std::move(waiter), kNever, std::move(why), Kind::kFailure});
+  }
+  void run();
+
+ private:
+  enum class Kind { kSignal, kTurn, kFailure };
+  struct Call {
+    WaiterPtr waiter;
+    TimePoint at;
+    Status why;
+    Kind kind;
+  };
+  std::vector<Call> calls_;
+};
+
+// Where the registry's subscriptions are made. Called with the registry's lock held: must not call back.
+class Subscriptions {
+ public:
+  virtual ~Subscriptions() = default;
+  virtual void subscribe(const std::string& channel) = 0;
+  // Asks released() after `linger`, on another stack.
+  virtual void release(const std::string& channel, Duration linger) = 0;
+};
+
+// Why a waiter leaves its queue.
+enum class Departure {
+  kGranted,   // it has what it waited for
+  kGaveUp,    // while it was asleep
+  kTrying,    // while an attempt was under way, or a signal not yet acted upon
+};
+
+// The waiters of one client: a queue for each channel, of which only the head tries. It does no I/O and
+// reads no clock. Thread-safe; its lock is a leaf but for Subscriptions'.
+//
+// No wake-up is missed: a channel has a sequence that grows with every message and every confirmed
+// subscription. Whoever read it before a vain attempt may sleep only while it is unchanged.
+class WaitRegistry {
+ public:
+  explicit WaitRegistry(Subscriptions& subscriptions) : subscriptions_(subscriptions) {}
+
+  // The sequence of a channel that is subscribed to; nullopt when it is not.
+  std::optional<std::uint64_t> sequence(const std::string& channel) const;
+
+  // Somebody waits for it already.
+  bool crowded(const std::string& channel) const;
+
+  // Takes a place at the end of the queue, subscribing where that has not been done. `seen`: the sequence
+  // before the waiter's last attempt, if it made one. What the newcomer should do follows:
+  enum class Place {
+    kTryNow,  // it is the head, and something may have happened since its attempt
+    kHead,    // it is the head, and nothing has: sleep until the holder's time is up
+    kQueued,  // not the head, or not subscribed yet: sleep until told
+  };
+  Place join(const std::string& channel, WaiterPtr waiter, std::optional<std::uint64_t> seen);
+
+  // Leaves the queue. `retry_at`: until when it is held at most, as far as the leaver knows.
+  Calls leave(const std::string& channel, const Waiter& waiter, Departure why, TimePoint retry_at);
+
+  // The head of the queue, for a hand-over within this client; null when there is none or when it is
+  // the others' turn: after 16 hand-overs in a row, or 10 ms of them (a bound on how long this client may
+  // keep a lock among its own; Dice, Marathe, Shavit, "Lock Cohorting", 2012).
+  WaiterPtr heir(const std::string& channel, TimePoint now);
+
+  // What the subscriber reports.
+  Calls subscribed(const std::string& channel);
+  Calls message(const std::string& channel);
+  Calls refused(const std::string& channel, const Status& why);
+  Calls unreachable(const Status& why);  // all waiters
+  bool released(const std::string& channel);
+
+ private:
+  struct Queue {
+    bool subscribed = false;
+    std::uint64_t sequence = 0;
+    std::deque<WaiterPtr> waiters;
+    int handovers = 0;  // in a row
+    TimePoint first_handover{};
+  };
+
+  mutable std::mutex mutex_;
+  Subscriptions& subscriptions_;
+  std::unordered_map<std::string, Queue> queues_;
+};
+
+}  // namespace holdfast::wait

@@ -1,0 +1,81 @@
+"""Everything that checks the project, one session each: `nox -l` lists them."""
+
+from __future__ import annotations
+
+import os
+
+import nox
+
+nox.needs_version = ">=2024.4"
+nox.options.default_venv_backend = "virtualenv"
+nox.options.error_on_missing_interpreters = False
+nox.options.sessions = ["tests", "cpp", "lint"]
+
+PYTHONS = ["3.10", "3.11", "3.12", "3.13"]
+JOBS = str(os.cpu_count() or 2)
+
+
+def install_package(session: nox.Session, *extras: str) -> None:
+    """Installs as a user would, with a build folder of its own, so that sessions do not collide."""
+    build = f"build/nox-{session.name}"
+    session.install("-e", f".[{','.join(extras)}]", env={"SKBUILD_BUILD_DIR": build})
+
+
+def test_cpp(session: nox.Session, preset: str) -> None:
+    """Builds the engine by a preset of CMakePresets.json and runs its tests."""
+    session.run("cmake", "--preset", preset)
+    session.run("cmake", "--build", "--preset", preset, "--parallel", JOBS)
+    session.run("ctest", "--preset", preset, "--parallel", JOBS, *session.posargs)
+
+
+@nox.session(python=PYTHONS)
+def tests(session: nox.Session) -> None:
+    """The Python tests, on each Python that is there."""
+    install_package(session, "test")
+    session.run("pytest", *session.posargs)
+
+
+@nox.session(venv_backend="none")
+def cpp(session: nox.Session) -> None:
+    """The C++ tests, plain."""
+    test_cpp(session, "dev")
+
+
+@nox.session(venv_backend="none")
+def asan(session: nox.Session) -> None:
+    """The C++ tests under AddressSanitizer and UndefinedBehaviorSanitizer."""
+    test_cpp(session, "asan")
+
+
+@nox.session(venv_backend="none")
+def tsan(session: nox.Session) -> None:
+    """The C++ tests under ThreadSanitizer."""
+    test_cpp(session, "tsan")
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """All checks, or the named ones: nox -s lint -- ruff sizes."""
+    install_package(session, "lint", "test")
+    session.run("python", "-m", "tools.lint", *session.posargs)
+
+
+@nox.session
+def interop(session: nox.Session) -> None:
+    """The tests against the real Redisson; need a JDK and Maven."""
+    install_package(session, "test")
+    session.run("pytest", "-m", "interop", "tests/interop", *session.posargs)
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """The documentation as pages in build/site; a broken link is an error."""
+    session.install("mkdocs>=1.6")
+    session.run("mkdocs", "build", "--strict")
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """The benchmarks; benchmarks/README.md says what they take."""
+    install_package(session, "bench")
+    session.run("python", "-m", "benchmarks", *session.posargs)

@@ -1,0 +1,53 @@
+"""Distributed locks on Redis and Valkey, shared with Java's Redisson.
+
+``with holdfast.Client("redis://127.0.0.1:6379").lock("myLock"):`` holds a lock over all processes that use
+the name. For asyncio: ``holdfast.asyncio.Client``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ._client import Client
+from ._core import __version__
+from ._errors import (
+    ConnectionError,  # noqa: A004
+    HoldfastError,
+    LockError,
+    LockLostError,
+    LockTimeout,
+    NotOwnedError,
+    ServerError,
+)
+from ._lock import Lock
+
+if TYPE_CHECKING:
+    from . import asyncio
+
+__all__ = [
+    "Client",
+    "ConnectionError",
+    "HoldfastError",
+    "Lock",
+    "LockError",
+    "LockLostError",
+    "LockTimeout",
+    "NotOwnedError",
+    "ServerError",
+    "__version__",
+    "asyncio",
+]
+
+for _class in (Client, Lock):
+    _class.__module__ = "holdfast"
+del _class
+
+
+def __getattr__(name: str) -> Any:
+    # asyncio is large: whoever does not use it does not wait for it.
+    if name == "asyncio":
+        import importlib  # noqa: PLC0415
+
+        return importlib.import_module("holdfast.asyncio")
+    msg = f"module {__name__!r} has no attribute {name!r}"
+    raise AttributeError(msg)

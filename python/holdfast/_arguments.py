@@ -1,0 +1,101 @@
+"""Arguments, checked before anything is sent: times in seconds outside, milliseconds inside."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final, NamedTuple
+
+__all__ = ["UNSET", "LeaseTime", "Name", "Seconds", "Unset", "checked_lease", "checked_name",
+           "checked_timeout", "checked_wait", "milliseconds"]
+
+Seconds = int | float
+Name = str | bytes
+
+#: As ``threading.TIMEOUT_MAX``, which is not imported for its sake alone.
+TIMEOUT_MAX: Final = 9223372036.0
+#: Leases are whole milliseconds that Redis and Lua can count with.
+LONGEST_LEASE: Final = float(2**53 // 1000)
+
+
+class Unset:
+    """The type of ``UNSET``: an argument that was not given."""
+
+    def __repr__(self) -> str:
+        return "UNSET"
+
+
+UNSET: Final = Unset()
+
+
+class LeaseTime(NamedTuple):
+    """How long a grant lasts on the server, and whether the watchdog renews it."""
+
+    ms: int
+    watched: bool
+
+
+def checked_number(what: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        msg = f"{what} must be a number of seconds, not {type(value).__name__}"
+        raise TypeError(msg)
+    if math.isnan(value):
+        msg = f"{what} must be a number of seconds, not NaN"
+        raise ValueError(msg)
+    return float(value) if abs(value) < 2**63 else math.copysign(math.inf, value)
+
+
+def milliseconds(what: str, value: Any) -> int:
+    """A positive, finite number of seconds as whole milliseconds, at least one."""
+    seconds = checked_number(what, value)
+    if not 0 < seconds <= LONGEST_LEASE:
+        msg = f"{what} must be positive and at most {LONGEST_LEASE:.0f} seconds, not {value!r}"
+        raise ValueError(msg)
+    return max(1, int(seconds * 1000))
+
+
+def checked_lease(what: str, value: Any, watchdog_ms: int) -> LeaseTime:
+    """``None`` means: the watchdog's lease, renewed."""
+    if value is None:
+        return LeaseTime(watchdog_ms, True)
+    return LeaseTime(milliseconds(what, value), False)
+
+
+def checked_timeout(blocking: bool, timeout: Any) -> float:
+    """The time to wait as ``threading`` has it, -1 for no limit."""
+    if timeout is None or (type(timeout) is int and timeout == -1):
+        return -1.0
+    seconds = checked_number("timeout", timeout)
+    if not blocking and seconds != -1:
+        msg = "can't specify a timeout for a non-blocking call"
+        raise ValueError(msg)
+    if seconds < 0 and seconds != -1:
+        msg = f"timeout must be -1 (no limit) or not negative, not {timeout!r}"
+        raise ValueError(msg)
+    if seconds > TIMEOUT_MAX:
+        msg = f"timeout is too large: {timeout!r} (threading.TIMEOUT_MAX is {TIMEOUT_MAX:.0f})"
+        raise OverflowError(msg)
+    return seconds
+
+
+def checked_wait(wait: Any) -> float:
+    """How long ``with`` waits: as a timeout, ``None`` for no limit."""
+    if wait is None:
+        return -1.0
+    seconds = checked_number("wait", wait)
+    if seconds < 0:
+        msg = f"wait must not be negative, not {wait!r}; None waits without limit"
+        raise ValueError(msg)
+    return min(seconds, TIMEOUT_MAX)
+
+
+def checked_name(what: str, name: Any) -> bytes:
+    """A name as the server's bytes: UTF-8 for ``str``."""
+    if isinstance(name, str):
+        name = name.encode()
+    elif not isinstance(name, bytes):
+        msg = f"{what} must be str or bytes, not {type(name).__name__}"
+        raise TypeError(msg)
+    if not name:
+        msg = f"{what} must not be empty"
+        raise ValueError(msg)
+    return name

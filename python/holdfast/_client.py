@@ -1,0 +1,122 @@
+"""The client: where locks come from."""
+
+from __future__ import annotations
+
+import atexit
+import warnings
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from weakref import WeakSet
+
+from . import _core, _events
+from ._lock import Lock
+from ._options import read_options
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+
+    from typing_extensions import Self
+
+    from ._arguments import Name, Seconds
+
+__all__ = ["BaseClient", "Client"]
+
+LockT = TypeVar("LockT")
+
+_clients: WeakSet[BaseClient[Any]] = WeakSet()
+
+
+class BaseClient(Generic[LockT]):
+    """What the clients for threads and for tasks have in common."""
+
+    _asynchronous = False
+
+    def __init__(self, url: str | None = None, **options: Any) -> None:
+        read = read_options(url, options, asynchronous=self._asynchronous)
+        self._lease_ms = read.lease_ms
+        self._url = read.url
+        self._core = _core.Client(read.core)
+        _clients.add(self)
+
+    @property
+    def id(self) -> str:
+        """The client's UUID; after ``fork()`` the child's copy has one of its own."""
+        return self._core.id
+
+    def _close(self) -> None:
+        held = self._core.close()
+        if held:
+            names = ", ".join(repr(name.decode(errors="backslashreplace")) for name in sorted(held))
+            warnings.warn(
+                f"{self!r} was closed while it held {names}: what is held expires with its lease",
+                ResourceWarning,
+                stacklevel=3,
+                source=self,
+            )
+
+    def __del__(self) -> None:
+        if hasattr(self, "_core"):
+            self._close()
+
+    def __repr__(self) -> str:
+        state = " closed" if self._core.closed else ""
+        return f"<{type(self).__module__}.{type(self).__qualname__} {self._url}{state}>"
+
+    def __reduce__(self) -> Any:
+        msg = f"a {type(self).__name__} cannot be pickled or copied: give the other process its URL"
+        raise TypeError(msg)
+
+
+class Client(BaseClient[Lock]):
+    """A client of one server, to be shared by all threads; it connects on first use.
+
+    ``url`` defaults to the environment's ``HOLDFAST_URL``, else ``redis://127.0.0.1:6379``. Options
+    (as keywords, or in the URL's query string): ``lease`` (seconds, 30: what the watchdog renews, each
+    third of it), ``id`` (a UUID), ``name_prefix``, ``username``, ``password``, ``connect_timeout``,
+    ``command_timeout`` (seconds, 5: for each exchange with the server as a whole), ``retries`` (10: attempts
+    to connect again), ``tls_ca``, ``tls_cert``, ``tls_key``, ``tls_verify``, ``client_name``.
+
+    Raises ``ValueError`` or ``TypeError`` for what it does not understand; nothing is sent.
+    """
+
+    def lock(
+        self,
+        name: Name,
+        *,
+        lease: Seconds | None = None,
+        wait: Seconds | None = None,
+        on_lost: Callable[[Lock], object] | None = None,
+    ) -> Lock:
+        """A reentrant lock of this name; nothing is sent yet."""
+        return Lock(self, name, lease=lease, wait=wait, on_lost=on_lost)
+
+    def ping(self) -> None:
+        """Ask the server for a sign of life; raises when there is none."""
+        self._core.ping()
+
+    def close(self) -> None:
+        """End all waits with ``ConnectionError`` and stop renewing.
+
+        It releases nothing: what is still held expires with its lease, and a ``ResourceWarning`` names it.
+        """
+        self._close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._close()
+
+
+@atexit.register
+def _close_all() -> None:
+    """Close what is open, and see every thread out of the engine: later it could not come back."""
+    for client in list(_clients):
+        client._close()  # noqa: SLF001
+    _events.stop()
+    _core.see_out(1.0)

@@ -1,0 +1,73 @@
+"""What can go wrong.
+
+::
+
+    HoldfastError
+    ├── LockError                 also a RuntimeError, as threading has it
+    │   ├── NotOwnedError         released by somebody who does not hold it
+    │   │   └── LockLostError     the caller did hold it, and its hold is gone
+    │   └── LockTimeout           also a TimeoutError: ``with`` could not get the lock in time
+    ├── ConnectionError           also the built-in one: no server, or none in time
+    └── ServerError               the server answered with an error; ``code`` is its first word
+
+A message says what was tried, on which name and server, and what to do; never a password.
+"""
+
+from __future__ import annotations
+
+import builtins
+
+__all__ = [
+    "ConnectionError",
+    "HoldfastError",
+    "LockError",
+    "LockLostError",
+    "LockTimeout",
+    "NotOwnedError",
+    "ServerError",
+]
+
+
+class HoldfastError(Exception):
+    """The base of all errors of this library."""
+
+    __module__ = "holdfast"
+
+
+class LockError(HoldfastError, RuntimeError):
+    """A lock was used in a way that its state does not allow."""
+
+    __module__ = "holdfast"
+
+
+class NotOwnedError(LockError):
+    """The caller (its thread or task) does not hold what it wanted to release."""
+
+    __module__ = "holdfast"
+
+
+class LockLostError(NotOwnedError):
+    """The caller's hold is gone: its lease ran out, or it was removed on the server."""
+
+    __module__ = "holdfast"
+
+
+class LockTimeout(LockError, TimeoutError):
+    """The lock was held by another for all of the time that the caller would wait."""
+
+    __module__ = "holdfast"
+
+
+class ConnectionError(HoldfastError, builtins.ConnectionError):  # noqa: A001
+    """No server could be reached, or none answered in time; or the client was closed."""
+
+    __module__ = "holdfast"
+
+
+class ServerError(HoldfastError):
+    """The server answered with an error (wrong password and missing rights too)."""
+
+    __module__ = "holdfast"
+
+    #: The first word of the server's reply, such as ``WRONGTYPE``.
+    code: str = ""

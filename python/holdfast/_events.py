@@ -1,0 +1,104 @@
+"""What happens to holds behind their owners' backs, told to logs and to whoever asked.
+
+The engine's threads never touch the interpreter. What they have to tell waits in a queue, from which one
+daemon thread of Python takes it; it is started with the first acquisition of the process.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from itertools import count
+from typing import TYPE_CHECKING, Protocol
+
+from . import _core
+
+if TYPE_CHECKING:
+    from logging import Logger
+
+__all__ = ["Listener", "forget", "listen", "logger", "start", "stop"]
+
+
+class Listener(Protocol):
+    """Somebody who is told, on the events' thread, that a hold was lost."""
+
+    def _hold_lost(self, reason: str) -> None: ...
+
+
+_numbers = count(1)
+_listeners: dict[int, Listener] = {}
+_thread: threading.Thread | None = None
+_starting = threading.Lock()
+
+
+def logger() -> Logger:
+    """The library's logger. ``logging`` is imported only when there is something to say."""
+    import logging  # noqa: PLC0415
+
+    log = logging.getLogger("holdfast")
+    if not log.handlers:
+        log.addHandler(logging.NullHandler())
+    return log
+
+
+def listen(listener: Listener, number: int = 0) -> int:
+    """Keep `listener` until it is told or forgotten; the number by which the engine knows it."""
+    number = number or next(_numbers)
+    _listeners[number] = listener
+    return number
+
+
+def forget(number: int) -> None:
+    _listeners.pop(number, None)
+
+
+def start() -> None:
+    """Start the thread unless it runs."""
+    global _thread  # noqa: PLW0603
+    with _starting:
+        if _thread is None:
+            _thread = threading.Thread(target=_run, name="holdfast-events", daemon=True)
+            _thread.start()
+
+
+def running() -> bool:
+    return _thread is not None
+
+
+def stop() -> None:
+    """End the thread, at the interpreter's end: a thread that comes back later would crash."""
+    if _thread is not None:
+        _core.stop_events()
+        _thread.join(timeout=1.0)
+
+
+def _run() -> None:
+    while (event := _core.next_event()) is not None:
+        lost, name, owner, number, reason = event
+        _tell(lost, name.decode(errors="backslashreplace"), owner, number, reason)
+
+
+def _tell(lost: bool, name: str, owner: int, number: int, reason: str) -> None:
+    listener = _listeners.pop(number, None)
+    if not lost:
+        logger().warning(
+            "the thread or task that held %r (owner %d) has ended without releasing it; it is no longer "
+            "renewed and expires with its lease", name, owner)
+        return
+    logger().error("the hold on %r (owner %d) was lost: %s", name, owner, reason)
+    if listener is None:
+        return
+    try:
+        listener._hold_lost(reason)  # noqa: SLF001
+    except Exception:
+        logger().exception("on_lost of %r raised", name)
+
+
+def _after_fork_in_child() -> None:
+    global _thread, _starting  # noqa: PLW0603
+    _thread = None
+    _starting = threading.Lock()
+    _listeners.clear()
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -1,0 +1,244 @@
+"""The reentrant lock."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from . import _core, _events
+from ._arguments import (
+    UNSET,
+    LeaseTime,
+    Name,
+    Seconds,
+    Unset,
+    checked_lease,
+    checked_name,
+    checked_timeout,
+    checked_wait,
+    milliseconds,
+)
+from ._errors import HoldfastError, LockTimeout
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+
+    from typing_extensions import Self
+
+    from ._client import BaseClient
+
+__all__ = ["BaseLock", "Lock"]
+
+SelfT = TypeVar("SelfT", bound="BaseLock[Any]")
+ClientT = TypeVar("ClientT", bound="BaseClient[Any]")
+
+#: To the engine: the calling thread.
+THIS_THREAD = 0
+
+
+class BaseLock(Generic[ClientT]):
+    """What the locks for threads and for tasks have in common: all but the waiting."""
+
+    __slots__ = ("__weakref__", "_client", "_core", "_lease", "_listener", "_on_lost", "_wait", "name")
+
+    _owner_word = "thread"
+
+    #: The name, as it was given.
+    name: Name
+
+    def __init__(
+        self,
+        client: ClientT,
+        name: Name,
+        *,
+        lease: Seconds | None = None,
+        wait: Seconds | None = None,
+        on_lost: Callable[[Any], object] | None = None,
+    ) -> None:
+        if on_lost is not None and not callable(on_lost):
+            msg = f"on_lost must be callable, not {type(on_lost).__name__}"
+            raise TypeError(msg)
+        self._client = client
+        self._core = client._core.lock(checked_name("name", name))  # noqa: SLF001
+        self._lease = checked_lease("lease", lease, client._lease_ms)  # noqa: SLF001
+        self._wait = checked_wait(wait)
+        self._on_lost = on_lost
+        self._listener = 0
+        self.name = name
+
+    @property
+    def lost(self) -> bool:
+        """A hold of the caller's is known to be gone; cleared by the next grant."""
+        return self._core.known_lost(self._owner())
+
+    def _owner(self) -> int:
+        raise NotImplementedError
+
+    def _lease_of(self, lease: Seconds | None | Unset) -> LeaseTime:
+        if isinstance(lease, Unset):
+            return self._lease
+        return checked_lease("lease", lease, self._client._lease_ms)  # noqa: SLF001
+
+    def _before_acquire(self) -> int:
+        """Be ready to tell of a loss; the number of the listener, 0 without one."""
+        if not _events.running():
+            _events.start()
+        if self._on_lost is not None:
+            self._listener = _events.listen(self, self._listener)
+        return self._listener
+
+    def _after_release(self) -> None:
+        if self._listener and not self._core.known_count(self._owner()):
+            _events.forget(self._listener)
+
+    def _hold_lost(self, reason: str) -> None:
+        if self._on_lost is not None:
+            self._on_lost(self)
+
+    def _timed_out(self) -> LockTimeout:
+        return LockTimeout(
+            f"{self.name!r} was held by another for all of the {self._wait:g} s that were to be waited"
+        )
+
+    def _note(self, body: BaseException, release: HoldfastError) -> None:
+        """An error of the release must not hide the error of the body: it is added to it."""
+        note = f"while {self.name!r} was released after this: {type(release).__name__}: {release}"
+        if hasattr(body, "add_note"):
+            body.add_note(note)
+        else:
+            body.__notes__ = [*getattr(body, "__notes__", ()), note]  # type: ignore[attr-defined]
+        _events.logger().error("%s", note)
+
+    def __repr__(self) -> str:
+        owner = self._known_owner()
+        kind = type(self).__name__
+        count = self._core.known_count(owner) if owner is not None else 0
+        left = self._core.known_left(owner) if count and owner is not None else None
+        if left is None:
+            return f"<{kind} {self.name!r} not held by this {self._owner_word}>"
+        return f"<{kind} {self.name!r} held by this {self._owner_word} ({count}), {left:.1f} s left>"
+
+    def _known_owner(self) -> int | None:
+        return self._owner()
+
+    def __reduce__(self) -> Any:
+        msg = (
+            f"a {type(self).__name__} cannot be pickled or copied: "
+            "make one of the same name from a client of the other process"
+        )
+        raise TypeError(msg)
+
+
+class Lock(BaseLock["BaseClient[Any]"]):
+    """A reentrant lock, held by a thread and shared by all processes that use its name.
+
+    Made by ``client.lock(name)``. All lock objects of one name and client share the holds of a thread.
+    Without a lease a hold is renewed by the watchdog until it is released or its thread ends. Redisson's
+    ``RLock`` of the same name is the same lock.
+
+    What it guarantees, and what no lock with a lease can, is in ``docs/synchronizers/lock.md``.
+    """
+
+    __slots__ = ()
+
+    def _owner(self) -> int:
+        return THIS_THREAD
+
+    def acquire(
+        self,
+        blocking: bool = True,
+        timeout: Seconds | None = -1,
+        *,
+        lease: Seconds | None | Unset = UNSET,
+    ) -> bool:
+        """Take the lock, or one more hold of it; ``True`` when that was done.
+
+        As ``threading.RLock.acquire``: -1 or ``None`` waits without limit, ``blocking=False`` not at
+        all. ``lease``: how long the hold lasts without being renewed, in seconds; ``None``: it is renewed.
+
+        Raises ``ConnectionError`` when the server is out of reach for longer than the command time-out,
+        ``LockLostError`` when earlier holds of the caller turn out to be gone.
+        """
+        seconds = checked_timeout(blocking, timeout)
+        ms, watched = self._lease if lease is UNSET else self._lease_of(lease)
+        return self._core.acquire(
+            THIS_THREAD, bool(blocking), seconds, ms, watched, self._before_acquire()
+        )
+
+    def release(self) -> None:
+        """Give one hold back; the last one frees the lock.
+
+        Raises ``NotOwnedError`` when the caller holds none, ``LockLostError`` (once) when it held one that
+        is gone, ``ConnectionError`` when the server cannot be told: then the release goes on in the
+        background until the lease is over, and may be called again.
+        """
+        self._core.release(THIS_THREAD, False)
+        self._after_release()
+
+    def locked(self) -> bool:
+        """Whether anyone holds it, asked of the server."""
+        return self._core.locked() > 0
+
+    def owned(self) -> bool:
+        """Whether the calling thread holds it, asked of the server."""
+        return self.hold_count() > 0
+
+    def hold_count(self) -> int:
+        """The holds of the calling thread, asked of the server."""
+        return self._core.hold_count(THIS_THREAD) or 0
+
+    def ttl(self) -> float | None:
+        """Seconds left on the server; ``None`` when nobody holds it; infinite for a key without a limit."""
+        return seconds_left(self._core.ttl())
+
+    def extend(self, lease: Seconds) -> bool:
+        """Set a new fixed lease from now on, no longer renewed; ``False`` when the caller does not hold it."""
+        return self._core.extend(THIS_THREAD, milliseconds("lease", lease)) == 1
+
+    def force_release(self) -> bool:
+        """Free the lock whoever holds it; ``True`` if someone did. Waiters wake."""
+        return self._core.force_release() == 1
+
+    def __enter__(self) -> Self:
+        ms, watched = self._lease
+        if not self._core.acquire(
+            THIS_THREAD, True, self._wait, ms, watched, self._before_acquire()
+        ):
+            raise self._timed_out()
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if exc is None:
+            return self.release()
+        try:
+            self.release()
+        except HoldfastError as error:
+            self._note(exc, error)
+        return None
+
+    # What threading.Condition(lock) asks of a lock.
+
+    def _is_owned(self) -> bool:
+        return self._core.known_count(THIS_THREAD) > 0
+
+    def _release_save(self) -> int:
+        count = self._core.known_count(THIS_THREAD)
+        self._core.release(THIS_THREAD, True)
+        return count
+
+    def _acquire_restore(self, count: int) -> None:
+        for _ in range(count):
+            self.acquire()
+
+
+def seconds_left(ms: int) -> float | None:
+    """The server's PTTL as seconds."""
+    if ms == -2:
+        return None
+    return math.inf if ms < 0 else ms / 1000

@@ -1,0 +1,161 @@
+"""The options of a client: those of its URL, completed and overridden by keywords."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any, NamedTuple
+
+from . import _core
+from ._arguments import milliseconds
+
+__all__ = ["DEFAULT_URL", "Options", "read_options"]
+
+DEFAULT_URL = "redis://127.0.0.1:6379"
+
+DEFAULTS: dict[str, Any] = {
+    "lease": 30.0,
+    "id": None,
+    "name_prefix": "",
+    "username": None,
+    "password": None,
+    "connect_timeout": 5.0,
+    "command_timeout": 5.0,
+    "retries": 10,
+    "tls_ca": None,
+    "tls_cert": None,
+    "tls_key": None,
+    "tls_verify": True,
+    "replicas_to_wait": 0,
+    "client_name": None,
+}
+SECONDS = frozenset({"lease", "connect_timeout", "command_timeout"})
+COUNTS = frozenset({"retries", "replicas_to_wait"})
+TEXTS = frozenset({"id", "username", "password", "tls_ca", "tls_cert", "tls_key", "client_name"})
+WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+
+
+class Options(NamedTuple):
+    """What a client keeps of its options; the rest is the engine's."""
+
+    core: _core.ClientOptions
+    lease_ms: int
+    url: str  # without user and password
+
+
+def read_options(url: str | None, keywords: dict[str, Any], *, asynchronous: bool) -> Options:
+    """Read a URL and the keywords of a client.
+
+    Raises ``ValueError`` for a bad URL, option or value and ``TypeError`` for a wrong type or an unknown
+    keyword; the message names it.
+    """
+    for name in keywords:
+        if name not in DEFAULTS:
+            msg = f"Client() got an unexpected keyword argument {name!r}"
+            raise TypeError(msg)
+    if url is None:
+        url = os.environ.get("HOLDFAST_URL") or DEFAULT_URL
+    if not isinstance(url, str):
+        msg = f"url must be str, not {type(url).__name__}"
+        raise TypeError(msg)
+    endpoint, pairs = _core.parse_url(url)
+    values = {**DEFAULTS, **_from_query(pairs), **keywords}
+    for name in SECONDS:
+        values[name] = milliseconds(name, values[name])
+    _check(values)
+    _complete(endpoint, values)
+    core = _core.ClientOptions()
+    core.endpoint = endpoint
+    core.id = values["id"] or ""
+    prefix = values["name_prefix"]
+    core.name_prefix = prefix.encode() if isinstance(prefix, str) else prefix
+    core.client_name = values["client_name"] or ""
+    core.retries = values["retries"]
+    core.asynchronous = asynchronous
+    core.set_timeouts(values["connect_timeout"], values["command_timeout"])
+    return Options(core, values["lease"], endpoint.text)
+
+
+def _from_query(pairs: list[tuple[str, str]]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for name, text in pairs:
+        if name not in DEFAULTS:
+            msg = f"unknown option in the URL: {name!r}"
+            raise ValueError(msg)
+        if name in values:
+            msg = f"option {name!r} occurs twice in the URL"
+            raise ValueError(msg)
+        values[name] = _convert(name, text)
+    return values
+
+
+def _convert(name: str, text: str) -> Any:
+    try:
+        if name in SECONDS:
+            return float(text)
+        if name in COUNTS:
+            return int(text)
+        if name == "tls_verify":
+            return WORDS[text.lower()]
+    except (ValueError, KeyError):
+        msg = f"bad value for option {name!r} in the URL: {text!r}"
+        raise ValueError(msg) from None
+    return text
+
+
+def _check(values: dict[str, Any]) -> None:
+    for name in TEXTS:
+        if values[name] is not None and not isinstance(values[name], str):
+            msg = f"{name} must be str, not {type(values[name]).__name__}"
+            raise TypeError(msg)
+    for name in COUNTS:
+        if isinstance(values[name], bool) or not isinstance(values[name], int):
+            msg = f"{name} must be int, not {type(values[name]).__name__}"
+            raise TypeError(msg)
+        if not 0 <= values[name] < 2**31:
+            msg = f"{name} must be zero or a small positive number, not {values[name]}"
+            raise ValueError(msg)
+    if not isinstance(values["tls_verify"], bool):
+        msg = f"tls_verify must be bool, not {type(values['tls_verify']).__name__}"
+        raise TypeError(msg)
+    if not isinstance(values["name_prefix"], (str, bytes)):
+        msg = f"name_prefix must be str or bytes, not {type(values['name_prefix']).__name__}"
+        raise TypeError(msg)
+    _check_id(values["id"])
+    if values["replicas_to_wait"]:
+        msg = "replicas_to_wait is not available in this version: it must be 0"
+        raise ValueError(msg)
+    if values["client_name"] and not values["client_name"].isprintable() | (" " in values["client_name"]):
+        msg = "client_name must be printable and without spaces"
+        raise ValueError(msg)
+
+
+def _check_id(client_id: str | None) -> None:
+    if client_id is not None and not UUID.fullmatch(client_id):
+        msg = f"id must be a UUID in lower case such as str(uuid.uuid4()), not {client_id!r}"
+        raise ValueError(msg)
+
+
+def _complete(endpoint: _core.Endpoint, values: dict[str, Any]) -> None:
+    """Add what keywords and query say to what the URL says; keywords win."""
+    if not endpoint.standalone:
+        msg = (
+            f"{endpoint.text}: Sentinel and Cluster are not available in this version; "
+            "name the primary with redis://"
+        )
+        raise ValueError(msg)
+    username, password = values["username"], values["password"]
+    endpoint.set_credentials(
+        endpoint.username if username is None else username,
+        endpoint.password if password is None else password,
+    )
+    tls = {name: values[name] for name in ("tls_ca", "tls_cert", "tls_key")}
+    used = [name for name, value in tls.items() if value] + ["tls_verify"] * (not values["tls_verify"])
+    if used and not endpoint.tls:
+        msg = f"{used[0]} needs a URL with TLS (rediss:// or valkeys://)"
+        raise ValueError(msg)
+    if bool(tls["tls_cert"]) != bool(tls["tls_key"]):
+        msg = "tls_cert and tls_key go together"
+        raise ValueError(msg)
+    endpoint.set_tls(values["tls_verify"], *(tls[name] or "" for name in ("tls_ca", "tls_cert", "tls_key")))

@@ -1,0 +1,106 @@
+"""Between the engine and one event loop: what ends over there wakes the task that waits here.
+
+The engine puts what has ended into a queue with an eventfd; the loop takes it out in batches.
+"""
+
+from __future__ import annotations
+
+from asyncio import AbstractEventLoop, CancelledError, Future, Task, current_task, get_running_loop
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary, finalize
+
+from holdfast import _core
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["Bridge", "bridge", "owner_of_this_task"]
+
+#: To the engine: nobody. A caller outside of any task owns nothing.
+NOBODY = 2**64 - 1
+
+
+class Bridge:
+    """The operations under way and the owners of one event loop. Used on its thread only."""
+
+    def __init__(self, loop: AbstractEventLoop) -> None:
+        self.queue = _core.PendingQueue()
+        self._owners: dict[Task[Any], int] = {}
+        self._waiting: dict[int, tuple[Future[Any], Callable[[], object] | None]] = {}
+        loop.add_reader(self.queue.fileno(), self._drain)
+        # A loop that is gone with its tasks unfinished takes their renewals with it.
+        finalize(loop, _end_owners, self._owners)
+
+    def owner(self, task: Task[Any]) -> int:
+        """The owner's number of a task; its holds are given up when it is done."""
+        number = self._owners.get(task)
+        if number is None:
+            number = self._owners[task] = _core.next_owner()
+            task.add_done_callback(self._task_done)
+        return number
+
+    def known_owner(self, task: Task[Any]) -> int | None:
+        return self._owners.get(task)
+
+    async def wait(self, number: int, undo: Callable[[], object] | None = None) -> Any:
+        """Wait for operation `number`.
+
+        When the task is cancelled meanwhile the operation is, too. If it had succeeded already (its
+        result was ``True`` and on its way to the task), `undo` is called.
+        """
+        future = get_running_loop().create_future()
+        self._waiting[number] = (future, undo)
+        try:
+            return await future
+        except CancelledError:
+            if self._waiting.pop(number, None) is not None:
+                self.queue.cancel(number)
+            elif undo is not None and not future.cancelled() and future.result() is True:
+                undo()
+            raise
+
+    def _drain(self) -> None:
+        for number, value, error in self.queue.drain():
+            future, undo = self._waiting.pop(number, (None, None))
+            if future is None:
+                continue
+            if future.cancelled():
+                if undo is not None and value is True:
+                    undo()
+            elif error is None:
+                future.set_result(value)
+            else:
+                future.set_exception(error)
+
+    def _task_done(self, task: Task[Any]) -> None:
+        number = self._owners.pop(task, None)
+        if number is not None:
+            _core.owner_ended(number)
+
+
+def _end_owners(owners: dict[Task[Any], int]) -> None:
+    for number in owners.values():
+        _core.owner_ended(number)
+
+
+_bridges: WeakKeyDictionary[AbstractEventLoop, tuple[int, Bridge]] = WeakKeyDictionary()
+
+
+def bridge() -> Bridge:
+    """The bridge of the running loop (made anew after ``fork()``)."""
+    loop = get_running_loop()
+    found = _bridges.get(loop)
+    if found is None or found[0] != _core.epoch():
+        found = _bridges[loop] = (_core.epoch(), Bridge(loop))
+    return found[1]
+
+
+def owner_of_this_task() -> int:
+    """The number of the current task as far as it has one."""
+    try:
+        task = current_task()
+    except RuntimeError:
+        return NOBODY
+    if task is None:
+        return NOBODY
+    return bridge().known_owner(task) or NOBODY

@@ -1,0 +1,1 @@
+"""How the library behaves inside a Python program: threads, tasks, exit, warnings, types."""

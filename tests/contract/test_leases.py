@@ -1,0 +1,171 @@
+"""How long a hold lives: fixed leases, the watchdog, nested leases, `extend`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import holdfast
+import pytest
+
+from tests.contract.conftest import NAME, Stage
+from tests.support.waiting import BOUND, Stopwatch, eventually, stays
+
+SHORT = 0.3
+"""The lease of a client whose watchdog is watched: renewed every 0.1 s."""
+
+
+@pytest.fixture
+def short(stage: Stage) -> Any:
+    """A lock of a client with a short watchdog lease."""
+    return stage.lock(stage.client(lease=SHORT))
+
+
+def test_a_fixed_lease_is_set_on_the_server(alice: Any, lock: Any, stage: Stage) -> None:
+    alice.do(lock.acquire, lease=100)
+    assert 99 < stage.left() <= 100
+    assert 99 < alice.do(lock.ttl) <= 100
+
+
+def test_a_locks_own_lease(alice: Any, stage: Stage) -> None:
+    lock = stage.lock(lease=50)
+    alice.do(lock.acquire)
+    assert 49 < stage.left() <= 50
+    alice.do(lock.release)
+    alice.do(lock.acquire, lease=70)
+    assert 69 < stage.left() <= 70
+
+
+def test_the_watchdogs_lease_is_the_clients(alice: Any, stage: Stage) -> None:
+    alice.do(stage.lock(stage.client(lease=40.0)).acquire)
+    assert 39 < stage.left() <= 40
+
+
+def test_the_watchdogs_lease_is_thirty_seconds(alice: Any, lock: Any, stage: Stage) -> None:
+    alice.do(lock.acquire)
+    assert 29 < stage.left() <= 30
+
+
+def test_a_very_long_lease(alice: Any, lock: Any) -> None:
+    year = 365.25 * 24 * 3600
+    assert alice.do(lock.acquire, lease=year)
+    assert year - 1 < alice.do(lock.ttl) <= year
+
+
+def test_a_lease_below_a_millisecond_counts_as_one(
+    alice: Any, bob: Any, lock: Any, stage: Stage
+) -> None:
+    alice.begin(lock.acquire, blocking=False, lease=1e-6).exception(BOUND)
+    eventually(lambda: stage.all_keys() == set(), within=1)
+    assert bob.do(lock.acquire, timeout=1)
+
+
+@pytest.mark.realtime
+def test_a_fixed_lease_ends_and_the_next_gets_in(alice: Any, bob: Any, lock: Any) -> None:
+    watch = Stopwatch()
+    alice.do(lock.acquire, lease=SHORT)
+    assert bob.do(lock.acquire, timeout=BOUND) is True
+    assert SHORT * 0.95 <= watch.seconds < SHORT + 1
+    with pytest.raises(holdfast.LockLostError):
+        alice.do(lock.release)
+    assert bob.do(lock.owned)
+
+
+@pytest.mark.realtime
+def test_the_watchdog_keeps_a_hold_past_its_lease(alice: Any, short: Any, stage: Stage) -> None:
+    alice.do(short.acquire)
+    stays(lambda: stage.left() > 0, during=3 * SHORT)
+    assert not alice.do(lambda: short.lost)
+    alice.do(short.release)
+
+
+@pytest.mark.realtime
+def test_renewal_stops_with_the_release(alice: Any, bob: Any, short: Any, stage: Stage) -> None:
+    alice.do(short.acquire)
+    alice.do(short.release)
+    bob.do(short.acquire, lease=2 * SHORT)
+    eventually(lambda: stage.holds() == {}, within=2 * SHORT + 1)
+
+
+def test_a_partial_release_keeps_the_lease(alice: Any, stage: Stage) -> None:
+    lock, same = stage.lock(), stage.lock()
+    alice.do(lock.acquire, lease=3600)
+    alice.do(lock.acquire, lease=3600)
+    alice.do(same.release)
+    assert stage.left() > 3590
+
+
+@pytest.mark.parametrize("leases", [(100, 10), (10, 100)], ids=str)
+def test_of_nested_leases_the_longer_counts(
+    alice: Any, lock: Any, stage: Stage, leases: tuple[int, int]
+) -> None:
+    for lease in leases:
+        alice.do(lock.acquire, lease=lease)
+    assert 99 < stage.left() <= 100
+    alice.do(lock.release)
+    assert 99 < stage.left() <= 100
+
+
+@pytest.mark.realtime
+def test_a_nested_fixed_lease_does_not_cut_the_watchdogs(
+    alice: Any, short: Any, stage: Stage
+) -> None:
+    alice.do(short.acquire)
+    alice.do(short.acquire, lease=SHORT / 3)
+    stays(lambda: stage.left() > 0, during=2 * SHORT)
+    alice.do(short.release)
+    stays(lambda: stage.left() > 0, during=2 * SHORT)
+    alice.do(short.release)
+
+
+@pytest.mark.realtime
+def test_renewed_while_any_nested_hold_has_no_lease(alice: Any, short: Any, stage: Stage) -> None:
+    alice.do(short.acquire, lease=SHORT)
+    alice.do(short.acquire)
+    stays(lambda: stage.left() > 0, during=3 * SHORT)
+    alice.do(short.release)
+    assert list(stage.holds().values()) == [1]
+    eventually(lambda: stage.holds() == {}, within=SHORT + 1)
+
+
+def test_extend_sets_a_new_lease(alice: Any, lock: Any, stage: Stage) -> None:
+    alice.do(lock.acquire, lease=10)
+    assert alice.do(lock.extend, 200) is True
+    assert 199 < stage.left() <= 200
+    assert alice.do(lock.extend, 20) is True
+    assert 19 < stage.left() <= 20
+
+
+def test_extend_of_a_lock_that_is_not_owned(alice: Any, bob: Any, lock: Any, stage: Stage) -> None:
+    assert alice.do(lock.extend, 10) is False
+    assert stage.all_keys() == set()
+    bob.do(lock.acquire, lease=100)
+    assert alice.do(lock.extend, 1000) is False
+    assert stage.left() <= 100
+
+
+def test_extend_of_a_lock_that_is_gone(alice: Any, lock: Any, stage: Stage) -> None:
+    alice.do(lock.acquire, lease=10)
+    stage.take_away()
+    assert alice.do(lock.extend, 10) is False
+    assert stage.all_keys() == set()
+
+
+@pytest.mark.realtime
+def test_extend_ends_the_renewal(alice: Any, bob: Any, short: Any) -> None:
+    alice.do(short.acquire)
+    assert alice.do(short.extend, 2 * SHORT)
+    assert bob.do(short.acquire, timeout=BOUND) is True
+    with pytest.raises(holdfast.LockLostError):
+        alice.do(short.release)
+
+
+@pytest.mark.realtime
+def test_a_waiter_wakes_when_a_silent_lease_ends(
+    alice: Any, bob: Any, lock: Any, stage: Stage
+) -> None:
+    stage.server.inspect.hset(NAME, "somebody-else:1", 1)
+    stage.server.inspect.pexpire(NAME, int(SHORT * 1000))
+    watch = Stopwatch()
+    waiting = stage.wait(bob, lock)
+    assert waiting.result(BOUND) is True
+    assert watch.seconds < SHORT + 1

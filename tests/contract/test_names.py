@@ -1,0 +1,100 @@
+"""Any name is a name: byte for byte the key, and its channel is Redisson's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import holdfast
+import pytest
+
+from tests.contract.conftest import Stage
+from tests.contract.kinds import Name, as_bytes
+from tests.support.waiting import BOUND
+
+NAMES: dict[str, Name] = {
+    "plain": "myLock",
+    "spaces": "  a lock with spaces ",
+    "newlines": "a\r\nb\nc",
+    "nul": "a\x00b",
+    "braces": "a{tag}b",
+    "open brace": "x{y",
+    "closed brace": "x}y",
+    "empty braces": "{}x",
+    "umlauts": "Schlüssel-鍵-🔒",
+    "quotes": 'it\'s "quoted" \\ %s {0}',
+    "long": "n" * 10_000,
+    "bytes": b"\x00\xff\xfe\r\n",
+    "script": "redis.call('del', KEYS[1])",
+}
+
+
+@pytest.mark.parametrize("name", NAMES.values(), ids=NAMES.keys())
+def test_the_name_is_the_key(alice: Any, bob: Any, stage: Stage, name: Name) -> None:
+    lock = stage.lock(name=name)
+    assert alice.do(lock.acquire)
+    assert as_bytes(name) in stage.all_keys()
+    assert list(stage.holds(name).values()) == [1]
+    assert not bob.do(lock.acquire, blocking=False)
+    assert stage.lock(name=name).name == name
+    alice.do(lock.release)
+    assert stage.all_keys() == set()
+
+
+@pytest.mark.parametrize("name", NAMES.values(), ids=NAMES.keys())
+def test_a_waiter_is_woken_under_any_name(alice: Any, bob: Any, stage: Stage, name: Name) -> None:
+    lock = stage.lock(name=name)
+    alice.do(lock.acquire)
+    waiting = stage.wait(bob, lock)
+    assert stage.subscribers(name) == 1
+    with stage.messages(name) as messages:
+        alice.do(lock.release)
+        assert waiting.result(BOUND) is True
+        assert messages.received() == [b"0"]
+
+
+def test_text_and_its_bytes_are_one_name(alice: Any, bob: Any, stage: Stage) -> None:
+    alice.do(stage.lock(name="Schlüssel").acquire)
+    same = stage.lock(name="Schlüssel".encode())
+    assert alice.do(same.owned)
+    assert not bob.do(same.acquire, blocking=False)
+
+
+def test_a_prefix_is_put_before_the_name(alice: Any, stage: Stage) -> None:
+    client = stage.client(name_prefix="app:")
+    lock = stage.lock(client, "jobs")
+    alice.do(lock.acquire)
+    assert list(stage.holds("app:jobs").values()) == [1]
+    assert not alice.do(stage.lock(name="app:jobs").acquire, blocking=False)
+    waiting = stage.actor().begin(stage.lock(name="app:jobs").acquire)
+    alice.do(lock.release)
+    assert waiting.result(BOUND) is True
+
+
+def test_a_prefix_with_braces_makes_one_slot(alice: Any, stage: Stage) -> None:
+    lock = stage.lock(stage.client(name_prefix="{app}:"), "jobs")
+    with stage.messages("{app}:jobs") as messages:
+        alice.do(lock.acquire)
+        alice.do(lock.release)
+        assert messages.received() == [b"0"]
+
+
+def test_a_key_of_another_type_stays_as_it_was(alice: Any, stage: Stage) -> None:
+    stage.server.inspect.set("a string", "untouched")
+    lock = stage.lock(name="a string")
+    with pytest.raises(holdfast.ServerError, match="a string") as refused:
+        alice.do(lock.acquire)
+    assert "WRONGTYPE" in str(refused.value)
+    if stage.server.real:
+        assert refused.value.code == "WRONGTYPE"
+    assert stage.server.inspect.get("a string") == b"untouched"
+    assert stage.server.inspect.pttl("a string") == -1
+    with pytest.raises(holdfast.NotOwnedError):
+        alice.do(lock.release)
+
+
+def test_the_next_command_after_an_error_works(alice: Any, lock: Any, stage: Stage) -> None:
+    stage.server.inspect.set("a string", "untouched")
+    with pytest.raises(holdfast.ServerError):
+        alice.do(stage.lock(name="a string").acquire)
+    assert alice.do(lock.acquire)
+    alice.do(lock.release)

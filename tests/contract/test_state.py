@@ -1,0 +1,118 @@
+"""What a lock tells about itself: asked of the server, or known without asking."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from tests.contract.conftest import NAME, Stage
+
+
+def test_locked_is_about_anyone(alice: Any, bob: Any, lock: Any) -> None:
+    assert alice.do(lock.locked) is False
+    alice.do(lock.acquire)
+    assert alice.do(lock.locked) is True
+    assert bob.do(lock.locked) is True
+    alice.do(lock.release)
+    assert bob.do(lock.locked) is False
+
+
+def test_owned_is_about_the_caller(alice: Any, bob: Any, lock: Any) -> None:
+    assert alice.do(lock.owned) is False
+    alice.do(lock.acquire)
+    assert alice.do(lock.owned) is True
+    assert bob.do(lock.owned) is False
+
+
+def test_owned_is_about_the_calling_client(alice: Any, lock: Any, stage: Stage) -> None:
+    alice.do(lock.acquire)
+    other = stage.lock(stage.client())
+    assert alice.do(other.owned) is False
+    assert alice.do(other.hold_count) == 0
+    assert alice.do(other.locked) is True
+
+
+def test_owned_and_the_count_are_asked_of_the_server(alice: Any, lock: Any, stage: Stage) -> None:
+    alice.do(lock.acquire)
+    stage.take_away()
+    assert alice.do(lock.owned) is False
+    assert alice.do(lock.hold_count) == 0
+    assert alice.do(lock.locked) is False
+    assert alice.do(lock.ttl) is None
+
+
+def test_ttl_is_seconds_or_none(alice: Any, bob: Any, lock: Any) -> None:
+    assert alice.do(lock.ttl) is None
+    alice.do(lock.acquire, lease=12.5)
+    left = bob.do(lock.ttl)
+    assert isinstance(left, float)
+    assert 11.5 < left <= 12.5
+
+
+def test_a_foreign_hold_is_seen(alice: Any, lock: Any, stage: Stage) -> None:
+    stage.server.inspect.hset(NAME, "5921d8b5-5d8d-4a2b-800b-a469f20f66c2:1", 2)
+    stage.server.inspect.pexpire(NAME, 60_000)
+    assert alice.do(lock.locked) is True
+    assert alice.do(lock.owned) is False
+    assert alice.do(lock.hold_count) == 0
+    assert 59 < alice.do(lock.ttl) <= 60
+
+
+def test_the_name_is_the_name(stage: Stage) -> None:
+    assert stage.lock(name="some name").name == "some name"
+    assert stage.lock(name=b"\x00\xff").name == b"\x00\xff"
+
+
+def test_repr_of_a_lock_that_is_not_held(alice: Any, bob: Any, lock: Any, stage: Stage) -> None:
+    me = "task" if stage.flavour.asyncio else "thread"
+    expected = f"<{stage.kind.class_name} '{NAME}' not held by this {me}>"
+    assert alice.do(repr, lock) == expected
+    alice.do(lock.acquire)
+    assert bob.do(repr, lock) == expected
+
+
+def test_repr_of_a_lock_that_is_held(alice: Any, lock: Any, stage: Stage) -> None:
+    me = "task" if stage.flavour.asyncio else "thread"
+    alice.do(lock.acquire, lease=50)
+    alice.do(lock.acquire, lease=50)
+    shown = re.fullmatch(
+        rf"<{stage.kind.class_name} '{NAME}' held by this {me} \(2\), (\d+\.\d) s left>",
+        alice.do(repr, lock),
+    )
+    assert shown, alice.do(repr, lock)
+    assert 48 < float(shown[1]) <= 50
+
+
+@pytest.mark.servers("real")
+def test_attributes_ask_nobody(alice: Any, lock: Any, stage: Stage) -> None:
+    alice.do(lock.acquire)
+    with stage.server.recording() as recording:
+        alice.do(lambda: (repr(lock), lock.lost, lock.name))
+        assert recording.commands == []
+
+
+@pytest.mark.servers("real")
+def test_each_question_is_one_command(alice: Any, lock: Any, stage: Stage) -> None:
+    alice.do(lock.acquire)
+    for question in (lock.locked, lock.owned, lock.hold_count, lock.ttl):
+        alice.do(question)
+        with stage.server.recording() as recording:
+            alice.do(question)
+            assert len(recording.commands) == 1
+
+
+@pytest.mark.servers("real")
+def test_an_uncontended_pair_is_two_commands(alice: Any, lock: Any, stage: Stage) -> None:
+    alice.do(lock.acquire)
+    alice.do(lock.release)
+    with stage.server.recording() as recording:
+        alice.do(lock.acquire)
+        assert len(recording.commands) == 1
+        alice.do(lock.release)
+        assert len(recording.commands) == 2
+
+
+def test_ping(alice: Any, stage: Stage) -> None:
+    alice.do(stage.default_client.ping)

@@ -1,0 +1,140 @@
+"""Who waits costs nothing, leaves nothing behind, and does not shout when a lock is free."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+
+from tests.contract.conftest import Stage
+from tests.support.actors import PAUSE
+from tests.support.waiting import BOUND, eventually, stays
+
+
+def test_after_a_grant_nobody_is_subscribed(alice: Any, bob: Any, lock: Any, stage: Stage) -> None:
+    alice.do(lock.acquire)
+    waiting = stage.wait(bob, lock)
+    alice.do(lock.release)
+    assert waiting.result(BOUND)
+    bob.do(lock.release)
+    eventually(lambda: stage.subscribers() == 0)
+    assert stage.all_keys() == set()
+
+
+@pytest.mark.realtime
+def test_who_gives_up_leaves_nothing(alice: Any, bob: Any, lock: Any, stage: Stage) -> None:
+    alice.do(lock.acquire)
+    waiting = stage.wait(bob, lock, timeout=0.1)
+    assert waiting.result(BOUND) is False
+    eventually(lambda: stage.subscribers() == 0)
+    alice.do(lock.release)
+    assert stage.all_keys() == set()
+    assert bob.do(lock.acquire, blocking=False)
+
+
+def test_a_client_has_one_subscription_for_all_its_waiters(
+    alice: Any, lock: Any, stage: Stage
+) -> None:
+    alice.do(lock.acquire)
+    waiting = [stage.wait(stage.actor(), lock) for _ in range(5)]
+    assert stage.subscribers() == 1
+    assert not any(each.done() for each in waiting)
+    stage.actor().do(lock.force_release)
+    eventually(lambda: sum(each.done() for each in waiting) == 1)
+    assert stage.subscribers() == 1
+
+
+def test_waiters_of_many_names(stage: Stage) -> None:
+    holder, names = stage.actor(), [f"lock {number}" for number in range(20)]
+    locks = [stage.lock(name=name) for name in names]
+    for lock in locks:
+        holder.do(lock.acquire)
+    waiting = [stage.wait(stage.actor(), lock) for lock in locks]
+    for lock in reversed(locks):
+        holder.do(lock.release)
+    assert all(each.result(BOUND) for each in waiting)
+    for name in names:
+        eventually(lambda name=name: stage.subscribers(name) == 0)
+
+
+def test_a_try_does_not_subscribe(alice: Any, bob: Any, lock: Any, stage: Stage) -> None:
+    alice.do(lock.acquire)
+    if stage.server.real:
+        with stage.server.recording() as recording:
+            assert not bob.do(lock.acquire, blocking=False)
+            assert len(recording.commands) == 1
+    assert not bob.do(lock.acquire, timeout=0)
+    assert stage.subscribers() == 0
+
+
+@pytest.mark.servers("real")
+@pytest.mark.realtime
+def test_nothing_is_sent_while_nothing_changes(alice: Any, lock: Any, stage: Stage) -> None:
+    alice.do(lock.acquire, lease=3600)
+    clients = [stage.client() for _ in range(3)]
+    waiting = [stage.wait(stage.actor(), stage.lock(clients[n % 3])) for n in range(9)]
+    eventually(lambda: stage.subscribers() == 3)
+    with stage.server.recording() as recording:
+        stays(lambda: not any(each.done() for each in waiting), during=0.2)
+        recording.clear()
+        stays(lambda: not any(each.done() for each in waiting), during=0.6)
+        assert recording.commands == []
+
+
+@pytest.mark.servers("real")
+@pytest.mark.realtime
+def test_an_idle_client_sends_nothing(alice: Any, lock: Any, stage: Stage) -> None:
+    alice.do(lock.acquire)
+    alice.do(lock.release)
+    with stage.server.recording() as recording:
+        stays(lambda: stage.all_keys() == set(), during=0.5)
+        assert recording.commands == []
+
+
+@pytest.mark.servers("real")
+@pytest.mark.parametrize("clients", [1, 4])
+def test_commands_per_acquisition_do_not_grow_with_the_waiters(stage: Stage, clients: int) -> None:
+    rounds, waiters = 5, 24
+    makers = [stage.client() for _ in range(clients)]
+
+    def take_turns(lock: Any) -> Generator[Any, Any, None]:
+        for _ in range(rounds):
+            assert (yield lock.acquire(timeout=BOUND))
+            yield PAUSE
+            yield lock.release()
+
+    with stage.server.recording() as recording:
+        running = [
+            stage.actor().begin(take_turns, stage.lock(makers[n % clients])) for n in range(waiters)
+        ]
+        for each in running:
+            each.result(3 * BOUND)
+        acquisitions = rounds * waiters
+        per_acquisition = len(recording.commands) / acquisitions
+    assert per_acquisition <= 2 + clients, f"{per_acquisition:.1f} commands per acquisition"
+
+
+@pytest.mark.servers("real")
+def test_one_message_makes_one_waiter_try(alice: Any, lock: Any, stage: Stage) -> None:
+    alice.do(lock.acquire, lease=3600)
+    waiting = [stage.wait(stage.actor(), lock) for _ in range(10)]
+    with stage.server.recording() as recording:
+        stage.server.inspect.publish(stage.kind.channel(lock.name), "0")
+        eventually(lambda: len(recording.commands) >= 1)
+        assert len(recording.commands) == 1
+    assert not any(each.done() for each in waiting)
+
+
+def test_a_wake_up_without_reason_is_survived(
+    alice: Any, bob: Any, lock: Any, stage: Stage
+) -> None:
+    alice.do(lock.acquire)
+    before = stage.holds()
+    waiting = stage.wait(bob, lock)
+    for payload in ("0", "1", "-1", "", "not a number", b"\x00\xff"):
+        stage.server.inspect.publish(stage.kind.channel(lock.name), payload)
+    assert stage.holds() == before
+    assert not waiting.done()
+    alice.do(lock.release)
+    assert waiting.result(BOUND) is True

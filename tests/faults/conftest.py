@@ -1,0 +1,42 @@
+"""Fixtures of the fault tests: a faulty way to the server, and a lock on either side of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.support.owners import MakeClient
+from tests.support.proxy import FaultProxy
+from tests.support.servers import Server
+
+NAME = "myLock"
+CHANNEL = "redisson_lock__channel:{myLock}"
+
+SHORT = 0.6
+"""A watchdog lease that is renewed each 0.2 s: long enough for a busy machine to keep."""
+
+
+@pytest.fixture
+def proxy(server: Server) -> Iterator[FaultProxy]:
+    """A way to the shared server that can be broken."""
+    with FaultProxy(server.port) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def near(make_client: MakeClient, server: Server) -> Any:
+    """A lock whose client reaches the server directly."""
+    return make_client(server.url).lock(NAME)
+
+
+@pytest.fixture
+def far(make_client: MakeClient, proxy: FaultProxy) -> Any:
+    """The same lock, of another client, that reaches the server through the proxy."""
+    return make_client(proxy.url).lock(NAME)
+
+
+def holds(server: Server, name: str = NAME) -> dict[bytes, int]:
+    """The owners of a lock on the server, and their hold counts."""
+    return {owner: int(count) for owner, count in server.inspect.hgetall(name).items()}

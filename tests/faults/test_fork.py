@@ -1,0 +1,224 @@
+"""`os.fork`: the child holds nothing and shares nothing; the parent does not notice."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import Any
+
+import pytest
+
+from tests.faults.conftest import CHANNEL, NAME, holds
+from tests.support.processes import StartChild
+from tests.support.servers import Server
+from tests.support.waiting import BOUND, eventually
+
+HOLDING = """
+client = holdfast.Client(URL, **OPTIONS)
+lock = client.lock(NAME)
+lock.acquire()
+lock.acquire()
+identity = client.id
+say("ready")
+hear("fork")
+if os.fork() == 0:
+    say("child", client.id != identity, lock.lost, lock.owned(), lock.hold_count())
+    say("tries", lock.acquire(blocking=False), lock.acquire(timeout=0.05))
+    try:
+        lock.release()
+    except holdfast.NotOwnedError as error:
+        say("releases", type(error).__name__)
+    other = client.lock("of the child")
+    with other:
+        client.ping()
+        say("own", other.hold_count())
+    client.close()
+    os._exit(0)
+os.wait()
+say("parent", client.id == identity, lock.lost, lock.owned(), lock.hold_count())
+lock.release()
+lock.release()
+say("done")
+"""
+
+
+@pytest.mark.parametrize("options", [{}, {"id": "5921d8b5-5d8d-4a2b-800b-a469f20f66c2"}], ids=str)
+def test_fork_while_holding(
+    start_child: StartChild, server: Server, options: dict[str, Any]
+) -> None:
+    """7: the child has an id of its own and no holds; the parent's hold and connection stay."""
+    parent = start_child(HOLDING, URL=server.url, NAME=NAME, OPTIONS=options)
+    parent.expect("ready")
+    before = holds(server)
+    parent.send("fork")
+    assert parent.expect("child") == ["True", "False", "False", "0"]
+    assert parent.expect("tries") == ["False", "False"]
+    assert parent.expect("releases") == ["NotOwnedError"]
+    assert parent.expect("own") == ["1"]
+    assert parent.expect("parent") == ["True", "False", "True", "2"]
+    assert list(before.values()) == [2]
+    parent.expect("done")
+    assert server.keys() == set()
+
+
+@pytest.mark.servers("real")
+def test_the_child_never_uses_the_parents_sockets(start_child: StartChild, server: Server) -> None:
+    """7: what the child does and closes leaves the parent's connections as they were."""
+    parent = start_child(HOLDING, URL=server.url, NAME=NAME, OPTIONS={})
+    parent.expect("ready")
+    before = {client["id"] for client in server.connections()}
+    parent.send("fork")
+    parent.expect("child")
+    for word in ("tries", "releases", "own", "parent", "done"):
+        parent.expect(word)
+    assert before <= {client["id"] for client in server.connections()}
+
+
+@pytest.mark.realtime
+def test_only_the_parent_renews(start_child: StartChild, server: Server) -> None:
+    """7: with a living child, the hold ends with the parent: the child never renews it."""
+    parent = start_child(
+        """
+        client = holdfast.Client(URL, lease=0.6)
+        lock = client.lock(NAME)
+        lock.acquire()
+        if os.fork() == 0:
+            client.ping()
+            say("child", os.getpid())
+            signal.pause()
+        signal.pause()
+        """,
+        URL=server.url,
+        NAME=NAME,
+    )
+    child_pid = int(parent.expect("child")[0])
+    parent.kill()
+    try:
+        eventually(lambda: holds(server) == {}, within=2)
+    finally:
+        os.kill(child_pid, signal.SIGKILL)
+
+
+def test_fork_while_a_thread_waits(start_child: StartChild, server: Server) -> None:
+    """7: the child is no waiter; the parent's waiter gets the lock when it is free."""
+    server.inspect.hset(NAME, "somebody-else:1", 1)
+    server.inspect.pexpire(NAME, 3_600_000)
+    parent = start_child(
+        """
+        client = holdfast.Client(URL)
+        lock = client.lock(NAME)
+
+        def wait():
+            say("got", lock.acquire(), lock.hold_count())
+            lock.release()
+
+        waiter = threading.Thread(target=wait)
+        waiter.start()
+        hear("fork")
+        if os.fork() == 0:
+            say("child", lock.acquire(blocking=False), lock.acquire(timeout=0.05))
+            os._exit(0)
+        os.wait()
+        say("forked")
+        waiter.join()
+        """,
+        URL=server.url,
+        NAME=NAME,
+    )
+    eventually(lambda: server.subscribers(CHANNEL) == 1)
+    parent.send("fork")
+    assert parent.expect("child") == ["False", "False"]
+    parent.expect("forked")
+    server.inspect.delete(NAME)
+    server.inspect.publish(CHANNEL, "0")
+    assert parent.expect("got") == ["True", "1"]
+    assert parent.wait() == 0
+
+
+def test_forked_workers_exclude_each_other(start_child: StartChild, server: Server) -> None:
+    """7: prefork: one client made before, used by all the children and by the parent."""
+    parent = start_child(
+        """
+        import redis
+        lock = holdfast.Client(URL).lock(NAME)
+
+        def count():
+            store = redis.Redis.from_url(URL)
+            for _ in range(20):
+                with lock:
+                    value = int(store.get("counter") or 0)
+                    store.set("counter", value + 1)
+
+        with lock:
+            pass
+        children = []
+        for _ in range(3):
+            child = os.fork()
+            if child == 0:
+                count()
+                os._exit(0)
+            children.append(child)
+        count()
+        say("codes", *(os.waitpid(child, 0)[1] for child in children))
+        """,
+        URL=server.url,
+        NAME=NAME,
+    )
+    assert parent.expect("codes", within=3 * BOUND) == ["0", "0", "0"]
+    assert server.inspect.get("counter") == b"80"
+
+
+def test_fork_of_a_fork(start_child: StartChild, server: Server) -> None:
+    """7: each generation has an id and holds of its own."""
+    parent = start_child(
+        """
+        client = holdfast.Client(URL)
+        lock = client.lock(NAME)
+        ids = [client.id]
+        for generation in range(3):
+            with client.lock(f"{NAME} {generation}"):
+                if os.fork():
+                    _, code = os.wait()
+                    os._exit(code)
+                ids.append(client.id)
+        say("ids", len(set(ids)))
+        say("held", lock.acquire(blocking=False), lock.hold_count())
+        lock.release()
+        os._exit(0)
+        """,
+        URL=server.url,
+        NAME=NAME,
+    )
+    assert parent.expect("ids") == ["4"]
+    assert parent.expect("held") == ["True", "1"]
+
+
+def test_asyncio_after_a_fork(start_child: StartChild, server: Server) -> None:
+    """7: the same for an asyncio client: a new loop in the child works, and holds nothing."""
+    parent = start_child(
+        """
+        client = holdfast.asyncio.Client(URL)
+        lock = client.lock(NAME)
+
+        async def hold():
+            await lock.acquire(lease=3600)
+            say("parent", await lock.hold_count())
+
+        async def look():
+            say("child", await lock.owned(), await lock.acquire(timeout=0.05))
+            async with client.lock("of the child") as own:
+                say("own", await own.hold_count())
+
+        asyncio.run(hold())
+        if os.fork() == 0:
+            asyncio.run(look())
+            os._exit(0)
+        say("code", os.wait()[1])
+        """,
+        URL=server.url,
+        NAME=NAME,
+    )
+    assert parent.expect("parent") == ["1"]
+    assert parent.expect("child") == ["False", "False"]
+    assert parent.expect("own") == ["1"]
+    assert parent.expect("code") == ["0"]

@@ -1,0 +1,194 @@
+"""Holders that die or stand still, in processes of their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import holdfast
+from tests.faults.conftest import NAME, SHORT, holds
+from tests.support.processes import Child, StartChild
+from tests.support.servers import Server
+from tests.support.waiting import BOUND, Stopwatch, eventually
+
+pytestmark = pytest.mark.realtime
+
+SYNC = """
+told = []
+client = holdfast.Client(URL, lease=LEASE)
+lock = client.lock(NAME, on_lost=told.append)
+lock.acquire()
+say("held")
+hear("go")
+say("lost", lock.lost)
+say("holds", lock.owned(), lock.acquire(blocking=False), lock.hold_count())
+try:
+    lock.release()
+except holdfast.LockLostError:
+    say("released", "LockLostError")
+hear("told?")
+say("told", told == [lock])
+"""
+
+ASYNCIO = """
+async def main():
+    told = []
+    client = holdfast.asyncio.Client(URL, lease=LEASE)
+    lock = client.lock(NAME, on_lost=told.append)
+    await lock.acquire()
+    say("held")
+    hear("go")
+    say("lost", lock.lost)
+    say("holds", await lock.owned(), await lock.acquire(blocking=False), await lock.hold_count())
+    try:
+        await lock.release()
+    except holdfast.LockLostError:
+        say("released", "LockLostError")
+    await asyncio.get_running_loop().run_in_executor(None, hear, "told?")
+    say("told", told == [lock])
+
+asyncio.run(main())
+"""
+
+PROGRAMS = {"sync": SYNC, "asyncio": ASYNCIO}
+
+
+@pytest.fixture(params=PROGRAMS.values(), ids=PROGRAMS.keys())
+def holder(request: pytest.FixtureRequest, start_child: StartChild, server: Server) -> Child:
+    """A process that holds the lock under its watchdog."""
+    child = start_child(request.param, URL=server.url, LEASE=SHORT, NAME=NAME)
+    child.expect("held")
+    return child
+
+
+@pytest.fixture
+def lock(server: Server) -> Any:
+    """The same lock in this process."""
+    with holdfast.Client(server.url) as client:
+        yield client.lock(NAME)
+
+
+def test_a_killed_holders_lock_is_taken_when_it_expires(
+    holder: Child, lock: Any, server: Server
+) -> None:
+    """1: kill -9: free when the last renewal's lease is over, and taken right then."""
+    holder.kill()
+    left = server.inspect.pttl(NAME) / 1000
+    watch = Stopwatch()
+    assert lock.acquire(timeout=BOUND)
+    assert left - 0.05 < watch.seconds < left + 0.3
+    lock.release()
+
+
+def test_a_stopped_holder_is_told_before_anything_else(
+    holder: Child, lock: Any, server: Server
+) -> None:
+    """2, 3: SIGSTOP past the lease: nothing says "held" afterwards; the new owner is safe."""
+    holder.pause()
+    assert lock.acquire(timeout=BOUND, lease=3600)
+    before = holds(server)
+    holder.send("go")
+    holder.resume()
+    assert holder.expect("lost") == ["True"]
+    assert holder.expect("holds") == ["False", "False", "0"]
+    assert holder.expect("released") == ["LockLostError"]
+    assert holds(server) == before
+    assert server.inspect.pttl(NAME) > 3_500_000
+    holder.send("told?")
+    assert holder.expect("told") == ["True"]
+    lock.release()
+
+
+def test_a_stopped_holder_comes_out_of_its_block_with_the_loss(
+    start_child: StartChild, lock: Any, server: Server
+) -> None:
+    """2: the end of `with` tells the loss; the error of a body stays what it was."""
+    child = start_child(
+        """
+        client = holdfast.Client(URL, lease=LEASE)
+        for error in (None, KeyError("of the body")):
+            try:
+                with client.lock(NAME):
+                    say("inside")
+                    hear("go")
+                    if error:
+                        raise error
+            except Exception as seen:
+                say("outside", type(seen).__name__)
+            hear("next")
+        """,
+        URL=server.url,
+        LEASE=SHORT,
+        NAME=NAME,
+    )
+    for expected in ("LockLostError", "KeyError"):
+        child.expect("inside")
+        child.pause()
+        assert lock.acquire(timeout=BOUND, lease=3600)
+        child.send("go")
+        child.resume()
+        assert child.expect("outside") == [expected]
+        lock.release()
+        child.send("next")
+
+
+def test_a_holder_that_is_stopped_briefly_keeps_its_lock(holder: Child, server: Server) -> None:
+    """2: stopped for less than the lease: renewed in time, or told; never both."""
+    holder.pause()
+    eventually(lambda: server.inspect.pttl(NAME) < SHORT * 500)
+    holder.resume()
+    eventually(lambda: server.inspect.pttl(NAME) > SHORT * 700, within=SHORT)
+    holder.send("go")
+    assert holder.expect("lost") == ["False"]
+    assert holder.expect("holds") == ["True", "True", "2"]
+
+
+def test_a_killed_waiter_leaves_nothing(start_child: StartChild, lock: Any, server: Server) -> None:
+    """1: a process killed while it waits is no holder, no subscriber, no obstacle."""
+    lock.acquire()
+    child = start_child("holdfast.Client(URL).lock(NAME).acquire()", URL=server.url, NAME=NAME)
+    channel = "redisson_lock__channel:{myLock}"
+    eventually(lambda: server.subscribers(channel) == 1)
+    child.kill()
+    eventually(lambda: server.subscribers(channel) == 0)
+    lock.release()
+    assert server.keys() == set()
+    assert lock.acquire(blocking=False)
+    lock.release()
+
+
+def test_processes_take_turns(start_child: StartChild, server: Server) -> None:
+    """Exclusion between processes: a counter that is read and written without the server's help."""
+    program = """
+        import redis
+        store = redis.Redis.from_url(URL)
+        lock = holdfast.Client(URL).lock(NAME)
+        for _ in range(ROUNDS):
+            with lock:
+                value = int(store.get("counter") or 0)
+                store.set("counter", value + 1)
+        say("done")
+        """
+    children = [start_child(program, URL=server.url, NAME=NAME, ROUNDS=30) for _ in range(3)]
+    for child in children:
+        child.expect("done", within=3 * BOUND)
+    assert server.inspect.get("counter") == b"90"
+    assert server.keys() == {b"counter"}
+
+
+def test_a_killed_holder_among_many(start_child: StartChild, server: Server) -> None:
+    """1: of several processes that take turns each is killed inside: the others go on."""
+    program = """
+        lock = holdfast.Client(URL, lease=LEASE).lock(NAME)
+        while True:
+            with lock:
+                say("inside")
+                hear()
+        """
+    alive = [start_child(program, URL=server.url, NAME=NAME, LEASE=SHORT) for _ in range(4)]
+    while alive:
+        inside = eventually(lambda: [child for child in alive if child.said_something])
+        assert len(inside) == 1
+        inside[0].kill()
+        alive.remove(inside[0])

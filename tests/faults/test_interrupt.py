@@ -1,0 +1,183 @@
+"""Ctrl-C: a wait ends at once, and what was under way is given back."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+from tests.faults.conftest import CHANNEL, NAME
+from tests.support.processes import StartChild
+from tests.support.servers import Server
+from tests.support.waiting import eventually, let_pass
+
+WAITING = """
+lock = holdfast.Client(URL).lock(NAME)
+for _ in range(ROUNDS):
+    say("waits")
+    try:
+        lock.acquire(timeout=TIMEOUT)
+    except KeyboardInterrupt:
+        say("interrupted", time.monotonic())
+    say("holds", lock.hold_count())
+"""
+
+ASYNCIO = """
+async def main():
+    lock = holdfast.asyncio.Client(URL).lock(NAME)
+    say("waits")
+    await lock.acquire(timeout=TIMEOUT)
+
+for _ in range(ROUNDS):
+    try:
+        asyncio.run(main())
+    except KeyboardInterrupt:
+        say("interrupted", time.monotonic())
+    say("holds", 0)
+"""
+
+SOON = 0.5
+"""Seconds within which a test must see the interrupt; the promise is a fifth of it."""
+
+
+@pytest.fixture
+def held(server: Server) -> Server:
+    """A server on which somebody else holds the lock for an hour."""
+    server.inspect.hset(NAME, "somebody-else:1", 1)
+    server.inspect.pexpire(NAME, 3_600_000)
+    return server
+
+
+@pytest.mark.parametrize("timeout", [-1, 3600], ids=["no limit", "an hour"])
+@pytest.mark.parametrize("program", [WAITING, ASYNCIO], ids=["sync", "asyncio"])
+def test_ctrl_c_ends_a_wait(
+    start_child: StartChild, held: Server, program: str, timeout: float
+) -> None:
+    """9, I8: KeyboardInterrupt at once; no subscription and no hold stay behind."""
+    child = start_child(program, URL=held.url, NAME=NAME, TIMEOUT=timeout, ROUNDS=3)
+    for _ in range(3):
+        child.expect("waits")
+        eventually(lambda: held.subscribers(CHANNEL) == 1)
+        child.signal(signal.SIGINT)
+        child.expect("interrupted", within=SOON)
+        assert child.expect("holds") == ["0"]
+        eventually(lambda: held.subscribers(CHANNEL) == 0)
+    assert list(held.inspect.hgetall(NAME)) == [b"somebody-else:1"]
+
+
+@pytest.mark.realtime
+def test_ctrl_c_while_the_acquire_is_in_flight(
+    start_child: StartChild, private_server: Server
+) -> None:
+    """9, I7: the server is silent, then grants: the late grant is given back."""
+    child = start_child(
+        """
+        client = holdfast.Client(URL)
+        lock = client.lock(NAME)
+        client.ping()
+        for _ in range(ROUNDS):
+            hear("go")
+            say("waits")
+            try:
+                lock.acquire()
+            except KeyboardInterrupt:
+                say("interrupted")
+            hear("next")
+            say("holds", lock.hold_count())
+        """,
+        URL=private_server.url,
+        NAME=NAME,
+        ROUNDS=5,
+    )
+    for _ in range(5):
+        private_server.pause()
+        child.send("go")
+        child.expect("waits")
+        let_pass(0.02)
+        child.signal(signal.SIGINT)
+        child.expect("interrupted", within=SOON)
+        private_server.resume()
+        eventually(lambda: private_server.keys() == set(), within=3)
+        child.send("next")
+        assert child.expect("holds") == ["0"]
+
+
+def test_ctrl_c_in_the_body_releases(start_child: StartChild, server: Server) -> None:
+    """9: KeyboardInterrupt inside `with` comes out itself, and the lock is free."""
+    child = start_child(
+        """
+        try:
+            with holdfast.Client(URL).lock(NAME):
+                say("inside")
+                signal.pause()
+        except KeyboardInterrupt:
+            say("outside")
+        """,
+        URL=server.url,
+        NAME=NAME,
+    )
+    child.expect("inside")
+    child.signal(signal.SIGINT)
+    child.expect("outside")
+    assert server.keys() == set()
+
+
+def test_a_signal_handler_runs_during_a_wait(start_child: StartChild, held: Server) -> None:
+    """9: a handler that returns does not end the wait; one that raises does."""
+    child = start_child(
+        """
+        class Alarm(Exception):
+            pass
+
+        def ring(number, frame):
+            raise Alarm
+
+        lock = holdfast.Client(URL).lock(NAME)
+        signal.signal(signal.SIGUSR1, lambda number, frame: say("handled"))
+        signal.signal(signal.SIGUSR2, ring)
+        try:
+            lock.acquire()
+        except Alarm:
+            say("ended", lock.hold_count())
+        """,
+        URL=held.url,
+        NAME=NAME,
+    )
+    eventually(lambda: held.subscribers(CHANNEL) == 1)
+    for _ in range(3):
+        child.signal(signal.SIGUSR1)
+        child.expect("handled", within=SOON)
+    assert held.subscribers(CHANNEL) == 1
+    child.signal(signal.SIGUSR2)
+    assert child.expect("ended", within=SOON) == ["0"]
+
+
+def test_other_threads_wait_on_after_ctrl_c(start_child: StartChild, held: Server) -> None:
+    """9: only the main thread is interrupted."""
+    child = start_child(
+        """
+        lock = holdfast.Client(URL).lock(NAME)
+
+        def wait():
+            say("got", lock.acquire())
+            lock.release()
+
+        waiter = threading.Thread(target=wait)
+        waiter.start()
+        try:
+            lock.acquire()
+        except KeyboardInterrupt:
+            say("interrupted")
+        waiter.join()
+        """,
+        URL=held.url,
+        NAME=NAME,
+    )
+    eventually(lambda: held.subscribers(CHANNEL) == 1)
+    let_pass(0.05)
+    child.signal(signal.SIGINT)
+    child.expect("interrupted", within=SOON)
+    held.inspect.delete(NAME)
+    held.inspect.publish(CHANNEL, "0")
+    assert child.expect("got") == ["True"]
+    assert child.wait() == 0

@@ -1,0 +1,315 @@
+"""Connections that are cut, silent, slow or deaf while commands are on their way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import holdfast
+from tests.faults.conftest import CHANNEL, NAME, SHORT, holds
+from tests.support.owners import MakeClient
+from tests.support.proxy import FaultProxy
+from tests.support.servers import Server
+from tests.support.waiting import BOUND, Stopwatch, eventually, stays
+
+
+def test_a_cut_between_commands_is_not_noticed(
+    alice: Any, far: Any, proxy: FaultProxy, server: Server
+) -> None:
+    """13: a reset command connection is opened again; the hold and its count stay."""
+    alice.do(far.acquire)
+    for expected in (2, 3):
+        proxy.cut()
+        assert alice.do(far.acquire)
+        assert list(holds(server).values()) == [expected]
+    for _ in range(3):
+        proxy.cut()
+        alice.do(far.release)
+    assert server.keys() == set()
+
+
+def test_a_half_closed_connection_is_left(
+    alice: Any, far: Any, proxy: FaultProxy, server: Server
+) -> None:
+    """19: a server that will send nothing more is as good as gone."""
+    alice.do(far.acquire)
+    proxy.half_close()
+    alice.do(far.release)
+    assert server.keys() == set()
+
+
+def test_after_a_cut_holds_are_verified_at_once(
+    alice: Any, far: Any, proxy: FaultProxy, server: Server
+) -> None:
+    """13, I2: what vanished while the connection was cut is told now, not at the next renewal."""
+    alice.do(far.acquire)
+    proxy.refuse()
+    server.inspect.delete(NAME)
+    proxy.heal()
+    eventually(lambda: alice.do(lambda: far.lost), within=3)
+    with pytest.raises(holdfast.LockLostError):
+        alice.do(far.release)
+
+
+@pytest.mark.parametrize("kept", [0, 2], ids=["no byte", "two bytes"])
+def test_acquire_executed_but_its_reply_lost(
+    alice: Any, far: Any, proxy: FaultProxy, server: Server, kept: int
+) -> None:
+    """17: the repeated acquire finds its own hold; the count stays what the caller believes."""
+    for expected in (1, 2):
+        lost = proxy.truncate_reply(kept)
+        assert alice.do(far.acquire) is True
+        assert lost.is_set()
+        assert list(holds(server).values()) == [expected]
+    alice.do(far.release)
+    alice.do(far.release)
+    assert server.keys() == set()
+
+
+@pytest.mark.parametrize("kept", [0, 2], ids=["no byte", "two bytes"])
+def test_release_executed_but_its_reply_lost(
+    alice: Any, far: Any, proxy: FaultProxy, server: Server, kept: int
+) -> None:
+    """18: the repeated release finds it done: no error, no hold too few, nothing left."""
+    alice.do(far.acquire)
+    alice.do(far.acquire)
+    for expected in ([1], []):
+        lost = proxy.truncate_reply(kept)
+        alice.do(far.release)
+        assert lost.is_set()
+        assert list(holds(server).values()) == expected
+    assert not alice.do(lambda: far.lost)
+    assert alice.do(far.acquire, blocking=False)
+    assert list(holds(server).values()) == [1]
+
+
+def test_a_repeated_release_leaves_the_next_owner_alone(
+    alice: Any, bob: Any, near: Any, far: Any, proxy: FaultProxy
+) -> None:
+    """18: the waiter that the lost release woke keeps what it was granted."""
+    alice.do(far.acquire)
+    waiting = bob.begin(near.acquire)
+    lost = proxy.lose_reply()
+    alice.do(far.release)
+    assert lost.is_set()
+    assert waiting.result(BOUND) is True
+    assert bob.do(near.owned)
+    bob.do(near.release)
+
+
+@pytest.mark.realtime
+def test_renewal_executed_but_its_reply_lost(
+    alice: Any, make_client: MakeClient, proxy: FaultProxy, server: Server
+) -> None:
+    """13, 17: a renewal is repeated at once, not a third of the lease later."""
+    lock = make_client(proxy.url, lease=SHORT).lock(NAME)
+    alice.do(lock.acquire)
+    for _ in range(3):
+        lost = proxy.lose_reply()
+        eventually(lost.is_set, within=SHORT)
+    stays(lambda: holds(server), during=2 * SHORT)
+    assert not alice.do(lambda: lock.lost)
+    alice.do(lock.release)
+
+
+@pytest.mark.realtime
+def test_a_black_hole_is_told_at_the_deadline(
+    alice: Any, make_client: MakeClient, proxy: FaultProxy
+) -> None:
+    """14: no reset, no reply: the local timer tells the loss when the lease is over."""
+    told: list[Stopwatch] = []
+    lock = make_client(proxy.url, lease=SHORT).lock(NAME, on_lost=lambda _: told.append(watch))
+    alice.do(lock.acquire)
+    proxy.black_hole()
+    watch = Stopwatch()
+    eventually(lambda: alice.do(lambda: lock.lost), within=SHORT + 1)
+    assert watch.seconds > SHORT / 2, "told while the lease was still good"
+    eventually(lambda: told, within=1)
+
+
+@pytest.mark.realtime
+def test_a_black_hole_that_ends_in_time_costs_nothing(
+    alice: Any, make_client: MakeClient, proxy: FaultProxy, server: Server
+) -> None:
+    """14, 21: a renewal that comes through before the deadline keeps the hold."""
+    lock = make_client(proxy.url, lease=3).lock(NAME)
+    alice.do(lock.acquire)
+    proxy.black_hole()
+    eventually(lambda: server.inspect.pttl(NAME) < 1500)
+    proxy.heal()
+    eventually(lambda: server.inspect.pttl(NAME) > 2000, within=2)
+    assert not alice.do(lambda: lock.lost)
+    alice.do(lock.release)
+
+
+@pytest.mark.realtime
+def test_a_command_into_a_black_hole_ends(
+    alice: Any, make_client: MakeClient, proxy: FaultProxy
+) -> None:
+    """14: command_timeout bounds the whole exchange; the message names the server."""
+    lock = make_client(proxy.url, command_timeout=0.5).lock(NAME)
+    assert not alice.do(lock.locked)
+    proxy.black_hole()
+    watch = Stopwatch()
+    with pytest.raises(holdfast.ConnectionError, match=str(proxy.port)):
+        alice.do(lock.acquire)
+    assert watch.seconds < 2
+
+
+@pytest.mark.realtime
+def test_an_acquire_that_failed_leaves_no_hold_behind(
+    alice: Any, bob: Any, make_client: MakeClient, near: Any, proxy: FaultProxy
+) -> None:
+    """I7: executed, but the caller got an error: the hold is given back, or never renewed."""
+    lock = make_client(proxy.url, command_timeout=0.4, lease=SHORT).lock(NAME)
+    assert not alice.do(lock.locked)
+    proxy.stall()
+    with pytest.raises(holdfast.ConnectionError):
+        alice.do(lock.acquire)
+    proxy.heal()
+    assert bob.do(near.acquire, timeout=BOUND)
+
+
+@pytest.mark.realtime
+def test_a_release_that_cannot_be_sent_goes_on_in_the_background(
+    alice: Any, make_client: MakeClient, proxy: FaultProxy, server: Server
+) -> None:
+    """18: ConnectionError at once, and free long before the lease is over."""
+    lock = make_client(proxy.url, command_timeout=0.3).lock(NAME)
+    alice.do(lock.acquire, lease=3600)
+    proxy.refuse()
+    with pytest.raises(holdfast.ConnectionError):
+        alice.do(lock.release)
+    assert holds(server)
+    proxy.heal()
+    eventually(lambda: server.keys() == set(), within=5)
+
+
+@pytest.mark.realtime
+def test_a_release_that_failed_may_be_called_again(
+    alice: Any, make_client: MakeClient, proxy: FaultProxy, server: Server
+) -> None:
+    """18: and then it succeeds, whoever was first, the background or the caller."""
+    lock = make_client(proxy.url, command_timeout=0.3).lock(NAME)
+    alice.do(lock.acquire)
+    proxy.refuse()
+    with pytest.raises(holdfast.ConnectionError):
+        alice.do(lock.release)
+    proxy.heal()
+    alice.do(lock.release)
+    assert server.keys() == set()
+    with pytest.raises(holdfast.NotOwnedError):
+        alice.do(lock.release)
+
+
+@pytest.mark.realtime
+def test_slow_and_sliced_but_correct(
+    alice: Any, bob: Any, near: Any, far: Any, proxy: FaultProxy
+) -> None:
+    """19: 200 ms and single bytes are no reason to take a lock for busy or lost."""
+    proxy.delay(0.2)
+    assert alice.do(far.acquire)
+    waiting = bob.begin(near.acquire)
+    alice.do(far.release)
+    assert waiting.result(BOUND) is True
+    proxy.heal()
+    proxy.slices(1)
+    again = alice.begin(far.acquire)
+    bob.do(near.release)
+    assert again.result(BOUND) is True
+    alice.do(far.release)
+
+
+@pytest.mark.realtime
+def test_a_lease_shorter_than_the_way_is_no_grant(
+    alice: Any, far: Any, proxy: FaultProxy, server: Server
+) -> None:
+    """39: expired on arrival is not held: never True for a lock that is already free again."""
+    assert not alice.do(far.locked)
+    proxy.delay(0.1)
+    outcome = alice.begin(far.acquire, blocking=False, lease=0.05)
+    assert outcome.exception(BOUND) is not None or outcome.result() is False
+    proxy.heal()
+    eventually(lambda: server.keys() == set(), within=1)
+
+
+@pytest.mark.servers("real")
+def test_messages_missed_while_deaf_are_made_up_for(
+    alice: Any, bob: Any, near: Any, far: Any, proxy: FaultProxy
+) -> None:
+    """15, I4: the release happens while the waiter has no connection; it asks when it has one."""
+    alice.do(near.acquire, lease=3600)
+    server_side = bob.begin(far.acquire)
+    eventually(lambda: proxy.connections >= 2 or server_side.done())
+    proxy.refuse()
+    alice.do(near.release)
+    proxy.heal()
+    assert server_side.result(5) is True
+
+
+@pytest.mark.servers("real")
+@pytest.mark.parametrize("type_", ["pubsub", "normal"])
+def test_killed_connections_wake_nobody_in_vain(
+    alice: Any, bob: Any, near: Any, server: Server, type_: str
+) -> None:
+    """13, 15: CLIENT KILL of either connection under a holder and a waiter, many times."""
+    alice.do(near.acquire, lease=3600)
+    waiting = bob.begin(near.acquire)
+    eventually(lambda: server.subscribers(CHANNEL) == 1)
+    for _ in range(10):
+        server.kill_connections(type_)
+        eventually(lambda: server.subscribers(CHANNEL) == 1)
+    assert not waiting.done()
+    alice.do(near.release)
+    assert waiting.result(BOUND) is True
+    assert len(holds(server)) == 1
+
+
+@pytest.mark.servers("real")
+def test_released_just_as_the_subscription_dies(
+    alice: Any, bob: Any, near: Any, server: Server
+) -> None:
+    """15: the message is lost with the connection: the waiter still gets in."""
+    for _ in range(20):
+        alice.do(near.acquire, lease=3600)
+        waiting = bob.begin(near.acquire)
+        eventually(lambda: server.subscribers(CHANNEL) == 1)
+        server.kill_connections("pubsub")
+        alice.do(near.release)
+        assert waiting.result(5) is True
+        bob.do(near.release)
+
+
+def test_cuts_at_random_moments_break_no_promise(
+    make_client: MakeClient, make_actor: Any, proxy: FaultProxy, server: Server
+) -> None:
+    """13, 17, 18: sections under cuts and lost replies never overlap and leave nothing."""
+    inside: list[int] = []
+
+    def sections(number: int, lock: Any) -> Any:
+        for _ in range(10):
+            assert (yield lock.acquire(timeout=BOUND))
+            inside.append(number)
+            assert inside == [number]
+            inside.clear()
+            yield lock.release()
+
+    clients = [make_client(proxy.url) for _ in range(2)]
+    running = [make_actor().begin(sections, n, clients[n % 2].lock(NAME)) for n in range(4)]
+
+    def ended() -> bool:
+        return all(each.done() for each in running)
+
+    while not ended():
+        _lose_one_reply_and_cut(proxy, ended)
+    for each in running:
+        each.result()
+    eventually(lambda: server.keys() == set())
+
+
+def _lose_one_reply_and_cut(proxy: FaultProxy, ended: Callable[[], bool]) -> None:
+    lost = proxy.lose_reply()
+    eventually(lambda: lost.is_set() or ended())
+    proxy.cut()

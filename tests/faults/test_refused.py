@@ -1,0 +1,220 @@
+"""Wrong addresses, wrong passwords, missing rights, things that are no server: told at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import holdfast
+from tests.faults.conftest import NAME
+from tests.support.certificates import make_certificates
+from tests.support.fixtures import StartServer
+from tests.support.impostors import impostor
+from tests.support.owners import MakeClient
+from tests.support.servers import Server, free_port
+from tests.support.waiting import Stopwatch, eventually
+
+SECRET = "hunter2"
+
+IMPOSTORS: dict[str, tuple[bytes | None, bool]] = {
+    "silent": (None, False),
+    "hangs up": (b"", True),
+    "speaks http": (b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n", False),
+    "speaks nonsense": (b"\x00\xff\x00\xff\r\n", False),
+    "answers half": (b"$100\r\nhalf", True),
+    "stops in the middle": (b"$100\r\nhalf", False),
+    "claims too much": (b"*2147483647\r\n", False),
+    "claims a negative length": (b"$-7\r\n", False),
+}
+
+
+@pytest.fixture
+def no_leaks() -> Iterator[None]:
+    """The process has as many open files after the test as before."""
+    with pytest.raises(holdfast.ConnectionError), holdfast.Client("redis://127.0.0.1:1") as first:
+        first.ping()  # what the library keeps for the whole process is there from now on
+    before = _open_files()
+    yield
+    eventually(lambda: _open_files() <= before)
+
+
+def _open_files() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+@pytest.mark.usefixtures("no_leaks")
+def test_nobody_listens(alice: Any, make_client: MakeClient) -> None:
+    """A refused connection is a ConnectionError that names the address."""
+    port = free_port()
+    client = make_client(f"redis://127.0.0.1:{port}", command_timeout=1)
+    watch = Stopwatch()
+    for _ in range(3):
+        with pytest.raises(holdfast.ConnectionError, match=str(port)):
+            alice.do(client.lock(NAME).acquire, blocking=False)
+    with pytest.raises(ConnectionError):
+        alice.do(client.ping)
+    assert watch.seconds < 6
+    alice.do(client.close)
+
+
+@pytest.mark.usefixtures("no_leaks")
+def test_no_such_socket(alice: Any, make_client: MakeClient, tmp_path: Path) -> None:
+    """The same for a unix socket."""
+    client = make_client(f"unix://{tmp_path}/none.sock", command_timeout=1)
+    with pytest.raises(holdfast.ConnectionError, match=r"none\.sock"):
+        alice.do(client.ping)
+    alice.do(client.close)
+
+
+def test_no_such_host(alice: Any, make_client: MakeClient) -> None:
+    """A name that cannot be resolved is a ConnectionError that tells it."""
+    client = make_client("redis://no-such-host.invalid:6379", command_timeout=2)
+    with pytest.raises(holdfast.ConnectionError, match=r"no-such-host\.invalid"):
+        alice.do(client.ping)
+
+
+@pytest.mark.usefixtures("no_leaks")
+@pytest.mark.parametrize("answer", IMPOSTORS.values(), ids=IMPOSTORS.keys())
+def test_not_a_redis_server(
+    alice: Any, make_client: MakeClient, answer: tuple[bytes | None, bool]
+) -> None:
+    """Whatever it answers: an error that names the address, within the timeouts."""
+    with impostor(answer[0], closes=answer[1]) as port:
+        url = f"redis://127.0.0.1:{port}"
+        client = make_client(url, connect_timeout=0.5, command_timeout=0.5)
+        watch = Stopwatch()
+        with pytest.raises((holdfast.ConnectionError, holdfast.ServerError), match=str(port)):
+            alice.do(client.lock(NAME).acquire)
+        assert watch.seconds < 2.5
+        alice.do(client.close)
+
+
+@pytest.fixture
+def guarded(start_server: StartServer) -> Server:
+    """A server with a password."""
+    return start_server(password=SECRET)
+
+
+def _with_login(server: Server, login: str) -> str:
+    return server.url.replace("redis://", f"redis://{login}@")
+
+
+@pytest.mark.parametrize("login", ["", ":wrong" + SECRET, f"nobody:{SECRET}x"], ids=str)
+def test_a_wrong_password_is_told_at_once(
+    alice: Any, make_client: MakeClient, guarded: Server, login: str
+) -> None:
+    """27: ServerError with the server's code; the password is in no message."""
+    url = _with_login(guarded, login) if login else guarded.url
+    client = make_client(url)
+    watch = Stopwatch()
+    with pytest.raises(holdfast.ServerError, match=str(guarded.port)) as refused:
+        alice.do(client.lock(NAME).acquire)
+    assert refused.value.code in {"WRONGPASS", "NOAUTH"}
+    assert SECRET not in str(refused.value) + repr(refused.value) + repr(client)
+    assert watch.seconds < 2
+
+
+def test_the_right_password(alice: Any, make_client: MakeClient, guarded: Server) -> None:
+    """AUTH with a password, and with a user and a password, from the URL and from keywords."""
+    guarded.inspect.acl_setuser(
+        "holder", enabled=True, passwords=[f"+{SECRET}"], keys=["*"], channels=["*"],
+        categories=["+@all"],
+    )  # fmt: skip
+    ways = (
+        (_with_login(guarded, f":{SECRET}"), {}),
+        (_with_login(guarded, f"holder:{SECRET}"), {}),
+        (guarded.url, {"username": "holder", "password": SECRET}),
+        (f"{guarded.url}?username=holder&password={SECRET}", {}),
+    )
+    for url, options in ways:
+        lock = make_client(url, **options).lock(NAME)
+        assert alice.do(lock.acquire)
+        assert SECRET not in repr(lock) + repr(make_client(url, **options))
+        alice.do(lock.release)
+
+
+def test_missing_rights(alice: Any, make_client: MakeClient, guarded: Server) -> None:
+    """27: NOPERM is an exact error at once, not a wait."""
+    guarded.inspect.acl_setuser(
+        "guest", enabled=True, passwords=[f"+{SECRET}"], keys=["other*"], channels=["*"],
+        categories=["+@all"],
+    )  # fmt: skip
+    lock = make_client(_with_login(guarded, f"guest:{SECRET}")).lock(NAME)
+    with pytest.raises(holdfast.ServerError, match=NAME) as refused:
+        alice.do(lock.acquire)
+    assert refused.value.code == "NOPERM" or "NOPERM" in str(refused.value)
+    assert guarded.keys() == set()
+
+
+def test_a_unix_socket(alice: Any, make_client: MakeClient, private_server: Server) -> None:
+    """Locks over a unix socket, in a database of its own."""
+    lock = make_client(f"unix://{private_server.socket_path}?db=2").lock(NAME)
+    assert alice.do(lock.acquire)
+    assert private_server.keys() == set()
+    assert private_server.connect(db=2).exists(NAME)
+    alice.do(lock.release)
+
+
+def test_a_database_number(alice: Any, make_client: MakeClient, private_server: Server) -> None:
+    """The path of the URL is the database."""
+    lock = make_client(private_server.url.replace("/0", "/5")).lock(NAME)
+    assert alice.do(lock.acquire)
+    assert private_server.connect(db=5).exists(NAME)
+    alice.do(lock.release)
+
+
+def test_a_client_name(alice: Any, make_client: MakeClient, private_server: Server) -> None:
+    """`client_name` is what CLIENT LIST shows."""
+    alice.do(make_client(private_server.url, client_name="payments").ping)
+    assert "payments" in {client["name"] for client in private_server.connections()}
+
+
+@pytest.mark.servers("redis")
+def test_tls(
+    alice: Any, make_client: MakeClient, start_server: StartServer, tmp_path: Path
+) -> None:
+    """rediss:// verifies the server; who is not verified is not talked to."""
+    server = start_server(tls=make_certificates(tmp_path / "right"))
+    assert server.tls is not None
+    lock = make_client(server.url, tls_ca=str(server.tls / "ca.crt")).lock(NAME)
+    assert alice.do(lock.acquire)
+    alice.do(lock.release)
+    unverified = make_client(server.url, tls_verify=False).lock(NAME)
+    assert alice.do(unverified.acquire)
+    alice.do(unverified.release)
+    other = make_certificates(tmp_path / "other")
+    for options in ({}, {"tls_ca": str(other / "ca.crt")}):
+        with pytest.raises(holdfast.ConnectionError, match="ertificate"):
+            alice.do(make_client(server.url, **options).ping)
+
+
+@pytest.mark.servers("redis")
+def test_tls_for_another_host(
+    alice: Any, make_client: MakeClient, start_server: StartServer, tmp_path: Path
+) -> None:
+    """A certificate of another host is refused."""
+    server = start_server(tls=make_certificates(tmp_path, "DNS:elsewhere.example"))
+    client = make_client(server.url, tls_ca=str(tmp_path / "ca.crt"))
+    with pytest.raises(holdfast.ConnectionError, match=r"ertificate|127\.0\.0\.1"):
+        alice.do(client.ping)
+
+
+def test_tls_to_a_server_without(alice: Any, make_client: MakeClient, server: Server) -> None:
+    """rediss:// to a plain port ends with an error, in time."""
+    client = make_client(server.url.replace("redis:", "rediss:"), command_timeout=1)
+    with pytest.raises(holdfast.ConnectionError, match=str(server.port)):
+        alice.do(client.ping)
+
+
+@pytest.mark.servers("redis")
+def test_no_tls_to_a_server_with(
+    alice: Any, make_client: MakeClient, start_server: StartServer, tmp_path: Path
+) -> None:
+    """redis:// to a TLS port ends with an error, in time."""
+    server = start_server(tls=make_certificates(tmp_path))
+    client = make_client(server.url.replace("rediss:", "redis:"), command_timeout=1)
+    with pytest.raises(holdfast.ConnectionError, match=str(server.port)):
+        alice.do(client.ping)

@@ -1,0 +1,273 @@
+"""Servers that stall, restart, forget, fill up or refuse."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import redis
+
+import holdfast
+from tests.faults.conftest import CHANNEL, NAME, SHORT, holds
+from tests.support.owners import MakeClient
+from tests.support.servers import Server
+from tests.support.waiting import BOUND, eventually, let_pass, stays
+
+
+@pytest.fixture
+def lock(private_server: Server, make_client: MakeClient) -> Any:
+    """A lock on the private server."""
+    return make_client(private_server.url).lock(NAME)
+
+
+def _wait(actor: Any, lock: Any, server: Server) -> Any:
+    waiting = actor.begin(lock.acquire)
+    eventually(lambda: server.subscribers(CHANNEL) == 1)
+    return waiting
+
+
+@pytest.mark.realtime
+def test_short_stalls(alice: Any, bob: Any, lock: Any, private_server: Server) -> None:
+    """21: 60 ms of silence, again and again: nobody hangs, nothing is lost."""
+    for _ in range(15):
+        private_server.pause()
+        first = alice.begin(lock.acquire)
+        let_pass(0.06)
+        private_server.resume()
+        assert first.result(BOUND) is True
+        second = bob.begin(lock.acquire)
+        private_server.pause()
+        released = alice.begin(lock.release)
+        let_pass(0.06)
+        private_server.resume()
+        released.result(BOUND)
+        assert second.result(BOUND) is True
+        bob.do(lock.release)
+    assert private_server.keys() == set()
+
+
+@pytest.mark.slow
+@pytest.mark.realtime
+def test_a_stall_of_twenty_seconds(
+    alice: Any, bob: Any, make_client: MakeClient, private_server: Server
+) -> None:
+    """21: a lease of 30 s survives it, and the waiter is not stuck."""
+    lost: list[Any] = []
+    lock = make_client(private_server.url, command_timeout=40).lock(NAME, on_lost=lost.append)
+    alice.do(lock.acquire)
+    waiting = _wait(bob, lock, private_server)
+    private_server.pause()
+    let_pass(20)
+    private_server.resume()
+    stays(lambda: not alice.do(lambda: lock.lost), during=1)
+    alice.do(lock.release)
+    assert waiting.result(BOUND) is True
+    assert lost == []
+
+
+@pytest.mark.realtime
+def test_a_stall_delays_only_its_own_clients(
+    alice: Any, make_client: MakeClient, private_server: Server, server: Server
+) -> None:
+    """21: renewals of other servers go on while one server is silent."""
+    stalled = make_client(private_server.url, lease=SHORT)
+    for number in range(5):
+        alice.do(stalled.lock(f"stalled {number}").acquire)
+    lock = make_client(server.url, lease=SHORT).lock(NAME)
+    alice.do(lock.acquire)
+    private_server.pause()
+    stays(lambda: holds(server), during=3 * SHORT)
+    private_server.resume()
+    alice.do(lock.release)
+
+
+@pytest.mark.realtime
+def test_restart_with_data(alice: Any, bob: Any, lock: Any, private_server: Server) -> None:
+    """22: present after kill -9 and restart: still held, still released, waiters woken."""
+    alice.do(lock.acquire)
+    waiting = _wait(bob, lock, private_server)
+    private_server.restart(keep_data=True)
+    eventually(lambda: private_server.subscribers(CHANNEL) == 1)
+    assert alice.do(lock.owned)
+    assert not alice.do(lambda: lock.lost)
+    assert not waiting.done()
+    alice.do(lock.release)
+    assert waiting.result(BOUND) is True
+
+
+@pytest.mark.realtime
+def test_restart_without_data(alice: Any, bob: Any, lock: Any, private_server: Server) -> None:
+    """23: forgotten by the server: told at once, and the waiter gets in."""
+    alice.do(lock.acquire)
+    waiting = _wait(bob, lock, private_server)
+    private_server.restart(keep_data=False)
+    assert waiting.result(BOUND) is True
+    eventually(lambda: alice.do(lambda: lock.lost), within=3)
+    with pytest.raises(holdfast.LockLostError):
+        alice.do(lock.release)
+    assert bob.do(lock.owned)
+
+
+@pytest.mark.realtime
+def test_renewal_goes_on_after_a_restart(
+    alice: Any, make_client: MakeClient, private_server: Server
+) -> None:
+    """22, 23: a hold from before (data kept) and one from after are both renewed."""
+    client = make_client(private_server.url, lease=3)
+    before, after = client.lock("before"), client.lock("after")
+    alice.do(before.acquire)
+    private_server.restart(keep_data=True)
+    alice.do(after.acquire)
+    stays(lambda: private_server.keys() == {b"before", b"after"}, during=4)
+    alice.do(before.release)
+    alice.do(after.release)
+
+
+def test_a_server_that_is_away_while_asked(alice: Any, lock: Any, private_server: Server) -> None:
+    """22: a release meets a server that is just starting; a server that comes back is found."""
+    alice.do(lock.acquire)
+    private_server.stop()
+    releasing = alice.begin(lock.release)
+    private_server.start()
+    error = releasing.exception(BOUND)
+    assert error is None or isinstance(error, (holdfast.LockLostError, holdfast.ConnectionError))
+    assert alice.do(lock.acquire)
+    alice.do(lock.release)
+
+
+@pytest.mark.realtime
+def test_script_flush(alice: Any, bob: Any, private_server: Server, make_client: Any) -> None:
+    """24: scripts are loaded again, unseen: acquire, release, renewal, waiters."""
+    lock = make_client(private_server.url, lease=SHORT).lock(NAME)
+    for _ in range(3):
+        private_server.inspect.script_flush()
+        alice.do(lock.acquire)
+        waiting = _wait(bob, lock, private_server)
+        private_server.inspect.script_flush()
+        stays(lambda: holds(private_server), during=1.5 * SHORT)
+        private_server.inspect.script_flush()
+        alice.do(lock.release)
+        assert waiting.result(BOUND) is True
+        private_server.inspect.script_flush()
+        assert not alice.do(lock.acquire, blocking=False)
+        bob.do(lock.release)
+
+
+@pytest.mark.realtime
+def test_out_of_memory(alice: Any, bob: Any, private_server: Server, make_client: Any) -> None:
+    """25: no new lock, with a clear error; renewal and release work."""
+    lock = make_client(private_server.url, lease=SHORT).lock(NAME)
+    alice.do(lock.acquire)
+    private_server.inspect.config_set("maxmemory", 1)
+    stays(lambda: holds(private_server), during=2 * SHORT)
+    assert not alice.do(lambda: lock.lost)
+    with pytest.raises(holdfast.ServerError, match="OOM") as refused:
+        bob.do(make_client(private_server.url).lock("another").acquire)
+    assert refused.value.code == "OOM"
+    with private_server.listening(CHANNEL) as messages:
+        alice.do(lock.release)
+        assert messages.received() == [b"0"]
+    assert private_server.keys() == set()
+
+
+def test_out_of_memory_under_a_nested_hold(alice: Any, lock: Any, private_server: Server) -> None:
+    """25: partial releases work too."""
+    for _ in range(3):
+        alice.do(lock.acquire)
+    private_server.inspect.config_set("maxmemory", 1)
+    for _ in range(3):
+        alice.do(lock.release)
+    assert private_server.keys() == set()
+
+
+def test_a_read_only_server_is_not_a_held_lock(
+    alice: Any, lock: Any, private_server: Server
+) -> None:
+    """26: READONLY is an error, whether the caller waits or not; never "held by another"."""
+    alice.do(lock.acquire)
+    alice.do(lock.release)
+    private_server.inspect.replicaof("127.0.0.1", 1)
+    with pytest.raises(holdfast.ServerError) as refused:
+        alice.do(lock.acquire, blocking=False)
+    assert refused.value.code == "READONLY"
+    with pytest.raises(holdfast.HoldfastError):
+        alice.do(lock.acquire, timeout=0.2)
+    private_server.inspect.replicaof("NO", "ONE")
+    assert alice.do(lock.acquire)
+    alice.do(lock.release)
+
+
+def test_too_few_replicas(alice: Any, lock: Any, private_server: Server) -> None:
+    """26: NOREPLICAS is an error, not a held lock."""
+    private_server.inspect.config_set("min-replicas-to-write", 1)
+    with pytest.raises(holdfast.ServerError) as refused:
+        alice.do(lock.acquire, blocking=False)
+    assert refused.value.code == "NOREPLICAS"
+
+
+@pytest.mark.realtime
+def test_a_busy_server_is_waited_for(
+    alice: Any, private_server: Server, make_client: MakeClient
+) -> None:
+    """21, 26: another's endless script: the hold is kept, and the release comes through after."""
+    lock = make_client(private_server.url, lease=SHORT).lock(NAME)
+    alice.do(lock.acquire, lease=60)
+    private_server.inspect.config_set("busy-reply-threshold", 20)
+    looping = private_server.connect(socket_timeout=0.1)
+    with pytest.raises(redis.TimeoutError):
+        looping.eval("while true do end", 0)
+    looping.close()
+    releasing = alice.begin(lock.release)
+    stays(lambda: True, during=0.2)
+    private_server.inspect.script_kill()
+    error = releasing.exception(BOUND)
+    assert error is None or getattr(error, "code", "") == "BUSY"
+    if error is not None:
+        alice.do(lock.release)
+    assert private_server.keys() == set()
+
+
+@pytest.mark.realtime
+def test_a_loading_server_is_waited_for(
+    alice: Any, private_server: Server, make_client: MakeClient
+) -> None:
+    """26: LOADING is no answer: whoever may wait gets the lock when the data are there."""
+    server = private_server
+    pipeline = server.inspect.pipeline()
+    for number in range(3000):
+        pipeline.set(f"key {number}", "v" * 100)
+    pipeline.execute()
+    server.prepare_restart(keep_data=True)
+    server.stop()
+    server.settings |= {"key-load-delay": "300", "loading-process-events-interval-bytes": "1024"}
+    server.start_without_waiting()
+    lock = make_client(server.url).lock(NAME)
+    assert alice.do(lock.acquire, timeout=BOUND) is True
+    assert server.inspect.dbsize() == 3001
+    alice.do(lock.release)
+
+
+def test_too_many_clients(alice: Any, lock: Any, private_server: Server) -> None:
+    """26: a server that takes no more connections says so, and is not a held lock."""
+    private_server.inspect.config_set("maxclients", 1)
+    with pytest.raises(holdfast.HoldfastError, match=r"max number of clients|onnect"):
+        alice.do(lock.acquire, blocking=False)
+    private_server.inspect.config_set("maxclients", 100)
+    assert alice.do(lock.acquire)
+
+
+@pytest.mark.realtime
+def test_a_slow_consumer_is_cut_off_and_comes_back(
+    alice: Any, bob: Any, start_server: Any, make_client: MakeClient
+) -> None:
+    """20: the server drops a subscriber that does not read; it subscribes again and asks."""
+    server = start_server({"client-output-buffer-limit": "pubsub 65536 65536 1"})
+    lock = make_client(server.url).lock(NAME)
+    alice.do(lock.acquire, lease=3600)
+    waiting = _wait(bob, lock, server)
+    dropped = server.inspect.pipeline(transaction=False)
+    for _ in range(200):
+        dropped.publish(CHANNEL, "x" * 1_000_000)
+    dropped.execute()
+    alice.do(lock.release)
+    assert waiting.result(BOUND) is True

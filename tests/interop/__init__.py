@@ -1,0 +1,1 @@
+"""Java and Python on one lock: see README.md."""

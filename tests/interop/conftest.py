@@ -1,0 +1,151 @@
+"""Fixtures of the interoperability tests: one Redis, Java peers of each release, measured waits."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import statistics
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+import holdfast
+from tests.interop.java_build import RELEASES, build
+from tests.interop.java_peer import JavaPeer
+from tests.interop.wire import LockKey
+from tests.support.servers import Server
+
+NewPeer = Callable[..., JavaPeer]
+
+MEASURED = pytest.StashKey[list[str]]()
+_numbers = itertools.count(1)
+
+TIMEOUT = 300
+"""Seconds for a test, since the first of a release may wait for Maven."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of this folder."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.interop)
+            item.add_marker(pytest.mark.timeout(TIMEOUT))
+
+
+@pytest.fixture(scope="session")
+def redis_server() -> Iterator[Server]:
+    """One Redis for the whole session; each test uses names of its own on it."""
+    with Server("redis") as server:
+        yield server
+
+
+@pytest.fixture(scope="session", params=RELEASES)
+def release(request: pytest.FixtureRequest) -> str:
+    """Each of the Redisson releases."""
+    return str(request.param)
+
+
+@pytest.fixture(scope="session")
+def build_root(pytestconfig: pytest.Config) -> Path:
+    """Where the built peers stay from session to session."""
+    chosen = os.environ.get("HOLDFAST_INTEROP_BUILD")
+    if chosen:
+        return Path(chosen)
+    cache = pytestconfig.cache
+    assert cache is not None, "set HOLDFAST_INTEROP_BUILD where pytest's cache is switched off"
+    return cache.mkdir("redisson-peer")
+
+
+@pytest.fixture(scope="session")
+def class_path(release: str, build_root: Path) -> str:
+    """The built peer of the release."""
+    return build(release, build_root)
+
+
+@pytest.fixture(scope="session")
+def shared_peers(class_path: str, redis_server: Server) -> Iterator[list[JavaPeer]]:
+    """The peer that the tests of a release share, as a list of one, or empty."""
+    peers: list[JavaPeer] = []
+    yield peers
+    for peer in peers:
+        peer.kill()
+
+
+@pytest.fixture
+def peer(shared_peers: list[JavaPeer], class_path: str, redis_server: Server) -> JavaPeer:
+    """A Java peer with Redisson's defaults; replaced when a failed test left it busy."""
+    if shared_peers and not shared_peers[0].idle:
+        shared_peers.pop().kill()
+    if not shared_peers:
+        shared_peers.append(JavaPeer(class_path, redis_server.url))
+    return shared_peers[0]
+
+
+@pytest.fixture
+def new_peer(class_path: str, redis_server: Server) -> Iterator[NewPeer]:
+    """Starts a Java peer for this test alone, of its release unless another class path is given."""
+    with ExitStack() as peers:
+
+        def start(*, watchdog: float = 30.0, other: str | None = None) -> JavaPeer:
+            started = JavaPeer(other or class_path, redis_server.url, watchdog=watchdog)
+            return peers.enter_context(started)
+
+        yield start
+
+
+@pytest.fixture
+def python(redis_server: Server) -> Iterator[holdfast.Client]:
+    """A Python client with the defaults, as Java's: leases of 30 s under the watchdog."""
+    with holdfast.Client(redis_server.url) as client:
+        yield client
+
+
+@pytest.fixture
+def python_thread() -> Iterator[ThreadPoolExecutor]:
+    """A second Python thread: an executor of one, so that it is one owner."""
+    with ThreadPoolExecutor(max_workers=1) as executor:
+        yield executor
+
+
+@pytest.fixture
+def key(redis_server: Server) -> LockKey:
+    """A lock name that no other test uses, and what the server knows of it."""
+    return LockKey(redis_server, f"interop {next(_numbers)}")
+
+
+class Report:
+    """Lines shown at the end of the session, each with the name of the test that wrote it."""
+
+    def __init__(self, request: pytest.FixtureRequest) -> None:
+        self._test = request.node.name
+        self._lines = request.config.stash.setdefault(MEASURED, [])
+
+    def line(self, text: str) -> None:
+        """Add a line."""
+        self._lines.append(f"{self._test}  {text}")
+
+    def waits(self, what: str, seconds: Sequence[float]) -> None:
+        """Add the median and the worst of measured seconds."""
+        middle, worst = statistics.median(seconds) * 1000, max(seconds) * 1000
+        self.line(f"{what}: median {middle:.2f} ms, worst {worst:.2f} ms of {len(seconds)}")
+
+
+@pytest.fixture
+def report(request: pytest.FixtureRequest) -> Report:
+    """The test's place in the report at the end of the session."""
+    return Report(request)
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Print what the tests measured."""
+    lines = config.stash.get(MEASURED, [])
+    if lines:
+        terminalreporter.section("measured with Redisson")
+        for line in lines:
+            terminalreporter.line(line)

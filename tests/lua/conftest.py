@@ -1,0 +1,24 @@
+"""Fixtures of the Lua tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.lua.steps import Listener, Lock
+from tests.support.servers import Server
+
+
+@pytest.fixture
+def lock(server: Server) -> Lock:
+    """A free lock."""
+    return Lock(server)
+
+
+@pytest.fixture
+def listener(server: Server) -> Iterator[Listener]:
+    """Someone subscribed to the lock's channel."""
+    listener = Listener(server)
+    yield listener
+    listener.close()

@@ -1,0 +1,147 @@
+"""The steps of the lock as methods, and what they leave on a server."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import redis
+
+from tests.support.servers import Server
+from tests.support.waiting import BOUND
+
+ROOT = Path(__file__).resolve().parents[2]
+
+Bytes = str | bytes
+
+ALICE = b"5921d8b5-5d8d-4a2b-800b-a469f20f66c2:1"
+BOB = b"5921d8b5-5d8d-4a2b-800b-a469f20f66c2:2"
+CAROL = b"c0ffee00-0000-4000-8000-00000000000a:1"
+
+MINUTE = 60_000
+
+NAME = b"myLock"
+CHANNEL = b"redisson_lock__channel:{myLock}"
+
+
+@cache
+def embedded() -> dict[str, str]:
+    """The steps as the build puts them into the engine: name -> text."""
+    command = [sys.executable, str(ROOT / "cmake/embed_lua.py"), str(ROOT / "lua"), "--json"]
+    table = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+    return {name: script["text"] for name, script in table.items()}
+
+
+class Lock:
+    """Each method runs the step of its name, on one lock, and returns the bare reply."""
+
+    def __init__(self, server: Server, name: Bytes = NAME, channel: Bytes = CHANNEL) -> None:
+        self._server = server
+        self.name = name
+        self.channel = channel
+
+    def acquire(self, owner: Bytes, lease: int = 30_000, count: int = 1) -> Any:
+        return self._run("acquire", [self.name], owner, lease, count)
+
+    def release(self, owner: Bytes, count: int = 0, publish: str = "publish") -> Any:
+        return self._run("release", [self.name, self.channel], owner, count, publish)
+
+    def transfer(self, owner: Bytes, to: Bytes, lease: int = 30_000) -> Any:
+        return self._run("transfer", [self.name], owner, to, lease)
+
+    def renew(self, owner: Bytes, lease: int = 30_000) -> Any:
+        return self._run("renew", [self.name], owner, lease)
+
+    def force_release(self, publish: str = "publish") -> Any:
+        return self._run("force_release", [self.name, self.channel], publish)
+
+    def ttl(self) -> Any:
+        return self._run("ttl", [self.name])
+
+    @property
+    def holds(self) -> dict[bytes, bytes]:
+        """The hash as it is on the server; empty when the lock is free."""
+        holds: dict[bytes, bytes] = self._server.inspect.hgetall(self.name)
+        return holds
+
+    @property
+    def left(self) -> int:
+        """The key's PTTL, asked for without the step."""
+        return int(self._server.inspect.pttl(self.name))
+
+    def _run(self, step: str, keys: list[Bytes], *argv: Bytes | int) -> Any:
+        text = embedded()[f"lock/{step}"]
+        try:
+            return self._server.inspect.eval(text, len(keys), *keys, *argv)
+        except redis.ResponseError:
+            # fakeredis closes the connection after an error reply, a moment later.
+            self._server.inspect.connection_pool.disconnect()
+            raise
+
+
+STEPS: dict[str, Callable[[Lock], Any]] = {
+    "acquire": lambda lock: lock.acquire(ALICE, MINUTE),
+    "acquire a second hold": lambda lock: lock.acquire(ALICE, 5 * MINUTE, count=2),
+    "acquire for a shorter lease": lambda lock: lock.acquire(ALICE, MINUTE // 6, count=2),
+    "release the last hold": lambda lock: lock.release(ALICE),
+    "release one of two holds": lambda lock: lock.release(ALICE, count=1),
+    "transfer": lambda lock: lock.transfer(ALICE, BOB, MINUTE),
+    "renew": lambda lock: lock.renew(ALICE, MINUTE),
+    "force release": lambda lock: lock.force_release(),
+    "ttl": lambda lock: lock.ttl(),
+}
+"""Every step by what it is asked; what it does depends on who holds the lock."""
+
+
+class Message(NamedTuple):
+    """`kind` is `message` after PUBLISH, `smessage` after SPUBLISH, `pmessage` by a pattern."""
+
+    kind: str
+    channel: bytes
+    payload: bytes
+
+
+class Listener:
+    """Collects what is published on a channel, sharded or not, or on those of a pattern.
+
+    `close` it at the end.
+    """
+
+    def __init__(self, server: Server, channel: Bytes = CHANNEL, pattern: Bytes = b"") -> None:
+        self._server = server
+        self._marks = itertools.count()
+        self._connection = server.connect()
+        self._pubsub: Any = self._connection.pubsub()
+        self._pubsub.subscribe("mark")
+        if pattern:
+            self._pubsub.psubscribe(pattern)
+        else:
+            self._pubsub.subscribe(channel)
+            self._pubsub.ssubscribe(channel)
+        for _ in range(2 if pattern else 3):
+            assert self._next()["type"] in {"subscribe", "ssubscribe", "psubscribe"}
+
+    def messages(self) -> list[Message]:
+        """What was published since the last call, in order."""
+        mark = b"%d" % next(self._marks)
+        self._server.inspect.publish("mark", mark)
+        heard = []
+        while (raw := self._next())["channel"] != b"mark":
+            heard.append(Message(raw["type"], raw["channel"], raw["data"]))
+        assert raw["data"] == mark
+        return heard
+
+    def close(self) -> None:
+        self._pubsub.close()
+        self._connection.close()
+
+    def _next(self) -> Any:
+        message = self._pubsub.get_message(timeout=BOUND)
+        assert message is not None, "nothing comes from the server"
+        return message

@@ -1,0 +1,126 @@
+"""The build's Lua tool: what it embeds, and that a script which breaks its word fails the build."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tools.lint.tree import ROOT
+
+TOOL = ROOT / "cmake" / "embed_lua.py"
+HEADER = "-- Gives it.\n-- KEYS[1]  name: the hash\n-- ARGV[1]  lease: ms\n-- returns  1: given\n"
+BODY = "return redis.call('pexpire', KEYS[1], ARGV[1])\n"
+
+
+def embed(root: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-I", str(TOOL), str(root), *options]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def write(root: Path, texts: dict[str, str]) -> Path:
+    for name, text in texts.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return root
+
+
+def embedded(root: Path, name: str = "lock/give") -> str:
+    run = embed(root, "--json")
+    assert run.stderr == ""
+    return str(json.loads(run.stdout)[name]["text"])
+
+
+def refusal(root: Path) -> str:
+    run = embed(root, "--header", str(root / "scripts.h"))
+    assert run.returncode == 1
+    assert not (root / "scripts.h").exists()
+    return run.stderr
+
+
+def test_our_scripts_keep_their_word() -> None:
+    assert embed(ROOT / "lua", "--json").stderr == ""
+
+
+def test_only_code_is_embedded(tmp_path: Path) -> None:
+    body = "local a = '--x' -- says\n\n  --[[ long\n comment ]]\nreturn KEYS[1] .. ARGV[1] .. a\n"
+    root = write(tmp_path, {"lock/give.lua": HEADER + body})
+    assert embedded(root) == "local a = '--x'\nreturn KEYS[1] .. ARGV[1] .. a"
+
+
+def test_the_header_declares_name_hash_and_text(tmp_path: Path) -> None:
+    root = write(tmp_path, {"lock/give.lua": HEADER + BODY})
+    run = embed(root, "--header", str(root / "made" / "scripts.h"))
+    text = BODY.rstrip()
+    digest = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
+    declared = (root / "made" / "scripts.h").read_text()
+    assert run.returncode == 0
+    assert "namespace holdfast::script::lua {" in declared
+    assert "inline constexpr Script lock_give{" in declared
+    assert f'"lock/give",\n    "{digest}",\n    R"lua({text})lua"' in declared
+
+
+def test_a_fragment_is_put_in_place_once(tmp_path: Path) -> None:
+    parts = {
+        "_shared/a.lua": "-- @include _shared/b.lua\nlocal a = b",
+        "_shared/b.lua": "local b = KEYS[1]",
+        "lock/give.lua": HEADER + "-- @include _shared/a.lua\n-- @include _shared/b.lua\n" + BODY,
+    }
+    root = write(tmp_path, parts)
+    assert embedded(root) == "local b = KEYS[1]\nlocal a = b\n" + BODY.rstrip()
+
+
+def test_a_list_of_arguments_has_an_open_index(tmp_path: Path) -> None:
+    header = HEADER.replace("ARGV[1]  lease", "ARGV[1...]  leases")
+    body = "return #ARGV + tonumber(KEYS[1])\n"
+    root = write(tmp_path, {"lock/give.lua": header + body})
+    assert embedded(root) == body.rstrip()
+
+
+BROKEN = {
+    "no header": (BODY, "the first line is no comment"),
+    "no result": (HEADER.replace("-- returns", "-- gives") + BODY, "names no result"),
+    "unused": (HEADER + "return KEYS[1]\n", "ARGV[1] is named but not used"),
+    "used in a string only": (HEADER + "return KEYS[1] .. 'ARGV[1]'\n", "ARGV[1] is named but"),
+    "used in a comment only": (HEADER + "return KEYS[1] -- ARGV[1]\n", "ARGV[1] is named but"),
+    "unnamed": (HEADER + BODY + "local x = KEYS[2]\n", "KEYS[2] is used but not named"),
+    "a gap": (
+        HEADER.replace("ARGV[1]", "ARGV[2]") + BODY.replace("ARGV[1]", "ARGV[2]"),
+        "the named ARGV are not 1 to 1",
+    ),
+    "twice": (HEADER + "-- KEYS[1]  key: again\n" + BODY, "KEYS[1] is named twice"),
+    "another form": (HEADER.replace("lease: ms", "the lease") + BODY, "not of the form"),
+    "an open list unnamed": (HEADER + BODY + "local n = #ARGV\n", "more than numbers"),
+    "an open list unused": (HEADER.replace("ARGV[1]", "ARGV[1...]") + BODY, "only that"),
+    "a string over lines": (HEADER + BODY + "local x = [[a\nb]]\n", "may not span lines"),
+    "a missing fragment": (HEADER + "-- @include _shared/no.lua\n" + BODY, "no fragment"),
+    "a script as a fragment": (HEADER + "-- @include lock/give.lua\n" + BODY, "no fragment"),
+}
+
+
+@pytest.mark.parametrize(("source", "reason"), BROKEN.values(), ids=BROKEN.keys())
+def test_a_script_that_breaks_its_word_is_refused(tmp_path: Path, source: str, reason: str) -> None:
+    message = refusal(write(tmp_path, {"lock/give.lua": source}))
+    assert reason in message
+    assert "lock/give.lua" in message
+
+
+def test_all_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
+    message = refusal(write(tmp_path, {"lock/give.lua": BODY, "lock/take.lua": BODY}))
+    assert "lock/give.lua" in message
+    assert "lock/take.lua" in message
+
+
+@pytest.mark.parametrize("name", ["give.lua", "lock/deep/give.lua", "Lock/give.lua"])
+def test_a_script_lies_in_a_folder_of_its_kind(tmp_path: Path, name: str) -> None:
+    assert "lua/<kind>/<step>.lua" in refusal(write(tmp_path, {name: HEADER + BODY}))
+
+
+def test_two_scripts_never_share_a_name_in_cpp(tmp_path: Path) -> None:
+    scripts = {"fair/lock_take.lua": HEADER + BODY, "fair_lock/take.lua": HEADER + BODY}
+    assert "fair_lock_take" in refusal(write(tmp_path, scripts))

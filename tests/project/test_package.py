@@ -1,0 +1,87 @@
+"""The package as pip sees it."""
+
+from __future__ import annotations
+
+import re
+import tarfile
+from importlib import metadata, resources
+from pathlib import Path
+
+import holdfast
+import pytest
+from scikit_build_core.build import build_sdist
+
+from tools.lint import tree
+
+CHANGE = re.compile(r"\+[a-z0-9_-]+\.(added|changed|fixed|removed|security)\.md")
+NEEDED_BY_THE_BUILD = [
+    "CMakeLists.txt",
+    "LICENSE",
+    "README.md",
+    "cmake/embed_lua.py",
+    "cmake/exports.map",
+    "cmake/hiredis.cmake",
+    "cpp/bindings/module.cpp",
+    "lua/lock/acquire.lua",
+    "pyproject.toml",
+    "python/holdfast/__init__.py",
+    "python/holdfast/py.typed",
+]
+
+
+def test_nothing_is_needed_at_run_time() -> None:
+    required = metadata.requires("holdfast") or []
+    assert [line for line in required if "extra ==" not in line] == []
+
+
+def test_the_extras_are_the_documented_ones() -> None:
+    extras = metadata.metadata("holdfast").get_all("Provides-Extra") or []
+    assert set(extras) == {"bench", "docs", "lint", "server", "test"}
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    assert holdfast.__version__ == metadata.version("holdfast")
+
+
+def test_the_command_is_installed() -> None:
+    [command] = [
+        entry
+        for entry in metadata.entry_points(group="console_scripts")
+        if entry.dist is not None and entry.dist.name == "holdfast"
+    ]
+    assert (command.name, command.value) == ("holdfast", "holdfast.__main__:main")
+    assert callable(command.load())
+
+
+def test_the_package_says_that_it_is_typed() -> None:
+    assert resources.files("holdfast").joinpath("py.typed").is_file()
+
+
+@pytest.fixture(scope="module")
+def sdist(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
+    """The files of a source distribution made from this checkout."""
+    folder = tmp_path_factory.mktemp("sdist")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tree.ROOT)
+        name = build_sdist(str(folder))
+    with tarfile.open(folder / name) as archive:
+        return {str(Path(*Path(member).parts[1:])) for member in archive.getnames()}
+
+
+def test_the_source_distribution_holds_what_the_build_needs(sdist: set[str]) -> None:
+    assert set(NEEDED_BY_THE_BUILD) - sdist == set()
+
+
+def test_the_source_distribution_holds_every_source(sdist: set[str]) -> None:
+    folders = {"cmake", "cpp", "lua", "python"}
+    sources = {path.as_posix() for path in tree.files() if path.parts[0] in folders}
+    assert sources - sdist == set()
+
+
+def test_the_source_distribution_holds_nothing_built(sdist: set[str]) -> None:
+    assert [name for name in sdist if name.startswith("build/") or name.endswith(".so")] == []
+
+
+def test_every_change_note_is_of_a_known_kind() -> None:
+    notes = {path.name for path in (tree.ROOT / "changelog.d").iterdir()} - {"README.md"}
+    assert [name for name in sorted(notes) if not CHANGE.fullmatch(name)] == []

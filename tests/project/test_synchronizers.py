@@ -1,0 +1,74 @@
+"""A synchronizer is one word everywhere: where one place is forgotten, this is red."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.contract.kinds import KINDS
+from tools.lint.tree import ROOT
+
+SYNCHRONIZERS = (
+    "lock",
+    "fair_lock",
+    "fenced_lock",
+    "spin_lock",
+    "read_write_lock",
+    "multi_lock",
+    "red_lock",
+    "semaphore",
+    "permit_semaphore",
+    "count_down_latch",
+)
+# Made of other locks, so without a step of their own on the server.
+WITHOUT_SCRIPTS = {"multi_lock", "red_lock"}
+
+
+def is_file(form: str) -> Callable[[str], bool]:
+    return lambda word: (ROOT / form.format(word)).is_file()
+
+
+def has_scripts(word: str) -> bool:
+    return word in WITHOUT_SCRIPTS or any((ROOT / "lua" / word).glob("*.lua"))
+
+
+PLACES: dict[str, Callable[[str], bool]] = {
+    "lua/{}/": has_scripts,
+    "cpp/sync/{}.h": is_file("cpp/sync/{}.h"),
+    "cpp/sync/{}.cpp": is_file("cpp/sync/{}.cpp"),
+    "python/holdfast/_{}.py": is_file("python/holdfast/_{}.py"),
+    "docs/synchronizers/{}.md": is_file("docs/synchronizers/{}.md"),
+    "tests/contract/kinds.py": lambda word: word in {kind.name for kind in KINDS},
+}
+
+
+def begun() -> list[str]:
+    """The synchronizers that at least one place knows."""
+    known = {
+        word
+        for word in SYNCHRONIZERS
+        for place, has in PLACES.items()
+        if has(word) and not (word in WITHOUT_SCRIPTS and place == "lua/{}/")
+    }
+    return [word for word in SYNCHRONIZERS if word in known]
+
+
+def test_the_lock_is_there() -> None:
+    assert "lock" in begun()
+
+
+@pytest.mark.parametrize("word", begun())
+def test_every_place_knows_the_synchronizer(word: str) -> None:
+    assert [place.format(word) for place, has in PLACES.items() if not has(word)] == []
+
+
+@pytest.mark.parametrize("folder", ["lua", "docs/synchronizers"])
+def test_no_place_has_a_word_of_its_own(folder: str) -> None:
+    found = {path.stem for path in (ROOT / folder).iterdir() if path.suffix in {"", ".md"}}
+    strange = found - set(SYNCHRONIZERS) - {"README", "index"}
+    assert [word for word in sorted(strange) if not word.startswith("_")] == []
+
+
+def test_the_contract_tests_have_no_word_of_their_own() -> None:
+    assert {kind.name for kind in KINDS} - set(SYNCHRONIZERS) == set()

@@ -1,0 +1,1 @@
+"""What the tests stand on: servers, a faulty network, child processes, bounded waits, owners."""

@@ -1,0 +1,39 @@
+"""Things that listen on a port and are no server of ours: what a wrong URL meets."""
+
+from __future__ import annotations
+
+import socketserver
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def impostor(answer: bytes | None, *, closes: bool = False) -> Iterator[int]:
+    """Serve a port that gives `answer` to the first bytes it gets (None: never answers).
+
+    It closes the connection after its answer if `closes`, else it keeps it open. Yields the port.
+    """
+    leaving = threading.Event()
+
+    class Handler(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            if answer is None:
+                leaving.wait()
+                return
+            if answer:
+                self.request.recv(65536)
+                self.request.sendall(answer)
+            if not closes:
+                leaving.wait()
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
+        server.daemon_threads = True
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield server.server_address[1]
+        finally:
+            leaving.set()
+            server.shutdown()
+            thread.join()

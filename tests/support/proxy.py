@@ -1,0 +1,291 @@
+"""A TCP proxy that breaks the network on command: what a client sees between itself and a server.
+
+    with FaultProxy(server.port) as proxy:
+        client = holdfast.Client(proxy.url)
+        proxy.lose_reply()          # the next script is executed, its answer never arrives
+        proxy.cut()                 # all connections are reset
+        proxy.black_hole()          # nothing passes any more, and nothing is reset
+        proxy.heal()
+
+It runs on a thread of its own; every method may be called from any thread and has taken effect
+when it returns. Random choices come from `seed`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import threading
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, TypeVar
+
+from tests.support.waiting import BOUND
+
+T = TypeVar("T")
+
+SCRIPTS = (b"EVAL", b"EVALSHA", b"EVAL_RO", b"EVALSHA_RO", b"FCALL")
+"""The commands that `lose_reply` and `truncate_reply` wait for unless told otherwise."""
+
+
+@dataclass
+class _Faults:
+    """What the proxy does to the bytes that pass it now."""
+
+    open: asyncio.Event
+    swallow: bool = False
+    refuse: bool = False
+    latency: float = 0.0
+    jitter: float = 0.0
+    slice: int = 65536
+    requests: int = 0
+
+
+@dataclass
+class _Trap:
+    """Waits for a command; of the replies to it, passes `keep` bytes and then cuts."""
+
+    commands: tuple[bytes, ...]
+    keep: int
+    sprung: threading.Event
+
+
+class FaultProxy:
+    """Forwards 127.0.0.1:`port` to 127.0.0.1:`target`, faithfully until told otherwise."""
+
+    def __init__(self, target: int, seed: int = 0) -> None:
+        self.port = 0
+        self._target = target
+        self._random = random.Random(seed)
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="fault-proxy")
+        self._links: set[_Link] = set()
+        self._faults = _Faults(asyncio.Event())
+        self._traps: list[_Trap] = []
+        self._server: asyncio.Server | None = None
+
+    @property
+    def url(self) -> str:
+        return f"redis://127.0.0.1:{self.port}/0"
+
+    def __enter__(self) -> FaultProxy:
+        self._faults.open.set()
+        self._thread.start()
+        self._server = self._ask(asyncio.start_server(self._accept, "127.0.0.1", 0))
+        self.port = self._server.sockets[0].getsockname()[1]
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        assert self._server is not None
+        self._call(self._server.close)
+        self._ask(self._end())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(BOUND)
+        self._loop.close()
+
+    # ---- faults
+
+    def cut(self) -> int:
+        """Reset every connection, both ends; new ones are served. Returns how many there were."""
+        return self._call(self._cut)
+
+    def half_close(self) -> None:
+        """Tell the clients that no more replies will come, and go on reading from them."""
+
+        def half_close() -> None:
+            for link in self._links:
+                link.half_close()
+
+        self._call(half_close)
+
+    def stall(self) -> None:
+        """Hold everything back, in both directions, until `heal` lets it through."""
+        self._call(self._faults.open.clear)
+
+    def black_hole(self) -> None:
+        """Swallow everything, in both directions, without a reset; connecting still succeeds."""
+        self._set(swallow=True)
+
+    def refuse(self) -> None:
+        """Reset every connection and every new one."""
+        self._set(refuse=True)
+        self.cut()
+
+    def delay(self, seconds: float, jitter: float = 0.0) -> None:
+        """Pass each piece only after `seconds`, and up to `jitter` more."""
+        self._set(latency=seconds, jitter=jitter)
+
+    def slices(self, size: int) -> None:
+        """Pass at most `size` bytes at a time."""
+        self._set(slice=size)
+
+    def lose_reply(self, *commands: bytes) -> threading.Event:
+        """Let the server execute the next of `commands`, then swallow its reply and cut.
+
+        The event that is returned is set when that has happened.
+        """
+        return self.truncate_reply(0, *commands)
+
+    def truncate_reply(self, keep: int, *commands: bytes) -> threading.Event:
+        """As `lose_reply`, but the first `keep` bytes of the reply arrive."""
+        trap = _Trap(commands or SCRIPTS, keep, threading.Event())
+        self._call(lambda: self._traps.append(trap))
+        return trap.sprung
+
+    def heal(self) -> None:
+        """Behave again. Connections whose bytes were swallowed are reset, as hosts do in time."""
+        swallowed = self._faults.swallow
+        self._set(swallow=False, refuse=False, latency=0.0, jitter=0.0, slice=65536)
+        self._call(self._traps.clear)
+        self._call(self._faults.open.set)
+        if swallowed:
+            self.cut()
+
+    # ---- what passed
+
+    @property
+    def connections(self) -> int:
+        """How many connections are open through the proxy."""
+        return self._call(lambda: len(self._links))
+
+    @property
+    def requests(self) -> int:
+        """How many pieces of requests arrived at the proxy so far, swallowed ones too."""
+        return self._faults.requests
+
+    # ---- on the proxy's thread
+
+    def trapped(self, request: bytes) -> _Trap | None:
+        """The trap that this request springs, disarmed."""
+        name = _command(request)
+        for trap in self._traps:
+            if name in trap.commands:
+                self._traps.remove(trap)
+                return trap
+        return None
+
+    def pause_before_passing(self) -> float:
+        return self._faults.latency + self._random.random() * self._faults.jitter
+
+    @property
+    def faults(self) -> _Faults:
+        return self._faults
+
+    async def _accept(self, near: asyncio.StreamReader, back: asyncio.StreamWriter) -> None:
+        if self._faults.refuse:
+            back.transport.abort()
+            return
+        try:
+            far, forth = await asyncio.open_connection("127.0.0.1", self._target)
+        except OSError:
+            back.transport.abort()
+            return
+        link = _Link(self, back, forth)
+        self._links.add(link)
+        try:
+            await link.run(near, far)
+        finally:
+            self._links.discard(link)
+
+    def _cut(self) -> int:
+        links = list(self._links)
+        for link in links:
+            link.abort()
+        self._links.clear()
+        return len(links)
+
+    async def _end(self) -> None:
+        self._faults.open.set()
+        self._cut()
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        if others:
+            await asyncio.wait(others, timeout=BOUND)
+
+    # ---- from other threads
+
+    def _set(self, **values: object) -> None:
+        def change() -> None:
+            for name, value in values.items():
+                setattr(self._faults, name, value)
+
+        self._call(change)
+
+    def _call(self, function: Callable[[], T]) -> T:
+        async def call() -> T:
+            return function()
+
+        return self._ask(call())
+
+    def _ask(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(BOUND)
+
+
+class _Link:
+    """One client's connection and its continuation to the server."""
+
+    def __init__(
+        self, proxy: FaultProxy, back: asyncio.StreamWriter, forth: asyncio.StreamWriter
+    ) -> None:
+        self._proxy = proxy
+        self._back = back
+        self._forth = forth
+        self._trap: _Trap | None = None
+
+    async def run(self, near: asyncio.StreamReader, far: asyncio.StreamReader) -> None:
+        """Pass bytes both ways until either side ends."""
+        ways = [
+            asyncio.ensure_future(self._requests(near)),
+            asyncio.ensure_future(self._replies(far)),
+        ]
+        await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+        for way in ways:
+            way.cancel()
+        await asyncio.gather(*ways, return_exceptions=True)
+        self._back.close()
+        self._forth.close()
+
+    def abort(self) -> None:
+        self._back.transport.abort()
+        self._forth.transport.abort()
+
+    def half_close(self) -> None:
+        self._back.write_eof()
+
+    async def _requests(self, near: asyncio.StreamReader) -> None:
+        while data := await near.read(65536):
+            self._proxy.faults.requests += 1
+            if self._trap is None:
+                self._trap = self._proxy.trapped(data)
+            await self._pass(data, self._forth)
+
+    async def _replies(self, far: asyncio.StreamReader) -> None:
+        while data := await far.read(65536):
+            if self._trap is not None:
+                self._back.write(data[: self._trap.keep])
+                await self._back.drain()
+                self._back.write_eof()
+                self._trap.sprung.set()
+                return
+            await self._pass(data, self._back)
+
+    async def _pass(self, data: bytes, to: asyncio.StreamWriter) -> None:
+        size = self._proxy.faults.slice
+        for start in range(0, len(data), size):
+            await asyncio.sleep(self._proxy.pause_before_passing())
+            await self._proxy.faults.open.wait()
+            if self._proxy.faults.swallow:
+                return
+            to.write(data[start : start + size])
+            await to.drain()
+
+
+def _command(request: bytes) -> bytes:
+    """The name of the first command in a request: its third line, after both counts."""
+    parts = request.split(b"\r\n", 3)
+    return parts[2].upper() if len(parts) > 2 else b""

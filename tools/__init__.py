@@ -1,0 +1,1 @@
+"""Tools of the project's own; nothing here is installed."""

@@ -1,0 +1,50 @@
+"""Runs the checks, each with the time it took; ends with 1 when one found something."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+
+from tools.lint import cpp, layers, python, sizes, texts
+
+CHECKS: dict[str, Callable[[], list[str]]] = {
+    "layers": layers.check,
+    "sizes": sizes.check,
+    "texts": texts.check,
+    "ruff": python.check_ruff,
+    "ruff-format": python.check_ruff_format,
+    "mypy": python.check_mypy,
+    "pyright": python.check_pyright,
+    "clang-format": cpp.check_format,
+    "clang-tidy": cpp.check_tidy,
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tools.lint", description="The lint.")
+    parser.add_argument("checks", nargs="*", metavar="check", help=f"of {', '.join(CHECKS)}")
+    names = parser.parse_args().checks or list(CHECKS)
+    unknown = [name for name in names if name not in CHECKS]
+    if unknown:
+        parser.error(f"no such check: {', '.join(unknown)}")
+    failed = [name for name in names if not passes(name)]
+    return 1 if failed else 0
+
+
+def passes(name: str) -> bool:
+    started = time.monotonic()
+    try:
+        problems = CHECKS[name]()
+    except RuntimeError as error:
+        problems = str(error).splitlines()
+    verdict = f"{len(problems)} lines" if problems else "ok"
+    print(f"{name:14} {verdict:12} {time.monotonic() - started:6.1f} s", flush=True)
+    for problem in problems:
+        print(f"    {problem}")
+    return not problems
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,59 @@
+"""The layer rule: a folder of cpp/ includes only what lies below it.
+
+Layers of one rank do not include each other. The libraries we build on are each seen by one layer
+only, so that a change of one stays there.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tools.lint import tree
+
+RANKS = (
+    {"base"},
+    {"net", "resp"},
+    {"client"},
+    {"topology"},
+    {"script"},
+    {"lease", "wait"},
+    {"sync"},
+    {"engine"},
+    {"bindings"},
+)
+RANK = {layer: rank for rank, layers in enumerate(RANKS) for layer in layers}
+GENERATED = {"lua_scripts.h": "script"}
+SEEN_BY = {"hiredis": "resp", "openssl": "net", "pybind11": "bindings", "Python.h": "bindings"}
+INCLUDE = re.compile(r'\s*#\s*include\s*(?P<open>["<])(?P<path>[^">]+)[">]')
+
+
+def check(root: Path = tree.ROOT) -> list[str]:
+    """Returns one line for each include that breaks the rule."""
+    problems = []
+    for path in tree.cpp(root):
+        if path.parts[0] != "cpp":
+            continue
+        text = (root / path).read_text(encoding="utf-8")
+        for number, line in enumerate(text.splitlines(), start=1):
+            include = INCLUDE.match(line)
+            if include is not None:
+                reason = fault(path.parts[1], include["path"], ours=include["open"] == '"')
+                problems += [f"{path}:{number}: {reason}"] if reason else []
+    return problems
+
+
+def fault(layer: str, included: str, *, ours: bool) -> str | None:
+    """Says what is wrong when a file of `layer` includes `included`; None when nothing is."""
+    if layer not in RANK:
+        return f"{layer} is no layer; tools/lint/layers.py lists them"
+    top = included.partition("/")[0]
+    if not ours:
+        owner = SEEN_BY.get(top, layer)
+        return None if owner == layer else f"only {owner}/ may include <{included}>"
+    target = GENERATED.get(included, top)
+    if target not in RANK:
+        return f'"{included}" names no layer: write "<layer>/<file>"'
+    if target == layer or RANK[target] < RANK[layer]:
+        return None
+    return f'{layer}/ may not include "{included}": {target}/ does not lie below it'

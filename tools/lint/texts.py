@@ -1,0 +1,36 @@
+"""The text rules: nothing that belongs to one machine, one index or one day."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tools.lint import tree
+
+# Written so that no pattern finds itself.
+RULES = {
+    "a path of one machine": re.compile(r"(?<![\w.*}-])/(?:root|home|work|Users)/[\w.]"),
+    "the host of a package index": re.compile(
+        r"\b(?:registry|repo1?|proxy|index|files|mirrors?|deb|ports)(?:\.[\w-]+)+\.(?:org|com|io)\b"
+        r"|\bpypi\.\w+"
+    ),
+    "an unfinished place": re.compile(r"\b(?:T[O]DO|F[I]XME|X[X]X)\b"),
+    "a number in the tracker": re.compile(r"(?i)\bissues?\s+#?\d|\(#\d+\)|\bgh-\d"),
+}
+
+
+def check(root: Path = tree.ROOT) -> list[str]:
+    """Returns one line for each place in a text file that breaks a rule."""
+    problems = []
+    for path in tree.files(root):
+        try:
+            text = (root / path).read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue
+        for number, line in enumerate(text.splitlines(), start=1):
+            problems += [f"{path}:{number}: {what}: {line.strip()}" for what in faults(line)]
+    return problems
+
+
+def faults(line: str) -> list[str]:
+    return [what for what, pattern in RULES.items() if pattern.search(line)]
