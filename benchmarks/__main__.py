@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.builders import BUILDERS
@@ -37,6 +39,12 @@ def build(wanted: Sequence[str], cache: Path) -> list[Contender]:
     return [contender for contender in contenders if contender.name in wanted]
 
 
+def is_wanted(case: Case, options: argparse.Namespace) -> bool:
+    if options.only:
+        return case.name in options.only
+    return case.quick or not options.quick
+
+
 def measure(case: Case, contenders: Sequence[Contender], server: Server, plan: Plan) -> Results:
     """One benchmark: in each repetition all contenders take their turn."""
     results = Results()
@@ -55,7 +63,8 @@ def measure(case: Case, contenders: Sequence[Contender], server: Server, plan: P
 
 def run(options: argparse.Namespace) -> int:
     plan = QUICK if options.quick else FULL
-    cases = [case for case in CASES if case.name in (options.only or [c.name for c in CASES])]
+    plan = replace(plan, repetitions=options.repetitions or plan.repetitions)
+    cases = [case for case in CASES if is_wanted(case, options)]
     contenders = build(options.contenders, options.cache)
     results = Results()
     with Server(options.server) as server:
@@ -81,11 +90,15 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     add("--quick", action="store_true", help="short windows, one repetition; under 3 minutes")
     add("--only", nargs="+", metavar="NAME", choices=[case.name for case in CASES])
     add("--contenders", nargs="+", metavar="NAME", choices=names, default=names)
+    add("--repetitions", type=int, metavar="N", help="of each benchmark (default: 3; quick: 1)")
     add("--server", default="redis-server", help="the server's program (default: %(default)s)")
     add("--cache", type=Path, default=folder, help="where contenders are built")
     add("--json", type=Path, default=folder / "results.json", help="where all figures go")
     add("--write", action="store_true", help="put the tables into benchmarks/README.md")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    if shutil.which(options.server) is None:
+        parser.error(f"{options.server} is not on PATH; Debian's package is redis-server")
+    return options
 
 
 if __name__ == "__main__":

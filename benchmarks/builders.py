@@ -21,7 +21,7 @@ from benchmarks.contender import Absent, Contender
 HERE = Path(__file__).resolve().parent
 HIREDIS_SOURCES = ("alloc", "async", "hiredis", "net", "read", "sds")
 
-ALONE = frozenset({"pair", "threads"})
+ALONE = frozenset({"pair", "pair-apart", "threads"})
 WAITING = frozenset({"wake", "dead-holder", "hand-over-threads", "hand-over-processes"})
 CROWD = frozenset({"crowd-threads", "crowd-processes"})
 WATCHDOG = frozenset({"watchdog-10k", "watchdog-100k"})

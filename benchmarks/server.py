@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import select
-import shutil
 import socket
 import subprocess
 import tempfile
@@ -98,8 +97,6 @@ class Server:
     """A server process without persistence on a free loopback port; a context manager."""
 
     def __init__(self, program: str = "redis-server") -> None:
-        if shutil.which(program) is None:
-            raise FileNotFoundError(f"{program} is not on PATH: install it (Debian: redis-server)")
         self.port = free_port()
         self._directory = tempfile.TemporaryDirectory(prefix="holdfast-bench-")
         options = {"port": self.port, "bind": "127.0.0.1", "save": "", "appendonly": "no"}
@@ -107,8 +104,12 @@ class Server:
         self._process = subprocess.Popen(
             [program, *words, "--dir", self._directory.name], stdout=subprocess.DEVNULL
         )
-        self.connection = self._connect()
-        self.scripts = self._load_scripts()
+        try:
+            self.connection = self._connect()
+            self.scripts = self._load_scripts()
+        except BaseException:
+            self._stop()
+            raise
 
     def __enter__(self) -> Server:
         return self
@@ -120,9 +121,11 @@ class Server:
         trace: TracebackType | None,
     ) -> None:
         self.connection.close()
-        self._process.terminate()
-        self._process.wait()
-        self._directory.cleanup()
+        self._stop()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
 
     def clear(self) -> None:
         """Delete every key."""
@@ -147,6 +150,11 @@ class Server:
         """When the key's lease ends, in ns of CLOCK_MONOTONIC."""
         at_ms = int(str(self.connection.call("PEXPIRETIME", key)))
         return time.monotonic_ns() + at_ms * 1_000_000 - time.time_ns()
+
+    def _stop(self) -> None:
+        self._process.terminate()
+        self._process.wait()
+        self._directory.cleanup()
 
     def _connect(self) -> Connection:
         end = time.monotonic() + 10

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from benchmarks.cases.case import Case, Column, Plan, percentile, worker
+from benchmarks.cases.case import Case, Column, Plan, percentile, placed, worker
 from benchmarks.contender import Contender
 from benchmarks.server import Server
 
 
 class Pair(Case):
+    """The caller has one CPU, the server's or another: left to chance, that triples a figure."""
+
     columns = (
         Column("p50", "p50 µs", 0, "ratio"),
         Column("p99", "p99 µs", 0, "ratio"),
     )
 
-    def __init__(self, name: str, title: str) -> None:
+    def __init__(self, name: str, title: str, same_cpu: bool) -> None:
         self.name = name
         self.title = title
+        self._same_cpu = same_cpu
 
     def measure(self, server: Server, contender: Contender, plan: Plan) -> dict[str, float]:
         words = {"warmup": contender.warmup, "seconds": plan.seconds}
-        with worker(server, contender, "pair", **words) as process:
+        with (
+            placed(server, self._same_cpu),
+            worker(server, contender, "pair", **words) as process,
+        ):
             process.ready()
             process.go()
             samples = [ns / 1e3 for ns in process.result()["samples_ns"]]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -27,8 +29,8 @@ class Plan:
     renewal_seconds: float
 
 
-QUICK = Plan(repetitions=1, seconds=0.7, rounds=60, starts=5, renewal_seconds=4.0)
-FULL = Plan(repetitions=3, seconds=1.5, rounds=250, starts=15, renewal_seconds=6.0)
+QUICK = Plan(repetitions=1, seconds=0.5, rounds=50, starts=5, renewal_seconds=3.0)
+FULL = Plan(repetitions=3, seconds=1.2, rounds=250, starts=15, renewal_seconds=6.0)
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,7 @@ class Case(ABC):
     title: str
     columns: tuple[Column, ...]
     base = "limit"
+    quick = True  # is part of a quick run
 
     @abstractmethod
     def measure(self, server: Server, contender: Contender, plan: Plan) -> dict[str, float]:
@@ -58,6 +61,19 @@ def worker(server: Server, contender: Contender, mode: str, **words: object) -> 
     """Start a contender in a mode, with what every worker must be told."""
     known = {"mode": mode, "port": server.port, **server.scripts, **words}
     return Worker(contender, LIMIT_SECONDS, **known)
+
+
+@contextmanager
+def placed(server: Server, same: bool) -> Iterator[None]:
+    """Give the server one CPU, and whatever is started meanwhile the same one or another."""
+    everywhere = os.sched_getaffinity(0)
+    os.sched_setaffinity(server.pid, {min(everywhere)})
+    os.sched_setaffinity(0, {min(everywhere) if same else max(everywhere)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(server.pid, everywhere)
+        os.sched_setaffinity(0, everywhere)
 
 
 def percentile(values: Sequence[float], percent: float) -> float:

@@ -10,8 +10,9 @@ from benchmarks.cases.startup import Startup
 from benchmarks.cases.waiting import DeadHolder, Wake
 
 CASES: tuple[Case, ...] = (
-    Pair("pair", "Uncontended acquire + release, one thread"),
-    Pair("pair-asyncio", "Uncontended acquire + release, one asyncio task"),
+    Pair("pair", "Uncontended acquire + release, one thread, on the server's CPU", True),
+    Pair("pair-apart", "Uncontended acquire + release, one thread, on another CPU", False),
+    Pair("pair-asyncio", "Uncontended acquire + release, one asyncio task, another CPU", False),
     Throughput("threads", "32 threads, each with a lock of its own", 32),
     Throughput("tasks", "1000 tasks of asyncio (goroutines), each with a lock of its own", 1000),
     Wake(),

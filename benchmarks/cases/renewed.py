@@ -12,6 +12,7 @@ from benchmarks.server import Server
 from benchmarks.worker import WorkerFailed
 
 LEASE = 3.0
+QUICK_LOCKS = 10_000
 PROCESS_CPU_CLOCK = 2  # of the clock that Linux has for each process
 
 
@@ -38,6 +39,7 @@ class Watchdog(Case):
         self.name = name
         self.title = title
         self._locks = locks
+        self.quick = locks <= QUICK_LOCKS
 
     def measure(self, server: Server, contender: Contender, plan: Plan) -> dict[str, float]:
         words = {"locks": self._locks, "lease": LEASE}

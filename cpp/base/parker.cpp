@@ -1,6 +1,7 @@
 #include "base/parker.h"
 
 #include <sys/eventfd.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -11,11 +12,20 @@ namespace {
 constexpr Duration kLongest = std::chrono::hours(24);
 }  // namespace
 
+Parker::~Parker() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+Parker& Parker::of_this_thread() {
+  thread_local Parker parker;
+  return parker;
+}
+
 void Parker::notify() {
   const std::lock_guard<std::mutex> lock(mutex_);
   notified_ = true;
-  if (poll_fd_ >= 0) {
-    eventfd_write(poll_fd_, 1);
+  if (polling_) {
+    eventfd_write(fd_, 1);
   } else {
     wake_.notify_one();
   }
@@ -31,20 +41,28 @@ void Parker::park(const Clock& clock, TimePoint until) {
   notified_ = false;
 }
 
-bool Parker::begin_poll(int poll_fd) {
+bool Parker::begin_poll() {
+  if (const int process = ::getpid(); maker_ != process) {
+    if (fd_ >= 0) ::close(fd_);
+    fd_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    maker_ = process;
+  }
   const std::lock_guard<std::mutex> lock(mutex_);
   if (notified_) {
     notified_ = false;
     return false;
   }
-  poll_fd_ = poll_fd;
+  polling_ = true;
   return true;
 }
 
 void Parker::end_poll() {
   const std::lock_guard<std::mutex> lock(mutex_);
-  poll_fd_ = -1;
+  polling_ = false;
+  if (!notified_) return;
   notified_ = false;
+  eventfd_t ignored = 0;
+  eventfd_read(fd_, &ignored);
 }
 
 }  // namespace holdfast

@@ -9,19 +9,28 @@
 namespace holdfast {
 
 // One thread's place to sleep. notify() is remembered until the sleeper has seen it, so none is missed;
-// several may count as one. The sleeper may wait in poll() instead: then notify() writes to `poll_fd`.
+// several may count as one. The sleeper may also wait in a poll() of its own, with wake_fd() in it.
 class Parker {
  public:
+  Parker() = default;
+  ~Parker();
+  Parker(const Parker&) = delete;
+  Parker& operator=(const Parker&) = delete;
+
+  // The calling thread's own, from its first use to its end.
+  static Parker& of_this_thread();
+
   // Any thread.
   void notify();
 
   // The owning thread: returns after a notify() (consumed) or at `until`.
   void park(const Clock& clock, TimePoint until);
 
-  // The owning thread, around a poll() in which an eventfd is watched: until end_poll(), notify() writes
-  // to it. Returns false, and is not begun, when a notify() is pending (consumed).
-  bool begin_poll(int poll_fd);
+  // The owning thread, around a poll() in which wake_fd() is watched: until end_poll(), notify() makes
+  // it readable. Returns false, and is not begun, when a notify() is pending (consumed).
+  bool begin_poll();
   void end_poll();
+  int wake_fd() const { return fd_; }
 
   // For whoever hands out turns: the owner stands in its line. Guarded by that line's lock.
   bool in_line = false;
@@ -30,7 +39,9 @@ class Parker {
   std::mutex mutex_;
   std::condition_variable wake_;
   bool notified_ = false;
-  int poll_fd_ = -1;
+  bool polling_ = false;
+  int fd_ = -1;    // made by the first begin_poll()
+  int maker_ = 0;  // the process that made it: a child of fork() needs one of its own
 };
 
 }  // namespace holdfast

@@ -26,7 +26,7 @@ class SignalsBlocked {
 
 }  // namespace
 
-std::thread start_thread(std::string name, std::function<void()> body) {
+std::thread start_thread(const std::string& name, std::function<void()> body) {
   const SignalsBlocked blocked;
   return std::thread([name = name.substr(0, 15), body = std::move(body)] {
     pthread_setname_np(pthread_self(), name.c_str());

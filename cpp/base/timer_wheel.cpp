@@ -72,19 +72,18 @@ TimePoint TimerWheel::time_of(Tick tick) const {
 std::size_t TimerWheel::slot_of(Tick tick) const {
   const Tick block = tick >> kBlockBits;
   if (block <= last_near_block()) return tick % kNearSlots;
-  const unsigned level = highest_bit(block ^ last_near_block()) / kDigitBits;
+  const std::size_t level = highest_bit(block ^ last_near_block()) / kDigitBits;
   const Tick digit = (block >> (level * kDigitBits)) % 64;
   return kNearSlots + level * 64 + digit;
 }
 
 TimerWheel::Tick TimerWheel::first_near() const {
   const std::size_t here = current_ % kNearSlots;
-  std::uint64_t word = occupied_[here / 64] & (~std::uint64_t{0} << (here % 64));
-  for (std::size_t i = here / 64; i <= here / 64 + kNearWords; ++i) {
-    if (i > here / 64) word = occupied_[i % kNearWords];
-    if (word == 0) continue;
-    const std::size_t slot = (i % kNearWords) * 64 + lowest_bit(word);
-    return current_ + (slot + kNearSlots - here) % kNearSlots;
+  for (std::size_t i = 0; i < kNearWords; ++i) {
+    const std::size_t word = (here / 64 + i) % kNearWords;
+    if (occupied_[word] == 0) continue;
+    const std::size_t slot = word * 64 + lowest_bit(occupied_[word]);
+    return current_ + (slot - here) % kNearSlots;
   }
   return kNoTick;
 }

@@ -55,4 +55,10 @@ constexpr TimePoint trusted_until(TimePoint sent, Millis lease) {
   return after(sent, margin < whole / 2 ? whole - margin : whole / 2);
 }
 
+// The shortest lease which, set by a command sent at `sent`, may be trusted until `until`.
+constexpr Millis lease_until(TimePoint sent, TimePoint until) {
+  const std::int64_t left = std::chrono::duration_cast<Millis>(until - sent).count();
+  return Millis(left + left / 99 + 4);
+}
+
 }  // namespace holdfast

@@ -8,11 +8,14 @@ namespace py = pybind11;
 
 namespace {
 
-py::object make(const char* name, const std::string& message) {
-  // A name may be no UTF-8: what cannot be shown is escaped.
-  const auto text = py::reinterpret_steal<py::object>(PyUnicode_DecodeUTF8(
+// A name may be no UTF-8: what cannot be shown is escaped.
+py::object shown(const std::string& message) {
+  return py::reinterpret_steal<py::object>(PyUnicode_DecodeUTF8(
       message.data(), static_cast<Py_ssize_t>(message.size()), "backslashreplace"));
-  return py::module_::import("holdfast._errors").attr(name)(text);
+}
+
+py::object make(const char* name, const std::string& message) {
+  return py::module_::import("holdfast._errors").attr(name)(shown(message));
 }
 
 std::string quoted(const std::string& name) { return "'" + name + "'"; }
@@ -25,6 +28,16 @@ PythonOutcome lost(const std::string& name, const std::string& reason) {
                           "; what was done under it may have met another holder"));
 }
 
+PythonOutcome not_owned(const std::string& name) {
+  return failure(make("NotOwnedError",
+                      quoted(name) + " is not held by the caller; only its owner can release it"));
+}
+
+py::object answer(OperationKind kind, const sync::Outcome& outcome) {
+  if (kind == OperationKind::kRelease || !outcome.value) return py::none();
+  return py::int_(*outcome.value);
+}
+
 }  // namespace
 
 py::object exception_for(const Status& status) {
@@ -35,7 +48,7 @@ py::object exception_for(const Status& status) {
       return error;
     }
     case Code::kInvalid:
-      return make("ValueError", status.message());
+      return py::reinterpret_borrow<py::object>(PyExc_ValueError)(shown(status.message()));
     default:
       return make("ConnectionError", status.message());
   }
@@ -48,20 +61,18 @@ void raise(const py::object& exception) {
 
 PythonOutcome to_python(OperationKind kind, const std::string& name, const sync::Outcome& outcome) {
   using sync::Verdict;
+  const bool acquire = kind == OperationKind::kAcquire;
   switch (outcome.verdict) {
     case Verdict::kGranted:
-      if (kind == OperationKind::kAcquire) return {py::bool_(true), {}};
-      if (kind == OperationKind::kRelease || !outcome.value) return {py::none(), {}};
-      return {py::int_(*outcome.value), {}};
+      return {acquire ? py::bool_(true) : answer(kind, outcome), {}};
     case Verdict::kBusy:
-      if (kind == OperationKind::kAcquire) return {py::bool_(false), {}};
-      return failure(make("NotOwnedError", quoted(name) + " is not held by the caller; only its owner "
-                                                          "can release it"));
+      return acquire ? PythonOutcome{py::bool_(false), {}} : not_owned(name);
     case Verdict::kTimedOut:
       if (outcome.why.ok()) return {py::bool_(false), {}};
       return failure(exception_for(outcome.why));
     case Verdict::kGone:
-      return lost(name, outcome.why.ok() ? "it is not on the server any more" : outcome.why.message());
+      return lost(name,
+                  outcome.why.ok() ? "it is not on the server any more" : outcome.why.message());
     case Verdict::kExpired:
       return lost(name, "its lease was over before the grant arrived; ask for a longer one");
     case Verdict::kFailed:

@@ -32,21 +32,20 @@ OwnerNumber owner_of(std::uint64_t number) {
   return number == 0 ? engine::current_thread_owner() : OwnerNumber{number};
 }
 
-Lock::Attempt attempt(std::uint64_t owner, bool blocking, double timeout, std::int64_t lease_ms,
-                      bool watched, std::uint64_t listener) {
-  return {owner_of(owner), {Millis(lease_ms), watched}, blocking, wait_time(timeout), listener};
+// What Python says of an attempt: (owner, blocking, timeout, lease in ms, watched, listener).
+Lock::Attempt attempt(const py::tuple& said) {
+  return {owner_of(said[0].cast<std::uint64_t>()),
+          {Millis(said[3].cast<std::int64_t>()), said[4].cast<bool>()},
+          said[1].cast<bool>(),
+          wait_time(said[2].cast<double>()),
+          said[5].cast<std::uint64_t>()};
 }
 
 void add_waiting(py::class_<Lock, std::shared_ptr<Lock>>& lock) {
-  lock.def(
-          "acquire",
-          [](const Lock& self, std::uint64_t owner, bool blocking, double timeout,
-             std::int64_t lease_ms, bool watched, std::uint64_t listener) {
-            return wait_for(Kind::kAcquire, self.acquire(attempt(owner, blocking, timeout, lease_ms,
-                                                                 watched, listener)));
-          },
-          py::arg("owner"), py::arg("blocking"), py::arg("timeout"), py::arg("lease_ms"),
-          py::arg("watched"), py::arg("listener"))
+  lock.def("acquire",
+           [](const Lock& self, const py::args& said) {
+             return wait_for(Kind::kAcquire, self.acquire(attempt(said)));
+           })
       .def("release",
            [](const Lock& self, std::uint64_t owner, bool all) {
              return wait_for(Kind::kRelease, self.release(owner_of(owner), all));
@@ -66,15 +65,10 @@ void add_waiting(py::class_<Lock, std::shared_ptr<Lock>>& lock) {
 }
 
 void add_starting(py::class_<Lock, std::shared_ptr<Lock>>& lock) {
-  lock.def(
-          "start_acquire",
-          [](const Lock& self, PendingQueue& queue, std::uint64_t owner, bool blocking,
-             double timeout, std::int64_t lease_ms, bool watched, std::uint64_t listener) {
-            return queue.start(Kind::kAcquire, self.acquire(attempt(owner, blocking, timeout, lease_ms,
-                                                                    watched, listener)));
-          },
-          py::arg("queue"), py::arg("owner"), py::arg("blocking"), py::arg("timeout"),
-          py::arg("lease_ms"), py::arg("watched"), py::arg("listener"))
+  lock.def("start_acquire",
+           [](const Lock& self, PendingQueue& queue, const py::args& said) {
+             return queue.start(Kind::kAcquire, self.acquire(attempt(said)));
+           })
       .def("start_release",
            [](const Lock& self, PendingQueue& queue, std::uint64_t owner, bool all) {
              return queue.start(Kind::kRelease, self.release(owner_of(owner), all));

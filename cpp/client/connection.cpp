@@ -1,8 +1,6 @@
 #include "client/connection.h"
 
 #include <poll.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -30,7 +28,7 @@ class Connection::Batch {
 
 namespace {
 
-// Waits until `interest` comes true, or somebody writes to wake_fd, or `until`.
+// Waits until `interest` comes true, or wake_fd is readable, or for so long.
 void wait_for(const net::Interest& interest, int wake_fd, Duration longest) {
   std::array<pollfd, 2> fds{{{wake_fd, POLLIN, 0}, {interest.fd, 0, 0}}};
   if (interest.read) fds[1].events |= POLLIN;
@@ -39,29 +37,22 @@ void wait_for(const net::Interest& interest, int wake_fd, Duration longest) {
   const Duration wait = std::clamp(longest, Duration::zero(), kDay);
   const timespec time{wait.count() / 1'000'000'000, wait.count() % 1'000'000'000};
   ::ppoll(fds.data(), interest.fd >= 0 ? 2 : 1, &time, nullptr);
-  if (fds[0].revents != 0) {
-    eventfd_t ignored = 0;
-    eventfd_read(wake_fd, &ignored);
-  }
 }
 
 }  // namespace
 
-Connection::Connection(const Clock& clock, net::EventLoop& loop, Setup setup)
+Connection::Connection(const Clock& clock, net::Loop& loop, Setup setup)
     : clock_(clock),
       loop_(loop),
       setup_(std::move(setup)),
-      wake_fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       link_(setup_.link, setup_.open) {}
-
-Connection::~Connection() { ::close(wake_fd_); }
 
 Status Connection::submit(RequestPtr request, Parker* waiter) {
   Lock lock(mutex_);
   if (!closed_.ok()) return closed_;
   next_overdue_ = std::min(next_overdue_, request->deadline);
   queue_.push_back({std::move(request), Sent{}});
-  if (setup_.driver == Driver::kCallers) flush(lock);
+  if (setup_.driver == Driver::kCallers && !flush(lock)) wake_leader();
   find_leader(waiter);
   return {};
 }
@@ -71,10 +62,12 @@ void Connection::serve(Parker& parker, const Stay& stay, TimePoint slice) {
   for (TimePoint now = clock_.now(); !stay.over(now) && now < slice; now = clock_.now()) {
     if (leader_ == Leader::kNone && !queue_.empty() && setup_.driver == Driver::kCallers) {
       leader_ = Leader::kCaller;
+      leading_ = &parker;
       lock.unlock();
       lead(parker, stay, slice);
       lock.lock();
       leader_ = Leader::kNone;
+      leading_ = nullptr;
     } else {
       const auto place = waiters_.insert(waiters_.end(), &parker);
       parker.in_line = true;
@@ -95,8 +88,8 @@ void Connection::lead(Parker& parker, const Stay& stay, TimePoint slice) {
     const net::Interest next = arrived ? advance(clock_.now()) : interest();
     const TimePoint now = clock_.now();
     if (next.done || stay.over(now) || now >= slice) return;
-    if (parker.begin_poll(wake_fd_)) {
-      wait_for(next, wake_fd_, std::min({next.until, stay.end(), slice}) - now);
+    if (parker.begin_poll()) {
+      wait_for(next, parker.wake_fd(), std::min({next.until, stay.end(), slice}) - now);
       parker.end_poll();
     }
     arrived = true;
@@ -173,7 +166,7 @@ net::Interest Connection::advance(TimePoint now) {
       link_.close();
     }
     write_blocked_ = false;
-    flush(lock);
+    (void)flush(lock);
   }
   batch.run(setup_.on_lost);
   return interest();
@@ -185,6 +178,7 @@ net::Interest Connection::interest() const {
   next.until = std::min(next.until, next_overdue_);
   if (writer_) {
     next.write = write_blocked_;
+    if (write_failed_) next.until = TimePoint{};  // advance() says what follows
     if (sent_ > 0) next.until = std::min(next.until, after(silent_since(), setup_.link.command_timeout));
   }
   // The loop keeps reading its own streams; otherwise whoever leads stops when all is answered.
@@ -274,9 +268,10 @@ void Connection::encode_unsent() {
   }
 }
 
-void Connection::flush(Lock& lock) {
-  if (flushing_) return;
+bool Connection::flush(Lock& lock) {
+  if (flushing_) return true;
   flushing_ = true;
+  bool stuck = false;
   while (writer_ && !write_blocked_ && !write_failed_) {
     encode_unsent();
     if (out_.empty()) break;
@@ -293,13 +288,17 @@ void Connection::flush(Lock& lock) {
     lock.lock();
     if (writer == writer_ && written < writing_.size()) {
       out_.insert(0, writing_, written);
-      (io == net::Io::kFailed ? write_failed_ : write_blocked_) = true;
-      eventfd_write(wake_fd_, 1);
-      if (leader_ == Leader::kLoop) loop_.drive(shared_from_this());
+      (io == net::Io::kFailed ? write_failed_ : write_blocked_) = stuck = true;
     }
     writing_.clear();
   }
   flushing_ = false;
+  return !stuck;
+}
+
+void Connection::wake_leader() {
+  if (leading_ != nullptr) leading_->notify();
+  if (leader_ == Leader::kLoop) loop_.drive(shared_from_this());
 }
 
 void Connection::find_leader(Parker* preferred) {
@@ -332,9 +331,9 @@ void Connection::close(Status why) {
     if (leader_ == Leader::kNone) {
       writer_.reset();
       link_.close();
-        }
-    if (leader_ == Leader::kLoop) loop_.drive(shared_from_this());
-    eventfd_write(wake_fd_, 1);
+    }
+    wake_leader();
+    loop_.drive(shared_from_this());  // which may be watching the stream
   }
   batch.run({});
 }

@@ -12,7 +12,7 @@
 #include "base/parker.h"
 #include "client/link.h"
 #include "client/request.h"
-#include "net/event_loop.h"
+#include "net/loop.h"
 #include "net/pollable.h"
 
 namespace holdfast::client {
@@ -48,8 +48,7 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
     Link::Open open;                // tests: how to open a stream
   };
 
-  Connection(const Clock& clock, net::EventLoop& loop, Setup setup);
-  ~Connection() override;
+  Connection(const Clock& clock, net::Loop& loop, Setup setup);
 
   // Any thread. Takes its place behind all earlier requests. `waiter`: the thread that is, or soon will
   // be, in serve() for this request; without one, and with nobody else in serve(), the loop reads.
@@ -87,7 +86,8 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   void attempt_failed(Batch& batch);
   void drop_overdue(TimePoint now, Batch& batch);
   void fail_all(const Status& why, bool persistent_too, Batch& batch);
-  void flush(Lock& lock);
+  bool flush(Lock& lock);  // false: the leader has to go on with it
+  void wake_leader();
   void encode_unsent();
   void find_leader(Parker* preferred);
   bool hung_up() const;
@@ -95,9 +95,8 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   TimePoint silent_since() const;
 
   const Clock& clock_;
-  net::EventLoop& loop_;
+  net::Loop& loop_;
   const Setup setup_;
-  const int wake_fd_;  // interrupts the leader's poll()
   Link link_;          // the leader's
 
   mutable std::mutex mutex_;
@@ -110,6 +109,7 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   bool write_blocked_ = false;  // the socket's buffer is full: the leader waits for room
   bool write_failed_ = false;
   Leader leader_ = Leader::kNone;
+  Parker* leading_ = nullptr;   // of kCaller
   std::list<Parker*> waiters_;  // in serve(), not leading: the next leaders
   TimePoint next_overdue_ = kNever;
   TimePoint last_read_{};

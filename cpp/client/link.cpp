@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <random>
 #include <utility>
 
 namespace holdfast::client {
@@ -12,7 +13,9 @@ constexpr Millis kFirstRest{10};
 constexpr Millis kLongestRest{1000};
 constexpr int kDoublings = 7;
 
-Duration rest_after(int failures, std::minstd_rand& random) {
+// Drawn by the nanosecond of the failure: no two clients share it, and a test's clock repeats it.
+Duration rest_after(int failures, TimePoint now) {
+  std::minstd_rand random(static_cast<std::minstd_rand::result_type>(now.time_since_epoch().count()));
   const int doublings = std::min(std::max(failures - 1, 0), kDoublings);
   const Duration longest = std::min<Duration>(kFirstRest * (1 << doublings), kLongestRest);
   return longest / 2 + longest / 2 * static_cast<long>(random() % 1000) / 1000;
@@ -30,9 +33,7 @@ bool is_about_access(std::string_view word) {
 }  // namespace
 
 Link::Link(LinkOptions options, Open open)
-    : options_(std::move(options)),
-      open_(std::move(open)),
-      random_(static_cast<unsigned>(std::random_device{}())) {
+    : options_(std::move(options)), open_(std::move(open)) {
   if (!open_) {
     open_ = [](const LinkOptions& o) {
       return net::open_transport(o.address, o.tls, o.command_timeout);
@@ -168,7 +169,7 @@ void Link::fail(TimePoint now, Status why, bool reset) {
   failure_ = std::move(why);
   ++failures_;
   state_ = State::kResting;
-  until_ = after(now, rest_after(failures_, random_));
+  until_ = after(now, rest_after(failures_, now));
 }
 
 void Link::close() {

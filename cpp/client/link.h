@@ -2,7 +2,6 @@
 
 #include <functional>
 #include <memory>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -95,7 +94,6 @@ class Link {
   TimePoint until_ = kNever;  // end of the attempt, or of the rest
   Status failure_;
   int failures_ = 0;
-  std::minstd_rand random_;
 };
 
 }  // namespace holdfast::client

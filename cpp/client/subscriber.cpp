@@ -5,7 +5,7 @@
 
 namespace holdfast::client {
 
-Subscriber::Subscriber(const Clock& clock, net::EventLoop& loop, LinkOptions options,
+Subscriber::Subscriber(const Clock& clock, net::Loop& loop, LinkOptions options,
                        std::weak_ptr<Sink> sink, Link::Open open)
     : clock_(clock),
       loop_(loop),
@@ -154,14 +154,15 @@ net::Interest Subscriber::interest(TimePoint now) {
   if (down_since_ != kNever) next.until = std::min(next.until, after(down_since_, patience));
   if (!awaited_.empty()) next.until = std::min(next.until, after(last_read_, patience));
   const std::lock_guard<std::mutex> lock(mutex_);
-  for (const Release& release : releases_) next.until = std::min(next.until, release.at);
   // Without channels there is nothing to connect for; a stream that stands is kept.
   const bool idle = link_.state() != Link::State::kReady && channels_.empty();
   if (idle && subscribes_.empty()) {
     link_.close();
+    down_since_ = kNever;
+    next = {};
     next.done = releases_.empty();
-    next.fd = -1;
   }
+  for (const Release& release : releases_) next.until = std::min(next.until, release.at);
   return next;
 }
 

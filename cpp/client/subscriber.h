@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "client/link.h"
-#include "net/event_loop.h"
+#include "net/loop.h"
 #include "net/pollable.h"
 
 namespace holdfast::client {
@@ -34,7 +34,7 @@ class Subscriber final : public net::Pollable, public std::enable_shared_from_th
     virtual void on_lost() = 0;  // a stream that had been ready broke
   };
 
-  Subscriber(const Clock& clock, net::EventLoop& loop, LinkOptions options,
+  Subscriber(const Clock& clock, net::Loop& loop, LinkOptions options,
              std::weak_ptr<Sink> sink, Link::Open open = {});
 
   // Any thread, with any lock held.
@@ -62,7 +62,7 @@ class Subscriber final : public net::Pollable, public std::enable_shared_from_th
   net::Interest interest(TimePoint now);
 
   const Clock& clock_;
-  net::EventLoop& loop_;
+  net::Loop& loop_;
   const std::weak_ptr<Sink> sink_;
 
   std::mutex mutex_;

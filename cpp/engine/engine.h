@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "engine/event_queue.h"
 #include "lease/lease_keeper.h"
+#include "net/event_loop.h"
 #include "topology/standalone.h"
 
 namespace holdfast::engine {

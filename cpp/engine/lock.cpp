@@ -4,6 +4,7 @@
 
 #include "sync/acquire_operation.h"
 #include "sync/call_operation.h"
+#include "sync/lock_calls.h"
 #include "sync/release_operation.h"
 
 namespace holdfast::engine {
@@ -28,36 +29,11 @@ Lock::OperationPtr Lock::release(OwnerNumber owner, bool all) const {
 }
 
 Lock::OperationPtr Lock::extend(OwnerNumber owner, Millis lease) const {
-  auto context = client_->context();
-  const auto keeper = context->keeper;
-  const std::string field = owner_field(context->client_id, owner);
-  return std::make_shared<CallOperation>(
-      std::move(context), name_,
-      [recipe = &recipe_, name = name_, field, lease](std::string& out, bool by_text) {
-        recipe->renew(out, name, field, lease, by_text);
-      },
-      [keeper, name = name_, owner, lease](std::optional<std::int64_t> value,
-                                           const client::Sent& sent) {
-        if (value == 1) {
-          keeper->extended(name, owner, lease, sent.last);
-        } else {
-          keeper->lose(name, owner, "the server did not know it any more when it was to be extended");
-        }
-      });
+  return sync::extend(client_->context(), recipe_, name_, owner, lease);
 }
 
 Lock::OperationPtr Lock::force_release() const {
-  auto context = client_->context();
-  const auto keeper = context->keeper;
-  const auto topology = context->topology;
-  return std::make_shared<CallOperation>(
-      std::move(context), name_,
-      [recipe = &recipe_, name = name_, topology](std::string& out, bool by_text) {
-        recipe->force_release(out, {name, {}, 0, Millis(0), topology->publish_command(), by_text});
-      },
-      [keeper, name = name_](std::optional<std::int64_t> /*value*/, const client::Sent& /*sent*/) {
-        keeper->forced(name);
-      });
+  return sync::force_release(client_->context(), recipe_, name_);
 }
 
 Lock::OperationPtr Lock::locked() const {

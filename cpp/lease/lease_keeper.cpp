@@ -71,8 +71,11 @@ class LeaseKeeper::Hold final : public client::Request {
   TimePoint next_renewal = kNever;
   DueTimer timer;
   bool releasing = false;
+  bool superseded = false;  // while releasing: its owner has asked for it again
   bool settled = false;  // released, but its owner does not know yet
   bool lost = false;
+  bool told = false;     // of the loss, by a release
+  std::string reason;    // of the loss
   bool in_flight = false;
   bool by_text = false;
   bool asked_watched = false;  // what is in flight: a renewal, or a check
@@ -83,7 +86,7 @@ std::size_t LeaseKeeper::KeyHash::operator()(const Key& key) const {
   return std::hash<std::string_view>()(key.name) * 31 + static_cast<std::size_t>(key.owner);
 }
 
-LeaseKeeper::LeaseKeeper(const Clock& clock, net::EventLoop& loop, std::string client_id,
+LeaseKeeper::LeaseKeeper(const Clock& clock, net::Loop& loop, std::string client_id,
                          std::shared_ptr<EventSink> events)
     : clock_(clock),
       loop_(loop),
@@ -122,6 +125,21 @@ std::optional<Duration> LeaseKeeper::left(const LockName& name, OwnerNumber owne
   const TimePoint now = clock_.now();
   if (hold == nullptr || hold->lost || hold->releasing || now >= hold->trusted) return std::nullopt;
   return hold->trusted - now;
+}
+
+int LeaseKeeper::begin_acquire(const LockName& name, OwnerNumber owner) {
+  const Guard guard(mutex_);
+  Hold* hold = find(name, owner);
+  if (hold == nullptr || hold->lost) return 1;
+  hold->superseded = hold->releasing;
+  return hold->releasing || clock_.now() >= hold->trusted ? 1 : hold->count + 1;
+}
+
+bool LeaseKeeper::superseded(const LockName& name, OwnerNumber owner,
+                             const ReleasePlan& plan) const {
+  const Guard guard(mutex_);
+  const Hold* hold = find(name, owner);
+  return hold != nullptr && (hold->ticket != plan.ticket || hold->superseded);
 }
 
 void LeaseKeeper::granted(const Grant& grant) {
@@ -175,8 +193,9 @@ ReleasePlan LeaseKeeper::begin_release(const LockName& name, OwnerNumber owner, 
   plan.ticket = hold->ticket;
   plan.trusted = hold->trusted;
   if (hold->lost) {
-    plan.verdict = Verdict::kLost;
-    erase(*hold);
+    // `lost` stays to be seen until the next grant; the error comes once.
+    plan.verdict = std::exchange(hold->told, true) ? Verdict::kNotOwned : Verdict::kLost;
+    plan.reason = hold->reason;
     return plan;
   }
   if (hold->settled) {
@@ -185,7 +204,7 @@ ReleasePlan LeaseKeeper::begin_release(const LockName& name, OwnerNumber owner, 
     return plan;
   }
   plan.repeated = hold->releasing;
-  plan.remaining = all ? 0 : hold->count - 1;
+  plan.remaining = all || hold->releasing ? 0 : hold->count - 1;
   plan.verdict = plan.remaining > 0 ? Verdict::kPartial : Verdict::kFinal;
   if (plan.verdict == Verdict::kFinal) {
     hold->releasing = true;
@@ -211,15 +230,29 @@ void LeaseKeeper::released_late(const LockName& name, OwnerNumber owner, const R
   const Guard guard(mutex_);
   Hold* hold = find(name, owner);
   if (hold == nullptr || hold->ticket != plan.ticket || !hold->releasing) return;
-  (confirmed ? hold->settled : hold->lost) = true;
+  if (confirmed) {
+    hold->settled = true;
+  } else {
+    hold->lost = true;
+    hold->reason = "its lease ran out before the server could be told of its release";
+  }
+}
+
+void LeaseKeeper::begin_extension(const LockName& name, OwnerNumber owner, Millis lease) {
+  const Guard guard(mutex_);
+  Hold* hold = find(name, owner);
+  if (hold == nullptr || hold->lost || hold->releasing) return;
+  const TimePoint now = clock_.now();
+  hold->levels.assign(hold->levels.size(), false);
+  hold->watched_levels = 0;
+  hold->trusted = std::min(hold->trusted, trusted_until(now, lease));
+  arm(*hold, now);
 }
 
 void LeaseKeeper::extended(const LockName& name, OwnerNumber owner, Millis lease, TimePoint sent) {
   const Guard guard(mutex_);
   Hold* hold = find(name, owner);
   if (hold == nullptr || hold->lost || hold->releasing) return;
-  hold->levels.assign(hold->levels.size(), false);
-  hold->watched_levels = 0;
   hold->trusted = trusted_until(sent, lease);
   arm(*hold, sent);
 }
@@ -233,14 +266,18 @@ void LeaseKeeper::lose(const LockName& name, OwnerNumber owner, const std::strin
 void LeaseKeeper::forced(const LockName& name) {
   const Guard guard(mutex_);
   for (const auto& [key, hold] : holds_) {
-    if (key.name == name.bytes() && !hold->lost) note_lost(*hold, "it was released by force");
+    // A release under way learns by its own answer what it has met.
+    const bool held = key.name == name.bytes() && !hold->lost && !hold->releasing;
+    if (held) note_lost(*hold, "it was released by force");
   }
 }
 
 void LeaseKeeper::note_lost(Hold& hold, const std::string& reason) {
   hold.lost = true;
+  hold.reason = reason;
   hold.releasing = false;
   hold.timer.disarm();
+  hold.abandon();
   events_->post({Event::Kind::kLost, hold.name.bytes(), static_cast<std::uint64_t>(hold.owner),
                  hold.listener, reason});
 }
@@ -307,7 +344,8 @@ net::Interest LeaseKeeper::step(TimePoint now) {
     for (const HoldPtr& hold : renewals) {
       hold->in_flight = true;
       hold->asked_watched = hold->watched();
-      hold->asked_lease = hold->lease;
+      // An outer hold with a longer lease of its own must not be cut short.
+      hold->asked_lease = std::max(hold->lease, lease_until(now, hold->trusted));
       hold->deadline = hold->trusted;
       arm(*hold, now);
     }
@@ -349,6 +387,7 @@ void LeaseKeeper::submit(const std::vector<HoldPtr>& renewals) {
 void LeaseKeeper::answered(Hold& hold, const Result<resp::Reply>& reply, const client::Sent& sent) {
   const Guard guard(mutex_);
   hold.in_flight = false;
+  hold.by_text = false;
   if (hold.ticket == 0 || hold.lost || hold.releasing) return;
   const TimePoint now = clock_.now();
   const bool answer = reply.ok() && reply.value().is_integer();
@@ -364,7 +403,7 @@ void LeaseKeeper::answered(Hold& hold, const Result<resp::Reply>& reply, const c
   } else if (!answer) {
     const bool unknown_script =
         reply.ok() && reply.value().is_error() && reply.value().text().substr(0, 8) == "NOSCRIPT";
-    hold.by_text = hold.by_text || unknown_script;
+    hold.by_text = unknown_script;
     const Duration soon = std::min<Duration>(kSoonest, Duration(hold.lease) / 12);
     hold.next_renewal = unknown_script ? now : after(now, soon);
   }

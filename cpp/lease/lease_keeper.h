@@ -11,7 +11,7 @@
 
 #include "base/timer_wheel.h"
 #include "lease/hold.h"
-#include "net/event_loop.h"
+#include "net/loop.h"
 #include "net/pollable.h"
 #include "topology/topology.h"
 
@@ -21,7 +21,7 @@ namespace holdfast::lease {
 struct ReleasePlan {
   enum class Verdict {
     kNotOwned,  // the caller holds nothing
-    kLost,      // it did, and its hold is gone (told once: the record is cleared)
+    kLost,      // it did, and its hold is gone; said once for each loss
     kPartial,   // `remaining` holds stay
     kFinal,     // the last one
     kDone,      // an earlier release, which could not tell its caller, has got through since
@@ -44,7 +44,7 @@ struct ReleasePlan {
 // server.
 class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_this<LeaseKeeper> {
  public:
-  LeaseKeeper(const Clock& clock, net::EventLoop& loop, std::string client_id,
+  LeaseKeeper(const Clock& clock, net::Loop& loop, std::string client_id,
               std::shared_ptr<EventSink> events);
   ~LeaseKeeper() override;
 
@@ -58,6 +58,9 @@ class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_t
   // Seconds that are left by the client's own reckoning; nothing when not held.
   std::optional<Duration> left(const LockName& name, OwnerNumber owner) const;
 
+  // The owner asks for one more hold: the number it will have. A release of its that is still under way
+  // (its caller was cancelled) is superseded: it must not be sent again, behind the new attempt.
+  int begin_acquire(const LockName& name, OwnerNumber owner);
   void granted(const Grant& grant);
 
   // The first half of a release: from a final one on the hold is not renewed any more. `all`: all holds of
@@ -65,12 +68,17 @@ class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_t
   ReleasePlan begin_release(const LockName& name, OwnerNumber owner, bool all);
   // The second half, after the server has answered: `remaining` holds are left.
   void released(const LockName& name, OwnerNumber owner, const ReleasePlan& plan);
-  // The same for a release whose caller had to be told that the server is out of reach: `confirmed` by the
+  // The owner has come back since begin_release(), and what is there now may be a new hold.
+  bool superseded(const LockName& name, OwnerNumber owner, const ReleasePlan& plan) const;
+  // The same as released() for a release whose caller had to be told that the server is out of reach: `confirmed` by the
   // server since, or else over with the lease. The caller's next release() gets to know.
   void released_late(const LockName& name, OwnerNumber owner, const ReleasePlan& plan,
                      bool confirmed);
 
-  // A new fixed lease was set by a command sent at `sent`.
+  // A new fixed lease is about to be asked for: from now on the hold is not renewed, and until the answer
+  // is there, the shorter one of both leases counts.
+  void begin_extension(const LockName& name, OwnerNumber owner, Millis lease);
+  // The lease was set by a command sent at `sent`.
   void extended(const LockName& name, OwnerNumber owner, Millis lease, TimePoint sent);
 
   // The hold turned out to be gone.
@@ -113,7 +121,7 @@ class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_t
   void submit(const std::vector<HoldPtr>& renewals);
 
   const Clock& clock_;
-  net::EventLoop& loop_;
+  net::Loop& loop_;
   const std::string client_id_;
   const std::shared_ptr<EventSink> events_;
 

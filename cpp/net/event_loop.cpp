@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <unordered_map>
 #include <utility>
@@ -90,7 +91,8 @@ class EventLoop::Impl : public std::enable_shared_from_this<Impl> {
   std::thread thread_;                 // stable once stopping
   std::mutex join_mutex_;
 
-  Poller poller_;
+  std::optional<Poller>
+      poller_;  // made with the thread: a loop that nobody uses opens no descriptor
 
   // The loop's thread only.
   TimerWheel timers_;
@@ -104,6 +106,7 @@ class EventLoop::Impl : public std::enable_shared_from_this<Impl> {
 bool EventLoop::Impl::start() {
   if (stopping_) return false;
   if (!thread_.joinable()) {
+    poller_.emplace();
     thread_ = start_thread(name_, [self = shared_from_this()] { self->run(); });
   }
   return true;
@@ -112,7 +115,7 @@ bool EventLoop::Impl::start() {
 void EventLoop::Impl::notify() {
   if (!waiting_) return;  // the loop looks into the inbox before it waits
   waiting_ = false;
-  poller_.wake();
+  poller_->wake();
 }
 
 void EventLoop::Impl::run() {
@@ -127,7 +130,7 @@ void EventLoop::Impl::run() {
     turn.clear();
     if (!stopping_) wait();
   }
-  for (auto& [pollable, driven] : driven_) poller_.drop(driven);
+  for (auto& [pollable, driven] : driven_) poller_->drop(driven);
   driven_.clear();
   Inbox rest;
   {
@@ -171,13 +174,13 @@ void EventLoop::Impl::step(Driven& driven) {
   const Interest interest = driven.pollable->step(clock_.now());
   if (stopping_) return;  // run() lets go of all; the clock may be gone
   if (interest.done) {
-    poller_.drop(driven);
+    poller_->drop(driven);
     const std::shared_ptr<Pollable> last = std::move(driven.pollable);
     driven_.erase(last.get());
     return;
   }
   TimePoint until = interest.until;
-  if (!poller_.update(driven, interest)) {
+  if (!poller_->update(driven, interest)) {
     until = std::min(until, after(clock_.now(), kBlindStep));
   }
   if (until == kNever) {
@@ -191,7 +194,7 @@ void EventLoop::Impl::wait() {
   const TimePoint next = timers_.next();
   const TimePoint now = clock_.now();
   if (next > now && next < alarm_) {
-    poller_.set_alarm(next - now);
+    poller_->set_alarm(next - now);
     alarm_ = next;
   }
   bool block = next > now;
@@ -200,7 +203,7 @@ void EventLoop::Impl::wait() {
     block = block && inbox_.empty() && !stopping_;
     waiting_ = block;
   }
-  if (poller_.wait(block, watched_)) alarm_ = kNever;
+  if (poller_->wait(block, watched_)) alarm_ = kNever;
   for (Poller::Watch* const watch : watched_) mark(static_cast<Driven&>(*watch));
   watched_.clear();
 }

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/clock.h"
+#include "net/loop.h"
 #include "net/pollable.h"
 
 namespace holdfast::net {
@@ -18,21 +19,19 @@ namespace holdfast::net {
 // next.
 //
 // After fork() the child may destroy its copy, which does nothing, and call nothing else.
-class EventLoop {
+class EventLoop final : public Loop {
  public:
   // `clock` must outlive the loop. Throws std::system_error where the system gives no more
   // descriptors; the first drive() or post() does where it gives no more threads.
   EventLoop(const Clock& clock, std::string name);
-  ~EventLoop();  // stop()
+  ~EventLoop() override;  // stop()
   EventLoop(const EventLoop&) = delete;
   EventLoop& operator=(const EventLoop&) = delete;
 
-  // Steps `pollable` soon, and from then on whenever its interest comes true, until it says it is
-  // done. Called again for one that is driven already (or whose last step is just ending): one more
-  // step soon. The loop shares ownership while it drives. A pollable whose fd changes between two
-  // steps is handled; a closed fd whose number comes back at once is noticed if it is that of a
-  // Descriptor. Two pollables may not wait for one fd at the same time.
-  void drive(std::shared_ptr<Pollable> pollable);
+  // A pollable's fd may change between two steps, also to a new one with the number of the old. Two
+  // pollables may not wait for one fd at the same time. A step that asks for the same as before
+  // costs no system call, where the fd is a Descriptor's.
+  void drive(std::shared_ptr<Pollable> pollable) override;
 
   // Runs `task` once on the loop's thread; tasks in order. Those not yet begun when the loop is
   // stopped are dropped.

@@ -16,7 +16,7 @@ struct Interest {
 
 // Something that makes progress without ever blocking: a connection, a timer wheel. Whoever drives
 // it calls step() once, then whenever its interest comes true: a thread that waits for the outcome,
-// or an EventLoop. One driver at a time.
+// or an EventLoop. One driver at a time. step() does not throw.
 class Pollable {
  public:
   virtual ~Pollable() = default;

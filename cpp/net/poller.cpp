@@ -31,6 +31,11 @@ int make_timer() {
   return timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 }
 
+std::uint32_t events_of(const Interest& interest) {
+  return (interest.read ? EPOLLIN : 0U) | (interest.write ? EPOLLOUT : 0U) |
+         (interest.hangup ? EPOLLRDHUP : 0U);
+}
+
 }  // namespace
 
 Poller::Poller()
@@ -51,35 +56,28 @@ bool Poller::listen(const Descriptor& epoll) {
 }
 
 bool Poller::update(Watch& watch, const Interest& interest) {
-  const int fd = interest.fd;
-  const std::uint32_t events = (interest.read ? EPOLLIN : 0U) | (interest.write ? EPOLLOUT : 0U) |
-                               (interest.hangup ? EPOLLRDHUP : 0U);
-  if (fd < 0 || events == 0) {
+  const std::uint32_t events = events_of(interest);
+  if (interest.fd < 0 || events == 0) {
     drop(watch);
     return true;
   }
-  const std::uint64_t serial = serial_of(fd);
-  if (watch.fd != fd || watch.serial != serial) {
-    drop(watch);
-    watch.fd = fd;
-    watch.serial = serial;
+  const std::uint64_t serial = serial_of(interest.fd);
+  if (watch.fd == interest.fd && watch.serial == serial) {
+    // Of a descriptor that is not ours nobody can say whether it is still the same: ask each time.
+    if (watch.events == events && serial != 0) return true;
     watch.events = events;
-    return add(watch);
+    if (tell(watch, EPOLL_CTL_MOD)) return true;
   }
-  // Of a descriptor that is not ours nobody can say whether it is still the same one: ask each
-  // time.
-  if (watch.events == events && serial != 0) return true;
-  watch.events = events;
-  if (tell(watch, EPOLL_CTL_MOD)) return true;
   drop(watch);
-  watch.fd = fd;
-  watch.events = events;
+  watch.fd = interest.fd;
   watch.serial = serial;
+  watch.events = events;
   return add(watch);
 }
 
 bool Poller::add(Watch& watch) {
-  // Whoever waited for this number before waits for a descriptor that is closed.
+  // Whoever waited for this number before waits for a descriptor that is closed, and must not take
+  // this one out of the kernel's set.
   if (const auto before = by_fd_.find(watch.fd); before != by_fd_.end()) drop(*before->second);
   watch.token = ++last_token_;
   const bool told = tell(watch, EPOLL_CTL_ADD) || (errno == EEXIST && tell(watch, EPOLL_CTL_MOD));
@@ -101,8 +99,7 @@ bool Poller::tell(const Watch& watch, int operation) {
 
 void Poller::drop(Watch& watch) {
   if (watch.fd < 0) return;
-  // A closed descriptor has left the kernel's set by itself; its number may be another's by now.
-  if (watch.serial == serial_of(watch.fd)) tell(watch, EPOLL_CTL_DEL);
+  tell(watch, EPOLL_CTL_DEL);  // refused where the descriptor is closed: it has left by itself
   by_token_.erase(watch.token);
   by_fd_.erase(watch.fd);
   watch = Watch{};

@@ -31,8 +31,8 @@ class Poller {
   Poller(const Poller&) = delete;
   Poller& operator=(const Poller&) = delete;
 
-  // From now on `watch` is for the interest's fd and events; for none of them it waits for nothing. A
-  // descriptor that was closed meanwhile, and one that got its number, are told apart. False when
+  // From now on `watch` is for the interest's fd and events; for none of them it waits for nothing.
+  // A descriptor that was closed meanwhile, and one that got its number, are told apart. False when
   // the system refuses: there will be no event.
   bool update(Watch& watch, const Interest& interest);
   void drop(Watch& watch);

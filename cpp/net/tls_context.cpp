@@ -7,6 +7,7 @@
 #include <atomic>
 #include <map>
 #include <mutex>
+#include <system_error>
 #include <tuple>
 
 namespace holdfast::net {
@@ -42,7 +43,7 @@ Status trust(SSL_CTX* context, const std::string& ca) {
     if (SSL_CTX_set_default_verify_paths(context) == 1) return {};
     return Status::unreachable("the system's trust store cannot be read: " + tls_error());
   }
-  struct stat file{};
+  struct stat file {};
   const bool directory = stat(ca.c_str(), &file) == 0 && S_ISDIR(file.st_mode);
   const char* const path = ca.c_str();
   if (SSL_CTX_load_verify_locations(context, directory ? nullptr : path,
@@ -104,11 +105,17 @@ Result<TlsContext> tls_context(const TlsOptions& options) {
   return made;
 }
 
+// The system's error says more than those that follow from it.
 std::string tls_error() {
-  const unsigned long code = ERR_peek_last_error();
-  ERR_clear_error();
-  const char* const reason = ERR_reason_error_string(code);
-  return reason != nullptr ? reason : "error " + std::to_string(code);
+  const unsigned long last = ERR_peek_last_error();
+  const char* const reason = ERR_reason_error_string(last);
+  std::string text = reason != nullptr ? reason : "error " + std::to_string(last);
+  while (const unsigned long code = ERR_get_error()) {
+    if (ERR_GET_LIB(code) == ERR_LIB_SYS) {
+      text = std::generic_category().message(ERR_GET_REASON(code));
+    }
+  }
+  return text;
 }
 
 }  // namespace holdfast::net

@@ -93,8 +93,8 @@ std::string hint_for(long verdict, const TlsOptions& options) {
 
 }  // namespace
 
-TlsTransport::TlsTransport(const Address& address, const TlsOptions& options, Millis user_timeout)
-    : address_(address), options_(options), socket_(address, user_timeout) {}
+TlsTransport::TlsTransport(const Address& address, TlsOptions options, Millis user_timeout)
+    : address_(address), options_(std::move(options)), socket_(address, user_timeout) {}
 
 IoResult TlsTransport::connect() {
   if (connected_) return {};
@@ -155,24 +155,25 @@ IoResult TlsTransport::result_of(int returned, std::size_t bytes) {
 }
 
 Status TlsTransport::reason(int error) const {
-  if (!socket_failure_.ok()) {
-    return connected_ ? socket_failure_
-                      : socket_failure_.prefixed(
-                            "TLS handshake failed (does the port speak TLS, "
-                            "and does it want a client certificate?): ");
-  }
+  if (connected_ && !socket_failure_.ok()) return socket_failure_;
   if (error == SSL_ERROR_ZERO_RETURN) {
     return Status::unreachable(address_.text() + " closed the connection");
   }
   const std::string what = connected_ ? "TLS with " + address_.text() + " failed: "
                                       : "cannot connect to " + address_.text() + " over TLS: ";
+  if (!socket_failure_.ok()) {
+    return Status::unreachable(what + socket_failure_.message() + " (does the port speak TLS?)");
+  }
   const long verdict = SSL_get_verify_result(ssl_.get());
   if (options_.verify && verdict != X509_V_OK) {
     return Status::unreachable(what + X509_verify_cert_error_string(verdict) +
                                hint_for(verdict, options_));
   }
-  return Status::unreachable(what + tls_error() + " (does the port speak TLS, with " +
-                             "the certificates that were given?)");
+  const bool refused_by_server = ERR_GET_REASON(ERR_peek_last_error()) >= SSL_AD_REASON_OFFSET;
+  return Status::unreachable(what + tls_error() +
+                             (refused_by_server
+                                  ? " (does the server want another certificate? see tls_cert)"
+                                  : " (does the port speak TLS?)"));
 }
 
 }  // namespace holdfast::net

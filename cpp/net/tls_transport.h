@@ -17,7 +17,7 @@ namespace holdfast::net {
 // not write to its parent's connection.
 class TlsTransport final : public Transport {
  public:
-  TlsTransport(const Address& address, const TlsOptions& options, Millis user_timeout);
+  TlsTransport(const Address& address, TlsOptions options, Millis user_timeout);
 
   int fd() const override { return socket_.fd(); }
   IoResult connect() override;

@@ -79,12 +79,12 @@ AcquireMachine::Action AcquireMachine::answered(const Event& event, TimePoint no
 
 AcquireMachine::Action AcquireMachine::held(Millis ttl, TimePoint now) {
   told_ = true;
+  state_ = State::kAsleep;
   if (!options_.blocking) return finish(Verdict::kBusy);
   if (now >= options_.deadline) return finish(Verdict::kTimedOut);
   retry_at_ = after(now, ttl.count() < 0 ? kNoTtl : ttl + kAfterExpiry);
   if (!joined_) {
     joined_ = true;
-    state_ = State::kAsleep;
     return {Action::Verb::kJoin, std::min(retry_at_, options_.deadline)};
   }
   if (signalled_) return attempt();
@@ -111,6 +111,8 @@ AcquireMachine::Action AcquireMachine::time(TimePoint now) {
 }
 
 AcquireMachine::Action AcquireMachine::finish(Verdict verdict, Status why, bool give_back) {
+  const bool answered = state_ != State::kTrying || verdict == Verdict::kGranted;
+  unsettled_ = signalled_ || !answered;
   state_ = State::kOver;
   return {Action::Verb::kFinish, kNever, verdict, give_back, std::move(why)};
 }

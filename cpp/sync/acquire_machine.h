@@ -75,8 +75,8 @@ class AcquireMachine {
 
   bool over() const { return state_ == State::kOver; }
   bool joined() const { return joined_; }
-  // An attempt is under way, or something happened that no attempt has answered yet.
-  bool unsettled() const { return state_ == State::kTrying || signalled_; }
+  // It is over, and an attempt, or something that happened, has not been answered: the lock may be free.
+  bool unsettled() const { return unsettled_; }
   // Asleep in the queue: an offer will be taken.
   bool open_to_offers() const { return joined_ && state_ == State::kAsleep && !signalled_; }
   TimePoint retry_at() const { return retry_at_; }
@@ -97,6 +97,7 @@ class AcquireMachine {
   bool joined_ = false;
   bool told_ = false;       // the server, or the queue, has said that it is held by another
   bool signalled_ = false;  // during the attempt under way
+  bool unsettled_ = false;
   TimePoint retry_at_ = kNever;
   TimePoint refused_since_ = kNever;
   Status refusal_;

@@ -19,7 +19,7 @@ void AcquireOperation::begin() {
   Event event;
   {
     const Lock lock(mutex_);
-    count_ = context().keeper->count(name(), request_.owner) + 1;
+    count_ = context().keeper->begin_acquire(name(), request_.owner);
     const bool behind_others =
         request_.blocking && count_ == 1 && context().waits->crowded(channel_);
     event.kind = behind_others ? Event::Kind::kQueueUp : Event::Kind::kStart;
@@ -40,8 +40,9 @@ void AcquireOperation::give_back_grant() {
   const lease::ReleasePlan plan = context().keeper->begin_release(name(), request_.owner, false);
   using Plan = lease::ReleasePlan::Verdict;
   if (plan.verdict != Plan::kPartial && plan.verdict != Plan::kFinal) return;
-  if (plan.verdict == Plan::kPartial) context().keeper->released(name(), request_.owner, plan);
-  Undo::submit_late_release(shared_context(), recipe_, {name(), request_.owner, plan.remaining}, plan);
+  context().keeper->released(name(), request_.owner, plan);
+  Undo::submit(shared_context(), recipe_, {name(), request_.owner, plan.remaining},
+               request_.lease.time);
 }
 
 void AcquireOperation::on_signal() { deliver({Event::Kind::kTryNow}); }
@@ -82,6 +83,7 @@ void AcquireOperation::complete(Result<resp::Reply> reply, const client::Sent& s
     if (!reply.ok()) {
       event = {Event::Kind::kFailed, {}, kNever, unreachable_status(reply.status(), name()), true};
     } else if (!reply.value().is_error()) {
+      by_text_ = false;
       event = granted(recipe_.acquired(reply.value()), sent);
     } else {
       const std::string_view text = reply.value().text();
@@ -176,7 +178,7 @@ void AcquireOperation::conclude(const Machine::Action& action, wait::Calls& call
   }
   if (machine_.joined()) {
     using wait::Departure;
-    const Departure why = machine_.unsettled() || action.give_back ? Departure::kTrying
+    const Departure why = machine_.unsettled() ? Departure::kTrying
                           : won                                    ? Departure::kGranted
                                                                    : Departure::kGaveUp;
     calls = context().waits->leave(channel_, *this, why, retry_at);

@@ -32,6 +32,12 @@ void CallOperation::begin() {
   go();
 }
 
+void CallOperation::cancel() {
+  const Lock lock(mutex_);
+  cancelled_ = true;
+  abandon();
+}
+
 void CallOperation::go() {
   wake_at(kNever);
   const Status closed = submit();
@@ -40,7 +46,9 @@ void CallOperation::go() {
 
 void CallOperation::time_is_up(TimePoint /*now*/) {
   const Lock lock(mutex_);
-  if (!finished()) go();
+  if (finished()) return;
+  if (cancelled_) return finish({Verdict::kCancelled});
+  go();
 }
 
 void CallOperation::complete(Result<resp::Reply> reply, const client::Sent& sent) {
@@ -55,11 +63,13 @@ void CallOperation::complete(Result<resp::Reply> reply, const client::Sent& sent
 
 void CallOperation::refused(std::string_view text) {
   const ErrorKind kind = error_kind(text);
-  if (kind == ErrorKind::kUnknownScript && !by_text_) {
+  if (kind == ErrorKind::kUnknownScript && !by_text_ && !cancelled_) {
     by_text_ = true;
     return go();
   }
-  if (kind == ErrorKind::kPasses && now() < give_up_) return wake_at(after(now(), kRefusedRest));
+  if (kind == ErrorKind::kPasses && now() < give_up_ && !cancelled_) {
+    return wake_at(after(now(), kRefusedRest));
+  }
   finish({Verdict::kFailed, error_status(text, name(), context().topology->text())});
 }
 

@@ -20,7 +20,8 @@ class CallOperation final : public Operation {
   CallOperation(std::shared_ptr<const Context> context, LockName name, Encode encode,
                 Answered answered = {});
 
-  void cancel() override {}
+  // What was sent may still be executed; it is not sent again.
+  void cancel() override;
 
   void encode(std::string& out) const override { encode_(out, by_text_); }
   void complete(Result<resp::Reply> reply, const client::Sent& sent) override;
@@ -34,6 +35,7 @@ class CallOperation final : public Operation {
   const Encode encode_;
   const Answered answered_;
   bool by_text_ = false;
+  bool cancelled_ = false;
   TimePoint give_up_ = kNever;
 };
 

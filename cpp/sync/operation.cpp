@@ -17,14 +17,17 @@ Operation::Operation(std::shared_ptr<const Context> context, LockName name)
       connection_(context_->topology->route(name_.bytes(), topology::Traffic::kCalls)) {}
 
 std::optional<Outcome> Operation::wait(Interrupt* interrupt) {
-  has_thread_ = true;
+  parker_ = &Parker::of_this_thread();
   begin();
   while (!stay_.done.load(std::memory_order_acquire)) {
-    connection_->serve(parker_, stay_, interrupt != nullptr ? now() + kSlice : kNever);
+    connection_->serve(*parker_, stay_, interrupt != nullptr ? now() + kSlice : kNever);
     if (stay_.done.load(std::memory_order_acquire)) break;
     if (now() >= stay_.end()) time_is_up(now());
     if (interrupt != nullptr && !stay_.done.load() && interrupt->pending()) {
       cancel();
+      // What still comes must not look for this thread.
+      const Lock lock(mutex_);
+      parker_ = nullptr;
       return std::nullopt;
     }
   }
@@ -41,28 +44,28 @@ void Operation::finish_to(std::shared_ptr<Completion> completion, std::uint64_t 
 Status Operation::submit() {
   readopt();
   deadline = after(now(), context_->command_timeout);
-  return connection_->submit(shared_from_this(), has_thread_ ? &parker_ : nullptr);
+  return connection_->submit(shared_from_this(), parker_);
 }
 
 void Operation::wake_at(TimePoint at) {
-  if (!has_thread_) {
+  if (parker_ == nullptr) {
     context_->timers->arm(shared_from_this(), at);
     return;
   }
   const bool sooner = at < stay_.end();
   stay_.set_until(at);
-  if (sooner) parker_.notify();
+  if (sooner) parker_->notify();
 }
 
 void Operation::finish(Outcome outcome) {
   outcome_ = std::move(outcome);
-  if (has_thread_) {
+  if (parker_ != nullptr) {
     stay_.done.store(true, std::memory_order_release);
-    parker_.notify();
-  } else {
-    context_->timers->disarm(*this);
-    completion_->done(id_, *outcome_);
+    parker_->notify();
+    return;
   }
+  context_->timers->disarm(*this);
+  if (completion_) completion_->done(id_, *outcome_);
 }
 
 void Operation::on_time() { time_is_up(now()); }

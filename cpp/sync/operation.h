@@ -83,9 +83,8 @@ class Operation : public client::Request,
   const std::shared_ptr<const Context> context_;
   const LockName name_;
   const std::shared_ptr<client::Connection> connection_;
-  Parker parker_;
   client::Stay stay_;
-  bool has_thread_ = false;
+  Parker* parker_ = nullptr;  // of the thread in wait(); it leaves only after finish()
   std::shared_ptr<Completion> completion_;
   std::uint64_t id_ = 0;
   std::optional<Outcome> outcome_;

@@ -49,9 +49,14 @@ void ReleaseOperation::go() {
   if (!closed.ok()) failed(closed);
 }
 
+void ReleaseOperation::go_again() {
+  if (context().keeper->superseded(name(), what_.owner, plan_)) return finish({});
+  go();
+}
+
 void ReleaseOperation::time_is_up(TimePoint /*now*/) {
   const Lock lock(mutex_);
-  if (!finished()) go();
+  if (!finished()) go_again();
 }
 
 void ReleaseOperation::encode(std::string& out) const {
@@ -78,8 +83,7 @@ void ReleaseOperation::complete(Result<resp::Reply> reply, const client::Sent& s
       if (reply.value().is_integer()) answer.kind = Answer::Kind::kGranted;
       answered(reply.value(), sent);
     }
-    if (finished()) heir_.reset();
-    if (heir_) return;
+    heir_.reset();
   }
   if (!heir) return;
   if (reply.ok()) {
@@ -104,10 +108,12 @@ void ReleaseOperation::answered(const resp::Reply& reply, const client::Sent& se
 }
 
 void ReleaseOperation::refused(std::string_view text) {
+  // The heir is told to try for itself: by the time of a second attempt it may have given up.
+  const bool handing_over = std::exchange(heir_, nullptr) != nullptr;
   const ErrorKind kind = error_kind(text);
   if (kind == ErrorKind::kUnknownScript && !by_text_) {
     by_text_ = true;
-    return go();
+    return go_again();
   }
   if (kind == ErrorKind::kPasses && now() < give_up_) return wake_at(after(now(), kRefusedRest));
   if (plan_.remaining > 0 && text.substr(0, 3) == "OOM") {
@@ -115,16 +121,14 @@ void ReleaseOperation::refused(std::string_view text) {
     context().keeper->released(name(), what_.owner, plan_);
     return finish({});
   }
-  if (heir_) {
-    // Handing over may need what the server has not (memory); freeing does not. The heir tries for itself.
-    heir_.reset();
-    return go();
-  }
+  // Handing over may need what the server has not (memory); freeing does not.
+  if (handing_over) return go_again();
   failed(error_status(text, name(), context().topology->text()));
 }
 
 void ReleaseOperation::failed(const Status& why) {
-  if (plan_.verdict == Plan::Verdict::kFinal) {
+  const bool superseded = context().keeper->superseded(name(), what_.owner, plan_);
+  if (plan_.verdict == Plan::Verdict::kFinal && !superseded) {
     Undo::submit_late_release(shared_context(), recipe_, {name(), what_.owner, 0}, plan_);
   }
   finish({Verdict::kFailed, why});

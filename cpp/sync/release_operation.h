@@ -38,6 +38,7 @@ class ReleaseOperation final : public Operation {
 
   Heir choose_heir();
   void go();
+  void go_again();  // unless it would overtake what its owner has asked for since
   void answered(const resp::Reply& reply, const client::Sent& sent);
   void refused(std::string_view text);
   void failed(const Status& why);

@@ -4,7 +4,7 @@
 
 namespace holdfast::sync {
 
-Timers::Timers(const Clock& clock, net::EventLoop& loop) : loop_(loop), wheel_(clock.now()) {}
+Timers::Timers(const Clock& clock, net::Loop& loop) : loop_(loop), wheel_(clock.now()) {}
 
 void Timers::arm(const std::shared_ptr<Timed>& timed, TimePoint at) {
   if (at == kNever) return disarm(*timed);

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/timer_wheel.h"
-#include "net/event_loop.h"
+#include "net/loop.h"
 #include "net/pollable.h"
 
 namespace holdfast::sync {
@@ -27,7 +27,7 @@ class Timed {
 // The timers of operations that no thread waits for; driven by the loop. Thread-safe.
 class Timers final : public net::Pollable, public std::enable_shared_from_this<Timers> {
  public:
-  Timers(const Clock& clock, net::EventLoop& loop);
+  Timers(const Clock& clock, net::Loop& loop);
 
   void arm(const std::shared_ptr<Timed>& timed, TimePoint at);  // or disarm, for kNever
   void disarm(Timed& timed) { (void)take(timed); }
@@ -37,7 +37,7 @@ class Timers final : public net::Pollable, public std::enable_shared_from_this<T
  private:
   std::shared_ptr<Timed> take(Timed& timed);
 
-  net::EventLoop& loop_;
+  net::Loop& loop_;
   std::mutex mutex_;
   TimerWheel wheel_;
   TimePoint armed_ = kNever;

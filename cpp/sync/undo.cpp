@@ -35,18 +35,13 @@ void Undo::go() {
 
 void Undo::encode(std::string& out) const {
   recipe_.release(out, {what_.name, owner_field(context_->client_id, what_.owner), what_.remaining,
-                        Millis(0), context_->topology->publish_command(), by_text_});
+                        Millis(0), context_->topology->publish_command(), true});
 }
 
 void Undo::complete(Result<resp::Reply> reply, const client::Sent& /*sent*/) {
-  const bool error = reply.ok() && reply.value().is_error();
-  if (error && error_kind(reply.value().text()) == ErrorKind::kUnknownScript && !by_text_) {
-    by_text_ = true;
-    return go();
-  }
-  if (plan_) {
-    context_->keeper->released_late(what_.name, what_.owner, *plan_, reply.ok() && !error);
-  }
+  if (!plan_) return;
+  const bool confirmed = reply.ok() && !reply.value().is_error();
+  context_->keeper->released_late(what_.name, what_.owner, *plan_, confirmed);
 }
 
 }  // namespace holdfast::sync

@@ -10,8 +10,8 @@ namespace holdfast::topology {
 
 // The threads that drive a client's connections.
 struct Loops {
-  net::EventLoop& io;        // pub/sub, asyncio
-  net::EventLoop& watchdog;  // renewals
+  net::Loop& io;        // pub/sub, asyncio
+  net::Loop& watchdog;  // renewals
 };
 
 // One server.

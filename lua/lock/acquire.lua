@@ -21,7 +21,8 @@ if ttl == FREE or not redis.call('hget', KEYS[1], ARGV[1]) then
   end
 end
 
--- A longer lease that still runs is kept: a nested hold never cuts the outer one's.
+-- A longer lease that still runs is kept: a nested hold never cuts the outer one's. Compared before the
+-- first write, so that a lease that is no number leaves nothing half done.
 local rises = ttl < lease
 redis.call('hset', KEYS[1], ARGV[1], ARGV[3])
 if rises then

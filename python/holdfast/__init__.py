@@ -1,7 +1,7 @@
 """Distributed locks on Redis and Valkey, shared with Java's Redisson.
 
-``with holdfast.Client("redis://127.0.0.1:6379").lock("myLock"):`` holds a lock over all processes that use
-the name. For asyncio: ``holdfast.asyncio.Client``.
+``with holdfast.Client("redis://127.0.0.1:6379").lock("myLock"):`` holds a lock over all processes
+that use the name. For asyncio: ``holdfast.asyncio.Client``.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ._client import Client
 from ._core import __version__
 from ._errors import (
-    ConnectionError,  # noqa: A004
+    ConnectionError,
     HoldfastError,
     LockError,
     LockLostError,
@@ -46,7 +46,7 @@ del _class
 def __getattr__(name: str) -> Any:
     # asyncio is large: whoever does not use it does not wait for it.
     if name == "asyncio":
-        import importlib  # noqa: PLC0415
+        import importlib
 
         return importlib.import_module("holdfast.asyncio")
     msg = f"module {__name__!r} has no attribute {name!r}"

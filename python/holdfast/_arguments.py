@@ -5,8 +5,20 @@ from __future__ import annotations
 import math
 from typing import Any, Final, NamedTuple
 
-__all__ = ["UNSET", "LeaseTime", "Name", "Seconds", "Unset", "checked_lease", "checked_name",
-           "checked_timeout", "checked_wait", "milliseconds"]
+__all__ = [
+    "UNSET",
+    "LeaseTime",
+    "Name",
+    "Seconds",
+    "Unset",
+    "checked_callback",
+    "checked_lease",
+    "checked_name",
+    "checked_timeout",
+    "checked_wait",
+    "encoded_text",
+    "milliseconds",
+]
 
 Seconds = int | float
 Name = str | bytes
@@ -90,12 +102,28 @@ def checked_wait(wait: Any) -> float:
 
 def checked_name(what: str, name: Any) -> bytes:
     """A name as the server's bytes: UTF-8 for ``str``."""
-    if isinstance(name, str):
-        name = name.encode()
-    elif not isinstance(name, bytes):
-        msg = f"{what} must be str or bytes, not {type(name).__name__}"
-        raise TypeError(msg)
-    if not name:
+    encoded = encoded_text(what, name)
+    if not encoded:
         msg = f"{what} must not be empty"
         raise ValueError(msg)
-    return name
+    return encoded
+
+
+def encoded_text(what: str, text: Any) -> bytes:
+    if isinstance(text, bytes):
+        return text
+    if not isinstance(text, str):
+        msg = f"{what} must be str or bytes, not {type(text).__name__}"
+        raise TypeError(msg)
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        msg = f"{what} must be encodable as UTF-8: {error}"
+        raise ValueError(msg) from None
+
+
+def checked_callback(what: str, callback: Any) -> None:
+    """A callable, or ``None``."""
+    if callback is not None and not callable(callback):
+        msg = f"{what} must be callable, not {type(callback).__name__}"
+        raise TypeError(msg)

@@ -71,10 +71,11 @@ class Client(BaseClient[Lock]):
     """A client of one server, to be shared by all threads; it connects on first use.
 
     ``url`` defaults to the environment's ``HOLDFAST_URL``, else ``redis://127.0.0.1:6379``. Options
-    (as keywords, or in the URL's query string): ``lease`` (seconds, 30: what the watchdog renews, each
-    third of it), ``id`` (a UUID), ``name_prefix``, ``username``, ``password``, ``connect_timeout``,
-    ``command_timeout`` (seconds, 5: for each exchange with the server as a whole), ``retries`` (10: attempts
-    to connect again), ``tls_ca``, ``tls_cert``, ``tls_key``, ``tls_verify``, ``client_name``.
+    (as keywords, or in the URL's query string): ``lease`` (seconds, 30: what the watchdog renews,
+    each third of it), ``id`` (a UUID), ``name_prefix``, ``username``, ``password``,
+    ``connect_timeout``, ``command_timeout`` (seconds, 5: for each exchange with the server as a
+    whole), ``retries`` (10: attempts to connect again), ``tls_ca``, ``tls_cert``, ``tls_key``,
+    ``tls_verify``, ``client_name``.
 
     Raises ``ValueError`` or ``TypeError`` for what it does not understand; nothing is sent.
     """
@@ -97,7 +98,8 @@ class Client(BaseClient[Lock]):
     def close(self) -> None:
         """End all waits with ``ConnectionError`` and stop renewing.
 
-        It releases nothing: what is still held expires with its lease, and a ``ResourceWarning`` names it.
+        It releases nothing: what is still held expires with its lease, and a ``ResourceWarning``
+        names it.
         """
         self._close()
 
@@ -117,6 +119,6 @@ class Client(BaseClient[Lock]):
 def _close_all() -> None:
     """Close what is open, and see every thread out of the engine: later it could not come back."""
     for client in list(_clients):
-        client._close()  # noqa: SLF001
+        client._close()
     _events.stop()
     _core.see_out(1.0)

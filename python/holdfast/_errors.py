@@ -58,7 +58,7 @@ class LockTimeout(LockError, TimeoutError):
     __module__ = "holdfast"
 
 
-class ConnectionError(HoldfastError, builtins.ConnectionError):  # noqa: A001
+class ConnectionError(HoldfastError, builtins.ConnectionError):
     """No server could be reached, or none answered in time; or the client was closed."""
 
     __module__ = "holdfast"

@@ -1,7 +1,7 @@
 """What happens to holds behind their owners' backs, told to logs and to whoever asked.
 
-The engine's threads never touch the interpreter. What they have to tell waits in a queue, from which one
-daemon thread of Python takes it; it is started with the first acquisition of the process.
+The engine's threads never touch the interpreter. What they have to tell waits in a queue, from
+which one daemon thread of Python takes it; it is started with the first acquisition of the process.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _starting = threading.Lock()
 
 def logger() -> Logger:
     """The library's logger. ``logging`` is imported only when there is something to say."""
-    import logging  # noqa: PLC0415
+    import logging
 
     log = logging.getLogger("holdfast")
     if not log.handlers:
@@ -80,18 +80,22 @@ def _run() -> None:
 
 def _tell(lost: bool, name: str, owner: int, number: int, reason: str) -> None:
     listener = _listeners.pop(number, None)
+    log = logger()
     if not lost:
-        logger().warning(
-            "the thread or task that held %r (owner %d) has ended without releasing it; it is no longer "
-            "renewed and expires with its lease", name, owner)
+        log.warning(
+            "the thread or task that held %r (owner %d) has ended without releasing it; "
+            "it is no longer renewed and expires with its lease",
+            name,
+            owner,
+        )
         return
-    logger().error("the hold on %r (owner %d) was lost: %s", name, owner, reason)
+    log.error("the hold on %r (owner %d) was lost: %s", name, owner, reason)
     if listener is None:
         return
     try:
-        listener._hold_lost(reason)  # noqa: SLF001
+        listener._hold_lost(reason)
     except Exception:
-        logger().exception("on_lost of %r raised", name)
+        log.exception("on_lost of %r raised", name)
 
 
 def _after_fork_in_child() -> None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+import sys
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from . import _core, _events
+from . import _events
 from ._arguments import (
     UNSET,
     LeaseTime,
     Name,
     Seconds,
     Unset,
+    checked_callback,
     checked_lease,
     checked_name,
     checked_timeout,
@@ -40,7 +42,16 @@ THIS_THREAD = 0
 class BaseLock(Generic[ClientT]):
     """What the locks for threads and for tasks have in common: all but the waiting."""
 
-    __slots__ = ("__weakref__", "_client", "_core", "_lease", "_listener", "_on_lost", "_wait", "name")
+    __slots__ = (
+        "__weakref__",
+        "_client",
+        "_core",
+        "_lease",
+        "_listener",
+        "_on_lost",
+        "_wait",
+        "name",
+    )
 
     _owner_word = "thread"
 
@@ -56,12 +67,10 @@ class BaseLock(Generic[ClientT]):
         wait: Seconds | None = None,
         on_lost: Callable[[Any], object] | None = None,
     ) -> None:
-        if on_lost is not None and not callable(on_lost):
-            msg = f"on_lost must be callable, not {type(on_lost).__name__}"
-            raise TypeError(msg)
+        checked_callback("on_lost", on_lost)
         self._client = client
-        self._core = client._core.lock(checked_name("name", name))  # noqa: SLF001
-        self._lease = checked_lease("lease", lease, client._lease_ms)  # noqa: SLF001
+        self._core = client._core.lock(checked_name("name", name))
+        self._lease = checked_lease("lease", lease, client._lease_ms)
         self._wait = checked_wait(wait)
         self._on_lost = on_lost
         self._listener = 0
@@ -75,10 +84,10 @@ class BaseLock(Generic[ClientT]):
     def _owner(self) -> int:
         raise NotImplementedError
 
-    def _lease_of(self, lease: Seconds | None | Unset) -> LeaseTime:
+    def _lease_of(self, lease: Seconds | Unset | None) -> LeaseTime:
         if isinstance(lease, Unset):
             return self._lease
-        return checked_lease("lease", lease, self._client._lease_ms)  # noqa: SLF001
+        return checked_lease("lease", lease, self._client._lease_ms)
 
     def _before_acquire(self) -> int:
         """Be ready to tell of a loss; the number of the listener, 0 without one."""
@@ -98,16 +107,17 @@ class BaseLock(Generic[ClientT]):
 
     def _timed_out(self) -> LockTimeout:
         return LockTimeout(
-            f"{self.name!r} was held by another for all of the {self._wait:g} s that were to be waited"
+            f"{self.name!r} was held by another for all of the {self._wait:g} s "
+            "that were to be waited"
         )
 
     def _note(self, body: BaseException, release: HoldfastError) -> None:
         """An error of the release must not hide the error of the body: it is added to it."""
         note = f"while {self.name!r} was released after this: {type(release).__name__}: {release}"
-        if hasattr(body, "add_note"):
+        if sys.version_info >= (3, 11):
             body.add_note(note)
         else:
-            body.__notes__ = [*getattr(body, "__notes__", ()), note]  # type: ignore[attr-defined]
+            vars(body).setdefault("__notes__", []).append(note)
         _events.logger().error("%s", note)
 
     def __repr__(self) -> str:
@@ -117,7 +127,9 @@ class BaseLock(Generic[ClientT]):
         left = self._core.known_left(owner) if count and owner is not None else None
         if left is None:
             return f"<{kind} {self.name!r} not held by this {self._owner_word}>"
-        return f"<{kind} {self.name!r} held by this {self._owner_word} ({count}), {left:.1f} s left>"
+        return (
+            f"<{kind} {self.name!r} held by this {self._owner_word} ({count}), {left:.1f} s left>"
+        )
 
     def _known_owner(self) -> int | None:
         return self._owner()
@@ -133,9 +145,9 @@ class BaseLock(Generic[ClientT]):
 class Lock(BaseLock["BaseClient[Any]"]):
     """A reentrant lock, held by a thread and shared by all processes that use its name.
 
-    Made by ``client.lock(name)``. All lock objects of one name and client share the holds of a thread.
-    Without a lease a hold is renewed by the watchdog until it is released or its thread ends. Redisson's
-    ``RLock`` of the same name is the same lock.
+    Made by ``client.lock(name)``. All lock objects of one name and client share the holds of a
+    thread. Without a lease a hold is renewed by the watchdog until it is released or its thread
+    ends. Redisson's ``RLock`` of the same name is the same lock.
 
     What it guarantees, and what no lock with a lease can, is in ``docs/synchronizers/lock.md``.
     """
@@ -150,15 +162,16 @@ class Lock(BaseLock["BaseClient[Any]"]):
         blocking: bool = True,
         timeout: Seconds | None = -1,
         *,
-        lease: Seconds | None | Unset = UNSET,
+        lease: Seconds | Unset | None = UNSET,
     ) -> bool:
         """Take the lock, or one more hold of it; ``True`` when that was done.
 
-        As ``threading.RLock.acquire``: -1 or ``None`` waits without limit, ``blocking=False`` not at
-        all. ``lease``: how long the hold lasts without being renewed, in seconds; ``None``: it is renewed.
+        As ``threading.RLock.acquire``: -1 or ``None`` waits without limit, ``blocking=False`` not
+        at all. ``lease``: how long the hold lasts without being renewed, in seconds; ``None``: it
+        is renewed.
 
-        Raises ``ConnectionError`` when the server is out of reach for longer than the command time-out,
-        ``LockLostError`` when earlier holds of the caller turn out to be gone.
+        Raises ``ConnectionError`` when the server is out of reach for longer than the command
+        time-out, ``LockLostError`` when earlier holds of the caller turn out to be gone.
         """
         seconds = checked_timeout(blocking, timeout)
         ms, watched = self._lease if lease is UNSET else self._lease_of(lease)
@@ -169,9 +182,9 @@ class Lock(BaseLock["BaseClient[Any]"]):
     def release(self) -> None:
         """Give one hold back; the last one frees the lock.
 
-        Raises ``NotOwnedError`` when the caller holds none, ``LockLostError`` (once) when it held one that
-        is gone, ``ConnectionError`` when the server cannot be told: then the release goes on in the
-        background until the lease is over, and may be called again.
+        Raises ``NotOwnedError`` when the caller holds none, ``LockLostError`` (once) when it held
+        one that is gone, ``ConnectionError`` when the server cannot be told: then the release goes
+        on in the background until the lease is over, and may be called again.
         """
         self._core.release(THIS_THREAD, False)
         self._after_release()
@@ -189,11 +202,11 @@ class Lock(BaseLock["BaseClient[Any]"]):
         return self._core.hold_count(THIS_THREAD) or 0
 
     def ttl(self) -> float | None:
-        """Seconds left on the server; ``None`` when nobody holds it; infinite for a key without a limit."""
+        """Seconds left on the server; ``None``: nobody holds it; infinite: it has no limit."""
         return seconds_left(self._core.ttl())
 
     def extend(self, lease: Seconds) -> bool:
-        """Set a new fixed lease from now on, no longer renewed; ``False`` when the caller does not hold it."""
+        """Set a new fixed lease from now on, no longer renewed; ``False`` when not held."""
         return self._core.extend(THIS_THREAD, milliseconds("lease", lease)) == 1
 
     def force_release(self) -> bool:

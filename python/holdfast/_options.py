@@ -7,7 +7,7 @@ import re
 from typing import Any, NamedTuple
 
 from . import _core
-from ._arguments import milliseconds
+from ._arguments import encoded_text, milliseconds
 
 __all__ = ["DEFAULT_URL", "Options", "read_options"]
 
@@ -34,6 +34,7 @@ COUNTS = frozenset({"retries", "replicas_to_wait"})
 TEXTS = frozenset({"id", "username", "password", "tls_ca", "tls_cert", "tls_key", "client_name"})
 WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+CLIENT_NAME = re.compile(r"[!-~]*")  # what CLIENT SETNAME takes
 
 
 class Options(NamedTuple):
@@ -44,11 +45,11 @@ class Options(NamedTuple):
     url: str  # without user and password
 
 
-def read_options(url: str | None, keywords: dict[str, Any], *, asynchronous: bool) -> Options:
+def read_options(url: object, keywords: dict[str, Any], *, asynchronous: bool) -> Options:
     """Read a URL and the keywords of a client.
 
-    Raises ``ValueError`` for a bad URL, option or value and ``TypeError`` for a wrong type or an unknown
-    keyword; the message names it.
+    Raises ``ValueError`` for a bad URL, option or value and ``TypeError`` for a wrong type or an
+    unknown keyword; the message names it.
     """
     for name in keywords:
         if name not in DEFAULTS:
@@ -68,8 +69,7 @@ def read_options(url: str | None, keywords: dict[str, Any], *, asynchronous: boo
     core = _core.ClientOptions()
     core.endpoint = endpoint
     core.id = values["id"] or ""
-    prefix = values["name_prefix"]
-    core.name_prefix = prefix.encode() if isinstance(prefix, str) else prefix
+    core.name_prefix = encoded_text("name_prefix", values["name_prefix"])
     core.client_name = values["client_name"] or ""
     core.retries = values["retries"]
     core.asynchronous = asynchronous
@@ -119,15 +119,12 @@ def _check(values: dict[str, Any]) -> None:
     if not isinstance(values["tls_verify"], bool):
         msg = f"tls_verify must be bool, not {type(values['tls_verify']).__name__}"
         raise TypeError(msg)
-    if not isinstance(values["name_prefix"], (str, bytes)):
-        msg = f"name_prefix must be str or bytes, not {type(values['name_prefix']).__name__}"
-        raise TypeError(msg)
     _check_id(values["id"])
     if values["replicas_to_wait"]:
         msg = "replicas_to_wait is not available in this version: it must be 0"
         raise ValueError(msg)
-    if values["client_name"] and not values["client_name"].isprintable() | (" " in values["client_name"]):
-        msg = "client_name must be printable and without spaces"
+    if not CLIENT_NAME.fullmatch(values["client_name"] or ""):
+        msg = "client_name must be of printable ASCII characters and without spaces"
         raise ValueError(msg)
 
 
@@ -150,12 +147,13 @@ def _complete(endpoint: _core.Endpoint, values: dict[str, Any]) -> None:
         endpoint.username if username is None else username,
         endpoint.password if password is None else password,
     )
-    tls = {name: values[name] for name in ("tls_ca", "tls_cert", "tls_key")}
-    used = [name for name, value in tls.items() if value] + ["tls_verify"] * (not values["tls_verify"])
+    verify = values["tls_verify"]
+    tls = {name: values[name] or "" for name in ("tls_ca", "tls_cert", "tls_key")}
+    used = [name for name, value in tls.items() if value] + ["tls_verify"] * (not verify)
     if used and not endpoint.tls:
         msg = f"{used[0]} needs a URL with TLS (rediss:// or valkeys://)"
         raise ValueError(msg)
     if bool(tls["tls_cert"]) != bool(tls["tls_key"]):
         msg = "tls_cert and tls_key go together"
         raise ValueError(msg)
-    endpoint.set_tls(values["tls_verify"], *(tls[name] or "" for name in ("tls_ca", "tls_cert", "tls_key")))
+    endpoint.set_tls(verify, tls["tls_ca"], tls["tls_cert"], tls["tls_key"])

@@ -11,7 +11,6 @@ import pytest
 from tests.contract.conftest import Stage
 from tests.support.waiting import BOUND, eventually
 
-
 pytestmark = pytest.mark.flavours("sync")
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import holdfast
 import pytest
 
+import holdfast
 from tests.contract.conftest import NAME, Stage
 from tests.support.waiting import BOUND, Stopwatch, eventually, stays
 

@@ -7,9 +7,9 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-import holdfast
 import pytest
 
+import holdfast
 from tests.contract.conftest import NAME, Stage
 from tests.support.waiting import eventually, stays
 

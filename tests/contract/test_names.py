@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import holdfast
 import pytest
 
+import holdfast
 from tests.contract.conftest import Stage
 from tests.contract.kinds import Name, as_bytes
 from tests.support.waiting import BOUND
@@ -42,9 +42,9 @@ def test_the_name_is_the_key(alice: Any, bob: Any, stage: Stage, name: Name) -> 
 
 @pytest.mark.parametrize("name", NAMES.values(), ids=NAMES.keys())
 def test_a_waiter_is_woken_under_any_name(alice: Any, bob: Any, stage: Stage, name: Name) -> None:
-    lock = stage.lock(name=name)
+    lock, theirs = stage.lock(name=name), stage.lock(stage.client(), name)
     alice.do(lock.acquire)
-    waiting = stage.wait(bob, lock)
+    waiting = stage.wait(bob, theirs)
     assert stage.subscribers(name) == 1
     with stage.messages(name) as messages:
         alice.do(lock.release)

@@ -7,9 +7,9 @@ import sys
 from collections.abc import Generator
 from typing import Any, NoReturn
 
-import holdfast
 import pytest
 
+import holdfast
 from tests.contract.conftest import NAME, Stage
 from tests.support.waiting import BOUND, Stopwatch, eventually
 

@@ -39,6 +39,7 @@ say("parent", client.id == identity, lock.lost, lock.owned(), lock.hold_count())
 lock.release()
 lock.release()
 say("done")
+hear("end")
 """
 
 
@@ -176,11 +177,11 @@ def test_fork_of_a_fork(start_child: StartChild, server: Server) -> None:
         lock = client.lock(NAME)
         ids = [client.id]
         for generation in range(3):
-            with client.lock(f"{NAME} {generation}"):
-                if os.fork():
-                    _, code = os.wait()
-                    os._exit(code)
-                ids.append(client.id)
+            client.lock(f"{NAME} {generation}").acquire()
+            if os.fork():
+                _, code = os.wait()
+                os._exit(code)
+            ids.append(client.id)
         say("ids", len(set(ids)))
         say("held", lock.acquire(blocking=False), lock.hold_count())
         lock.release()

@@ -20,6 +20,7 @@ for _ in range(ROUNDS):
     except KeyboardInterrupt:
         say("interrupted", time.monotonic())
     say("holds", lock.hold_count())
+    hear("next")
 """
 
 ASYNCIO = """
@@ -34,6 +35,7 @@ for _ in range(ROUNDS):
     except KeyboardInterrupt:
         say("interrupted", time.monotonic())
     say("holds", 0)
+    hear("next")
 """
 
 SOON = 0.5
@@ -62,6 +64,7 @@ def test_ctrl_c_ends_a_wait(
         child.expect("interrupted", within=SOON)
         assert child.expect("holds") == ["0"]
         eventually(lambda: held.subscribers(CHANNEL) == 0)
+        child.send("next")
     assert list(held.inspect.hgetall(NAME)) == [b"somebody-else:1"]
 
 
@@ -75,6 +78,7 @@ def test_ctrl_c_while_the_acquire_is_in_flight(
         client = holdfast.Client(URL)
         lock = client.lock(NAME)
         client.ping()
+        say("ready")
         for _ in range(ROUNDS):
             hear("go")
             say("waits")
@@ -89,6 +93,7 @@ def test_ctrl_c_while_the_acquire_is_in_flight(
         NAME=NAME,
         ROUNDS=5,
     )
+    child.expect("ready")
     for _ in range(5):
         private_server.pause()
         child.send("go")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -289,27 +288,29 @@ def test_cuts_at_random_moments_break_no_promise(
     inside: list[int] = []
 
     def sections(number: int, lock: Any) -> Any:
-        for _ in range(10):
+        for _ in range(50):
             assert (yield lock.acquire(timeout=BOUND))
             inside.append(number)
             assert inside == [number]
             inside.clear()
+            done.append(number)
             yield lock.release()
 
+    done: list[int] = []
     clients = [make_client(proxy.url) for _ in range(2)]
     running = [make_actor().begin(sections, n, clients[n % 2].lock(NAME)) for n in range(4)]
 
-    def ended() -> bool:
-        return all(each.done() for each in running)
-
-    while not ended():
-        _lose_one_reply_and_cut(proxy, ended)
+    for _ in range(20):
+        _lose_one_reply_and_cut(proxy, done)
     for each in running:
-        each.result()
+        each.result(3 * BOUND)
     eventually(lambda: server.keys() == set())
 
 
-def _lose_one_reply_and_cut(proxy: FaultProxy, ended: Callable[[], bool]) -> None:
+def _lose_one_reply_and_cut(proxy: FaultProxy, done: list[int]) -> None:
+    """One fault of each sort, and then a section that gets through."""
     lost = proxy.lose_reply()
-    eventually(lambda: lost.is_set() or ended())
+    eventually(lost.is_set)
+    before = len(done)
     proxy.cut()
+    eventually(lambda: len(done) > before)

@@ -55,7 +55,7 @@ def build_root(pytestconfig: pytest.Config) -> Path:
     chosen = os.environ.get("HOLDFAST_INTEROP_BUILD")
     if chosen:
         return Path(chosen)
-    cache = pytestconfig.cache
+    cache: pytest.Cache | None = getattr(pytestconfig, "cache", None)
     assert cache is not None, "set HOLDFAST_INTEROP_BUILD where pytest's cache is switched off"
     return cache.mkdir("redisson-peer")
 

@@ -74,12 +74,10 @@ class JavaPeer:
         self._reader = threading.Thread(target=self._read, name="java-peer-reader", daemon=True)
         self._reader.start()
         try:
-            ready = self._ready.result(START_TIMEOUT)
+            self.redisson: str = self._ready.result(START_TIMEOUT)["redisson"]
         except BaseException:
             self.kill()
             raise
-        self.client_id: str = ready["ready"]
-        self.redisson: str = ready["redisson"]
 
     @property
     def idle(self) -> bool:

@@ -13,7 +13,7 @@ from tests.support.servers import Server
 @pytest.fixture
 def lock(server: Server) -> Lock:
     """A free lock."""
-    return Lock(server)
+    return Lock(server.inspect)
 
 
 @pytest.fixture

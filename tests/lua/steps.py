@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import redis
 
@@ -41,12 +41,14 @@ def embedded() -> dict[str, str]:
 class Lock:
     """Each method runs the step of its name, on one lock, and returns the bare reply."""
 
-    def __init__(self, server: Server, name: Bytes = NAME, channel: Bytes = CHANNEL) -> None:
-        self._server = server
+    def __init__(
+        self, connection: redis.Redis, name: Bytes = NAME, channel: Bytes = CHANNEL
+    ) -> None:
+        self._connection = connection
         self.name = name
         self.channel = channel
 
-    def acquire(self, owner: Bytes, lease: int = 30_000, count: int = 1) -> Any:
+    def acquire(self, owner: Bytes, lease: int | str = 30_000, count: int = 1) -> Any:
         return self._run("acquire", [self.name], owner, lease, count)
 
     def release(self, owner: Bytes, count: int = 0, publish: str = "publish") -> Any:
@@ -67,21 +69,20 @@ class Lock:
     @property
     def holds(self) -> dict[bytes, bytes]:
         """The hash as it is on the server; empty when the lock is free."""
-        holds: dict[bytes, bytes] = self._server.inspect.hgetall(self.name)
-        return holds
+        return cast("dict[bytes, bytes]", self._connection.hgetall(self.name))
 
     @property
     def left(self) -> int:
         """The key's PTTL, asked for without the step."""
-        return int(self._server.inspect.pttl(self.name))
+        return int(self._connection.pttl(self.name))
 
     def _run(self, step: str, keys: list[Bytes], *argv: Bytes | int) -> Any:
         text = embedded()[f"lock/{step}"]
         try:
-            return self._server.inspect.eval(text, len(keys), *keys, *argv)
+            return self._connection.eval(text, len(keys), *keys, *argv)
         except redis.ResponseError:
             # fakeredis closes the connection after an error reply, a moment later.
-            self._server.inspect.connection_pool.disconnect()
+            self._connection.connection_pool.disconnect()
             raise
 
 

@@ -18,7 +18,7 @@ class Full:
 
     def __init__(self, server: Server, listener: Listener) -> None:
         self.server = server
-        self.lock = Lock(server)
+        self.lock = Lock(server.inspect)
         self.listener = listener
         self.lock.acquire(ALICE, MINUTE)
         self.lock.acquire(ALICE, MINUTE, count=2)
@@ -76,5 +76,5 @@ def test_a_transfer_is_refused_whole(full: Full) -> None:
 
 
 def test_a_free_lock_is_refused_without_a_trace(full: Full) -> None:
-    other = Lock(full.server, b"other")
+    other = Lock(full.server.inspect, b"other")
     full.refuses(lambda: other.acquire(BOB))

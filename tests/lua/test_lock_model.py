@@ -53,7 +53,7 @@ class LockAgainstModel(RuleBasedStateMachine):
         super().__init__()
         server.flush()
         self.server = server
-        self.lock = Lock(server)
+        self.lock = Lock(server.inspect)
         self.listener = listener
         self.forget()
 

@@ -88,6 +88,13 @@ def test_the_longest_lease_is_granted(lock: Lock) -> None:
     assert lock.left == about(2**53)
 
 
+@pytest.mark.servers("real")  # fakeredis breaks its protocol when Lua itself fails
+def test_a_lease_that_is_no_number_changes_nothing(lock: Lock, server: Server) -> None:
+    with pytest.raises(redis.ResponseError):
+        lock.acquire(ALICE, "soon")
+    assert server.keys() == set()
+
+
 def test_a_further_hold_of_a_lock_gone_is_told_so(lock: Lock, server: Server) -> None:
     assert lock.acquire(ALICE, count=2) == -3
     assert server.keys() == set()
@@ -281,7 +288,7 @@ ODD_NAMES = [
 @pytest.mark.parametrize("name", ODD_NAMES, ids=lambda name: ascii(name)[:20])
 def test_any_bytes_name_a_lock(server: Server, name: bytes) -> None:
     channel = b"channel:{" + name + b"}"
-    lock = Lock(server, name, channel)
+    lock = Lock(server.inspect, name, channel)
     listener = Listener(server, channel)
     assert lock.acquire(ALICE, MINUTE) is None
     assert lock.acquire(BOB) == about(MINUTE)

@@ -7,10 +7,10 @@ import tarfile
 from importlib import metadata, resources
 from pathlib import Path
 
-import holdfast
 import pytest
 from scikit_build_core.build import build_sdist
 
+import holdfast
 from tools.lint import tree
 
 CHANGE = re.compile(r"\+[a-z0-9_-]+\.(added|changed|fixed|removed|security)\.md")

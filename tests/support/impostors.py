@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import select
 import socketserver
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 
 @contextmanager
@@ -18,14 +19,21 @@ def impostor(answer: bytes | None, *, closes: bool = False) -> Iterator[int]:
 
     class Handler(socketserver.BaseRequestHandler):
         def handle(self) -> None:
-            if answer is None:
-                leaving.wait()
-                return
             if answer:
                 self.request.recv(65536)
                 self.request.sendall(answer)
             if not closes:
-                leaving.wait()
+                self.stay()
+
+        def stay(self) -> None:
+            """Keep the connection until the other side ends it."""
+            with suppress(ConnectionResetError):
+                while not leaving.is_set():
+                    if self.readable() and not self.request.recv(65536):
+                        return
+
+        def readable(self) -> bool:
+            return bool(select.select([self.request], [], [], 0.01)[0])
 
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
         server.daemon_threads = True

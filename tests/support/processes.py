@@ -42,10 +42,9 @@ import asyncio, ctypes, os, signal, sys, threading, time
 import holdfast
 import holdfast.asyncio
 _parent_lines = sys.stdin
-_to_parent = os.fdopen(os.dup(1), "w", buffering=1)
 
 def say(*words):
-    print(*words, file=_to_parent, flush=True)
+    os.write(1, (" ".join(map(str, words)) + "\\n").encode())  # one write: signals may interrupt
 
 def hear(word=None):
     line = _parent_lines.readline().rstrip("\\n")

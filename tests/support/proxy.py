@@ -187,6 +187,8 @@ class FaultProxy:
             back.transport.abort()
             return
         link = _Link(self, back, forth)
+        if self._faults.refuse:
+            link.abort()
         self._links.add(link)
         try:
             await link.run(near, far)
@@ -201,11 +203,11 @@ class FaultProxy:
         return len(links)
 
     async def _end(self) -> None:
+        self._faults.refuse = True
         self._faults.open.set()
-        self._cut()
-        others = asyncio.all_tasks() - {asyncio.current_task()}
-        if others:
-            await asyncio.wait(others, timeout=BOUND)
+        while others := asyncio.all_tasks() - {asyncio.current_task()}:
+            self._cut()
+            await asyncio.wait(others, timeout=0.01)
 
     # ---- from other threads
 
@@ -247,8 +249,10 @@ class _Link:
         for way in ways:
             way.cancel()
         await asyncio.gather(*ways, return_exceptions=True)
-        self._back.close()
-        self._forth.close()
+        for writer in (self._back, self._forth):
+            writer.close()
+        ends = (self._back.wait_closed(), self._forth.wait_closed())
+        await asyncio.gather(*ends, return_exceptions=True)
 
     def abort(self) -> None:
         self._back.transport.abort()

@@ -1,4 +1,4 @@
-"""The recorded operations as calls of our interface, and their outcomes in the recording's words."""
+"""The recorded operations as calls of our interface; how these end, in the recording's words."""
 
 from __future__ import annotations
 

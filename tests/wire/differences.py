@@ -16,8 +16,8 @@ A_LEASE_IS_NEVER_CUT = (
     "a nested hold never cuts the lease of the outer one: who was promised 60 s may rely on them"
 )
 A_PARTIAL_RELEASE_KEEPS_THE_LEASE = (
-    "a release takes a hold, not time: Redisson sets the lease that the releasing object happens to "
-    "know, 30 s here, whatever was asked for"
+    "a release takes a hold, not time: Redisson sets the lease that the releasing object happens "
+    "to know, 30 s here, whatever was asked for"
 )
 A_KEY_OF_ANOTHER_TYPE_IS_AN_ERROR = (
     "a key that is no lock is somebody else's data: neither a held lock nor ours to delete"

@@ -155,7 +155,8 @@ class Replay:
         return tuple((message.channel.decode(), message.payload.decode()) for message in messages)
 
     def _has_keys(self, expected: dict[str, Key]) -> bool:
-        there = {name.decode(): self._key(name) for name in self._server.keys()}
+        names = self._server.keys()
+        there = {name.decode(): self._key(name) for name in names}
         wanted = {n: self._with_fields(k, there.get(n, k)) for n, k in expected.items()}
         assert there == wanted, f"on the server is {there}, not {wanted}"
         return True
@@ -178,7 +179,7 @@ class Replay:
         return replace(expected, value=value)
 
     def _field(self, part: str, there: Key) -> str:
-        owner = self._owner(":".join(PART.fullmatch(part).groups()))
+        owner = self._owner(PART.sub(r"\1:\2", part))
         if not owner.field and there.kind == "hash":
             taken = {other.field for other in self._owners.values()}
             form = re.compile(rf"{owner.client.id}:\d+")

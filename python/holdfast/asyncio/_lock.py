@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from asyncio import CancelledError, Task, current_task, get_running_loop
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from holdfast import _events
 from holdfast._arguments import (
     UNSET,
     LeaseTime,
@@ -43,9 +45,9 @@ def _this_task() -> Task[Any]:
 class Lock(BaseLock["BaseClient[Any]"]):
     """A reentrant lock, held by a task and shared by all processes that use its name.
 
-    Made by ``client.lock(name)``. All lock objects of one name and client share the holds of a task.
-    With ``cancel_on_lost`` the loss of a hold cancels its owner inside ``async with``, which then raises
-    ``LockLostError``.
+    Made by ``client.lock(name)``. All lock objects of one name and client share the holds of a
+    task. With ``cancel_on_lost`` the loss of a hold cancels its owner inside ``async with``, which
+    then raises ``LockLostError``.
     """
 
     __slots__ = ("_body", "_cancel_on_lost", "_loop", "_lost_reason")
@@ -80,8 +82,6 @@ class Lock(BaseLock["BaseClient[Any]"]):
             self._loop = get_running_loop()
         listener = super()._before_acquire()
         if self._cancel_on_lost and not listener:
-            from holdfast import _events  # noqa: PLC0415
-
             listener = self._listener = _events.listen(self, self._listener)
         return listener
 
@@ -90,12 +90,12 @@ class Lock(BaseLock["BaseClient[Any]"]):
         blocking: bool = True,
         timeout: Seconds | None = -1,
         *,
-        lease: Seconds | None | Unset = UNSET,
+        lease: Seconds | Unset | None = UNSET,
     ) -> bool:
         """Take the lock, or one more hold of it; ``True`` when that was done.
 
-        As ``holdfast.Lock.acquire``, for the current task. A task that is cancelled meanwhile leaves
-        nothing behind.
+        As ``holdfast.Lock.acquire``, for the current task. A task that is cancelled meanwhile
+        leaves nothing behind.
         """
         seconds = checked_timeout(blocking, timeout)
         given = self._lease if lease is UNSET else self._lease_of(lease)
@@ -134,11 +134,11 @@ class Lock(BaseLock["BaseClient[Any]"]):
         return count or 0
 
     async def ttl(self) -> float | None:
-        """Seconds left on the server; ``None`` when nobody holds it; infinite for a key without a limit."""
+        """Seconds left on the server; ``None``: nobody holds it; infinite: it has no limit."""
         return seconds_left(await self._ask(self._core.start_ttl))
 
     async def extend(self, lease: Seconds) -> bool:
-        """Set a new fixed lease from now on, no longer renewed; ``False`` when not held by the caller."""
+        """Set a new fixed lease from now on, no longer renewed; ``False`` when not held."""
         ms = milliseconds("lease", lease)
         answer: int = await self._ask(self._core.start_extend, self._owner(), ms)
         return answer == 1
@@ -187,7 +187,7 @@ class Lock(BaseLock["BaseClient[Any]"]):
         task = self._body.pop()
         if self._lost_reason is None or self._body:
             return False
-        if hasattr(task, "uncancel") and task.uncancel() > 0:
+        if sys.version_info >= (3, 11) and task.uncancel() > 0:
             return False  # somebody else has cancelled it, too
         return isinstance(exc, CancelledError)
 

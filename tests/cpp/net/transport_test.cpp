@@ -252,9 +252,10 @@ TEST(Transport, ReadsAndWritesOnTwoThreads) {
 }
 
 // A free port that the kernel gives to outgoing connections first (it prefers the parity of the
-// range's lower end).
+// range's lower end), and not the one that another run of this test looks at.
 std::uint16_t likely_local_port() {
-  for (std::uint16_t port = 40000;; port = static_cast<std::uint16_t>(port + 2)) {
+  const auto first = static_cast<std::uint16_t>(36000 + 2 * (getpid() % 10000));
+  for (std::uint16_t port = first;; port = static_cast<std::uint16_t>(port + 2)) {
     try {
       return Listener(1, port).port();
     } catch (const std::runtime_error&) {

@@ -186,11 +186,12 @@ TEST(Reader, ManyRepliesOver64MiBAreFine) {
     feed(reader, bytes);
     const auto next = reader.next();
     ASSERT_TRUE(next.ok() && next.value()) << i;
+    ASSERT_TRUE(reader.next().ok()) << i;
   }
 }
 
 TEST(Reader, RefusesArraysThatAreAnnouncedTooLargeOrTooDeep) {
-  EXPECT_FALSE(failure_of("*4000000000\r\n").ok());
+  EXPECT_FALSE(failure_of("*2000000\r\n").ok());
   std::string deep;
   for (int i = 0; i < 100; ++i) deep += "*1\r\n";
   EXPECT_FALSE(failure_of(deep).ok());

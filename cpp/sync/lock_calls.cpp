@@ -1,0 +1,42 @@
+#include "sync/lock_calls.h"
+
+#include <utility>
+
+#include "sync/call_operation.h"
+
+namespace holdfast::sync {
+
+std::shared_ptr<Operation> extend(std::shared_ptr<const Context> context, const Recipe& recipe,
+                                  const LockName& name, OwnerNumber owner, Millis lease) {
+  const auto keeper = context->keeper;
+  const std::string field = owner_field(context->client_id, owner);
+  keeper->begin_extension(name, owner, lease);
+  return std::make_shared<CallOperation>(
+      std::move(context), name,
+      [recipe = &recipe, name, field, lease](std::string& out, bool by_text) {
+        recipe->renew(out, name, field, lease, by_text);
+      },
+      [keeper, name, owner, lease](std::optional<std::int64_t> value, const client::Sent& sent) {
+        if (value == 1) {
+          keeper->extended(name, owner, lease, sent.last);
+        } else {
+          keeper->lose(name, owner, "the server did not know it any more when it was to be extended");
+        }
+      });
+}
+
+std::shared_ptr<Operation> force_release(std::shared_ptr<const Context> context,
+                                         const Recipe& recipe, const LockName& name) {
+  const auto keeper = context->keeper;
+  const auto topology = context->topology;
+  return std::make_shared<CallOperation>(
+      std::move(context), name,
+      [recipe = &recipe, name, topology](std::string& out, bool by_text) {
+        recipe->force_release(out, {name, {}, 0, Millis(0), topology->publish_command(), by_text});
+      },
+      [keeper, name](std::optional<std::int64_t> /*value*/, const client::Sent& /*sent*/) {
+        keeper->forced(name);
+      });
+}
+
+}  // namespace holdfast::sync

@@ -1,0 +1,193 @@
+"""Cancellation at any moment leaves nothing behind: no hold, no place, no subscription."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from typing import Any
+
+import pytest
+
+import holdfast.asyncio
+from tests.citizenship.conftest import CHANNEL, NAME, holds
+from tests.support.servers import Server
+from tests.support.waiting import BOUND, eventually
+
+
+def nothing_is_left(server: Server) -> None:
+    """No keys and no subscriber, soon."""
+    eventually(lambda: server.keys() == set(), within=5, what="no hold is left")
+    eventually(lambda: server.subscribers(CHANNEL) == 0, within=5, what="no subscription is left")
+
+
+async def _turns(number: int) -> None:
+    for _ in range(number):
+        await asyncio.sleep(0)
+
+
+async def _cancelled(task: asyncio.Task[Any]) -> None:
+    """Cancel a task and see how it ends: cancelled, or finished before."""
+    task.cancel()
+    await asyncio.wait([task], timeout=BOUND)
+    assert task.done()
+    assert task.cancelled() or task.exception() is None
+
+
+async def _granted_but_cancelled_outside(task: asyncio.Task[Any], lock: Any) -> None:
+    """End an acquire that may have been granted just before it was cancelled."""
+    await _cancelled(task)
+    if not task.cancelled() and task.result():
+        await lock.force_release()
+
+
+def test_cancelled_after_any_number_of_turns_of_the_loop(server: Server) -> None:
+    """9: before it is sent, in flight, granted but not delivered."""
+
+    async def section(lock: Any) -> None:
+        async with lock:
+            await asyncio.sleep(0)
+
+    async def main() -> None:
+        async with holdfast.asyncio.Client(server.url) as client:
+            lock = client.lock(NAME)
+            for turns in [*range(20), *range(20, 400, 20)]:
+                task = asyncio.create_task(section(lock))
+                await _turns(turns)
+                await _cancelled(task)
+            assert await lock.acquire(timeout=BOUND)
+            await lock.release()
+
+    asyncio.run(main())
+    nothing_is_left(server)
+
+
+def test_cancelled_while_waiting(server: Server) -> None:
+    """9: the wait ends, the holder notices nothing, nobody stays subscribed."""
+
+    async def main() -> None:
+        async with holdfast.asyncio.Client(server.url) as client:
+            lock = client.lock(NAME)
+            await lock.acquire()
+            before = holds(server)
+            for turns in range(0, 300, 10):
+                task = asyncio.create_task(lock.acquire())
+                await _turns(turns)
+                await _cancelled(task)
+                assert task.cancelled()
+            assert holds(server) == before
+            await lock.release()
+
+    asyncio.run(main())
+    nothing_is_left(server)
+
+
+@pytest.mark.parametrize("turns", [0, 1, 2, 5, 20, 100])
+def test_a_cancelled_waiter_passes_its_wake_up_on(server: Server, turns: int) -> None:
+    """9: whoever is cancelled in the moment of its wake-up does not take it along."""
+
+    async def main() -> None:
+        async with holdfast.asyncio.Client(server.url) as client:
+            lock = client.lock(NAME)
+            for _ in range(5):
+                await lock.acquire(lease=3600)
+                first = asyncio.create_task(lock.acquire())
+                await _turns(50)
+                second = asyncio.create_task(_section(lock))
+                await _turns(50)
+                await lock.release()
+                await _turns(turns)
+                await _granted_but_cancelled_outside(first, lock)
+                await asyncio.wait_for(second, BOUND)
+
+    asyncio.run(main())
+    nothing_is_left(server)
+
+
+async def _section(lock: Any) -> None:
+    async with lock:
+        await asyncio.sleep(0)
+
+
+def test_cancelled_while_the_server_is_silent(private_server: Server) -> None:
+    """9, I7: the task is free at once; the late grant is given back when it arrives."""
+
+    async def main() -> None:
+        async with holdfast.asyncio.Client(private_server.url) as client:
+            lock = client.lock(NAME)
+            await client.ping()
+            for _ in range(5):
+                private_server.pause()
+                task = asyncio.create_task(lock.acquire())
+                await _turns(100)
+                await _cancelled(task)
+                assert task.cancelled()
+                private_server.resume()
+                assert await lock.acquire(timeout=BOUND)
+                assert await lock.hold_count() == 1
+                await lock.release()
+
+    asyncio.run(main())
+    nothing_is_left(private_server)
+
+
+def test_a_cancelled_release_is_a_release(private_server: Server) -> None:
+    """9: cancelled in flight, it still happens; the hold is gone without waiting for its lease."""
+    silent = asyncio.Event()
+
+    async def hold_and_release(lock: Any) -> None:
+        await lock.acquire(lease=3600)
+        private_server.pause()
+        silent.set()
+        await lock.release()
+
+    async def main() -> None:
+        async with holdfast.asyncio.Client(private_server.url) as client:
+            lock = client.lock(NAME)
+            await client.ping()
+            task = asyncio.create_task(hold_and_release(lock))
+            await silent.wait()
+            await _turns(100)
+            await _cancelled(task)
+            private_server.resume()
+            assert await lock.acquire(timeout=BOUND)
+            await lock.release()
+
+    asyncio.run(main())
+    nothing_is_left(private_server)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_thousands_of_random_cancellations(server: Server, seed: int) -> None:
+    """9: contended sections cancelled at seeded moments never overlap and leave nothing."""
+    rounds = 1500 if server.real else 200
+    chance = random.Random(seed)
+    inside: dict[int, int] = {}
+    finished: list[int] = []
+
+    async def section(lock: Any, number: int, name: int) -> None:
+        async with lock:
+            assert inside.setdefault(name, number) == number
+            try:
+                await _turns(chance.randrange(3))
+            finally:
+                del inside[name]
+            finished.append(number)
+
+    async def attempt(locks: list[Any], number: int) -> None:
+        name = chance.randrange(len(locks))
+        task = asyncio.create_task(section(locks[name], number, name))
+        await _turns(chance.choice([0, 1, 3, 10, 30, 100, 1000]))
+        await _cancelled(task)
+
+    async def main() -> None:
+        async with holdfast.asyncio.Client(server.url) as client:
+            locks = [client.lock(f"{NAME} {name}") for name in range(3)]
+            for start in range(0, rounds, 50):
+                await asyncio.gather(*(attempt(locks, start + n) for n in range(50)))
+            for lock in locks:
+                assert await lock.acquire(timeout=BOUND)
+                await lock.release()
+
+    asyncio.run(main())
+    assert finished, "every section was cancelled before its end: nothing was tested"
+    nothing_is_left(server)

@@ -1,0 +1,124 @@
+"""The package as others see it: names, errors, types, its logger, and what importing it costs."""
+
+from __future__ import annotations
+
+import builtins
+import importlib.util
+import logging
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import holdfast
+import holdfast.asyncio
+from tests.citizenship.conftest import NAME, SHORT
+from tests.support.processes import StartChild
+from tests.support.servers import Server
+
+SAMPLE = Path(__file__).with_name("typed_sample.py")
+
+ERRORS: dict[type[Exception], tuple[type[Exception], ...]] = {
+    holdfast.HoldfastError: (Exception,),
+    holdfast.LockError: (holdfast.HoldfastError, RuntimeError),
+    holdfast.NotOwnedError: (holdfast.LockError,),
+    holdfast.LockLostError: (holdfast.NotOwnedError,),
+    holdfast.LockTimeout: (holdfast.LockError, TimeoutError),
+    holdfast.ConnectionError: (holdfast.HoldfastError, builtins.ConnectionError),
+    holdfast.ServerError: (holdfast.HoldfastError,),
+}
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: error.__name__)
+def test_the_tree_of_errors(error: type[Exception]) -> None:
+    """Each error is what its callers catch."""
+    assert all(issubclass(error, base) for base in ERRORS[error])
+    assert error.__module__ == "holdfast"
+
+
+def test_what_is_no_lock_error() -> None:
+    """Not reachable is never the same as held by another."""
+    assert not issubclass(holdfast.ConnectionError, holdfast.LockError)
+    assert not issubclass(holdfast.ServerError, holdfast.LockError)
+
+
+def test_public_names() -> None:
+    """What the package exports is there, and says where it belongs."""
+    for module in (holdfast, holdfast.asyncio):
+        assert set(module.__all__) >= {"Client", "Lock"}
+        for name in module.__all__:
+            thing = getattr(module, name)
+            assert getattr(thing, "__module__", module.__name__).startswith("holdfast")
+    for thing in (holdfast.Client, holdfast.Lock, holdfast.asyncio.Client, holdfast.asyncio.Lock):
+        assert thing.__doc__
+        assert thing.acquire.__doc__ if thing.__name__ == "Lock" else thing.lock.__doc__
+
+
+def test_the_logger_is_silent_unless_asked() -> None:
+    """A NullHandler, and no level of its own."""
+    logger = logging.getLogger("holdfast")
+    assert any(isinstance(handler, logging.NullHandler) for handler in logger.handlers)
+    assert logger.level == logging.NOTSET
+    assert logger.propagate
+
+
+@pytest.mark.realtime
+def test_nothing_is_printed_by_itself(start_child: StartChild, server: Server) -> None:
+    """A lost lock is told by its own means: without handlers nothing is on stderr."""
+    child = start_child(
+        """
+        lost = threading.Event()
+        lock = holdfast.Client(URL, lease=LEASE).lock(NAME, on_lost=lambda lock: lost.set())
+        lock.acquire()
+        say("held")
+        lost.wait()
+        say("lost")
+        """,
+        URL=server.url,
+        NAME=NAME,
+        LEASE=SHORT,
+    )
+    child.expect("held")
+    server.inspect.delete(NAME)
+    child.expect("lost")
+    assert child.wait() == 0
+    assert child.errors == ""
+
+
+def test_importing_is_light() -> None:
+    """No asyncio, no ssl, no thread, no file descriptor: only what a lock needs."""
+    program = """if True:
+        import os, sys
+        files = len(os.listdir("/proc/self/fd"))
+        import holdfast
+        assert not {"asyncio", "ssl", "socket", "redis"} & set(sys.modules), sys.modules.keys()
+        client = holdfast.Client("redis://127.0.0.1:1")
+        client.lock("myLock")
+        assert len(os.listdir("/proc/self/task")) == 1
+        assert len(os.listdir("/proc/self/fd")) == files
+        """
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_mypy_accepts_the_interface(tmp_path: Path) -> None:
+    """`mypy --strict` accepts what is right and refuses what is wrong."""
+    checked = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--warn-unused-ignores", "--config-file=",
+         f"--cache-dir={tmp_path}", str(SAMPLE)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert checked.returncode == 0, checked.stdout
+
+
+def test_pyright_accepts_the_interface(tmp_path: Path) -> None:
+    """The same for pyright, in strict mode."""
+    if importlib.util.find_spec("pyright") is None:
+        pytest.skip("pyright is not installed: pip install 'holdfast[lint]'")
+    (tmp_path / "pyrightconfig.json").write_text('{"typeCheckingMode": "strict"}')
+    (tmp_path / "sample.py").write_text(SAMPLE.read_text())
+    checked = subprocess.run(
+        [sys.executable, "-m", "pyright", "--pythonpath", sys.executable, "-p", str(tmp_path)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert checked.returncode == 0, checked.stdout

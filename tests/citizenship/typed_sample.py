@@ -1,0 +1,81 @@
+"""Correct and wrong uses of the interface, for type checkers; it is never run.
+
+A line with `type: ignore` must be an error: the checkers are told to report ignores that nothing
+needs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import holdfast
+import holdfast.asyncio
+
+if TYPE_CHECKING:
+    from typing_extensions import assert_type
+
+
+def threads() -> None:
+    """The sync interface."""
+    with holdfast.Client("redis://127.0.0.1:6379/0", lease=20, name_prefix="app:") as client:
+        assert_type(client, holdfast.Client)
+        assert_type(client.id, str)
+        lock = client.lock("myLock", lease=None, wait=2.5, on_lost=told)
+        assert_type(lock, holdfast.Lock)
+        assert_type(client.lock(b"bytes"), holdfast.Lock)
+        assert_type(lock.acquire(), bool)
+        assert_type(lock.acquire(True, -1), bool)
+        assert_type(lock.acquire(blocking=False), bool)
+        assert_type(lock.acquire(timeout=None, lease=3), bool)
+        assert_type(lock.release(), None)
+        assert_type(lock.locked(), bool)
+        assert_type(lock.owned(), bool)
+        assert_type(lock.hold_count(), int)
+        assert_type(lock.ttl(), float | None)
+        assert_type(lock.extend(3.5), bool)
+        assert_type(lock.force_release(), bool)
+        assert_type(lock.lost, bool)
+        assert_type(lock.name, str | bytes)
+        with lock as held:
+            assert_type(held, holdfast.Lock)
+    holdfast.Client()
+
+
+def told(lock: holdfast.Lock) -> None:
+    """Called when a hold is lost."""
+    assert_type(lock.lost, bool)
+
+
+async def tasks() -> None:
+    """The asyncio interface."""
+    async with holdfast.asyncio.Client("redis://127.0.0.1:6379/0") as client:
+        assert_type(client, holdfast.asyncio.Client)
+        lock = client.lock("myLock", cancel_on_lost=True)
+        assert_type(lock, holdfast.asyncio.Lock)
+        assert_type(await lock.acquire(timeout=1), bool)
+        assert_type(await lock.release(), None)
+        assert_type(await lock.locked(), bool)
+        assert_type(await lock.ttl(), float | None)
+        assert_type(await lock.hold_count(), int)
+        assert_type(lock.lost, bool)
+        async with lock as held:
+            assert_type(held, holdfast.asyncio.Lock)
+
+
+def errors() -> None:
+    """The tree of errors."""
+    try:
+        holdfast.Client().ping()
+    except holdfast.ServerError as error:
+        assert_type(error.code, str)
+    except (holdfast.ConnectionError, holdfast.LockTimeout, holdfast.LockLostError):
+        pass
+
+
+def wrong(lock: holdfast.Lock) -> None:
+    """What a checker must refuse."""
+    lock.acquire(timeout="1")  # type: ignore[arg-type]
+    lock.acquire(leese=1)  # type: ignore[call-arg]
+    lock.extend()  # type: ignore[call-arg]
+    lock.lost = True  # type: ignore[misc]
+    holdfast.Client(lease="30")  # type: ignore[arg-type]

@@ -1,0 +1,305 @@
+#include "simulation/actor.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "sync/acquire_operation.h"
+#include "sync/lock_calls.h"
+#include "sync/release_operation.h"
+
+namespace holdfast::simulation {
+
+namespace {
+
+using sync::Verdict;
+
+constexpr Millis kTimerGranularity{3};
+
+const char* word(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kGranted:
+      return "granted";
+    case Verdict::kBusy:
+      return "busy";
+    case Verdict::kTimedOut:
+      return "timed out";
+    case Verdict::kGone:
+      return "gone";
+    case Verdict::kExpired:
+      return "expired";
+    case Verdict::kFailed:
+      return "failed";
+    case Verdict::kCancelled:
+      return "cancelled";
+  }
+  return "?";
+}
+
+}  // namespace
+
+Actor::Actor(const Stage& stage, std::shared_ptr<Client> client, OwnerNumber number)
+    : stage_(stage), client_(std::move(client)), number_(number), rounds_(stage.script.rounds) {}
+
+std::string Actor::field() const { return owner_field(client_->plan().id, number_); }
+
+std::string Actor::describe() const {
+  constexpr const char* kKinds[] = {"nothing", "acquire", "release", "extend", "force_release"};
+  return field() + ": " + kKinds[static_cast<int>(asked_.kind)] + " " + asked_.name +
+         (operation_ ? " under way" : "");
+}
+
+void Actor::blame(const std::string& what) {
+  if (!stage_.violation) stage_.violation = Violation{field() + ": " + what};
+}
+
+bool Actor::waits_for(const std::string& name) const {
+  return operation_ && !mail_ && asked_.kind == Kind::kAcquire && asked_.blocking &&
+         asked_.name == name;
+}
+
+int Actor::settled_depth(const std::string& name) const {
+  const auto found = holds_.find(name);
+  if (operation_ || found == holds_.end() || found->second.lost || found->second.in_doubt) return 0;
+  return found->second.depth;
+}
+
+void Actor::begin() { think(Millis(3)); }
+
+void Actor::think(Duration most) {
+  const auto self = shared_from_this();
+  stage_.world.in(stage_.world.random.between({}, most), [self] { self->next(); });
+}
+
+void Actor::next() {
+  if (over_) return;
+  if (client_->closed()) return end();
+  Random& random = stage_.world.random;
+  for (auto& [name, hold] : holds_) {
+    if (hold.depth == 0) continue;
+    if (hold.lost || hold.in_doubt) return release(name);
+    return hold_on(name);
+  }
+  if (rounds_-- <= 0) return end();
+  const std::string& name = stage_.script.names[random.below(stage_.script.names.size())];
+  if (random.chance(stage_.script.forces)) return force(name);
+  if (random.chance(20)) return release(name);
+  acquire(name, true);
+}
+
+// What to do while it holds a lock.
+void Actor::hold_on(const std::string& name) {
+  Random& random = stage_.world.random;
+  const Script& script = stage_.script;
+  if (random.chance(script.deaths)) return end();
+  if (random.chance(script.long_holds)) return think(client_->plan().watch_lease * 2);
+  switch (random.below(10)) {
+    case 0:
+    case 1:
+      return acquire(name, true);
+    case 2:
+      return acquire(script.names[random.below(script.names.size())], false);
+    case 3:
+      return extend(name);
+    case 4:
+      return think(Millis(5));
+    default:
+      return release(name);
+  }
+}
+
+void Actor::start(std::shared_ptr<sync::Operation> operation, Asked asked) {
+  World& world = stage_.world;
+  operation_ = std::move(operation);
+  asked_ = std::move(asked);
+  asked_.since = world.now();
+  asked_.first = client_->keeper().count(LockName(asked_.name), number_) == 0;
+  mail_.reset();
+  ++id_;
+  world.say(describe());
+  const auto self = shared_from_this();
+  if (world.random.chance(stage_.script.cancels)) {
+    const Duration most = world.random.chance(500) ? Millis(3) : Millis(300);
+    world.in(world.random.between({}, most), [self, id = id_] { self->cancel(id); });
+  }
+  operation_->finish_to(self, id_);
+}
+
+void Actor::acquire(const std::string& name, bool may_block_for_ever) {
+  World& world = stage_.world;
+  Random& random = world.random;
+  sync::AcquireRequest request{LockName(name), number_, {}};
+  request.lease = {client_->plan().watch_lease, true};
+  if (random.chance(350)) {
+    const Duration most = random.chance(100) ? Millis(8) : Millis(1500);
+    const Duration lease = random.between(Millis(1), most);
+    request.lease = {std::chrono::duration_cast<Millis>(lease), false};
+  }
+  request.blocking = !random.chance(150);
+  if (!may_block_for_ever || random.chance(400)) {
+    request.deadline = world.now() + random.between({}, Millis(600));
+  }
+  ++acquisitions_;
+  const Asked asked{Kind::kAcquire, name, request.blocking, false, request.deadline};
+  start(std::make_shared<sync::AcquireOperation>(client_->context(), sync::lock_recipe(),
+                                                 std::move(request)),
+        asked);
+}
+
+void Actor::release(const std::string& name) {
+  const bool all = stage_.world.random.chance(200);
+  start(std::make_shared<sync::ReleaseOperation>(
+            client_->context(), sync::lock_recipe(),
+            sync::ReleaseOperation::What{LockName(name), number_, all}),
+        {Kind::kRelease, name, false, all});
+}
+
+void Actor::extend(const std::string& name) {
+  const auto lease =
+      std::chrono::duration_cast<Millis>(stage_.world.random.between(Millis(2), Millis(2000)));
+  start(sync::extend(client_->context(), sync::lock_recipe(), LockName(name), number_, lease),
+        {Kind::kExtend, name});
+}
+
+void Actor::force(const std::string& name) {
+  start(sync::force_release(client_->context(), sync::lock_recipe(), LockName(name)),
+        {Kind::kForce, name});
+}
+
+void Actor::end() {
+  stage_.world.say(field(), " ends");
+  client_->keeper().owner_ended(number_);
+  over_ = true;
+}
+
+// As a task of an event loop is cancelled: the outcome may lie in the mail already.
+void Actor::cancel(std::uint64_t id) {
+  if (id != id_ || !operation_) return;
+  Hold& held = hold(asked_.name);
+  const bool last = asked_.all || held.depth <= 1 || held.in_doubt;
+  if (asked_.kind == Kind::kRelease && !last) return;
+  stage_.world.say(field(), " is cancelled");
+  asked_.cancelled = true;
+  const auto operation = std::exchange(operation_, nullptr);
+  operation->cancel();
+  if (asked_.kind == Kind::kRelease) held = {0, held.lost, true};
+  think(Millis(2));
+}
+
+void Actor::done(std::uint64_t id, sync::Outcome outcome) {
+  stage_.world.say(field(), ": ", word(outcome.verdict), " ", outcome.why.message());
+  if (id != id_ || asked_.cancelled) return;
+  if (mail_) return blame("an operation ended twice");
+  const bool granted = outcome.verdict == Verdict::kGranted;
+  if (asked_.kind == Kind::kAcquire && granted) hold(asked_.name).lost = false;
+  mail_ = std::move(outcome);
+  const auto self = shared_from_this();
+  const Duration most = stage_.world.random.chance(500) ? Duration{} : Duration(Millis(1));
+  stage_.world.in(stage_.world.random.between({}, most), [self, id] { self->read_mail(id); });
+}
+
+void Actor::read_mail(std::uint64_t id) {
+  if (id != id_ || asked_.cancelled) return;
+  const sync::Outcome outcome = std::move(*mail_);
+  operation_.reset();
+  if (outcome.verdict == Verdict::kFailed && !stage_.script.failures && !client_->closed()) {
+    blame("failed on a good server: " + outcome.why.message());
+  }
+  if (asked_.kind == Kind::kAcquire) acquired(outcome);
+  if (asked_.kind == Kind::kRelease) released(outcome);
+  if (asked_.kind == Kind::kExtend && outcome.value == 0 && !hold(asked_.name).lost) {
+    blame("an extension found nothing, but the loss was not told");
+  }
+  think(Millis(2));
+}
+
+void Actor::acquired(const sync::Outcome& outcome) {
+  Hold& held = hold(asked_.name);
+  switch (outcome.verdict) {
+    case Verdict::kGranted:
+      held.depth = asked_.first ? 1 : held.depth + 1;
+      held.in_doubt = false;
+      return;
+    case Verdict::kGone:
+      if (held.depth == 0) blame("a first acquisition found earlier holds gone");
+      if (!held.lost) blame("a reentrant acquisition found the hold gone, untold");
+      return;
+    case Verdict::kBusy:
+      if (asked_.blocking) blame("a blocking acquisition ended busy");
+      return;
+    case Verdict::kTimedOut:
+      if (stage_.world.now() < asked_.deadline) blame("timed out before its deadline");
+      return;
+    case Verdict::kCancelled:
+      return blame("cancelled by nobody");
+    case Verdict::kExpired:
+    case Verdict::kFailed:
+      return;
+  }
+}
+
+void Actor::released(const sync::Outcome& outcome) {
+  Hold& held = hold(asked_.name);
+  const bool sure = held.depth > 0 && !held.in_doubt;
+  const bool last = asked_.all || held.depth <= 1 || held.in_doubt;
+  switch (outcome.verdict) {
+    case Verdict::kGranted:
+      if (held.depth == 0 && !held.in_doubt) blame("released what it did not hold");
+      if (sure && last && held.lost) blame("released what it was told is lost");
+      held.depth = last ? 0 : held.depth - 1;
+      held.in_doubt = held.in_doubt && held.depth > 0;
+      return;
+    case Verdict::kBusy:
+      if (sure && !held.lost) blame("its release finds nothing");
+      held = {0, held.lost};
+      return;
+    case Verdict::kGone:
+      if (sure && !held.lost) blame("its release finds it lost, untold");
+      held = {0, held.lost};
+      return;
+    case Verdict::kFailed:
+      if (!last) return;
+      held.in_doubt = true;
+      if (stage_.world.random.chance(500)) held.depth = 0;
+      return;
+    default:
+      return blame(std::string("a release ended ") + word(outcome.verdict));
+  }
+}
+
+void Actor::told(const lease::Event& event) {
+  if (event.kind != lease::Event::Kind::kLost) return;
+  stage_.world.say(field(), " has lost ", event.name, ": ", event.reason);
+  Hold& held = hold(event.name);
+  if (held.lost) blame("told twice that " + event.name + " is lost");
+  held.lost = true;
+}
+
+void Actor::check() {
+  if (over_ || client_->closed()) return;
+  for (auto& [name, hold] : holds_) check_hold(name, hold);
+  const Millis patience = client_->plan().command_timeout * 4;
+  if (operation_ && asked_.kind == Kind::kAcquire && asked_.deadline != kNever &&
+      stage_.world.now() > std::max(asked_.deadline, asked_.since) + patience) {
+    blame("its acquisition goes on past its deadline");
+  }
+}
+
+void Actor::check_hold(const std::string& name, Hold& hold) {
+  const int trusted = client_->keeper().count(LockName(name), number_);
+  if (trusted > 0 && !stage_.server.holds(name, field()) && !stage_.server.removed(name, field())) {
+    return blame("trusts its hold of " + name + ", which the server does not have");
+  }
+  if (settled_depth(name) == 0) {
+    hold.unknown_since = kNever;
+  } else if (trusted == 0) {
+    hold.unknown_since = std::min(hold.unknown_since, stage_.world.now());
+    if (stage_.world.now() > hold.unknown_since + kTimerGranularity) {
+      blame("was not told in time that " + name + " is lost");
+    }
+  } else if (trusted != hold.depth) {
+    blame("counts " + std::to_string(hold.depth) + " holds of " + name + ", the client " +
+          std::to_string(trusted));
+  }
+}
+
+}  // namespace holdfast::simulation

@@ -1,0 +1,106 @@
+#include "simulation/client.h"
+
+#include <utility>
+
+namespace holdfast::simulation {
+
+namespace {
+
+using client::Connection;
+using client::Subscriber;
+
+// The connections of one client, opened on the simulated network.
+class Topology final : public topology::Topology {
+ public:
+  struct Setup {
+    client::LinkOptions link;
+    std::string id;
+    std::weak_ptr<Subscriber::Sink> sink;
+    std::function<void()> on_lost;
+  };
+
+  Topology(World& world, Network& network, SteppedLoop& loop, const Setup& setup)
+      : calls_(connection(world, network, loop, setup, "/calls")),
+        renewals_(connection(world, network, loop, setup, "/renewals")),
+        subscriber_(std::make_shared<Subscriber>(world, loop, setup.link, setup.sink,
+                                                 opener(network, setup.id + "/messages"))) {}
+
+  std::shared_ptr<Connection> route(std::string_view, topology::Traffic traffic) override {
+    return traffic == topology::Traffic::kCalls ? calls_ : renewals_;
+  }
+  std::shared_ptr<Subscriber> subscriber(std::string_view) override { return subscriber_; }
+  std::string_view publish_command() const override { return "publish"; }
+  std::string text() const override { return "the simulated server"; }
+  void close(const Status& why) override {
+    calls_->close(why);
+    renewals_->close(why);
+    subscriber_->close();
+  }
+
+ private:
+  static client::Link::Open opener(Network& network, const std::string& owner) {
+    return [&network, owner](const client::LinkOptions&) { return network.open(owner); };
+  }
+  static std::shared_ptr<Connection> connection(World& world, Network& network, SteppedLoop& loop,
+                                                const Setup& setup, const std::string& purpose) {
+    return std::make_shared<Connection>(
+        world, loop,
+        Connection::Setup{setup.link, Connection::Driver::kLoop, setup.on_lost,
+                          opener(network, setup.id + purpose)});
+  }
+
+  const std::shared_ptr<Connection> calls_;
+  const std::shared_ptr<Connection> renewals_;
+  const std::shared_ptr<Subscriber> subscriber_;
+};
+
+}  // namespace
+
+std::shared_ptr<Client> Client::make(World& world, Network& network, SteppedLoop& loop,
+                                     const ClientPlan& plan) {
+  std::shared_ptr<Client> client(new Client(plan));
+  // The client owns its parts: they know it as an aliased pointer that keeps nothing alive.
+  const std::shared_ptr<lease::EventSink> events(std::shared_ptr<void>(), client.get());
+  const auto keeper = std::make_shared<lease::LeaseKeeper>(world, loop, plan.id, events);
+  client->hub_ = std::make_shared<engine::WaitHub>();
+  Topology::Setup setup;
+  setup.id = plan.id;
+  setup.link.connect_timeout = plan.command_timeout;
+  setup.link.command_timeout = plan.command_timeout;
+  setup.link.retries = plan.retries;
+  setup.sink = client->hub_;
+  setup.on_lost = [weak = std::weak_ptr<lease::LeaseKeeper>(keeper)] {
+    if (const auto strong = weak.lock()) strong->verify();
+  };
+  const auto topology = std::make_shared<Topology>(world, network, loop, setup);
+  client->hub_->set_on_lost(setup.on_lost);
+  client->hub_->set_topology(topology);
+  keeper->set_topology(topology);
+  client->context_ = std::shared_ptr<const sync::Context>(new sync::Context{
+      world, plan.id, plan.command_timeout, topology, keeper,
+      std::shared_ptr<wait::WaitRegistry>(client->hub_, &client->hub_->registry()),
+      std::make_shared<sync::Timers>(world, loop)});
+  return client;
+}
+
+void Client::close() {
+  closed_ = true;
+  const Status why = Status::closed("the client was closed");
+  (void)keeper().close();
+  context_->topology->close(why);
+  hub_->registry().unreachable(why).run();
+}
+
+bool Client::reachable(const Network& network, const std::string& channel) const {
+  bool calls = false;
+  bool messages = false;
+  for (const auto& wire : network.wires()) {
+    if (!wire->healthy()) continue;
+    calls = calls || wire->owner() == plan_.id + "/calls";
+    messages = messages ||
+               (wire->owner() == plan_.id + "/messages" && wire->channels.count(channel) != 0);
+  }
+  return calls && messages;
+}
+
+}  // namespace holdfast::simulation

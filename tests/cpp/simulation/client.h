@@ -1,0 +1,50 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "engine/wait_hub.h"
+#include "lease/lease_keeper.h"
+#include "simulation/network.h"
+#include "sync/context.h"
+#include "topology/topology.h"
+
+namespace holdfast::simulation {
+
+// What a client is told to be.
+struct ClientPlan {
+  std::string id;
+  Millis watch_lease{300};
+  Millis command_timeout{400};
+  int retries = 3;
+};
+
+// One client of the real engine on the simulated network: all but the threads.
+class Client final : public lease::EventSink, public std::enable_shared_from_this<Client> {
+ public:
+  static std::shared_ptr<Client> make(World& world, Network& network, SteppedLoop& loop,
+                                      const ClientPlan& plan);
+
+  const ClientPlan& plan() const { return plan_; }
+  const std::shared_ptr<const sync::Context>& context() const { return context_; }
+  lease::LeaseKeeper& keeper() const { return *context_->keeper; }
+  void close();
+  bool closed() const { return closed_; }
+
+  // Its connections stand, and the server sends it the messages of the channel.
+  bool reachable(const Network& network, const std::string& channel) const;
+
+  void post(lease::Event event) override { on_event(event); }
+  std::function<void(const lease::Event&)> on_event;
+
+ private:
+  explicit Client(ClientPlan plan) : plan_(std::move(plan)) {}
+
+  const ClientPlan plan_;
+  std::shared_ptr<engine::WaitHub> hub_;
+  std::shared_ptr<const sync::Context> context_;
+  bool closed_ = false;
+};
+
+}  // namespace holdfast::simulation

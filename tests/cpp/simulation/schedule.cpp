@@ -1,0 +1,253 @@
+#include "simulation/schedule.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "sync/keys.h"
+
+namespace holdfast::simulation {
+
+namespace {
+
+constexpr Millis kFaultsEnd{1500};
+constexpr std::chrono::minutes kLongest{5};
+constexpr Millis kLongestLease{2000};
+constexpr std::uint64_t kBusyLoop = 20000;
+
+}  // namespace
+
+Schedule::Schedule(std::uint64_t seed, bool tracing)
+    : world_(seed),
+      climate_(static_cast<Climate>(world_.random.below(kClimates))),
+      server_(world_, static_cast<std::int64_t>(world_.random.below(9001)) - 4500),
+      network_(world_, server_),
+      loop_(world_, network_) {
+  world_.tracing = tracing;
+  world_.say("climate ", std::to_string(static_cast<int>(climate_)));
+  plan_script();
+  plan_clients();
+  plan_faults();
+}
+
+Schedule::~Schedule() {
+  for (const auto& client : clients_) client->on_event = [](const lease::Event&) {};
+  for (const auto& client : clients_) client->close();
+  while (loop_.step_one()) continue;
+  loop_.stop();
+}
+
+void Schedule::plan_script() {
+  Random& random = world_.random;
+  const std::uint64_t locks = 1 + random.below(2);
+  for (std::uint64_t i = 0; i < locks; ++i) script_.names.push_back("lock" + std::to_string(i));
+  neglected_since_.assign(locks, kNever);
+  script_.rounds = 1 + static_cast<int>(random.below(4));
+  script_.long_holds = static_cast<unsigned>(random.below(200));
+  if (at_least(Climate::kCancels)) {
+    script_.cancels = static_cast<unsigned>(random.below(400));
+    script_.deaths = random.chance(300) ? 60 : 0;
+    script_.forces = random.chance(300) ? 100 : 0;
+  }
+  script_.failures = at_least(Climate::kCuts);
+  network_.weather.partial_per_mille = random.chance(200) ? 200 : 0;
+  network_.weather.slow_per_mille = static_cast<unsigned>(random.below(100));
+  if (at_least(Climate::kStalls) && random.chance(200)) network_.weather.slowest = Millis(600);
+}
+
+void Schedule::plan_clients() {
+  Random& random = world_.random;
+  const std::uint64_t clients = 1 + random.below(3);
+  std::uint64_t number = 0;
+  for (std::uint64_t i = 0; i < clients; ++i) {
+    ClientPlan plan;
+    plan.id = std::string(1, static_cast<char>('a' + i));
+    plan.watch_lease = Millis(60 + static_cast<int>(random.below(600)));
+    plan.command_timeout = Millis(200 + static_cast<int>(random.below(600)));
+    plan.retries = static_cast<int>(random.below(8));
+    clients_.push_back(Client::make(world_, network_, loop_, plan));
+    clients_.back()->on_event = [this, id = plan.id](const lease::Event& event) {
+      if (Actor* told = actor(id, event.owner)) told->told(event);
+    };
+    for (std::uint64_t owners = 1 + random.below(3); owners > 0; --owners) {
+      actors_.push_back(std::make_shared<Actor>(
+          Actor::Stage{world_, server_, script_, violation_}, clients_.back(),
+          OwnerNumber{++number}));
+      actors_.back()->begin();
+    }
+  }
+  if (network_.weather.partial_per_mille == 0) {
+    server_.on_renewal = [this](const std::string& id, const std::string& name,
+                                const std::string& owner) {
+      const std::string number_text = owner.substr(owner.find(':') + 1);
+      const Actor* of = actor(id, std::stoull(number_text));
+      if (of->client().keeper().count(LockName(name), of->number()) == 0) {
+        blame("a renewal of " + name + " goes out, but " + owner + " does not hold it");
+      }
+    };
+  }
+}
+
+Actor* Schedule::actor(const std::string& client, std::uint64_t number) {
+  for (const auto& actor : actors_) {
+    if (actor->client().plan().id == client && actor->number() == OwnerNumber{number}) {
+      return actor.get();
+    }
+  }
+  return nullptr;
+}
+
+void Schedule::plan_faults() {
+  if (climate_ == Climate::kCalm) return;
+  for (std::uint64_t faults = world_.random.below(6); faults > 0; --faults) {
+    world_.in(world_.random.between({}, kFaultsEnd), [this] { one_fault(); });
+  }
+}
+
+void Schedule::one_fault() {
+  Random& random = world_.random;
+  const std::uint64_t worst = static_cast<std::uint64_t>(climate_);
+  switch (static_cast<Climate>(1 + random.below(worst))) {
+    case Climate::kCancels:
+      world_.say("the scripts are forgotten");
+      return server_.flush_scripts();
+    case Climate::kCuts:
+      return cut(random.chance(500));
+    case Climate::kStalls: {
+      const auto open = network_.open_wires();
+      if (!open.empty() && random.chance(400)) {
+        const auto& wire = open[random.below(open.size())];
+        world_.say("wire ", std::to_string(wire->number()), " swallows all");
+        return wire->black_hole();
+      }
+      world_.say("the server stalls");
+      return server_.pause(random.between(Millis(5), random.chance(500) ? Millis(100) : Millis(2000)));
+    }
+    case Climate::kRestarts: {
+      const bool with_data = random.chance(600);
+      world_.say("the server restarts ", with_data ? "with" : "without", " its data");
+      const Duration down = random.between({}, Millis(300));
+      return server_.restart(with_data, down, network_.open_wires());
+    }
+    case Climate::kMoods:
+      return random.chance(200) ? close_a_client() : refuse();
+    case Climate::kCalm:
+      return;
+  }
+}
+
+void Schedule::cut(bool executed) {
+  const auto open = network_.open_wires();
+  if (open.empty()) return;
+  const auto& wire = open[world_.random.below(open.size())];
+  world_.say("wire ", std::to_string(wire->number()), " breaks ", executed ? "after" : "before",
+             " what it carries");
+  wire->cut(executed);
+}
+
+void Schedule::refuse() {
+  const bool full = world_.random.chance(500);
+  world_.say("the server ", full ? "has no memory" : "loads its data");
+  server_.set_mood(full ? Server::Mood::kFull : Server::Mood::kLoading);
+  world_.in(world_.random.between({}, Millis(300)), [this] {
+    world_.say("the server is well");
+    server_.set_mood(Server::Mood::kWell);
+  });
+}
+
+void Schedule::close_a_client() {
+  const auto& client = clients_[world_.random.below(clients_.size())];
+  world_.say(client->plan().id, " is closed");
+  if (!client->closed()) client->close();
+}
+
+void Schedule::blame(const std::string& what) {
+  if (!violation_) violation_ = Violation{what};
+}
+
+bool Schedule::all_over() const {
+  return std::all_of(actors_.begin(), actors_.end(), [](const auto& a) { return a->over(); });
+}
+
+Report Schedule::run() {
+  const TimePoint start = world_.now();
+  if (go_on(start + kLongest, true)) {
+    if (!all_over()) {
+      for (const auto& actor : actors_) {
+        if (!actor->over()) blame("does not end: " + actor->describe());
+      }
+    }
+    const TimePoint faults_end = start + kFaultsEnd + Millis(2500);
+    if (go_on(std::max(world_.now(), faults_end) + Millis(3000), false)) check_leftovers();
+  }
+  check_effort();
+  Report report{violation_, 0, server_.totals(), steps_, std::move(world_.diary)};
+  for (const auto& actor : actors_) report.acquisitions += actor->acquisitions();
+  return report;
+}
+
+bool Schedule::go_on(TimePoint until, bool for_actors) {
+  while (!violation_ && !(for_actors && all_over())) {
+    if (world_.run_one_due() || loop_.step_one()) {
+      ++steps_;
+      if (++steps_now_ > kBusyLoop) blame("a busy loop");
+      check();
+    } else if (!advance(until)) {
+      break;
+    }
+  }
+  return !violation_;
+}
+
+bool Schedule::advance(TimePoint until) {
+  const TimePoint next = std::min(world_.next(), loop_.next());
+  if (world_.now() >= until) return false;
+  world_.advance_to(std::min(next, until));
+  steps_now_ = 0;
+  return true;
+}
+
+void Schedule::check() {
+  for (const auto& actor : actors_) actor->check();
+  check_waiters();
+}
+
+// No waiter is asleep while its lock is free.
+void Schedule::check_waiters() {
+  const Duration patience = Millis(300) + 8 * network_.weather.slowest;
+  for (std::size_t i = 0; i < script_.names.size(); ++i) {
+    const std::string& name = script_.names[i];
+    const std::string channel = sync::lock_channel(LockName(name)).bytes();
+    const bool neglected =
+        server_.well() && server_.known_to_be_free(name) &&
+        std::any_of(actors_.begin(), actors_.end(), [&](const auto& a) {
+          return a->waits_for(name) && a->client().reachable(network_, channel);
+        });
+    if (!neglected) {
+      neglected_since_[i] = kNever;
+    } else {
+      neglected_since_[i] = std::min(neglected_since_[i], world_.now());
+      if (world_.now() > neglected_since_[i] + patience) blame(name + " is free, but its waiters sleep");
+    }
+  }
+}
+
+// When all is over nobody holds anything any more; where nothing was lost for good, at once.
+void Schedule::check_leftovers() {
+  for (const auto& [name, owner] : server_.all_holds()) blame(owner + " still holds " + name);
+}
+
+// Attempts are bounded by what could make them worth while.
+void Schedule::check_effort() {
+  if (at_least(Climate::kCuts)) return;
+  const Server::Totals& totals = server_.totals();
+  int acquisitions = 0;
+  for (const auto& actor : actors_) acquisitions += actor->acquisitions();
+  const int clients = static_cast<int>(clients_.size());
+  const int most = 2 * acquisitions + clients * (totals.messages + totals.grants) + 10;
+  if (totals.attempts > most) {
+    blame(std::to_string(totals.attempts) + " attempts, but no more than " + std::to_string(most) +
+          " had a reason");
+  }
+}
+
+}  // namespace holdfast::simulation

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "simulation/actor.h"
+#include "simulation/client.h"
+#include "simulation/network.h"
+#include "simulation/server.h"
+#include "simulation/world.h"
+
+namespace holdfast::simulation {
+
+// How bad the world of a schedule is.
+enum class Climate {
+  kCalm,      // nothing fails
+  kCancels,   // callers change their minds, owners end, locks are released by force, scripts forgotten
+  kCuts,      // and connections break, before or after their commands were executed
+  kStalls,    // and the server pauses, or the network swallows what a connection carries
+  kRestarts,  // and the server starts anew, with or without its data
+  kMoods,     // and it refuses commands for a while, and clients are closed
+};
+constexpr int kClimates = 6;
+
+// What became of a schedule.
+struct Report {
+  std::optional<Violation> violation;
+  int acquisitions = 0;
+  Server::Totals totals;
+  std::uint64_t steps = 0;
+  std::vector<std::string> diary;
+};
+
+// One random history: a few clients with a few owners each, one server, and what happens to them. The
+// same seed gives the same history.
+class Schedule {
+ public:
+  Schedule(std::uint64_t seed, bool tracing);
+  ~Schedule();
+  Schedule(const Schedule&) = delete;
+  Schedule& operator=(const Schedule&) = delete;
+
+  Report run();
+
+ private:
+  bool at_least(Climate climate) const { return climate_ >= climate; }
+  void plan_script();
+  void plan_clients();
+  void plan_faults();
+  void one_fault();
+  void cut(bool executed);
+  void refuse();
+  void close_a_client();
+
+  // Until nobody has anything to do any more, or for so long; false at the first violation.
+  bool go_on(TimePoint until, bool for_actors);
+  bool advance(TimePoint until);
+  bool all_over() const;
+  void check();
+  void check_waiters();
+  void check_leftovers();
+  void check_counts();
+  void check_effort();
+  void blame(const std::string& what);
+  Actor* actor(const std::string& client, std::uint64_t number);
+
+  World world_;
+  const Climate climate_;
+  Server server_;
+  Network network_;
+  SteppedLoop loop_;
+  Script script_;
+  std::optional<Violation> violation_;
+  std::vector<std::shared_ptr<Client>> clients_;
+  std::vector<std::shared_ptr<Actor>> actors_;
+  std::vector<TimePoint> neglected_since_;  // of each lock: free, although somebody waits
+  std::uint64_t steps_ = 0;
+  std::uint64_t steps_now_ = 0;  // without time going on
+};
+
+}  // namespace holdfast::simulation

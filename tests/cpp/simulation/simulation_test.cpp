@@ -1,0 +1,52 @@
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "simulation/schedule.h"
+
+namespace holdfast::simulation {
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr std::uint64_t kUsualCount = 3000;
+#else
+constexpr std::uint64_t kUsualCount = 20000;
+#endif
+
+std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+std::string diary_of(std::uint64_t seed) {
+  std::string lines;
+  for (const std::string& line : Schedule(seed, true).run().diary) lines += line + '\n';
+  return lines;
+}
+
+// HOLDFAST_SIM_COUNT schedules from HOLDFAST_SIM_SEED on.
+TEST(Simulation, RandomSchedulesKeepTheInvariants) {
+  const std::uint64_t first = from_environment("HOLDFAST_SIM_SEED", 1);
+  const std::uint64_t count = from_environment("HOLDFAST_SIM_COUNT", kUsualCount);
+  std::uint64_t grants = 0;
+  std::uint64_t steps = 0;
+  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+    const Report report = Schedule(seed, false).run();
+    grants += static_cast<std::uint64_t>(report.totals.grants);
+    steps += report.steps;
+    ASSERT_FALSE(report.violation)
+        << "seed " << seed << ": " << report.violation->what << '\n'
+        << diary_of(seed) << "again: HOLDFAST_SIM_SEED=" << seed << " HOLDFAST_SIM_COUNT=1";
+  }
+  RecordProperty("grants", std::to_string(grants));
+  RecordProperty("steps", std::to_string(steps));
+  EXPECT_GE(grants, count);
+}
+
+TEST(Simulation, ASeedGivesTheSameHistoryAgain) {
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) EXPECT_EQ(diary_of(seed), diary_of(seed)) << seed;
+}
+
+}  // namespace
+}  // namespace holdfast::simulation
