@@ -54,6 +54,6 @@ void lock_acquire(Lock* lock) {
 void lock_release(Lock* lock) {
   send_encoded(lock->commands, lock->release);
   redisReply* reply = next_reply(lock->commands);
-  if (reply->type != REDIS_REPLY_INTEGER || reply->integer != 1) die("release", "not the owner");
+  if (reply->type != REDIS_REPLY_INTEGER || reply->integer < 1) die("release", "not the owner");
   freeReplyObject(reply);
 }

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "base/process.h"
+
 namespace holdfast {
 
 namespace {
@@ -42,10 +44,10 @@ void Parker::park(const Clock& clock, TimePoint until) {
 }
 
 bool Parker::begin_poll() {
-  if (const int process = ::getpid(); maker_ != process) {
+  if (const std::uint64_t epoch = fork_epoch(); epoch_ != epoch) {
     if (fd_ >= 0) ::close(fd_);
     fd_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    maker_ = process;
+    epoch_ = epoch;
   }
   const std::lock_guard<std::mutex> lock(mutex_);
   if (notified_) {

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <atomic>
 #include <condition_variable>
+#include <cstdint>
 #include <mutex>
 
 #include "base/clock.h"
@@ -41,7 +41,7 @@ class Parker {
   bool notified_ = false;
   bool polling_ = false;
   int fd_ = -1;    // made by the first begin_poll()
-  int maker_ = 0;  // the process that made it: a child of fork() needs one of its own
+  std::uint64_t epoch_ = 0;  // in which it was made: a child of fork() needs one of its own
 };
 
 }  // namespace holdfast

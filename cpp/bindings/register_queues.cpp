@@ -1,5 +1,6 @@
 #include <pybind11/stl.h>
 
+#include "base/process.h"
 #include "bindings/pending.h"
 #include "bindings/register.h"
 #include "bindings/waiting.h"
@@ -39,7 +40,7 @@ void register_queues(py::module_& module) {
   module.def("owner_ended", [](std::uint64_t owner) {
     engine::Engine::instance().owner_ended(OwnerNumber{owner});
   });
-  module.def("epoch", &engine::Engine::epoch);
+  module.def("epoch", &fork_epoch);
   module.def("set_watchdog_threads", &engine::Engine::set_watchdog_threads);
 }
 

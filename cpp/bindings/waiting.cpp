@@ -7,6 +7,8 @@
 #include <chrono>
 #include <thread>
 
+#include "base/process.h"
+
 namespace holdfast::bindings {
 
 namespace py = pybind11;
@@ -33,7 +35,16 @@ class Signals final : public sync::Interrupt {
 
 std::atomic<int> g_inside{0};
 
-bool on_main_thread() { return ::syscall(SYS_gettid) == ::getpid(); }
+bool on_main_thread() {
+  // After fork() the thread that called it is the child's main thread.
+  thread_local std::uint64_t known = 0;
+  thread_local bool main = false;
+  if (const std::uint64_t epoch = fork_epoch(); known != epoch) {
+    known = epoch;
+    main = ::syscall(SYS_gettid) == ::getpid();
+  }
+  return main;
+}
 
 }  // namespace
 

@@ -52,7 +52,9 @@ Status Connection::submit(RequestPtr request, Parker* waiter) {
   if (!closed_.ok()) return closed_;
   next_overdue_ = std::min(next_overdue_, request->deadline);
   queue_.push_back({std::move(request), Sent{}});
-  if (setup_.driver == Driver::kCallers && !flush(lock)) wake_leader();
+  // A leader that awaits replies sends what has gathered when the next ones arrive, all in one piece.
+  const bool gathers = leader_ == Leader::kCaller && sent_ > 0;
+  if (setup_.driver == Driver::kCallers && !gathers && !flush(lock)) wake_leader();
   find_leader(waiter);
   return {};
 }
@@ -63,6 +65,7 @@ void Connection::serve(Parker& parker, const Stay& stay, TimePoint slice) {
     if (leader_ == Leader::kNone && !queue_.empty() && setup_.driver == Driver::kCallers) {
       leader_ = Leader::kCaller;
       leading_ = &parker;
+      if (sent_ < queue_.size()) (void)flush(lock);
       lock.unlock();
       lead(parker, stay, slice);
       lock.lock();
@@ -103,6 +106,7 @@ net::Interest Connection::step(TimePoint now) {
     const bool idle = leader_ == Leader::kNone && queue_.empty() && !hung_up() && closed_.ok();
     if (for_callers && (leader_ == Leader::kCaller || idle)) return watch();
     leader_ = Leader::kLoop;
+    driven_ = false;
   }
   net::Interest next = advance(now);
   const Lock lock(mutex_);
@@ -135,7 +139,9 @@ net::Interest Connection::advance(TimePoint now) {
   bool ready = false;
   bool lost = false;
   const int failures = link_.failures();
-  if (link_.state() == Link::State::kReady) {
+  if (!wanted()) {
+    link_.close();
+  } else if (link_.state() == Link::State::kReady) {
     lost = !link_.read(now, replies);
   } else {
     ready = link_.advance(now);
@@ -163,13 +169,18 @@ net::Interest Connection::advance(TimePoint now) {
     if (!closed_.ok()) {
       fail_all(closed_, true, batch);
       writer_.reset();
-      link_.close();
     }
     write_blocked_ = false;
     (void)flush(lock);
   }
   batch.run(setup_.on_lost);
   return interest();
+}
+
+// A stream that is up is read; one is made only for somebody.
+bool Connection::wanted() const {
+  const Lock lock(mutex_);
+  return closed_.ok() && (!queue_.empty() || writer_);
 }
 
 net::Interest Connection::interest() const {
@@ -304,7 +315,7 @@ void Connection::wake_leader() {
 void Connection::find_leader(Parker* preferred) {
   if (queue_.empty()) return;
   if (setup_.driver == Driver::kLoop) {
-    loop_.drive(shared_from_this());
+    if (!std::exchange(driven_, true)) loop_.drive(shared_from_this());
     return;
   }
   if (leader_ != Leader::kNone) return;

@@ -78,6 +78,7 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   void lead(Parker& parker, const Stay& stay, TimePoint slice);
   net::Interest advance(TimePoint now);
   net::Interest interest() const;
+  bool wanted() const;
 
   // With the lock held; flush() lets go of it while it writes.
   void take_replies(std::vector<resp::Reply>& replies, Batch& batch);
@@ -106,6 +107,7 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   std::string out_;                         // encoded, not yet written
   std::string writing_;                     // the flushing thread's
   bool flushing_ = false;
+  bool driven_ = false;         // the loop has been asked for a step that has not begun
   bool write_blocked_ = false;  // the socket's buffer is full: the leader waits for room
   bool write_failed_ = false;
   Leader leader_ = Leader::kNone;

@@ -58,7 +58,8 @@ bool Link::advance(TimePoint now) {
     fail(now,
          Status::unreachable("no connection to " + options_.address.text() + " within " +
                              std::to_string(options_.connect_timeout.count()) +
-                             " ms; is a server running and reachable there?"),
+                             " ms; is a server running and reachable there" +
+                             (options_.tls.enabled ? ", and does its port speak TLS?" : "?")),
          true);
   }
   return false;
@@ -139,12 +140,14 @@ void Link::answer(const resp::Reply& reply, TimePoint now) {
 bool Link::read(TimePoint now, std::vector<resp::Reply>& replies) {
   // Read to exhaustion in large pieces, but return after a few so that the replies do not pile up.
   std::array<char, 16384> buffer;
-  for (int pieces = 0; pieces < 16; ++pieces) {
+  more_ = true;
+  for (int pieces = 0; pieces < 16 && more_; ++pieces) {
     net::IoResult step = transport_->read(buffer.data(), buffer.size());
     if (step.io == net::Io::kFailed) {
       fail(now, std::move(step.status), false);
       return false;
     }
+    more_ = step.bytes == buffer.size();
     if (step.io != net::Io::kDone) break;
     reader_->feed(buffer.data(), step.bytes);
     for (;;) {
@@ -157,7 +160,6 @@ bool Link::read(TimePoint now, std::vector<resp::Reply>& replies) {
       failures_ = 0;
       replies.push_back(std::move(*next.value()));
     }
-    if (step.bytes < buffer.size()) break;
   }
   return true;
 }
@@ -166,6 +168,7 @@ void Link::fail(TimePoint now, Status why, bool reset) {
   if (transport_ && reset) transport_->abort();
   transport_.reset();
   reader_.reset();
+  more_ = false;
   failure_ = std::move(why);
   ++failures_;
   state_ = State::kResting;
@@ -182,7 +185,8 @@ void Link::close() {
 
 net::Interest Link::interest() const {
   if (state_ == State::kResting || state_ == State::kIdle) return {-1, false, false, until_};
-  if (state_ == State::kReady) return {transport_->fd(), true, false, kNever};
+  // What TLS has decrypted already does not show at the descriptor.
+  if (state_ == State::kReady) return {transport_->fd(), true, false, more_ ? TimePoint{} : kNever};
   net::Interest interest = interest_;
   interest.until = until_;
   return interest;

@@ -91,6 +91,7 @@ class Link {
   std::string greeting_;       // not yet written
   int greeting_replies_ = 0;   // still to come
   net::Interest interest_;
+  bool more_ = false;  // the last read() stopped before it had everything
   TimePoint until_ = kNever;  // end of the attempt, or of the rest
   Status failure_;
   int failures_ = 0;

@@ -5,6 +5,7 @@
 #include <random>
 #include <utility>
 
+#include "base/process.h"
 #include "engine/engine.h"
 #include "engine/wait_hub.h"
 
@@ -35,7 +36,7 @@ Client::Client(ClientOptions options) : options_(std::move(options)), core_(make
 Client::~Client() {
   close();
   // An ancestor's core is left alone: its threads do not exist here.
-  if (Core* core = core_.load(); core->epoch == Engine::epoch()) delete core;
+  if (Core* core = core_.load(); core->epoch == fork_epoch()) delete core;
 }
 
 Client::Core* Client::make_core(bool first) {
@@ -63,7 +64,7 @@ Client::Core* Client::make_core(bool first) {
   engine.add(keeper);
   const std::shared_ptr<wait::WaitRegistry> waits(hub, &hub->registry());
   const auto timers = std::make_shared<sync::Timers>(engine.clock(), loops.io);
-  return new Core{Engine::epoch(),
+  return new Core{fork_epoch(),
                   std::shared_ptr<const sync::Context>(
                       new sync::Context{engine.clock(), id, options_.command_timeout, topology, keeper,
                                         waits, timers}),
@@ -72,7 +73,7 @@ Client::Core* Client::make_core(bool first) {
 
 std::shared_ptr<const sync::Context> Client::context() {
   Core* core = core_.load(std::memory_order_acquire);
-  if (core->epoch == Engine::epoch()) return core->context;
+  if (core->epoch == fork_epoch()) return core->context;
   Core* fresh = make_core(false);
   if (core_.compare_exchange_strong(core, fresh)) {
     if (closed_) fresh->context->topology->close(Status::closed("the client was closed"));
@@ -85,7 +86,7 @@ std::shared_ptr<const sync::Context> Client::context() {
 std::vector<std::string> Client::close() {
   if (closed_.exchange(true)) return {};
   Core* core = core_.load();
-  if (core->epoch != Engine::epoch()) return {};
+  if (core->epoch != fork_epoch()) return {};
   const Status why = Status::closed("the client was closed");
   std::vector<std::string> held = core->context->keeper->close();
   core->context->topology->close(why);

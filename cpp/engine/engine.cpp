@@ -1,11 +1,10 @@
 #include "engine/engine.h"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <atomic>
 #include <string>
 
+#include "base/process.h"
 #include "net/transport.h"
 
 namespace holdfast::engine {
@@ -13,14 +12,12 @@ namespace holdfast::engine {
 namespace {
 
 std::atomic<Engine*> g_engine{nullptr};
-std::atomic<std::uint64_t> g_epoch{1};
 std::atomic<std::size_t> g_watchdog_threads{2};
 
 // Runs in the child right after fork(), where only async-signal-safe steps are allowed.
 void forget_parent() {
   net::close_inherited_sockets();
   g_engine.store(nullptr);
-  g_epoch.fetch_add(1);
 }
 
 class ThreadOwner {
@@ -46,7 +43,7 @@ Engine::Engine()
 }
 
 Engine& Engine::instance() {
-  static const int registered = ::pthread_atfork(nullptr, nullptr, forget_parent);
+  static const bool registered = (call_in_child(forget_parent), true);
   (void)registered;
   Engine* engine = g_engine.load();
   if (engine != nullptr) return *engine;
@@ -55,8 +52,6 @@ Engine& Engine::instance() {
   delete fresh;
   return *engine;
 }
-
-std::uint64_t Engine::epoch() { return g_epoch.load(std::memory_order_acquire); }
 
 void Engine::set_watchdog_threads(std::size_t count) { g_watchdog_threads.store(count); }
 

@@ -20,9 +20,6 @@ class Engine {
  public:
   static Engine& instance();
 
-  // Grows with each fork(): what was made under another epoch belongs to an ancestor.
-  static std::uint64_t epoch();
-
   // How many threads the watchdog has (2); for clients made from now on.
   static void set_watchdog_threads(std::size_t count);
 

@@ -127,7 +127,7 @@ std::optional<Duration> LeaseKeeper::left(const LockName& name, OwnerNumber owne
   return hold->trusted - now;
 }
 
-int LeaseKeeper::begin_acquire(const LockName& name, OwnerNumber owner) {
+int LeaseKeeper::begin_attempt(const LockName& name, OwnerNumber owner) {
   const Guard guard(mutex_);
   Hold* hold = find(name, owner);
   if (hold == nullptr || hold->lost) return 1;

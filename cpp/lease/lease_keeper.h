@@ -58,9 +58,9 @@ class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_t
   // Seconds that are left by the client's own reckoning; nothing when not held.
   std::optional<Duration> left(const LockName& name, OwnerNumber owner) const;
 
-  // The owner asks for one more hold: the number it will have. A release of its that is still under way
-  // (its caller was cancelled) is superseded: it must not be sent again, behind the new attempt.
-  int begin_acquire(const LockName& name, OwnerNumber owner);
+  // The owner asks the server for one more hold: the number it will have. A release of its that is still
+  // under way (its caller was cancelled) is superseded: it must not be sent again, behind this attempt.
+  int begin_attempt(const LockName& name, OwnerNumber owner);
   void granted(const Grant& grant);
 
   // The first half of a release: from a final one on the hold is not renewed any more. `all`: all holds of

@@ -31,23 +31,20 @@ class EventLoop::Impl : public std::enable_shared_from_this<Impl> {
       : clock_(clock), name_(std::move(name)), timers_(clock.now()) {}
 
   void drive(std::shared_ptr<Pollable> pollable) {
-    const std::lock_guard lock(mutex_);
-    if (!start()) return;
-    inbox_.pollables.push_back(std::move(pollable));
-    notify();
+    put([&pollable](Inbox& inbox) { inbox.pollables.push_back(std::move(pollable)); });
   }
 
   void post(std::function<void()> task) {
-    const std::lock_guard lock(mutex_);
-    if (!start()) return;
-    inbox_.tasks.push_back(std::move(task));
-    notify();
+    put([&task](Inbox& inbox) { inbox.tasks.push_back(std::move(task)); });
   }
 
   void ask_to_stop() {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
-    notify();
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+      if (!std::exchange(waiting_, false)) return;
+    }
+    poller_->wake();
   }
 
   void join() {
@@ -71,8 +68,20 @@ class EventLoop::Impl : public std::enable_shared_from_this<Impl> {
     bool ready = false;
   };
 
-  bool start();   // with mutex_; false once stopping
-  void notify();  // with mutex_
+  template <typename Put>
+  void put(Put put_into) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (stopping_) return;
+      if (!thread_.joinable()) start();
+      put_into(inbox_);
+      // Unless it waits, the loop looks into the inbox before it does.
+      if (!std::exchange(waiting_, false)) return;
+    }
+    poller_->wake();
+  }
+
+  void start();
   void run();
   void wait();
   bool take_in();
@@ -84,15 +93,15 @@ class EventLoop::Impl : public std::enable_shared_from_this<Impl> {
   const std::string name_;
   const pid_t process_ = getpid();
 
-  std::mutex mutex_;  // guards the next four
+  std::mutex mutex_;  // guards the next four, and making poller_
   Inbox inbox_;
   bool waiting_ = false;  // the loop is in a wait that nobody has ended yet, or about to be
   std::atomic<bool> stopping_{false};  // read without it too
   std::thread thread_;                 // stable once stopping
   std::mutex join_mutex_;
 
-  std::optional<Poller>
-      poller_;  // made with the thread: a loop that nobody uses opens no descriptor
+  // Made with the thread: a loop that nobody uses opens no descriptor.
+  std::optional<Poller> poller_;
 
   // The loop's thread only.
   TimerWheel timers_;
@@ -103,19 +112,9 @@ class EventLoop::Impl : public std::enable_shared_from_this<Impl> {
   Inbox taken_;
 };
 
-bool EventLoop::Impl::start() {
-  if (stopping_) return false;
-  if (!thread_.joinable()) {
-    poller_.emplace();
-    thread_ = start_thread(name_, [self = shared_from_this()] { self->run(); });
-  }
-  return true;
-}
-
-void EventLoop::Impl::notify() {
-  if (!waiting_) return;  // the loop looks into the inbox before it waits
-  waiting_ = false;
-  poller_->wake();
+void EventLoop::Impl::start() {
+  poller_.emplace();
+  thread_ = start_thread(name_, [self = shared_from_this()] { self->run(); });
 }
 
 void EventLoop::Impl::run() {

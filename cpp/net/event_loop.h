@@ -21,8 +21,8 @@ namespace holdfast::net {
 // After fork() the child may destroy its copy, which does nothing, and call nothing else.
 class EventLoop final : public Loop {
  public:
-  // `clock` must outlive the loop. Throws std::system_error where the system gives no more
-  // descriptors; the first drive() or post() does where it gives no more threads.
+  // `clock` must outlive the loop. The first drive() or post() throws std::system_error where the
+  // system gives no more descriptors or threads.
   EventLoop(const Clock& clock, std::string name);
   ~EventLoop() override;  // stop()
   EventLoop(const EventLoop&) = delete;

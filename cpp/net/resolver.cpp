@@ -80,19 +80,25 @@ Resolver::Resolver(const Address& address) : lookup_(std::make_shared<Lookup>())
     lookup_->outcome = std::move(literal);
     lookup_->done = true;
   } else {
-    lookup_->ready = Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     try {
-      start_thread("holdfast-dns", [lookup = lookup_, address] {
-        lookup->outcome = look_up_name(address);
-        lookup->done = true;
-        eventfd_write(lookup->ready.get(), 1);
-      }).detach();
+      start(address);
     } catch (const std::system_error& error) {
-      lookup_->outcome = Status::unreachable("cannot resolve " + address.text() + ": " +
-                                             error.code().message() + " (no thread for it)");
+      lookup_->outcome =
+          Status::unreachable("cannot resolve " + address.text() + ": " + error.what());
       lookup_->done = true;
     }
   }
+}
+
+void Resolver::start(const Address& address) {
+  const int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (fd < 0) throw std::system_error(errno, std::generic_category(), "eventfd (see ulimit -n)");
+  lookup_->ready = Descriptor(fd);
+  start_thread("holdfast-dns", [lookup = lookup_, address] {
+    lookup->outcome = look_up_name(address);
+    lookup->done = true;
+    eventfd_write(lookup->ready.get(), 1);
+  }).detach();
 }
 
 Resolver::~Resolver() = default;

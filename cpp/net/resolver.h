@@ -38,6 +38,7 @@ class Resolver {
 
  private:
   struct Lookup;
+  void start(const Address& address);  // throws std::system_error
   std::shared_ptr<Lookup> lookup_;
 };
 

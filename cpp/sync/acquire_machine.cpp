@@ -25,7 +25,8 @@ AcquireMachine::Action AcquireMachine::resume(const Event& event, TimePoint now)
     case Kind::kQueueUp:
       told_ = joined_ = true;
       state_ = State::kAsleep;
-      return {Action::Verb::kJoin, options_.deadline};
+      retry_at_ = event.at;
+      return {Action::Verb::kJoin, std::min(retry_at_, options_.deadline)};
     case Kind::kAnswer:
       return answered(event, now);
     case Kind::kRefused:
@@ -80,9 +81,9 @@ AcquireMachine::Action AcquireMachine::answered(const Event& event, TimePoint no
 AcquireMachine::Action AcquireMachine::held(Millis ttl, TimePoint now) {
   told_ = true;
   state_ = State::kAsleep;
+  retry_at_ = after(now, ttl.count() < 0 ? kNoTtl : ttl + kAfterExpiry);
   if (!options_.blocking) return finish(Verdict::kBusy);
   if (now >= options_.deadline) return finish(Verdict::kTimedOut);
-  retry_at_ = after(now, ttl.count() < 0 ? kNoTtl : ttl + kAfterExpiry);
   if (!joined_) {
     joined_ = true;
     return {Action::Verb::kJoin, std::min(retry_at_, options_.deadline)};

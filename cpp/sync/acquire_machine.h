@@ -37,7 +37,7 @@ class AcquireMachine {
   struct Event {
     enum class Kind {
       kStart,
-      kQueueUp,   // start, behind others of this client
+      kQueueUp,   // start, behind others: of this client, or of other clients until `at`
       kAnswer,    // `answer`; when granted, it may be trusted until `at`
       kRefused,   // an error that passes by itself: `why`
       kFailed,    // an error that does not: `why`; `unknown` when the attempt may have been executed

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "sync/preload.h"
 #include "sync/undo.h"
 
 namespace holdfast::sync {
@@ -16,13 +17,15 @@ AcquireOperation::AcquireOperation(std::shared_ptr<const Context> context, const
       machine_({request_.blocking, request_.deadline, this->context().command_timeout}) {}
 
 void AcquireOperation::begin() {
-  Event event;
+  Event event{Event::Kind::kStart};
   {
     const Lock lock(mutex_);
-    count_ = context().keeper->begin_acquire(name(), request_.owner);
-    const bool behind_others =
-        request_.blocking && count_ == 1 && context().waits->crowded(channel_);
-    event.kind = behind_others ? Event::Kind::kQueueUp : Event::Kind::kStart;
+    if (request_.blocking && context().keeper->count(name(), request_.owner) == 0) {
+      seen_ = context().waits->sequence(channel_);
+      const TimePoint until = context().waits->holds_back(channel_);
+      const bool behind_others = until == kNever || (until > now() && until < request_.deadline);
+      if (behind_others) event = {Event::Kind::kQueueUp, {}, until};
+    }
   }
   deliver(std::move(event));
 }
@@ -59,6 +62,7 @@ bool AcquireOperation::accept_offer() {
   const Lock lock(mutex_);
   if (!machine_.open_to_offers()) return false;
   (void)machine_.resume({Event::Kind::kOffer}, now());
+  count_ = 1;
   return true;
 }
 
@@ -85,22 +89,27 @@ void AcquireOperation::complete(Result<resp::Reply> reply, const client::Sent& s
     } else if (!reply.value().is_error()) {
       by_text_ = false;
       event = granted(recipe_.acquired(reply.value()), sent);
+    } else if (std::optional<Event> refusal = refused(reply.value().text())) {
+      event = std::move(*refusal);
     } else {
-      const std::string_view text = reply.value().text();
-      const ErrorKind kind = error_kind(text);
-      if (kind == ErrorKind::kUnknownScript && !by_text_ && !finished()) {
-        by_text_ = true;
-        const Status closed = submit();
-        if (closed.ok()) return;
-        event = {Event::Kind::kFailed, {}, kNever, closed, false};
-      } else {
-        const bool passes = kind == ErrorKind::kPasses;
-        event = {passes ? Event::Kind::kRefused : Event::Kind::kFailed, {}, kNever,
-                 error_status(text, name(), context().topology->text()), false};
-      }
+      return;
     }
   }
   deliver(std::move(event));
+}
+
+std::optional<AcquireMachine::Event> AcquireOperation::refused(std::string_view text) {
+  const ErrorKind kind = error_kind(text);
+  if (kind == ErrorKind::kUnknownScript && !by_text_ && !finished()) {
+    by_text_ = true;
+    const Status closed = submit();
+    preload(context(), recipe_, name());
+    if (closed.ok()) return std::nullopt;
+    return Event{Event::Kind::kFailed, {}, kNever, closed, false};
+  }
+  const bool passes = kind == ErrorKind::kPasses;
+  return Event{passes ? Event::Kind::kRefused : Event::Kind::kFailed, {}, kNever,
+               error_status(text, name(), context().topology->text()), false};
 }
 
 AcquireMachine::Event AcquireOperation::granted(const Answer& answer, const client::Sent& sent) {
@@ -140,6 +149,8 @@ std::optional<AcquireMachine::Event> AcquireOperation::perform(const Machine::Ac
 
 std::optional<AcquireMachine::Event> AcquireOperation::attempt(const Machine::Action& action) {
   wake_at(action.until);
+  const int count = context().keeper->begin_attempt(name(), request_.owner);
+  if (count_ == 0) count_ = count;
   if (request_.blocking) seen_ = context().waits->sequence(channel_);
   const Status closed = submit();
   if (closed.ok()) return std::nullopt;

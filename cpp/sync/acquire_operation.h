@@ -52,13 +52,14 @@ class AcquireOperation final : public Operation, public wait::Waiter {
   std::optional<Event> join(const Machine::Action& action);
   void conclude(const Machine::Action& action, wait::Calls& calls);
   void give_back_grant();
+  std::optional<Event> refused(std::string_view text);
   Event granted(const Answer& answer, const client::Sent& sent);
 
   const Recipe& recipe_;
   const AcquireRequest request_;
   const std::string channel_;
   Machine machine_;
-  int count_ = 1;                      // the hold count that a grant makes
+  int count_ = 0;                      // the hold count that a grant makes; 0 before the first attempt
   bool by_text_ = false;
   bool given_back_ = false;
   std::optional<std::uint64_t> seen_;  // the channel's sequence before the attempt

@@ -15,6 +15,11 @@ constexpr std::int64_t kHoldsGone = -3;
 
 class Lock final : public Recipe {
  public:
+  std::vector<const script::Script*> scripts() const override {
+    return {&lua::lock_acquire, &lua::lock_release, &lua::lock_transfer, &lua::lock_renew,
+            &lua::lock_force_release, &lua::lock_ttl};
+  }
+
   Channel channel(const LockName& name) const override { return lock_channel(name); }
 
   void acquire(std::string& out, const Step& step) const override {

@@ -4,10 +4,12 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/types.h"
 #include "lease/hold.h"
 #include "resp/reply.h"
+#include "script/script.h"
 
 namespace holdfast::sync {
 
@@ -36,11 +38,13 @@ struct Step {
 // for each kind, shared by all.
 class Recipe : public lease::Renewal {
  public:
+  virtual std::vector<const script::Script*> scripts() const = 0;
   virtual Channel channel(const LockName& name) const = 0;
   virtual void acquire(std::string& out, const Step& step) const = 0;
   virtual Answer acquired(const resp::Reply& reply) const = 0;
 
-  // Replies 1: free now, 0: holds are left, nil: the owner's field is not there.
+  // Replies n >= 1: free now, and n - 1 subscribers were told; 0: holds are left; nil: the owner's field
+  // is not there.
   virtual void release(std::string& out, const Step& step) const = 0;
   // Hands the lock to `heir`, another owner of this client. Replies 1, or nil: `owner` does not hold it.
   virtual void transfer(std::string& out, const Step& step, const std::string& heir) const = 0;

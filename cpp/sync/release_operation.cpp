@@ -99,6 +99,8 @@ void ReleaseOperation::answered(const resp::Reply& reply, const client::Sent& se
   const bool done = reply.is_integer() || (repeated && now() < plan_.trusted);
   if (done) {
     context().keeper->released(name(), what_.owner, plan_);
+    const bool told = reply.is_integer() && reply.integer() > 0 && !heir_;
+    if (told) context().waits->told(recipe_.channel(name()).bytes(), reply.integer() - 1, now());
     return finish({});
   }
   const char* gone = "the server does not know it any more (it was removed, expired, or forgotten)";

@@ -11,6 +11,10 @@ constexpr int kMostHandovers = 16;
 constexpr Millis kLongestHandovers{10};
 // A subscription outlives its last successful waiter for a moment: on a busy lock the next one comes soon.
 constexpr Millis kLinger{100};
+// Long enough for a message to arrive and an attempt to follow it; whoever holds back waits for the next
+// message no longer than this.
+constexpr Millis kCourtesy{2};
+constexpr std::size_t kMostCourtesies = 64;
 
 using Guard = std::lock_guard<std::mutex>;
 
@@ -36,6 +40,26 @@ bool WaitRegistry::crowded(const std::string& channel) const {
   const Guard guard(mutex_);
   const auto found = queues_.find(channel);
   return found != queues_.end() && !found->second.waiters.empty();
+}
+
+TimePoint WaitRegistry::holds_back(const std::string& channel) const {
+  const Guard guard(mutex_);
+  const auto found = queues_.find(channel);
+  if (found != queues_.end() && !found->second.waiters.empty()) return kNever;
+  const auto courtesy = courtesies_.find(channel);
+  return courtesy == courtesies_.end() ? TimePoint{} : courtesy->second;
+}
+
+void WaitRegistry::told(const std::string& channel, std::int64_t subscribers, TimePoint now) {
+  const Guard guard(mutex_);
+  const auto found = queues_.find(channel);
+  const std::int64_t own = found != queues_.end() && found->second.subscribed ? 1 : 0;
+  if (subscribers <= own) {
+    if (!courtesies_.empty()) courtesies_.erase(channel);
+    return;
+  }
+  if (courtesies_.size() >= kMostCourtesies) courtesies_.clear();
+  courtesies_[channel] = now + kCourtesy;
 }
 
 WaitRegistry::Place WaitRegistry::join(const std::string& channel, WaiterPtr waiter,

@@ -82,6 +82,14 @@ class WaitRegistry {
   // Somebody waits for it already.
   bool crowded(const std::string& channel) const;
 
+  // Until when a newcomer holds back: kNever behind others of this client; until a moment in the future
+  // where it is the turn of other clients (see told()); else a moment in the past.
+  TimePoint holds_back(const std::string& channel) const;
+
+  // This client has just released, and so many subscribers were told. Where some are of other clients,
+  // one of them goes first: without this, whoever releases is always the quickest to take it again.
+  void told(const std::string& channel, std::int64_t subscribers, TimePoint now);
+
   // Takes a place at the end of the queue, subscribing where that has not been done. `seen`: the sequence
   // before the waiter's last attempt, if it made one. What the newcomer should do follows:
   enum class Place {
@@ -118,6 +126,7 @@ class WaitRegistry {
   mutable std::mutex mutex_;
   Subscriptions& subscriptions_;
   std::unordered_map<std::string, Queue> queues_;
+  std::unordered_map<std::string, TimePoint> courtesies_;  // the turns of others, and how long they last
 };
 
 }  // namespace holdfast::wait

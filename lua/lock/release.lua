@@ -4,7 +4,7 @@
 -- ARGV[1]  owner: who releases, "uuid:number"
 -- ARGV[2]  count: the holds that remain, 0 to free the lock
 -- ARGV[3]  publish: the command that reaches the waiters, "publish" or "spublish"
--- returns  1: freed, "0" is published
+-- returns  >= 1: freed, "0" is published; one more than the subscribers that were told
 -- returns  0: still held, count times; the lease runs on as it was
 -- returns  nil: the owner does not hold it; nothing changed
 --
@@ -13,8 +13,7 @@ if ARGV[2] == '0' then
   if redis.call('hdel', KEYS[1], ARGV[1]) == 0 then
     return nil
   end
-  redis.call(ARGV[3], KEYS[2], '0')
-  return 1
+  return 1 + redis.call(ARGV[3], KEYS[2], '0')
 end
 
 if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then

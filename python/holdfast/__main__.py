@@ -23,7 +23,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     demo = commands.add_parser("demo", help="show the lock at work, on a server of its own")
     where = demo.add_mutually_exclusive_group()
     where.add_argument("--url", help="use this server, with keys of the demo's own")
-    where.add_argument("--server", choices=SERVERS, help="start this one (default: the first found)")
+    where.add_argument(
+        "--server", choices=SERVERS, help="start this one (default: the first found)"
+    )
     options = parser.parse_args(argv)
 
     from ._demo import run

@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
-    from typing_extensions import Self
+    from typing_extensions import Self, Unpack
 
     from ._arguments import Name, Seconds
+    from ._options import Keywords
 
 __all__ = ["BaseClient", "Client"]
 
@@ -31,7 +32,7 @@ class BaseClient(Generic[LockT]):
 
     _asynchronous = False
 
-    def __init__(self, url: str | None = None, **options: Any) -> None:
+    def __init__(self, url: str | None = None, **options: Unpack[Keywords]) -> None:
         read = read_options(url, options, asynchronous=self._asynchronous)
         self._lease_ms = read.lease_ms
         self._url = read.url

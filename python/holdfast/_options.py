@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from . import _core
-from ._arguments import encoded_text, milliseconds
+from ._arguments import Name, Seconds, encoded_text, milliseconds
 
-__all__ = ["DEFAULT_URL", "Options", "read_options"]
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["DEFAULT_URL", "Keywords", "Options", "read_options"]
 
 DEFAULT_URL = "redis://127.0.0.1:6379"
 
@@ -37,6 +40,25 @@ UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}
 CLIENT_NAME = re.compile(r"[!-~]*")  # what CLIENT SETNAME takes
 
 
+class Keywords(TypedDict, total=False):
+    """The keywords of a client, for type checkers."""
+
+    lease: Seconds
+    id: str | None
+    name_prefix: Name
+    username: str | None
+    password: str | None
+    connect_timeout: Seconds
+    command_timeout: Seconds
+    retries: int
+    tls_ca: str | None
+    tls_cert: str | None
+    tls_key: str | None
+    tls_verify: bool
+    replicas_to_wait: int
+    client_name: str | None
+
+
 class Options(NamedTuple):
     """What a client keeps of its options; the rest is the engine's."""
 
@@ -45,7 +67,7 @@ class Options(NamedTuple):
     url: str  # without user and password
 
 
-def read_options(url: object, keywords: dict[str, Any], *, asynchronous: bool) -> Options:
+def read_options(url: object, keywords: Mapping[str, object], *, asynchronous: bool) -> Options:
     """Read a URL and the keywords of a client.
 
     Raises ``ValueError`` for a bad URL, option or value and ``TypeError`` for a wrong type or an
@@ -61,7 +83,7 @@ def read_options(url: object, keywords: dict[str, Any], *, asynchronous: bool) -
         msg = f"url must be str, not {type(url).__name__}"
         raise TypeError(msg)
     endpoint, pairs = _core.parse_url(url)
-    values = {**DEFAULTS, **_from_query(pairs), **keywords}
+    values: dict[str, Any] = {**DEFAULTS, **_from_query(pairs), **keywords}
     for name in SECONDS:
         values[name] = milliseconds(name, values[name])
     _check(values)
@@ -105,6 +127,21 @@ def _convert(name: str, text: str) -> Any:
 
 
 def _check(values: dict[str, Any]) -> None:
+    _check_types(values)
+    for name in COUNTS:
+        if not 0 <= values[name] < 2**31:
+            msg = f"{name} must be zero or a small positive number, not {values[name]}"
+            raise ValueError(msg)
+    _check_id(values["id"])
+    if values["replicas_to_wait"]:
+        msg = "replicas_to_wait is not available in this version: it must be 0"
+        raise ValueError(msg)
+    if not CLIENT_NAME.fullmatch(values["client_name"] or ""):
+        msg = "client_name must be of printable ASCII characters and without spaces"
+        raise ValueError(msg)
+
+
+def _check_types(values: dict[str, Any]) -> None:
     for name in TEXTS:
         if values[name] is not None and not isinstance(values[name], str):
             msg = f"{name} must be str, not {type(values[name]).__name__}"
@@ -113,19 +150,9 @@ def _check(values: dict[str, Any]) -> None:
         if isinstance(values[name], bool) or not isinstance(values[name], int):
             msg = f"{name} must be int, not {type(values[name]).__name__}"
             raise TypeError(msg)
-        if not 0 <= values[name] < 2**31:
-            msg = f"{name} must be zero or a small positive number, not {values[name]}"
-            raise ValueError(msg)
     if not isinstance(values["tls_verify"], bool):
         msg = f"tls_verify must be bool, not {type(values['tls_verify']).__name__}"
         raise TypeError(msg)
-    _check_id(values["id"])
-    if values["replicas_to_wait"]:
-        msg = "replicas_to_wait is not available in this version: it must be 0"
-        raise ValueError(msg)
-    if not CLIENT_NAME.fullmatch(values["client_name"] or ""):
-        msg = "client_name must be of printable ASCII characters and without spaces"
-        raise ValueError(msg)
 
 
 def _check_id(client_id: str | None) -> None:
@@ -147,6 +174,10 @@ def _complete(endpoint: _core.Endpoint, values: dict[str, Any]) -> None:
         endpoint.username if username is None else username,
         endpoint.password if password is None else password,
     )
+    _complete_tls(endpoint, values)
+
+
+def _complete_tls(endpoint: _core.Endpoint, values: dict[str, Any]) -> None:
     verify = values["tls_verify"]
     tls = {name: values[name] or "" for name in ("tls_ca", "tls_cert", "tls_key")}
     used = [name for name, value in tls.items() if value] + ["tls_verify"] * (not verify)

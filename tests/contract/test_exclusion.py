@@ -79,6 +79,29 @@ def test_every_waiter_gets_its_turn(alice: Any, lock: Any, stage: Stage) -> None
     assert stage.all_keys() == set()
 
 
+def test_busy_owners_of_one_client_do_not_starve_another_client(bob: Any, stage: Stage) -> None:
+    enough: list[bool] = []
+
+    def take_and_give(lock: Any) -> Generator[Any, Any, int]:
+        turns = 0
+        while not enough:
+            assert (yield lock.acquire(timeout=BOUND))
+            turns += 1
+            yield lock.release()
+        return turns
+
+    busy = stage.client()
+    running = [stage.actor().begin(take_and_give, stage.lock(busy)) for _ in range(4)]
+    theirs = stage.lock(stage.client())
+    try:
+        for _ in range(5):
+            assert bob.do(theirs.acquire, timeout=BOUND) is True
+            bob.do(theirs.release)
+    finally:
+        enough.append(True)
+    assert sum(each.result(BOUND) for each in running) > 5
+
+
 def test_sections_never_overlap(stage: Stage) -> None:
     inside: list[int] = []
     done: list[int] = []

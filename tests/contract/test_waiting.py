@@ -54,8 +54,7 @@ def test_waiters_of_many_names(stage: Stage) -> None:
     for lock in reversed(locks):
         holder.do(lock.release)
     assert all(each.result(BOUND) for each in waiting)
-    for name in names:
-        eventually(lambda name=name: stage.subscribers(name) == 0)
+    eventually(lambda: sum(stage.subscribers(name) for name in names) == 0)
 
 
 def test_a_try_does_not_subscribe(alice: Any, bob: Any, lock: Any, stage: Stage) -> None:

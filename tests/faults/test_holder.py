@@ -54,10 +54,10 @@ asyncio.run(main())
 PROGRAMS = {"sync": SYNC, "asyncio": ASYNCIO}
 
 
-@pytest.fixture(params=PROGRAMS.values(), ids=PROGRAMS.keys())
+@pytest.fixture(params=PROGRAMS)
 def holder(request: pytest.FixtureRequest, start_child: StartChild, server: Server) -> Child:
     """A process that holds the lock under its watchdog."""
-    child = start_child(request.param, URL=server.url, LEASE=SHORT, NAME=NAME)
+    child = start_child(PROGRAMS[request.param], URL=server.url, LEASE=SHORT, NAME=NAME)
     child.expect("held")
     return child
 

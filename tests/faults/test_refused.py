@@ -132,7 +132,7 @@ def test_the_right_password(alice: Any, make_client: MakeClient, guarded: Server
         "holder", enabled=True, passwords=[f"+{SECRET}"], keys=["*"], channels=["*"],
         categories=["+@all"],
     )  # fmt: skip
-    ways = (
+    ways: tuple[tuple[str, dict[str, str]], ...] = (
         (_with_login(guarded, f":{SECRET}"), {}),
         (_with_login(guarded, f"holder:{SECRET}"), {}),
         (guarded.url, {"username": "holder", "password": SECRET}),

@@ -170,6 +170,22 @@ def test_out_of_memory(alice: Any, bob: Any, private_server: Server, make_client
     assert private_server.keys() == set()
 
 
+def test_out_of_memory_with_a_waiter(
+    alice: Any, bob: Any, lock: Any, private_server: Server
+) -> None:
+    """25: whether the release wakes the waiter or hands the lock over: it is never stuck."""
+    alice.do(lock.acquire, lease=3600)
+    waiting = _wait(bob, lock, private_server)
+    private_server.inspect.config_set("maxmemory", 1)
+    alice.do(lock.release)
+    error = waiting.exception(BOUND)
+    if error is None:
+        bob.do(lock.release)
+    else:
+        assert isinstance(error, holdfast.ServerError)
+    assert private_server.keys() == set()
+
+
 def test_out_of_memory_under_a_nested_hold(alice: Any, lock: Any, private_server: Server) -> None:
     """25: partial releases work too."""
     for _ in range(3):

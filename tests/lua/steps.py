@@ -52,7 +52,10 @@ class Lock:
         return self._run("acquire", [self.name], owner, lease, count)
 
     def release(self, owner: Bytes, count: int = 0, publish: str = "publish") -> Any:
-        return self._run("release", [self.name, self.channel], owner, count, publish)
+        """1 for freed; `told` then says how many subscribers heard of it."""
+        reply = self._run("release", [self.name, self.channel], owner, count, publish)
+        self.told = reply - 1 if reply else None
+        return min(reply, 1) if reply else reply
 
     def transfer(self, owner: Bytes, to: Bytes, lease: int = 30_000) -> Any:
         return self._run("transfer", [self.name], owner, to, lease)

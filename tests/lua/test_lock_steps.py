@@ -117,6 +117,19 @@ def test_the_last_release_deletes_the_key_and_publishes(lock: Lock, listener: Li
     assert listener.messages() == FREED
 
 
+def test_a_release_says_how_many_subscribers_were_told(lock: Lock) -> None:
+    lock.acquire(ALICE)
+    lock.release(ALICE)
+    assert lock.told == 0
+
+
+def test_a_release_says_that_a_listener_was_told(lock: Lock, listener: Listener) -> None:
+    lock.acquire(ALICE)
+    lock.release(ALICE)
+    assert lock.told == 1
+    assert listener.messages() == FREED
+
+
 def test_the_last_release_frees_however_many_holds_there_are(lock: Lock) -> None:
     lock.acquire(ALICE)
     lock.acquire(ALICE, count=2)

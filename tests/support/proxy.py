@@ -59,7 +59,9 @@ class FaultProxy:
         self._target = target
         self._random = random.Random(seed)
         self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="fault-proxy")
+        self._thread = threading.Thread(
+            target=self._loop.run_forever, name="fault-proxy", daemon=True
+        )
         self._links: set[_Link] = set()
         self._faults = _Faults(asyncio.Event())
         self._traps: list[_Trap] = []

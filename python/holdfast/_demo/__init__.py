@@ -5,49 +5,77 @@ from __future__ import annotations
 import secrets
 import signal
 from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from holdfast._client import Client
 from holdfast._errors import HoldfastError
 
-from .children import Children
+from .processes import Children
 from .scenes import SCENES, Stage
-from .servers import NoServer, Server
-from .story import BrokenPromise, Story
+from .servers import NoServerError, Server
+from .story import BrokenPromiseError, Story
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 __all__ = ["run"]
 
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
 
 def run(url: str | None, kinds: Sequence[str]) -> int:
-    """Play every scene, on the server at `url` or on one of `kinds` that is started for it.
+    """Play every scene, on the server at `url` or on the first of `kinds` that can be started.
 
-    Returns 0 only if all was as promised. Whatever was started has ended by then, also when
-    Ctrl-C or SIGTERM ends it early, with ``KeyboardInterrupt``.
+    Returns 0 only if all was as promised. Whatever was started has ended by then; so it has when
+    Ctrl-C, SIGTERM or SIGHUP ends it early, as ``KeyboardInterrupt``.
     """
     story = Story()
     with ExitStack() as stack:
-        stack.enter_context(_ended_by(signal.SIGTERM, signal.SIGHUP))
+        _listen_to_signals(stack)
         try:
-            if url is None:
-                server = stack.enter_context(Server.first_of(kinds))
-                url, name = server.url, "myLock"
-                story.tell(f"{server.title} was started for this demo")
-            else:
-                name = f"holdfast-demo:{secrets.token_hex(4)}:myLock"
-            client = stack.enter_context(Client(url))
-            client.ping()
-            children = stack.enter_context(Children(url))
-            stage = Stage(story, client, children, name)
+            stage = _set_stage(stack, story, url, kinds)
+        except (NoServerError, HoldfastError, ValueError) as error:
+            story.tell(f"The demo cannot begin: {error}")
+            return 1
+        try:
             for scene in SCENES:
                 scene(stage)
-        except NoServer as error:
-            story.tell(str(error))
+        except (BrokenPromiseError, HoldfastError) as error:
+            story.tell(f"NOT AS PROMISED: {error}")
             return 1
-        except (BrokenPromise, HoldfastError, ValueError) as error:
-            story.tell(f"NOT AS PROMISED: {error}" if client_is_up else str(error))
-            return 1
-    story.tell("all of it was as promised")
+    story.tell("All of it was as promised.")
     return 0
+
+
+def _listen_to_signals(stack: ExitStack) -> None:
+    for number in SIGNALS:
+        before = signal.getsignal(number)
+        if before is not signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler)
+        stack.callback(signal.signal, number, before)
+
+
+def _ignore_signals() -> None:
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+
+
+def _set_stage(stack: ExitStack, story: Story, url: str | None, kinds: Sequence[str]) -> Stage:
+    name = "myLock"
+    if url is None:
+        server = stack.enter_context(Server(kinds))
+        url = server.url
+        client = stack.enter_context(Client(url))
+        server.wait_for(client)
+        story.tell(f"{server.title} runs for this demo.")
+    else:
+        name = f"holdfast-demo:{secrets.token_hex(4)}:{name}"
+        client = stack.enter_context(Client(url))
+        client.ping()
+        story.tell(f"The server at {client._url} answers; the demo's lock there is {name!r}.")
+    folder = stack.enter_context(TemporaryDirectory(prefix="holdfast-"))
+    children = stack.enter_context(Children(url))
+    stack.callback(_ignore_signals)  # a second Ctrl-C must not stop the clearing up
+    return Stage(story, client, children, name, Path(folder))

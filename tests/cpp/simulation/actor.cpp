@@ -63,6 +63,15 @@ int Actor::settled_depth(const std::string& name) const {
   return found->second.depth;
 }
 
+bool Actor::answers_for(const std::string& name) const {
+  if (operation_ && asked_.name == name) return true;
+  if (client_->keeper().count(LockName(name), number_) > 0) return true;
+  const auto found = holds_.find(name);
+  if (found == holds_.end()) return false;
+  const Hold& hold = found->second;
+  return hold.lost || hold.in_doubt || (over_ && hold.depth > 0);
+}
+
 void Actor::begin() { think(Millis(3)); }
 
 void Actor::think(Duration most) {
@@ -182,6 +191,8 @@ void Actor::cancel(std::uint64_t id) {
   const auto operation = std::exchange(operation_, nullptr);
   operation->cancel();
   if (asked_.kind == Kind::kRelease) held = {0, held.lost, true};
+  const bool granted = mail_ && mail_->verdict == Verdict::kGranted;
+  if (asked_.kind == Kind::kAcquire && asked_.first && granted) held = {};
   think(Millis(2));
 }
 

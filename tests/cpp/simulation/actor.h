@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "simulation/client.h"
-#include "simulation/server.h"
+#include "support/client.h"
+#include "support/server.h"
 #include "sync/operation.h"
 
 namespace holdfast::simulation {
@@ -49,6 +49,8 @@ class Actor final : public sync::Completion, public std::enable_shared_from_this
   bool waits_for(const std::string& name) const;
   // It holds the lock, has been told nothing else, and asks for nothing at the moment.
   int settled_depth(const std::string& name) const;
+  // What the server has of it may be there: it holds the lock, is about to, or knows that it is in doubt.
+  bool answers_for(const std::string& name) const;
   int acquisitions() const { return acquisitions_; }
 
  private:

@@ -41,6 +41,7 @@ void Schedule::plan_script() {
   const std::uint64_t locks = 1 + random.below(2);
   for (std::uint64_t i = 0; i < locks; ++i) script_.names.push_back("lock" + std::to_string(i));
   neglected_since_.assign(locks, kNever);
+  orphaned_since_.assign(locks, kNever);
   script_.rounds = 1 + static_cast<int>(random.below(4));
   script_.long_holds = static_cast<unsigned>(random.below(200));
   if (at_least(Climate::kCancels)) {
@@ -208,30 +209,41 @@ bool Schedule::advance(TimePoint until) {
 
 void Schedule::check() {
   for (const auto& actor : actors_) actor->check();
-  check_waiters();
-}
-
-// No waiter is asleep while its lock is free.
-void Schedule::check_waiters() {
-  const Duration patience = Millis(300) + 8 * network_.weather.slowest;
   for (std::size_t i = 0; i < script_.names.size(); ++i) {
     const std::string& name = script_.names[i];
-    const std::string channel = sync::lock_channel(LockName(name)).bytes();
-    const bool neglected =
-        server_.well() && server_.known_to_be_free(name) &&
-        std::any_of(actors_.begin(), actors_.end(), [&](const auto& a) {
-          return a->waits_for(name) && a->client().reachable(network_, channel);
-        });
-    if (!neglected) {
-      neglected_since_[i] = kNever;
-    } else {
-      neglected_since_[i] = std::min(neglected_since_[i], world_.now());
-      if (world_.now() > neglected_since_[i] + patience) blame(name + " is free, but its waiters sleep");
-    }
+    bound(neglected(name), neglected_since_[i], name + " is free, but its waiters sleep");
+    bound(orphaned(name), orphaned_since_[i], name + " is held by one who does not know");
   }
 }
 
-// When all is over nobody holds anything any more; where nothing was lost for good, at once.
+// What may be for a moment, while a few packets are on their way, but must not last.
+void Schedule::bound(bool wrong, TimePoint& since, const std::string& what) {
+  const Duration patience = Millis(300) + 8 * network_.weather.slowest;
+  since = wrong ? std::min(since, world_.now()) : kNever;
+  if (wrong && world_.now() > since + patience) blame(what);
+}
+
+// It is free, and somebody waits who could know.
+bool Schedule::neglected(const std::string& name) {
+  if (!server_.well() || !server_.known_to_be_free(name)) return false;
+  const std::string channel = sync::lock_channel(LockName(name)).bytes();
+  return std::any_of(actors_.begin(), actors_.end(), [&](const auto& a) {
+    return a->waits_for(name) && a->client().reachable(network_, channel);
+  });
+}
+
+// A grant that was reported to nobody, and not given back.
+bool Schedule::orphaned(const std::string& name) {
+  if (at_least(Climate::kStalls)) return false;
+  const Server::Key* key = server_.find(name);
+  if (key == nullptr) return false;
+  const std::string& owner = key->holds.begin()->first;
+  const Actor* of = actor(owner.substr(0, owner.find(':')),
+                          std::stoull(owner.substr(owner.find(':') + 1)));
+  return !of->answers_for(name);
+}
+
+// When all is over nothing is renewed any more.
 void Schedule::check_leftovers() {
   for (const auto& [name, owner] : server_.all_holds()) blame(owner + " still holds " + name);
 }

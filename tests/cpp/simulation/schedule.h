@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "simulation/actor.h"
-#include "simulation/client.h"
-#include "simulation/network.h"
-#include "simulation/server.h"
-#include "simulation/world.h"
+#include "support/client.h"
+#include "support/network.h"
+#include "support/server.h"
+#include "support/world.h"
 
 namespace holdfast::simulation {
 
@@ -60,9 +60,10 @@ class Schedule {
   bool advance(TimePoint until);
   bool all_over() const;
   void check();
-  void check_waiters();
+  void bound(bool wrong, TimePoint& since, const std::string& what);
+  bool neglected(const std::string& name);
+  bool orphaned(const std::string& name);
   void check_leftovers();
-  void check_counts();
   void check_effort();
   void blame(const std::string& what);
   Actor* actor(const std::string& client, std::uint64_t number);
@@ -76,7 +77,9 @@ class Schedule {
   std::optional<Violation> violation_;
   std::vector<std::shared_ptr<Client>> clients_;
   std::vector<std::shared_ptr<Actor>> actors_;
-  std::vector<TimePoint> neglected_since_;  // of each lock: free, although somebody waits
+  // Of each lock: since when what must not last.
+  std::vector<TimePoint> neglected_since_;
+  std::vector<TimePoint> orphaned_since_;
   std::uint64_t steps_ = 0;
   std::uint64_t steps_now_ = 0;  // without time going on
 };

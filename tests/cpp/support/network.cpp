@@ -1,10 +1,8 @@
-#include "simulation/network.h"
+#include "support/network.h"
 
 #include <algorithm>
 #include <cstdlib>
 #include <utility>
-
-#include "simulation/server.h"
 
 namespace holdfast::simulation {
 
@@ -63,7 +61,7 @@ bool CommandParser::next(std::size_t& at, Command& command) const {
   return true;
 }
 
-Wire::Wire(World& world, const Weather& weather, Server& server, int number, std::string owner)
+Wire::Wire(World& world, const Weather& weather, Peer& server, int number, std::string owner)
     : world_(world), weather_(weather), server_(server), number_(number), owner_(std::move(owner)) {}
 
 Duration Wire::latency() {
@@ -165,8 +163,6 @@ void Wire::reply(std::string bytes) {
 void Wire::arrive(std::string bytes) {
   if (at_client_ == End::kOpen && !broken_ && !black_hole_) inbox_ += bytes;
 }
-
-void Wire::close_at_server() { cut(false); }
 
 void Wire::cut(bool executed) {
   if (executed && at_server_ == End::kOpen) deliver_now();

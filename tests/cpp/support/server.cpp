@@ -1,4 +1,4 @@
-#include "simulation/server.h"
+#include "support/server.h"
 
 #include <algorithm>
 #include <tuple>
@@ -155,8 +155,8 @@ void Server::remove(const std::string& name, bool by_fault) {
 
 void Server::grant(const std::string& name, const std::string& owner, std::int64_t count) {
   Key& granted = keys_[name];
+  if (granted.holds.count(owner) == 0) removed_.erase({name, owner});
   granted.holds[owner] = count;
-  removed_.erase({name, owner});
   const auto believed = silently_free_.find(name);
   if (believed != silently_free_.end()) {
     granted.promised = std::max(granted.promised, believed->second);
@@ -190,8 +190,7 @@ std::string Server::release(const Parameters& p) {
     return integer(0);
   }
   remove(name, false);
-  publish(name, channel);
-  return integer(1);
+  return integer(1 + publish(name, channel));
 }
 
 std::string Server::transfer(const Parameters& p) {
@@ -230,16 +229,20 @@ std::string Server::ttl(const Parameters& p) {
   return integer(found == nullptr ? -2 : found->expires - milliseconds());
 }
 
-void Server::publish(const std::string& name, const std::string& channel) {
+// Returns how many were told.
+std::int64_t Server::publish(const std::string& name, const std::string& channel) {
   silently_free_.erase(name);
   ++totals_.messages;
   const auto closed = [](const auto& wire) { return !wire->open_at_server(); };
   subscribers_.erase(std::remove_if(subscribers_.begin(), subscribers_.end(), closed),
                      subscribers_.end());
+  std::int64_t told = 0;
   for (const auto& wire : subscribers_) {
     if (wire->channels.count(channel) == 0) continue;
     wire->reply("*3\r\n" + bulk("message") + bulk(channel) + bulk("0"));
+    ++told;
   }
+  return told;
 }
 
 void Server::pause(Duration time) {

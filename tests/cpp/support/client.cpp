@@ -1,4 +1,4 @@
-#include "simulation/client.h"
+#include "support/client.h"
 
 #include <utility>
 

@@ -6,7 +6,7 @@
 
 #include "engine/wait_hub.h"
 #include "lease/lease_keeper.h"
-#include "simulation/network.h"
+#include "support/network.h"
 #include "sync/context.h"
 #include "topology/topology.h"
 

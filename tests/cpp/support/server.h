@@ -10,13 +10,13 @@
 #include <utility>
 #include <vector>
 
-#include "simulation/network.h"
+#include "support/network.h"
 
 namespace holdfast::simulation {
 
 // An in-memory double of a Redis server, as far as the lock's scripts need one. double_test.cpp compares it
 // with a real server.
-class Server {
+class Server final : public Peer {
  public:
   // A lock's hash and when it expires, in the server's own milliseconds.
   struct Key {
@@ -36,7 +36,7 @@ class Server {
   Server(World& world, std::int64_t drift);
 
   // Commands, in the order in which they arrive; the replies go out once it is awake.
-  void arrived(const std::shared_ptr<Wire>& wire, std::vector<Command> commands);
+  void arrived(const std::shared_ptr<Wire>& wire, std::vector<Command> commands) override;
   // The reply to one command that comes by no wire.
   std::string execute(const Command& command) { return run(nullptr, command); }
 
@@ -47,7 +47,7 @@ class Server {
   void flush_data();
   void set_mood(Mood mood) { mood_ = mood; }
 
-  bool up() const { return up_; }
+  bool up() const override { return up_; }
   bool well() const { return up_ && mood_ == Mood::kWell && world_.now() >= paused_until_; }
 
   // Questions of the one who watches the schedule.
@@ -74,7 +74,7 @@ class Server {
 
   // Told of each renewal (not: extension) that a client sends: client's id, name, owner.
   std::function<void(const std::string&, const std::string&, const std::string&)> on_renewal;
-  void watch_departure(const Wire& wire, const Command& command);
+  void watch_departure(const Wire& wire, const Command& command) override;
 
  private:
   using Step = std::string (Server::*)(const Parameters&);
@@ -97,7 +97,7 @@ class Server {
   void expire(Key& key, const std::string& lease);
   void remove(const std::string& name, bool by_fault);
   void grant(const std::string& name, const std::string& owner, std::int64_t count);
-  void publish(const std::string& name, const std::string& channel);
+  std::int64_t publish(const std::string& name, const std::string& channel);
 
   World& world_;
   const std::int64_t drift_;

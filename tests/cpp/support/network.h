@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "net/transport.h"
-#include "simulation/world.h"
+#include "support/world.h"
 
 namespace holdfast::simulation {
 
@@ -29,8 +29,6 @@ class CommandParser {
   std::string pending_;
 };
 
-class Server;
-
 // How good the network is.
 struct Weather {
   unsigned slow_per_mille = 20;  // of the packets,
@@ -38,10 +36,27 @@ struct Weather {
   unsigned partial_per_mille = 0;  // of the reads and writes: only a part of the bytes
 };
 
+class Wire;
+
+// The server's side of all wires.
+class Peer {
+ public:
+  virtual ~Peer() = default;
+  // Connections are accepted.
+  virtual bool up() const = 0;
+  // Commands that a wire has carried, to be answered by wire->reply(), in order.
+  virtual void arrived(const std::shared_ptr<Wire>& wire, std::vector<Command> commands) = 0;
+  // A client has written a command.
+  virtual void watch_departure(const Wire& wire, const Command& command) {
+    (void)wire;
+    (void)command;
+  }
+};
+
 // One connection between a client and the server: both its ends and what is between them.
 class Wire : public std::enable_shared_from_this<Wire> {
  public:
-  Wire(World& world, const Weather& weather, Server& server, int number, std::string owner);
+  Wire(World& world, const Weather& weather, Peer& server, int number, std::string owner);
 
   // The client's end.
   net::IoResult connect();
@@ -54,7 +69,6 @@ class Wire : public std::enable_shared_from_this<Wire> {
   void reply(std::string bytes);
   std::set<std::string> channels;
   bool open_at_server() const { return at_server_ == End::kOpen; }
-  void close_at_server();
 
   // Faults. `executed`: the server still gets what is on its way.
   void cut(bool executed);
@@ -75,7 +89,7 @@ class Wire : public std::enable_shared_from_this<Wire> {
 
   World& world_;
   const Weather& weather_;
-  Server& server_;
+  Peer& server_;
   const int number_;
   const std::string owner_;
   End at_client_ = End::kConnecting;
@@ -95,7 +109,7 @@ class Wire : public std::enable_shared_from_this<Wire> {
 // All wires, found by their descriptors: negative numbers, which no system call looks at.
 class Network final : public Readiness {
  public:
-  Network(World& world, Server& server) : world_(world), server_(server) {}
+  Network(World& world, Peer& server) : world_(world), server_(server) {}
 
   std::unique_ptr<net::Transport> open(const std::string& owner);
   bool ready(const net::Interest& interest) const override;
@@ -106,7 +120,7 @@ class Network final : public Readiness {
 
  private:
   World& world_;
-  Server& server_;
+  Peer& server_;
   std::vector<std::shared_ptr<Wire>> wires_;  // all there ever were, by number
 };
 

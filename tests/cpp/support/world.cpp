@@ -1,4 +1,4 @@
-#include "simulation/world.h"
+#include "support/world.h"
 
 #include <algorithm>
 #include <utility>
@@ -74,6 +74,15 @@ void SteppedLoop::step(const std::shared_ptr<net::Pollable>& pollable) {
     driven_.erase(driven);
   } else {
     driven->interest = interest.done ? net::Interest{} : interest;
+  }
+}
+
+void SteppedLoop::run(Duration time) {
+  const TimePoint end = world_.now() + time;
+  for (;;) {
+    if (world_.run_one_due() || step_one()) continue;
+    if (world_.now() >= end) return;
+    world_.advance_to(std::min({world_.next(), next(), end}));
   }
 }
 

@@ -93,6 +93,9 @@ class SteppedLoop final : public net::Loop {
   // When one is going to be, unless something happens before.
   TimePoint next() const;
 
+  // Lets time pass, with all that happens in it.
+  void run(Duration time);
+
   // Lets go of all that it drives.
   void stop() { driven_.clear(); }
 

@@ -1,0 +1,35 @@
+#include "sync/preload.h"
+
+#include <memory>
+
+#include "resp/command.h"
+
+namespace holdfast::sync {
+
+namespace {
+
+class Load final : public client::Request {
+ public:
+  explicit Load(const script::Script& script) : script_(script) {}
+
+  void encode(std::string& out) const override {
+    out += resp::Command({"SCRIPT", "LOAD", script_.text}).bytes();
+  }
+  void complete(Result<resp::Reply> /*reply*/, const client::Sent& /*sent*/) override {}
+
+ private:
+  const script::Script& script_;
+};
+
+}  // namespace
+
+void preload(const Context& context, const Recipe& recipe, const LockName& name) {
+  const auto connection = context.topology->route(name.bytes(), topology::Traffic::kCalls);
+  for (const script::Script* script : recipe.scripts()) {
+    const auto load = std::make_shared<Load>(*script);
+    load->deadline = after(context.clock.now(), context.command_timeout);
+    (void)connection->submit(load);
+  }
+}
+
+}  // namespace holdfast::sync

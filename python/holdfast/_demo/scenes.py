@@ -1,0 +1,124 @@
+"""The scenes: each does something with the lock, tells it, and checks what was promised."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+from .story import Story, check, ms
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from holdfast._client import Client
+
+    from .processes import Children
+
+__all__ = ["SCENES", "Stage"]
+
+PROCESSES, THREADS, ROUNDS = 3, 3, 40
+#: What is done at once takes no longer than this, also on a busy machine.
+AT_ONCE = 1.0
+#: How long a scene lets something stand, to be seen.
+WHILE = 0.5
+
+
+class Stage(NamedTuple):
+    """What a scene works with."""
+
+    story: Story
+    client: Client
+    children: Children
+    name: str
+    folder: Path
+
+
+def turns(stage: Stage) -> None:
+    """Threads of several processes add to one number, and none of them loses another's."""
+    story = stage.story
+    story.title("Processes and threads take turns")
+    file = stage.folder / "number"
+    file.write_text("0 0 nobody")
+    words = ("add", stage.name, str(file), str(THREADS), str(ROUNDS))
+    children = [stage.children.start(*words) for _ in range(PROCESSES)]
+    for child in children:
+        child.hear("ready")
+    wanted = PROCESSES * THREADS * ROUNDS
+    story.tell(
+        f"{THREADS} threads in each of {PROCESSES} processes add 1 to a number in a file, "
+        f"{ROUNDS} times, under {stage.name!r}"
+    )
+    for child in children:
+        child.say("go")
+    for child in children:
+        child.hear("added")
+        story.tell(f"process {child.pid} is done")
+    number, changes, _ = file.read_text().split()
+    check(int(number) == wanted, f"the number is {number}, not {wanted}")
+    story.tell(f"the number is {number}, as it should be")
+    story.tell(f"the lock went from one process to another {changes} times")
+
+
+def wake(stage: Stage) -> None:
+    """A waiter is woken by the release in another process, long before the lease is over."""
+    story, lock = stage.story, stage.client.lock(stage.name)
+    story.title("A release wakes the one who waits")
+    child = stage.children.start("hold", stage.name, "30")
+    child.hear("held")
+    story.tell(f"process {child.pid} holds the lock for 30 s and longer; this process waits for it")
+    child.say(str(WHILE))
+    check(lock.acquire(timeout=20), "the waiter was not woken within 20 s")
+    woken = time.monotonic()
+    released = float(child.hear("released"))
+    lock.release()
+    story.tell(f"process {child.pid} releases it", released)
+    story.tell(f"this process has it, {ms(woken - released)} later", woken)
+    check(0 <= woken - released < AT_ONCE, "the waiter was not woken by the release")
+
+
+def killed(stage: Stage) -> None:
+    """A holder that is killed keeps its lock until its lease is over, and no longer."""
+    story, lock = stage.story, stage.client.lock(stage.name)
+    story.title("A holder is killed")
+    child = stage.children.start("hold", stage.name, "1.5")
+    child.hear("held")
+    story.tell(f"process {child.pid} holds the lock with a lease of 1.5 s, renewed each 0.5 s")
+    time.sleep(1.75)
+    check(lock.ttl() is not None, "the lock was not renewed")
+    child.kill()
+    dead = time.monotonic()
+    story.tell("after 1.75 s it still does; now it is killed (SIGKILL)", dead)
+    end = time.monotonic() + (lock.ttl() or 0)
+    check(lock.acquire(timeout=10), "the lock of a dead process was not passed on")
+    got = time.monotonic()
+    lock.release()
+    story.tell(f"this process has the lock, {got - dead:.2f} s after the kill", got)
+    story.tell(f"which is {ms(got - end)} after the end of the dead one's lease")
+    check(-0.05 < got - end < AT_ONCE, "the lock was not passed on at the end of its lease")
+
+
+def lost(stage: Stage) -> None:
+    """A holder that slept past its lease is told so, and takes nothing from the next one."""
+    story, lock = stage.story, stage.client.lock(stage.name)
+    story.title("A holder is stopped for longer than its lease")
+    child = stage.children.start("hold", stage.name, "1")
+    child.hear("held")
+    child.pause()
+    story.tell(f"process {child.pid} holds the lock with a lease of 1 s and is stopped (SIGSTOP)")
+    check(lock.acquire(timeout=10), "the lock of a stopped process was not passed on")
+    story.tell("its lease is over: this process has the lock")
+    resumed = time.monotonic()
+    child.resume()
+    told = float(child.hear("lost"))
+    story.tell(f"process {child.pid} runs again", resumed)
+    story.tell(f"and is told that it has lost the lock, {ms(told - resumed)} later", told)
+    check(told - resumed < AT_ONCE, "the loss was not told at once")
+    child.say("0")
+    story.tell(f"its release() raises LockLostError: {child.hear('refused')}")
+    check(lock.owned(), "the release of the one who had lost the lock took it from the next one")
+    story.tell("this process still holds the lock")
+    lock.release()
+
+
+SCENES: tuple[Callable[[Stage], None], ...] = (turns, wake, killed, lost)

@@ -1,0 +1,223 @@
+#include "client/subscriber.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "support/scripted_peer.h"
+#include "support/world.h"
+
+namespace holdfast::client {
+namespace {
+
+using Strings = std::vector<std::string>;
+
+constexpr Millis kPatience{1000};
+
+std::string bulk(const std::string& text) {
+  return "$" + std::to_string(text.size()) + "\r\n" + text + "\r\n";
+}
+
+class Listener final : public Subscriber::Sink {
+ public:
+  void on_subscribed(const std::string& channel) override { told.push_back("on " + channel); }
+  void on_message(const std::string& channel, std::string_view payload) override {
+    told.push_back(channel + ": " + std::string(payload));
+  }
+  void on_refused(const std::string& channel, const Status& why) override {
+    told.push_back("refused " + channel + " " + why.word());
+  }
+  void on_unreachable(const Status&) override { told.emplace_back("unreachable"); }
+  bool on_released(const std::string& channel) override {
+    told.push_back("released " + channel);
+    return unused;
+  }
+  void on_lost() override { told.emplace_back("lost"); }
+
+  bool unused = true;
+  Strings told;
+};
+
+class SubscriberTest : public ::testing::Test {
+ protected:
+  SubscriberTest() {
+    network.weather.slow_per_mille = 0;
+    LinkOptions options;
+    options.command_timeout = options.connect_timeout = kPatience;
+    options.retries = 3;
+    subscriber = std::make_shared<Subscriber>(
+        world, loop, options, listener,
+        [this](const LinkOptions&) { return network.open("client"); });
+    confirming();
+  }
+  ~SubscriberTest() override {
+    subscriber->close();
+    loop.run(Millis(10));
+    loop.stop();
+  }
+
+  void confirming() {
+    peer.answer = [](const std::string& words) {
+      const std::size_t space = words.find(' ');
+      const std::string kind = words[0] == 'S' ? "subscribe" : "unsubscribe";
+      return "*3\r\n" + bulk(kind) + bulk(words.substr(space + 1)) + ":1\r\n";
+    };
+  }
+  void message(const std::string& channel, const std::string& payload) {
+    peer.latest->reply("*3\r\n" + bulk("message") + bulk(channel) + bulk(payload));
+  }
+  void subscribe(const std::string& channel) {
+    subscriber->subscribe(channel);
+    loop.run(Millis(20));
+  }
+  Strings heard() { return std::exchange(listener->told, {}); }
+  Strings got() { return std::exchange(peer.got, {}); }
+
+  simulation::World world{1};
+  simulation::ScriptedPeer peer;
+  simulation::Network network{world, peer};
+  simulation::SteppedLoop loop{world, network};
+  const std::shared_ptr<Listener> listener = std::make_shared<Listener>();
+  std::shared_ptr<Subscriber> subscriber;
+};
+
+TEST_F(SubscriberTest, ConnectsWithTheFirstChannel) {
+  loop.run(Millis(100));
+  EXPECT_TRUE(network.wires().empty());
+  subscribe("a");
+  EXPECT_EQ(heard(), Strings{"on a"});
+  EXPECT_EQ(got(), Strings{"SUBSCRIBE a"});
+}
+
+TEST_F(SubscriberTest, AllChannelsShareOneStream) {
+  subscribe("a");
+  subscribe("b");
+  EXPECT_EQ(network.wires().size(), 1U);
+  EXPECT_EQ(heard(), (Strings{"on a", "on b"}));
+}
+
+TEST_F(SubscriberTest, MessagesReachTheSink) {
+  subscribe("a");
+  message("a", "0");
+  loop.run(Millis(10));
+  EXPECT_EQ(heard(), (Strings{"on a", "a: 0"}));
+}
+
+TEST_F(SubscriberTest, AfterABreakItSubscribesToAllChannelsAgain) {
+  subscribe("a");
+  subscribe("b");
+  (void)heard();
+  (void)got();
+  peer.latest->cut(false);
+  loop.run(Millis(50));
+  EXPECT_EQ(heard(), (Strings{"lost", "on a", "on b"}));
+  EXPECT_EQ(got(), (Strings{"SUBSCRIBE a", "SUBSCRIBE b"}));
+}
+
+TEST_F(SubscriberTest, AChannelNotNeededAnyMoreIsLeftAfterItsLinger) {
+  subscribe("a");
+  (void)heard();
+  (void)got();
+  subscriber->release("a", Millis(100));
+  loop.run(Millis(99));
+  EXPECT_EQ(heard(), Strings{});
+  loop.run(Millis(10));
+  EXPECT_EQ(heard(), Strings{"released a"});
+  EXPECT_EQ(got(), Strings{"UNSUBSCRIBE a"});
+}
+
+TEST_F(SubscriberTest, AChannelNeededAgainIsKept) {
+  subscribe("a");
+  (void)got();
+  listener->unused = false;
+  subscriber->release("a", Millis(100));
+  loop.run(Millis(200));
+  EXPECT_EQ(got(), Strings{});
+}
+
+TEST_F(SubscriberTest, ARenewedInterestAfterTheEndSubscribesAgain) {
+  subscribe("a");
+  subscriber->release("a", Millis(0));
+  loop.run(Millis(20));
+  (void)heard();
+  (void)got();
+  subscribe("a");
+  EXPECT_EQ(got(), Strings{"SUBSCRIBE a"});
+  EXPECT_EQ(heard(), Strings{"on a"});
+}
+
+TEST_F(SubscriberTest, ARefusedChannelIsReportedAndForgotten) {
+  peer.answer = [](const std::string&) { return std::string("-NOPERM no\r\n"); };
+  subscribe("a");
+  EXPECT_EQ(heard(), Strings{"refused a NOPERM"});
+  (void)got();
+  confirming();
+  peer.latest->cut(false);
+  loop.run(Millis(50));
+  EXPECT_EQ(got(), Strings{});
+}
+
+TEST_F(SubscriberTest, ASilentServerIsLeftForANewStream) {
+  peer.answer = [](const std::string&) { return std::string(); };
+  subscribe("a");
+  confirming();
+  loop.run(kPatience + Millis(50));
+  EXPECT_EQ(heard(), (Strings{"lost", "on a"}));
+}
+
+TEST_F(SubscriberTest, SilenceWithoutAQuestionIsNone) {
+  subscribe("a");
+  (void)heard();
+  loop.run(10 * kPatience);
+  EXPECT_EQ(heard(), Strings{});
+}
+
+TEST_F(SubscriberTest, WithoutAServerTheWaitersAreToldAfterTheRetries) {
+  peer.accepts = false;
+  subscriber->subscribe("a");
+  loop.run(Millis(500));
+  EXPECT_EQ(heard().front(), "unreachable");
+  peer.accepts = true;
+  loop.run(Millis(1100));
+  EXPECT_EQ(heard().back(), "on a");
+}
+
+TEST_F(SubscriberTest, MessagesInPiecesArriveWhole) {
+  network.weather.partial_per_mille = 900;
+  subscribe("a");
+  loop.run(Millis(100));
+  (void)heard();
+  for (int i = 0; i < 50; ++i) message("a", std::to_string(i));
+  loop.run(Millis(500));
+  const Strings told = heard();
+  ASSERT_EQ(told.size(), 50U);
+  EXPECT_EQ(told.back(), "a: 49");
+}
+
+TEST_F(SubscriberTest, ClosedItEndsItsStream) {
+  subscribe("a");
+  (void)heard();
+  subscriber->close();
+  loop.run(Millis(20));
+  EXPECT_TRUE(network.open_wires().empty());
+  EXPECT_EQ(heard(), Strings{});
+}
+
+TEST_F(SubscriberTest, WhoeverReleasesItWhileTheServerIsAwayLeavesNoWorkBehind) {
+  subscribe("a");
+  subscribe("b");
+  peer.accepts = false;
+  peer.latest->cut(false);
+  loop.run(Millis(5));
+  subscriber->release("a", Millis(0));
+  subscriber->release("b", Millis(5000));
+  loop.run(Millis(6000));
+  const std::size_t wires = network.wires().size();
+  loop.run(Millis(5000));
+  EXPECT_EQ(network.wires().size(), wires);
+}
+
+}  // namespace
+}  // namespace holdfast::client

@@ -1,0 +1,338 @@
+#include "sync/acquire_machine.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+
+namespace holdfast::sync {
+namespace {
+
+using Kind = AcquireMachine::Event::Kind;
+using Verb = AcquireMachine::Action::Verb;
+
+constexpr TimePoint kZero{std::chrono::hours(1)};
+
+TimePoint at(int milliseconds) { return kZero + Millis(milliseconds); }
+
+std::string text(TimePoint when) {
+  if (when == kNever) return "";
+  return " until " + std::to_string(std::chrono::duration_cast<Millis>(when - kZero).count());
+}
+
+std::string text(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kGranted:
+      return "granted";
+    case Verdict::kBusy:
+      return "busy";
+    case Verdict::kTimedOut:
+      return "timed out";
+    case Verdict::kGone:
+      return "gone";
+    case Verdict::kExpired:
+      return "expired";
+    case Verdict::kFailed:
+      return "failed";
+    case Verdict::kCancelled:
+      return "cancelled";
+  }
+  return "?";
+}
+
+std::string text(const AcquireMachine::Action& action) {
+  switch (action.verb) {
+    case Verb::kNone:
+      return "go on";
+    case Verb::kTry:
+      return "try" + text(action.until);
+    case Verb::kJoin:
+      return "join" + text(action.until);
+    case Verb::kSleep:
+      return "sleep" + text(action.until);
+    case Verb::kFinish:
+      break;
+  }
+  const std::string why = action.why.ok() ? "" : ": " + action.why.message();
+  return text(action.verdict) + (action.give_back ? ", give back" : "") + why;
+}
+
+// A machine at a moment, in milliseconds; what it wants done reads as text.
+class AcquireMachineTest : public ::testing::Test {
+ protected:
+  void begin(const AcquireMachine::Options& options) { machine_.emplace(options); }
+
+  std::string start() { return feed({Kind::kStart}); }
+  std::string queue_up() { return feed({Kind::kQueueUp}); }
+  std::string granted(int trusted_until) {
+    return feed({Kind::kAnswer, {Answer::Kind::kGranted, {}}, at(trusted_until)});
+  }
+  std::string held(int ttl) {
+    return feed({Kind::kAnswer, {Answer::Kind::kHeld, Millis(ttl)}, kNever});
+  }
+  std::string gone() { return feed({Kind::kAnswer, {Answer::Kind::kGone, {}}, kNever}); }
+  std::string refused() {
+    return feed({Kind::kRefused, {}, kNever, Status::server("LOADING", "loading")});
+  }
+  std::string failed(bool unknown) {
+    return feed({Kind::kFailed, {}, kNever, Status::unreachable("no server"), unknown});
+  }
+  std::string signal() { return feed({Kind::kTryNow}); }
+  std::string turn(int held_until) { return feed({Kind::kTurn, {}, at(held_until)}); }
+  std::string offer() { return feed({Kind::kOffer}); }
+  std::string time() { return feed({Kind::kTime}); }
+  std::string cancel() { return feed({Kind::kCancel}); }
+
+  AcquireMachine& machine() { return *machine_; }
+  int now = 0;
+
+ private:
+  std::string feed(const AcquireMachine::Event& event) {
+    return text(machine_->resume(event, at(now)));
+  }
+
+  std::optional<AcquireMachine> machine_{AcquireMachine::Options{}};
+};
+
+TEST_F(AcquireMachineTest, AFreeLockIsGrantedAtOnce) {
+  EXPECT_EQ(start(), "try");
+  EXPECT_EQ(granted(100), "granted");
+  EXPECT_TRUE(machine().over());
+  EXPECT_FALSE(machine().joined());
+  EXPECT_FALSE(machine().unsettled());
+}
+
+TEST_F(AcquireMachineTest, AGrantThatArrivesAfterItsLeaseIsGivenBack) {
+  EXPECT_EQ(start(), "try");
+  now = 100;
+  EXPECT_EQ(granted(100), "expired, give back");
+}
+
+TEST_F(AcquireMachineTest, WithoutBlockingAHeldLockIsBusy) {
+  begin({false});
+  EXPECT_EQ(start(), "try");
+  EXPECT_EQ(held(500), "busy");
+  EXPECT_FALSE(machine().joined());
+}
+
+TEST_F(AcquireMachineTest, AHeldLockIsWaitedForInTheQueueAndTriedAgainAfterTheSubscription) {
+  EXPECT_EQ(start(), "try");
+  EXPECT_EQ(held(500), "join until 502");
+  EXPECT_EQ(signal(), "try");
+  EXPECT_EQ(held(499), "sleep until 501");
+  EXPECT_EQ(signal(), "try");
+  EXPECT_EQ(granted(1000), "granted");
+  EXPECT_TRUE(machine().joined());
+  EXPECT_FALSE(machine().unsettled());
+}
+
+TEST_F(AcquireMachineTest, TheHeadTriesAgainTwoMillisecondsAfterTheHoldersTime) {
+  EXPECT_EQ(start(), "try");
+  EXPECT_EQ(held(500), "join until 502");
+  EXPECT_EQ(turn(502), "sleep until 502");
+  now = 501;
+  EXPECT_EQ(time(), "sleep until 502");
+  now = 502;
+  EXPECT_EQ(time(), "try");
+}
+
+TEST_F(AcquireMachineTest, AKeyWithoutATimeLimitIsLookedAtAgainEveryFiveSeconds) {
+  EXPECT_EQ(start(), "try");
+  EXPECT_EQ(held(-1), "join until 5000");
+}
+
+TEST_F(AcquireMachineTest, BehindOthersItQueuesUpWithoutAnAttempt) {
+  begin({true, at(300)});
+  EXPECT_EQ(queue_up(), "join until 300");
+  EXPECT_TRUE(machine().open_to_offers());
+  EXPECT_EQ(turn(200), "sleep until 200");
+  now = 200;
+  EXPECT_EQ(time(), "try until 300");
+}
+
+TEST_F(AcquireMachineTest, InTheQueueTheDeadlineCountsFromTheBeginning) {
+  begin({true, at(300)});
+  EXPECT_EQ(queue_up(), "join until 300");
+  now = 300;
+  EXPECT_EQ(time(), "timed out");
+  EXPECT_FALSE(machine().unsettled());
+}
+
+TEST_F(AcquireMachineTest, BeforeTheFirstAnswerTheDeadlineDoesNotCount) {
+  begin({true, at(300)});
+  EXPECT_EQ(start(), "try");
+  now = 400;
+  EXPECT_EQ(time(), "sleep");
+  EXPECT_EQ(held(500), "timed out");
+}
+
+TEST_F(AcquireMachineTest, AGrantAfterTheDeadlineIsAGrant) {
+  begin({true, at(300)});
+  EXPECT_EQ(start(), "try");
+  now = 400;
+  EXPECT_EQ(granted(1000), "granted");
+}
+
+TEST_F(AcquireMachineTest, ADeadlineDuringALaterAttemptGivesItBack) {
+  begin({true, at(300)});
+  EXPECT_EQ(start(), "try");
+  EXPECT_EQ(held(100), "join until 102");
+  EXPECT_EQ(signal(), "try until 300");
+  now = 300;
+  EXPECT_EQ(time(), "timed out, give back");
+  EXPECT_TRUE(machine().unsettled());
+}
+
+TEST_F(AcquireMachineTest, ATimeOutByAnAnswerKnowsHowLongItIsHeld) {
+  begin({true, at(300)});
+  EXPECT_EQ(queue_up(), "join until 300");
+  EXPECT_EQ(signal(), "try until 300");
+  now = 301;
+  EXPECT_EQ(held(50), "timed out");
+  EXPECT_EQ(machine().retry_at(), at(353));
+  EXPECT_FALSE(machine().unsettled());
+}
+
+TEST_F(AcquireMachineTest, ASignalDuringAnAttemptLeadsToAnother) {
+  EXPECT_EQ(start(), "try");
+  EXPECT_EQ(held(500), "join until 502");
+  EXPECT_EQ(signal(), "try");
+  EXPECT_EQ(signal(), "go on");
+  EXPECT_FALSE(machine().open_to_offers());
+  EXPECT_EQ(held(500), "try");
+  EXPECT_EQ(held(500), "sleep until 502");
+}
+
+TEST_F(AcquireMachineTest, ASignalDuringAGrantedAttemptIsLeftToTheNext) {
+  EXPECT_EQ(start(), "try");
+  EXPECT_EQ(held(500), "join until 502");
+  EXPECT_EQ(signal(), "try");
+  EXPECT_EQ(signal(), "go on");
+  EXPECT_EQ(granted(1000), "granted");
+  EXPECT_TRUE(machine().unsettled());
+}
+
+TEST_F(AcquireMachineTest, ATurnDuringAnAttemptChangesNothing) {
+  EXPECT_EQ(start(), "try");
+  EXPECT_EQ(turn(700), "go on");
+  EXPECT_EQ(held(500), "join until 502");
+}
+
+TEST_F(AcquireMachineTest, LostHoldsEndAReentrantAttempt) {
+  EXPECT_EQ(start(), "try");
+  EXPECT_EQ(gone(), "gone");
+}
+
+TEST_F(AcquireMachineTest, AnOfferIsAnAttemptThatAnotherMakes) {
+  EXPECT_EQ(queue_up(), "join");
+  ASSERT_TRUE(machine().open_to_offers());
+  EXPECT_EQ(offer(), "go on");
+  EXPECT_FALSE(machine().open_to_offers());
+  EXPECT_EQ(granted(1000), "granted");
+}
+
+TEST_F(AcquireMachineTest, AnOfferThatComesToNothingIsFollowedByAnAttempt) {
+  EXPECT_EQ(queue_up(), "join");
+  EXPECT_EQ(offer(), "go on");
+  EXPECT_EQ(held(0), "sleep until 2");
+  now = 2;
+  EXPECT_EQ(time(), "try");
+}
+
+TEST_F(AcquireMachineTest, OffersAreForSleepersOfTheQueueOnly) {
+  EXPECT_FALSE(machine().open_to_offers());
+  EXPECT_EQ(start(), "try");
+  EXPECT_FALSE(machine().open_to_offers());
+  EXPECT_EQ(held(500), "join until 502");
+  EXPECT_TRUE(machine().open_to_offers());
+  EXPECT_EQ(cancel(), "cancelled");
+  EXPECT_FALSE(machine().open_to_offers());
+}
+
+TEST_F(AcquireMachineTest, ARefusalIsTriedAgainAfterARest) {
+  EXPECT_EQ(start(), "try");
+  EXPECT_EQ(refused(), "sleep until 50");
+  now = 50;
+  EXPECT_EQ(time(), "try");
+  EXPECT_EQ(granted(1000), "granted");
+}
+
+TEST_F(AcquireMachineTest, RefusalsEndWithThePatience) {
+  begin({true, kNever, Millis(100)});
+  EXPECT_EQ(start(), "try");
+  EXPECT_EQ(refused(), "sleep until 50");
+  now = 50;
+  EXPECT_EQ(time(), "try");
+  EXPECT_EQ(refused(), "sleep until 100");
+  now = 100;
+  EXPECT_EQ(time(), "try");
+  EXPECT_EQ(refused(), "failed: loading");
+  EXPECT_TRUE(machine().unsettled());
+}
+
+TEST_F(AcquireMachineTest, AnAnswerRestoresThePatience) {
+  begin({true, kNever, Millis(100)});
+  EXPECT_EQ(start(), "try");
+  EXPECT_EQ(refused(), "sleep until 50");
+  now = 50;
+  EXPECT_EQ(time(), "try");
+  EXPECT_EQ(held(48), "join until 100");
+  now = 100;
+  EXPECT_EQ(signal(), "try");
+  EXPECT_EQ(refused(), "sleep until 150");
+}
+
+TEST_F(AcquireMachineTest, ATimeOutAmongRefusalsSaysWhy) {
+  begin({true, at(30)});
+  EXPECT_EQ(start(), "try");
+  EXPECT_EQ(refused(), "sleep until 30");
+  now = 30;
+  EXPECT_EQ(time(), "timed out: loading");
+}
+
+TEST_F(AcquireMachineTest, AFailureMayHaveLeftAGrantBehind) {
+  EXPECT_EQ(start(), "try");
+  EXPECT_EQ(failed(true), "failed, give back: no server");
+}
+
+TEST_F(AcquireMachineTest, AKnownFailureHasLeftNothingBehind) {
+  EXPECT_EQ(start(), "try");
+  EXPECT_EQ(failed(false), "failed: no server");
+}
+
+TEST_F(AcquireMachineTest, AFailureOfASleeperHasLeftNothingBehind) {
+  EXPECT_EQ(queue_up(), "join");
+  EXPECT_EQ(failed(true), "failed: no server");
+  EXPECT_FALSE(machine().unsettled());
+}
+
+TEST_F(AcquireMachineTest, CancelledDuringAnAttemptItGivesBack) {
+  EXPECT_EQ(start(), "try");
+  EXPECT_EQ(cancel(), "cancelled, give back");
+  EXPECT_TRUE(machine().unsettled());
+}
+
+TEST_F(AcquireMachineTest, CancelledDuringAnOfferItGivesBack) {
+  EXPECT_EQ(queue_up(), "join");
+  EXPECT_EQ(offer(), "go on");
+  EXPECT_EQ(cancel(), "cancelled, give back");
+}
+
+TEST_F(AcquireMachineTest, CancelledAsleepItHasNothingToGiveBack) {
+  EXPECT_EQ(start(), "try");
+  EXPECT_EQ(held(500), "join until 502");
+  EXPECT_EQ(cancel(), "cancelled");
+  EXPECT_FALSE(machine().unsettled());
+}
+
+TEST_F(AcquireMachineTest, NothingFollowsTheEnd) {
+  EXPECT_EQ(start(), "try");
+  EXPECT_EQ(cancel(), "cancelled, give back");
+  EXPECT_EQ(granted(1000), "go on");
+  EXPECT_EQ(signal(), "go on");
+  EXPECT_EQ(time(), "go on");
+  EXPECT_EQ(cancel(), "go on");
+}
+
+}  // namespace
+}  // namespace holdfast::sync

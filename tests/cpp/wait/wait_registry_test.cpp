@@ -1,0 +1,250 @@
+#include "wait/wait_registry.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace holdfast::wait {
+namespace {
+
+using Place = WaitRegistry::Place;
+
+const std::string kChannel = "channel";
+constexpr TimePoint kZero{std::chrono::hours(1)};
+constexpr TimePoint kLater = kZero + Millis(500);
+
+// Writes down what it is told.
+class Sleeper final : public Waiter {
+ public:
+  void on_signal() override { told.emplace_back("signal"); }
+  void on_turn(TimePoint retry_at) override {
+    told.push_back(retry_at == kLater ? "turn" : "turn at another time");
+  }
+  void on_failure(const Status& why) override { told.push_back("failure: " + why.message()); }
+
+  std::vector<std::string> told;
+};
+
+using Told = std::vector<std::string>;
+
+class WaitRegistryTest : public ::testing::Test, public Subscriptions {
+ protected:
+  void subscribe(const std::string& channel) override { asked.push_back("subscribe " + channel); }
+  void release(const std::string& channel, Duration linger) override {
+    const auto milliseconds = std::chrono::duration_cast<Millis>(linger).count();
+    asked.push_back("release " + channel + " after " + std::to_string(milliseconds));
+  }
+
+  void leave(const Sleeper& waiter, Departure why) {
+    registry.leave(kChannel, waiter, why, kLater).run();
+  }
+  // A queue of `waiters`, subscribed, whose head knows nothing new.
+  void queue(const std::vector<std::shared_ptr<Sleeper>>& waiters) {
+    for (const auto& waiter : waiters) (void)registry.join(kChannel, waiter, {});
+    registry.subscribed(kChannel).run();
+    for (const auto& waiter : waiters) waiter->told.clear();
+  }
+
+  WaitRegistry registry{*this};
+  std::vector<std::string> asked;
+  const std::shared_ptr<Sleeper> first = std::make_shared<Sleeper>();
+  const std::shared_ptr<Sleeper> second = std::make_shared<Sleeper>();
+  const std::shared_ptr<Sleeper> third = std::make_shared<Sleeper>();
+};
+
+TEST_F(WaitRegistryTest, TheFirstWaiterSubscribesAndIsToldOnceThatIsConfirmed) {
+  EXPECT_EQ(registry.join(kChannel, first, {}), Place::kQueued);
+  EXPECT_EQ(asked, Told{"subscribe channel"});
+  EXPECT_FALSE(registry.sequence(kChannel));
+  registry.subscribed(kChannel).run();
+  EXPECT_EQ(first->told, Told{"signal"});
+  EXPECT_TRUE(registry.sequence(kChannel));
+}
+
+TEST_F(WaitRegistryTest, LaterWaitersQueueUpBehindWithoutAnotherSubscription) {
+  EXPECT_FALSE(registry.crowded(kChannel));
+  (void)registry.join(kChannel, first, {});
+  EXPECT_TRUE(registry.crowded(kChannel));
+  registry.subscribed(kChannel).run();
+  EXPECT_EQ(registry.join(kChannel, second, registry.sequence(kChannel)), Place::kQueued);
+  EXPECT_EQ(asked.size(), 1U);
+}
+
+TEST_F(WaitRegistryTest, AMessageWakesTheHeadOnly) {
+  queue({first, second});
+  registry.message(kChannel).run();
+  EXPECT_EQ(first->told, Told{"signal"});
+  EXPECT_EQ(second->told, Told{});
+}
+
+TEST_F(WaitRegistryTest, ASubscriptionRegainedWakesTheHead) {
+  queue({first, second});
+  registry.subscribed(kChannel).run();
+  EXPECT_EQ(first->told, Told{"signal"});
+}
+
+// The lingering subscription of an earlier waiter is there when the newcomer makes its attempt.
+TEST_F(WaitRegistryTest, AMessageBetweenTheAttemptAndTheQueueIsNotMissed) {
+  queue({first});
+  leave(*first, Departure::kGranted);
+  const auto seen = registry.sequence(kChannel);
+  registry.message(kChannel).run();
+  EXPECT_EQ(registry.join(kChannel, second, seen), Place::kTryNow);
+}
+
+TEST_F(WaitRegistryTest, ASubscriptionConfirmedAfterTheAttemptIsNotMissed) {
+  queue({first});
+  leave(*first, Departure::kGranted);
+  const auto seen = registry.sequence(kChannel);
+  registry.subscribed(kChannel).run();
+  EXPECT_EQ(registry.join(kChannel, second, seen), Place::kTryNow);
+}
+
+TEST_F(WaitRegistryTest, WithoutNewsSinceItsAttemptTheHeadMaySleep) {
+  queue({first});
+  leave(*first, Departure::kGranted);
+  EXPECT_EQ(registry.join(kChannel, second, registry.sequence(kChannel)), Place::kHead);
+  EXPECT_EQ(second->told, Told{});
+}
+
+TEST_F(WaitRegistryTest, AHeadThatHasNotTriedTries) {
+  queue({first});
+  leave(*first, Departure::kGranted);
+  EXPECT_EQ(registry.join(kChannel, second, {}), Place::kTryNow);
+}
+
+TEST_F(WaitRegistryTest, AHeadThatGotItGivesItsTurnToTheNext) {
+  queue({first, second, third});
+  leave(*first, Departure::kGranted);
+  EXPECT_EQ(second->told, Told{"turn"});
+  EXPECT_EQ(third->told, Told{});
+}
+
+TEST_F(WaitRegistryTest, AHeadThatGaveUpAsleepGivesItsTurnToTheNext) {
+  queue({first, second});
+  leave(*first, Departure::kGaveUp);
+  EXPECT_EQ(second->told, Told{"turn"});
+}
+
+TEST_F(WaitRegistryTest, AnAttemptNotCarriedThroughIsTheNextOnesToMake) {
+  queue({first, second});
+  registry.message(kChannel).run();
+  leave(*first, Departure::kTrying);
+  EXPECT_EQ(second->told, Told{"signal"});
+}
+
+TEST_F(WaitRegistryTest, BeforeTheSubscriptionTheNextIsToldByItAlone) {
+  (void)registry.join(kChannel, first, {});
+  (void)registry.join(kChannel, second, {});
+  leave(*first, Departure::kTrying);
+  EXPECT_EQ(second->told, Told{});
+  registry.subscribed(kChannel).run();
+  EXPECT_EQ(second->told, Told{"signal"});
+}
+
+TEST_F(WaitRegistryTest, OneThatLeavesFromBehindTellsNobody) {
+  queue({first, second, third});
+  leave(*second, Departure::kGaveUp);
+  registry.message(kChannel).run();
+  EXPECT_EQ(first->told, Told{"signal"});
+  EXPECT_EQ(third->told, Told{});
+}
+
+TEST_F(WaitRegistryTest, WhoeverLeavesTwiceTellsNobodyTwice) {
+  queue({first, second});
+  leave(*first, Departure::kGaveUp);
+  leave(*first, Departure::kGaveUp);
+  EXPECT_EQ(second->told, Told{"turn"});
+}
+
+TEST_F(WaitRegistryTest, AfterAGrantTheSubscriptionLingers) {
+  queue({first});
+  leave(*first, Departure::kGranted);
+  EXPECT_EQ(asked.back(), "release channel after 100");
+}
+
+TEST_F(WaitRegistryTest, AfterASurrenderItDoesNot) {
+  queue({first});
+  leave(*first, Departure::kGaveUp);
+  EXPECT_EQ(asked.back(), "release channel after 0");
+}
+
+TEST_F(WaitRegistryTest, AnUnusedSubscriptionEnds) {
+  queue({first});
+  leave(*first, Departure::kGranted);
+  EXPECT_TRUE(registry.released(kChannel));
+  EXPECT_FALSE(registry.sequence(kChannel));
+}
+
+TEST_F(WaitRegistryTest, ASubscriptionThatIsNeededAgainGoesOn) {
+  queue({first});
+  leave(*first, Departure::kGranted);
+  (void)registry.join(kChannel, second, {});
+  EXPECT_FALSE(registry.released(kChannel));
+  EXPECT_TRUE(registry.sequence(kChannel));
+  EXPECT_EQ(asked.size(), 2U);
+}
+
+TEST_F(WaitRegistryTest, ANewcomerAfterTheEndSubscribesAnew) {
+  queue({first});
+  leave(*first, Departure::kGranted);
+  ASSERT_TRUE(registry.released(kChannel));
+  EXPECT_EQ(registry.join(kChannel, second, {}), Place::kQueued);
+  EXPECT_EQ(asked.back(), "subscribe channel");
+}
+
+TEST_F(WaitRegistryTest, AMessageOfAChannelThatEndedIsNobodys) {
+  queue({first});
+  leave(*first, Departure::kGranted);
+  ASSERT_TRUE(registry.released(kChannel));
+  registry.message(kChannel).run();
+  registry.subscribed(kChannel).run();
+  EXPECT_FALSE(registry.sequence(kChannel));
+  EXPECT_EQ(first->told, Told{});
+}
+
+TEST_F(WaitRegistryTest, ARefusedChannelFailsItsWaiters) {
+  (void)registry.join(kChannel, first, {});
+  (void)registry.join(kChannel, second, {});
+  (void)registry.join("other", third, {});
+  registry.refused(kChannel, Status::server("NOPERM", "no")).run();
+  EXPECT_EQ(first->told, Told{"failure: no"});
+  EXPECT_EQ(second->told, Told{"failure: no"});
+  EXPECT_EQ(third->told, Told{});
+  EXPECT_FALSE(registry.crowded(kChannel));
+}
+
+TEST_F(WaitRegistryTest, AnUnreachableServerFailsAllWaiters) {
+  queue({first, second});
+  (void)registry.join("other", third, {});
+  registry.unreachable(Status::unreachable("no server")).run();
+  EXPECT_EQ(first->told, Told{"failure: no server"});
+  EXPECT_EQ(second->told, Told{"failure: no server"});
+  EXPECT_EQ(third->told, Told{"failure: no server"});
+}
+
+TEST_F(WaitRegistryTest, TheHeirIsTheHead) {
+  EXPECT_EQ(registry.heir(kChannel, kZero), nullptr);
+  queue({first, second});
+  EXPECT_EQ(registry.heir(kChannel, kZero), first);
+}
+
+TEST_F(WaitRegistryTest, AfterSixteenHandOversItIsTheOthersTurnOnce) {
+  queue({first});
+  for (int i = 0; i < 16; ++i) EXPECT_EQ(registry.heir(kChannel, kZero), first) << i;
+  EXPECT_EQ(registry.heir(kChannel, kZero), nullptr);
+  EXPECT_EQ(registry.heir(kChannel, kZero), first);
+}
+
+TEST_F(WaitRegistryTest, AfterTenMillisecondsOfHandOversItIsTheOthersTurnOnce) {
+  queue({first});
+  EXPECT_EQ(registry.heir(kChannel, kZero), first);
+  EXPECT_EQ(registry.heir(kChannel, kZero + Millis(9)), first);
+  EXPECT_EQ(registry.heir(kChannel, kZero + Millis(10)), nullptr);
+  EXPECT_EQ(registry.heir(kChannel, kZero + Millis(11)), first);
+}
+
+}  // namespace
+}  // namespace holdfast::wait

@@ -1,0 +1,1 @@
+"""The command `holdfast demo`, and the samples of the documentation, run for real."""

@@ -1,0 +1,66 @@
+"""The samples of the README and of the documentation do what they show, against a real server.
+
+The `python` blocks of a page are run one after the other as one program, with `redis://127.0.0.1:6379/0`
+replaced by the URL of the test's server.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.servers import Server
+from tools.lint.tree import ROOT
+
+SAMPLE = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+URL = "redis://127.0.0.1:6379/0"
+
+
+def pages() -> list[Path]:
+    """The pages with samples, relative to the checkout."""
+    texts = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    return [path.relative_to(ROOT) for path in texts if samples(path)]
+
+
+def samples(path: Path) -> list[str]:
+    return SAMPLE.findall(path.read_text(encoding="utf-8"))
+
+
+def test_the_pages_that_users_copy_from_have_samples() -> None:
+    assert {"README.md", "docs/index.md", "docs/synchronizers/lock.md"} <= set(map(str, pages()))
+
+
+@pytest.mark.servers("redis", "valkey")
+@pytest.mark.parametrize("page", pages(), ids=str)
+def test_the_samples_of_a_page_run(page: Path, server: Server) -> None:
+    """Without an error, without a warning, and they leave no key."""
+    program = "\n".join(samples(ROOT / page)).replace(URL, server.url)
+    run = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert (run.returncode, run.stderr) == (0, "")
+    assert server.url in program
+    assert server.keys() == set()
+
+
+def test_the_documentation_names_no_missing_file() -> None:
+    """Every path of the checkout that a page mentions is there."""
+    named = re.compile(r"`((?:cpp|python|lua|tests|tools|cmake)/[\w./-]+\.\w+)`")
+    texts = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
+    missing = [
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in texts
+        for name in named.findall(path.read_text(encoding="utf-8"))
+        if not (ROOT / name).exists()
+    ]
+    assert missing == []

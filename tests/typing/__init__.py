@@ -1,0 +1,1 @@
+"""What type checkers are told is what is there."""
