@@ -8,8 +8,9 @@
 
 namespace holdfast {
 
-// One thread's place to sleep. notify() is remembered until the sleeper has seen it, so none is missed;
-// several may count as one. The sleeper may also wait in a poll() of its own, with wake_fd() in it.
+// One thread's place to sleep. notify() is remembered until the sleeper has seen it, so none is
+// missed; several may count as one. The sleeper may also wait in a poll() of its own, with
+// wake_fd() in it.
 class Parker {
  public:
   Parker() = default;
@@ -26,8 +27,8 @@ class Parker {
   // The owning thread: returns after a notify() (consumed) or at `until`.
   void park(const Clock& clock, TimePoint until);
 
-  // The owning thread, around a poll() in which wake_fd() is watched: until end_poll(), notify() makes
-  // it readable. Returns false, and is not begun, when a notify() is pending (consumed).
+  // The owning thread, around a poll() in which wake_fd() is watched: until end_poll(), notify()
+  // makes it readable. Returns false, and is not begun, when a notify() is pending (consumed).
   bool begin_poll();
   void end_poll();
   int wake_fd() const { return fd_; }
@@ -40,7 +41,7 @@ class Parker {
   std::condition_variable wake_;
   bool notified_ = false;
   bool polling_ = false;
-  int fd_ = -1;    // made by the first begin_poll()
+  int fd_ = -1;              // made by the first begin_poll()
   std::uint64_t epoch_ = 0;  // in which it was made: a child of fork() needs one of its own
 };
 

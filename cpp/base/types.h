@@ -8,7 +8,8 @@
 
 namespace holdfast {
 
-// The name of a lock or synchronizer as the server knows it: its main key, prefix included. Any bytes.
+// The name of a lock or synchronizer as the server knows it: its main key, prefix included. Any
+// bytes.
 class LockName {
  public:
   explicit LockName(std::string bytes) : bytes_(std::move(bytes)) {}
@@ -46,9 +47,9 @@ struct Lease {
   bool watched = true;
 };
 
-// Until when a hold that was set or renewed by a command sent at `sent` may be trusted: the lease less 1 %
-// for clocks that run at different speeds and 2 ms for the server's granularity (Redlock's margins), of a
-// very short lease no less than half.
+// Until when a hold that was set or renewed by a command sent at `sent` may be trusted: the lease
+// less 1 % for clocks that run at different speeds and 2 ms for the server's granularity (Redlock's
+// margins), of a very short lease no less than half.
 constexpr TimePoint trusted_until(TimePoint sent, Millis lease) {
   const Duration whole = lease;
   const Duration margin = whole / 100 + Millis(2);

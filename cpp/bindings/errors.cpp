@@ -23,9 +23,8 @@ std::string quoted(const std::string& name) { return "'" + name + "'"; }
 PythonOutcome failure(py::object exception) { return {py::none(), std::move(exception)}; }
 
 PythonOutcome lost(const std::string& name, const std::string& reason) {
-  return failure(make("LockLostError",
-                      "the hold on " + quoted(name) + " was lost: " + reason +
-                          "; what was done under it may have met another holder"));
+  return failure(make("LockLostError", "the hold on " + quoted(name) + " was lost: " + reason +
+                                           "; what was done under it may have met another holder"));
 }
 
 PythonOutcome not_owned(const std::string& name) {
@@ -34,6 +33,7 @@ PythonOutcome not_owned(const std::string& name) {
 }
 
 py::object answer(OperationKind kind, const sync::Outcome& outcome) {
+  if (kind == OperationKind::kAcquire) return py::bool_(true);
   if (kind == OperationKind::kRelease || !outcome.value) return py::none();
   return py::int_(*outcome.value);
 }
@@ -61,22 +61,20 @@ void raise(const py::object& exception) {
 
 PythonOutcome to_python(OperationKind kind, const std::string& name, const sync::Outcome& outcome) {
   using sync::Verdict;
-  const bool acquire = kind == OperationKind::kAcquire;
   switch (outcome.verdict) {
     case Verdict::kGranted:
-      return {acquire ? py::bool_(true) : answer(kind, outcome), {}};
+      return {answer(kind, outcome), {}};
     case Verdict::kBusy:
-      return acquire ? PythonOutcome{py::bool_(false), {}} : not_owned(name);
-    case Verdict::kTimedOut:
-      if (outcome.why.ok()) return {py::bool_(false), {}};
-      return failure(exception_for(outcome.why));
+      if (kind == OperationKind::kRelease) return not_owned(name);
+      return {py::bool_(false), {}};
     case Verdict::kGone:
-      return lost(name,
-                  outcome.why.ok() ? "it is not on the server any more" : outcome.why.message());
+      return lost(name, outcome.why.message());
     case Verdict::kExpired:
       return lost(name, "its lease was over before the grant arrived; ask for a longer one");
+    case Verdict::kTimedOut:
     case Verdict::kFailed:
-      return failure(exception_for(outcome.why));
+      if (!outcome.why.ok()) return failure(exception_for(outcome.why));
+      return {py::bool_(false), {}};
     case Verdict::kCancelled:
       break;
   }

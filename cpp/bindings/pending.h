@@ -10,8 +10,8 @@
 
 namespace holdfast::bindings {
 
-// The operations under way for one event loop of Python. Used with the GIL held, but for what the engine
-// does with the queue inside.
+// The operations under way for one event loop of Python. Used with the GIL held, but for what the
+// engine does with the queue inside.
 class PendingQueue {
  public:
   PendingQueue();

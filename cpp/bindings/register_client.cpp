@@ -4,14 +4,14 @@
 #include <string>
 #include <utility>
 
-#include "bindings/register.h"
 #include "bindings/pending.h"
+#include "bindings/register.h"
 #include "bindings/waiting.h"
 #include "engine/client.h"
 #include "engine/lock.h"
 #include "resp/command.h"
 #include "sync/call_operation.h"
-#include "sync/recipe.h"
+#include "sync/lock.h"
 
 namespace holdfast::bindings {
 
@@ -45,10 +45,9 @@ std::shared_ptr<engine::Lock> lock(const std::shared_ptr<Client>& client, const 
 void register_endpoint(py::module_& module) {
   py::class_<net::Endpoint>(module, "Endpoint")
       .def_property_readonly("text", &net::Endpoint::text)
-      .def_property_readonly("standalone",
-                             [](const net::Endpoint& e) {
-                               return e.deployment == net::Deployment::kStandalone;
-                             })
+      .def_property_readonly(
+          "standalone",
+          [](const net::Endpoint& e) { return e.deployment == net::Deployment::kStandalone; })
       .def_property_readonly("tls", [](const net::Endpoint& e) { return e.tls.enabled; })
       .def("set_credentials",
            [](net::Endpoint& e, const std::string& username, const std::string& password) {
@@ -79,17 +78,16 @@ void register_client(py::module_& module) {
       .def_readwrite("client_name", &engine::ClientOptions::client_name)
       .def_readwrite("retries", &engine::ClientOptions::retries)
       .def_readwrite("asynchronous", &engine::ClientOptions::asynchronous)
-      .def("set_timeouts", [](engine::ClientOptions& o, std::int64_t connect_ms,
-                              std::int64_t command_ms) {
-        o.connect_timeout = Millis(connect_ms);
-        o.command_timeout = Millis(command_ms);
-      });
+      .def("set_timeouts",
+           [](engine::ClientOptions& o, std::int64_t connect_ms, std::int64_t command_ms) {
+             o.connect_timeout = Millis(connect_ms);
+             o.command_timeout = Millis(command_ms);
+           });
   py::class_<Client, std::shared_ptr<Client>>(module, "Client")
       .def(py::init<engine::ClientOptions>())
       .def_property_readonly("id", [](Client& self) { return self.id(); })
       .def_property_readonly("closed", &Client::closed)
-      .def("ping",
-           [](Client& self) { (void)wait_for(OperationKind::kCall, ping(self)); })
+      .def("ping", [](Client& self) { (void)wait_for(OperationKind::kCall, ping(self)); })
       .def("start_ping",
            [](Client& self, PendingQueue& queue) {
              return queue.start(OperationKind::kCall, ping(self));

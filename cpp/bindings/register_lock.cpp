@@ -1,10 +1,9 @@
-#include "bindings/register.h"
-
 #include <memory>
 #include <string>
 #include <utility>
 
 #include "bindings/pending.h"
+#include "bindings/register.h"
 #include "bindings/waiting.h"
 #include "engine/engine.h"
 #include "engine/lock.h"
@@ -20,7 +19,8 @@ using Kind = OperationKind;
 
 constexpr double kNanos = 1e9;
 
-// Seconds (checked in Python: finite, not negative; negative for a wait without limit) as the engine has them.
+// Seconds (checked in Python: finite, not negative; negative for a wait without limit) as the
+// engine has them.
 Duration wait_time(double seconds) {
   if (seconds < 0) return kNever - TimePoint{};
   const double nanos = seconds * kNanos;

@@ -39,20 +39,29 @@ void wait_for(const net::Interest& interest, int wake_fd, Duration longest) {
   ::ppoll(fds.data(), interest.fd >= 0 ? 2 : 1, &time, nullptr);
 }
 
+// As much as the stream takes: `bytes` of it, and what it wants next.
+net::IoResult write_all(net::Transport& stream, const std::string& bytes) {
+  net::IoResult all;
+  while (all.bytes < bytes.size() && all.io == net::Io::kDone) {
+    const net::IoResult piece = stream.write(bytes.data() + all.bytes, bytes.size() - all.bytes);
+    all.io = piece.io;
+    all.bytes += piece.bytes;
+  }
+  return all;
+}
+
 }  // namespace
 
 Connection::Connection(const Clock& clock, net::Loop& loop, Setup setup)
-    : clock_(clock),
-      loop_(loop),
-      setup_(std::move(setup)),
-      link_(setup_.link, setup_.open) {}
+    : clock_(clock), loop_(loop), setup_(std::move(setup)), link_(setup_.link, setup_.open) {}
 
 Status Connection::submit(RequestPtr request, Parker* waiter) {
   Lock lock(mutex_);
   if (!closed_.ok()) return closed_;
   next_overdue_ = std::min(next_overdue_, request->deadline);
   queue_.push_back({std::move(request), Sent{}});
-  // A leader that awaits replies sends what has gathered when the next ones arrive, all in one piece.
+  // A leader that awaits replies sends what has gathered when the next ones arrive, all in one
+  // piece.
   const bool gathers = leader_ == Leader::kCaller && sent_ > 0;
   if (setup_.driver == Driver::kCallers && !gathers && !flush(lock)) wake_leader();
   find_leader(waiter);
@@ -103,20 +112,22 @@ net::Interest Connection::step(TimePoint now) {
   const bool for_callers = setup_.driver == Driver::kCallers;
   {
     const Lock lock(mutex_);
-    const bool idle = leader_ == Leader::kNone && queue_.empty() && !hung_up() && closed_.ok();
-    if (for_callers && (leader_ == Leader::kCaller || idle)) return watch();
+    if (for_callers && !needs_loop()) return watch();
     leader_ = Leader::kLoop;
     driven_ = false;
   }
   net::Interest next = advance(now);
   const Lock lock(mutex_);
-  if (for_callers && (queue_.empty() || !waiters_.empty())) {
-    leader_ = Leader::kNone;
-    find_leader(nullptr);
-    return watch();
-  }
-  if (next.done) leader_ = Leader::kNone;
-  return next;
+  const bool hands_back = for_callers && (queue_.empty() || !waiters_.empty());
+  if (hands_back || next.done) leader_ = Leader::kNone;
+  if (!hands_back) return next;
+  find_leader(nullptr);
+  return watch();
+}
+
+bool Connection::needs_loop() const {
+  if (leader_ != Leader::kNone) return leader_ == Leader::kLoop;
+  return !queue_.empty() || hung_up() || !closed_.ok();
 }
 
 net::Interest Connection::watch() const {
@@ -152,18 +163,7 @@ net::Interest Connection::advance(TimePoint now) {
     if (!replies.empty()) last_read_ = now;
     take_replies(replies, batch);
     if (ready) stream_ready(now);
-    if (write_failed_ && !lost) {
-      link_.fail(now, Status::unreachable(setup_.link.address.text() + " takes no more commands"), true);
-      lost = true;
-    }
-    if (!lost && writer_ && now >= after(silent_since(), setup_.link.command_timeout)) {
-      link_.fail(now,
-                 Status::unreachable("no reply from " + setup_.link.address.text() + " within " +
-                                     std::to_string(setup_.link.command_timeout.count()) + " ms"),
-                 true);
-      lost = true;
-    }
-    if (lost) stream_lost(batch);
+    if (lost || stream_failed(now)) stream_lost(batch);
     if (link_.failures() > failures) attempt_failed(batch);
     drop_overdue(now, batch);
     if (!closed_.ok()) {
@@ -175,6 +175,23 @@ net::Interest Connection::advance(TimePoint now) {
   }
   batch.run(setup_.on_lost);
   return interest();
+}
+
+// A stream that the reader thinks well of may be dead all the same.
+bool Connection::stream_failed(TimePoint now) {
+  if (!writer_) return false;
+  const std::string address = setup_.link.address.text();
+  if (write_failed_) {
+    link_.fail(now, Status::unreachable(address + " takes no more commands"), true);
+    return true;
+  }
+  const Millis patience = setup_.link.command_timeout;
+  if (now < after(silent_since(), patience)) return false;
+  link_.fail(now,
+             Status::unreachable("no reply from " + address + " within " +
+                                 std::to_string(patience.count()) + " ms"),
+             true);
+  return true;
 }
 
 // A stream that is up is read; one is made only for somebody.
@@ -190,7 +207,8 @@ net::Interest Connection::interest() const {
   if (writer_) {
     next.write = write_blocked_;
     if (write_failed_) next.until = TimePoint{};  // advance() says what follows
-    if (sent_ > 0) next.until = std::min(next.until, after(silent_since(), setup_.link.command_timeout));
+    if (sent_ > 0)
+      next.until = std::min(next.until, after(silent_since(), setup_.link.command_timeout));
   }
   // The loop keeps reading its own streams; otherwise whoever leads stops when all is answered.
   const bool keeps = setup_.driver == Driver::kLoop && writer_;
@@ -244,7 +262,8 @@ void Connection::drop_overdue(TimePoint now, Batch& batch) {
   for (std::size_t i = 0; i < queue_.size(); ++i) {
     Entry& entry = queue_[i];
     const bool overdue = entry.request && entry.request->deadline <= now;
-    if (overdue) batch.add(std::exchange(entry, Entry{nullptr, entry.sent}), Status::unreachable(why));
+    if (overdue)
+      batch.add(std::exchange(entry, Entry{nullptr, entry.sent}), Status::unreachable(why));
     if (entry.request) next_overdue_ = std::min(next_overdue_, entry.request->deadline);
     if (entry.request || i < sent_) kept.push_back(std::move(entry));
   }
@@ -289,17 +308,11 @@ bool Connection::flush(Lock& lock) {
     writing_.swap(out_);
     const std::shared_ptr<net::Transport> writer = writer_;
     lock.unlock();
-    std::size_t written = 0;
-    net::Io io = net::Io::kDone;
-    while (written < writing_.size() && io == net::Io::kDone) {
-      const net::IoResult result = writer->write(writing_.data() + written, writing_.size() - written);
-      io = result.io;
-      written += result.bytes;
-    }
+    const net::IoResult result = write_all(*writer, writing_);
     lock.lock();
-    if (writer == writer_ && written < writing_.size()) {
-      out_.insert(0, writing_, written);
-      (io == net::Io::kFailed ? write_failed_ : write_blocked_) = stuck = true;
+    if (writer == writer_ && result.io != net::Io::kDone) {
+      out_.insert(0, writing_, result.bytes);
+      (result.io == net::Io::kFailed ? write_failed_ : write_blocked_) = stuck = true;
     }
     writing_.clear();
   }

@@ -23,20 +23,19 @@ struct Stay {
   std::atomic<BootTime::rep> until{kNever.time_since_epoch().count()};
 
   void set_until(TimePoint at) { until.store(at.time_since_epoch().count()); }
-  bool over(TimePoint now) const {
-    return done.load(std::memory_order_acquire) || now >= end();
-  }
+  bool over(TimePoint now) const { return done.load(std::memory_order_acquire) || now >= end(); }
   TimePoint end() const { return TimePoint(Duration(until.load())); }
 };
 
-// A pipelined connection to one server that many threads share. Requests are answered in order; those
-// not answered when the stream breaks are sent again, in order, on the next one (so every command must be
-// safe to repeat), until their deadline.
+// A pipelined connection to one server that many threads share. Requests are answered in order;
+// those not answered when the stream breaks are sent again, in order, on the next one (so every
+// command must be safe to repeat), until their deadline.
 //
-// Somebody has to read: the *leader*. With Driver::kCallers it is one of the threads that wait in serve()
-// (alone, a caller does its own I/O without any hand-over), and where there is work but nobody waits, the
-// loop, which else only watches for the death of the stream. With Driver::kLoop it is always the loop. Anybody may write: with kCallers submit() sends at once,
-// together with whatever others submit meanwhile; with kLoop the loop sends what has gathered.
+// Somebody has to read: the *leader*. With Driver::kCallers it is one of the threads that wait in
+// serve() (alone, a caller does its own I/O without any hand-over), and where there is work but
+// nobody waits, the loop, which else only watches for the death of the stream. With Driver::kLoop
+// it is always the loop. Anybody may write: with kCallers submit() sends at once, together with
+// whatever others submit meanwhile; with kLoop the loop sends what has gathered.
 class Connection final : public net::Pollable, public std::enable_shared_from_this<Connection> {
  public:
   enum class Driver { kCallers, kLoop };
@@ -50,13 +49,14 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
 
   Connection(const Clock& clock, net::Loop& loop, Setup setup);
 
-  // Any thread. Takes its place behind all earlier requests. `waiter`: the thread that is, or soon will
-  // be, in serve() for this request; without one, and with nobody else in serve(), the loop reads.
-  // Not OK when the connection is closed: then nothing happens and complete() is not called.
+  // Any thread. Takes its place behind all earlier requests. `waiter`: the thread that is, or soon
+  // will be, in serve() for this request; without one, and with nobody else in serve(), the loop
+  // reads. Not OK when the connection is closed: then nothing happens and complete() is not called.
   Status submit(RequestPtr request, Parker* waiter = nullptr);
 
-  // Blocks the calling thread until `stay` is over, or `slice` is, reading for everybody meanwhile if
-  // nobody else does. `stay` is looked at after each notify() of `parker` and each batch of replies.
+  // Blocks the calling thread until `stay` is over, or `slice` is, reading for everybody meanwhile
+  // if nobody else does. `stay` is looked at after each notify() of `parker` and each batch of
+  // replies.
   void serve(Parker& parker, const Stay& stay, TimePoint slice);
 
   // Any thread: fails what is unanswered with `why`, and everything submitted later.
@@ -83,6 +83,7 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   // With the lock held; flush() lets go of it while it writes.
   void take_replies(std::vector<resp::Reply>& replies, Batch& batch);
   void stream_ready(TimePoint now);
+  bool stream_failed(TimePoint now);
   void stream_lost(Batch& batch);
   void attempt_failed(Batch& batch);
   void drop_overdue(TimePoint now, Batch& batch);
@@ -91,6 +92,7 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   void wake_leader();
   void encode_unsent();
   void find_leader(Parker* preferred);
+  bool needs_loop() const;
   bool hung_up() const;
   net::Interest watch() const;
   TimePoint silent_since() const;
@@ -98,7 +100,7 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   const Clock& clock_;
   net::Loop& loop_;
   const Setup setup_;
-  Link link_;          // the leader's
+  Link link_;  // the leader's
 
   mutable std::mutex mutex_;
   std::deque<Entry> queue_;                 // unanswered, in order

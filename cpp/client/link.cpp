@@ -15,7 +15,8 @@ constexpr int kDoublings = 7;
 
 // Drawn by the nanosecond of the failure: no two clients share it, and a test's clock repeats it.
 Duration rest_after(int failures, TimePoint now) {
-  std::minstd_rand random(static_cast<std::minstd_rand::result_type>(now.time_since_epoch().count()));
+  std::minstd_rand random(
+      static_cast<std::minstd_rand::result_type>(now.time_since_epoch().count()));
   const int doublings = std::min(std::max(failures - 1, 0), kDoublings);
   const Duration longest = std::min<Duration>(kFirstRest * (1 << doublings), kLongestRest);
   return longest / 2 + longest / 2 * static_cast<long>(random() % 1000) / 1000;
@@ -32,8 +33,7 @@ bool is_about_access(std::string_view word) {
 
 }  // namespace
 
-Link::Link(LinkOptions options, Open open)
-    : options_(std::move(options)), open_(std::move(open)) {
+Link::Link(LinkOptions options, Open open) : options_(std::move(options)), open_(std::move(open)) {
   if (!open_) {
     open_ = [](const LinkOptions& o) {
       return net::open_transport(o.address, o.tls, o.command_timeout);
@@ -42,27 +42,32 @@ Link::Link(LinkOptions options, Open open)
 }
 
 bool Link::advance(TimePoint now) {
-  if (state_ == State::kReady) return false;
-  if (state_ == State::kResting && now < until_) return false;
+  if (state_ == State::kReady || (state_ == State::kResting && now < until_)) return false;
   if (state_ == State::kIdle || state_ == State::kResting) start(now);
-  if (state_ == State::kConnecting) {
-    net::IoResult step = transport_->connect();
-    interest_ = {transport_->fd(), step.io == net::Io::kWantRead, step.io == net::Io::kWantWrite};
-    if (step.io == net::Io::kFailed) fail(now, std::move(step.status), false);
-    if (step.io == net::Io::kDone) greet();
+  if (state_ == State::kConnecting) connect(now);
+  if (state_ == State::kGreeting) {
+    write_greeting();
+    read_greeting(now);
   }
-  if (state_ == State::kGreeting) write_greeting();
-  if (state_ == State::kGreeting) read_greeting(now);
-  if (state_ == State::kReady) return true;
-  if (state_ != State::kResting && now >= until_) {
-    fail(now,
-         Status::unreachable("no connection to " + options_.address.text() + " within " +
-                             std::to_string(options_.connect_timeout.count()) +
-                             " ms; is a server running and reachable there" +
-                             (options_.tls.enabled ? ", and does its port speak TLS?" : "?")),
-         true);
-  }
-  return false;
+  if (now >= until_) time_out(now);
+  return state_ == State::kReady;
+}
+
+void Link::time_out(TimePoint now) {
+  if (state_ == State::kReady || state_ == State::kResting) return;
+  const char* tls = options_.tls.enabled ? ", and does its port speak TLS?" : "?";
+  fail(now,
+       Status::unreachable("no connection to " + options_.address.text() + " within " +
+                           std::to_string(options_.connect_timeout.count()) +
+                           " ms; is a server running and reachable there" + tls),
+       true);
+}
+
+void Link::connect(TimePoint now) {
+  net::IoResult step = transport_->connect();
+  interest_ = {transport_->fd(), step.io == net::Io::kWantRead, step.io == net::Io::kWantWrite};
+  if (step.io == net::Io::kFailed) fail(now, std::move(step.status), false);
+  if (step.io == net::Io::kDone) greet();
 }
 
 void Link::start(TimePoint now) {
@@ -129,11 +134,13 @@ void Link::answer(const resp::Reply& reply, TimePoint now) {
   const std::string text(reply.text());
   const std::string word = text.substr(0, text.find(' '));
   if (passes_by_itself(word)) {
-    return fail(now, Status::unreachable(options_.address.text() + " is not ready: " + text), false);
+    return fail(now, Status::unreachable(options_.address.text() + " is not ready: " + text),
+                false);
   }
   const char* hint = is_about_access(word) ? "; check the user name and the password"
                                            : "; check the options of the client";
-  fail(now, Status::server(word, options_.address.text() + " refused the connection: " + text + hint),
+  fail(now,
+       Status::server(word, options_.address.text() + " refused the connection: " + text + hint),
        false);
 }
 

@@ -27,10 +27,10 @@ struct LinkOptions {
   int retries = 10;  // attempts to connect after the first, before callers are told
 };
 
-// One stream to one server that makes itself anew: connect, greet (AUTH, SELECT, CLIENT SETNAME), carry
-// bytes, and after a failure rest for a moment (10 ms doubling to 1 s, halved at random) and start again.
-// A machine without threads: its driver calls advance() and read(); see Pollable. Only transport() may be
-// used by another thread, to write, while the driver runs.
+// One stream to one server that makes itself anew: connect, greet (AUTH, SELECT, CLIENT SETNAME),
+// carry bytes, and after a failure rest for a moment (10 ms doubling to 1 s, halved at random) and
+// start again. A machine without threads: its driver calls advance() and read(); see Pollable. Only
+// transport() may be used by another thread, to write, while the driver runs.
 class Link {
  public:
   enum class State {
@@ -49,11 +49,12 @@ class Link {
   State state() const { return state_; }
   const LinkOptions& options() const { return options_; }
 
-  // Goes on towards kReady; true when kReady has been reached by this call. Starts anew when idle or rested.
+  // Goes on towards kReady; true when kReady has been reached by this call. Starts anew when idle
+  // or rested.
   bool advance(TimePoint now);
 
-  // Ready only: reads what there is, appending complete replies to `replies`. False when the stream has
-  // broken: then it has been left for kResting, with failure() saying why.
+  // Ready only: reads what there is, appending complete replies to `replies`. False when the stream
+  // has broken: then it has been left for kResting, with failure() saying why.
   bool read(TimePoint now, std::vector<resp::Reply>& replies);
 
   // Gives the stream up and rests. `reset`: let nothing that was sent before be delivered late.
@@ -72,12 +73,14 @@ class Link {
   const Status& failure() const { return failure_; }
   int failures() const { return failures_; }
 
-  // The latest failure is an error reply to the greeting (wrong password, no such database, ...): trying
-  // again does not help until somebody changes something.
+  // The latest failure is an error reply to the greeting (wrong password, no such database, ...):
+  // trying again does not help until somebody changes something.
   bool refused() const { return failure_.code() == Code::kServer; }
 
  private:
   void start(TimePoint now);
+  void connect(TimePoint now);
+  void time_out(TimePoint now);
   void greet();
   void write_greeting();
   void read_greeting(TimePoint now);
@@ -88,10 +91,10 @@ class Link {
   State state_ = State::kIdle;
   std::shared_ptr<net::Transport> transport_;
   std::unique_ptr<resp::Reader> reader_;
-  std::string greeting_;       // not yet written
-  int greeting_replies_ = 0;   // still to come
+  std::string greeting_;      // not yet written
+  int greeting_replies_ = 0;  // still to come
   net::Interest interest_;
-  bool more_ = false;  // the last read() stopped before it had everything
+  bool more_ = false;         // the last read() stopped before it had everything
   TimePoint until_ = kNever;  // end of the attempt, or of the rest
   Status failure_;
   int failures_ = 0;

@@ -10,8 +10,8 @@
 
 namespace holdfast::client {
 
-// When a command went out. A command may go out several times: after a lost connection it is sent again, and
-// must mean the same.
+// When a command went out. A command may go out several times: after a lost connection it is sent
+// again, and must mean the same.
 struct Sent {
   TimePoint last{};  // the moment before the sending that was answered
   int times = 0;
@@ -22,12 +22,12 @@ class Request {
  public:
   virtual ~Request() = default;
 
-  // Appends the encoded command to `out`. Called for each sending, on any thread, with the connection's lock
-  // held: it must be quick and take no lock.
+  // Appends the encoded command to `out`. Called for each sending, on any thread, with the
+  // connection's lock held: it must be quick and take no lock.
   virtual void encode(std::string& out) const = 0;
 
-  // The reply (an error reply too), or why there is none: kUnreachable or a refused greeting. Called once
-  // for each submit(), on any thread, with no lock of the connection held.
+  // The reply (an error reply too), or why there is none: kUnreachable or a refused greeting.
+  // Called once for each submit(), on any thread, with no lock of the connection held.
   virtual void complete(Result<resp::Reply> reply, const Sent& sent) = 0;
 
   // To be set before submit(): until when the connection goes on trying to get a reply.
@@ -35,8 +35,8 @@ class Request {
   // Nobody waits for it: the connection goes on until `deadline` although `retries` are used up.
   bool persistent = false;
 
-  // Any thread: nobody wants it any more. Not sent (again) from now on; if it was sent, its reply still
-  // comes to complete().
+  // Any thread: nobody wants it any more. Not sent (again) from now on; if it was sent, its reply
+  // still comes to complete().
   void abandon() { abandoned_.store(true, std::memory_order_release); }
   bool abandoned() const { return abandoned_.load(std::memory_order_acquire); }
   void readopt() { abandoned_.store(false, std::memory_order_release); }

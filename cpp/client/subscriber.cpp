@@ -62,7 +62,8 @@ net::Interest Subscriber::step(TimePoint now) {
     for (const std::string& channel : channels_) say(true, channel);
   }
   write();
-  return interest(now);
+  judge(now, *sink);
+  return interest();
 }
 
 void Subscriber::take_orders(TimePoint now, Sink& sink) {
@@ -76,20 +77,20 @@ void Subscriber::take_orders(TimePoint now, Sink& sink) {
     for (auto it = due; it != releases_.end(); ++it) releases.push_back(std::move(it->channel));
     releases_.erase(due, releases_.end());
   }
-  const bool ready = link_.state() == Link::State::kReady;
   for (const std::string& channel : releases) {
     if (channels_.count(channel) == 0 || !sink.on_released(channel)) continue;
     channels_.erase(channel);
-    if (ready) say(false, channel);
+    say(false, channel);
   }
   for (const std::string& channel : subscribes) {
-    const bool fresh = channels_.insert(channel).second;
-    if (ready && fresh) say(true, channel);
+    if (channels_.insert(channel).second) say(true, channel);
   }
-  if (!ready && !channels_.empty() && down_since_ == kNever) down_since_ = now;
+  const bool needed = link_.state() != Link::State::kReady && !channels_.empty();
+  if (needed && down_since_ == kNever) down_since_ = now;
 }
 
 void Subscriber::say(bool subscribe, const std::string& channel) {
+  if (link_.state() != Link::State::kReady) return;  // said when it is
   if (awaited_.empty()) last_read_ = clock_.now();
   out_ += resp::Command({subscribe ? "SUBSCRIBE" : "UNSUBSCRIBE", channel}).bytes();
   awaited_.push_back({subscribe, channel});
@@ -134,21 +135,24 @@ void Subscriber::lost(TimePoint now, Sink& sink) {
   sink.on_lost();
 }
 
-net::Interest Subscriber::interest(TimePoint now) {
+void Subscriber::judge(TimePoint now, Sink& sink) {
   const Millis patience = link_.options().command_timeout;
-  const std::shared_ptr<Sink> sink = sink_.lock();
   const bool silent = !awaited_.empty() && now >= after(last_read_, patience);
   if (silent && link_.state() == Link::State::kReady) {
     link_.fail(now, Status::unreachable("no reply from " + link_.options().address.text()), true);
-    if (sink) lost(now, *sink);
+    lost(now, sink);
   }
+  if (channels_.empty()) return;
   const bool hopeless = link_.state() == Link::State::kResting &&
                         (link_.refused() || link_.failures() > link_.options().retries);
   const bool down_too_long = down_since_ != kNever && now >= after(down_since_, patience);
-  if (!channels_.empty() && (hopeless || down_too_long)) {
-    down_since_ = now;
-    if (sink) sink->on_unreachable(link_.failure());
-  }
+  if (!hopeless && !down_too_long) return;
+  down_since_ = now;
+  sink.on_unreachable(link_.failure());
+}
+
+net::Interest Subscriber::interest() {
+  const Millis patience = link_.options().command_timeout;
   net::Interest next = link_.interest();
   next.write = next.write || !out_.empty();
   if (down_since_ != kNever) next.until = std::min(next.until, after(down_since_, patience));

@@ -14,8 +14,8 @@
 
 namespace holdfast::client {
 
-// The pub/sub connection to one server: any number of channels on one stream, driven by the loop. After a
-// broken stream it subscribes to all of them again.
+// The pub/sub connection to one server: any number of channels on one stream, driven by the loop.
+// After a broken stream it subscribes to all of them again.
 class Subscriber final : public net::Pollable, public std::enable_shared_from_this<Subscriber> {
  public:
   // Called on the loop's thread, without locks held.
@@ -27,19 +27,22 @@ class Subscriber final : public net::Pollable, public std::enable_shared_from_th
     virtual void on_message(const std::string& channel, std::string_view payload) = 0;
     // The server refuses this channel (an ACL, for example).
     virtual void on_refused(const std::string& channel, const Status& why) = 0;
-    // No stream for longer than the command time-out, or the greeting was refused: tell every waiter.
+    // No stream for longer than the command time-out, or the greeting was refused: tell every
+    // waiter.
     virtual void on_unreachable(const Status& why) = 0;
-    // Nobody has needed the channel since release(): true to unsubscribe, false when somebody does again.
+    // Nobody has needed the channel since release(): true to unsubscribe, false when somebody does
+    // again.
     virtual bool on_released(const std::string& channel) = 0;
     virtual void on_lost() = 0;  // a stream that had been ready broke
   };
 
-  Subscriber(const Clock& clock, net::Loop& loop, LinkOptions options,
-             std::weak_ptr<Sink> sink, Link::Open open = {});
+  Subscriber(const Clock& clock, net::Loop& loop, LinkOptions options, std::weak_ptr<Sink> sink,
+             Link::Open open = {});
 
   // Any thread, with any lock held.
   void subscribe(const std::string& channel);
-  void release(const std::string& channel, Duration linger);  // asks on_released() once that has passed
+  void release(const std::string& channel,
+               Duration linger);  // asks on_released() once that has passed
   void close();
 
   net::Interest step(TimePoint now) override;
@@ -59,7 +62,8 @@ class Subscriber final : public net::Pollable, public std::enable_shared_from_th
   void write();
   void take(const resp::Reply& reply, Sink& sink);
   void lost(TimePoint now, Sink& sink);
-  net::Interest interest(TimePoint now);
+  void judge(TimePoint now, Sink& sink);
+  net::Interest interest();
 
   const Clock& clock_;
   net::Loop& loop_;

@@ -48,8 +48,8 @@ Client::Core* Client::make_core(bool first) {
   const auto hub = std::make_shared<WaitHub>();
   topology::Standalone::Setup setup;
   const net::Endpoint& endpoint = options_.endpoint;
-  setup.link = {endpoint.addresses.front(), endpoint.tls,           endpoint.credentials,
-                endpoint.database,          options_.client_name,   options_.connect_timeout,
+  setup.link = {endpoint.addresses.front(), endpoint.tls,         endpoint.credentials,
+                endpoint.database,          options_.client_name, options_.connect_timeout,
                 options_.command_timeout,   options_.retries};
   using Driver = client::Connection::Driver;
   setup.driver = options_.asynchronous ? Driver::kLoop : Driver::kCallers;
@@ -64,11 +64,11 @@ Client::Core* Client::make_core(bool first) {
   engine.add(keeper);
   const std::shared_ptr<wait::WaitRegistry> waits(hub, &hub->registry());
   const auto timers = std::make_shared<sync::Timers>(engine.clock(), loops.io);
-  return new Core{fork_epoch(),
-                  std::shared_ptr<const sync::Context>(
-                      new sync::Context{engine.clock(), id, options_.command_timeout, topology, keeper,
-                                        waits, timers}),
-                  hub};
+  return new Core{
+      fork_epoch(),
+      std::shared_ptr<const sync::Context>(new sync::Context{
+          engine.clock(), id, options_.command_timeout, topology, keeper, waits, timers}),
+      hub};
 }
 
 std::shared_ptr<const sync::Context> Client::context() {

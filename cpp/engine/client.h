@@ -13,18 +13,18 @@ namespace holdfast::engine {
 // All that a client is made of.
 struct ClientOptions {
   net::Endpoint endpoint;
-  Lease lease;                 // the watchdog's
-  std::string id;              // empty: a fresh UUID
+  Lease lease;     // the watchdog's
+  std::string id;  // empty: a fresh UUID
   std::string name_prefix;
   std::string client_name;
   Millis connect_timeout{5000};
   Millis command_timeout{5000};
   int retries = 10;
-  bool asynchronous = false;   // operations are awaited by event loops, not by threads
+  bool asynchronous = false;  // operations are awaited by event loops, not by threads
 };
 
-// A client of one deployment, thread-safe. It connects on first use. In a fork()ed child it starts anew, with a new id and
-// without holds.
+// A client of one deployment, thread-safe. It connects on first use. In a fork()ed child it starts
+// anew, with a new id and without holds.
 class Client {
  public:
   explicit Client(ClientOptions options);
@@ -38,7 +38,8 @@ class Client {
   // What operations work with, in this process.
   std::shared_ptr<const sync::Context> context();
 
-  // Ends all waits with kClosed and stops renewing; releases nothing. The names of what was still held.
+  // Ends all waits with kClosed and stops renewing; releases nothing. The names of what was still
+  // held.
   std::vector<std::string> close();
   bool closed() const { return closed_.load(); }
 

@@ -9,8 +9,8 @@
 
 namespace holdfast::engine {
 
-// The finished operations of one event loop of Python, handed over in batches: fd() becomes readable with the
-// first, and stays so until drain().
+// The finished operations of one event loop of Python, handed over in batches: fd() becomes
+// readable with the first, and stays so until drain().
 class CompletionQueue final : public sync::Completion {
  public:
   using Done = std::pair<std::uint64_t, sync::Outcome>;

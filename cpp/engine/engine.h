@@ -13,9 +13,10 @@
 
 namespace holdfast::engine {
 
-// What all clients of a process share: the threads, the clock, the queue of events. It is made on first use
-// and never destroyed: threads of Python may be inside until the very end. After fork() the child gets
-// one of its own and forgets its parent's, whose locks other threads may hold for ever.
+// What all clients of a process share: the threads, the clock, the queue of events. It is made on
+// first use and never destroyed: threads of Python may be inside until the very end. After fork()
+// the child gets one of its own and forgets its parent's, whose locks other threads may hold for
+// ever.
 class Engine {
  public:
   static Engine& instance();
@@ -45,8 +46,8 @@ class Engine {
   std::vector<std::weak_ptr<lease::LeaseKeeper>> keepers_;
 };
 
-// The calling thread as an owner: a number of its own from its first use to its end, which is told to the
-// engine.
+// The calling thread as an owner: a number of its own from its first use to its end, which is told
+// to the engine.
 OwnerNumber current_thread_owner();
 
 }  // namespace holdfast::engine

@@ -24,8 +24,8 @@ Lock::OperationPtr Lock::acquire(const Attempt& attempt) const {
 }
 
 Lock::OperationPtr Lock::release(OwnerNumber owner, bool all) const {
-  return std::make_shared<sync::ReleaseOperation>(
-      client_->context(), recipe_, sync::ReleaseOperation::What{name_, owner, all});
+  return std::make_shared<sync::ReleaseOperation>(client_->context(), recipe_,
+                                                  sync::ReleaseOperation::What{name_, owner, all});
 }
 
 Lock::OperationPtr Lock::extend(OwnerNumber owner, Millis lease) const {

@@ -9,8 +9,8 @@
 
 namespace holdfast::engine {
 
-// A lock of a client, under one name: a maker of operations, each to be awaited by a thread or an event loop. It holds no
-// state of its own: holds belong to owners.
+// A lock of a client, under one name: a maker of operations, each to be awaited by a thread or an
+// event loop. It holds no state of its own: holds belong to owners.
 class Lock {
  public:
   struct Attempt {

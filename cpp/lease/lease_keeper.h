@@ -28,20 +28,20 @@ struct ReleasePlan {
   };
   Verdict verdict = Verdict::kNotOwned;
   int remaining = 0;
-  std::string reason;         // of kLost
-  std::uint64_t ticket = 0;   // for released()
-  TimePoint trusted{};        // until when the hold may be believed to be there
-  bool repeated = false;      // an earlier release of this hold may have been executed
+  std::string reason;        // of kLost
+  std::uint64_t ticket = 0;  // for released()
+  TimePoint trusted{};       // until when the hold may be believed to be there
+  bool repeated = false;     // an earlier release of this hold may have been executed
 };
 
-// All holds of one client: their counts, until when each may be trusted, and the watchdog that renews them,
-// each a third of its lease after the last time, in pipelines, spread over the period. A renewal that
-// fails is tried again within a quarter of a second until the hold's time is over; then, or when the server
-// says that it is gone, the hold is *lost*, which is posted as an event. A local timer tells it even
-// where the network says nothing.
+// All holds of one client: their counts, until when each may be trusted, and the watchdog that
+// renews them, each a third of its lease after the last time, in pipelines, spread over the period.
+// A renewal that fails is tried again within a quarter of a second until the hold's time is over;
+// then, or when the server says that it is gone, the hold is *lost*, which is posted as an event. A
+// local timer tells it even where the network says nothing.
 //
-// Thread-safe. Driven by one of the watchdog's loops: a renewal never waits for Python, for a caller, or for another client's
-// server.
+// Thread-safe. Driven by one of the watchdog's loops: a renewal never waits for Python, for a
+// caller, or for another client's server.
 class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_this<LeaseKeeper> {
  public:
   LeaseKeeper(const Clock& clock, net::Loop& loop, std::string client_id,
@@ -58,25 +58,27 @@ class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_t
   // Seconds that are left by the client's own reckoning; nothing when not held.
   std::optional<Duration> left(const LockName& name, OwnerNumber owner) const;
 
-  // The owner asks the server for one more hold: the number it will have. A release of its that is still
-  // under way (its caller was cancelled) is superseded: it must not be sent again, behind this attempt.
+  // The owner asks the server for one more hold: the number it will have. A release of its that is
+  // still under way (its caller was cancelled) is superseded: it must not be sent again, behind
+  // this attempt.
   int begin_attempt(const LockName& name, OwnerNumber owner);
   void granted(const Grant& grant);
 
-  // The first half of a release: from a final one on the hold is not renewed any more. `all`: all holds of
-  // the owner at once.
+  // The first half of a release: from a final one on the hold is not renewed any more. `all`: all
+  // holds of the owner at once.
   ReleasePlan begin_release(const LockName& name, OwnerNumber owner, bool all);
   // The second half, after the server has answered: `remaining` holds are left.
   void released(const LockName& name, OwnerNumber owner, const ReleasePlan& plan);
   // The owner has come back since begin_release(), and what is there now may be a new hold.
   bool superseded(const LockName& name, OwnerNumber owner, const ReleasePlan& plan) const;
-  // The same as released() for a release whose caller had to be told that the server is out of reach: `confirmed` by the
-  // server since, or else over with the lease. The caller's next release() gets to know.
+  // The same as released() for a release whose caller had to be told that the server is out of
+  // reach: `confirmed` by the server since, or else over with the lease. The caller's next
+  // release() gets to know.
   void released_late(const LockName& name, OwnerNumber owner, const ReleasePlan& plan,
                      bool confirmed);
 
-  // A new fixed lease is about to be asked for: from now on the hold is not renewed, and until the answer
-  // is there, the shorter one of both leases counts.
+  // A new fixed lease is about to be asked for: from now on the hold is not renewed, and until the
+  // answer is there, the shorter one of both leases counts.
   void begin_extension(const LockName& name, OwnerNumber owner, Millis lease);
   // The lease was set by a command sent at `sent`.
   void extended(const LockName& name, OwnerNumber owner, Millis lease, TimePoint sent);
@@ -100,6 +102,12 @@ class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_t
  private:
   class Hold;
   using HoldPtr = std::shared_ptr<Hold>;
+  enum class HoldState {
+    kHeld,
+    kReleasing,  // the last release is on its way
+    kReleased,   // it got through after its caller had been told that it could not
+    kLost,       // gone; kept until the owner's next grant, so that it can be told
+  };
   struct Key {
     std::string_view name;
     OwnerNumber owner;
@@ -112,13 +120,19 @@ class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_t
 
   // With the lock held.
   Hold* find(const LockName& name, OwnerNumber owner) const;
+  Hold* add_hold(const Grant& grant);
+  static ReleasePlan plan_release(Hold& hold, bool all);
   void arm(Hold& hold, TimePoint now);
   void note_lost(Hold& hold, const std::string& reason);
+  void post(const Hold& hold, Event::Kind kind);
+  void retire(Hold& hold, HoldState state);  // no longer timed nor renewed
   void erase(Hold& hold);
-  void due(Hold& hold, TimePoint now, std::vector<HoldPtr>& renewals);
+  void due(Hold& hold, TimePoint now, std::vector<HoldPtr>& questions);
+  void ask(Hold& hold, TimePoint now, std::vector<HoldPtr>& questions);
 
+  // Without the lock.
   void answered(Hold& hold, const Result<resp::Reply>& reply, const client::Sent& sent);
-  void submit(const std::vector<HoldPtr>& renewals);
+  void submit(const std::vector<HoldPtr>& questions);
 
   const Clock& clock_;
   net::Loop& loop_;
@@ -132,7 +146,7 @@ class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_t
   std::unordered_map<OwnerNumber, std::size_t> holds_of_;
   std::uint64_t tickets_ = 0;
   TimePoint armed_ = kNever;  // when the loop will step next
-  bool idle_ = false;  // the last step found no hold
+  bool idle_ = false;         // the last step found no hold
   bool verify_ = false;
   bool closed_ = false;
 };

@@ -13,8 +13,8 @@ struct Script {
   std::string_view text;
 };
 
-// Appends one call of a script, in RESP, to a buffer: `keys` and `args` parameters follow in that order.
-// By its SHA1, or, for a server that does not know it yet (NOSCRIPT), with its whole text.
+// Appends one call of a script, in RESP, to a buffer: `keys` and `args` parameters follow in that
+// order. By its SHA1, or, for a server that does not know it yet (NOSCRIPT), with its whole text.
 class Call {
  public:
   Call(std::string& out, const Script& script, bool by_text, int keys, int args);

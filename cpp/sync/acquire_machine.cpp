@@ -19,37 +19,47 @@ constexpr Millis kRefusedRest{50};
 AcquireMachine::Action AcquireMachine::resume(const Event& event, TimePoint now) {
   using Kind = Event::Kind;
   if (state_ == State::kOver) return {};
+  const bool trying = state_ == State::kTrying;
   switch (event.kind) {
     case Kind::kStart:
       return attempt();
     case Kind::kQueueUp:
-      told_ = joined_ = true;
-      state_ = State::kAsleep;
-      retry_at_ = event.at;
-      return {Action::Verb::kJoin, std::min(retry_at_, options_.deadline)};
+      return queue_up(event.at);
     case Kind::kAnswer:
       return answered(event, now);
     case Kind::kRefused:
       return refused(event.why, now);
     case Kind::kFailed:
-      return finish(Verdict::kFailed, event.why, event.unknown && state_ == State::kTrying);
-    case Kind::kTryNow:
-      if (state_ == State::kAsleep) return attempt();
-      signalled_ = true;
-      return {};
-    case Kind::kTurn:
-      if (state_ != State::kAsleep) return {};
-      retry_at_ = event.at;
-      return sleep();
-    case Kind::kOffer:
-      state_ = State::kTrying;
-      return {};
+      return finish(Verdict::kFailed, event.why, event.unknown && trying);
+    case Kind::kCancel:
+      return finish(Verdict::kCancelled, {}, trying);
     case Kind::kTime:
       return time(now);
-    case Kind::kCancel:
-      return finish(Verdict::kCancelled, {}, state_ == State::kTrying);
+    default:
+      return told(event);
+  }
+}
+
+// What other waiters of this client, or the channel, tell.
+AcquireMachine::Action AcquireMachine::told(const Event& event) {
+  const bool asleep = state_ == State::kAsleep;
+  if (event.kind == Event::Kind::kTryNow) {
+    if (asleep) return attempt();
+    signalled_ = true;
+  } else if (event.kind == Event::Kind::kOffer) {
+    state_ = State::kTrying;
+  } else if (asleep) {
+    retry_at_ = event.at;
+    return sleep();
   }
   return {};
+}
+
+AcquireMachine::Action AcquireMachine::queue_up(TimePoint until) {
+  told_ = joined_ = true;
+  state_ = State::kAsleep;
+  retry_at_ = until;
+  return {Action::Verb::kJoin, std::min(retry_at_, options_.deadline)};
 }
 
 AcquireMachine::Action AcquireMachine::attempt() {

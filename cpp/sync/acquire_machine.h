@@ -17,15 +17,16 @@ enum class Verdict {
   kCancelled,  // by the caller
 };
 
-// The acquisition of anything that has an owner and a channel, as a machine: it reads no clock, opens no
-// socket and owns no thread. Whoever drives it feeds events and does what each action says, in order.
+// The acquisition of anything that has an owner and a channel, as a machine: it reads no clock,
+// opens no socket and owns no thread. Whoever drives it feeds events and does what each action
+// says, in order.
 //
 //   new ──start──> trying ──held──> joining ──turn──> asleep ──signal, time──> trying
 //                    │                  └────signal────────────────────────────┘
 //                    └─granted, gone, failed, (not blocking) held──> over
 //
-// Of the caller's deadline: it counts from the first answer of the server on (before that, nobody can say
-// that the lock is held by another), or in the queue behind another waiter of this client.
+// Of the caller's deadline: it counts from the first answer of the server on (before that, nobody
+// can say that the lock is held by another), or in the queue behind another waiter of this client.
 class AcquireMachine {
  public:
   struct Options {
@@ -37,14 +38,14 @@ class AcquireMachine {
   struct Event {
     enum class Kind {
       kStart,
-      kQueueUp,   // start, behind others: of this client, or of other clients until `at`
-      kAnswer,    // `answer`; when granted, it may be trusted until `at`
-      kRefused,   // an error that passes by itself: `why`
-      kFailed,    // an error that does not: `why`; `unknown` when the attempt may have been executed
-      kTryNow,    // something may have happened: a message, a new subscription
-      kTurn,      // the head of the queue now; held until `at` at most
-      kOffer,     // the holder, of this client, hands over: an attempt under way that it makes for us
-      kTime,      // `until` of the last kSleep has come
+      kQueueUp,  // start, behind others: of this client, or of other clients until `at`
+      kAnswer,   // `answer`; when granted, it may be trusted until `at`
+      kRefused,  // an error that passes by itself: `why`
+      kFailed,   // an error that does not: `why`; `unknown` when the attempt may have been executed
+      kTryNow,   // something may have happened: a message, a new subscription
+      kTurn,     // the head of the queue now; held until `at` at most
+      kOffer,  // the holder, of this client, hands over: an attempt under way that it makes for us
+      kTime,   // `until` of the last kSleep has come
       kCancel,
     };
     Kind kind = Kind::kStart;
@@ -75,7 +76,8 @@ class AcquireMachine {
 
   bool over() const { return state_ == State::kOver; }
   bool joined() const { return joined_; }
-  // It is over, and an attempt, or something that happened, has not been answered: the lock may be free.
+  // It is over, and an attempt, or something that happened, has not been answered: the lock may be
+  // free.
   bool unsettled() const { return unsettled_; }
   // Asleep in the queue: an offer will be taken.
   bool open_to_offers() const { return joined_ && state_ == State::kAsleep && !signalled_; }
@@ -84,6 +86,8 @@ class AcquireMachine {
  private:
   enum class State { kNew, kTrying, kAsleep, kOver };
 
+  Action told(const Event& event);
+  Action queue_up(TimePoint until);
   Action attempt();
   Action sleep();
   Action answered(const Event& event, TimePoint now);

@@ -50,9 +50,7 @@ void AcquireOperation::give_back_grant() {
 
 void AcquireOperation::on_signal() { deliver({Event::Kind::kTryNow}); }
 
-void AcquireOperation::on_turn(TimePoint retry_at) {
-  deliver({Event::Kind::kTurn, {}, retry_at});
-}
+void AcquireOperation::on_turn(TimePoint retry_at) { deliver({Event::Kind::kTurn, {}, retry_at}); }
 
 void AcquireOperation::on_failure(const Status& why) {
   deliver({Event::Kind::kFailed, {}, kNever, unreachable_status(why, name()), true});
@@ -108,8 +106,11 @@ std::optional<AcquireMachine::Event> AcquireOperation::refused(std::string_view 
     return Event{Event::Kind::kFailed, {}, kNever, closed, false};
   }
   const bool passes = kind == ErrorKind::kPasses;
-  return Event{passes ? Event::Kind::kRefused : Event::Kind::kFailed, {}, kNever,
-               error_status(text, name(), context().topology->text()), false};
+  return Event{passes ? Event::Kind::kRefused : Event::Kind::kFailed,
+               {},
+               kNever,
+               error_status(text, name(), context().topology->text()),
+               false};
 }
 
 AcquireMachine::Event AcquireOperation::granted(const Answer& answer, const client::Sent& sent) {
@@ -175,8 +176,8 @@ void AcquireOperation::conclude(const Machine::Action& action, wait::Calls& call
   const bool won = action.verdict == Verdict::kGranted;
   TimePoint retry_at = machine_.retry_at();
   if (won) {
-    context().keeper->granted({name(), request_.owner, count_, request_.lease, sent_, &recipe_,
-                               request_.listener});
+    context().keeper->granted(
+        {name(), request_.owner, count_, request_.lease, sent_, &recipe_, request_.listener});
     retry_at = after(now(), request_.lease.time);
   }
   if (action.verdict == Verdict::kGone) {
@@ -190,8 +191,8 @@ void AcquireOperation::conclude(const Machine::Action& action, wait::Calls& call
   if (machine_.joined()) {
     using wait::Departure;
     const Departure why = machine_.unsettled() ? Departure::kTrying
-                          : won                                    ? Departure::kGranted
-                                                                   : Departure::kGaveUp;
+                          : won                ? Departure::kGranted
+                                               : Departure::kGaveUp;
     calls = context().waits->leave(channel_, *this, why, retry_at);
   }
   finish({action.verdict, action.why, std::nullopt});

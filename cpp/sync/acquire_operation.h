@@ -18,7 +18,8 @@ struct AcquireRequest {
   std::uint64_t listener = 0;  // who is to be told when the hold is lost
 };
 
-// An acquisition: the machine, obeyed. A grant is recorded with the keeper before anybody is told of it.
+// An acquisition: the machine, obeyed. A grant is recorded with the keeper before anybody is told
+// of it.
 class AcquireOperation final : public Operation, public wait::Waiter {
  public:
   AcquireOperation(std::shared_ptr<const Context> context, const Recipe& recipe,
@@ -26,8 +27,8 @@ class AcquireOperation final : public Operation, public wait::Waiter {
 
   void cancel() override;
 
-  // The holder hands its lock over, with a command of its own, whose answer follows by offer_answered()
-  // or on_failure(). False when the offer is not wanted any more.
+  // The holder hands its lock over, with a command of its own, whose answer follows by
+  // offer_answered() or on_failure(). False when the offer is not wanted any more.
   bool accept_offer();
   void offer_answered(const Answer& answer, const client::Sent& sent);
   std::string owner_field() const { return field(request_.owner); }
@@ -59,7 +60,7 @@ class AcquireOperation final : public Operation, public wait::Waiter {
   const AcquireRequest request_;
   const std::string channel_;
   Machine machine_;
-  int count_ = 0;                      // the hold count that a grant makes; 0 before the first attempt
+  int count_ = 0;  // the hold count that a grant makes; 0 before the first attempt
   bool by_text_ = false;
   bool given_back_ = false;
   std::optional<std::uint64_t> seen_;  // the channel's sequence before the attempt

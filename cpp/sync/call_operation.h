@@ -8,8 +8,8 @@
 
 namespace holdfast::sync {
 
-// A question to the server, or a single step on it that means the same when repeated. Outcome::value is the answer, which must be an
-// integer, a decimal string, or nil.
+// A question to the server, or a single step on it that means the same when repeated.
+// Outcome::value is the answer, which must be an integer, a decimal string, or nil.
 class CallOperation final : public Operation {
  public:
   // Appends the command; `by_text` when the server did not know the script.

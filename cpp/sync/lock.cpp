@@ -1,8 +1,9 @@
+#include "sync/lock.h"
+
 #include "lua_scripts.h"
 #include "resp/command.h"
 #include "script/script.h"
 #include "sync/keys.h"
-#include "sync/recipe.h"
 
 namespace holdfast::sync {
 
@@ -16,8 +17,8 @@ constexpr std::int64_t kHoldsGone = -3;
 class Lock final : public Recipe {
  public:
   std::vector<const script::Script*> scripts() const override {
-    return {&lua::lock_acquire, &lua::lock_release, &lua::lock_transfer, &lua::lock_renew,
-            &lua::lock_force_release, &lua::lock_ttl};
+    return {&lua::lock_acquire, &lua::lock_release,       &lua::lock_transfer,
+            &lua::lock_renew,   &lua::lock_force_release, &lua::lock_ttl};
   }
 
   Channel channel(const LockName& name) const override { return lock_channel(name); }

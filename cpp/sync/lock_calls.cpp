@@ -20,7 +20,8 @@ std::shared_ptr<Operation> extend(std::shared_ptr<const Context> context, const 
         if (value == 1) {
           keeper->extended(name, owner, lease, sent.last);
         } else {
-          keeper->lose(name, owner, "the server did not know it any more when it was to be extended");
+          keeper->lose(name, owner,
+                       "the server did not know it any more when it was to be extended");
         }
       });
 }

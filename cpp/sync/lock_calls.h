@@ -9,8 +9,8 @@ namespace holdfast::sync {
 
 // Calls whose answers change what the client knows of its holds.
 
-// Sets the owner's lease anew, from now on (even if it fails) without renewal; to be begun at once. Outcome::value: 1, or 0 when the server does not
-// know the hold any more; then it is lost.
+// Sets the owner's lease anew, from now on (even if it fails) without renewal; to be begun at once.
+// Outcome::value: 1, or 0 when the server does not know the hold any more; then it is lost.
 std::shared_ptr<Operation> extend(std::shared_ptr<const Context> context, const Recipe& recipe,
                                   const LockName& name, OwnerNumber owner, Millis lease);
 

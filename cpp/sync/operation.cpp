@@ -99,7 +99,8 @@ Status error_status(std::string_view text, const LockName& name, const std::stri
   // Some servers put "ERR " before the word of an error that a script has met.
   if (text.substr(0, 14) == "ERR WRONGTYPE ") text.remove_prefix(4);
   const std::string word(text.substr(0, text.find(' ')));
-  return Status::server(word, quoted(name) + " on " + server + ": " + std::string(text) + hint(word));
+  return Status::server(word,
+                        quoted(name) + " on " + server + ": " + std::string(text) + hint(word));
 }
 
 Status unreachable_status(const Status& why, const LockName& name) {

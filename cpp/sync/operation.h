@@ -14,15 +14,16 @@
 
 namespace holdfast::sync {
 
-// How an operation ended: for an acquisition the verdict tells all; for a call kGranted means that it was done, with
-// the server's answer in `value` (nothing: nil).
+// How an operation ended: for an acquisition the verdict tells all; for a call kGranted means that
+// it was done, with the server's answer in `value` (nothing: nil).
 struct Outcome {
   Verdict verdict = Verdict::kGranted;
   Status why{};
   std::optional<std::int64_t> value{};
 };
 
-// Whoever awaits an operation without a thread of its own. Called once, on any thread; must not block.
+// Whoever awaits an operation without a thread of its own. Called once, on any thread; must not
+// block.
 class Completion {
  public:
   virtual ~Completion() = default;
@@ -36,23 +37,23 @@ class Interrupt {
   virtual bool pending() = 0;
 };
 
-// One exchange of a caller with its servers, however many commands it takes. There are two ways to wait for
-// it: wait() blocks the calling thread, which does the I/O itself; finish_to() reports to a Completion.
-// Exactly one of them is called, after which the operation has begun.
+// One exchange of a caller with its servers, however many commands it takes. There are two ways to
+// wait for it: wait() blocks the calling thread, which does the I/O itself; finish_to() reports to
+// a Completion. Exactly one of them is called, after which the operation has begun.
 class Operation : public client::Request,
                   public Timed,
                   public std::enable_shared_from_this<Operation> {
  public:
   Operation(std::shared_ptr<const Context> context, LockName name);
 
-  // Blocks until the outcome. Nothing when `interrupt` (may be null: never) stopped it: then it has been
-  // cancelled.
+  // Blocks until the outcome. Nothing when `interrupt` (may be null: never) stopped it: then it has
+  // been cancelled.
   std::optional<Outcome> wait(Interrupt* interrupt);
 
   void finish_to(std::shared_ptr<Completion> completion, std::uint64_t id);
 
-  // Any thread: nobody waits any more. What it was about to get is given back; so is a grant that it has got
-  // already, which its caller will never see.
+  // Any thread: nobody waits any more. What it was about to get is given back; so is a grant that
+  // it has got already, which its caller will never see.
   virtual void cancel() = 0;
 
   const LockName& name() const { return name_; }

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "sync/preload.h"
 #include "sync/undo.h"
 
 namespace holdfast::sync {
@@ -60,8 +61,12 @@ void ReleaseOperation::time_is_up(TimePoint /*now*/) {
 }
 
 void ReleaseOperation::encode(std::string& out) const {
-  const Step step{name(), field(what_.owner), plan_.remaining, heir_ ? heir_->lease_time() : Millis(0),
-                  context().topology->publish_command(), by_text_};
+  const Step step{name(),
+                  field(what_.owner),
+                  plan_.remaining,
+                  heir_ ? heir_->lease_time() : Millis(0),
+                  context().topology->publish_command(),
+                  by_text_};
   if (heir_) {
     recipe_.transfer(out, step, heir_->owner_field());
   } else {
@@ -75,13 +80,14 @@ void ReleaseOperation::complete(Result<resp::Reply> reply, const client::Sent& s
   {
     const Lock lock(mutex_);
     heir = heir_;
+    sent_before_ = sent_before_ || sent.times > 1;
     if (!reply.ok()) {
       failed(unreachable_status(reply.status(), name()));
     } else if (reply.value().is_error()) {
       refused(reply.value().text());
     } else {
       if (reply.value().is_integer()) answer.kind = Answer::Kind::kGranted;
-      answered(reply.value(), sent);
+      answered(reply.value());
     }
     heir_.reset();
   }
@@ -93,10 +99,9 @@ void ReleaseOperation::complete(Result<resp::Reply> reply, const client::Sent& s
   }
 }
 
-void ReleaseOperation::answered(const resp::Reply& reply, const client::Sent& sent) {
-  const bool repeated = sent_before_ || sent.times > 1;
+void ReleaseOperation::answered(const resp::Reply& reply) {
   // Gone, but asked before, and the lease cannot have run out since: the first time has done it.
-  const bool done = reply.is_integer() || (repeated && now() < plan_.trusted);
+  const bool done = reply.is_integer() || (sent_before_ && now() < plan_.trusted);
   if (done) {
     context().keeper->released(name(), what_.owner, plan_);
     const bool told = reply.is_integer() && reply.integer() > 0 && !heir_;
@@ -115,11 +120,13 @@ void ReleaseOperation::refused(std::string_view text) {
   const ErrorKind kind = error_kind(text);
   if (kind == ErrorKind::kUnknownScript && !by_text_) {
     by_text_ = true;
+    preload(context(), recipe_, name());
     return go_again();
   }
   if (kind == ErrorKind::kPasses && now() < give_up_) return wake_at(after(now(), kRefusedRest));
   if (plan_.remaining > 0 && text.substr(0, 3) == "OOM") {
-    // The server cannot write the smaller count down; the last release needs no memory and frees the lock.
+    // The server cannot write the smaller count down; the last release needs no memory and frees
+    // the lock.
     context().keeper->released(name(), what_.owner, plan_);
     return finish({});
   }

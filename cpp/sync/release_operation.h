@@ -8,11 +8,11 @@
 
 namespace holdfast::sync {
 
-// How a release ended, in Outcome::verdict: kGranted (done), kBusy (the caller holds nothing), kGone (its hold was
-// lost; `why` says how), kFailed.
+// How a release ended, in Outcome::verdict: kGranted (done), kBusy (the caller holds nothing),
+// kGone (its hold was lost; `why` says how), kFailed.
 //
-// The last release of a lock that others of this client wait for hands it to the first of them, in one
-// step on the server.
+// The last release of a lock that others of this client wait for hands it to the first of them, in
+// one step on the server.
 class ReleaseOperation final : public Operation {
  public:
   struct What {
@@ -39,7 +39,7 @@ class ReleaseOperation final : public Operation {
   Heir choose_heir();
   void go();
   void go_again();  // unless it would overtake what its owner has asked for since
-  void answered(const resp::Reply& reply, const client::Sent& sent);
+  void answered(const resp::Reply& reply);
   void refused(std::string_view text);
   void failed(const Status& why);
 

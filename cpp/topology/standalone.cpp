@@ -11,8 +11,7 @@ Standalone::Standalone(const Clock& clock, const Loops& loops, const Setup& setu
       renewals_(std::make_shared<Connection>(
           clock, loops.watchdog,
           Connection::Setup{setup.link, Connection::Driver::kLoop, setup.on_lost, {}})),
-      subscriber_(
-          std::make_shared<client::Subscriber>(clock, loops.io, setup.link, setup.sink)) {}
+      subscriber_(std::make_shared<client::Subscriber>(clock, loops.io, setup.link, setup.sink)) {}
 
 std::shared_ptr<Connection> Standalone::route(std::string_view /*key*/, Traffic traffic) {
   return traffic == Traffic::kCalls ? calls_ : renewals_;

@@ -15,7 +15,8 @@
 
 namespace holdfast::wait {
 
-// Somebody of this client who waits for a channel. Called on any thread, without the registry's lock.
+// Somebody of this client who waits for a channel. Called on any thread, without the registry's
+// lock.
 class Waiter {
  public:
   virtual ~Waiter() = default;
@@ -31,7 +32,9 @@ using WaiterPtr = std::shared_ptr<Waiter>;
 // Whom to tell what, once the caller has released its own locks.
 class [[nodiscard]] Calls {
  public:
-  void signal(WaiterPtr waiter) { calls_.push_back({std::move(waiter), kNever, {}, Kind::kSignal}); }
+  void signal(WaiterPtr waiter) {
+    calls_.push_back({std::move(waiter), kNever, {}, Kind::kSignal});
+  }
   void turn(WaiterPtr waiter, TimePoint at) {
     calls_.push_back({std::move(waiter), at, {}, Kind::kTurn});
   }
@@ -51,7 +54,8 @@ class [[nodiscard]] Calls {
   std::vector<Call> calls_;
 };
 
-// Where the registry's subscriptions are made. Called with the registry's lock held: must not call back.
+// Where the registry's subscriptions are made. Called with the registry's lock held: must not call
+// back.
 class Subscriptions {
  public:
   virtual ~Subscriptions() = default;
@@ -62,13 +66,13 @@ class Subscriptions {
 
 // Why a waiter leaves its queue.
 enum class Departure {
-  kGranted,   // it has what it waited for
-  kGaveUp,    // while it was asleep
-  kTrying,    // while an attempt was under way, or a signal not yet acted upon
+  kGranted,  // it has what it waited for
+  kGaveUp,   // while it was asleep
+  kTrying,   // while an attempt was under way, or a signal not yet acted upon
 };
 
-// The waiters of one client: a queue for each channel, of which only the head tries. It does no I/O and
-// reads no clock. Thread-safe; its lock is a leaf but for Subscriptions'.
+// The waiters of one client: a queue for each channel, of which only the head tries. It does no I/O
+// and reads no clock. Thread-safe; its lock is a leaf but for Subscriptions'.
 //
 // No wake-up is missed: a channel has a sequence that grows with every message and every confirmed
 // subscription. Whoever read it before a vain attempt may sleep only while it is unchanged.
@@ -82,16 +86,17 @@ class WaitRegistry {
   // Somebody waits for it already.
   bool crowded(const std::string& channel) const;
 
-  // Until when a newcomer holds back: kNever behind others of this client; until a moment in the future
-  // where it is the turn of other clients (see told()); else a moment in the past.
+  // Until when a newcomer holds back: kNever behind others of this client; until a moment in the
+  // future where it is the turn of other clients (see told()); else a moment in the past.
   TimePoint holds_back(const std::string& channel) const;
 
-  // This client has just released, and so many subscribers were told. Where some are of other clients,
-  // one of them goes first: without this, whoever releases is always the quickest to take it again.
+  // This client has just released, and so many subscribers were told. Where some are of other
+  // clients, one of them goes first: without this, whoever releases is always the quickest to take
+  // it again.
   void told(const std::string& channel, std::int64_t subscribers, TimePoint now);
 
-  // Takes a place at the end of the queue, subscribing where that has not been done. `seen`: the sequence
-  // before the waiter's last attempt, if it made one. What the newcomer should do follows:
+  // Takes a place at the end of the queue, subscribing where that has not been done. `seen`: the
+  // sequence before the waiter's last attempt, if it made one. What the newcomer should do follows:
   enum class Place {
     kTryNow,  // it is the head, and something may have happened since its attempt
     kHead,    // it is the head, and nothing has: sleep until the holder's time is up
@@ -102,9 +107,9 @@ class WaitRegistry {
   // Leaves the queue. `retry_at`: until when it is held at most, as far as the leaver knows.
   Calls leave(const std::string& channel, const Waiter& waiter, Departure why, TimePoint retry_at);
 
-  // The head of the queue, for a hand-over within this client; null when there is none or when it is
-  // the others' turn: after 16 hand-overs in a row, or 10 ms of them (a bound on how long this client may
-  // keep a lock among its own; Dice, Marathe, Shavit, "Lock Cohorting", 2012).
+  // The head of the queue, for a hand-over within this client; null when there is none or when it
+  // is the others' turn: after 16 hand-overs in a row, or 10 ms of them (a bound on how long this
+  // client may keep a lock among its own; Dice, Marathe, Shavit, "Lock Cohorting", 2012).
   WaiterPtr heir(const std::string& channel, TimePoint now);
 
   // What the subscriber reports.
@@ -126,7 +131,8 @@ class WaitRegistry {
   mutable std::mutex mutex_;
   Subscriptions& subscriptions_;
   std::unordered_map<std::string, Queue> queues_;
-  std::unordered_map<std::string, TimePoint> courtesies_;  // the turns of others, and how long they last
+  std::unordered_map<std::string, TimePoint>
+      courtesies_;  // the turns of others, and how long they last
 };
 
 }  // namespace holdfast::wait

@@ -7,6 +7,7 @@ which one daemon thread of Python takes it; it is started with the first acquisi
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from itertools import count
 from typing import TYPE_CHECKING, Protocol
@@ -32,13 +33,20 @@ _starting = threading.Lock()
 
 
 def logger() -> Logger:
-    """The library's logger. ``logging`` is imported only when there is something to say."""
-    import logging
+    """The library's logger, silent unless the program asks for it.
+
+    ``logging`` is slow to import: that is done only when there is something to say.
+    """
+    import logging  # noqa: PLC0415
 
     log = logging.getLogger("holdfast")
     if not log.handlers:
         log.addHandler(logging.NullHandler())
     return log
+
+
+if "logging" in sys.modules:
+    logger()
 
 
 def listen(listener: Listener, number: int = 0) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+import threading
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from . import _events
@@ -20,7 +21,7 @@ from ._arguments import (
     checked_wait,
     milliseconds,
 )
-from ._errors import HoldfastError, LockTimeout
+from ._errors import HoldfastError, LockLostError, LockTimeout
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,6 +40,20 @@ ClientT = TypeVar("ClientT", bound="BaseClient[Any]")
 THIS_THREAD = 0
 
 
+class Watcher:
+    """One owner of a lock, who is to be told when its hold is lost."""
+
+    __slots__ = ("lock", "number")
+
+    def __init__(self, lock: BaseLock[Any]) -> None:
+        self.lock = lock
+        self.number = _events.listen(self)
+
+    def _hold_lost(self, reason: str) -> None:
+        if self.lock._on_lost is not None:
+            self.lock._on_lost(self.lock)
+
+
 class BaseLock(Generic[ClientT]):
     """What the locks for threads and for tasks have in common: all but the waiting."""
 
@@ -47,9 +62,9 @@ class BaseLock(Generic[ClientT]):
         "_client",
         "_core",
         "_lease",
-        "_listener",
         "_on_lost",
         "_wait",
+        "_watchers",
         "name",
     )
 
@@ -73,7 +88,7 @@ class BaseLock(Generic[ClientT]):
         self._lease = checked_lease("lease", lease, client._lease_ms)
         self._wait = checked_wait(wait)
         self._on_lost = on_lost
-        self._listener = 0
+        self._watchers: dict[int, Watcher] = {}  # by owner
         self.name = name
 
     @property
@@ -89,21 +104,37 @@ class BaseLock(Generic[ClientT]):
             return self._lease
         return checked_lease("lease", lease, self._client._lease_ms)
 
-    def _before_acquire(self) -> int:
-        """Be ready to tell of a loss; the number of the listener, 0 without one."""
+    def _key(self) -> int:
+        """Tells the owners of this process apart."""
+        return self._owner()
+
+    def _wants_watcher(self) -> bool:
+        return self._on_lost is not None
+
+    def _new_watcher(self) -> Watcher:
+        return Watcher(self)
+
+    def _watch(self) -> int:
+        """Before an acquire: be ready to tell the caller of a loss; 0 when it does not want that.
+
+        Each hold has a watcher of its own: what is still to be told of an earlier one, or of
+        another owner's, does not get in its way.
+        """
         if not _events.running():
             _events.start()
-        if self._on_lost is not None:
-            self._listener = _events.listen(self, self._listener)
-        return self._listener
+        if not self._wants_watcher():
+            return 0
+        watcher = self._watchers.get(self._key())
+        if watcher is None or not self._core.known_count(self._owner()):
+            watcher = self._watchers[self._key()] = self._new_watcher()
+        return watcher.number
 
-    def _after_release(self) -> None:
-        if self._listener and not self._core.known_count(self._owner()):
-            _events.forget(self._listener)
-
-    def _hold_lost(self, reason: str) -> None:
-        if self._on_lost is not None:
-            self._on_lost(self)
+    def _unwatch(self) -> None:
+        """After an acquire that failed, or a release: forget the caller unless it holds."""
+        if self._watchers and not self._core.known_count(self._owner()):
+            watcher = self._watchers.pop(self._key(), None)
+            if watcher is not None:
+                _events.forget(watcher.number)
 
     def _timed_out(self) -> LockTimeout:
         return LockTimeout(
@@ -157,6 +188,9 @@ class Lock(BaseLock["BaseClient[Any]"]):
     def _owner(self) -> int:
         return THIS_THREAD
 
+    def _key(self) -> int:
+        return threading.get_ident()
+
     def acquire(
         self,
         blocking: bool = True,
@@ -174,10 +208,19 @@ class Lock(BaseLock["BaseClient[Any]"]):
         time-out, ``LockLostError`` when earlier holds of the caller turn out to be gone.
         """
         seconds = checked_timeout(blocking, timeout)
-        ms, watched = self._lease if lease is UNSET else self._lease_of(lease)
-        return self._core.acquire(
-            THIS_THREAD, bool(blocking), seconds, ms, watched, self._before_acquire()
-        )
+        return self._acquire(bool(blocking), seconds, self._lease_of(lease))
+
+    def _acquire(self, blocking: bool, seconds: float, lease: LeaseTime) -> bool:
+        granted = False
+        listener = self._watch()
+        try:
+            granted = self._core.acquire(
+                THIS_THREAD, blocking, seconds, lease.ms, lease.watched, listener
+            )
+        finally:
+            if listener and not granted:
+                self._unwatch()
+        return granted
 
     def release(self) -> None:
         """Give one hold back; the last one frees the lock.
@@ -186,8 +229,12 @@ class Lock(BaseLock["BaseClient[Any]"]):
         one that is gone, ``ConnectionError`` when the server cannot be told: then the release goes
         on in the background until the lease is over, and may be called again.
         """
-        self._core.release(THIS_THREAD, False)
-        self._after_release()
+        try:
+            self._core.release(THIS_THREAD, False)
+        except LockLostError:
+            self._watchers.pop(self._key(), None)  # it may still have to be told
+            raise
+        self._unwatch()
 
     def locked(self) -> bool:
         """Whether anyone holds it, asked of the server."""
@@ -214,10 +261,7 @@ class Lock(BaseLock["BaseClient[Any]"]):
         return self._core.force_release() == 1
 
     def __enter__(self) -> Self:
-        ms, watched = self._lease
-        if not self._core.acquire(
-            THIS_THREAD, True, self._wait, ms, watched, self._before_acquire()
-        ):
+        if not self._acquire(True, self._wait, self._lease):
             raise self._timed_out()
         return self
 

@@ -176,8 +176,11 @@ def test_thousands_of_random_cancellations(server: Server, seed: int) -> None:
     async def attempt(locks: list[Any], number: int) -> None:
         name = chance.randrange(len(locks))
         task = asyncio.create_task(section(locks[name], number, name))
-        await _turns(chance.choice([0, 1, 3, 10, 30, 100, 1000]))
-        await _cancelled(task)
+        if chance.randrange(10):
+            await _turns(chance.choice([0, 1, 3, 10, 30, 100, 1000]))
+            await _cancelled(task)
+        else:
+            await task
 
     async def main() -> None:
         async with holdfast.asyncio.Client(server.url) as client:
@@ -189,5 +192,5 @@ def test_thousands_of_random_cancellations(server: Server, seed: int) -> None:
                 await lock.release()
 
     asyncio.run(main())
-    assert finished, "every section was cancelled before its end: nothing was tested"
+    assert 0 < len(finished) < rounds, "all or none were cancelled: nothing was tested"
     nothing_is_left(server)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import importlib.util
-import logging
 import subprocess
 import sys
 from pathlib import Path
@@ -56,17 +55,9 @@ def test_public_names() -> None:
         assert module.Lock.acquire.__doc__
 
 
-def test_the_logger_is_silent_unless_asked() -> None:
-    """A NullHandler, and no level of its own."""
-    logger = logging.getLogger("holdfast")
-    assert any(isinstance(handler, logging.NullHandler) for handler in logger.handlers)
-    assert logger.level == logging.NOTSET
-    assert logger.propagate
-
-
 @pytest.mark.realtime
 def test_nothing_is_printed_by_itself(start_child: StartChild, server: Server) -> None:
-    """A lost lock is told by its own means: without handlers nothing is on stderr."""
+    """The logger says it to a NullHandler, at no level of its own: nothing is on stderr."""
     child = start_child(
         """
         lost = threading.Event()
@@ -75,6 +66,10 @@ def test_nothing_is_printed_by_itself(start_child: StartChild, server: Server) -
         say("held")
         lost.wait()
         say("lost")
+        import logging
+        logger = logging.getLogger("holdfast")
+        say("handlers", *(type(handler).__name__ for handler in logger.handlers))
+        say("settings", logger.level == logging.NOTSET, logger.propagate)
         """,
         URL=server.url,
         NAME=NAME,
@@ -83,6 +78,8 @@ def test_nothing_is_printed_by_itself(start_child: StartChild, server: Server) -
     child.expect("held")
     server.inspect.delete(NAME)
     child.expect("lost")
+    assert child.expect("handlers") == ["NullHandler"]
+    assert child.expect("settings") == ["True", "True"]
     assert child.wait() == 0
     assert child.errors == ""
 

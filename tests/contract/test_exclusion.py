@@ -99,7 +99,7 @@ def test_busy_owners_of_one_client_do_not_starve_another_client(bob: Any, stage:
             bob.do(theirs.release)
     finally:
         enough.append(True)
-    assert sum(each.result(BOUND) for each in running) > 5
+    assert all(each.result(BOUND) for each in running)
 
 
 def test_sections_never_overlap(stage: Stage) -> None:

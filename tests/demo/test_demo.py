@@ -64,7 +64,7 @@ class Demo:
     def end(self) -> tuple[int, str, str]:
         """Its exit code, all that it told, and its standard error."""
         told, errors = self.process.communicate(timeout=ENOUGH)
-        return self.process.returncode, "".join(self.lines) + told, errors
+        return self.process.returncode, "".join(self.lines) + (told or ""), errors
 
     def left_over(self) -> list[str]:
         """The processes that it started and that still run, and the files that it left."""
@@ -208,3 +208,15 @@ def test_signals_are_as_before(capsys: pytest.CaptureFixture[str]) -> None:
     assert _demo.run("redis://127.0.0.1:1?retries=0", []) == 1
     assert [signal.getsignal(number) for number in _demo.SIGNALS] == before
     assert "127.0.0.1:1" in capsys.readouterr().out
+
+
+def test_a_reader_that_goes_away(folder: Path) -> None:
+    """As with `holdfast demo | head -1`: an end without a traceback, and nothing left running."""
+    needs("redis-server")
+    demo = Demo(folder, "--server", "redis-server")
+    assert demo.process.stdout is not None
+    demo.process.stdout.close()
+    demo.process.stdout = None
+    code, _, errors = demo.end()
+    assert (code, errors) == (1, "")
+    assert demo.left_over() == []

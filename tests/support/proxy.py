@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import socket
 import threading
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
@@ -55,17 +56,19 @@ class FaultProxy:
     """Forwards 127.0.0.1:`port` to 127.0.0.1:`target`, faithfully until told otherwise."""
 
     def __init__(self, target: int, seed: int = 0) -> None:
-        self.port = 0
         self._target = target
         self._random = random.Random(seed)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(
             target=self._loop.run_forever, name="fault-proxy", daemon=True
         )
+        self._tasks: list[asyncio.Task[None]] = []
         self._links: set[_Link] = set()
         self._faults = _Faults(asyncio.Event())
         self._traps: list[_Trap] = []
-        self._server: asyncio.Server | None = None
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._listener.setblocking(False)
+        self.port: int = self._listener.getsockname()[1]
 
     @property
     def url(self) -> str:
@@ -74,8 +77,7 @@ class FaultProxy:
     def __enter__(self) -> FaultProxy:
         self._faults.open.set()
         self._thread.start()
-        self._server = self._ask(asyncio.start_server(self._accept, "127.0.0.1", 0))
-        self.port = self._server.sockets[0].getsockname()[1]
+        self._call(lambda: self._tasks.append(self._loop.create_task(self._listen())))
         return self
 
     def __exit__(
@@ -84,8 +86,6 @@ class FaultProxy:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        assert self._server is not None
-        self._call(self._server.close)
         self._ask(self._end())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(BOUND)
@@ -179,23 +179,24 @@ class FaultProxy:
     def faults(self) -> _Faults:
         return self._faults
 
-    async def _accept(self, near: asyncio.StreamReader, back: asyncio.StreamWriter) -> None:
-        if self._faults.refuse:
-            back.transport.abort()
-            return
+    async def _listen(self) -> None:
+        while True:
+            client, _ = await self._loop.sock_accept(self._listener)
+            self._tasks.append(self._loop.create_task(self._serve(client)))
+
+    async def _serve(self, client: socket.socket) -> None:
+        near, back = await asyncio.open_connection(sock=client)
         try:
             far, forth = await asyncio.open_connection("127.0.0.1", self._target)
         except OSError:
             back.transport.abort()
             return
         link = _Link(self, back, forth)
+        self._links.add(link)
         if self._faults.refuse:
             link.abort()
-        self._links.add(link)
-        try:
-            await link.run(near, far)
-        finally:
-            self._links.discard(link)
+        await link.run(near, far)
+        self._links.discard(link)
 
     def _cut(self) -> int:
         links = list(self._links)
@@ -205,11 +206,14 @@ class FaultProxy:
         return len(links)
 
     async def _end(self) -> None:
+        listening, *serving = self._tasks
+        listening.cancel()
+        self._listener.close()
         self._faults.refuse = True
         self._faults.open.set()
-        while others := asyncio.all_tasks() - {asyncio.current_task()}:
+        while any(not task.done() for task in serving):
             self._cut()
-            await asyncio.wait(others, timeout=0.01)
+            await asyncio.wait(serving, timeout=0.01)
 
     # ---- from other threads
 

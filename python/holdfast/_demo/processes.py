@@ -66,8 +66,12 @@ class Child:
 
     def say(self, line: str) -> None:
         assert self._process.stdin is not None
-        self._process.stdin.write(line + "\n")
-        self._process.stdin.flush()
+        try:
+            self._process.stdin.write(line + "\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            msg = f"process {self.pid} has ended before its time"
+            raise BrokenPromiseError(msg) from None
 
     def pause(self) -> None:
         self._process.send_signal(signal.SIGSTOP)

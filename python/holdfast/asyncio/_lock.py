@@ -7,7 +7,6 @@ from asyncio import CancelledError, Task, current_task, get_running_loop
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from holdfast import _events
 from holdfast._arguments import (
     UNSET,
     LeaseTime,
@@ -18,7 +17,7 @@ from holdfast._arguments import (
     milliseconds,
 )
 from holdfast._errors import HoldfastError, LockLostError
-from holdfast._lock import BaseLock, seconds_left
+from holdfast._lock import BaseLock, Watcher, seconds_left
 
 from ._loop import NOBODY, Bridge, bridge, owner_of_this_task
 
@@ -42,6 +41,45 @@ def _this_task() -> Task[Any]:
     return task
 
 
+class TaskWatcher(Watcher):
+    """A task that holds a lock. Used on its loop's thread, but for ``_hold_lost``."""
+
+    __slots__ = ("depth", "loop", "reason", "task")
+
+    def __init__(self, lock: Lock) -> None:
+        self.loop: AbstractEventLoop = get_running_loop()
+        self.task = _this_task()
+        self.depth = 0  # how often it is inside `async with` and wants to be cancelled
+        self.reason: str | None = None  # of the loss
+        super().__init__(lock)
+
+    def entered_body(self) -> None:
+        self.depth += 1
+        if self.reason is not None:
+            self.task.cancel()
+
+    def left_body(self, exc: BaseException | None) -> bool:
+        """Whether the body was cancelled because the hold was lost: that is undone here."""
+        if not self.depth:
+            return False
+        self.depth -= 1
+        if self.reason is None or self.depth:
+            return False
+        if sys.version_info >= (3, 11) and self.task.uncancel() > 0:
+            return False  # somebody else has cancelled it, too
+        return isinstance(exc, CancelledError)
+
+    def _hold_lost(self, reason: str) -> None:
+        if not self.loop.is_closed():
+            self.loop.call_soon_threadsafe(self._tell, reason)
+
+    def _tell(self, reason: str) -> None:
+        self.reason = reason
+        if self.depth:
+            self.task.cancel()
+        super()._hold_lost(reason)
+
+
 class Lock(BaseLock["BaseClient[Any]"]):
     """A reentrant lock, held by a task and shared by all processes that use its name.
 
@@ -50,7 +88,7 @@ class Lock(BaseLock["BaseClient[Any]"]):
     then raises ``LockLostError``.
     """
 
-    __slots__ = ("_body", "_cancel_on_lost", "_loop", "_lost_reason")
+    __slots__ = ("_cancel_on_lost",)
 
     _owner_word = "task"
 
@@ -66,9 +104,6 @@ class Lock(BaseLock["BaseClient[Any]"]):
     ) -> None:
         super().__init__(client, name, lease=lease, wait=wait, on_lost=on_lost)
         self._cancel_on_lost = bool(cancel_on_lost)
-        self._body: list[Task[Any]] = []  # the owner inside `async with`, once for each nesting
-        self._loop: AbstractEventLoop | None = None
-        self._lost_reason: str | None = None
 
     def _owner(self) -> int:
         return owner_of_this_task()
@@ -77,13 +112,15 @@ class Lock(BaseLock["BaseClient[Any]"]):
         owner = owner_of_this_task()
         return None if owner == NOBODY else owner
 
-    def _before_acquire(self) -> int:
-        if self._cancel_on_lost or self._on_lost is not None:
-            self._loop = get_running_loop()
-        listener = super()._before_acquire()
-        if self._cancel_on_lost and not listener:
-            listener = self._listener = _events.listen(self, self._listener)
-        return listener
+    def _wants_watcher(self) -> bool:
+        return self._cancel_on_lost or self._on_lost is not None
+
+    def _new_watcher(self) -> TaskWatcher:
+        return TaskWatcher(self)
+
+    def _watcher(self) -> TaskWatcher | None:
+        watcher = self._watchers.get(self._owner())
+        return watcher if isinstance(watcher, TaskWatcher) else None
 
     async def acquire(
         self,
@@ -104,20 +141,30 @@ class Lock(BaseLock["BaseClient[Any]"]):
     async def _acquire(self, blocking: bool, seconds: float, lease: LeaseTime) -> bool:
         loop = bridge()
         owner = loop.owner(_this_task())
+        listener = self._watch()
         number = self._core.start_acquire(
-            loop.queue, owner, blocking, seconds, lease.ms, lease.watched, self._before_acquire()
+            loop.queue, owner, blocking, seconds, lease.ms, lease.watched, listener
         )
-        granted: bool = await loop.wait(
-            number, partial(self._core.start_release, loop.queue, owner, False)
-        )
+        granted: bool = False
+        try:
+            granted = await loop.wait(
+                number, partial(self._core.start_release, loop.queue, owner, False)
+            )
+        finally:
+            if listener and not granted:
+                self._unwatch()
         return granted
 
     async def release(self) -> None:
         """Give one hold back, as ``holdfast.Lock.release``. Once begun it is carried through."""
         loop = bridge()
         owner = self._owner()
-        await loop.wait(self._core.start_release(loop.queue, owner, False))
-        self._after_release()
+        try:
+            await loop.wait(self._core.start_release(loop.queue, owner, False))
+        except LockLostError:
+            self._watchers.pop(owner, None)  # it may still have to be told
+            raise
+        self._unwatch()
 
     async def locked(self) -> bool:
         """Whether anyone holds it, asked of the server."""
@@ -156,9 +203,9 @@ class Lock(BaseLock["BaseClient[Any]"]):
     async def __aenter__(self) -> Self:
         if not await self._acquire(True, self._wait, self._lease):
             raise self._timed_out()
-        if self._cancel_on_lost:
-            self._lost_reason = None
-            self._body.append(_this_task())
+        watcher = self._watcher()
+        if self._cancel_on_lost and watcher is not None:
+            watcher.entered_body()
         return self
 
     async def __aexit__(
@@ -167,7 +214,8 @@ class Lock(BaseLock["BaseClient[Any]"]):
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        cancelled = self._left_body(exc)
+        watcher = self._watcher()
+        cancelled = watcher is not None and watcher.left_body(exc)
         try:
             await self.release()
         except HoldfastError as error:
@@ -176,30 +224,6 @@ class Lock(BaseLock["BaseClient[Any]"]):
             if exc is None:
                 raise
             self._note(exc, error)
-        if cancelled:
-            msg = f"the hold on {self.name!r} was lost: {self._lost_reason}"
+        if cancelled and watcher is not None:
+            msg = f"the hold on {self.name!r} was lost: {watcher.reason}"
             raise LockLostError(msg) from exc
-
-    def _left_body(self, exc: BaseException | None) -> bool:
-        """Whether the body was cancelled because the hold was lost: that is undone here."""
-        if not self._body:
-            return False
-        task = self._body.pop()
-        if self._lost_reason is None or self._body:
-            return False
-        if sys.version_info >= (3, 11) and task.uncancel() > 0:
-            return False  # somebody else has cancelled it, too
-        return isinstance(exc, CancelledError)
-
-    def _hold_lost(self, reason: str) -> None:
-        loop = self._loop
-        if loop is None or loop.is_closed():
-            return
-        loop.call_soon_threadsafe(self._tell_owner, reason)
-
-    def _tell_owner(self, reason: str) -> None:
-        if self._body and self._lost_reason is None:
-            self._lost_reason = reason
-            self._body[-1].cancel()
-        if self._on_lost is not None:
-            self._on_lost(self)

@@ -10,7 +10,7 @@
 #include "support/client.h"
 #include "support/server.h"
 #include "support/world.h"
-#include "sync/recipe.h"
+#include "sync/lock.h"
 
 namespace holdfast::lease {
 namespace {
@@ -60,7 +60,9 @@ class LeaseKeeperTest : public ::testing::Test {
     keeper().granted({name, owner, count, lease, world.now(), &sync::lock_recipe(), 0});
   }
   void watched(OwnerNumber owner, int count = 1) { grant(owner, count, {kLease, true}); }
-  void fixed(OwnerNumber owner, Millis lease, int count = 1) { grant(owner, count, {lease, false}); }
+  void fixed(OwnerNumber owner, Millis lease, int count = 1) {
+    grant(owner, count, {lease, false});
+  }
 
   // And a release.
   void release(OwnerNumber owner) {
@@ -202,8 +204,7 @@ TEST_F(LeaseKeeperTest, WithoutAnyAnswerTheHoldIsLostWhenItsTimeIsOver) {
   watched(kAlice);
   server.pause(Millis(20000));
   pass(Millis(10000));
-  EXPECT_EQ(events,
-            Strings{"lock of 1 lost: no renewal got through before its lease was over"});
+  EXPECT_EQ(events, Strings{"lock of 1 lost: no renewal got through before its lease was over"});
   EXPECT_GE(told_at - start, Millis(2968));
   EXPECT_LE(told_at - start, Millis(2969));
 }

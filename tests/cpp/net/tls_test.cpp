@@ -9,7 +9,7 @@
 #include <fstream>
 #include <memory>
 
-#include "net/real_server.h"
+#include "support/real_server.h"
 #include "net/support.h"
 #include "net/tls_context.h"
 #include "net/transport.h"

@@ -10,7 +10,7 @@
 #include <set>
 
 #include "net/descriptor.h"
-#include "net/real_server.h"
+#include "support/real_server.h"
 #include "net/socket_transport.h"
 #include "net/support.h"
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "sync/acquire_operation.h"
+#include "sync/lock.h"
 #include "sync/lock_calls.h"
 #include "sync/release_operation.h"
 
@@ -122,6 +123,8 @@ void Actor::start(std::shared_ptr<sync::Operation> operation, Asked asked) {
   asked_ = std::move(asked);
   asked_.since = world.now();
   asked_.first = client_->keeper().count(LockName(asked_.name), number_) == 0;
+  const auto left = client_->keeper().left(LockName(asked_.name), number_);
+  asked_.trusted = left ? world.now() + *left : TimePoint{};
   mail_.reset();
   ++id_;
   world.say(describe());
@@ -282,6 +285,11 @@ void Actor::told(const lease::Event& event) {
   stage_.world.say(field(), " has lost ", event.name, ": ", event.reason);
   Hold& held = hold(event.name);
   if (held.lost) blame("told twice that " + event.name + " is lost");
+  const bool releasing = operation_ && asked_.kind == Kind::kRelease && asked_.name == event.name;
+  if (releasing && stage_.world.now() < asked_.trusted &&
+      stage_.server.released(event.name, field())) {
+    blame("told that " + event.name + " is lost, which it has released");
+  }
   held.lost = true;
 }
 

@@ -68,6 +68,7 @@ class Actor final : public sync::Completion, public std::enable_shared_from_this
     bool all = false;
     TimePoint deadline = kNever;
     TimePoint since{};
+    TimePoint trusted{};  // until when the client trusted the hold when it asked
     bool cancelled = false;
     bool first = false;  // by the client's reckoning there is no earlier hold
   };

@@ -9,6 +9,7 @@ namespace holdfast::simulation {
 
 namespace {
 
+constexpr Millis kBusyTime{60};
 constexpr Millis kFaultsEnd{1500};
 constexpr std::chrono::minutes kLongest{5};
 constexpr Millis kLongestLease{2000};
@@ -100,7 +101,9 @@ Actor* Schedule::actor(const std::string& client, std::uint64_t number) {
 void Schedule::plan_faults() {
   if (climate_ == Climate::kCalm) return;
   for (std::uint64_t faults = world_.random.below(6); faults > 0; --faults) {
-    world_.in(world_.random.between({}, kFaultsEnd), [this] { one_fault(); });
+    // Most owners are busy in the beginning.
+    const Duration end = world_.random.chance(600) ? kBusyTime : kFaultsEnd;
+    world_.in(world_.random.between({}, end), [this] { one_fault(); });
   }
 }
 
@@ -255,7 +258,7 @@ void Schedule::check_effort() {
   int acquisitions = 0;
   for (const auto& actor : actors_) acquisitions += actor->acquisitions();
   const int clients = static_cast<int>(clients_.size());
-  const int most = 2 * acquisitions + clients * (totals.messages + totals.grants) + 10;
+  const int most = acquisitions + totals.subscriptions + clients * totals.messages + totals.grants + 2;
   if (totals.attempts > most) {
     blame(std::to_string(totals.attempts) + " attempts, but no more than " + std::to_string(most) +
           " had a reason");

@@ -54,10 +54,10 @@ void Server::wake() {
 
 void Server::describe(const Wire& wire, const Command& command, const std::string& replies) {
   std::string words;
-  const bool scripted = command.words[0].substr(0, 4) == "EVAL";
   for (std::size_t i = 0; i < command.words.size(); ++i) {
     words += ' ';
-    words += scripted && i == 1 ? script_name(command.words[1]) : command.words[i];
+    const std::string_view script = script_name(command.words[i]);
+    words += script.empty() ? std::string_view(command.words[i]) : script;
   }
   const std::size_t last = replies.rfind("\r\n", replies.size() - 3);
   world_.say("server, wire ", std::to_string(wire.number()), ":", words, " -> ",
@@ -71,6 +71,10 @@ std::string Server::run(const std::shared_ptr<Wire>& wire, const Command& comman
   if (word == "SUBSCRIBE" || word == "UNSUBSCRIBE") return subscribe(wire, command);
   if (mood_ == Mood::kLoading) return "-LOADING Redis is loading the dataset in memory\r\n";
   if (word == "EVAL" || word == "EVALSHA") return run_script(command);
+  if (word == "SCRIPT") {
+    scripts_.insert(std::string(script_name(command.words[2])));
+    return bulk("its SHA1");
+  }
   const Key* found = key(command.words[1]);
   if (word == "HLEN") return integer(found == nullptr ? 0 : 1);
   const bool holds = found != nullptr && found->holds.count(command.words[2]) != 0;
@@ -83,6 +87,7 @@ std::string Server::subscribe(const std::shared_ptr<Wire>& wire, const Command& 
   const bool on = command.words[0] == "SUBSCRIBE";
   const std::string& channel = command.words[1];
   if (on) {
+    ++totals_.subscriptions;
     wire->channels.insert(channel);
     if (std::find(subscribers_.begin(), subscribers_.end(), wire) == subscribers_.end()) {
       subscribers_.push_back(wire);
@@ -155,7 +160,10 @@ void Server::remove(const std::string& name, bool by_fault) {
 
 void Server::grant(const std::string& name, const std::string& owner, std::int64_t count) {
   Key& granted = keys_[name];
-  if (granted.holds.count(owner) == 0) removed_.erase({name, owner});
+  if (granted.holds.count(owner) == 0) {
+    removed_.erase({name, owner});
+    released_.erase({name, owner});
+  }
   granted.holds[owner] = count;
   const auto believed = silently_free_.find(name);
   if (believed != silently_free_.end()) {
@@ -190,6 +198,7 @@ std::string Server::release(const Parameters& p) {
     return integer(0);
   }
   remove(name, false);
+  released_.insert({name, owner});
   return integer(1 + publish(name, channel));
 }
 
@@ -199,6 +208,7 @@ std::string Server::transfer(const Parameters& p) {
   if (found != nullptr && found->holds.count(owner) != 0) {
     if (mood_ == Mood::kFull) return kFullMemory;
     found->holds.erase(owner);
+    released_.insert({name, owner});
     grant(name, heir, 1);
   } else if (found == nullptr || found->holds.count(heir) == 0) {
     return kNil;

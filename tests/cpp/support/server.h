@@ -59,6 +59,10 @@ class Server final : public Peer {
   bool removed(const std::string& name, const std::string& owner) const {
     return removed_.count({name, owner}) != 0;
   }
+  // The owner's latest hold is no more because its release was carried out.
+  bool released(const std::string& name, const std::string& owner) const {
+    return released_.count({name, owner}) != 0;
+  }
   // It is free, and no waiter may believe that somebody still holds it.
   bool known_to_be_free(const std::string& name);
   std::vector<std::pair<std::string, std::string>> all_holds();
@@ -69,6 +73,7 @@ class Server final : public Peer {
     int grants = 0;
     int messages = 0;
     int renewals = 0;
+    int subscriptions = 0;
   };
   const Totals& totals() const { return totals_; }
 
@@ -104,6 +109,7 @@ class Server final : public Peer {
   std::map<std::string, Key> keys_;
   std::set<std::string> scripts_;  // those it knows, by name
   std::set<std::pair<std::string, std::string>> removed_;
+  std::set<std::pair<std::string, std::string>> released_;
   std::map<std::string, std::int64_t> silently_free_;  // until when somebody may not know
   std::vector<std::shared_ptr<Wire>> subscribers_;
   std::deque<std::pair<std::shared_ptr<Wire>, std::vector<Command>>> inbox_;

@@ -1,4 +1,4 @@
-#include "net/real_server.h"
+#include "support/real_server.h"
 
 #include <fcntl.h>
 #include <sys/prctl.h>

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lease/lease_keeper.h"
+
+namespace holdfast::lease {
+
+// One owner's hold of one lock; as a request, its renewal (or check). Its fields are guarded by the
+// keeper's lock, but for what encode() reads: that stays as it is while a renewal is under way.
+class LeaseKeeper::Hold final : public client::Request {
+ public:
+  using State = HoldState;
+
+  struct DueTimer : Timer {
+    Hold* hold = nullptr;
+  };
+
+  Hold(std::weak_ptr<LeaseKeeper> keeper_, const Grant& grant)
+      : keeper(std::move(keeper_)),
+        name(grant.name),
+        owner(grant.owner),
+        renewal(grant.renewal),
+        listener(grant.listener) {
+    persistent = true;
+    timer.hold = this;
+  }
+
+  void encode(std::string& out) const override {
+    const std::shared_ptr<LeaseKeeper> to = keeper.lock();
+    const std::string field = to ? owner_field(to->client_id_, owner) : std::string();
+    if (asked_watched) {
+      renewal->renew(out, name, field, asked_lease, by_text);
+    } else {
+      renewal->check(out, name, field);
+    }
+  }
+
+  void complete(Result<resp::Reply> reply, const client::Sent& sent) override {
+    if (const std::shared_ptr<LeaseKeeper> to = keeper.lock()) to->answered(*this, reply, sent);
+  }
+
+  bool held() const { return state == State::kHeld; }
+  bool trusted_at(TimePoint now) const { return held() && now < trusted; }
+  bool watched() const { return watched_levels > 0; }
+  void set_levels(int holds) {
+    count = holds;
+    levels.resize(static_cast<std::size_t>(holds), false);
+    watched_levels = static_cast<int>(std::count(levels.begin(), levels.end(), true));
+  }
+
+  const std::weak_ptr<LeaseKeeper> keeper;
+  const LockName name;
+  const OwnerNumber owner;
+  const Renewal* const renewal;
+  std::uint64_t listener;
+  std::uint64_t ticket = 0;
+  State state = State::kHeld;
+  bool superseded = false;  // while releasing: its owner has asked for it again
+  bool told = false;        // of the loss, by a release
+  std::string reason;       // of the loss
+  int count = 0;
+  std::vector<bool> levels;  // of each nested hold: was it acquired without a lease?
+  int watched_levels = 0;
+  Millis lease{0};      // of the watched holds
+  TimePoint trusted{};  // until when the hold may be believed to be there
+  TimePoint next_renewal = kNever;
+  DueTimer timer;
+  bool in_flight = false;
+  bool by_text = false;
+  bool asked_watched = false;  // what is in flight: a renewal, or a check
+  Millis asked_lease{0};
+};
+
+// When the watchdog renews next: a third of the lease after `sent`, less some tenths of that for
+// holds that were renewed at one moment to drift apart, and on a grid, so that what is due together
+// goes out together.
+TimePoint renewal_after(TimePoint sent, Millis lease, std::uint64_t ticket);
+
+}  // namespace holdfast::lease

@@ -1,0 +1,120 @@
+// The watchdog's part of the keeper of leases: renewals, checks, and what their answers mean.
+
+#include <algorithm>
+#include <utility>
+
+#include "lease/hold_record.h"
+#include "lease/lease_keeper.h"
+
+namespace holdfast::lease {
+
+namespace {
+
+constexpr Millis kSoonest{250};  // at the latest, after a failed renewal
+// Renewals fall on a grid of this width (of a short lease, a hundredth of it).
+constexpr Millis kGrid{10};
+constexpr std::uint64_t kSpread = 16;
+// How long the timer goes on without a hold before it is put away: locks that are taken again and
+// again must not wake the watchdog's thread each time.
+constexpr Millis kIdle{1000};
+
+bool unknown_script(const Result<resp::Reply>& reply) {
+  return reply.ok() && reply.value().is_error() && reply.value().text().substr(0, 8) == "NOSCRIPT";
+}
+
+}  // namespace
+
+TimePoint renewal_after(TimePoint sent, Millis lease, std::uint64_t ticket) {
+  const Duration third = Duration(lease) / 3;
+  const Duration early = third / 10 * static_cast<long>(ticket % kSpread) / kSpread;
+  const Duration width = std::min<Duration>(kGrid, Duration(lease) / 100);
+  const Duration at = (sent + third - early).time_since_epoch();
+  return TimePoint(at - at % width + width);
+}
+
+net::Interest LeaseKeeper::step(TimePoint now) {
+  std::vector<HoldPtr> questions;
+  net::Interest next;
+  {
+    const Guard guard(mutex_);
+    while (Timer* timer = wheel_.pop_due(now)) {
+      due(*static_cast<Hold::DueTimer*>(timer)->hold, now, questions);
+    }
+    if (std::exchange(verify_, false)) {
+      for (const auto& [key, hold] : holds_) ask(*hold, now, questions);
+    }
+    const bool empty = wheel_.size() == 0;
+    next.done = closed_ || (empty && idle_);
+    next.until = empty ? after(now, kIdle) : wheel_.next();
+    armed_ = next.done ? kNever : next.until;
+    idle_ = empty;
+  }
+  submit(questions);
+  return next;
+}
+
+void LeaseKeeper::due(Hold& hold, TimePoint now, std::vector<HoldPtr>& questions) {
+  if (now >= hold.trusted) {
+    note_lost(hold, hold.watched() ? "no renewal got through before its lease was over"
+                                   : "its lease ran out");
+  } else if (hold.watched() && hold.next_renewal <= now) {
+    ask(hold, now, questions);
+  } else {
+    arm(hold, now);
+  }
+}
+
+void LeaseKeeper::ask(Hold& hold, TimePoint now, std::vector<HoldPtr>& questions) {
+  if (!hold.held()) return;
+  if (!std::exchange(hold.in_flight, true)) {
+    hold.asked_watched = hold.watched();
+    // An outer hold with a longer lease of its own must not be cut short.
+    hold.asked_lease = std::max(hold.lease, lease_until(now, hold.trusted));
+    hold.deadline = hold.trusted;
+    questions.push_back(holds_.at(Key{hold.name.bytes(), hold.owner}));
+  }
+  arm(hold, now);
+}
+
+void LeaseKeeper::submit(const std::vector<HoldPtr>& questions) {
+  std::shared_ptr<topology::Topology> topology;
+  {
+    const Guard guard(mutex_);
+    topology = topology_.lock();
+  }
+  if (!topology) return;
+  for (const HoldPtr& hold : questions) {
+    const auto connection =
+        topology->route(hold->renewal->key(hold->name), topology::Traffic::kRenewals);
+    const Status closed = connection->submit(hold);
+    if (!closed.ok()) return;
+  }
+}
+
+void LeaseKeeper::answered(Hold& hold, const Result<resp::Reply>& reply, const client::Sent& sent) {
+  const Guard guard(mutex_);
+  hold.in_flight = false;
+  hold.by_text = unknown_script(reply);
+  if (hold.ticket == 0 || !hold.held()) return;
+  const TimePoint now = clock_.now();
+  if (!reply.ok() || !reply.value().is_integer()) {
+    const Duration soon = std::min<Duration>(kSoonest, Duration(hold.lease) / 12);
+    hold.next_renewal = hold.by_text ? now : after(now, soon);
+  } else if (reply.value().integer() == 0) {
+    return note_lost(
+        hold, "the server does not know it any more (it was removed, expired, or forgotten)");
+  } else if (hold.asked_watched && hold.watched()) {
+    hold.trusted = std::max(hold.trusted, trusted_until(sent.last, hold.asked_lease));
+    hold.next_renewal = renewal_after(sent.last, hold.lease, hold.ticket);
+  }
+  arm(hold, now);
+}
+
+void LeaseKeeper::verify() {
+  const Guard guard(mutex_);
+  if (holds_.empty() || closed_) return;
+  verify_ = true;
+  loop_.drive(shared_from_this());
+}
+
+}  // namespace holdfast::lease

@@ -1,0 +1,204 @@
+// Threads that share a connection of Driver::kCallers, over real sockets.
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "client/connection.h"
+#include "net/event_loop.h"
+#include "resp/command.h"
+#include "support/echo_server.h"
+
+namespace holdfast::client {
+namespace {
+
+using simulation::EchoServer;
+
+// A question with a place for its thread to wait.
+class Question final : public Request {
+ public:
+  explicit Question(std::string word) : word_(std::move(word)) {}
+
+  void encode(std::string& out) const override { out += resp::Command({"ASK", word_}).bytes(); }
+  void complete(Result<resp::Reply> reply, const Sent&) override {
+    answer = reply.ok() ? std::string(reply.value().text()) : reply.status().message();
+    stay.done.store(true, std::memory_order_release);
+    parker.notify();
+  }
+  bool done() const { return stay.done.load(std::memory_order_acquire); }
+
+  std::string answer;
+  Stay stay;
+  Parker parker;
+
+ private:
+  const std::string word_;
+};
+
+class LeadershipTest : public ::testing::Test {
+ protected:
+  void connect(const EchoServer& server) {
+    Connection::Setup setup;
+    setup.link.address = server.address();
+    setup.driver = Connection::Driver::kCallers;
+    connection_ = std::make_shared<Connection>(clock_, loop_, setup);
+  }
+  ~LeadershipTest() override {
+    connection_->close(Status::closed("over"));
+    loop_.stop();
+  }
+
+  std::shared_ptr<Question> submit(const std::string& word, bool with_thread = true) {
+    auto question = std::make_shared<Question>(word);
+    question->deadline = after(clock_.now(), Millis(30000));
+    EXPECT_TRUE(connection_->submit(question, with_thread ? &question->parker : nullptr).ok());
+    return question;
+  }
+  void serve(Question& question, TimePoint slice = kNever) {
+    connection_->serve(question.parker, question.stay, slice);
+  }
+  std::string ask(const std::string& word) {
+    const auto question = submit(word);
+    while (!question->done()) serve(*question);
+    return question->answer;
+  }
+  // Waits without taking part.
+  static void await(const Question& question) {
+    while (!question.done()) std::this_thread::yield();
+  }
+
+  // Each of `threads` asks so many questions; how many answers were wrong.
+  int crowd(int threads, int questions) {
+    std::atomic<int> wrong{0};
+    std::vector<std::thread> all;
+    for (int t = 0; t < threads; ++t) {
+      all.emplace_back([&, t] {
+        for (int i = 0; i < questions; ++i) {
+          const std::string word = std::to_string(t) + "." + std::to_string(i);
+          if (ask(word) != word) ++wrong;
+        }
+      });
+    }
+    for (std::thread& thread : all) thread.join();
+    return wrong;
+  }
+
+  const SystemClock clock_;
+  net::EventLoop loop_{clock_, "test"};
+  std::shared_ptr<Connection> connection_;
+};
+
+TEST_F(LeadershipTest, AloneACallerDoesItsOwnReading) {
+  EchoServer server;
+  connect(server);
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(ask(std::to_string(i)), std::to_string(i));
+  EXPECT_EQ(server.connections(), 1);
+}
+
+TEST_F(LeadershipTest, ACrowdSharesOneConnection) {
+  EchoServer server;
+  connect(server);
+  EXPECT_EQ(crowd(8, 300), 0);
+  EXPECT_EQ(server.connections(), 1);
+  EXPECT_EQ(server.commands(), 8 * 300);
+}
+
+TEST_F(LeadershipTest, ACrowdSurvivesBrokenStreams) {
+  EchoServer server(60);
+  connect(server);
+  EXPECT_EQ(crowd(8, 100), 0);
+  EXPECT_GT(server.connections(), 8 * 100 / 60);
+}
+
+TEST_F(LeadershipTest, WithoutAThreadTheLoopReads) {
+  EchoServer server;
+  connect(server);
+  const auto question = submit("a", false);
+  await(*question);
+  EXPECT_EQ(question->answer, "a");
+}
+
+TEST_F(LeadershipTest, TheLoopReadsForThoseWithoutAThreadAmongOthers) {
+  EchoServer server;
+  connect(server);
+  std::vector<std::shared_ptr<Question>> questions;
+  std::thread others([&] { EXPECT_EQ(crowd(4, 100), 0); });
+  for (int i = 0; i < 200; ++i) {
+    questions.push_back(submit(std::to_string(i), false));
+    if (i % 10 == 0) await(*questions.back());
+  }
+  for (const auto& question : questions) await(*question);
+  others.join();
+}
+
+TEST_F(LeadershipTest, ALeaderThatGoesAwayLeavesItsPlaceToAnother) {
+  EchoServer server;
+  connect(server);
+  ASSERT_EQ(ask("hello"), "hello");
+  server.be_silent(true);
+  const auto first = submit("a");
+  const auto second = submit("b");
+  std::thread follower([&] {
+    while (!second->done()) serve(*second);
+  });
+  serve(*first, after(clock_.now(), Millis(20)));
+  EXPECT_FALSE(first->done());
+  server.be_silent(false);
+  follower.join();
+  EXPECT_EQ(second->answer, "b");
+  await(*first);
+  EXPECT_EQ(first->answer, "a");
+}
+
+TEST_F(LeadershipTest, TheLastLeaderThatGoesAwayLeavesItsPlaceToTheLoop) {
+  EchoServer server;
+  connect(server);
+  ASSERT_EQ(ask("hello"), "hello");
+  server.be_silent(true);
+  const auto question = submit("a");
+  serve(*question, after(clock_.now(), Millis(20)));
+  EXPECT_FALSE(question->done());
+  server.be_silent(false);
+  await(*question);
+  EXPECT_EQ(question->answer, "a");
+}
+
+TEST_F(LeadershipTest, AChangedStayEndsTheLeadersWait) {
+  EchoServer server;
+  connect(server);
+  ASSERT_EQ(ask("hello"), "hello");
+  server.be_silent(true);
+  const auto question = submit("a");
+  std::thread changer([&] {
+    question->stay.set_until(clock_.now());
+    question->parker.notify();
+  });
+  serve(*question);
+  changer.join();
+  EXPECT_FALSE(question->done());
+}
+
+TEST_F(LeadershipTest, ClosingEndsAllWaits) {
+  EchoServer server;
+  connect(server);
+  ASSERT_EQ(ask("hello"), "hello");
+  server.be_silent(true);
+  std::vector<std::shared_ptr<Question>> questions;
+  std::vector<std::thread> waiters;
+  for (int i = 0; i < 4; ++i) questions.push_back(submit(std::to_string(i)));
+  for (const auto& question : questions) {
+    waiters.emplace_back([this, question] {
+      while (!question->done()) serve(*question);
+      EXPECT_EQ(question->answer, "closed now");
+    });
+  }
+  connection_->close(Status::closed("closed now"));
+  for (std::thread& waiter : waiters) waiter.join();
+}
+
+}  // namespace
+}  // namespace holdfast::client
