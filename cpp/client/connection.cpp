@@ -130,9 +130,10 @@ bool Connection::needs_loop() const {
   return !queue_.empty() || hung_up() || !closed_.ok();
 }
 
-net::Interest Connection::watch() const {
+net::Interest Connection::watch() {
   net::Interest next;
   next.done = !writer_ || hung_up();  // a leader reads the end of the stream by itself
+  watched_ = next.done ? nullptr : writer_;
   if (next.done) return next;
   next.fd = writer_->fd();
   next.hangup = true;
@@ -241,6 +242,7 @@ void Connection::stream_lost(Batch& batch) {
   queue_.erase(std::remove_if(queue_.begin(), on_wire_end, unwanted), on_wire_end);
   sent_ = 0;
   if (was_ready) batch.lost();
+  if (watched_) loop_.drive(shared_from_this());
 }
 
 void Connection::attempt_failed(Batch& batch) {

@@ -94,7 +94,7 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   void find_leader(Parker* preferred);
   bool needs_loop() const;
   bool hung_up() const;
-  net::Interest watch() const;
+  net::Interest watch();
   TimePoint silent_since() const;
 
   const Clock& clock_;
@@ -106,6 +106,7 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   std::deque<Entry> queue_;                 // unanswered, in order
   std::size_t sent_ = 0;                    // so many of them are on the wire
   std::shared_ptr<net::Transport> writer_;  // the stream, while it is ready
+  std::shared_ptr<net::Transport> watched_;  // by the loop: its descriptor must not close meanwhile
   std::string out_;                         // encoded, not yet written
   std::string writing_;                     // the flushing thread's
   bool flushing_ = false;

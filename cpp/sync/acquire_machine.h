@@ -43,7 +43,7 @@ class AcquireMachine {
       kRefused,  // an error that passes by itself: `why`
       kFailed,   // an error that does not: `why`; `unknown` when the attempt may have been executed
       kTryNow,   // something may have happened: a message, a new subscription
-      kTurn,     // the head of the queue now; held until `at` at most
+      kTurn,     // the head of the queue now; held until `at` at most (kNever: not the head yet)
       kOffer,  // the holder, of this client, hands over: an attempt under way that it makes for us
       kTime,   // `until` of the last kSleep has come
       kCancel,

@@ -25,6 +25,7 @@ void AcquireOperation::begin() {
       const TimePoint until = context().waits->holds_back(channel_);
       const bool behind_others = until == kNever || (until > now() && until < request_.deadline);
       if (behind_others) event = {Event::Kind::kQueueUp, {}, until};
+      if (until == kNever) seen_.reset();  // those ahead may be gone before it stands in line
     }
   }
   deliver(std::move(event));
@@ -137,7 +138,7 @@ std::optional<AcquireMachine::Event> AcquireOperation::perform(const Machine::Ac
     case Verb::kTry:
       return attempt(action);
     case Verb::kJoin:
-      return join(action);
+      return join();
     case Verb::kSleep:
       wake_at(action.until);
       return std::nullopt;
@@ -158,7 +159,7 @@ std::optional<AcquireMachine::Event> AcquireOperation::attempt(const Machine::Ac
   return Event{Event::Kind::kFailed, {}, kNever, closed, false};
 }
 
-std::optional<AcquireMachine::Event> AcquireOperation::join(const Machine::Action& action) {
+std::optional<AcquireMachine::Event> AcquireOperation::join() {
   using Place = wait::WaitRegistry::Place;
   const auto self = std::static_pointer_cast<AcquireOperation>(shared_from_this());
   switch (context().waits->join(channel_, self, seen_)) {
@@ -167,9 +168,9 @@ std::optional<AcquireMachine::Event> AcquireOperation::join(const Machine::Actio
     case Place::kHead:
       return Event{Event::Kind::kTurn, {}, machine_.retry_at()};
     case Place::kQueued:
-      wake_at(action.until);
+      break;
   }
-  return std::nullopt;
+  return Event{Event::Kind::kTurn, {}, kNever};
 }
 
 void AcquireOperation::conclude(const Machine::Action& action, wait::Calls& calls) {

@@ -50,7 +50,7 @@ class AcquireOperation final : public Operation, public wait::Waiter {
   void deliver(Event event);
   std::optional<Event> perform(const Machine::Action& action, wait::Calls& calls);
   std::optional<Event> attempt(const Machine::Action& action);
-  std::optional<Event> join(const Machine::Action& action);
+  std::optional<Event> join();
   void conclude(const Machine::Action& action, wait::Calls& calls);
   void give_back_grant();
   std::optional<Event> refused(std::string_view text);

@@ -70,7 +70,8 @@ WaitRegistry::Place WaitRegistry::join(const std::string& channel, WaiterPtr wai
   Queue& queue = found->second;
   if (fresh) subscriptions_.subscribe(channel);
   queue.waiters.push_back(std::move(waiter));
-  if (queue.waiters.size() > 1 || !queue.subscribed) return Place::kQueued;
+  if (queue.waiters.size() > 1) return Place::kQueued;
+  if (!queue.subscribed) return Place::kHead;
   return seen == queue.sequence ? Place::kHead : Place::kTryNow;
 }
 
@@ -88,7 +89,7 @@ Calls WaitRegistry::leave(const std::string& channel, const Waiter& waiter, Depa
   queue.waiters.erase(place);
   if (queue.waiters.empty()) {
     subscriptions_.release(channel, why == Departure::kGranted ? kLinger : Duration::zero());
-  } else if (was_head && queue.subscribed) {
+  } else if (was_head) {
     // An attempt that was not carried through may have been the answer to the last message.
     if (why == Departure::kTrying) {
       calls.signal(queue.waiters.front());

@@ -99,8 +99,8 @@ class WaitRegistry {
   // sequence before the waiter's last attempt, if it made one. What the newcomer should do follows:
   enum class Place {
     kTryNow,  // it is the head, and something may have happened since its attempt
-    kHead,    // it is the head, and nothing has: sleep until the holder's time is up
-    kQueued,  // not the head, or not subscribed yet: sleep until told
+    kHead,    // it is the head, and nothing has: sleep until told or the holder's time is up
+    kQueued,  // it is not the head: sleep until told
   };
   Place join(const std::string& channel, WaiterPtr waiter, std::optional<std::uint64_t> seen);
 

@@ -47,9 +47,9 @@ class SubscriberTest : public ::testing::Test {
     LinkOptions options;
     options.command_timeout = options.connect_timeout = kPatience;
     options.retries = 3;
-    subscriber = std::make_shared<Subscriber>(
-        world, loop, options, listener,
-        [this](const LinkOptions&) { return network.open("client"); });
+    subscriber =
+        std::make_shared<Subscriber>(world, loop, options, listener,
+                                     [this](const LinkOptions&) { return network.open("client"); });
     confirming();
   }
   ~SubscriberTest() override {

@@ -49,15 +49,16 @@ class Actor final : public sync::Completion, public std::enable_shared_from_this
   bool waits_for(const std::string& name) const;
   // It holds the lock, has been told nothing else, and asks for nothing at the moment.
   int settled_depth(const std::string& name) const;
-  // What the server has of it may be there: it holds the lock, is about to, or knows that it is in doubt.
+  // What the server has of it may be there: it holds the lock, is about to, or knows that it is in
+  // doubt.
   bool answers_for(const std::string& name) const;
   int acquisitions() const { return acquisitions_; }
 
  private:
   enum class Kind { kNone, kAcquire, kRelease, kExtend, kForce };
   struct Hold {
-    int depth = 0;      // as many holds the owner was told of
-    bool lost = false;  // and that they are gone
+    int depth = 0;          // as many holds the owner was told of
+    bool lost = false;      // and that they are gone
     bool in_doubt = false;  // its last release has failed
     TimePoint unknown_since = kNever;
   };

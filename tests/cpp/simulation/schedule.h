@@ -17,7 +17,8 @@ namespace holdfast::simulation {
 // How bad the world of a schedule is.
 enum class Climate {
   kCalm,      // nothing fails
-  kCancels,   // callers change their minds, owners end, locks are released by force, scripts forgotten
+  kCancels,   // callers change their minds, owners end, locks are released by force, scripts
+              // forgotten
   kCuts,      // and connections break, before or after their commands were executed
   kStalls,    // and the server pauses, or the network swallows what a connection carries
   kRestarts,  // and the server starts anew, with or without its data
@@ -34,8 +35,8 @@ struct Report {
   std::vector<std::string> diary;
 };
 
-// One random history: a few clients with a few owners each, one server, and what happens to them. The
-// same seed gives the same history.
+// One random history: a few clients with a few owners each, one server, and what happens to them.
+// The same seed gives the same history.
 class Schedule {
  public:
   Schedule(std::uint64_t seed, bool tracing);

@@ -45,7 +45,8 @@ TEST(Simulation, RandomSchedulesKeepTheInvariants) {
 }
 
 TEST(Simulation, ASeedGivesTheSameHistoryAgain) {
-  for (std::uint64_t seed = 1; seed <= 50; ++seed) EXPECT_EQ(diary_of(seed), diary_of(seed)) << seed;
+  for (std::uint64_t seed = 1; seed <= 50; ++seed)
+    EXPECT_EQ(diary_of(seed), diary_of(seed)) << seed;
 }
 
 }  // namespace

@@ -97,8 +97,8 @@ bool Client::reachable(const Network& network, const std::string& channel) const
   for (const auto& wire : network.wires()) {
     if (!wire->healthy()) continue;
     calls = calls || wire->owner() == plan_.id + "/calls";
-    messages = messages ||
-               (wire->owner() == plan_.id + "/messages" && wire->channels.count(channel) != 0);
+    messages =
+        messages || (wire->owner() == plan_.id + "/messages" && wire->channels.count(channel) != 0);
   }
   return calls && messages;
 }

@@ -59,7 +59,8 @@ void EchoServer::run() {
   }
 }
 
-// False when the connection is at its end. The state of one connection lives here: there is one at a time.
+// False when the connection is at its end. The state of one connection lives here: there is one at
+// a time.
 bool EchoServer::serve(int connection) {
   CommandParser parser;
   std::string replies;

@@ -12,8 +12,8 @@
 
 namespace holdfast::simulation {
 
-// A server on a real socket of 127.0.0.1, with a thread of its own: it replies to each command with the
-// command's last word.
+// A server on a real socket of 127.0.0.1, with a thread of its own: it replies to each command with
+// the command's last word.
 class EchoServer {
  public:
   // `patience`: after so many commands it closes the connection instead of replying; 0: never.

@@ -62,7 +62,11 @@ bool CommandParser::next(std::size_t& at, Command& command) const {
 }
 
 Wire::Wire(World& world, const Weather& weather, Peer& server, int number, std::string owner)
-    : world_(world), weather_(weather), server_(server), number_(number), owner_(std::move(owner)) {}
+    : world_(world),
+      weather_(weather),
+      server_(server),
+      number_(number),
+      owner_(std::move(owner)) {}
 
 Duration Wire::latency() {
   const Duration usual = world_.random.between(std::chrono::microseconds(30), Millis(1));

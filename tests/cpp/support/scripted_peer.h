@@ -25,9 +25,9 @@ class ScriptedPeer final : public Peer {
     }
   }
 
-  bool accepts = true;            // connections
-  std::vector<std::string> got;   // all commands, in order
-  std::shared_ptr<Wire> latest;   // the wire of the last one
+  bool accepts = true;           // connections
+  std::vector<std::string> got;  // all commands, in order
+  std::shared_ptr<Wire> latest;  // the wire of the last one
   // The reply to a command; empty: none. By default what follows the command's first word.
   std::function<std::string(const std::string& words)> answer = [](const std::string& words) {
     return "+" + words.substr(words.find(' ') + 1) + "\r\n";

@@ -12,8 +12,7 @@ namespace {
 namespace lua = script::lua;
 
 const std::string kNil = "$-1\r\n";
-const std::string kFullMemory =
-    "-OOM command not allowed when used memory > 'maxmemory'.\r\n";
+const std::string kFullMemory = "-OOM command not allowed when used memory > 'maxmemory'.\r\n";
 
 std::string integer(std::int64_t value) { return ":" + std::to_string(value) + "\r\n"; }
 
@@ -100,8 +99,9 @@ std::string Server::subscribe(const std::shared_ptr<Wire>& wire, const Command& 
 }
 
 std::string_view Server::script_name(const std::string& sha1_or_text) {
-  for (const script::Script* script : {&lua::lock_acquire, &lua::lock_release, &lua::lock_transfer,
-                                       &lua::lock_renew, &lua::lock_force_release, &lua::lock_ttl}) {
+  for (const script::Script* script :
+       {&lua::lock_acquire, &lua::lock_release, &lua::lock_transfer, &lua::lock_renew,
+        &lua::lock_force_release, &lua::lock_ttl}) {
     if (sha1_or_text == script->sha1 || sha1_or_text == script->text) return script->name;
   }
   return {};

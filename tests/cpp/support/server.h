@@ -14,15 +14,16 @@
 
 namespace holdfast::simulation {
 
-// An in-memory double of a Redis server, as far as the lock's scripts need one. double_test.cpp compares it
-// with a real server.
+// An in-memory double of a Redis server, as far as the lock's scripts need one. double_test.cpp
+// compares it with a real server.
 class Server final : public Peer {
  public:
   // A lock's hash and when it expires, in the server's own milliseconds.
   struct Key {
     std::map<std::string, std::int64_t> holds;
     std::int64_t expires = 0;
-    std::int64_t promised = 0;  // the latest `expires` that it ever had: a waiter may sleep until then
+    std::int64_t promised =
+        0;  // the latest `expires` that it ever had: a waiter may sleep until then
   };
   enum class Mood {
     kWell,
@@ -54,8 +55,8 @@ class Server final : public Peer {
   const Key* find(const std::string& name) { return key(name); }
   bool holds(const std::string& name, const std::string& owner);
   std::int64_t count(const std::string& name, const std::string& owner);
-  // The hold was there and a fault or a forced release has removed it; or a renewal that was under way
-  // while its owner extended it, or released and took it again, has cut it short.
+  // The hold was there and a fault or a forced release has removed it; or a renewal that was under
+  // way while its owner extended it, or released and took it again, has cut it short.
   bool removed(const std::string& name, const std::string& owner) const {
     return removed_.count({name, owner}) != 0;
   }

@@ -18,8 +18,8 @@ Duration Random::between(Duration least, Duration most) {
 }
 
 void World::at(TimePoint when, std::function<void()> what) {
-  events_.push({std::max(when, now_), ++numbers_,
-                std::make_shared<std::function<void()>>(std::move(what))});
+  events_.push(
+      {std::max(when, now_), ++numbers_, std::make_shared<std::function<void()>>(std::move(what))});
 }
 
 bool World::run_one_due() {

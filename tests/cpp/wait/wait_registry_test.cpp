@@ -55,7 +55,7 @@ class WaitRegistryTest : public ::testing::Test, public Subscriptions {
 };
 
 TEST_F(WaitRegistryTest, TheFirstWaiterSubscribesAndIsToldOnceThatIsConfirmed) {
-  EXPECT_EQ(registry.join(kChannel, first, {}), Place::kQueued);
+  EXPECT_EQ(registry.join(kChannel, first, {}), Place::kHead);
   EXPECT_EQ(asked, Told{"subscribe channel"});
   EXPECT_FALSE(registry.sequence(kChannel));
   registry.subscribed(kChannel).run();
@@ -135,13 +135,11 @@ TEST_F(WaitRegistryTest, AnAttemptNotCarriedThroughIsTheNextOnesToMake) {
   EXPECT_EQ(second->told, Told{"signal"});
 }
 
-TEST_F(WaitRegistryTest, BeforeTheSubscriptionTheNextIsToldByItAlone) {
-  (void)registry.join(kChannel, first, {});
-  (void)registry.join(kChannel, second, {});
-  leave(*first, Departure::kTrying);
-  EXPECT_EQ(second->told, Told{});
-  registry.subscribed(kChannel).run();
-  EXPECT_EQ(second->told, Told{"signal"});
+TEST_F(WaitRegistryTest, BeforeTheSubscriptionThereIsAHeadToo) {
+  EXPECT_EQ(registry.join(kChannel, first, {}), Place::kHead);
+  EXPECT_EQ(registry.join(kChannel, second, {}), Place::kQueued);
+  leave(*first, Departure::kGaveUp);
+  EXPECT_EQ(second->told, Told{"turn"});
 }
 
 TEST_F(WaitRegistryTest, OneThatLeavesFromBehindTellsNobody) {
@@ -191,7 +189,7 @@ TEST_F(WaitRegistryTest, ANewcomerAfterTheEndSubscribesAnew) {
   queue({first});
   leave(*first, Departure::kGranted);
   ASSERT_TRUE(registry.released(kChannel));
-  EXPECT_EQ(registry.join(kChannel, second, {}), Place::kQueued);
+  EXPECT_EQ(registry.join(kChannel, second, {}), Place::kHead);
   EXPECT_EQ(asked.back(), "subscribe channel");
 }
 
