@@ -1,5 +1,10 @@
 """The fixtures of all tests: see fixtures.py, owners.py and processes.py in tests/support."""
 
+import signal
+
+# A run in the background of a shell inherits a Ctrl-C that is ignored, and so would its children.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 pytest_plugins = (
     "tests.support.fixtures",
     "tests.support.owners",

@@ -12,7 +12,8 @@ PendingQueue::~PendingQueue() {
   for (const auto& [id, entry] : entries_) entry.operation->cancel();
 }
 
-std::uint64_t PendingQueue::start(OperationKind kind, std::shared_ptr<sync::Operation> operation) {
+std::uint64_t PendingQueue::start(OperationKind kind,
+                                  const std::shared_ptr<sync::Operation>& operation) {
   const std::uint64_t id = ++last_;
   entries_.emplace(id, Entry{kind, operation});
   operation->finish_to(queue_, id);

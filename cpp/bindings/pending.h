@@ -22,7 +22,7 @@ class PendingQueue {
   int fd() const { return queue_->fd(); }
 
   // Starts an operation; its number, by which drain() tells of it.
-  std::uint64_t start(OperationKind kind, std::shared_ptr<sync::Operation> operation);
+  std::uint64_t start(OperationKind kind, const std::shared_ptr<sync::Operation>& operation);
 
   // Nobody waits for it any more: drain() does not tell of it.
   void cancel(std::uint64_t id);

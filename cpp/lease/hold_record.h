@@ -20,8 +20,8 @@ class LeaseKeeper::Hold final : public client::Request {
     Hold* hold = nullptr;
   };
 
-  Hold(std::weak_ptr<LeaseKeeper> keeper_, const Grant& grant)
-      : keeper(std::move(keeper_)),
+  Hold(std::weak_ptr<LeaseKeeper> of, const Grant& grant)
+      : keeper(std::move(of)),
         name(grant.name),
         owner(grant.owner),
         renewal(grant.renewal),

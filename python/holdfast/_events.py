@@ -37,7 +37,7 @@ def logger() -> Logger:
 
     ``logging`` is slow to import: that is done only when there is something to say.
     """
-    import logging  # noqa: PLC0415
+    import logging
 
     log = logging.getLogger("holdfast")
     if not log.handlers:

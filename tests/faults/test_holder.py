@@ -10,7 +10,7 @@ import holdfast
 from tests.faults.conftest import NAME, SHORT, holds
 from tests.support.processes import Child, StartChild
 from tests.support.servers import Server
-from tests.support.waiting import BOUND, Stopwatch, eventually
+from tests.support.waiting import BOUND, Stopwatch, eventually, let_pass
 
 pytestmark = pytest.mark.realtime
 
@@ -98,6 +98,35 @@ def test_a_stopped_holder_is_told_before_anything_else(
     holder.send("told?")
     assert holder.expect("told") == ["True"]
     lock.release()
+
+
+def test_no_moment_past_the_lease_says_held(start_child: StartChild, server: Server) -> None:
+    """I2: asked without a pause, before, while and after it is stopped, `lost` is never late."""
+    child = start_child(
+        """
+        lock = holdfast.Client(URL).lock(NAME)
+        for _ in range(ROUNDS):
+            lock.acquire(lease=LEASE)
+            over = time.monotonic() + LEASE
+            late = 0
+            say("held")
+            while (now := time.monotonic()) < over + LEASE:
+                late += now > over and not lock.lost
+            say("late", late)
+            hear("next")
+        """,
+        URL=server.url,
+        NAME=NAME,
+        LEASE=SHORT / 2,
+        ROUNDS=5,
+    )
+    for _ in range(5):
+        child.expect("held")
+        child.pause()
+        let_pass(SHORT * 0.6)
+        child.resume()
+        assert child.expect("late") == ["0"]
+        child.send("next")
 
 
 def test_a_stopped_holder_comes_out_of_its_block_with_the_loss(

@@ -107,6 +107,38 @@ def test_ctrl_c_while_the_acquire_is_in_flight(
         assert child.expect("holds") == ["0"]
 
 
+@pytest.mark.realtime
+def test_ctrl_c_together_with_the_grant(start_child: StartChild, private_server: Server) -> None:
+    """9, I7: the caller gets its lock or the interrupt; with the interrupt nothing is held."""
+    child = start_child(
+        """
+        lock = holdfast.Client(URL).lock(NAME)
+        while True:
+            held = False
+            hear("go")
+            say("waits")
+            try:
+                held = lock.acquire()
+                signal.pause()
+            except KeyboardInterrupt:
+                say("got", held)
+            if held:
+                lock.release()
+        """,
+        URL=private_server.url,
+        NAME=NAME,
+    )
+    for _ in range(20):
+        private_server.pause()
+        child.send("go")
+        child.expect("waits")
+        let_pass(0.005)
+        child.signal(signal.SIGINT)
+        private_server.resume()
+        child.expect("got")
+        eventually(lambda: private_server.keys() == set(), within=3)
+
+
 def test_ctrl_c_in_the_body_releases(start_child: StartChild, server: Server) -> None:
     """9: KeyboardInterrupt inside `with` comes out itself, and the lock is free."""
     child = start_child(

@@ -137,6 +137,25 @@ def test_renewal_executed_but_its_reply_lost(
 
 
 @pytest.mark.realtime
+def test_renewals_that_cross_a_release_tell_no_loss(
+    alice: Any, make_client: MakeClient, proxy: FaultProxy, server: Server
+) -> None:
+    """10: while the release is on its way renewals fall due: nothing is lost, nothing renewed."""
+    told: list[Any] = []
+    lock = make_client(proxy.url, lease=SHORT).lock(NAME, on_lost=told.append)
+    alice.do(lock.acquire)
+    proxy.delay(SHORT / 4)
+    for _ in range(3):
+        alice.do(lock.release)
+        assert server.keys() == set()
+        assert not alice.do(lambda: lock.lost)
+        alice.do(lock.acquire)
+    alice.do(lock.release)
+    stays(lambda: server.keys() == set(), during=SHORT)
+    assert told == []
+
+
+@pytest.mark.realtime
 def test_a_black_hole_is_told_at_the_deadline(
     alice: Any, make_client: MakeClient, proxy: FaultProxy
 ) -> None:

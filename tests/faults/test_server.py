@@ -213,6 +213,20 @@ def test_a_read_only_server_is_not_a_held_lock(
     alice.do(lock.release)
 
 
+@pytest.mark.realtime
+def test_a_refused_renewal_is_tried_again_soon(
+    alice: Any, private_server: Server, make_client: MakeClient
+) -> None:
+    """21: within 250 ms, not a third of the lease later."""
+    lock = make_client(private_server.url, lease=3).lock(NAME)
+    alice.do(lock.acquire)
+    private_server.inspect.replicaof("127.0.0.1", 1)
+    eventually(lambda: private_server.inspect.pttl(NAME) < 1900)
+    private_server.inspect.replicaof("NO", "ONE")
+    eventually(lambda: private_server.inspect.pttl(NAME) > 2500, within=0.6)
+    alice.do(lock.release)
+
+
 def test_too_few_replicas(alice: Any, lock: Any, private_server: Server) -> None:
     """26: NOREPLICAS is an error, not a held lock."""
     private_server.inspect.config_set("min-replicas-to-write", 1)

@@ -9,10 +9,10 @@
 #include <fstream>
 #include <memory>
 
-#include "support/real_server.h"
 #include "net/support.h"
 #include "net/tls_context.h"
 #include "net/transport.h"
+#include "support/real_server.h"
 
 namespace holdfast::net {
 namespace {

@@ -10,9 +10,9 @@
 #include <set>
 
 #include "net/descriptor.h"
-#include "support/real_server.h"
 #include "net/socket_transport.h"
 #include "net/support.h"
+#include "support/real_server.h"
 
 namespace holdfast::net {
 namespace {

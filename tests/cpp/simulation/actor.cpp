@@ -49,6 +49,10 @@ std::string Actor::describe() const {
          (operation_ ? " under way" : "");
 }
 
+void Actor::expect(bool right, const std::string& otherwise) {
+  if (!right) blame(otherwise);
+}
+
 void Actor::blame(const std::string& what) {
   if (!stage_.violation) stage_.violation = Violation{field() + ": " + what};
 }
@@ -122,6 +126,8 @@ void Actor::start(std::shared_ptr<sync::Operation> operation, Asked asked) {
   operation_ = std::move(operation);
   asked_ = std::move(asked);
   asked_.since = world.now();
+  const Hold& held = hold(asked_.name);
+  asked_.last = asked_.all || held.depth <= 1 || held.in_doubt;
   asked_.first = client_->keeper().count(LockName(asked_.name), number_) == 0;
   const auto left = client_->keeper().left(LockName(asked_.name), number_);
   asked_.trusted = left ? world.now() + *left : TimePoint{};
@@ -187,25 +193,26 @@ void Actor::end() {
 void Actor::cancel(std::uint64_t id) {
   if (id != id_ || !operation_) return;
   Hold& held = hold(asked_.name);
-  const bool last = asked_.all || held.depth <= 1 || held.in_doubt;
-  if (asked_.kind == Kind::kRelease && !last) return;
+  if (asked_.kind == Kind::kRelease && !asked_.last) return;
   stage_.world.say(field(), " is cancelled");
   asked_.cancelled = true;
   const auto operation = std::exchange(operation_, nullptr);
   operation->cancel();
   if (asked_.kind == Kind::kRelease) held = {0, held.lost, true};
-  const bool granted = mail_ && mail_->verdict == Verdict::kGranted;
-  if (asked_.kind == Kind::kAcquire && asked_.first && granted) held = {};
+  if (asked_.first && granted_by_mail()) held = {};
   think(Millis(2));
+}
+
+bool Actor::granted_by_mail() const {
+  return asked_.kind == Kind::kAcquire && mail_ && mail_->verdict == Verdict::kGranted;
 }
 
 void Actor::done(std::uint64_t id, sync::Outcome outcome) {
   stage_.world.say(field(), ": ", word(outcome.verdict), " ", outcome.why.message());
   if (id != id_ || asked_.cancelled) return;
   if (mail_) return blame("an operation ended twice");
-  const bool granted = outcome.verdict == Verdict::kGranted;
-  if (asked_.kind == Kind::kAcquire && granted) hold(asked_.name).lost = false;
   mail_ = std::move(outcome);
+  if (granted_by_mail()) hold(asked_.name).lost = false;
   const auto self = shared_from_this();
   const Duration most = stage_.world.random.chance(500) ? Duration{} : Duration(Millis(1));
   stage_.world.in(stage_.world.random.between({}, most), [self, id] { self->read_mail(id); });
@@ -215,34 +222,31 @@ void Actor::read_mail(std::uint64_t id) {
   if (id != id_ || asked_.cancelled) return;
   const sync::Outcome outcome = std::move(*mail_);
   operation_.reset();
-  if (outcome.verdict == Verdict::kFailed && !stage_.script.failures && !client_->closed()) {
-    blame("failed on a good server: " + outcome.why.message());
-  }
-  if (asked_.kind == Kind::kAcquire) acquired(outcome);
-  if (asked_.kind == Kind::kRelease) released(outcome);
-  if (asked_.kind == Kind::kExtend && outcome.value == 0 && !hold(asked_.name).lost) {
-    blame("an extension found nothing, but the loss was not told");
+  const bool may_fail = stage_.script.failures || client_->closed();
+  expect(may_fail || outcome.verdict != Verdict::kFailed,
+         "failed on a good server: " + outcome.why.message());
+  if (asked_.kind == Kind::kAcquire) acquired(outcome.verdict);
+  if (asked_.kind == Kind::kRelease) released(outcome.verdict);
+  if (asked_.kind == Kind::kExtend && outcome.value == 0) {
+    expect(hold(asked_.name).lost, "an extension found nothing, but the loss was not told");
   }
   think(Millis(2));
 }
 
-void Actor::acquired(const sync::Outcome& outcome) {
+void Actor::acquired(Verdict verdict) {
   Hold& held = hold(asked_.name);
-  switch (outcome.verdict) {
+  switch (verdict) {
     case Verdict::kGranted:
       held.depth = asked_.first ? 1 : held.depth + 1;
       held.in_doubt = false;
       return;
     case Verdict::kGone:
-      if (held.depth == 0) blame("a first acquisition found earlier holds gone");
-      if (!held.lost) blame("a reentrant acquisition found the hold gone, untold");
-      return;
+      expect(held.depth > 0, "a first acquisition found earlier holds gone");
+      return expect(held.lost, "a reentrant acquisition found the hold gone, untold");
     case Verdict::kBusy:
-      if (asked_.blocking) blame("a blocking acquisition ended busy");
-      return;
+      return expect(!asked_.blocking, "a blocking acquisition ended busy");
     case Verdict::kTimedOut:
-      if (stage_.world.now() < asked_.deadline) blame("timed out before its deadline");
-      return;
+      return expect(stage_.world.now() >= asked_.deadline, "timed out before its deadline");
     case Verdict::kCancelled:
       return blame("cancelled by nobody");
     case Verdict::kExpired:
@@ -251,33 +255,34 @@ void Actor::acquired(const sync::Outcome& outcome) {
   }
 }
 
-void Actor::released(const sync::Outcome& outcome) {
+void Actor::released(Verdict verdict) {
   Hold& held = hold(asked_.name);
-  const bool sure = held.depth > 0 && !held.in_doubt;
-  const bool last = asked_.all || held.depth <= 1 || held.in_doubt;
-  switch (outcome.verdict) {
+  switch (verdict) {
     case Verdict::kGranted:
-      if (held.depth == 0 && !held.in_doubt) blame("released what it did not hold");
-      if (sure && last && held.lost) blame("released what it was told is lost");
-      held.depth = last ? 0 : held.depth - 1;
-      held.in_doubt = held.in_doubt && held.depth > 0;
-      return;
+      return released_well(held);
     case Verdict::kBusy:
-      if (sure && !held.lost) blame("its release finds nothing");
+      expect(held.unsure() || held.lost, "its release finds nothing");
       held = {0, held.lost};
       return;
     case Verdict::kGone:
-      if (sure && !held.lost) blame("its release finds it lost, untold");
+      expect(held.unsure() || held.lost, "its release finds it lost, untold");
       held = {0, held.lost};
       return;
     case Verdict::kFailed:
-      if (!last) return;
+      if (!asked_.last) return;
       held.in_doubt = true;
       if (stage_.world.random.chance(500)) held.depth = 0;
       return;
     default:
-      return blame(std::string("a release ended ") + word(outcome.verdict));
+      return blame(std::string("a release ended ") + word(verdict));
   }
+}
+
+void Actor::released_well(Hold& held) {
+  expect(held.depth > 0 || held.in_doubt, "released what it did not hold");
+  expect(held.unsure() || !asked_.last || !held.lost, "released what it was told is lost");
+  held.depth = asked_.last ? 0 : held.depth - 1;
+  held.in_doubt = held.in_doubt && held.depth > 0;
 }
 
 void Actor::told(const lease::Event& event) {

@@ -61,6 +61,7 @@ class Actor final : public sync::Completion, public std::enable_shared_from_this
     bool lost = false;      // and that they are gone
     bool in_doubt = false;  // its last release has failed
     TimePoint unknown_since = kNever;
+    bool unsure() const { return depth == 0 || in_doubt; }
   };
   struct Asked {
     Kind kind = Kind::kNone;
@@ -71,11 +72,13 @@ class Actor final : public sync::Completion, public std::enable_shared_from_this
     TimePoint since{};
     TimePoint trusted{};  // until when the client trusted the hold when it asked
     bool cancelled = false;
+    bool last = false;   // a release: of the last hold
     bool first = false;  // by the client's reckoning there is no earlier hold
   };
 
   Hold& hold(const std::string& name) { return holds_[name]; }
   void blame(const std::string& what);
+  void expect(bool right, const std::string& otherwise);
   void next();
   void think(Duration most);
   void start(std::shared_ptr<sync::Operation> operation, Asked asked);
@@ -87,8 +90,10 @@ class Actor final : public sync::Completion, public std::enable_shared_from_this
   void end();
   void cancel(std::uint64_t id);
   void read_mail(std::uint64_t id);
-  void acquired(const sync::Outcome& outcome);
-  void released(const sync::Outcome& outcome);
+  bool granted_by_mail() const;
+  void acquired(sync::Verdict verdict);
+  void released(sync::Verdict verdict);
+  void released_well(Hold& held);
   void check_hold(const std::string& name, Hold& hold);
 
   const Stage stage_;

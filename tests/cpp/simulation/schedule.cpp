@@ -115,28 +115,35 @@ void Schedule::one_fault() {
       return server_.flush_scripts();
     case Climate::kCuts:
       return cut(random.chance(500));
-    case Climate::kStalls: {
-      const auto open = network_.open_wires();
-      if (!open.empty() && random.chance(400)) {
-        const auto& wire = open[random.below(open.size())];
-        world_.say("wire ", std::to_string(wire->number()), " swallows all");
-        return wire->black_hole();
-      }
-      world_.say("the server stalls");
-      return server_.pause(
-          random.between(Millis(5), random.chance(500) ? Millis(100) : Millis(2000)));
-    }
-    case Climate::kRestarts: {
-      const bool with_data = random.chance(600);
-      world_.say("the server restarts ", with_data ? "with" : "without", " its data");
-      const Duration down = random.between({}, Millis(300));
-      return server_.restart(with_data, down, network_.open_wires());
-    }
+    case Climate::kStalls:
+      return stall();
+    case Climate::kRestarts:
+      return restart();
     case Climate::kMoods:
       return random.chance(200) ? close_a_client() : refuse();
     case Climate::kCalm:
       return;
   }
+}
+
+void Schedule::stall() {
+  Random& random = world_.random;
+  const auto open = network_.open_wires();
+  if (open.empty() || random.chance(600)) {
+    world_.say("the server stalls");
+    const Duration most = random.chance(500) ? Millis(100) : Millis(2000);
+    return server_.pause(random.between(Millis(5), most));
+  }
+  const auto& wire = open[random.below(open.size())];
+  world_.say("wire ", std::to_string(wire->number()), " swallows all");
+  wire->black_hole();
+}
+
+void Schedule::restart() {
+  const bool with_data = world_.random.chance(600);
+  world_.say("the server restarts ", with_data ? "with" : "without", " its data");
+  const Duration down = world_.random.between({}, Millis(300));
+  server_.restart(with_data, down, network_.open_wires());
 }
 
 void Schedule::cut(bool executed) {

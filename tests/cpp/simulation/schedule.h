@@ -53,6 +53,8 @@ class Schedule {
   void plan_faults();
   void one_fault();
   void cut(bool executed);
+  void stall();
+  void restart();
   void refuse();
   void close_a_client();
 

@@ -176,13 +176,14 @@ void Wire::cut(bool executed) {
 }
 
 bool Wire::ready(const net::Interest& interest) const {
-  if (interest.read && (broken_ || !inbox_.empty())) return true;
-  if (interest.hangup && broken_) return true;
-  if (!interest.write) return false;
-  if (at_client_ == End::kConnecting) {
-    return refused_ || broken_ || last_to_server_ == TimePoint{};
-  }
-  return broken_ || world_.now() >= blocked_until_;
+  if (broken_ && (interest.read || interest.write || interest.hangup)) return true;
+  if (interest.read && !inbox_.empty()) return true;
+  return interest.write && writable();
+}
+
+bool Wire::writable() const {
+  if (at_client_ == End::kConnecting) return refused_;
+  return world_.now() >= blocked_until_;
 }
 
 std::unique_ptr<net::Transport> Network::open(const std::string& owner) {

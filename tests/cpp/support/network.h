@@ -83,6 +83,7 @@ class Wire : public std::enable_shared_from_this<Wire> {
   enum class End { kConnecting, kOpen, kClosed };
 
   Duration latency();
+  bool writable() const;
   void established();
   void deliver_now();
   void arrive(std::string bytes);

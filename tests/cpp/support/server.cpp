@@ -74,11 +74,16 @@ std::string Server::run(const std::shared_ptr<Wire>& wire, const Command& comman
     scripts_.insert(std::string(script_name(command.words[2])));
     return bulk("its SHA1");
   }
+  return answer(command);
+}
+
+std::string Server::answer(const Command& command) {
+  const std::string& word = command.words[0];
   const Key* found = key(command.words[1]);
   if (word == "HLEN") return integer(found == nullptr ? 0 : 1);
-  const bool holds = found != nullptr && found->holds.count(command.words[2]) != 0;
-  if (word == "HEXISTS") return integer(holds ? 1 : 0);
-  if (word == "HGET") return holds ? bulk(std::to_string(found->holds.at(command.words[2]))) : kNil;
+  const std::int64_t holds = count(command.words[1], command.words[2]);
+  if (word == "HEXISTS") return integer(holds > 0 ? 1 : 0);
+  if (word == "HGET") return holds > 0 ? bulk(std::to_string(holds)) : kNil;
   return "-ERR unknown command\r\n";
 }
 

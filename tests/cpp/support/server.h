@@ -86,6 +86,7 @@ class Server final : public Peer {
   using Step = std::string (Server::*)(const Parameters&);
 
   std::string run(const std::shared_ptr<Wire>& wire, const Command& command);
+  std::string answer(const Command& question);
   void describe(const Wire& wire, const Command& command, const std::string& replies);
   std::string run_script(const Command& command);
   std::string subscribe(const std::shared_ptr<Wire>& wire, const Command& command);

@@ -1,0 +1,112 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lease/lease_keeper.h"
+#include "support/client.h"
+#include "support/server.h"
+#include "support/world.h"
+#include "sync/lock.h"
+
+namespace holdfast::lease {
+using simulation::Client;
+using simulation::Command;
+using simulation::Server;
+using Strings = std::vector<std::string>;
+
+constexpr Millis kLease{3000};
+constexpr OwnerNumber kAlice{1};
+constexpr OwnerNumber kBob{2};
+// A packet there and back, and the granularity of timers.
+constexpr Millis kSoon{10};
+
+// A keeper with its connection to a simulated server, on a simulated clock.
+class LeaseKeeperTest : public ::testing::Test {
+ protected:
+  LeaseKeeperTest() {
+    network_.weather.slow_per_mille = 0;
+    client_->on_event = [this](const Event& event) {
+      const char* kind = event.kind == Event::Kind::kLost ? "lost: " : "abandoned";
+      events.push_back(event.name + " of " + std::to_string(event.owner) + " " + kind +
+                       event.reason);
+      told_at = world.now();
+    };
+    server.on_renewal = [this](const auto&, const auto&, const auto&) {
+      renewals.push_back(world.now());
+    };
+  }
+  ~LeaseKeeperTest() override {
+    client_->close();
+    loop_.run(kSoon);
+    loop_.stop();
+  }
+
+  LeaseKeeper& keeper() { return client_->keeper(); }
+  void pass(Duration time) { loop_.run(time); }
+
+  // What an acquisition does: on the server, and with the keeper.
+  void grant(OwnerNumber owner, int count, Lease lease) {
+    const std::string field = owner_field("client", owner);
+    std::string bytes;
+    sync::lock_recipe().acquire(bytes, {name, field, count, lease.time, {}, true});
+    ASSERT_EQ(execute(bytes), "$-1\r\n");
+    keeper().granted({name, owner, count, lease, world.now(), &sync::lock_recipe(), 0});
+  }
+  void watched(OwnerNumber owner, int count = 1) { grant(owner, count, {kLease, true}); }
+  void fixed(OwnerNumber owner, Millis lease, int count = 1) {
+    grant(owner, count, {lease, false});
+  }
+
+  // And a release.
+  void release(OwnerNumber owner) {
+    const ReleasePlan plan = keeper().begin_release(name, owner, false);
+    std::string bytes;
+    const std::string field = owner_field("client", owner);
+    sync::lock_recipe().release(bytes, {name, field, plan.remaining, Millis(0), "publish", true});
+    execute(bytes);
+    keeper().released(name, owner, plan);
+  }
+
+  std::string execute(const std::string& bytes) {
+    simulation::CommandParser parser;
+    std::vector<Command> commands;
+    parser.feed(bytes, commands);
+    return server.execute(commands.at(0));
+  }
+
+  // The wire of the renewals breaks.
+  void break_connection() {
+    for (const auto& wire : network_.open_wires()) wire->cut(false);
+  }
+
+  std::int64_t server_ttl() {
+    const Server::Key* key = server.find(name.bytes());
+    return key == nullptr ? -2 : key->expires - server.milliseconds();
+  }
+
+  Duration longest_pause(TimePoint since) const {
+    Duration longest{};
+    for (const TimePoint at : renewals) longest = std::max(longest, at - std::exchange(since, at));
+    return longest;
+  }
+
+  simulation::World world{1};
+  Server server{world, 0};
+  Strings events;
+  TimePoint told_at{};
+  std::vector<TimePoint> renewals;
+  const LockName name{"lock"};
+
+ private:
+  simulation::Network network_{world, server};
+  simulation::SteppedLoop loop_{world, network_};
+  const std::shared_ptr<Client> client_ =
+      Client::make(world, network_, loop_, {"client", kLease, Millis(1000), 10});
+};
+
+}  // namespace holdfast::lease

@@ -1,0 +1,126 @@
+#include <gtest/gtest.h>
+
+#include "lease/keeper_fixture.h"
+
+namespace holdfast::lease {
+namespace {
+
+using Verdict = ReleasePlan::Verdict;
+
+TEST_F(LeaseKeeperTest, NothingIsReleasedByWhoeverHoldsNothing) {
+  EXPECT_EQ(keeper().begin_release(name, kAlice, false).verdict, Verdict::kNotOwned);
+  watched(kAlice);
+  EXPECT_EQ(keeper().begin_release(name, kBob, false).verdict, Verdict::kNotOwned);
+}
+
+TEST_F(LeaseKeeperTest, APartialReleaseKeepsTheHold) {
+  watched(kAlice);
+  watched(kAlice, 2);
+  const ReleasePlan plan = keeper().begin_release(name, kAlice, false);
+  EXPECT_EQ(plan.verdict, Verdict::kPartial);
+  EXPECT_EQ(plan.remaining, 1);
+  keeper().released(name, kAlice, plan);
+  EXPECT_EQ(keeper().count(name, kAlice), 1);
+  pass(Millis(10000));
+  EXPECT_EQ(events, Strings{});
+  EXPECT_GE(renewals.size(), 9U);
+}
+
+TEST_F(LeaseKeeperTest, AllHoldsCanBeReleasedAtOnce) {
+  watched(kAlice);
+  watched(kAlice, 2);
+  const ReleasePlan plan = keeper().begin_release(name, kAlice, true);
+  EXPECT_EQ(plan.verdict, Verdict::kFinal);
+  EXPECT_EQ(plan.remaining, 0);
+}
+
+TEST_F(LeaseKeeperTest, NoRenewalFollowsAFinalRelease) {
+  watched(kAlice);
+  pass(Millis(1500));
+  renewals.clear();
+  const ReleasePlan plan = keeper().begin_release(name, kAlice, false);
+  EXPECT_EQ(keeper().count(name, kAlice), 0);
+  pass(Millis(10000));
+  EXPECT_EQ(renewals.size(), 0U);
+  EXPECT_EQ(events, Strings{});
+  keeper().released(name, kAlice, plan);
+  EXPECT_FALSE(keeper().lost(name, kAlice));
+}
+
+TEST_F(LeaseKeeperTest, ARenewalOnItsWayIsNotSentAfterAFinalRelease) {
+  watched(kAlice);
+  pass(Millis(1100));
+  server.restart(true, Millis(100), {});
+  break_connection();
+  pass(Millis(5));
+  renewals.clear();
+  (void)keeper().begin_release(name, kAlice, false);
+  pass(Millis(5000));
+  EXPECT_EQ(renewals.size(), 0U);
+}
+
+TEST_F(LeaseKeeperTest, ALostHoldIsReportedByOneRelease) {
+  fixed(kAlice, Millis(100));
+  pass(Millis(200));
+  const ReleasePlan plan = keeper().begin_release(name, kAlice, false);
+  EXPECT_EQ(plan.verdict, Verdict::kLost);
+  EXPECT_EQ(plan.reason, "its lease ran out");
+  EXPECT_EQ(keeper().begin_release(name, kAlice, false).verdict, Verdict::kNotOwned);
+}
+
+TEST_F(LeaseKeeperTest, ARepeatedFinalReleaseSaysSo) {
+  watched(kAlice);
+  EXPECT_FALSE(keeper().begin_release(name, kAlice, false).repeated);
+  const ReleasePlan again = keeper().begin_release(name, kAlice, false);
+  EXPECT_TRUE(again.repeated);
+  EXPECT_EQ(again.verdict, Verdict::kFinal);
+}
+
+TEST_F(LeaseKeeperTest, OnceFinalAReleaseStaysFinal) {
+  watched(kAlice);
+  watched(kAlice, 2);
+  (void)keeper().begin_release(name, kAlice, true);
+  const ReleasePlan again = keeper().begin_release(name, kAlice, false);
+  EXPECT_EQ(again.verdict, Verdict::kFinal);
+  EXPECT_EQ(again.remaining, 0);
+}
+
+TEST_F(LeaseKeeperTest, ALateReleaseIsToldByTheNextOne) {
+  watched(kAlice);
+  const ReleasePlan plan = keeper().begin_release(name, kAlice, false);
+  keeper().released_late(name, kAlice, plan, true);
+  EXPECT_EQ(keeper().begin_release(name, kAlice, false).verdict, Verdict::kDone);
+  EXPECT_EQ(keeper().begin_release(name, kAlice, false).verdict, Verdict::kNotOwned);
+}
+
+TEST_F(LeaseKeeperTest, ALateReleaseThatCameToNothingIsALoss) {
+  watched(kAlice);
+  const ReleasePlan plan = keeper().begin_release(name, kAlice, false);
+  keeper().released_late(name, kAlice, plan, false);
+  EXPECT_EQ(keeper().begin_release(name, kAlice, false).verdict, Verdict::kLost);
+}
+
+TEST_F(LeaseKeeperTest, AnOldReleaseDoesNotTouchANewHold) {
+  watched(kAlice);
+  const ReleasePlan plan = keeper().begin_release(name, kAlice, false);
+  EXPECT_FALSE(keeper().superseded(name, kAlice, plan));
+  EXPECT_EQ(keeper().begin_attempt(name, kAlice), 1);
+  EXPECT_TRUE(keeper().superseded(name, kAlice, plan));
+  watched(kAlice);
+  EXPECT_TRUE(keeper().superseded(name, kAlice, plan));
+  keeper().released(name, kAlice, plan);
+  keeper().released_late(name, kAlice, plan, false);
+  EXPECT_EQ(keeper().count(name, kAlice), 1);
+}
+
+TEST_F(LeaseKeeperTest, AnAcquisitionKnowsTheCountItMakes) {
+  EXPECT_EQ(keeper().begin_attempt(name, kAlice), 1);
+  fixed(kAlice, Millis(1000));
+  EXPECT_EQ(keeper().begin_attempt(name, kAlice), 2);
+  EXPECT_EQ(keeper().begin_attempt(name, kBob), 1);
+  pass(Millis(990));
+  EXPECT_EQ(keeper().begin_attempt(name, kAlice), 1);
+}
+
+}  // namespace
+}  // namespace holdfast::lease
