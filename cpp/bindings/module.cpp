@@ -1,7 +1,7 @@
 #include "bindings/register.h"
 
 // The engine as Python sees it: conversions only. The public classes are in python/holdfast.
-PYBIND11_MODULE(_core, module, pybind11::mod_gil_not_used()) {
+PYBIND11_MODULE(_core, module) {
   module.attr("__version__") = HOLDFAST_VERSION;
   holdfast::bindings::register_client(module);
   holdfast::bindings::register_lock(module);

@@ -115,6 +115,8 @@ net::Interest Connection::step(TimePoint now) {
     if (for_callers && !needs_loop()) return watch();
     leader_ = Leader::kLoop;
     driven_ = false;
+    watched_.reset();
+    left_.reset();
   }
   net::Interest next = advance(now);
   const Lock lock(mutex_);
@@ -132,9 +134,12 @@ bool Connection::needs_loop() const {
 
 net::Interest Connection::watch() {
   net::Interest next;
-  next.done = !writer_ || hung_up();  // a leader reads the end of the stream by itself
-  watched_ = next.done ? nullptr : writer_;
-  if (next.done) return next;
+  const bool over = !writer_ || hung_up();  // a leader reads the end of the stream by itself
+  left_ = std::exchange(watched_, over ? nullptr : writer_);
+  if (left_ == watched_) left_.reset();
+  if (left_) loop_.drive(shared_from_this());  // once more, when it has let go of the descriptor
+  next.done = over && !left_;
+  if (over) return next;
   next.fd = writer_->fd();
   next.hangup = true;
   return next;

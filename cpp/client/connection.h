@@ -103,12 +103,14 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   Link link_;  // the leader's
 
   mutable std::mutex mutex_;
-  std::deque<Entry> queue_;                  // unanswered, in order
-  std::size_t sent_ = 0;                     // so many of them are on the wire
-  std::shared_ptr<net::Transport> writer_;   // the stream, while it is ready
-  std::shared_ptr<net::Transport> watched_;  // by the loop: its descriptor must not close meanwhile
-  std::string out_;                          // encoded, not yet written
-  std::string writing_;                      // the flushing thread's
+  std::deque<Entry> queue_;                 // unanswered, in order
+  std::size_t sent_ = 0;                    // so many of them are on the wire
+  std::shared_ptr<net::Transport> writer_;  // the stream, while it is ready
+  // By the loop, now and before its last step: while it may use a descriptor, that must not close.
+  std::shared_ptr<net::Transport> watched_;
+  std::shared_ptr<net::Transport> left_;
+  std::string out_;      // encoded, not yet written
+  std::string writing_;  // the flushing thread's
   bool flushing_ = false;
   bool driven_ = false;         // the loop has been asked for a step that has not begun
   bool write_blocked_ = false;  // the socket's buffer is full: the leader waits for room

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ._client import Client
+from ._client import Client, set_watchdog_threads
 from ._core import __version__
 from ._errors import (
     ConnectionError,
@@ -36,6 +36,7 @@ __all__ = [
     "ServerError",
     "__version__",
     "asyncio",
+    "set_watchdog_threads",
 ]
 
 for _class in (Client, Lock):

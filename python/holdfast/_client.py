@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from ._arguments import Name, Seconds
     from ._options import Keywords
 
-__all__ = ["BaseClient", "Client"]
+__all__ = ["BaseClient", "Client", "set_watchdog_threads"]
+
+MOST_WATCHDOG_THREADS = 64
 
 LockT = TypeVar("LockT")
 
@@ -114,6 +116,20 @@ class Client(BaseClient[Lock]):
         traceback: TracebackType | None,
     ) -> None:
         self._close()
+
+
+def set_watchdog_threads(count: int) -> None:
+    """How many threads renew the holds of all clients of this process: 2 unless told otherwise.
+
+    For the clients that are made from now on; a thread is started with the first hold it renews.
+    """
+    if isinstance(count, bool) or not isinstance(count, int):
+        msg = f"count must be int, not {type(count).__name__}"
+        raise TypeError(msg)
+    if not 1 <= count <= MOST_WATCHDOG_THREADS:
+        msg = f"count must be from 1 to {MOST_WATCHDOG_THREADS}, not {count}"
+        raise ValueError(msg)
+    _core.set_watchdog_threads(count)
 
 
 @atexit.register

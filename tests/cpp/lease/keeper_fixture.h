@@ -14,6 +14,7 @@
 #include "sync/lock.h"
 
 namespace holdfast::lease {
+
 using simulation::Client;
 using simulation::Command;
 using simulation::Server;

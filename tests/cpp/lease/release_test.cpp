@@ -7,13 +7,15 @@ namespace {
 
 using Verdict = ReleasePlan::Verdict;
 
-TEST_F(LeaseKeeperTest, NothingIsReleasedByWhoeverHoldsNothing) {
+class ReleaseTest : public LeaseKeeperTest {};
+
+TEST_F(ReleaseTest, NothingIsReleasedByWhoeverHoldsNothing) {
   EXPECT_EQ(keeper().begin_release(name, kAlice, false).verdict, Verdict::kNotOwned);
   watched(kAlice);
   EXPECT_EQ(keeper().begin_release(name, kBob, false).verdict, Verdict::kNotOwned);
 }
 
-TEST_F(LeaseKeeperTest, APartialReleaseKeepsTheHold) {
+TEST_F(ReleaseTest, APartialReleaseKeepsTheHold) {
   watched(kAlice);
   watched(kAlice, 2);
   const ReleasePlan plan = keeper().begin_release(name, kAlice, false);
@@ -26,7 +28,7 @@ TEST_F(LeaseKeeperTest, APartialReleaseKeepsTheHold) {
   EXPECT_GE(renewals.size(), 9U);
 }
 
-TEST_F(LeaseKeeperTest, AllHoldsCanBeReleasedAtOnce) {
+TEST_F(ReleaseTest, AllHoldsCanBeReleasedAtOnce) {
   watched(kAlice);
   watched(kAlice, 2);
   const ReleasePlan plan = keeper().begin_release(name, kAlice, true);
@@ -34,7 +36,7 @@ TEST_F(LeaseKeeperTest, AllHoldsCanBeReleasedAtOnce) {
   EXPECT_EQ(plan.remaining, 0);
 }
 
-TEST_F(LeaseKeeperTest, NoRenewalFollowsAFinalRelease) {
+TEST_F(ReleaseTest, NoRenewalFollowsAFinalRelease) {
   watched(kAlice);
   pass(Millis(1500));
   renewals.clear();
@@ -47,7 +49,7 @@ TEST_F(LeaseKeeperTest, NoRenewalFollowsAFinalRelease) {
   EXPECT_FALSE(keeper().lost(name, kAlice));
 }
 
-TEST_F(LeaseKeeperTest, ARenewalOnItsWayIsNotSentAfterAFinalRelease) {
+TEST_F(ReleaseTest, ARenewalOnItsWayIsNotSentAfterAFinalRelease) {
   watched(kAlice);
   pass(Millis(1100));
   server.restart(true, Millis(100), {});
@@ -59,7 +61,7 @@ TEST_F(LeaseKeeperTest, ARenewalOnItsWayIsNotSentAfterAFinalRelease) {
   EXPECT_EQ(renewals.size(), 0U);
 }
 
-TEST_F(LeaseKeeperTest, ALostHoldIsReportedByOneRelease) {
+TEST_F(ReleaseTest, ALostHoldIsReportedByOneRelease) {
   fixed(kAlice, Millis(100));
   pass(Millis(200));
   const ReleasePlan plan = keeper().begin_release(name, kAlice, false);
@@ -68,7 +70,7 @@ TEST_F(LeaseKeeperTest, ALostHoldIsReportedByOneRelease) {
   EXPECT_EQ(keeper().begin_release(name, kAlice, false).verdict, Verdict::kNotOwned);
 }
 
-TEST_F(LeaseKeeperTest, ARepeatedFinalReleaseSaysSo) {
+TEST_F(ReleaseTest, ARepeatedFinalReleaseSaysSo) {
   watched(kAlice);
   EXPECT_FALSE(keeper().begin_release(name, kAlice, false).repeated);
   const ReleasePlan again = keeper().begin_release(name, kAlice, false);
@@ -76,7 +78,7 @@ TEST_F(LeaseKeeperTest, ARepeatedFinalReleaseSaysSo) {
   EXPECT_EQ(again.verdict, Verdict::kFinal);
 }
 
-TEST_F(LeaseKeeperTest, OnceFinalAReleaseStaysFinal) {
+TEST_F(ReleaseTest, OnceFinalAReleaseStaysFinal) {
   watched(kAlice);
   watched(kAlice, 2);
   (void)keeper().begin_release(name, kAlice, true);
@@ -85,7 +87,7 @@ TEST_F(LeaseKeeperTest, OnceFinalAReleaseStaysFinal) {
   EXPECT_EQ(again.remaining, 0);
 }
 
-TEST_F(LeaseKeeperTest, ALateReleaseIsToldByTheNextOne) {
+TEST_F(ReleaseTest, ALateReleaseIsToldByTheNextOne) {
   watched(kAlice);
   const ReleasePlan plan = keeper().begin_release(name, kAlice, false);
   keeper().released_late(name, kAlice, plan, true);
@@ -93,14 +95,14 @@ TEST_F(LeaseKeeperTest, ALateReleaseIsToldByTheNextOne) {
   EXPECT_EQ(keeper().begin_release(name, kAlice, false).verdict, Verdict::kNotOwned);
 }
 
-TEST_F(LeaseKeeperTest, ALateReleaseThatCameToNothingIsALoss) {
+TEST_F(ReleaseTest, ALateReleaseThatCameToNothingIsALoss) {
   watched(kAlice);
   const ReleasePlan plan = keeper().begin_release(name, kAlice, false);
   keeper().released_late(name, kAlice, plan, false);
   EXPECT_EQ(keeper().begin_release(name, kAlice, false).verdict, Verdict::kLost);
 }
 
-TEST_F(LeaseKeeperTest, AnOldReleaseDoesNotTouchANewHold) {
+TEST_F(ReleaseTest, AnOldReleaseDoesNotTouchANewHold) {
   watched(kAlice);
   const ReleasePlan plan = keeper().begin_release(name, kAlice, false);
   EXPECT_FALSE(keeper().superseded(name, kAlice, plan));
@@ -113,7 +115,7 @@ TEST_F(LeaseKeeperTest, AnOldReleaseDoesNotTouchANewHold) {
   EXPECT_EQ(keeper().count(name, kAlice), 1);
 }
 
-TEST_F(LeaseKeeperTest, AnAcquisitionKnowsTheCountItMakes) {
+TEST_F(ReleaseTest, AnAcquisitionKnowsTheCountItMakes) {
   EXPECT_EQ(keeper().begin_attempt(name, kAlice), 1);
   fixed(kAlice, Millis(1000));
   EXPECT_EQ(keeper().begin_attempt(name, kAlice), 2);

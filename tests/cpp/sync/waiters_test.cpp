@@ -1,0 +1,133 @@
+// What a crowd of waiters costs the server: of each client, and whatever happens, only one of them
+// tries.
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "resp/command.h"
+#include "support/client.h"
+#include "support/server.h"
+#include "support/world.h"
+#include "sync/acquire_operation.h"
+#include "sync/lock.h"
+#include "sync/release_operation.h"
+
+namespace holdfast::sync {
+namespace {
+
+constexpr int kCrowd = 20;
+constexpr Millis kLease{60000};
+
+class Outcomes final : public Completion {
+ public:
+  void done(std::uint64_t id, Outcome outcome) override {
+    if (outcome.verdict == Verdict::kGranted) granted.push_back(id);
+  }
+  std::vector<std::uint64_t> granted;
+};
+
+class WaitersTest : public ::testing::Test {
+ protected:
+  WaitersTest() { network_.weather.slow_per_mille = 0; }
+  ~WaitersTest() override {
+    client_->close();
+    loop_.run(Millis(10));
+    loop_.stop();
+  }
+
+  void execute(const std::string& bytes) {
+    simulation::CommandParser parser;
+    std::vector<simulation::Command> commands;
+    parser.feed(bytes, commands);
+    server_.execute(commands.at(0));
+  }
+  void know_all_scripts() {
+    for (const script::Script* script : lock_recipe().scripts()) {
+      execute(resp::Command({"SCRIPT", "LOAD", script->text}).bytes());
+    }
+  }
+  void held_by_another(Millis lease) {
+    std::string bytes;
+    lock_recipe().acquire(bytes, {name_, "another:1", 1, lease, {}, true});
+    execute(bytes);
+  }
+  void released_by_the_other() {
+    std::string bytes;
+    lock_recipe().release(bytes, {name_, "another:1", 0, Millis(0), "publish", true});
+    execute(bytes);
+  }
+  void wait(int first, int last) {
+    for (int i = first; i <= last; ++i) {
+      const auto number = static_cast<std::uint64_t>(i);
+      AcquireRequest request{name_, OwnerNumber{number}, {kLease, false}};
+      std::make_shared<AcquireOperation>(client_->context(), lock_recipe(), request)
+          ->finish_to(outcomes_, number);
+    }
+  }
+  void release(int owner) {
+    const ReleaseOperation::What what{name_, OwnerNumber{static_cast<std::uint64_t>(owner)}};
+    std::make_shared<ReleaseOperation>(client_->context(), lock_recipe(), what)
+        ->finish_to(std::make_shared<Outcomes>(), 0);
+  }
+  // How many attempts the server has seen in that time.
+  int attempts_in(Duration time) {
+    const int before = server_.totals().attempts;
+    loop_.run(time);
+    return server_.totals().attempts - before;
+  }
+  const std::vector<std::uint64_t>& granted() const { return outcomes_->granted; }
+
+ private:
+  const LockName name_{"lock"};
+  simulation::World world_{1};
+  simulation::Server server_{world_, 0};
+  simulation::Network network_{world_, server_};
+  simulation::SteppedLoop loop_{world_, network_};
+  const std::shared_ptr<simulation::Client> client_ =
+      simulation::Client::make(world_, network_, loop_, {"client", kLease, Millis(1000), 10});
+  const std::shared_ptr<Outcomes> outcomes_ = std::make_shared<Outcomes>();
+};
+
+TEST_F(WaitersTest, TheFirstTriesBeforeAndAfterItsSubscriptionTheOthersNotAtAll) {
+  held_by_another(kLease);
+  wait(1, 1);
+  EXPECT_EQ(attempts_in(Millis(50)), 2);
+  wait(2, kCrowd);
+  EXPECT_EQ(attempts_in(Millis(10000)), 0);
+}
+
+TEST_F(WaitersTest, AMessageCostsOneAttempt) {
+  held_by_another(kLease);
+  wait(1, kCrowd);
+  (void)attempts_in(Millis(100));
+  released_by_the_other();
+  EXPECT_EQ(attempts_in(Millis(1000)), 1);
+  EXPECT_EQ(granted().size(), 1U);
+}
+
+TEST_F(WaitersTest, AnExpiryCostsOneAttempt) {
+  held_by_another(Millis(2000));
+  wait(1, kCrowd);
+  (void)attempts_in(Millis(100));
+  EXPECT_EQ(attempts_in(Millis(5000)), 1);
+  EXPECT_EQ(granted().size(), 1U);
+}
+
+TEST_F(WaitersTest, AHandOverCostsNone) {
+  know_all_scripts();
+  held_by_another(kLease);
+  wait(1, kCrowd);
+  (void)attempts_in(Millis(100));
+  released_by_the_other();
+  (void)attempts_in(Millis(100));
+  ASSERT_EQ(granted().size(), 1U);
+  release(static_cast<int>(granted().back()));
+  EXPECT_EQ(attempts_in(Millis(1000)), 0);
+  EXPECT_EQ(granted().size(), 2U);
+}
+
+}  // namespace
+}  // namespace holdfast::sync
