@@ -112,19 +112,21 @@ net::Interest Connection::step(TimePoint now) {
   const bool for_callers = setup_.driver == Driver::kCallers;
   {
     const Lock lock(mutex_);
+    if (for_callers) left_ = std::exchange(watched_, nullptr);
     if (for_callers && !needs_loop()) return watch();
     leader_ = Leader::kLoop;
     driven_ = false;
-    watched_.reset();
-    left_.reset();
   }
   net::Interest next = advance(now);
   const Lock lock(mutex_);
   const bool hands_back = for_callers && (queue_.empty() || !waiters_.empty());
   if (hands_back || next.done) leader_ = Leader::kNone;
-  if (!hands_back) return next;
-  find_leader(nullptr);
-  return watch();
+  if (hands_back) {
+    find_leader(nullptr);
+    return watch();
+  }
+  if (for_callers) watched_ = writer_;
+  return next;
 }
 
 bool Connection::needs_loop() const {
@@ -135,7 +137,7 @@ bool Connection::needs_loop() const {
 net::Interest Connection::watch() {
   net::Interest next;
   const bool over = !writer_ || hung_up();  // a leader reads the end of the stream by itself
-  left_ = std::exchange(watched_, over ? nullptr : writer_);
+  watched_ = over ? nullptr : writer_;
   if (left_ == watched_) left_.reset();
   if (left_) loop_.drive(shared_from_this());  // once more, when it has let go of the descriptor
   next.done = over && !left_;

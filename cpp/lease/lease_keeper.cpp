@@ -57,8 +57,10 @@ int LeaseKeeper::begin_attempt(const LockName& name, OwnerNumber owner) {
   const Guard guard(mutex_);
   Hold* hold = find(name, owner);
   if (hold == nullptr) return 1;
+  // What comes late must not revive a hold that this attempt takes for gone.
+  if (hold->held() && clock_.now() >= hold->trusted) note_lost(*hold, "its lease ran out");
   hold->superseded = hold->state == Hold::State::kReleasing;
-  return hold->trusted_at(clock_.now()) ? hold->count + 1 : 1;
+  return hold->held() ? hold->count + 1 : 1;
 }
 
 bool LeaseKeeper::superseded(const LockName& name, OwnerNumber owner,

@@ -254,7 +254,7 @@ class Lock(BaseLock["BaseClient[Any]"]):
 
     def extend(self, lease: Seconds) -> bool:
         """Set a new fixed lease from now on, no longer renewed; ``False`` when not held."""
-        return self._core.extend(THIS_THREAD, milliseconds("lease", lease)) == 1
+        return self._core.extend(THIS_THREAD, milliseconds("lease", lease)) == 1 and not self.lost
 
     def force_release(self) -> bool:
         """Free the lock whoever holds it; ``True`` if someone did. Waiters wake."""

@@ -77,7 +77,7 @@ class FaultProxy:
     def __enter__(self) -> FaultProxy:
         self._faults.open.set()
         self._thread.start()
-        self._call(lambda: self._tasks.append(self._loop.create_task(self._listen())))
+        self._call(lambda: self._loop.add_reader(self._listener, self._accept))
         return self
 
     def __exit__(
@@ -179,10 +179,10 @@ class FaultProxy:
     def faults(self) -> _Faults:
         return self._faults
 
-    async def _listen(self) -> None:
-        while True:
-            client, _ = await self._loop.sock_accept(self._listener)
-            self._tasks.append(self._loop.create_task(self._serve(client)))
+    def _accept(self) -> None:
+        client, _ = self._listener.accept()
+        client.setblocking(False)
+        self._tasks.append(self._loop.create_task(self._serve(client)))
 
     async def _serve(self, client: socket.socket) -> None:
         near, back = await asyncio.open_connection(sock=client)
@@ -206,14 +206,13 @@ class FaultProxy:
         return len(links)
 
     async def _end(self) -> None:
-        listening, *serving = self._tasks
-        listening.cancel()
+        self._loop.remove_reader(self._listener)
         self._listener.close()
         self._faults.refuse = True
         self._faults.open.set()
-        while any(not task.done() for task in serving):
+        while any(not task.done() for task in self._tasks):
             self._cut()
-            await asyncio.wait(serving, timeout=0.01)
+            await asyncio.wait(self._tasks, timeout=0.01)
 
     # ---- from other threads
 

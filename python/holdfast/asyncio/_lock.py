@@ -188,7 +188,7 @@ class Lock(BaseLock["BaseClient[Any]"]):
         """Set a new fixed lease from now on, no longer renewed; ``False`` when not held."""
         ms = milliseconds("lease", lease)
         answer: int = await self._ask(self._core.start_extend, self._owner(), ms)
-        return answer == 1
+        return answer == 1 and not self.lost
 
     async def force_release(self) -> bool:
         """Free the lock whoever holds it; ``True`` if someone did. Waiters wake."""
