@@ -57,11 +57,12 @@ void AcquireOperation::on_failure(const Status& why) {
   deliver({Event::Kind::kFailed, {}, kNever, unreachable_status(why, name()), true});
 }
 
-bool AcquireOperation::accept_offer() {
+bool AcquireOperation::accept_offer(const std::function<void()>& send) {
   const Lock lock(mutex_);
   if (!machine_.open_to_offers()) return false;
   (void)machine_.resume({Event::Kind::kOffer}, now());
   count_ = 1;
+  send();
   return true;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,8 +29,9 @@ class AcquireOperation final : public Operation, public wait::Waiter {
   void cancel() override;
 
   // The holder hands its lock over, with a command of its own, whose answer follows by
-  // offer_answered() or on_failure(). False when the offer is not wanted any more.
-  bool accept_offer();
+  // offer_answered() or on_failure(). False when the offer is not wanted any more; else `send` is
+  // called, with this operation's lock held: should it give up, its undo stands behind the command.
+  bool accept_offer(const std::function<void()>& send);
   void offer_answered(const Answer& answer, const client::Sent& sent);
   std::string owner_field() const { return field(request_.owner); }
   Millis lease_time() const { return request_.lease.time; }

@@ -17,8 +17,8 @@ constexpr std::int64_t kHoldsGone = -3;
 class Lock final : public Recipe {
  public:
   std::vector<const script::Script*> scripts() const override {
-    return {&lua::lock_acquire, &lua::lock_release,       &lua::lock_transfer,
-            &lua::lock_renew,   &lua::lock_force_release, &lua::lock_ttl};
+    return {&lua::lock_acquire, &lua::lock_release,       &lua::lock_transfer, &lua::lock_renew,
+            &lua::lock_extend,  &lua::lock_force_release, &lua::lock_ttl};
   }
 
   Channel channel(const LockName& name) const override { return lock_channel(name); }
@@ -48,6 +48,11 @@ class Lock final : public Recipe {
   void force_release(std::string& out, const Step& step) const override {
     Call(out, lua::lock_force_release, step.by_text, 2, 1)
         << step.name.bytes() << channel(step.name).bytes() << step.publish;
+  }
+
+  void extend(std::string& out, const Step& step) const override {
+    Call(out, lua::lock_extend, step.by_text, 1, 2)
+        << step.name.bytes() << step.owner << step.lease.count();
   }
 
   void renew(std::string& out, const LockName& name, const std::string& owner, Millis lease,

@@ -14,7 +14,7 @@ std::shared_ptr<Operation> extend(std::shared_ptr<const Context> context, const 
   return std::make_shared<CallOperation>(
       std::move(context), name,
       [recipe = &recipe, name, field, lease](std::string& out, bool by_text) {
-        recipe->renew(out, name, field, lease, by_text);
+        recipe->extend(out, {name, field, 0, lease, {}, by_text});
       },
       [keeper, name, owner, lease](std::optional<std::int64_t> value, const client::Sent& sent) {
         if (value == 1) {

@@ -49,6 +49,8 @@ class Recipe : public lease::Renewal {
   // Hands the lock to `heir`, another owner of this client. Replies 1, or nil: `owner` does not
   // hold it.
   virtual void transfer(std::string& out, const Step& step, const std::string& heir) const = 0;
+  // Sets the lease anew, shorter or longer (a renewal never cuts it). Replies 1, or 0: not held.
+  virtual void extend(std::string& out, const Step& step) const = 0;
   // Replies 1: it was held, 0: it was not.
   virtual void force_release(std::string& out, const Step& step) const = 0;
 

@@ -30,7 +30,7 @@ void ReleaseOperation::begin() {
     case Plan::Verdict::kDone:
       return finish({});
     case Plan::Verdict::kFinal:
-      heir_ = choose_heir();
+      if (hand_over()) return;
       break;
     case Plan::Verdict::kPartial:
       break;
@@ -38,10 +38,12 @@ void ReleaseOperation::begin() {
   go();
 }
 
-ReleaseOperation::Heir ReleaseOperation::choose_heir() {
+bool ReleaseOperation::hand_over() {
   const std::string channel = recipe_.channel(name()).bytes();
-  auto heir = std::dynamic_pointer_cast<AcquireOperation>(context().waits->heir(channel, now()));
-  return heir && heir->accept_offer() ? heir : nullptr;
+  heir_ = std::dynamic_pointer_cast<AcquireOperation>(context().waits->heir(channel, now()));
+  if (heir_ && heir_->accept_offer([this] { go(); })) return true;
+  heir_.reset();
+  return false;
 }
 
 void ReleaseOperation::go() {

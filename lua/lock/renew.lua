@@ -1,10 +1,16 @@
--- Starts the owner's lease anew.
+-- Keeps the owner's hold alive: the key lives for the lease from now on, at least.
 -- KEYS[1]  name: the lock's hash, owner -> hold count
 -- ARGV[1]  owner: who should hold it, "uuid:number"
--- ARGV[2]  lease: ms from now, 1 to 2^53; shorter than what is left is allowed
--- returns  1: the key lives for the lease from now on
+-- ARGV[2]  lease: ms from now, 1 to 2^53
+-- returns  1: the key lives for the lease or longer
 -- returns  0: the owner does not hold it; nothing changed
+--
+-- A longer lease that still runs is kept: a renewal that arrives late, after the owner has set
+-- another lease, must not cut that one.
 if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
   return 0
 end
-return redis.call('pexpire', KEYS[1], ARGV[2])
+if redis.call('pttl', KEYS[1]) < tonumber(ARGV[2]) then
+  redis.call('pexpire', KEYS[1], ARGV[2])
+end
+return 1

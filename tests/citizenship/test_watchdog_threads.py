@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 import holdfast
+from tests.support.processes import StartChild
 from tests.support.servers import Server
+from tests.support.waiting import eventually, stays
 
 
 @pytest.mark.parametrize("count", [0, -1, 65, 10**9])
@@ -22,7 +24,9 @@ def test_what_is_no_number_is_refused(count: Any) -> None:
         holdfast.set_watchdog_threads(count)
 
 
-def test_clients_share_the_threads_that_were_asked_for(server: Server, start_child: Any) -> None:
+def test_clients_share_the_threads_that_were_asked_for(
+    server: Server, start_child: StartChild
+) -> None:
     """Four clients, one thread that renews them all."""
     child = start_child(
         """
@@ -30,10 +34,17 @@ def test_clients_share_the_threads_that_were_asked_for(server: Server, start_chi
         clients = [holdfast.Client(URL) for _ in range(4)]
         for number, client in enumerate(clients):
             assert client.lock(f"lock{number}").acquire()
-        names = [open(f"/proc/self/task/{task}/comm").read().strip()
-                 for task in os.listdir("/proc/self/task")]
-        say(sum(name.startswith("holdfast-dog") for name in names))
+        while hear("count"):
+            names = [open(f"/proc/self/task/{task}/comm").read().strip()
+                     for task in os.listdir("/proc/self/task")]
+            say(sum(name.startswith("holdfast-dog") for name in names))
         """,
         URL=server.url,
     )
-    child.expect("1")
+
+    def watchdogs() -> int:
+        child.send("count")
+        return int(child.next_line())
+
+    eventually(lambda: watchdogs() > 0, what="a thread has its name a moment after its start")
+    stays(lambda: watchdogs() == 1, during=0.1)

@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.contract.conftest import Stage
 from tests.support.actors import PAUSE
-from tests.support.waiting import BOUND
+from tests.support.waiting import BOUND, eventually
 
 
 def test_a_free_lock_is_granted_at_once(alice: Any, lock: Any, stage: Stage) -> None:
@@ -81,25 +81,26 @@ def test_every_waiter_gets_its_turn(alice: Any, lock: Any, stage: Stage) -> None
 
 def test_busy_owners_of_one_client_do_not_starve_another_client(bob: Any, stage: Stage) -> None:
     enough: list[bool] = []
+    at_work: set[int] = set()
 
-    def take_and_give(lock: Any) -> Generator[Any, Any, int]:
-        turns = 0
+    def take_and_give(number: int, lock: Any) -> Generator[Any, Any, None]:
         while not enough:
             assert (yield lock.acquire(timeout=BOUND))
-            turns += 1
+            at_work.add(number)
             yield lock.release()
-        return turns
 
     busy = stage.client()
-    running = [stage.actor().begin(take_and_give, stage.lock(busy)) for _ in range(4)]
+    running = [stage.actor().begin(take_and_give, n, stage.lock(busy)) for n in range(4)]
+    eventually(lambda: len(at_work) == 4)
     theirs = stage.lock(stage.client())
     try:
         for _ in range(5):
-            assert bob.do(theirs.acquire, timeout=BOUND) is True
+            assert bob.do(theirs.acquire, timeout=BOUND / 2) is True
             bob.do(theirs.release)
     finally:
         enough.append(True)
-    assert all(each.result(BOUND) for each in running)
+    for each in running:
+        each.result(BOUND)
 
 
 def test_sections_never_overlap(stage: Stage) -> None:

@@ -63,6 +63,9 @@ class Lock:
     def renew(self, owner: Bytes, lease: int = 30_000) -> Any:
         return self._run("renew", [self.name], owner, lease)
 
+    def extend(self, owner: Bytes, lease: int = 30_000) -> Any:
+        return self._run("extend", [self.name], owner, lease)
+
     def force_release(self, publish: str = "publish") -> Any:
         return self._run("force_release", [self.name, self.channel], publish)
 
@@ -97,6 +100,7 @@ STEPS: dict[str, Callable[[Lock], Any]] = {
     "release one of two holds": lambda lock: lock.release(ALICE, count=1),
     "transfer": lambda lock: lock.transfer(ALICE, BOB, MINUTE),
     "renew": lambda lock: lock.renew(ALICE, MINUTE),
+    "extend": lambda lock: lock.extend(ALICE, MINUTE),
     "force release": lambda lock: lock.force_release(),
     "ttl": lambda lock: lock.ttl(),
 }

@@ -111,6 +111,14 @@ class LockAgainstModel(RuleBasedStateMachine):
         for _ in range(1 + repeated):
             reply, span, _ = self.timed(lambda: self.lock.renew(owner, lease), lease)
             assert reply == int(self.holder == owner)
+            if reply and (self.end is None or span.first > self.end.first):
+                self.end = span
+
+    @rule(owner=owners, lease=leases, repeated=twice)
+    def extend(self, owner: bytes, lease: int, repeated: bool) -> None:
+        for _ in range(1 + repeated):
+            reply, span, _ = self.timed(lambda: self.lock.extend(owner, lease), lease)
+            assert reply == int(self.holder == owner)
             if reply:
                 self.end = span
 

@@ -207,12 +207,27 @@ def test_transfer_of_a_free_lock_changes_nothing(lock: Lock, server: Server) -> 
 # ---- renew
 
 
-@pytest.mark.parametrize("lease", [MINUTE, 10 * MINUTE])
-def test_renew_sets_the_lease(lock: Lock, lease: int) -> None:
+@pytest.mark.parametrize(("lease", "left"), [(MINUTE, 5 * MINUTE), (10 * MINUTE, 10 * MINUTE)])
+def test_renew_raises_the_lease_and_never_cuts_it(lock: Lock, lease: int, left: int) -> None:
+    """One that arrives late must not cut a lease that was set since."""
     lock.acquire(ALICE, 5 * MINUTE)
     assert lock.renew(ALICE, lease) == 1
     assert lock.holds == {ALICE: b"1"}
+    assert lock.left == about(left)
+
+
+@pytest.mark.parametrize("lease", [MINUTE, 10 * MINUTE])
+def test_extend_sets_the_lease(lock: Lock, lease: int) -> None:
+    lock.acquire(ALICE, 5 * MINUTE)
+    assert lock.extend(ALICE, lease) == 1
+    assert lock.holds == {ALICE: b"1"}
     assert lock.left == about(lease)
+
+
+def test_extend_by_another_changes_nothing(lock: Lock) -> None:
+    lock.acquire(ALICE, MINUTE)
+    assert lock.extend(BOB, 5 * MINUTE) == 0
+    assert lock.left == about(MINUTE)
 
 
 def test_renew_by_another_changes_nothing(lock: Lock) -> None:

@@ -67,7 +67,7 @@ class Recording:
         trace: TracebackType | None,
     ) -> None:
         self._ended = True
-        self._mark()
+        self._inspect.execute_command("ECHO", "the end")  # for the listener to see that it is over
         self._thread.join(BOUND)
         self._monitor.__exit__(kind, error, trace)
         self._listener.close()

@@ -47,7 +47,7 @@ class DoubleTest : public ::testing::Test {
     const sync::Step step{name, owner, static_cast<int>(random_.below(3)), kLease, "publish", true};
     const sync::Recipe& recipe = sync::lock_recipe();
     std::string bytes;
-    switch (random_.below(9)) {
+    switch (random_.below(10)) {
       case 0:
       case 1:
         recipe.acquire(bytes, {name, owner, 1 + step.count / 2, kLease, "publish", true});
@@ -66,6 +66,9 @@ class DoubleTest : public ::testing::Test {
         recipe.force_release(bytes, step);
         break;
       case 7:
+        recipe.extend(bytes, {name, owner, 0, kLease / 2, "publish", true});
+        break;
+      case 8:
         recipe.check(bytes, name, owner);
         break;
       default:

@@ -11,7 +11,7 @@ namespace {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr std::uint64_t kUsualCount = 3000;
 #else
-constexpr std::uint64_t kUsualCount = 20000;
+constexpr std::uint64_t kUsualCount = 200000;
 #endif
 
 std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {

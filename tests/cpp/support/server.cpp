@@ -66,7 +66,6 @@ void Server::describe(const Wire& wire, const Command& command, const std::strin
 
 std::string Server::run(const std::shared_ptr<Wire>& wire, const Command& command) {
   const std::string& word = command.words[0];
-  renewing_ = wire && is_watchdog(*wire);
   if (word == "SUBSCRIBE" || word == "UNSUBSCRIBE") return subscribe(wire, command);
   if (mood_ == Mood::kLoading) return "-LOADING Redis is loading the dataset in memory\r\n";
   if (word == "EVAL" || word == "EVALSHA") return run_script(command);
@@ -106,7 +105,7 @@ std::string Server::subscribe(const std::shared_ptr<Wire>& wire, const Command& 
 std::string_view Server::script_name(const std::string& sha1_or_text) {
   for (const script::Script* script :
        {&lua::lock_acquire, &lua::lock_release, &lua::lock_transfer, &lua::lock_renew,
-        &lua::lock_force_release, &lua::lock_ttl}) {
+        &lua::lock_extend, &lua::lock_force_release, &lua::lock_ttl}) {
     if (sha1_or_text == script->sha1 || sha1_or_text == script->text) return script->name;
   }
   return {};
@@ -117,6 +116,7 @@ Server::Step Server::step_of(std::string_view name) {
   if (name == lua::lock_release.name) return &Server::release;
   if (name == lua::lock_transfer.name) return &Server::transfer;
   if (name == lua::lock_renew.name) return &Server::renew;
+  if (name == lua::lock_extend.name) return &Server::extend;
   if (name == lua::lock_force_release.name) return &Server::force_release;
   if (name == lua::lock_ttl.name) return &Server::ttl;
   return nullptr;
@@ -226,8 +226,13 @@ std::string Server::renew(const Parameters& p) {
   ++totals_.renewals;
   Key* found = key(p[0]);
   if (found == nullptr || found->holds.count(p[1]) == 0) return integer(0);
-  const bool shorter = milliseconds() + number(p[2]) < found->expires;
-  if (renewing_ && shorter) removed_.insert({p[0], p[1]});
+  if (found->expires < milliseconds() + number(p[2])) expire(*found, p[2]);
+  return integer(1);
+}
+
+std::string Server::extend(const Parameters& p) {
+  Key* found = key(p[0]);
+  if (found == nullptr || found->holds.count(p[1]) == 0) return integer(0);
   expire(*found, p[2]);
   return integer(1);
 }

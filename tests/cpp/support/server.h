@@ -55,8 +55,7 @@ class Server final : public Peer {
   const Key* find(const std::string& name) { return key(name); }
   bool holds(const std::string& name, const std::string& owner);
   std::int64_t count(const std::string& name, const std::string& owner);
-  // The hold was there and a fault or a forced release has removed it; or a renewal that was under
-  // way while its owner extended it, or released and took it again, has cut it short.
+  // The hold was there and a fault or a forced release has removed it.
   bool removed(const std::string& name, const std::string& owner) const {
     return removed_.count({name, owner}) != 0;
   }
@@ -94,6 +93,7 @@ class Server final : public Peer {
   std::string release(const Parameters& p);
   std::string transfer(const Parameters& p);
   std::string renew(const Parameters& p);
+  std::string extend(const Parameters& p);
   std::string force_release(const Parameters& p);
   std::string ttl(const Parameters& p);
 
@@ -116,7 +116,6 @@ class Server final : public Peer {
   std::vector<std::shared_ptr<Wire>> subscribers_;
   std::deque<std::pair<std::shared_ptr<Wire>, std::vector<Command>>> inbox_;
   TimePoint paused_until_{};
-  bool renewing_ = false;  // the command came from a watchdog
   bool up_ = true;
   Mood mood_ = Mood::kWell;
   Totals totals_;
