@@ -54,6 +54,10 @@ class Watcher:
             self.lock._on_lost(self.lock)
 
 
+#: Never written to.
+NO_WATCHERS: dict[int, Watcher] = {}
+
+
 class BaseLock(Generic[ClientT]):
     """What the locks for threads and for tasks have in common: all but the waiting."""
 
@@ -88,7 +92,8 @@ class BaseLock(Generic[ClientT]):
         self._lease = checked_lease("lease", lease, client._lease_ms)
         self._wait = checked_wait(wait)
         self._on_lost = on_lost
-        self._watchers: dict[int, Watcher] = {}  # by owner
+        # By owner; of the many locks that nobody watches, one for all.
+        self._watchers: dict[int, Watcher] = NO_WATCHERS if on_lost is None else {}
         self.name = name
 
     @property

@@ -80,7 +80,7 @@ WAITING: dict[str, str] = {
     "a loop is left open with a task": """
         loop = asyncio.new_event_loop()
         task = loop.create_task(holdfast.asyncio.Client(URL).lock(NAME).acquire())
-        loop.run_until_complete(asyncio.sleep(0.1))
+        loop.run_until_complete(asyncio.sleep(0))
         say("ready")
         hear()
         """,

@@ -104,6 +104,8 @@ class Lock(BaseLock["BaseClient[Any]"]):
     ) -> None:
         super().__init__(client, name, lease=lease, wait=wait, on_lost=on_lost)
         self._cancel_on_lost = bool(cancel_on_lost)
+        if self._cancel_on_lost:
+            self._watchers = {}
 
     def _owner(self) -> int:
         return owner_of_this_task()
