@@ -123,7 +123,7 @@ def set_watchdog_threads(count: int) -> None:
 
     For the clients that are made from now on; a thread is started with the first hold it renews.
     """
-    if isinstance(count, bool) or not isinstance(count, int):
+    if isinstance(count, bool) or not isinstance(count, int):  # pyright: ignore[reportUnnecessaryIsInstance]
         msg = f"count must be int, not {type(count).__name__}"
         raise TypeError(msg)
     if not 1 <= count <= MOST_WATCHDOG_THREADS:
