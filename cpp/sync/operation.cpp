@@ -54,18 +54,23 @@ void Operation::wake_at(TimePoint at) {
   }
   const bool sooner = at < stay_.end();
   stay_.set_until(at);
-  if (sooner) parker_->notify();
+  if (sooner) wake_thread();
 }
 
 void Operation::finish(Outcome outcome) {
   outcome_ = std::move(outcome);
   if (parker_ != nullptr) {
     stay_.done.store(true, std::memory_order_release);
-    parker_->notify();
+    wake_thread();
     return;
   }
   context_->timers->disarm(*this);
   if (completion_) completion_->done(id_, *outcome_);
+}
+
+// The waiting thread itself, busy with its own reply, sees for itself.
+void Operation::wake_thread() {
+  if (parker_ != &Parker::of_this_thread()) parker_->notify();
 }
 
 void Operation::on_time() { time_is_up(now()); }

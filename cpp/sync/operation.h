@@ -80,6 +80,7 @@ class Operation : public client::Request,
 
  private:
   void on_time() final;
+  void wake_thread();
 
   const std::shared_ptr<const Context> context_;
   const LockName name_;
