@@ -8,16 +8,24 @@
 
 namespace holdfast {
 
+// Which lock of those that share a name: a read-write lock is two, with holds of their own.
+enum class Side : std::uint8_t { kWhole, kRead, kWrite };
+
 // The name of a lock or synchronizer as the server knows it: its main key, prefix included. Any
 // bytes.
 class LockName {
  public:
-  explicit LockName(std::string bytes) : bytes_(std::move(bytes)) {}
+  explicit LockName(std::string bytes, Side side = Side::kWhole)
+      : bytes_(std::move(bytes)), side_(side) {}
   const std::string& bytes() const { return bytes_; }
-  bool operator==(const LockName& other) const { return bytes_ == other.bytes_; }
+  Side side() const { return side_; }
+  bool operator==(const LockName& other) const {
+    return bytes_ == other.bytes_ && side_ == other.side_;
+  }
 
  private:
   std::string bytes_;
+  Side side_;
 };
 
 // A pub/sub channel on which the release of something is told.

@@ -11,8 +11,12 @@ namespace holdfast::engine {
 
 using sync::CallOperation;
 
-Lock::Lock(std::shared_ptr<Client> client, const sync::Recipe& recipe, const std::string& name)
-    : client_(std::move(client)), recipe_(recipe), name_(client_->options().name_prefix + name) {}
+Lock::Lock(std::shared_ptr<Client> client, const sync::Recipe& recipe, const std::string& name,
+           const Options& options)
+    : client_(std::move(client)),
+      recipe_(recipe),
+      name_(client_->options().name_prefix + name, options.side),
+      terms_(options.terms) {}
 
 Lock::OperationPtr Lock::acquire(const Attempt& attempt) const {
   auto context = client_->context();
@@ -20,7 +24,7 @@ Lock::OperationPtr Lock::acquire(const Attempt& attempt) const {
   return std::make_shared<sync::AcquireOperation>(
       std::move(context), recipe_,
       sync::AcquireRequest{name_, attempt.owner, attempt.lease, attempt.blocking, deadline,
-                           attempt.listener});
+                           attempt.listener, terms_});
 }
 
 Lock::OperationPtr Lock::release(OwnerNumber owner, bool all) const {

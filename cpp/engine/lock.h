@@ -20,9 +20,15 @@ class Lock {
     Duration timeout = kNever - TimePoint{};
     std::uint64_t listener = 0;
   };
+  // What one lock object differs in from others of its kind.
+  struct Options {
+    Side side = Side::kWhole;
+    sync::Terms terms{};
+  };
   using OperationPtr = std::shared_ptr<sync::Operation>;
 
-  Lock(std::shared_ptr<Client> client, const sync::Recipe& recipe, const std::string& name);
+  Lock(std::shared_ptr<Client> client, const sync::Recipe& recipe, const std::string& name,
+       const Options& options = {Side::kWhole, {}});
 
   const LockName& name() const { return name_; }
 
@@ -43,6 +49,7 @@ class Lock {
   const std::shared_ptr<Client> client_;
   const sync::Recipe& recipe_;
   const LockName name_;
+  const sync::Terms terms_;
 };
 
 }  // namespace holdfast::engine

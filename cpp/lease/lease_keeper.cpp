@@ -28,7 +28,7 @@ void LeaseKeeper::set_topology(std::weak_ptr<topology::Topology> topology) {
 }
 
 LeaseKeeper::Hold* LeaseKeeper::find(const LockName& name, OwnerNumber owner) const {
-  const auto found = holds_.find(Key{name.bytes(), owner});
+  const auto found = holds_.find(Key(name, owner));
   return found == holds_.end() ? nullptr : found->second.get();
 }
 
@@ -94,7 +94,7 @@ void LeaseKeeper::granted(const Grant& grant) {
 LeaseKeeper::Hold* LeaseKeeper::add_hold(const Grant& grant) {
   const auto fresh = std::make_shared<Hold>(weak_from_this(), grant);
   fresh->ticket = ++tickets_;
-  holds_.emplace(Key{fresh->name.bytes(), fresh->owner}, fresh);
+  holds_.emplace(Key(fresh->name, fresh->owner), fresh);
   ++holds_of_[grant.owner];
   return fresh.get();
 }
@@ -193,7 +193,7 @@ void LeaseKeeper::forced(const LockName& name) {
   const Guard guard(mutex_);
   for (const auto& [key, hold] : holds_) {
     // A release under way learns by its own answer what it has met.
-    if (key.name == name.bytes() && hold->held()) note_lost(*hold, "it was released by force");
+    if (hold->name == name && hold->held()) note_lost(*hold, "it was released by force");
   }
 }
 
@@ -220,7 +220,7 @@ void LeaseKeeper::erase(Hold& hold) {
   hold.ticket = 0;
   const auto of = holds_of_.find(hold.owner);
   if (--of->second == 0) holds_of_.erase(of);
-  holds_.erase(Key{hold.name.bytes(), hold.owner});
+  holds_.erase(Key(hold.name, hold.owner));
 }
 
 void LeaseKeeper::owner_ended(OwnerNumber owner) {

@@ -109,9 +109,13 @@ class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_t
     kLost,       // gone; kept until the owner's next grant, so that it can be told
   };
   struct Key {
+    Key(const LockName& of, OwnerNumber by) : name(of.bytes()), side(of.side()), owner(by) {}
     std::string_view name;
+    Side side;
     OwnerNumber owner;
-    bool operator==(const Key& other) const { return owner == other.owner && name == other.name; }
+    bool operator==(const Key& other) const {
+      return owner == other.owner && side == other.side && name == other.name;
+    }
   };
   struct KeyHash {
     std::size_t operator()(const Key& key) const;

@@ -51,6 +51,8 @@ AcquireMachine::Action AcquireMachine::told(const Event& event) {
   } else if (asleep) {
     retry_at_ = event.at;
     return sleep();
+  } else if (event.at != kNever) {
+    signalled_ = true;  // the attempt under way may have come too early
   }
   return {};
 }
@@ -79,13 +81,19 @@ AcquireMachine::Action AcquireMachine::answered(const Event& event, TimePoint no
   switch (event.answer.kind) {
     case Answer::Kind::kGranted:
       if (now >= event.at) return finish(Verdict::kExpired, {}, true);
-      return finish(Verdict::kGranted);
+      return granted(event.answer);
     case Answer::Kind::kGone:
       return finish(Verdict::kGone);
     case Answer::Kind::kHeld:
       return held(event.answer.ttl, now);
   }
   return {};
+}
+
+AcquireMachine::Action AcquireMachine::granted(const Answer& answer) {
+  Action action = finish(Verdict::kGranted);
+  action.value = answer.value;
+  return action;
 }
 
 AcquireMachine::Action AcquireMachine::held(Millis ttl, TimePoint now) {
@@ -125,7 +133,8 @@ AcquireMachine::Action AcquireMachine::finish(Verdict verdict, Status why, bool 
   const bool answered = state_ != State::kTrying || verdict == Verdict::kGranted;
   unsettled_ = signalled_ || !answered;
   state_ = State::kOver;
-  return {Action::Verb::kFinish, kNever, verdict, give_back, std::move(why)};
+  const bool leaves_place = has_place() && verdict != Verdict::kGranted;
+  return {Action::Verb::kFinish, kNever, verdict, give_back || leaves_place, std::move(why)};
 }
 
 }  // namespace holdfast::sync

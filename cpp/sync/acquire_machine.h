@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
+
 #include "base/clock.h"
 #include "base/status.h"
 #include "sync/recipe.h"
@@ -33,6 +36,7 @@ class AcquireMachine {
     bool blocking = true;
     TimePoint deadline = kNever;
     Millis patience{5000};  // how long a server may go on refusing to work (LOADING, BUSY, ...)
+    bool in_line = false;   // a vain attempt leaves a place behind, to be given back
   };
 
   struct Event {
@@ -61,13 +65,14 @@ class AcquireMachine {
       kTry,     // send the attempt; kAnswer, kRefused or kFailed follows
       kJoin,    // queue up at the channel; kTryNow or kTurn follows
       kSleep,   // wait for the next event, kTime at `until` at the latest
-      kFinish,  // over; `give_back`: undo an attempt that may yet be granted
+      kFinish,  // over; `give_back`: undo what attempts have left behind, or may yet be granted
     };
     Verb verb = Verb::kNone;
     TimePoint until = kNever;
     Verdict verdict = Verdict::kGranted;
     bool give_back = false;
     Status why{};
+    std::optional<std::int64_t> value{};  // what a grant brings
   };
 
   explicit AcquireMachine(const Options& options) : options_(options) {}
@@ -91,10 +96,12 @@ class AcquireMachine {
   Action attempt();
   Action sleep();
   Action answered(const Event& event, TimePoint now);
+  Action granted(const Answer& answer);
   Action held(Millis ttl, TimePoint now);
   Action refused(const Status& why, TimePoint now);
   Action time(TimePoint now);
   Action finish(Verdict verdict, Status why = {}, bool give_back = false);
+  bool has_place() const { return options_.in_line && told_; }
 
   const Options options_;
   State state_ = State::kNew;

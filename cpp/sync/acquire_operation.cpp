@@ -13,14 +13,16 @@ AcquireOperation::AcquireOperation(std::shared_ptr<const Context> context, const
     : Operation(std::move(context), request.name),
       recipe_(recipe),
       request_(std::move(request)),
-      channel_(recipe.channel(name()).bytes()),
-      machine_({request_.blocking, request_.deadline, this->context().command_timeout}) {}
+      channel_(recipe.channel(name(), field(request_.owner)).bytes()),
+      machine_({request_.blocking, request_.deadline, this->context().command_timeout,
+                recipe.waiting() == Waiting::kInLine && request_.blocking}) {}
 
 void AcquireOperation::begin() {
   Event event{Event::Kind::kStart};
   {
     const Lock lock(mutex_);
-    if (request_.blocking && context().keeper->count(name(), request_.owner) == 0) {
+    const bool in_turn = recipe_.waiting() == Waiting::kInTurn;
+    if (in_turn && request_.blocking && context().keeper->count(name(), request_.owner) == 0) {
       seen_ = context().waits->sequence(channel_);
       const TimePoint until = context().waits->holds_back(channel_);
       const bool behind_others = until == kNever || (until > now() && until < request_.deadline);
@@ -41,11 +43,16 @@ void AcquireOperation::cancel() {
 
 void AcquireOperation::give_back_grant() {
   given_back_ = true;
+  if (!recipe_.makes_holds()) return undo(0);
   const lease::ReleasePlan plan = context().keeper->begin_release(name(), request_.owner, false);
   using Plan = lease::ReleasePlan::Verdict;
   if (plan.verdict != Plan::kPartial && plan.verdict != Plan::kFinal) return;
   context().keeper->released(name(), request_.owner, plan);
-  Undo::submit(shared_context(), recipe_, {name(), request_.owner, plan.remaining},
+  undo(plan.remaining);
+}
+
+void AcquireOperation::undo(int remaining) {
+  Undo::submit(shared_context(), recipe_, {name(), request_.owner, remaining, request_.terms},
                request_.lease.time);
 }
 
@@ -77,7 +84,7 @@ void AcquireOperation::offer_answered(const Answer& answer, const client::Sent& 
 
 void AcquireOperation::encode(std::string& out) const {
   recipe_.acquire(out, {name(), field(request_.owner), count_, request_.lease.time,
-                        context().topology->publish_command(), by_text_});
+                        context().topology->publish_command(), by_text_, request_.terms});
 }
 
 void AcquireOperation::complete(Result<resp::Reply> reply, const client::Sent& sent) {
@@ -152,7 +159,8 @@ std::optional<AcquireMachine::Event> AcquireOperation::perform(const Machine::Ac
 
 std::optional<AcquireMachine::Event> AcquireOperation::attempt(const Machine::Action& action) {
   wake_at(action.until);
-  const int count = context().keeper->begin_attempt(name(), request_.owner);
+  const int count =
+      recipe_.makes_holds() ? context().keeper->begin_attempt(name(), request_.owner) : 1;
   if (count_ == 0) count_ = count;
   if (request_.blocking) seen_ = context().waits->sequence(channel_);
   const Status closed = submit();
@@ -162,8 +170,11 @@ std::optional<AcquireMachine::Event> AcquireOperation::attempt(const Machine::Ac
 
 std::optional<AcquireMachine::Event> AcquireOperation::join() {
   using Place = wait::WaitRegistry::Place;
+  using Crowd = wait::WaitRegistry::Crowd;
   const auto self = std::static_pointer_cast<AcquireOperation>(shared_from_this());
-  switch (context().waits->join(channel_, self, seen_)) {
+  const bool together = recipe_.waiting() == Waiting::kTogether;
+  switch (
+      context().waits->join(channel_, self, seen_, together ? Crowd::kTogether : Crowd::kInTurn)) {
     case Place::kTryNow:
       return Event{Event::Kind::kTryNow};
     case Place::kHead:
@@ -177,7 +188,7 @@ std::optional<AcquireMachine::Event> AcquireOperation::join() {
 void AcquireOperation::conclude(const Machine::Action& action, wait::Calls& calls) {
   const bool won = action.verdict == Verdict::kGranted;
   TimePoint retry_at = machine_.retry_at();
-  if (won) {
+  if (won && recipe_.makes_holds()) {
     context().keeper->granted(
         {name(), request_.owner, count_, request_.lease, sent_, &recipe_, request_.listener});
     retry_at = after(now(), request_.lease.time);
@@ -186,10 +197,7 @@ void AcquireOperation::conclude(const Machine::Action& action, wait::Calls& call
     context().keeper->lose(name(), request_.owner, "a reentrant acquire found it gone");
   }
   abandon();
-  if (action.give_back) {
-    Undo::submit(shared_context(), recipe_, {name(), request_.owner, count_ - 1},
-                 request_.lease.time);
-  }
+  if (action.give_back) undo(count_ - 1);
   if (machine_.joined()) {
     using wait::Departure;
     const Departure why = machine_.unsettled() ? Departure::kTrying
@@ -197,7 +205,7 @@ void AcquireOperation::conclude(const Machine::Action& action, wait::Calls& call
                                                : Departure::kGaveUp;
     calls = context().waits->leave(channel_, *this, why, retry_at);
   }
-  finish({action.verdict, action.why, std::nullopt});
+  finish({action.verdict, action.why, action.value});
 }
 
 }  // namespace holdfast::sync

@@ -17,6 +17,7 @@ struct AcquireRequest {
   bool blocking = true;
   TimePoint deadline = kNever;
   std::uint64_t listener = 0;  // who is to be told when the hold is lost
+  Terms terms{};
 };
 
 // An acquisition: the machine, obeyed. A grant is recorded with the keeper before anybody is told
@@ -55,6 +56,7 @@ class AcquireOperation final : public Operation, public wait::Waiter {
   std::optional<Event> join();
   void conclude(const Machine::Action& action, wait::Calls& calls);
   void give_back_grant();
+  void undo(int remaining);
   std::optional<Event> refused(std::string_view text);
   Event granted(const Answer& answer, const client::Sent& sent);
 

@@ -21,7 +21,9 @@ class Lock final : public Recipe {
             &lua::lock_extend,  &lua::lock_force_release, &lua::lock_ttl};
   }
 
-  Channel channel(const LockName& name) const override { return lock_channel(name); }
+  Channel channel(const LockName& name, const std::string& /*owner*/) const override {
+    return lock_channel(name);
+  }
 
   void acquire(std::string& out, const Step& step) const override {
     Call(out, lua::lock_acquire, step.by_text, 1, 3)
@@ -36,9 +38,11 @@ class Lock final : public Recipe {
 
   void release(std::string& out, const Step& step) const override {
     Call(out, lua::lock_release, step.by_text, 2, 3)
-        << step.name.bytes() << channel(step.name).bytes() << step.owner << step.count
+        << step.name.bytes() << lock_channel(step.name).bytes() << step.owner << step.count
         << step.publish;
   }
+
+  bool transfers() const override { return true; }
 
   void transfer(std::string& out, const Step& step, const std::string& heir) const override {
     Call(out, lua::lock_transfer, step.by_text, 1, 3)
@@ -47,7 +51,7 @@ class Lock final : public Recipe {
 
   void force_release(std::string& out, const Step& step) const override {
     Call(out, lua::lock_force_release, step.by_text, 2, 1)
-        << step.name.bytes() << channel(step.name).bytes() << step.publish;
+        << step.name.bytes() << lock_channel(step.name).bytes() << step.publish;
   }
 
   void extend(std::string& out, const Step& step) const override {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,13 @@ struct Answer {
   };
   Kind kind = Kind::kGranted;
   Millis ttl{0};
+  std::optional<std::int64_t> value{};  // what a grant brings with it
+};
+
+// What a caller asks for beyond the hold itself, of the kinds that know it.
+struct Terms {
+  Millis patience{0};       // how long its place in a line lasts without a sign of life
+  std::int64_t amount = 1;  // of permits
 };
 
 // One attempt, or one release, as scripts need it.
@@ -32,6 +40,14 @@ struct Step {
   Millis lease{0};
   std::string_view publish;  // the publishing command
   bool by_text = false;      // the server does not know the script
+  Terms terms{};
+};
+
+// How those who wait for a kind are told that it may be free.
+enum class Waiting {
+  kInTurn,    // one channel; of a client's waiters the first tries, the others stand behind it
+  kTogether,  // one channel; all of a client's waiters try at once
+  kInLine,    // the server keeps the line: each waiter has a channel, and a place to be given up
 };
 
 // What makes a kind of lock: its scripts, its keys, its channel, what replies mean. Stateless: one
@@ -39,16 +55,22 @@ struct Step {
 class Recipe : public lease::Renewal {
  public:
   virtual std::vector<const script::Script*> scripts() const = 0;
-  virtual Channel channel(const LockName& name) const = 0;
+  virtual Waiting waiting() const { return Waiting::kInTurn; }
+  // A grant is a hold with a lease, which the client keeps account of.
+  virtual bool makes_holds() const { return true; }
+  // Where `owner` (a field) listens while it waits.
+  virtual Channel channel(const LockName& name, const std::string& owner) const = 0;
   virtual void acquire(std::string& out, const Step& step) const = 0;
   virtual Answer acquired(const resp::Reply& reply) const = 0;
 
   // Replies n >= 1: free now, and n - 1 subscribers were told; 0: holds are left; nil: the owner's
   // field is not there.
   virtual void release(std::string& out, const Step& step) const = 0;
-  // Hands the lock to `heir`, another owner of this client. Replies 1, or nil: `owner` does not
-  // hold it.
-  virtual void transfer(std::string& out, const Step& step, const std::string& heir) const = 0;
+  // A last release may hand the lock to the first of this client's waiters (kInTurn).
+  virtual bool transfers() const { return false; }
+  // Hands the lock to `heir`, another owner of this client. Replies nil: `owner` does not hold it.
+  virtual void transfer(std::string& out, const Step& step, const std::string& heir) const;
+  virtual Answer transferred(const resp::Reply& reply) const;
   // Sets the lease anew, shorter or longer (a renewal never cuts it). Replies 1, or 0: not held.
   virtual void extend(std::string& out, const Step& step) const = 0;
   // Replies 1: it was held, 0: it was not.

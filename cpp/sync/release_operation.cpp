@@ -30,7 +30,7 @@ void ReleaseOperation::begin() {
     case Plan::Verdict::kDone:
       return finish({});
     case Plan::Verdict::kFinal:
-      if (hand_over()) return;
+      if (recipe_.transfers() && hand_over()) return;
       break;
     case Plan::Verdict::kPartial:
       break;
@@ -38,9 +38,12 @@ void ReleaseOperation::begin() {
   go();
 }
 
+std::string ReleaseOperation::channel() const {
+  return recipe_.channel(name(), field(what_.owner)).bytes();
+}
+
 bool ReleaseOperation::hand_over() {
-  const std::string channel = recipe_.channel(name()).bytes();
-  heir_ = std::dynamic_pointer_cast<AcquireOperation>(context().waits->heir(channel, now()));
+  heir_ = std::dynamic_pointer_cast<AcquireOperation>(context().waits->heir(channel(), now()));
   if (heir_ && heir_->accept_offer([this] { go(); })) return true;
   heir_.reset();
   return false;
@@ -88,11 +91,12 @@ void ReleaseOperation::complete(Result<resp::Reply> reply, const client::Sent& s
     } else if (reply.value().is_error()) {
       refused(reply.value().text());
     } else {
-      if (reply.value().is_integer()) answer.kind = Answer::Kind::kGranted;
+      if (heir) answer = recipe_.transferred(reply.value());
       answered(reply.value());
     }
     heir_.reset();
   }
+  calls_.run();
   if (!heir) return;
   if (reply.ok()) {
     heir->offer_answered(answer, sent);
@@ -107,7 +111,9 @@ void ReleaseOperation::answered(const resp::Reply& reply) {
   if (done) {
     context().keeper->released(name(), what_.owner, plan_);
     const bool told = reply.is_integer() && reply.integer() > 0 && !heir_;
-    if (told) context().waits->told(recipe_.channel(name()).bytes(), reply.integer() - 1, now());
+    if (told && recipe_.waiting() == Waiting::kInTurn) {
+      calls_ = context().waits->told(channel(), reply.integer() - 1, now());
+    }
     return finish({});
   }
   const char* gone = "the server does not know it any more (it was removed, expired, or forgotten)";

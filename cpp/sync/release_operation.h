@@ -36,6 +36,7 @@ class ReleaseOperation final : public Operation {
   void begin() override;
   void time_is_up(TimePoint now) override;
 
+  std::string channel() const;
   bool hand_over();  // false: there is nobody to hand it to
   void go();
   void go_again();  // unless it would overtake what its owner has asked for since
@@ -47,6 +48,7 @@ class ReleaseOperation final : public Operation {
   const What what_;
   Plan plan_;
   Heir heir_;
+  wait::Calls calls_;  // to be run without mutex_
   bool by_text_ = false;
   bool sent_before_ = false;  // an earlier sending may have been executed
   TimePoint give_up_ = kNever;

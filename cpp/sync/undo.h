@@ -21,6 +21,7 @@ class Undo final : public client::Request, public std::enable_shared_from_this<U
     LockName name;
     OwnerNumber owner;
     int remaining = 0;  // the holds to leave
+    Terms terms{};
   };
 
   static void submit(std::shared_ptr<const Context> context, const Recipe& recipe, What what,

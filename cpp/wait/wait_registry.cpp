@@ -37,12 +37,6 @@ std::optional<std::uint64_t> WaitRegistry::sequence(const std::string& channel) 
   return found->second.sequence;
 }
 
-bool WaitRegistry::crowded(const std::string& channel) const {
-  const Guard guard(mutex_);
-  const auto found = queues_.find(channel);
-  return found != queues_.end() && !found->second.waiters.empty();
-}
-
 TimePoint WaitRegistry::holds_back(const std::string& channel) const {
   const Guard guard(mutex_);
   const auto found = queues_.find(channel);
@@ -51,26 +45,67 @@ TimePoint WaitRegistry::holds_back(const std::string& channel) const {
   return courtesy == courtesies_.end() ? TimePoint{} : courtesy->second;
 }
 
-void WaitRegistry::told(const std::string& channel, std::int64_t subscribers, TimePoint now) {
+bool WaitRegistry::Queue::remove(const Waiter& waiter) {
+  const auto is_it = [&](const WaiterPtr& other) { return other.get() == &waiter; };
+  const auto place = std::find_if(waiters.begin(), waiters.end(), is_it);
+  if (place != waiters.end()) {
+    waiters.erase(place);
+    return true;
+  }
+  const auto beside = std::find_if(together.begin(), together.end(), is_it);
+  if (beside == together.end()) return false;
+  std::swap(*beside, together.back());
+  together.pop_back();
+  return true;
+}
+
+void WaitRegistry::Queue::tell(Calls& calls) const {
+  if (!waiters.empty()) {
+    if (courtesy == TimePoint{}) {
+      calls.signal(waiters.front());
+    } else {
+      calls.turn(waiters.front(), courtesy);
+    }
+  }
+  for (const WaiterPtr& waiter : together) calls.signal(waiter);
+}
+
+void WaitRegistry::Queue::fail(Calls& calls, const Status& why) const {
+  for (const WaiterPtr& waiter : waiters) calls.fail(waiter, why);
+  for (const WaiterPtr& waiter : together) calls.fail(waiter, why);
+}
+
+Calls WaitRegistry::told(const std::string& channel, std::int64_t subscribers, TimePoint now) {
+  Calls calls;
   const Guard guard(mutex_);
   const auto found = queues_.find(channel);
-  const std::int64_t own = found != queues_.end() && found->second.subscribed ? 1 : 0;
-  if (subscribers <= own) {
+  Queue* queue = found == queues_.end() ? nullptr : &found->second;
+  const bool others = subscribers > (queue != nullptr && queue->subscribed ? 1 : 0);
+  if (queue != nullptr && queue->courtesy != TimePoint{}) {
+    queue->courtesy = others ? now + kCourtesy : TimePoint{};
+    queue->tell(calls);
+  }
+  if (!others) {
     if (!courtesies_.empty()) courtesies_.erase(channel);
-    return;
+    return calls;
   }
   if (courtesies_.size() >= kMostCourtesies) courtesies_.clear();
   courtesies_[channel] = now + kCourtesy;
+  return calls;
 }
 
 WaitRegistry::Place WaitRegistry::join(const std::string& channel, WaiterPtr waiter,
-                                       std::optional<std::uint64_t> seen) {
+                                       std::optional<std::uint64_t> seen, Crowd crowd) {
   const Guard guard(mutex_);
   const auto [found, fresh] = queues_.try_emplace(channel);
   Queue& queue = found->second;
   if (fresh) subscriptions_.subscribe(channel);
-  queue.waiters.push_back(std::move(waiter));
-  if (queue.waiters.size() > 1) return Place::kQueued;
+  if (crowd == Crowd::kTogether) {
+    queue.together.push_back(std::move(waiter));
+  } else {
+    queue.waiters.push_back(std::move(waiter));
+    if (queue.waiters.size() > 1) return Place::kQueued;
+  }
   if (!queue.subscribed) return Place::kHead;
   return seen == queue.sequence ? Place::kHead : Place::kTryNow;
 }
@@ -82,14 +117,12 @@ Calls WaitRegistry::leave(const std::string& channel, const Waiter& waiter, Depa
   const auto found = queues_.find(channel);
   if (found == queues_.end()) return calls;
   Queue& queue = found->second;
-  const auto place = std::find_if(queue.waiters.begin(), queue.waiters.end(),
-                                  [&](const WaiterPtr& w) { return w.get() == &waiter; });
-  if (place == queue.waiters.end()) return calls;
-  const bool was_head = place == queue.waiters.begin();
-  queue.waiters.erase(place);
-  if (queue.waiters.empty()) {
+  const bool was_head = !queue.waiters.empty() && queue.waiters.front().get() == &waiter;
+  if (!queue.remove(waiter)) return calls;
+  if (was_head && why == Departure::kGranted) queue.courtesy = {};
+  if (queue.empty()) {
     subscriptions_.release(channel, why == Departure::kGranted ? kLinger : Duration::zero());
-  } else if (was_head) {
+  } else if (was_head && !queue.waiters.empty()) {
     // An attempt that was not carried through may have been the answer to the last message.
     if (why == Departure::kTrying) {
       calls.signal(queue.waiters.front());
@@ -108,6 +141,7 @@ WaiterPtr WaitRegistry::heir(const std::string& channel, TimePoint now) {
   if (queue.handovers == 0) queue.first_handover = now;
   if (queue.handovers >= kMostHandovers || now >= queue.first_handover + kLongestHandovers) {
     queue.handovers = 0;
+    queue.courtesy = now + kCourtesy;
     return nullptr;
   }
   ++queue.handovers;
@@ -122,7 +156,8 @@ Calls WaitRegistry::subscribed(const std::string& channel) {
   Queue& queue = found->second;
   queue.subscribed = true;
   ++queue.sequence;
-  if (!queue.waiters.empty()) calls.signal(queue.waiters.front());
+  queue.courtesy = {};
+  queue.tell(calls);
   return calls;
 }
 
@@ -132,7 +167,7 @@ Calls WaitRegistry::message(const std::string& channel) {
   const auto found = queues_.find(channel);
   if (found == queues_.end()) return calls;
   ++found->second.sequence;
-  if (!found->second.waiters.empty()) calls.signal(found->second.waiters.front());
+  found->second.tell(calls);
   return calls;
 }
 
@@ -141,7 +176,7 @@ Calls WaitRegistry::refused(const std::string& channel, const Status& why) {
   const Guard guard(mutex_);
   const auto found = queues_.find(channel);
   if (found == queues_.end()) return calls;
-  for (WaiterPtr& waiter : found->second.waiters) calls.fail(std::move(waiter), why);
+  found->second.fail(calls, why);
   queues_.erase(found);
   return calls;
 }
@@ -149,9 +184,7 @@ Calls WaitRegistry::refused(const std::string& channel, const Status& why) {
 Calls WaitRegistry::unreachable(const Status& why) {
   Calls calls;
   const Guard guard(mutex_);
-  for (const auto& [channel, queue] : queues_) {
-    for (const WaiterPtr& waiter : queue.waiters) calls.fail(waiter, why);
-  }
+  for (const auto& [channel, queue] : queues_) queue.fail(calls, why);
   return calls;
 }
 
@@ -159,7 +192,7 @@ bool WaitRegistry::released(const std::string& channel) {
   const Guard guard(mutex_);
   const auto found = queues_.find(channel);
   if (found == queues_.end()) return true;
-  if (!found->second.waiters.empty()) return false;
+  if (!found->second.empty()) return false;
   queues_.erase(found);
   return true;
 }

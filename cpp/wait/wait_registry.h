@@ -83,9 +83,6 @@ class WaitRegistry {
   // The sequence of a channel that is subscribed to; nullopt when it is not.
   std::optional<std::uint64_t> sequence(const std::string& channel) const;
 
-  // Somebody waits for it already.
-  bool crowded(const std::string& channel) const;
-
   // Until when a newcomer holds back: kNever behind others of this client; until a moment in the
   // future where it is the turn of other clients (see told()); else a moment in the past.
   TimePoint holds_back(const std::string& channel) const;
@@ -93,23 +90,29 @@ class WaitRegistry {
   // This client has just released, and so many subscribers were told. Where some are of other
   // clients, one of them goes first: without this, whoever releases is always the quickest to take
   // it again.
-  void told(const std::string& channel, std::int64_t subscribers, TimePoint now);
+  Calls told(const std::string& channel, std::int64_t subscribers, TimePoint now);
 
-  // Takes a place at the end of the queue, subscribing where that has not been done. `seen`: the
-  // sequence before the waiter's last attempt, if it made one. What the newcomer should do follows:
+  // Who is told of a message: of those in turn the head of the queue, of those together all.
+  enum class Crowd { kInTurn, kTogether };
+
+  // Takes a place at the end of the queue (together: beside it, a head of its own), subscribing
+  // where that has not been done. `seen`: the sequence before the waiter's last attempt, if it made
+  // one. What the newcomer should do follows:
   enum class Place {
     kTryNow,  // it is the head, and something may have happened since its attempt
     kHead,    // it is the head, and nothing has: sleep until told or the holder's time is up
     kQueued,  // it is not the head: sleep until told
   };
-  Place join(const std::string& channel, WaiterPtr waiter, std::optional<std::uint64_t> seen);
+  Place join(const std::string& channel, WaiterPtr waiter, std::optional<std::uint64_t> seen,
+             Crowd crowd = Crowd::kInTurn);
 
   // Leaves the queue. `retry_at`: until when it is held at most, as far as the leaver knows.
   Calls leave(const std::string& channel, const Waiter& waiter, Departure why, TimePoint retry_at);
 
   // The head of the queue, for a hand-over within this client; null when there is none or when it
   // is the others' turn: after 16 hand-overs in a row, or 10 ms of them (a bound on how long this
-  // client may keep a lock among its own; Dice, Marathe, Shavit, "Lock Cohorting", 2012).
+  // client may keep a lock among its own; Dice, Marathe, Shavit, "Lock Cohorting", 2012). From then
+  // until told(), a message is no reason for this client's head to hurry.
   WaiterPtr heir(const std::string& channel, TimePoint now);
 
   // What the subscriber reports.
@@ -123,9 +126,16 @@ class WaitRegistry {
   struct Queue {
     bool subscribed = false;
     std::uint64_t sequence = 0;
-    std::deque<WaiterPtr> waiters;
-    int handovers = 0;  // in a row
+    std::deque<WaiterPtr> waiters;    // in turn
+    std::vector<WaiterPtr> together;  // all of them heads
+    int handovers = 0;                // in a row
     TimePoint first_handover{};
+    TimePoint courtesy{};  // the head lets others go first until then; the epoch: it does not
+
+    bool empty() const { return waiters.empty() && together.empty(); }
+    bool remove(const Waiter& waiter);
+    void tell(Calls& calls) const;
+    void fail(Calls& calls, const Status& why) const;
   };
 
   mutable std::mutex mutex_;

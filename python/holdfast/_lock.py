@@ -7,7 +7,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from . import _events
+from . import _core, _events
 from ._arguments import (
     UNSET,
     LeaseTime,
@@ -88,7 +88,7 @@ class BaseLock(Generic[ClientT]):
     ) -> None:
         checked_callback("on_lost", on_lost)
         self._client = client
-        self._core = client._core.lock(checked_name("name", name))
+        self._core = self._new_core(checked_name("name", name))
         self._lease = checked_lease("lease", lease, client._lease_ms)
         self._wait = checked_wait(wait)
         self._on_lost = on_lost
@@ -100,6 +100,10 @@ class BaseLock(Generic[ClientT]):
     def lost(self) -> bool:
         """A hold of the caller's is known to be gone; cleared by the next grant."""
         return self._core.known_lost(self._owner())
+
+    def _new_core(self, name: bytes) -> _core.Lock:
+        """The engine's lock of this kind; other kinds say theirs."""
+        return self._client._core.lock(name)
 
     def _owner(self) -> int:
         raise NotImplementedError

@@ -64,9 +64,7 @@ TEST_F(WaitRegistryTest, TheFirstWaiterSubscribesAndIsToldOnceThatIsConfirmed) {
 }
 
 TEST_F(WaitRegistryTest, LaterWaitersQueueUpBehindWithoutAnotherSubscription) {
-  EXPECT_FALSE(registry.crowded(kChannel));
   (void)registry.join(kChannel, first, {});
-  EXPECT_TRUE(registry.crowded(kChannel));
   registry.subscribed(kChannel).run();
   EXPECT_EQ(registry.join(kChannel, second, registry.sequence(kChannel)), Place::kQueued);
   EXPECT_EQ(asked.size(), 1U);
@@ -203,6 +201,42 @@ TEST_F(WaitRegistryTest, AMessageOfAChannelThatEndedIsNobodys) {
   EXPECT_EQ(first->told, Told{});
 }
 
+TEST_F(WaitRegistryTest, ThoseTogetherAreAllToldOfAMessage) {
+  using Crowd = WaitRegistry::Crowd;
+  queue({first});
+  EXPECT_EQ(registry.join(kChannel, second, registry.sequence(kChannel), Crowd::kTogether),
+            Place::kHead);
+  EXPECT_EQ(registry.join(kChannel, third, {}, Crowd::kTogether), Place::kTryNow);
+  registry.message(kChannel).run();
+  EXPECT_EQ(first->told, Told{"signal"});
+  EXPECT_EQ(second->told, Told{"signal"});
+  EXPECT_EQ(third->told, Told{"signal"});
+  leave(*second, Departure::kGranted);
+  registry.message(kChannel).run();
+  EXPECT_EQ(second->told, Told{"signal"});
+  EXPECT_EQ(third->told, (Told{"signal", "signal"}));
+}
+
+TEST_F(WaitRegistryTest, AfterItsHandOversTheHeadLetsOtherClientsGoFirst) {
+  queue({first});
+  for (int i = 0; i < 16; ++i) (void)registry.heir(kChannel, kZero);
+  EXPECT_EQ(registry.heir(kChannel, kZero), nullptr);
+  registry.message(kChannel).run();
+  EXPECT_EQ(first->told, Told{"turn at another time"});
+  registry.told(kChannel, 2, kLater - Millis(2)).run();
+  registry.message(kChannel).run();
+  EXPECT_EQ(first->told, (Told{"turn at another time", "turn", "turn"}));
+}
+
+TEST_F(WaitRegistryTest, AfterItsHandOversTheHeadGoesOnWhereThereIsNobodyElse) {
+  queue({first});
+  for (int i = 0; i < 16; ++i) (void)registry.heir(kChannel, kZero);
+  EXPECT_EQ(registry.heir(kChannel, kZero), nullptr);
+  registry.told(kChannel, 1, kZero).run();
+  registry.message(kChannel).run();
+  EXPECT_EQ(first->told, (Told{"signal", "signal"}));
+}
+
 TEST_F(WaitRegistryTest, ARefusedChannelFailsItsWaiters) {
   (void)registry.join(kChannel, first, {});
   (void)registry.join(kChannel, second, {});
@@ -211,7 +245,7 @@ TEST_F(WaitRegistryTest, ARefusedChannelFailsItsWaiters) {
   EXPECT_EQ(first->told, Told{"failure: no"});
   EXPECT_EQ(second->told, Told{"failure: no"});
   EXPECT_EQ(third->told, Told{});
-  EXPECT_FALSE(registry.crowded(kChannel));
+  EXPECT_EQ(registry.join(kChannel, first, {}), Place::kHead);
 }
 
 TEST_F(WaitRegistryTest, AnUnreachableServerFailsAllWaiters) {
