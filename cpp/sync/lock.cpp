@@ -45,8 +45,9 @@ class Lock final : public Recipe {
   bool transfers() const override { return true; }
 
   void transfer(std::string& out, const Step& step, const std::string& heir) const override {
-    Call(out, lua::lock_transfer, step.by_text, 1, 3)
-        << step.name.bytes() << step.owner << heir << step.lease.count();
+    Call(out, lua::lock_transfer, step.by_text, 2, 4)
+        << step.name.bytes() << lock_channel(step.name).bytes() << step.owner << heir
+        << step.lease.count() << step.publish;
   }
 
   void force_release(std::string& out, const Step& step) const override {
@@ -55,8 +56,9 @@ class Lock final : public Recipe {
   }
 
   void extend(std::string& out, const Step& step) const override {
-    Call(out, lua::lock_extend, step.by_text, 1, 2)
-        << step.name.bytes() << step.owner << step.lease.count();
+    Call(out, lua::lock_extend, step.by_text, 2, 3)
+        << step.name.bytes() << lock_channel(step.name).bytes() << step.owner << step.lease.count()
+        << step.publish;
   }
 
   void renew(std::string& out, const LockName& name, const std::string& owner, Millis lease,

@@ -9,12 +9,13 @@ namespace holdfast::sync {
 std::shared_ptr<Operation> extend(std::shared_ptr<const Context> context, const Recipe& recipe,
                                   const LockName& name, OwnerNumber owner, Millis lease) {
   const auto keeper = context->keeper;
+  const auto topology = context->topology;
   const std::string field = owner_field(context->client_id, owner);
   keeper->begin_extension(name, owner, lease);
   return std::make_shared<CallOperation>(
       std::move(context), name,
-      [recipe = &recipe, name, field, lease](std::string& out, bool by_text) {
-        recipe->extend(out, {name, field, 0, lease, {}, by_text});
+      [recipe = &recipe, name, field, lease, topology](std::string& out, bool by_text) {
+        recipe->extend(out, {name, field, 0, lease, topology->publish_command(), by_text});
       },
       [keeper, name, owner, lease](std::optional<std::int64_t> value, const client::Sent& sent) {
         if (value == 1) {

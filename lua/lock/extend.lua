@@ -1,10 +1,19 @@
 -- Sets the owner's lease anew, shorter or longer than what is left of it.
 -- KEYS[1]  name: the lock's hash, owner -> hold count
+-- KEYS[2]  channel: where waiters listen
 -- ARGV[1]  owner: who should hold it, "uuid:number"
 -- ARGV[2]  lease: ms from now, 1 to 2^53
--- returns  1: the key lives for the lease from now on
+-- ARGV[3]  publish: the command that reaches the waiters, "publish" or "spublish"
+-- returns  1: the key lives for the lease from now on; if that is shorter, "0" is published
 -- returns  0: the owner does not hold it; nothing changed
+--
+-- Waiters sleep until the lease they were told ends: of a shorter one they must hear.
 if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
   return 0
 end
-return redis.call('pexpire', KEYS[1], ARGV[2])
+local before = redis.call('pttl', KEYS[1])
+redis.call('pexpire', KEYS[1], ARGV[2])
+if before < 0 or before > tonumber(ARGV[2]) then
+  redis.call(ARGV[3], KEYS[2], '0')
+end
+return 1

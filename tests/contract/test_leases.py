@@ -160,6 +160,16 @@ def test_extend_ends_the_renewal(alice: Any, bob: Any, short: Any) -> None:
 
 
 @pytest.mark.realtime
+def test_a_waiter_hears_of_a_lease_that_was_made_shorter(
+    alice: Any, bob: Any, lock: Any, stage: Stage
+) -> None:
+    alice.do(lock.acquire, lease=4 * BOUND)
+    waiting = stage.wait(bob, stage.lock(stage.client()))
+    assert alice.do(lock.extend, SHORT)
+    assert waiting.result(BOUND) is True
+
+
+@pytest.mark.realtime
 def test_a_waiter_wakes_when_a_silent_lease_ends(
     alice: Any, bob: Any, lock: Any, stage: Stage
 ) -> None:

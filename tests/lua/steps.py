@@ -58,13 +58,13 @@ class Lock:
         return min(reply, 1) if reply else reply
 
     def transfer(self, owner: Bytes, to: Bytes, lease: int = 30_000) -> Any:
-        return self._run("transfer", [self.name], owner, to, lease)
+        return self._run("transfer", [self.name, self.channel], owner, to, lease, "publish")
 
     def renew(self, owner: Bytes, lease: int = 30_000) -> Any:
         return self._run("renew", [self.name], owner, lease)
 
     def extend(self, owner: Bytes, lease: int = 30_000) -> Any:
-        return self._run("extend", [self.name], owner, lease)
+        return self._run("extend", [self.name, self.channel], owner, lease, "publish")
 
     def force_release(self, publish: str = "publish") -> Any:
         return self._run("force_release", [self.name, self.channel], publish)

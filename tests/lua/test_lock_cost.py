@@ -27,8 +27,8 @@ ON_A_HELD_LOCK: dict[str, tuple[Callable[[Lock], object], str]] = {
     "release": (lambda lock: lock.release(ALICE), "hdel publish"),
     "release one hold": (lambda lock: lock.release(ALICE, 1), "hexists hset"),
     "renew": (lambda lock: lock.renew(ALICE, 90_000), "hexists pttl pexpire"),
-    "extend": (lambda lock: lock.extend(ALICE), "hexists pexpire"),
-    "transfer": (lambda lock: lock.transfer(ALICE, BOB), "hexists hset hdel pexpire"),
+    "extend": (lambda lock: lock.extend(ALICE), "hexists pttl pexpire"),
+    "transfer": (lambda lock: lock.transfer(ALICE, BOB), "hexists hset hdel pttl pexpire"),
 }
 
 

@@ -186,10 +186,13 @@ def test_transfer_changes_the_owner_without_a_message(lock: Lock, listener: List
     assert listener.messages() == []
 
 
-def test_transfer_sets_a_shorter_lease_too(lock: Lock) -> None:
+def test_transfer_sets_a_shorter_lease_too_and_tells_the_waiters(
+    lock: Lock, listener: Listener
+) -> None:
     lock.acquire(ALICE, 5 * MINUTE)
     assert lock.transfer(ALICE, BOB, MINUTE) == 1
     assert lock.left == about(MINUTE)
+    assert listener.messages() == FREED
 
 
 def test_transfer_of_a_lock_held_by_a_third_changes_nothing(lock: Lock) -> None:
@@ -222,6 +225,14 @@ def test_extend_sets_the_lease(lock: Lock, lease: int) -> None:
     assert lock.extend(ALICE, lease) == 1
     assert lock.holds == {ALICE: b"1"}
     assert lock.left == about(lease)
+
+
+def test_waiters_are_told_of_a_lease_that_ends_sooner(lock: Lock, listener: Listener) -> None:
+    lock.acquire(ALICE, 5 * MINUTE)
+    lock.extend(ALICE, 10 * MINUTE)
+    assert listener.messages() == []
+    lock.extend(ALICE, MINUTE)
+    assert listener.messages() == FREED
 
 
 def test_extend_by_another_changes_nothing(lock: Lock) -> None:

@@ -208,7 +208,7 @@ std::string Server::release(const Parameters& p) {
 }
 
 std::string Server::transfer(const Parameters& p) {
-  const auto& [name, owner, heir, lease] = std::tie(p[0], p[1], p[2], p[3]);
+  const auto& [name, channel, owner, heir, lease] = std::tie(p[0], p[1], p[2], p[3], p[4]);
   Key* found = key(name);
   if (found != nullptr && found->holds.count(owner) != 0) {
     if (mood_ == Mood::kFull) return kFullMemory;
@@ -218,8 +218,16 @@ std::string Server::transfer(const Parameters& p) {
   } else if (found == nullptr || found->holds.count(heir) == 0) {
     return kNil;
   }
-  expire(*found, lease);
+  set_lease(name, channel, lease);
   return integer(1);
+}
+
+void Server::set_lease(const std::string& name, const std::string& channel,
+                       const std::string& lease) {
+  Key& key = keys_.at(name);
+  const bool shrinks = key.expires > milliseconds() + number(lease);
+  expire(key, lease);
+  if (shrinks) publish(name, channel);
 }
 
 std::string Server::renew(const Parameters& p) {
@@ -232,8 +240,8 @@ std::string Server::renew(const Parameters& p) {
 
 std::string Server::extend(const Parameters& p) {
   Key* found = key(p[0]);
-  if (found == nullptr || found->holds.count(p[1]) == 0) return integer(0);
-  expire(*found, p[2]);
+  if (found == nullptr || found->holds.count(p[2]) == 0) return integer(0);
+  set_lease(p[0], p[1], p[3]);
   return integer(1);
 }
 

@@ -102,6 +102,7 @@ class Server final : public Peer {
   void wake();
   Key* key(const std::string& name);
   void expire(Key& key, const std::string& lease);
+  void set_lease(const std::string& name, const std::string& channel, const std::string& lease);
   void remove(const std::string& name, bool by_fault);
   void grant(const std::string& name, const std::string& owner, std::int64_t count);
   std::int64_t publish(const std::string& name, const std::string& channel);
