@@ -12,7 +12,7 @@ namespace holdfast::lease {
 
 // One owner's hold of one lock; as a request, its renewal (or check). Its fields are guarded by the
 // keeper's lock, but for what encode() reads: that stays as it is while a renewal is under way.
-class LeaseKeeper::Hold final : public client::Request {
+class LeaseKeeper::Hold final : public client::Request, public std::enable_shared_from_this<Hold> {
  public:
   using State = HoldState;
 
@@ -70,6 +70,7 @@ class LeaseKeeper::Hold final : public client::Request {
   TimePoint trusted{};  // until when the hold may be believed to be there
   TimePoint next_renewal = kNever;
   DueTimer timer;
+  std::uint32_t extensions = 0;  // that have begun
   bool in_flight = false;
   bool by_text = false;
   bool asked_watched = false;  // what is in flight: a renewal, or a check

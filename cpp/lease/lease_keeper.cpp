@@ -164,22 +164,26 @@ void LeaseKeeper::released_late(const LockName& name, OwnerNumber owner, const R
   if (!confirmed) hold->reason = "its lease ran out before the server could be told of its release";
 }
 
-void LeaseKeeper::begin_extension(const LockName& name, OwnerNumber owner, Millis lease) {
+std::uint32_t LeaseKeeper::begin_extension(const LockName& name, OwnerNumber owner, Millis lease) {
   const Guard guard(mutex_);
   Hold* hold = find(name, owner);
-  if (hold == nullptr || !hold->held()) return;
+  if (hold == nullptr || !hold->held()) return 0;
   const TimePoint now = clock_.now();
   hold->levels.assign(hold->levels.size(), false);
   hold->watched_levels = 0;
   hold->trusted = std::min(hold->trusted, trusted_until(now, lease));
   arm(*hold, now);
+  return ++hold->extensions;
 }
 
-void LeaseKeeper::extended(const LockName& name, OwnerNumber owner, Millis lease, TimePoint sent) {
+void LeaseKeeper::extended(const LockName& name, OwnerNumber owner, const Extension& extension,
+                           TimePoint sent) {
   const Guard guard(mutex_);
   Hold* hold = find(name, owner);
   if (hold == nullptr || !hold->held()) return;
-  hold->trusted = trusted_until(sent, lease);
+  const TimePoint until = trusted_until(sent, extension.lease);
+  const bool newest = extension.number == hold->extensions;
+  hold->trusted = newest ? until : std::min(hold->trusted, until);
   arm(*hold, sent);
 }
 

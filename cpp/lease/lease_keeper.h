@@ -78,10 +78,16 @@ class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_t
                      bool confirmed);
 
   // A new fixed lease is about to be asked for: from now on the hold is not renewed, and until the
-  // answer is there, the shorter one of both leases counts.
-  void begin_extension(const LockName& name, OwnerNumber owner, Millis lease);
-  // The lease was set by a command sent at `sent`.
-  void extended(const LockName& name, OwnerNumber owner, Millis lease, TimePoint sent);
+  // answer is there, the shorter one of both leases counts. The number of the extension.
+  std::uint32_t begin_extension(const LockName& name, OwnerNumber owner, Millis lease);
+  // The lease was set by a command sent at `sent`. When another extension has begun since, which
+  // may have been executed, too, the shorter one counts still.
+  struct Extension {
+    std::uint32_t number;
+    Millis lease;
+  };
+  void extended(const LockName& name, OwnerNumber owner, const Extension& extension,
+                TimePoint sent);
 
   // The hold turned out to be gone.
   void lose(const LockName& name, OwnerNumber owner, const std::string& reason);

@@ -71,7 +71,7 @@ void LeaseKeeper::ask(Hold& hold, TimePoint now, std::vector<HoldPtr>& questions
     // An outer hold with a longer lease of its own must not be cut short.
     hold.asked_lease = std::max(hold.lease, lease_until(now, hold.trusted));
     hold.deadline = hold.trusted;
-    questions.push_back(holds_.at(Key(hold.name, hold.owner)));
+    questions.push_back(hold.shared_from_this());
   }
   arm(hold, now);
 }

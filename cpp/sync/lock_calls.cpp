@@ -11,15 +11,16 @@ std::shared_ptr<Operation> extend(std::shared_ptr<const Context> context, const 
   const auto keeper = context->keeper;
   const auto topology = context->topology;
   const std::string field = owner_field(context->client_id, owner);
-  keeper->begin_extension(name, owner, lease);
+  const std::uint32_t number = keeper->begin_extension(name, owner, lease);
   return std::make_shared<CallOperation>(
       std::move(context), name,
       [recipe = &recipe, name, field, lease, topology](std::string& out, bool by_text) {
         recipe->extend(out, {name, field, 0, lease, topology->publish_command(), by_text});
       },
-      [keeper, name, owner, lease](std::optional<std::int64_t> value, const client::Sent& sent) {
+      [keeper, name, owner, number, lease](std::optional<std::int64_t> value,
+                                           const client::Sent& sent) {
         if (value == 1) {
-          keeper->extended(name, owner, lease, sent.last);
+          keeper->extended(name, owner, {number, lease}, sent.last);
         } else {
           keeper->lose(name, owner,
                        "the server did not know it any more when it was to be extended");

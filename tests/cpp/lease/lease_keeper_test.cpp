@@ -201,9 +201,9 @@ TEST_F(LeaseKeeperTest, AForcedReleaseIsALossForEverybodyButWhoReleases) {
 
 TEST_F(LeaseKeeperTest, AnExtensionReplacesTheLeaseAndEndsTheRenewals) {
   watched(kAlice);
-  keeper().begin_extension(name, kAlice, Millis(20000));
+  const std::uint32_t number = keeper().begin_extension(name, kAlice, Millis(20000));
   EXPECT_EQ(keeper().left(name, kAlice), Millis(2968));
-  keeper().extended(name, kAlice, Millis(20000), world.now());
+  keeper().extended(name, kAlice, {number, Millis(20000)}, world.now());
   EXPECT_EQ(keeper().left(name, kAlice), Millis(19798));
   pass(Millis(10000));
   EXPECT_EQ(renewals.size(), 0U);
@@ -212,10 +212,20 @@ TEST_F(LeaseKeeperTest, AnExtensionReplacesTheLeaseAndEndsTheRenewals) {
 
 TEST_F(LeaseKeeperTest, AnExtensionToLessCountsBeforeItsAnswer) {
   watched(kAlice);
-  keeper().begin_extension(name, kAlice, Millis(100));
+  (void)keeper().begin_extension(name, kAlice, Millis(100));
   EXPECT_EQ(keeper().left(name, kAlice), Millis(97));
   pass(Millis(200));
   EXPECT_EQ(events, Strings{"lock of 1 lost: its lease ran out"});
+}
+
+TEST_F(LeaseKeeperTest, TheAnswerToAnEarlierExtensionPromisesNoMoreThanTheLaterOne) {
+  watched(kAlice);
+  const std::uint32_t first = keeper().begin_extension(name, kAlice, Millis(2000));
+  const std::uint32_t second = keeper().begin_extension(name, kAlice, Millis(100));
+  keeper().extended(name, kAlice, {first, Millis(2000)}, world.now());
+  EXPECT_EQ(keeper().left(name, kAlice), Millis(97));
+  keeper().extended(name, kAlice, {second, Millis(100)}, world.now());
+  EXPECT_EQ(keeper().left(name, kAlice), Millis(97));
 }
 
 }  // namespace
