@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 __all__ = [
@@ -68,8 +69,14 @@ def milliseconds(what: str, value: Any) -> int:
 def checked_lease(what: str, value: Any, watchdog_ms: int) -> LeaseTime:
     """``None`` means: the watchdog's lease, renewed."""
     if value is None:
-        return LeaseTime(watchdog_ms, True)
+        return _watched(watchdog_ms)
     return LeaseTime(milliseconds(what, value), False)
+
+
+@lru_cache(maxsize=16)
+def _watched(ms: int) -> LeaseTime:
+    """One object for the many locks of a client."""
+    return LeaseTime(ms, True)
 
 
 def checked_timeout(blocking: bool, timeout: Any) -> float:
