@@ -6,4 +6,6 @@ PYBIND11_MODULE(_core, module) {
   holdfast::bindings::register_client(module);
   holdfast::bindings::register_lock(module);
   holdfast::bindings::register_queues(module);
+  holdfast::bindings::register_semaphore(module);
+  holdfast::bindings::register_count_down_latch(module);
 }

@@ -21,8 +21,8 @@ class WaitHub final : public client::Subscriber::Sink, public wait::Subscription
   wait::WaitRegistry& registry() { return registry_; }
 
   void on_subscribed(const std::string& channel) override { registry_.subscribed(channel).run(); }
-  void on_message(const std::string& channel, std::string_view /*payload*/) override {
-    registry_.message(channel).run();
+  void on_message(const std::string& channel, std::string_view payload) override {
+    registry_.message(channel, payload).run();
   }
   void on_refused(const std::string& channel, const Status& why) override {
     registry_.refused(channel, why).run();

@@ -52,11 +52,21 @@ void AcquireOperation::give_back_grant() {
 }
 
 void AcquireOperation::undo(int remaining) {
+  if (!recipe_.takes()) return;
   Undo::submit(shared_context(), recipe_, {name(), request_.owner, remaining, request_.terms},
                request_.lease.time);
 }
 
+std::int64_t AcquireOperation::wants() const {
+  return recipe_.waiting() == Waiting::kByCount ? request_.terms.amount : 0;
+}
+
 void AcquireOperation::on_signal() { deliver({Event::Kind::kTryNow}); }
+
+void AcquireOperation::on_message(std::string_view payload) {
+  if (!recipe_.granted_by(payload)) return on_signal();
+  deliver({Event::Kind::kAnswer, {Answer::Kind::kGranted, Millis(0)}});
+}
 
 void AcquireOperation::on_turn(TimePoint retry_at) { deliver({Event::Kind::kTurn, {}, retry_at}); }
 
@@ -124,7 +134,9 @@ std::optional<AcquireMachine::Event> AcquireOperation::refused(std::string_view 
 
 AcquireMachine::Event AcquireOperation::granted(const Answer& answer, const client::Sent& sent) {
   sent_ = sent.last;
-  return {Event::Kind::kAnswer, answer, trusted_until(sent.last, request_.lease.time)};
+  const bool ends = recipe_.makes_holds();
+  return {Event::Kind::kAnswer, answer,
+          ends ? trusted_until(sent.last, request_.lease.time) : kNever};
 }
 
 void AcquireOperation::deliver(Event event) {
@@ -132,9 +144,16 @@ void AcquireOperation::deliver(Event event) {
   {
     const Lock lock(mutex_);
     std::optional<Event> next = std::move(event);
+    if (next->kind == Event::Kind::kAnswer) leave_to_others(next->answer, calls);
     while (next) next = perform(machine_.resume(*next, now()), calls);
   }
   calls.run();
+}
+
+// Too few permits for this one may be enough for another.
+void AcquireOperation::leave_to_others(const Answer& answer, wait::Calls& calls) {
+  if (recipe_.waiting() != Waiting::kByCount || answer.kind != Answer::Kind::kHeld) return;
+  calls.append(context().waits->left_over(channel_, answer.value.value_or(0)));
 }
 
 std::optional<AcquireMachine::Event> AcquireOperation::perform(const Machine::Action& action,
@@ -172,7 +191,8 @@ std::optional<AcquireMachine::Event> AcquireOperation::join() {
   using Place = wait::WaitRegistry::Place;
   using Crowd = wait::WaitRegistry::Crowd;
   const auto self = std::static_pointer_cast<AcquireOperation>(shared_from_this());
-  const bool together = recipe_.waiting() == Waiting::kTogether;
+  const Waiting waiting = recipe_.waiting();
+  const bool together = waiting == Waiting::kTogether || waiting == Waiting::kByCount;
   switch (
       context().waits->join(channel_, self, seen_, together ? Crowd::kTogether : Crowd::kInTurn)) {
     case Place::kTryNow:
@@ -203,7 +223,7 @@ void AcquireOperation::conclude(const Machine::Action& action, wait::Calls& call
     const Departure why = machine_.unsettled() ? Departure::kTrying
                           : won                ? Departure::kGranted
                                                : Departure::kGaveUp;
-    calls = context().waits->leave(channel_, *this, why, retry_at);
+    calls.append(context().waits->leave(channel_, *this, why, retry_at));
   }
   finish({action.verdict, action.why, action.value});
 }

@@ -39,7 +39,9 @@ class AcquireOperation final : public Operation, public wait::Waiter {
 
   void encode(std::string& out) const override;
   void complete(Result<resp::Reply> reply, const client::Sent& sent) override;
+  std::int64_t wants() const override;
   void on_signal() override;
+  void on_message(std::string_view payload) override;
   void on_turn(TimePoint retry_at) override;
   void on_failure(const Status& why) override;
 
@@ -59,6 +61,7 @@ class AcquireOperation final : public Operation, public wait::Waiter {
   void undo(int remaining);
   std::optional<Event> refused(std::string_view text);
   Event granted(const Answer& answer, const client::Sent& sent);
+  void leave_to_others(const Answer& answer, wait::Calls& calls);
 
   const Recipe& recipe_;
   const AcquireRequest request_;

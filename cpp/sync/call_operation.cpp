@@ -18,6 +18,21 @@ std::optional<std::int64_t> number(const resp::Reply& reply) {
   return value;
 }
 
+// A call that nobody waits for any more. It goes out with the script's text: nobody could tell it
+// that the server does not know the script.
+class LateCall final : public client::Request {
+ public:
+  explicit LateCall(CallOperation::Encode encode) : encode_(std::move(encode)) {
+    persistent = true;
+  }
+
+  void encode(std::string& out) const override { encode_(out, true); }
+  void complete(Result<resp::Reply> /*reply*/, const client::Sent& /*sent*/) override {}
+
+ private:
+  const CallOperation::Encode encode_;
+};
+
 }  // namespace
 
 CallOperation::CallOperation(std::shared_ptr<const Context> context, LockName name, Encode encode,
@@ -34,6 +49,7 @@ void CallOperation::begin() {
 
 void CallOperation::cancel() {
   const Lock lock(mutex_);
+  if (longer_) return;
   cancelled_ = true;
   abandon();
 }
@@ -54,11 +70,21 @@ void CallOperation::time_is_up(TimePoint /*now*/) {
 void CallOperation::complete(Result<resp::Reply> reply, const client::Sent& sent) {
   const Lock lock(mutex_);
   if (finished()) return;
-  if (!reply.ok()) return finish({Verdict::kFailed, unreachable_status(reply.status(), name())});
+  if (!reply.ok()) return unreachable(reply.status());
   if (reply.value().is_error()) return refused(reply.value().text());
   const std::optional<std::int64_t> value = number(reply.value());
   if (answered_) answered_(value, sent);
   finish({Verdict::kGranted, {}, value});
+}
+
+void CallOperation::unreachable(const Status& why) {
+  if (longer_) {
+    const auto late = std::make_shared<LateCall>(encode_);
+    late->deadline = after(now(), *longer_);
+    const auto connection = context().topology->route(name().bytes(), topology::Traffic::kCalls);
+    (void)connection->submit(late);  // a closed client leaves it undone
+  }
+  finish({Verdict::kFailed, unreachable_status(why, name())});
 }
 
 void CallOperation::refused(std::string_view text) {

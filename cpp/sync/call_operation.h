@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "sync/operation.h"
@@ -20,7 +21,11 @@ class CallOperation final : public Operation {
   CallOperation(std::shared_ptr<const Context> context, LockName name, Encode encode,
                 Answered answered = {});
 
-  // What was sent may still be executed; it is not sent again.
+  // Before it begins: it is to be done even if nobody waits for it any more. A server that is out
+  // of reach is tried for so much longer in the background, after the caller has been told.
+  void carry_through(Millis longer) { longer_ = longer; }
+
+  // What was sent may still be executed; it is not sent again, unless it is to be carried through.
   void cancel() override;
 
   void encode(std::string& out) const override { encode_(out, by_text_); }
@@ -31,9 +36,11 @@ class CallOperation final : public Operation {
   void time_is_up(TimePoint now) override;
   void go();
   void refused(std::string_view text);
+  void unreachable(const Status& why);
 
   const Encode encode_;
   const Answered answered_;
+  std::optional<Millis> longer_;
   bool by_text_ = false;
   bool cancelled_ = false;
   TimePoint give_up_ = kNever;

@@ -19,4 +19,18 @@ inline Channel lock_channel(const LockName& name) {
   return Channel(prefixed("redisson_lock__channel", name));
 }
 
+inline Channel semaphore_channel(const LockName& name) {
+  return Channel(prefixed("redisson_sc", name));
+}
+
+// In braces whatever the name is, as in Redisson.
+inline Channel latch_channel(const LockName& name) {
+  return Channel("redisson_countdownlatch__channel__{" + name.bytes() + '}');
+}
+
+// Where the answer to a request is kept for a while: `id` is "uuid:number".
+inline std::string request_key(const LockName& name, const std::string& id) {
+  return prefixed("redisson_request", name) + ':' + id;
+}
+
 }  // namespace holdfast::sync

@@ -23,12 +23,12 @@ struct Answer {
   };
   Kind kind = Kind::kGranted;
   Millis ttl{0};
-  std::optional<std::int64_t> value{};  // what a grant brings with it
+  std::optional<std::int64_t> value{};  // what a grant brings with it; kByCount: so many are free
 };
 
 // What a caller asks for beyond the hold itself, of the kinds that know it.
 struct Terms {
-  Millis patience{0};       // how long its place in a line lasts without a sign of life
+  Millis patience{0};       // how long the server remembers its place in a line, or its request
   std::int64_t amount = 1;  // of permits
 };
 
@@ -47,6 +47,7 @@ struct Step {
 enum class Waiting {
   kInTurn,    // one channel; of a client's waiters the first tries, the others stand behind it
   kTogether,  // one channel; all of a client's waiters try at once
+  kByCount,   // one channel; as many try as there are permits for, by what the message says
   kInLine,    // the server keeps the line: each waiter has a channel, and a place to be given up
 };
 
@@ -58,6 +59,10 @@ class Recipe : public lease::Renewal {
   virtual Waiting waiting() const { return Waiting::kInTurn; }
   // A grant is a hold with a lease, which the client keeps account of.
   virtual bool makes_holds() const { return true; }
+  // An attempt may change something on the server, which release() takes back.
+  virtual bool takes() const { return true; }
+  // A message that is the grant itself, whatever an attempt would find by now (kTogether).
+  virtual bool granted_by(std::string_view /*payload*/) const { return false; }
   // Where `owner` (a field) listens while it waits.
   virtual Channel channel(const LockName& name, const std::string& owner) const = 0;
   virtual void acquire(std::string& out, const Step& step) const = 0;

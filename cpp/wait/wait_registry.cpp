@@ -1,6 +1,9 @@
 #include "wait/wait_registry.h"
 
 #include <algorithm>
+#include <charconv>
+#include <iterator>
+#include <limits>
 #include <utility>
 
 namespace holdfast::wait {
@@ -17,13 +20,30 @@ constexpr Millis kLinger{100};
 constexpr Millis kCourtesy{2};
 constexpr std::size_t kMostCourtesies = 64;
 
+constexpr std::int64_t kHoweverMany = std::numeric_limits<std::int64_t>::max();
+
 using Guard = std::lock_guard<std::mutex>;
 
+// How many permits a message tells of. What is no number may mean anything.
+std::int64_t permits_in(std::string_view payload) {
+  std::int64_t number = 0;
+  const char* end = payload.data() + payload.size();
+  const auto [stop, error] = std::from_chars(payload.data(), end, number);
+  if (error != std::errc() || stop != end) return kHoweverMany;
+  return std::max<std::int64_t>(number, 0);
+}
+
 }  // namespace
+
+void Calls::append(Calls more) {
+  if (calls_.empty()) return calls_.swap(more.calls_);
+  std::move(more.calls_.begin(), more.calls_.end(), std::back_inserter(calls_));
+}
 
 void Calls::run() {
   for (Call& call : calls_) {
     if (call.kind == Kind::kSignal) call.waiter->on_signal();
+    if (call.kind == Kind::kMessage) call.waiter->on_message(call.payload);
     if (call.kind == Kind::kTurn) call.waiter->on_turn(call.at);
     if (call.kind == Kind::kFailure) call.waiter->on_failure(call.why);
   }
@@ -54,20 +74,51 @@ bool WaitRegistry::Queue::remove(const Waiter& waiter) {
   }
   const auto beside = std::find_if(together.begin(), together.end(), is_it);
   if (beside == together.end()) return false;
-  std::swap(*beside, together.back());
-  together.pop_back();
+  together.erase(beside);
   return true;
 }
 
 void WaitRegistry::Queue::tell(Calls& calls) const {
-  if (!waiters.empty()) {
-    if (courtesy == TimePoint{}) {
-      calls.signal(waiters.front());
-    } else {
-      calls.turn(waiters.front(), courtesy);
-    }
-  }
+  tell_head(calls);
   for (const WaiterPtr& waiter : together) calls.signal(waiter);
+}
+
+void WaitRegistry::Queue::tell(Calls& calls, std::string_view payload) const {
+  tell_head(calls);
+  if (!together.empty()) share(calls, permits_in(payload), payload);
+}
+
+void WaitRegistry::Queue::tell_head(Calls& calls) const {
+  if (waiters.empty()) return;
+  if (courtesy == TimePoint{}) {
+    calls.signal(waiters.front());
+  } else {
+    calls.turn(waiters.front(), courtesy);
+  }
+}
+
+void WaitRegistry::Queue::share(Calls& calls, std::int64_t permits,
+                                std::string_view payload) const {
+  for (const WaiterPtr& waiter : together) {
+    const std::int64_t wanted = waiter->wants();
+    if (wanted > permits) continue;
+    if (permits != kHoweverMany) permits -= wanted;
+    calls.message(waiter, payload);
+  }
+}
+
+void WaitRegistry::Queue::pass_on(Calls& calls, const Waiter& leaver, Departure why) const {
+  const std::int64_t permits = leaver.wants();
+  if (why == Departure::kTrying && permits > 0) share(calls, permits);
+}
+
+void WaitRegistry::Queue::next_head(Calls& calls, Departure why, TimePoint retry_at) const {
+  // An attempt that was not carried through may have been the answer to the last message.
+  if (why == Departure::kTrying) {
+    calls.signal(waiters.front());
+  } else {
+    calls.turn(waiters.front(), retry_at);
+  }
 }
 
 void WaitRegistry::Queue::fail(Calls& calls, const Status& why) const {
@@ -120,15 +171,11 @@ Calls WaitRegistry::leave(const std::string& channel, const Waiter& waiter, Depa
   const bool was_head = !queue.waiters.empty() && queue.waiters.front().get() == &waiter;
   if (!queue.remove(waiter)) return calls;
   if (was_head && why == Departure::kGranted) queue.courtesy = {};
+  queue.pass_on(calls, waiter, why);
   if (queue.empty()) {
     subscriptions_.release(channel, why == Departure::kGranted ? kLinger : Duration::zero());
   } else if (was_head && !queue.waiters.empty()) {
-    // An attempt that was not carried through may have been the answer to the last message.
-    if (why == Departure::kTrying) {
-      calls.signal(queue.waiters.front());
-    } else {
-      calls.turn(queue.waiters.front(), retry_at);
-    }
+    queue.next_head(calls, why, retry_at);
   }
   return calls;
 }
@@ -161,13 +208,22 @@ Calls WaitRegistry::subscribed(const std::string& channel) {
   return calls;
 }
 
-Calls WaitRegistry::message(const std::string& channel) {
+Calls WaitRegistry::left_over(const std::string& channel, std::int64_t permits) {
+  Calls calls;
+  if (permits < 1) return calls;
+  const Guard guard(mutex_);
+  const auto found = queues_.find(channel);
+  if (found != queues_.end()) found->second.share(calls, permits);
+  return calls;
+}
+
+Calls WaitRegistry::message(const std::string& channel, std::string_view payload) {
   Calls calls;
   const Guard guard(mutex_);
   const auto found = queues_.find(channel);
   if (found == queues_.end()) return calls;
   ++found->second.sequence;
-  found->second.tell(calls);
+  found->second.tell(calls, payload);
   return calls;
 }
 

@@ -22,8 +22,13 @@ class Waiter {
   virtual ~Waiter() = default;
   // It may be free: try. Only the head of a queue is told this.
   virtual void on_signal() = 0;
+  // The same, by a message.
+  virtual void on_message(std::string_view /*payload*/) { on_signal(); }
   // You are the head now; it is held, by what is known until `retry_at` at most.
   virtual void on_turn(TimePoint retry_at) = 0;
+  // Of those together: how many permits it needs. Whom fewer are left for is not told; 0: any
+  // message is for it.
+  virtual std::int64_t wants() const { return 0; }
   // No message can arrive.
   virtual void on_failure(const Status& why) = 0;
 };
@@ -33,22 +38,27 @@ using WaiterPtr = std::shared_ptr<Waiter>;
 class [[nodiscard]] Calls {
  public:
   void signal(WaiterPtr waiter) {
-    calls_.push_back({std::move(waiter), kNever, {}, Kind::kSignal});
+    calls_.push_back({std::move(waiter), kNever, {}, {}, Kind::kSignal});
+  }
+  void message(WaiterPtr waiter, std::string_view payload) {
+    calls_.push_back({std::move(waiter), kNever, {}, std::string(payload), Kind::kMessage});
   }
   void turn(WaiterPtr waiter, TimePoint at) {
-    calls_.push_back({std::move(waiter), at, {}, Kind::kTurn});
+    calls_.push_back({std::move(waiter), at, {}, {}, Kind::kTurn});
   }
   void fail(WaiterPtr waiter, Status why) {
-    calls_.push_back({std::move(waiter), kNever, std::move(why), Kind::kFailure});
+    calls_.push_back({std::move(waiter), kNever, std::move(why), {}, Kind::kFailure});
   }
+  void append(Calls more);
   void run();
 
  private:
-  enum class Kind { kSignal, kTurn, kFailure };
+  enum class Kind { kSignal, kMessage, kTurn, kFailure };
   struct Call {
     WaiterPtr waiter;
     TimePoint at;
     Status why;
+    std::string payload;
     Kind kind;
   };
   std::vector<Call> calls_;
@@ -92,7 +102,8 @@ class WaitRegistry {
   // it again.
   Calls told(const std::string& channel, std::int64_t subscribers, TimePoint now);
 
-  // Who is told of a message: of those in turn the head of the queue, of those together all.
+  // Who is told of a message: of those in turn the head of the queue, of those together all, or,
+  // where they want permits, the first ones for whom the number in the message is enough.
   enum class Crowd { kInTurn, kTogether };
 
   // Takes a place at the end of the queue (together: beside it, a head of its own), subscribing
@@ -106,6 +117,9 @@ class WaitRegistry {
   Place join(const std::string& channel, WaiterPtr waiter, std::optional<std::uint64_t> seen,
              Crowd crowd = Crowd::kInTurn);
 
+  // So many permits are free, says the answer to an attempt that needs more.
+  Calls left_over(const std::string& channel, std::int64_t permits);
+
   // Leaves the queue. `retry_at`: until when it is held at most, as far as the leaver knows.
   Calls leave(const std::string& channel, const Waiter& waiter, Departure why, TimePoint retry_at);
 
@@ -117,7 +131,7 @@ class WaitRegistry {
 
   // What the subscriber reports.
   Calls subscribed(const std::string& channel);
-  Calls message(const std::string& channel);
+  Calls message(const std::string& channel, std::string_view payload = {});
   Calls refused(const std::string& channel, const Status& why);
   Calls unreachable(const Status& why);  // all waiters
   bool released(const std::string& channel);
@@ -134,7 +148,14 @@ class WaitRegistry {
 
     bool empty() const { return waiters.empty() && together.empty(); }
     bool remove(const Waiter& waiter);
-    void tell(Calls& calls) const;
+    void tell(Calls& calls) const;  // it may be free, for however many
+    void tell(Calls& calls, std::string_view payload) const;
+    void tell_head(Calls& calls) const;
+    // Tells those together, in order, as far as the permits go.
+    void share(Calls& calls, std::int64_t permits, std::string_view payload = {}) const;
+    // The permits that a leaver was told of may be there still.
+    void pass_on(Calls& calls, const Waiter& leaver, Departure why) const;
+    void next_head(Calls& calls, Departure why, TimePoint retry_at) const;
     void fail(Calls& calls, const Status& why) const;
   };
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._client import Client, set_watchdog_threads
 from ._core import __version__
+from ._count_down_latch import CountDownLatch
 from ._errors import (
     ConnectionError,
     HoldfastError,
@@ -20,6 +21,7 @@ from ._errors import (
     ServerError,
 )
 from ._lock import Lock
+from ._semaphore import Semaphore
 
 if TYPE_CHECKING:
     from . import asyncio
@@ -27,19 +29,21 @@ if TYPE_CHECKING:
 __all__ = [
     "Client",
     "ConnectionError",
+    "CountDownLatch",
     "HoldfastError",
     "Lock",
     "LockError",
     "LockLostError",
     "LockTimeout",
     "NotOwnedError",
+    "Semaphore",
     "ServerError",
     "__version__",
     "asyncio",
     "set_watchdog_threads",
 ]
 
-for _class in (Client, Lock):
+for _class in (Client, CountDownLatch, Lock, Semaphore):
     _class.__module__ = "holdfast"
 del _class
 

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from weakref import WeakSet
 
 from . import _core, _events
+from ._count_down_latch import CountDownLatch
 from ._lock import Lock
 from ._options import read_options
+from ._semaphore import Semaphore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -93,6 +95,14 @@ class Client(BaseClient[Lock]):
     ) -> Lock:
         """A reentrant lock of this name; nothing is sent yet."""
         return Lock(self, name, lease=lease, wait=wait, on_lost=on_lost)
+
+    def semaphore(self, name: Name, wait: Seconds | None = None) -> Semaphore:
+        """A semaphore of this name; ``wait``: how long ``with`` waits for a permit."""
+        return Semaphore(self, name, wait=wait)
+
+    def count_down_latch(self, name: Name) -> CountDownLatch:
+        """A count-down latch of this name; nothing is sent yet."""
+        return CountDownLatch(self, name)
 
     def ping(self) -> None:
         """Ask the server for a sign of life; raises when there is none."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+from collections.abc import Iterator
 from concurrent.futures import Future
 from typing import Any
 
@@ -96,3 +98,19 @@ def stage(kind: Kind, flavour: Flavour, server: Server, make_client: MakeClient)
 def lock(stage: Stage) -> Any:
     """A lock named NAME of the default client."""
     return stage.lock()
+
+
+@pytest.fixture
+def silent() -> Iterator[socket.socket]:
+    """A socket that listens; the test fails when anybody connected."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.setblocking(False)
+        yield listener
+        with pytest.raises(BlockingIOError):
+            listener.accept()
+
+
+@pytest.fixture
+def deaf(silent: socket.socket, make_client: MakeClient) -> Any:
+    """A client of a server that never answers."""
+    return make_client(f"redis://127.0.0.1:{silent.getsockname()[1]}", command_timeout=1)

@@ -42,6 +42,50 @@ def _hash_holds(server: Server, name: Name) -> dict[bytes, int]:
     return {owner: int(count) for owner, count in server.inspect.hgetall(name).items()}
 
 
+def _semaphore_channel(name: Name) -> bytes:
+    key = as_bytes(name)
+    return b"redisson_sc:" + (key if b"{" in key else b"{" + key + b"}")
+
+
+def _latch_channel(name: Name) -> bytes:
+    return b"redisson_countdownlatch__channel__{" + as_bytes(name) + b"}"
+
+
+@dataclass(frozen=True)
+class Synchronizer:
+    """How something that is waited for and that nobody owns is made, and what it is on the server.
+
+    `make(client, name)` constructs it; `begin(it)` brings it into being and is announced on
+    `channel(key)`.
+    """
+
+    name: str
+    class_name: str
+    make: Callable[..., Any]
+    begin: Callable[[Any], Any]
+    channel: Callable[[Name], bytes]
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+SYNCHRONIZERS = (
+    Synchronizer(
+        name="semaphore",
+        class_name="Semaphore",
+        make=lambda client, name: client.semaphore(name),
+        begin=lambda semaphore: semaphore.try_set_permits(1),
+        channel=_semaphore_channel,
+    ),
+    Synchronizer(
+        name="count_down_latch",
+        class_name="CountDownLatch",
+        make=lambda client, name: client.count_down_latch(name),
+        begin=lambda latch: latch.try_set_count(1),
+        channel=_latch_channel,
+    ),
+)
+
 KINDS = (
     Kind(
         name="lock",

@@ -6,16 +6,13 @@ The client's server is a socket that listens and never answers: whoever connects
 from __future__ import annotations
 
 import math
-import socket
 import uuid
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from tests.contract.kinds import Kind
 from tests.support.actors import Flavour
-from tests.support.owners import MakeClient
 
 BAD_LEASES: list[tuple[Any, type[Exception]]] = [
     (0, ValueError),
@@ -83,22 +80,6 @@ BAD_URLS = (
     "redis+unknown://127.0.0.1:6379",
 )
 SECRET = "hunter2"
-
-
-@pytest.fixture
-def silent() -> Iterator[socket.socket]:
-    """A socket that listens; the test fails when anybody connected."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        listener.setblocking(False)
-        yield listener
-        with pytest.raises(BlockingIOError):
-            listener.accept()
-
-
-@pytest.fixture
-def deaf(silent: socket.socket, make_client: MakeClient) -> Any:
-    """A client of a server that never answers."""
-    return make_client(f"redis://127.0.0.1:{silent.getsockname()[1]}", command_timeout=1)
 
 
 @pytest.mark.parametrize(("lease", "error"), BAD_LEASES, ids=repr)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from ._client import Client
+from ._count_down_latch import CountDownLatch
 from ._lock import Lock
+from ._semaphore import Semaphore
 
-__all__ = ["Client", "Lock"]
+__all__ = ["Client", "CountDownLatch", "Lock", "Semaphore"]
 
-for _class in (Client, Lock):
+for _class in (Client, CountDownLatch, Lock, Semaphore):
     _class.__module__ = "holdfast.asyncio"
 del _class

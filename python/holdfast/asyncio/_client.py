@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 from holdfast._client import BaseClient
 
+from ._count_down_latch import CountDownLatch
 from ._lock import Lock
 from ._loop import bridge
+from ._semaphore import Semaphore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,6 +43,14 @@ class Client(BaseClient[Lock]):
         return Lock(
             self, name, lease=lease, wait=wait, on_lost=on_lost, cancel_on_lost=cancel_on_lost
         )
+
+    def semaphore(self, name: Name, wait: Seconds | None = None) -> Semaphore:
+        """A semaphore of this name; ``wait``: how long ``async with`` waits for a permit."""
+        return Semaphore(self, name, wait=wait)
+
+    def count_down_latch(self, name: Name) -> CountDownLatch:
+        """A count-down latch of this name; nothing is sent yet."""
+        return CountDownLatch(self, name)
 
     async def ping(self) -> None:
         """Ask the server for a sign of life; raises when there is none."""

@@ -1,0 +1,67 @@
+#include "sync/count_down_latch.h"
+
+#include "lua_scripts.h"
+#include "resp/command.h"
+#include "script/script.h"
+#include "sync/keys.h"
+
+namespace holdfast::sync {
+
+namespace {
+
+using script::Call;
+namespace lua = script::lua;
+
+constexpr Millis kNoTtl{-1};
+constexpr std::string_view kOpens = "0";
+
+class CountDownLatch final : public CounterRecipe {
+ public:
+  std::vector<const script::Script*> scripts() const override { return {}; }
+
+  Waiting waiting() const override { return Waiting::kTogether; }
+  bool takes() const override { return false; }
+  // By now it may be closed again.
+  bool granted_by(std::string_view payload) const override { return payload == kOpens; }
+
+  Channel channel(const LockName& name, const std::string& /*owner*/) const override {
+    return latch_channel(name);
+  }
+
+  void acquire(std::string& out, const Step& step) const override {
+    out += resp::Command({"GET", step.name.bytes()}).bytes();
+  }
+
+  Answer acquired(const resp::Reply& reply) const override {
+    const std::string_view count = reply.is_nil() ? "0" : reply.text();
+    const bool open = count == "0" || count.substr(0, 1) == "-";
+    return {open ? Answer::Kind::kGranted : Answer::Kind::kHeld, kNoTtl};
+  }
+};
+
+}  // namespace
+
+const Recipe& count_down_latch_recipe() {
+  static const CountDownLatch recipe;
+  return recipe;
+}
+
+void try_set_count(std::string& out, const Step& step) {
+  Call(out, lua::count_down_latch_try_set_count, step.by_text, 3, 3)
+      << step.name.bytes() << request_key(step.name, step.owner) << latch_channel(step.name).bytes()
+      << step.lease.count() << step.terms.amount << step.publish;
+}
+
+void count_down(std::string& out, const Step& step) {
+  Call(out, lua::count_down_latch_count_down, step.by_text, 3, 2)
+      << step.name.bytes() << request_key(step.name, step.owner) << latch_channel(step.name).bytes()
+      << step.lease.count() << step.publish;
+}
+
+void delete_latch(std::string& out, const Step& step) {
+  Call(out, lua::count_down_latch_delete, step.by_text, 3, 2)
+      << step.name.bytes() << request_key(step.name, step.owner) << latch_channel(step.name).bytes()
+      << step.lease.count() << step.publish;
+}
+
+}  // namespace holdfast::sync

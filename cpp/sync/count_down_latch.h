@@ -1,0 +1,16 @@
+#pragma once
+
+#include "sync/counter.h"
+
+namespace holdfast::sync {
+
+// The recipe of waiting for a latch: a string, the count until it opens; without one it is open
+// (Redisson's RCountDownLatch). An attempt reads the count and leaves nothing behind.
+const Recipe& count_down_latch_recipe();
+
+// The other steps.
+void try_set_count(std::string& out, const Step& step);  // to `terms.amount`
+void count_down(std::string& out, const Step& step);
+void delete_latch(std::string& out, const Step& step);
+
+}  // namespace holdfast::sync

@@ -1,0 +1,59 @@
+#include "sync/counter.h"
+
+#include <utility>
+
+#include "resp/command.h"
+#include "sync/call_operation.h"
+
+namespace holdfast::sync {
+
+namespace {
+
+std::shared_ptr<CallOperation> request(std::shared_ptr<const Context> context, const LockName& name,
+                                       CounterStep step, std::int64_t amount) {
+  const std::string id = owner_field(context->client_id, next_owner_number());
+  const Terms terms{request_memory(*context), amount};
+  const auto topology = context->topology;
+  return std::make_shared<CallOperation>(
+      std::move(context), name, [=](std::string& out, bool by_text) {
+        step(out, {name, id, 0, terms.patience, topology->publish_command(), by_text, terms});
+      });
+}
+
+}  // namespace
+
+std::shared_ptr<Operation> counter_call(std::shared_ptr<const Context> context,
+                                        const LockName& name, CounterStep step,
+                                        std::int64_t amount) {
+  return request(std::move(context), name, step, amount);
+}
+
+std::shared_ptr<Operation> counter_return(std::shared_ptr<const Context> context,
+                                          const LockName& name, CounterStep step,
+                                          std::int64_t amount) {
+  // Its last sending must come before its first answer is forgotten.
+  const Millis longer = request_memory(*context) / 2;
+  const auto operation = request(std::move(context), name, step, amount);
+  operation->carry_through(longer);
+  return operation;
+}
+
+std::shared_ptr<Operation> counter_value(std::shared_ptr<const Context> context,
+                                         const LockName& name) {
+  return std::make_shared<CallOperation>(std::move(context), name, [name](std::string& out, bool) {
+    out += resp::Command({"GET", name.bytes()}).bytes();
+  });
+}
+
+void CounterRecipe::release(std::string& /*out*/, const Step& /*step*/) const {}
+void CounterRecipe::extend(std::string& /*out*/, const Step& /*step*/) const {}
+void CounterRecipe::force_release(std::string& /*out*/, const Step& /*step*/) const {}
+void CounterRecipe::renew(std::string& /*out*/, const LockName& /*name*/,
+                          const std::string& /*owner*/, Millis /*lease*/, bool /*by_text*/) const {}
+void CounterRecipe::check(std::string& /*out*/, const LockName& /*name*/,
+                          const std::string& /*owner*/) const {}
+void CounterRecipe::locked(std::string& /*out*/, const LockName& /*name*/) const {}
+void CounterRecipe::hold_count(std::string& /*out*/, const Step& /*step*/) const {}
+void CounterRecipe::ttl(std::string& /*out*/, const LockName& /*name*/, bool /*by_text*/) const {}
+
+}  // namespace holdfast::sync

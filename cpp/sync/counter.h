@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "sync/operation.h"
+#include "sync/recipe.h"
+
+namespace holdfast::sync {
+
+// Counters belong to nobody, so nothing on them tells a step that is sent again from a second one.
+// Each step is a *request* with an id ("uuid:number", of a number of its own), under which the
+// server keeps the answer for a while: a repeat gets that answer and changes nothing.
+
+// How long an answer is kept: longer than its request can go on being sent.
+inline Millis request_memory(const Context& context) { return 4 * context.command_timeout; }
+
+// A step on a counter: `owner` is the request's id, `lease` how long its answer is kept.
+using CounterStep = void (*)(std::string& out, const Step& step);
+
+// One request. Outcome::value: the step's answer.
+std::shared_ptr<Operation> counter_call(std::shared_ptr<const Context> context,
+                                        const LockName& name, CounterStep step,
+                                        std::int64_t amount = 0);
+
+// The same, carried through even if nobody waits for it any more: it gives something back.
+std::shared_ptr<Operation> counter_return(std::shared_ptr<const Context> context,
+                                          const LockName& name, CounterStep step,
+                                          std::int64_t amount = 0);
+
+// GET. Outcome::value: the counter, nothing where there is none.
+std::shared_ptr<Operation> counter_value(std::shared_ptr<const Context> context,
+                                         const LockName& name);
+
+// The recipe of waiting for a counter: no owner, no hold, no lease, so none of what is asked of
+// these.
+class CounterRecipe : public Recipe {
+ public:
+  bool makes_holds() const override { return false; }
+  void release(std::string& out, const Step& step) const override;
+  void extend(std::string& out, const Step& step) const final;
+  void force_release(std::string& out, const Step& step) const final;
+  void renew(std::string& out, const LockName& name, const std::string& owner, Millis lease,
+             bool by_text) const final;
+  void check(std::string& out, const LockName& name, const std::string& owner) const final;
+  void locked(std::string& out, const LockName& name) const final;
+  void hold_count(std::string& out, const Step& step) const final;
+  void ttl(std::string& out, const LockName& name, bool by_text) const final;
+};
+
+}  // namespace holdfast::sync

@@ -1,0 +1,77 @@
+#include "sync/semaphore.h"
+
+#include "lua_scripts.h"
+#include "script/script.h"
+#include "sync/keys.h"
+
+namespace holdfast::sync {
+
+namespace {
+
+using script::Call;
+namespace lua = script::lua;
+
+constexpr Millis kNoTtl{-1};
+
+class Semaphore final : public CounterRecipe {
+ public:
+  std::vector<const script::Script*> scripts() const override {
+    return {&lua::semaphore_acquire, &lua::semaphore_undo, &lua::semaphore_add_permits};
+  }
+
+  Waiting waiting() const override { return Waiting::kByCount; }
+
+  Channel channel(const LockName& name, const std::string& /*owner*/) const override {
+    return semaphore_channel(name);
+  }
+
+  void acquire(std::string& out, const Step& step) const override {
+    Call(out, lua::semaphore_acquire, step.by_text, 2, 2)
+        << step.name.bytes() << request_key(step.name, step.owner) << step.terms.patience.count()
+        << step.terms.amount;
+  }
+
+  Answer acquired(const resp::Reply& reply) const override {
+    if (reply.is_nil()) return {Answer::Kind::kGranted, Millis(0)};
+    return {Answer::Kind::kHeld, kNoTtl, reply.integer()};
+  }
+
+  void release(std::string& out, const Step& step) const override {
+    Call(out, lua::semaphore_undo, step.by_text, 3, 2)
+        << step.name.bytes() << request_key(step.name, step.owner)
+        << semaphore_channel(step.name).bytes() << step.terms.patience.count() << step.publish;
+  }
+};
+
+}  // namespace
+
+const Recipe& semaphore_recipe() {
+  static const Semaphore recipe;
+  return recipe;
+}
+
+void add_permits(std::string& out, const Step& step) {
+  Call(out, lua::semaphore_add_permits, step.by_text, 3, 3)
+      << step.name.bytes() << request_key(step.name, step.owner)
+      << semaphore_channel(step.name).bytes() << step.lease.count() << step.terms.amount
+      << step.publish;
+}
+
+void try_set_permits(std::string& out, const Step& step) {
+  Call(out, lua::semaphore_try_set_permits, step.by_text, 3, 3)
+      << step.name.bytes() << request_key(step.name, step.owner)
+      << semaphore_channel(step.name).bytes() << step.lease.count() << step.terms.amount
+      << step.publish;
+}
+
+void drain_permits(std::string& out, const Step& step) {
+  Call(out, lua::semaphore_drain_permits, step.by_text, 2, 1)
+      << step.name.bytes() << request_key(step.name, step.owner) << step.lease.count();
+}
+
+void delete_semaphore(std::string& out, const Step& step) {
+  Call(out, lua::semaphore_delete, step.by_text, 2, 1)
+      << step.name.bytes() << request_key(step.name, step.owner) << step.lease.count();
+}
+
+}  // namespace holdfast::sync

@@ -1,0 +1,17 @@
+#pragma once
+
+#include "sync/counter.h"
+
+namespace holdfast::sync {
+
+// The recipe of the semaphore: a string, the permits that are free (Redisson's RSemaphore). An
+// acquisition is a request for `terms.amount` permits, whose owner is its id; release() undoes it.
+const Recipe& semaphore_recipe();
+
+// The other steps; of `terms.amount` permits.
+void add_permits(std::string& out, const Step& step);
+void try_set_permits(std::string& out, const Step& step);
+void drain_permits(std::string& out, const Step& step);
+void delete_semaphore(std::string& out, const Step& step);
+
+}  // namespace holdfast::sync

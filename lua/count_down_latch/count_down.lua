@@ -1,0 +1,21 @@
+-- Lowers the count by one; at nought the latch is open, and the waiters are told.
+-- KEYS[1]  name: the latch's count; the key is gone when it is open
+-- KEYS[2]  request: the answer to this request, kept for a while
+-- KEYS[3]  channel: where waiters listen
+-- ARGV[1]  memory: ms for which it is kept
+-- ARGV[2]  publish: the command that reaches the waiters, "publish" or "spublish"
+-- returns  >= 1: the count that is left; a repeat gets the same answer
+-- returns  0: it is open; "0" is published if it was closed before
+-- @include _request/repeated.lua
+local left = tonumber(redis.call('get', KEYS[1]) or 0) - 1
+-- @include _request/out_of_memory.lua
+if left > 0 then
+  redis.call('decr', KEYS[1])
+else
+  redis.call('del', KEYS[1])
+end
+redis.call('set', KEYS[2], math.max(left, 0), 'px', ARGV[1])
+if left == 0 then
+  redis.call(ARGV[2], KEYS[3], '0')
+end
+return math.max(left, 0)

@@ -1,0 +1,20 @@
+-- Closes the latch with a count, unless it has one.
+-- KEYS[1]  name: the latch's count
+-- KEYS[2]  request: the answer to this request, kept for a while
+-- KEYS[3]  channel: where waiters listen
+-- ARGV[1]  memory: ms for which it is kept
+-- ARGV[2]  count: 1 to 2^31-1
+-- ARGV[3]  publish: the command that reaches the waiters, "publish" or "spublish"
+-- returns  1: it is closed, and "1" is published; a repeat gets the same answer
+-- returns  0: it had a count; nothing changed
+-- @include _request/repeated.lua
+local closed = 0
+if not redis.call('get', KEYS[1]) then
+  redis.call('set', KEYS[1], ARGV[2])
+  closed = 1
+end
+redis.call('set', KEYS[2], closed, 'px', ARGV[1])
+if closed == 1 then
+  redis.call(ARGV[3], KEYS[3], '1')
+end
+return closed

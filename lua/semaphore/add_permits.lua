@@ -1,0 +1,24 @@
+-- Adds permits, given back or new, and tells the waiters how many are free.
+-- KEYS[1]  name: the semaphore's counter, the permits that are free; made if it is not there
+-- KEYS[2]  request: the answer to this request, kept for a while
+-- KEYS[3]  channel: where waiters listen
+-- ARGV[1]  memory: ms for which it is kept
+-- ARGV[2]  permits: how many; below 0 so many are taken away, free or not
+-- ARGV[3]  publish: the command that reaches the waiters, "publish" or "spublish"
+-- returns  the permits that are free now; a repeat gets the same answer
+-- returns  an error OVERFLOW: there would be more than 2^31-1; nothing changed
+--
+-- What is published is above 0: Redisson wakes so many waiters, and fails at less.
+-- @include _request/repeated.lua
+local MOST = 2147483647
+local free = tonumber(redis.call('get', KEYS[1]) or 0) + tonumber(ARGV[2])
+if free > MOST then
+  return redis.error_reply('OVERFLOW a semaphore has no room for more than 2147483647 permits')
+end
+-- @include _request/out_of_memory.lua
+redis.call('incrby', KEYS[1], ARGV[2])
+redis.call('set', KEYS[2], free, 'px', ARGV[1])
+if free > 0 then
+  redis.call(ARGV[3], KEYS[3], free)
+end
+return free

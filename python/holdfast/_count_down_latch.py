@@ -1,0 +1,63 @@
+"""The count-down latch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from . import _core
+from ._arguments import Name, Seconds, checked_count, checked_timeout
+from ._synchronizer import Synchronizer
+
+if TYPE_CHECKING:
+    from ._client import BaseClient
+
+__all__ = ["BaseCountDownLatch", "CountDownLatch"]
+
+
+class BaseCountDownLatch(Synchronizer):
+    """What the latches for threads and for tasks have in common: all but the waiting."""
+
+    __slots__ = ("_core",)
+
+    def __init__(self, client: BaseClient[Any], name: Name) -> None:
+        super().__init__(client, name)
+        self._core = _core.CountDownLatch(client._core, self._name)
+
+
+class CountDownLatch(BaseCountDownLatch):
+    """A gate that opens when a count has come down to nought, shared by all processes.
+
+    Made by ``client.count_down_latch(name)``; it is open until somebody sets a count, and can be
+    closed again after it has opened. Redisson's ``RCountDownLatch`` of the same name is the same
+    latch.
+    """
+
+    __slots__ = ()
+
+    def try_set_count(self, n: int) -> bool:
+        """Close the latch with a count of ``n``; ``False`` if it is closed already."""
+        return self._core.try_set_count(checked_count("n", n)) == 1
+
+    def count_down(self) -> None:
+        """Lower the count by one; at nought the latch opens. Nothing happens to an open one.
+
+        Raises ``ConnectionError`` when the server cannot be told: then it goes on in the
+        background for twice the command time-out. Do not call it again: it would count twice.
+        """
+        self._core.count_down()
+
+    def count(self) -> int:
+        """The count; 0: the latch is open."""
+        return max(0, self._core.count() or 0)
+
+    def wait(self, timeout: Seconds | None = None) -> bool:
+        """Wait until the latch is open; ``False`` when it was not, all that time.
+
+        ``timeout=None`` waits without limit. Who waits when the count comes to nought gets out,
+        even if the latch is closed again at once; so it is when it is deleted.
+        """
+        return self._core.wait(checked_timeout(True, timeout))
+
+    def delete(self) -> bool:
+        """Remove the latch from the server, which opens it; ``False`` when it was not there."""
+        return self._core.delete() == 1

@@ -1,0 +1,51 @@
+"""The count-down latch for asyncio: the twin of ``holdfast.CountDownLatch``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast._arguments import checked_count, checked_timeout
+from holdfast._count_down_latch import BaseCountDownLatch
+
+from ._loop import ask
+
+if TYPE_CHECKING:
+    from holdfast._arguments import Seconds
+
+__all__ = ["CountDownLatch"]
+
+
+class CountDownLatch(BaseCountDownLatch):
+    """A gate that opens when a count has come down to nought, shared by all processes.
+
+    Made by ``client.count_down_latch(name)``. As ``holdfast.CountDownLatch``.
+    """
+
+    __slots__ = ()
+
+    async def try_set_count(self, n: int) -> bool:
+        """Close the latch with a count of ``n``; ``False`` if it is closed already."""
+        answer: int = await ask(self._core.start_try_set_count, checked_count("n", n))
+        return answer == 1
+
+    async def count_down(self) -> None:
+        """Lower the count by one, as ``holdfast.CountDownLatch.count_down``.
+
+        Once begun it is carried through.
+        """
+        await ask(self._core.start_count_down)
+
+    async def count(self) -> int:
+        """The count; 0: the latch is open."""
+        count: int | None = await ask(self._core.start_count)
+        return max(0, count or 0)
+
+    async def wait(self, timeout: Seconds | None = None) -> bool:
+        """Wait until the latch is open, as ``holdfast.CountDownLatch.wait``."""
+        opened: bool = await ask(self._core.start_wait, checked_timeout(True, timeout))
+        return opened
+
+    async def delete(self) -> bool:
+        """Remove the latch from the server, which opens it; ``False`` when it was not there."""
+        answer: int = await ask(self._core.start_delete)
+        return answer == 1

@@ -1,0 +1,98 @@
+"""The semaphore for asyncio: the twin of ``holdfast.Semaphore``."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from holdfast._arguments import MOST, checked_count, checked_timeout
+from holdfast._errors import HoldfastError
+from holdfast._semaphore import BaseSemaphore
+
+from ._loop import ask, bridge
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from typing_extensions import Self
+
+    from holdfast._arguments import Seconds
+
+__all__ = ["Semaphore"]
+
+
+class Semaphore(BaseSemaphore):
+    """A counter of free permits, shared by all processes that use its name.
+
+    Made by ``client.semaphore(name)``. As ``holdfast.Semaphore``: permits belong to nobody, not to
+    tasks either.
+    """
+
+    __slots__ = ()
+
+    async def try_set_permits(self, n: int) -> bool:
+        """Make the semaphore with ``n`` permits; ``False`` if it is there, however many it has."""
+        answer: int = await ask(self._core.start_try_set_permits, checked_count("n", n, least=0))
+        return answer == 1
+
+    async def acquire(
+        self, blocking: bool = True, timeout: Seconds | None = None, *, permits: int = 1
+    ) -> bool:
+        """Take ``permits`` at once, all or none; ``True`` when that was done.
+
+        As ``holdfast.Semaphore.acquire``. A task that is cancelled meanwhile has taken nothing.
+        """
+        seconds = checked_timeout(blocking, timeout)
+        return await self._acquire(checked_count("permits", permits), bool(blocking), seconds)
+
+    async def _acquire(self, permits: int, blocking: bool, seconds: float) -> bool:
+        loop = bridge()
+        number = self._core.start_acquire(loop.queue, permits, blocking, seconds)
+        granted: bool = await loop.wait(
+            number, partial(self._core.start_release, loop.queue, permits)
+        )
+        return granted
+
+    async def release(self, n: int = 1) -> None:
+        """Give ``n`` permits back, as ``holdfast.Semaphore.release``.
+
+        Once begun it is carried through.
+        """
+        await ask(self._core.start_release, checked_count("n", n))
+
+    async def available_permits(self) -> int:
+        """How many permits are free; below 0 when more were taken away than there were."""
+        free: int | None = await ask(self._core.start_available_permits)
+        return free or 0
+
+    async def drain_permits(self) -> int:
+        """Take all permits that are free; how many that were."""
+        free: int = await ask(self._core.start_drain_permits)
+        return free
+
+    async def add_permits(self, n: int) -> None:
+        """Change the number of permits by ``n``, which may be negative; waiters wake."""
+        await ask(self._core.start_add_permits, checked_count("n", n, least=-MOST))
+
+    async def delete(self) -> bool:
+        """Remove the semaphore from the server; ``False`` when it was not there."""
+        answer: int = await ask(self._core.start_delete)
+        return answer == 1
+
+    async def __aenter__(self) -> Self:
+        if not await self._acquire(1, True, self._wait):
+            raise self._timed_out()
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        try:
+            await self.release()
+        except HoldfastError as error:
+            if exc is None:
+                raise
+            self._note(exc, error)

@@ -1,0 +1,447 @@
+"""The semaphore: permits are taken by as many as there are, and nobody sleeps who could have one."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Generator
+from concurrent.futures import Future
+from functools import partial
+from typing import Any
+
+import pytest
+
+import holdfast
+from tests.contract.kinds import SYNCHRONIZERS
+from tests.support.actors import PAUSE, Flavour
+from tests.support.owners import MakeActor, MakeClient
+from tests.support.servers import Server
+from tests.support.waiting import BOUND, Stopwatch, eventually, stays
+
+NAME = "mySemaphore"
+CHANNEL = SYNCHRONIZERS[0].channel(NAME)
+MOST = 2**31 - 1
+
+TOO_FEW = (0, -1, -MOST)
+TOO_MANY = (MOST + 1, 2**63, 10**30)
+NO_NUMBERS = (1.0, 1.5, True, "1", None, math.inf, [1])
+
+
+@pytest.fixture
+def semaphore(client: Any) -> Any:
+    return client.semaphore(NAME)
+
+
+class Waiters:
+    """Makes owners that wait for permits; knows when a waiter stands in line."""
+
+    def __init__(self, server: Server, make_actor: MakeActor) -> None:
+        self._server = server
+        self._make_actor = make_actor
+
+    def wait(self, semaphore: Any, permits: int = 1, **how: Any) -> Future[Any]:
+        """Let a new owner wait; returns once it listens and has tried in vain after that."""
+        if not self._server.real:
+            waiting: Future[Any] = self._make_actor().begin(
+                semaphore.acquire, permits=permits, **how
+            )
+            eventually(lambda: waiting.done() or self.subscribers == 1)
+            return waiting
+        with self._server.recording() as recording:
+            waiting = self._make_actor().begin(semaphore.acquire, permits=permits, **how)
+            listening = self.subscribers
+            tries = 1 if listening else 2
+            eventually(lambda: waiting.done() or recording.count()["EVALSHA"] >= tries)
+        return waiting
+
+    @property
+    def subscribers(self) -> int:
+        return self._server.subscribers(CHANNEL)
+
+
+@pytest.fixture
+def waiters(server: Server, make_actor: MakeActor) -> Waiters:
+    return Waiters(server, make_actor)
+
+
+def all_done(waiting: list[Future[Any]]) -> bool:
+    return all(each.done() for each in waiting)
+
+
+def done(waiting: list[Future[Any]]) -> int:
+    return sum(each.done() for each in waiting)
+
+
+# ---- permits
+
+
+def test_as_many_get_in_as_there_are_permits(alice: Any, bob: Any, semaphore: Any) -> None:
+    assert alice.do(semaphore.try_set_permits, 2) is True
+    assert alice.do(semaphore.acquire) is True
+    assert bob.do(semaphore.acquire) is True
+    assert alice.do(semaphore.acquire, blocking=False) is False
+    assert bob.do(semaphore.available_permits) == 0
+    bob.do(semaphore.release)
+    assert alice.do(semaphore.acquire, blocking=False) is True
+
+
+def test_without_a_number_there_are_no_permits(alice: Any, semaphore: Any, server: Server) -> None:
+    assert alice.do(semaphore.available_permits) == 0
+    assert alice.do(semaphore.acquire, False) is False
+    assert alice.do(semaphore.acquire, timeout=0) is False
+    assert alice.do(semaphore.drain_permits) == 0
+    assert server.inspect.get(NAME) is None
+
+
+def test_the_number_is_set_once(alice: Any, semaphore: Any) -> None:
+    assert alice.do(semaphore.try_set_permits, 3) is True
+    assert alice.do(semaphore.try_set_permits, 5) is False
+    assert alice.do(semaphore.available_permits) == 3
+    assert alice.do(semaphore.delete) is True
+    assert alice.do(semaphore.delete) is False
+    assert alice.do(semaphore.try_set_permits, 0) is True
+    assert alice.do(semaphore.try_set_permits, 5) is False
+
+
+def test_several_permits_are_taken_together_or_not_at_all(alice: Any, semaphore: Any) -> None:
+    alice.do(semaphore.try_set_permits, 5)
+    assert alice.do(semaphore.acquire, permits=3) is True
+    assert alice.do(semaphore.acquire, False, permits=3) is False
+    assert alice.do(semaphore.available_permits) == 2
+    assert alice.do(semaphore.acquire, False, permits=2) is True
+
+
+def test_permits_belong_to_nobody(alice: Any, bob: Any, semaphore: Any) -> None:
+    alice.do(semaphore.try_set_permits, 1)
+    alice.do(semaphore.acquire)
+    bob.do(semaphore.release, 4)
+    assert alice.do(semaphore.available_permits) == 4
+
+
+def test_a_release_makes_the_semaphore(alice: Any, semaphore: Any) -> None:
+    alice.do(semaphore.release, 2)
+    assert alice.do(semaphore.available_permits) == 2
+
+
+def test_permits_are_added_and_taken_away(alice: Any, semaphore: Any) -> None:
+    alice.do(semaphore.try_set_permits, 3)
+    for added, expected in ((2, 5), (-4, 1), (-4, -3), (0, -3), (4, 1)):
+        alice.do(semaphore.add_permits, added)
+        assert alice.do(semaphore.available_permits) == expected
+
+
+def test_all_permits_are_drained(alice: Any, semaphore: Any) -> None:
+    alice.do(semaphore.try_set_permits, 3)
+    assert alice.do(semaphore.drain_permits) == 3
+    assert alice.do(semaphore.available_permits) == 0
+    alice.do(semaphore.add_permits, -2)
+    assert alice.do(semaphore.drain_permits) == -2
+
+
+def test_a_semaphore_has_room_for_as_many_as_java_counts(alice: Any, semaphore: Any) -> None:
+    alice.do(semaphore.release, MOST)
+    for call in (semaphore.release, semaphore.add_permits):
+        with pytest.raises(holdfast.ServerError, match="OVERFLOW"):
+            alice.do(call, 1)
+    assert alice.do(semaphore.acquire, permits=MOST) is True
+
+
+# ---- with
+
+
+def test_with_takes_a_permit_and_gives_it_back(alice: Any, semaphore: Any) -> None:
+    alice.do(semaphore.try_set_permits, 1)
+    assert alice.inside(semaphore, lambda inside: inside.available_permits()) == 0
+    assert alice.do(semaphore.available_permits) == 1
+    assert alice.inside(semaphore, lambda inside: inside) is semaphore
+
+
+def test_an_error_of_the_body_comes_out_and_the_permit_goes_back(
+    alice: Any, semaphore: Any
+) -> None:
+    alice.do(semaphore.try_set_permits, 1)
+    with pytest.raises(ZeroDivisionError):
+        alice.inside(semaphore, lambda _: 1 / 0)
+    assert alice.do(semaphore.available_permits) == 1
+
+
+def test_an_error_of_the_release_is_a_note_on_the_bodys(
+    alice: Any, semaphore: Any, server: Server
+) -> None:
+    def body(_: Any) -> None:
+        server.inspect.delete(NAME)
+        server.inspect.hset(NAME, "field", "value")
+        raise KeyError
+
+    alice.do(semaphore.try_set_permits, 1)
+    with pytest.raises(KeyError) as raised:
+        alice.inside(semaphore, body)
+    assert "WRONGTYPE" in vars(raised.value)["__notes__"][0]
+
+
+@pytest.mark.realtime
+def test_with_waits_for_so_long(alice: Any, client: Any) -> None:
+    semaphore = client.semaphore(NAME, wait=0.1)
+    watch = Stopwatch()
+    with pytest.raises(holdfast.LockTimeout, match=NAME):
+        alice.inside(semaphore, lambda _: None)
+    assert 0.1 <= watch.seconds < 1.1
+
+
+# ---- waiting
+
+
+def test_a_release_wakes_as_many_as_it_gives_permits(
+    bob: Any, semaphore: Any, waiters: Waiters
+) -> None:
+    waiting = [waiters.wait(semaphore) for _ in range(5)]
+    for released in (1, 3):
+        before = done(waiting)
+        bob.do(semaphore.release, released)
+        eventually(lambda: done(waiting) == before + released)  # noqa: B023 - called at once
+    assert bob.do(semaphore.available_permits) == 0
+    assert waiters.subscribers == 1
+    bob.do(semaphore.release)
+    eventually(partial(all_done, waiting))
+    eventually(lambda: waiters.subscribers == 0)
+
+
+def test_waiters_of_several_clients_are_woken(
+    bob: Any, make_client: MakeClient, waiters: Waiters, server: Server
+) -> None:
+    clients = [make_client() for _ in range(3)]
+    waiting = [waiters.wait(clients[n % 3].semaphore(NAME)) for n in range(9)]
+    eventually(lambda: waiters.subscribers == 3)
+    bob.do(clients[0].semaphore(NAME).release, 9)
+    assert [each.result(BOUND) for each in waiting] == [True] * 9
+    assert server.inspect.get(NAME) == b"0"
+
+
+@pytest.mark.parametrize("how", ["try_set_permits", "add_permits", "release"])
+def test_whatever_brings_permits_wakes(
+    bob: Any, semaphore: Any, waiters: Waiters, how: str
+) -> None:
+    waiting = [waiters.wait(semaphore) for _ in range(2)]
+    bob.do(getattr(semaphore, how), 2)
+    assert [each.result(BOUND) for each in waiting] == [True, True]
+
+
+def test_a_small_waiter_behind_a_big_one_is_served(
+    bob: Any, semaphore: Any, waiters: Waiters
+) -> None:
+    big = waiters.wait(semaphore, permits=3)
+    small = waiters.wait(semaphore)
+    bob.do(semaphore.release)
+    assert small.result(BOUND) is True
+    assert not big.done()
+    bob.do(semaphore.release, 3)
+    assert big.result(BOUND) is True
+
+
+def test_a_big_waiter_is_woken_by_the_sum_of_small_releases(
+    bob: Any, semaphore: Any, waiters: Waiters
+) -> None:
+    big = waiters.wait(semaphore, permits=3)
+    for _ in range(3):
+        assert not big.done()
+        bob.do(semaphore.release)
+    assert big.result(BOUND) is True
+    assert bob.do(semaphore.available_permits) == 0
+
+
+def test_what_a_big_waiter_cannot_use_is_left_to_a_small_one(
+    bob: Any, semaphore: Any, waiters: Waiters, server: Server
+) -> None:
+    """The message tells of three; when the big one tries there is one."""
+    big = waiters.wait(semaphore, permits=3)
+    small = waiters.wait(semaphore)
+    server.inspect.set(NAME, 1)
+    server.inspect.publish(CHANNEL, "3")
+    assert small.result(BOUND) is True
+    assert not big.done()
+    bob.do(semaphore.release, 3)
+    assert big.result(BOUND) is True
+
+
+@pytest.mark.flavours("asyncio")
+def test_a_waiter_that_is_told_and_gives_up_passes_it_on(
+    flavour: Flavour, semaphore: Any, waiters: Waiters, server: Server
+) -> None:
+    quitter = flavour.actor()
+    leaving = quitter.begin(semaphore.acquire)
+    eventually(lambda: waiters.subscribers == 1)
+    staying = waiters.wait(semaphore)
+    server.inspect.set(NAME, 1)
+    server.inspect.publish(CHANNEL, "1")
+    quitter.cancel()
+    eventually(lambda: leaving.done())
+    assert staying.result(BOUND) is True
+    eventually(lambda: waiters.subscribers == 0)
+
+
+@pytest.mark.servers("real")
+def test_a_message_makes_no_more_waiters_try_than_it_has_permits(
+    semaphore: Any, waiters: Waiters, server: Server
+) -> None:
+    waiting = [waiters.wait(semaphore) for _ in range(6)]
+    with server.recording() as recording:
+        for payload, tries in (("2", 2), ("0", 2), ("-3", 2), ("1", 3), ("no number", 9)):
+            server.inspect.publish(CHANNEL, payload)
+            server.inspect.ping()
+            eventually(lambda: recording.count()["EVALSHA"] == tries)  # noqa: B023
+        assert recording.count()["EVALSHA"] == 9
+    assert done(waiting) == 0
+
+
+@pytest.mark.servers("real")
+@pytest.mark.realtime
+def test_nothing_is_sent_while_nothing_changes(
+    semaphore: Any, waiters: Waiters, server: Server
+) -> None:
+    waiting = [waiters.wait(semaphore) for _ in range(5)]
+    with server.recording() as recording:
+        stays(lambda: done(waiting) == 0, during=0.8)
+        assert recording.commands == []
+
+
+@pytest.mark.servers("real")
+@pytest.mark.realtime
+def test_permits_that_nobody_told_of_are_found_in_time(
+    semaphore: Any, waiters: Waiters, server: Server
+) -> None:
+    waiting = waiters.wait(semaphore)
+    server.inspect.set(NAME, 1)
+    assert waiting.result(8) is True
+
+
+def test_a_deleted_semaphore_is_waited_for(bob: Any, semaphore: Any, waiters: Waiters) -> None:
+    bob.do(semaphore.try_set_permits, 0)
+    waiting = waiters.wait(semaphore)
+    bob.do(semaphore.delete)
+    assert not waiting.done()
+    bob.do(semaphore.try_set_permits, 1)
+    assert waiting.result(BOUND) is True
+
+
+@pytest.mark.realtime
+def test_who_gives_up_leaves_nothing(
+    bob: Any, semaphore: Any, waiters: Waiters, server: Server
+) -> None:
+    waiting = waiters.wait(semaphore, timeout=0.15)
+    assert waiting.result(BOUND) is False
+    eventually(lambda: waiters.subscribers == 0)
+    assert server.keys() == set()
+    bob.do(semaphore.release)
+    assert bob.do(semaphore.available_permits) == 1
+
+
+@pytest.mark.flavours("asyncio")
+def test_a_cancelled_wait_leaves_nothing(
+    semaphore: Any, flavour: Flavour, waiters: Waiters, server: Server
+) -> None:
+    owner = flavour.actor()
+    waiting = owner.begin(semaphore.acquire)
+    eventually(lambda: waiters.subscribers == 1)
+    owner.cancel()
+    eventually(waiting.done)
+    eventually(lambda: waiters.subscribers == 0)
+    assert all(key.startswith(b"redisson_request:") for key in server.keys())
+
+
+def test_closing_the_client_ends_the_waits(
+    bob: Any, client: Any, semaphore: Any, waiters: Waiters
+) -> None:
+    waiting = [waiters.wait(semaphore) for _ in range(2)]
+    bob.do(client.close)
+    for each in waiting:
+        with pytest.raises(holdfast.ConnectionError, match="closed"):
+            each.result(BOUND)
+
+
+@pytest.mark.parametrize("permits", [1, 3])
+def test_never_more_inside_than_permits_and_none_is_lost(
+    make_client: MakeClient, make_actor: MakeActor, bob: Any, permits: int, server: Server
+) -> None:
+    clients = [make_client() for _ in range(2)]
+    inside, most, guard = 0, 0, threading.Lock()
+
+    def take_turns(semaphore: Any, wanted: int) -> Generator[Any, Any, None]:
+        nonlocal inside, most
+        for _ in range(15):
+            assert (yield semaphore.acquire(timeout=BOUND, permits=wanted))
+            with guard:
+                inside += wanted
+                most = max(most, inside)
+            yield PAUSE
+            with guard:
+                inside -= wanted
+            yield semaphore.release(wanted)
+
+    bob.do(clients[0].semaphore(NAME).try_set_permits, permits)
+    running = [
+        make_actor().begin(take_turns, clients[n % 2].semaphore(NAME), 1 + n % permits)
+        for n in range(10)
+    ]
+    for each in running:
+        each.result(3 * BOUND)
+    assert most <= permits
+    assert server.inspect.get(NAME) == b"%d" % permits
+
+
+# ---- arguments
+
+
+@pytest.mark.parametrize("value", [*TOO_FEW, *TOO_MANY], ids=str)
+def test_numbers_that_cannot_be(alice: Any, deaf: Any, value: int) -> None:
+    semaphore = deaf.semaphore(NAME)
+    with pytest.raises(ValueError, match="permits"):
+        alice.do(semaphore.acquire, permits=value)
+    with pytest.raises(ValueError, match="n must be"):
+        alice.do(semaphore.release, value)
+    if value != 0:
+        with pytest.raises(ValueError, match="n must be"):
+            alice.do(semaphore.try_set_permits, value)
+    if abs(value) > MOST:
+        for sign in (1, -1):
+            with pytest.raises(ValueError, match="n must be"):
+                alice.do(semaphore.add_permits, sign * value)
+
+
+@pytest.mark.parametrize("value", NO_NUMBERS, ids=repr)
+def test_what_is_no_number_of_permits(alice: Any, deaf: Any, value: Any) -> None:
+    semaphore = deaf.semaphore(NAME)
+    with pytest.raises(TypeError, match="permits"):
+        alice.do(semaphore.acquire, permits=value)
+    for call in (semaphore.release, semaphore.try_set_permits, semaphore.add_permits):
+        with pytest.raises(TypeError, match="n must be"):
+            alice.do(call, value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        ((True, "1"), TypeError),
+        ((True, -2), ValueError),
+        ((True, math.nan), ValueError),
+        ((True, math.inf), OverflowError),
+        ((False, 1), ValueError),
+        ((False, 0), ValueError),
+    ],
+    ids=str,
+)
+def test_bad_timeouts(
+    alice: Any, deaf: Any, arguments: tuple[Any, ...], error: type[Exception]
+) -> None:
+    with pytest.raises(error, match="timeout"):
+        alice.do(deaf.semaphore(NAME).acquire, *arguments)
+
+
+@pytest.mark.parametrize("wait", [-1, math.nan, "1"], ids=repr)
+def test_bad_waits(deaf: Any, wait: Any) -> None:
+    with pytest.raises((TypeError, ValueError), match="wait"):
+        deaf.semaphore(NAME, wait=wait)
+
+
+def test_permits_are_named(alice: Any, deaf: Any) -> None:
+    with pytest.raises(TypeError):
+        alice.do(deaf.semaphore(NAME).acquire, True, None, 2)
