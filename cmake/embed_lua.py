@@ -215,6 +215,8 @@ def header_text(scripts: list[Script]) -> str:
             f'    "{script.sha1}",',
             f'    R"{DELIMITER}({script.text}){DELIMITER}"}};',
         ]
+    every = ", ".join(f"&{script.identifier}" for script in scripts)
+    parts += ["", f"inline constexpr const Script* all[] = {{{every}}};"]
     parts += ["", "}  // namespace holdfast::script::lua", ""]
     return "\n".join(parts)
 

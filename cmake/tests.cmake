@@ -1,6 +1,8 @@
 # Each folder tests/cpp/<name>/ becomes one executable test_<name>: its *_test.cpp and whatever
 # lies beside them. tests/cpp/support/ is linked into all of them.
 find_package(GTest REQUIRED)
+# The double of the server runs the scripts as Redis does: on Lua 5.1.
+find_package(Lua 5.1 EXACT REQUIRED)
 include(GoogleTest)
 
 set(cpp_tests_dir "${PROJECT_SOURCE_DIR}/tests/cpp")
@@ -12,7 +14,9 @@ if(support_sources)
   add_library(holdfast_test_support_objects STATIC ${support_sources})
   holdfast_own(holdfast_test_support_objects)
   target_include_directories(holdfast_test_support_objects PUBLIC "${cpp_tests_dir}")
-  target_link_libraries(holdfast_test_support_objects PUBLIC holdfast_engine GTest::gtest)
+  target_link_libraries(holdfast_test_support_objects PUBLIC holdfast_engine GTest::gtest
+                                                      PRIVATE ${LUA_LIBRARIES})
+  target_include_directories(holdfast_test_support_objects SYSTEM PRIVATE ${LUA_INCLUDE_DIR})
   target_link_libraries(holdfast_test_support INTERFACE holdfast_test_support_objects)
 endif()
 target_include_directories(holdfast_test_support INTERFACE "${cpp_tests_dir}")

@@ -62,6 +62,7 @@ def test_the_header_declares_name_hash_and_text(tmp_path: Path) -> None:
     assert run.returncode == 0
     assert "namespace holdfast::script::lua {" in declared
     assert "inline constexpr Script lock_give{" in declared
+    assert "all[] = {&lock_give};" in declared
     assert f'"lock/give",\n    "{digest}",\n    R"lua({text})lua"' in declared
 
 

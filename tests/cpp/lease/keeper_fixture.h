@@ -85,10 +85,7 @@ class LeaseKeeperTest : public ::testing::Test {
     for (const auto& wire : network_.open_wires()) wire->cut(false);
   }
 
-  std::int64_t server_ttl() {
-    const Server::Key* key = server.find(name.bytes());
-    return key == nullptr ? -2 : key->expires - server.milliseconds();
-  }
+  std::int64_t server_ttl() { return server.data().pttl(name.bytes()); }
 
   Duration longest_pause(TimePoint since) const {
     Duration longest{};

@@ -157,7 +157,7 @@ TEST_F(LeaseKeeperTest, AnOwnerThatEndsLosesItsRenewals) {
   EXPECT_FALSE(keeper().lost(name, kAlice));
   pass(Millis(10000));
   EXPECT_EQ(renewals.size(), 0U);
-  EXPECT_FALSE(server.holds("lock", "client:1"));
+  EXPECT_EQ(server_ttl(), -2);
   EXPECT_EQ(events.size(), 1U);
 }
 

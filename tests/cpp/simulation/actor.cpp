@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "sync/acquire_operation.h"
-#include "sync/lock.h"
 #include "sync/lock_calls.h"
 #include "sync/release_operation.h"
 
@@ -36,16 +35,23 @@ const char* word(Verdict verdict) {
   return "?";
 }
 
+std::string text(const LockName& lock) {
+  constexpr const char* kSides[] = {"", ".read", ".write"};
+  return lock.bytes() + kSides[static_cast<int>(lock.side())];
+}
+
 }  // namespace
 
 Actor::Actor(const Stage& stage, std::shared_ptr<Client> client, OwnerNumber number)
-    : stage_(stage), client_(std::move(client)), number_(number), rounds_(stage.script.rounds) {}
-
-std::string Actor::field() const { return owner_field(client_->plan().id, number_); }
+    : stage_(stage),
+      client_(std::move(client)),
+      number_(number),
+      field_(owner_field(client_->plan().id, number)),
+      rounds_(stage.script.rounds) {}
 
 std::string Actor::describe() const {
-  constexpr const char* kKinds[] = {"nothing", "acquire", "release", "extend", "force_release"};
-  return field() + ": " + kKinds[static_cast<int>(asked_.kind)] + " " + asked_.name +
+  constexpr const char* kActions[] = {"nothing", "acquire", "release", "extend", "force_release"};
+  return field() + ": " + kActions[static_cast<int>(asked_.action)] + " " + text(asked_.lock) +
          (operation_ ? " under way" : "");
 }
 
@@ -57,21 +63,21 @@ void Actor::blame(const std::string& what) {
   if (!stage_.violation) stage_.violation = Violation{field() + ": " + what};
 }
 
-bool Actor::waits_for(const std::string& name) const {
-  return operation_ && !mail_ && asked_.kind == Kind::kAcquire && asked_.blocking &&
-         asked_.name == name;
+bool Actor::waits_for(const LockName& lock) const {
+  return operation_ && !mail_ && asked_.action == Action::kAcquire && asked_.blocking &&
+         asked_.lock == lock;
 }
 
-int Actor::settled_depth(const std::string& name) const {
-  const auto found = holds_.find(name);
+int Actor::settled_depth(const LockName& lock) const {
+  const auto found = holds_.find(lock);
   if (operation_ || found == holds_.end() || found->second.lost || found->second.in_doubt) return 0;
   return found->second.depth;
 }
 
-bool Actor::answers_for(const std::string& name) const {
-  if (operation_ && asked_.name == name) return true;
-  if (client_->keeper().count(LockName(name), number_) > 0) return true;
-  const auto found = holds_.find(name);
+bool Actor::answers_for(const LockName& lock) const {
+  if (operation_ && asked_.lock == lock) return true;
+  if (client_->keeper().count(lock, number_) > 0) return true;
+  const auto found = holds_.find(lock);
   if (found == holds_.end()) return false;
   const Hold& hold = found->second;
   return hold.lost || hold.in_doubt || (over_ && hold.depth > 0);
@@ -88,20 +94,20 @@ void Actor::next() {
   if (over_) return;
   if (client_->closed()) return end();
   Random& random = stage_.world.random;
-  for (auto& [name, hold] : holds_) {
+  for (auto& [lock, hold] : holds_) {
     if (hold.depth == 0) continue;
-    if (hold.lost || hold.in_doubt) return release(name);
-    return hold_on(name);
+    if (hold.lost || hold.in_doubt) return release(lock);
+    return hold_on(lock);
   }
   if (rounds_-- <= 0) return end();
-  const std::string& name = stage_.script.names[random.below(stage_.script.names.size())];
-  if (random.chance(stage_.script.forces)) return force(name);
-  if (random.chance(20)) return release(name);
-  acquire(name, true);
+  const LockName& lock = stage_.script.locks[random.below(stage_.script.locks.size())];
+  if (random.chance(stage_.script.forces)) return force(lock);
+  if (random.chance(20)) return release(lock);
+  acquire(lock, true);
 }
 
 // What to do while it holds a lock.
-void Actor::hold_on(const std::string& name) {
+void Actor::hold_on(const LockName& lock) {
   Random& random = stage_.world.random;
   const Script& script = stage_.script;
   if (random.chance(script.deaths)) return end();
@@ -109,15 +115,15 @@ void Actor::hold_on(const std::string& name) {
   switch (random.below(10)) {
     case 0:
     case 1:
-      return acquire(name, true);
+      return acquire(lock, true);
     case 2:
-      return acquire(script.names[random.below(script.names.size())], false);
+      return acquire(script.locks[random.below(script.locks.size())], false);
     case 3:
-      return extend(name);
+      return extend(lock);
     case 4:
       return think(Millis(5));
     default:
-      return release(name);
+      return release(lock);
   }
 }
 
@@ -126,10 +132,10 @@ void Actor::start(std::shared_ptr<sync::Operation> operation, Asked asked) {
   operation_ = std::move(operation);
   asked_ = std::move(asked);
   asked_.since = world.now();
-  const Hold& held = hold(asked_.name);
+  const Hold& held = hold(asked_.lock);
   asked_.last = asked_.all || held.depth <= 1 || held.in_doubt;
-  asked_.first = client_->keeper().count(LockName(asked_.name), number_) == 0;
-  const auto left = client_->keeper().left(LockName(asked_.name), number_);
+  asked_.first = client_->keeper().count(asked_.lock, number_) == 0;
+  const auto left = client_->keeper().left(asked_.lock, number_);
   asked_.trusted = left ? world.now() + *left : TimePoint{};
   mail_.reset();
   ++id_;
@@ -142,10 +148,12 @@ void Actor::start(std::shared_ptr<sync::Operation> operation, Asked asked) {
   operation_->finish_to(self, id_);
 }
 
-void Actor::acquire(const std::string& name, bool may_block_for_ever) {
+void Actor::acquire(const LockName& lock, bool may_block_for_ever) {
   World& world = stage_.world;
   Random& random = world.random;
-  sync::AcquireRequest request{LockName(name), number_, {}};
+  sync::AcquireRequest request{lock, number_, {}};
+  request.listener = 1 + static_cast<std::uint64_t>(lock.side());
+  request.terms = stage_.script.kind.terms();
   request.lease = {client_->plan().watch_lease, true};
   if (random.chance(350)) {
     const Duration most = random.chance(100) ? Millis(8) : Millis(1500);
@@ -157,30 +165,29 @@ void Actor::acquire(const std::string& name, bool may_block_for_ever) {
     request.deadline = world.now() + random.between({}, Millis(600));
   }
   ++acquisitions_;
-  const Asked asked{Kind::kAcquire, name, request.blocking, false, request.deadline};
-  start(std::make_shared<sync::AcquireOperation>(client_->context(), sync::lock_recipe(),
+  channel_ = recipe(lock).channel(lock, field()).bytes();
+  const Asked asked{Action::kAcquire, lock, request.blocking, false, request.deadline};
+  start(std::make_shared<sync::AcquireOperation>(client_->context(), recipe(lock),
                                                  std::move(request)),
         asked);
 }
 
-void Actor::release(const std::string& name) {
+void Actor::release(const LockName& lock) {
   const bool all = stage_.world.random.chance(200);
-  start(std::make_shared<sync::ReleaseOperation>(
-            client_->context(), sync::lock_recipe(),
-            sync::ReleaseOperation::What{LockName(name), number_, all}),
-        {Kind::kRelease, name, false, all});
+  start(std::make_shared<sync::ReleaseOperation>(client_->context(), recipe(lock),
+                                                 sync::ReleaseOperation::What{lock, number_, all}),
+        {Action::kRelease, lock, false, all});
 }
 
-void Actor::extend(const std::string& name) {
+void Actor::extend(const LockName& lock) {
   const auto lease =
       std::chrono::duration_cast<Millis>(stage_.world.random.between(Millis(2), Millis(2000)));
-  start(sync::extend(client_->context(), sync::lock_recipe(), LockName(name), number_, lease),
-        {Kind::kExtend, name});
+  start(sync::extend(client_->context(), recipe(lock), lock, number_, lease),
+        {Action::kExtend, lock});
 }
 
-void Actor::force(const std::string& name) {
-  start(sync::force_release(client_->context(), sync::lock_recipe(), LockName(name)),
-        {Kind::kForce, name});
+void Actor::force(const LockName& lock) {
+  start(sync::force_release(client_->context(), recipe(lock), lock), {Action::kForce, lock});
 }
 
 void Actor::end() {
@@ -192,19 +199,19 @@ void Actor::end() {
 // As a task of an event loop is cancelled: the outcome may lie in the mail already.
 void Actor::cancel(std::uint64_t id) {
   if (id != id_ || !operation_) return;
-  Hold& held = hold(asked_.name);
-  if (asked_.kind == Kind::kRelease && !asked_.last) return;
+  Hold& held = hold(asked_.lock);
+  if (asked_.action == Action::kRelease && !asked_.last) return;
   stage_.world.say(field(), " is cancelled");
   asked_.cancelled = true;
   const auto operation = std::exchange(operation_, nullptr);
   operation->cancel();
-  if (asked_.kind == Kind::kRelease) held = {0, held.lost, true};
+  if (asked_.action == Action::kRelease) held = {0, held.lost, true};
   if (asked_.first && granted_by_mail()) held = {};
   think(Millis(2));
 }
 
 bool Actor::granted_by_mail() const {
-  return asked_.kind == Kind::kAcquire && mail_ && mail_->verdict == Verdict::kGranted;
+  return asked_.action == Action::kAcquire && mail_ && mail_->verdict == Verdict::kGranted;
 }
 
 void Actor::done(std::uint64_t id, sync::Outcome outcome) {
@@ -212,7 +219,7 @@ void Actor::done(std::uint64_t id, sync::Outcome outcome) {
   if (id != id_ || asked_.cancelled) return;
   if (mail_) return blame("an operation ended twice");
   mail_ = std::move(outcome);
-  if (granted_by_mail()) hold(asked_.name).lost = false;
+  if (granted_by_mail()) hold(asked_.lock).lost = false;
   const auto self = shared_from_this();
   const Duration most = stage_.world.random.chance(500) ? Duration{} : Duration(Millis(1));
   stage_.world.in(stage_.world.random.between({}, most), [self, id] { self->read_mail(id); });
@@ -225,16 +232,16 @@ void Actor::read_mail(std::uint64_t id) {
   const bool may_fail = stage_.script.failures || client_->closed();
   expect(may_fail || outcome.verdict != Verdict::kFailed,
          "failed on a good server: " + outcome.why.message());
-  if (asked_.kind == Kind::kAcquire) acquired(outcome.verdict);
-  if (asked_.kind == Kind::kRelease) released(outcome.verdict);
-  if (asked_.kind == Kind::kExtend && outcome.value == 0) {
-    expect(hold(asked_.name).lost, "an extension found nothing, but the loss was not told");
+  if (asked_.action == Action::kAcquire) acquired(outcome.verdict);
+  if (asked_.action == Action::kRelease) released(outcome.verdict);
+  if (asked_.action == Action::kExtend && outcome.value == 0) {
+    expect(hold(asked_.lock).lost, "an extension found nothing, but the loss was not told");
   }
   think(Millis(2));
 }
 
 void Actor::acquired(Verdict verdict) {
-  Hold& held = hold(asked_.name);
+  Hold& held = hold(asked_.lock);
   switch (verdict) {
     case Verdict::kGranted:
       held.depth = asked_.first ? 1 : held.depth + 1;
@@ -256,7 +263,7 @@ void Actor::acquired(Verdict verdict) {
 }
 
 void Actor::released(Verdict verdict) {
-  Hold& held = hold(asked_.name);
+  Hold& held = hold(asked_.lock);
   switch (verdict) {
     case Verdict::kGranted:
       return released_well(held);
@@ -287,41 +294,42 @@ void Actor::released_well(Hold& held) {
 
 void Actor::told(const lease::Event& event) {
   if (event.kind != lease::Event::Kind::kLost) return;
-  stage_.world.say(field(), " has lost ", event.name, ": ", event.reason);
-  Hold& held = hold(event.name);
-  if (held.lost) blame("told twice that " + event.name + " is lost");
-  const bool releasing = operation_ && asked_.kind == Kind::kRelease && asked_.name == event.name;
-  if (releasing && stage_.world.now() < asked_.trusted &&
-      stage_.server.released(event.name, field())) {
-    blame("told that " + event.name + " is lost, which it has released");
+  const LockName lock(event.name, static_cast<Side>(event.listener - 1));
+  stage_.world.say(field(), " has lost ", text(lock), ": ", event.reason);
+  Hold& held = hold(lock);
+  if (held.lost) blame("told twice that " + text(lock) + " is lost");
+  const bool releasing = operation_ && asked_.action == Action::kRelease && asked_.lock == lock;
+  if (releasing && stage_.world.now() < asked_.trusted && stage_.ledger.released(lock, field())) {
+    blame("told that " + text(lock) + " is lost, which it has released");
   }
   held.lost = true;
 }
 
 void Actor::check() {
   if (over_ || client_->closed()) return;
-  for (auto& [name, hold] : holds_) check_hold(name, hold);
+  for (auto& [lock, hold] : holds_) check_hold(lock, hold);
   const Millis patience = client_->plan().command_timeout * 4;
-  if (operation_ && asked_.kind == Kind::kAcquire && asked_.deadline != kNever &&
+  if (operation_ && asked_.action == Action::kAcquire && asked_.deadline != kNever &&
       stage_.world.now() > std::max(asked_.deadline, asked_.since) + patience) {
     blame("its acquisition goes on past its deadline");
   }
 }
 
-void Actor::check_hold(const std::string& name, Hold& hold) {
-  const int trusted = client_->keeper().count(LockName(name), number_);
-  if (trusted > 0 && !stage_.server.holds(name, field()) && !stage_.server.removed(name, field())) {
-    return blame("trusts its hold of " + name + ", which the server does not have");
+void Actor::check_hold(const LockName& lock, Hold& hold) {
+  const int trusted = client_->keeper().count(lock, number_);
+  Ledger& ledger = stage_.ledger;
+  if (trusted > 0 && !ledger.holds(lock, field()) && !ledger.removed(lock, field())) {
+    return blame("trusts its hold of " + text(lock) + ", which the server does not have");
   }
-  if (settled_depth(name) == 0) {
+  if (settled_depth(lock) == 0) {
     hold.unknown_since = kNever;
   } else if (trusted == 0) {
     hold.unknown_since = std::min(hold.unknown_since, stage_.world.now());
     if (stage_.world.now() > hold.unknown_since + kTimerGranularity) {
-      blame("was not told in time that " + name + " is lost");
+      blame("was not told in time that " + text(lock) + " is lost");
     }
   } else if (trusted != hold.depth) {
-    blame("counts " + std::to_string(hold.depth) + " holds of " + name + ", the client " +
+    blame("counts " + std::to_string(hold.depth) + " holds of " + text(lock) + ", the client " +
           std::to_string(trusted));
   }
 }

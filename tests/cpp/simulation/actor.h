@@ -6,21 +6,23 @@
 #include <string>
 #include <vector>
 
+#include "simulation/kind.h"
+#include "simulation/ledger.h"
 #include "support/client.h"
-#include "support/server.h"
 #include "sync/operation.h"
 
 namespace holdfast::simulation {
 
 // What the owners of a schedule do, and what may become of it.
 struct Script {
-  std::vector<std::string> names;  // of the locks
-  int rounds = 2;                  // acquisitions of each owner
-  unsigned cancels = 0;            // per mille of the operations
-  unsigned deaths = 0;             // per mille of the holds: their owner ends
-  unsigned forces = 0;             // per mille of the rounds: a forced release instead
-  unsigned long_holds = 100;       // per mille of the holds: longer than a third of the lease
-  bool failures = false;           // operations may fail: the server can be out of reach
+  const Kind& kind;
+  std::vector<LockName> locks{};  // with all sides of each name
+  int rounds = 2;                 // acquisitions of each owner
+  unsigned cancels = 0;           // per mille of the operations
+  unsigned deaths = 0;            // per mille of the holds: their owner ends
+  unsigned forces = 0;            // per mille of the rounds: a forced release instead
+  unsigned long_holds = 100;      // per mille of the holds: longer than a third of the lease
+  bool failures = false;          // operations may fail: the server can be out of reach
 };
 
 // One owner: a task that does one thing after the other, and judges what it is told.
@@ -28,7 +30,7 @@ class Actor final : public sync::Completion, public std::enable_shared_from_this
  public:
   struct Stage {
     World& world;
-    Server& server;
+    Ledger& ledger;
     const Script& script;
     std::optional<Violation>& violation;
   };
@@ -41,21 +43,23 @@ class Actor final : public sync::Completion, public std::enable_shared_from_this
   void check();  // what must be true at any moment
 
   bool over() const { return over_; }
-  std::string field() const;
+  const std::string& field() const { return field_; }
   std::string describe() const;
   const Client& client() const { return *client_; }
   OwnerNumber number() const { return number_; }
   // It is in a blocking acquisition of the lock.
-  bool waits_for(const std::string& name) const;
+  bool waits_for(const LockName& lock) const;
+  // Where it listens meanwhile.
+  const std::string& channel() const { return channel_; }
   // It holds the lock, has been told nothing else, and asks for nothing at the moment.
-  int settled_depth(const std::string& name) const;
+  int settled_depth(const LockName& lock) const;
   // What the server has of it may be there: it holds the lock, is about to, or knows that it is in
   // doubt.
-  bool answers_for(const std::string& name) const;
+  bool answers_for(const LockName& lock) const;
   int acquisitions() const { return acquisitions_; }
 
  private:
-  enum class Kind { kNone, kAcquire, kRelease, kExtend, kForce };
+  enum class Action { kNone, kAcquire, kRelease, kExtend, kForce };
   struct Hold {
     int depth = 0;          // as many holds the owner was told of
     bool lost = false;      // and that they are gone
@@ -64,8 +68,8 @@ class Actor final : public sync::Completion, public std::enable_shared_from_this
     bool unsure() const { return depth == 0 || in_doubt; }
   };
   struct Asked {
-    Kind kind = Kind::kNone;
-    std::string name;
+    Action action = Action::kNone;
+    LockName lock{""};
     bool blocking = true;
     bool all = false;
     TimePoint deadline = kNever;
@@ -76,17 +80,24 @@ class Actor final : public sync::Completion, public std::enable_shared_from_this
     bool first = false;  // by the client's reckoning there is no earlier hold
   };
 
-  Hold& hold(const std::string& name) { return holds_[name]; }
+  struct Before {
+    bool operator()(const LockName& one, const LockName& other) const {
+      return one.bytes() != other.bytes() ? one.bytes() < other.bytes() : one.side() < other.side();
+    }
+  };
+
+  Hold& hold(const LockName& lock) { return holds_[lock]; }
+  const sync::Recipe& recipe(const LockName& lock) const { return stage_.script.kind.recipe(lock); }
   void blame(const std::string& what);
   void expect(bool right, const std::string& otherwise);
   void next();
   void think(Duration most);
   void start(std::shared_ptr<sync::Operation> operation, Asked asked);
-  void acquire(const std::string& name, bool may_block_for_ever);
-  void release(const std::string& name);
-  void extend(const std::string& name);
-  void force(const std::string& name);
-  void hold_on(const std::string& name);
+  void acquire(const LockName& lock, bool may_block_for_ever);
+  void release(const LockName& lock);
+  void extend(const LockName& lock);
+  void force(const LockName& lock);
+  void hold_on(const LockName& lock);
   void end();
   void cancel(std::uint64_t id);
   void read_mail(std::uint64_t id);
@@ -94,17 +105,19 @@ class Actor final : public sync::Completion, public std::enable_shared_from_this
   void acquired(sync::Verdict verdict);
   void released(sync::Verdict verdict);
   void released_well(Hold& held);
-  void check_hold(const std::string& name, Hold& hold);
+  void check_hold(const LockName& lock, Hold& hold);
 
   const Stage stage_;
   const std::shared_ptr<Client> client_;
   const OwnerNumber number_;
+  const std::string field_;
   int rounds_;
   int acquisitions_ = 0;
   bool over_ = false;
-  std::map<std::string, Hold> holds_;
+  std::map<LockName, Hold, Before> holds_;
   std::shared_ptr<sync::Operation> operation_;
   Asked asked_;
+  std::string channel_;
   std::uint64_t id_ = 0;
   std::optional<sync::Outcome> mail_;  // reported, not yet read
 };

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "sync/keys.h"
-
 namespace holdfast::simulation {
 
 namespace {
@@ -12,17 +10,18 @@ namespace {
 constexpr Millis kBusyTime{60};
 constexpr Millis kFaultsEnd{1500};
 constexpr std::chrono::minutes kLongest{5};
-constexpr Millis kLongestLease{2000};
 constexpr std::uint64_t kBusyLoop = 20000;
 
 }  // namespace
 
-Schedule::Schedule(std::uint64_t seed, bool tracing)
+Schedule::Schedule(const Kind& kind, std::uint64_t seed, bool tracing)
     : world_(seed),
       climate_(static_cast<Climate>(world_.random.below(kClimates))),
       server_(world_, static_cast<std::int64_t>(world_.random.below(9001)) - 4500),
       network_(world_, server_),
-      loop_(world_, network_) {
+      loop_(world_, network_),
+      script_{kind},
+      ledger_(server_, kind, violation_) {
   world_.tracing = tracing;
   world_.say("climate ", std::to_string(static_cast<int>(climate_)));
   plan_script();
@@ -39,10 +38,13 @@ Schedule::~Schedule() {
 
 void Schedule::plan_script() {
   Random& random = world_.random;
-  const std::uint64_t locks = 1 + random.below(2);
-  for (std::uint64_t i = 0; i < locks; ++i) script_.names.push_back("lock" + std::to_string(i));
-  neglected_since_.assign(locks, kNever);
-  orphaned_since_.assign(locks, kNever);
+  for (std::uint64_t names = 1 + random.below(2); names > 0; --names) {
+    names_.push_back("lock" + std::to_string(names_.size()));
+    ledger_.watch(names_.back());
+    for (const Side side : script_.kind.sides()) script_.locks.emplace_back(names_.back(), side);
+  }
+  neglected_since_.assign(script_.locks.size(), kNever);
+  orphaned_since_.assign(names_.size(), kNever);
   script_.rounds = 1 + static_cast<int>(random.below(4));
   script_.long_holds = static_cast<unsigned>(random.below(200));
   if (at_least(Climate::kCancels)) {
@@ -71,7 +73,7 @@ void Schedule::plan_clients() {
       if (Actor* told = actor(id, event.owner)) told->told(event);
     };
     for (std::uint64_t owners = 1 + random.below(3); owners > 0; --owners) {
-      actors_.push_back(std::make_shared<Actor>(Actor::Stage{world_, server_, script_, violation_},
+      actors_.push_back(std::make_shared<Actor>(Actor::Stage{world_, ledger_, script_, violation_},
                                                 clients_.back(), OwnerNumber{++number}));
       actors_.back()->begin();
     }
@@ -191,7 +193,7 @@ Report Schedule::run() {
     if (go_on(std::max(world_.now(), faults_end) + Millis(3000), false)) check_leftovers();
   }
   check_effort();
-  Report report{violation_, 0, server_.totals(), steps_, std::move(world_.diary)};
+  Report report{violation_, 0, ledger_.totals().grants, steps_, std::move(world_.diary)};
   for (const auto& actor : actors_) report.acquisitions += actor->acquisitions();
   return report;
 }
@@ -219,10 +221,12 @@ bool Schedule::advance(TimePoint until) {
 
 void Schedule::check() {
   for (const auto& actor : actors_) actor->check();
-  for (std::size_t i = 0; i < script_.names.size(); ++i) {
-    const std::string& name = script_.names[i];
-    bound(neglected(name), neglected_since_[i], name + " is free, but its waiters sleep");
-    bound(orphaned(name), orphaned_since_[i], name + " is held by one who does not know");
+  for (std::size_t i = 0; i < script_.locks.size(); ++i) {
+    const LockName& lock = script_.locks[i];
+    bound(neglected(lock), neglected_since_[i], lock.bytes() + " is free, but its waiters sleep");
+  }
+  for (std::size_t i = 0; i < names_.size(); ++i) {
+    bound(orphaned(names_[i]), orphaned_since_[i], names_[i] + " is held by one who does not know");
   }
 }
 
@@ -233,41 +237,52 @@ void Schedule::bound(bool wrong, TimePoint& since, const std::string& what) {
   if (wrong && world_.now() > since + patience) blame(what);
 }
 
-// It is free, and somebody waits who could know.
-bool Schedule::neglected(const std::string& name) {
-  if (!server_.well() || !server_.known_to_be_free(name)) return false;
-  const std::string channel = sync::lock_channel(LockName(name)).bytes();
+// Somebody waits for what it could have, and could know.
+bool Schedule::neglected(const LockName& lock) {
+  if (!server_.well()) return false;
   return std::any_of(actors_.begin(), actors_.end(), [&](const auto& a) {
-    return a->waits_for(name) && a->client().reachable(network_, channel);
+    return a->waits_for(lock) && ledger_.open_to(lock, a->field(), a->channel()) &&
+           a->client().reachable(network_, a->channel());
   });
 }
 
 // A grant that was reported to nobody, and not given back.
 bool Schedule::orphaned(const std::string& name) {
   if (at_least(Climate::kStalls)) return false;
-  const Server::Key* key = server_.find(name);
-  if (key == nullptr) return false;
-  const std::string& owner = key->holds.begin()->first;
-  const Actor* of =
-      actor(owner.substr(0, owner.find(':')), std::stoull(owner.substr(owner.find(':') + 1)));
-  return !of->answers_for(name);
+  const Holders& holders = ledger_.holders(name);
+  return std::any_of(holders.begin(), holders.end(),
+                     [&](const auto& holder) { return !answered_for(name, holder.first); });
 }
 
-// When all is over nothing is renewed any more.
+bool Schedule::answered_for(const std::string& name, const std::string& field) const {
+  return std::any_of(actors_.begin(), actors_.end(), [&](const auto& a) {
+    const std::vector<Side>& sides = script_.kind.sides();
+    return std::any_of(sides.begin(), sides.end(), [&](Side side) {
+      const LockName lock(name, side);
+      return script_.kind.field(lock, a->field()) == field && a->answers_for(lock);
+    });
+  });
+}
+
+// When all is over nothing is renewed any more, and nothing lies about.
 void Schedule::check_leftovers() {
-  for (const auto& [name, owner] : server_.all_holds()) blame(owner + " still holds " + name);
+  for (const std::string& key : server_.data().keys()) {
+    if (!script_.kind.may_stay(key)) blame(key + " is left behind");
+  }
 }
 
 // Attempts are bounded by what could make them worth while.
 void Schedule::check_effort() {
   if (at_least(Climate::kCuts)) return;
-  const Server::Totals& totals = server_.totals();
+  const Ledger::Totals& totals = ledger_.totals();
+  const int subscriptions = server_.totals().subscriptions;
+  const int messages = server_.totals().messages;
   int acquisitions = 0;
   for (const auto& actor : actors_) acquisitions += actor->acquisitions();
   const int clients = static_cast<int>(clients_.size());
   // A head looks again when the holder's time is up, which is renewed three times meanwhile.
   const int times_up = totals.grants + totals.renewals;
-  const int most = acquisitions + totals.subscriptions + clients * totals.messages + times_up + 2;
+  const int most = acquisitions + subscriptions + clients * messages + times_up + 2;
   if (totals.attempts > most) {
     blame(std::to_string(totals.attempts) + " attempts, but no more than " + std::to_string(most) +
           " had a reason");

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "simulation/actor.h"
+#include "simulation/kind.h"
+#include "simulation/ledger.h"
 #include "support/client.h"
 #include "support/network.h"
 #include "support/server.h"
@@ -30,16 +32,16 @@ constexpr int kClimates = 6;
 struct Report {
   std::optional<Violation> violation;
   int acquisitions = 0;
-  Server::Totals totals;
+  int grants = 0;
   std::uint64_t steps = 0;
   std::vector<std::string> diary;
 };
 
 // One random history: a few clients with a few owners each, one server, and what happens to them.
-// The same seed gives the same history.
+// The same seed gives the same history for the same kind.
 class Schedule {
  public:
-  Schedule(std::uint64_t seed, bool tracing);
+  Schedule(const Kind& kind, std::uint64_t seed, bool tracing);
   ~Schedule();
   Schedule(const Schedule&) = delete;
   Schedule& operator=(const Schedule&) = delete;
@@ -64,8 +66,9 @@ class Schedule {
   bool all_over() const;
   void check();
   void bound(bool wrong, TimePoint& since, const std::string& what);
-  bool neglected(const std::string& name);
+  bool neglected(const LockName& lock);
   bool orphaned(const std::string& name);
+  bool answered_for(const std::string& name, const std::string& field) const;
   void check_leftovers();
   void check_effort();
   void blame(const std::string& what);
@@ -78,9 +81,11 @@ class Schedule {
   SteppedLoop loop_;
   Script script_;
   std::optional<Violation> violation_;
+  Ledger ledger_;
   std::vector<std::shared_ptr<Client>> clients_;
   std::vector<std::shared_ptr<Actor>> actors_;
-  // Of each lock: since when what must not last.
+  std::vector<std::string> names_;
+  // Of each lock, and each name: since when what must not last.
   std::vector<TimePoint> neglected_since_;
   std::vector<TimePoint> orphaned_since_;
   std::uint64_t steps_ = 0;

@@ -19,35 +19,46 @@ std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
-std::string diary_of(std::uint64_t seed) {
+std::string diary_of(const Kind& kind, std::uint64_t seed) {
   std::string lines;
-  for (const std::string& line : Schedule(seed, true).run().diary) lines += line + '\n';
+  for (const std::string& line : Schedule(kind, seed, true).run().diary) lines += line + '\n';
   return lines;
 }
 
+std::string word_of(const ::testing::TestParamInfo<const Kind*>& kind) {
+  return kind.param->word();
+}
+
+class Simulation : public ::testing::TestWithParam<const Kind*> {};
+
 // HOLDFAST_SIM_COUNT schedules from HOLDFAST_SIM_SEED on.
-TEST(Simulation, RandomSchedulesKeepTheInvariants) {
+TEST_P(Simulation, RandomSchedulesKeepTheInvariants) {
+  const Kind& kind = *GetParam();
   const std::uint64_t first = from_environment("HOLDFAST_SIM_SEED", 1);
-  const std::uint64_t count = from_environment("HOLDFAST_SIM_COUNT", kUsualCount);
+  const std::uint64_t count = from_environment("HOLDFAST_SIM_COUNT", kUsualCount / kinds().size());
   std::uint64_t grants = 0;
   std::uint64_t steps = 0;
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
-    const Report report = Schedule(seed, false).run();
-    grants += static_cast<std::uint64_t>(report.totals.grants);
+    const Report report = Schedule(kind, seed, false).run();
+    grants += static_cast<std::uint64_t>(report.grants);
     steps += report.steps;
     ASSERT_FALSE(report.violation)
         << "seed " << seed << ": " << report.violation->what << '\n'
-        << diary_of(seed) << "again: HOLDFAST_SIM_SEED=" << seed << " HOLDFAST_SIM_COUNT=1";
+        << diary_of(kind, seed) << "again: HOLDFAST_SIM_SEED=" << seed
+        << " HOLDFAST_SIM_COUNT=1 test_simulation --gtest_filter='*/" << kind.word() << "'";
   }
   RecordProperty("grants", std::to_string(grants));
   RecordProperty("steps", std::to_string(steps));
   EXPECT_GE(grants, count);
 }
 
-TEST(Simulation, ASeedGivesTheSameHistoryAgain) {
-  for (std::uint64_t seed = 1; seed <= 50; ++seed)
-    EXPECT_EQ(diary_of(seed), diary_of(seed)) << seed;
+TEST_P(Simulation, ASeedGivesTheSameHistoryAgain) {
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    EXPECT_EQ(diary_of(*GetParam(), seed), diary_of(*GetParam(), seed)) << seed;
+  }
 }
+
+INSTANTIATE_TEST_SUITE_P(Of, Simulation, ::testing::ValuesIn(kinds()), word_of);
 
 }  // namespace
 }  // namespace holdfast::simulation

@@ -1,36 +1,66 @@
 #include "support/server.h"
 
 #include <algorithm>
-#include <tuple>
+#include <unordered_map>
 
 #include "lua_scripts.h"
+#include "support/commands.h"
 
 namespace holdfast::simulation {
 
 namespace {
 
-namespace lua = script::lua;
-
-const std::string kNil = "$-1\r\n";
-const std::string kFullMemory = "-OOM command not allowed when used memory > 'maxmemory'.\r\n";
-
-std::string integer(std::int64_t value) { return ":" + std::to_string(value) + "\r\n"; }
-
-std::string bulk(const std::string& text) {
-  return "$" + std::to_string(text.size()) + "\r\n" + text + "\r\n";
-}
-
-std::int64_t number(const std::string& text) { return std::stoll(text); }
+const char* const kOutOfMemory = "OOM command not allowed when used memory > 'maxmemory'.";
 
 bool is_watchdog(const Wire& wire) { return wire.owner().find("/renewals") != std::string::npos; }
+
+// One of the embedded scripts, by its SHA1 or by its text; null for any other.
+const script::Script* find_script(const std::string& sha1_or_text) {
+  static const auto known = [] {
+    std::unordered_map<std::string_view, const script::Script*> map;
+    for (const script::Script* script : script::lua::all) {
+      map[script->sha1] = map[script->text] = script;
+    }
+    return map;
+  }();
+  const auto found = known.find(sha1_or_text);
+  return found == known.end() ? nullptr : found->second;
+}
+
+// A script that is known by its text alone.
+const script::Script* probe(const std::string& text) {
+  static std::map<std::string, script::Script> probes;
+  const auto found = probes.try_emplace(text).first;
+  found->second.text = found->first;
+  return &found->second;
+}
+
+bool fits(const Words& command, const DataCommand& known) {
+  const int words = static_cast<int>(command.size());
+  return known.words > 0 ? words == known.words : words >= -known.words;
+}
+
+Answer wrong_number(const std::string& name) {
+  return Answer::error("ERR wrong number of arguments for '" + lower(name) + "' command");
+}
 
 }  // namespace
 
 Server::Server(World& world, std::int64_t drift) : world_(world), drift_(drift) {}
 
-std::int64_t Server::milliseconds() const {
+std::int64_t Server::microseconds() const {
   const std::int64_t nanoseconds = (world_.now() - TimePoint(std::chrono::hours(1))).count();
-  return (nanoseconds + nanoseconds / 1'000'000 * drift_) / 1'000'000;
+  return (nanoseconds + nanoseconds / 1'000'000 * drift_) / 1000;
+}
+
+int Server::runs(const std::string& script) const {
+  const auto found = runs_.find(script);
+  return found == runs_.end() ? 0 : found->second;
+}
+
+Keyspace& Server::data() {
+  data_.set_time(microseconds());
+  return data_;
 }
 
 void Server::arrived(const std::shared_ptr<Wire>& wire, std::vector<Command> commands) {
@@ -44,49 +74,39 @@ void Server::wake() {
     inbox_.pop_front();
     std::string replies;
     for (const Command& command : commands) {
-      replies += run(wire, command);
-      if (world_.tracing) describe(*wire, command, replies);
+      const Answer answer = run(wire, command);
+      answer.append_to(replies);
+      if (world_.tracing) describe(*wire, command, answer);
     }
     wire->reply(std::move(replies));
   }
 }
 
-void Server::describe(const Wire& wire, const Command& command, const std::string& replies) {
+void Server::describe(const Wire& wire, const Command& command, const Answer& answer) {
   std::string words;
-  for (std::size_t i = 0; i < command.words.size(); ++i) {
+  for (const std::string& word : command.words) {
+    const script::Script* script = find_script(word);
     words += ' ';
-    const std::string_view script = script_name(command.words[i]);
-    words += script.empty() ? std::string_view(command.words[i]) : script;
+    words += script != nullptr ? script->name : std::string_view(word);
   }
-  const std::size_t last = replies.rfind("\r\n", replies.size() - 3);
-  world_.say("server, wire ", std::to_string(wire.number()), ":", words, " -> ",
-             last == std::string::npos ? replies.substr(0, replies.size() - 2)
-                                       : replies.substr(last + 2, replies.size() - last - 4));
+  std::string said = answer.bytes();
+  std::replace(said.begin(), said.end(), '\r', ' ');
+  said.erase(std::remove(said.begin(), said.end(), '\n'), said.end());
+  world_.say("server, wire ", std::to_string(wire.number()), ":", words, " -> ", said);
 }
 
-std::string Server::run(const std::shared_ptr<Wire>& wire, const Command& command) {
+Answer Server::run(const std::shared_ptr<Wire>& wire, const Command& command) {
   const std::string& word = command.words[0];
   if (word == "SUBSCRIBE" || word == "UNSUBSCRIBE") return subscribe(wire, command);
-  if (mood_ == Mood::kLoading) return "-LOADING Redis is loading the dataset in memory\r\n";
-  if (word == "EVAL" || word == "EVALSHA") return run_script(command);
-  if (word == "SCRIPT") {
-    scripts_.insert(std::string(script_name(command.words[2])));
-    return bulk("its SHA1");
-  }
-  return answer(command);
+  if (mood_ == Mood::kLoading)
+    return Answer::error("LOADING Redis is loading the dataset in memory");
+  data_.set_time(microseconds());
+  if (word == "EVAL" || word == "EVALSHA") return run_script(command.words);
+  if (word == "SCRIPT") return load(command.words);
+  return carry_out(command.words);
 }
 
-std::string Server::answer(const Command& command) {
-  const std::string& word = command.words[0];
-  const Key* found = key(command.words[1]);
-  if (word == "HLEN") return integer(found == nullptr ? 0 : 1);
-  const std::int64_t holds = count(command.words[1], command.words[2]);
-  if (word == "HEXISTS") return integer(holds > 0 ? 1 : 0);
-  if (word == "HGET") return holds > 0 ? bulk(std::to_string(holds)) : kNil;
-  return "-ERR unknown command\r\n";
-}
-
-std::string Server::subscribe(const std::shared_ptr<Wire>& wire, const Command& command) {
+Answer Server::subscribe(const std::shared_ptr<Wire>& wire, const Command& command) {
   const bool on = command.words[0] == "SUBSCRIBE";
   const std::string& channel = command.words[1];
   if (on) {
@@ -98,179 +118,87 @@ std::string Server::subscribe(const std::shared_ptr<Wire>& wire, const Command& 
   } else {
     wire->channels.erase(channel);
   }
-  return "*3\r\n" + bulk(on ? "subscribe" : "unsubscribe") + bulk(channel) +
-         integer(static_cast<std::int64_t>(wire->channels.size()));
+  return Answer::array({Answer::bulk(on ? "subscribe" : "unsubscribe"), Answer::bulk(channel),
+                        Answer::number(static_cast<std::int64_t>(wire->channels.size()))});
 }
 
-std::string_view Server::script_name(const std::string& sha1_or_text) {
-  for (const script::Script* script :
-       {&lua::lock_acquire, &lua::lock_release, &lua::lock_transfer, &lua::lock_renew,
-        &lua::lock_extend, &lua::lock_force_release, &lua::lock_ttl}) {
-    if (sha1_or_text == script->sha1 || sha1_or_text == script->text) return script->name;
+Answer Server::load(const Words& command) {
+  const script::Script* script = find_script(command[2]);
+  if (script == nullptr) return Answer::error("ERR the double knows the embedded scripts only");
+  scripts_.insert(script->name);
+  return Answer::bulk(std::string(script->sha1));
+}
+
+Answer Server::run_script(const Words& command) {
+  const bool by_text = command[0] == "EVAL";
+  const script::Script* script = find_script(command[1]);
+  if (script == nullptr && by_text) script = probe(command[1]);
+  if (by_text) {
+    scripts_.insert(script->name);
+  } else if (script == nullptr || scripts_.count(script->name) == 0) {
+    return Answer::error("NOSCRIPT No matching script. Please use EVAL.");
   }
-  return {};
+  ++runs_[script->name];
+  in_script_ = true;
+  has_written_ = false;
+  Answer answer = Interpreter::of_this_thread().run(*script, command, *this);
+  in_script_ = false;
+  if (witness != nullptr) witness->executed(*script, command, answer);
+  return answer;
 }
 
-Server::Step Server::step_of(std::string_view name) {
-  if (name == lua::lock_acquire.name) return &Server::acquire;
-  if (name == lua::lock_release.name) return &Server::release;
-  if (name == lua::lock_transfer.name) return &Server::transfer;
-  if (name == lua::lock_renew.name) return &Server::renew;
-  if (name == lua::lock_extend.name) return &Server::extend;
-  if (name == lua::lock_force_release.name) return &Server::force_release;
-  if (name == lua::lock_ttl.name) return &Server::ttl;
-  return nullptr;
+// A command of a script. Once a script has written it is not stopped for want of memory.
+Answer Server::call(const Words& command) {
+  Answer answer = carry_out(command);
+  const DataCommand* known = data_command(command[0]);
+  has_written_ = has_written_ || (known != nullptr && known->writes);
+  return answer;
 }
 
-std::string Server::run_script(const Command& command) {
-  const std::string_view name = script_name(command.words[1]);
-  const Step step = step_of(name);
-  if (step == nullptr) return "-ERR the double does not know this script\r\n";
-  if (command.words[0] == "EVAL") {
-    scripts_.insert(std::string(name));
-  } else if (scripts_.count(std::string(name)) == 0) {
-    return "-NOSCRIPT No matching script. Please use EVAL.\r\n";
+Answer Server::carry_out(const Words& command) {
+  const DataCommand* known = data_command(command[0]);
+  if (known == nullptr) return tell(command);
+  if (!fits(command, *known)) return wrong_number(command[0]);
+  const bool under_way = in_script_ && has_written_;
+  if (mood_ == Mood::kFull && known->grows && !under_way) return Answer::error(kOutOfMemory);
+  try {
+    return known->run(data_, command);
+  } catch (const Refusal& refusal) {
+    return Answer::error(refusal.text);
   }
-  return (this->*step)(Parameters(command.words.begin() + 3, command.words.end()));
 }
 
-void Server::watch_departure(const Wire& wire, const Command& command) {
-  if (!on_renewal || !is_watchdog(wire) || command.words[0].substr(0, 4) != "EVAL") return;
-  const std::string& owner = wire.owner();
-  on_renewal(owner.substr(0, owner.find('/')), command.words[3], command.words[4]);
-}
-
-Server::Key* Server::key(const std::string& name) {
-  const auto found = keys_.find(name);
-  if (found == keys_.end()) return nullptr;
-  if (milliseconds() <= found->second.expires) return &found->second;
-  silently_free_[name] = std::max(silently_free_[name], found->second.promised);
-  keys_.erase(found);
-  return nullptr;
-}
-
-void Server::expire(Key& key, const std::string& lease) {
-  key.expires = milliseconds() + number(lease);
-  key.promised = std::max(key.promised, key.expires);
-}
-
-void Server::remove(const std::string& name, bool by_fault) {
-  const Key* found = key(name);
-  if (found == nullptr) return;
-  for (const auto& [owner, count] : found->holds) {
-    if (by_fault) removed_.insert({name, owner});
+// A command that is not about data.
+Answer Server::tell(const Words& command) {
+  const std::string name = lower(command[0]);
+  if (name != "publish" && name != "spublish") {
+    return Answer::error("ERR the double does not know the command " + name);
   }
-  keys_.erase(name);
+  return command.size() == 3 ? publish(command[1], command[2]) : wrong_number(name);
 }
 
-void Server::grant(const std::string& name, const std::string& owner, std::int64_t count) {
-  Key& granted = keys_[name];
-  if (granted.holds.count(owner) == 0) {
-    removed_.erase({name, owner});
-    released_.erase({name, owner});
-  }
-  granted.holds[owner] = count;
-  const auto believed = silently_free_.find(name);
-  if (believed != silently_free_.end()) {
-    granted.promised = std::max(granted.promised, believed->second);
-    silently_free_.erase(believed);
-  }
-  ++totals_.grants;
-}
-
-std::string Server::acquire(const Parameters& p) {
-  const auto& [name, owner, lease, count] = std::tie(p[0], p[1], p[2], p[3]);
-  ++totals_.attempts;
-  Key* found = key(name);
-  const std::int64_t left = found == nullptr ? -2 : found->expires - milliseconds();
-  if (found == nullptr || found->holds.count(owner) == 0) {
-    if (count != "1") return integer(-3);
-    if (found != nullptr) return integer(left);
-  }
-  if (mood_ == Mood::kFull) return kFullMemory;
-  grant(name, owner, number(count));
-  if (left < number(lease)) expire(keys_[name], lease);
-  return kNil;
-}
-
-std::string Server::release(const Parameters& p) {
-  const auto& [name, channel, owner, count] = std::tie(p[0], p[1], p[2], p[3]);
-  Key* found = key(name);
-  if (found == nullptr || found->holds.count(owner) == 0) return kNil;
-  if (count != "0") {
-    if (mood_ == Mood::kFull) return kFullMemory;
-    found->holds[owner] = number(count);
-    return integer(0);
-  }
-  remove(name, false);
-  released_.insert({name, owner});
-  return integer(1 + publish(name, channel));
-}
-
-std::string Server::transfer(const Parameters& p) {
-  const auto& [name, channel, owner, heir, lease] = std::tie(p[0], p[1], p[2], p[3], p[4]);
-  Key* found = key(name);
-  if (found != nullptr && found->holds.count(owner) != 0) {
-    if (mood_ == Mood::kFull) return kFullMemory;
-    found->holds.erase(owner);
-    released_.insert({name, owner});
-    grant(name, heir, 1);
-  } else if (found == nullptr || found->holds.count(heir) == 0) {
-    return kNil;
-  }
-  set_lease(name, channel, lease);
-  return integer(1);
-}
-
-void Server::set_lease(const std::string& name, const std::string& channel,
-                       const std::string& lease) {
-  Key& key = keys_.at(name);
-  const bool shrinks = key.expires > milliseconds() + number(lease);
-  expire(key, lease);
-  if (shrinks) publish(name, channel);
-}
-
-std::string Server::renew(const Parameters& p) {
-  ++totals_.renewals;
-  Key* found = key(p[0]);
-  if (found == nullptr || found->holds.count(p[1]) == 0) return integer(0);
-  if (found->expires < milliseconds() + number(p[2])) expire(*found, p[2]);
-  return integer(1);
-}
-
-std::string Server::extend(const Parameters& p) {
-  Key* found = key(p[0]);
-  if (found == nullptr || found->holds.count(p[2]) == 0) return integer(0);
-  set_lease(p[0], p[1], p[3]);
-  return integer(1);
-}
-
-std::string Server::force_release(const Parameters& p) {
-  if (key(p[0]) == nullptr) return integer(0);
-  remove(p[0], true);
-  publish(p[0], p[1]);
-  return integer(1);
-}
-
-std::string Server::ttl(const Parameters& p) {
-  const Key* found = key(p[0]);
-  return integer(found == nullptr ? -2 : found->expires - milliseconds());
-}
-
-// Returns how many were told.
-std::int64_t Server::publish(const std::string& name, const std::string& channel) {
-  silently_free_.erase(name);
+Answer Server::publish(const std::string& channel, const std::string& message) {
   ++totals_.messages;
+  if (witness != nullptr) witness->published(channel);
   const auto closed = [](const auto& wire) { return !wire->open_at_server(); };
   subscribers_.erase(std::remove_if(subscribers_.begin(), subscribers_.end(), closed),
                      subscribers_.end());
   std::int64_t told = 0;
   for (const auto& wire : subscribers_) {
     if (wire->channels.count(channel) == 0) continue;
-    wire->reply("*3\r\n" + bulk("message") + bulk(channel) + bulk("0"));
+    wire->reply(
+        Answer::array({Answer::bulk("message"), Answer::bulk(channel), Answer::bulk(message)})
+            .bytes());
     ++told;
   }
-  return told;
+  return Answer::number(told);
+}
+
+void Server::watch_departure(const Wire& wire, const Command& command) {
+  if (!on_renewal || !is_watchdog(wire) || command.words[0].substr(0, 4) != "EVAL") return;
+  const std::string& owner = wire.owner();
+  const std::size_t first_argument = 3 + std::stoul(command.words[2]);
+  on_renewal(owner.substr(0, owner.find('/')), command.words[3], command.words[first_argument]);
 }
 
 void Server::pause(Duration time) {
@@ -286,47 +214,14 @@ void Server::restart(bool with_data, Duration down,
   flush_scripts();
   for (const auto& wire : wires) wire->cut(false);
   inbox_.clear();
-  if (!with_data) {
-    flush_data();
-    silently_free_.clear();  // their connections are broken: they look anew
-  }
+  if (!with_data) flush_data();
   world_.in(down, [this] { up_ = true; });
 }
 
 void Server::flush_data() {
-  while (!keys_.empty()) {
-    const auto& [name, lock] = *keys_.begin();
-    silently_free_[name] = lock.promised;
-    const std::string gone = name;
-    if (key(gone) != nullptr) remove(gone, true);
-  }
-}
-
-bool Server::holds(const std::string& name, const std::string& owner) {
-  return count(name, owner) > 0;
-}
-
-std::int64_t Server::count(const std::string& name, const std::string& owner) {
-  const Key* found = key(name);
-  if (found == nullptr) return 0;
-  const auto hold = found->holds.find(owner);
-  return hold == found->holds.end() ? 0 : hold->second;
-}
-
-bool Server::known_to_be_free(const std::string& name) {
-  if (key(name) != nullptr) return false;
-  const auto believed = silently_free_.find(name);
-  constexpr std::int64_t kClocksApart = 100;
-  return believed == silently_free_.end() || milliseconds() > believed->second + kClocksApart;
-}
-
-std::vector<std::pair<std::string, std::string>> Server::all_holds() {
-  std::vector<std::pair<std::string, std::string>> all;
-  for (const auto& [name, lock] : std::map<std::string, Key>(keys_)) {
-    if (key(name) == nullptr) continue;
-    for (const auto& [owner, count] : lock.holds) all.emplace_back(name, owner);
-  }
-  return all;
+  data_.set_time(microseconds());
+  data_.clear();
+  if (witness != nullptr) witness->forgot();
 }
 
 }  // namespace holdfast::simulation

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "support/keyspace.h"
+#include "sync/recipe.h"
+
+namespace holdfast::simulation {
+
+// Who has what, by the server: owner's field -> hold.
+struct Held {
+  int count = 0;
+  std::int64_t expires = 0;  // in the server's milliseconds
+
+  bool operator!=(const Held& other) const {
+    return count != other.count || expires != other.expires;
+  }
+  bool operator==(const Held& other) const { return !(*this != other); }
+};
+using Holders = std::map<std::string, Held>;
+
+// What the schedules have to know of a kind of lock: how to ask for it, how to read what the server
+// has of it, and which rule it keeps. The rules are stated here on their own; the scripts are
+// judged by them.
+class Kind {
+ public:
+  virtual ~Kind() = default;
+
+  virtual std::string word() const = 0;
+  virtual const sync::Recipe& recipe(const LockName& lock) const = 0;
+  // All that can be asked for by one name.
+  virtual const std::vector<Side>& sides() const {
+    static const std::vector<Side> whole{Side::kWhole};
+    return whole;
+  }
+  virtual sync::Terms terms() const { return {}; }
+
+  // The field by which the server knows an owner's hold.
+  virtual std::string field(const LockName& /*lock*/, const std::string& owner) const {
+    return owner;
+  }
+  virtual Holders holders(Keyspace& data, const std::string& name) const = 0;
+  // They may hold it at the same time.
+  virtual bool may_share(const Holders& holders) const { return holders.size() <= 1; }
+  // The owner, who holds nothing, waits for what it could have.
+  virtual bool admits(Keyspace& data, const LockName& lock, const std::string& owner) const = 0;
+  // A key that may stay when everybody has left.
+  virtual bool may_stay(const std::string& /*key*/) const { return false; }
+};
+
+// All there are.
+const std::vector<const Kind*>& kinds();
+
+}  // namespace holdfast::simulation

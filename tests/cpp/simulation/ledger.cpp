@@ -1,0 +1,141 @@
+#include "simulation/ledger.h"
+
+#include <algorithm>
+
+#include "resp/reply.h"
+
+namespace holdfast::simulation {
+
+namespace {
+
+// Clocks of clients and server that run apart, while somebody sleeps.
+constexpr std::int64_t kClocksApart = 100;
+// How long a client believes in a lock without a time limit.
+constexpr std::int64_t kNoTtl = 5000;
+
+bool ends_with(std::string_view text, std::string_view end) {
+  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+
+const std::string& owner_of(const Words& command) { return command[3 + std::stoul(command[2])]; }
+
+sync::Answer meaning(const sync::Recipe& recipe, const Answer& answer) {
+  resp::Reader reader;
+  const std::string bytes = answer.bytes();
+  reader.feed(bytes.data(), bytes.size());
+  return recipe.acquired(*reader.next().value());
+}
+
+}  // namespace
+
+Ledger::Ledger(Server& server, const Kind& kind, std::optional<Violation>& violation)
+    : server_(server), kind_(kind), violation_(violation) {
+  server_.witness = this;
+}
+
+Ledger::~Ledger() { server_.witness = nullptr; }
+
+void Ledger::blame(const std::string& what) {
+  if (!violation_) violation_ = Violation{what};
+}
+
+const Holders& Ledger::holders(const std::string& name) {
+  Holders& holders = books_.at(name).holders;
+  const std::int64_t now = server_.milliseconds();
+  for (auto at = holders.begin(); at != holders.end();) {
+    at = at->second.expires < now ? holders.erase(at) : std::next(at);
+  }
+  return holders;
+}
+
+bool Ledger::holds(const LockName& lock, const std::string& owner) {
+  return holders(lock.bytes()).count(kind_.field(lock, owner)) != 0;
+}
+
+bool Ledger::met(Fate fate, const LockName& lock, const std::string& owner) const {
+  const auto& fates = books_.at(lock.bytes()).fates;
+  const auto found = fates.find(kind_.field(lock, owner));
+  return found != fates.end() && found->second == fate;
+}
+
+bool Ledger::open_to(const LockName& lock, const std::string& owner, const std::string& channel) {
+  if (!kind_.admits(server_.data(), lock, owner)) return false;
+  const auto& beliefs = books_.at(lock.bytes()).beliefs;
+  const auto found = beliefs.find(channel);
+  return found == beliefs.end() || server_.milliseconds() > found->second + kClocksApart;
+}
+
+void Ledger::executed(const script::Script& script, const Words& command, const Answer& answer) {
+  const auto book = books_.find(command[3]);
+  if (book == books_.end()) return;
+  compare(*book, script.name, command);
+  totals_.renewals += ends_with(script.name, "renew") ? 1 : 0;
+  if (!ends_with(script.name, "acquire")) return;
+  ++totals_.attempts;
+  if (!answer.is(Answer::Kind::kError)) told(*book, owner_of(command), answer);
+}
+
+// Explains what the script has changed.
+void Ledger::compare(Entry& entry, std::string_view script, const Words& command) {
+  auto& [name, book] = entry;
+  const Holders before = holders(name);
+  book.holders = kind_.holders(server_.data(), name);
+  if (!kind_.may_share(book.holders)) blame(name + " has holders that exclude each other");
+  for (const auto& [field, hold] : before) {
+    if (book.holders.count(field) == 0) gone(entry, field, script, command);
+  }
+  for (const auto& [field, hold] : book.holders) {
+    if (before.count(field) == 0) book.fates.erase(field);
+  }
+  if (ends_with(script, "transfer") && book.holders != before) ++totals_.grants;
+  pass_on(entry);
+}
+
+void Ledger::gone(Entry& entry, const std::string& field, std::string_view script,
+                  const Words& command) {
+  const bool forced = ends_with(script, "force_release");
+  entry.second.fates[field] = forced ? Fate::kRemoved : Fate::kReleased;
+  if (forced || concerns(command, entry.first, field)) return;
+  blame(std::string(script) + " by " + owner_of(command) + " has removed " + field);
+}
+
+// The waiters of a client tell each other how long a grant lasts.
+void Ledger::pass_on(Entry& entry) {
+  const LockName lock(entry.first, kind_.sides().front());
+  if (kind_.recipe(lock).waiting() == sync::Waiting::kInLine) return;
+  std::int64_t& until = entry.second.beliefs[kind_.recipe(lock).channel(lock, {}).bytes()];
+  for (const auto& [field, hold] : entry.second.holders) until = std::max(until, hold.expires);
+}
+
+bool Ledger::concerns(const Words& command, const std::string& name,
+                      const std::string& field) const {
+  const std::vector<Side>& sides = kind_.sides();
+  return std::any_of(sides.begin(), sides.end(), [&](Side side) {
+    return kind_.field(LockName(name, side), owner_of(command)) == field;
+  });
+}
+
+void Ledger::told(Entry& entry, const std::string& owner, const Answer& answer) {
+  auto& [name, book] = entry;
+  const LockName lock(name, kind_.sides().front());
+  const sync::Answer said = meaning(kind_.recipe(lock), answer);
+  if (said.kind == sync::Answer::Kind::kGranted) ++totals_.grants;
+  if (said.kind != sync::Answer::Kind::kHeld) return;
+  const std::int64_t time = said.ttl.count() < 0 ? kNoTtl : said.ttl.count();
+  std::int64_t& until = book.beliefs[kind_.recipe(lock).channel(lock, owner).bytes()];
+  until = std::max(until, server_.milliseconds() + time);
+}
+
+void Ledger::published(const std::string& channel) {
+  for (auto& [name, book] : books_) book.beliefs.erase(channel);
+}
+
+void Ledger::forgot() {
+  for (auto& [name, book] : books_) {
+    for (const auto& [field, hold] : holders(name)) book.fates[field] = Fate::kRemoved;
+    book.holders.clear();
+    book.beliefs.clear();
+  }
+}
+
+}  // namespace holdfast::simulation

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "simulation/kind.h"
+#include "support/server.h"
+
+namespace holdfast::simulation {
+
+// What has become of each hold on the server, and why: written down while the scripts run, by what
+// they leave behind, and judged by the kind's rule.
+class Ledger final : public Witness {
+ public:
+  Ledger(Server& server, const Kind& kind, std::optional<Violation>& violation);
+  ~Ledger() override;
+  Ledger(const Ledger&) = delete;
+  Ledger& operator=(const Ledger&) = delete;
+
+  void watch(const std::string& name) { books_[name]; }
+
+  // Those whose time is not over.
+  const Holders& holders(const std::string& name);
+  bool holds(const LockName& lock, const std::string& owner);
+  // The hold was there and a fault or a forced release has removed it.
+  bool removed(const LockName& lock, const std::string& owner) const {
+    return met(Fate::kRemoved, lock, owner);
+  }
+  // The owner's latest hold is no more because its release was carried out.
+  bool released(const LockName& lock, const std::string& owner) const {
+    return met(Fate::kReleased, lock, owner);
+  }
+  // The owner, who listens to the channel, could have it and cannot believe any more that it is
+  // held.
+  bool open_to(const LockName& lock, const std::string& owner, const std::string& channel);
+
+  struct Totals {
+    int attempts = 0;
+    int grants = 0;
+    int renewals = 0;
+  };
+  const Totals& totals() const { return totals_; }
+
+  void executed(const script::Script& script, const Words& command, const Answer& answer) override;
+  void published(const std::string& channel) override;
+  void forgot() override;
+
+ private:
+  enum class Fate { kRemoved, kReleased };
+  struct Book {
+    Holders holders;                    // after the last script
+    std::map<std::string, Fate> fates;  // of the fields that are gone
+    // Until when those who listen to a channel may believe that it is held.
+    std::map<std::string, std::int64_t> beliefs;
+  };
+  using Entry = std::pair<const std::string, Book>;
+
+  void compare(Entry& entry, std::string_view script, const Words& command);
+  void gone(Entry& entry, const std::string& field, std::string_view script, const Words& command);
+  void pass_on(Entry& entry);
+  bool concerns(const Words& command, const std::string& name, const std::string& field) const;
+  void told(Entry& entry, const std::string& owner, const Answer& answer);
+  bool met(Fate fate, const LockName& lock, const std::string& owner) const;
+  void blame(const std::string& what);
+
+  Server& server_;
+  const Kind& kind_;
+  std::optional<Violation>& violation_;
+  std::map<std::string, Book> books_;
+  Totals totals_;
+};
+
+}  // namespace holdfast::simulation
