@@ -1,12 +1,32 @@
 #include "sync/acquire_operation.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "sync/preload.h"
 #include "sync/undo.h"
 
 namespace holdfast::sync {
+
+namespace {
+
+using Crowd = wait::WaitRegistry::Crowd;
+
+// The rests of two acquisitions differ, whoever makes them and when.
+std::optional<Rests> rests(const Recipe& recipe, const Terms& terms, const std::string& owner,
+                           TimePoint now) {
+  if (recipe.waiting() != Waiting::kBackOff) return std::nullopt;
+  const auto moment = static_cast<std::uint64_t>(now.time_since_epoch().count());
+  return Rests(terms.back_off, std::hash<std::string>()(owner) ^ moment);
+}
+
+Crowd crowd(Waiting waiting) {
+  if (waiting == Waiting::kTogether) return Crowd::kTogether;
+  return waiting == Waiting::kBackOff ? Crowd::kApart : Crowd::kInTurn;
+}
+
+}  // namespace
 
 AcquireOperation::AcquireOperation(std::shared_ptr<const Context> context, const Recipe& recipe,
                                    AcquireRequest request)
@@ -15,7 +35,8 @@ AcquireOperation::AcquireOperation(std::shared_ptr<const Context> context, const
       request_(std::move(request)),
       channel_(recipe.channel(name(), field(request_.owner)).bytes()),
       machine_({request_.blocking, request_.deadline, this->context().command_timeout,
-                recipe.waiting() == Waiting::kInLine && request_.blocking}) {}
+                recipe.waiting() == Waiting::kInLine && request_.blocking,
+                rests(recipe, request_.terms, field(request_.owner), now())}) {}
 
 void AcquireOperation::begin() {
   Event event{Event::Kind::kStart};
@@ -170,11 +191,8 @@ std::optional<AcquireMachine::Event> AcquireOperation::attempt(const Machine::Ac
 
 std::optional<AcquireMachine::Event> AcquireOperation::join() {
   using Place = wait::WaitRegistry::Place;
-  using Crowd = wait::WaitRegistry::Crowd;
   const auto self = std::static_pointer_cast<AcquireOperation>(shared_from_this());
-  const bool together = recipe_.waiting() == Waiting::kTogether;
-  switch (
-      context().waits->join(channel_, self, seen_, together ? Crowd::kTogether : Crowd::kInTurn)) {
+  switch (context().waits->join(channel_, self, seen_, crowd(recipe_.waiting()))) {
     case Place::kTryNow:
       return Event{Event::Kind::kTryNow};
     case Place::kHead:
@@ -189,8 +207,8 @@ void AcquireOperation::conclude(const Machine::Action& action, wait::Calls& call
   const bool won = action.verdict == Verdict::kGranted;
   TimePoint retry_at = machine_.retry_at();
   if (won && recipe_.makes_holds()) {
-    context().keeper->granted(
-        {name(), request_.owner, count_, request_.lease, sent_, &recipe_, request_.listener});
+    context().keeper->granted({name(), request_.owner, count_, request_.lease, sent_, &recipe_,
+                               request_.listener, action.value});
     retry_at = after(now(), request_.lease.time);
   }
   if (action.verdict == Verdict::kGone) {

@@ -19,4 +19,9 @@ inline Channel lock_channel(const LockName& name) {
   return Channel(prefixed("redisson_lock__channel", name));
 }
 
+// The counter of a fenced lock: its last token.
+inline std::string token_counter(const LockName& name) {
+  return prefixed("redisson_lock_token", name);
+}
+
 }  // namespace holdfast::sync

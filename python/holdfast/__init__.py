@@ -19,14 +19,18 @@ from ._errors import (
     NotOwnedError,
     ServerError,
 )
+from ._fenced_lock import FencedLock
 from ._lock import Lock
+from ._spin_lock import Backoff, SpinLock
 
 if TYPE_CHECKING:
     from . import asyncio
 
 __all__ = [
+    "Backoff",
     "Client",
     "ConnectionError",
+    "FencedLock",
     "HoldfastError",
     "Lock",
     "LockError",
@@ -34,12 +38,13 @@ __all__ = [
     "LockTimeout",
     "NotOwnedError",
     "ServerError",
+    "SpinLock",
     "__version__",
     "asyncio",
     "set_watchdog_threads",
 ]
 
-for _class in (Client, Lock):
+for _class in (Backoff, Client, FencedLock, Lock, SpinLock):
     _class.__module__ = "holdfast"
 del _class
 

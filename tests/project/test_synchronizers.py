@@ -21,8 +21,8 @@ SYNCHRONIZERS = (
     "permit_semaphore",
     "count_down_latch",
 )
-# Made of other locks, so without a step of their own on the server.
-WITHOUT_SCRIPTS = {"multi_lock", "red_lock"}
+# Made of other locks, or the same as another on the server: without a step of their own there.
+WITHOUT_SCRIPTS = {"multi_lock", "red_lock", "spin_lock"}
 
 
 def is_file(form: str) -> Callable[[str], bool]:

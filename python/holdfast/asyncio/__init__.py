@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from ._client import Client
+from ._fenced_lock import FencedLock
 from ._lock import Lock
+from ._spin_lock import SpinLock
 
-__all__ = ["Client", "Lock"]
+__all__ = ["Client", "FencedLock", "Lock", "SpinLock"]
 
-for _class in (Client, Lock):
+for _class in (Client, FencedLock, Lock, SpinLock):
     _class.__module__ = "holdfast.asyncio"
 del _class

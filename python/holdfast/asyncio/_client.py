@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast._client import BaseClient
+from holdfast._spin_lock import EXPONENTIAL
 
+from ._fenced_lock import FencedLock
 from ._lock import Lock
 from ._loop import bridge
+from ._spin_lock import SpinLock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,6 +19,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from holdfast._arguments import Name, Seconds
+    from holdfast._spin_lock import Backoff
 
 __all__ = ["Client"]
 
@@ -40,6 +44,44 @@ class Client(BaseClient[Lock]):
         """A reentrant lock of this name; nothing is sent yet."""
         return Lock(
             self, name, lease=lease, wait=wait, on_lost=on_lost, cancel_on_lost=cancel_on_lost
+        )
+
+    def fenced_lock(
+        self,
+        name: Name,
+        *,
+        lease: Seconds | None = None,
+        wait: Seconds | None = None,
+        on_lost: Callable[[FencedLock], object] | None = None,
+        cancel_on_lost: bool = False,
+    ) -> FencedLock:
+        """A reentrant lock of this name whose grants bring a token; nothing is sent yet."""
+        return FencedLock(
+            self, name, lease=lease, wait=wait, on_lost=on_lost, cancel_on_lost=cancel_on_lost
+        )
+
+    def spin_lock(
+        self,
+        name: Name,
+        backoff: Backoff | Seconds = EXPONENTIAL,
+        *,
+        lease: Seconds | None = None,
+        wait: Seconds | None = None,
+        on_lost: Callable[[SpinLock], object] | None = None,
+        cancel_on_lost: bool = False,
+    ) -> SpinLock:
+        """A reentrant lock of this name whose waiters do not subscribe; nothing is sent yet.
+
+        ``backoff``: how they rest between attempts, a ``Backoff`` or always so many seconds.
+        """
+        return SpinLock(
+            self,
+            name,
+            backoff,
+            lease=lease,
+            wait=wait,
+            on_lost=on_lost,
+            cancel_on_lost=cancel_on_lost,
         )
 
     async def ping(self) -> None:
