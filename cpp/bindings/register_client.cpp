@@ -11,7 +11,9 @@
 #include "engine/lock.h"
 #include "resp/command.h"
 #include "sync/call_operation.h"
+#include "sync/fenced_lock.h"
 #include "sync/lock.h"
+#include "sync/spin_lock.h"
 
 namespace holdfast::bindings {
 
@@ -40,6 +42,20 @@ std::shared_ptr<sync::Operation> ping(Client& client) {
 
 std::shared_ptr<engine::Lock> lock(const std::shared_ptr<Client>& client, const py::bytes& name) {
   return std::make_shared<engine::Lock>(client, sync::lock_recipe(), std::string(name));
+}
+
+std::shared_ptr<engine::Lock> fenced_lock(const std::shared_ptr<Client>& client,
+                                          const py::bytes& name) {
+  return std::make_shared<engine::Lock>(client, sync::fenced_lock_recipe(), std::string(name));
+}
+
+std::shared_ptr<engine::Lock> spin_lock(const std::shared_ptr<Client>& client,
+                                        const py::bytes& name, std::int64_t initial_ms,
+                                        std::int64_t maximum_ms, double multiplier) {
+  sync::Terms terms;
+  terms.back_off = {Millis(initial_ms), Millis(maximum_ms), multiplier};
+  return std::make_shared<engine::Lock>(client, sync::spin_lock_recipe(), std::string(name),
+                                        engine::Lock::Options{Side::kWhole, terms});
 }
 
 void register_endpoint(py::module_& module) {
@@ -93,6 +109,8 @@ void register_client(py::module_& module) {
              return queue.start(OperationKind::kCall, ping(self));
            })
       .def("lock", &lock)
+      .def("fenced_lock", &fenced_lock)
+      .def("spin_lock", &spin_lock)
       .def("close", [](Client& self) {
         py::list names;
         for (const std::string& name : self.close()) names.append(py::bytes(name));

@@ -1,3 +1,5 @@
+#include <pybind11/stl.h>
+
 #include <memory>
 #include <string>
 #include <utility>
@@ -97,6 +99,8 @@ void register_lock(py::module_& module) {
            [](const Lock& self, std::uint64_t owner) { return self.known_count(owner_of(owner)); })
       .def("known_lost",
            [](const Lock& self, std::uint64_t owner) { return self.known_lost(owner_of(owner)); })
+      .def("known_token",
+           [](const Lock& self, std::uint64_t owner) { return self.known_token(owner_of(owner)); })
       .def("known_left", [](const Lock& self, std::uint64_t owner) -> py::object {
         const auto left = self.known_left(owner_of(owner));
         if (!left) return py::none();

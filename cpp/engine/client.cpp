@@ -90,7 +90,7 @@ std::vector<std::string> Client::close() {
   const Status why = Status::closed("the client was closed");
   std::vector<std::string> held = core->context->keeper->close();
   core->context->topology->close(why);
-  core->hub->registry().unreachable(why).run();
+  core->hub->registry().closed(why).run();
   return held;
 }
 

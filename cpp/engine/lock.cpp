@@ -70,6 +70,10 @@ bool Lock::known_lost(OwnerNumber owner) const {
   return client_->context()->keeper->lost(name_, owner);
 }
 
+std::optional<std::int64_t> Lock::known_token(OwnerNumber owner) const {
+  return client_->context()->keeper->token(name_, owner);
+}
+
 std::optional<Duration> Lock::known_left(OwnerNumber owner) const {
   return client_->context()->keeper->left(name_, owner);
 }

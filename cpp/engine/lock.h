@@ -44,6 +44,7 @@ class Lock {
   int known_count(OwnerNumber owner) const;
   bool known_lost(OwnerNumber owner) const;
   std::optional<Duration> known_left(OwnerNumber owner) const;
+  std::optional<std::int64_t> known_token(OwnerNumber owner) const;
 
  private:
   const std::shared_ptr<Client> client_;

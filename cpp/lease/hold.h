@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,7 @@ struct Grant {
   TimePoint sent;  // the moment before the granting command went out
   const Renewal* renewal = nullptr;
   std::uint64_t listener = 0;
+  std::optional<std::int64_t> token{};  // that came with it
 };
 
 }  // namespace holdfast::lease

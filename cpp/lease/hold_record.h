@@ -63,6 +63,7 @@ class LeaseKeeper::Hold final : public client::Request, public std::enable_share
   bool superseded = false;  // while releasing: its owner has asked for it again
   bool told = false;        // of the loss, by a release
   std::string reason;       // of the loss
+  std::int64_t token = 0;   // of the newest grant that brought one (they are positive)
   int count = 0;
   std::vector<bool> levels;  // of each nested hold: was it acquired without a lease?
   int watched_levels = 0;

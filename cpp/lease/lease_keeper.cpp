@@ -53,6 +53,13 @@ std::optional<Duration> LeaseKeeper::left(const LockName& name, OwnerNumber owne
   return hold->trusted - now;
 }
 
+std::optional<std::int64_t> LeaseKeeper::token(const LockName& name, OwnerNumber owner) const {
+  const Guard guard(mutex_);
+  const Hold* hold = find(name, owner);
+  if (hold == nullptr || hold->token == 0 || !hold->trusted_at(clock_.now())) return std::nullopt;
+  return hold->token;
+}
+
 int LeaseKeeper::begin_attempt(const LockName& name, OwnerNumber owner) {
   const Guard guard(mutex_);
   Hold* hold = find(name, owner);
@@ -83,6 +90,7 @@ void LeaseKeeper::granted(const Grant& grant) {
   hold->levels.push_back(grant.lease.watched);
   hold->set_levels(grant.count);
   if (grant.listener != 0) hold->listener = grant.listener;
+  hold->token = grant.token.value_or(hold->token);
   if (grant.lease.watched) {
     hold->lease = grant.lease.time;
     hold->next_renewal = renewal_after(grant.sent, grant.lease.time, 0);

@@ -55,6 +55,9 @@ class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_t
   int count(const LockName& name, OwnerNumber owner) const;
   // A hold of the owner's is known to be gone, and no grant came since.
   bool lost(const LockName& name, OwnerNumber owner) const;
+  // What the newest grant of the owner's hold that brought a token has brought; nothing when not
+  // held, or when none did.
+  std::optional<std::int64_t> token(const LockName& name, OwnerNumber owner) const;
   // Seconds that are left by the client's own reckoning; nothing when not held.
   std::optional<Duration> left(const LockName& name, OwnerNumber owner) const;
 

@@ -102,6 +102,7 @@ AcquireMachine::Action AcquireMachine::held(Millis ttl, TimePoint now) {
   retry_at_ = after(now, ttl.count() < 0 ? kNoTtl : ttl + kAfterExpiry);
   if (!options_.blocking) return finish(Verdict::kBusy);
   if (now >= options_.deadline) return finish(Verdict::kTimedOut);
+  if (options_.rests) retry_at_ = std::min(retry_at_, now + options_.rests->next());
   if (!joined_) {
     joined_ = true;
     return {Action::Verb::kJoin, std::min(retry_at_, options_.deadline)};

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "sync/back_off.h"
 #include "sync/recipe.h"
 
 namespace holdfast::sync {
@@ -37,6 +38,7 @@ class AcquireMachine {
     TimePoint deadline = kNever;
     Millis patience{5000};  // how long a server may go on refusing to work (LOADING, BUSY, ...)
     bool in_line = false;   // a vain attempt leaves a place behind, to be given back
+    std::optional<Rests> rests{};  // between attempts, where no message comes
   };
 
   struct Event {
@@ -103,7 +105,7 @@ class AcquireMachine {
   Action finish(Verdict verdict, Status why = {}, bool give_back = false);
   bool has_place() const { return options_.in_line && told_; }
 
-  const Options options_;
+  Options options_;
   State state_ = State::kNew;
   bool joined_ = false;
   bool told_ = false;       // the server, or the queue, has said that it is held by another

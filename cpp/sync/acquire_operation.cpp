@@ -1,12 +1,40 @@
 #include "sync/acquire_operation.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "sync/preload.h"
 #include "sync/undo.h"
 
 namespace holdfast::sync {
+
+namespace {
+
+using Crowd = wait::WaitRegistry::Crowd;
+
+// The rests of two acquisitions differ, whoever makes them and when.
+std::optional<Rests> rests(const Recipe& recipe, const AcquireRequest& request,
+                           const Context& context) {
+  if (recipe.waiting() != Waiting::kBackOff) return std::nullopt;
+  const auto moment = static_cast<std::uint64_t>(context.clock.now().time_since_epoch().count());
+  const std::size_t who = std::hash<std::string>()(owner_field(context.client_id, request.owner));
+  return Rests(request.terms.back_off, who ^ moment);
+}
+
+Crowd crowd(Waiting waiting) {
+  switch (waiting) {
+    case Waiting::kTogether:
+    case Waiting::kByCount:
+      return Crowd::kTogether;
+    case Waiting::kBackOff:
+      return Crowd::kApart;
+    default:
+      return Crowd::kInTurn;
+  }
+}
+
+}  // namespace
 
 AcquireOperation::AcquireOperation(std::shared_ptr<const Context> context, const Recipe& recipe,
                                    AcquireRequest request)
@@ -15,7 +43,8 @@ AcquireOperation::AcquireOperation(std::shared_ptr<const Context> context, const
       request_(std::move(request)),
       channel_(recipe.channel(name(), field(request_.owner)).bytes()),
       machine_({request_.blocking, request_.deadline, this->context().command_timeout,
-                recipe.waiting() == Waiting::kInLine && request_.blocking}) {}
+                recipe.waiting() == Waiting::kInLine && request_.blocking,
+                rests(recipe, request_, this->context())}) {}
 
 void AcquireOperation::begin() {
   Event event{Event::Kind::kStart};
@@ -189,12 +218,8 @@ std::optional<AcquireMachine::Event> AcquireOperation::attempt(const Machine::Ac
 
 std::optional<AcquireMachine::Event> AcquireOperation::join() {
   using Place = wait::WaitRegistry::Place;
-  using Crowd = wait::WaitRegistry::Crowd;
   const auto self = std::static_pointer_cast<AcquireOperation>(shared_from_this());
-  const Waiting waiting = recipe_.waiting();
-  const bool together = waiting == Waiting::kTogether || waiting == Waiting::kByCount;
-  switch (
-      context().waits->join(channel_, self, seen_, together ? Crowd::kTogether : Crowd::kInTurn)) {
+  switch (context().waits->join(channel_, self, seen_, crowd(recipe_.waiting()))) {
     case Place::kTryNow:
       return Event{Event::Kind::kTryNow};
     case Place::kHead:
@@ -209,8 +234,8 @@ void AcquireOperation::conclude(const Machine::Action& action, wait::Calls& call
   const bool won = action.verdict == Verdict::kGranted;
   TimePoint retry_at = machine_.retry_at();
   if (won && recipe_.makes_holds()) {
-    context().keeper->granted(
-        {name(), request_.owner, count_, request_.lease, sent_, &recipe_, request_.listener});
+    context().keeper->granted({name(), request_.owner, count_, request_.lease, sent_, &recipe_,
+                               request_.listener, action.value});
     retry_at = after(now(), request_.lease.time);
   }
   if (action.verdict == Verdict::kGone) {

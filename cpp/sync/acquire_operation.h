@@ -36,6 +36,7 @@ class AcquireOperation final : public Operation, public wait::Waiter {
   void offer_answered(const Answer& answer, const client::Sent& sent);
   std::string owner_field() const { return field(request_.owner); }
   Millis lease_time() const { return request_.lease.time; }
+  const Recipe& recipe() const { return recipe_; }
 
   void encode(std::string& out) const override;
   void complete(Result<resp::Reply> reply, const client::Sent& sent) override;

@@ -33,4 +33,9 @@ inline std::string request_key(const LockName& name, const std::string& id) {
   return prefixed("redisson_request", name) + ':' + id;
 }
 
+// The counter of a fenced lock: its last token.
+inline std::string token_counter(const LockName& name) {
+  return prefixed("redisson_lock_token", name);
+}
+
 }  // namespace holdfast::sync

@@ -4,7 +4,27 @@
 
 namespace holdfast::sync {
 
-// The recipe of the reentrant lock: a hash, owner -> hold count (Redisson's RLock).
+// The reentrant lock: a hash, owner -> hold count (Redisson's RLock). Kinds that differ from it in
+// a part only are derived from it.
+class LockRecipe : public Recipe {
+ public:
+  std::vector<const script::Script*> scripts() const override;
+  Channel channel(const LockName& name, const std::string& owner) const override;
+  void acquire(std::string& out, const Step& step) const override;
+  Answer acquired(const resp::Reply& reply) const override;
+  void release(std::string& out, const Step& step) const override;
+  bool transfers() const override { return true; }
+  void transfer(std::string& out, const Step& step, const std::string& heir) const override;
+  void force_release(std::string& out, const Step& step) const override;
+  void extend(std::string& out, const Step& step) const override;
+  void renew(std::string& out, const LockName& name, const std::string& owner, Millis lease,
+             bool by_text) const override;
+  void check(std::string& out, const LockName& name, const std::string& owner) const override;
+  void locked(std::string& out, const LockName& name) const override;
+  void hold_count(std::string& out, const Step& step) const override;
+  void ttl(std::string& out, const LockName& name, bool by_text) const override;
+};
+
 const Recipe& lock_recipe();
 
 }  // namespace holdfast::sync

@@ -11,6 +11,7 @@
 #include "lease/hold.h"
 #include "resp/reply.h"
 #include "script/script.h"
+#include "sync/back_off.h"
 
 namespace holdfast::sync {
 
@@ -30,6 +31,7 @@ struct Answer {
 struct Terms {
   Millis patience{0};       // how long the server remembers its place in a line, or its request
   std::int64_t amount = 1;  // of permits
+  BackOff back_off{};       // of those who ask again (Waiting::kBackOff)
 };
 
 // One attempt, or one release, as scripts need it.
@@ -49,6 +51,7 @@ enum class Waiting {
   kTogether,  // one channel; all of a client's waiters try at once
   kByCount,   // one channel; as many try as there are permits for, by what the message says
   kInLine,    // the server keeps the line: each waiter has a channel, and a place to be given up
+  kBackOff,  // not at all: each asks again after a while. Others may listen on the channel, in turn
 };
 
 // What makes a kind of lock: its scripts, its keys, its channel, what replies mean. Stateless: one
@@ -71,7 +74,8 @@ class Recipe : public lease::Renewal {
   // Replies n >= 1: free now, and n - 1 subscribers were told; 0: holds are left; nil: the owner's
   // field is not there.
   virtual void release(std::string& out, const Step& step) const = 0;
-  // A last release may hand the lock to the first of this client's waiters (kInTurn).
+  // A last release may hand the lock to the first of this client's waiters (kInTurn), of whatever
+  // kind it is: by the heir's recipe, not the holder's.
   virtual bool transfers() const { return false; }
   // Hands the lock to `heir`, another owner of this client. Replies nil: `owner` does not hold it.
   virtual void transfer(std::string& out, const Step& step, const std::string& heir) const;

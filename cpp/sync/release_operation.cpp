@@ -73,7 +73,7 @@ void ReleaseOperation::encode(std::string& out) const {
                   context().topology->publish_command(),
                   by_text_};
   if (heir_) {
-    recipe_.transfer(out, step, heir_->owner_field());
+    heir_->recipe().transfer(out, step, heir_->owner_field());
   } else {
     recipe_.release(out, step);
   }
@@ -91,7 +91,7 @@ void ReleaseOperation::complete(Result<resp::Reply> reply, const client::Sent& s
     } else if (reply.value().is_error()) {
       refused(reply.value().text());
     } else {
-      if (heir) answer = recipe_.transferred(reply.value());
+      if (heir) answer = heir->recipe().transferred(reply.value());
       answered(reply.value());
     }
     heir_.reset();
@@ -107,11 +107,12 @@ void ReleaseOperation::complete(Result<resp::Reply> reply, const client::Sent& s
 
 void ReleaseOperation::answered(const resp::Reply& reply) {
   // Gone, but asked before, and the lease cannot have run out since: the first time has done it.
-  const bool done = reply.is_integer() || (sent_before_ && now() < plan_.trusted);
+  const bool done = !reply.is_nil() || (sent_before_ && now() < plan_.trusted);
   if (done) {
     context().keeper->released(name(), what_.owner, plan_);
     const bool told = reply.is_integer() && reply.integer() > 0 && !heir_;
-    if (told && recipe_.waiting() == Waiting::kInTurn) {
+    const Waiting waiting = recipe_.waiting();
+    if (told && (waiting == Waiting::kInTurn || waiting == Waiting::kBackOff)) {
       calls_ = context().waits->told(channel(), reply.integer() - 1, now());
     }
     return finish({});

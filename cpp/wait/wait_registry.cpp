@@ -148,6 +148,11 @@ Calls WaitRegistry::told(const std::string& channel, std::int64_t subscribers, T
 WaitRegistry::Place WaitRegistry::join(const std::string& channel, WaiterPtr waiter,
                                        std::optional<std::uint64_t> seen, Crowd crowd) {
   const Guard guard(mutex_);
+  if (crowd == Crowd::kApart) {
+    const Waiter* key = waiter.get();
+    apart_.emplace(key, std::move(waiter));
+    return Place::kHead;
+  }
   const auto [found, fresh] = queues_.try_emplace(channel);
   Queue& queue = found->second;
   if (fresh) subscriptions_.subscribe(channel);
@@ -163,11 +168,16 @@ WaitRegistry::Place WaitRegistry::join(const std::string& channel, WaiterPtr wai
 
 Calls WaitRegistry::leave(const std::string& channel, const Waiter& waiter, Departure why,
                           TimePoint retry_at) {
-  Calls calls;
   const Guard guard(mutex_);
+  if (!apart_.empty() && apart_.erase(&waiter) > 0) return {};
   const auto found = queues_.find(channel);
-  if (found == queues_.end()) return calls;
-  Queue& queue = found->second;
+  return found == queues_.end() ? Calls() : leave_queue(*found, waiter, why, retry_at);
+}
+
+Calls WaitRegistry::leave_queue(Queues::value_type& place, const Waiter& waiter, Departure why,
+                                TimePoint retry_at) {
+  Calls calls;
+  auto& [channel, queue] = place;
   const bool was_head = !queue.waiters.empty() && queue.waiters.front().get() == &waiter;
   if (!queue.remove(waiter)) return calls;
   if (was_head && why == Departure::kGranted) queue.courtesy = {};
@@ -241,6 +251,13 @@ Calls WaitRegistry::unreachable(const Status& why) {
   Calls calls;
   const Guard guard(mutex_);
   for (const auto& [channel, queue] : queues_) queue.fail(calls, why);
+  return calls;
+}
+
+Calls WaitRegistry::closed(const Status& why) {
+  Calls calls = unreachable(why);
+  const Guard guard(mutex_);
+  for (const auto& [key, waiter] : apart_) calls.fail(waiter, why);
   return calls;
 }
 

@@ -103,12 +103,14 @@ class WaitRegistry {
   Calls told(const std::string& channel, std::int64_t subscribers, TimePoint now);
 
   // Who is told of a message: of those in turn the head of the queue, of those together all, or,
-  // where they want permits, the first ones for whom the number in the message is enough.
-  enum class Crowd { kInTurn, kTogether };
+  // where they want permits, the first ones for whom the number in the message is enough; of those
+  // apart nobody.
+  enum class Crowd { kInTurn, kTogether, kApart };
 
   // Takes a place at the end of the queue (together: beside it, a head of its own), subscribing
-  // where that has not been done. `seen`: the sequence before the waiter's last attempt, if it made
-  // one. What the newcomer should do follows:
+  // where that has not been done; apart: no place, only to be told when the client is closed.
+  // `seen`: the sequence before the waiter's last attempt, if it made one. What the newcomer should
+  // do follows:
   enum class Place {
     kTryNow,  // it is the head, and something may have happened since its attempt
     kHead,    // it is the head, and nothing has: sleep until told or the holder's time is up
@@ -133,7 +135,8 @@ class WaitRegistry {
   Calls subscribed(const std::string& channel);
   Calls message(const std::string& channel, std::string_view payload = {});
   Calls refused(const std::string& channel, const Status& why);
-  Calls unreachable(const Status& why);  // all waiters
+  Calls unreachable(const Status& why);  // all waiters but those apart
+  Calls closed(const Status& why);       // all waiters
   bool released(const std::string& channel);
 
  private:
@@ -159,9 +162,16 @@ class WaitRegistry {
     void fail(Calls& calls, const Status& why) const;
   };
 
+  using Queues = std::unordered_map<std::string, Queue>;
+
+  // With the lock held.
+  Calls leave_queue(Queues::value_type& place, const Waiter& waiter, Departure why,
+                    TimePoint retry_at);
+
   mutable std::mutex mutex_;
   Subscriptions& subscriptions_;
-  std::unordered_map<std::string, Queue> queues_;
+  Queues queues_;
+  std::unordered_map<const Waiter*, WaiterPtr> apart_;
   std::unordered_map<std::string, TimePoint>
       courtesies_;  // the turns of others, and how long they last
 };

@@ -20,16 +20,20 @@ from ._errors import (
     NotOwnedError,
     ServerError,
 )
+from ._fenced_lock import FencedLock
 from ._lock import Lock
 from ._semaphore import Semaphore
+from ._spin_lock import Backoff, SpinLock
 
 if TYPE_CHECKING:
     from . import asyncio
 
 __all__ = [
+    "Backoff",
     "Client",
     "ConnectionError",
     "CountDownLatch",
+    "FencedLock",
     "HoldfastError",
     "Lock",
     "LockError",
@@ -38,12 +42,13 @@ __all__ = [
     "NotOwnedError",
     "Semaphore",
     "ServerError",
+    "SpinLock",
     "__version__",
     "asyncio",
     "set_watchdog_threads",
 ]
 
-for _class in (Client, CountDownLatch, Lock, Semaphore):
+for _class in (Backoff, Client, CountDownLatch, FencedLock, Lock, Semaphore, SpinLock):
     _class.__module__ = "holdfast"
 del _class
 

@@ -9,9 +9,11 @@ from weakref import WeakSet
 
 from . import _core, _events
 from ._count_down_latch import CountDownLatch
+from ._fenced_lock import FencedLock
 from ._lock import Lock
 from ._options import read_options
 from ._semaphore import Semaphore
+from ._spin_lock import EXPONENTIAL, Backoff, SpinLock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -103,6 +105,32 @@ class Client(BaseClient[Lock]):
     def count_down_latch(self, name: Name) -> CountDownLatch:
         """A count-down latch of this name; nothing is sent yet."""
         return CountDownLatch(self, name)
+
+    def fenced_lock(
+        self,
+        name: Name,
+        *,
+        lease: Seconds | None = None,
+        wait: Seconds | None = None,
+        on_lost: Callable[[FencedLock], object] | None = None,
+    ) -> FencedLock:
+        """A reentrant lock of this name whose grants bring a token; nothing is sent yet."""
+        return FencedLock(self, name, lease=lease, wait=wait, on_lost=on_lost)
+
+    def spin_lock(
+        self,
+        name: Name,
+        backoff: Backoff | Seconds = EXPONENTIAL,
+        *,
+        lease: Seconds | None = None,
+        wait: Seconds | None = None,
+        on_lost: Callable[[SpinLock], object] | None = None,
+    ) -> SpinLock:
+        """A reentrant lock of this name whose waiters do not subscribe; nothing is sent yet.
+
+        ``backoff``: how they rest between attempts, a ``Backoff`` or always so many seconds.
+        """
+        return SpinLock(self, name, backoff, lease=lease, wait=wait, on_lost=on_lost)
 
     def ping(self) -> None:
         """Ask the server for a sign of life; raises when there is none."""

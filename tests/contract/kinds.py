@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from tests.support.servers import Server
@@ -16,7 +16,10 @@ class Kind:
     """How one kind of lock is made, and what it is on the server.
 
     `make(client, name, **options)` constructs it; `channel(key)` is where its releases are
-    announced; `holds(server, key)` are its owners on the server and their hold counts.
+    announced; `holds(server, key)` are its owners on the server and their hold counts. Of a
+    client's waiters for one name, `subscriptions` are made; where there are none, waiters ask again
+    and again. Keys that begin with `stays` are left behind on purpose. `differs`: the tests whose
+    promise is another one for this kind, and why.
     """
 
     name: str
@@ -24,6 +27,9 @@ class Kind:
     make: Callable[..., Any]
     channel: Callable[[Name], bytes]
     holds: Callable[[Server, Name], dict[bytes, int]]
+    subscriptions: int = 1
+    stays: tuple[bytes, ...] = ()
+    differs: dict[str, str] = field(default_factory=dict, hash=False)
 
     def __repr__(self) -> str:
         return self.name
@@ -85,6 +91,7 @@ SYNCHRONIZERS = (
         channel=_latch_channel,
     ),
 )
+ASKS_AGAIN = "its waiters ask again and again: how often is in test_spin_lock.py"
 
 KINDS = (
     Kind(
@@ -93,5 +100,27 @@ KINDS = (
         make=lambda client, name, **options: client.lock(name, **options),
         channel=_lock_channel,
         holds=_hash_holds,
+    ),
+    Kind(
+        name="fenced_lock",
+        class_name="FencedLock",
+        make=lambda client, name, **options: client.fenced_lock(name, **options),
+        channel=_lock_channel,
+        holds=_hash_holds,
+        stays=(b"redisson_lock_token:",),
+    ),
+    Kind(
+        name="spin_lock",
+        class_name="SpinLock",
+        make=lambda client, name, **options: client.spin_lock(name, **options),
+        channel=_lock_channel,
+        holds=_hash_holds,
+        subscriptions=0,
+        differs={
+            "test_a_client_has_one_subscription_for_all_its_waiters": "it makes none",
+            "test_nothing_is_sent_while_nothing_changes": ASKS_AGAIN,
+            "test_commands_per_acquisition_do_not_grow_with_the_waiters": ASKS_AGAIN,
+            "test_one_message_makes_one_waiter_try": "it hears no message",
+        },
     ),
 )

@@ -45,7 +45,7 @@ def test_a_waiter_is_woken_under_any_name(alice: Any, bob: Any, stage: Stage, na
     lock, theirs = stage.lock(name=name), stage.lock(stage.client(), name)
     alice.do(lock.acquire)
     waiting = stage.wait(bob, theirs)
-    assert stage.subscribers(name) == 1
+    assert stage.subscribers(name) == stage.kind.subscriptions
     with stage.messages(name) as messages:
         alice.do(lock.release)
         assert waiting.result(BOUND) is True

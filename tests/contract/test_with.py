@@ -36,8 +36,7 @@ def test_with_nests(alice: Any, lock: Any, stage: Stage) -> None:
 
 def test_with_waits_for_the_holder(alice: Any, bob: Any, lock: Any, stage: Stage) -> None:
     alice.do(lock.acquire)
-    inside = bob.begin_inside(lock, lambda held: held.name)
-    eventually(lambda: stage.subscribers() == 1)
+    inside = stage.wait_inside(bob, lock, lambda held: held.name)
     assert not inside.done()
     alice.do(lock.release)
     assert inside.result(BOUND) == NAME

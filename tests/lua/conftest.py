@@ -6,14 +6,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.lua.steps import Listener, Lock
+from tests.lua.steps import FencedLock, Listener, Lock
 from tests.support.servers import Server
 
 
-@pytest.fixture
-def lock(server: Server) -> Lock:
-    """A free lock."""
-    return Lock(server.inspect)
+@pytest.fixture(params=[Lock, FencedLock], ids=["lock", "fenced_lock"])
+def lock(server: Server, request: pytest.FixtureRequest) -> Lock:
+    """A free lock, of each kind that has these steps."""
+    lock: Lock = request.param(server.inspect)
+    return lock
 
 
 @pytest.fixture

@@ -28,6 +28,7 @@ MINUTE = 60_000
 
 NAME = b"myLock"
 CHANNEL = b"redisson_lock__channel:{myLock}"
+COUNTER = b"redisson_lock_token:{myLock}"
 
 
 @cache
@@ -82,14 +83,45 @@ class Lock:
         """The key's PTTL, asked for without the step."""
         return int(self._connection.pttl(self.name))
 
-    def _run(self, step: str, keys: list[Bytes], *argv: Bytes | int) -> Any:
-        text = embedded()[f"lock/{step}"]
+    def _run(self, step: str, keys: list[Bytes], *argv: Bytes | int, kind: str = "lock") -> Any:
+        text = embedded()[f"{kind}/{step}"]
         try:
             return self._connection.eval(text, len(keys), *keys, *argv)
         except redis.ResponseError:
             # fakeredis closes the connection after an error reply, a moment later.
             self._connection.connection_pool.disconnect()
             raise
+
+
+class FencedLock(Lock):
+    """The same of a fenced lock: replies as those of a lock, and the `token` of the last grant."""
+
+    token: int | None = None
+
+    def __init__(
+        self,
+        connection: redis.Redis,
+        name: Bytes = NAME,
+        channel: Bytes = CHANNEL,
+        counter: Bytes = COUNTER,
+    ) -> None:
+        super().__init__(connection, name, channel)
+        self.counter = counter
+
+    def acquire(self, owner: Bytes, lease: int | str = 30_000, count: int = 1) -> Any:
+        keys = [self.name, self.counter]
+        return self._granted("acquire", keys, owner, lease, count, done=None)
+
+    def transfer(self, owner: Bytes, to: Bytes, lease: int = 30_000) -> Any:
+        keys = [self.name, self.channel, self.counter]
+        return self._granted("transfer", keys, owner, to, lease, "publish", done=1)
+
+    def _granted(self, step: str, keys: list[Bytes], *argv: Bytes | int, done: int | None) -> Any:
+        reply = self._run(step, keys, *argv, kind="fenced_lock")
+        if not isinstance(reply, bytes):
+            return reply
+        self.token = int(reply)
+        return done
 
 
 STEPS: dict[str, Callable[[Lock], Any]] = {

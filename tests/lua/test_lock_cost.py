@@ -32,6 +32,11 @@ ON_A_HELD_LOCK: dict[str, tuple[Callable[[Lock], object], str]] = {
 }
 
 
+@pytest.fixture
+def lock(server: Server) -> Lock:
+    return Lock(server.inspect)
+
+
 @pytest.mark.parametrize("case", ON_A_FREE_LOCK)
 def test_commands_on_a_free_lock(lock: Lock, server: Server, case: str) -> None:
     run, commands = ON_A_FREE_LOCK[case]

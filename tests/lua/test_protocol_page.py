@@ -7,33 +7,43 @@ from pathlib import Path
 
 import pytest
 
-from tests.lua.steps import ROOT, STEPS, Lock
+from tests.lua.steps import ROOT, STEPS, FencedLock, Lock
 from tests.support.servers import Server
 
 PAGE = (ROOT / "docs" / "wire-protocol.md").read_text(encoding="utf-8")
-LOCK_STEPS = sorted((ROOT / "lua" / "lock").glob("*.lua"))
+STEP_FILES = [path for kind in ("lock", "fenced_lock") for path in (ROOT / "lua" / kind).iterdir()]
 
 
-@pytest.mark.parametrize("path", LOCK_STEPS, ids=lambda path: path.stem)
+def label(path: Path) -> str:
+    """How the page calls a step."""
+    return path.stem if path.parent.name == "lock" else f"{path.parent.name}/{path.stem}"
+
+
+@pytest.mark.parametrize("path", sorted(STEP_FILES), ids=label)
 def test_the_table_names_what_the_header_names(path: Path) -> None:
     named = dict.fromkeys(("KEYS", "ARGV"), "")
     for array in named:
         words = re.findall(rf"^-- {array}\[\d\]  (\w+):", path.read_text(), re.MULTILINE)
         named[array] = ", ".join(words)
-    row = re.search(rf"^\| `{path.stem}` \|(.*?)\|(.*?)\|", PAGE, re.MULTILINE)
+    row = re.search(rf"^\| `{label(path)}` \|(.*?)\|(.*?)\|", PAGE, re.MULTILINE)
     assert row is not None
     assert [cell.strip() for cell in row.groups()] == list(named.values())
 
 
-def test_the_rights_are_enough(private_server: Server) -> None:
+@pytest.mark.parametrize("kind", [Lock, FencedLock])
+def test_the_rights_are_enough(private_server: Server, kind: type[Lock]) -> None:
     commands = re.search(r"needs the commands `([^`]*)`", PAGE)
+    more = re.search(r"For fenced locks it needs `([^`]*)` and the keys\s+`([^`]*)`", PAGE)
     assert commands is not None
+    assert more is not None
     admin = private_server.inspect
     rights = ["~myLock", "~redisson_lock__channel:*", "&redisson_lock__channel:*", "-@all"]
     rights += [f"+{command}" for command in [*commands[1].split(), "client"]]
+    if kind is FencedLock:
+        rights += [more[2], *(f"+{command}" for command in more[1].split())]
     admin.execute_command("ACL", "SETUSER", "app", "on", ">secret", *rights)
     app = private_server.connect(username="app", password="secret")
-    lock = Lock(app)
+    lock = kind(app)
     for step in STEPS.values():
         for holder in (True, False):
             admin.flushall()

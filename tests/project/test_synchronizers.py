@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.contract.kinds import KINDS, SYNCHRONIZERS as OTHERS
+from tests.contract.kinds import KINDS
+from tests.contract.kinds import SYNCHRONIZERS as OTHERS
 from tools.lint.tree import ROOT
 
 SYNCHRONIZERS = (
@@ -21,8 +22,8 @@ SYNCHRONIZERS = (
     "permit_semaphore",
     "count_down_latch",
 )
-# Made of other locks, so without a step of their own on the server.
-WITHOUT_SCRIPTS = {"multi_lock", "red_lock"}
+# Made of other locks, or the same as another on the server: without a step of their own there.
+WITHOUT_SCRIPTS = {"multi_lock", "red_lock", "spin_lock"}
 
 
 def is_file(form: str) -> Callable[[str], bool]:

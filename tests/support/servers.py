@@ -214,6 +214,13 @@ class Server:
         """Channels with a subscriber (real servers: fakeredis remembers dead ones)."""
         return set(self.inspect.pubsub_channels("*"))
 
+    def scripts_run(self) -> int | None:
+        """How many scripts it was told to run so far; None where nobody counts (fakeredis)."""
+        if not self.real:
+            return None
+        calls = self.inspect.info("commandstats")
+        return sum(calls.get(f"cmdstat_{name}", {}).get("calls", 0) for name in ("eval", "evalsha"))
+
     def connections(self) -> list[dict[str, str]]:
         """CLIENT LIST without the connection that asks (real servers)."""
         own = str(self.inspect.client_id())

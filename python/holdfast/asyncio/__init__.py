@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from ._client import Client
 from ._count_down_latch import CountDownLatch
+from ._fenced_lock import FencedLock
 from ._lock import Lock
 from ._semaphore import Semaphore
+from ._spin_lock import SpinLock
 
-__all__ = ["Client", "CountDownLatch", "Lock", "Semaphore"]
+__all__ = ["Client", "CountDownLatch", "FencedLock", "Lock", "Semaphore", "SpinLock"]
 
-for _class in (Client, CountDownLatch, Lock, Semaphore):
+for _class in (Client, CountDownLatch, FencedLock, Lock, Semaphore, SpinLock):
     _class.__module__ = "holdfast.asyncio"
 del _class

@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast._client import BaseClient
+from holdfast._spin_lock import EXPONENTIAL
 
 from ._count_down_latch import CountDownLatch
+from ._fenced_lock import FencedLock
 from ._lock import Lock
 from ._loop import bridge
 from ._semaphore import Semaphore
+from ._spin_lock import SpinLock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from holdfast._arguments import Name, Seconds
+    from holdfast._spin_lock import Backoff
 
 __all__ = ["Client"]
 
@@ -51,6 +55,44 @@ class Client(BaseClient[Lock]):
     def count_down_latch(self, name: Name) -> CountDownLatch:
         """A count-down latch of this name; nothing is sent yet."""
         return CountDownLatch(self, name)
+
+    def fenced_lock(
+        self,
+        name: Name,
+        *,
+        lease: Seconds | None = None,
+        wait: Seconds | None = None,
+        on_lost: Callable[[FencedLock], object] | None = None,
+        cancel_on_lost: bool = False,
+    ) -> FencedLock:
+        """A reentrant lock of this name whose grants bring a token; nothing is sent yet."""
+        return FencedLock(
+            self, name, lease=lease, wait=wait, on_lost=on_lost, cancel_on_lost=cancel_on_lost
+        )
+
+    def spin_lock(
+        self,
+        name: Name,
+        backoff: Backoff | Seconds = EXPONENTIAL,
+        *,
+        lease: Seconds | None = None,
+        wait: Seconds | None = None,
+        on_lost: Callable[[SpinLock], object] | None = None,
+        cancel_on_lost: bool = False,
+    ) -> SpinLock:
+        """A reentrant lock of this name whose waiters do not subscribe; nothing is sent yet.
+
+        ``backoff``: how they rest between attempts, a ``Backoff`` or always so many seconds.
+        """
+        return SpinLock(
+            self,
+            name,
+            backoff,
+            lease=lease,
+            wait=wait,
+            on_lost=on_lost,
+            cancel_on_lost=cancel_on_lost,
+        )
 
     async def ping(self) -> None:
         """Ask the server for a sign of life; raises when there is none."""

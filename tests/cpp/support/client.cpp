@@ -88,7 +88,7 @@ void Client::close() {
   const Status why = Status::closed("the client was closed");
   (void)keeper().close();
   context_->topology->close(why);
-  hub_->registry().unreachable(why).run();
+  hub_->registry().closed(why).run();
 }
 
 bool Client::reachable(const Network& network, const std::string& channel) const {

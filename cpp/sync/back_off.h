@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+
+#include "base/clock.h"
+
+namespace holdfast::sync {
+
+// How long whoever was refused rests before it asks again: each time a random time between
+// bound / multiplier and bound, which begins with `initial` and grows by `multiplier` (1 or more)
+// up to `maximum` (`initial` or more). With a multiplier of 1 all rests are `initial`.
+struct BackOff {
+  Millis initial{1};
+  Millis maximum{128};
+  double multiplier = 2;
+};
+
+// The rests of one acquisition, one after the other. The same seed gives the same rests. Never
+// zero.
+class Rests {
+ public:
+  Rests(const BackOff& back_off, std::uint64_t seed);
+  Duration next();
+
+ private:
+  double random();  // from 0 to 1
+
+  const double maximum_;  // in ticks, as bound_
+  const double multiplier_;
+  double bound_;
+  std::uint64_t state_;
+};
+
+}  // namespace holdfast::sync

@@ -1,0 +1,70 @@
+#include "sync/fenced_lock.h"
+
+#include <charconv>
+
+#include "lua_scripts.h"
+#include "script/script.h"
+#include "sync/keys.h"
+#include "sync/lock.h"
+
+namespace holdfast::sync {
+
+namespace {
+
+using script::Call;
+namespace lua = script::lua;
+
+// A token is text; what else the steps answer is a number, or nil.
+std::optional<std::int64_t> token(const resp::Reply& reply) {
+  if (reply.is_nil() || reply.is_integer()) return std::nullopt;
+  std::int64_t value = 0;
+  const std::string_view text = reply.text();
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+class FencedLockRecipe final : public LockRecipe {
+ public:
+  std::vector<const script::Script*> scripts() const override {
+    return {&lua::fenced_lock_acquire,
+            &lua::lock_release,
+            &lua::fenced_lock_transfer,
+            &lua::lock_renew,
+            &lua::lock_extend,
+            &lua::lock_force_release,
+            &lua::lock_ttl};
+  }
+
+  void acquire(std::string& out, const Step& step) const override {
+    Call(out, lua::fenced_lock_acquire, step.by_text, 2, 3)
+        << step.name.bytes() << token_counter(step.name) << step.owner << step.lease.count()
+        << step.count;
+  }
+
+  Answer acquired(const resp::Reply& reply) const override {
+    const std::optional<std::int64_t> minted = token(reply);
+    if (minted) return {Answer::Kind::kGranted, Millis(0), minted};
+    return LockRecipe::acquired(reply);
+  }
+
+  void transfer(std::string& out, const Step& step, const std::string& heir) const override {
+    Call(out, lua::fenced_lock_transfer, step.by_text, 3, 4)
+        << step.name.bytes() << lock_channel(step.name).bytes() << token_counter(step.name)
+        << step.owner << heir << step.lease.count() << step.publish;
+  }
+
+  Answer transferred(const resp::Reply& reply) const override {
+    Answer answer = LockRecipe::transferred(reply);
+    answer.value = token(reply);
+    return answer;
+  }
+};
+
+}  // namespace
+
+const Recipe& fenced_lock_recipe() {
+  static const FencedLockRecipe recipe;
+  return recipe;
+}
+
+}  // namespace holdfast::sync

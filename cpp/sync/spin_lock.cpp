@@ -1,0 +1,21 @@
+#include "sync/spin_lock.h"
+
+#include "sync/lock.h"
+
+namespace holdfast::sync {
+
+namespace {
+
+class SpinLockRecipe final : public LockRecipe {
+ public:
+  Waiting waiting() const override { return Waiting::kBackOff; }
+};
+
+}  // namespace
+
+const Recipe& spin_lock_recipe() {
+  static const SpinLockRecipe recipe;
+  return recipe;
+}
+
+}  // namespace holdfast::sync

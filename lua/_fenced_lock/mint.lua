@@ -1,0 +1,15 @@
+-- Mints the next token from a counter: greater than all before it, as decimal text (a number of Lua is exact
+-- up to 2^53 only, the counter up to 2^63).
+--
+-- It is the server's clock in microseconds at least. A counter that the server has lost, or of which it has an
+-- old copy (a failover, a backup), would else give a token once more. INCR comes first: it fails, with nothing
+-- done, on a key that is no counter and on a server out of memory.
+local function mint(counter)
+  local token = redis.call('incr', counter)
+  local time = redis.call('time')
+  local clock = tonumber(time[1]) * 1000000 + tonumber(time[2])
+  if token < clock then
+    redis.call('incrby', counter, string.format('%.0f', clock - token))
+  end
+  return redis.call('get', counter)
+end

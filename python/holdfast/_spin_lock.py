@@ -1,0 +1,142 @@
+"""The spin lock: a reentrant lock whose waiters ask again instead of listening."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from ._arguments import Name, Seconds, milliseconds
+from ._lock import BaseLock, ClientT, Lock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from . import _core
+    from ._client import BaseClient
+
+__all__ = ["EXPONENTIAL", "Backoff", "BaseSpinLock", "SpinLock", "checked_backoff"]
+
+
+STEEPEST: Final = 1000
+
+
+def _checked_multiplier(multiplier: Any) -> float:
+    if isinstance(multiplier, bool) or not isinstance(multiplier, (int, float)):
+        msg = f"multiplier must be a number, not {type(multiplier).__name__}"
+        raise TypeError(msg)
+    if not 1 <= multiplier <= STEEPEST:
+        msg = f"multiplier must be from 1 to {STEEPEST}, not {multiplier!r}"
+        raise ValueError(msg)
+    return float(multiplier)
+
+
+class Backoff:
+    """How long a waiter rests before it asks again: ever longer, at random.
+
+    Each rest is a random time between ``bound / multiplier`` and ``bound``, which begins with
+    ``initial`` seconds and grows by ``multiplier`` each time, up to ``maximum`` seconds. With a
+    multiplier of 1 every rest is ``initial``. Below a millisecond counts as one. It cannot be
+    changed.
+
+    Raises ``ValueError`` or ``TypeError``, naming the argument, for times that are not positive, a
+    ``maximum`` below ``initial``, a ``multiplier`` that is not from 1
+    to 1000.
+    """
+
+    __slots__ = ("_initial", "_maximum", "_multiplier")
+
+    def __init__(
+        self, initial: Seconds = 0.001, maximum: Seconds = 0.128, multiplier: float = 2
+    ) -> None:
+        self._initial = milliseconds("initial", initial)
+        self._maximum = milliseconds("maximum", maximum)
+        self._multiplier = _checked_multiplier(multiplier)
+        if self._maximum < self._initial:
+            msg = f"maximum must not be below initial: {maximum!r} is below {initial!r}"
+            raise ValueError(msg)
+
+    @property
+    def initial(self) -> float:
+        """Seconds: the bound of the first rest."""
+        return self._initial / 1000
+
+    @property
+    def maximum(self) -> float:
+        """Seconds: the greatest bound."""
+        return self._maximum / 1000
+
+    @property
+    def multiplier(self) -> float:
+        """By how much the bound grows each time."""
+        return self._multiplier
+
+    def _terms(self) -> tuple[int, int, float]:
+        """As the engine has it."""
+        return self._initial, self._maximum, self._multiplier
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Backoff) and self._terms() == other._terms()
+
+    def __hash__(self) -> int:
+        return hash(self._terms())
+
+    def __repr__(self) -> str:
+        return (
+            f"Backoff(initial={self.initial:g}, maximum={self.maximum:g}, "
+            f"multiplier={self.multiplier:g})"
+        )
+
+
+#: From 1 to 128 ms, doubling: as Redisson.
+EXPONENTIAL: Final = Backoff()
+
+
+class BaseSpinLock(BaseLock[ClientT]):
+    """What the spin locks for threads and for tasks have in common."""
+
+    __slots__ = ()
+
+    _backoff: Backoff
+
+    @property
+    def backoff(self) -> Backoff:
+        """How its waiters rest between attempts."""
+        return self._backoff
+
+    def _new_core(self, name: bytes) -> _core.Lock:
+        return self._client._core.spin_lock(name, *self._backoff._terms())
+
+
+class SpinLock(BaseSpinLock[Any], Lock):
+    """A ``Lock`` whose waiters ask the server again and again, resting in between.
+
+    Made by ``client.spin_lock(name)``. It never subscribes: for servers without pub/sub, and for
+    clusters where each message goes to every node. On the server it is the lock of
+    ``client.lock(name)``, and Redisson's ``RSpinLock`` and ``RLock``; its release wakes those who
+    listen.
+    """
+
+    __slots__ = ("_backoff",)
+
+    def __init__(
+        self,
+        client: BaseClient[Any],
+        name: Name,
+        backoff: Backoff | Seconds = EXPONENTIAL,
+        *,
+        lease: Seconds | None = None,
+        wait: Seconds | None = None,
+        on_lost: Callable[[Any], object] | None = None,
+    ) -> None:
+        self._backoff = checked_backoff(backoff)
+        super().__init__(client, name, lease=lease, wait=wait, on_lost=on_lost)
+
+
+def checked_backoff(backoff: Any) -> Backoff:
+    """A back-off; a number of seconds is a constant one."""
+    if isinstance(backoff, Backoff):
+        return backoff
+    if isinstance(backoff, bool) or not isinstance(backoff, (int, float)):
+        msg = f"backoff must be a Backoff or a number of seconds, not {type(backoff).__name__}"
+        raise TypeError(msg)
+    milliseconds("backoff", backoff)
+    return Backoff(backoff, backoff, 1)

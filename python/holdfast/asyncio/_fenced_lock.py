@@ -1,0 +1,20 @@
+"""The fenced lock for asyncio: the twin of ``holdfast.FencedLock``, with its owner a task."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from holdfast._fenced_lock import BaseFencedLock
+
+from ._lock import Lock
+
+__all__ = ["FencedLock"]
+
+
+class FencedLock(BaseFencedLock[Any], Lock):
+    """A ``Lock`` whose grants bring a token, with which a resource can refuse a late holder.
+
+    Made by ``client.fenced_lock(name)``; as ``holdfast.FencedLock``, with the task as owner.
+    """
+
+    __slots__ = ()
