@@ -28,6 +28,15 @@ A_LOCK_IS_HANDED_OVER = (
     "never free, so nobody is to be woken"
 )
 
+NO_PERMITS_NO_MESSAGE = (
+    "a message of no permits, or of fewer, wakes nobody, and a negative one is an error in Redisson"
+)
+BELOW_ONE_IS_A_MISTAKE = "to take, give or count less than one is a mistake of the program"
+A_DELETED_LATCH_IS_OPEN = (
+    "the message of a deletion is that of a new count, and Redisson's waiters sleep on: ours look"
+)
+MISTAKE = Error("ValueError")
+
 
 @dataclass(frozen=True)
 class Difference:
@@ -39,6 +48,7 @@ class Difference:
     fields: dict[str, Any] = field(default_factory=dict)
     ttl: int | None = None
     """The ms that every key there has left."""
+    kind: str = "lock"
 
     def apply(self, step: Step) -> Step:
         """The step as we expect it."""
@@ -48,6 +58,22 @@ class Difference:
         keys = {n: replace(k, ttl=about(self.ttl)) for n, k in changed.keys.items()}
         return replace(changed, keys=keys)
 
+
+SEMAPHORE = (
+    Difference("basic", (13,), NO_PERMITS_NO_MESSAGE, {"published": ()}),
+    Difference("basic", (16, 17), BELOW_ONE_IS_A_MISTAKE, {"result": MISTAKE}),
+    Difference("two-waiters-one-message", (0,), NO_PERMITS_NO_MESSAGE, {"published": ()}),
+)
+LATCH = (
+    Difference("delete-wakes", (4, 5), A_DELETED_LATCH_IS_OPEN, {"result": True}),
+    Difference(
+        "zero",
+        (0,),
+        BELOW_ONE_IS_A_MISTAKE,
+        {"result": MISTAKE, "keys": {}, "published": ()},
+    ),
+    Difference("zero", (1,), BELOW_ONE_IS_A_MISTAKE, {"keys": {}}),
+)
 
 DIFFERENCES = (
     Difference("lease", (2,), A_LEASE_IS_NEVER_CUT, ttl=60_000),
@@ -62,14 +88,16 @@ DIFFERENCES = (
         A_KEY_OF_ANOTHER_TYPE_IS_AN_ERROR,
         {"result": NO_LOCK, "published": (), "keys": {"demo": Key("string", "x", None)}},
     ),
+    *(replace(row, kind="semaphore") for row in SEMAPHORE),
+    *(replace(row, kind="count_down_latch") for row in LATCH),
 )
 
 
-def ours(scenario: Scenario) -> tuple[Step, ...]:
+def ours(scenario: Scenario, kind: str = "lock") -> tuple[Step, ...]:
     """The steps of a recording as holdfast should play them."""
     steps = list(scenario.steps)
     for difference in DIFFERENCES:
-        if difference.scenario == scenario.name:
+        if (difference.kind, difference.scenario) == (kind, scenario.name):
             for index in difference.steps:
                 steps[index] = difference.apply(steps[index])
     return tuple(steps)

@@ -60,6 +60,8 @@ class Owner:
 class Replay:
     """One playing of a scenario; `clients` are A and B, `make_actor(part)` makes an owner."""
 
+    calls: Any = calls
+
     def __init__(
         self, server: Server, clients: dict[str, Any], make_actor: Callable[[str], Any]
     ) -> None:
@@ -102,12 +104,12 @@ class Replay:
         if not step.ends_wait:
             # The recordings leave out some ends: who acts again has got the lock.
             assert future is None or future.result(BOUND)
-            future = calls.begin(step, owner.actor, owner.client)
+            future = self.calls.begin(step, owner.actor, owner.client)
         assert future is not None
         if step.waits:
             self._waiting[str(step.by)] = future
             return
-        outcome = calls.outcome(step, future)
+        outcome = self.calls.outcome(step, future)
         assert outcome == step.result, f"the outcome was {outcome}"
 
     def _see_who_woke(self, steps: tuple[Step, ...]) -> None:

@@ -71,6 +71,6 @@ def with_main_thread_as(actor: MainActor, run: Callable[[], None]) -> None:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_each_difference_is_one(version: str) -> None:
     for difference in DIFFERENCES:
-        steps = RECORDINGS[version, difference.scenario].steps
+        steps = load(version, difference.kind)[difference.scenario].steps
         for index in difference.steps:
             assert difference.apply(steps[index]) != steps[index], difference

@@ -24,6 +24,12 @@ class Sleeper final : public Waiter {
   }
   void on_failure(const Status& why) override { told.push_back("failure: " + why.message()); }
 
+  std::int64_t wants() const override { return wanted; }
+  void on_message(std::string_view payload) override {
+    told.push_back(payload.empty() ? "signal" : "message " + std::string(payload));
+  }
+
+  std::int64_t wanted = 0;
   std::vector<std::string> told;
 };
 
@@ -45,6 +51,18 @@ class WaitRegistryTest : public ::testing::Test, public Subscriptions {
     for (const auto& waiter : waiters) (void)registry.join(kChannel, waiter, {});
     registry.subscribed(kChannel).run();
     for (const auto& waiter : waiters) waiter->told.clear();
+  }
+
+  // Those `waiters` stand together, subscribed, and want so many permits each.
+  void together(const std::vector<std::shared_ptr<Sleeper>>& waiters, std::int64_t wanted) {
+    for (const auto& waiter : waiters) {
+      (void)registry.join(kChannel, waiter, {}, WaitRegistry::Crowd::kTogether);
+    }
+    registry.subscribed(kChannel).run();
+    for (const auto& waiter : waiters) {
+      waiter->told.clear();
+      waiter->wanted = wanted;
+    }
   }
 
   WaitRegistry registry{*this};
@@ -215,6 +233,79 @@ TEST_F(WaitRegistryTest, ThoseTogetherAreAllToldOfAMessage) {
   registry.message(kChannel).run();
   EXPECT_EQ(second->told, Told{"signal"});
   EXPECT_EQ(third->told, (Told{"signal", "signal"}));
+}
+
+TEST_F(WaitRegistryTest, ThoseTogetherAreToldWhatTheMessageSays) {
+  together({first, second}, 0);
+  registry.message(kChannel, "0").run();
+  EXPECT_EQ(first->told, Told{"message 0"});
+  EXPECT_EQ(second->told, Told{"message 0"});
+}
+
+TEST_F(WaitRegistryTest, AsManyAreToldAsAMessageHasPermitsFor) {
+  together({first, second, third}, 2);
+  registry.message(kChannel, "5").run();
+  EXPECT_EQ(first->told, Told{"message 5"});
+  EXPECT_EQ(second->told, Told{"message 5"});
+  EXPECT_EQ(third->told, Told{});
+}
+
+TEST_F(WaitRegistryTest, WhoNeedsMoreThanThereIsIsPassedOver) {
+  together({first, second, third}, 1);
+  first->wanted = 3;
+  registry.message(kChannel, "2").run();
+  EXPECT_EQ(first->told, Told{});
+  EXPECT_EQ(second->told, Told{"message 2"});
+  EXPECT_EQ(third->told, Told{"message 2"});
+}
+
+TEST_F(WaitRegistryTest, AMessageOfNoPermitsIsForNobody) {
+  together({first}, 1);
+  for (const char* payload : {"0", "-1", "-9223372036854775808"}) {
+    registry.message(kChannel, payload).run();
+  }
+  EXPECT_EQ(first->told, Told{});
+}
+
+TEST_F(WaitRegistryTest, AMessageThatIsNoNumberMayBeForEverybody) {
+  together({first, second}, 7);
+  for (const char* payload : {"x", "1x", "99999999999999999999"}) {
+    registry.message(kChannel, payload).run();
+  }
+  EXPECT_EQ(first->told, (Told{"message x", "message 1x", "message 99999999999999999999"}));
+  EXPECT_EQ(second->told.size(), 3U);
+}
+
+TEST_F(WaitRegistryTest, WhatIsLeftOverIsForThoseWhoCanUseIt) {
+  together({first, second}, 1);
+  first->wanted = 3;
+  registry.left_over(kChannel, 2).run();
+  registry.left_over(kChannel, 0).run();
+  registry.left_over("other", 2).run();
+  EXPECT_EQ(first->told, Told{});
+  EXPECT_EQ(second->told, Told{"signal"});
+}
+
+TEST_F(WaitRegistryTest, WhoLeavesWithASignalNotActedUponPassesItsPermitsOn) {
+  together({first, second, third}, 1);
+  first->wanted = 2;
+  leave(*first, Departure::kTrying);
+  EXPECT_EQ(second->told, Told{"signal"});
+  EXPECT_EQ(third->told, Told{"signal"});
+}
+
+TEST_F(WaitRegistryTest, WhoLeavesAsleepOrWithItsPermitsTellsNobody) {
+  together({first, second, third}, 1);
+  leave(*first, Departure::kGaveUp);
+  leave(*second, Departure::kGranted);
+  EXPECT_EQ(third->told, Told{});
+}
+
+TEST_F(WaitRegistryTest, ASubscriptionRegainedWakesAllWhoWantPermits) {
+  together({first, second}, 9);
+  registry.subscribed(kChannel).run();
+  EXPECT_EQ(first->told, Told{"signal"});
+  EXPECT_EQ(second->told, Told{"signal"});
 }
 
 TEST_F(WaitRegistryTest, AfterItsHandOversTheHeadLetsOtherClientsGoFirst) {

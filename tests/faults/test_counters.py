@@ -1,0 +1,254 @@
+"""Semaphores and latches under lost replies, silence and interrupts: nothing counts twice."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import holdfast
+from tests.support.actors import Flavour
+from tests.support.owners import MakeActor, MakeClient
+from tests.support.processes import StartChild
+from tests.support.proxy import FaultProxy
+from tests.support.servers import Server
+from tests.support.waiting import BOUND, eventually, let_pass
+
+NAME = "counter"
+PERMITS = "redisson_sc:{counter}"
+OPENINGS = "redisson_countdownlatch__channel__{counter}"
+
+# What each step makes of a counter of 5, and what it answers.
+SEMAPHORE: dict[str, tuple[Callable[[Any], Any], Any, bytes | None]] = {
+    "acquire": (lambda s: s.acquire(permits=2), True, b"3"),
+    "release": (lambda s: s.release(2), None, b"7"),
+    "add_permits": (lambda s: s.add_permits(-1), None, b"4"),
+    "drain_permits": (lambda s: s.drain_permits(), 5, b"0"),
+    "delete": (lambda s: s.delete(), True, None),
+}
+LATCH: dict[str, tuple[Callable[[Any], Any], Any, bytes | None]] = {
+    "count_down": (lambda latch: latch.count_down(), None, b"4"),
+    "delete": (lambda latch: latch.delete(), True, None),
+}
+STEPS = [("semaphore", step) for step in SEMAPHORE] + [("count_down_latch", step) for step in LATCH]
+
+
+def value(server: Server) -> bytes | None:
+    found: bytes | None = server.inspect.get(NAME)
+    return found
+
+
+def is_back(server: Server, expected: bytes) -> bool:
+    there = value(server)
+    assert there == expected, f"the counter is {there!r}"
+    return True
+
+
+@pytest.mark.parametrize("kept", [0, 2], ids=["no byte", "two bytes"])
+@pytest.mark.parametrize(("kind", "step"), STEPS)
+def test_a_step_executed_but_its_reply_lost_counts_once(
+    alice: Any,
+    make_client: MakeClient,
+    proxy: FaultProxy,
+    server: Server,
+    kind: str,
+    step: str,
+    kept: int,
+) -> None:
+    call, answer, after = (SEMAPHORE if kind == "semaphore" else LATCH)[step]
+    counter = getattr(make_client(proxy.url), kind)(NAME)
+    for _ in range(3):  # the first time the server has to learn the script
+        server.inspect.set(NAME, 5)
+        lost = proxy.truncate_reply(kept)
+        assert alice.do(call, counter) == answer
+        assert lost.is_set()
+        assert value(server) == after
+
+
+@pytest.mark.parametrize("kind", ["semaphore", "count_down_latch"])
+def test_a_counter_that_was_made_though_the_reply_was_lost(
+    alice: Any, make_client: MakeClient, proxy: FaultProxy, server: Server, kind: str
+) -> None:
+    counter = getattr(make_client(proxy.url), kind)(NAME)
+    make = counter.try_set_permits if kind == "semaphore" else counter.try_set_count
+    for _ in range(2):
+        server.inspect.delete(NAME)
+        lost = proxy.lose_reply()
+        assert alice.do(make, 3) is True
+        assert lost.is_set()
+    assert alice.do(make, 4) is False
+
+
+def test_a_lost_release_wakes_once(
+    alice: Any,
+    make_actor: MakeActor,
+    make_client: MakeClient,
+    proxy: FaultProxy,
+    server: Server,
+) -> None:
+    far, near = (make_client(url).semaphore(NAME) for url in (proxy.url, server.url))
+    alice.do(far.release)
+    alice.do(far.drain_permits)
+    waiting = [make_actor().begin(near.acquire) for _ in range(2)]
+    eventually(lambda: server.subscribers(PERMITS) == 1)
+    lost = proxy.lose_reply()
+    alice.do(far.release)
+    assert lost.is_set()
+    eventually(lambda: sum(each.done() for each in waiting) == 1)
+    assert value(server) == b"0"
+    alice.do(far.release)
+    assert all(each.result(BOUND) for each in waiting)
+
+
+@pytest.mark.parametrize("kind", ["semaphore", "count_down_latch"])
+def test_a_message_lost_with_its_connection_is_made_up_for(
+    alice: Any, make_client: MakeClient, proxy: FaultProxy, server: Server, kind: str
+) -> None:
+    """Long before the look that a waiter takes now and then."""
+    counter = getattr(make_client(proxy.url), kind)(NAME)
+    server.inspect.set(NAME, 0 if kind == "semaphore" else 1)
+    channel = PERMITS if kind == "semaphore" else OPENINGS
+    waiting = alice.begin(counter.acquire if kind == "semaphore" else counter.wait)
+    eventually(lambda: server.subscribers(channel) == 1)
+    proxy.refuse()
+    server.inspect.set(NAME, 1 if kind == "semaphore" else 0)
+    server.inspect.publish(channel, "1" if kind == "semaphore" else "0")
+    proxy.heal()
+    assert waiting.result(3) is True
+
+
+@pytest.mark.realtime
+def test_what_is_granted_after_the_caller_was_told_of_an_error_is_given_back(
+    alice: Any, make_client: MakeClient, private_server: Server
+) -> None:
+    semaphore = make_client(private_server.url, command_timeout=0.3).semaphore(NAME)
+    alice.do(semaphore.try_set_permits, 2)
+    alice.do(semaphore.acquire)
+    for _ in range(3):
+        private_server.pause()
+        waiting = alice.begin(semaphore.acquire)
+        with pytest.raises(holdfast.ConnectionError):
+            waiting.result(BOUND)
+        private_server.resume()
+        assert alice.do(semaphore.acquire, timeout=3) is True
+        alice.do(semaphore.release)
+        eventually(lambda: is_back(private_server, b"1"))
+
+
+@pytest.mark.realtime
+@pytest.mark.parametrize("kind", ["semaphore", "count_down_latch"])
+def test_what_was_given_while_the_server_was_out_of_reach_arrives(
+    alice: Any, make_client: MakeClient, proxy: FaultProxy, server: Server, kind: str
+) -> None:
+    counter = getattr(make_client(proxy.url, command_timeout=0.5), kind)(NAME)
+    give = counter.release if kind == "semaphore" else counter.count_down
+    server.inspect.set(NAME, 5)
+    alice.do(give)
+    expected = (value(server) or b"", b"7" if kind == "semaphore" else b"3")
+    assert expected[0] == (b"6" if kind == "semaphore" else b"4")
+    proxy.refuse()
+    with pytest.raises(holdfast.ConnectionError):
+        alice.do(give)
+    assert value(server) == expected[0]
+    proxy.heal()
+    eventually(lambda: is_back(server, expected[1]))
+
+
+@pytest.mark.realtime
+@pytest.mark.flavours("asyncio")
+def test_a_task_cancelled_while_its_acquire_is_in_flight_has_taken_nothing(
+    flavour: Flavour, make_client: MakeClient, private_server: Server
+) -> None:
+    semaphore = make_client(private_server.url).semaphore(NAME)
+    flavour.actor().do(semaphore.try_set_permits, 3)
+    for permits in (1, 2, 3):
+        private_server.pause()
+        owner = flavour.actor()
+        waiting = owner.begin(semaphore.acquire, permits=permits)
+        let_pass(0.02)
+        owner.cancel()
+        eventually(waiting.done)
+        private_server.resume()
+        assert flavour.actor().do(semaphore.available_permits) == 3
+
+
+@pytest.mark.flavours("asyncio")
+def test_a_release_is_carried_through_though_its_task_is_cancelled(
+    flavour: Flavour, make_client: MakeClient, private_server: Server
+) -> None:
+    semaphore = make_client(private_server.url).semaphore(NAME)
+    flavour.actor().do(semaphore.release)
+    private_server.pause()
+    owner = flavour.actor()
+    waiting = owner.begin(semaphore.release)
+    let_pass(0.02)
+    owner.cancel()
+    eventually(waiting.done)
+    private_server.resume()
+    eventually(lambda: is_back(private_server, b"2"))
+
+
+@pytest.mark.realtime
+def test_ctrl_c_while_the_acquire_is_in_flight(
+    start_child: StartChild, private_server: Server
+) -> None:
+    child = start_child(
+        """
+        semaphore = holdfast.Client(URL).semaphore(NAME)
+        semaphore.try_set_permits(1)
+        say("ready")
+        for _ in range(ROUNDS):
+            hear("go")
+            say("waits")
+            try:
+                semaphore.acquire()
+            except KeyboardInterrupt:
+                say("interrupted")
+            hear("next")
+            say("free", semaphore.available_permits())
+        """,
+        URL=private_server.url,
+        NAME=NAME,
+        ROUNDS=3,
+    )
+    child.expect("ready")
+    for _ in range(3):
+        private_server.pause()
+        child.send("go")
+        child.expect("waits")
+        let_pass(0.02)
+        child.signal(signal.SIGINT)
+        child.expect("interrupted", within=0.5)
+        private_server.resume()
+        child.send("next")
+        assert child.expect("free") == ["1"]
+
+
+@pytest.mark.parametrize("kind", ["semaphore", "count_down_latch"])
+def test_ctrl_c_ends_a_wait(start_child: StartChild, server: Server, kind: str) -> None:
+    server.inspect.set(NAME, 0 if kind == "semaphore" else 1)
+    channel = PERMITS if kind == "semaphore" else OPENINGS
+    child = start_child(
+        """
+        counter = getattr(holdfast.Client(URL), KIND)(NAME)
+        for _ in range(2):
+            try:
+                (counter.acquire if KIND == "semaphore" else counter.wait)()
+            except KeyboardInterrupt:
+                say("interrupted")
+            hear("next")
+        """,
+        URL=server.url,
+        NAME=NAME,
+        KIND=kind,
+    )
+    before = value(server)
+    for _ in range(2):
+        eventually(lambda: server.subscribers(channel) == 1)
+        child.signal(signal.SIGINT)
+        child.expect("interrupted", within=0.5)
+        eventually(lambda: server.subscribers(channel) == 0)
+        child.send("next")
+    assert value(server) == before
