@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from asyncio import CancelledError
+from collections.abc import Generator
 from concurrent.futures import Future
 from typing import Any
 
@@ -10,6 +11,7 @@ import holdfast
 from tests.support.waiting import BOUND
 from tests.wire.recordings import Error, Step
 
+MAKERS = {"lock": "lock", "fenced": "fenced_lock", "spin": "spin_lock"}
 METHODS = {
     "lock": "acquire",
     "lockInterruptibly": "acquire",
@@ -21,13 +23,28 @@ METHODS = {
     "holdCount": "hold_count",
     "ttl": "ttl",
 }
+# Without a wait Redisson's tryLockAndGetToken() waits like lock().
+ACQUIRE_TOKEN = {"lockAndGetToken", "tryLockAndGetToken"}
+TELL_TOKEN = {*ACQUIRE_TOKEN, "token"}
 
 
 def begin(step: Step, actor: Any, client: Any) -> Future[Any]:
     """Let the actor make the call of a step."""
-    method = getattr(client.lock(step.name), METHODS[step.op])
-    future: Future[Any] = actor.begin(method, **arguments(step))
+    lock = getattr(client, MAKERS[step.kind])(step.name)
+    future: Future[Any]
+    if step.op == "token":
+        future = actor.begin(lambda: lock.token)
+    elif step.op in ACQUIRE_TOKEN:
+        future = actor.begin(acquire_token, lock, arguments(step))
+    else:
+        future = actor.begin(getattr(lock, METHODS[step.op]), **arguments(step))
     return future
+
+
+def acquire_token(lock: Any, named: dict[str, Any]) -> Generator[Any, Any, int | None]:
+    """Acquire, and tell the token of the grant."""
+    granted = yield lock.acquire(**named)
+    return lock.token if granted else None
 
 
 def arguments(step: Step) -> dict[str, Any]:

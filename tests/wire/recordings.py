@@ -11,6 +11,7 @@ import pytest
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 VERSIONS = ("3.17.6", "4.7.0")
+KINDS = ("lock", "fenced", "spin")
 
 ERRORS = {
     "IllegalMonitorStateException": "NotOwnedError",
@@ -51,6 +52,7 @@ class Step:
     by: str | None
     op: str
     result: Any
+    kind: str = "lock"
     name: str = ""
     args: dict[str, Any] = field(default_factory=dict)
     note: str = ""
@@ -69,32 +71,38 @@ class Step:
 class Scenario:
     """Steps that begin on an empty server; `leases`: the watchdog's, in seconds, by client."""
 
+    kind: str
     name: str
     leases: dict[str, float]
     steps: tuple[Step, ...]
 
 
-def load(version: str, kind: str = "lock") -> dict[str, Scenario]:
-    """The scenarios of one recording, by name."""
-    text = (DATA / f"redisson-{version}" / f"{kind}.json").read_text(encoding="utf-8")
-    return {s["scenario"]: _scenario(s) for s in json.loads(text)["scenarios"]}
+def load(version: str, kind: str) -> dict[str, Scenario]:
+    """The scenarios of one recording, by name; none of a kind that the version has not."""
+    path = DATA / f"redisson-{version}" / f"{kind}.json"
+    if not path.exists():
+        return {}
+    raw = json.loads(path.read_text(encoding="utf-8"))
+    return {s["scenario"]: _scenario(s, kind) for s in raw["scenarios"]}
 
 
-def _scenario(raw: dict[str, Any]) -> Scenario:
+def _scenario(raw: dict[str, Any], kind: str) -> Scenario:
     leases = {
         client: options.get("lockWatchdogTimeout", 30_000) / 1000
         for client, options in raw["clients"].items()
     }
-    return Scenario(raw["scenario"], leases, tuple(_step(step) for step in raw["steps"]))
+    steps = tuple(_step(step, kind) for step in raw["steps"])
+    return Scenario(kind, raw["scenario"], leases, steps)
 
 
-def _step(raw: dict[str, Any]) -> Step:
+def _step(raw: dict[str, Any], kind: str) -> Step:
     messages = raw.get("published", [])
     assert all(message["cmd"] == "PUBLISH" for message in messages)
     return Step(
         by=raw["by"],
         op=raw["op"],
         result=_value(raw.get("result")),
+        kind=raw.get("kind", kind),
         name=raw.get("name", ""),
         args=raw.get("args", {}),
         note=raw.get("note", ""),

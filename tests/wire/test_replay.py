@@ -12,23 +12,28 @@ from tests.support.actors import Flavour
 from tests.support.owners import MakeActor, MakeClient
 from tests.support.servers import Server
 from tests.wire.differences import DIFFERENCES, ours
-from tests.wire.recordings import VERSIONS, Scenario, load
+from tests.wire.recordings import KINDS, VERSIONS, Scenario, load
 from tests.wire.replay import MainActor, Replay
 
 pytestmark = pytest.mark.servers("real")
 
-RECORDINGS = {(version, name): s for version in VERSIONS for name, s in load(version).items()}
-TAKES_TIME = {"watchdog", "watchdog-many", "expiry", "wait-times-out"}
+RECORDINGS = {
+    (version, kind, name): scenario
+    for version in VERSIONS
+    for kind in KINDS
+    for name, scenario in load(version, kind).items()
+}
+TAKES_TIME = {"watchdog", "watchdog-many", "expiry", "wait-times-out", "wait", "mixed"}
 
 
 def scenarios() -> list[Any]:
     return [
         pytest.param(
             scenario,
-            id=f"{version}-{name}",
+            id=f"{version}-{kind}-{name}",
             marks=[pytest.mark.realtime] if name in TAKES_TIME else [],
         )
-        for (version, name), scenario in RECORDINGS.items()
+        for (version, kind, name), scenario in RECORDINGS.items()
     ]
 
 
@@ -71,6 +76,12 @@ def with_main_thread_as(actor: MainActor, run: Callable[[], None]) -> None:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_each_difference_is_one(version: str) -> None:
     for difference in DIFFERENCES:
-        steps = RECORDINGS[version, difference.scenario].steps
-        for index in difference.steps:
-            assert difference.apply(steps[index]) != steps[index], difference
+        recording = RECORDINGS.get((version, difference.kind, difference.scenario))
+        for index in difference.steps if recording else ():
+            step = recording.steps[index]
+            assert difference.apply(step) != step, difference
+
+
+def test_each_difference_is_of_a_recording() -> None:
+    recorded = {(kind, name) for _, kind, name in RECORDINGS}
+    assert {(each.kind, each.scenario) for each in DIFFERENCES} <= recorded
