@@ -25,8 +25,8 @@ class Rests {
  private:
   double random();  // from 0 to 1
 
-  const double maximum_;  // in ticks, as bound_
-  const double multiplier_;
+  double maximum_;  // in ticks, as bound_
+  double multiplier_;
   double bound_;
   std::uint64_t state_;
 };

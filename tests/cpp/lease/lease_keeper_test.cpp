@@ -17,6 +17,29 @@ TEST_F(LeaseKeeperTest, CountsTheHoldsOfEachOwner) {
   EXPECT_EQ(keeper().count(LockName("other"), kAlice), 0);
 }
 
+TEST_F(LeaseKeeperTest, KeepsTheNewestTokenOfAHoldWhileItIsTrusted) {
+  const auto token = [this](std::int64_t value) {
+    const int holds = keeper().begin_attempt(name, kAlice);
+    const Lease lease{Millis(1000), false};
+    keeper().granted({name, kAlice, holds, lease, world.now(), &sync::lock_recipe(), 0, value});
+  };
+  EXPECT_EQ(keeper().token(name, kAlice), std::nullopt);
+  fixed(kAlice, Millis(1000));
+  EXPECT_EQ(keeper().token(name, kAlice), std::nullopt);
+  token(7);
+  token(8);
+  fixed(kAlice, Millis(1000), 4);
+  EXPECT_EQ(keeper().token(name, kAlice), 8);
+  EXPECT_EQ(keeper().token(name, kBob), std::nullopt);
+  release(kAlice);
+  release(kAlice);
+  EXPECT_EQ(keeper().token(name, kAlice), 8);
+  pass(Millis(2000));
+  EXPECT_EQ(keeper().token(name, kAlice), std::nullopt);
+  fixed(kAlice, Millis(1000));
+  EXPECT_EQ(keeper().token(name, kAlice), std::nullopt);
+}
+
 TEST_F(LeaseKeeperTest, TrustsAHoldForItsLeaseLessTheMargins) {
   fixed(kAlice, Millis(1000));
   EXPECT_EQ(keeper().left(name, kAlice), Millis(988));

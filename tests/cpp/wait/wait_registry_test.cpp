@@ -348,6 +348,31 @@ TEST_F(WaitRegistryTest, AnUnreachableServerFailsAllWaiters) {
   EXPECT_EQ(third->told, Told{"failure: no server"});
 }
 
+TEST_F(WaitRegistryTest, WhoStandsApartIsToldOfTheEndOnly) {
+  using Crowd = WaitRegistry::Crowd;
+  EXPECT_EQ(registry.join(kChannel, first, {}, Crowd::kApart), Place::kHead);
+  EXPECT_EQ(registry.join(kChannel, second, {}, Crowd::kApart), Place::kHead);
+  EXPECT_EQ(asked, Told{});
+  EXPECT_EQ(registry.heir(kChannel, kZero), nullptr);
+  EXPECT_EQ(registry.holds_back(kChannel), TimePoint{});
+  registry.subscribed(kChannel).run();
+  registry.message(kChannel).run();
+  registry.unreachable(Status::unreachable("no server")).run();
+  EXPECT_EQ(first->told, Told{});
+  leave(*second, Departure::kGaveUp);
+  EXPECT_EQ(asked, Told{});
+  registry.closed(Status::closed("closed")).run();
+  EXPECT_EQ(first->told, Told{"failure: closed"});
+  EXPECT_EQ(second->told, Told{});
+}
+
+TEST_F(WaitRegistryTest, TheEndFailsThoseInTurnToo) {
+  queue({first, second});
+  registry.closed(Status::closed("closed")).run();
+  EXPECT_EQ(first->told, Told{"failure: closed"});
+  EXPECT_EQ(second->told, Told{"failure: closed"});
+}
+
 TEST_F(WaitRegistryTest, TheHeirIsTheHead) {
   EXPECT_EQ(registry.heir(kChannel, kZero), nullptr);
   queue({first, second});

@@ -1,0 +1,256 @@
+// Waiting by rests: how long they are, what the machine makes of them, and that nothing is sent but
+// attempts.
+
+#include "sync/back_off.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "support/client.h"
+#include "support/server.h"
+#include "support/world.h"
+#include "sync/acquire_operation.h"
+#include "sync/spin_lock.h"
+
+namespace holdfast::sync {
+namespace {
+
+constexpr TimePoint kZero{std::chrono::hours(1)};
+constexpr BackOff kHour{Millis(3600000), Millis(3600000), 1};
+
+std::vector<Duration> rests(const BackOff& back_off, std::uint64_t seed, int many) {
+  Rests drawn(back_off, seed);
+  std::vector<Duration> all;
+  for (int i = 0; i < many; ++i) all.push_back(drawn.next());
+  return all;
+}
+
+// ---- the rests
+
+TEST(RestsTest, EachIsBetweenTheLastBoundAndItsOwn) {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    Duration bound = Millis(1);
+    for (const Duration rest : rests({}, seed, 12)) {
+      EXPECT_GE(rest, bound / 2);
+      EXPECT_LE(rest, bound);
+      bound = std::min<Duration>(2 * bound, Millis(128));
+    }
+  }
+}
+
+TEST(RestsTest, TheyUseAllOfTheirRange) {
+  Duration shortest = Millis(1000);
+  Duration longest{};
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    const Duration rest = rests({}, seed, 8).back();
+    shortest = std::min(shortest, rest);
+    longest = std::max(longest, rest);
+  }
+  EXPECT_LT(shortest, Millis(67));
+  EXPECT_GT(longest, Millis(125));
+}
+
+TEST(RestsTest, ASeedGivesTheSameRestsAndAnotherGivesOthers) {
+  EXPECT_EQ(rests({}, 1, 20), rests({}, 1, 20));
+  EXPECT_NE(rests({}, 1, 20), rests({}, 2, 20));
+}
+
+TEST(RestsTest, AMultiplierOfOneIsAConstant) {
+  for (const Duration rest : rests({Millis(50), Millis(50), 1}, 7, 5)) EXPECT_EQ(rest, Millis(50));
+}
+
+TEST(RestsTest, TheyAreNeverZeroAndNeverAboveTheMaximum) {
+  for (const Duration rest : rests({Millis(1), Millis(2), 1000}, 3, 50)) {
+    EXPECT_GT(rest, Duration::zero());
+    EXPECT_LE(rest, Millis(2));
+  }
+  const Millis longest(std::int64_t{1} << 40);
+  for (const Duration rest : rests({Millis(1), longest, 1000}, 3, 50)) EXPECT_LE(rest, longest);
+}
+
+// ---- the machine
+
+class RestingTest : public ::testing::Test {
+ protected:
+  using Event = AcquireMachine::Event;
+  using Verb = AcquireMachine::Action::Verb;
+
+  void begin(const BackOff& back_off, TimePoint deadline = kNever) {
+    AcquireMachine::Options options;
+    options.deadline = deadline;
+    options.rests = Rests(back_off, 1);
+    machine.emplace(options);
+    EXPECT_EQ(feed({Event::Kind::kStart}).verb, Verb::kTry);
+  }
+  AcquireMachine::Action feed(const Event& event) { return machine->resume(event, now); }
+  AcquireMachine::Action held(Millis ttl) {
+    return feed({Event::Kind::kAnswer, {Answer::Kind::kHeld, ttl}});
+  }
+  // The first refusal, and what the registry says to those apart.
+  AcquireMachine::Action stand_apart(Millis ttl) {
+    EXPECT_EQ(held(ttl).verb, Verb::kJoin);
+    return feed({Event::Kind::kTurn, {}, machine->retry_at()});
+  }
+
+  TimePoint now = kZero;
+  std::optional<AcquireMachine> machine;
+};
+
+TEST_F(RestingTest, ARefusalIsFollowedByARestAndAnAttempt) {
+  begin({Millis(50), Millis(50), 1});
+  const AcquireMachine::Action rest = stand_apart(Millis(9000));
+  EXPECT_EQ(rest.verb, Verb::kSleep);
+  EXPECT_EQ(rest.until, kZero + Millis(50));
+  now = rest.until - Duration(1);
+  EXPECT_EQ(feed({Event::Kind::kTime}).verb, Verb::kSleep);
+  now = rest.until;
+  EXPECT_EQ(feed({Event::Kind::kTime}).verb, Verb::kTry);
+  EXPECT_EQ(held(Millis(8950)).until, kZero + Millis(100));
+}
+
+TEST_F(RestingTest, TheRestsGrow) {
+  begin({Millis(1), Millis(128), 2});
+  EXPECT_LE(stand_apart(Millis(9000)).until - now, Millis(1));
+  for (int i = 0; i < 10; ++i) {
+    now = machine->retry_at();
+    EXPECT_EQ(feed({Event::Kind::kTime}).verb, Verb::kTry);
+    (void)held(Millis(9000));
+  }
+  EXPECT_GE(machine->retry_at() - now, Millis(64));
+}
+
+TEST_F(RestingTest, ARestIsNoLongerThanTheHoldersTime) {
+  begin(kHour);
+  EXPECT_EQ(stand_apart(Millis(500)).until, kZero + Millis(502));
+}
+
+TEST_F(RestingTest, ARestIsNoLongerThanTheCallersTime) {
+  begin(kHour, kZero + Millis(300));
+  EXPECT_EQ(stand_apart(Millis(500)).until, kZero + Millis(300));
+  now = kZero + Millis(300);
+  EXPECT_EQ(feed({Event::Kind::kTime}).verdict, Verdict::kTimedOut);
+}
+
+TEST_F(RestingTest, ARestIsNeverZero) {
+  begin({});
+  EXPECT_GT(stand_apart(Millis(0)).until, now);
+}
+
+TEST_F(RestingTest, AKeyWithoutATimeLimitIsAskedForAfterTheRest) {
+  begin({Millis(50), Millis(50), 1});
+  EXPECT_EQ(stand_apart(Millis(-1)).until, kZero + Millis(50));
+}
+
+TEST_F(RestingTest, AFailureEndsARest) {
+  begin(kHour);
+  (void)stand_apart(Millis(9000));
+  const Event closed{Event::Kind::kFailed, {}, kNever, Status::closed("closed"), true};
+  const AcquireMachine::Action end = feed(closed);
+  EXPECT_EQ(end.verdict, Verdict::kFailed);
+  EXPECT_FALSE(end.give_back);
+}
+
+// ---- the operation, against a simulated server
+
+class Outcomes final : public Completion {
+ public:
+  void done(std::uint64_t /*id*/, Outcome outcome) override { verdicts.push_back(outcome.verdict); }
+  std::vector<Verdict> verdicts;
+};
+
+class SpinningTest : public ::testing::Test {
+ protected:
+  SpinningTest() {
+    network_.weather.slow_per_mille = 0;
+    held_by_another(Millis(60000));
+  }
+  ~SpinningTest() override {
+    client_->close();
+    loop_.run(Millis(10));
+    loop_.stop();
+  }
+
+  void held_by_another(Millis lease) {
+    std::string bytes;
+    spin_lock_recipe().acquire(bytes, {name_, "another:1", 1, lease, {}, true});
+    execute(bytes);
+  }
+  void released_by_the_other() {
+    std::string bytes;
+    spin_lock_recipe().release(bytes, {name_, "another:1", 0, Millis(0), "publish", true});
+    execute(bytes);
+  }
+  void wait(std::uint64_t owner, const BackOff& back_off) {
+    AcquireRequest request{name_, OwnerNumber{owner}, {Millis(60000), false}};
+    request.terms.back_off = back_off;
+    std::make_shared<AcquireOperation>(client_->context(), spin_lock_recipe(), request)
+        ->finish_to(outcomes_, owner);
+  }
+  int attempts_in(Duration time) {
+    const int before = server_.totals().attempts;
+    loop_.run(time);
+    return server_.totals().attempts - before;
+  }
+  const std::vector<Verdict>& verdicts() const { return outcomes_->verdicts; }
+
+  const LockName name_{"lock"};
+  simulation::World world_{1};
+  simulation::Server server_{world_, 0};
+  simulation::Network network_{world_, server_};
+  simulation::SteppedLoop loop_{world_, network_};
+  const std::shared_ptr<simulation::Client> client_ = simulation::Client::make(
+      world_, network_, loop_, {"client", Millis(60000), Millis(1000), 10});
+
+ private:
+  void execute(const std::string& bytes) {
+    simulation::CommandParser parser;
+    std::vector<simulation::Command> commands;
+    parser.feed(bytes, commands);
+    server_.execute(commands.at(0));
+  }
+
+  const std::shared_ptr<Outcomes> outcomes_ = std::make_shared<Outcomes>();
+};
+
+TEST_F(SpinningTest, EachWaiterAsksAsOftenAsItsBackOffSays) {
+  wait(1, {Millis(100), Millis(100), 1});
+  (void)attempts_in(Millis(1000));
+  EXPECT_GE(attempts_in(Millis(10000)), 90);
+  wait(2, {Millis(100), Millis(100), 1});
+  const int of_two = attempts_in(Millis(10000));
+  EXPECT_GE(of_two, 180);
+  EXPECT_LE(of_two, 201);
+}
+
+TEST_F(SpinningTest, TheDefaultSettlesAtTenASecond) {
+  wait(1, {});
+  (void)attempts_in(Millis(1000));
+  const int attempts = attempts_in(Millis(10000));
+  EXPECT_GE(attempts, 10000 / 130);
+  EXPECT_LE(attempts, 10000 / 64 + 1);
+}
+
+TEST_F(SpinningTest, AFreedLockIsTakenByTheNextAttempt) {
+  wait(1, {});
+  wait(2, {});
+  (void)attempts_in(Millis(1000));
+  released_by_the_other();
+  EXPECT_LE(attempts_in(Millis(130)), 6);
+  EXPECT_EQ(verdicts(), std::vector<Verdict>{Verdict::kGranted});
+}
+
+TEST_F(SpinningTest, TheEndOfTheClientEndsARest) {
+  wait(1, kHour);
+  wait(2, kHour);
+  loop_.run(Millis(100));
+  EXPECT_EQ(verdicts().size(), 0U);
+  client_->close();
+  loop_.run(Millis(10));
+  EXPECT_EQ(verdicts(), (std::vector<Verdict>{Verdict::kFailed, Verdict::kFailed}));
+}
+
+}  // namespace
+}  // namespace holdfast::sync
