@@ -11,6 +11,7 @@
 #include "engine/lock.h"
 #include "resp/command.h"
 #include "sync/call_operation.h"
+#include "sync/fair_lock.h"
 #include "sync/lock.h"
 
 namespace holdfast::bindings {
@@ -40,6 +41,14 @@ std::shared_ptr<sync::Operation> ping(Client& client) {
 
 std::shared_ptr<engine::Lock> lock(const std::shared_ptr<Client>& client, const py::bytes& name) {
   return std::make_shared<engine::Lock>(client, sync::lock_recipe(), std::string(name));
+}
+
+std::shared_ptr<engine::Lock> fair_lock(const std::shared_ptr<Client>& client,
+                                        const py::bytes& name, std::int64_t patience_ms) {
+  engine::Lock::Options options;
+  options.terms.patience = Millis(patience_ms);
+  return std::make_shared<engine::Lock>(client, sync::fair_lock_recipe(), std::string(name),
+                                        options);
 }
 
 void register_endpoint(py::module_& module) {
@@ -93,6 +102,7 @@ void register_client(py::module_& module) {
              return queue.start(OperationKind::kCall, ping(self));
            })
       .def("lock", &lock)
+      .def("fair_lock", &fair_lock)
       .def("close", [](Client& self) {
         py::list names;
         for (const std::string& name : self.close()) names.append(py::bytes(name));

@@ -15,7 +15,7 @@ AcquireOperation::AcquireOperation(std::shared_ptr<const Context> context, const
       request_(std::move(request)),
       channel_(recipe.channel(name(), field(request_.owner)).bytes()),
       machine_({request_.blocking, request_.deadline, this->context().command_timeout,
-                recipe.waiting() == Waiting::kInLine && request_.blocking}) {}
+                recipe.waiting() == Waiting::kInLine && request_.terms.patience > Millis(0)}) {}
 
 void AcquireOperation::begin() {
   Event event{Event::Kind::kStart};
@@ -53,7 +53,7 @@ void AcquireOperation::give_back_grant() {
 
 void AcquireOperation::undo(int remaining) {
   Undo::submit(shared_context(), recipe_, {name(), request_.owner, remaining, request_.terms},
-               request_.lease.time);
+               std::max(request_.lease.time, request_.terms.patience));
 }
 
 void AcquireOperation::on_signal() { deliver({Event::Kind::kTryNow}); }

@@ -19,4 +19,12 @@ inline Channel lock_channel(const LockName& name) {
   return Channel(prefixed("redisson_lock__channel", name));
 }
 
+inline std::string fair_queue(const LockName& name) {
+  return prefixed("redisson_lock_queue", name);
+}
+
+inline std::string fair_timeouts(const LockName& name) {
+  return prefixed("redisson_lock_timeout", name);
+}
+
 }  // namespace holdfast::sync

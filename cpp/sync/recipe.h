@@ -28,7 +28,8 @@ struct Answer {
 
 // What a caller asks for beyond the hold itself, of the kinds that know it.
 struct Terms {
-  Millis patience{0};       // how long its place in a line lasts without a sign of life
+  Millis patience{0};       // how long its place in a line lasts without a sign of life; 0: a try
+                            // that takes no place
   std::int64_t amount = 1;  // of permits
 };
 

@@ -19,6 +19,7 @@ from ._errors import (
     NotOwnedError,
     ServerError,
 )
+from ._fair_lock import FairLock
 from ._lock import Lock
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Client",
     "ConnectionError",
+    "FairLock",
     "HoldfastError",
     "Lock",
     "LockError",
@@ -39,7 +41,7 @@ __all__ = [
     "set_watchdog_threads",
 ]
 
-for _class in (Client, Lock):
+for _class in (Client, FairLock, Lock):
     _class.__module__ = "holdfast"
 del _class
 

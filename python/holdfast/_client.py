@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from weakref import WeakSet
 
 from . import _core, _events
+from ._fair_lock import FairLock
 from ._lock import Lock
 from ._options import read_options
 
@@ -93,6 +94,18 @@ class Client(BaseClient[Lock]):
     ) -> Lock:
         """A reentrant lock of this name; nothing is sent yet."""
         return Lock(self, name, lease=lease, wait=wait, on_lost=on_lost)
+
+    def fair_lock(
+        self,
+        name: Name,
+        queue_timeout: Seconds | None = None,
+        *,
+        lease: Seconds | None = None,
+        wait: Seconds | None = None,
+        on_lost: Callable[[FairLock], object] | None = None,
+    ) -> FairLock:
+        """A lock that is granted in the order of asking; nothing is sent yet."""
+        return FairLock(self, name, queue_timeout, lease=lease, wait=wait, on_lost=on_lost)
 
     def ping(self) -> None:
         """Ask the server for a sign of life; raises when there is none."""

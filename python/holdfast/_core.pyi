@@ -54,6 +54,7 @@ class Client:
     @property
     def closed(self) -> bool: ...
     def lock(self, name: bytes, /) -> Lock: ...
+    def fair_lock(self, name: bytes, patience_ms: int, /) -> Lock: ...
     def ping(self) -> None: ...
     def start_ping(self, queue: PendingQueue, /) -> int: ...
     # End all waits, stop renewing; the names of what was still held.
@@ -61,7 +62,7 @@ class Client:
 
 @final
 class Lock:
-    # A reentrant lock of a client, under one name. It has no state of its own.
+    # A lock of a client, of whatever kind, under one name. It has no state of its own.
 
     def acquire(
         self,

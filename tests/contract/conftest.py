@@ -49,9 +49,18 @@ class Stage:
         return self.flavour.actor()
 
     def wait(self, actor: Any, lock: Any, **how: Any) -> Future[Any]:
-        """Let `actor` wait for `lock`; returns once a waiter is subscribed."""
+        """Let `actor` wait for `lock`; returns once a waiter is subscribed.
+
+        Where the server keeps a line: once the waiter stands there, and all in it are subscribed.
+        """
+        line = self.kind.line or (lambda _server, _name: 1)
+        longer = line(self.server, lock.name) + (1 if self.kind.line else 0)
         waiting: Future[Any] = actor.begin(lock.acquire, **how)
-        eventually(lambda: waiting.done() or self.subscribers(lock.name) > 0)
+
+        def settled() -> bool:
+            return self.subscribers(lock.name) >= line(self.server, lock.name) >= longer
+
+        eventually(lambda: waiting.done() or settled())
         return waiting
 
     # ---- what can be seen on the server
@@ -71,13 +80,21 @@ class Stage:
         """Delete the key of a lock, as an operator's hand or an eviction would."""
         assert self.server.inspect.delete(name) == 1
 
+    def channels(self, name: Name = NAME) -> list[bytes]:
+        """Where those who wait for a name listen."""
+        channel = self.kind.channel(name)
+        if not self.kind.line:
+            return [channel]
+        everywhere = self.server.subscribed_channels()
+        return sorted(each for each in everywhere if each.startswith(channel + b":"))
+
     def subscribers(self, name: Name = NAME) -> int:
-        """How many connections wait for messages of a name."""
-        return self.server.subscribers(self.kind.channel(name))
+        """How many connections wait for messages of a name; one counts for each channel."""
+        return sum(self.server.subscribers(channel) for channel in self.channels(name))
 
     def messages(self, name: Name = NAME) -> Messages:
         """Collect the messages of a name: `with stage.messages() as messages:`."""
-        return self.server.listening(self.kind.channel(name))
+        return self.server.listening(self.kind.channel(name), below=self.kind.line is not None)
 
 
 @pytest.fixture(params=KINDS, ids=repr)

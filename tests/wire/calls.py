@@ -10,6 +10,8 @@ import holdfast
 from tests.support.waiting import BOUND
 from tests.wire.recordings import Error, Step
 
+CONSTRUCTORS = {"lock": "lock", "fair": "fair_lock"}
+
 METHODS = {
     "lock": "acquire",
     "lockInterruptibly": "acquire",
@@ -25,7 +27,8 @@ METHODS = {
 
 def begin(step: Step, actor: Any, client: Any) -> Future[Any]:
     """Let the actor make the call of a step."""
-    method = getattr(client.lock(step.name), METHODS[step.op])
+    lock = getattr(client, CONSTRUCTORS[step.kind])(step.name, **step.options)
+    method = getattr(lock, METHODS[step.op])
     future: Future[Any] = actor.begin(method, **arguments(step))
     return future
 

@@ -11,6 +11,7 @@ import pytest
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 VERSIONS = ("3.17.6", "4.7.0")
+KINDS = ("lock", "fair")
 
 ERRORS = {
     "IllegalMonitorStateException": "NotOwnedError",
@@ -36,7 +37,11 @@ class Error:
 
 @dataclass(frozen=True)
 class Key:
-    """A key as it is on the server. A hash's fields are `<A>:<t1>` for an owner."""
+    """A key as it is on the server. A hash's fields are `<A>:<t1>` for an owner.
+
+    So are the members of a list, and of a sorted set: that is a dict, member -> ms from now, or the
+    score itself where it is no time of these days.
+    """
 
     kind: str
     value: Any
@@ -52,6 +57,9 @@ class Step:
     op: str
     result: Any
     name: str = ""
+    kind: str = "lock"
+    options: dict[str, Any] = field(default_factory=dict)
+    """What the lock object is made with, in our words."""
     args: dict[str, Any] = field(default_factory=dict)
     note: str = ""
     ends_wait: bool = False
@@ -69,33 +77,43 @@ class Step:
 class Scenario:
     """Steps that begin on an empty server; `leases`: the watchdog's, in seconds, by client."""
 
+    version: str
+    kind: str
     name: str
     leases: dict[str, float]
     steps: tuple[Step, ...]
 
 
-def load(version: str, kind: str = "lock") -> dict[str, Scenario]:
+def load(version: str, kind: str) -> dict[str, Scenario]:
     """The scenarios of one recording, by name."""
     text = (DATA / f"redisson-{version}" / f"{kind}.json").read_text(encoding="utf-8")
-    return {s["scenario"]: _scenario(s) for s in json.loads(text)["scenarios"]}
+    raw = json.loads(text)
+    scenarios = [_scenario(raw["redisson"], raw["kind"], each) for each in raw["scenarios"]]
+    return {scenario.name: scenario for scenario in scenarios}
 
 
-def _scenario(raw: dict[str, Any]) -> Scenario:
+def _scenario(version: str, kind: str, raw: dict[str, Any]) -> Scenario:
+    clients: dict[str, dict[str, int]] = raw["clients"]
     leases = {
         client: options.get("lockWatchdogTimeout", 30_000) / 1000
-        for client, options in raw["clients"].items()
+        for client, options in clients.items()
     }
-    return Scenario(raw["scenario"], leases, tuple(_step(step) for step in raw["steps"]))
+    steps = tuple(_step(kind, clients, step) for step in raw["steps"])
+    return Scenario(version, kind, raw["scenario"], leases, steps)
 
 
-def _step(raw: dict[str, Any]) -> Step:
+def _step(kind: str, clients: dict[str, dict[str, int]], raw: dict[str, Any]) -> Step:
     messages = raw.get("published", [])
+    theirs = clients.get(str(raw["by"])[0], {})
+    patience = theirs.get("fairLockWaitTimeout")
     assert all(message["cmd"] == "PUBLISH" for message in messages)
     return Step(
         by=raw["by"],
         op=raw["op"],
         result=_value(raw.get("result")),
         name=raw.get("name", ""),
+        kind=kind,
+        options={"queue_timeout": patience / 1000} if patience else {},
         args=raw.get("args", {}),
         note=raw.get("note", ""),
         ends_wait=raw.get("end_of_blocked", False),
@@ -106,7 +124,16 @@ def _step(raw: dict[str, Any]) -> Step:
 
 
 def _key(raw: dict[str, Any]) -> Key:
-    return Key(raw["type"], raw["value"], _value(raw["ttl_ms"]))
+    value = raw["value"]
+    if raw["type"] == "zset":
+        value = {member: _time(score) for member, score in value}
+    return Key(raw["type"], value, _value(raw["ttl_ms"]))
+
+
+def _time(score: str | float) -> Any:
+    if isinstance(score, str):
+        return about(int(score.removeprefix("<now").removesuffix(">")))
+    return score
 
 
 def _value(raw: Any) -> Any:

@@ -25,6 +25,9 @@ from tests.wire.recordings import Key, Step
 
 PART = re.compile(r"<(\w+)>:<(\w+)>")
 """An owner as the recordings write it: of client A, thread t1."""
+IS_GONE = re.compile(r"client (\w) is gone")
+LONG_AGO = 1e12
+"""A score below this is no time of these days."""
 
 
 class MainActor(ThreadActor):
@@ -89,13 +92,29 @@ class Replay:
 
     def _play(self, step: Step) -> None:
         if step.op == "wait":
+            if gone := IS_GONE.match(step.note):
+                self._close_client(gone[1])
             time.sleep(step.args["seconds"])  # what the step is about: time passes
         elif step.by == "recorder":
-            self._server.inspect.execute_command(*step.op.split())
+            self._by_hand(step.op.split())
         elif step.op == "interrupt":
             self._owner(step.by).actor.cancel()
         else:
             self._call(step, self._owner(step.by))
+
+    def _by_hand(self, words: list[str]) -> None:
+        """Run a command, in which `<head>` is the first of those who wait: it is dead."""
+        if "<head>" in words:
+            head = self._server.inspect.lindex("redisson_lock_queue:{demo}", 0).decode()
+            (part,) = (p for p, owner in self._owners.items() if owner.field == head)
+            self._close_client(part[0])
+            words = [head if word == "<head>" else word for word in words]
+        self._server.inspect.execute_command(*words)
+
+    def _close_client(self, which: str) -> None:
+        """What waits with this client ends, and stays in line."""
+        self._make_actor(which).do(self._clients[which].close)
+        self._waiting = {p: future for p, future in self._waiting.items() if p[0] != which}
 
     def _call(self, step: Step, owner: Owner) -> None:
         future = self._waiting.pop(str(step.by), None)
@@ -136,14 +155,15 @@ class Replay:
     def _compare(self, step: Step) -> None:
         eventually(lambda: self._has_keys(step.keys))
         published = self._published()
-        assert published == step.published, f"published was {published}"
+        expected = tuple((self._with_owners(channel), word) for channel, word in step.published)
+        assert published == expected, f"published was {published}"
         if step.waits:
             self._expect_subscribers(step.subscribed)
             assert not self._waiting[str(step.by)].done()
 
     def _expect_subscribers(self, numbers: dict[str, int]) -> None:
         for channel, number in numbers.items():
-            eventually(partial(self._has_subscribers, channel, number))
+            eventually(partial(self._has_subscribers, self._with_owners(channel), number))
 
     def _has_subscribers(self, channel: str, number: int) -> bool:
         there = self._server.subscribers(channel)
@@ -164,23 +184,40 @@ class Replay:
     def _key(self, name: bytes) -> Key:
         inspect = self._server.inspect
         kind = inspect.type(name).decode()
+        value: Any
         if kind == "hash":
-            value: Any = {f.decode(): v.decode() for f, v in inspect.hgetall(name).items()}
+            value = {f.decode(): v.decode() for f, v in inspect.hgetall(name).items()}
+        elif kind == "list":
+            value = [member.decode() for member in inspect.lrange(name, 0, -1)]
+        elif kind == "zset":
+            members = inspect.zrange(name, 0, -1, withscores=True)
+            value = {member.decode(): self._from_now(score) for member, score in members}
         else:
             value = (inspect.get(name) or b"").decode()
         left = inspect.pttl(name)
         return Key(kind, value, None if left == -1 else left)
 
+    def _from_now(self, score: float) -> float:
+        """A time in ms as ms from now; any other number as it is."""
+        seconds, micros = self._server.inspect.time()
+        return score if score < LONG_AGO else score - seconds * 1000 - micros / 1000
+
     def _with_fields(self, expected: Key, there: Key) -> Key:
         """The expected key with the owners' real fields, which are learned from what is there."""
-        if expected.kind != "hash":
+        if expected.kind == "string":
             return expected
-        value = {self._field(part, there): count for part, count in expected.value.items()}
-        return replace(expected, value=value)
+        fields = [self._field(part, there) for part in expected.value]
+        if expected.kind == "list":
+            return replace(expected, value=fields)
+        return replace(expected, value=dict(zip(fields, expected.value.values(), strict=True)))
+
+    def _with_owners(self, channel: str) -> str:
+        """A channel's name, where it ends with an owner: with the owner's real field."""
+        return PART.sub(lambda part: self._owner(f"{part[1]}:{part[2]}").field, channel)
 
     def _field(self, part: str, there: Key) -> str:
         owner = self._owner(PART.sub(r"\1:\2", part))
-        if not owner.field and there.kind == "hash":
+        if not owner.field and there.kind != "string":
             taken = {other.field for other in self._owners.values()}
             form = re.compile(rf"{owner.client.id}:\d+")
             new = [f for f in there.value if form.fullmatch(f) and f not in taken]

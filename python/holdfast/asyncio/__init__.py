@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from ._client import Client
+from ._fair_lock import FairLock
 from ._lock import Lock
 
-__all__ = ["Client", "Lock"]
+__all__ = ["Client", "FairLock", "Lock"]
 
-for _class in (Client, Lock):
+for _class in (Client, FairLock, Lock):
     _class.__module__ = "holdfast.asyncio"
 del _class

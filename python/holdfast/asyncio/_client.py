@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from holdfast._client import BaseClient
 
+from ._fair_lock import FairLock
 from ._lock import Lock
 from ._loop import bridge
 
@@ -40,6 +41,27 @@ class Client(BaseClient[Lock]):
         """A reentrant lock of this name; nothing is sent yet."""
         return Lock(
             self, name, lease=lease, wait=wait, on_lost=on_lost, cancel_on_lost=cancel_on_lost
+        )
+
+    def fair_lock(
+        self,
+        name: Name,
+        queue_timeout: Seconds | None = None,
+        *,
+        lease: Seconds | None = None,
+        wait: Seconds | None = None,
+        on_lost: Callable[[FairLock], object] | None = None,
+        cancel_on_lost: bool = False,
+    ) -> FairLock:
+        """A lock that is granted in the order of asking; nothing is sent yet."""
+        return FairLock(
+            self,
+            name,
+            queue_timeout,
+            lease=lease,
+            wait=wait,
+            on_lost=on_lost,
+            cancel_on_lost=cancel_on_lost,
         )
 
     async def ping(self) -> None:

@@ -99,7 +99,7 @@ class Lock(BaseLock["BaseClient[Any]"]):
         *,
         lease: Seconds | None = None,
         wait: Seconds | None = None,
-        on_lost: Callable[[Lock], object] | None = None,
+        on_lost: Callable[[Any], object] | None = None,
         cancel_on_lost: bool = False,
     ) -> None:
         super().__init__(client, name, lease=lease, wait=wait, on_lost=on_lost)
