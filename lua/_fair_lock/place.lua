@@ -25,7 +25,7 @@ for _, waiter in ipairs(redis.call('lrange', KEYS[2], 0, -1)) do
   local theirs = alive[waiter] or now
   free = math.max(free, theirs - now)
   if string.sub(waiter, 15, 15) == '4' then
-    mine = math.max(mine, theirs + REDISSONS_PATIENCE + patience)
+    mine = math.max(mine, math.max(theirs, now) + REDISSONS_PATIENCE + patience)
   end
 end
 if placed then

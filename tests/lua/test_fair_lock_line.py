@@ -175,6 +175,15 @@ def test_behind_redissons_a_place_outlasts_what_theirs_takes_off(lock: FairLock)
     assert lock.alive(BOB) > PATIENCE
 
 
+def test_even_if_theirs_is_over(lock: FairLock) -> None:
+    lock.acquire(ALICE)
+    lock.acquire(CAROL)
+    lock.stand(JAVA, -7 * SECOND)
+    lock.acquire(BOB)
+    assert lock.line == [CAROL, JAVA, BOB]
+    assert lock.alive(BOB) == about(REDISSONS_PATIENCE + PATIENCE)
+
+
 def test_before_redissons_a_place_is_as_ever(lock: FairLock) -> None:
     lock.acquire(ALICE)
     lock.acquire(BOB)
