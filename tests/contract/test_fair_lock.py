@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import random
 import time
 from collections.abc import Generator
 from concurrent.futures import Future
@@ -11,7 +14,7 @@ import pytest
 
 from tests.contract.conftest import NAME, Stage
 from tests.contract.kinds import KINDS, Kind, prefixed
-from tests.support.actors import TaskActor
+from tests.support.actors import PAUSE, TaskActor
 from tests.support.waiting import BOUND, Stopwatch, eventually, stays
 
 QUEUE = prefixed(b"redisson_lock_queue", NAME)
@@ -157,6 +160,47 @@ def test_a_cancelled_wait_leaves_the_line(alice: Any, lock: Any, stage: Stage) -
     eventually(waiting.done)
     eventually(lambda: nobody_waits(stage))
     alice.do(lock.release)
+
+
+@pytest.mark.flavours("asyncio")
+def test_a_wait_cancelled_at_any_moment_leaves_the_line(
+    alice: Any, bob: Any, lock: Any, stage: Stage
+) -> None:
+    async def cancel_after(steps: int) -> None:
+        waiting = asyncio.ensure_future(lock.acquire())
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        waiting.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await waiting
+
+    alice.do(lock.acquire)
+    for steps in range(0, 200, 5):
+        bob.do(cancel_after, steps)
+    eventually(lambda: nobody_waits(stage))
+
+
+def test_whoever_comes_and_goes_the_line_ends_empty(stage: Stage) -> None:
+    inside: list[int] = []
+
+    def come_and_go(number: int, lock: Any) -> Generator[Any, Any, None]:
+        dice = random.Random(number)
+        for _ in range(15):
+            if (yield lock.acquire(timeout=dice.choice([0, 0.001, 0.004, 0.02, BOUND]))):
+                inside.append(number)
+                yield PAUSE
+                assert inside == [number]
+                inside.clear()
+                yield lock.release()
+
+    clients = [stage.client() for _ in range(3)]
+    running = [
+        stage.actor().begin(come_and_go, number, stage.lock(clients[number % 3]))
+        for number in range(9)
+    ]
+    for each in running:
+        each.result(3 * BOUND)
+    eventually(lambda: stage.all_keys() == set() and stage.subscribers() == 0)
 
 
 def test_who_gives_up_when_it_is_its_turn_tells_the_next(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 from typing import Any
 
@@ -189,5 +190,31 @@ def test_a_waiter_whose_interpreter_is_busy_keeps_its_place(
         return bool((server.inspect.zscore(TIMEOUTS, waiter) or 0) > seconds * 1000 + micros / 1000)
 
     stays(is_alive, during=1.5)
+    child.send("end")
+    lock.release()
+
+
+def test_ctrl_c_takes_a_waiter_out_of_the_line(
+    client: Any, server: Server, start_child: StartChild
+) -> None:
+    lock = client.fair_lock(NAME)
+    lock.acquire()
+    child = start_child(
+        """
+        client = holdfast.Client(URL)
+        try:
+            client.fair_lock(NAME).acquire()
+        except KeyboardInterrupt:
+            say("interrupted")
+        hear("end")
+        """,
+        URL=server.url,
+        NAME=NAME,
+    )
+    eventually(lambda: server.inspect.llen(QUEUE) == 1)
+    child.signal(signal.SIGINT)
+    child.expect("interrupted")
+    eventually(lambda: server.inspect.llen(QUEUE) == 0)
+    assert server.keys() == {NAME.encode()}
     child.send("end")
     lock.release()
