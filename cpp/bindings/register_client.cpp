@@ -12,6 +12,7 @@
 #include "resp/command.h"
 #include "sync/call_operation.h"
 #include "sync/fenced_lock.h"
+#include "sync/fair_lock.h"
 #include "sync/lock.h"
 #include "sync/spin_lock.h"
 
@@ -56,6 +57,14 @@ std::shared_ptr<engine::Lock> spin_lock(const std::shared_ptr<Client>& client,
   terms.back_off = {Millis(initial_ms), Millis(maximum_ms), multiplier};
   return std::make_shared<engine::Lock>(client, sync::spin_lock_recipe(), std::string(name),
                                         engine::Lock::Options{Side::kWhole, terms});
+}
+
+std::shared_ptr<engine::Lock> fair_lock(const std::shared_ptr<Client>& client,
+                                        const py::bytes& name, std::int64_t patience_ms) {
+  engine::Lock::Options options;
+  options.terms.patience = Millis(patience_ms);
+  return std::make_shared<engine::Lock>(client, sync::fair_lock_recipe(), std::string(name),
+                                        options);
 }
 
 void register_endpoint(py::module_& module) {
@@ -111,6 +120,7 @@ void register_client(py::module_& module) {
       .def("lock", &lock)
       .def("fenced_lock", &fenced_lock)
       .def("spin_lock", &spin_lock)
+      .def("fair_lock", &fair_lock)
       .def("close", [](Client& self) {
         py::list names;
         for (const std::string& name : self.close()) names.append(py::bytes(name));

@@ -13,12 +13,13 @@ namespace holdfast::engine {
 
 namespace {
 
-// A random UUID (RFC 9562, version 4) in the spelling of Java's UUID.toString().
+// A random UUID in the spelling of Java's UUID.toString(). Its version is 8 (RFC 9562), Redisson's
+// have 4: in a line of waiters ours are known by that (lua/_fair_lock/place.lua).
 std::string fresh_uuid() {
   std::random_device random;
   std::array<unsigned, 4> bits{random(), random(), random(), random()};
   std::array<char, 37> text;
-  std::snprintf(text.data(), text.size(), "%08x-%04x-4%03x-%04x-%04x%08x", bits[0], bits[1] >> 16,
+  std::snprintf(text.data(), text.size(), "%08x-%04x-8%03x-%04x-%04x%08x", bits[0], bits[1] >> 16,
                 bits[1] & 0xfffU, (bits[2] >> 16 & 0x3fffU) | 0x8000U, bits[2] & 0xffffU, bits[3]);
   return text.data();
 }

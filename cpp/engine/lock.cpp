@@ -21,10 +21,12 @@ Lock::Lock(std::shared_ptr<Client> client, const sync::Recipe& recipe, const std
 Lock::OperationPtr Lock::acquire(const Attempt& attempt) const {
   auto context = client_->context();
   const TimePoint deadline = after(context->clock.now(), attempt.timeout);
+  sync::Terms terms = terms_;
+  if (!attempt.blocking || attempt.timeout <= Duration::zero()) terms.patience = Millis(0);
   return std::make_shared<sync::AcquireOperation>(
       std::move(context), recipe_,
       sync::AcquireRequest{name_, attempt.owner, attempt.lease, attempt.blocking, deadline,
-                           attempt.listener, terms_});
+                           attempt.listener, terms});
 }
 
 Lock::OperationPtr Lock::release(OwnerNumber owner, bool all) const {

@@ -43,7 +43,7 @@ AcquireOperation::AcquireOperation(std::shared_ptr<const Context> context, const
       request_(std::move(request)),
       channel_(recipe.channel(name(), field(request_.owner)).bytes()),
       machine_({request_.blocking, request_.deadline, this->context().command_timeout,
-                recipe.waiting() == Waiting::kInLine && request_.blocking,
+                recipe.waiting() == Waiting::kInLine && request_.terms.patience > Millis(0),
                 rests(recipe, request_, this->context())}) {}
 
 void AcquireOperation::begin() {
@@ -83,7 +83,7 @@ void AcquireOperation::give_back_grant() {
 void AcquireOperation::undo(int remaining) {
   if (!recipe_.takes()) return;
   Undo::submit(shared_context(), recipe_, {name(), request_.owner, remaining, request_.terms},
-               request_.lease.time);
+               std::max(request_.lease.time, request_.terms.patience));
 }
 
 std::int64_t AcquireOperation::wants() const {

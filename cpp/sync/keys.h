@@ -38,4 +38,12 @@ inline std::string token_counter(const LockName& name) {
   return prefixed("redisson_lock_token", name);
 }
 
+inline std::string fair_queue(const LockName& name) {
+  return prefixed("redisson_lock_queue", name);
+}
+
+inline std::string fair_timeouts(const LockName& name) {
+  return prefixed("redisson_lock_timeout", name);
+}
+
 }  // namespace holdfast::sync

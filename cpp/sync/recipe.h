@@ -29,7 +29,8 @@ struct Answer {
 
 // What a caller asks for beyond the hold itself, of the kinds that know it.
 struct Terms {
-  Millis patience{0};       // how long the server remembers its place in a line, or its request
+  Millis patience{0};       // how long the server remembers its place in a line (0: a try that takes
+                            // none), or its request
   std::int64_t amount = 1;  // of permits
   BackOff back_off{};       // of those who ask again (Waiting::kBackOff)
 };

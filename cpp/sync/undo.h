@@ -12,9 +12,10 @@ namespace holdfast::sync {
 
 // A release that nobody waits for: takes back an attempt that was cancelled on its way, or goes on
 // with a release whose caller was told that the server is out of reach. It stands in the
-// connection's line behind the command it takes back, and is tried until the lease is over: then
-// there is nothing left to release. It goes out with the script's text: a second attempt, for a
-// server that does not know the script, would stand behind what the owner asks for next.
+// connection's line behind the command it takes back, and is tried until the lease (of a place in
+// line: its time) is over: then there is nothing left to release. It goes out with the script's
+// text: a second attempt, for a server that does not know the script, would stand behind what the
+// owner asks for next.
 class Undo final : public client::Request, public std::enable_shared_from_this<Undo> {
  public:
   struct What {

@@ -20,6 +20,7 @@ from ._errors import (
     NotOwnedError,
     ServerError,
 )
+from ._fair_lock import FairLock
 from ._fenced_lock import FencedLock
 from ._lock import Lock
 from ._semaphore import Semaphore
@@ -33,6 +34,7 @@ __all__ = [
     "Client",
     "ConnectionError",
     "CountDownLatch",
+    "FairLock",
     "FencedLock",
     "HoldfastError",
     "Lock",
@@ -48,7 +50,7 @@ __all__ = [
     "set_watchdog_threads",
 ]
 
-for _class in (Backoff, Client, CountDownLatch, FencedLock, Lock, Semaphore, SpinLock):
+for _class in (Backoff, Client, CountDownLatch, FairLock, FencedLock, Lock, Semaphore, SpinLock):
     _class.__module__ = "holdfast"
 del _class
 

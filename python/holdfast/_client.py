@@ -9,6 +9,7 @@ from weakref import WeakSet
 
 from . import _core, _events
 from ._count_down_latch import CountDownLatch
+from ._fair_lock import FairLock
 from ._fenced_lock import FencedLock
 from ._lock import Lock
 from ._options import read_options
@@ -131,6 +132,18 @@ class Client(BaseClient[Lock]):
         ``backoff``: how they rest between attempts, a ``Backoff`` or always so many seconds.
         """
         return SpinLock(self, name, backoff, lease=lease, wait=wait, on_lost=on_lost)
+
+    def fair_lock(
+        self,
+        name: Name,
+        queue_timeout: Seconds | None = None,
+        *,
+        lease: Seconds | None = None,
+        wait: Seconds | None = None,
+        on_lost: Callable[[FairLock], object] | None = None,
+    ) -> FairLock:
+        """A lock that is granted in the order of asking; nothing is sent yet."""
+        return FairLock(self, name, queue_timeout, lease=lease, wait=wait, on_lost=on_lost)
 
     def ping(self) -> None:
         """Ask the server for a sign of life; raises when there is none."""

@@ -58,6 +58,7 @@ class Client:
     def spin_lock(
         self, name: bytes, initial_ms: int, maximum_ms: int, multiplier: float, /
     ) -> Lock: ...
+    def fair_lock(self, name: bytes, patience_ms: int, /) -> Lock: ...
     def ping(self) -> None: ...
     def start_ping(self, queue: PendingQueue, /) -> int: ...
     # End all waits, stop renewing; the names of what was still held.
@@ -65,7 +66,7 @@ class Client:
 
 @final
 class Lock:
-    # A reentrant lock of a client, under one name. It has no state of its own.
+    # A lock of a client, of whatever kind, under one name. It has no state of its own.
 
     def acquire(
         self,

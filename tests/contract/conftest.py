@@ -51,7 +51,10 @@ class Stage:
         return self.flavour.actor()
 
     def wait(self, actor: Any, lock: Any, **how: Any) -> Future[Any]:
-        """Let `actor` wait for `lock`; returns once the server has seen a waiter."""
+        """Let `actor` wait for `lock`; returns once the server has seen a waiter.
+
+        Where the server keeps a line: once the waiter stands there, and all in it are subscribed.
+        """
         return self._seen(lock.name, lambda: actor.begin(lock.acquire, **how))
 
     def wait_inside(self, actor: Any, lock: Any, block: Any) -> Future[Any]:
@@ -60,11 +63,16 @@ class Stage:
 
     def _seen(self, name: Name, begin: Callable[[], Future[Any]]) -> Future[Any]:
         before = self.server.scripts_run()
+        line = self.kind.line or (lambda _server, _name: 1)
+        longer = line(self.server, name) + (1 if self.kind.line else 0)
         waiting = begin()
-        if self.kind.subscriptions:
-            eventually(lambda: waiting.done() or self.subscribers(name) > 0)
-        elif before is not None:
-            eventually(lambda: waiting.done() or self.server.scripts_run() != before)
+
+        def settled() -> bool:
+            if not self.kind.listens:
+                return before is None or self.server.scripts_run() != before
+            return self.subscribers(name) >= line(self.server, name) >= longer
+
+        eventually(lambda: waiting.done() or settled())
         return waiting
 
     # ---- what can be seen on the server
@@ -86,13 +94,21 @@ class Stage:
         """Delete the key of a lock, as an operator's hand or an eviction would."""
         assert self.server.inspect.delete(name) == 1
 
+    def channels(self, name: Name = NAME) -> list[bytes]:
+        """Where those who wait for a name listen."""
+        channel = self.kind.channel(name)
+        if not self.kind.line:
+            return [channel]
+        everywhere = self.server.subscribed_channels()
+        return sorted(each for each in everywhere if each.startswith(channel + b":"))
+
     def subscribers(self, name: Name = NAME) -> int:
-        """How many connections wait for messages of a name."""
-        return self.server.subscribers(self.kind.channel(name))
+        """How many connections wait for messages of a name; one counts for each channel."""
+        return sum(self.server.subscribers(channel) for channel in self.channels(name))
 
     def messages(self, name: Name = NAME) -> Messages:
         """Collect the messages of a name: `with stage.messages() as messages:`."""
-        return self.server.listening(self.kind.channel(name))
+        return self.server.listening(self.kind.channel(name), below=self.kind.line is not None)
 
 
 @pytest.fixture(params=KINDS, ids=repr)

@@ -206,3 +206,11 @@ def test_a_lock_sends_nothing_until_it_is_used(deaf: Any, kind: Kind) -> None:
     assert lock.name == "myLock"
     assert lock.lost is False
     assert "not held" in repr(lock)
+
+
+@pytest.mark.parametrize(("queue_timeout", "error"), BAD_LEASES, ids=str)
+def test_a_bad_queue_timeout_is_refused(
+    deaf: Any, queue_timeout: Any, error: type[Exception]
+) -> None:
+    with pytest.raises(error, match="queue_timeout"):
+        deaf.fair_lock("myLock", queue_timeout)

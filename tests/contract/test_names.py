@@ -45,7 +45,7 @@ def test_a_waiter_is_woken_under_any_name(alice: Any, bob: Any, stage: Stage, na
     lock, theirs = stage.lock(name=name), stage.lock(stage.client(), name)
     alice.do(lock.acquire)
     waiting = stage.wait(bob, theirs)
-    assert stage.subscribers(name) == stage.kind.subscriptions
+    assert stage.subscribers(name) == stage.kind.subscriptions(1, 1)
     with stage.messages(name) as messages:
         alice.do(lock.release)
         assert waiting.result(BOUND) is True
@@ -70,11 +70,14 @@ def test_a_prefix_is_put_before_the_name(alice: Any, stage: Stage) -> None:
     assert waiting.result(BOUND) is True
 
 
-def test_a_prefix_with_braces_makes_one_slot(alice: Any, stage: Stage) -> None:
+def test_a_prefix_with_braces_makes_one_slot(alice: Any, bob: Any, stage: Stage) -> None:
     lock = stage.lock(stage.client(name_prefix="{app}:"), "jobs")
+    alice.do(lock.acquire)
+    waiting = stage.wait(bob, stage.lock(name="{app}:jobs"))
+    assert all(b"{app}:jobs" in key for key in stage.all_keys())
     with stage.messages("{app}:jobs") as messages:
-        alice.do(lock.acquire)
         alice.do(lock.release)
+        assert waiting.result(BOUND) is True
         assert messages.received() == [b"0"]
 
 

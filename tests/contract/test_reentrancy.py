@@ -35,13 +35,15 @@ def test_a_partial_release_keeps_others_out(alice: Any, bob: Any, lock: Any) -> 
     assert bob.do(lock.acquire, blocking=False)
 
 
-def test_only_the_last_release_is_announced(alice: Any, lock: Any, stage: Stage) -> None:
+def test_only_the_last_release_is_announced(alice: Any, bob: Any, lock: Any, stage: Stage) -> None:
+    alice.do(lock.acquire)
+    alice.do(lock.acquire)
+    waiting = stage.wait(bob, stage.lock(stage.client()))
     with stage.messages() as messages:
-        alice.do(lock.acquire)
-        alice.do(lock.acquire)
         alice.do(lock.release)
         assert messages.received() == []
         alice.do(lock.release)
+        assert waiting.result(BOUND) is True
         assert messages.received() == [b"0"]
 
 

@@ -7,19 +7,20 @@ from pathlib import Path
 
 import pytest
 
+from tests.lua.fair_steps import ALICE, BOB, FAIR_STEPS, FairLock
 from tests.lua.steps import ROOT, STEPS, FencedLock, Lock
 from tests.support.servers import Server
 
 PAGE = (ROOT / "docs" / "wire-protocol.md").read_text(encoding="utf-8")
-STEP_FILES = [path for kind in ("lock", "fenced_lock") for path in (ROOT / "lua" / kind).iterdir()]
+SCRIPTS = sorted((ROOT / "lua").glob("[!_]*/*.lua"))
 
 
 def label(path: Path) -> str:
-    """How the page calls a step."""
+    """As the page calls a step: of other kinds than the lock with its kind."""
     return path.stem if path.parent.name == "lock" else f"{path.parent.name}/{path.stem}"
 
 
-@pytest.mark.parametrize("path", sorted(STEP_FILES), ids=label)
+@pytest.mark.parametrize("path", SCRIPTS, ids=label)
 def test_the_table_names_what_the_header_names(path: Path) -> None:
     named = dict.fromkeys(("KEYS", "ARGV"), "")
     for array in named:
@@ -51,4 +52,28 @@ def test_the_rights_are_enough(private_server: Server, kind: type[Lock]) -> None
                 STEPS["acquire"](Lock(admin))
             step(lock)
     app.pubsub().subscribe(lock.channel)
+    app.close()
+
+
+def test_the_rights_are_enough_for_the_fair_lock(private_server: Server) -> None:
+    lists = re.findall(r"needs (?:the commands|besides) `([^`]*)`", PAGE)
+    keys = re.findall(r"`~(redisson_lock_[a-z]+:)\*`", PAGE)
+    admin = private_server.inspect
+    rights = ["~myLock", "~redisson_lock__channel:*", "&redisson_lock__channel:*", "-@all"]
+    rights += [f"~{key}*" for key in keys]
+    rights += [f"+{command}" for command in [*" ".join(lists).split(), "client"]]
+    admin.execute_command("ACL", "SETUSER", "app", "on", ">secret", *rights)
+    app = private_server.connect(username="app", password="secret")
+    lock, others = FairLock(app), FairLock(admin)
+    for step in FAIR_STEPS.values():
+        for state in ("free", "held", "in line", "behind the dead"):
+            admin.flushall()
+            if state != "free":
+                others.acquire(ALICE if state == "held" else BOB)
+            if state == "in line":
+                others.acquire(ALICE)
+            if state == "behind the dead":
+                others.stand(BOB, -1)
+                others.stand(ALICE, 1000)
+            step(lock)
     app.close()

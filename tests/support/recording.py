@@ -6,6 +6,7 @@ that happened before is missing and no time has to pass.
 
 from __future__ import annotations
 
+import re
 import threading
 import uuid
 from collections import Counter
@@ -125,18 +126,25 @@ class Recording:
 class Messages:
     """A context manager that collects the messages of one channel while it is open.
 
-    It owns `listener` and closes it; the connection `inspect` sends the marks.
+    Or, with `below`, of all channels whose names go on with ":" there. It owns `listener` and
+    closes it; the connection `inspect` sends the marks.
     """
 
-    def __init__(self, listener: Any, inspect: Any, channel: str | bytes) -> None:
+    def __init__(
+        self, listener: Any, inspect: Any, channel: str | bytes, *, below: bool = False
+    ) -> None:
         self._listener = listener
         self._inspect = inspect
-        self._channel = channel
+        self._channel = channel if isinstance(channel, bytes) else channel.encode()
+        self._pattern = re.sub(rb"([][\\*?^])", rb"\\\1", self._channel) + b":*" if below else b""
         self._subscription: Any = listener.pubsub()
 
     def __enter__(self) -> Messages:
-        self._subscription.subscribe(self._channel)
-        assert self._next("subscribe") == 1
+        if self._pattern:
+            self._subscription.psubscribe(self._pattern)
+        else:
+            self._subscription.subscribe(self._channel)
+        assert self._next("psubscribe" if self._pattern else "subscribe") == 1
         return self
 
     def __exit__(
@@ -151,8 +159,9 @@ class Messages:
     def received(self) -> list[bytes]:
         """The payloads since the last call."""
         mark = uuid.uuid4().hex.encode()
-        self._inspect.publish(self._channel, mark)
-        return list(iter(lambda: self._next("message"), mark))
+        self._inspect.publish(self._channel + b":mark" if self._pattern else self._channel, mark)
+        kind = "pmessage" if self._pattern else "message"
+        return list(iter(lambda: self._next(kind), mark))
 
     def _next(self, kind: str) -> Any:
         message = self._subscription.get_message(timeout=BOUND)

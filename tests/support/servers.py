@@ -235,9 +235,12 @@ class Server:
         assert self.real, "fakeredis has no MONITOR"
         return Recording(self.connect(), self.inspect)
 
-    def listening(self, channel: str | bytes) -> Messages:
-        """Collect what is published on `channel`: `with server.listening(…) as messages:`."""
-        return Messages(self.connect(), self.inspect, channel)
+    def listening(self, channel: str | bytes, *, below: bool = False) -> Messages:
+        """Collect what is published on `channel`: `with server.listening(…) as messages:`.
+
+        `below`: on all channels whose names go on with ":" there.
+        """
+        return Messages(self.connect(), self.inspect, channel, below=below)
 
     # ---- inside
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from ._client import Client
 from ._count_down_latch import CountDownLatch
+from ._fair_lock import FairLock
 from ._fenced_lock import FencedLock
 from ._lock import Lock
 from ._semaphore import Semaphore
 from ._spin_lock import SpinLock
 
-__all__ = ["Client", "CountDownLatch", "FencedLock", "Lock", "Semaphore", "SpinLock"]
+__all__ = ["Client", "CountDownLatch", "FairLock", "FencedLock", "Lock", "Semaphore", "SpinLock"]
 
-for _class in (Client, CountDownLatch, FencedLock, Lock, Semaphore, SpinLock):
+for _class in (Client, CountDownLatch, FairLock, FencedLock, Lock, Semaphore, SpinLock):
     _class.__module__ = "holdfast.asyncio"
 del _class

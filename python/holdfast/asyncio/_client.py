@@ -9,6 +9,7 @@ from holdfast._spin_lock import EXPONENTIAL
 
 from ._count_down_latch import CountDownLatch
 from ._fenced_lock import FencedLock
+from ._fair_lock import FairLock
 from ._lock import Lock
 from ._loop import bridge
 from ._semaphore import Semaphore
@@ -88,6 +89,22 @@ class Client(BaseClient[Lock]):
             self,
             name,
             backoff,
+
+    def fair_lock(
+        self,
+        name: Name,
+        queue_timeout: Seconds | None = None,
+        *,
+        lease: Seconds | None = None,
+        wait: Seconds | None = None,
+        on_lost: Callable[[FairLock], object] | None = None,
+        cancel_on_lost: bool = False,
+    ) -> FairLock:
+        """A lock that is granted in the order of asking; nothing is sent yet."""
+        return FairLock(
+            self,
+            name,
+            queue_timeout,
             lease=lease,
             wait=wait,
             on_lost=on_lost,

@@ -334,5 +334,55 @@ TEST_F(AcquireMachineTest, NothingFollowsTheEnd) {
   EXPECT_EQ(cancel(), "go on");
 }
 
+// In line: the server keeps a place for whoever it refused.
+
+TEST_F(AcquireMachineTest, APlaceInLineIsGivenBackAfterATimeOut) {
+  begin({true, at(500), Millis(5000), true});
+  start();
+  EXPECT_EQ(held(100), "join until 102");
+  now = 500;
+  EXPECT_EQ(time(), "timed out, give back");
+}
+
+TEST_F(AcquireMachineTest, APlaceInLineIsGivenBackByACancelledSleeper) {
+  begin({true, kNever, Millis(5000), true});
+  start();
+  held(100);
+  EXPECT_EQ(cancel(), "cancelled, give back");
+}
+
+TEST_F(AcquireMachineTest, APlaceInLineIsGivenBackAfterAFailure) {
+  begin({true, kNever, Millis(5000), true});
+  start();
+  held(100);
+  EXPECT_EQ(failed(false), "failed, give back: no server");
+}
+
+TEST_F(AcquireMachineTest, WhoHasBeenRefusedByNobodyYetHasNoPlace) {
+  begin({true, kNever, Millis(5000), true});
+  start();
+  EXPECT_EQ(failed(false), "failed: no server");
+}
+
+TEST_F(AcquireMachineTest, AGrantTakesThePlaceWithIt) {
+  begin({true, kNever, Millis(5000), true});
+  start();
+  held(100);
+  now = 102;
+  EXPECT_EQ(time(), "try");
+  EXPECT_EQ(granted(1000), "granted");
+}
+
+TEST_F(AcquireMachineTest, InLineItAsksAgainEachTimeItIsToldTo) {
+  begin({true, kNever, Millis(5000), true});
+  start();
+  EXPECT_EQ(held(100), "join until 102");
+  for (int round = 1; round <= 3; ++round) {
+    now = 102 * round;
+    EXPECT_EQ(time(), "try");
+    EXPECT_EQ(held(100), "sleep until " + std::to_string(now + 102));
+  }
+}
+
 }  // namespace
 }  // namespace holdfast::sync

@@ -1,0 +1,81 @@
+#include "sync/fair_lock.h"
+
+#include "lua_scripts.h"
+#include "script/script.h"
+#include "sync/keys.h"
+#include "sync/lock.h"
+
+namespace holdfast::sync {
+
+namespace {
+
+using script::Call;
+namespace lua = script::lua;
+
+// Once granted, it is a lock as any other: only the way to it, and what a release tells, differ.
+class FairLock final : public Recipe {
+ public:
+  std::vector<const script::Script*> scripts() const override {
+    return {&lua::fair_lock_acquire, &lua::fair_lock_release, &lua::fair_lock_force_release,
+            &lua::lock_renew,        &lua::lock_extend,       &lua::lock_ttl};
+  }
+
+  Waiting waiting() const override { return Waiting::kInLine; }
+
+  Channel channel(const LockName& name, const std::string& owner) const override {
+    return Channel(lock_channel(name).bytes() + ':' + owner);
+  }
+
+  void acquire(std::string& out, const Step& step) const override {
+    Call(out, lua::fair_lock_acquire, step.by_text, 3, 4)
+        << step.name.bytes() << fair_queue(step.name) << fair_timeouts(step.name) << step.owner
+        << step.lease.count() << step.count << step.terms.patience.count();
+  }
+
+  Answer acquired(const resp::Reply& reply) const override { return plain_.acquired(reply); }
+
+  void release(std::string& out, const Step& step) const override {
+    Call(out, lua::fair_lock_release, step.by_text, 4, 3)
+        << step.name.bytes() << fair_queue(step.name) << fair_timeouts(step.name)
+        << lock_channel(step.name).bytes() << step.owner << step.count << step.publish;
+  }
+
+  void force_release(std::string& out, const Step& step) const override {
+    Call(out, lua::fair_lock_force_release, step.by_text, 4, 1)
+        << step.name.bytes() << fair_queue(step.name) << fair_timeouts(step.name)
+        << lock_channel(step.name).bytes() << step.publish;
+  }
+
+  void extend(std::string& out, const Step& step) const override { plain_.extend(out, step); }
+
+  void renew(std::string& out, const LockName& name, const std::string& owner, Millis lease,
+             bool by_text) const override {
+    plain_.renew(out, name, owner, lease, by_text);
+  }
+
+  void check(std::string& out, const LockName& name, const std::string& owner) const override {
+    plain_.check(out, name, owner);
+  }
+
+  void locked(std::string& out, const LockName& name) const override { plain_.locked(out, name); }
+
+  void hold_count(std::string& out, const Step& step) const override {
+    plain_.hold_count(out, step);
+  }
+
+  void ttl(std::string& out, const LockName& name, bool by_text) const override {
+    plain_.ttl(out, name, by_text);
+  }
+
+ private:
+  const Recipe& plain_ = lock_recipe();
+};
+
+}  // namespace
+
+const Recipe& fair_lock_recipe() {
+  static const FairLock recipe;
+  return recipe;
+}
+
+}  // namespace holdfast::sync

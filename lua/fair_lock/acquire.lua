@@ -1,0 +1,47 @@
+-- Grants the lock to an owner whose turn it is; another one gets a place in the line of those who wait, or
+-- keeps the one it has.
+-- KEYS[1]  name: the lock's hash, owner -> hold count
+-- KEYS[2]  queue: the line, a list of owners
+-- KEYS[3]  timeouts: until when each of them counts as alive, ms since 1970; a sorted set
+-- ARGV[1]  owner: who asks, "uuid:number"
+-- ARGV[2]  lease: ms, 1 to 2^53
+-- ARGV[3]  count: the holds the owner has once this one is granted, 1 for a first hold
+-- ARGV[4]  patience: ms that a place lasts without a sign of life, that is, another call; 0: takes no place
+-- returns  nil: granted
+-- returns  >= 1: refused; the ms after which to ask again, a third of the patience at most
+-- returns  -3: count is above 1 but the earlier holds are gone; nothing changed
+--
+-- The owner knows its count, so the count is set, not added to: a repeat means the same. A holder does not
+-- stand in line for another hold. Who is refused is told to come back when the lock could be free and
+-- everybody before them dead: those behind the first do not wake with it. Never at once: see the 1.
+local FREE, FOREVER, LOST = -2, -1, -3
+local ttl = redis.call('pttl', KEYS[1])
+-- A longer lease that still runs is kept. Compared before the first write, so that a lease that is no number
+-- leaves nothing half done.
+local rises = ttl < tonumber(ARGV[2])
+
+if ttl == FREE or not redis.call('hget', KEYS[1], ARGV[1]) then
+  if ARGV[3] ~= '1' then
+    return LOST
+  end
+  -- @include _fair_lock/head.lua
+  if ttl ~= FREE or head and head ~= ARGV[1] then
+    local patience = tonumber(ARGV[4])
+    if patience == 0 then
+      return math.max(1, ttl)
+    end
+    -- @include _fair_lock/place.lua
+    local third = math.floor(patience / 3)
+    return math.max(1, ttl == FOREVER and third or math.min(free, third))
+  end
+  if head then
+    redis.call('zrem', KEYS[3], head)
+    redis.call('lpop', KEYS[2])
+  end
+end
+
+redis.call('hset', KEYS[1], ARGV[1], ARGV[3])
+if rises then
+  redis.call('pexpire', KEYS[1], ARGV[2])
+end
+return nil

@@ -1,0 +1,37 @@
+-- Gives back one hold; the last one frees the lock and tells the first in line. Of an owner that waits for the
+-- lock instead, it gives back the place in line.
+-- KEYS[1]  name: the lock's hash, owner -> hold count
+-- KEYS[2]  queue: the line, a list of owners
+-- KEYS[3]  timeouts: until when each of them counts as alive, ms since 1970; a sorted set
+-- KEYS[4]  channel: with ":" and an owner behind it, where that one listens
+-- ARGV[1]  owner: who releases, "uuid:number"
+-- ARGV[2]  count: the holds that remain, 0 to free the lock
+-- ARGV[3]  publish: the command that reaches the waiters, "publish" or "spublish"
+-- returns  >= 1: freed, the first in line is sent "0"; one more than the subscribers that were told
+-- returns  0: still held, count times; the lease runs on as it was
+-- returns  nil: the owner does not hold it
+--
+-- Neither freeing nor leaving the line takes memory (HDEL, ZREM, LREM, LPOP, PUBLISH), so both work on a server
+-- that has none left. Whoever leaves from the head of the line of a free lock was the one who had been told:
+-- now the next one is.
+if ARGV[2] ~= '0' then
+  if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
+    return nil
+  end
+  redis.call('hset', KEYS[1], ARGV[1], ARGV[2])
+  return 0
+end
+
+local freed = redis.call('hdel', KEYS[1], ARGV[1]) == 1
+if not freed then
+  local first = redis.call('lindex', KEYS[2], 0)
+  redis.call('zrem', KEYS[3], ARGV[1])
+  redis.call('lrem', KEYS[2], 0, ARGV[1])
+  if first ~= ARGV[1] or redis.call('exists', KEYS[1]) == 1 then
+    return nil
+  end
+end
+
+-- @include _fair_lock/head.lua
+local told = head and redis.call(ARGV[3], KEYS[4] .. ':' .. head, '0') or 0
+return freed and 1 + told or nil

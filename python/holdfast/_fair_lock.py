@@ -1,0 +1,57 @@
+"""The fair lock."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from ._arguments import Name, Seconds, milliseconds
+from ._lock import Lock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from . import _core
+    from ._client import BaseClient
+
+__all__ = ["FairLock"]
+
+#: A place has to outlast the pauses of a living waiter, which refreshes it three times as often.
+SHORTEST_QUEUE_TIMEOUT_MS: Final = 100
+
+
+def checked_queue_timeout(queue_timeout: Seconds | None, watchdog_ms: int) -> int:
+    """Milliseconds; ``None`` means: as long as the watchdog's lease."""
+    given = watchdog_ms if queue_timeout is None else milliseconds("queue_timeout", queue_timeout)
+    return max(SHORTEST_QUEUE_TIMEOUT_MS, given)
+
+
+class FairLock(Lock):
+    """A reentrant lock that is granted in the order in which it was asked for.
+
+    Made by ``client.fair_lock(name)``. Otherwise as ``holdfast.Lock``. The order holds over all
+    threads, tasks and processes that wait for the name, and over those of Redisson's ``RFairLock``.
+    Who tries without waiting does not overtake those who wait.
+
+    ``queue_timeout`` (seconds, by default the client's ``lease``, at least 0.1): how long a waiter
+    that has died keeps its place. A living one refreshes its place by itself.
+
+    What it guarantees, and what it does not, is in ``docs/synchronizers/fair_lock.md``.
+    """
+
+    __slots__ = ("_queue_timeout_ms",)
+
+    def __init__(
+        self,
+        client: BaseClient[Any],
+        name: Name,
+        queue_timeout: Seconds | None = None,
+        *,
+        lease: Seconds | None = None,
+        wait: Seconds | None = None,
+        on_lost: Callable[[FairLock], object] | None = None,
+    ) -> None:
+        self._queue_timeout_ms = checked_queue_timeout(queue_timeout, client._lease_ms)
+        super().__init__(client, name, lease=lease, wait=wait, on_lost=on_lost)
+
+    def _new_core(self, name: bytes) -> _core.Lock:
+        return self._client._core.fair_lock(name, self._queue_timeout_ms)
