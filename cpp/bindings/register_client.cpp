@@ -12,6 +12,7 @@
 #include "resp/command.h"
 #include "sync/call_operation.h"
 #include "sync/lock.h"
+#include "sync/read_write_lock.h"
 
 namespace holdfast::bindings {
 
@@ -40,6 +41,18 @@ std::shared_ptr<sync::Operation> ping(Client& client) {
 
 std::shared_ptr<engine::Lock> lock(const std::shared_ptr<Client>& client, const py::bytes& name) {
   return std::make_shared<engine::Lock>(client, sync::lock_recipe(), std::string(name));
+}
+
+std::shared_ptr<engine::Lock> read_lock(const std::shared_ptr<Client>& client,
+                                        const py::bytes& name) {
+  return std::make_shared<engine::Lock>(client, sync::read_lock_recipe(), std::string(name),
+                                        engine::Lock::Options{Side::kRead, {}});
+}
+
+std::shared_ptr<engine::Lock> write_lock(const std::shared_ptr<Client>& client,
+                                         const py::bytes& name) {
+  return std::make_shared<engine::Lock>(client, sync::write_lock_recipe(), std::string(name),
+                                        engine::Lock::Options{Side::kWrite, {}});
 }
 
 void register_endpoint(py::module_& module) {
@@ -93,6 +106,8 @@ void register_client(py::module_& module) {
              return queue.start(OperationKind::kCall, ping(self));
            })
       .def("lock", &lock)
+      .def("read_lock", &read_lock)
+      .def("write_lock", &write_lock)
       .def("close", [](Client& self) {
         py::list names;
         for (const std::string& name : self.close()) names.append(py::bytes(name));

@@ -68,7 +68,7 @@ class Lock final : public Recipe {
     out += resp::Command({"HEXISTS", name.bytes(), owner}).bytes();
   }
 
-  void locked(std::string& out, const LockName& name) const override {
+  void locked(std::string& out, const LockName& name, bool /*by_text*/) const override {
     out += resp::Command({"HLEN", name.bytes()}).bytes();
   }
 

@@ -77,8 +77,8 @@ class Recipe : public lease::Renewal {
   virtual void force_release(std::string& out, const Step& step) const = 0;
 
   // Questions; their replies are integers.
-  virtual void locked(std::string& out, const LockName& name) const = 0;             // > 0: held
-  virtual void hold_count(std::string& out, const Step& step) const = 0;             // nil: 0
+  virtual void locked(std::string& out, const LockName& name, bool by_text) const = 0;  // > 0: held
+  virtual void hold_count(std::string& out, const Step& step) const = 0;                // nil: 0
   virtual void ttl(std::string& out, const LockName& name, bool by_text) const = 0;  // ms, -1, -2
 };
 

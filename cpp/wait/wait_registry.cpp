@@ -60,6 +60,7 @@ bool WaitRegistry::Queue::remove(const Waiter& waiter) {
 }
 
 void WaitRegistry::Queue::tell(Calls& calls) const {
+  for (const WaiterPtr& waiter : together) calls.signal(waiter);
   if (!waiters.empty()) {
     if (courtesy == TimePoint{}) {
       calls.signal(waiters.front());
@@ -67,7 +68,6 @@ void WaitRegistry::Queue::tell(Calls& calls) const {
       calls.turn(waiters.front(), courtesy);
     }
   }
-  for (const WaiterPtr& waiter : together) calls.signal(waiter);
 }
 
 void WaitRegistry::Queue::fail(Calls& calls, const Status& why) const {

@@ -134,6 +134,7 @@ class WaitRegistry {
 
     bool empty() const { return waiters.empty() && together.empty(); }
     bool remove(const Waiter& waiter);
+    // Those together first: readers do not exclude each other, the writer behind them does.
     void tell(Calls& calls) const;
     void fail(Calls& calls, const Status& why) const;
   };

@@ -20,6 +20,7 @@ from ._errors import (
     ServerError,
 )
 from ._lock import Lock
+from ._read_write_lock import ReadLock, ReadWriteLock, WriteLock
 
 if TYPE_CHECKING:
     from . import asyncio
@@ -33,13 +34,16 @@ __all__ = [
     "LockLostError",
     "LockTimeout",
     "NotOwnedError",
+    "ReadLock",
+    "ReadWriteLock",
     "ServerError",
+    "WriteLock",
     "__version__",
     "asyncio",
     "set_watchdog_threads",
 ]
 
-for _class in (Client, Lock):
+for _class in (Client, Lock, ReadLock, ReadWriteLock, WriteLock):
     _class.__module__ = "holdfast"
 del _class
 

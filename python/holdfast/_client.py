@@ -10,6 +10,7 @@ from weakref import WeakSet
 from . import _core, _events
 from ._lock import Lock
 from ._options import read_options
+from ._read_write_lock import ReadLock, ReadWriteLock, WriteLock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -93,6 +94,17 @@ class Client(BaseClient[Lock]):
     ) -> Lock:
         """A reentrant lock of this name; nothing is sent yet."""
         return Lock(self, name, lease=lease, wait=wait, on_lost=on_lost)
+
+    def read_write_lock(
+        self,
+        name: Name,
+        *,
+        lease: Seconds | None = None,
+        wait: Seconds | None = None,
+        on_lost: Callable[[ReadLock | WriteLock], object] | None = None,
+    ) -> ReadWriteLock:
+        """A lock of this name that many may read or one may write; nothing is sent yet."""
+        return ReadWriteLock(self, name, lease=lease, wait=wait, on_lost=on_lost)
 
     def ping(self) -> None:
         """Ask the server for a sign of life; raises when there is none."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.contract.kinds import KINDS, Kind, Name
+from tests.contract.kinds import KINDS, Kind, Name, as_bytes
 from tests.support.actors import Flavour
 from tests.support.owners import MakeClient
 from tests.support.recording import Messages
@@ -44,6 +44,11 @@ class Stage:
         """A new lock object of this kind."""
         return self.kind.make(client or self.default_client, name, **options)
 
+    def rival(self, client: Any = None, name: Name = NAME, **options: Any) -> Any:
+        """A new lock object that excludes, and is excluded by, those of this kind."""
+        make = self.kind.make_rival or self.kind.make
+        return make(client or self.default_client, name, **options)
+
     def actor(self) -> Any:
         """A new owner: a thread or a task."""
         return self.flavour.actor()
@@ -68,8 +73,9 @@ class Stage:
         return self.server.keys()
 
     def take_away(self, name: Name = NAME) -> None:
-        """Delete the key of a lock, as an operator's hand or an eviction would."""
-        assert self.server.inspect.delete(name) == 1
+        """Delete the keys of a lock, as an operator's hand or an eviction would."""
+        keys = {as_bytes(name), *self.kind.beside(self.server, name)}
+        assert self.server.inspect.delete(*keys) == len(keys)
 
     def subscribers(self, name: Name = NAME) -> int:
         """How many connections wait for messages of a name."""
@@ -96,3 +102,21 @@ def stage(kind: Kind, flavour: Flavour, server: Server, make_client: MakeClient)
 def lock(stage: Stage) -> Any:
     """A lock named NAME of the default client."""
     return stage.lock()
+
+
+@pytest.fixture
+def rival(stage: Stage) -> Any:
+    """What owners of `lock` keep out: the same lock, where it is not shared."""
+    return stage.rival()
+
+
+@pytest.fixture
+def rw(client: Any) -> Any:
+    """A read-write lock of the default client."""
+    return client.read_write_lock(NAME)
+
+
+@pytest.fixture
+def theirs(make_client: MakeClient) -> Any:
+    """The same lock, of another client."""
+    return make_client().read_write_lock(NAME)

@@ -34,9 +34,11 @@ def test_with_nests(alice: Any, lock: Any, stage: Stage) -> None:
     assert stage.all_keys() == set()
 
 
-def test_with_waits_for_the_holder(alice: Any, bob: Any, lock: Any, stage: Stage) -> None:
+def test_with_waits_for_the_holder(
+    alice: Any, bob: Any, lock: Any, rival: Any, stage: Stage
+) -> None:
     alice.do(lock.acquire)
-    inside = bob.begin_inside(lock, lambda held: held.name)
+    inside = bob.begin_inside(rival, lambda held: held.name)
     eventually(lambda: stage.subscribers() == 1)
     assert not inside.done()
     alice.do(lock.release)
@@ -47,7 +49,7 @@ def test_with_that_may_not_wait_times_out(alice: Any, bob: Any, stage: Stage) ->
     alice.do(stage.lock().acquire)
     before = stage.holds()
     with pytest.raises(holdfast.LockTimeout, match=NAME) as refused:
-        bob.inside(stage.lock(wait=0), lambda _: pytest.fail("the body ran"))
+        bob.inside(stage.rival(wait=0), lambda _: pytest.fail("the body ran"))
     assert isinstance(refused.value, TimeoutError)
     assert isinstance(refused.value, holdfast.LockError)
     assert stage.holds() == before
@@ -58,7 +60,7 @@ def test_with_waits_as_long_as_it_may(alice: Any, bob: Any, stage: Stage) -> Non
     alice.do(stage.lock().acquire)
     watch = Stopwatch()
     with pytest.raises(holdfast.LockTimeout):
-        bob.inside(stage.lock(wait=0.2), lambda _: pytest.fail("the body ran"))
+        bob.inside(stage.rival(wait=0.2), lambda _: pytest.fail("the body ran"))
     assert 0.2 <= watch.seconds < 1.2
     eventually(lambda: stage.subscribers() == 0)
 

@@ -39,7 +39,7 @@ PLACES: dict[str, Callable[[str], bool]] = {
     "cpp/sync/{}.cpp": is_file("cpp/sync/{}.cpp"),
     "python/holdfast/_{}.py": is_file("python/holdfast/_{}.py"),
     "docs/synchronizers/{}.md": is_file("docs/synchronizers/{}.md"),
-    "tests/contract/kinds.py": lambda word: word in {kind.name for kind in KINDS},
+    "tests/contract/kinds.py": lambda word: word in {kind.word for kind in KINDS},
 }
 
 
@@ -71,4 +71,4 @@ def test_no_place_has_a_word_of_its_own(folder: str) -> None:
 
 
 def test_the_contract_tests_have_no_word_of_their_own() -> None:
-    assert {kind.name for kind in KINDS} - set(SYNCHRONIZERS) == set()
+    assert {kind.word for kind in KINDS} - set(SYNCHRONIZERS) == set()

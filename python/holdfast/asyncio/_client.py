@@ -8,6 +8,7 @@ from holdfast._client import BaseClient
 
 from ._lock import Lock
 from ._loop import bridge
+from ._read_write_lock import ReadLock, ReadWriteLock, WriteLock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,6 +40,20 @@ class Client(BaseClient[Lock]):
     ) -> Lock:
         """A reentrant lock of this name; nothing is sent yet."""
         return Lock(
+            self, name, lease=lease, wait=wait, on_lost=on_lost, cancel_on_lost=cancel_on_lost
+        )
+
+    def read_write_lock(
+        self,
+        name: Name,
+        *,
+        lease: Seconds | None = None,
+        wait: Seconds | None = None,
+        on_lost: Callable[[ReadLock | WriteLock], object] | None = None,
+        cancel_on_lost: bool = False,
+    ) -> ReadWriteLock:
+        """A lock of this name that many may read or one may write; nothing is sent yet."""
+        return ReadWriteLock(
             self, name, lease=lease, wait=wait, on_lost=on_lost, cancel_on_lost=cancel_on_lost
         )
 
