@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from asyncio import CancelledError
+from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
 import holdfast
 from tests.support.waiting import BOUND
 from tests.wire.recordings import Error, Step
+
+CONSTRUCTORS: dict[str, Callable[[Any, Step], Any]] = {
+    "lock": lambda client, step: client.lock(step.name),
+    "read": lambda client, step: client.read_write_lock(step.name).read,
+    "write": lambda client, step: client.read_write_lock(step.name).write,
+}
 
 METHODS = {
     "lock": "acquire",
@@ -25,7 +32,7 @@ METHODS = {
 
 def begin(step: Step, actor: Any, client: Any) -> Future[Any]:
     """Let the actor make the call of a step."""
-    method = getattr(client.lock(step.name), METHODS[step.op])
+    method = getattr(CONSTRUCTORS[step.kind](client, step), METHODS[step.op])
     future: Future[Any] = actor.begin(method, **arguments(step))
     return future
 
@@ -48,10 +55,11 @@ def outcome(step: Step, future: Future[Any]) -> Any:
         value = future.result(BOUND)
     except (KeyboardInterrupt, CancelledError):
         return Error("interrupted")
-    except holdfast.NotOwnedError:
-        return Error("NotOwnedError")
     except holdfast.ServerError as error:
         return Error(f"ServerError {error.code}")
+    except holdfast.LockError as error:
+        owned = not isinstance(error, holdfast.NotOwnedError)
+        return Error("LockError" if owned else "NotOwnedError")
     if step.op == "unlock":
         return True
     if step.op == "ttl":

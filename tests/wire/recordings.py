@@ -11,6 +11,7 @@ import pytest
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 VERSIONS = ("3.17.6", "4.7.0")
+KINDS = ("lock", "rw")
 
 ERRORS = {
     "IllegalMonitorStateException": "NotOwnedError",
@@ -36,7 +37,7 @@ class Error:
 
 @dataclass(frozen=True)
 class Key:
-    """A key as it is on the server. A hash's fields are `<A>:<t1>` for an owner."""
+    """A key as it is on the server. A hash's fields begin with `<A>:<t1>` for an owner."""
 
     kind: str
     value: Any
@@ -52,6 +53,8 @@ class Step:
     op: str
     result: Any
     name: str = ""
+    kind: str = "lock"
+    """What is asked: of a read-write lock a side."""
     args: dict[str, Any] = field(default_factory=dict)
     note: str = ""
     ends_wait: bool = False
@@ -69,26 +72,31 @@ class Step:
 class Scenario:
     """Steps that begin on an empty server; `leases`: the watchdog's, in seconds, by client."""
 
+    version: str
+    kind: str
     name: str
     leases: dict[str, float]
     steps: tuple[Step, ...]
 
 
-def load(version: str, kind: str = "lock") -> dict[str, Scenario]:
+def load(version: str, kind: str) -> dict[str, Scenario]:
     """The scenarios of one recording, by name."""
     text = (DATA / f"redisson-{version}" / f"{kind}.json").read_text(encoding="utf-8")
-    return {s["scenario"]: _scenario(s) for s in json.loads(text)["scenarios"]}
+    raw = json.loads(text)
+    scenarios = [_scenario(raw["redisson"], raw["kind"], each) for each in raw["scenarios"]]
+    return {scenario.name: scenario for scenario in scenarios}
 
 
-def _scenario(raw: dict[str, Any]) -> Scenario:
+def _scenario(version: str, kind: str, raw: dict[str, Any]) -> Scenario:
     leases = {
         client: options.get("lockWatchdogTimeout", 30_000) / 1000
         for client, options in raw["clients"].items()
     }
-    return Scenario(raw["scenario"], leases, tuple(_step(step) for step in raw["steps"]))
+    steps = tuple(_step(kind, step) for step in raw["steps"])
+    return Scenario(version, kind, raw["scenario"], leases, steps)
 
 
-def _step(raw: dict[str, Any]) -> Step:
+def _step(kind: str, raw: dict[str, Any]) -> Step:
     messages = raw.get("published", [])
     assert all(message["cmd"] == "PUBLISH" for message in messages)
     return Step(
@@ -96,6 +104,7 @@ def _step(raw: dict[str, Any]) -> Step:
         op=raw["op"],
         result=_value(raw.get("result")),
         name=raw.get("name", ""),
+        kind=raw.get("kind", kind),
         args=raw.get("args", {}),
         note=raw.get("note", ""),
         ends_wait=raw.get("end_of_blocked", False),

@@ -12,23 +12,26 @@ from tests.support.actors import Flavour
 from tests.support.owners import MakeActor, MakeClient
 from tests.support.servers import Server
 from tests.wire.differences import DIFFERENCES, ours
-from tests.wire.recordings import VERSIONS, Scenario, load
+from tests.wire.recordings import KINDS, VERSIONS, Scenario, load
 from tests.wire.replay import MainActor, Replay
 
 pytestmark = pytest.mark.servers("real")
 
-RECORDINGS = {(version, name): s for version in VERSIONS for name, s in load(version).items()}
-TAKES_TIME = {"watchdog", "watchdog-many", "expiry", "wait-times-out"}
+RECORDINGS = [s for kind in KINDS for v in VERSIONS for s in load(v, kind).values()]
+TAKES_TIME = {
+    *("watchdog", "watchdog-many", "expiry", "wait-times-out"),
+    *("waiting-readers", "reader-expires", "reader-expires-2"),
+}
 
 
 def scenarios() -> list[Any]:
     return [
         pytest.param(
             scenario,
-            id=f"{version}-{name}",
-            marks=[pytest.mark.realtime] if name in TAKES_TIME else [],
+            id=f"{scenario.version}-{scenario.kind}-{scenario.name}",
+            marks=[pytest.mark.realtime] if scenario.name in TAKES_TIME else [],
         )
-        for (version, name), scenario in RECORDINGS.items()
+        for scenario in RECORDINGS
     ]
 
 
@@ -68,9 +71,11 @@ def with_main_thread_as(actor: MainActor, run: Callable[[], None]) -> None:
         ended.result()
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-def test_each_difference_is_one(version: str) -> None:
+def test_each_difference_is_one() -> None:
     for difference in DIFFERENCES:
-        steps = RECORDINGS[version, difference.scenario].steps
-        for index in difference.steps:
-            assert difference.apply(steps[index]) != steps[index], difference
+        theirs = [scenario for scenario in RECORDINGS if difference.is_of(scenario)]
+        assert len(theirs) == len(difference.versions)
+        for scenario in theirs:
+            for index in difference.steps:
+                step = scenario.steps[index]
+                assert difference.apply(step) != step, (difference, index)
