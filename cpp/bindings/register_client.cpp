@@ -11,9 +11,10 @@
 #include "engine/lock.h"
 #include "resp/command.h"
 #include "sync/call_operation.h"
-#include "sync/fenced_lock.h"
 #include "sync/fair_lock.h"
+#include "sync/fenced_lock.h"
 #include "sync/lock.h"
+#include "sync/read_write_lock.h"
 #include "sync/spin_lock.h"
 
 namespace holdfast::bindings {
@@ -65,6 +66,18 @@ std::shared_ptr<engine::Lock> fair_lock(const std::shared_ptr<Client>& client,
   options.terms.patience = Millis(patience_ms);
   return std::make_shared<engine::Lock>(client, sync::fair_lock_recipe(), std::string(name),
                                         options);
+}
+
+std::shared_ptr<engine::Lock> read_lock(const std::shared_ptr<Client>& client,
+                                        const py::bytes& name) {
+  return std::make_shared<engine::Lock>(client, sync::read_lock_recipe(), std::string(name),
+                                        engine::Lock::Options{Side::kRead, {}});
+}
+
+std::shared_ptr<engine::Lock> write_lock(const std::shared_ptr<Client>& client,
+                                         const py::bytes& name) {
+  return std::make_shared<engine::Lock>(client, sync::write_lock_recipe(), std::string(name),
+                                        engine::Lock::Options{Side::kWrite, {}});
 }
 
 void register_endpoint(py::module_& module) {
@@ -121,6 +134,8 @@ void register_client(py::module_& module) {
       .def("fenced_lock", &fenced_lock)
       .def("spin_lock", &spin_lock)
       .def("fair_lock", &fair_lock)
+      .def("read_lock", &read_lock)
+      .def("write_lock", &write_lock)
       .def("close", [](Client& self) {
         py::list names;
         for (const std::string& name : self.close()) names.append(py::bytes(name));

@@ -97,6 +97,8 @@ void register_lock(py::module_& module) {
   add_starting(lock);
   lock.def("known_count",
            [](const Lock& self, std::uint64_t owner) { return self.known_count(owner_of(owner)); })
+      .def("known_reads",
+           [](const Lock& self, std::uint64_t owner) { return self.known_reads(owner_of(owner)); })
       .def("known_lost",
            [](const Lock& self, std::uint64_t owner) { return self.known_lost(owner_of(owner)); })
       .def("known_token",

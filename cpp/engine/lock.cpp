@@ -44,16 +44,18 @@ Lock::OperationPtr Lock::force_release() const {
 
 Lock::OperationPtr Lock::locked() const {
   return std::make_shared<CallOperation>(
-      client_->context(), name_,
-      [recipe = &recipe_, name = name_](std::string& out, bool) { recipe->locked(out, name); });
+      client_->context(), name_, [recipe = &recipe_, name = name_](std::string& out, bool by_text) {
+        recipe->locked(out, name, by_text);
+      });
 }
 
 Lock::OperationPtr Lock::hold_count(OwnerNumber owner) const {
   auto context = client_->context();
   const std::string field = owner_field(context->client_id, owner);
   return std::make_shared<CallOperation>(
-      std::move(context), name_, [recipe = &recipe_, name = name_, field](std::string& out, bool) {
-        recipe->hold_count(out, {name, field, 0, Millis(0), {}, false});
+      std::move(context), name_,
+      [recipe = &recipe_, name = name_, field](std::string& out, bool by_text) {
+        recipe->hold_count(out, {name, field, 0, Millis(0), {}, by_text});
       });
 }
 
@@ -66,6 +68,10 @@ Lock::OperationPtr Lock::ttl() const {
 
 int Lock::known_count(OwnerNumber owner) const {
   return client_->context()->keeper->count(name_, owner);
+}
+
+int Lock::known_reads(OwnerNumber owner) const {
+  return client_->context()->keeper->count(LockName(name_.bytes(), Side::kRead), owner);
 }
 
 bool Lock::known_lost(OwnerNumber owner) const {

@@ -42,6 +42,7 @@ class Lock {
 
   // By what the client knows, without asking the server.
   int known_count(OwnerNumber owner) const;
+  int known_reads(OwnerNumber owner) const;  // of the read side of this name
   bool known_lost(OwnerNumber owner) const;
   std::optional<Duration> known_left(OwnerNumber owner) const;
   std::optional<std::int64_t> known_token(OwnerNumber owner) const;

@@ -205,7 +205,8 @@ void LeaseKeeper::forced(const LockName& name) {
   const Guard guard(mutex_);
   for (const auto& [key, hold] : holds_) {
     // A release under way learns by its own answer what it has met.
-    if (hold->name == name && hold->held()) note_lost(*hold, "it was released by force");
+    const bool of_it = hold->name.bytes() == name.bytes();
+    if (of_it && hold->held()) note_lost(*hold, "it was released by force");
   }
 }
 

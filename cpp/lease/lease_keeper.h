@@ -94,7 +94,7 @@ class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_t
 
   // The hold turned out to be gone.
   void lose(const LockName& name, OwnerNumber owner, const std::string& reason);
-  // This client has removed the lock by force: whoever of it held it has lost it.
+  // This client has removed the lock by force: whoever of it held it, any side of it, has lost it.
   void forced(const LockName& name);
 
   // The thread or task is no more: its holds are left to expire, each with an event.

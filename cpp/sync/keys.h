@@ -46,4 +46,16 @@ inline std::string fair_timeouts(const LockName& name) {
   return prefixed("redisson_lock_timeout", name);
 }
 
+inline Channel rwlock_channel(const LockName& name) {
+  return Channel(prefixed("redisson_rwlock", name));
+}
+
+// What the timeout keys of a name's read holds begin with: `{name}`, or the name where it has a
+// brace of its own.
+inline std::string rwlock_prefix(const LockName& name) {
+  const std::string& bytes = name.bytes();
+  if (bytes.find('{') != std::string::npos) return bytes;
+  return '{' + bytes + '}';
+}
+
 }  // namespace holdfast::sync

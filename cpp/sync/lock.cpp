@@ -68,7 +68,7 @@ void LockRecipe::check(std::string& out, const LockName& name, const std::string
   out += resp::Command({"HEXISTS", name.bytes(), owner}).bytes();
 }
 
-void LockRecipe::locked(std::string& out, const LockName& name) const {
+void LockRecipe::locked(std::string& out, const LockName& name, bool /*by_text*/) const {
   out += resp::Command({"HLEN", name.bytes()}).bytes();
 }
 

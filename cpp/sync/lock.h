@@ -20,7 +20,7 @@ class LockRecipe : public Recipe {
   void renew(std::string& out, const LockName& name, const std::string& owner, Millis lease,
              bool by_text) const override;
   void check(std::string& out, const LockName& name, const std::string& owner) const override;
-  void locked(std::string& out, const LockName& name) const override;
+  void locked(std::string& out, const LockName& name, bool by_text) const override;
   void hold_count(std::string& out, const Step& step) const override;
   void ttl(std::string& out, const LockName& name, bool by_text) const override;
 };

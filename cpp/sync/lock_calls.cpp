@@ -37,8 +37,9 @@ std::shared_ptr<Operation> force_release(std::shared_ptr<const Context> context,
       [recipe = &recipe, name, topology](std::string& out, bool by_text) {
         recipe->force_release(out, {name, {}, 0, Millis(0), topology->publish_command(), by_text});
       },
-      [keeper, name](std::optional<std::int64_t> /*value*/, const client::Sent& /*sent*/) {
-        keeper->forced(name);
+      [keeper, name](std::optional<std::int64_t> value, const client::Sent& /*sent*/) {
+        // Of a lock with sides it may be held by the other one, and stay so.
+        if (value == 1 || name.side() == Side::kWhole) keeper->forced(name);
       });
 }
 

@@ -29,8 +29,8 @@ struct Answer {
 
 // What a caller asks for beyond the hold itself, of the kinds that know it.
 struct Terms {
-  Millis patience{0};       // how long the server remembers its place in a line (0: a try that takes
-                            // none), or its request
+  Millis patience{0};  // how long the server remembers its place in a line (0: a try that takes
+                       // none), or its request
   std::int64_t amount = 1;  // of permits
   BackOff back_off{};       // of those who ask again (Waiting::kBackOff)
 };
@@ -87,8 +87,8 @@ class Recipe : public lease::Renewal {
   virtual void force_release(std::string& out, const Step& step) const = 0;
 
   // Questions; their replies are integers.
-  virtual void locked(std::string& out, const LockName& name) const = 0;             // > 0: held
-  virtual void hold_count(std::string& out, const Step& step) const = 0;             // nil: 0
+  virtual void locked(std::string& out, const LockName& name, bool by_text) const = 0;  // > 0: held
+  virtual void hold_count(std::string& out, const Step& step) const = 0;                // nil: 0
   virtual void ttl(std::string& out, const LockName& name, bool by_text) const = 0;  // ms, -1, -2
 };
 

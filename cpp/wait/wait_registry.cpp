@@ -79,13 +79,13 @@ bool WaitRegistry::Queue::remove(const Waiter& waiter) {
 }
 
 void WaitRegistry::Queue::tell(Calls& calls) const {
-  tell_head(calls);
   for (const WaiterPtr& waiter : together) calls.signal(waiter);
+  tell_head(calls);
 }
 
 void WaitRegistry::Queue::tell(Calls& calls, std::string_view payload) const {
-  tell_head(calls);
   if (!together.empty()) share(calls, permits_in(payload), payload);
+  tell_head(calls);
 }
 
 void WaitRegistry::Queue::tell_head(Calls& calls) const {

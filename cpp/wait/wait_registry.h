@@ -151,7 +151,9 @@ class WaitRegistry {
 
     bool empty() const { return waiters.empty() && together.empty(); }
     bool remove(const Waiter& waiter);
-    void tell(Calls& calls) const;  // it may be free, for however many
+    // It may be free, for however many. Those together first: readers do not exclude each other,
+    // the writer behind them does.
+    void tell(Calls& calls) const;
     void tell(Calls& calls, std::string_view payload) const;
     void tell_head(Calls& calls) const;
     // Tells those together, in order, as far as the permits go.

@@ -23,6 +23,7 @@ from ._errors import (
 from ._fair_lock import FairLock
 from ._fenced_lock import FencedLock
 from ._lock import Lock
+from ._read_write_lock import ReadLock, ReadWriteLock, WriteLock
 from ._semaphore import Semaphore
 from ._spin_lock import Backoff, SpinLock
 
@@ -42,15 +43,30 @@ __all__ = [
     "LockLostError",
     "LockTimeout",
     "NotOwnedError",
+    "ReadLock",
+    "ReadWriteLock",
     "Semaphore",
     "ServerError",
     "SpinLock",
+    "WriteLock",
     "__version__",
     "asyncio",
     "set_watchdog_threads",
 ]
 
-for _class in (Backoff, Client, CountDownLatch, FairLock, FencedLock, Lock, Semaphore, SpinLock):
+for _class in (
+    Backoff,
+    Client,
+    CountDownLatch,
+    FairLock,
+    FencedLock,
+    Lock,
+    ReadLock,
+    ReadWriteLock,
+    Semaphore,
+    SpinLock,
+    WriteLock,
+):
     _class.__module__ = "holdfast"
 del _class
 

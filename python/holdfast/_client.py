@@ -13,6 +13,7 @@ from ._fair_lock import FairLock
 from ._fenced_lock import FencedLock
 from ._lock import Lock
 from ._options import read_options
+from ._read_write_lock import ReadLock, ReadWriteLock, WriteLock
 from ._semaphore import Semaphore
 from ._spin_lock import EXPONENTIAL, Backoff, SpinLock
 
@@ -99,13 +100,28 @@ class Client(BaseClient[Lock]):
         """A reentrant lock of this name; nothing is sent yet."""
         return Lock(self, name, lease=lease, wait=wait, on_lost=on_lost)
 
-    def semaphore(self, name: Name, wait: Seconds | None = None) -> Semaphore:
-        """A semaphore of this name; ``wait``: how long ``with`` waits for a permit."""
-        return Semaphore(self, name, wait=wait)
+    def fair_lock(
+        self,
+        name: Name,
+        queue_timeout: Seconds | None = None,
+        *,
+        lease: Seconds | None = None,
+        wait: Seconds | None = None,
+        on_lost: Callable[[FairLock], object] | None = None,
+    ) -> FairLock:
+        """A lock that is granted in the order of asking; nothing is sent yet."""
+        return FairLock(self, name, queue_timeout, lease=lease, wait=wait, on_lost=on_lost)
 
-    def count_down_latch(self, name: Name) -> CountDownLatch:
-        """A count-down latch of this name; nothing is sent yet."""
-        return CountDownLatch(self, name)
+    def read_write_lock(
+        self,
+        name: Name,
+        *,
+        lease: Seconds | None = None,
+        wait: Seconds | None = None,
+        on_lost: Callable[[ReadLock | WriteLock], object] | None = None,
+    ) -> ReadWriteLock:
+        """A lock of this name that many may read or one may write; nothing is sent yet."""
+        return ReadWriteLock(self, name, lease=lease, wait=wait, on_lost=on_lost)
 
     def fenced_lock(
         self,
@@ -133,17 +149,13 @@ class Client(BaseClient[Lock]):
         """
         return SpinLock(self, name, backoff, lease=lease, wait=wait, on_lost=on_lost)
 
-    def fair_lock(
-        self,
-        name: Name,
-        queue_timeout: Seconds | None = None,
-        *,
-        lease: Seconds | None = None,
-        wait: Seconds | None = None,
-        on_lost: Callable[[FairLock], object] | None = None,
-    ) -> FairLock:
-        """A lock that is granted in the order of asking; nothing is sent yet."""
-        return FairLock(self, name, queue_timeout, lease=lease, wait=wait, on_lost=on_lost)
+    def semaphore(self, name: Name, wait: Seconds | None = None) -> Semaphore:
+        """A semaphore of this name; ``wait``: how long ``with`` waits for a permit."""
+        return Semaphore(self, name, wait=wait)
+
+    def count_down_latch(self, name: Name) -> CountDownLatch:
+        """A count-down latch of this name; nothing is sent yet."""
+        return CountDownLatch(self, name)
 
     def ping(self) -> None:
         """Ask the server for a sign of life; raises when there is none."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.contract.kinds import KINDS, Kind, Name
+from tests.contract.kinds import KINDS, Kind, Name, as_bytes
 from tests.support.actors import Flavour
 from tests.support.owners import MakeClient
 from tests.support.recording import Messages
@@ -45,6 +45,11 @@ class Stage:
     def lock(self, client: Any = None, name: Name = NAME, **options: Any) -> Any:
         """A new lock object of this kind."""
         return self.kind.make(client or self.default_client, name, **options)
+
+    def rival(self, client: Any = None, name: Name = NAME, **options: Any) -> Any:
+        """A new lock object that excludes, and is excluded by, those of this kind."""
+        make = self.kind.make_rival or self.kind.make
+        return make(client or self.default_client, name, **options)
 
     def actor(self) -> Any:
         """A new owner: a thread or a task."""
@@ -91,8 +96,9 @@ class Stage:
         return {key for key in there if not key.startswith(self.kind.stays)}
 
     def take_away(self, name: Name = NAME) -> None:
-        """Delete the key of a lock, as an operator's hand or an eviction would."""
-        assert self.server.inspect.delete(name) == 1
+        """Delete the keys of a lock, as an operator's hand or an eviction would."""
+        keys = {as_bytes(name), *self.kind.beside(self.server, name)}
+        assert self.server.inspect.delete(*keys) == len(keys)
 
     def channels(self, name: Name = NAME) -> list[bytes]:
         """Where those who wait for a name listen."""
@@ -145,3 +151,21 @@ def silent() -> Iterator[socket.socket]:
 def deaf(silent: socket.socket, make_client: MakeClient) -> Any:
     """A client of a server that never answers."""
     return make_client(f"redis://127.0.0.1:{silent.getsockname()[1]}", command_timeout=1)
+
+
+@pytest.fixture
+def rival(stage: Stage) -> Any:
+    """What owners of `lock` keep out: the same lock, where it is not shared."""
+    return stage.rival()
+
+
+@pytest.fixture
+def rw(client: Any) -> Any:
+    """A read-write lock of the default client."""
+    return client.read_write_lock(NAME)
+
+
+@pytest.fixture
+def theirs(make_client: MakeClient) -> Any:
+    """The same lock, of another client."""
+    return make_client().read_write_lock(NAME)

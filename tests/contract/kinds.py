@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,9 +17,10 @@ class Kind:
     """How one kind of lock is made, and what it is on the server.
 
     `make(client, name, **options)` constructs it; `channel(key)` is where its releases are
-    announced; `holds(server, key)` are its owners on the server and their hold counts. Where it
-    does not listen (`listens`), waiters ask again and again. Keys that begin with `stays` are left
-    behind on purpose. `differs`: the tests whose promise is another one for this kind, and why.
+    announced, with `payload`; `holds(server, key)` are its owners on the server and their hold
+    counts. Where it does not listen (`listens`), waiters ask again and again. Keys that begin with
+    `stays` are left behind on purpose. `differs`: the tests whose promise is another one for this
+    kind, and why.
 
     `line(server, key)` is how many stand in line on the server, where it keeps one: then each
     waiter has a channel of its own, `channel(key)` with ":" and the owner behind it.
@@ -42,6 +44,26 @@ class Kind:
             return 0
         return waiters if self.line else clients
 
+    payload: bytes = b"0"
+    part_of: str = ""
+    """The synchronizer that it is a side of."""
+    make_rival: Callable[..., Any] | None = None
+    """Of a kind whose owners share: makes what none of them shares it with."""
+    foreign: Callable[[str, int], dict[str, str | int]] = lambda owner, count: {owner: count}
+    """The hash of a lock that somebody else's client holds."""
+    beside: Callable[[Server, Name], set[bytes]] = lambda _server, _name: set()
+    """The keys that it has on the server beside the one of its name."""
+
+    @property
+    def word(self) -> str:
+        """The synchronizer's word."""
+        return self.part_of or self.name
+
+    @property
+    def shared(self) -> bool:
+        """Owners of it do not exclude each other."""
+        return self.make_rival is not None
+
     def __repr__(self) -> str:
         return self.name
 
@@ -50,10 +72,14 @@ def as_bytes(name: Name) -> bytes:
     return name if isinstance(name, bytes) else name.encode()
 
 
+def _braced(name: Name) -> bytes:
+    key = as_bytes(name)
+    return key if b"{" in key else b"{" + key + b"}"
+
+
 def prefixed(prefix: bytes, name: Name) -> bytes:
     """A key or channel that is derived from a name."""
-    key = as_bytes(name)
-    return prefix + b":" + (key if b"{" in key else b"{" + key + b"}")
+    return prefix + b":" + _braced(name)
 
 
 def _lock_channel(name: Name) -> bytes:
@@ -69,8 +95,7 @@ def _hash_holds(server: Server, name: Name) -> dict[bytes, int]:
 
 
 def _semaphore_channel(name: Name) -> bytes:
-    key = as_bytes(name)
-    return b"redisson_sc:" + (key if b"{" in key else b"{" + key + b"}")
+    return prefixed(b"redisson_sc", name)
 
 
 def _latch_channel(name: Name) -> bytes:
@@ -113,6 +138,28 @@ SYNCHRONIZERS = (
 )
 ASKS_AGAIN = "its waiters ask again and again: how often is in test_spin_lock.py"
 
+
+def _rwlock_channel(name: Name) -> bytes:
+    return prefixed(b"redisson_rwlock", name)
+
+
+def _rwlock_holds(server: Server, name: Name) -> dict[bytes, int]:
+    """Whoever reads or writes."""
+    fields = server.inspect.hgetall(name)
+    fields.pop(b"mode", None)
+    return {owner.removesuffix(b":write"): int(count) for owner, count in fields.items()}
+
+
+def _timeout_keys(server: Server, name: Name) -> set[bytes]:
+    form = re.compile(re.escape(_braced(name)) + rb":[^:]*:\d+:rwlock_timeout:\d+")
+    keys = server.keys()
+    return {key for key in keys if form.fullmatch(key)}
+
+
+def _write_lock(client: Any, name: Name, **options: Any) -> Any:
+    return client.read_write_lock(name, **options).write
+
+
 KINDS = (
     Kind(
         name="lock",
@@ -153,5 +200,26 @@ KINDS = (
         # Each waiter asks for itself: for a place, when it is told, and at first once more in
         # between, when it has subscribed.
         commands_per_acquisition=lambda clients: 6,
+    ),
+    Kind(
+        name="read_lock",
+        part_of="read_write_lock",
+        class_name="ReadLock",
+        make=lambda client, name, **options: client.read_write_lock(name, **options).read,
+        make_rival=_write_lock,
+        channel=_rwlock_channel,
+        holds=_rwlock_holds,
+        foreign=lambda owner, count: {"mode": "read", owner: count},
+        beside=_timeout_keys,
+    ),
+    Kind(
+        name="write_lock",
+        part_of="read_write_lock",
+        class_name="WriteLock",
+        make=_write_lock,
+        channel=_rwlock_channel,
+        holds=_rwlock_holds,
+        payload=b"1",
+        foreign=lambda owner, count: {"mode": "write", f"{owner}:write": count},
     ),
 )

@@ -18,17 +18,19 @@ def test_a_free_lock_is_granted_at_once(alice: Any, lock: Any, stage: Stage) -> 
     assert owner.split(b":")[1].isdigit()
 
 
-def test_a_contended_try_returns_false(alice: Any, bob: Any, lock: Any, stage: Stage) -> None:
+def test_a_contended_try_returns_false(
+    alice: Any, bob: Any, lock: Any, rival: Any, stage: Stage
+) -> None:
     alice.do(lock.acquire)
     before = stage.holds()
-    assert bob.do(lock.acquire, blocking=False) is False
-    assert bob.do(lock.acquire, False) is False
-    assert bob.do(lock.acquire, timeout=0) is False
+    assert bob.do(rival.acquire, blocking=False) is False
+    assert bob.do(rival.acquire, False) is False
+    assert bob.do(rival.acquire, timeout=0) is False
     assert stage.holds() == before
 
 
 def test_clients_exclude_each_other(alice: Any, stage: Stage) -> None:
-    one, other = stage.lock(stage.client()), stage.lock(stage.client())
+    one, other = stage.lock(stage.client()), stage.rival(stage.client())
     assert alice.do(one.acquire)
     assert not alice.do(other.acquire, blocking=False)
     alice.do(one.release)
@@ -46,12 +48,14 @@ def test_two_objects_of_one_name_are_one_lock(alice: Any, bob: Any, stage: Stage
     assert alice.do(other.acquire, blocking=False)
     alice.do(one.release)
     alice.do(one.release)
-    assert bob.do(other.acquire, blocking=False)
+    assert bob.do(stage.rival().acquire, blocking=False)
 
 
-def test_a_release_lets_a_waiter_in(alice: Any, bob: Any, lock: Any, stage: Stage) -> None:
+def test_a_release_lets_a_waiter_in(
+    alice: Any, bob: Any, lock: Any, rival: Any, stage: Stage
+) -> None:
     alice.do(lock.acquire)
-    waiting = stage.wait(bob, lock)
+    waiting = stage.wait(bob, rival)
     assert not waiting.done()
     alice.do(lock.release)
     assert waiting.result(BOUND) is True
@@ -59,23 +63,23 @@ def test_a_release_lets_a_waiter_in(alice: Any, bob: Any, lock: Any, stage: Stag
 
 
 def test_a_release_lets_a_waiter_of_another_client_in(alice: Any, bob: Any, stage: Stage) -> None:
-    mine, theirs = stage.lock(stage.client()), stage.lock(stage.client())
+    mine, theirs = stage.lock(stage.client()), stage.rival(stage.client())
     alice.do(mine.acquire)
     waiting = stage.wait(bob, theirs)
     alice.do(mine.release)
     assert waiting.result(BOUND) is True
 
 
-def test_every_waiter_gets_its_turn(alice: Any, lock: Any, stage: Stage) -> None:
+def test_every_waiter_gets_its_turn(alice: Any, lock: Any, rival: Any, stage: Stage) -> None:
     alice.do(lock.acquire)
     others = [stage.actor() for _ in range(6)]
-    waiting = {stage.wait(other, lock): other for other in others}
+    waiting = {stage.wait(other, rival): other for other in others}
     alice.do(lock.release)
     while waiting:
         granted, _ = futures.wait(waiting, timeout=BOUND, return_when=futures.FIRST_COMPLETED)
         (first,) = granted
         assert first.result() is True
-        waiting.pop(first).do(lock.release)
+        waiting.pop(first).do(rival.release)
     assert stage.all_keys() == set()
 
 
@@ -112,15 +116,15 @@ def test_sections_never_overlap(stage: Stage) -> None:
             assert (yield lock.acquire(timeout=BOUND))
             inside.append(number)
             yield PAUSE
-            assert inside == [number]
-            inside.clear()
+            assert inside == [number] or (stage.kind.shared and not {1, 3, 5}.intersection(inside))
+            inside.remove(number)
             done.append(number)
             yield lock.release()
 
     clients = [stage.client(), stage.client()]
     running = [
-        stage.actor().begin(sections, number, stage.lock(clients[number % 2]))
-        for number in range(6)
+        stage.actor().begin(sections, number, make(clients[number // 3]))
+        for number, make in enumerate((stage.lock, stage.rival) * 3)
     ]
     for program in running:
         program.result(3 * BOUND)

@@ -60,14 +60,16 @@ def test_a_lease_below_a_millisecond_counts_as_one(
 
 
 @pytest.mark.realtime
-def test_a_fixed_lease_ends_and_the_next_gets_in(alice: Any, bob: Any, lock: Any) -> None:
+def test_a_fixed_lease_ends_and_the_next_gets_in(
+    alice: Any, bob: Any, lock: Any, rival: Any
+) -> None:
     watch = Stopwatch()
     alice.do(lock.acquire, lease=SHORT)
-    assert bob.do(lock.acquire, timeout=BOUND) is True
+    assert bob.do(rival.acquire, timeout=BOUND) is True
     assert SHORT * 0.95 <= watch.seconds < SHORT + 1
     with pytest.raises(holdfast.LockLostError):
         alice.do(lock.release)
-    assert bob.do(lock.owned)
+    assert bob.do(rival.owned)
 
 
 @pytest.mark.realtime
@@ -151,10 +153,10 @@ def test_extend_of_a_lock_that_is_gone(alice: Any, lock: Any, stage: Stage) -> N
 
 
 @pytest.mark.realtime
-def test_extend_ends_the_renewal(alice: Any, bob: Any, short: Any) -> None:
+def test_extend_ends_the_renewal(alice: Any, bob: Any, short: Any, rival: Any) -> None:
     alice.do(short.acquire)
     assert alice.do(short.extend, 2 * SHORT)
-    assert bob.do(short.acquire, timeout=BOUND) is True
+    assert bob.do(rival.acquire, timeout=BOUND) is True
     with pytest.raises(holdfast.LockLostError):
         alice.do(short.release)
 
@@ -171,11 +173,11 @@ def test_a_waiter_hears_of_a_lease_that_was_made_shorter(
 
 @pytest.mark.realtime
 def test_a_waiter_wakes_when_a_silent_lease_ends(
-    alice: Any, bob: Any, lock: Any, stage: Stage
+    alice: Any, bob: Any, lock: Any, rival: Any, stage: Stage
 ) -> None:
-    stage.server.inspect.hset(NAME, "somebody-else:1", 1)
+    stage.server.inspect.hset(NAME, mapping=stage.kind.foreign("somebody-else:1", 1))
     stage.server.inspect.pexpire(NAME, int(SHORT * 1000))
     watch = Stopwatch()
-    waiting = stage.wait(bob, lock)
+    waiting = stage.wait(bob, rival)
     assert waiting.result(BOUND) is True
     assert watch.seconds < SHORT + 1

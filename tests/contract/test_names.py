@@ -34,7 +34,7 @@ def test_the_name_is_the_key(alice: Any, bob: Any, stage: Stage, name: Name) -> 
     assert alice.do(lock.acquire)
     assert as_bytes(name) in stage.all_keys()
     assert list(stage.holds(name).values()) == [1]
-    assert not bob.do(lock.acquire, blocking=False)
+    assert not bob.do(stage.rival(name=name).acquire, blocking=False)
     assert stage.lock(name=name).name == name
     alice.do(lock.release)
     assert stage.all_keys() == set()
@@ -42,21 +42,21 @@ def test_the_name_is_the_key(alice: Any, bob: Any, stage: Stage, name: Name) -> 
 
 @pytest.mark.parametrize("name", NAMES.values(), ids=NAMES.keys())
 def test_a_waiter_is_woken_under_any_name(alice: Any, bob: Any, stage: Stage, name: Name) -> None:
-    lock, theirs = stage.lock(name=name), stage.lock(stage.client(), name)
+    lock, theirs = stage.lock(name=name), stage.rival(stage.client(), name)
     alice.do(lock.acquire)
     waiting = stage.wait(bob, theirs)
     assert stage.subscribers(name) == stage.kind.subscriptions(1, 1)
     with stage.messages(name) as messages:
         alice.do(lock.release)
         assert waiting.result(BOUND) is True
-        assert messages.received() == [b"0"]
+        assert messages.received() == [stage.kind.payload]
 
 
 def test_text_and_its_bytes_are_one_name(alice: Any, bob: Any, stage: Stage) -> None:
     alice.do(stage.lock(name="Schlüssel").acquire)
     same = stage.lock(name="Schlüssel".encode())
     assert alice.do(same.owned)
-    assert not bob.do(same.acquire, blocking=False)
+    assert not bob.do(stage.rival(name="Schlüssel").acquire, blocking=False)
 
 
 def test_a_prefix_is_put_before_the_name(alice: Any, stage: Stage) -> None:
@@ -64,8 +64,8 @@ def test_a_prefix_is_put_before_the_name(alice: Any, stage: Stage) -> None:
     lock = stage.lock(client, "jobs")
     alice.do(lock.acquire)
     assert list(stage.holds("app:jobs").values()) == [1]
-    assert not alice.do(stage.lock(name="app:jobs").acquire, blocking=False)
-    waiting = stage.actor().begin(stage.lock(name="app:jobs").acquire)
+    assert not alice.do(stage.rival(name="app:jobs").acquire, blocking=False)
+    waiting = stage.actor().begin(stage.rival(name="app:jobs").acquire)
     alice.do(lock.release)
     assert waiting.result(BOUND) is True
 
@@ -78,7 +78,7 @@ def test_a_prefix_with_braces_makes_one_slot(alice: Any, bob: Any, stage: Stage)
     with stage.messages("{app}:jobs") as messages:
         alice.do(lock.release)
         assert waiting.result(BOUND) is True
-        assert messages.received() == [b"0"]
+        assert messages.received() == [stage.kind.payload]
 
 
 def test_a_key_of_another_type_stays_as_it_was(alice: Any, stage: Stage) -> None:

@@ -26,13 +26,13 @@ def test_hold_counts_are_the_callers_own(alice: Any, bob: Any, lock: Any) -> Non
     assert bob.do(lock.hold_count) == 0
 
 
-def test_a_partial_release_keeps_others_out(alice: Any, bob: Any, lock: Any) -> None:
+def test_a_partial_release_keeps_others_out(alice: Any, bob: Any, lock: Any, rival: Any) -> None:
     alice.do(lock.acquire)
     alice.do(lock.acquire)
     alice.do(lock.release)
-    assert not bob.do(lock.acquire, blocking=False)
+    assert not bob.do(rival.acquire, blocking=False)
     alice.do(lock.release)
-    assert bob.do(lock.acquire, blocking=False)
+    assert bob.do(rival.acquire, blocking=False)
 
 
 def test_only_the_last_release_is_announced(alice: Any, bob: Any, lock: Any, stage: Stage) -> None:
@@ -44,14 +44,14 @@ def test_only_the_last_release_is_announced(alice: Any, bob: Any, lock: Any, sta
         assert messages.received() == []
         alice.do(lock.release)
         assert waiting.result(BOUND) is True
-        assert messages.received() == [b"0"]
+        assert messages.received() == [stage.kind.payload]
 
 
 def test_the_holder_never_waits_behind_others(
-    alice: Any, bob: Any, lock: Any, stage: Stage
+    alice: Any, bob: Any, lock: Any, rival: Any, stage: Stage
 ) -> None:
     alice.do(lock.acquire)
-    waiting = stage.wait(bob, lock)
+    waiting = stage.wait(bob, rival)
     assert alice.do(lock.acquire, blocking=False)
     alice.do(lock.release)
     assert not waiting.done()

@@ -117,6 +117,6 @@ def test_forced_release_wakes_waiters(
     alice: Any, bob: Any, carol: Any, lock: Any, stage: Stage
 ) -> None:
     alice.do(lock.acquire, lease=3600)
-    waiting = stage.wait(bob, lock)
+    waiting = stage.wait(bob, stage.rival())
     assert carol.do(lock.force_release) is True
     assert waiting.result(5) is True

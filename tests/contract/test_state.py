@@ -52,7 +52,8 @@ def test_ttl_is_seconds_or_none(alice: Any, bob: Any, lock: Any) -> None:
 
 
 def test_a_foreign_hold_is_seen(alice: Any, lock: Any, stage: Stage) -> None:
-    stage.server.inspect.hset(NAME, "5921d8b5-5d8d-4a2b-800b-a469f20f66c2:1", 2)
+    foreign = stage.kind.foreign("5921d8b5-5d8d-4a2b-800b-a469f20f66c2:1", 2)
+    stage.server.inspect.hset(NAME, mapping=foreign)
     stage.server.inspect.pexpire(NAME, 60_000)
     assert alice.do(lock.locked) is True
     assert alice.do(lock.owned) is False

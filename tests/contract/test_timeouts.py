@@ -54,7 +54,7 @@ def test_a_wait_without_limit_waits(
     alice: Any, bob: Any, lock: Any, stage: Stage, timeout: float | None
 ) -> None:
     alice.do(lock.acquire)
-    waiting = stage.wait(bob, lock, timeout=timeout)
+    waiting = stage.wait(bob, stage.rival(), timeout=timeout)
     assert not waiting.done()
     alice.do(lock.release)
     assert waiting.result(BOUND) is True
@@ -68,18 +68,18 @@ def test_a_wait_ends_at_its_timeout(
     alice.do(lock.acquire)
     before = stage.holds()
     watch = Stopwatch()
-    assert bob.do(lock.acquire, timeout=timeout) is False
+    assert bob.do(stage.rival().acquire, timeout=timeout) is False
     assert timeout <= watch.seconds < timeout + 1
     assert stage.holds() == before
 
 
 @pytest.mark.realtime
 def test_a_timeout_counts_from_the_call_not_from_the_last_wake_up(
-    alice: Any, bob: Any, lock: Any, stage: Stage
+    alice: Any, bob: Any, lock: Any, rival: Any, stage: Stage
 ) -> None:
     alice.do(lock.acquire)
     watch = Stopwatch()
-    waiting = stage.wait(bob, lock, timeout=0.4)
+    waiting = stage.wait(bob, rival, timeout=0.4)
     while not waiting.done():
         for channel in stage.channels():
             stage.server.inspect.publish(channel, "0")

@@ -12,32 +12,36 @@ from tests.support.actors import PAUSE
 from tests.support.waiting import BOUND, eventually, stays
 
 
-def test_after_a_grant_nobody_is_subscribed(alice: Any, bob: Any, lock: Any, stage: Stage) -> None:
+def test_after_a_grant_nobody_is_subscribed(
+    alice: Any, bob: Any, lock: Any, rival: Any, stage: Stage
+) -> None:
     alice.do(lock.acquire)
-    waiting = stage.wait(bob, lock)
+    waiting = stage.wait(bob, rival)
     alice.do(lock.release)
     assert waiting.result(BOUND)
-    bob.do(lock.release)
+    bob.do(rival.release)
     eventually(lambda: stage.subscribers() == 0)
     assert stage.all_keys() == set()
 
 
 @pytest.mark.realtime
-def test_who_gives_up_leaves_nothing(alice: Any, bob: Any, lock: Any, stage: Stage) -> None:
+def test_who_gives_up_leaves_nothing(
+    alice: Any, bob: Any, lock: Any, rival: Any, stage: Stage
+) -> None:
     alice.do(lock.acquire)
-    waiting = stage.wait(bob, lock, timeout=0.1)
+    waiting = stage.wait(bob, rival, timeout=0.1)
     assert waiting.result(BOUND) is False
     eventually(lambda: stage.subscribers() == 0)
     alice.do(lock.release)
     assert stage.all_keys() == set()
-    assert bob.do(lock.acquire, blocking=False)
+    assert bob.do(rival.acquire, blocking=False)
 
 
 def test_a_client_has_one_subscription_for_all_its_waiters(
-    alice: Any, lock: Any, stage: Stage
+    alice: Any, lock: Any, rival: Any, stage: Stage
 ) -> None:
     alice.do(lock.acquire)
-    waiting = [stage.wait(stage.actor(), lock) for _ in range(5)]
+    waiting = [stage.wait(stage.actor(), rival) for _ in range(5)]
     assert stage.subscribers() == stage.kind.subscriptions(1, 5)
     assert not any(each.done() for each in waiting)
     stage.actor().do(lock.force_release)
@@ -50,20 +54,22 @@ def test_waiters_of_many_names(stage: Stage) -> None:
     locks = [stage.lock(name=name) for name in names]
     for lock in locks:
         holder.do(lock.acquire)
-    waiting = [stage.wait(stage.actor(), lock) for lock in locks]
+    waiting = [stage.wait(stage.actor(), stage.rival(name=name)) for name in names]
     for lock in reversed(locks):
         holder.do(lock.release)
     assert all(each.result(BOUND) for each in waiting)
     eventually(lambda: sum(stage.subscribers(name) for name in names) == 0)
 
 
-def test_a_try_does_not_subscribe(alice: Any, bob: Any, lock: Any, stage: Stage) -> None:
+def test_a_try_does_not_subscribe(
+    alice: Any, bob: Any, lock: Any, rival: Any, stage: Stage
+) -> None:
     alice.do(lock.acquire)
     if stage.server.real:
         with stage.server.recording() as recording:
-            assert not bob.do(lock.acquire, blocking=False)
+            assert not bob.do(rival.acquire, blocking=False)
             assert len(recording.commands) == 1
-    assert not bob.do(lock.acquire, timeout=0)
+    assert not bob.do(rival.acquire, timeout=0)
     assert stage.subscribers() == 0
 
 
@@ -72,7 +78,7 @@ def test_a_try_does_not_subscribe(alice: Any, bob: Any, lock: Any, stage: Stage)
 def test_nothing_is_sent_while_nothing_changes(alice: Any, lock: Any, stage: Stage) -> None:
     alice.do(lock.acquire, lease=3600)
     clients = [stage.client() for _ in range(3)]
-    waiting = [stage.wait(stage.actor(), stage.lock(clients[n % 3])) for n in range(9)]
+    waiting = [stage.wait(stage.actor(), stage.rival(clients[n % 3])) for n in range(9)]
     eventually(lambda: stage.subscribers() == stage.kind.subscriptions(3, 9))
     with stage.server.recording() as recording:
         stays(lambda: not any(each.done() for each in waiting), during=0.2)
@@ -116,9 +122,9 @@ def test_commands_per_acquisition_do_not_grow_with_the_waiters(stage: Stage, cli
 
 
 @pytest.mark.servers("real")
-def test_one_message_makes_one_waiter_try(alice: Any, lock: Any, stage: Stage) -> None:
+def test_one_message_makes_one_waiter_try(alice: Any, lock: Any, rival: Any, stage: Stage) -> None:
     alice.do(lock.acquire, lease=3600)
-    waiting = [stage.wait(stage.actor(), lock) for _ in range(10)]
+    waiting = [stage.wait(stage.actor(), rival) for _ in range(10)]
     with stage.server.recording() as recording:
         stage.server.inspect.publish(stage.channels()[0], "0")
         eventually(lambda: len(recording.commands) >= 1)
@@ -127,11 +133,11 @@ def test_one_message_makes_one_waiter_try(alice: Any, lock: Any, stage: Stage) -
 
 
 def test_a_wake_up_without_reason_is_survived(
-    alice: Any, bob: Any, lock: Any, stage: Stage
+    alice: Any, bob: Any, lock: Any, rival: Any, stage: Stage
 ) -> None:
     alice.do(lock.acquire)
     before = stage.holds()
-    waiting = stage.wait(bob, lock)
+    waiting = stage.wait(bob, rival)
     for payload in ("0", "1", "-1", "", "not a number", b"\x00\xff"):
         stage.server.inspect.publish(stage.channels()[0], payload)
     assert stage.holds() == before

@@ -34,9 +34,11 @@ def test_with_nests(alice: Any, lock: Any, stage: Stage) -> None:
     assert stage.all_keys() == set()
 
 
-def test_with_waits_for_the_holder(alice: Any, bob: Any, lock: Any, stage: Stage) -> None:
+def test_with_waits_for_the_holder(
+    alice: Any, bob: Any, lock: Any, rival: Any, stage: Stage
+) -> None:
     alice.do(lock.acquire)
-    inside = stage.wait_inside(bob, lock, lambda held: held.name)
+    inside = stage.wait_inside(bob, rival, lambda held: held.name)
     assert not inside.done()
     alice.do(lock.release)
     assert inside.result(BOUND) == NAME
@@ -46,7 +48,7 @@ def test_with_that_may_not_wait_times_out(alice: Any, bob: Any, stage: Stage) ->
     alice.do(stage.lock().acquire)
     before = stage.holds()
     with pytest.raises(holdfast.LockTimeout, match=NAME) as refused:
-        bob.inside(stage.lock(wait=0), lambda _: pytest.fail("the body ran"))
+        bob.inside(stage.rival(wait=0), lambda _: pytest.fail("the body ran"))
     assert isinstance(refused.value, TimeoutError)
     assert isinstance(refused.value, holdfast.LockError)
     assert stage.holds() == before
@@ -57,7 +59,7 @@ def test_with_waits_as_long_as_it_may(alice: Any, bob: Any, stage: Stage) -> Non
     alice.do(stage.lock().acquire)
     watch = Stopwatch()
     with pytest.raises(holdfast.LockTimeout):
-        bob.inside(stage.lock(wait=0.2), lambda _: pytest.fail("the body ran"))
+        bob.inside(stage.rival(wait=0.2), lambda _: pytest.fail("the body ran"))
     assert 0.2 <= watch.seconds < 1.2
     eventually(lambda: stage.subscribers() == 0)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.lua.read_write_lock import CHANNEL, ReadWriteLock
 from tests.lua.steps import FencedLock, Listener, Lock
 from tests.support.servers import Server
 
@@ -21,5 +22,19 @@ def lock(server: Server, request: pytest.FixtureRequest) -> Lock:
 def listener(server: Server) -> Iterator[Listener]:
     """Someone subscribed to the lock's channel."""
     listener = Listener(server)
+    yield listener
+    listener.close()
+
+
+@pytest.fixture
+def rw(server: Server) -> ReadWriteLock:
+    """A free read-write lock."""
+    return ReadWriteLock(server.inspect)
+
+
+@pytest.fixture
+def rw_listener(server: Server) -> Iterator[Listener]:
+    """Someone subscribed to its channel."""
+    listener = Listener(server, CHANNEL)
     yield listener
     listener.close()

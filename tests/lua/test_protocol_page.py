@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.lua import read_write_lock
 from tests.lua.fair_steps import ALICE, BOB, FAIR_STEPS, FairLock
 from tests.lua.steps import ROOT, STEPS, FencedLock, Lock
 from tests.support.servers import Server
@@ -76,4 +77,24 @@ def test_the_rights_are_enough_for_the_fair_lock(private_server: Server) -> None
                 others.stand(BOB, -1)
                 others.stand(ALICE, 1000)
             step(lock)
+
+
+def test_the_rights_are_enough_for_a_read_write_lock(private_server: Server) -> None:
+    commands = re.search(r"needs the commands `([^`]*)`", PAGE)
+    more = re.search(r"read-write lock needs `([^`]*)` too", PAGE)
+    assert commands is not None
+    assert more is not None
+    admin = private_server.inspect
+    rights = ["~myLock", "~{myLock*", "~redisson_rwlock:*", "&redisson_rwlock:*", "-@all"]
+    rights += [f"+{word}" for word in [*commands[1].split(), *more[1].split(), "client"]]
+    admin.execute_command("ACL", "SETUSER", "app", "on", ">secret", *rights)
+    app = private_server.connect(username="app", password="secret")
+    lock = read_write_lock.ReadWriteLock(app)
+    for step in read_write_lock.STEPS.values():
+        for state in read_write_lock.STATES.values():
+            admin.flushall()
+            for before in state:
+                before(read_write_lock.ReadWriteLock(admin))
+            step(lock)
+    app.pubsub().subscribe(lock.channel)
     app.close()

@@ -34,7 +34,7 @@ def has_scripts(word: str) -> bool:
     return word in WITHOUT_SCRIPTS or any((ROOT / "lua" / word).glob("*.lua"))
 
 
-ROWS = {row.name for row in (*KINDS, *OTHERS)}
+ROWS = {kind.word for kind in KINDS} | {other.name for other in OTHERS}
 
 PLACES: dict[str, Callable[[str], bool]] = {
     "lua/{}/": has_scripts,

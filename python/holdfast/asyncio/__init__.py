@@ -7,11 +7,34 @@ from ._count_down_latch import CountDownLatch
 from ._fair_lock import FairLock
 from ._fenced_lock import FencedLock
 from ._lock import Lock
+from ._read_write_lock import ReadLock, ReadWriteLock, WriteLock
 from ._semaphore import Semaphore
 from ._spin_lock import SpinLock
 
-__all__ = ["Client", "CountDownLatch", "FairLock", "FencedLock", "Lock", "Semaphore", "SpinLock"]
+__all__ = [
+    "Client",
+    "CountDownLatch",
+    "FairLock",
+    "FencedLock",
+    "Lock",
+    "ReadLock",
+    "ReadWriteLock",
+    "Semaphore",
+    "SpinLock",
+    "WriteLock",
+]
 
-for _class in (Client, CountDownLatch, FairLock, FencedLock, Lock, Semaphore, SpinLock):
+for _class in (
+    Client,
+    CountDownLatch,
+    FairLock,
+    FencedLock,
+    Lock,
+    ReadLock,
+    ReadWriteLock,
+    Semaphore,
+    SpinLock,
+    WriteLock,
+):
     _class.__module__ = "holdfast.asyncio"
 del _class

@@ -8,10 +8,11 @@ from holdfast._client import BaseClient
 from holdfast._spin_lock import EXPONENTIAL
 
 from ._count_down_latch import CountDownLatch
-from ._fenced_lock import FencedLock
 from ._fair_lock import FairLock
+from ._fenced_lock import FencedLock
 from ._lock import Lock
 from ._loop import bridge
+from ._read_write_lock import ReadLock, ReadWriteLock, WriteLock
 from ._semaphore import Semaphore
 from ._spin_lock import SpinLock
 
@@ -49,13 +50,40 @@ class Client(BaseClient[Lock]):
             self, name, lease=lease, wait=wait, on_lost=on_lost, cancel_on_lost=cancel_on_lost
         )
 
-    def semaphore(self, name: Name, wait: Seconds | None = None) -> Semaphore:
-        """A semaphore of this name; ``wait``: how long ``async with`` waits for a permit."""
-        return Semaphore(self, name, wait=wait)
+    def fair_lock(
+        self,
+        name: Name,
+        queue_timeout: Seconds | None = None,
+        *,
+        lease: Seconds | None = None,
+        wait: Seconds | None = None,
+        on_lost: Callable[[FairLock], object] | None = None,
+        cancel_on_lost: bool = False,
+    ) -> FairLock:
+        """A lock that is granted in the order of asking; nothing is sent yet."""
+        return FairLock(
+            self,
+            name,
+            queue_timeout,
+            lease=lease,
+            wait=wait,
+            on_lost=on_lost,
+            cancel_on_lost=cancel_on_lost,
+        )
 
-    def count_down_latch(self, name: Name) -> CountDownLatch:
-        """A count-down latch of this name; nothing is sent yet."""
-        return CountDownLatch(self, name)
+    def read_write_lock(
+        self,
+        name: Name,
+        *,
+        lease: Seconds | None = None,
+        wait: Seconds | None = None,
+        on_lost: Callable[[ReadLock | WriteLock], object] | None = None,
+        cancel_on_lost: bool = False,
+    ) -> ReadWriteLock:
+        """A lock of this name that many may read or one may write; nothing is sent yet."""
+        return ReadWriteLock(
+            self, name, lease=lease, wait=wait, on_lost=on_lost, cancel_on_lost=cancel_on_lost
+        )
 
     def fenced_lock(
         self,
@@ -89,27 +117,19 @@ class Client(BaseClient[Lock]):
             self,
             name,
             backoff,
-
-    def fair_lock(
-        self,
-        name: Name,
-        queue_timeout: Seconds | None = None,
-        *,
-        lease: Seconds | None = None,
-        wait: Seconds | None = None,
-        on_lost: Callable[[FairLock], object] | None = None,
-        cancel_on_lost: bool = False,
-    ) -> FairLock:
-        """A lock that is granted in the order of asking; nothing is sent yet."""
-        return FairLock(
-            self,
-            name,
-            queue_timeout,
             lease=lease,
             wait=wait,
             on_lost=on_lost,
             cancel_on_lost=cancel_on_lost,
         )
+
+    def semaphore(self, name: Name, wait: Seconds | None = None) -> Semaphore:
+        """A semaphore of this name; ``wait``: how long ``async with`` waits for a permit."""
+        return Semaphore(self, name, wait=wait)
+
+    def count_down_latch(self, name: Name) -> CountDownLatch:
+        """A count-down latch of this name; nothing is sent yet."""
+        return CountDownLatch(self, name)
 
     async def ping(self) -> None:
         """Ask the server for a sign of life; raises when there is none."""

@@ -1,0 +1,165 @@
+#include "sync/read_write_lock.h"
+
+#include "lua_scripts.h"
+#include "resp/command.h"
+#include "script/script.h"
+#include "sync/keys.h"
+
+namespace holdfast::sync {
+
+namespace {
+
+using script::Call;
+namespace lua = script::lua;
+
+constexpr std::int64_t kHoldsGone = -3;
+
+std::string write_field(const std::string& owner) { return owner + ":write"; }
+
+// What both sides have in common: the key, the channel, and what replies mean.
+class SideRecipe : public Recipe {
+ public:
+  explicit SideRecipe(std::string_view mode) : mode_(mode) {}
+
+  Channel channel(const LockName& name, const std::string& /*owner*/) const override {
+    return rwlock_channel(name);
+  }
+
+  Answer acquired(const resp::Reply& reply) const override {
+    if (reply.is_nil()) return {Answer::Kind::kGranted, Millis(0)};
+    if (reply.integer() == kHoldsGone) return {Answer::Kind::kGone, Millis(0)};
+    return {Answer::Kind::kHeld, Millis(reply.integer())};
+  }
+
+  void force_release(std::string& out, const Step& step) const override {
+    Call(out, lua::read_write_lock_force_release, step.by_text, 3, 2)
+        << step.name.bytes() << rwlock_channel(step.name).bytes() << rwlock_prefix(step.name)
+        << mode_ << step.publish;
+  }
+
+  void locked(std::string& out, const LockName& name, bool by_text) const override {
+    Call(out, lua::read_write_lock_locked, by_text, 1, 1) << name.bytes() << mode_;
+  }
+
+  void ttl(std::string& out, const LockName& name, bool by_text) const override {
+    Call(out, lua::lock_ttl, by_text, 1, 0) << name.bytes();
+  }
+
+ protected:
+  static void release_by(const script::Script& script, std::string& out, const Step& step) {
+    Call(out, script, step.by_text, 3, 3)
+        << step.name.bytes() << rwlock_channel(step.name).bytes() << rwlock_prefix(step.name)
+        << step.owner << step.count << step.publish;
+  }
+
+ private:
+  const std::string_view mode_;
+};
+
+class ReadLock final : public SideRecipe {
+ public:
+  ReadLock() : SideRecipe("read") {}
+
+  std::vector<const script::Script*> scripts() const override {
+    return {&lua::read_write_lock_read_acquire, &lua::read_write_lock_read_release,
+            &lua::read_write_lock_read_renew,   &lua::read_write_lock_read_extend,
+            &lua::read_write_lock_read_holds,   &lua::read_write_lock_force_release,
+            &lua::read_write_lock_locked,       &lua::lock_ttl};
+  }
+
+  Waiting waiting() const override { return Waiting::kTogether; }
+
+  void acquire(std::string& out, const Step& step) const override {
+    Call(out, lua::read_write_lock_read_acquire, step.by_text, 2, 3)
+        << step.name.bytes() << rwlock_prefix(step.name) << step.owner << step.lease.count()
+        << step.count;
+  }
+
+  void release(std::string& out, const Step& step) const override {
+    release_by(lua::read_write_lock_read_release, out, step);
+  }
+
+  void extend(std::string& out, const Step& step) const override {
+    Call(out, lua::read_write_lock_read_extend, step.by_text, 2, 2)
+        << step.name.bytes() << rwlock_prefix(step.name) << step.owner << step.lease.count();
+  }
+
+  void renew(std::string& out, const LockName& name, const std::string& owner, Millis lease,
+             bool by_text) const override {
+    Call(out, lua::read_write_lock_read_renew, by_text, 2, 2)
+        << name.bytes() << rwlock_prefix(name) << owner << lease.count();
+  }
+
+  // With the script's text: it is rare, and nobody would send it a second time.
+  void check(std::string& out, const LockName& name, const std::string& owner) const override {
+    holds(out, name, owner, true);
+  }
+
+  void hold_count(std::string& out, const Step& step) const override {
+    holds(out, step.name, step.owner, step.by_text);
+  }
+
+ private:
+  static void holds(std::string& out, const LockName& name, const std::string& owner,
+                    bool by_text) {
+    Call(out, lua::read_write_lock_read_holds, by_text, 2, 1)
+        << name.bytes() << rwlock_prefix(name) << owner;
+  }
+};
+
+class WriteLock final : public SideRecipe {
+ public:
+  WriteLock() : SideRecipe("write") {}
+
+  std::vector<const script::Script*> scripts() const override {
+    return {&lua::read_write_lock_write_acquire,
+            &lua::read_write_lock_write_release,
+            &lua::read_write_lock_write_extend,
+            &lua::read_write_lock_force_release,
+            &lua::read_write_lock_locked,
+            &lua::lock_renew,
+            &lua::lock_ttl};
+  }
+
+  void acquire(std::string& out, const Step& step) const override {
+    Call(out, lua::read_write_lock_write_acquire, step.by_text, 1, 3)
+        << step.name.bytes() << step.owner << step.lease.count() << step.count;
+  }
+
+  void release(std::string& out, const Step& step) const override {
+    release_by(lua::read_write_lock_write_release, out, step);
+  }
+
+  void extend(std::string& out, const Step& step) const override {
+    Call(out, lua::read_write_lock_write_extend, step.by_text, 2, 2)
+        << step.name.bytes() << rwlock_prefix(step.name) << step.owner << step.lease.count();
+  }
+
+  void renew(std::string& out, const LockName& name, const std::string& owner, Millis lease,
+             bool by_text) const override {
+    Call(out, lua::lock_renew, by_text, 1, 2)
+        << name.bytes() << write_field(owner) << lease.count();
+  }
+
+  void check(std::string& out, const LockName& name, const std::string& owner) const override {
+    out += resp::Command({"HEXISTS", name.bytes(), write_field(owner)}).bytes();
+  }
+
+  void hold_count(std::string& out, const Step& step) const override {
+    out += resp::Command({"HGET", step.name.bytes(), write_field(step.owner)}).bytes();
+  }
+};
+
+}  // namespace
+
+const Recipe& read_lock_recipe() {
+  static const ReadLock recipe;
+  return recipe;
+}
+
+const Recipe& write_lock_recipe() {
+  static const WriteLock recipe;
+  return recipe;
+}
+
+}  // namespace holdfast::sync

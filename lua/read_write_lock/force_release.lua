@@ -1,0 +1,22 @@
+-- Frees the lock of all readers, or of the writer and what it reads, and wakes the waiters.
+-- KEYS[1]  name: the lock's hash, mode and owner -> hold count
+-- KEYS[2]  channel: where waiters listen
+-- KEYS[3]  prefix: what the name's timeout keys begin with
+-- ARGV[1]  mode: whose lock, "read" or "write"
+-- ARGV[2]  publish: the command that reaches the waiters, "publish" or "spublish"
+-- returns  1: it was in this mode; it is free and "0" (read) or "1" (write) is published
+-- returns  0: it was free or in the other mode; nothing changed
+-- @include _read_write_lock/timeout.lua
+local name = KEYS[1]
+if redis.call('hget', name, 'mode') ~= ARGV[1] then
+  return 0
+end
+local fields = redis.call('hgetall', name)
+for i = 1, #fields, 2 do
+  for n = 1, tonumber(fields[i + 1]) or 0 do
+    redis.call('del', timeout(KEYS[3], fields[i], n))
+  end
+end
+redis.call('del', name)
+redis.call(ARGV[2], KEYS[2], ARGV[1] == 'read' and '0' or '1')
+return 1

@@ -1,0 +1,47 @@
+-- Gives back one read hold; the last one of all frees the lock and wakes the waiters.
+-- KEYS[1]  name: the lock's hash, mode and owner -> hold count
+-- KEYS[2]  channel: where waiters listen
+-- KEYS[3]  prefix: what the name's timeout keys begin with
+-- ARGV[1]  owner: who releases, "uuid:number"
+-- ARGV[2]  count: the read holds that remain, 0 to leave the lock
+-- ARGV[3]  publish: the command that reaches the waiters, "publish" or "spublish"
+-- returns  >= 1: freed, "0" is published; one more than the subscribers that were told
+-- returns  0: still held, by this owner or others
+-- returns  nil: the owner has no read hold; only timeout keys that it had left behind are removed
+--
+-- While others read, the lease falls to the longest that they have left; readers whose time is over
+-- do not count. While the owner writes it stays: it is the writer's too. It works on a server that is
+-- out of memory: nothing but the first write of a script is refused there, and DEL never.
+-- @include _read_write_lock/longest_read.lua
+local name, prefix, owner, count = KEYS[1], KEYS[3], ARGV[1], tonumber(ARGV[2])
+local held = redis.call('hexists', name, owner) == 1
+local left = redis.call('pttl', timeout(prefix, owner, 1))
+
+local n = held and count or 0
+repeat
+  n = n + 1
+until redis.call('del', timeout(prefix, owner, n)) == 0
+if not held then
+  return nil
+elseif count > 0 then
+  redis.call('hset', name, owner, count)
+  return 0
+end
+
+redis.call('hdel', name, owner)
+if redis.call('hget', name, 'mode') == 'write' then
+  return 0
+end
+if redis.call('hlen', name) > 1 then
+  -- Who was not the longest changes nothing for the others.
+  if redis.call('pttl', name) > left then
+    return 0
+  end
+  local longest = longest_read(name, prefix)
+  if longest > 0 then
+    redis.call('pexpire', name, longest)
+    return 0
+  end
+end
+redis.call('del', name)
+return 1 + redis.call(ARGV[3], KEYS[2], '0')

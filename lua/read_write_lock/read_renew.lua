@@ -1,0 +1,24 @@
+-- Keeps the owner's read holds alive, and nobody else's: they live for the lease from now on, at least.
+-- KEYS[1]  name: the lock's hash, mode and owner -> hold count
+-- KEYS[2]  prefix: what the name's timeout keys begin with
+-- ARGV[1]  owner: who should read, "uuid:number"
+-- ARGV[2]  lease: ms from now, 1 to 2^53
+-- returns  1: the holds live for the lease or longer
+-- returns  0: the owner has no read hold, or its time is over; nothing changed
+-- @include _read_write_lock/timeout.lua
+local GONE = -2
+local name, lease = KEYS[1], tonumber(ARGV[2])
+local count = redis.call('hget', name, ARGV[1])
+local left = redis.call('pttl', timeout(KEYS[2], ARGV[1], 1))
+if not count or left == GONE then
+  return 0
+end
+if redis.call('pttl', name) < lease then
+  redis.call('pexpire', name, lease)
+end
+if left < lease then
+  for n = 1, tonumber(count) do
+    redis.call('pexpire', timeout(KEYS[2], ARGV[1], n), lease)
+  end
+end
+return 1

@@ -1,0 +1,117 @@
+"""The read-write lock: two locks of one name, of which the read lock is shared."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ._errors import LockError
+from ._lock import BaseLock, Lock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from . import _core
+    from ._arguments import LeaseTime, Name, Seconds
+    from ._client import BaseClient
+
+__all__ = ["BaseReadWriteLock", "ReadLock", "ReadSide", "ReadWriteLock", "WriteLock", "WriteSide"]
+
+
+class ReadSide(BaseLock["BaseClient[Any]"]):
+    """What the read locks for threads and for tasks have in common."""
+
+    __slots__ = ()
+
+    def _new_core(self, name: bytes) -> _core.Lock:
+        return self._client._core.read_lock(name)
+
+
+class WriteSide(BaseLock["BaseClient[Any]"]):
+    """What the write locks for threads and for tasks have in common."""
+
+    __slots__ = ()
+
+    def _new_core(self, name: bytes) -> _core.Lock:
+        return self._client._core.write_lock(name)
+
+    def _refuse_upgrade(self) -> None:
+        """Who reads would wait for itself to stop reading."""
+        owner = self._owner()
+        if self._core.known_reads(owner) and not self._core.known_count(owner):
+            msg = (
+                f"this {self._owner_word} reads {self.name!r} and asks to write: it would wait for "
+                "itself; release the read lock first, or take the write lock before it"
+            )
+            raise LockError(msg)
+
+
+class ReadLock(ReadSide, Lock):
+    """The shared side of a read-write lock: any number of owners at once, while nobody writes.
+
+    ``read_write_lock.read``; a ``Lock`` in all else. Readers do not wait for writers that wait.
+    """
+
+    __slots__ = ()
+
+
+class WriteLock(WriteSide, Lock):
+    """The exclusive side of a read-write lock: one owner, while nobody else reads or writes.
+
+    ``read_write_lock.write``; a ``Lock`` in all else. Its owner may read too. Asking for it while
+    only reading raises ``LockError``, and nothing is sent.
+    """
+
+    __slots__ = ()
+
+    def _acquire(self, blocking: bool, seconds: float, lease: LeaseTime) -> bool:
+        self._refuse_upgrade()
+        return super()._acquire(blocking, seconds, lease)
+
+
+class BaseReadWriteLock:
+    """What the read-write locks for threads and for tasks have in common."""
+
+    __slots__ = ("__weakref__", "name")
+
+    #: The name, as it was given.
+    name: Name
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name!r}>"
+
+    def __reduce__(self) -> Any:
+        msg = (
+            f"a {type(self).__name__} cannot be pickled or copied: "
+            "make one of the same name from a client of the other process"
+        )
+        raise TypeError(msg)
+
+
+class ReadWriteLock(BaseReadWriteLock):
+    """A reentrant lock that many may read or one may write, shared by all that use its name.
+
+    Made by ``client.read_write_lock(name)``. ``read`` and ``write`` are its two locks, each with
+    holds, a lease and losses of its own. A thread that writes may read too, and goes on reading
+    when it has released the write lock. Redisson's ``RReadWriteLock`` of the same name is the same
+    lock. More is in ``docs/synchronizers/read_write_lock.md``.
+    """
+
+    __slots__ = ("read", "write")
+
+    #: The shared side.
+    read: ReadLock
+    #: The exclusive side.
+    write: WriteLock
+
+    def __init__(
+        self,
+        client: BaseClient[Any],
+        name: Name,
+        *,
+        lease: Seconds | None = None,
+        wait: Seconds | None = None,
+        on_lost: Callable[[Any], object] | None = None,
+    ) -> None:
+        self.name = name
+        self.read = ReadLock(client, name, lease=lease, wait=wait, on_lost=on_lost)
+        self.write = WriteLock(client, name, lease=lease, wait=wait, on_lost=on_lost)

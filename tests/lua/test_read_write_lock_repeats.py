@@ -1,0 +1,43 @@
+"""A step sent twice means the same as sent once: a command whose reply was lost is sent again."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.lua.read_write_lock import CHANNEL, STATES, STEPS, ReadWriteLock
+from tests.lua.steps import Listener
+from tests.support.servers import Server
+
+RELEASES = {
+    "release the last read hold",
+    "release the last write hold",
+    "force the readers",
+    "force the writer",
+}
+"""Their repeat has another reply: there is nothing left to release."""
+
+
+@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize("step", STEPS)
+def test_a_repeat_changes_nothing(server: Server, step: str, state: str) -> None:
+    lock = ReadWriteLock(server.inspect)
+    listener = Listener(server, CHANNEL)
+    for before in STATES[state]:
+        before(lock)
+
+    reply = STEPS[step](lock)
+    holds, left, timeouts = lock.holds, lock.left, lock.timeouts
+    listener.messages()
+    again = STEPS[step](lock)
+
+    assert lock.holds == holds
+    assert lock.timeouts == timeouts
+    assert lock.left == pytest.approx(left, abs=2000)
+    assert listener.messages() == []
+    if step in RELEASES:
+        assert again == (0 if step.startswith("force") else None)
+    elif reply is None or reply < 1000:
+        assert again == reply
+    else:
+        assert again == pytest.approx(reply, abs=2000)
+    listener.close()
