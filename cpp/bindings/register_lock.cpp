@@ -4,6 +4,7 @@
 
 #include "bindings/pending.h"
 #include "bindings/register.h"
+#include "bindings/times.h"
 #include "bindings/waiting.h"
 #include "engine/engine.h"
 #include "engine/lock.h"
@@ -18,14 +19,6 @@ using engine::Lock;
 using Kind = OperationKind;
 
 constexpr double kNanos = 1e9;
-
-// Seconds (checked in Python: finite, not negative; negative for a wait without limit) as the
-// engine has them.
-Duration wait_time(double seconds) {
-  if (seconds < 0) return kNever - TimePoint{};
-  const double nanos = seconds * kNanos;
-  return nanos >= 9e18 ? kNever - TimePoint{} : Duration(static_cast<Duration::rep>(nanos));
-}
 
 // Python's number of an owner; 0 stands for the calling thread.
 OwnerNumber owner_of(std::uint64_t number) {

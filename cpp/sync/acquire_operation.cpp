@@ -193,6 +193,7 @@ void AcquireOperation::conclude(const Machine::Action& action, wait::Calls& call
         {name(), request_.owner, count_, request_.lease, sent_, &recipe_, request_.listener});
     retry_at = after(now(), request_.lease.time);
   }
+  if (action.until != kNever) retry_at = action.until;
   if (action.verdict == Verdict::kGone) {
     context().keeper->lose(name(), request_.owner, "a reentrant acquire found it gone");
   }

@@ -56,7 +56,7 @@ void CallOperation::complete(Result<resp::Reply> reply, const client::Sent& sent
   if (finished()) return;
   if (!reply.ok()) return finish({Verdict::kFailed, unreachable_status(reply.status(), name())});
   if (reply.value().is_error()) return refused(reply.value().text());
-  const std::optional<std::int64_t> value = number(reply.value());
+  std::optional<std::int64_t> value = number(reply.value());
   if (answered_) answered_(value, sent);
   finish({Verdict::kGranted, {}, value});
 }

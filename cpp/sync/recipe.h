@@ -22,8 +22,9 @@ struct Answer {
     kGone,  // the caller's earlier holds are not there any more
   };
   Kind kind = Kind::kGranted;
-  Millis ttl{0};
+  Millis ttl{0};  // of a grant: when the next in line is to look again; 0: after the lease
   std::optional<std::int64_t> value{};  // what a grant brings with it
+  bool more = false;                    // granted, and there is some left for the next in line
 };
 
 // What a caller asks for beyond the hold itself, of the kinds that know it.
@@ -58,6 +59,8 @@ class Recipe : public lease::Renewal {
   virtual Waiting waiting() const { return Waiting::kInTurn; }
   // A grant is a hold with a lease, which the client keeps account of.
   virtual bool makes_holds() const { return true; }
+  // An owner may come again; else each acquisition has an owner number of its own.
+  virtual bool owners_return() const { return true; }
   // Where `owner` (a field) listens while it waits.
   virtual Channel channel(const LockName& name, const std::string& owner) const = 0;
   virtual void acquire(std::string& out, const Step& step) const = 0;

@@ -20,6 +20,7 @@ from ._errors import (
     ServerError,
 )
 from ._lock import Lock
+from ._permit_semaphore import PermitSemaphore
 
 if TYPE_CHECKING:
     from . import asyncio
@@ -33,13 +34,14 @@ __all__ = [
     "LockLostError",
     "LockTimeout",
     "NotOwnedError",
+    "PermitSemaphore",
     "ServerError",
     "__version__",
     "asyncio",
     "set_watchdog_threads",
 ]
 
-for _class in (Client, Lock):
+for _class in (Client, Lock, PermitSemaphore):
     _class.__module__ = "holdfast"
 del _class
 

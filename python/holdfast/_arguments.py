@@ -6,12 +6,14 @@ import math
 from typing import Any, Final, NamedTuple
 
 __all__ = [
+    "MOST",
     "UNSET",
     "LeaseTime",
     "Name",
     "Seconds",
     "Unset",
     "checked_callback",
+    "checked_count",
     "checked_lease",
     "checked_name",
     "checked_timeout",
@@ -27,6 +29,9 @@ Name = str | bytes
 TIMEOUT_MAX: Final = 9223372036.0
 #: Leases are whole milliseconds that Redis and Lua can count with.
 LONGEST_LEASE: Final = float(2**53 // 1000)
+
+#: Permits and counts, as Java counts them.
+MOST: Final = 2**31 - 1
 
 
 class Unset:
@@ -120,6 +125,17 @@ def encoded_text(what: str, text: Any) -> bytes:
     except UnicodeEncodeError as error:
         msg = f"{what} must be encodable as UTF-8: {error}"
         raise ValueError(msg) from None
+
+
+def checked_count(what: str, value: Any, *, least: int = 1) -> int:
+    """A number of permits, or a count."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        msg = f"{what} must be int, not {type(value).__name__}"
+        raise TypeError(msg)
+    if not least <= value <= MOST:
+        msg = f"{what} must be from {least} to {MOST}, not {value}"
+        raise ValueError(msg)
+    return int(value)
 
 
 def checked_callback(what: str, callback: Any) -> None:

@@ -10,6 +10,7 @@ from weakref import WeakSet
 from . import _core, _events
 from ._lock import Lock
 from ._options import read_options
+from ._permit_semaphore import PermitSemaphore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,7 +50,8 @@ class BaseClient(Generic[LockT]):
     def _close(self) -> None:
         held = self._core.close()
         if held:
-            names = ", ".join(repr(name.decode(errors="backslashreplace")) for name in sorted(held))
+            held = sorted({*held})  # of a semaphore's permits each is a hold
+            names = ", ".join(repr(name.decode(errors="backslashreplace")) for name in held)
             warnings.warn(
                 f"{self!r} was closed while it held {names}: what is held expires with its lease",
                 ResourceWarning,
@@ -93,6 +95,12 @@ class Client(BaseClient[Lock]):
     ) -> Lock:
         """A reentrant lock of this name; nothing is sent yet."""
         return Lock(self, name, lease=lease, wait=wait, on_lost=on_lost)
+
+    def permit_semaphore(
+        self, name: Name, *, lease: Seconds | None = None, wait: Seconds | None = None
+    ) -> PermitSemaphore:
+        """A semaphore of this name whose permits have ids and expire; nothing is sent yet."""
+        return PermitSemaphore(self, name, lease=lease, wait=wait)
 
     def ping(self) -> None:
         """Ask the server for a sign of life; raises when there is none."""

@@ -17,7 +17,7 @@ from . import _core
 if TYPE_CHECKING:
     from logging import Logger
 
-__all__ = ["Listener", "forget", "listen", "logger", "start", "stop"]
+__all__ = ["Listener", "forget", "listen", "logger", "note", "start", "stop"]
 
 
 class Listener(Protocol):
@@ -47,6 +47,15 @@ def logger() -> Logger:
 
 if "logging" in sys.modules:
     logger()
+
+
+def note(error: BaseException, text: str) -> None:
+    """Add a note to an error that goes on its way, and log it."""
+    if sys.version_info >= (3, 11):
+        error.add_note(text)
+    else:
+        vars(error).setdefault("__notes__", []).append(text)
+    logger().error("%s", text)
 
 
 def listen(listener: Listener, number: int = 0) -> int:

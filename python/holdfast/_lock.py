@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 import threading
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -153,12 +152,8 @@ class BaseLock(Generic[ClientT]):
 
     def _note(self, body: BaseException, release: HoldfastError) -> None:
         """An error of the release must not hide the error of the body: it is added to it."""
-        note = f"while {self.name!r} was released after this: {type(release).__name__}: {release}"
-        if sys.version_info >= (3, 11):
-            body.add_note(note)
-        else:
-            vars(body).setdefault("__notes__", []).append(note)
-        _events.logger().error("%s", note)
+        what = f"while {self.name!r} was released after this"
+        _events.note(body, f"{what}: {type(release).__name__}: {release}")
 
     def __repr__(self) -> str:
         owner = self._known_owner()

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.contract.kinds import KINDS, Kind, Name
+from tests.contract.permits import Permits
 from tests.support.actors import Flavour
 from tests.support.owners import MakeClient
 from tests.support.recording import Messages
@@ -96,3 +97,9 @@ def stage(kind: Kind, flavour: Flavour, server: Server, make_client: MakeClient)
 def lock(stage: Stage) -> Any:
     """A lock named NAME of the default client."""
     return stage.lock()
+
+
+@pytest.fixture
+def permits(server: Server, flavour: Flavour, make_client: MakeClient) -> Permits:
+    """A permit semaphore in one flavour, on one server."""
+    return Permits(server, flavour, make_client)

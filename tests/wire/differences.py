@@ -10,6 +10,9 @@ from typing import Any
 
 from tests.wire.recordings import Error, Key, Scenario, Step, about
 
+NEVER = "922337203685477"
+"""The score of a permit of Redisson's that does not expire."""
+
 NO_LOCK = Error("ServerError WRONGTYPE")
 
 A_LEASE_IS_NEVER_CUT = (
@@ -28,6 +31,12 @@ A_LOCK_IS_HANDED_OVER = (
     "never free, so nobody is to be woken"
 )
 
+A_PERMIT_WITHOUT_A_LEASE_IS_RENEWED = (
+    "a permit that is taken without a lease is renewed, so that a crash gives it back; Redisson's "
+    "never expires, and is lost with its holder"
+)
+A_PERMIT_IS_NOT_OUT = "Redisson throws a RedisException around the reason: that it is not out"
+
 
 @dataclass(frozen=True)
 class Difference:
@@ -39,14 +48,31 @@ class Difference:
     fields: dict[str, Any] = field(default_factory=dict)
     ttl: int | None = None
     """The ms that every key there has left."""
+    renewed: int | None = None
+    """The ms that every permit has left which never expires in the recording."""
 
     def apply(self, step: Step) -> Step:
         """The step as we expect it."""
         changed = replace(step, **self.fields)
+        if self.renewed is not None:
+            keys = {n: _with_scores(k, f"<now+{self.renewed}>") for n, k in changed.keys.items()}
+            return replace(changed, keys=keys)
         if self.ttl is None:
             return changed
         keys = {n: replace(k, ttl=about(self.ttl)) for n, k in changed.keys.items()}
         return replace(changed, keys=keys)
+
+
+def _with_scores(key: Key, moment: str) -> Key:
+    if key.kind != "zset":
+        return key
+    value = [[permit, moment if score == NEVER else score] for permit, score in key.value]
+    return replace(key, value=sorted(value, key=lambda each: _at(each[1])))
+
+
+def _at(moment: str) -> int:
+    """The moment of a score, in ms from now."""
+    return int(moment.strip("<now+>"))
 
 
 DIFFERENCES = (
@@ -64,11 +90,16 @@ DIFFERENCES = (
     ),
 )
 
+PERMIT_DIFFERENCES = (
+    Difference("basic", tuple(range(4, 11)), A_PERMIT_WITHOUT_A_LEASE_IS_RENEWED, renewed=30_000),
+    Difference("basic", (12,), A_PERMIT_IS_NOT_OUT, {"result": Error("NotOwnedError")}),
+)
 
-def ours(scenario: Scenario) -> tuple[Step, ...]:
+
+def ours(scenario: Scenario, differences: tuple[Difference, ...] = DIFFERENCES) -> tuple[Step, ...]:
     """The steps of a recording as holdfast should play them."""
     steps = list(scenario.steps)
-    for difference in DIFFERENCES:
+    for difference in differences:
         if difference.scenario == scenario.name:
             for index in difference.steps:
                 steps[index] = difference.apply(steps[index])

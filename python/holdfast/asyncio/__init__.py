@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from ._client import Client
 from ._lock import Lock
+from ._permit_semaphore import PermitSemaphore
 
-__all__ = ["Client", "Lock"]
+__all__ = ["Client", "Lock", "PermitSemaphore"]
 
-for _class in (Client, Lock):
+for _class in (Client, Lock, PermitSemaphore):
     _class.__module__ = "holdfast.asyncio"
 del _class

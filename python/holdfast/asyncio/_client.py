@@ -8,6 +8,7 @@ from holdfast._client import BaseClient
 
 from ._lock import Lock
 from ._loop import bridge
+from ._permit_semaphore import PermitSemaphore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,6 +42,12 @@ class Client(BaseClient[Lock]):
         return Lock(
             self, name, lease=lease, wait=wait, on_lost=on_lost, cancel_on_lost=cancel_on_lost
         )
+
+    def permit_semaphore(
+        self, name: Name, *, lease: Seconds | None = None, wait: Seconds | None = None
+    ) -> PermitSemaphore:
+        """A semaphore of this name whose permits have ids and expire; nothing is sent yet."""
+        return PermitSemaphore(self, name, lease=lease, wait=wait)
 
     async def ping(self) -> None:
         """Ask the server for a sign of life; raises when there is none."""

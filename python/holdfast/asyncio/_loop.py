@@ -14,7 +14,7 @@ from holdfast import _core
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Bridge", "bridge", "owner_of_this_task"]
+__all__ = ["Bridge", "ask", "bridge", "owner_of_this_task"]
 
 #: To the engine: nobody. A caller outside of any task owns nothing.
 NOBODY = 2**64 - 1
@@ -93,6 +93,12 @@ def bridge() -> Bridge:
     if found is None or found[0] != _core.epoch():
         found = _bridges[loop] = (_core.epoch(), Bridge(loop))
     return found[1]
+
+
+async def ask(start: Callable[..., int], *arguments: Any) -> Any:
+    """The answer to an operation, which `start` starts in the queue of the running loop."""
+    loop = bridge()
+    return await loop.wait(start(loop.queue, *arguments))
 
 
 def owner_of_this_task() -> int:
