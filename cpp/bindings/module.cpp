@@ -5,6 +5,7 @@ PYBIND11_MODULE(_core, module) {
   module.attr("__version__") = HOLDFAST_VERSION;
   holdfast::bindings::register_client(module);
   holdfast::bindings::register_lock(module);
+  holdfast::bindings::register_permit_semaphore(module);
   holdfast::bindings::register_queues(module);
   holdfast::bindings::register_semaphore(module);
   holdfast::bindings::register_count_down_latch(module);

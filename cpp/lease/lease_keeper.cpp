@@ -38,6 +38,11 @@ int LeaseKeeper::count(const LockName& name, OwnerNumber owner) const {
   return hold != nullptr && hold->trusted_at(clock_.now()) ? hold->count : 0;
 }
 
+bool LeaseKeeper::knows(const LockName& name, OwnerNumber owner) const {
+  const Guard guard(mutex_);
+  return find(name, owner) != nullptr;
+}
+
 bool LeaseKeeper::lost(const LockName& name, OwnerNumber owner) const {
   const Guard guard(mutex_);
   const Hold* hold = find(name, owner);

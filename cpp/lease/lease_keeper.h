@@ -53,6 +53,8 @@ class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_t
 
   // How many holds the owner has, as far as the client knows; 0 when they are lost.
   int count(const LockName& name, OwnerNumber owner) const;
+  // There is something to tell of a hold of the owner's, be it that it is lost or being released.
+  bool knows(const LockName& name, OwnerNumber owner) const;
   // A hold of the owner's is known to be gone, and no grant came since.
   bool lost(const LockName& name, OwnerNumber owner) const;
   // What the newest grant of the owner's hold that brought a token has brought; nothing when not

@@ -81,7 +81,7 @@ AcquireMachine::Action AcquireMachine::answered(const Event& event, TimePoint no
   switch (event.answer.kind) {
     case Answer::Kind::kGranted:
       if (now >= event.at) return finish(Verdict::kExpired, {}, true);
-      return granted(event.answer);
+      return granted(event.answer, now);
     case Answer::Kind::kGone:
       return finish(Verdict::kGone);
     case Answer::Kind::kHeld:
@@ -90,8 +90,10 @@ AcquireMachine::Action AcquireMachine::answered(const Event& event, TimePoint no
   return {};
 }
 
-AcquireMachine::Action AcquireMachine::granted(const Answer& answer) {
+AcquireMachine::Action AcquireMachine::granted(const Answer& answer, TimePoint now) {
   Action action = finish(Verdict::kGranted);
+  unsettled_ = unsettled_ || answer.more;
+  if (answer.ttl.count() > 0) action.until = after(now, answer.ttl + kAfterExpiry);
   action.value = answer.value;
   return action;
 }

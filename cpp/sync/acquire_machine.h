@@ -70,7 +70,7 @@ class AcquireMachine {
       kFinish,  // over; `give_back`: undo what attempts have left behind, or may yet be granted
     };
     Verb verb = Verb::kNone;
-    TimePoint until = kNever;
+    TimePoint until = kNever;  // of a grant: when the next in line is to look again, if it is known
     Verdict verdict = Verdict::kGranted;
     bool give_back = false;
     Status why{};
@@ -83,8 +83,8 @@ class AcquireMachine {
 
   bool over() const { return state_ == State::kOver; }
   bool joined() const { return joined_; }
-  // It is over, and an attempt, or something that happened, has not been answered: the lock may be
-  // free.
+  // It is over, and an attempt, or something that happened, has not been answered, or there is more
+  // than was taken: the next in line may find it free.
   bool unsettled() const { return unsettled_; }
   // Asleep in the queue: an offer will be taken.
   bool open_to_offers() const { return joined_ && state_ == State::kAsleep && !signalled_; }
@@ -98,7 +98,7 @@ class AcquireMachine {
   Action attempt();
   Action sleep();
   Action answered(const Event& event, TimePoint now);
-  Action granted(const Answer& answer);
+  Action granted(const Answer& answer, TimePoint now);
   Action held(Millis ttl, TimePoint now);
   Action refused(const Status& why, TimePoint now);
   Action time(TimePoint now);

@@ -238,6 +238,7 @@ void AcquireOperation::conclude(const Machine::Action& action, wait::Calls& call
                                request_.listener, action.value});
     retry_at = after(now(), request_.lease.time);
   }
+  if (action.until != kNever) retry_at = action.until;
   if (action.verdict == Verdict::kGone) {
     context().keeper->lose(name(), request_.owner, "a reentrant acquire found it gone");
   }

@@ -72,7 +72,7 @@ void CallOperation::complete(Result<resp::Reply> reply, const client::Sent& sent
   if (finished()) return;
   if (!reply.ok()) return unreachable(reply.status());
   if (reply.value().is_error()) return refused(reply.value().text());
-  const std::optional<std::int64_t> value = number(reply.value());
+  std::optional<std::int64_t> value = number(reply.value());
   if (answered_) answered_(value, sent);
   finish({Verdict::kGranted, {}, value});
 }

@@ -15,8 +15,9 @@ class CallOperation final : public Operation {
  public:
   // Appends the command; `by_text` when the server did not know the script.
   using Encode = std::function<void(std::string& out, bool by_text)>;
-  // Told the answer before the caller is; on any thread.
-  using Answered = std::function<void(std::optional<std::int64_t> value, const client::Sent& sent)>;
+  // Told the answer before the caller is, and may correct it; on any thread.
+  using Answered =
+      std::function<void(std::optional<std::int64_t>& value, const client::Sent& sent)>;
 
   CallOperation(std::shared_ptr<const Context> context, LockName name, Encode encode,
                 Answered answered = {});

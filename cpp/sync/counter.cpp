@@ -52,7 +52,8 @@ void CounterRecipe::renew(std::string& /*out*/, const LockName& /*name*/,
                           const std::string& /*owner*/, Millis /*lease*/, bool /*by_text*/) const {}
 void CounterRecipe::check(std::string& /*out*/, const LockName& /*name*/,
                           const std::string& /*owner*/) const {}
-void CounterRecipe::locked(std::string& /*out*/, const LockName& /*name*/) const {}
+void CounterRecipe::locked(std::string& /*out*/, const LockName& /*name*/, bool /*by_text*/) const {
+}
 void CounterRecipe::hold_count(std::string& /*out*/, const Step& /*step*/) const {}
 void CounterRecipe::ttl(std::string& /*out*/, const LockName& /*name*/, bool /*by_text*/) const {}
 

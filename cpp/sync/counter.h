@@ -44,7 +44,7 @@ class CounterRecipe : public Recipe {
   void renew(std::string& out, const LockName& name, const std::string& owner, Millis lease,
              bool by_text) const final;
   void check(std::string& out, const LockName& name, const std::string& owner) const final;
-  void locked(std::string& out, const LockName& name) const final;
+  void locked(std::string& out, const LockName& name, bool by_text) const final;
   void hold_count(std::string& out, const Step& step) const final;
   void ttl(std::string& out, const LockName& name, bool by_text) const final;
 };

@@ -57,7 +57,9 @@ class FairLock final : public Recipe {
     plain_.check(out, name, owner);
   }
 
-  void locked(std::string& out, const LockName& name) const override { plain_.locked(out, name); }
+  void locked(std::string& out, const LockName& name, bool by_text) const override {
+    plain_.locked(out, name, by_text);
+  }
 
   void hold_count(std::string& out, const Step& step) const override {
     plain_.hold_count(out, step);

@@ -8,11 +8,19 @@ namespace holdfast::sync {
 
 // Every key and channel that is derived from a name, in Redisson's spelling.
 
-// `prefix:{name}`, or `prefix:name` where the name has a brace of its own.
-inline std::string prefixed(const std::string& prefix, const LockName& name) {
+// `{name}`, or the name alone where it has a brace of its own.
+inline std::string braced(const LockName& name) {
   const std::string& bytes = name.bytes();
-  if (bytes.find('{') != std::string::npos) return prefix + ':' + bytes;
-  return prefix + ":{" + bytes + '}';
+  if (bytes.find('{') != std::string::npos) return bytes;
+  return '{' + bytes + '}';
+}
+
+inline std::string prefixed(const std::string& prefix, const LockName& name) {
+  return prefix + ':' + braced(name);
+}
+
+inline std::string suffixed(const LockName& name, const std::string& suffix) {
+  return braced(name) + ':' + suffix;
 }
 
 inline Channel lock_channel(const LockName& name) {
@@ -50,12 +58,9 @@ inline Channel rwlock_channel(const LockName& name) {
   return Channel(prefixed("redisson_rwlock", name));
 }
 
-// What the timeout keys of a name's read holds begin with: `{name}`, or the name where it has a
-// brace of its own.
-inline std::string rwlock_prefix(const LockName& name) {
-  const std::string& bytes = name.bytes();
-  if (bytes.find('{') != std::string::npos) return bytes;
-  return '{' + bytes + '}';
-}
+// What the timeout keys of a name's read holds begin with.
+inline std::string rwlock_prefix(const LockName& name) { return braced(name); }
+
+inline std::string permit_timeouts(const LockName& name) { return suffixed(name, "timeout"); }
 
 }  // namespace holdfast::sync

@@ -23,8 +23,9 @@ struct Answer {
     kGone,  // the caller's earlier holds are not there any more
   };
   Kind kind = Kind::kGranted;
-  Millis ttl{0};
+  Millis ttl{0};  // of a grant: when the next in line is to look again; 0: after the lease
   std::optional<std::int64_t> value{};  // what a grant brings with it; kByCount: so many are free
+  bool more = false;                    // granted, and there is some left for the next in line
 };
 
 // What a caller asks for beyond the hold itself, of the kinds that know it.
@@ -67,6 +68,8 @@ class Recipe : public lease::Renewal {
   virtual bool takes() const { return true; }
   // A message that is the grant itself, whatever an attempt would find by now (kTogether).
   virtual bool granted_by(std::string_view /*payload*/) const { return false; }
+  // An owner may come again; else each acquisition has an owner number of its own.
+  virtual bool owners_return() const { return true; }
   // Where `owner` (a field) listens while it waits.
   virtual Channel channel(const LockName& name, const std::string& owner) const = 0;
   virtual void acquire(std::string& out, const Step& step) const = 0;

@@ -26,7 +26,7 @@ void ReleaseOperation::begin() {
     case Plan::Verdict::kLost:
       // By the client's reckoning it is over; what the server may still have of it need not wait.
       Undo::submit(shared_context(), recipe_, {name(), what_.owner, 0}, context().command_timeout);
-      return finish({Verdict::kGone, Status::invalid(plan_.reason)});
+      return gone(plan_.reason);
     case Plan::Verdict::kDone:
       return finish({});
     case Plan::Verdict::kFinal:
@@ -117,10 +117,17 @@ void ReleaseOperation::answered(const resp::Reply& reply) {
     }
     return finish({});
   }
-  const char* gone = "the server does not know it any more (it was removed, expired, or forgotten)";
-  context().keeper->lose(name(), what_.owner, gone);
+  const char* reason =
+      "the server does not know it any more (it was removed, expired, or forgotten)";
+  context().keeper->lose(name(), what_.owner, reason);
   (void)context().keeper->begin_release(name(), what_.owner, true);
-  finish({Verdict::kGone, Status::invalid(gone)});
+  gone(reason);
+}
+
+void ReleaseOperation::gone(const std::string& reason) {
+  // The loss stays to be seen until the owner's next grant, if there can be one.
+  if (!recipe_.owners_return()) context().keeper->owner_ended(what_.owner);
+  finish({Verdict::kGone, Status::invalid(reason)});
 }
 
 void ReleaseOperation::refused(std::string_view text) {

@@ -41,6 +41,7 @@ class ReleaseOperation final : public Operation {
   void go();
   void go_again();  // unless it would overtake what its owner has asked for since
   void answered(const resp::Reply& reply);
+  void gone(const std::string& reason);
   void refused(std::string_view text);
   void failed(const Status& why);
 

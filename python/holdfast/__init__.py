@@ -26,6 +26,7 @@ from ._lock import Lock
 from ._read_write_lock import ReadLock, ReadWriteLock, WriteLock
 from ._semaphore import Semaphore
 from ._spin_lock import Backoff, SpinLock
+from ._permit_semaphore import PermitSemaphore
 
 if TYPE_CHECKING:
     from . import asyncio
@@ -46,6 +47,7 @@ __all__ = [
     "ReadLock",
     "ReadWriteLock",
     "Semaphore",
+    "PermitSemaphore",
     "ServerError",
     "SpinLock",
     "WriteLock",
@@ -67,6 +69,7 @@ for _class in (
     SpinLock,
     WriteLock,
 ):
+for _class in (Client, Lock, PermitSemaphore):
     _class.__module__ = "holdfast"
 del _class
 

@@ -13,6 +13,7 @@ from ._fair_lock import FairLock
 from ._fenced_lock import FencedLock
 from ._lock import Lock
 from ._options import read_options
+from ._permit_semaphore import PermitSemaphore
 from ._read_write_lock import ReadLock, ReadWriteLock, WriteLock
 from ._semaphore import Semaphore
 from ._spin_lock import EXPONENTIAL, Backoff, SpinLock
@@ -55,7 +56,8 @@ class BaseClient(Generic[LockT]):
     def _close(self) -> None:
         held = self._core.close()
         if held:
-            names = ", ".join(repr(name.decode(errors="backslashreplace")) for name in sorted(held))
+            held = sorted({*held})  # of a semaphore's permits each is a hold
+            names = ", ".join(repr(name.decode(errors="backslashreplace")) for name in held)
             warnings.warn(
                 f"{self!r} was closed while it held {names}: what is held expires with its lease",
                 ResourceWarning,
@@ -152,6 +154,12 @@ class Client(BaseClient[Lock]):
     def semaphore(self, name: Name, wait: Seconds | None = None) -> Semaphore:
         """A semaphore of this name; ``wait``: how long ``with`` waits for a permit."""
         return Semaphore(self, name, wait=wait)
+
+    def permit_semaphore(
+        self, name: Name, *, lease: Seconds | None = None, wait: Seconds | None = None
+    ) -> PermitSemaphore:
+        """A semaphore of this name whose permits have ids and expire; nothing is sent yet."""
+        return PermitSemaphore(self, name, lease=lease, wait=wait)
 
     def count_down_latch(self, name: Name) -> CountDownLatch:
         """A count-down latch of this name; nothing is sent yet."""

@@ -151,6 +151,37 @@ class CountDownLatch:
     def start_delete(self, queue: PendingQueue, /) -> int: ...
 
 @final
+class PermitSemaphore:
+    # A semaphore of a client whose permits have ids and expire. Permits are their ids, 16 bytes.
+
+    def __init__(self, client: Client, name: bytes, /) -> None: ...
+    # The id of the permit that is taken under a number; each attempt has a number of its own.
+    def permit(self, number: int, /) -> bytes: ...
+    def acquire(
+        self, number: int, blocking: bool, timeout: float, lease_ms: int, renewed: bool, /
+    ) -> bool: ...
+    def release(self, permit: bytes, /) -> int | None: ...  # 0: it is not out
+    def extend(self, permit: bytes, lease_ms: int, /) -> int: ...  # 1, or 0: it is not out
+    def try_set_permits(self, permits: int, /) -> int: ...  # 1, or 0: they were set before
+    def available_permits(self) -> int: ...
+    def delete(self) -> int: ...  # 1, or 0: it was not there
+    def start_acquire(
+        self,
+        queue: PendingQueue,
+        number: int,
+        blocking: bool,
+        timeout: float,
+        lease_ms: int,
+        renewed: bool,
+        /,
+    ) -> int: ...
+    def start_release(self, queue: PendingQueue, permit: bytes, /) -> int: ...
+    def start_extend(self, queue: PendingQueue, permit: bytes, lease_ms: int, /) -> int: ...
+    def start_try_set_permits(self, queue: PendingQueue, permits: int, /) -> int: ...
+    def start_available_permits(self, queue: PendingQueue, /) -> int: ...
+    def start_delete(self, queue: PendingQueue, /) -> int: ...
+
+@final
 class PendingQueue:
     # The operations under way for one event loop; used on its thread only.
 

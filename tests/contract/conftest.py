@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.contract.kinds import KINDS, Kind, Name, as_bytes
+from tests.contract.permits import Permits
 from tests.support.actors import Flavour
 from tests.support.owners import MakeClient
 from tests.support.recording import Messages
@@ -169,3 +170,9 @@ def rw(client: Any) -> Any:
 def theirs(make_client: MakeClient) -> Any:
     """The same lock, of another client."""
     return make_client().read_write_lock(NAME)
+
+
+@pytest.fixture
+def permits(server: Server, flavour: Flavour, make_client: MakeClient) -> Permits:
+    """A permit semaphore in one flavour, on one server."""
+    return Permits(server, flavour, make_client)

@@ -129,6 +129,13 @@ SYNCHRONIZERS = (
         channel=_semaphore_channel,
     ),
     Synchronizer(
+        name="permit_semaphore",
+        class_name="PermitSemaphore",
+        make=lambda client, name: client.permit_semaphore(name),
+        begin=lambda semaphore: semaphore.try_set_permits(1),
+        channel=_semaphore_channel,
+    ),
+    Synchronizer(
         name="count_down_latch",
         class_name="CountDownLatch",
         make=lambda client, name: client.count_down_latch(name),

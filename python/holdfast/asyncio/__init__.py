@@ -10,6 +10,7 @@ from ._lock import Lock
 from ._read_write_lock import ReadLock, ReadWriteLock, WriteLock
 from ._semaphore import Semaphore
 from ._spin_lock import SpinLock
+from ._permit_semaphore import PermitSemaphore
 
 __all__ = [
     "Client",
@@ -36,5 +37,8 @@ for _class in (
     SpinLock,
     WriteLock,
 ):
+__all__ = ["Client", "Lock", "PermitSemaphore"]
+
+for _class in (Client, Lock, PermitSemaphore):
     _class.__module__ = "holdfast.asyncio"
 del _class

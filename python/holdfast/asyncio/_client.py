@@ -12,6 +12,7 @@ from ._fair_lock import FairLock
 from ._fenced_lock import FencedLock
 from ._lock import Lock
 from ._loop import bridge
+from ._permit_semaphore import PermitSemaphore
 from ._read_write_lock import ReadLock, ReadWriteLock, WriteLock
 from ._semaphore import Semaphore
 from ._spin_lock import SpinLock
@@ -126,6 +127,12 @@ class Client(BaseClient[Lock]):
     def semaphore(self, name: Name, wait: Seconds | None = None) -> Semaphore:
         """A semaphore of this name; ``wait``: how long ``async with`` waits for a permit."""
         return Semaphore(self, name, wait=wait)
+
+    def permit_semaphore(
+        self, name: Name, *, lease: Seconds | None = None, wait: Seconds | None = None
+    ) -> PermitSemaphore:
+        """A semaphore of this name whose permits have ids and expire; nothing is sent yet."""
+        return PermitSemaphore(self, name, lease=lease, wait=wait)
 
     def count_down_latch(self, name: Name) -> CountDownLatch:
         """A count-down latch of this name; nothing is sent yet."""

@@ -1,0 +1,103 @@
+#include "engine/permit_semaphore.h"
+
+#include <utility>
+
+#include "sync/acquire_operation.h"
+#include "sync/call_operation.h"
+#include "sync/release_operation.h"
+
+namespace holdfast::engine {
+
+using sync::CallOperation;
+
+PermitSemaphore::PermitSemaphore(std::shared_ptr<Client> client, const std::string& name)
+    : client_(std::move(client)), name_(client_->options().name_prefix + name) {}
+
+PermitSemaphore::OperationPtr PermitSemaphore::acquire(const Attempt& attempt) const {
+  auto context = client_->context();
+  const TimePoint deadline = after(context->clock.now(), attempt.timeout);
+  const sync::Recipe& recipe =
+      attempt.lease.watched ? sync::renewed_permit_recipe() : sync::leased_permit_recipe();
+  return std::make_shared<sync::AcquireOperation>(
+      std::move(context), recipe,
+      sync::AcquireRequest{name_, attempt.number, attempt.lease, attempt.blocking, deadline});
+}
+
+std::string PermitSemaphore::permit(OwnerNumber number) const {
+  return sync::permit_id(client_->context()->client_id, number);
+}
+
+PermitSemaphore::Release PermitSemaphore::release(const std::string& permit) const {
+  auto context = client_->context();
+  const auto number = sync::permit_number(context->client_id, permit);
+  if (!number || !context->keeper->knows(name_, *number)) return {release_by_id(permit), false};
+  return {
+      std::make_shared<sync::ReleaseOperation>(std::move(context), sync::renewed_permit_recipe(),
+                                               sync::ReleaseOperation::What{name_, *number}),
+      true};
+}
+
+PermitSemaphore::OperationPtr PermitSemaphore::release_by_id(const std::string& permit) const {
+  const auto context = client_->context();
+  return std::make_shared<CallOperation>(
+      context, name_,
+      [name = name_, permit, topology = context->topology](std::string& out, bool by_text) {
+        sync::release_permit(out, {name, topology->publish_command(), by_text}, permit);
+      },
+      [context, name = name_](std::optional<std::int64_t>& value, const client::Sent& sent) {
+        if (value) {
+          const std::string channel = sync::renewed_permit_recipe().channel(name, {}).bytes();
+          // Permits are not handed over, so nobody is to be called.
+          (void)context->waits->told(channel, *value - 1, context->clock.now());
+        }
+        // Where it was sent again, an earlier time may have done it; it is not out in any case.
+        value = value || sent.times > 1 ? 1 : 0;
+      });
+}
+
+PermitSemaphore::OperationPtr PermitSemaphore::extend(const std::string& permit,
+                                                      Millis lease) const {
+  const auto context = client_->context();
+  const auto number = sync::permit_number(context->client_id, permit);
+  if (number && context->keeper->count(name_, *number) > 0) {
+    // From now on, even if this fails, it is not renewed, but left to the server.
+    const auto plan = context->keeper->begin_release(name_, *number, true);
+    context->keeper->released(name_, *number, plan);
+  }
+  return std::make_shared<CallOperation>(
+      context, name_, [name = name_, permit, lease](std::string& out, bool by_text) {
+        sync::extend_permit(out, {name, {}, by_text}, permit, lease);
+      });
+}
+
+PermitSemaphore::OperationPtr PermitSemaphore::try_set_permits(std::int64_t permits) const {
+  const auto context = client_->context();
+  return std::make_shared<CallOperation>(
+      context, name_,
+      [name = name_, permits, topology = context->topology](std::string& out, bool by_text) {
+        sync::try_set_permits(out, {name, topology->publish_command(), by_text}, permits);
+      });
+}
+
+PermitSemaphore::OperationPtr PermitSemaphore::available_permits() const {
+  const auto context = client_->context();
+  return std::make_shared<CallOperation>(
+      context, name_, [name = name_, topology = context->topology](std::string& out, bool by_text) {
+        sync::available_permits(out, {name, topology->publish_command(), by_text});
+      });
+}
+
+PermitSemaphore::OperationPtr PermitSemaphore::remove() const {
+  const auto context = client_->context();
+  return std::make_shared<CallOperation>(
+      context, name_,
+      [name = name_](std::string& out, bool by_text) {
+        sync::delete_permits(out, {name, {}, by_text});
+      },
+      [keeper = context->keeper, name = name_](std::optional<std::int64_t> /*value*/,
+                                               const client::Sent& /*sent*/) {
+        keeper->forced(name);
+      });
+}
+
+}  // namespace holdfast::engine

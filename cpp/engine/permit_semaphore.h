@@ -1,0 +1,51 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "engine/client.h"
+#include "sync/operation.h"
+#include "sync/permit_semaphore.h"
+
+namespace holdfast::engine {
+
+// A semaphore of a client whose permits have ids and expire, under one name: a maker of operations,
+// each to be awaited by a thread or an event loop. Permits belong to whoever has their ids, 16
+// bytes. Outcome::value is what each method says.
+class PermitSemaphore {
+ public:
+  struct Attempt {
+    OwnerNumber number;  // a fresh one for each attempt, that of the permit's id
+    Lease lease;
+    bool blocking = true;
+    Duration timeout = kNever - TimePoint{};
+  };
+  using OperationPtr = std::shared_ptr<sync::Operation>;
+
+  // A release of what this client renews ends as that of a lock does; of any other permit, with
+  // `value` 1, or 0: it is not out.
+  struct Release {
+    OperationPtr operation;
+    bool renewed = false;
+  };
+
+  PermitSemaphore(std::shared_ptr<Client> client, const std::string& name);
+
+  OperationPtr acquire(const Attempt& attempt) const;
+  std::string permit(OwnerNumber number) const;
+
+  Release release(const std::string& permit) const;
+  OperationPtr extend(const std::string& permit, Millis lease) const;  // 1, or 0: it is not out
+  OperationPtr try_set_permits(std::int64_t permits) const;            // 1, or 0: set before
+  OperationPtr available_permits() const;
+  OperationPtr remove() const;  // 1, or 0: it was not there
+
+ private:
+  OperationPtr release_by_id(const std::string& permit) const;
+
+  const std::shared_ptr<Client> client_;
+  const LockName name_;
+};
+
+}  // namespace holdfast::engine

@@ -1,0 +1,168 @@
+#include "sync/permit_semaphore.h"
+
+#include <array>
+#include <charconv>
+#include <functional>
+#include <random>
+
+#include "lua_scripts.h"
+#include "script/script.h"
+#include "sync/keys.h"
+
+namespace holdfast::sync {
+
+namespace {
+
+using script::Call;
+namespace lua = script::lua;
+
+constexpr std::size_t kHalf = 8;
+constexpr unsigned kByte = 8;
+
+void append_half(std::string& out, std::uint64_t half) {
+  for (std::size_t i = kHalf; i-- > 0;) out += static_cast<char>(half >> (i * kByte) & 0xffU);
+}
+
+std::uint64_t read_half(std::string_view bytes) {
+  std::uint64_t half = 0;
+  for (const char byte : bytes) half = half << kByte | static_cast<unsigned char>(byte);
+  return half;
+}
+
+// An id is the client's half and the number's half, which is mixed with what no other process has:
+// a program that is started again with the same client id must not meet what it left behind.
+std::uint64_t client_half(std::string_view client_id) {
+  return std::hash<std::string_view>()(client_id);
+}
+
+std::uint64_t number_half(std::uint64_t number) {
+  static const std::uint64_t process = [] {
+    std::random_device random;
+    return static_cast<std::uint64_t>(random()) << 32U | random();
+  }();
+  return process ^ number;
+}
+
+std::string permit_of(std::string_view client_id, std::uint64_t number) {
+  std::string permit;
+  append_half(permit, client_half(client_id));
+  append_half(permit, number_half(number));
+  return permit;
+}
+
+// Of an owner's field, "<client id>:<number>".
+std::string permit_of(const std::string& field) {
+  const std::size_t colon = field.rfind(':');
+  std::uint64_t number = 0;
+  std::from_chars(field.data() + colon + 1, field.data() + field.size(), number);
+  return permit_of(std::string_view(field).substr(0, colon), number);
+}
+
+class Permit final : public Recipe {
+ public:
+  explicit Permit(bool renewed) : renewed_(renewed) {}
+
+  std::vector<const script::Script*> scripts() const override {
+    return {&lua::permit_semaphore_acquire, &lua::permit_semaphore_release,
+            &lua::permit_semaphore_renew, &lua::permit_semaphore_extend};
+  }
+
+  bool makes_holds() const override { return renewed_; }
+  bool owners_return() const override { return false; }
+
+  Channel channel(const LockName& name, const std::string& /*owner*/) const override {
+    return semaphore_channel(name);
+  }
+
+  void acquire(std::string& out, const Step& step) const override {
+    Call(out, lua::permit_semaphore_acquire, step.by_text, 3, 3)
+        << step.name.bytes() << permit_timeouts(step.name) << semaphore_channel(step.name).bytes()
+        << permit_of(step.owner) << step.lease.count() << step.publish;
+  }
+
+  Answer acquired(const resp::Reply& reply) const override {
+    if (!reply.is_array()) return {Answer::Kind::kHeld, Millis(reply.integer())};
+    Answer answer{Answer::Kind::kGranted, Millis(reply.integer_at(1))};
+    answer.more = reply.integer_at(0) > 0;
+    return answer;
+  }
+
+  void release(std::string& out, const Step& step) const override {
+    release_permit(out, {step.name, step.publish, step.by_text}, permit_of(step.owner));
+  }
+
+  void extend(std::string& out, const Step& step) const override {
+    extend_permit(out, {step.name, {}, step.by_text}, permit_of(step.owner), step.lease);
+  }
+
+  void renew(std::string& out, const LockName& name, const std::string& owner, Millis lease,
+             bool by_text) const override {
+    Call(out, lua::permit_semaphore_renew, by_text, 1, 2)
+        << permit_timeouts(name) << permit_of(owner) << lease.count();
+  }
+
+  void check(std::string& out, const LockName& name, const std::string& owner) const override {
+    renew(out, name, owner, Millis(0), true);
+  }
+
+  // Nobody holds a semaphore, so nobody asks.
+  void force_release(std::string& /*out*/, const Step& /*step*/) const override {}
+  void locked(std::string& /*out*/, const LockName& /*name*/, bool /*by_text*/) const override {}
+  void hold_count(std::string& /*out*/, const Step& /*step*/) const override {}
+  void ttl(std::string& /*out*/, const LockName& /*name*/, bool /*by_text*/) const override {}
+
+ private:
+  const bool renewed_;
+};
+
+}  // namespace
+
+const Recipe& renewed_permit_recipe() {
+  static const Permit recipe(true);
+  return recipe;
+}
+
+const Recipe& leased_permit_recipe() {
+  static const Permit recipe(false);
+  return recipe;
+}
+
+std::string permit_id(const std::string& client_id, OwnerNumber number) {
+  return permit_of(client_id, static_cast<std::uint64_t>(number));
+}
+
+std::optional<OwnerNumber> permit_number(const std::string& client_id, std::string_view permit) {
+  if (read_half(permit.substr(0, kHalf)) != client_half(client_id)) return std::nullopt;
+  return OwnerNumber{number_half(read_half(permit.substr(kHalf)))};
+}
+
+void release_permit(std::string& out, const PermitCall& call, std::string_view permit) {
+  Call(out, lua::permit_semaphore_release, call.by_text, 3, 2)
+      << call.name.bytes() << permit_timeouts(call.name) << semaphore_channel(call.name).bytes()
+      << permit << call.publish;
+}
+
+void extend_permit(std::string& out, const PermitCall& call, std::string_view permit,
+                   Millis lease) {
+  Call(out, lua::permit_semaphore_extend, call.by_text, 1, 2)
+      << permit_timeouts(call.name) << permit << lease.count();
+}
+
+void try_set_permits(std::string& out, const PermitCall& call, std::int64_t permits) {
+  Call(out, lua::permit_semaphore_try_set_permits, call.by_text, 3, 2)
+      << call.name.bytes() << permit_timeouts(call.name) << semaphore_channel(call.name).bytes()
+      << permits << call.publish;
+}
+
+void available_permits(std::string& out, const PermitCall& call) {
+  Call(out, lua::permit_semaphore_available_permits, call.by_text, 3, 1)
+      << call.name.bytes() << permit_timeouts(call.name) << semaphore_channel(call.name).bytes()
+      << call.publish;
+}
+
+void delete_permits(std::string& out, const PermitCall& call) {
+  Call(out, lua::permit_semaphore_delete, call.by_text, 2, 0)
+      << call.name.bytes() << permit_timeouts(call.name);
+}
+
+}  // namespace holdfast::sync

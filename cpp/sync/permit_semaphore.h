@@ -1,0 +1,35 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "sync/recipe.h"
+
+namespace holdfast::sync {
+
+// The recipes of the semaphore whose permits have ids and expire: a counter, and a sorted set of
+// what is out (Redisson's RPermitExpirableSemaphore). A permit that is renewed is a hold of this
+// client, with an owner number of its own; any other is the server's alone, for whoever has its id.
+const Recipe& renewed_permit_recipe();
+const Recipe& leased_permit_recipe();
+
+// The id, 16 bytes, of the permit that this client takes under `number`, made so that no other
+// client or process makes it; and the number of an id that this client has made.
+std::string permit_id(const std::string& client_id, OwnerNumber number);
+std::optional<OwnerNumber> permit_number(const std::string& client_id, std::string_view permit);
+
+// The steps for whoever has an id, and those that are about no permit in particular; the replies
+// are as the scripts say.
+struct PermitCall {
+  const LockName& name;
+  std::string_view publish;  // the publishing command
+  bool by_text = false;      // the server does not know the script
+};
+void release_permit(std::string& out, const PermitCall& call, std::string_view permit);
+void extend_permit(std::string& out, const PermitCall& call, std::string_view permit, Millis lease);
+void try_set_permits(std::string& out, const PermitCall& call, std::int64_t permits);
+void available_permits(std::string& out, const PermitCall& call);
+void delete_permits(std::string& out, const PermitCall& call);
+
+}  // namespace holdfast::sync

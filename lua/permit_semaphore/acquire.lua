@@ -1,0 +1,41 @@
+-- Takes a permit, or says when the next one that is out expires.
+-- KEYS[1]  name: the counter of free permits
+-- KEYS[2]  timeouts: a sorted set of the permits that are out, id -> ms since 1970 at which it expires
+-- KEYS[3]  channel: where waiters listen
+-- ARGV[1]  permit: the id that it is to have, 16 bytes, made for this acquisition
+-- ARGV[2]  lease: ms, 1 to 2^53
+-- ARGV[3]  publish: the command that reaches the waiters, "publish" or "spublish"
+-- returns  {left, next}: taken; permits that are free yet, and ms until one that is out expires
+-- returns  >= 1: none is free; ms until the next one that is out expires
+-- returns  -1: none is free, and none that is out expires
+--
+-- An id that is out already was taken by this step before: a repeat takes no second one, and starts the
+-- lease anew. The set lives as long as the counter, should somebody have set that to expire.
+local NEVER = 922337203685477
+local publish = ARGV[3]
+-- @include _permit_semaphore/reclaim.lua
+
+local function next_expiry()
+  local ends = redis.call('zrange', KEYS[2], 0, 0, 'withscores')[2]
+  if not ends or ends + 0 >= NEVER then
+    return -1
+  end
+  return ends - now
+end
+
+local ends = now + ARGV[2]
+local known = redis.call('zscore', KEYS[2], ARGV[1])
+if not known then
+  if free < 1 then
+    return next_expiry()
+  end
+  free = redis.call('decr', KEYS[1])
+end
+if not known or known + 0 < ends then
+  redis.call('zadd', KEYS[2], ends, ARGV[1])
+end
+local ttl = redis.call('pttl', KEYS[1])
+if ttl > 0 then
+  redis.call('pexpire', KEYS[2], ttl)
+end
+return {free, next_expiry()}

@@ -1,0 +1,10 @@
+-- Removes the semaphore, with the permits that are out.
+-- KEYS[1]  name: the counter of free permits
+-- KEYS[2]  timeouts: a sorted set of the permits that are out, id -> ms since 1970 at which it expires
+-- returns  1: it was there
+-- returns  0: it was not
+--
+-- GET and ZCARD are there for their type checks: DEL alone would delete keys that are no semaphore.
+redis.call('get', KEYS[1])
+redis.call('zcard', KEYS[2])
+return math.min(1, redis.call('del', KEYS[1], KEYS[2]))

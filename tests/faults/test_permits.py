@@ -1,0 +1,218 @@
+"""Permits under faults: holders that die, replies that get lost, servers that are gone."""
+
+from __future__ import annotations
+
+import signal
+from typing import Any
+
+import pytest
+
+import holdfast
+from tests.contract.permits import NAME, SHORT, Permits
+from tests.support.owners import MakeClient
+from tests.support.processes import StartChild
+from tests.support.proxy import FaultProxy
+from tests.support.servers import Server
+from tests.support.waiting import BOUND, Stopwatch, eventually
+
+LONG = 600
+
+HOLDER = """
+semaphore = holdfast.Client(URL, lease=LEASE).permit_semaphore(NAME)
+say("took", semaphore.acquire(), semaphore.acquire())
+hear("end")
+"""
+
+HOLDER_ASYNCIO = """
+async def main():
+    semaphore = holdfast.asyncio.Client(URL, lease=LEASE).permit_semaphore(NAME)
+    say("took", await semaphore.acquire(), await semaphore.acquire())
+    await asyncio.get_running_loop().run_in_executor(None, hear, "end")
+
+asyncio.run(main())
+"""
+
+WAITER = """
+semaphore = holdfast.Client(URL).permit_semaphore(NAME)
+for _ in range(3):
+    say("waits")
+    try:
+        semaphore.acquire(lease=LEASE)
+    except KeyboardInterrupt:
+        say("interrupted")
+    hear("next")
+"""
+
+FORKING = """
+semaphore = holdfast.Client(URL, lease=LEASE).permit_semaphore(NAME)
+try:
+    with semaphore as permit:
+        child = os.fork() == 0
+        if not child:
+            os.wait()
+            say("parent", permit, semaphore.available_permits())
+except holdfast.NotOwnedError:
+    say("child", child)
+    os._exit(0)
+say("end", semaphore.available_permits())
+"""
+
+
+@pytest.fixture
+def permits(server: Server, flavour: Any, make_client: MakeClient) -> Permits:
+    return Permits(server, flavour, make_client)
+
+
+@pytest.fixture
+def far(make_client: MakeClient, proxy: FaultProxy) -> Any:
+    """The semaphore, of a client that reaches the server through the proxy."""
+    return make_client(proxy.url).permit_semaphore(NAME)
+
+
+@pytest.mark.realtime
+@pytest.mark.flavours("sync")
+@pytest.mark.parametrize("program", [HOLDER, HOLDER_ASYNCIO], ids=["sync", "asyncio"])
+def test_the_permits_of_a_killed_process_come_back_and_wake_waiters(
+    permits: Permits, start_child: StartChild, program: str
+) -> None:
+    semaphore = permits.semaphore(2)
+    child = start_child(program, URL=permits.server.url, NAME=NAME, LEASE=SHORT)
+    taken = set(child.expect("took"))
+    assert set(permits.out) == taken
+    waiting = [permits.wait(semaphore, lease=LONG) for _ in range(2)]
+    since = Stopwatch()
+    child.signal(signal.SIGKILL)
+    assert {each.result(BOUND) for each in waiting} == set(permits.out)
+    assert since.seconds < SHORT + 1
+    assert not taken & set(permits.out)
+
+
+@pytest.mark.flavours("sync")
+def test_ctrl_c_ends_a_wait_and_leaves_nothing(permits: Permits, start_child: StartChild) -> None:
+    permit = permits.take(permits.semaphore(1))
+    child = start_child(WAITER, URL=permits.server.url, NAME=NAME, LEASE=LONG)
+    for _ in range(3):
+        child.expect("waits")
+        eventually(lambda: permits.subscribers == 1)
+        child.signal(signal.SIGINT)
+        child.expect("interrupted")
+        eventually(lambda: permits.subscribers == 0)
+        child.send("next")
+    assert (permits.free, list(permits.out)) == (0, [permit])
+
+
+@pytest.mark.flavours("sync")
+def test_a_child_of_fork_does_not_give_its_parents_permit_back(
+    permits: Permits, start_child: StartChild
+) -> None:
+    permits.semaphore(1)
+    parent = start_child(FORKING, URL=permits.server.url, NAME=NAME, LEASE=30)
+    assert parent.expect("child") == ["True"]
+    assert parent.expect("parent")[1] == "0"
+    assert parent.expect("end") == ["1"]
+
+
+@pytest.mark.parametrize("lease", [None, LONG], ids=["renewed", "leased"])
+def test_an_acquire_whose_reply_is_lost_takes_one_permit(
+    permits: Permits, far: Any, proxy: FaultProxy, lease: float | None
+) -> None:
+    permits.semaphore(3)
+    permits.do(far.release, permits.take(far, lease=lease))  # now the server knows the scripts
+    lost = proxy.lose_reply()
+    permit = permits.take(far, lease=lease)
+    assert lost.is_set()
+    assert (permits.free, list(permits.out)) == (2, [permit])
+
+
+@pytest.mark.parametrize("lease", [None, LONG], ids=["renewed", "leased"])
+@pytest.mark.parametrize("mine", [True, False], ids=["own", "of another client"])
+def test_a_release_whose_reply_is_lost_gives_one_permit_back(
+    permits: Permits, far: Any, proxy: FaultProxy, mine: bool, lease: float | None
+) -> None:
+    near = permits.semaphore(3)
+    permits.take(near, lease=LONG)
+    permits.do(far.release, permits.take(far, lease=lease))
+    permit = permits.take(far if mine else near, lease=lease)
+    lost = proxy.lose_reply()
+    permits.do(far.release, permit)
+    assert lost.is_set()
+    assert permits.free == 2
+    assert permit not in permits.out
+
+
+def test_a_waiters_permit_is_not_given_back_by_the_repeat_of_a_release(
+    permits: Permits, far: Any, proxy: FaultProxy
+) -> None:
+    near = permits.semaphore(1)
+    permit = permits.take(far)
+    waiting = permits.wait(near, lease=LONG)
+    lost = proxy.lose_reply()
+    permits.do(far.release, permit)
+    assert lost.is_set()
+    assert [waiting.result(BOUND)] == list(permits.out)
+    assert permits.free == 0
+
+
+@pytest.mark.realtime
+def test_a_renewal_whose_reply_is_lost_loses_no_permit(
+    permits: Permits, make_client: MakeClient, proxy: FaultProxy
+) -> None:
+    permits.semaphore(1)
+    semaphore = make_client(proxy.url, lease=SHORT).permit_semaphore(NAME)
+    permit = permits.take(semaphore)
+    for _ in range(3):
+        lost = proxy.lose_reply()
+        eventually(lost.is_set, within=SHORT)
+    permits.do(semaphore.release, permit)
+    assert permits.free == 1
+
+
+def test_a_release_that_does_not_get_through_is_carried_on(
+    permits: Permits, make_client: MakeClient, proxy: FaultProxy
+) -> None:
+    permits.semaphore(1)
+    semaphore = make_client(proxy.url, command_timeout=0.2).permit_semaphore(NAME)
+    permit = permits.take(semaphore)
+    proxy.black_hole()
+    with pytest.raises(holdfast.ConnectionError, match=NAME):
+        permits.do(semaphore.release, permit)
+    assert permits.free == 0
+    proxy.heal()
+    eventually(lambda: permits.free == 1)
+    assert permits.do(semaphore.try_release, permit) is True
+    assert permits.do(semaphore.try_release, permit) is False
+    assert permits.free == 1
+
+
+@pytest.mark.parametrize("lease", [None, LONG], ids=["renewed", "leased"])
+def test_what_an_acquire_out_of_reach_may_have_got_is_given_back(
+    permits: Permits, make_client: MakeClient, proxy: FaultProxy, lease: float | None
+) -> None:
+    permits.semaphore(1)
+    semaphore = make_client(proxy.url, command_timeout=0.2).permit_semaphore(NAME)
+    permits.do(semaphore.release, permits.take(semaphore))
+    proxy.stall()
+    acquiring = permits.flavour.actor().begin(semaphore.acquire, lease=lease)
+    with pytest.raises(holdfast.ConnectionError, match=NAME):
+        acquiring.result(BOUND)
+    proxy.heal()
+    eventually(lambda: permits.do(semaphore.available_permits) == 1)
+    assert permits.out == {}
+
+
+@pytest.mark.realtime
+def test_a_server_that_forgets_is_told_as_a_loss(
+    make_client: MakeClient, private_server: Server, alice: Any
+) -> None:
+    semaphore = make_client(private_server.url, lease=2).permit_semaphore(NAME)
+    alice.do(semaphore.try_set_permits, 1)
+    permit = alice.do(semaphore.acquire)
+    private_server.restart(keep_data=False)
+
+    def gone() -> bool:
+        with pytest.raises(holdfast.NotOwnedError):
+            alice.do(semaphore.release, permit)
+        return True
+
+    eventually(gone)
+    assert alice.do(semaphore.available_permits) == 0

@@ -1,0 +1,84 @@
+"""The steps of the permit semaphore as methods, and what they leave on a server."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import redis
+
+from tests.lua.steps import Bytes, embedded
+
+ONE, TWO, THREE = b"\x00\r\n one's id \xff\xff", b"the 2nd's id 16B", b"the 3rd's id 16B"
+NEVER = 922337203685477
+MINUTE = 60_000
+
+NAME = b"mySemaphore"
+TIMEOUTS = b"{mySemaphore}:timeout"
+CHANNEL = b"redisson_sc:{mySemaphore}"
+
+
+class PermitSemaphore:
+    """Each method runs the step of its name, on one semaphore, and returns the bare reply."""
+
+    name, timeouts, channel = NAME, TIMEOUTS, CHANNEL
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+
+    def acquire(self, permit: bytes, lease: int = MINUTE, publish: str = "publish") -> Any:
+        return self._run("acquire", 3, permit, lease, publish)
+
+    def release(self, permit: bytes, publish: str = "publish") -> Any:
+        return self._run("release", 3, permit, publish)
+
+    def renew(self, permit: bytes, lease: int = MINUTE) -> Any:
+        return self._run("renew", [self.timeouts], permit, lease)
+
+    def extend(self, permit: bytes, lease: int = MINUTE) -> Any:
+        return self._run("extend", [self.timeouts], permit, lease)
+
+    def try_set_permits(self, permits: int, publish: str = "publish") -> Any:
+        return self._run("try_set_permits", 3, permits, publish)
+
+    def available_permits(self, publish: str = "publish") -> Any:
+        return self._run("available_permits", 3, publish)
+
+    def delete(self) -> Any:
+        return self._run("delete", 2)
+
+    # ---- what can be seen on the server
+
+    @property
+    def now(self) -> int:
+        """The server's clock, in ms."""
+        seconds, micros = self._connection.time()
+        return int(seconds * 1000 + micros // 1000)
+
+    @property
+    def free(self) -> int | None:
+        """The counter; None when there is none."""
+        value = self._connection.get(self.name)
+        return None if value is None else int(value)
+
+    @property
+    def out(self) -> dict[bytes, float]:
+        """The permits that are out, and the ms that each has left."""
+        now = self.now
+        scores = self._connection.zrange(self.timeouts, 0, -1, withscores=True)
+        return {permit: score - now for permit, score in scores}
+
+    def let_expire(self, permit: bytes) -> None:
+        """Let the lease of a permit be over."""
+        assert self._connection.zadd(self.timeouts, {permit: self.now - 1}, xx=True, ch=True) == 1
+
+    def _run(self, step: str, keys: int | list[bytes], *argv: Bytes | int) -> Any:
+        if isinstance(keys, int):
+            keys = [self.name, self.timeouts, self.channel][:keys]
+        try:
+            return self._connection.eval(
+                embedded()[f"permit_semaphore/{step}"], len(keys), *keys, *argv
+            )
+        except redis.ResponseError:
+            # fakeredis closes the connection after an error reply, a moment later.
+            self._connection.connection_pool.disconnect()
+            raise
