@@ -5,5 +5,6 @@ PYBIND11_MODULE(_core, module) {
   module.attr("__version__") = HOLDFAST_VERSION;
   holdfast::bindings::register_client(module);
   holdfast::bindings::register_lock(module);
+  holdfast::bindings::register_quorum(module);
   holdfast::bindings::register_queues(module);
 }

@@ -6,6 +6,7 @@ namespace holdfast::bindings {
 
 void register_client(pybind11::module_& module);
 void register_lock(pybind11::module_& module);
+void register_quorum(pybind11::module_& module);
 void register_queues(pybind11::module_& module);
 
 }  // namespace holdfast::bindings

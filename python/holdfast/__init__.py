@@ -20,6 +20,8 @@ from ._errors import (
     ServerError,
 )
 from ._lock import Lock
+from ._multi_lock import MultiLock
+from ._red_lock import RedLock
 
 if TYPE_CHECKING:
     from . import asyncio
@@ -32,14 +34,16 @@ __all__ = [
     "LockError",
     "LockLostError",
     "LockTimeout",
+    "MultiLock",
     "NotOwnedError",
+    "RedLock",
     "ServerError",
     "__version__",
     "asyncio",
     "set_watchdog_threads",
 ]
 
-for _class in (Client, Lock):
+for _class in (Client, Lock, MultiLock, RedLock):
     _class.__module__ = "holdfast"
 del _class
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from weakref import WeakSet
 
 from . import _core, _events
-from ._lock import Lock
+from ._lock import BaseLock, Lock
+from ._multi_lock import MultiLock
 from ._options import read_options
 
 if TYPE_CHECKING:
@@ -93,6 +94,16 @@ class Client(BaseClient[Lock]):
     ) -> Lock:
         """A reentrant lock of this name; nothing is sent yet."""
         return Lock(self, name, lease=lease, wait=wait, on_lost=on_lost)
+
+    def multi_lock(
+        self,
+        *locks: BaseLock[Any],
+        lease: Seconds | None = None,
+        wait: Seconds | None = None,
+        on_lost: Callable[[MultiLock], object] | None = None,
+    ) -> MultiLock:
+        """Several locks as one, all or none; they may belong to several clients."""
+        return MultiLock(self, *locks, lease=lease, wait=wait, on_lost=on_lost)
 
     def ping(self) -> None:
         """Ask the server for a sign of life; raises when there is none."""

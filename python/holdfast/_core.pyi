@@ -59,9 +59,8 @@ class Client:
     # End all waits, stop renewing; the names of what was still held.
     def close(self) -> list[bytes]: ...
 
-@final
-class Lock:
-    # A reentrant lock of a client, under one name. It has no state of its own.
+class Lockable:
+    # What owners acquire and release. It has no state of its own.
 
     def acquire(
         self,
@@ -103,6 +102,21 @@ class Lock:
     def known_left(self, owner: int, /) -> float | None: ...  # None: not held
 
 @final
+class Lock(Lockable):
+    # A lock of a client, under one name.
+
+    def same_as(self, other: Lock, /) -> bool: ...  # one client, one name
+
+@final
+class Quorum(Lockable):
+    # A lock that is made of others: all of them, or a majority.
+    ...
+
+# `name` is for messages.
+def multi_lock(members: list[Lock], name: bytes, /) -> Quorum: ...
+def red_lock(members: list[Lock], name: bytes, /) -> Quorum: ...
+
+@final
 class PendingQueue:
     # The operations under way for one event loop; used on its thread only.
 
@@ -125,6 +139,9 @@ def see_out(seconds: float, /) -> None: ...
 
 # A number that no owner of this process has had.
 def next_owner() -> int: ...
+
+# The number of the calling thread as an owner.
+def this_thread() -> int: ...
 
 # A task is done: what it still holds is no longer renewed.
 def owner_ended(owner: int, /) -> None: ...

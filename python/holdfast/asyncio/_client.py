@@ -8,6 +8,7 @@ from holdfast._client import BaseClient
 
 from ._lock import Lock
 from ._loop import bridge
+from ._multi_lock import MultiLock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from holdfast._arguments import Name, Seconds
+    from holdfast._lock import BaseLock
 
 __all__ = ["Client"]
 
@@ -40,6 +42,19 @@ class Client(BaseClient[Lock]):
         """A reentrant lock of this name; nothing is sent yet."""
         return Lock(
             self, name, lease=lease, wait=wait, on_lost=on_lost, cancel_on_lost=cancel_on_lost
+        )
+
+    def multi_lock(
+        self,
+        *locks: BaseLock[Any],
+        lease: Seconds | None = None,
+        wait: Seconds | None = None,
+        on_lost: Callable[[MultiLock], object] | None = None,
+        cancel_on_lost: bool = False,
+    ) -> MultiLock:
+        """Several locks as one, all or none; they may belong to several clients."""
+        return MultiLock(
+            self, *locks, lease=lease, wait=wait, on_lost=on_lost, cancel_on_lost=cancel_on_lost
         )
 
     async def ping(self) -> None:
