@@ -51,7 +51,8 @@ class Stage:
     def wait(self, actor: Any, lock: Any, **how: Any) -> Future[Any]:
         """Let `actor` wait for `lock`; returns once a waiter is subscribed."""
         waiting: Future[Any] = actor.begin(lock.acquire, **how)
-        eventually(lambda: waiting.done() or self.subscribers(lock.name) > 0)
+        name = self.first_name(lock)
+        eventually(lambda: waiting.done() or self.subscribers(name) > 0)
         return waiting
 
     # ---- what can be seen on the server
@@ -62,14 +63,22 @@ class Stage:
 
     def left(self, name: Name = NAME) -> float:
         """Seconds until the name is free; negative when it has no time to live."""
-        return float(self.server.inspect.pttl(name)) / 1000
+        return min(float(self.server.inspect.pttl(key)) for key in self.keys(name)) / 1000
+
+    def keys(self, name: Name = NAME) -> tuple[bytes, ...]:
+        """The keys of a lock."""
+        return self.kind.keys(name)
+
+    def first_name(self, lock: Any) -> Any:
+        """The name of a lock, of one that is made of several the first."""
+        return lock._members[0].name if len(self.keys()) > 1 else lock.name
 
     def all_keys(self) -> set[bytes]:
         return self.server.keys()
 
     def take_away(self, name: Name = NAME) -> None:
-        """Delete the key of a lock, as an operator's hand or an eviction would."""
-        assert self.server.inspect.delete(name) == 1
+        """Delete the keys of a lock, as an operator's hand or an eviction would."""
+        assert self.server.inspect.delete(*self.keys(name)) == len(self.keys(name))
 
     def subscribers(self, name: Name = NAME) -> int:
         """How many connections wait for messages of a name."""

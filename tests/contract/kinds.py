@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -24,9 +25,23 @@ class Kind:
     make: Callable[..., Any]
     channel: Callable[[Name], bytes]
     holds: Callable[[Server, Name], dict[bytes, int]]
+    suffixes: tuple[bytes, ...] = (b"",)
+    """Of the keys, one for each lock that it is made of; the first is at `channel` and in `holds`."""
+    polls: bool = False
+    """Whoever waits also looks again by the clock: its locks are on servers that may die."""
 
     def __repr__(self) -> str:
         return self.name
+
+    def keys(self, name: Name) -> tuple[bytes, ...]:
+        """All keys of a lock."""
+        return tuple(as_bytes(name) + suffix for suffix in self.suffixes)
+
+    def title(self, name: Name) -> Name:
+        """What a lock has as its name: of several keys, all of them."""
+        if len(self.suffixes) == 1:
+            return name
+        return ", ".join(key.decode(errors="backslashreplace") for key in self.keys(name))
 
 
 def as_bytes(name: Name) -> bytes:
@@ -42,6 +57,24 @@ def _hash_holds(server: Server, name: Name) -> dict[bytes, int]:
     return {owner: int(count) for owner, count in server.inspect.hgetall(name).items()}
 
 
+def _parts(client: Any, name: Name, suffixes: tuple[bytes, ...]) -> list[Any]:
+    first = client.lock(name)  # which checks the name
+    return [first, *(client.lock(as_bytes(name) + suffix) for suffix in suffixes[1:])]
+
+
+_TWO = (b"", b" 2")
+_THREE = (b"", b" 2", b" 3")
+
+
+def _multi_lock(client: Any, name: Name, **options: Any) -> Any:
+    return client.multi_lock(*_parts(client, name, _TWO), **options)
+
+
+def _red_lock(client: Any, name: Name, **options: Any) -> Any:
+    module = sys.modules[type(client).__module__]
+    return module.RedLock(*_parts(client, name, _THREE), **options)
+
+
 KINDS = (
     Kind(
         name="lock",
@@ -49,5 +82,22 @@ KINDS = (
         make=lambda client, name, **options: client.lock(name, **options),
         channel=_lock_channel,
         holds=_hash_holds,
+    ),
+    Kind(
+        name="multi_lock",
+        class_name="MultiLock",
+        make=_multi_lock,
+        channel=_lock_channel,
+        holds=_hash_holds,
+        suffixes=_TWO,
+    ),
+    Kind(
+        name="red_lock",
+        class_name="RedLock",
+        make=_red_lock,
+        channel=_lock_channel,
+        holds=_hash_holds,
+        suffixes=_THREE,
+        polls=True,
     ),
 )

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import holdfast
-from tests.contract.conftest import NAME, Stage
+from tests.contract.conftest import Stage
 from tests.support.waiting import BOUND, Stopwatch, eventually, stays
 
 SHORT = 0.3
@@ -163,8 +163,9 @@ def test_extend_ends_the_renewal(alice: Any, bob: Any, short: Any) -> None:
 def test_a_waiter_wakes_when_a_silent_lease_ends(
     alice: Any, bob: Any, lock: Any, stage: Stage
 ) -> None:
-    stage.server.inspect.hset(NAME, "somebody-else:1", 1)
-    stage.server.inspect.pexpire(NAME, int(SHORT * 1000))
+    for key in stage.keys():
+        stage.server.inspect.hset(key, "somebody-else:1", 1)
+        stage.server.inspect.pexpire(key, int(SHORT * 1000))
     watch = Stopwatch()
     waiting = stage.wait(bob, lock)
     assert waiting.result(BOUND) is True

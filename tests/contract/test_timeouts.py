@@ -81,6 +81,6 @@ def test_a_timeout_counts_from_the_call_not_from_the_last_wake_up(
     watch = Stopwatch()
     waiting = stage.wait(bob, lock, timeout=0.4)
     while not waiting.done():
-        stage.server.inspect.publish(stage.kind.channel(lock.name), "0")
+        stage.server.inspect.publish(stage.kind.channel(stage.first_name(lock)), "0")
     assert waiting.result() is False
     assert 0.4 <= watch.seconds < 1.4

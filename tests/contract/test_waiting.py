@@ -62,7 +62,7 @@ def test_a_try_does_not_subscribe(alice: Any, bob: Any, lock: Any, stage: Stage)
     if stage.server.real:
         with stage.server.recording() as recording:
             assert not bob.do(lock.acquire, blocking=False)
-            assert len(recording.commands) == 1
+            assert 1 <= len(recording.commands) <= len(stage.keys())
     assert not bob.do(lock.acquire, timeout=0)
     assert stage.subscribers() == 0
 
@@ -70,6 +70,8 @@ def test_a_try_does_not_subscribe(alice: Any, bob: Any, lock: Any, stage: Stage)
 @pytest.mark.servers("real")
 @pytest.mark.realtime
 def test_nothing_is_sent_while_nothing_changes(alice: Any, lock: Any, stage: Stage) -> None:
+    if stage.kind.polls:
+        pytest.skip(f"{stage.kind} also looks again by the clock")
     alice.do(lock.acquire, lease=3600)
     clients = [stage.client() for _ in range(3)]
     waiting = [stage.wait(stage.actor(), stage.lock(clients[n % 3])) for n in range(9)]
@@ -111,7 +113,8 @@ def test_commands_per_acquisition_do_not_grow_with_the_waiters(stage: Stage, cli
             each.result(3 * BOUND)
         acquisitions = rounds * waiters
         per_acquisition = len(recording.commands) / acquisitions
-    assert per_acquisition <= 2 + clients, f"{per_acquisition:.1f} commands per acquisition"
+    most = (2 + clients) * len(stage.keys()) * (2 if stage.kind.polls else 1)
+    assert per_acquisition <= most, f"{per_acquisition:.1f} commands per acquisition"
 
 
 @pytest.mark.servers("real")
@@ -119,7 +122,7 @@ def test_one_message_makes_one_waiter_try(alice: Any, lock: Any, stage: Stage) -
     alice.do(lock.acquire, lease=3600)
     waiting = [stage.wait(stage.actor(), lock) for _ in range(10)]
     with stage.server.recording() as recording:
-        stage.server.inspect.publish(stage.kind.channel(lock.name), "0")
+        stage.server.inspect.publish(stage.kind.channel(stage.first_name(lock)), "0")
         eventually(lambda: len(recording.commands) >= 1)
         assert len(recording.commands) == 1
     assert not any(each.done() for each in waiting)
@@ -132,7 +135,7 @@ def test_a_wake_up_without_reason_is_survived(
     before = stage.holds()
     waiting = stage.wait(bob, lock)
     for payload in ("0", "1", "-1", "", "not a number", b"\x00\xff"):
-        stage.server.inspect.publish(stage.kind.channel(lock.name), payload)
+        stage.server.inspect.publish(stage.kind.channel(stage.first_name(lock)), payload)
     assert stage.holds() == before
     assert not waiting.done()
     alice.do(lock.release)
