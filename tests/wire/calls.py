@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from asyncio import CancelledError
 from concurrent.futures import Future
 from typing import Any
@@ -25,9 +26,18 @@ METHODS = {
 
 def begin(step: Step, actor: Any, client: Any) -> Future[Any]:
     """Let the actor make the call of a step."""
-    method = getattr(client.lock(step.name), METHODS[step.op])
+    method = getattr(_lock(step, client), METHODS[step.op])
     future: Future[Any] = actor.begin(method, **arguments(step))
     return future
+
+
+def _lock(step: Step, client: Any) -> Any:
+    if step.kind == "lock":
+        return client.lock(step.name)
+    members = [client.lock(name) for name in step.args["members"]]
+    if step.kind == "multi":
+        return client.multi_lock(*members)
+    return sys.modules[type(client).__module__].RedLock(*members)
 
 
 def arguments(step: Step) -> dict[str, Any]:

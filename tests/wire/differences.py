@@ -27,6 +27,16 @@ A_LOCK_IS_HANDED_OVER = (
     "a lock that another thread of the same client waits for changes its owner in one step: it is "
     "never free, so nobody is to be woken"
 )
+WHO_WAITS_HOLDS_NOTHING = (
+    "a multi lock gives back what it has before it waits for the member that was refused; Redisson "
+    "holds the others meanwhile, so that two of them can wait for each other"
+)
+THE_OTHERS_ARE_ASKED_AT_ONCE = (
+    "once it has its first member a multi lock asks for all others together, so it may have got one "
+    "behind the one that was refused, and gives it back"
+)
+
+_GIVEN_BACK = tuple((f"redisson_lock__channel:{{{name}}}", "0") for name in ("demo1", "demo3"))
 
 
 @dataclass(frozen=True)
@@ -62,6 +72,19 @@ DIFFERENCES = (
         A_KEY_OF_ANOTHER_TYPE_IS_AN_ERROR,
         {"result": NO_LOCK, "published": (), "keys": {"demo": Key("string", "x", None)}},
     ),
+    Difference(
+        "multi-one-taken", (1, 2), THE_OTHERS_ARE_ASKED_AT_ONCE, {"published": _GIVEN_BACK}
+    ),
+    Difference(
+        "multi-one-taken",
+        (3,),
+        WHO_WAITS_HOLDS_NOTHING,
+        {
+            "published": _GIVEN_BACK,
+            "keys": {"demo2": Key("hash", {"<B>:<t1>": "1"}, about(58_500))},
+        },
+    ),
+    Difference("redlock-basic", (5,), A_CLIENT_KNOWS_ITS_HOLDS, {"result": Error("NotOwnedError")}),
 )
 
 

@@ -14,6 +14,7 @@ VERSIONS = ("3.17.6", "4.7.0")
 
 ERRORS = {
     "IllegalMonitorStateException": "NotOwnedError",
+    "CompletionException": "NotOwnedError",
     "InterruptedException": "interrupted",
     # The lock's recordings have it for one thing only: a key that is no lock.
     "RedisException": "ServerError WRONGTYPE",
@@ -52,6 +53,7 @@ class Step:
     op: str
     result: Any
     name: str = ""
+    kind: str = "lock"
     args: dict[str, Any] = field(default_factory=dict)
     note: str = ""
     ends_wait: bool = False
@@ -96,6 +98,7 @@ def _step(raw: dict[str, Any]) -> Step:
         op=raw["op"],
         result=_value(raw.get("result")),
         name=raw.get("name", ""),
+        kind=raw.get("kind", "lock"),
         args=raw.get("args", {}),
         note=raw.get("note", ""),
         ends_wait=raw.get("end_of_blocked", False),

@@ -17,8 +17,14 @@ from tests.wire.replay import MainActor, Replay
 
 pytestmark = pytest.mark.servers("real")
 
-RECORDINGS = {(version, name): s for version in VERSIONS for name, s in load(version).items()}
-TAKES_TIME = {"watchdog", "watchdog-many", "expiry", "wait-times-out"}
+KINDS = ("lock", "multi")
+RECORDINGS = {
+    (version, name): scenario
+    for version in VERSIONS
+    for kind in KINDS
+    for name, scenario in load(version, kind).items()
+}
+TAKES_TIME = {"watchdog", "watchdog-many", "expiry", "wait-times-out", "multi-one-taken"}
 
 
 def scenarios() -> list[Any]:
