@@ -63,22 +63,22 @@ class Stage:
 
     def left(self, name: Name = NAME) -> float:
         """Seconds until the name is free; negative when it has no time to live."""
-        return min(float(self.server.inspect.pttl(key)) for key in self.keys(name)) / 1000
+        return min(float(self.server.inspect.pttl(key)) for key in self.keys_of(name)) / 1000
 
-    def keys(self, name: Name = NAME) -> tuple[bytes, ...]:
+    def keys_of(self, name: Name = NAME) -> tuple[bytes, ...]:
         """The keys of a lock."""
         return self.kind.keys(name)
 
     def first_name(self, lock: Any) -> Any:
         """The name of a lock, of one that is made of several the first."""
-        return lock._members[0].name if len(self.keys()) > 1 else lock.name
+        return lock._members[0].name if len(self.keys_of()) > 1 else lock.name
 
     def all_keys(self) -> set[bytes]:
         return self.server.keys()
 
     def take_away(self, name: Name = NAME) -> None:
         """Delete the keys of a lock, as an operator's hand or an eviction would."""
-        assert self.server.inspect.delete(*self.keys(name)) == len(self.keys(name))
+        assert self.server.inspect.delete(*self.keys_of(name)) == len(self.keys_of(name))
 
     def subscribers(self, name: Name = NAME) -> int:
         """How many connections wait for messages of a name."""

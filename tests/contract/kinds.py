@@ -26,7 +26,7 @@ class Kind:
     channel: Callable[[Name], bytes]
     holds: Callable[[Server, Name], dict[bytes, int]]
     suffixes: tuple[bytes, ...] = (b"",)
-    """Of the keys, one for each lock that it is made of; the first is at `channel` and in `holds`."""
+    """Of its keys, one for each lock it is made of; the first is at `channel` and in `holds`."""
     polls: bool = False
     """Whoever waits also looks again by the clock: its locks are on servers that may die."""
 

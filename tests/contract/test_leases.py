@@ -163,7 +163,7 @@ def test_extend_ends_the_renewal(alice: Any, bob: Any, short: Any) -> None:
 def test_a_waiter_wakes_when_a_silent_lease_ends(
     alice: Any, bob: Any, lock: Any, stage: Stage
 ) -> None:
-    for key in stage.keys():
+    for key in stage.keys_of():
         stage.server.inspect.hset(key, "somebody-else:1", 1)
         stage.server.inspect.pexpire(key, int(SHORT * 1000))
     watch = Stopwatch()

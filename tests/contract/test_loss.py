@@ -35,7 +35,7 @@ def _taken_over(stage: Stage) -> None:
 
 
 def _ran_out(stage: Stage) -> None:
-    for key in stage.keys():
+    for key in stage.keys_of():
         assert stage.server.inspect.pexpire(key, 1)
 
 

@@ -22,31 +22,35 @@ def multi(client: Any) -> Any:
     return client.multi_lock(client.lock(A), client.lock(B), client.lock(C))
 
 
+@pytest.fixture
+def taken(request: pytest.FixtureRequest, bob: Any, client: Any) -> str:
+    """The member that bob holds."""
+    name: str = request.param
+    bob.do(client.lock(name).acquire)
+    return name
+
+
 def subscribers(server: Server) -> int:
     return sum(server.subscribers(CHANNEL(name)) for name in (A, B, C))
 
 
-@pytest.mark.parametrize("taken", [A, B, C])
-def test_all_or_none(
-    alice: Any, bob: Any, client: Any, multi: Any, server: Server, taken: str
-) -> None:
-    bob.do(client.lock(taken).acquire)
+@pytest.mark.parametrize("taken", [A, B, C], indirect=True)
+def test_all_or_none(alice: Any, bob: Any, multi: Any, server: Server, taken: str) -> None:
     assert alice.do(multi.acquire, blocking=False) is False
     eventually(lambda: server.keys() == {taken.encode()})
-    bob.do(client.lock(taken).release)
+    bob.do(multi._client.lock(taken).release)
     assert alice.do(multi.acquire, blocking=False) is True
     assert server.keys() == {b"a", b"b", b"c"}
 
 
-@pytest.mark.parametrize("taken", [A, B, C])
+@pytest.mark.parametrize("taken", [A, B, C], indirect=True)
 def test_who_waits_holds_nothing(
-    alice: Any, bob: Any, client: Any, multi: Any, server: Server, taken: str
+    alice: Any, bob: Any, multi: Any, server: Server, taken: str
 ) -> None:
-    bob.do(client.lock(taken).acquire)
     waiting = alice.begin(multi.acquire)
     eventually(lambda: subscribers(server) == 1)
     eventually(lambda: server.keys() == {taken.encode()})
-    bob.do(client.lock(taken).release)
+    bob.do(multi._client.lock(taken).release)
     assert waiting.result(BOUND) is True
     assert server.keys() == {b"a", b"b", b"c"}
 
@@ -182,11 +186,10 @@ def test_a_member_with_a_key_of_another_type(alice: Any, multi: Any, server: Ser
 
 
 @pytest.mark.flavours("asyncio")
-@pytest.mark.parametrize("taken", [A, B, C])
+@pytest.mark.parametrize("taken", [A, B, C], indirect=True)
 def test_a_cancelled_wait_leaves_nothing(
-    alice: Any, bob: Any, client: Any, multi: Any, server: Server, taken: str
+    alice: Any, multi: Any, server: Server, taken: str
 ) -> None:
-    bob.do(client.lock(taken).acquire)
     alice.begin(multi.acquire)
     eventually(lambda: subscribers(server) == 1)
     alice.cancel()
@@ -195,11 +198,8 @@ def test_a_cancelled_wait_leaves_nothing(
 
 
 @pytest.mark.realtime
-@pytest.mark.parametrize("taken", [A, B, C])
-def test_who_gives_up_leaves_nothing(
-    alice: Any, bob: Any, client: Any, multi: Any, server: Server, taken: str
-) -> None:
-    bob.do(client.lock(taken).acquire)
+@pytest.mark.parametrize("taken", [A, B, C], indirect=True)
+def test_who_gives_up_leaves_nothing(alice: Any, multi: Any, server: Server, taken: str) -> None:
     assert alice.do(multi.acquire, timeout=0.1) is False
     eventually(lambda: subscribers(server) == 0)
     eventually(lambda: server.keys() == {taken.encode()})

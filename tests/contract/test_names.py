@@ -79,7 +79,7 @@ def test_a_prefix_with_braces_makes_one_slot(alice: Any, stage: Stage) -> None:
 
 
 def test_a_key_of_another_type_stays_as_it_was(alice: Any, stage: Stage) -> None:
-    for key in stage.keys("a string"):
+    for key in stage.keys_of("a string"):
         stage.server.inspect.set(key, "untouched")
     lock = stage.lock(name="a string")
     with pytest.raises(holdfast.ServerError, match="a string") as refused:
@@ -94,7 +94,7 @@ def test_a_key_of_another_type_stays_as_it_was(alice: Any, stage: Stage) -> None
 
 
 def test_the_next_command_after_an_error_works(alice: Any, lock: Any, stage: Stage) -> None:
-    for key in stage.keys("a string"):
+    for key in stage.keys_of("a string"):
         stage.server.inspect.set(key, "untouched")
     with pytest.raises(holdfast.ServerError):
         alice.do(stage.lock(name="a string").acquire)

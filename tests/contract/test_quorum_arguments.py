@@ -42,7 +42,7 @@ def test_of_nothing(make: Make) -> None:
 
 
 def test_a_member_twice(make: Make, deaf: Any) -> None:
-    with pytest.raises(ValueError, match="'a'.*twice"):
+    with pytest.raises(ValueError, match=r"'a'.*twice"):
         make(deaf.lock("a"), deaf.lock("b"), deaf.lock(b"a"))
 
 

@@ -52,7 +52,7 @@ def test_ttl_is_seconds_or_none(alice: Any, bob: Any, lock: Any) -> None:
 
 
 def test_a_foreign_hold_is_seen(alice: Any, lock: Any, stage: Stage) -> None:
-    for key in stage.keys():
+    for key in stage.keys_of():
         stage.server.inspect.hset(key, "5921d8b5-5d8d-4a2b-800b-a469f20f66c2:1", 2)
         stage.server.inspect.pexpire(key, 60_000)
     assert alice.do(lock.locked) is True
@@ -102,18 +102,20 @@ def test_each_question_is_one_command_of_each_key(alice: Any, lock: Any, stage: 
         alice.do(question)
         with stage.server.recording() as recording:
             alice.do(question)
-            assert len(recording.commands) == len(stage.keys())
+            assert len(recording.commands) == len(stage.keys_of())
 
 
 @pytest.mark.servers("real")
-def test_an_uncontended_pair_is_two_commands_of_each_key(alice: Any, lock: Any, stage: Stage) -> None:
+def test_an_uncontended_pair_is_two_commands_of_each_key(
+    alice: Any, lock: Any, stage: Stage
+) -> None:
     alice.do(lock.acquire)
     alice.do(lock.release)
     with stage.server.recording() as recording:
         alice.do(lock.acquire)
-        assert len(recording.commands) == len(stage.keys())
+        assert len(recording.commands) == len(stage.keys_of())
         alice.do(lock.release)
-        assert len(recording.commands) == 2 * len(stage.keys())
+        assert len(recording.commands) == 2 * len(stage.keys_of())
 
 
 def test_ping(alice: Any, stage: Stage) -> None:

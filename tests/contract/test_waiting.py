@@ -62,7 +62,7 @@ def test_a_try_does_not_subscribe(alice: Any, bob: Any, lock: Any, stage: Stage)
     if stage.server.real:
         with stage.server.recording() as recording:
             assert not bob.do(lock.acquire, blocking=False)
-            assert 1 <= len(recording.commands) <= len(stage.keys())
+            assert 1 <= len(recording.commands) <= len(stage.keys_of())
     assert not bob.do(lock.acquire, timeout=0)
     assert stage.subscribers() == 0
 
@@ -113,7 +113,7 @@ def test_commands_per_acquisition_do_not_grow_with_the_waiters(stage: Stage, cli
             each.result(3 * BOUND)
         acquisitions = rounds * waiters
         per_acquisition = len(recording.commands) / acquisitions
-    most = (2 + clients) * len(stage.keys()) * (2 if stage.kind.polls else 1)
+    most = (2 + clients) * len(stage.keys_of()) * (2 if stage.kind.polls else 1)
     assert per_acquisition <= most, f"{per_acquisition:.1f} commands per acquisition"
 
 

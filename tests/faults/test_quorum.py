@@ -47,7 +47,9 @@ class Cluster:
     def __init__(self, servers: list[Server], flavour: Flavour, make_client: MakeClient) -> None:
         self.servers = servers
         self._make_client = make_client
-        self._module = importlib.import_module("holdfast.asyncio" if flavour.asyncio else "holdfast")
+        self._module = importlib.import_module(
+            "holdfast.asyncio" if flavour.asyncio else "holdfast"
+        )
 
     def red_lock(self, *, watchdog: float = 30, **options: Any) -> Any:
         """A lock of fresh clients, one for each server."""

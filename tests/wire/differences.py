@@ -32,8 +32,8 @@ WHO_WAITS_HOLDS_NOTHING = (
     "holds the others meanwhile, so that two of them can wait for each other"
 )
 THE_OTHERS_ARE_ASKED_AT_ONCE = (
-    "once it has its first member a multi lock asks for all others together, so it may have got one "
-    "behind the one that was refused, and gives it back"
+    "once it has its first member a multi lock asks for all others together, so it may have got "
+    "one behind the one that was refused, and gives it back"
 )
 
 _GIVEN_BACK = tuple((f"redisson_lock__channel:{{{name}}}", "0") for name in ("demo1", "demo3"))
@@ -72,9 +72,7 @@ DIFFERENCES = (
         A_KEY_OF_ANOTHER_TYPE_IS_AN_ERROR,
         {"result": NO_LOCK, "published": (), "keys": {"demo": Key("string", "x", None)}},
     ),
-    Difference(
-        "multi-one-taken", (1, 2), THE_OTHERS_ARE_ASKED_AT_ONCE, {"published": _GIVEN_BACK}
-    ),
+    Difference("multi-one-taken", (1, 2), THE_OTHERS_ARE_ASKED_AT_ONCE, {"published": _GIVEN_BACK}),
     Difference(
         "multi-one-taken",
         (3,),
