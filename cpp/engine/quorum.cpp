@@ -86,7 +86,8 @@ Quorum::ExchangePtr Quorum::release(OwnerNumber owner, bool all) const {
   const int count = common(held, rule().needed);
   std::vector<Step> first;
   std::vector<Step> second;
-  for (std::size_t i = 0; i < held.size(); ++i) {
+  // The first one last: whoever waits, waits for that, and finds the others free.
+  for (std::size_t i = held.size(); i-- > 0;) {
     if (held[i] == 0 || (count > 0 && held[i] >= count)) {
       first.push_back(step(i, call));
     } else if (count == 0) {

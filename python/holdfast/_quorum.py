@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from . import _core, _events
 from ._errors import ConnectionError
@@ -29,16 +29,19 @@ def checked_members(kind: type, locks: Sequence[Any], asynchronous: bool) -> Mem
     return tuple(locks)
 
 
-def _check_member(kind: type, given: Any, asynchronous: bool) -> None:
-    lock = cast("BaseLock[Any]", given) if isinstance(given, BaseLock) else None
-    if lock is None or not isinstance(lock._core, _core.Lock):
-        msg = f"the members of a {kind.__name__} must be locks, not {type(given).__name__}"
+def _is_lock(thing: object) -> bool:
+    return isinstance(thing, BaseLock) and isinstance(getattr(thing, "_core", None), _core.Lock)
+
+
+def _check_member(kind: type, lock: Any, asynchronous: bool) -> None:
+    if not _is_lock(lock):
+        msg = f"the members of a {kind.__name__} must be locks, not {type(lock).__name__}"
         raise TypeError(msg)
     if lock._client._asynchronous != asynchronous:
-        needed, given = ("asyncio", "sync") if asynchronous else ("sync", "asyncio")
+        needed, theirs = ("asyncio", "sync") if asynchronous else ("sync", "asyncio")
         msg = (
             f"the members of this {kind.__name__} must be locks of {needed} clients, "
-            f"but {lock.name!r} is of a client for {given}"
+            f"but {lock.name!r} is of a client for {theirs}"
         )
         raise TypeError(msg)
     if lock._client._core.closed:

@@ -26,43 +26,21 @@ std::string text(const std::vector<std::size_t>& members) {
   return all;
 }
 
+std::string text(Verdict verdict) {
+  const std::vector<std::string> words{"granted", "busy",   "timed out", "gone",
+                                       "expired", "failed", "cancelled"};
+  return words[static_cast<std::size_t>(verdict)];
+}
+
 std::string text(const QuorumMachine::Action& action) {
-  const auto verdict = [&action]() -> std::string {
-    switch (action.verdict) {
-      case Verdict::kGranted:
-        return "granted";
-      case Verdict::kBusy:
-        return "busy";
-      case Verdict::kTimedOut:
-        return "timed out";
-      case Verdict::kGone:
-        return "gone";
-      case Verdict::kExpired:
-        return "expired";
-      case Verdict::kFailed:
-        return "failed: " + action.why.message();
-      case Verdict::kCancelled:
-        return "cancelled";
-    }
-    return "?";
-  };
+  const std::vector<std::string> verbs{"go on", "try", "wait for", "again", "rest"};
   const std::string back =
       action.give_back.empty() ? "" : "give back" + text(action.give_back) + ", ";
-  switch (action.verb) {
-    case Verb::kNone:
-      return "go on";
-    case Verb::kTry:
-      return back + "try" + text(action.members);
-    case Verb::kWait:
-      return back + "wait for" + text(action.members);
-    case Verb::kAgain:
-      return back + "again" + text(action.members);
-    case Verb::kRest:
-      return back + "rest";
-    case Verb::kFinish:
-      return back + verdict();
+  if (action.verb != Verb::kFinish) {
+    return back + verbs[static_cast<std::size_t>(action.verb)] + text(action.members);
   }
-  return "?";
+  const std::string why = action.why.ok() ? "" : ": " + action.why.message();
+  return back + text(action.verdict) + why;
 }
 
 // A machine at a moment, in milliseconds; what it wants done reads as text.
