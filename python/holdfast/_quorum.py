@@ -30,7 +30,7 @@ def checked_members(kind: type, locks: Sequence[Any], asynchronous: bool) -> Mem
 
 
 def _is_lock(thing: object) -> bool:
-    return isinstance(thing, BaseLock) and isinstance(getattr(thing, "_core", None), _core.Lock)
+    return isinstance(getattr(thing, "_core", None), _core.Lock) and isinstance(thing, BaseLock)
 
 
 def _check_member(kind: type, lock: Any, asynchronous: bool) -> None:
