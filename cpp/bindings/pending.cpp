@@ -13,7 +13,7 @@ PendingQueue::~PendingQueue() {
 }
 
 std::uint64_t PendingQueue::start(OperationKind kind,
-                                  const std::shared_ptr<sync::Operation>& operation) {
+                                  const std::shared_ptr<sync::Exchange>& operation) {
   const std::uint64_t id = ++last_;
   entries_.emplace(id, Entry{kind, operation});
   operation->finish_to(queue_, id);
@@ -23,7 +23,7 @@ std::uint64_t PendingQueue::start(OperationKind kind,
 void PendingQueue::cancel(std::uint64_t id) {
   const auto found = entries_.find(id);
   if (found == entries_.end()) return;
-  const std::shared_ptr<sync::Operation> operation = std::move(found->second.operation);
+  const std::shared_ptr<sync::Exchange> operation = std::move(found->second.operation);
   entries_.erase(found);
   operation->cancel();
 }

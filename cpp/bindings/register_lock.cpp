@@ -17,7 +17,7 @@ namespace py = pybind11;
 
 namespace {
 
-using engine::Lock;
+using engine::Lockable;
 using Kind = OperationKind;
 
 constexpr double kNanos = 1e9;
@@ -28,7 +28,7 @@ OwnerNumber owner_of(std::uint64_t number) {
 }
 
 // What Python says of an attempt: (owner, blocking, timeout, lease in ms, watched, listener).
-Lock::Attempt attempt(const py::tuple& said) {
+Lockable::Attempt attempt(const py::tuple& said) {
   return {owner_of(said[0].cast<std::uint64_t>()),
           {Millis(said[3].cast<std::int64_t>()), said[4].cast<bool>()},
           said[1].cast<bool>(),
@@ -36,55 +36,56 @@ Lock::Attempt attempt(const py::tuple& said) {
           said[5].cast<std::uint64_t>()};
 }
 
-void add_waiting(py::class_<Lock, std::shared_ptr<Lock>>& lock) {
+void add_waiting(py::class_<Lockable, std::shared_ptr<Lockable>>& lock) {
   lock.def("acquire",
-           [](const Lock& self, const py::args& said) {
+           [](const Lockable& self, const py::args& said) {
              return wait_for(Kind::kAcquire, self.acquire(attempt(said)));
            })
       .def("release",
-           [](const Lock& self, std::uint64_t owner, bool all) {
+           [](const Lockable& self, std::uint64_t owner, bool all) {
              return wait_for(Kind::kRelease, self.release(owner_of(owner), all));
            })
       .def("extend",
-           [](const Lock& self, std::uint64_t owner, std::int64_t lease_ms) {
+           [](const Lockable& self, std::uint64_t owner, std::int64_t lease_ms) {
              return wait_for(Kind::kCall, self.extend(owner_of(owner), Millis(lease_ms)));
            })
       .def("force_release",
-           [](const Lock& self) { return wait_for(Kind::kCall, self.force_release()); })
-      .def("locked", [](const Lock& self) { return wait_for(Kind::kCall, self.locked()); })
+           [](const Lockable& self) { return wait_for(Kind::kCall, self.force_release()); })
+      .def("locked", [](const Lockable& self) { return wait_for(Kind::kCall, self.locked()); })
       .def("hold_count",
-           [](const Lock& self, std::uint64_t owner) {
+           [](const Lockable& self, std::uint64_t owner) {
              return wait_for(Kind::kCall, self.hold_count(owner_of(owner)));
            })
-      .def("ttl", [](const Lock& self) { return wait_for(Kind::kCall, self.ttl()); });
+      .def("ttl", [](const Lockable& self) { return wait_for(Kind::kCall, self.ttl()); });
 }
 
-void add_starting(py::class_<Lock, std::shared_ptr<Lock>>& lock) {
+void add_starting(py::class_<Lockable, std::shared_ptr<Lockable>>& lock) {
   lock.def("start_acquire",
-           [](const Lock& self, PendingQueue& queue, const py::args& said) {
+           [](const Lockable& self, PendingQueue& queue, const py::args& said) {
              return queue.start(Kind::kAcquire, self.acquire(attempt(said)));
            })
       .def("start_release",
-           [](const Lock& self, PendingQueue& queue, std::uint64_t owner, bool all) {
+           [](const Lockable& self, PendingQueue& queue, std::uint64_t owner, bool all) {
              return queue.start(Kind::kRelease, self.release(owner_of(owner), all));
            })
       .def("start_extend",
-           [](const Lock& self, PendingQueue& queue, std::uint64_t owner, std::int64_t lease_ms) {
+           [](const Lockable& self, PendingQueue& queue, std::uint64_t owner,
+              std::int64_t lease_ms) {
              return queue.start(Kind::kCall, self.extend(owner_of(owner), Millis(lease_ms)));
            })
       .def("start_force_release",
-           [](const Lock& self, PendingQueue& queue) {
+           [](const Lockable& self, PendingQueue& queue) {
              return queue.start(Kind::kCall, self.force_release());
            })
       .def("start_locked",
-           [](const Lock& self, PendingQueue& queue) {
+           [](const Lockable& self, PendingQueue& queue) {
              return queue.start(Kind::kCall, self.locked());
            })
       .def("start_hold_count",
-           [](const Lock& self, PendingQueue& queue, std::uint64_t owner) {
+           [](const Lockable& self, PendingQueue& queue, std::uint64_t owner) {
              return queue.start(Kind::kCall, self.hold_count(owner_of(owner)));
            })
-      .def("start_ttl", [](const Lock& self, PendingQueue& queue) {
+      .def("start_ttl", [](const Lockable& self, PendingQueue& queue) {
         return queue.start(Kind::kCall, self.ttl());
       });
 }
@@ -92,21 +93,24 @@ void add_starting(py::class_<Lock, std::shared_ptr<Lock>>& lock) {
 }  // namespace
 
 void register_lock(py::module_& module) {
-  py::class_<Lock, std::shared_ptr<Lock>> lock(module, "Lock");
+  py::class_<Lockable, std::shared_ptr<Lockable>> lock(module, "Lockable");
   add_waiting(lock);
   add_starting(lock);
-  lock.def("known_count",
-           [](const Lock& self, std::uint64_t owner) { return self.known_count(owner_of(owner)); })
-      .def("known_reads",
-           [](const Lock& self, std::uint64_t owner) { return self.known_reads(owner_of(owner)); })
-      .def("known_lost",
-           [](const Lock& self, std::uint64_t owner) { return self.known_lost(owner_of(owner)); })
-      .def("known_token",
-           [](const Lock& self, std::uint64_t owner) { return self.known_token(owner_of(owner)); })
-      .def("known_left", [](const Lock& self, std::uint64_t owner) -> py::object {
+  lock.def("known_count", [](const Lockable& self,
+                             std::uint64_t owner) { return self.known_count(owner_of(owner)); })
+      .def("known_lost", [](const Lockable& self,
+                            std::uint64_t owner) { return self.known_lost(owner_of(owner)); })
+      .def("known_left", [](const Lockable& self, std::uint64_t owner) -> py::object {
         const auto left = self.known_left(owner_of(owner));
         if (!left) return py::none();
         return py::float_(static_cast<double>(left->count()) / kNanos);
+      });
+  py::class_<engine::Lock, Lockable, std::shared_ptr<engine::Lock>>(module, "Lock")
+      .def("same_as", &engine::Lock::same_as)
+      .def("known_reads", [](const engine::Lock& self,
+                             std::uint64_t owner) { return self.known_reads(owner_of(owner)); })
+      .def("known_token", [](const engine::Lock& self, std::uint64_t owner) {
+        return self.known_token(owner_of(owner));
       });
 }
 

@@ -37,6 +37,8 @@ void register_queues(py::module_& module) {
   module.def("stop_events", [] { engine::Engine::instance().events()->stop(); });
   module.def("see_out", &see_out);
   module.def("next_owner", [] { return static_cast<std::uint64_t>(next_owner_number()); });
+  module.def("this_thread",
+             [] { return static_cast<std::uint64_t>(engine::current_thread_owner()); });
   module.def("owner_ended", [](std::uint64_t owner) {
     engine::Engine::instance().owner_ended(OwnerNumber{owner});
   });

@@ -18,7 +18,7 @@ Lock::Lock(std::shared_ptr<Client> client, const sync::Recipe& recipe, const std
       name_(client_->options().name_prefix + name, options.side),
       terms_(options.terms) {}
 
-Lock::OperationPtr Lock::acquire(const Attempt& attempt) const {
+Lock::ExchangePtr Lock::acquire(const Attempt& attempt) const {
   auto context = client_->context();
   const TimePoint deadline = after(context->clock.now(), attempt.timeout);
   sync::Terms terms = terms_;
@@ -26,30 +26,30 @@ Lock::OperationPtr Lock::acquire(const Attempt& attempt) const {
   return std::make_shared<sync::AcquireOperation>(
       std::move(context), recipe_,
       sync::AcquireRequest{name_, attempt.owner, attempt.lease, attempt.blocking, deadline,
-                           attempt.listener, terms});
+                           attempt.listener, terms, attempt.again});
 }
 
-Lock::OperationPtr Lock::release(OwnerNumber owner, bool all) const {
+Lock::ExchangePtr Lock::release(OwnerNumber owner, bool all) const {
   return std::make_shared<sync::ReleaseOperation>(client_->context(), recipe_,
                                                   sync::ReleaseOperation::What{name_, owner, all});
 }
 
-Lock::OperationPtr Lock::extend(OwnerNumber owner, Millis lease) const {
+Lock::ExchangePtr Lock::extend(OwnerNumber owner, Millis lease) const {
   return sync::extend(client_->context(), recipe_, name_, owner, lease);
 }
 
-Lock::OperationPtr Lock::force_release() const {
+Lock::ExchangePtr Lock::force_release() const {
   return sync::force_release(client_->context(), recipe_, name_);
 }
 
-Lock::OperationPtr Lock::locked() const {
+Lock::ExchangePtr Lock::locked() const {
   return std::make_shared<CallOperation>(
       client_->context(), name_, [recipe = &recipe_, name = name_](std::string& out, bool by_text) {
         recipe->locked(out, name, by_text);
       });
 }
 
-Lock::OperationPtr Lock::hold_count(OwnerNumber owner) const {
+Lock::ExchangePtr Lock::hold_count(OwnerNumber owner) const {
   auto context = client_->context();
   const std::string field = owner_field(context->client_id, owner);
   return std::make_shared<CallOperation>(
@@ -59,7 +59,7 @@ Lock::OperationPtr Lock::hold_count(OwnerNumber owner) const {
       });
 }
 
-Lock::OperationPtr Lock::ttl() const {
+Lock::ExchangePtr Lock::ttl() const {
   return std::make_shared<CallOperation>(
       client_->context(), name_, [recipe = &recipe_, name = name_](std::string& out, bool by_text) {
         recipe->ttl(out, name, by_text);
@@ -84,6 +84,10 @@ std::optional<std::int64_t> Lock::known_token(OwnerNumber owner) const {
 
 std::optional<Duration> Lock::known_left(OwnerNumber owner) const {
   return client_->context()->keeper->left(name_, owner);
+}
+
+void Lock::forget_loss(OwnerNumber owner) const {
+  client_->context()->keeper->forget_loss(name_, owner);
 }
 
 }  // namespace holdfast::engine

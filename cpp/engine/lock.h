@@ -4,6 +4,7 @@
 #include <string>
 
 #include "engine/client.h"
+#include "engine/lockable.h"
 #include "sync/operation.h"
 #include "sync/recipe.h"
 
@@ -11,41 +12,37 @@ namespace holdfast::engine {
 
 // A lock of a client, under one name: a maker of operations, each to be awaited by a thread or an
 // event loop. It holds no state of its own: holds belong to owners.
-class Lock {
+class Lock : public Lockable {
  public:
-  struct Attempt {
-    OwnerNumber owner;
-    Lease lease;
-    bool blocking = true;
-    Duration timeout = kNever - TimePoint{};
-    std::uint64_t listener = 0;
-  };
   // What one lock object differs in from others of its kind.
   struct Options {
     Side side = Side::kWhole;
     sync::Terms terms{};
   };
-  using OperationPtr = std::shared_ptr<sync::Operation>;
-
   Lock(std::shared_ptr<Client> client, const sync::Recipe& recipe, const std::string& name,
        const Options& options = {Side::kWhole, {}});
 
   const LockName& name() const { return name_; }
+  Client& client() const { return *client_; }
+  // An owner of the one is an owner of the other.
+  bool same_as(const Lock& other) const { return client_ == other.client_ && name_ == other.name_; }
 
-  OperationPtr acquire(const Attempt& attempt) const;
-  OperationPtr release(OwnerNumber owner, bool all) const;
-  OperationPtr extend(OwnerNumber owner, Millis lease) const;  // 1, or 0: not held
-  OperationPtr force_release() const;                          // 1, or 0: nobody held it
-  OperationPtr locked() const;                                 // 1, or 0
-  OperationPtr hold_count(OwnerNumber owner) const;
-  OperationPtr ttl() const;  // ms; -1: without limit; -2: nobody holds it
+  ExchangePtr acquire(const Attempt& attempt) const override;
+  ExchangePtr release(OwnerNumber owner, bool all) const override;
+  ExchangePtr extend(OwnerNumber owner, Millis lease) const override;
+  ExchangePtr force_release() const override;
+  ExchangePtr locked() const override;
+  ExchangePtr hold_count(OwnerNumber owner) const override;
+  ExchangePtr ttl() const override;
 
-  // By what the client knows, without asking the server.
-  int known_count(OwnerNumber owner) const;
+  int known_count(OwnerNumber owner) const override;
+  bool known_lost(OwnerNumber owner) const override;
+  std::optional<Duration> known_left(OwnerNumber owner) const override;
   int known_reads(OwnerNumber owner) const;  // of the read side of this name
-  bool known_lost(OwnerNumber owner) const;
-  std::optional<Duration> known_left(OwnerNumber owner) const;
   std::optional<std::int64_t> known_token(OwnerNumber owner) const;
+
+  // A loss that is of no consequence: it is not told.
+  void forget_loss(OwnerNumber owner) const;
 
  private:
   const std::shared_ptr<Client> client_;

@@ -206,6 +206,12 @@ void LeaseKeeper::lose(const LockName& name, OwnerNumber owner, const std::strin
   if (hold != nullptr && hold->state != Hold::State::kLost) note_lost(*hold, reason);
 }
 
+void LeaseKeeper::forget_loss(const LockName& name, OwnerNumber owner) {
+  const Guard guard(mutex_);
+  Hold* hold = find(name, owner);
+  if (hold != nullptr && hold->state == Hold::State::kLost) erase(*hold);
+}
+
 void LeaseKeeper::forced(const LockName& name) {
   const Guard guard(mutex_);
   for (const auto& [key, hold] : holds_) {

@@ -96,6 +96,8 @@ class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_t
 
   // The hold turned out to be gone.
   void lose(const LockName& name, OwnerNumber owner, const std::string& reason);
+  // A loss that its owner need not be told of.
+  void forget_loss(const LockName& name, OwnerNumber owner);
   // This client has removed the lock by force: whoever of it held it, any side of it, has lost it.
   void forced(const LockName& name);
 

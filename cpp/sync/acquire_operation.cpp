@@ -67,7 +67,8 @@ void AcquireOperation::time_is_up(TimePoint /*now*/) { deliver({Event::Kind::kTi
 void AcquireOperation::cancel() {
   deliver({Event::Kind::kCancel});
   const Lock lock(mutex_);
-  if (outcome()->verdict == Verdict::kGranted && !given_back_) give_back_grant();
+  if (outcome()->verdict != Verdict::kGranted || given_back_) return;
+  if (!request_.again) give_back_grant();  // else the hold is another's to give back
 }
 
 void AcquireOperation::give_back_grant() {
@@ -209,7 +210,7 @@ std::optional<AcquireMachine::Event> AcquireOperation::attempt(const Machine::Ac
   wake_at(action.until);
   const int count =
       recipe_.makes_holds() ? context().keeper->begin_attempt(name(), request_.owner) : 1;
-  if (count_ == 0) count_ = count;
+  if (count_ == 0) count_ = request_.again ? std::max(count - 1, 1) : count;
   if (request_.blocking) seen_ = context().waits->sequence(channel_);
   const Status closed = submit();
   if (closed.ok()) return std::nullopt;

@@ -18,6 +18,7 @@ struct AcquireRequest {
   TimePoint deadline = kNever;
   std::uint64_t listener = 0;  // who is to be told when the hold is lost
   Terms terms{};
+  bool again = false;  // no hold more: the lease of the one that is held counts from now on
 };
 
 // An acquisition: the machine, obeyed. A grant is recorded with the keeper before anybody is told

@@ -36,15 +36,31 @@ std::optional<Outcome> Operation::wait(Interrupt* interrupt) {
 }
 
 void Operation::finish_to(std::shared_ptr<Completion> completion, std::uint64_t id) {
+  finish_to(std::move(completion), id, nullptr);
+}
+
+void Operation::finish_to(std::shared_ptr<Completion> completion, std::uint64_t id,
+                          Parker* reader) {
   completion_ = std::move(completion);
   id_ = id;
+  reader_ = reader;
   begin();
+}
+
+void Operation::let_go(Parker& parker) {
+  {
+    const Lock lock(mutex_);
+    reader_ = nullptr;
+    if (finished()) return;
+  }
+  // A look without time for it: it leaves what is still to be read to others.
+  connection_->serve(parker, stay_, TimePoint{});
 }
 
 Status Operation::submit() {
   readopt();
   deadline = after(now(), context_->command_timeout);
-  return connection_->submit(shared_from_this(), parker_);
+  return connection_->submit(shared_from_this(), parker_ != nullptr ? parker_ : reader_);
 }
 
 void Operation::wake_at(TimePoint at) {
@@ -54,23 +70,28 @@ void Operation::wake_at(TimePoint at) {
   }
   const bool sooner = at < stay_.end();
   stay_.set_until(at);
-  if (sooner) wake_thread();
+  if (sooner) wake(parker_);
 }
 
 void Operation::finish(Outcome outcome) {
   outcome_ = std::move(outcome);
   if (parker_ != nullptr) {
     stay_.done.store(true, std::memory_order_release);
-    wake_thread();
+    wake(parker_);
     return;
   }
   context_->timers->disarm(*this);
-  if (completion_) completion_->done(id_, *outcome_);
+  if (const auto completion = std::exchange(completion_, nullptr)) {
+    completion->done(id_, *outcome_);
+  }
+  if (reader_ == nullptr) return;
+  stay_.done.store(true, std::memory_order_release);
+  wake(reader_);
 }
 
 // The waiting thread itself, busy with its own reply, sees for itself.
-void Operation::wake_thread() {
-  if (parker_ != &Parker::of_this_thread()) parker_->notify();
+void Operation::wake(Parker* parker) {
+  if (parker != &Parker::of_this_thread()) parker->notify();
 }
 
 void Operation::on_time() { time_is_up(now()); }

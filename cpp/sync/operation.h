@@ -22,8 +22,8 @@ struct Outcome {
   std::optional<std::int64_t> value{};
 };
 
-// Whoever awaits an operation without a thread of its own. Called once, on any thread; must not
-// block.
+// Whoever awaits an operation without a thread of its own. Called once, on any thread, with locks
+// of the operation held: it only puts the outcome away.
 class Completion {
  public:
   virtual ~Completion() = default;
@@ -39,24 +39,43 @@ class Interrupt {
 
 // One exchange of a caller with its servers, however many commands it takes. There are two ways to
 // wait for it: wait() blocks the calling thread, which does the I/O itself; finish_to() reports to
-// a Completion. Exactly one of them is called, after which the operation has begun.
-class Operation : public client::Request,
+// a Completion. Exactly one of them is called, after which the exchange has begun.
+class Exchange {
+ public:
+  virtual ~Exchange() = default;
+
+  // Blocks until the outcome. Nothing when `interrupt` (may be null: never) stopped it: then it has
+  // been cancelled.
+  virtual std::optional<Outcome> wait(Interrupt* interrupt) = 0;
+
+  virtual void finish_to(std::shared_ptr<Completion> completion, std::uint64_t id) = 0;
+
+  // Any thread (after wait(): the one that waited): nobody waits any more. What it was about to get
+  // is given back; so is a grant that it has got already, which its caller will never see.
+  virtual void cancel() = 0;
+
+  virtual const LockName& name() const = 0;
+};
+
+// An exchange about one name, with the server that answers for it.
+class Operation : public Exchange,
+                  public client::Request,
                   public Timed,
                   public std::enable_shared_from_this<Operation> {
  public:
   Operation(std::shared_ptr<const Context> context, LockName name);
 
-  // Blocks until the outcome. Nothing when `interrupt` (may be null: never) stopped it: then it has
-  // been cancelled.
-  std::optional<Outcome> wait(Interrupt* interrupt);
+  std::optional<Outcome> wait(Interrupt* interrupt) final;
+  void finish_to(std::shared_ptr<Completion> completion, std::uint64_t id) final;
+  const LockName& name() const final { return name_; }
 
-  void finish_to(std::shared_ptr<Completion> completion, std::uint64_t id);
-
-  // Any thread: nobody waits any more. What it was about to get is given back; so is a grant that
-  // it has got already, which its caller will never see.
-  virtual void cancel() = 0;
-
-  const LockName& name() const { return name_; }
+  // As finish_to(), where a thread waits for several operations at once and reads for each in
+  // serve(), until let_go(). `reader` is its Parker, null where the loop reads.
+  void finish_to(std::shared_ptr<Completion> completion, std::uint64_t id, Parker* reader);
+  // That thread: reads until the operation is over, or `slice` is.
+  void serve(Parker& parker, TimePoint slice) { connection_->serve(parker, stay_, slice); }
+  // That thread leaves, whether the operation is over or not.
+  void let_go(Parker& parker);
 
  protected:
   using Lock = std::unique_lock<std::mutex>;
@@ -80,13 +99,14 @@ class Operation : public client::Request,
 
  private:
   void on_time() final;
-  void wake_thread();
+  static void wake(Parker* parker);
 
   const std::shared_ptr<const Context> context_;
   const LockName name_;
   const std::shared_ptr<client::Connection> connection_;
   client::Stay stay_;
   Parker* parker_ = nullptr;  // of the thread in wait(); it leaves only after finish()
+  Parker* reader_ = nullptr;  // of the thread that reads for this operation among others
   std::shared_ptr<Completion> completion_;
   std::uint64_t id_ = 0;
   std::optional<Outcome> outcome_;

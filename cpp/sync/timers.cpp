@@ -17,6 +17,12 @@ void Timers::arm(const std::shared_ptr<Timed>& timed, TimePoint at) {
   }
 }
 
+void Timers::call(std::shared_ptr<Timed> timed) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  calls_.push_back(std::move(timed));
+  if (calls_.size() == 1) loop_.drive(shared_from_this());
+}
+
 std::shared_ptr<Timed> Timers::take(Timed& timed) {
   // What is taken may hold the last reference: it dies after the lock is released.
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -29,6 +35,7 @@ net::Interest Timers::step(TimePoint now) {
   net::Interest next;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
+    due.swap(calls_);
     while (Timer* timer = wheel_.pop_due(now)) {
       due.push_back(std::exchange(static_cast<Timed::DueTimer*>(timer)->keeps, nullptr));
     }

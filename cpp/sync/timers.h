@@ -31,6 +31,8 @@ class Timers final : public net::Pollable, public std::enable_shared_from_this<T
 
   void arm(const std::shared_ptr<Timed>& timed, TimePoint at);  // or disarm, for kNever
   void disarm(Timed& timed) { (void)take(timed); }
+  // Calls it as soon as may be, whatever it is armed for.
+  void call(std::shared_ptr<Timed> timed);
 
   net::Interest step(TimePoint now) override;
 
@@ -40,6 +42,7 @@ class Timers final : public net::Pollable, public std::enable_shared_from_this<T
   net::Loop& loop_;
   std::mutex mutex_;
   TimerWheel wheel_;
+  std::vector<std::shared_ptr<Timed>> calls_;
   TimePoint armed_ = kNever;
 };
 

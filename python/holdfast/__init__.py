@@ -23,10 +23,12 @@ from ._errors import (
 from ._fair_lock import FairLock
 from ._fenced_lock import FencedLock
 from ._lock import Lock
+from ._multi_lock import MultiLock
+from ._permit_semaphore import PermitSemaphore
 from ._read_write_lock import ReadLock, ReadWriteLock, WriteLock
+from ._red_lock import RedLock
 from ._semaphore import Semaphore
 from ._spin_lock import Backoff, SpinLock
-from ._permit_semaphore import PermitSemaphore
 
 if TYPE_CHECKING:
     from . import asyncio
@@ -43,11 +45,13 @@ __all__ = [
     "LockError",
     "LockLostError",
     "LockTimeout",
+    "MultiLock",
     "NotOwnedError",
+    "PermitSemaphore",
     "ReadLock",
     "ReadWriteLock",
+    "RedLock",
     "Semaphore",
-    "PermitSemaphore",
     "ServerError",
     "SpinLock",
     "WriteLock",
@@ -63,13 +67,15 @@ for _class in (
     FairLock,
     FencedLock,
     Lock,
+    MultiLock,
+    PermitSemaphore,
     ReadLock,
     ReadWriteLock,
+    RedLock,
     Semaphore,
     SpinLock,
     WriteLock,
 ):
-for _class in (Client, Lock, PermitSemaphore):
     _class.__module__ = "holdfast"
 del _class
 

@@ -11,7 +11,8 @@ from . import _core, _events
 from ._count_down_latch import CountDownLatch
 from ._fair_lock import FairLock
 from ._fenced_lock import FencedLock
-from ._lock import Lock
+from ._lock import BaseLock, Lock
+from ._multi_lock import MultiLock
 from ._options import read_options
 from ._permit_semaphore import PermitSemaphore
 from ._read_write_lock import ReadLock, ReadWriteLock, WriteLock
@@ -150,6 +151,16 @@ class Client(BaseClient[Lock]):
         ``backoff``: how they rest between attempts, a ``Backoff`` or always so many seconds.
         """
         return SpinLock(self, name, backoff, lease=lease, wait=wait, on_lost=on_lost)
+
+    def multi_lock(
+        self,
+        *locks: BaseLock[Any],
+        lease: Seconds | None = None,
+        wait: Seconds | None = None,
+        on_lost: Callable[[MultiLock], object] | None = None,
+    ) -> MultiLock:
+        """Several locks as one, all or none; they may belong to several clients."""
+        return MultiLock(self, *locks, lease=lease, wait=wait, on_lost=on_lost)
 
     def semaphore(self, name: Name, wait: Seconds | None = None) -> Semaphore:
         """A semaphore of this name; ``wait``: how long ``with`` waits for a permit."""

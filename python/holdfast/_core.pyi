@@ -67,9 +67,8 @@ class Client:
     # End all waits, stop renewing; the names of what was still held.
     def close(self) -> list[bytes]: ...
 
-@final
-class Lock:
-    # A lock of a client, of whatever kind, under one name. It has no state of its own.
+class Lockable:
+    # What owners acquire and release. It has no state of its own.
 
     def acquire(
         self,
@@ -107,10 +106,8 @@ class Lock:
 
     # By what the client knows, without asking the server.
     def known_count(self, owner: int, /) -> int: ...
-    def known_reads(self, owner: int, /) -> int: ...  # of a read-write lock's read side
     def known_lost(self, owner: int, /) -> bool: ...
     def known_left(self, owner: int, /) -> float | None: ...  # None: not held
-    def known_token(self, owner: int, /) -> int | None: ...  # None: not held, or no fenced lock
 
 @final
 class Semaphore:
@@ -182,6 +179,23 @@ class PermitSemaphore:
     def start_delete(self, queue: PendingQueue, /) -> int: ...
 
 @final
+class Lock(Lockable):
+    # A lock of a client, under one name.
+
+    def same_as(self, other: Lock, /) -> bool: ...  # one client, one name
+    def known_reads(self, owner: int, /) -> int: ...  # of a read-write lock's read side
+    def known_token(self, owner: int, /) -> int | None: ...  # None: not held, or no fenced lock
+
+@final
+class Quorum(Lockable):
+    # A lock that is made of others: all of them, or a majority.
+    ...
+
+# `name` is for messages.
+def multi_lock(members: list[Lock], name: bytes, /) -> Quorum: ...
+def red_lock(members: list[Lock], name: bytes, /) -> Quorum: ...
+
+@final
 class PendingQueue:
     # The operations under way for one event loop; used on its thread only.
 
@@ -204,6 +218,9 @@ def see_out(seconds: float, /) -> None: ...
 
 # A number that no owner of this process has had.
 def next_owner() -> int: ...
+
+# The number of the calling thread as an owner.
+def this_thread() -> int: ...
 
 # A task is done: what it still holds is no longer renewed.
 def owner_ended(owner: int, /) -> None: ...

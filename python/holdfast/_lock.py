@@ -100,7 +100,7 @@ class BaseLock(Generic[ClientT]):
         """A hold of the caller's is known to be gone; cleared by the next grant."""
         return self._core.known_lost(self._owner())
 
-    def _new_core(self, name: bytes) -> _core.Lock:
+    def _new_core(self, name: bytes) -> _core.Lockable:
         """The engine's lock of this kind; other kinds say theirs."""
         return self._client._core.lock(name)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.contract.kinds import KINDS, Kind, Name, as_bytes
+from tests.contract.kinds import KINDS, Kind, Name
 from tests.contract.permits import Permits
 from tests.support.actors import Flavour
 from tests.support.owners import MakeClient
@@ -61,11 +61,11 @@ class Stage:
 
         Where the server keeps a line: once the waiter stands there, and all in it are subscribed.
         """
-        return self._seen(lock.name, lambda: actor.begin(lock.acquire, **how))
+        return self._seen(self.first_name(lock), lambda: actor.begin(lock.acquire, **how))
 
     def wait_inside(self, actor: Any, lock: Any, block: Any) -> Future[Any]:
         """The same by `with lock:`, to run `block(lock)` inside."""
-        return self._seen(lock.name, lambda: actor.begin_inside(lock, block))
+        return self._seen(self.first_name(lock), lambda: actor.begin_inside(lock, block))
 
     def _seen(self, name: Name, begin: Callable[[], Future[Any]]) -> Future[Any]:
         before = self.server.scripts_run()
@@ -89,7 +89,15 @@ class Stage:
 
     def left(self, name: Name = NAME) -> float:
         """Seconds until the name is free; negative when it has no time to live."""
-        return float(self.server.inspect.pttl(name)) / 1000
+        return min(float(self.server.inspect.pttl(key)) for key in self.keys_of(name)) / 1000
+
+    def keys_of(self, name: Name = NAME) -> tuple[bytes, ...]:
+        """The keys of a lock."""
+        return self.kind.keys(name)
+
+    def first_name(self, lock: Any) -> Any:
+        """The name of a lock, of one that is made of several the first."""
+        return lock._members[0].name if len(self.keys_of()) > 1 else lock.name
 
     def all_keys(self) -> set[bytes]:
         """All that is there but what this kind leaves behind on purpose."""
@@ -98,7 +106,7 @@ class Stage:
 
     def take_away(self, name: Name = NAME) -> None:
         """Delete the keys of a lock, as an operator's hand or an eviction would."""
-        keys = {as_bytes(name), *self.kind.beside(self.server, name)}
+        keys = {*self.keys_of(name), *self.kind.beside(self.server, name)}
         assert self.server.inspect.delete(*keys) == len(keys)
 
     def channels(self, name: Name = NAME) -> list[bytes]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -37,13 +38,6 @@ class Kind:
     line: Callable[[Server, Name], int] | None = None
     commands_per_acquisition: Callable[[int], int] = lambda clients: 2 + clients
     """At most, with many waiters of so many clients."""
-
-    def subscriptions(self, clients: int, waiters: int) -> int:
-        """How many there are while so many waiters of so many clients wait for one name."""
-        if not self.listens:
-            return 0
-        return waiters if self.line else clients
-
     payload: bytes = b"0"
     part_of: str = ""
     """The synchronizer that it is a side of."""
@@ -53,6 +47,16 @@ class Kind:
     """The hash of a lock that somebody else's client holds."""
     beside: Callable[[Server, Name], set[bytes]] = lambda _server, _name: set()
     """The keys that it has on the server beside the one of its name."""
+    suffixes: tuple[bytes, ...] = (b"",)
+    """Of its keys, one for each lock it is made of; the first is at `channel` and in `holds`."""
+    polls: bool = False
+    """Whoever waits also looks again by the clock: its locks are on servers that may die."""
+
+    def subscriptions(self, clients: int, waiters: int) -> int:
+        """How many there are while so many waiters of so many clients wait for one name."""
+        if not self.listens:
+            return 0
+        return waiters if self.line else clients
 
     @property
     def word(self) -> str:
@@ -66,6 +70,16 @@ class Kind:
 
     def __repr__(self) -> str:
         return self.name
+
+    def keys(self, name: Name) -> tuple[bytes, ...]:
+        """All keys of a lock."""
+        return tuple(as_bytes(name) + suffix for suffix in self.suffixes)
+
+    def title(self, name: Name) -> Name:
+        """What a lock has as its name: of several keys, all of them."""
+        if len(self.suffixes) == 1:
+            return name
+        return ", ".join(key.decode(errors="backslashreplace") for key in self.keys(name))
 
 
 def as_bytes(name: Name) -> bytes:
@@ -167,6 +181,24 @@ def _write_lock(client: Any, name: Name, **options: Any) -> Any:
     return client.read_write_lock(name, **options).write
 
 
+def _parts(client: Any, name: Name, suffixes: tuple[bytes, ...]) -> list[Any]:
+    first = client.lock(name)  # which checks the name
+    return [first, *(client.lock(as_bytes(name) + suffix) for suffix in suffixes[1:])]
+
+
+_TWO = (b"", b" 2")
+_THREE = (b"", b" 2", b" 3")
+
+
+def _multi_lock(client: Any, name: Name, **options: Any) -> Any:
+    return client.multi_lock(*_parts(client, name, _TWO), **options)
+
+
+def _red_lock(client: Any, name: Name, **options: Any) -> Any:
+    module = sys.modules[type(client).__module__]
+    return module.RedLock(*_parts(client, name, _THREE), **options)
+
+
 KINDS = (
     Kind(
         name="lock",
@@ -228,5 +260,23 @@ KINDS = (
         holds=_rwlock_holds,
         payload=b"1",
         foreign=lambda owner, count: {"mode": "write", f"{owner}:write": count},
+    ),
+    Kind(
+        name="multi_lock",
+        class_name="MultiLock",
+        make=_multi_lock,
+        channel=_lock_channel,
+        holds=_hash_holds,
+        suffixes=_TWO,
+    ),
+    Kind(
+        name="red_lock",
+        class_name="RedLock",
+        make=_red_lock,
+        channel=_lock_channel,
+        holds=_hash_holds,
+        suffixes=_THREE,
+        polls=True,
+        commands_per_acquisition=lambda clients: 2 * (2 + clients),
     ),
 )

@@ -203,7 +203,7 @@ def test_what_is_right_is_accepted(flavour: Flavour, make_client: MakeClient) ->
 
 def test_a_lock_sends_nothing_until_it_is_used(deaf: Any, kind: Kind) -> None:
     lock = kind.make(deaf, "myLock", lease=5, wait=1, on_lost=print)
-    assert lock.name == "myLock"
+    assert lock.name == kind.title("myLock")
     assert lock.lost is False
     assert "not held" in repr(lock)
 

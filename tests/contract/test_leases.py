@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import holdfast
-from tests.contract.conftest import NAME, Stage
+from tests.contract.conftest import Stage
 from tests.support.waiting import BOUND, Stopwatch, eventually, stays
 
 SHORT = 0.3
@@ -175,8 +175,9 @@ def test_a_waiter_hears_of_a_lease_that_was_made_shorter(
 def test_a_waiter_wakes_when_a_silent_lease_ends(
     alice: Any, bob: Any, lock: Any, rival: Any, stage: Stage
 ) -> None:
-    stage.server.inspect.hset(NAME, mapping=stage.kind.foreign("somebody-else:1", 1))
-    stage.server.inspect.pexpire(NAME, int(SHORT * 1000))
+    for key in stage.keys_of():
+        stage.server.inspect.hset(key, mapping=stage.kind.foreign("somebody-else:1", 1))
+        stage.server.inspect.pexpire(key, int(SHORT * 1000))
     watch = Stopwatch()
     waiting = stage.wait(bob, rival)
     assert waiting.result(BOUND) is True

@@ -35,7 +35,7 @@ def test_the_name_is_the_key(alice: Any, bob: Any, stage: Stage, name: Name) -> 
     assert as_bytes(name) in stage.all_keys()
     assert list(stage.holds(name).values()) == [1]
     assert not bob.do(stage.rival(name=name).acquire, blocking=False)
-    assert stage.lock(name=name).name == name
+    assert stage.lock(name=name).name == stage.kind.title(name)
     alice.do(lock.release)
     assert stage.all_keys() == set()
 
@@ -82,7 +82,8 @@ def test_a_prefix_with_braces_makes_one_slot(alice: Any, bob: Any, stage: Stage)
 
 
 def test_a_key_of_another_type_stays_as_it_was(alice: Any, stage: Stage) -> None:
-    stage.server.inspect.set("a string", "untouched")
+    for key in stage.keys_of("a string"):
+        stage.server.inspect.set(key, "untouched")
     lock = stage.lock(name="a string")
     with pytest.raises(holdfast.ServerError, match="a string") as refused:
         alice.do(lock.acquire)
@@ -96,7 +97,8 @@ def test_a_key_of_another_type_stays_as_it_was(alice: Any, stage: Stage) -> None
 
 
 def test_the_next_command_after_an_error_works(alice: Any, lock: Any, stage: Stage) -> None:
-    stage.server.inspect.set("a string", "untouched")
+    for key in stage.keys_of("a string"):
+        stage.server.inspect.set(key, "untouched")
     with pytest.raises(holdfast.ServerError):
         alice.do(stage.lock(name="a string").acquire)
     assert alice.do(lock.acquire)

@@ -68,7 +68,7 @@ def test_a_try_does_not_subscribe(
     if stage.server.real:
         with stage.server.recording() as recording:
             assert not bob.do(rival.acquire, blocking=False)
-            assert len(recording.commands) == 1
+            assert 1 <= len(recording.commands) <= len(stage.keys_of())
     assert not bob.do(rival.acquire, timeout=0)
     assert stage.subscribers() == 0
 
@@ -76,6 +76,8 @@ def test_a_try_does_not_subscribe(
 @pytest.mark.servers("real")
 @pytest.mark.realtime
 def test_nothing_is_sent_while_nothing_changes(alice: Any, lock: Any, stage: Stage) -> None:
+    if stage.kind.polls:
+        pytest.skip(f"{stage.kind} also looks again by the clock")
     alice.do(lock.acquire, lease=3600)
     clients = [stage.client() for _ in range(3)]
     waiting = [stage.wait(stage.actor(), stage.rival(clients[n % 3])) for n in range(9)]
@@ -117,7 +119,7 @@ def test_commands_per_acquisition_do_not_grow_with_the_waiters(stage: Stage, cli
             each.result(3 * BOUND)
         acquisitions = rounds * waiters
         per_acquisition = len(recording.commands) / acquisitions
-    most = stage.kind.commands_per_acquisition(clients)
+    most = stage.kind.commands_per_acquisition(clients) * len(stage.keys_of())
     assert per_acquisition <= most, f"{per_acquisition:.1f} commands per acquisition"
 
 

@@ -41,7 +41,7 @@ def test_with_waits_for_the_holder(
     inside = stage.wait_inside(bob, rival, lambda held: held.name)
     assert not inside.done()
     alice.do(lock.release)
-    assert inside.result(BOUND) == NAME
+    assert inside.result(BOUND) == stage.kind.title(NAME)
 
 
 def test_with_that_may_not_wait_times_out(alice: Any, bob: Any, stage: Stage) -> None:

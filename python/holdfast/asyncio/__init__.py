@@ -7,10 +7,12 @@ from ._count_down_latch import CountDownLatch
 from ._fair_lock import FairLock
 from ._fenced_lock import FencedLock
 from ._lock import Lock
+from ._multi_lock import MultiLock
+from ._permit_semaphore import PermitSemaphore
 from ._read_write_lock import ReadLock, ReadWriteLock, WriteLock
+from ._red_lock import RedLock
 from ._semaphore import Semaphore
 from ._spin_lock import SpinLock
-from ._permit_semaphore import PermitSemaphore
 
 __all__ = [
     "Client",
@@ -18,8 +20,11 @@ __all__ = [
     "FairLock",
     "FencedLock",
     "Lock",
+    "MultiLock",
+    "PermitSemaphore",
     "ReadLock",
     "ReadWriteLock",
+    "RedLock",
     "Semaphore",
     "SpinLock",
     "WriteLock",
@@ -31,14 +36,14 @@ for _class in (
     FairLock,
     FencedLock,
     Lock,
+    MultiLock,
+    PermitSemaphore,
     ReadLock,
     ReadWriteLock,
+    RedLock,
     Semaphore,
     SpinLock,
     WriteLock,
 ):
-__all__ = ["Client", "Lock", "PermitSemaphore"]
-
-for _class in (Client, Lock, PermitSemaphore):
     _class.__module__ = "holdfast.asyncio"
 del _class

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from holdfast._client import BaseClient
 from holdfast._spin_lock import EXPONENTIAL
@@ -12,6 +12,7 @@ from ._fair_lock import FairLock
 from ._fenced_lock import FencedLock
 from ._lock import Lock
 from ._loop import bridge
+from ._multi_lock import MultiLock
 from ._permit_semaphore import PermitSemaphore
 from ._read_write_lock import ReadLock, ReadWriteLock, WriteLock
 from ._semaphore import Semaphore
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from holdfast._arguments import Name, Seconds
+    from holdfast._lock import BaseLock
     from holdfast._spin_lock import Backoff
 
 __all__ = ["Client"]
@@ -122,6 +124,19 @@ class Client(BaseClient[Lock]):
             wait=wait,
             on_lost=on_lost,
             cancel_on_lost=cancel_on_lost,
+        )
+
+    def multi_lock(
+        self,
+        *locks: BaseLock[Any],
+        lease: Seconds | None = None,
+        wait: Seconds | None = None,
+        on_lost: Callable[[MultiLock], object] | None = None,
+        cancel_on_lost: bool = False,
+    ) -> MultiLock:
+        """Several locks as one, all or none; they may belong to several clients."""
+        return MultiLock(
+            self, *locks, lease=lease, wait=wait, on_lost=on_lost, cancel_on_lost=cancel_on_lost
         )
 
     def semaphore(self, name: Name, wait: Seconds | None = None) -> Semaphore:

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "sync/operation.h"
+
+namespace holdfast::engine {
+
+// What owners acquire and release: a lock, or one made of several. A maker of exchanges with the
+// servers, each to be awaited by a thread or an event loop.
+class Lockable {
+ public:
+  struct Attempt {
+    OwnerNumber owner;
+    Lease lease;
+    bool blocking = true;
+    Duration timeout = kNever - TimePoint{};
+    std::uint64_t listener = 0;
+    bool again = false;  // no hold more: the lease of the one that is held counts from now on
+  };
+  using ExchangePtr = std::shared_ptr<sync::Exchange>;
+
+  virtual ~Lockable() = default;
+
+  virtual ExchangePtr acquire(const Attempt& attempt) const = 0;
+  virtual ExchangePtr release(OwnerNumber owner, bool all) const = 0;
+  virtual ExchangePtr extend(OwnerNumber owner, Millis lease) const = 0;  // 1, or 0: not held
+  virtual ExchangePtr force_release() const = 0;                          // 1, or 0: nobody held it
+  virtual ExchangePtr locked() const = 0;                                 // 1, or 0
+  virtual ExchangePtr hold_count(OwnerNumber owner) const = 0;
+  virtual ExchangePtr ttl() const = 0;  // ms; -1: without limit; -2: nobody holds it
+
+  // By what the client knows, without asking the server.
+  virtual int known_count(OwnerNumber owner) const = 0;
+  virtual bool known_lost(OwnerNumber owner) const = 0;
+  virtual std::optional<Duration> known_left(OwnerNumber owner) const = 0;
+};
+
+}  // namespace holdfast::engine

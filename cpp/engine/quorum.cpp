@@ -1,0 +1,192 @@
+#include "engine/quorum.h"
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <utility>
+
+#include "sync/quorum_acquire.h"
+
+namespace holdfast::engine {
+
+namespace {
+
+using sync::Answers;
+using sync::Gather;
+using sync::Outcome;
+
+// Of calls without a lease of their own.
+constexpr Millis kUsualLease{30000};
+
+// A Lock's exchanges are operations, all of them.
+std::shared_ptr<sync::Operation> operation(const std::shared_ptr<sync::Exchange>& exchange) {
+  return std::static_pointer_cast<sync::Operation>(exchange);
+}
+
+class Member final : public sync::QuorumMember {
+ public:
+  Member(std::shared_ptr<const Lock> lock, const Lock::Attempt& attempt, TimePoint deadline)
+      : lock_(std::move(lock)), attempt_(attempt), deadline_(deadline) {}
+
+  std::shared_ptr<sync::Operation> acquire(How how) const override {
+    Lock::Attempt attempt = attempt_;
+    attempt.blocking = how == How::kWait;
+    attempt.again = how == How::kAgain;
+    const TimePoint now = lock_->client().context()->clock.now();
+    attempt.timeout = deadline_ == kNever ? kNever - TimePoint{} : deadline_ - now;
+    return operation(lock_->acquire(attempt));
+  }
+
+  std::optional<Duration> left() const override { return lock_->known_left(attempt_.owner); }
+
+ private:
+  const std::shared_ptr<const Lock> lock_;
+  const Lock::Attempt attempt_;
+  const TimePoint deadline_;
+};
+
+// The largest number that so many are not below.
+template <typename T>
+T common(std::vector<T> numbers, std::size_t needed) {
+  std::sort(numbers.begin(), numbers.end(), std::greater<>());
+  return numbers[needed - 1];
+}
+
+}  // namespace
+
+Quorum::Quorum(Members members, Rule rule_for, std::string name)
+    : members_(std::move(members)), rule_for_(rule_for), name_(std::move(name)) {}
+
+Quorum::ExchangePtr Quorum::acquire(const Attempt& attempt) const {
+  auto context = members_.front()->client().context();
+  const TimePoint now = context->clock.now();
+  sync::QuorumMachine::Options options;
+  options.rule = rule_for_(members_.size(), attempt.lease.time);
+  options.blocking = attempt.blocking;
+  options.deadline = after(now, attempt.timeout);
+  options.lease = attempt.lease;
+  options.patience = context->command_timeout;
+  options.seed = static_cast<std::uint32_t>(now.time_since_epoch().count() +
+                                            static_cast<std::int64_t>(attempt.owner));
+  const int held = known_count(attempt.owner);
+  sync::QuorumAcquire::Members members;
+  for (const auto& lock : members_) {
+    options.votes.push_back(lock->known_count(attempt.owner) >= held);
+    members.push_back(std::make_unique<Member>(lock, attempt, options.deadline));
+  }
+  return std::make_shared<sync::QuorumAcquire>(std::move(context), name_, std::move(members),
+                                               std::move(options));
+}
+
+// What another lock object holds of a member is left alone: of a lock that is held, a hold more
+// than the others have; of one that is not, all, unless it turns out that it was and has been lost.
+Quorum::ExchangePtr Quorum::release(OwnerNumber owner, bool all) const {
+  const Call call = [owner, all](const Lock& lock) { return lock.release(owner, all); };
+  const std::vector<int> held = counts(owner);
+  const int count = common(held, rule().needed);
+  std::vector<Step> first;
+  std::vector<Step> second;
+  // The first one last: whoever waits, waits for that, and finds the others free.
+  for (std::size_t i = held.size(); i-- > 0;) {
+    if (held[i] == 0 || (count > 0 && held[i] >= count)) {
+      first.push_back(step(i, call));
+    } else if (count == 0) {
+      second.push_back(step(i, call));
+    }
+  }
+  const auto next = [second](const Answers& answers) {
+    const bool held_once = std::any_of(answers.begin(), answers.end(), [](const auto& each) {
+      return each && each->verdict != sync::Verdict::kBusy;
+    });
+    return held_once ? second : std::vector<Step>{};
+  };
+  const auto combine = [self = *this, owner](const Answers& answers) {
+    Outcome outcome = common_release(self.rule(), answers);
+    if (outcome.verdict == sync::Verdict::kGranted) self.forget_losses(owner);
+    return outcome;
+  };
+  return gather({rule(), std::move(first), next, combine});
+}
+
+Quorum::ExchangePtr Quorum::extend(OwnerNumber owner, Millis lease) const {
+  const sync::QuorumRule needs = rule_for_(members_.size(), lease);
+  if (known_count(owner) == 0) {
+    return gather({needs, {}, {}, [](const Answers&) { return Outcome{{}, {}, 0}; }});
+  }
+  const Call call = [owner, lease](const Lock& lock) { return lock.extend(owner, lease); };
+  const std::vector<int> held = counts(owner);
+  std::vector<Step> steps;
+  for (std::size_t i = 0; i < held.size(); ++i) {
+    if (held[i] > 0) steps.push_back(step(i, call));
+  }
+  return gather({needs, std::move(steps), {}, [needs](const Answers& answers) {
+                   return common_yes(needs, needs.needed, answers);
+                 }});
+}
+
+Quorum::ExchangePtr Quorum::force_release() const {
+  return ask_all(
+      [](const Lock& lock) { return lock.force_release(); },
+      [needs = rule()](const Answers& answers) { return common_yes(needs, 1, answers); });
+}
+
+Quorum::ExchangePtr Quorum::locked() const {
+  return ask_all([](const Lock& lock) { return lock.locked(); },
+                 [needs = rule()](const Answers& answers) {
+                   return common_yes(needs, needs.spare() + 1, answers);
+                 });
+}
+
+Quorum::ExchangePtr Quorum::hold_count(OwnerNumber owner) const {
+  return ask_all(
+      [owner](const Lock& lock) { return lock.hold_count(owner); },
+      [needs = rule()](const Answers& answers) { return common_number(needs, answers); });
+}
+
+Quorum::ExchangePtr Quorum::ttl() const {
+  return ask_all([](const Lock& lock) { return lock.ttl(); },
+                 [needs = rule()](const Answers& answers) { return common_ttl(needs, answers); });
+}
+
+int Quorum::known_count(OwnerNumber owner) const { return common(counts(owner), rule().needed); }
+
+bool Quorum::known_lost(OwnerNumber owner) const {
+  const bool any = std::any_of(members_.begin(), members_.end(),
+                               [owner](const auto& lock) { return lock->known_lost(owner); });
+  return any && (rule().spare() == 0 || known_count(owner) == 0);
+}
+
+std::optional<Duration> Quorum::known_left(OwnerNumber owner) const {
+  std::vector<Duration> left;
+  for (const auto& lock : members_) left.push_back(lock->known_left(owner).value_or(Duration(-1)));
+  const Duration least = common(std::move(left), rule().needed);
+  return least < Duration::zero() ? std::nullopt : std::optional<Duration>(least);
+}
+
+sync::QuorumRule Quorum::rule() const { return rule_for_(members_.size(), kUsualLease); }
+
+Quorum::ExchangePtr Quorum::gather(Gather::Plan plan) const {
+  return std::make_shared<Gather>(members_.front()->client().context(), name_, std::move(plan));
+}
+
+Quorum::ExchangePtr Quorum::ask_all(const Call& call, Gather::Combine combine) const {
+  std::vector<Step> steps;
+  for (std::size_t i = 0; i < members_.size(); ++i) steps.push_back(step(i, call));
+  return gather({rule(), std::move(steps), {}, std::move(combine)});
+}
+
+Quorum::Step Quorum::step(std::size_t member, const Call& call) const {
+  return {member, [lock = members_[member], call] { return operation(call(*lock)); }};
+}
+
+std::vector<int> Quorum::counts(OwnerNumber owner) const {
+  std::vector<int> held;
+  for (const auto& lock : members_) held.push_back(lock->known_count(owner));
+  return held;
+}
+
+void Quorum::forget_losses(OwnerNumber owner) const {
+  for (const auto& lock : members_) lock->forget_loss(owner);
+}
+
+}  // namespace holdfast::engine

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/lock.h"
+#include "sync/gather.h"
+#include "sync/quorum_machine.h"
+
+namespace holdfast::engine {
+
+// A lock that is made of others, of one client or of several: all of them, or a majority. It holds
+// no state of its own: its holds are those of its members, and what it tells of them is the least
+// that as many members have as are needed.
+class Quorum final : public Lockable {
+ public:
+  using Members = std::vector<std::shared_ptr<const Lock>>;
+  using Rule = sync::QuorumRule (*)(std::size_t members, Millis lease);
+
+  // `members`: at least one, no two the same; `name`: for messages.
+  Quorum(Members members, Rule rule_for, std::string name);
+
+  ExchangePtr acquire(const Attempt& attempt) const override;
+  ExchangePtr release(OwnerNumber owner, bool all) const override;
+  ExchangePtr extend(OwnerNumber owner, Millis lease) const override;
+  ExchangePtr force_release() const override;
+  ExchangePtr locked() const override;  // 1: so much is held that nobody else can have a quorum
+  ExchangePtr hold_count(OwnerNumber owner) const override;
+  ExchangePtr ttl() const override;
+
+  int known_count(OwnerNumber owner) const override;
+  // Where all are needed, a member's loss; else the loss of so many that a quorum is not held.
+  bool known_lost(OwnerNumber owner) const override;
+  std::optional<Duration> known_left(OwnerNumber owner) const override;
+
+ private:
+  using Step = sync::Gather::Step;
+  using Call = std::function<ExchangePtr(const Lock& member)>;
+
+  sync::QuorumRule rule() const;  // for calls that have no lease
+  ExchangePtr gather(sync::Gather::Plan plan) const;
+  ExchangePtr ask_all(const Call& call, sync::Gather::Combine combine) const;
+  Step step(std::size_t member, const Call& call) const;
+  std::vector<int> counts(OwnerNumber owner) const;
+  void forget_losses(OwnerNumber owner) const;
+
+  const Members members_;
+  const Rule rule_for_;
+  const LockName name_;
+};
+
+}  // namespace holdfast::engine

@@ -1,0 +1,149 @@
+#include "sync/composite.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace holdfast::sync {
+
+namespace {
+// Ctrl-C must end a wait within 0.1 s.
+constexpr Millis kSlice{50};
+// How long the waiting thread itself reads for one of several members: much longer than a server
+// near by takes.
+constexpr Millis kReading{1};
+}  // namespace
+
+Composite::Composite(std::shared_ptr<const Context> context, LockName name)
+    : context_(std::move(context)), name_(std::move(name)) {}
+
+std::optional<Outcome> Composite::wait(Interrupt* interrupt) {
+  parker_ = &Parker::of_this_thread();
+  set_waiter(parker_);
+  handle({Event::Kind::kStart});
+  TimePoint look = interrupt != nullptr ? after(now(), kSlice) : kNever;
+  bool interrupted = false;
+  for (work(); !finished(); work()) {
+    read(std::min(until_, look));
+    work();
+    look_at_clock();
+    if (finished() || now() < look) continue;
+    look = after(now(), kSlice);
+    interrupted = interrupt->pending();
+    if (interrupted) cancel();
+  }
+  set_waiter(nullptr);
+  return interrupted ? std::nullopt : outcome_;
+}
+
+void Composite::set_waiter(Parker* parker) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  waiter_ = parker;
+}
+
+void Composite::read(TimePoint slice) {
+  const auto next =
+      std::find_if(asked_.begin(), asked_.end(), [](const Asked& each) { return !each.left; });
+  if (next == asked_.end()) return parker_->park(context_->clock, slice);
+  const OperationPtr operation = next->operation;
+  if (asked_.size() == 1) return operation->serve(*parker_, slice);
+  operation->serve(*parker_, std::min(slice, after(now(), kReading)));
+  next->left = true;
+  operation->let_go(*parker_);
+}
+
+void Composite::finish_to(std::shared_ptr<Completion> completion, std::uint64_t id) {
+  completion_ = std::move(completion);
+  id_ = id;
+  post({Event::Kind::kStart, 0, {}});
+}
+
+void Composite::cancel() {
+  if (parker_ == nullptr) return post({Event::Kind::kCancel, 0, {}});
+  handle({Event::Kind::kCancel});
+}
+
+void Composite::done(std::uint64_t id, Outcome outcome) {
+  post({Event::Kind::kMember, id, std::move(outcome)});
+}
+
+void Composite::post(News news) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  news_.push_back(std::move(news));
+  if (parker_ == nullptr) {
+    if (news_.size() == 1) context_->timers->call(shared_from_this());
+  } else if (waiter_ != nullptr && waiter_ != &Parker::of_this_thread()) {
+    waiter_->notify();
+  }
+}
+
+void Composite::on_time() {
+  work();
+  look_at_clock();
+  work();
+}
+
+void Composite::work() {
+  while (std::optional<News> news = next()) take(std::move(*news));
+}
+
+std::optional<Composite::News> Composite::next() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!news_.empty()) {
+    News first = std::move(news_.front());
+    news_.pop_front();
+    return first;
+  }
+  if (parker_ == nullptr) context_->timers->arm(shared_from_this(), until_);
+  return std::nullopt;
+}
+
+void Composite::take(News news) {
+  if (news.kind != Event::Kind::kMember) return handle({news.kind, 0, {}});
+  const auto found = std::find_if(asked_.begin(), asked_.end(),
+                                  [&news](const Asked& each) { return each.id == news.id; });
+  if (found == asked_.end()) return;
+  const std::size_t member = found->member;
+  const OperationPtr operation = drop(found);
+  handle({Event::Kind::kMember, member, std::move(news.outcome)});
+}
+
+void Composite::look_at_clock() {
+  if (finished() || now() < until_) return;
+  until_ = kNever;
+  handle({Event::Kind::kTime});
+}
+
+void Composite::ask(std::size_t member, const OperationPtr& operation) {
+  const std::uint64_t id = ++last_;
+  asked_.push_back({id, member, operation});
+  operation->finish_to(shared_from_this(), id, parker_);
+}
+
+void Composite::forget(std::size_t member) {
+  const auto found = std::find_if(asked_.begin(), asked_.end(),
+                                  [member](const Asked& each) { return each.member == member; });
+  if (found != asked_.end()) (void)drop(found);
+}
+
+bool Composite::asked(std::size_t member) const {
+  return std::any_of(asked_.begin(), asked_.end(),
+                     [member](const Asked& each) { return each.member == member; });
+}
+
+Composite::OperationPtr Composite::drop(std::vector<Asked>::iterator asked) {
+  OperationPtr operation = std::move(asked->operation);
+  asked_.erase(asked);
+  if (parker_ != nullptr) operation->let_go(*parker_);
+  return operation;
+}
+
+void Composite::finish(Outcome outcome) {
+  while (!asked_.empty()) (void)drop(asked_.begin());
+  until_ = kNever;
+  outcome_ = std::move(outcome);
+  if (const auto completion = std::exchange(completion_, nullptr)) {
+    completion->done(id_, *outcome_);
+  }
+}
+
+}  // namespace holdfast::sync

@@ -1,0 +1,104 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "base/parker.h"
+#include "sync/operation.h"
+
+namespace holdfast::sync {
+
+// An exchange made of operations on several locks, its members, which may belong to different
+// clients and servers; they run side by side. The two ways to wait are an operation's: in wait()
+// the calling thread reads for the members, one connection after the other (what arrives on one
+// meanwhile waits in its socket), and leaves to the loop what is not there soon; after finish_to()
+// the loop reads for all.
+//
+// What a subclass does in handle() happens on one thread: the one that waits, or the loop's.
+class Composite : public Exchange,
+                  public Completion,
+                  public Timed,
+                  public std::enable_shared_from_this<Composite> {
+ public:
+  using OperationPtr = std::shared_ptr<Operation>;
+
+  // `context`: of any member.
+  Composite(std::shared_ptr<const Context> context, LockName name);
+
+  std::optional<Outcome> wait(Interrupt* interrupt) final;
+  void finish_to(std::shared_ptr<Completion> completion, std::uint64_t id) final;
+  void cancel() final;
+  const LockName& name() const final { return name_; }
+
+  void done(std::uint64_t id, Outcome outcome) final;
+
+ protected:
+  struct Event {
+    enum class Kind {
+      kStart,
+      kMember,  // `member` has ended with `outcome`
+      kTime,    // the moment of wake_at() has come
+      kCancel,  // nobody waits any more; also after finish()
+    };
+    Kind kind = Kind::kStart;
+    std::size_t member = 0;
+    Outcome outcome{};
+  };
+
+  virtual void handle(const Event& event) = 0;
+
+  // For handle().
+  void ask(std::size_t member, const OperationPtr& operation);  // begins it; kMember follows
+  void forget(std::size_t member);  // it may go on by itself; no kMember follows
+  bool asked(std::size_t member) const;
+  void wake_at(TimePoint at) { until_ = at; }
+  void finish(Outcome outcome);
+  bool finished() const { return outcome_.has_value(); }
+  TimePoint now() const { return context_->clock.now(); }
+
+ private:
+  struct Asked {
+    std::uint64_t id;
+    std::size_t member;
+    OperationPtr operation;
+    bool left = false;  // to the loop, which reads for it
+  };
+  struct News {
+    Event::Kind kind;
+    std::uint64_t id;  // of kMember
+    Outcome outcome;
+  };
+
+  void on_time() final;
+  void post(News news);
+  std::optional<News> next();
+  void work();
+  void read(TimePoint slice);
+  void set_waiter(Parker* parker);
+  void look_at_clock();
+  void take(News news);
+  OperationPtr drop(std::vector<Asked>::iterator asked);
+
+  const std::shared_ptr<const Context> context_;
+  const LockName name_;
+
+  // Of the thread that handles.
+  Parker* parker_ = nullptr;  // it is in wait()
+  std::vector<Asked> asked_;
+  std::uint64_t last_ = 0;
+  TimePoint until_ = kNever;
+  std::optional<Outcome> outcome_;
+  std::shared_ptr<Completion> completion_;
+  std::uint64_t id_ = 0;
+
+  std::mutex mutex_;          // of what follows; held while the timer is set
+  Parker* waiter_ = nullptr;  // of the thread that is in wait() now
+  std::deque<News> news_;
+};
+
+}  // namespace holdfast::sync

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "sync/composite.h"
+#include "sync/quorum_machine.h"
+
+namespace holdfast::sync {
+
+// What the members of a quorum have answered; nothing: not asked, or no answer yet.
+using Answers = std::vector<std::optional<Outcome>>;
+
+// One call on several members at once, and one outcome made of their answers. When no more answers
+// are missing than can be spared, they have a member's time; then those calls go on by themselves.
+class Gather final : public Composite {
+ public:
+  struct Step {
+    std::size_t member;
+    std::function<OperationPtr()> call;
+  };
+  // What to call next, knowing the answers so far; empty: nothing.
+  using Next = std::function<std::vector<Step>(const Answers&)>;
+  using Combine = std::function<Outcome(const Answers&)>;
+  struct Plan {
+    QuorumRule rule;
+    std::vector<Step> steps;
+    Next next{};  // asked once, when all of `steps` have ended
+    Combine combine;
+  };
+
+  Gather(std::shared_ptr<const Context> context, LockName name, Plan plan);
+
+ private:
+  void handle(const Event& event) override;
+  void run(const std::vector<Step>& steps);
+  void go_on();
+
+  Plan plan_;
+  Answers answers_;
+  std::vector<OperationPtr> operations_;
+  std::size_t answered_ = 0;
+  bool hurries_ = false;
+};
+
+// The outcomes of all members as the outcome of the whole.
+//
+// The largest number that as many members as are needed are not below: the least, where all are
+// needed. Members that fail count as having nothing, as long as they are no more than can be
+// spared.
+Outcome common_number(const QuorumRule& rule, const Answers& answers);  // nil: 0
+Outcome common_ttl(const QuorumRule& rule, const Answers& answers);     // -1: endless, -2: not held
+// 1 when so many members answered 1 or more as are needed (`needed`), else 0.
+Outcome common_yes(const QuorumRule& rule, std::size_t needed, const Answers& answers);
+// Of a release: kBusy when no member knew a hold; kGone when what was left was no quorum any more;
+// kFailed when so many cannot be told that nobody else can have one; else kGranted.
+Outcome common_release(const QuorumRule& rule, const Answers& answers);
+
+}  // namespace holdfast::sync

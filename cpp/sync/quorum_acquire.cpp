@@ -1,0 +1,66 @@
+#include "sync/quorum_acquire.h"
+
+#include <utility>
+
+namespace holdfast::sync {
+
+QuorumAcquire::QuorumAcquire(std::shared_ptr<const Context> context, LockName name, Members members,
+                             QuorumMachine::Options options)
+    : Composite(std::move(context), std::move(name)),
+      members_(std::move(members)),
+      machine_(std::move(options)),
+      operations_(members_.size()) {}
+
+void QuorumAcquire::handle(const Event& event) {
+  switch (event.kind) {
+    case Event::Kind::kStart:
+      return obey(machine_.resume({Machine::Event::Kind::kStart}, now()));
+    case Event::Kind::kMember:
+      return obey(machine_.resume({Machine::Event::Kind::kAnswer, event.member,
+                                   event.outcome.verdict, event.outcome.why, trusted()},
+                                  now()));
+    case Event::Kind::kTime:
+      return obey(machine_.resume({Machine::Event::Kind::kTime}, now()));
+    case Event::Kind::kCancel:
+      break;
+  }
+  obey(machine_.resume({Machine::Event::Kind::kCancel}, now()));
+  // A grant that its caller will never see.
+  for (std::size_t member = 0; member < members_.size(); ++member) give_back(member);
+}
+
+void QuorumAcquire::obey(const Machine::Action& action) {
+  using Verb = Machine::Action::Verb;
+  if (action.verb == Verb::kNone) return;
+  for (const std::size_t member : action.give_back) give_back(member);
+  wake_at(action.until);
+  const auto how = action.verb == Verb::kTry    ? QuorumMember::How::kTry
+                   : action.verb == Verb::kWait ? QuorumMember::How::kWait
+                                                : QuorumMember::How::kAgain;
+  for (const std::size_t member : action.members) ask(member, how);
+  if (action.verb == Verb::kFinish) finish({action.verdict, action.why});
+}
+
+void QuorumAcquire::ask(std::size_t member, QuorumMember::How how) {
+  // What an earlier question of the same round left is done with, unless it brought the grant.
+  if (how != QuorumMember::How::kAgain) operations_[member].clear();
+  operations_[member].push_back(members_[member]->acquire(how));
+  Composite::ask(member, operations_[member].back());
+}
+
+void QuorumAcquire::give_back(std::size_t member) {
+  const std::vector<OperationPtr> operations = std::exchange(operations_[member], {});
+  for (const OperationPtr& operation : operations) operation->cancel();
+  forget(member);
+}
+
+std::vector<TimePoint> QuorumAcquire::trusted() const {
+  std::vector<TimePoint> until;
+  for (const auto& member : members_) {
+    const std::optional<Duration> left = member->left();
+    until.push_back(left ? after(now(), *left) : TimePoint{});
+  }
+  return until;
+}
+
+}  // namespace holdfast::sync

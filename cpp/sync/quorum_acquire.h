@@ -1,0 +1,48 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "sync/composite.h"
+#include "sync/quorum_machine.h"
+
+namespace holdfast::sync {
+
+// One of the locks that another is made of, as one owner uses it.
+class QuorumMember {
+ public:
+  // How an acquisition asks: as the verbs of QuorumMachine.
+  enum class How { kTry, kWait, kAgain };
+
+  virtual ~QuorumMember() = default;
+  virtual std::shared_ptr<Operation> acquire(How how) const = 0;
+  // What is left of its hold by the client's own reckoning; nothing when it is not held.
+  virtual std::optional<Duration> left() const = 0;
+};
+
+// The acquisition of a lock that is made of others: the machine, obeyed. Each member keeps account
+// of its own hold.
+class QuorumAcquire final : public Composite {
+ public:
+  using Members = std::vector<std::unique_ptr<const QuorumMember>>;
+
+  QuorumAcquire(std::shared_ptr<const Context> context, LockName name, Members members,
+                QuorumMachine::Options options);
+
+ private:
+  using Machine = QuorumMachine;
+
+  void handle(const Event& event) override;
+  void obey(const Machine::Action& action);
+  void ask(std::size_t member, QuorumMember::How how);
+  void give_back(std::size_t member);
+  std::vector<TimePoint> trusted() const;
+
+  const Members members_;
+  Machine machine_;
+  // What was asked of each member since it was last given back.
+  std::vector<std::vector<OperationPtr>> operations_;
+};
+
+}  // namespace holdfast::sync

@@ -1,0 +1,258 @@
+#include "sync/quorum_machine.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace holdfast::sync {
+
+namespace {
+
+// The longest rest after the second vain round; it doubles with each of so many more.
+constexpr Millis kFirstRest{4};
+constexpr std::size_t kDoublings = 5;
+// Between two rounds in which too few members answered, or too late.
+constexpr Millis kMissingRest{50};
+
+}  // namespace
+
+QuorumMachine::QuorumMachine(Options options)
+    : options_(std::move(options)), seats_(options_.rule.members), random_(options_.seed) {}
+
+QuorumMachine::Action QuorumMachine::resume(const Event& event, TimePoint now) {
+  if (state_ == State::kOver) return {};
+  switch (event.kind) {
+    case Event::Kind::kStart:
+      return start(now);
+    case Event::Kind::kAnswer:
+      return answered(event, now);
+    case Event::Kind::kTime:
+      return time(now);
+    case Event::Kind::kCancel:
+      return finish(Verdict::kCancelled);
+  }
+  return {};
+}
+
+QuorumMachine::Action QuorumMachine::start(TimePoint now) {
+  return options_.rule.one_first ? ask_first(now) : ask_others(now);
+}
+
+QuorumMachine::Action QuorumMachine::ask_first(TimePoint now) {
+  state_ = State::kFirst;
+  const Duration watch = options_.rule.watch_time;
+  const bool endless = watch == kNever - TimePoint{};
+  const TimePoint until = endless ? kNever : after(now, watch / 2 + random(watch / 2));
+  return ask(options_.blocking ? Action::Verb::kWait : Action::Verb::kTry, {first_}, until);
+}
+
+QuorumMachine::Action QuorumMachine::ask_others(TimePoint now) {
+  state_ = State::kAll;
+  return ask(Action::Verb::kTry, those(Is::kFree), after(now, options_.rule.member_time));
+}
+
+QuorumMachine::Action QuorumMachine::ask(Action::Verb verb, const std::vector<std::size_t>& members,
+                                         TimePoint until) {
+  for (const std::size_t member : members) {
+    seats_[member].is = Is::kAsked;
+    seats_[member].why = {};
+  }
+  return {verb, {}, members, until};
+}
+
+QuorumMachine::Action QuorumMachine::answered(const Event& event, TimePoint now) {
+  note(event);
+  if (state_ == State::kFirst) return first_answered(now);
+  const bool lost = count(Is::kGranted) + count(Is::kAsked) < options_.rule.needed;
+  // A majority waits for all answers: they tell "held by another" from "out of reach".
+  const bool decided = lost && options_.rule.one_first;
+  if (count(Is::kAsked) > 0 && !decided) return {};
+  return round_over(now);
+}
+
+void QuorumMachine::note(const Event& event) {
+  trusted_ = event.trusted;
+  Seat& seat = seats_[event.member];
+  seat.why = event.why;
+  switch (event.verdict) {
+    case Verdict::kGranted:
+      seat.is = Is::kGranted;
+      seat.ours = true;
+      break;
+    case Verdict::kBusy:
+      seat.is = Is::kRefused;
+      break;
+    case Verdict::kTimedOut:
+      seat.is = event.why.ok() ? Is::kRefused : Is::kFailed;
+      break;
+    case Verdict::kGone:
+      seat.is = Is::kGone;
+      break;
+    case Verdict::kExpired:
+      seat.is = Is::kLate;
+      break;
+    case Verdict::kFailed:
+    case Verdict::kCancelled:
+      seat.is = Is::kFailed;
+      break;
+  }
+}
+
+QuorumMachine::Action QuorumMachine::first_answered(TimePoint now) {
+  const Is is = seats_[first_].is;
+  if (is == Is::kGranted) return seats_.size() == 1 ? round_over(now) : ask_others(now);
+  if (options_.rule.one_first) return not_enough(now);
+  // A majority can do without this one.
+  if (is == Is::kRefused && now >= options_.deadline) return finish(Verdict::kTimedOut);
+  seats_[first_] = {};
+  return ask_others(now);
+}
+
+QuorumMachine::Action QuorumMachine::time(TimePoint now) {
+  if (state_ == State::kResting) return vain_ > 0 ? ask_first(now) : start(now);
+  if (state_ == State::kAll) return round_over(now);
+  if (now >= options_.deadline) return finish(Verdict::kTimedOut);
+  std::vector<std::size_t> back = take_back();
+  Action action = ask_others(now);
+  action.give_back = std::move(back);
+  return action;
+}
+
+QuorumMachine::Action QuorumMachine::round_over(TimePoint now) {
+  if (!enough(now)) return not_enough(now);
+  const std::vector<std::size_t> early = too_early(now);
+  if (!early.empty()) return ask(Action::Verb::kAgain, early, kNever);
+  state_ = State::kOver;
+  return {Action::Verb::kFinish, unanswered()};
+}
+
+bool QuorumMachine::enough(TimePoint now) const {
+  std::size_t votes = 0;
+  for (const std::size_t member : those(Is::kGranted)) {
+    votes += options_.votes[member] && now < trusted_[member] ? 1U : 0U;
+  }
+  return votes >= options_.rule.needed;
+}
+
+// All of them have the lease that was asked for from the last grant on; what is missing is no more
+// than the margin by which a lease is trusted less anyway. A majority has what is left of it.
+std::vector<std::size_t> QuorumMachine::too_early(TimePoint now) const {
+  std::vector<std::size_t> members;
+  if (options_.lease.watched || !options_.rule.one_first) return members;
+  const TimePoint until = trusted_until(now, options_.lease.time);
+  const Duration margin = after(now, options_.lease.time) - until;
+  for (const std::size_t member : those(Is::kGranted)) {
+    if (trusted_[member] < until - margin) members.push_back(member);
+  }
+  return members;
+}
+
+QuorumMachine::Action QuorumMachine::not_enough(TimePoint now) {
+  give_up_silent();
+  if (count(Is::kGone) > 0) return finish(Verdict::kGone, why(Is::kGone));
+  if (hopeless()) return finish(Verdict::kFailed, why(Is::kFailed));
+  if (options_.rule.one_first) {
+    return count(Is::kRefused) > 0 ? refused(now) : finish(Verdict::kExpired);
+  }
+  const std::size_t reached = count(Is::kGranted) + count(Is::kRefused) + count(Is::kLate);
+  if (reached < options_.rule.needed) return not_yet(Verdict::kFailed, out_of_reach(), now);
+  return count(Is::kRefused) > 0 ? refused(now) : not_yet(Verdict::kExpired, {}, now);
+}
+
+// So much has failed that asking again does not help until somebody changes something: server
+// errors, closed clients; and where all are needed, whatever it is.
+bool QuorumMachine::hopeless() const {
+  std::size_t failed = 0;
+  for (const std::size_t member : those(Is::kFailed)) {
+    const bool passes = seats_[member].why.code() == Code::kUnreachable;
+    failed += passes && !options_.rule.one_first ? 0U : 1U;
+  }
+  return failed > options_.rule.spare();
+}
+
+// Held by another.
+QuorumMachine::Action QuorumMachine::refused(TimePoint now) {
+  missing_since_ = kNever;
+  if (!options_.blocking) return finish(Verdict::kBusy);
+  if (now >= options_.deadline) return finish(Verdict::kTimedOut);
+  first_ = those(Is::kRefused).front();
+  std::vector<std::size_t> back = take_back();
+  const std::size_t vain = std::min(vain_++, kDoublings);
+  const Duration longest = kFirstRest * (1 << vain) / 2;
+  const TimePoint rested = std::min(after(now, random(longest)), options_.deadline);
+  Action action = vain == 0 ? ask_first(now) : rest(rested);
+  action.give_back = std::move(back);
+  return action;
+}
+
+// Nobody can say that it is held by another: it is tried as long as a server may be out of reach.
+QuorumMachine::Action QuorumMachine::not_yet(Verdict verdict, Status why, TimePoint now) {
+  if (missing_since_ == kNever) missing_since_ = now;
+  const bool gives_up = now >= after(missing_since_, options_.patience);
+  if (gives_up || (verdict == Verdict::kExpired && !options_.blocking)) {
+    return finish(verdict, std::move(why));
+  }
+  std::vector<std::size_t> back = take_back();
+  vain_ = 0;
+  Action action = rest(after(now, kMissingRest / 2 + random(kMissingRest / 2)));
+  action.give_back = std::move(back);
+  return action;
+}
+
+QuorumMachine::Action QuorumMachine::rest(TimePoint until) {
+  state_ = State::kResting;
+  return {Action::Verb::kRest, {}, {}, until};
+}
+
+QuorumMachine::Action QuorumMachine::finish(Verdict verdict, Status why) {
+  std::vector<std::size_t> back = take_back();
+  state_ = State::kOver;
+  return {Action::Verb::kFinish, std::move(back), {}, kNever, verdict, std::move(why)};
+}
+
+void QuorumMachine::give_up_silent() {
+  if (options_.rule.one_first) return;
+  const auto time = std::chrono::duration_cast<Millis>(options_.rule.member_time).count();
+  for (const std::size_t member : those(Is::kAsked)) {
+    seats_[member].is = Is::kSilent;
+    seats_[member].why = Status::unreachable("no answer within " + std::to_string(time) + " ms");
+  }
+}
+
+std::vector<std::size_t> QuorumMachine::unanswered() const { return those(Is::kAsked); }
+
+std::vector<std::size_t> QuorumMachine::take_back() {
+  std::vector<std::size_t> members;
+  for (std::size_t i = 0; i < seats_.size(); ++i) {
+    const Seat& seat = seats_[i];
+    if (seat.ours || seat.is == Is::kAsked || seat.is == Is::kSilent) members.push_back(i);
+    seats_[i] = {};
+  }
+  return members;
+}
+
+std::vector<std::size_t> QuorumMachine::those(Is is) const {
+  std::vector<std::size_t> members;
+  for (std::size_t i = 0; i < seats_.size(); ++i) {
+    if (seats_[i].is == is) members.push_back(i);
+  }
+  return members;
+}
+
+Status QuorumMachine::why(Is is) const {
+  const std::vector<std::size_t> members = those(is);
+  return members.empty() ? Status() : seats_[members.front()].why;
+}
+
+Status QuorumMachine::out_of_reach() const {
+  const Status first = count(Is::kFailed) > 0 ? why(Is::kFailed) : why(Is::kSilent);
+  return Status::unreachable("a majority of the " + std::to_string(seats_.size()) +
+                             " servers is out of reach: " + first.message());
+}
+
+Duration QuorumMachine::random(Duration longest) {
+  constexpr int kSteps = 1000;
+  return longest / kSteps * static_cast<int>(random_() % kSteps);
+}
+
+}  // namespace holdfast::sync

@@ -1,0 +1,48 @@
+"""The lock made of several: all of them, or none."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from . import _core
+from ._lock import BaseLock, Lock
+from ._quorum import checked_members, cores_of, title_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ._arguments import Seconds
+    from ._client import BaseClient
+
+__all__ = ["MultiLock"]
+
+
+class MultiLock(Lock):
+    """Several locks as one, held by a thread: all of them, or none.
+
+    Made by ``client.multi_lock(*locks)``; the locks may belong to several clients, and be of any
+    kinds. Their own ``lease``, ``wait`` and ``on_lost`` play no part. It waits for another holder
+    only while it holds nothing itself, so no two of them wait for each other, in whatever order
+    their members come. Redisson's ``RMultiLock`` of the same names takes the same locks.
+
+    ``lost`` is true when any member is; ``ttl()`` and ``hold_count()`` are the least of the
+    members'; ``locked()`` is true when anyone holds one of them; ``force_release()`` frees them
+    all. ``release()`` goes through all members even when one is lost, and raises then.
+    """
+
+    __slots__ = ("_members",)
+
+    def __init__(
+        self,
+        client: BaseClient[Any],
+        *locks: BaseLock[Any],
+        lease: Seconds | None = None,
+        wait: Seconds | None = None,
+        on_lost: Callable[[Any], object] | None = None,
+    ) -> None:
+        self._members = checked_members(type(self), locks, asynchronous=False)
+        name = title_of(self._members)
+        super().__init__(client, name, lease=lease, wait=wait, on_lost=on_lost)
+
+    def _new_core(self, name: bytes) -> _core.Lockable:
+        return _core.multi_lock(cores_of(self._members), name)

@@ -1,0 +1,72 @@
+"""What a ``MultiLock`` and a ``RedLock`` have in common: members."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from . import _core, _events
+from ._errors import ConnectionError
+from ._lock import BaseLock, Watcher
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["checked_members", "cores_of", "may_stand", "title_of"]
+
+Members = tuple[BaseLock[Any], ...]
+
+
+def checked_members(kind: type, locks: Sequence[Any], asynchronous: bool) -> Members:
+    """The locks, if a lock can be made of them: at least one, each once, of open clients."""
+    if not locks:
+        msg = f"a {kind.__name__} needs at least one lock"
+        raise ValueError(msg)
+    for place, lock in enumerate(locks):
+        _check_member(kind, lock, asynchronous)
+        if any(lock._core.same_as(other._core) for other in locks[:place]):
+            msg = f"a {kind.__name__} cannot have {lock.name!r} of one client twice"
+            raise ValueError(msg)
+    return tuple(locks)
+
+
+def _is_lock(thing: object) -> bool:
+    return isinstance(getattr(thing, "_core", None), _core.Lock) and isinstance(thing, BaseLock)
+
+
+def _check_member(kind: type, lock: Any, asynchronous: bool) -> None:
+    if not _is_lock(lock):
+        msg = f"the members of a {kind.__name__} must be locks, not {type(lock).__name__}"
+        raise TypeError(msg)
+    if lock._client._asynchronous != asynchronous:
+        needed, theirs = ("asyncio", "sync") if asynchronous else ("sync", "asyncio")
+        msg = (
+            f"the members of this {kind.__name__} must be locks of {needed} clients, "
+            f"but {lock.name!r} is of a client for {theirs}"
+        )
+        raise TypeError(msg)
+    if lock._client._core.closed:
+        msg = f"{lock.name!r} cannot be part of a {kind.__name__}: its client was closed"
+        raise ConnectionError(msg)
+
+
+def title_of(members: Members) -> str:
+    """The names of the members, each once, as the name of the whole."""
+    names = dict.fromkeys(member.name for member in members)
+    return ", ".join(
+        name if isinstance(name, str) else name.decode(errors="backslashreplace") for name in names
+    )
+
+
+def cores_of(members: Members) -> list[_core.Lock]:
+    return [member._core for member in members if isinstance(member._core, _core.Lock)]
+
+
+def may_stand(watcher: Watcher, owner: int) -> bool:
+    """After the loss of a member: whether enough are held; then `watcher` goes on watching."""
+    core = watcher.lock._core
+    if core.known_lost(owner):
+        return False
+    _events.listen(watcher, watcher.number)
+    if not core.known_count(owner):
+        _events.forget(watcher.number)
+    return True

@@ -1,0 +1,72 @@
+"""The lock made of a majority of locks on independent servers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from . import _core
+from ._lock import THIS_THREAD, BaseLock, Lock, Watcher
+from ._quorum import checked_members, cores_of, may_stand, title_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ._arguments import Seconds
+
+__all__ = ["RedLock"]
+
+
+class MajorityWatcher(Watcher):
+    """A thread that is to be told when its majority is lost; the loss of fewer is not."""
+
+    __slots__ = ("owner",)
+
+    def __init__(self, lock: BaseLock[Any]) -> None:
+        self.owner = _core.this_thread()
+        super().__init__(lock)
+
+    def _hold_lost(self, reason: str) -> None:
+        if not may_stand(self, self.owner):
+            super()._hold_lost(reason)
+
+
+class RedLock(Lock):
+    """A majority of several locks on independent servers (Redlock), held by a thread.
+
+    ``RedLock(*locks)``: one lock of each server, under one name, of a client each. It works while a
+    minority of the servers is down, hangs, or refuses to work. All members are asked at once, and
+    have a 200th of the lease, 5 to 50 ms, to answer. When a majority has granted in time it is held
+    for ``validity`` seconds; else everything is given back, and tried again after a random rest.
+
+    ``lost`` is true when a majority is not held any more; ``ttl()`` and ``hold_count()`` are the
+    least of the best majority. A majority out of reach is a ``ConnectionError``.
+
+    What it guarantees, and what not, is in ``docs/synchronizers/red_lock.md``. Read that first.
+    """
+
+    __slots__ = ("_members",)
+
+    def __init__(
+        self,
+        *locks: BaseLock[Any],
+        lease: Seconds | None = None,
+        wait: Seconds | None = None,
+        on_lost: Callable[[Any], object] | None = None,
+    ) -> None:
+        self._members = checked_members(type(self), locks, asynchronous=False)
+        client, name = self._members[0]._client, title_of(self._members)
+        super().__init__(client, name, lease=lease, wait=wait, on_lost=on_lost)
+
+    @property
+    def validity(self) -> float | None:
+        """Of the seconds granted, those that are left; ``None`` when not held.
+
+        The lease, less the time since it was asked for, less 1 % and 2 ms for clocks that differ.
+        """
+        return self._core.known_left(THIS_THREAD)
+
+    def _new_core(self, name: bytes) -> _core.Lockable:
+        return _core.red_lock(cores_of(self._members), name)
+
+    def _new_watcher(self) -> Watcher:
+        return MajorityWatcher(self)

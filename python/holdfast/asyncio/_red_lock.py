@@ -1,0 +1,68 @@
+"""The lock made of a majority for asyncio: the twin of ``holdfast.RedLock``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from holdfast import _core
+from holdfast._lock import BaseLock
+from holdfast._quorum import checked_members, cores_of, may_stand, title_of
+
+from ._lock import Lock, TaskWatcher
+from ._loop import owner_of_this_task
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from holdfast._arguments import Seconds
+
+__all__ = ["RedLock"]
+
+
+class MajorityTaskWatcher(TaskWatcher):
+    """A task that is to be told when its majority is lost; the loss of fewer is not."""
+
+    __slots__ = ("owner",)
+
+    def __init__(self, lock: Lock) -> None:
+        self.owner = owner_of_this_task()
+        super().__init__(lock)
+
+    def _hold_lost(self, reason: str) -> None:
+        if not may_stand(self, self.owner):
+            super()._hold_lost(reason)
+
+
+class RedLock(Lock):
+    """A majority of locks on independent servers, held by a task. As ``holdfast.RedLock``."""
+
+    __slots__ = ("_members",)
+
+    def __init__(
+        self,
+        *locks: BaseLock[Any],
+        lease: Seconds | None = None,
+        wait: Seconds | None = None,
+        on_lost: Callable[[Any], object] | None = None,
+        cancel_on_lost: bool = False,
+    ) -> None:
+        self._members = checked_members(type(self), locks, asynchronous=True)
+        super().__init__(
+            self._members[0]._client,
+            title_of(self._members),
+            lease=lease,
+            wait=wait,
+            on_lost=on_lost,
+            cancel_on_lost=cancel_on_lost,
+        )
+
+    @property
+    def validity(self) -> float | None:
+        """Of the seconds granted, those that are left; ``None`` when not held."""
+        return self._core.known_left(self._owner())
+
+    def _new_core(self, name: bytes) -> _core.Lockable:
+        return _core.red_lock(cores_of(self._members), name)
+
+    def _new_watcher(self) -> TaskWatcher:
+        return MajorityTaskWatcher(self)

@@ -1,0 +1,257 @@
+"""Locks made of locks on several servers, some of which are down, hang, or refuse to work."""
+
+from __future__ import annotations
+
+import importlib
+import signal
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import holdfast
+from tests.faults.conftest import NAME
+from tests.support.actors import Flavour
+from tests.support.fixtures import StartServer
+from tests.support.owners import MakeClient
+from tests.support.processes import StartChild
+from tests.support.servers import Server
+from tests.support.waiting import BOUND, Stopwatch, eventually, stays
+
+pytestmark = pytest.mark.servers("redis")
+
+SHORT = 0.6
+
+Break = Callable[[Server], object]
+
+
+def _down(server: Server) -> None:
+    server.stop()
+
+
+def _hanging(server: Server) -> None:
+    server.pause()
+
+
+def _refusing(server: Server) -> None:
+    server.inspect.config_set("requirepass", "unknown")
+    server.kill_connections()
+
+
+BREAKS = pytest.mark.parametrize("broken", [_down, _hanging, _refusing], ids=lambda b: b.__name__)
+
+
+class Cluster:
+    """Three independent servers, and what is on them."""
+
+    def __init__(self, servers: list[Server], flavour: Flavour, make_client: MakeClient) -> None:
+        self.servers = servers
+        self._make_client = make_client
+        self._module = importlib.import_module(
+            "holdfast.asyncio" if flavour.asyncio else "holdfast"
+        )
+
+    def red_lock(self, *, watchdog: float = 30, **options: Any) -> Any:
+        """A lock of fresh clients, one for each server."""
+        clients = [
+            self._make_client(server.url, command_timeout=1, lease=watchdog)
+            for server in self.servers
+        ]
+        return self._module.RedLock(*(client.lock(NAME) for client in clients), **options)
+
+    def holders(self) -> list[set[bytes]]:
+        """The owners on each server, of a broken one what it has when it is asked."""
+        return [set(server.inspect.hkeys(NAME)) for server in self.servers]
+
+    def is_empty(self, *, but: int | None = None) -> bool:
+        return all(
+            server.keys() == set() for place, server in enumerate(self.servers) if place != but
+        )
+
+
+@pytest.fixture
+def cluster(start_server: StartServer, flavour: Flavour, make_client: MakeClient) -> Cluster:
+    return Cluster([start_server() for _ in range(3)], flavour, make_client)
+
+
+def test_all_servers_hold_it(alice: Any, bob: Any, cluster: Cluster) -> None:
+    mine, theirs = cluster.red_lock(), cluster.red_lock()
+    assert alice.do(mine.acquire)
+    assert all(len(owners) == 1 for owners in cluster.holders())
+    assert bob.do(theirs.acquire, blocking=False) is False
+    alice.do(mine.release)
+    assert cluster.is_empty()
+    assert bob.do(theirs.acquire, timeout=BOUND)
+
+
+@BREAKS
+@pytest.mark.parametrize("place", [0, 2])
+def test_a_minority_may_fail(
+    alice: Any, bob: Any, cluster: Cluster, broken: Break, place: int
+) -> None:
+    mine, theirs = cluster.red_lock(), cluster.red_lock()
+    alice.do(mine.acquire)
+    alice.do(mine.release)
+    broken(cluster.servers[place])
+    assert alice.do(mine.acquire)
+    assert 29 < alice.do(lambda: mine.validity) < 29.7
+    assert alice.do(mine.owned)
+    assert bob.do(theirs.acquire, blocking=False) is False
+    alice.do(mine.release)
+    eventually(lambda: cluster.is_empty(but=place))
+    assert bob.do(theirs.acquire, timeout=BOUND)
+
+
+@BREAKS
+def test_a_majority_that_fails_is_an_error_and_not_held_by_another(
+    alice: Any, cluster: Cluster, broken: Break
+) -> None:
+    lock = cluster.red_lock()
+    for server in cluster.servers[1:]:
+        broken(server)
+    error = holdfast.ServerError if broken is _refusing else holdfast.ConnectionError
+    with pytest.raises(error):
+        alice.do(lock.acquire, blocking=False)
+    with pytest.raises(error):
+        alice.do(lock.acquire, timeout=0.1)
+    assert alice.do(lambda: lock.validity) is None
+    eventually(lambda: cluster.servers[0].keys() == set())
+
+
+def test_what_a_hanging_server_grants_late_is_taken_back(alice: Any, cluster: Cluster) -> None:
+    lock = cluster.red_lock()
+    alice.do(lock.acquire)
+    alice.do(lock.release)
+    cluster.servers[0].pause()
+    alice.do(lock.acquire)
+    cluster.servers[0].resume()
+    eventually(lambda: cluster.servers[0].keys() == set())
+    alice.do(lock.release)
+    assert cluster.is_empty()
+
+
+def test_a_minority_lost_is_no_loss(alice: Any, cluster: Cluster) -> None:
+    told: list[Any] = []
+    lock = cluster.red_lock(watchdog=SHORT, on_lost=told.append)
+    alice.do(lock.acquire)
+    cluster.servers[1].inspect.delete(NAME)
+    stays(lambda: not alice.do(lambda: lock.lost), during=SHORT)
+    assert alice.do(lock.owned)
+    alice.do(lock.release)
+    assert alice.do(lambda: lock.lost) is False
+    assert told == []
+
+
+def test_a_majority_lost_is_told_once(alice: Any, cluster: Cluster) -> None:
+    told: list[Any] = []
+    lock = cluster.red_lock(watchdog=SHORT, on_lost=told.append)
+    alice.do(lock.acquire)
+    for server in cluster.servers[1:]:
+        server.inspect.delete(NAME)
+    eventually(lambda: alice.do(lambda: lock.lost))
+    eventually(lambda: told == [lock])
+    assert alice.do(lambda: lock.validity) is None
+    with pytest.raises(holdfast.LockLostError):
+        alice.do(lock.release)
+    assert cluster.is_empty()
+    assert told == [lock]
+
+
+def test_the_watchdog_keeps_it_while_a_minority_hangs(alice: Any, cluster: Cluster) -> None:
+    lock = cluster.red_lock(watchdog=SHORT)
+    alice.do(lock.acquire)
+    cluster.servers[2].pause()
+    stays(lambda: (alice.do(lambda: lock.validity) or 0) > 0, during=3 * SHORT)
+    alice.do(lock.release)
+    assert cluster.is_empty(but=2)
+
+
+def test_an_inner_hold_is_released_alone(alice: Any, cluster: Cluster) -> None:
+    lock = cluster.red_lock()
+    alice.do(lock.acquire)
+    cluster.servers[0].stop()
+    assert alice.do(lock.acquire)
+    assert alice.do(lock.hold_count) == 2
+    alice.do(lock.release)
+    assert alice.do(lock.hold_count) == 1
+    alice.do(lock.release)
+    assert alice.do(lambda: lock.lost) is False
+
+
+def test_a_validity_is_less_than_the_lease(alice: Any, cluster: Cluster) -> None:
+    lock = cluster.red_lock(lease=10)
+    assert alice.do(lambda: lock.validity) is None
+    alice.do(lock.acquire)
+    assert 9 < alice.do(lambda: lock.validity) <= 10 - 0.1 - 0.002
+    alice.do(lock.release)
+    assert alice.do(lambda: lock.validity) is None
+
+
+@pytest.mark.realtime
+def test_a_waiter_wakes_by_the_message(alice: Any, bob: Any, cluster: Cluster) -> None:
+    mine, theirs = cluster.red_lock(), cluster.red_lock()
+    alice.do(mine.acquire)
+    waiting = bob.begin(theirs.acquire)
+    channel = f"redisson_lock__channel:{{{NAME}}}"
+    eventually(lambda: any(server.subscribers(channel) for server in cluster.servers))
+    watch = Stopwatch()
+    alice.do(mine.release)
+    assert waiting.result(BOUND)
+    assert watch.seconds < 1
+
+
+@pytest.mark.flavours("asyncio")
+def test_a_cancelled_wait_leaves_nothing(alice: Any, bob: Any, cluster: Cluster) -> None:
+    mine, theirs = cluster.red_lock(), cluster.red_lock()
+    alice.do(mine.acquire)
+    before = cluster.holders()
+    bob.begin(theirs.acquire)
+    channel = f"redisson_lock__channel:{{{NAME}}}"
+    eventually(lambda: any(server.subscribers(channel) for server in cluster.servers))
+    bob.cancel()
+    eventually(lambda: not any(server.subscribers(channel) for server in cluster.servers))
+    eventually(lambda: cluster.holders() == before)
+
+
+@BREAKS
+def test_a_multi_lock_needs_every_server(
+    alice: Any, cluster: Cluster, make_client: MakeClient, broken: Break
+) -> None:
+    clients = [make_client(server.url, command_timeout=0.5) for server in cluster.servers]
+    lock = clients[0].multi_lock(*(client.lock(NAME) for client in clients))
+    broken(cluster.servers[2])
+    with pytest.raises((holdfast.ConnectionError, holdfast.ServerError)):
+        alice.do(lock.acquire)
+    eventually(lambda: cluster.is_empty(but=2))
+
+
+@pytest.mark.flavours("sync")
+@pytest.mark.parametrize("kind", ["multi", "red"])
+def test_ctrl_c_ends_a_wait(start_child: StartChild, cluster: Cluster, kind: str) -> None:
+    for server in cluster.servers:
+        server.inspect.hset(NAME, "somebody-else:1", 1)
+        server.inspect.pexpire(NAME, 3_600_000)
+    child = start_child(
+        """
+locks = [holdfast.Client(url).lock(NAME) for url in URLS]
+client = holdfast.Client(URLS[0])
+lock = client.multi_lock(*locks) if KIND == "multi" else holdfast.RedLock(*locks)
+say("waits")
+try:
+    lock.acquire()
+except KeyboardInterrupt:
+    say("interrupted")
+hear("end")
+""",
+        URLS=[server.url for server in cluster.servers],
+        NAME=NAME,
+        KIND=kind,
+    )
+    child.expect("waits")
+    channel = f"redisson_lock__channel:{{{NAME}}}"
+    eventually(lambda: any(server.subscribers(channel) for server in cluster.servers))
+    child.signal(signal.SIGINT)
+    child.expect("interrupted")
+    eventually(lambda: not any(server.subscribers(channel) for server in cluster.servers))
+    assert cluster.holders() == [{b"somebody-else:1"}] * 3
+    child.send("end")
