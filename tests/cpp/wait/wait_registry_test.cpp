@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace holdfast::wait {
@@ -217,6 +218,33 @@ TEST_F(WaitRegistryTest, AMessageOfAChannelThatEndedIsNobodys) {
   registry.subscribed(kChannel).run();
   EXPECT_FALSE(registry.sequence(kChannel));
   EXPECT_EQ(first->told, Told{});
+}
+
+// Writes into a list of all when it is told.
+class Named final : public Waiter {
+ public:
+  Named(std::string name, std::vector<std::string>& order)
+      : name_(std::move(name)), order_(order) {}
+  void on_signal() override { order_.push_back(name_); }
+  void on_turn(TimePoint /*retry_at*/) override {}
+  void on_failure(const Status& /*why*/) override {}
+
+ private:
+  const std::string name_;
+  std::vector<std::string>& order_;
+};
+
+TEST_F(WaitRegistryTest, ThoseTogetherAreToldBeforeTheHead) {
+  using Crowd = WaitRegistry::Crowd;
+  Told order;
+  (void)registry.join(kChannel, std::make_shared<Named>("writer", order), {});
+  for (const char* reader : {"one reader", "another reader"}) {
+    (void)registry.join(kChannel, std::make_shared<Named>(reader, order), {}, Crowd::kTogether);
+  }
+  registry.subscribed(kChannel).run();
+  order.clear();
+  registry.message(kChannel).run();
+  EXPECT_EQ(order, (Told{"one reader", "another reader", "writer"}));
 }
 
 TEST_F(WaitRegistryTest, ThoseTogetherAreAllToldOfAMessage) {
