@@ -13,6 +13,7 @@ import pytest
 
 from tests.contract.kinds import Kind
 from tests.support.actors import Flavour
+from tests.support.owners import MakeClient
 
 BAD_LEASES: list[tuple[Any, type[Exception]]] = [
     (0, ValueError),

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.contract.kinds import KINDS, SYNCHRONIZERS as OTHERS
+from tests.contract.kinds import KINDS
+from tests.contract.kinds import SYNCHRONIZERS as OTHERS
 from tools.lint.tree import ROOT
 
 SYNCHRONIZERS = (

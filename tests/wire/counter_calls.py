@@ -37,7 +37,7 @@ class CounterCalls:
         future: Future[Any] = actor.begin(getattr(thing, METHODS[step.op]), *positional, **named)
         return future
 
-    def outcome(self, step: Step, future: Future[Any]) -> Any:  # noqa: ARG002 - as `calls` has it
+    def outcome(self, step: Step, future: Future[Any]) -> Any:
         """How the call ended; waits for it. What answers nothing has succeeded."""
         try:
             value = future.result(BOUND)
