@@ -174,10 +174,18 @@ void AcquireOperation::deliver(Event event) {
   {
     const Lock lock(mutex_);
     std::optional<Event> next = std::move(event);
+    if (next->kind == Event::Kind::kTryNow && machine_.over()) told_too_late(calls);
     if (next->kind == Event::Kind::kAnswer) leave_to_others(next->answer, calls);
     while (next) next = perform(machine_.resume(*next, now()), calls);
   }
   calls.run();
+}
+
+// It was chosen to be told, and left before it was.
+void AcquireOperation::told_too_late(wait::Calls& calls) {
+  const bool has_it = outcome()->verdict == Verdict::kGranted;
+  if (has_it && recipe_.waiting() != Waiting::kByCount) return;
+  calls.append(context().waits->not_for(channel_, *this));
 }
 
 // Too few permits for this one may be enough for another.

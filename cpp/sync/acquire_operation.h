@@ -63,6 +63,7 @@ class AcquireOperation final : public Operation, public wait::Waiter {
   void undo(int remaining);
   std::optional<Event> refused(std::string_view text);
   Event granted(const Answer& answer, const client::Sent& sent);
+  void told_too_late(wait::Calls& calls);
   void leave_to_others(const Answer& answer, wait::Calls& calls);
 
   const Recipe& recipe_;

@@ -227,6 +227,16 @@ Calls WaitRegistry::left_over(const std::string& channel, std::int64_t permits) 
   return calls;
 }
 
+Calls WaitRegistry::not_for(const std::string& channel, const Waiter& leaver) {
+  Calls calls;
+  const Guard guard(mutex_);
+  const auto found = queues_.find(channel);
+  if (found == queues_.end()) return calls;
+  found->second.tell_head(calls);
+  found->second.pass_on(calls, leaver, Departure::kTrying);
+  return calls;
+}
+
 Calls WaitRegistry::message(const std::string& channel, std::string_view payload) {
   Calls calls;
   const Guard guard(mutex_);

@@ -122,6 +122,9 @@ class WaitRegistry {
   // So many permits are free, says the answer to an attempt that needs more.
   Calls left_over(const std::string& channel, std::int64_t permits);
 
+  // What `leaver` was told came after it had left: it is for those who are there.
+  Calls not_for(const std::string& channel, const Waiter& leaver);
+
   // Leaves the queue. `retry_at`: until when it is held at most, as far as the leaver knows.
   Calls leave(const std::string& channel, const Waiter& waiter, Departure why, TimePoint retry_at);
 

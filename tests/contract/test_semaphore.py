@@ -1,8 +1,7 @@
-"""The semaphore: permits are taken by as many as there are, and nobody sleeps who could have one."""
+"""The semaphore: as many get in as there are permits, and nobody sleeps who could go on."""
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Generator
 from concurrent.futures import Future
@@ -19,12 +18,10 @@ from tests.support.servers import Server
 from tests.support.waiting import BOUND, Stopwatch, eventually, stays
 
 NAME = "mySemaphore"
+SOON = 3.0
+"""Seconds in which who is woken returns; what it finds without having been woken comes after 5."""
 CHANNEL = SYNCHRONIZERS[0].channel(NAME)
 MOST = 2**31 - 1
-
-TOO_FEW = (0, -1, -MOST)
-TOO_MANY = (MOST + 1, 2**63, 10**30)
-NO_NUMBERS = (1.0, 1.5, True, "1", None, math.inf, [1])
 
 
 @pytest.fixture
@@ -45,7 +42,7 @@ class Waiters:
             waiting: Future[Any] = self._make_actor().begin(
                 semaphore.acquire, permits=permits, **how
             )
-            eventually(lambda: waiting.done() or self.subscribers == 1)
+            eventually(lambda: waiting.done() or self.subscribers > 0)
             return waiting
         with self._server.recording() as recording:
             waiting = self._make_actor().begin(semaphore.acquire, permits=permits, **how)
@@ -198,11 +195,11 @@ def test_a_release_wakes_as_many_as_it_gives_permits(
     for released in (1, 3):
         before = done(waiting)
         bob.do(semaphore.release, released)
-        eventually(lambda: done(waiting) == before + released)  # noqa: B023 - called at once
+        eventually(lambda: done(waiting) == before + released, within=SOON)  # noqa: B023 - called at once
     assert bob.do(semaphore.available_permits) == 0
     assert waiters.subscribers == 1
     bob.do(semaphore.release)
-    eventually(partial(all_done, waiting))
+    eventually(partial(all_done, waiting), within=SOON)
     eventually(lambda: waiters.subscribers == 0)
 
 
@@ -213,7 +210,7 @@ def test_waiters_of_several_clients_are_woken(
     waiting = [waiters.wait(clients[n % 3].semaphore(NAME)) for n in range(9)]
     eventually(lambda: waiters.subscribers == 3)
     bob.do(clients[0].semaphore(NAME).release, 9)
-    assert [each.result(BOUND) for each in waiting] == [True] * 9
+    assert [each.result(SOON) for each in waiting] == [True] * 9
     assert server.inspect.get(NAME) == b"0"
 
 
@@ -223,7 +220,7 @@ def test_whatever_brings_permits_wakes(
 ) -> None:
     waiting = [waiters.wait(semaphore) for _ in range(2)]
     bob.do(getattr(semaphore, how), 2)
-    assert [each.result(BOUND) for each in waiting] == [True, True]
+    assert [each.result(SOON) for each in waiting] == [True, True]
 
 
 def test_a_small_waiter_behind_a_big_one_is_served(
@@ -232,10 +229,10 @@ def test_a_small_waiter_behind_a_big_one_is_served(
     big = waiters.wait(semaphore, permits=3)
     small = waiters.wait(semaphore)
     bob.do(semaphore.release)
-    assert small.result(BOUND) is True
+    assert small.result(SOON) is True
     assert not big.done()
     bob.do(semaphore.release, 3)
-    assert big.result(BOUND) is True
+    assert big.result(SOON) is True
 
 
 def test_a_big_waiter_is_woken_by_the_sum_of_small_releases(
@@ -245,7 +242,7 @@ def test_a_big_waiter_is_woken_by_the_sum_of_small_releases(
     for _ in range(3):
         assert not big.done()
         bob.do(semaphore.release)
-    assert big.result(BOUND) is True
+    assert big.result(SOON) is True
     assert bob.do(semaphore.available_permits) == 0
 
 
@@ -257,16 +254,17 @@ def test_what_a_big_waiter_cannot_use_is_left_to_a_small_one(
     small = waiters.wait(semaphore)
     server.inspect.set(NAME, 1)
     server.inspect.publish(CHANNEL, "3")
-    assert small.result(BOUND) is True
+    assert small.result(SOON) is True
     assert not big.done()
     bob.do(semaphore.release, 3)
-    assert big.result(BOUND) is True
+    assert big.result(SOON) is True
 
 
 @pytest.mark.flavours("asyncio")
 def test_a_waiter_that_is_told_and_gives_up_passes_it_on(
     flavour: Flavour, semaphore: Any, waiters: Waiters, server: Server
 ) -> None:
+    """Who was quick enough to get it before it was cancelled has it, and gives it back."""
     quitter = flavour.actor()
     leaving = quitter.begin(semaphore.acquire)
     eventually(lambda: waiters.subscribers == 1)
@@ -274,8 +272,10 @@ def test_a_waiter_that_is_told_and_gives_up_passes_it_on(
     server.inspect.set(NAME, 1)
     server.inspect.publish(CHANNEL, "1")
     quitter.cancel()
-    eventually(lambda: leaving.done())
-    assert staying.result(BOUND) is True
+    eventually(leaving.done)
+    if leaving.exception() is None:
+        flavour.actor().do(semaphore.release)
+    assert staying.result(SOON) is True
     eventually(lambda: waiters.subscribers == 0)
 
 
@@ -314,13 +314,23 @@ def test_permits_that_nobody_told_of_are_found_in_time(
     assert waiting.result(8) is True
 
 
+def test_a_waiter_that_hears_two_messages_leaves_one_to_the_next(
+    semaphore: Any, waiters: Waiters, server: Server
+) -> None:
+    """Both come before the first waiter has its answer."""
+    waiting = [waiters.wait(semaphore) for _ in range(2)]
+    pipeline = server.inspect.pipeline(transaction=True)
+    pipeline.set(NAME, 2).publish(CHANNEL, "1").publish(CHANNEL, "1").execute()
+    assert [each.result(SOON) for each in waiting] == [True, True]
+
+
 def test_a_deleted_semaphore_is_waited_for(bob: Any, semaphore: Any, waiters: Waiters) -> None:
     bob.do(semaphore.try_set_permits, 0)
     waiting = waiters.wait(semaphore)
     bob.do(semaphore.delete)
     assert not waiting.done()
     bob.do(semaphore.try_set_permits, 1)
-    assert waiting.result(BOUND) is True
+    assert waiting.result(SOON) is True
 
 
 @pytest.mark.realtime
@@ -328,7 +338,7 @@ def test_who_gives_up_leaves_nothing(
     bob: Any, semaphore: Any, waiters: Waiters, server: Server
 ) -> None:
     waiting = waiters.wait(semaphore, timeout=0.15)
-    assert waiting.result(BOUND) is False
+    assert waiting.result(SOON) is False
     eventually(lambda: waiters.subscribers == 0)
     assert server.keys() == set()
     bob.do(semaphore.release)
@@ -345,7 +355,8 @@ def test_a_cancelled_wait_leaves_nothing(
     owner.cancel()
     eventually(waiting.done)
     eventually(lambda: waiters.subscribers == 0)
-    assert all(key.startswith(b"redisson_request:") for key in server.keys())
+    left = server.keys()
+    assert all(key.startswith(b"redisson_request:") for key in left)
 
 
 def test_closing_the_client_ends_the_waits(
@@ -355,7 +366,7 @@ def test_closing_the_client_ends_the_waits(
     bob.do(client.close)
     for each in waiting:
         with pytest.raises(holdfast.ConnectionError, match="closed"):
-            each.result(BOUND)
+            each.result(SOON)
 
 
 @pytest.mark.parametrize("permits", [1, 3])
@@ -386,62 +397,3 @@ def test_never_more_inside_than_permits_and_none_is_lost(
         each.result(3 * BOUND)
     assert most <= permits
     assert server.inspect.get(NAME) == b"%d" % permits
-
-
-# ---- arguments
-
-
-@pytest.mark.parametrize("value", [*TOO_FEW, *TOO_MANY], ids=str)
-def test_numbers_that_cannot_be(alice: Any, deaf: Any, value: int) -> None:
-    semaphore = deaf.semaphore(NAME)
-    with pytest.raises(ValueError, match="permits"):
-        alice.do(semaphore.acquire, permits=value)
-    with pytest.raises(ValueError, match="n must be"):
-        alice.do(semaphore.release, value)
-    if value != 0:
-        with pytest.raises(ValueError, match="n must be"):
-            alice.do(semaphore.try_set_permits, value)
-    if abs(value) > MOST:
-        for sign in (1, -1):
-            with pytest.raises(ValueError, match="n must be"):
-                alice.do(semaphore.add_permits, sign * value)
-
-
-@pytest.mark.parametrize("value", NO_NUMBERS, ids=repr)
-def test_what_is_no_number_of_permits(alice: Any, deaf: Any, value: Any) -> None:
-    semaphore = deaf.semaphore(NAME)
-    with pytest.raises(TypeError, match="permits"):
-        alice.do(semaphore.acquire, permits=value)
-    for call in (semaphore.release, semaphore.try_set_permits, semaphore.add_permits):
-        with pytest.raises(TypeError, match="n must be"):
-            alice.do(call, value)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "error"),
-    [
-        ((True, "1"), TypeError),
-        ((True, -2), ValueError),
-        ((True, math.nan), ValueError),
-        ((True, math.inf), OverflowError),
-        ((False, 1), ValueError),
-        ((False, 0), ValueError),
-    ],
-    ids=str,
-)
-def test_bad_timeouts(
-    alice: Any, deaf: Any, arguments: tuple[Any, ...], error: type[Exception]
-) -> None:
-    with pytest.raises(error, match="timeout"):
-        alice.do(deaf.semaphore(NAME).acquire, *arguments)
-
-
-@pytest.mark.parametrize("wait", [-1, math.nan, "1"], ids=repr)
-def test_bad_waits(deaf: Any, wait: Any) -> None:
-    with pytest.raises((TypeError, ValueError), match="wait"):
-        deaf.semaphore(NAME, wait=wait)
-
-
-def test_permits_are_named(alice: Any, deaf: Any) -> None:
-    with pytest.raises(TypeError):
-        alice.do(deaf.semaphore(NAME).acquire, True, None, 2)

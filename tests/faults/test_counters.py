@@ -35,6 +35,22 @@ LATCH: dict[str, tuple[Callable[[Any], Any], Any, bytes | None]] = {
 STEPS = [("semaphore", step) for step in SEMAPHORE] + [("count_down_latch", step) for step in LATCH]
 
 
+class Far:
+    """Makes a counter whose client reaches the server through the proxy."""
+
+    def __init__(self, make_client: MakeClient, proxy: FaultProxy) -> None:
+        self._make_client = make_client
+        self.proxy = proxy
+
+    def __call__(self, kind: str, **options: Any) -> Any:
+        return getattr(self._make_client(self.proxy.url, **options), kind)(NAME)
+
+
+@pytest.fixture
+def far(make_client: MakeClient, proxy: FaultProxy) -> Far:
+    return Far(make_client, proxy)
+
+
 def value(server: Server) -> bytes | None:
     found: bytes | None = server.inspect.get(NAME)
     return found
@@ -47,18 +63,13 @@ def is_back(server: Server, expected: bytes) -> bool:
 
 
 @pytest.mark.parametrize("kept", [0, 2], ids=["no byte", "two bytes"])
-@pytest.mark.parametrize(("kind", "step"), STEPS)
+@pytest.mark.parametrize("case", STEPS, ids="-".join)
 def test_a_step_executed_but_its_reply_lost_counts_once(
-    alice: Any,
-    make_client: MakeClient,
-    proxy: FaultProxy,
-    server: Server,
-    kind: str,
-    step: str,
-    kept: int,
+    alice: Any, far: Far, server: Server, case: tuple[str, str], kept: int
 ) -> None:
+    kind, step = case
     call, answer, after = (SEMAPHORE if kind == "semaphore" else LATCH)[step]
-    counter = getattr(make_client(proxy.url), kind)(NAME)
+    counter, proxy = far(kind), far.proxy
     for _ in range(3):  # the first time the server has to learn the script
         server.inspect.set(NAME, 5)
         lost = proxy.truncate_reply(kept)
@@ -69,9 +80,9 @@ def test_a_step_executed_but_its_reply_lost_counts_once(
 
 @pytest.mark.parametrize("kind", ["semaphore", "count_down_latch"])
 def test_a_counter_that_was_made_though_the_reply_was_lost(
-    alice: Any, make_client: MakeClient, proxy: FaultProxy, server: Server, kind: str
+    alice: Any, far: Far, proxy: FaultProxy, server: Server, kind: str
 ) -> None:
-    counter = getattr(make_client(proxy.url), kind)(NAME)
+    counter = far(kind)
     make = counter.try_set_permits if kind == "semaphore" else counter.try_set_count
     for _ in range(2):
         server.inspect.delete(NAME)
@@ -82,32 +93,28 @@ def test_a_counter_that_was_made_though_the_reply_was_lost(
 
 
 def test_a_lost_release_wakes_once(
-    alice: Any,
-    make_actor: MakeActor,
-    make_client: MakeClient,
-    proxy: FaultProxy,
-    server: Server,
+    alice: Any, make_actor: MakeActor, client: Any, far: Far, server: Server
 ) -> None:
-    far, near = (make_client(url).semaphore(NAME) for url in (proxy.url, server.url))
-    alice.do(far.release)
-    alice.do(far.drain_permits)
-    waiting = [make_actor().begin(near.acquire) for _ in range(2)]
+    semaphore = far("semaphore")
+    alice.do(semaphore.release)
+    alice.do(semaphore.drain_permits)
+    waiting = [make_actor().begin(client.semaphore(NAME).acquire) for _ in range(2)]
     eventually(lambda: server.subscribers(PERMITS) == 1)
-    lost = proxy.lose_reply()
-    alice.do(far.release)
+    lost = far.proxy.lose_reply()
+    alice.do(semaphore.release)
     assert lost.is_set()
     eventually(lambda: sum(each.done() for each in waiting) == 1)
     assert value(server) == b"0"
-    alice.do(far.release)
+    alice.do(semaphore.release)
     assert all(each.result(BOUND) for each in waiting)
 
 
 @pytest.mark.parametrize("kind", ["semaphore", "count_down_latch"])
 def test_a_message_lost_with_its_connection_is_made_up_for(
-    alice: Any, make_client: MakeClient, proxy: FaultProxy, server: Server, kind: str
+    alice: Any, far: Far, proxy: FaultProxy, server: Server, kind: str
 ) -> None:
     """Long before the look that a waiter takes now and then."""
-    counter = getattr(make_client(proxy.url), kind)(NAME)
+    counter = far(kind)
     server.inspect.set(NAME, 0 if kind == "semaphore" else 1)
     channel = PERMITS if kind == "semaphore" else OPENINGS
     waiting = alice.begin(counter.acquire if kind == "semaphore" else counter.wait)
@@ -140,9 +147,9 @@ def test_what_is_granted_after_the_caller_was_told_of_an_error_is_given_back(
 @pytest.mark.realtime
 @pytest.mark.parametrize("kind", ["semaphore", "count_down_latch"])
 def test_what_was_given_while_the_server_was_out_of_reach_arrives(
-    alice: Any, make_client: MakeClient, proxy: FaultProxy, server: Server, kind: str
+    alice: Any, far: Far, proxy: FaultProxy, server: Server, kind: str
 ) -> None:
-    counter = getattr(make_client(proxy.url, command_timeout=0.5), kind)(NAME)
+    counter = far(kind, command_timeout=0.5)
     give = counter.release if kind == "semaphore" else counter.count_down
     server.inspect.set(NAME, 5)
     alice.do(give)

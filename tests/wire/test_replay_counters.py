@@ -56,9 +56,9 @@ class CounterReplay(Replay):
         return key
 
     def _has_keys(self, expected: dict[str, Key]) -> bool:
-        names = {name.decode() for name in self._server.keys()}
-        there = {name: self._key(name.encode()) for name in names}
-        there = {name: key for name, key in there.items() if not name.startswith(REQUEST)}
+        names = self._server.keys()
+        keys = {name.decode(): self._key(name) for name in names}
+        there = {name: key for name, key in keys.items() if not name.startswith(REQUEST)}
         assert there == expected, f"on the server is {there}, not {expected}"
         return True
 

@@ -322,6 +322,21 @@ TEST_F(WaitRegistryTest, WhoLeavesWithASignalNotActedUponPassesItsPermitsOn) {
   EXPECT_EQ(third->told, Told{"signal"});
 }
 
+TEST_F(WaitRegistryTest, WhatALeaverWasToldTooLateIsForThoseWhoAreThere) {
+  together({second, third}, 1);
+  first->wanted = 1;
+  registry.not_for(kChannel, *first).run();
+  EXPECT_EQ(second->told, Told{"signal"});
+  EXPECT_EQ(third->told, Told{});
+}
+
+TEST_F(WaitRegistryTest, WhatALeaverWasToldTooLateIsForTheHead) {
+  queue({second, third});
+  registry.not_for(kChannel, *first).run();
+  EXPECT_EQ(second->told, Told{"signal"});
+  EXPECT_EQ(third->told, Told{});
+}
+
 TEST_F(WaitRegistryTest, WhoLeavesAsleepOrWithItsPermitsTellsNobody) {
   together({first, second, third}, 1);
   leave(*first, Departure::kGaveUp);
