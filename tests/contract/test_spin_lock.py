@@ -147,6 +147,7 @@ def test_closing_the_client_ends_a_rest(
         assert isinstance(each.exception(BOUND), holdfast.ConnectionError)
 
 
+@pytest.mark.servers("real")  # elsewhere nobody can see when it rests
 @pytest.mark.flavours("asyncio")
 def test_cancelling_ends_a_rest_and_leaves_nothing(
     alice: Any, bob: Any, client: Any, server: Server
