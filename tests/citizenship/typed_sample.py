@@ -38,6 +38,14 @@ def threads() -> None:
         assert_type(lock.name, str | bytes)
         with lock as held:
             assert_type(held, holdfast.Lock)
+        fenced = client.fenced_lock("myLock", on_lost=told)
+        assert_type(fenced, holdfast.FencedLock)
+        assert_type(fenced.token, int | None)
+        with fenced as inside:
+            assert_type(inside, holdfast.FencedLock)
+        assert_type(client.spin_lock("myLock", 0.05, wait=1), holdfast.SpinLock)
+        spin = client.spin_lock("myLock", backoff=holdfast.Backoff(initial=0.01, multiplier=3))
+        assert_type(spin.backoff, holdfast.Backoff)
     holdfast.Client()
 
 
@@ -60,6 +68,9 @@ async def tasks() -> None:
         assert_type(lock.lost, bool)
         async with lock as held:
             assert_type(held, holdfast.asyncio.Lock)
+        assert_type(client.fenced_lock("myLock"), holdfast.asyncio.FencedLock)
+        assert_type(client.fenced_lock("myLock").token, int | None)
+        assert_type(client.spin_lock("myLock", backoff=0.05), holdfast.asyncio.SpinLock)
 
 
 def errors() -> None:

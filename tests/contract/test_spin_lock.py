@@ -93,10 +93,11 @@ def test_the_default_back_off_bounds_the_attempts(alice: Any, client: Any, serve
 
 @pytest.mark.servers("real")
 def test_each_acquisition_begins_with_short_rests(alice: Any, client: Any, server: Server) -> None:
+    """Rests of at most 1 ms, then of 1 ms to 1 s, then of 1 s or more."""
     hold_elsewhere(server)
     lock = client.spin_lock(NAME, Backoff(0.001, HOUR, 1000))
     for _ in range(2):
-        assert attempts_in_vain(server, alice, lock, 0.1) == 2
+        assert 2 <= attempts_in_vain(server, alice, lock, 0.1) <= 3
 
 
 @pytest.mark.servers("real")
@@ -146,6 +147,7 @@ def test_closing_the_client_ends_a_rest(
         assert isinstance(each.exception(BOUND), holdfast.ConnectionError)
 
 
+@pytest.mark.servers("real")  # elsewhere nobody can see when it rests
 @pytest.mark.flavours("asyncio")
 def test_cancelling_ends_a_rest_and_leaves_nothing(
     alice: Any, bob: Any, client: Any, server: Server
