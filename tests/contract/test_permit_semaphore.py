@@ -154,6 +154,15 @@ def test_extend_sets_the_lease_anew(permits: Permits) -> None:
         permits.do(semaphore.release, permit)
 
 
+def test_an_extended_permit_that_is_gone_is_not_given_back(permits: Permits) -> None:
+    semaphore = permits.semaphore(1)
+    permits.do(semaphore.release, permits.take(semaphore))  # now the server knows the script
+    permit = permits.take(semaphore)
+    permits.do(semaphore.extend, permit, 100)
+    permits.take_away(permit)
+    assert permits.do(semaphore.try_release, permit) is False
+
+
 def test_extend_ends_renewal(permits: Permits) -> None:
     semaphore = permits.semaphore(1, lease=SHORT)
     permit = permits.take(semaphore)

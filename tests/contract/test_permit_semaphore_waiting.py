@@ -83,11 +83,14 @@ def test_n_permits_that_expire_let_n_waiters_in(permits: Permits) -> None:
     assert ids(waiting) == set(permits.out)
 
 
-def test_the_next_in_line_knows_when_the_next_permit_expires(permits: Permits) -> None:
+@pytest.mark.parametrize("lease", [None, LONG], ids=["renewed", "leased"])
+def test_the_next_in_line_knows_when_the_next_permit_expires(
+    permits: Permits, lease: float | None
+) -> None:
     semaphore = permits.semaphore(2)
     first = permits.take(semaphore, lease=LONG)
     permits.take(semaphore, lease=0.5)
-    waiting = [permits.wait(semaphore, lease=LONG) for _ in range(2)]
+    waiting = [permits.wait(semaphore, lease=lease) for _ in range(2)]
     permits.do(semaphore.release, first)
     assert len(ids(waiting)) == 2  # the second by the end of the half second
 
