@@ -1,6 +1,7 @@
 #include "simulation/ledger.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "resp/reply.h"
 
@@ -87,6 +88,7 @@ void Ledger::compare(Entry& entry, std::string_view script, const Words& command
   for (const auto& [field, hold] : book.holders) {
     if (before.count(field) == 0) book.fates.erase(field);
   }
+  check_order(entry, before, script, command);
   if (ends_with(script, "transfer") && book.holders != before) ++totals_.grants;
   pass_on(entry);
 }
@@ -97,6 +99,30 @@ void Ledger::gone(Entry& entry, const std::string& field, std::string_view scrip
   entry.second.fates[field] = forced ? Fate::kRemoved : Fate::kReleased;
   if (forced || concerns(command, entry.first, field)) return;
   blame(std::string(script) + " by " + owner_of(command) + " has removed " + field);
+}
+
+// Whoever gets it was the first in line; nobody changes places, or loses a place by another's
+// doing.
+void Ledger::check_order(Entry& entry, const Holders& before, std::string_view script,
+                         const Words& command) {
+  auto& [name, book] = entry;
+  const std::string text = std::string(script) + " by " + owner_of(command);
+  const std::int64_t now = server_.milliseconds();
+  const Line line = std::exchange(book.line, kind_.line(server_.data(), name));
+  const auto dead = [&](const Place& one) { return one.alive < now; };
+  const auto first = std::find_if_not(line.begin(), line.end(), dead);
+  for (const auto& [field, hold] : book.holders) {
+    const bool overtakes = before.count(field) == 0 && first != line.end() && first->owner != field;
+    if (overtakes) blame(text + " lets " + field + " overtake " + first->owner);
+  }
+  auto place = book.line.begin();
+  for (const Place& one : line) {
+    if (place != book.line.end() && place->owner == one.owner) {
+      ++place;
+    } else if (!dead(one) && one.owner != owner_of(command)) {
+      blame(text + " takes the place of " + one.owner);
+    }
+  }
 }
 
 // The waiters of a client tell each other how long a grant lasts.
