@@ -83,7 +83,8 @@ void Ledger::compare(Entry& entry, std::string_view script, const Words& command
   book.holders = kind_.holders(server_.data(), name);
   if (!kind_.may_share(book.holders)) blame(name + " has holders that exclude each other");
   for (const auto& [field, hold] : before) {
-    if (book.holders.count(field) == 0) gone(entry, field, script, command);
+    const bool ends_now = hold.expires == server_.milliseconds();
+    if (book.holders.count(field) == 0 && !ends_now) gone(entry, field, script, command);
   }
   for (const auto& [field, hold] : book.holders) {
     if (before.count(field) == 0) book.fates.erase(field);
@@ -109,10 +110,13 @@ void Ledger::check_order(Entry& entry, const Holders& before, std::string_view s
   const std::string text = std::string(script) + " by " + owner_of(command);
   const std::int64_t now = server_.milliseconds();
   const Line line = std::exchange(book.line, kind_.line(server_.data(), name));
-  const auto dead = [&](const Place& one) { return one.alive < now; };
-  const auto first = std::find_if_not(line.begin(), line.end(), dead);
+  const auto dead = [&](const Place& one) { return one.alive <= now; };
   for (const auto& [field, hold] : book.holders) {
-    const bool overtakes = before.count(field) == 0 && first != line.end() && first->owner != field;
+    if (before.count(field) != 0) continue;
+    const auto first = std::find_if(
+        line.begin(), line.end(),
+        [&, holder = field](const Place& one) { return one.owner == holder || !dead(one); });
+    const bool overtakes = first != line.end() && first->owner != field;
     if (overtakes) blame(text + " lets " + field + " overtake " + first->owner);
   }
   auto place = book.line.begin();
@@ -160,6 +164,7 @@ void Ledger::forgot() {
   for (auto& [name, book] : books_) {
     for (const auto& [field, hold] : holders(name)) book.fates[field] = Fate::kRemoved;
     book.holders.clear();
+    book.line.clear();
     book.beliefs.clear();
   }
 }
