@@ -94,16 +94,26 @@ void Actor::next() {
   if (over_) return;
   if (client_->closed()) return end();
   Random& random = stage_.world.random;
-  for (auto& [lock, hold] : holds_) {
-    if (hold.depth == 0) continue;
-    if (hold.lost || hold.in_doubt) return release(lock);
-    return hold_on(lock);
+  if (const LockName* lock = held_one()) {
+    const Hold& held = hold(*lock);
+    return held.lost || held.in_doubt ? release(*lock) : hold_on(*lock);
   }
   if (rounds_-- <= 0) return end();
   const LockName& lock = stage_.script.locks[random.below(stage_.script.locks.size())];
   if (random.chance(stage_.script.forces)) return force(lock);
   if (random.chance(20)) return release(lock);
   acquire(lock, true);
+}
+
+// One of the locks that it holds; of the sides of a name any.
+const LockName* Actor::held_one() {
+  std::vector<const LockName*> held;
+  for (const auto& [lock, hold] : holds_) {
+    if (hold.depth > 0) held.push_back(&lock);
+  }
+  if (held.empty()) return nullptr;
+  const bool any = stage_.script.kind.sides().size() > 1;
+  return held[any ? stage_.world.random.below(held.size()) : 0];
 }
 
 // What to do while it holds a lock.
@@ -153,7 +163,7 @@ void Actor::acquire(const LockName& lock, bool may_block_for_ever) {
   Random& random = world.random;
   sync::AcquireRequest request{lock, number_, {}};
   request.listener = 1 + static_cast<std::uint64_t>(lock.side());
-  request.terms = stage_.script.kind.terms();
+  request.terms = stage_.script.terms;
   request.lease = {client_->plan().watch_lease, true};
   if (random.chance(350)) {
     const Duration most = random.chance(100) ? Millis(8) : Millis(1500);

@@ -16,6 +16,7 @@ namespace holdfast::simulation {
 // What the owners of a schedule do, and what may become of it.
 struct Script {
   const Kind& kind;
+  sync::Terms terms{};
   std::vector<LockName> locks{};  // with all sides of each name
   int rounds = 2;                 // acquisitions of each owner
   unsigned cancels = 0;           // per mille of the operations
@@ -91,6 +92,7 @@ class Actor final : public sync::Completion, public std::enable_shared_from_this
   void blame(const std::string& what);
   void expect(bool right, const std::string& otherwise);
   void next();
+  const LockName* held_one();
   void think(Duration most);
   void start(std::shared_ptr<sync::Operation> operation, Asked asked);
   void acquire(const LockName& lock, bool may_block_for_ever);

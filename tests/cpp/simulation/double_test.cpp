@@ -229,8 +229,9 @@ class DoubleTest : public ::testing::Test {
     const std::string owner = "me:" + std::to_string(random_.below(3));
     const int count = static_cast<int>(random_.below(3));
     const sync::Recipe& recipe = kind.recipe(name);
-    const sync::Step step{name, owner, count, kLease, "publish", true, kind.terms()};
-    const sync::Step attempt{name, owner, 1 + count / 2, kLease, "publish", true, kind.terms()};
+    const sync::Terms terms{kLease};
+    const sync::Step step{name, owner, count, kLease, "publish", true, terms};
+    const sync::Step attempt{name, owner, 1 + count / 2, kLease, "publish", true, terms};
     std::string bytes;
     switch (random_.below(9)) {
       case 0:
@@ -254,7 +255,7 @@ class DoubleTest : public ::testing::Test {
         recipe.force_release(bytes, step);
         break;
       case 7:
-        recipe.extend(bytes, {name, owner, 0, kLease / 2, "publish", true, kind.terms()});
+        recipe.extend(bytes, {name, owner, 0, kLease / 2, "publish", true, terms});
         break;
       default:
         ask_something(bytes, step, recipe);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "support/keyspace.h"
+#include "support/world.h"
 #include "sync/recipe.h"
 
 namespace holdfast::simulation {
@@ -22,6 +23,13 @@ struct Held {
 };
 using Holders = std::map<std::string, Held>;
 
+// Somebody in line, and until when the server takes it for alive.
+struct Place {
+  std::string owner;
+  std::int64_t alive = 0;
+};
+using Line = std::vector<Place>;
+
 // What the schedules have to know of a kind of lock: how to ask for it, how to read what the server
 // has of it, and which rule it keeps. The rules are stated here on their own; the scripts are
 // judged by them.
@@ -36,7 +44,7 @@ class Kind {
     static const std::vector<Side> whole{Side::kWhole};
     return whole;
   }
-  virtual sync::Terms terms() const { return {}; }
+  virtual sync::Terms terms(Random& /*random*/) const { return {}; }
 
   // The field by which the server knows an owner's hold.
   virtual std::string field(const LockName& /*lock*/, const std::string& owner) const {
@@ -47,8 +55,14 @@ class Kind {
   virtual bool may_share(const Holders& holders) const { return holders.size() <= 1; }
   // The owner, who holds nothing, waits for what it could have.
   virtual bool admits(Keyspace& data, const LockName& lock, const std::string& owner) const = 0;
-  // A key that may stay when everybody has left.
-  virtual bool may_stay(const std::string& /*key*/) const { return false; }
+  // Those who stand in line on the server, the first one first; only where it keeps the order.
+  virtual Line line(Keyspace& /*data*/, const std::string& /*name*/) const { return {}; }
+  // How long a waiter may sleep that nobody tells anything.
+  virtual Duration longest_sleep(const sync::Terms& /*terms*/) const { return Duration::max(); }
+  // The key may stay when everybody has left; `in_peace`: nobody was kept from tidying up.
+  virtual bool may_stay(Keyspace& /*data*/, const std::string& /*key*/, bool /*in_peace*/) const {
+    return false;
+  }
 };
 
 // All there are.

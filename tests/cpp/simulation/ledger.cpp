@@ -1,6 +1,7 @@
 #include "simulation/ledger.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "resp/reply.h"
 
@@ -82,11 +83,13 @@ void Ledger::compare(Entry& entry, std::string_view script, const Words& command
   book.holders = kind_.holders(server_.data(), name);
   if (!kind_.may_share(book.holders)) blame(name + " has holders that exclude each other");
   for (const auto& [field, hold] : before) {
-    if (book.holders.count(field) == 0) gone(entry, field, script, command);
+    const bool ends_now = hold.expires == server_.milliseconds();
+    if (book.holders.count(field) == 0 && !ends_now) gone(entry, field, script, command);
   }
   for (const auto& [field, hold] : book.holders) {
     if (before.count(field) == 0) book.fates.erase(field);
   }
+  check_order(entry, before, script, command);
   if (ends_with(script, "transfer") && book.holders != before) ++totals_.grants;
   pass_on(entry);
 }
@@ -97,6 +100,33 @@ void Ledger::gone(Entry& entry, const std::string& field, std::string_view scrip
   entry.second.fates[field] = forced ? Fate::kRemoved : Fate::kReleased;
   if (forced || concerns(command, entry.first, field)) return;
   blame(std::string(script) + " by " + owner_of(command) + " has removed " + field);
+}
+
+// Whoever gets it was the first in line; nobody changes places, or loses a place by another's
+// doing.
+void Ledger::check_order(Entry& entry, const Holders& before, std::string_view script,
+                         const Words& command) {
+  auto& [name, book] = entry;
+  const std::string text = std::string(script) + " by " + owner_of(command);
+  const std::int64_t now = server_.milliseconds();
+  const Line line = std::exchange(book.line, kind_.line(server_.data(), name));
+  const auto dead = [&](const Place& one) { return one.alive <= now; };
+  for (const auto& [field, hold] : book.holders) {
+    if (before.count(field) != 0) continue;
+    const auto first = std::find_if(
+        line.begin(), line.end(),
+        [&, holder = field](const Place& one) { return one.owner == holder || !dead(one); });
+    const bool overtakes = first != line.end() && first->owner != field;
+    if (overtakes) blame(text + " lets " + field + " overtake " + first->owner);
+  }
+  auto place = book.line.begin();
+  for (const Place& one : line) {
+    if (place != book.line.end() && place->owner == one.owner) {
+      ++place;
+    } else if (!dead(one) && one.owner != owner_of(command)) {
+      blame(text + " takes the place of " + one.owner);
+    }
+  }
 }
 
 // The waiters of a client tell each other how long a grant lasts.
@@ -134,6 +164,7 @@ void Ledger::forgot() {
   for (auto& [name, book] : books_) {
     for (const auto& [field, hold] : holders(name)) book.fates[field] = Fate::kRemoved;
     book.holders.clear();
+    book.line.clear();
     book.beliefs.clear();
   }
 }

@@ -53,7 +53,8 @@ class Ledger final : public Witness {
  private:
   enum class Fate { kRemoved, kReleased };
   struct Book {
-    Holders holders;                    // after the last script
+    Holders holders;  // after the last script
+    Line line;
     std::map<std::string, Fate> fates;  // of the fields that are gone
     // Until when those who listen to a channel may believe that it is held.
     std::map<std::string, std::int64_t> beliefs;
@@ -62,6 +63,8 @@ class Ledger final : public Witness {
 
   void compare(Entry& entry, std::string_view script, const Words& command);
   void gone(Entry& entry, const std::string& field, std::string_view script, const Words& command);
+  void check_order(Entry& entry, const Holders& before, std::string_view script,
+                   const Words& command);
   void pass_on(Entry& entry);
   bool concerns(const Words& command, const std::string& name, const std::string& field) const;
   void told(Entry& entry, const std::string& owner, const Answer& answer);

@@ -43,6 +43,7 @@ void Schedule::plan_script() {
     ledger_.watch(names_.back());
     for (const Side side : script_.kind.sides()) script_.locks.emplace_back(names_.back(), side);
   }
+  script_.terms = script_.kind.terms(random);
   neglected_since_.assign(script_.locks.size(), kNever);
   orphaned_since_.assign(names_.size(), kNever);
   script_.rounds = 1 + static_cast<int>(random.below(4));
@@ -79,15 +80,16 @@ void Schedule::plan_clients() {
     }
   }
   if (network_.weather.partial_per_mille == 0) {
-    server_.on_renewal = [this](const std::string& id, const std::string& name,
-                                const std::string& owner) {
-      const std::string number_text = owner.substr(owner.find(':') + 1);
-      const Actor* of = actor(id, std::stoull(number_text));
-      if (of->client().keeper().count(LockName(name), of->number()) == 0) {
-        blame("a renewal of " + name + " goes out, but " + owner + " does not hold it");
-      }
-    };
+    server_.on_renewal = [this](const std::string& /*client*/, const std::string& name,
+                                const std::string& owner) { check_renewal(name, owner); };
   }
+}
+
+void Schedule::check_renewal(const std::string& name, const std::string& field) {
+  const bool held = any_side(name, field, [](const Actor& actor, const LockName& lock) {
+    return actor.client().keeper().count(lock, actor.number()) > 0;
+  });
+  if (!held) blame("a renewal of " + name + " goes out, but " + field + " does not hold it");
 }
 
 Actor* Schedule::actor(const std::string& client, std::uint64_t number) {
@@ -190,7 +192,8 @@ Report Schedule::run() {
       }
     }
     const TimePoint faults_end = start + kFaultsEnd + Millis(2500);
-    if (go_on(std::max(world_.now(), faults_end) + Millis(3000), false)) check_leftovers();
+    const Duration rest = Millis(3000) + script_.terms.patience;
+    if (go_on(std::max(world_.now(), faults_end) + rest, false)) check_leftovers();
   }
   check_effort();
   Report report{violation_, 0, ledger_.totals().grants, steps_, std::move(world_.diary)};
@@ -250,16 +253,20 @@ bool Schedule::neglected(const LockName& lock) {
 bool Schedule::orphaned(const std::string& name) {
   if (at_least(Climate::kStalls)) return false;
   const Holders& holders = ledger_.holders(name);
-  return std::any_of(holders.begin(), holders.end(),
-                     [&](const auto& holder) { return !answered_for(name, holder.first); });
+  return std::any_of(holders.begin(), holders.end(), [&](const auto& holder) {
+    return !any_side(name, holder.first, [](const Actor& actor, const LockName& lock) {
+      return actor.answers_for(lock);
+    });
+  });
 }
 
-bool Schedule::answered_for(const std::string& name, const std::string& field) const {
+bool Schedule::any_side(const std::string& name, const std::string& field,
+                        const std::function<bool(const Actor&, const LockName&)>& what) const {
+  const std::vector<Side>& sides = script_.kind.sides();
   return std::any_of(actors_.begin(), actors_.end(), [&](const auto& a) {
-    const std::vector<Side>& sides = script_.kind.sides();
     return std::any_of(sides.begin(), sides.end(), [&](Side side) {
       const LockName lock(name, side);
-      return script_.kind.field(lock, a->field()) == field && a->answers_for(lock);
+      return script_.kind.field(lock, a->field()) == field && what(*a, lock);
     });
   });
 }
@@ -267,26 +274,45 @@ bool Schedule::answered_for(const std::string& name, const std::string& field) c
 // When all is over nothing is renewed any more, and nothing lies about.
 void Schedule::check_leftovers() {
   for (const std::string& key : server_.data().keys()) {
-    if (!script_.kind.may_stay(key)) blame(key + " is left behind");
+    if (!script_.kind.may_stay(server_.data(), key, !at_least(Climate::kCuts))) {
+      blame(key + " is left behind");
+    }
   }
 }
 
 // Attempts are bounded by what could make them worth while.
 void Schedule::check_effort() {
   if (at_least(Climate::kCuts)) return;
-  const Ledger::Totals& totals = ledger_.totals();
-  const int subscriptions = server_.totals().subscriptions;
-  const int messages = server_.totals().messages;
   int acquisitions = 0;
   for (const auto& actor : actors_) acquisitions += actor->acquisitions();
-  const int clients = static_cast<int>(clients_.size());
   // A head looks again when the holder's time is up, which is renewed three times meanwhile.
+  const Ledger::Totals& totals = ledger_.totals();
   const int times_up = totals.grants + totals.renewals;
-  const int most = acquisitions + subscriptions + clients * messages + times_up + 2;
+  const int subscriptions = server_.totals().subscriptions;
+  const int told = server_.totals().messages * static_cast<int>(clients_.size());
+  const int most =
+      acquisitions + (subscriptions + told + times_up) * most_heads() + unasked_looks() + 2;
   if (totals.attempts > most) {
     blame(std::to_string(totals.attempts) + " attempts, but no more than " + std::to_string(most) +
           " had a reason");
   }
+}
+
+// How many of a client's waiters may try at a time.
+int Schedule::most_heads() const {
+  const bool together =
+      std::any_of(script_.locks.begin(), script_.locks.end(), [&](const LockName& lock) {
+        return script_.kind.recipe(lock).waiting() == sync::Waiting::kTogether;
+      });
+  constexpr int kOwnersOfAClient = 3;
+  return together ? kOwnersOfAClient : 1;
+}
+
+// How often waiters may have looked again though nobody told them anything.
+int Schedule::unasked_looks() const {
+  const Duration time = world_.now() - TimePoint(std::chrono::hours(1));
+  const auto looks = time / script_.kind.longest_sleep(script_.terms);
+  return static_cast<int>(looks) * static_cast<int>(actors_.size());
 }
 
 }  // namespace holdfast::simulation

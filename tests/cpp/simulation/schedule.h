@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -68,9 +69,14 @@ class Schedule {
   void bound(bool wrong, TimePoint& since, const std::string& what);
   bool neglected(const LockName& lock);
   bool orphaned(const std::string& name);
-  bool answered_for(const std::string& name, const std::string& field) const;
+  void check_renewal(const std::string& name, const std::string& field);
+  // Of whichever owner and side has that field on the server.
+  bool any_side(const std::string& name, const std::string& field,
+                const std::function<bool(const Actor&, const LockName&)>& what) const;
   void check_leftovers();
   void check_effort();
+  int most_heads() const;
+  int unasked_looks() const;
   void blame(const std::string& what);
   Actor* actor(const std::string& client, std::uint64_t number);
 
