@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -45,7 +46,7 @@ def test_the_fair_lock_goes_to_the_first_in_its_queue(peer: JavaPeer, key: LockK
     waits = []
     for place, waiter in enumerate(locks[1:], 1):
         waits.append(waiter.begin_lock(lease=LONG))
-        eventually(lambda: len(fair.queue()) == place)  # noqa: B023 (called at once)
+        eventually(partial(fair.has_queued, place))
     assert fair.queue() == owners[1:]
     locks[0].unlock()
     for waiter, wait in zip(locks[1:], waits, strict=True):

@@ -75,6 +75,7 @@ READ_WRITE_LOCK = Subject(
 def test_rounds_of_java_and_python_add_up(
     peer: JavaPeer,
     python: holdfast.Client,
+    *,
     start_child: StartChild,
     redis_server: Server,
     name: str,

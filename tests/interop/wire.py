@@ -63,14 +63,15 @@ class SharedKey:
         nobody else waits or tries. A waiter in Java must have gone to sleep besides, since Redisson
         loses a message to all that finds it on its way.
         """
-        before = self._tries()
+        before = self.tries()
 
         def sleeps() -> bool:
-            return self.clients_wait(1) and self._tries() >= before + 2
+            return self.clients_wait(1) and self.tries() >= before + 2
 
         return sleeps if java is None else lambda: sleeps() and java.sleeps()
 
-    def _tries(self) -> int:
+    def tries(self) -> int:
+        """How many commands of the kind of an attempt the server has run, for whichever key."""
         stats = self.server.inspect.info("commandstats")
         of_tries = (stats.get(f"cmdstat_{command}") for command in self.TRIES)
         return sum(stat["calls"] - stat["failed_calls"] for stat in of_tries if stat)
@@ -107,6 +108,16 @@ class FairKey(LockKey):
     def queue(self) -> list[str]:
         """The owner fields of the waiters, first come first."""
         return [owner.decode() for owner in self.server.inspect.lrange(self.queue_key, 0, -1)]
+
+    def has_queued(self, number: int) -> bool:
+        """Whether so many waiters are in the queue."""
+        return len(self.queue()) == number
+
+    def end_of_place(self, owner: str) -> float:
+        """The moment when a waiter counts as dead, as time.time() tells it."""
+        score = self.server.inspect.zscore(self.timeouts_key, owner)
+        assert score is not None, f"{owner!r} is not in the queue"
+        return float(score) / 1000
 
     def waiting_clients(self) -> int:
         """How many waiters listen, each on its channel, and are in the queue."""
