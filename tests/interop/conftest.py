@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import os
 import statistics
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 
 import holdfast
+import holdfast.asyncio
 from tests.interop.java_build import RELEASES, build
 from tests.interop.java_peer import JavaPeer
 from tests.interop.lock_kinds import LOCK_KINDS, LockKind, SharedLock
 from tests.interop.wire import LockKey
 from tests.support.servers import Server
+from tests.support.waiting import eventually
 
 NewPeer = Callable[..., JavaPeer]
 
@@ -130,6 +134,18 @@ def python(redis_server: Server) -> Iterator[holdfast.Client]:
     """A Python client with the defaults, as Java's: leases of 30 s under the watchdog."""
     with holdfast.Client(redis_server.url) as client:
         yield client
+
+
+@pytest_asyncio.fixture
+async def client(redis_server: Server) -> AsyncIterator[holdfast.asyncio.Client]:
+    """An asyncio client with a short lease of the watchdog, on the loop of the test."""
+    async with holdfast.asyncio.Client(redis_server.url, lease=3.0) as opened:
+        yield opened
+
+
+async def until(condition: Callable[[], object]) -> None:
+    """Wait for a condition while the loop goes on."""
+    await asyncio.to_thread(eventually, condition)
 
 
 @pytest.fixture

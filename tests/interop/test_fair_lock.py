@@ -181,6 +181,7 @@ def test_a_dead_head_of_python_is_passed_over_by_java_when_its_time_is_up(
     key: FairKey,
     report: Report,
 ) -> None:
+    """Redisson 4.7.0 sleeps besides until the end of the lease that it found."""
     holder, waiter = java("t1"), java("t2")
     holder.lock(lease=2)
     victim = start_child(QUEUED, URL=key.server.url, NAME=key.name)
@@ -190,11 +191,12 @@ def test_a_dead_head_of_python_is_passed_over_by_java_when_its_time_is_up(
     end = key.end_of_place(key.queue()[0])
     grant = waiter.begin_lock(lease=LONG)
     eventually(partial(key.has_queued, 2))
+    told = time.time() + key.seconds_left()
     holder.unlock()
     grant.result(10)
-    late = time.time() - end
-    report.waits("end of a dead Python's place to Java's lock()", [late])
-    assert -0.05 < late < SOON / 4
+    now = time.time()
+    report.waits("end of a dead Python's place to Java's lock()", [now - end])
+    assert end - 0.05 < now < max(end, told) + SOON / 4
     waiter.unlock()
     eventually(key.nobody_waits)
 

@@ -71,7 +71,7 @@ def test_a_grant_after_a_wait_has_a_higher_token_in_both_languages(
     eventually(asleep)
     java.unlock()
     assert (second.result(SOON) or 0) > first
-    asleep = key.next_waiter_sleeps(java)
+    asleep = key.next_waiter_sleeps()
     third = java.begin_try_lock_and_get_token(20, LONG)
     eventually(asleep)
     python_thread.submit(mine.release).result(SOON)

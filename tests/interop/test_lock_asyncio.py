@@ -4,33 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
 
 import pytest
-import pytest_asyncio
 
 import holdfast
 import holdfast.asyncio
-from tests.interop.conftest import LONG, Report
+from tests.interop.conftest import LONG, Report, until
 from tests.interop.java_objects import ILLEGAL_MONITOR_STATE, JavaError
 from tests.interop.java_peer import JavaPeer
 from tests.interop.lock_kinds import SharedLock
-from tests.support.servers import Server
-from tests.support.waiting import eventually
 
 ROUNDS = 5
-
-
-@pytest_asyncio.fixture
-async def client(redis_server: Server) -> AsyncIterator[holdfast.asyncio.Client]:
-    """An asyncio client with a short lease of the watchdog, on the loop of the test."""
-    async with holdfast.asyncio.Client(redis_server.url, lease=3.0) as opened:
-        yield opened
-
-
-async def until(condition: Callable[[], object]) -> None:
-    """Wait for a condition while the loop goes on."""
-    await asyncio.to_thread(eventually, condition)
 
 
 async def test_java_and_a_task_exclude_each_other(
