@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import os
 import statistics
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 
 import holdfast
+import holdfast.asyncio
 from tests.interop.java_build import RELEASES, build
 from tests.interop.java_peer import JavaPeer
+from tests.interop.lock_kinds import LOCK_KINDS, LockKind, SharedLock
 from tests.interop.wire import LockKey
 from tests.support.servers import Server
+from tests.support.waiting import eventually
 
 NewPeer = Callable[..., JavaPeer]
 
@@ -25,6 +30,15 @@ _numbers = itertools.count(1)
 
 TIMEOUT = 300
 """Seconds for a test, since the first of a release may wait for Maven."""
+
+LONG = 60.0
+"""A lease that explains no wake-up."""
+
+WOKEN = 0.2
+"""Seconds within which a message wakes a waiter of the other language."""
+
+SOON = 2.0
+"""The bound for what should take milliseconds, on a busy machine too."""
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -87,14 +101,32 @@ def peer(shared_peers: list[JavaPeer], class_path: str, redis_server: Server) ->
 
 @pytest.fixture
 def new_peer(class_path: str, redis_server: Server) -> Iterator[NewPeer]:
-    """Starts a Java peer for this test alone, of its release unless another class path is given."""
+    """Starts a Java peer for this test alone: `new_peer(*addresses, watchdog=30.0, other=None)`.
+
+    It is of the test's release, unless another class path is given, and on the session's server,
+    unless addresses are.
+    """
     with ExitStack() as peers:
 
-        def start(*, watchdog: float = 30.0, other: str | None = None) -> JavaPeer:
-            started = JavaPeer(other or class_path, redis_server.url, watchdog=watchdog)
-            return peers.enter_context(started)
+        def start(*addresses: str, watchdog: float = 30.0, other: str | None = None) -> JavaPeer:
+            places = addresses or (redis_server.url,)
+            return peers.enter_context(JavaPeer(other or class_path, *places, watchdog=watchdog))
 
         yield start
+
+
+@pytest.fixture(scope="session")
+def red_servers() -> Iterator[list[Server]]:
+    """Three servers that know nothing of each other."""
+    with ExitStack() as servers:
+        yield [servers.enter_context(Server("redis")) for _ in range(3)]
+
+
+@pytest.fixture(scope="session")
+def red_peer(class_path: str, red_servers: list[Server]) -> Iterator[JavaPeer]:
+    """A Java peer on the three servers."""
+    with JavaPeer(class_path, *(server.url for server in red_servers)) as started:
+        yield started
 
 
 @pytest.fixture
@@ -102,6 +134,18 @@ def python(redis_server: Server) -> Iterator[holdfast.Client]:
     """A Python client with the defaults, as Java's: leases of 30 s under the watchdog."""
     with holdfast.Client(redis_server.url) as client:
         yield client
+
+
+@pytest_asyncio.fixture
+async def client(redis_server: Server) -> AsyncIterator[holdfast.asyncio.Client]:
+    """An asyncio client with a short lease of the watchdog, on the loop of the test."""
+    async with holdfast.asyncio.Client(redis_server.url, lease=3.0) as opened:
+        yield opened
+
+
+async def until(condition: Callable[[], object]) -> None:
+    """Wait for a condition while the loop goes on."""
+    await asyncio.to_thread(eventually, condition)
 
 
 @pytest.fixture
@@ -112,9 +156,28 @@ def python_thread() -> Iterator[ThreadPoolExecutor]:
 
 
 @pytest.fixture
-def key(redis_server: Server) -> LockKey:
+def name() -> str:
+    """A name that no other test uses."""
+    return f"interop {next(_numbers)}"
+
+
+@pytest.fixture
+def key(redis_server: Server, name: str) -> LockKey:
     """A lock name that no other test uses, and what the server knows of it."""
-    return LockKey(redis_server, f"interop {next(_numbers)}")
+    return LockKey(redis_server, name)
+
+
+@pytest.fixture(params=LOCK_KINDS, ids=[kind.word for kind in LOCK_KINDS])
+def kind(request: pytest.FixtureRequest) -> LockKind:
+    """Each kind of lock, one after the other."""
+    chosen: LockKind = request.param
+    return chosen
+
+
+@pytest.fixture
+def shared(kind: LockKind, release: str, redis_server: Server, name: str) -> SharedLock:
+    """A lock of each kind that no other test uses."""
+    return SharedLock(kind, release, kind.key(redis_server, name))
 
 
 class Report:
@@ -132,6 +195,12 @@ class Report:
         """Add the median and the worst of measured seconds."""
         middle, worst = statistics.median(seconds) * 1000, max(seconds) * 1000
         self.line(f"{what}: median {middle:.2f} ms, worst {worst:.2f} ms of {len(seconds)}")
+
+    def wake_ups(self, what: str, seconds: Sequence[float]) -> None:
+        """Add them, and check the bounds: one of them may meet a busy machine, half may not."""
+        self.waits(what, seconds)
+        assert statistics.median(seconds) < WOKEN
+        assert max(seconds) < SOON
 
 
 @pytest.fixture

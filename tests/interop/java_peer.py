@@ -13,43 +13,36 @@ import subprocess
 import tempfile
 import threading
 from concurrent.futures import Future
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
+from tests.interop.java_objects import (
+    CALL_TIMEOUT,
+    Answer,
+    JavaError,
+    JavaFencedLock,
+    JavaLatch,
+    JavaLock,
+    JavaPermitSemaphore,
+    JavaSemaphore,
+    milliseconds,
+)
+
 START_TIMEOUT = 60.0
-CALL_TIMEOUT = 30.0
-ILLEGAL_MONITOR_STATE = "java.lang.IllegalMonitorStateException"
-"""The class of what unlock() throws when its thread does not hold the lock."""
-
-
-class JavaError(Exception):
-    """What an operation threw in Java."""
-
-    def __init__(self, java_class: str, message: str) -> None:
-        super().__init__(f"{java_class}: {message}")
-        self.java_class = java_class
-        self.message = message
 
 
 class PeerEnded(Exception):
     """The peer process is gone, killed or failed; the message holds what it said last."""
 
 
-@dataclass(frozen=True)
-class Answer:
-    """What an operation returned, and the moments in Java before and after it."""
-
-    value: Any
-    began: int
-    ended: int
-
-
 class JavaPeer:
     """One Redisson client. Any thread may call; operations run on the named threads of the peer."""
 
-    def __init__(self, class_path: str, address: str, *, watchdog: float = 30.0) -> None:
-        """Start the process and return when its client is connected to `address` (redis://…)."""
+    def __init__(self, class_path: str, *addresses: str, watchdog: float = 30.0) -> None:
+        """Start the process and return when it is connected to its addresses (redis://…).
+
+        All of it is on the first one but the members of `multi_lock` and `red_lock`.
+        """
         self._ids = itertools.count(1)
         self._guard = threading.Lock()
         self._open: dict[int, Future[Answer]] = {}
@@ -59,8 +52,8 @@ class JavaPeer:
         self._process = subprocess.Popen(
             [
                 *("java", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
-                *("-cp", class_path, "holdfast.peer.Peer", f"--address={address}"),
-                f"--lock-watchdog-timeout={_milliseconds(watchdog)}",
+                *("-cp", class_path, "holdfast.peer.Peer", f"--address={','.join(addresses)}"),
+                f"--lock-watchdog-timeout={milliseconds(watchdog)}",
             ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -105,8 +98,44 @@ class JavaPeer:
         return answer
 
     def lock(self, name: str, thread: str = "t1", kind: str = "lock") -> JavaLock:
-        """Return a lock as one thread of the peer sees it."""
+        """Return a lock, of any kind that is an RLock, as one thread of the peer sees it."""
         return JavaLock(self, thread, kind, name)
+
+    def fenced_lock(self, name: str, thread: str = "t1") -> JavaFencedLock:
+        """Return a fenced lock, which Redisson 3.17.6 does not have."""
+        return JavaFencedLock(self, thread, "fenced", name)
+
+    def multi_lock(self, *names: str, thread: str = "t1") -> JavaLock:
+        """Return a lock over all locks of these names, the nth on the nth address."""
+        return JavaLock(self, thread, "multi", "\n".join(names))
+
+    def red_lock(self, *names: str, thread: str = "t1") -> JavaLock:
+        """Return a lock over a majority of the locks of these names, the nth on the nth address."""
+        return JavaLock(self, thread, "red", "\n".join(names))
+
+    def read_write_soak(
+        self, name: str, counter: str, thread: str, *, seconds: float, pause: float
+    ) -> Future[Answer]:
+        """As JavaLock.begin_soak, each round followed by a look at the counter as a reader."""
+        return JavaLock(self, thread, "readWrite", name).begin_soak(
+            counter, seconds=seconds, pause=pause
+        )
+
+    def semaphore(self, name: str, thread: str = "t1") -> JavaSemaphore:
+        """Return a semaphore."""
+        return JavaSemaphore(self, thread, "semaphore", name)
+
+    def permit_semaphore(self, name: str, thread: str = "t1") -> JavaPermitSemaphore:
+        """Return a semaphore whose permits expire."""
+        return JavaPermitSemaphore(self, thread, "permits", name)
+
+    def latch(self, name: str, thread: str = "t1") -> JavaLatch:
+        """Return a count-down latch."""
+        return JavaLatch(self, thread, "latch", name)
+
+    def sleeps(self, thread: str) -> bool:
+        """Whether a thread waits, and not for a reply of the server."""
+        return bool(self.submit("clock", "peer", "sleeps", of=thread).result(CALL_TIMEOUT).value)
 
     def owner(self, thread: str = "t1") -> str:
         """Return the thread's owner field on the server."""
@@ -170,74 +199,3 @@ class JavaPeer:
             answer.set_exception(JavaError(line["error"], line["message"]))
         else:
             answer.set_result(Answer(line["ok"], line["began"], line["ended"]))
-
-
-class JavaLock:
-    """An RLock as one thread of a peer sees it; the methods are Redisson's."""
-
-    def __init__(self, peer: JavaPeer, thread: str, kind: str, name: str) -> None:
-        self._peer = peer
-        self._thread = thread
-        self._kind = kind
-        self._name = name
-
-    @property
-    def owner(self) -> str:
-        """The thread's owner field on the server."""
-        return self._peer.owner(self._thread)
-
-    def begin_lock(self, lease: float | None = None) -> Future[Answer]:
-        return self._begin("lock", lease=lease)
-
-    def lock(self, lease: float | None = None) -> Answer:
-        return self.begin_lock(lease).result(CALL_TIMEOUT)
-
-    def begin_try_lock(
-        self, wait: float | None = None, lease: float | None = None
-    ) -> Future[Answer]:
-        return self._begin("tryLock", wait=wait, lease=lease)
-
-    def try_lock(self, wait: float | None = None, lease: float | None = None) -> bool:
-        return bool(self.begin_try_lock(wait, lease).result(CALL_TIMEOUT).value)
-
-    def unlock(self) -> Answer:
-        return self._begin("unlock").result(CALL_TIMEOUT)
-
-    def force_unlock(self) -> bool:
-        return bool(self._begin("forceUnlock").result(CALL_TIMEOUT).value)
-
-    def is_locked(self) -> bool:
-        return bool(self._begin("isLocked").result(CALL_TIMEOUT).value)
-
-    def is_held_by_current_thread(self) -> bool:
-        return bool(self._begin("isHeldByCurrentThread").result(CALL_TIMEOUT).value)
-
-    def hold_count(self) -> int:
-        return int(self._begin("holdCount").result(CALL_TIMEOUT).value)
-
-    def remain_time_to_live(self) -> float:
-        """Return the seconds left; negative milliseconds (none, without limit) stay as they are."""
-        left: int = self._begin("remainTimeToLive").result(CALL_TIMEOUT).value
-        return left if left < 0 else left / 1000
-
-    def begin_soak(
-        self, counter: str, *, seconds: float, pause: float, iterations: int = 1_000_000
-    ) -> Future[Answer]:
-        """Rounds of lock, counter + 1 by reading and writing, unlock; gives the rounds done."""
-        fields = {"counter": counter, "iterations": iterations}
-        return self._begin("soak", **fields, seconds=seconds, pause=pause)
-
-    def _begin(self, op: str, **arguments: Any) -> Future[Answer]:
-        fields = {
-            _MILLISECONDS.get(key, key): _milliseconds(value) if key in _MILLISECONDS else value
-            for key, value in arguments.items()
-            if value is not None
-        }
-        return self._peer.submit(self._thread, self._kind, op, name=self._name, **fields)
-
-
-_MILLISECONDS = {"lease": "leaseMs", "wait": "waitMs", "seconds": "forMs", "pause": "pauseMs"}
-
-
-def _milliseconds(seconds: float) -> int:
-    return round(seconds * 1000)

@@ -1,4 +1,7 @@
-"""Leases between Java and Python: renewed, run out, taken by force, left behind by the dead."""
+"""Leases between Java and Python: run out, taken by force, renewed, left behind by the dead.
+
+The last two take time, and are the same script for each kind: the plain lock stands for all.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +12,111 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import holdfast
-from tests.interop.conftest import NewPeer, Report
-from tests.interop.java_peer import ILLEGAL_MONITOR_STATE, JavaError, JavaPeer
+from tests.interop.conftest import LONG, SOON, NewPeer, Report
+from tests.interop.java_objects import ILLEGAL_MONITOR_STATE, JavaError
+from tests.interop.java_peer import JavaPeer
+from tests.interop.lock_kinds import SharedLock
 from tests.interop.wire import LockKey
 from tests.support.processes import StartChild
 from tests.support.waiting import Stopwatch, eventually
 
-LONG = 60.0
-SOON = 2.0
 SHORT = 3.0
 """A watchdog's lease: renewed each second."""
+
+
+@pytest.mark.realtime
+def test_a_lease_of_java_that_runs_out_lets_python_in(
+    peer: JavaPeer, python: holdfast.Client, shared: SharedLock, report: Report
+) -> None:
+    java, mine = shared.java(peer), shared.python(python)
+    java.lock(lease=1)
+    expiry = time.monotonic() + shared.key.seconds_left()
+    assert mine.acquire(timeout=10, lease=LONG)
+    late = time.monotonic() - expiry
+    report.waits("Java's expiry to Python's acquire()", [late])
+    assert late < SOON / 4
+    with pytest.raises(JavaError) as caught:
+        java.unlock()
+    assert caught.value.java_class == ILLEGAL_MONITOR_STATE
+    mine.release()
+
+
+@pytest.mark.realtime
+def test_a_lease_of_python_that_runs_out_lets_java_in(
+    peer: JavaPeer, python: holdfast.Client, shared: SharedLock, report: Report
+) -> None:
+    java, mine = shared.java(peer), shared.python(python)
+    assert mine.acquire(lease=1)
+    expiry = time.monotonic() + shared.key.seconds_left()
+    taken = java.begin_try_lock(wait=10, lease=LONG).result(20)
+    assert taken.value
+    late = taken.ended / 1e9 - expiry
+    report.waits("Python's expiry to Java's tryLock()", [late])
+    assert late < SOON / 4
+    with pytest.raises(holdfast.LockLostError):
+        mine.release()
+    assert shared.key.holds() == {java.owner: 1}
+    java.unlock()
+
+
+def test_java_takes_a_lock_from_python_by_force(
+    peer: JavaPeer, shared: SharedLock, report: Report
+) -> None:
+    told = threading.Event()
+    with holdfast.Client(shared.key.server.url, lease=SHORT) as client:
+        mine = shared.python(client, on_lost=lambda lock: told.set())
+        assert mine.acquire()
+        assert mine.acquire()
+        waiter = shared.java(peer, "t2")
+        asleep = shared.key.next_waiter_sleeps(waiter)
+        waiting = waiter.begin_lock(lease=LONG)
+        eventually(asleep)
+        forced = time.monotonic_ns()
+        assert shared.java(peer).force_unlock()
+        woken = (waiting.result(10).ended - forced) / 1e9
+        report.waits("Java's forceUnlock() to Java's lock()", [woken])
+        assert woken < SOON
+        assert told.wait(SHORT)
+        lost = (time.monotonic_ns() - forced) / 1e9
+        report.waits("Java's forceUnlock() to Python's on_lost()", [lost])
+        assert mine.lost
+        with pytest.raises(holdfast.LockLostError):
+            mine.release()
+        with pytest.raises(holdfast.NotOwnedError) as caught:
+            mine.release()
+        assert not isinstance(caught.value, holdfast.LockLostError)
+        assert shared.key.holds() == {peer.owner("t2"): 1}
+        shared.java(peer, "t2").unlock()
+
+
+def test_python_takes_a_lock_from_java_by_force(
+    peer: JavaPeer,
+    python: holdfast.Client,
+    python_thread: ThreadPoolExecutor,
+    shared: SharedLock,
+) -> None:
+    java, mine = shared.java(peer), shared.python(python)
+    java.lock(lease=LONG)
+    waiter = shared.java(peer, "t2")
+    asleep = shared.key.next_waiter_sleeps(waiter)
+    waiting = waiter.begin_lock(lease=LONG)
+    eventually(asleep)
+    assert mine.force_release()
+    waiting.result(SOON)
+    eventually(shared.key.nobody_waits)
+    asleep = shared.key.next_waiter_sleeps()
+    taken = python_thread.submit(lambda: mine.acquire(timeout=10, lease=LONG))
+    eventually(asleep)
+    assert mine.force_release()
+    assert taken.result(SOON)
+    for thread in ("t1", "t2"):
+        assert not shared.java(peer, thread).is_held_by_current_thread()
+        with pytest.raises(JavaError) as caught:
+            shared.java(peer, thread).unlock()
+        assert caught.value.java_class == ILLEGAL_MONITOR_STATE
+    assert python_thread.submit(mine.hold_count).result(SOON) == 1
+    python_thread.submit(mine.release).result(SOON)
+    assert not mine.force_release()
 
 
 @pytest.mark.realtime
@@ -43,99 +141,6 @@ def test_both_watchdogs_renew_over_several_leases(new_peer: NewPeer, key: LockKe
         client.lock(of_java).release()
         assert peer.lock(of_python).try_lock()
         peer.lock(of_python).unlock()
-
-
-@pytest.mark.realtime
-def test_a_lease_of_java_that_runs_out_lets_python_in(
-    peer: JavaPeer, python: holdfast.Client, key: LockKey, report: Report
-) -> None:
-    java, mine = peer.lock(key.name), python.lock(key.name)
-    java.lock(lease=1)
-    expiry = time.monotonic() + key.seconds_left()
-    assert mine.acquire(timeout=10, lease=LONG)
-    late = time.monotonic() - expiry
-    report.waits("Java's expiry to Python's acquire()", [late])
-    assert late < SOON / 4
-    with pytest.raises(JavaError) as caught:
-        java.unlock()
-    assert caught.value.java_class == ILLEGAL_MONITOR_STATE
-    mine.release()
-
-
-@pytest.mark.realtime
-def test_a_lease_of_python_that_runs_out_lets_java_in(
-    peer: JavaPeer, python: holdfast.Client, key: LockKey, report: Report
-) -> None:
-    java, mine = peer.lock(key.name), python.lock(key.name)
-    assert mine.acquire(lease=1)
-    expiry = time.monotonic() + key.seconds_left()
-    taken = java.begin_try_lock(wait=10, lease=LONG).result(20)
-    assert taken.value
-    late = taken.ended / 1e9 - expiry
-    report.waits("Python's expiry to Java's tryLock()", [late])
-    assert late < SOON / 4
-    with pytest.raises(holdfast.LockLostError):
-        mine.release()
-    assert key.holds() == {java.owner: 1}
-    java.unlock()
-
-
-def test_java_takes_a_lock_from_python_by_force(
-    peer: JavaPeer, key: LockKey, report: Report
-) -> None:
-    told = threading.Event()
-    with holdfast.Client(key.server.url, lease=SHORT) as client:
-        mine = client.lock(key.name, on_lost=lambda lock: told.set())
-        assert mine.acquire()
-        assert mine.acquire()
-        asleep = key.next_waiter_sleeps()
-        waiting = peer.lock(key.name, "t2").begin_lock(lease=LONG)
-        eventually(asleep)
-        forced = time.monotonic_ns()
-        assert peer.lock(key.name).force_unlock()
-        woken = (waiting.result(10).ended - forced) / 1e9
-        report.waits("Java's forceUnlock() to Java's lock()", [woken])
-        assert woken < SOON
-        assert told.wait(SHORT)
-        lost = (time.monotonic_ns() - forced) / 1e9
-        report.waits("Java's forceUnlock() to Python's on_lost()", [lost])
-        assert mine.lost
-        with pytest.raises(holdfast.LockLostError):
-            mine.release()
-        with pytest.raises(holdfast.NotOwnedError) as caught:
-            mine.release()
-        assert not isinstance(caught.value, holdfast.LockLostError)
-        assert key.holds() == {peer.owner("t2"): 1}
-        peer.lock(key.name, "t2").unlock()
-
-
-def test_python_takes_a_lock_from_java_by_force(
-    peer: JavaPeer,
-    python: holdfast.Client,
-    python_thread: ThreadPoolExecutor,
-    key: LockKey,
-) -> None:
-    java, mine = peer.lock(key.name), python.lock(key.name)
-    java.lock(lease=LONG)
-    asleep = key.next_waiter_sleeps()
-    waiting = peer.lock(key.name, "t2").begin_lock(lease=LONG)
-    eventually(asleep)
-    assert mine.force_release()
-    waiting.result(SOON)
-    eventually(key.nobody_waits)
-    asleep = key.next_waiter_sleeps()
-    taken = python_thread.submit(lambda: mine.acquire(timeout=10, lease=LONG))
-    eventually(asleep)
-    assert mine.force_release()
-    assert taken.result(SOON)
-    for thread in ("t1", "t2"):
-        assert not peer.lock(key.name, thread).is_held_by_current_thread()
-        with pytest.raises(JavaError) as caught:
-            peer.lock(key.name, thread).unlock()
-        assert caught.value.java_class == ILLEGAL_MONITOR_STATE
-    assert python_thread.submit(mine.hold_count).result(SOON) == 1
-    python_thread.submit(mine.release).result(SOON)
-    assert not mine.force_release()
 
 
 @pytest.mark.realtime

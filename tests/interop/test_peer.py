@@ -9,7 +9,8 @@ import pytest
 
 from tests.interop.conftest import NewPeer, Report
 from tests.interop.java_build import RELEASES, BuildError, build
-from tests.interop.java_peer import ILLEGAL_MONITOR_STATE, JavaError, JavaPeer, PeerEnded
+from tests.interop.java_objects import ILLEGAL_MONITOR_STATE, JavaError
+from tests.interop.java_peer import JavaPeer, PeerEnded
 from tests.interop.wire import LockKey
 from tests.support.waiting import eventually
 

@@ -24,7 +24,7 @@ final class Locks {
             Map.entry("isHeldByCurrentThread", (lock, request) -> lock.isHeldByCurrentThread()),
             Map.entry("holdCount", (lock, request) -> lock.getHoldCount()),
             Map.entry("remainTimeToLive", (lock, request) -> lock.remainTimeToLive()),
-            Map.entry("soak", (lock, request) -> new Soak(client, lock, request).run())));
+            Map.entry("soak", (lock, request) -> new Soak(client, request).run(lock))));
   }
 
   /** Waits without limit; "leaseMs" is optional. */

@@ -1,5 +1,6 @@
 package holdfast.peer;
 
+import java.util.HashMap;
 import java.util.Map;
 
 /** The operations of a kind by name, each working on a T looked up by the request's object name. */
@@ -14,8 +15,7 @@ final class Operations<T> implements Kind {
     T find(String name);
   }
 
-  private final ThreadLocal<Map<String, T>> objects =
-      ThreadLocal.withInitial(java.util.HashMap::new);
+  private final ThreadLocal<Map<String, T>> objects = ThreadLocal.withInitial(HashMap::new);
   private final Lookup<T> lookup;
   private final Map<String, Operation<T>> operations;
 

@@ -1,12 +1,16 @@
 package holdfast.peer;
 
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import org.redisson.config.Config;
 
-/** The command line: --address=redis://HOST:PORT [--lock-watchdog-timeout=MS] [--threads=N]. */
-record Options(String address, long lockWatchdogTimeout, int threads) {
+/**
+ * The command line: --address=redis://HOST:PORT[,redis://…] [--lock-watchdog-timeout=MS]
+ * [--threads=N].
+ */
+record Options(List<String> addresses, long lockWatchdogTimeout, int threads) {
   private static final Set<String> NAMES = Set.of("address", "lock-watchdog-timeout", "threads");
 
   /** Throws IllegalArgumentException for an unknown option or one without a value. */
@@ -24,13 +28,17 @@ record Options(String address, long lockWatchdogTimeout, int threads) {
       throw new IllegalArgumentException("--address is missing");
     }
     return new Options(
-        values.get("address"),
+        List.of(values.get("address").split(",")),
         Long.parseLong(values.getOrDefault("lock-watchdog-timeout", "30000")),
         Integer.parseInt(values.getOrDefault("threads", "4")));
   }
 
-  /** Redisson's configuration: defaults but for these options and small pools of threads. */
-  Config config() {
+  /** Redisson's configuration for each address: defaults but for these and small pools. */
+  List<Config> configs() {
+    return addresses.stream().map(this::config).toList();
+  }
+
+  private Config config(String address) {
     Config config = new Config();
     config.setLockWatchdogTimeout(lockWatchdogTimeout);
     config.setThreads(threads);

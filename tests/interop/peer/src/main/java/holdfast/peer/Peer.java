@@ -8,6 +8,7 @@ import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -15,21 +16,36 @@ import org.redisson.Redisson;
 import org.redisson.api.RedissonClient;
 
 /**
- * A Redisson client driven over stdin and stdout, a JSON object a line. Each request names the
- * thread that runs it; the requests of one thread run in order, those of several side by side, and
- * each is answered when it is done. The process ends, releasing nothing, when its input does.
+ * A Redisson client for each address, driven over stdin and stdout, a JSON object a line; all but
+ * the locks over several servers are of the first. Each request names the thread that runs it; the
+ * requests of one thread run in order, those of several side by side, and each is answered when it
+ * is done. The process ends, releasing nothing, when its input does.
  */
 public final class Peer {
   private final Map<String, ExecutorService> workers = new HashMap<>();
   private final Map<String, Kind> kinds;
   private final Answers answers;
 
-  private Peer(RedissonClient client, Answers answers) {
+  private Peer(List<RedissonClient> servers, Answers answers) {
     this.answers = answers;
+    RedissonClient client = servers.get(0);
+    Members members = new Members(servers);
     kinds =
-        Map.of(
-            "peer", new Self(client),
-            "lock", Locks.kind(client, client::getLock));
+        Map.ofEntries(
+            Map.entry("peer", new Self(client)),
+            Map.entry("lock", Locks.kind(client, client::getLock)),
+            Map.entry("fair", Locks.kind(client, client::getFairLock)),
+            Map.entry("spin", Locks.kind(client, client::getSpinLock)),
+            Map.entry("fenced", FencedLocks.locks(client)),
+            Map.entry("token", FencedLocks.tokens(client)),
+            Map.entry("read", Locks.kind(client, it -> client.getReadWriteLock(it).readLock())),
+            Map.entry("write", Locks.kind(client, it -> client.getReadWriteLock(it).writeLock())),
+            Map.entry("readWrite", Soak.ofReadWriteLocks(client)),
+            Map.entry("multi", members.multi()),
+            Map.entry("red", members.red()),
+            Map.entry("semaphore", Semaphores.kind(client)),
+            Map.entry("permits", PermitSemaphores.kind(client)),
+            Map.entry("latch", Latches.kind(client)));
   }
 
   public static void main(String[] args) throws IOException {
@@ -37,9 +53,11 @@ public final class Peer {
         new PrintStream(new FileOutputStream(FileDescriptor.out), false, StandardCharsets.UTF_8);
     System.setOut(System.err);
     Answers answers = new Answers(out);
-    RedissonClient client = Redisson.create(Options.parse(args).config());
-    answers.ready(client.getId(), RedissonClient.class.getPackage().getImplementationVersion());
-    new Peer(client, answers).serve();
+    List<RedissonClient> servers =
+        Options.parse(args).configs().stream().map(Redisson::create).toList();
+    answers.ready(
+        servers.get(0).getId(), RedissonClient.class.getPackage().getImplementationVersion());
+    new Peer(servers, answers).serve();
     Runtime.getRuntime().halt(0);
   }
 
