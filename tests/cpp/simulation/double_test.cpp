@@ -268,7 +268,7 @@ class DoubleTest : public ::testing::Test {
       case 0:
         return recipe.check(bytes, step.name, step.owner);
       case 1:
-        return recipe.locked(bytes, step.name);
+        return recipe.locked(bytes, step.name, true);
       case 2:
         return recipe.ttl(bytes, step.name, true);
       default:
