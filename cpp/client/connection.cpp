@@ -12,18 +12,17 @@ namespace holdfast::client {
 // Completions that are due, to be called once the lock is released.
 class Connection::Batch {
  public:
-  void add(Entry entry, Result<resp::Reply> reply) {
-    if (entry.request) due_.emplace_back(std::move(entry), std::move(reply));
-  }
-  void lost() { lost_ = true; }
-  void run(const std::function<void()>& on_lost) {
-    for (auto& [entry, reply] : due_) entry.request->complete(std::move(reply), entry.sent);
-    if (lost_ && on_lost) on_lost();
-  }
+  Line::Answers answers;
+  bool lost = false;
 
- private:
-  std::vector<std::pair<Entry, Result<resp::Reply>>> due_;
-  bool lost_ = false;
+  void run(const Setup& setup) {
+    for (auto& [to, reply] : answers) {
+      const bool error = reply.ok() && reply.value().is_error();
+      if (error && setup.redirect && setup.redirect(to, reply.value().text())) continue;
+      to.request->complete(std::move(reply), to.sent);
+    }
+    if (lost && setup.on_lost) setup.on_lost();
+  }
 };
 
 namespace {
@@ -57,12 +56,20 @@ Connection::Connection(const Clock& clock, net::Loop& loop, Setup setup)
 
 Status Connection::submit(RequestPtr request, Parker* waiter) {
   Lock lock(mutex_);
+  return add(lock, {std::move(request)}, waiter);
+}
+
+Status Connection::resubmit(Unanswered unanswered) {
+  Lock lock(mutex_);
+  return add(lock, std::move(unanswered), nullptr);
+}
+
+Status Connection::add(Lock& lock, Unanswered unanswered, Parker* waiter) {
   if (!closed_.ok()) return closed_;
-  next_overdue_ = std::min(next_overdue_, request->deadline);
-  queue_.push_back({std::move(request), Sent{}});
   // A leader that awaits replies sends what has gathered when the next ones arrive, all in one
   // piece.
-  const bool gathers = leader_ == Leader::kCaller && sent_ > 0;
+  const bool gathers = leader_ == Leader::kCaller && line_.awaits_replies();
+  line_.add(std::move(unanswered));
   if (setup_.driver == Driver::kCallers && !gathers && !flush(lock)) wake_leader();
   find_leader(waiter);
   return {};
@@ -71,10 +78,10 @@ Status Connection::submit(RequestPtr request, Parker* waiter) {
 void Connection::serve(Parker& parker, const Stay& stay, TimePoint slice) {
   Lock lock(mutex_);
   for (TimePoint now = clock_.now(); !stay.over(now) && now < slice; now = clock_.now()) {
-    if (leader_ == Leader::kNone && !queue_.empty() && setup_.driver == Driver::kCallers) {
+    if (leader_ == Leader::kNone && !line_.empty() && setup_.driver == Driver::kCallers) {
       leader_ = Leader::kCaller;
       leading_ = &parker;
-      if (sent_ < queue_.size()) (void)flush(lock);
+      if (line_.has_unsent()) (void)flush(lock);
       lock.unlock();
       lead(parker, stay, slice);
       lock.lock();
@@ -119,7 +126,7 @@ net::Interest Connection::step(TimePoint now) {
   }
   net::Interest next = advance(now);
   const Lock lock(mutex_);
-  const bool hands_back = for_callers && (queue_.empty() || !waiters_.empty());
+  const bool hands_back = for_callers && (line_.empty() || !waiters_.empty());
   if (hands_back || next.done) leader_ = Leader::kNone;
   if (hands_back) {
     find_leader(nullptr);
@@ -131,7 +138,7 @@ net::Interest Connection::step(TimePoint now) {
 
 bool Connection::needs_loop() const {
   if (leader_ != Leader::kNone) return leader_ == Leader::kLoop;
-  return !queue_.empty() || hung_up() || !closed_.ok();
+  return !line_.empty() || hung_up() || !closed_.ok();
 }
 
 net::Interest Connection::watch() {
@@ -175,13 +182,13 @@ net::Interest Connection::advance(TimePoint now) {
     if (link_.failures() > failures) attempt_failed(batch);
     drop_overdue(now, batch);
     if (!closed_.ok()) {
-      fail_all(closed_, true, batch);
+      line_.fail(closed_, true, batch.answers);
       writer_.reset();
     }
     write_blocked_ = false;
     (void)flush(lock);
   }
-  batch.run(setup_.on_lost);
+  batch.run(setup_);
   return interest();
 }
 
@@ -205,31 +212,29 @@ bool Connection::stream_failed(TimePoint now) {
 // A stream that is up is read; one is made only for somebody.
 bool Connection::wanted() const {
   const Lock lock(mutex_);
-  return closed_.ok() && (!queue_.empty() || writer_);
+  return closed_.ok() && (!line_.empty() || writer_);
 }
 
 net::Interest Connection::interest() const {
   net::Interest next = link_.interest();
   const Lock lock(mutex_);
-  next.until = std::min(next.until, next_overdue_);
+  next.until = std::min(next.until, line_.next_overdue());
   if (writer_) {
     next.write = write_blocked_;
     if (write_failed_) next.until = TimePoint{};  // advance() says what follows
-    if (sent_ > 0)
+    if (line_.awaits_replies())
       next.until = std::min(next.until, after(silent_since(), setup_.link.command_timeout));
   }
   // The loop keeps reading its own streams; otherwise whoever leads stops when all is answered.
   const bool keeps = setup_.driver == Driver::kLoop && writer_;
-  next.done = queue_.empty() && !keeps;
+  next.done = line_.empty() && !keeps;
   return next;
 }
 
 void Connection::take_replies(std::vector<resp::Reply>& replies, Batch& batch) {
   for (resp::Reply& reply : replies) {
-    if (sent_ == 0) break;  // a server says something unasked only before it closes
-    batch.add(std::move(queue_.front()), std::move(reply));
-    queue_.pop_front();
-    --sent_;
+    // A server says something unasked only before it closes.
+    if (!line_.take(std::move(reply), batch.answers)) break;
   }
 }
 
@@ -244,67 +249,26 @@ void Connection::stream_lost(Batch& batch) {
   writer_.reset();
   out_.clear();
   write_blocked_ = write_failed_ = false;
-  const auto on_wire_end = queue_.begin() + static_cast<std::ptrdiff_t>(sent_);
-  const auto unwanted = [](const Entry& e) { return !e.request || e.request->abandoned(); };
-  queue_.erase(std::remove_if(queue_.begin(), on_wire_end, unwanted), on_wire_end);
-  sent_ = 0;
-  if (was_ready) batch.lost();
+  line_.broken();
+  if (was_ready) batch.lost = true;
   if (watched_) loop_.drive(shared_from_this());
 }
 
 void Connection::attempt_failed(Batch& batch) {
   if (link_.refused()) {
-    fail_all(link_.failure(), true, batch);
+    line_.fail(link_.failure(), true, batch.answers);
   } else if (link_.failures() > setup_.link.retries) {
-    fail_all(link_.failure(), false, batch);
+    line_.fail(link_.failure(), false, batch.answers);
   }
 }
 
 void Connection::drop_overdue(TimePoint now, Batch& batch) {
-  if (now < next_overdue_) return;
-  next_overdue_ = kNever;
+  if (now < line_.next_overdue()) return;
   const std::string& failure = link_.failure().message();
   const std::string why = writer_ || failure.empty()
                               ? "no reply from " + setup_.link.address.text() + " in time"
                               : failure;
-  std::deque<Entry> kept;
-  for (std::size_t i = 0; i < queue_.size(); ++i) {
-    Entry& entry = queue_[i];
-    const bool overdue = entry.request && entry.request->deadline <= now;
-    if (overdue)
-      batch.add(std::exchange(entry, Entry{nullptr, entry.sent}), Status::unreachable(why));
-    if (entry.request) next_overdue_ = std::min(next_overdue_, entry.request->deadline);
-    if (entry.request || i < sent_) kept.push_back(std::move(entry));
-  }
-  queue_ = std::move(kept);
-}
-
-void Connection::fail_all(const Status& why, bool persistent_too, Batch& batch) {
-  std::deque<Entry> kept;
-  for (Entry& entry : queue_) {
-    if (entry.request && entry.request->persistent && !persistent_too) {
-      kept.push_back(std::move(entry));
-    } else {
-      batch.add(std::move(entry), why);
-    }
-  }
-  queue_ = std::move(kept);
-  sent_ = 0;
-}
-
-void Connection::encode_unsent() {
-  const TimePoint now = clock_.now();
-  while (sent_ < queue_.size()) {
-    Entry& entry = queue_[sent_];
-    if (entry.request->abandoned()) {
-      queue_.erase(queue_.begin() + static_cast<std::ptrdiff_t>(sent_));
-      continue;
-    }
-    entry.sent.last = now;
-    ++entry.sent.times;
-    entry.request->encode(out_);
-    ++sent_;
-  }
+  line_.drop_overdue(now, Status::unreachable(why), batch.answers);
 }
 
 bool Connection::flush(Lock& lock) {
@@ -312,7 +276,7 @@ bool Connection::flush(Lock& lock) {
   flushing_ = true;
   bool stuck = false;
   while (writer_ && !write_blocked_ && !write_failed_) {
-    encode_unsent();
+    line_.send(out_, clock_.now());
     if (out_.empty()) break;
     writing_.swap(out_);
     const std::shared_ptr<net::Transport> writer = writer_;
@@ -335,7 +299,7 @@ void Connection::wake_leader() {
 }
 
 void Connection::find_leader(Parker* preferred) {
-  if (queue_.empty()) return;
+  if (line_.empty()) return;
   if (setup_.driver == Driver::kLoop) {
     if (!std::exchange(driven_, true)) loop_.drive(shared_from_this());
     return;
@@ -352,7 +316,7 @@ void Connection::find_leader(Parker* preferred) {
 }
 
 TimePoint Connection::silent_since() const {
-  return sent_ == 0 ? kNever : std::max(queue_.front().sent.last, last_read_);
+  return line_.awaits_replies() ? std::max(line_.first_sent(), last_read_) : kNever;
 }
 
 void Connection::close(Status why) {
@@ -360,7 +324,7 @@ void Connection::close(Status why) {
   {
     const Lock lock(mutex_);
     closed_ = std::move(why);
-    fail_all(closed_, true, batch);
+    line_.fail(closed_, true, batch.answers);
     if (leader_ == Leader::kNone) {
       writer_.reset();
       link_.close();
@@ -368,7 +332,7 @@ void Connection::close(Status why) {
     wake_leader();
     loop_.drive(shared_from_this());  // which may be watching the stream
   }
-  batch.run({});
+  batch.run(setup_);
 }
 
 }  // namespace holdfast::client

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <atomic>
-#include <deque>
 #include <functional>
 #include <list>
 #include <memory>
@@ -10,8 +9,8 @@
 #include <vector>
 
 #include "base/parker.h"
+#include "client/line.h"
 #include "client/link.h"
-#include "client/request.h"
 #include "net/loop.h"
 #include "net/pollable.h"
 
@@ -40,11 +39,16 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
  public:
   enum class Driver { kCallers, kLoop };
 
+  // Told of each error reply, on any thread, with no locks held: true when the request is to be
+  // answered by another server, or later, and has been taken over for that (see resubmit()).
+  using Redirect = std::function<bool(const Unanswered&, std::string_view error)>;
+
   struct Setup {
     LinkOptions link;
     Driver driver = Driver::kCallers;
     std::function<void()> on_lost;  // a stream that had been ready broke; any thread, no locks held
-    Link::Open open;                // tests: how to open a stream
+    Redirect redirect{};            // without one every reply goes to its request
+    Link::Open open{};              // tests: how to open a stream
   };
 
   Connection(const Clock& clock, net::Loop& loop, Setup setup);
@@ -53,6 +57,10 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   // will be, in serve() for this request; without one, and with nobody else in serve(), the loop
   // reads. Not OK when the connection is closed: then nothing happens and complete() is not called.
   Status submit(RequestPtr request, Parker* waiter = nullptr);
+
+  // Any thread: as submit(), of a request that has been on its way over another connection, or this
+  // one.
+  Status resubmit(Unanswered unanswered);
 
   // Blocks the calling thread until `stay` is over, or `slice` is, reading for everybody meanwhile
   // if nobody else does. `stay` is looked at after each notify() of `parker` and each batch of
@@ -67,10 +75,6 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
 
  private:
   enum class Leader { kNone, kCaller, kLoop };
-  struct Entry {
-    RequestPtr request;  // null: given up, but its reply is still to come
-    Sent sent;
-  };
   using Lock = std::unique_lock<std::mutex>;
   class Batch;
 
@@ -81,16 +85,15 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   bool wanted() const;
 
   // With the lock held; flush() lets go of it while it writes.
+  Status add(Lock& lock, Unanswered unanswered, Parker* waiter);
   void take_replies(std::vector<resp::Reply>& replies, Batch& batch);
   void stream_ready(TimePoint now);
   bool stream_failed(TimePoint now);
   void stream_lost(Batch& batch);
   void attempt_failed(Batch& batch);
   void drop_overdue(TimePoint now, Batch& batch);
-  void fail_all(const Status& why, bool persistent_too, Batch& batch);
   bool flush(Lock& lock);  // false: the leader has to go on with it
   void wake_leader();
-  void encode_unsent();
   void find_leader(Parker* preferred);
   bool needs_loop() const;
   bool hung_up() const;
@@ -103,8 +106,7 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   Link link_;  // the leader's
 
   mutable std::mutex mutex_;
-  std::deque<Entry> queue_;                 // unanswered, in order
-  std::size_t sent_ = 0;                    // so many of them are on the wire
+  Line line_;
   std::shared_ptr<net::Transport> writer_;  // the stream, while it is ready
   // By the loop, now and before its last step: while it may use a descriptor, that must not close.
   std::shared_ptr<net::Transport> watched_;
@@ -118,7 +120,6 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   Leader leader_ = Leader::kNone;
   Parker* leading_ = nullptr;   // of kCaller
   std::list<Parker*> waiters_;  // in serve(), not leading: the next leaders
-  TimePoint next_overdue_ = kNever;
   TimePoint last_read_{};
   Status closed_;
 };

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "base/clock.h"
 #include "base/status.h"
@@ -21,6 +22,9 @@ struct Sent {
 class Request {
  public:
   virtual ~Request() = default;
+
+  // By which the server that answers is found; always the same.
+  virtual std::string_view key() const = 0;
 
   // Appends the encoded command to `out`. Called for each sending, on any thread, with the
   // connection's lock held: it must be quick and take no lock.

@@ -30,6 +30,8 @@ class LeaseKeeper::Hold final : public client::Request, public std::enable_share
     timer.hold = this;
   }
 
+  std::string_view key() const override { return renewal->key(name); }
+
   void encode(std::string& out) const override {
     const std::shared_ptr<LeaseKeeper> to = keeper.lock();
     const std::string field = to ? owner_field(to->client_id_, owner) : std::string();

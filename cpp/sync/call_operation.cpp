@@ -22,14 +22,18 @@ std::optional<std::int64_t> number(const resp::Reply& reply) {
 // that the server does not know the script.
 class LateCall final : public client::Request {
  public:
-  explicit LateCall(CallOperation::Encode encode) : encode_(std::move(encode)) {
+  LateCall(LockName name, CallOperation::Encode encode)
+      : name_(std::move(name)), encode_(std::move(encode)) {
     persistent = true;
   }
+
+  std::string_view key() const override { return name_.bytes(); }
 
   void encode(std::string& out) const override { encode_(out, true); }
   void complete(Result<resp::Reply> /*reply*/, const client::Sent& /*sent*/) override {}
 
  private:
+  const LockName name_;
   const CallOperation::Encode encode_;
 };
 
@@ -79,9 +83,9 @@ void CallOperation::complete(Result<resp::Reply> reply, const client::Sent& sent
 
 void CallOperation::unreachable(const Status& why) {
   if (longer_) {
-    const auto late = std::make_shared<LateCall>(encode_);
+    const auto late = std::make_shared<LateCall>(name(), encode_);
     late->deadline = after(now(), *longer_);
-    const auto connection = context().topology->route(name().bytes(), topology::Traffic::kCalls);
+    const auto connection = context().topology->route(late->key(), topology::Traffic::kCalls);
     (void)connection->submit(late);  // a closed client leaves it undone
   }
   finish({Verdict::kFailed, unreachable_status(why, name())});

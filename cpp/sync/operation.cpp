@@ -14,7 +14,7 @@ constexpr Millis kSlice{50};
 Operation::Operation(std::shared_ptr<const Context> context, LockName name)
     : context_(std::move(context)),
       name_(std::move(name)),
-      connection_(context_->topology->route(name_.bytes(), topology::Traffic::kCalls)) {}
+      connection_(context_->topology->route(key(), topology::Traffic::kCalls)) {}
 
 std::optional<Outcome> Operation::wait(Interrupt* interrupt) {
   parker_ = &Parker::of_this_thread();
@@ -60,7 +60,10 @@ void Operation::let_go(Parker& parker) {
 Status Operation::submit() {
   readopt();
   deadline = after(now(), context_->command_timeout);
-  return connection_->submit(shared_from_this(), parker_ != nullptr ? parker_ : reader_);
+  const auto connection = context_->topology->route(key(), topology::Traffic::kCalls);
+  // The thread reads from connection_ only; what goes another way now is read by the loop.
+  Parker* const parker = parker_ != nullptr ? parker_ : reader_;
+  return connection->submit(shared_from_this(), connection == connection_ ? parker : nullptr);
 }
 
 void Operation::wake_at(TimePoint at) {

@@ -68,6 +68,7 @@ class Operation : public Exchange,
   std::optional<Outcome> wait(Interrupt* interrupt) final;
   void finish_to(std::shared_ptr<Completion> completion, std::uint64_t id) final;
   const LockName& name() const final { return name_; }
+  std::string_view key() const final { return name_.bytes(); }
 
   // As finish_to(), where a thread waits for several operations at once and reads for each in
   // serve(), until let_go(). `reader` is its Parker, null where the loop reads.

@@ -1,6 +1,7 @@
 #include "sync/preload.h"
 
 #include <memory>
+#include <utility>
 
 #include "resp/command.h"
 
@@ -10,7 +11,9 @@ namespace {
 
 class Load final : public client::Request {
  public:
-  explicit Load(const script::Script& script) : script_(script) {}
+  Load(LockName name, const script::Script& script) : name_(std::move(name)), script_(script) {}
+
+  std::string_view key() const override { return name_.bytes(); }
 
   void encode(std::string& out) const override {
     out += resp::Command({"SCRIPT", "LOAD", script_.text}).bytes();
@@ -18,6 +21,7 @@ class Load final : public client::Request {
   void complete(Result<resp::Reply> /*reply*/, const client::Sent& /*sent*/) override {}
 
  private:
+  const LockName name_;
   const script::Script& script_;
 };
 
@@ -26,7 +30,7 @@ class Load final : public client::Request {
 void preload(const Context& context, const Recipe& recipe, const LockName& name) {
   const auto connection = context.topology->route(name.bytes(), topology::Traffic::kCalls);
   for (const script::Script* script : recipe.scripts()) {
-    const auto load = std::make_shared<Load>(*script);
+    const auto load = std::make_shared<Load>(name, *script);
     load->deadline = after(context.clock.now(), context.command_timeout);
     (void)connection->submit(load);
   }

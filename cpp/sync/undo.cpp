@@ -27,7 +27,7 @@ void Undo::submit_late_release(std::shared_ptr<const Context> context, const Rec
 }
 
 void Undo::go() {
-  const auto connection = context_->topology->route(what_.name.bytes(), topology::Traffic::kCalls);
+  const auto connection = context_->topology->route(key(), topology::Traffic::kCalls);
   // A closed client leaves its holds to their leases.
   (void)connection->submit(shared_from_this());
 }

@@ -32,6 +32,7 @@ class Undo final : public client::Request, public std::enable_shared_from_this<U
 
   Undo(std::shared_ptr<const Context> context, const Recipe& recipe, What what);
 
+  std::string_view key() const override { return what_.name.bytes(); }
   void encode(std::string& out) const override;
   void complete(Result<resp::Reply> reply, const client::Sent& sent) override;
 

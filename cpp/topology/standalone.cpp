@@ -7,10 +7,10 @@ using client::Connection;
 Standalone::Standalone(const Clock& clock, const Loops& loops, const Setup& setup)
     : address_(setup.link.address.text()),
       calls_(std::make_shared<Connection>(
-          clock, loops.io, Connection::Setup{setup.link, setup.driver, setup.on_lost, {}})),
+          clock, loops.io, Connection::Setup{setup.link, setup.driver, setup.on_lost})),
       renewals_(std::make_shared<Connection>(
           clock, loops.watchdog,
-          Connection::Setup{setup.link, Connection::Driver::kLoop, setup.on_lost, {}})),
+          Connection::Setup{setup.link, Connection::Driver::kLoop, setup.on_lost})),
       subscriber_(std::make_shared<client::Subscriber>(clock, loops.io, setup.link, setup.sink)) {}
 
 std::shared_ptr<Connection> Standalone::route(std::string_view /*key*/, Traffic traffic) {

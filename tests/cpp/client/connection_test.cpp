@@ -22,6 +22,7 @@ class Question final : public Request {
  public:
   Question(std::string word, Strings& log) : word_(std::move(word)), log_(log) {}
 
+  std::string_view key() const override { return {}; }
   void encode(std::string& out) const override { out += resp::Command({"ASK", word_}).bytes(); }
   void complete(Result<resp::Reply> reply, const Sent& sent) override {
     times = sent.times;
@@ -71,6 +72,11 @@ class ConnectionTest : public ::testing::Test {
     setup.link = options;
     setup.driver = Connection::Driver::kLoop;
     setup.on_lost = [this] { ++lost; };
+    setup.redirect = [this](const Unanswered& what, std::string_view error) {
+      if (error.substr(0, 5) != "MOVED") return false;
+      moved.push_back(what);
+      return true;
+    };
     setup.open = [this](const LinkOptions&) { return network.open("client"); };
     connection = std::make_shared<Connection>(world, loop, setup);
   }
@@ -99,6 +105,7 @@ class ConnectionTest : public ::testing::Test {
   std::shared_ptr<Connection> connection;
   Status submitted;
   Strings log;
+  std::vector<Unanswered> moved;
   int lost = 0;
 };
 
@@ -148,6 +155,34 @@ TEST_F(ConnectionTest, WhatIsUnansweredGoesOutAgainInOrder) {
   EXPECT_EQ(peer.got, (Strings{"ASK a", "ASK b", "ASK a", "ASK b", "ASK c"}));
   EXPECT_EQ(first->times, 2);
   EXPECT_EQ(lost, 1);
+}
+
+TEST_F(ConnectionTest, AQuestionThatIsMovedIsNotAnsweredHere) {
+  connect();
+  peer.answer = [](const std::string& words) {
+    return words == "ASK a" ? std::string("-MOVED 7 elsewhere\r\n") : "+" + words + "\r\n";
+  };
+  ask("a");
+  ask("b");
+  loop.run(Millis(20));
+  EXPECT_EQ(log, Strings{"b = ASK b"});
+  ASSERT_EQ(moved.size(), 1U);
+  EXPECT_EQ(moved[0].sent.times, 1);
+}
+
+TEST_F(ConnectionTest, AQuestionThatComesFromElsewhereKeepsCountOfItsWay) {
+  connect();
+  silent();
+  const auto question = std::make_shared<Question>("a", log);
+  EXPECT_TRUE(connection->resubmit({question, {{}, 3}, true}).ok());
+  ask("b");
+  loop.run(Millis(5));
+  ASSERT_EQ(peer.got, (Strings{"ASKING", "ASK a", "ASK b"}));
+  peer.latest->cut(true);
+  peer.answer = [](const std::string& words) { return "+" + words + "\r\n"; };
+  loop.run(Millis(50));
+  EXPECT_EQ(log, (Strings{"a = ASK a", "b = ASK b"}));
+  EXPECT_EQ(question->times, 5);
 }
 
 TEST_F(ConnectionTest, WhatWasAbandonedBeforeItWentOutDoesNotGo) {

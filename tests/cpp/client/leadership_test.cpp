@@ -23,6 +23,7 @@ class Question final : public Request {
  public:
   explicit Question(std::string word) : word_(std::move(word)) {}
 
+  std::string_view key() const override { return {}; }
   void encode(std::string& out) const override { out += resp::Command({"ASK", word_}).bytes(); }
   void complete(Result<resp::Reply> reply, const Sent&) override {
     answer = reply.ok() ? std::string(reply.value().text()) : reply.status().message();

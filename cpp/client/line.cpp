@@ -1,0 +1,93 @@
+#include "client/line.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "resp/command.h"
+
+namespace holdfast::client {
+
+TimePoint Line::first_sent() const { return sent_ == 0 ? kNever : entries_.front().what.sent.last; }
+
+void Line::add(Unanswered unanswered) {
+  next_overdue_ = std::min(next_overdue_, unanswered.request->deadline);
+  entries_.push_back({std::move(unanswered), 0});
+}
+
+void Line::send(std::string& out, TimePoint now) {
+  while (sent_ < entries_.size()) {
+    Entry& entry = entries_[sent_];
+    if (entry.what.request->abandoned()) {
+      entries_.erase(entries_.begin() + static_cast<std::ptrdiff_t>(sent_));
+      continue;
+    }
+    if (entry.what.asking) out += resp::Command({"ASKING"}).bytes();
+    entry.extra = entry.what.asking ? 1 : 0;
+    entry.what.sent.last = now;
+    ++entry.what.sent.times;
+    entry.what.request->encode(out);
+    ++sent_;
+  }
+}
+
+bool Line::take(resp::Reply reply, Answers& answers) {
+  if (sent_ == 0) return false;
+  Entry& entry = entries_.front();
+  if (entry.extra-- > 0) return true;
+  add_answer(entry, std::move(reply), answers);
+  entries_.pop_front();
+  --sent_;
+  return true;
+}
+
+void Line::broken() {
+  const auto on_wire_end = entries_.begin() + static_cast<std::ptrdiff_t>(sent_);
+  const auto unwanted = [](const Entry& e) {
+    return !e.what.request || e.what.request->abandoned();
+  };
+  entries_.erase(std::remove_if(entries_.begin(), on_wire_end, unwanted), on_wire_end);
+  sent_ = 0;
+}
+
+void Line::drop_overdue(TimePoint now, const Status& why, Answers& answers) {
+  if (now < next_overdue_) return;
+  next_overdue_ = kNever;
+  std::deque<Entry> kept;
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    Entry& entry = entries_[i];
+    const RequestPtr& request = entry.what.request;
+    if (request && request->deadline <= now) add_answer(entry, why, answers);
+    if (request) next_overdue_ = std::min(next_overdue_, request->deadline);
+    if (request || i < sent_) kept.push_back(std::move(entry));
+  }
+  entries_ = std::move(kept);
+}
+
+void Line::fail(const Status& why, bool persistent_too, Answers& answers) {
+  std::deque<Entry> kept;
+  for (Entry& entry : entries_) {
+    if (entry.what.request && entry.what.request->persistent && !persistent_too) {
+      kept.push_back(std::move(entry));
+    } else {
+      add_answer(entry, why, answers);
+    }
+  }
+  entries_ = std::move(kept);
+  sent_ = 0;
+}
+
+std::vector<Unanswered> Line::take_all() {
+  broken();
+  std::vector<Unanswered> all;
+  for (Entry& entry : entries_) all.push_back(std::move(entry.what));
+  entries_.clear();
+  return all;
+}
+
+// The entry keeps its place, without its request.
+void Line::add_answer(Entry& entry, Result<resp::Reply> reply, Answers& answers) {
+  if (!entry.what.request) return;
+  answers.push_back({std::move(entry.what), std::move(reply)});
+}
+
+}  // namespace holdfast::client
