@@ -8,6 +8,9 @@
 #include "base/process.h"
 #include "engine/engine.h"
 #include "engine/wait_hub.h"
+#include "sync/keys.h"
+#include "topology/make.h"
+#include "topology/slot.h"
 
 namespace holdfast::engine {
 
@@ -47,19 +50,25 @@ Client::Core* Client::make_core(bool first) {
   const auto keeper =
       std::make_shared<lease::LeaseKeeper>(engine.clock(), loops.watchdog, id, engine.events());
   const auto hub = std::make_shared<WaitHub>();
-  topology::Standalone::Setup setup;
   const net::Endpoint& endpoint = options_.endpoint;
-  setup.link = {endpoint.addresses.front(), endpoint.tls,         endpoint.credentials,
-                endpoint.database,          options_.client_name, options_.connect_timeout,
-                options_.command_timeout,   options_.retries};
+  topology::Parts parts;
+  parts.link = {{},
+                endpoint.tls,
+                endpoint.credentials,
+                endpoint.database,
+                options_.client_name,
+                options_.connect_timeout,
+                options_.command_timeout,
+                options_.retries};
   using Driver = client::Connection::Driver;
-  setup.driver = options_.asynchronous ? Driver::kLoop : Driver::kCallers;
-  setup.sink = hub;
-  setup.on_lost = [weak = std::weak_ptr<lease::LeaseKeeper>(keeper)] {
+  parts.driver = options_.asynchronous ? Driver::kLoop : Driver::kCallers;
+  parts.sink = hub;
+  parts.on_lost = [weak = std::weak_ptr<lease::LeaseKeeper>(keeper)] {
     if (const auto strong = weak.lock()) strong->verify();
   };
-  const auto topology = std::make_shared<topology::Standalone>(engine.clock(), loops, setup);
-  hub->set_on_lost(setup.on_lost);
+  parts.pubsub = options_.pubsub;
+  const auto topology = topology::make(engine.clock(), loops, endpoint, parts);
+  hub->set_on_lost(parts.on_lost);
   hub->set_topology(topology);
   keeper->set_topology(topology);
   engine.add(keeper);
@@ -82,6 +91,21 @@ std::shared_ptr<const sync::Context> Client::context() {
   }
   delete fresh;
   return core->context;
+}
+
+Status Client::check_name(const std::string& name, Use use) const {
+  if (options_.endpoint.deployment != net::Deployment::kCluster) return {};
+  const LockName whole(options_.name_prefix + name);
+  const topology::Slot slot = topology::slot_of(whole.bytes());
+  const bool latch = use == Use::kLatch;
+  const bool together = topology::slot_of(sync::braced(whole)) == slot &&
+                        (!latch || topology::slot_of(sync::latch_channel(whole).bytes()) == slot);
+  if (together) return {};
+  return Status::invalid(
+      "'" + whole.bytes() +
+      "' cannot be a name in a cluster: what belongs to it would be in different "
+      "slots; use a name without braces" +
+      (latch ? "" : ", or with one tag in them, such as 'order:{42}'"));
 }
 
 std::vector<std::string> Client::close() {

@@ -100,9 +100,9 @@ void Operation::wake(Parker* parker) {
 void Operation::on_time() { time_is_up(now()); }
 
 ErrorKind error_kind(std::string_view text) {
-  constexpr std::array<std::string_view, 8> kPassing{"LOADING",    "BUSY",        "MASTERDOWN",
-                                                     "TRYAGAIN",   "CLUSTERDOWN", "READONLY",
-                                                     "NOREPLICAS", "UNBLOCKED"};
+  constexpr std::array<std::string_view, 10> kPassing{
+      "LOADING",  "BUSY",       "MASTERDOWN", "TRYAGAIN", "CLUSTERDOWN",
+      "READONLY", "NOREPLICAS", "UNBLOCKED",  "MOVED",    "ASK"};
   const std::string_view word = text.substr(0, text.find(' '));
   if (word == "NOSCRIPT") return ErrorKind::kUnknownScript;
   const bool passes = std::find(kPassing.begin(), kPassing.end(), word) != kPassing.end();
