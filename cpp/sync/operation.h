@@ -56,6 +56,7 @@ class Exchange {
 
   virtual const LockName& name() const = 0;
 };
+using ExchangePtr = std::shared_ptr<Exchange>;
 
 // An exchange about one name, with the server that answers for it.
 class Operation : public Exchange,
@@ -112,6 +113,7 @@ class Operation : public Exchange,
   std::uint64_t id_ = 0;
   std::optional<Outcome> outcome_;
 };
+using OperationPtr = std::shared_ptr<Operation>;
 
 // What an error reply means for whoever sent the command.
 enum class ErrorKind {

@@ -1,31 +1,14 @@
-"""What docs/wire-protocol.md says of the steps of semaphores and latches is so."""
+"""What docs/wire-protocol.md says of the rights for semaphores and latches is so."""
 
 from __future__ import annotations
 
 import re
-from pathlib import Path
-
-import pytest
 
 from tests.lua.counters import FOUR, ONE, THREE, TWO, Latch, Semaphore
 from tests.lua.steps import ROOT
 from tests.support.servers import Server
 
 PAGE = (ROOT / "docs" / "wire-protocol.md").read_text(encoding="utf-8")
-SECTIONS = {"semaphore": "## The semaphore", "count_down_latch": "## The count-down latch"}
-STEPS = [path for word in SECTIONS for path in sorted((ROOT / "lua" / word).glob("*.lua"))]
-
-
-@pytest.mark.parametrize("path", STEPS, ids=lambda path: f"{path.parent.name}-{path.stem}")
-def test_the_table_names_what_the_header_names(path: Path) -> None:
-    section = PAGE.split(f"{SECTIONS[path.parent.name]}\n")[1].split("\n## ")[0]
-    row = re.search(rf"^\| `{path.stem}` \|(.*?)\|(.*?)\|", section, re.MULTILINE)
-    assert row is not None
-    named = [
-        ", ".join(re.findall(rf"^-- {array}\[\d\]  (\w+):", path.read_text(), re.MULTILINE))
-        for array in ("KEYS", "ARGV")
-    ]
-    assert [cell.strip() for cell in row.groups()] == named
 
 
 def test_the_rights_are_enough(private_server: Server) -> None:

@@ -1,30 +1,16 @@
-"""What docs/wire-protocol.md says of the steps of the permit semaphore is so."""
+"""What docs/wire-protocol.md says of the rights for permit semaphores is so."""
 
 from __future__ import annotations
 
 import re
-from pathlib import Path
-
-import pytest
 
 from tests.lua.permit_steps import CHANNEL, MINUTE, ONE, THREE, TWO, PermitSemaphore
 from tests.lua.steps import ROOT
-from tests.lua.test_permit_semaphore_steps import FOLDER, STEPS
+from tests.lua.test_permit_semaphore_steps import STEPS
 from tests.support.servers import Server
 
 PAGE = (ROOT / "docs" / "wire-protocol.md").read_text(encoding="utf-8")
 SECTION = PAGE.split("\n## The permit semaphore\n")[1].split("\n## ")[0]
-
-
-@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.lua")), ids=lambda path: path.stem)
-def test_the_page_names_what_the_header_names(path: Path) -> None:
-    named = dict.fromkeys(("KEYS", "ARGV"), "")
-    for array in named:
-        words = re.findall(rf"^-- {array}\[\d\]  (\w+):", path.read_text(), re.MULTILINE)
-        named[array] = ", ".join(words)
-    row = re.search(rf"^\| `{path.stem}` \|(.*?)\|(.*?)\|", SECTION, re.MULTILINE)
-    assert row is not None
-    assert [cell.strip() for cell in row.groups()] == list(named.values())
 
 
 def test_the_rights_are_enough(private_server: Server) -> None:

@@ -108,16 +108,10 @@ void Ledger::check_order(Entry& entry, const Holders& before, std::string_view s
                          const Words& command) {
   auto& [name, book] = entry;
   const std::string text = std::string(script) + " by " + owner_of(command);
-  const std::int64_t now = server_.milliseconds();
   const Line line = std::exchange(book.line, kind_.line(server_.data(), name));
-  const auto dead = [&](const Place& one) { return one.alive <= now; };
   for (const auto& [field, hold] : book.holders) {
-    if (before.count(field) != 0) continue;
-    const auto first = std::find_if(
-        line.begin(), line.end(),
-        [&, holder = field](const Place& one) { return one.owner == holder || !dead(one); });
-    const bool overtakes = first != line.end() && first->owner != field;
-    if (overtakes) blame(text + " lets " + field + " overtake " + first->owner);
+    const std::string first = before.count(field) != 0 ? field : first_in(line, field);
+    if (first != field) blame(text + " lets " + field + " overtake " + first);
   }
   auto place = book.line.begin();
   for (const Place& one : line) {
@@ -127,6 +121,14 @@ void Ledger::check_order(Entry& entry, const Holders& before, std::string_view s
       blame(text + " takes the place of " + one.owner);
     }
   }
+}
+
+// The first in line who lives or is the newcomer; the newcomer where there is nobody.
+std::string Ledger::first_in(const Line& line, const std::string& newcomer) const {
+  const auto first = std::find_if(line.begin(), line.end(), [&](const Place& one) {
+    return one.owner == newcomer || !dead(one);
+  });
+  return first == line.end() ? newcomer : first->owner;
 }
 
 // The waiters of a client tell each other how long a grant lasts.

@@ -65,6 +65,8 @@ class Ledger final : public Witness {
   void gone(Entry& entry, const std::string& field, std::string_view script, const Words& command);
   void check_order(Entry& entry, const Holders& before, std::string_view script,
                    const Words& command);
+  std::string first_in(const Line& line, const std::string& newcomer) const;
+  bool dead(const Place& one) const { return one.alive <= server_.milliseconds(); }
   void pass_on(Entry& entry);
   bool concerns(const Words& command, const std::string& name, const std::string& field) const;
   void told(Entry& entry, const std::string& owner, const Answer& answer);
