@@ -5,6 +5,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,7 +49,9 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
     Driver driver = Driver::kCallers;
     std::function<void()> on_lost;  // a stream that had been ready broke; any thread, no locks held
     Redirect redirect{};            // without one every reply goes to its request
-    Link::Open open{};              // tests: how to open a stream
+    // An attempt to connect failed, or a stream did: is the address still right? As on_lost.
+    std::function<void()> on_failed{};
+    Link::Open open{};  // tests: how to open a stream
   };
 
   Connection(const Clock& clock, net::Loop& loop, Setup setup);
@@ -67,6 +70,12 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   // replies.
   void serve(Parker& parker, const Stay& stay, TimePoint slice);
 
+  // Any thread: the server is at `to` from now on, or, for now, nowhere, and why. Nothing more is
+  // sent to where it was; that stream is reset (which is not told to on_lost), and what is
+  // unanswered is sent again, in order, where the server is. Nowhere it waits for its deadline; if
+  // `to` is a server's refusal, it fails with that.
+  void move(Result<net::Address> to);
+
   // Any thread: fails what is unanswered with `why`, and everything submitted later.
   void close(Status why);
 
@@ -81,15 +90,17 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   // The leader, unlocked.
   void lead(Parker& parker, const Stay& stay, TimePoint slice);
   net::Interest advance(TimePoint now);
+  void obey_move();
   net::Interest interest() const;
   bool wanted() const;
 
   // With the lock held; flush() lets go of it while it writes.
   Status add(Lock& lock, Unanswered unanswered, Parker* waiter);
-  void take_replies(std::vector<resp::Reply>& replies, Batch& batch);
+  bool take_replies(std::vector<resp::Reply>& replies, Batch& batch);
   void stream_ready(TimePoint now);
   bool stream_failed(TimePoint now);
   void stream_lost(Batch& batch);
+  void forget_stream();
   void attempt_failed(Batch& batch);
   void drop_overdue(TimePoint now, Batch& batch);
   bool flush(Lock& lock);  // false: the leader has to go on with it
@@ -99,6 +110,7 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   bool hung_up() const;
   net::Interest watch();
   TimePoint silent_since() const;
+  std::string address() const { return link_.options().address.text(); }
 
   const Clock& clock_;
   net::Loop& loop_;
@@ -121,6 +133,7 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   Parker* leading_ = nullptr;   // of kCaller
   std::list<Parker*> waiters_;  // in serve(), not leading: the next leaders
   TimePoint last_read_{};
+  std::optional<Result<net::Address>> move_;  // not yet obeyed by the leader
   Status closed_;
 };
 

@@ -28,6 +28,14 @@ void Subscriber::release(const std::string& channel, Duration linger) {
   loop_.drive(shared_from_this());
 }
 
+void Subscriber::move(Result<net::Address> to) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    move_ = std::move(to);
+  }
+  loop_.drive(shared_from_this());
+}
+
 void Subscriber::close() {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -38,12 +46,7 @@ void Subscriber::close() {
 
 net::Interest Subscriber::step(TimePoint now) {
   const std::shared_ptr<Sink> sink = sink_.lock();
-  bool closed = false;
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    closed = closed_;
-  }
-  if (closed || !sink) {
+  if (!obey_move(now) || !sink) {
     link_.close();
     net::Interest none;
     none.done = true;
@@ -64,6 +67,16 @@ net::Interest Subscriber::step(TimePoint now) {
   write();
   judge(now, *sink);
   return interest();
+}
+
+bool Subscriber::obey_move(TimePoint now) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (move_) {
+    link_.move(std::move(*move_));
+    move_.reset();
+    forget_stream(now);
+  }
+  return !closed_;
 }
 
 void Subscriber::take_orders(TimePoint now, Sink& sink) {
@@ -129,10 +142,14 @@ void Subscriber::take(const resp::Reply& reply, Sink& sink) {
 }
 
 void Subscriber::lost(TimePoint now, Sink& sink) {
+  forget_stream(now);
+  sink.on_lost();
+}
+
+void Subscriber::forget_stream(TimePoint now) {
   awaited_.clear();
   out_.clear();
   if (!channels_.empty()) down_since_ = now;
-  sink.on_lost();
 }
 
 void Subscriber::judge(TimePoint now, Sink& sink) {
@@ -143,8 +160,9 @@ void Subscriber::judge(TimePoint now, Sink& sink) {
     lost(now, sink);
   }
   if (channels_.empty()) return;
-  const bool hopeless = link_.state() == Link::State::kResting &&
-                        (link_.refused() || link_.failures() > link_.options().retries);
+  const bool down =
+      link_.state() == Link::State::kResting || link_.state() == Link::State::kNowhere;
+  const bool hopeless = down && (link_.refused() || link_.failures() > link_.options().retries);
   const bool down_too_long = down_since_ != kNever && now >= after(down_since_, patience);
   if (!hopeless && !down_too_long) return;
   down_since_ = now;

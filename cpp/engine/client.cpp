@@ -8,6 +8,7 @@
 #include "base/process.h"
 #include "engine/engine.h"
 #include "engine/wait_hub.h"
+#include "topology/make.h"
 
 namespace holdfast::engine {
 
@@ -22,6 +23,23 @@ std::string fresh_uuid() {
   std::snprintf(text.data(), text.size(), "%08x-%04x-8%03x-%04x-%04x%08x", bits[0], bits[1] >> 16,
                 bits[1] & 0xfffU, (bits[2] >> 16 & 0x3fffU) | 0x8000U, bits[2] & 0xffffU, bits[3]);
   return text.data();
+}
+
+topology::Setup topology_setup(const ClientOptions& options, const std::shared_ptr<WaitHub>& hub,
+                               const std::shared_ptr<lease::LeaseKeeper>& keeper) {
+  const net::Endpoint& endpoint = options.endpoint;
+  topology::Setup setup;
+  setup.endpoint = endpoint;
+  setup.link = {endpoint.addresses.front(), endpoint.tls,        endpoint.credentials,
+                endpoint.database,          options.client_name, options.connect_timeout,
+                options.command_timeout,    options.retries};
+  using Driver = client::Connection::Driver;
+  setup.driver = options.asynchronous ? Driver::kLoop : Driver::kCallers;
+  setup.sink = hub;
+  setup.on_lost = [weak = std::weak_ptr<lease::LeaseKeeper>(keeper)] {
+    if (const auto strong = weak.lock()) strong->verify();
+  };
+  return setup;
 }
 
 }  // namespace
@@ -47,18 +65,8 @@ Client::Core* Client::make_core(bool first) {
   const auto keeper =
       std::make_shared<lease::LeaseKeeper>(engine.clock(), loops.watchdog, id, engine.events());
   const auto hub = std::make_shared<WaitHub>();
-  topology::Standalone::Setup setup;
-  const net::Endpoint& endpoint = options_.endpoint;
-  setup.link = {endpoint.addresses.front(), endpoint.tls,         endpoint.credentials,
-                endpoint.database,          options_.client_name, options_.connect_timeout,
-                options_.command_timeout,   options_.retries};
-  using Driver = client::Connection::Driver;
-  setup.driver = options_.asynchronous ? Driver::kLoop : Driver::kCallers;
-  setup.sink = hub;
-  setup.on_lost = [weak = std::weak_ptr<lease::LeaseKeeper>(keeper)] {
-    if (const auto strong = weak.lock()) strong->verify();
-  };
-  const auto topology = std::make_shared<topology::Standalone>(engine.clock(), loops, setup);
+  const topology::Setup setup = topology_setup(options_, hub, keeper);
+  const auto topology = topology::make(engine.clock(), loops, setup);
   hub->set_on_lost(setup.on_lost);
   hub->set_topology(topology);
   keeper->set_topology(topology);
