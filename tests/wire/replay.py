@@ -81,6 +81,7 @@ class Replay:
             actor.do(lock.release)
             assert re.fullmatch(rf"{client.id}:\d+", field.decode())
             self._give_part(part, Owner(actor, client, field.decode()))
+        assert len({owner.field for owner in self._owners.values()}) == len(self._owners)
         self._listener.messages()
 
     def _give_part(self, part: str, owner: Owner) -> None:
