@@ -17,29 +17,26 @@ from tests.lua.test_permit_semaphore_steps import STEPS as PERMIT_STEPS
 from tests.support.servers import Server
 
 PAGE = (ROOT / "docs" / "wire-protocol.md").read_text(encoding="utf-8")
-SECTIONS: dict[str, str] = dict(re.findall(r"(?ms)^## (.+?)\n(.*?)(?=^## |\Z)", PAGE))
+RIGHTS = PAGE.split("\n## Rights\n")[1].split("\n## ")[0]
 SCRIPTS = sorted((ROOT / "lua").glob("[!_]*/*.lua"))
 
 Run = Callable[[Any], Any]
 HEAR = "subscribe unsubscribe"
 
 
+def label(path: Path) -> str:
+    """The name of a script's step."""
+    return f"{path.parent.name}/{path.stem}"
+
+
 def test_each_step_is_in_one_table() -> None:
-    kinds = [title for title in SECTIONS if title.startswith("The ")]
-    rows = [(kind, re.findall(r"(?m)^\| `(\w+)` \| \w", SECTIONS[kind])) for kind in kinds]
-    there = sorted((kind, step) for kind, steps in rows for step in steps)
-    assert there == sorted((title_of(path), path.stem) for path in SCRIPTS)
+    there = re.findall(r"(?m)^\| `(\w+/\w+)` \|", PAGE)
+    assert sorted(there) == sorted(map(label, SCRIPTS))
 
 
-def title_of(path: Path) -> str:
-    """The section about the kind that a script belongs to."""
-    words = path.parent.name.replace("read_write", "read-write").replace("count_down", "count-down")
-    return "The " + words.replace("_", " ")
-
-
-@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+@pytest.mark.parametrize("path", SCRIPTS, ids=label)
 def test_the_table_names_what_the_header_names(path: Path) -> None:
-    row = re.search(rf"(?m)^\| `{path.stem}` \|(.*?)\|(.*?)\|", SECTIONS[title_of(path)])
+    row = re.search(rf"(?m)^\| `{label(path)}` \|(.*?)\|(.*?)\|", PAGE)
     assert row is not None
     named = [
         ", ".join(re.findall(rf"(?m)^-- {array}\[\d\]  (\w+):", path.read_text(encoding="utf-8")))
@@ -168,7 +165,7 @@ KINDS = {
 def rights() -> dict[str, tuple[str, str, str]]:
     """The rows of the page: kind -> commands, keys, channels."""
     row = r"(?m)^\| ([\w -]+) \| `([a-z ]+)` \| `(~[^`]+)` \| `(&[^`]+)` \|$"
-    return {kind: (*cells,) for kind, *cells in re.findall(row, SECTIONS["Rights"])}
+    return {kind: (*cells,) for kind, *cells in re.findall(row, RIGHTS)}
 
 
 def test_each_kind_has_its_rights() -> None:

@@ -168,9 +168,8 @@ def begin(step: Step, actor: Any, client: Any) -> Future[Any]:
 
 
 def _arguments(step: Step, method: Method) -> tuple[list[int], dict[str, Any]]:
-    """What the method is given, by position and by name; times in seconds."""
-    times = {"lease": "lease", "wait": "timeout", "timeout": "timeout"}
-    named = {word: step.args[w] / 1000 for w, word in times.items() if w in step.args}
+    """What the method is given, by position and by name."""
+    named = _times(step)
     if step.op in {"tryLock", "tryAcquire"} and "timeout" not in named:
         named["blocking"] = False
     if "permit" in step.args:
@@ -180,6 +179,12 @@ def _arguments(step: Step, method: Method) -> tuple[list[int], dict[str, Any]]:
     if method == "acquire" and numbers:
         named["permits"] = numbers.pop()
     return numbers, named
+
+
+def _times(step: Step) -> dict[str, Any]:
+    """In seconds."""
+    words = {"lease": "lease", "wait": "timeout", "timeout": "timeout"}
+    return {words[word]: ms / 1000 for word, ms in step.args.items() if word in words}
 
 
 def outcome(step: Step, future: Future[Any]) -> Any:
