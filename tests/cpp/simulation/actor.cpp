@@ -174,8 +174,11 @@ void Actor::acquire(const LockName& lock, bool may_block_for_ever) {
   if (!may_block_for_ever || random.chance(400)) {
     request.deadline = world.now() + random.between({}, Millis(600));
   }
+  const bool takes_place = request.blocking && request.deadline > world.now();
+  if (!takes_place) request.terms.patience = Millis(0);
   ++acquisitions_;
-  channel_ = recipe(lock).channel(lock, field()).bytes();
+  const bool listens = recipe(lock).waiting() != sync::Waiting::kBackOff;
+  channel_ = listens ? recipe(lock).channel(lock, field()).bytes() : std::string();
   const Asked asked{Action::kAcquire, lock, request.blocking, false, request.deadline};
   start(std::make_shared<sync::AcquireOperation>(client_->context(), recipe(lock),
                                                  std::move(request)),
@@ -256,7 +259,7 @@ void Actor::acquired(Verdict verdict) {
     case Verdict::kGranted:
       held.depth = asked_.first ? 1 : held.depth + 1;
       held.in_doubt = false;
-      return;
+      return check_token();
     case Verdict::kGone:
       expect(held.depth > 0, "a first acquisition found earlier holds gone");
       return expect(held.lost, "a reentrant acquisition found the hold gone, untold");
@@ -270,6 +273,15 @@ void Actor::acquired(Verdict verdict) {
     case Verdict::kFailed:
       return;
   }
+}
+
+// Of the grant that it has just read; nothing when that is lost meanwhile.
+void Actor::check_token() {
+  if (!stage_.script.kind.makes_tokens()) return;
+  const auto token = client_->keeper().token(asked_.lock, number_);
+  expect(!token || stage_.ledger.minted(asked_.lock, field(), *token),
+         "has a token that the server has not given it");
+  expect(token || client_->keeper().count(asked_.lock, number_) == 0, "holds without a token");
 }
 
 void Actor::released(Verdict verdict) {

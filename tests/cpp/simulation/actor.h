@@ -50,7 +50,7 @@ class Actor final : public sync::Completion, public std::enable_shared_from_this
   OwnerNumber number() const { return number_; }
   // It is in a blocking acquisition of the lock.
   bool waits_for(const LockName& lock) const;
-  // Where it listens meanwhile.
+  // Where it listens meanwhile; empty when it asks again instead.
   const std::string& channel() const { return channel_; }
   // It holds the lock, has been told nothing else, and asks for nothing at the moment.
   int settled_depth(const LockName& lock) const;
@@ -105,6 +105,7 @@ class Actor final : public sync::Completion, public std::enable_shared_from_this
   void read_mail(std::uint64_t id);
   bool granted_by_mail() const;
   void acquired(sync::Verdict verdict);
+  void check_token();
   void released(sync::Verdict verdict);
   void released_well(Hold& held);
   void check_hold(const LockName& lock, Hold& hold);

@@ -57,8 +57,10 @@ class Kind {
   virtual bool admits(Keyspace& data, const LockName& lock, const std::string& owner) const = 0;
   // Those who stand in line on the server, the first one first; only where it keeps the order.
   virtual Line line(Keyspace& /*data*/, const std::string& /*name*/) const { return {}; }
-  // How long a waiter may sleep that nobody tells anything.
-  virtual Duration longest_sleep(const sync::Terms& /*terms*/) const { return Duration::max(); }
+  // How long a waiter whom nobody tells anything rests at the least before it looks again.
+  virtual Duration rest(const sync::Terms& /*terms*/) const { return Duration::max(); }
+  // Its grants bring tokens, each greater than all before it.
+  virtual bool makes_tokens() const { return false; }
   // The key may stay when everybody has left; `in_peace`: nobody was kept from tidying up.
   virtual bool may_stay(Keyspace& /*data*/, const std::string& /*key*/, bool /*in_peace*/) const {
     return false;

@@ -18,13 +18,17 @@ bool ends_with(std::string_view text, std::string_view end) {
   return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
 }
 
-const std::string& owner_of(const Words& command) { return command[3 + std::stoul(command[2])]; }
+const std::string& argument(const Words& command, std::size_t place) {
+  return command[3 + std::stoul(command[2]) + place];
+}
+const std::string& owner_of(const Words& command) { return argument(command, 0); }
+const std::string& heir_of(const Words& command) { return argument(command, 1); }
 
-sync::Answer meaning(const sync::Recipe& recipe, const Answer& answer) {
+resp::Reply as_reply(const Answer& answer) {
   resp::Reader reader;
   const std::string bytes = answer.bytes();
   reader.feed(bytes.data(), bytes.size());
-  return recipe.acquired(*reader.next().value());
+  return std::move(*reader.next().value());
 }
 
 }  // namespace
@@ -71,9 +75,31 @@ void Ledger::executed(const script::Script& script, const Words& command, const 
   if (book == books_.end()) return;
   compare(*book, script.name, command);
   totals_.renewals += ends_with(script.name, "renew") ? 1 : 0;
+  const LockName lock(book->first, kind_.sides().front());
+  if (ends_with(script.name, "transfer") && !answer.is(Answer::Kind::kError)) {
+    minted(*book, heir_of(command), kind_.recipe(lock).transferred(as_reply(answer)));
+  }
   if (!ends_with(script.name, "acquire")) return;
   ++totals_.attempts;
-  if (!answer.is(Answer::Kind::kError)) told(*book, owner_of(command), answer);
+  if (answer.is(Answer::Kind::kError)) return;
+  const sync::Answer said = kind_.recipe(lock).acquired(as_reply(answer));
+  minted(*book, owner_of(command), said);
+  told(*book, owner_of(command), said);
+}
+
+void Ledger::minted(Entry& entry, const std::string& field, const sync::Answer& said) {
+  if (!kind_.makes_tokens() || said.kind != sync::Answer::Kind::kGranted) return;
+  auto& [name, book] = entry;
+  const std::int64_t token = said.value.value_or(0);
+  const bool grows = book.tokens.empty() || token > book.tokens.rbegin()->first;
+  if (token <= 0 || !grows) blame(name + ": the token " + std::to_string(token) + " is not new");
+  book.tokens.emplace(token, field);
+}
+
+bool Ledger::minted(const LockName& lock, const std::string& owner, std::int64_t token) const {
+  const auto& tokens = books_.at(lock.bytes()).tokens;
+  const auto found = tokens.find(token);
+  return found != tokens.end() && found->second == kind_.field(lock, owner);
 }
 
 // Explains what the script has changed.
@@ -147,10 +173,9 @@ bool Ledger::concerns(const Words& command, const std::string& name,
   });
 }
 
-void Ledger::told(Entry& entry, const std::string& owner, const Answer& answer) {
+void Ledger::told(Entry& entry, const std::string& owner, const sync::Answer& said) {
   auto& [name, book] = entry;
   const LockName lock(name, kind_.sides().front());
-  const sync::Answer said = meaning(kind_.recipe(lock), answer);
   if (said.kind == sync::Answer::Kind::kGranted) ++totals_.grants;
   if (said.kind != sync::Answer::Kind::kHeld) return;
   const std::int64_t time = said.ttl.count() < 0 ? kNoTtl : said.ttl.count();

@@ -45,6 +45,8 @@ class Ledger final : public Witness {
     int renewals = 0;
   };
   const Totals& totals() const { return totals_; }
+  // The server has given the owner that token.
+  bool minted(const LockName& lock, const std::string& owner, std::int64_t token) const;
 
   void executed(const script::Script& script, const Words& command, const Answer& answer) override;
   void published(const std::string& channel) override;
@@ -58,6 +60,7 @@ class Ledger final : public Witness {
     std::map<std::string, Fate> fates;  // of the fields that are gone
     // Until when those who listen to a channel may believe that it is held.
     std::map<std::string, std::int64_t> beliefs;
+    std::map<std::int64_t, std::string> tokens;  // token -> the field that got it
   };
   using Entry = std::pair<const std::string, Book>;
 
@@ -69,7 +72,8 @@ class Ledger final : public Witness {
   bool dead(const Place& one) const { return one.alive <= server_.milliseconds(); }
   void pass_on(Entry& entry);
   bool concerns(const Words& command, const std::string& name, const std::string& field) const;
-  void told(Entry& entry, const std::string& owner, const Answer& answer);
+  void told(Entry& entry, const std::string& owner, const sync::Answer& said);
+  void minted(Entry& entry, const std::string& field, const sync::Answer& said);
   bool met(Fate fate, const LockName& lock, const std::string& owner) const;
   void blame(const std::string& what);
 

@@ -311,7 +311,7 @@ int Schedule::most_heads() const {
 // How often waiters may have looked again though nobody told them anything.
 int Schedule::unasked_looks() const {
   const Duration time = world_.now() - TimePoint(std::chrono::hours(1));
-  const auto looks = time / script_.kind.longest_sleep(script_.terms);
+  const auto looks = time / script_.kind.rest(script_.terms);
   return static_cast<int>(looks) * static_cast<int>(actors_.size());
 }
 
