@@ -42,12 +42,22 @@ std::string text(const LockName& lock) {
 
 }  // namespace
 
-Actor::Actor(const Stage& stage, std::shared_ptr<Client> client, OwnerNumber number)
+Actor::Actor(const Stage& stage, std::shared_ptr<Client> client)
     : stage_(stage),
       client_(std::move(client)),
-      number_(number),
-      field_(owner_field(client_->plan().id, number)),
+      number_{++stage.numbers},
+      field_(owner_field(client_->plan().id, number_)),
       rounds_(stage.script.rounds) {}
+
+// Where owners do not return, each acquisition has an owner of its own.
+void Actor::become_another() {
+  for (const auto& [lock, hold] : holds_) {
+    if (hold.lost || hold.in_doubt) doubted_.insert(stage_.script.kind.field(lock, field_));
+  }
+  holds_.clear();
+  number_ = OwnerNumber{++stage_.numbers};
+  field_ = owner_field(client_->plan().id, number_);
+}
 
 std::string Actor::describe() const {
   constexpr const char* kActions[] = {"nothing", "acquire", "release", "extend", "force_release"};
@@ -100,7 +110,11 @@ void Actor::next() {
   }
   if (rounds_-- <= 0) return end();
   const LockName& lock = stage_.script.locks[random.below(stage_.script.locks.size())];
-  if (random.chance(stage_.script.forces)) return force(lock);
+  if (!returns()) {
+    become_another();
+  } else if (random.chance(stage_.script.forces)) {
+    return force(lock);
+  }
   if (random.chance(20)) return release(lock);
   acquire(lock, true);
 }
@@ -122,6 +136,7 @@ void Actor::hold_on(const LockName& lock) {
   const Script& script = stage_.script;
   if (random.chance(script.deaths)) return end();
   if (random.chance(script.long_holds)) return think(client_->plan().watch_lease * 2);
+  if (!returns()) return random.chance(200) ? think(Millis(5)) : release(lock);
   switch (random.below(10)) {
     case 0:
     case 1:
@@ -165,7 +180,7 @@ void Actor::acquire(const LockName& lock, bool may_block_for_ever) {
   request.listener = 1 + static_cast<std::uint64_t>(lock.side());
   request.terms = stage_.script.terms;
   request.lease = {client_->plan().watch_lease, true};
-  if (random.chance(350)) {
+  if (returns() && random.chance(350)) {
     const Duration most = random.chance(100) ? Millis(8) : Millis(1500);
     const Duration lease = random.between(Millis(1), most);
     request.lease = {std::chrono::duration_cast<Millis>(lease), false};

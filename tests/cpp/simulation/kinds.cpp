@@ -1,6 +1,7 @@
 #include "simulation/fair_lock_kind.h"
 #include "simulation/fenced_lock_kind.h"
 #include "simulation/lock_kind.h"
+#include "simulation/permit_semaphore_kind.h"
 #include "simulation/read_write_lock_kind.h"
 #include "simulation/spin_lock_kind.h"
 
@@ -12,8 +13,9 @@ const std::vector<const Kind*>& kinds() {
   static const FencedLockKind fenced_lock;
   static const SpinLockKind spin_lock;
   static const ReadWriteLockKind read_write_lock;
-  static const std::vector<const Kind*> all{&lock, &fair_lock, &fenced_lock, &spin_lock,
-                                            &read_write_lock};
+  static const PermitSemaphoreKind permit_semaphore;
+  static const std::vector<const Kind*> all{&lock,      &fair_lock,        &fenced_lock,
+                                            &spin_lock, &permit_semaphore, &read_write_lock};
   return all;
 }
 

@@ -22,7 +22,7 @@ class Ledger final : public Witness {
   Ledger(const Ledger&) = delete;
   Ledger& operator=(const Ledger&) = delete;
 
-  void watch(const std::string& name) { books_[name]; }
+  void watch(const std::string& name);
 
   // Those whose time is not over.
   const Holders& holders(const std::string& name);
@@ -71,6 +71,7 @@ class Ledger final : public Witness {
   std::string first_in(const Line& line, const std::string& newcomer) const;
   bool dead(const Place& one) const { return one.alive <= server_.milliseconds(); }
   void pass_on(Entry& entry);
+  void check_beliefs(Entry& entry, std::string_view script);
   bool concerns(const Words& command, const std::string& name, const std::string& field) const;
   void told(Entry& entry, const std::string& owner, const sync::Answer& said);
   void minted(Entry& entry, const std::string& field, const sync::Answer& said);
