@@ -6,4 +6,6 @@ if held then
   redis.call('hset', KEYS[1], ARGV[2], '1')
   redis.call('hdel', KEYS[1], ARGV[1])
 end
-set_lease(KEYS[1], tonumber(ARGV[3]), ARGV[4], KEYS[2], '0')
+if set_lease(KEYS[1], ARGV[3]) then
+  redis.call(ARGV[4], KEYS[2], '0')
+end

@@ -10,5 +10,7 @@
 if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
   return 0
 end
-set_lease(KEYS[1], tonumber(ARGV[2]), ARGV[3], KEYS[2], '0')
+if set_lease(KEYS[1], ARGV[2]) then
+  redis.call(ARGV[3], KEYS[2], '0')
+end
 return 1

@@ -21,7 +21,9 @@ for n = 1, tonumber(count) do
   redis.call('pexpire', timeout(prefix, ARGV[1], n), lease)
 end
 if redis.call('hget', name, 'mode') == 'read' then
-  set_lease(name, longest_read(name, prefix), ARGV[3], KEYS[2], '0')
+  if set_lease(name, longest_read(name, prefix)) then
+    redis.call(ARGV[3], KEYS[2], '0')
+  end
 elseif redis.call('pttl', name) < lease then
   redis.call('pexpire', name, lease)
 end

@@ -40,7 +40,9 @@ if redis.call('hlen', name) > 1 then
   end
   local longest = longest_read(name, prefix)
   if longest > 0 then
-    set_lease(name, longest, ARGV[3], KEYS[2], '0')
+    if set_lease(name, longest) then
+      redis.call(ARGV[3], KEYS[2], '0')
+    end
     return 0
   end
 end

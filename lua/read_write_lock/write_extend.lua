@@ -18,5 +18,7 @@ local lease = tonumber(ARGV[2])
 if redis.call('hexists', name, owner) == 1 then
   lease = math.max(lease, redis.call('pttl', timeout(KEYS[3], owner, 1)))
 end
-set_lease(name, lease, ARGV[3], KEYS[2], '1')
+if set_lease(name, lease) then
+  redis.call(ARGV[3], KEYS[2], '1')
+end
 return 1
