@@ -134,8 +134,9 @@ def test_a_slow_way_is_slower_and_nothing_else(
 ) -> None:
     """19: late replies, and replies in single bytes, are not taken for "busy" or "lost"."""
     near, far = ways.near(), ways.far()
-    if fault == "delay":
-        ways.proxy.delay(0.05, jitter=0.05)
+    if fault == "delay":  # a red lock gives each server 50 ms
+        slow = 0.002 if ways.kind.polls else 0.05
+        ways.proxy.delay(slow, jitter=slow)
     else:
         ways.proxy.slices(1)
     for _ in range(2):
