@@ -18,7 +18,8 @@ class Lockable {
     bool blocking = true;
     Duration timeout = kNever - TimePoint{};
     std::uint64_t listener = 0;
-    bool again = false;  // no hold more: the lease of the one that is held counts from now on
+    bool again = false;    // no hold more: the lease of the one that is held counts from now on
+    bool patient = false;  // see sync::AcquireRequest
   };
 
   virtual ~Lockable() = default;

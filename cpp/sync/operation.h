@@ -123,6 +123,9 @@ enum class ErrorKind {
 };
 ErrorKind error_kind(std::string_view text);
 
+// Its word (READONLY, OOM, ...), also where the server wraps what a script has met.
+std::string_view error_word(std::string_view text);
+
 // The error as the caller gets it, naming the key and what to do.
 Status error_status(std::string_view text, const LockName& name, const std::string& server);
 
