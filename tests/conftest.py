@@ -1,4 +1,4 @@
-"""The fixtures of all tests: see fixtures.py, owners.py and processes.py in tests/support."""
+"""The fixtures of all tests: see the modules below in tests/support."""
 
 import signal
 
@@ -6,6 +6,7 @@ import signal
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 pytest_plugins = (
+    "tests.support.clocks",
     "tests.support.fixtures",
     "tests.support.owners",
     "tests.support.processes",

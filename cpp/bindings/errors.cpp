@@ -32,6 +32,15 @@ PythonOutcome not_owned(const std::string& name) {
                       quoted(name) + " is not held by the caller; only its owner can release it"));
 }
 
+// In time nobody could say whether another holds it: no False, and the refusal is the cause.
+py::object timed_out(const std::string& name, const Status& why) {
+  const py::object cause = exception_for(why);
+  py::object error = make("LockTimeout", quoted(name) + " was not to be had in time; all along " +
+                                             "the server refused to work: " + why.message());
+  PyException_SetCause(error.ptr(), py::object(cause).release().ptr());
+  return error;
+}
+
 py::object answer(OperationKind kind, const sync::Outcome& outcome) {
   if (kind == OperationKind::kAcquire) return py::bool_(true);
   if (kind == OperationKind::kRelease || !outcome.value) return py::none();
@@ -79,6 +88,8 @@ PythonOutcome to_python(OperationKind kind, const std::string& name, const sync:
     case Verdict::kExpired:
       return lost(name, "its lease was over before the grant arrived; ask for a longer one");
     case Verdict::kTimedOut:
+      if (!outcome.why.ok()) return failure(timed_out(name, outcome.why));
+      return {py::bool_(false), {}};
     case Verdict::kFailed:
       if (!outcome.why.ok()) return failure(exception_for(outcome.why));
       return {py::bool_(false), {}};

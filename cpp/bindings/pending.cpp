@@ -12,8 +12,7 @@ PendingQueue::~PendingQueue() {
   for (const auto& [id, entry] : entries_) entry.operation->cancel();
 }
 
-std::uint64_t PendingQueue::start(OperationKind kind,
-                                  const std::shared_ptr<sync::Exchange>& operation) {
+std::uint64_t PendingQueue::start(OperationKind kind, const sync::ExchangePtr& operation) {
   const std::uint64_t id = ++last_;
   entries_.emplace(id, Entry{kind, operation});
   operation->finish_to(queue_, id);
@@ -23,7 +22,7 @@ std::uint64_t PendingQueue::start(OperationKind kind,
 void PendingQueue::cancel(std::uint64_t id) {
   const auto found = entries_.find(id);
   if (found == entries_.end()) return;
-  const std::shared_ptr<sync::Exchange> operation = std::move(found->second.operation);
+  const sync::ExchangePtr operation = std::move(found->second.operation);
   entries_.erase(found);
   operation->cancel();
 }

@@ -22,7 +22,7 @@ class PendingQueue {
   int fd() const { return queue_->fd(); }
 
   // Starts an operation; its number, by which drain() tells of it.
-  std::uint64_t start(OperationKind kind, const std::shared_ptr<sync::Exchange>& operation);
+  std::uint64_t start(OperationKind kind, const sync::ExchangePtr& operation);
 
   // Nobody waits for it any more: drain() does not tell of it.
   void cancel(std::uint64_t id);
@@ -33,7 +33,7 @@ class PendingQueue {
  private:
   struct Entry {
     OperationKind kind;
-    std::shared_ptr<sync::Exchange> operation;
+    sync::ExchangePtr operation;
   };
 
   const std::shared_ptr<engine::CompletionQueue> queue_;

@@ -38,7 +38,7 @@ py::tuple parse_url(const std::string& url) {
   return py::make_tuple(parsed.value().endpoint, options);
 }
 
-std::shared_ptr<sync::Operation> ping(Client& client) {
+sync::OperationPtr ping(Client& client) {
   return std::make_shared<sync::CallOperation>(
       client.context(), LockName("PING"),
       [](std::string& out, bool) { out += resp::Command({"PING"}).bytes(); });

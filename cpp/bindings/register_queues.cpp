@@ -12,14 +12,25 @@ namespace py = pybind11;
 
 namespace {
 
+const char* word(lease::Event::Kind kind) {
+  switch (kind) {
+    case lease::Event::Kind::kAbandoned:
+      return "abandoned";
+    case lease::Event::Kind::kOverlong:
+      return "overlong";
+    default:
+      return "lost";
+  }
+}
+
 py::object next_event() {
   const std::shared_ptr<engine::EventQueue> events = engine::Engine::instance().events();
   PyThreadState* state = PyEval_SaveThread();
   const std::optional<lease::Event> event = events->next();
   PyEval_RestoreThread(state);
   if (!event) return py::none();
-  const bool lost = event->kind == lease::Event::Kind::kLost;
-  return py::make_tuple(lost, py::bytes(event->name), event->owner, event->listener, event->reason);
+  return py::make_tuple(word(event->kind), py::bytes(event->name), event->owner, event->listener,
+                        event->reason);
 }
 
 }  // namespace
@@ -32,8 +43,8 @@ void register_queues(py::module_& module) {
       .def("drain", &PendingQueue::drain);
 
   module.def("next_event", &next_event,
-             "Block until something happens to a hold: (lost, name, owner, listener, reason); None "
-             "after stop_events().");
+             "Block until there is something to tell: (word, name, owner, listener, reason); None "
+             "after stop_events(). The word is \"lost\", \"abandoned\" or \"overlong\".");
   module.def("stop_events", [] { engine::Engine::instance().events()->stop(); });
   module.def("see_out", &see_out);
   module.def("next_owner", [] { return static_cast<std::uint64_t>(next_owner_number()); });

@@ -48,7 +48,7 @@ bool on_main_thread() {
 
 }  // namespace
 
-py::object wait_for(OperationKind kind, const std::shared_ptr<sync::Exchange>& operation) {
+py::object wait_for(OperationKind kind, const sync::ExchangePtr& operation) {
   // Not by a guard object: at the interpreter's end taking the GIL ends the thread, which must not
   // happen inside a destructor.
   const bool main = on_main_thread();

@@ -11,7 +11,7 @@ namespace holdfast::bindings {
 
 // Waits for an operation on the calling thread, without the GIL; the main thread looks for signals
 // meanwhile. Raises what the operation ends with, or what a signal's handler raises.
-pybind11::object wait_for(OperationKind kind, const std::shared_ptr<sync::Exchange>& operation);
+pybind11::object wait_for(OperationKind kind, const sync::ExchangePtr& operation);
 
 // Waits, without the GIL, until no thread is inside wait_for() any more, or for so many seconds.
 void see_out(double seconds);

@@ -25,7 +25,7 @@ class Connection::Batch {
     }
     for (Unanswered& leaver : leavers) pass_on(setup, std::move(leaver));
     if (lost && setup.on_lost) setup.on_lost();
-    if (failed && setup.neighbours.on_failed) setup.neighbours.on_failed();
+    if (failed && setup.on_failed) setup.on_failed();
   }
 
  private:
@@ -59,6 +59,13 @@ net::IoResult write_all(net::Transport& stream, const std::string& bytes) {
     all.bytes += piece.bytes;
   }
   return all;
+}
+
+// Of a command, or of one inside a script, where the server may put its own words before it.
+bool says_readonly(const resp::Reply& reply) {
+  if (!reply.is_error()) return false;
+  const std::string_view text = reply.text();
+  return text.substr(0, 9) == "READONLY " || text.find("-READONLY ") != std::string_view::npos;
 }
 
 }  // namespace
@@ -176,7 +183,7 @@ net::Interest Connection::step(TimePoint now) {
 
 bool Connection::needs_loop() const {
   if (leader_ != Leader::kNone) return leader_ == Leader::kLoop;
-  return !line_.empty() || hung_up() || !closed_.ok() || retired_;
+  return !line_.empty() || move_ || hung_up() || !closed_.ok() || retired_;
 }
 
 net::Interest Connection::watch() {
@@ -202,6 +209,7 @@ net::Interest Connection::advance(TimePoint now) {
   std::vector<resp::Reply> replies;
   bool ready = false;
   bool lost = false;
+  obey_move();
   const int failures = link_.failures();
   if (!wanted()) {
     link_.close();
@@ -214,11 +222,12 @@ net::Interest Connection::advance(TimePoint now) {
   {
     Lock lock(mutex_);
     if (!replies.empty()) last_read_ = now;
-    take_replies(replies, batch);
-    if (ready) stream_ready(now);
-    if (lost || stream_failed(now)) stream_lost(batch);
-    if (link_.failures() > failures) attempt_failed(batch);
+    const bool demoted = !take_replies(replies, batch);
+    if (demoted) link_.fail(now, Status::unreachable(address() + " is a replica now"), true);
+    if (ready && !move_) stream_ready(now);
+    if (lost || demoted || stream_failed(now)) stream_lost(batch);
     batch.failed = link_.failures() > failures;
+    if (batch.failed || link_.state() == Link::State::kNowhere) attempt_failed(batch);
     if (std::exchange(review_, false)) hand_over(batch);
     drop_overdue(now, batch);
     if (!closed_.ok()) {
@@ -232,18 +241,24 @@ net::Interest Connection::advance(TimePoint now) {
   return interest();
 }
 
+void Connection::obey_move() {
+  const Lock lock(mutex_);
+  if (!move_) return;
+  link_.move(std::move(*move_));
+  move_.reset();
+}
+
 // A stream that the reader thinks well of may be dead all the same.
 bool Connection::stream_failed(TimePoint now) {
   if (!writer_) return false;
-  const std::string address = setup_.link.address.text();
   if (write_failed_) {
-    link_.fail(now, Status::unreachable(address + " takes no more commands"), true);
+    link_.fail(now, Status::unreachable(address() + " takes no more commands"), true);
     return true;
   }
   const Millis patience = setup_.link.command_timeout;
   if (now < after(silent_since(), patience)) return false;
   link_.fail(now,
-             Status::unreachable("no reply from " + address + " within " +
+             Status::unreachable("no reply from " + address() + " within " +
                                  std::to_string(patience.count()) + " ms"),
              true);
   return true;
@@ -290,11 +305,15 @@ net::Interest Connection::interest() const {
   return next;
 }
 
-void Connection::take_replies(std::vector<resp::Reply>& replies, Batch& batch) {
+// False when the server has become a replica: what it refused stays in the line, to be sent again.
+bool Connection::take_replies(std::vector<resp::Reply>& replies, Batch& batch) {
+  const bool must_be_primary = !setup_.link.service.empty();
   for (resp::Reply& reply : replies) {
+    if (must_be_primary && line_.awaits_replies() && says_readonly(reply)) return false;
     // A server says something unasked only before it closes.
     if (!line_.take(std::move(reply), batch.answers)) break;
   }
+  return true;
 }
 
 void Connection::stream_ready(TimePoint now) {
@@ -304,13 +323,24 @@ void Connection::stream_ready(TimePoint now) {
 }
 
 void Connection::stream_lost(Batch& batch) {
-  const bool was_ready = writer_ != nullptr;
+  if (writer_) batch.lost = true;
+  forget_stream();
+}
+
+void Connection::forget_stream() {
   writer_.reset();
   out_.clear();
   write_blocked_ = write_failed_ = false;
   line_.broken();
-  if (was_ready) batch.lost = true;
   if (watched_) loop_.drive(shared_from_this());
+}
+
+void Connection::move(Result<net::Address> to) {
+  const Lock lock(mutex_);
+  move_ = std::move(to);
+  forget_stream();
+  wake_leader();
+  loop_.drive(shared_from_this());
 }
 
 void Connection::attempt_failed(Batch& batch) {
@@ -324,9 +354,8 @@ void Connection::attempt_failed(Batch& batch) {
 void Connection::drop_overdue(TimePoint now, Batch& batch) {
   if (now < line_.next_overdue()) return;
   const std::string& failure = link_.failure().message();
-  const std::string why = writer_ || failure.empty()
-                              ? "no reply from " + setup_.link.address.text() + " in time"
-                              : failure;
+  const std::string why =
+      writer_ || failure.empty() ? "no reply from " + address() + " in time" : failure;
   line_.drop_overdue(now, Status::unreachable(why), batch.answers);
 }
 
@@ -358,6 +387,7 @@ void Connection::wake_leader() {
 }
 
 void Connection::find_leader(Parker* preferred) {
+  if (move_) loop_.drive(shared_from_this());
   if (line_.empty()) return;
   if (setup_.driver == Driver::kLoop) {
     if (!std::exchange(driven_, true)) loop_.drive(shared_from_this());

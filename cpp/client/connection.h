@@ -5,6 +5,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -49,7 +50,6 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
     // found not to be the one any more. Any thread, no locks held, those of a line in order. Not
     // OK: nobody will answer it.
     std::function<Status(Unanswered, bool queued)> hand_over;
-    std::function<void()> on_failed;  // an attempt to connect failed; any thread, no locks held
   };
 
   // Told of each error reply, on any thread, with no locks held: true when the request is to be
@@ -62,7 +62,9 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
     std::function<void()> on_lost;  // a stream that had been ready broke; any thread, no locks held
     Redirect redirect{};            // without one every reply goes to its request
     Neighbours neighbours{};        // empty: there are none
-    Link::Open open{};              // tests: how to open a stream
+    // An attempt to connect failed, or a stream did: is the address still right? As on_lost.
+    std::function<void()> on_failed{};
+    Link::Open open{};  // tests: how to open a stream
   };
 
   Connection(const Clock& clock, net::Loop& loop, Setup setup);
@@ -89,6 +91,12 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   // replies.
   void serve(Parker& parker, const Stay& stay, TimePoint slice);
 
+  // Any thread: the server is at `to` from now on, or, for now, nowhere, and why. Nothing more is
+  // sent to where it was; that stream is reset (which is not told to on_lost), and what is
+  // unanswered is sent again, in order, where the server is. Nowhere it waits for its deadline; if
+  // `to` is a server's refusal, it fails with that.
+  void move(Result<net::Address> to);
+
   // Any thread: fails what is unanswered with `why`, and everything submitted later.
   void close(Status why);
 
@@ -103,17 +111,19 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   // The leader, unlocked.
   void lead(Parker& parker, const Stay& stay, TimePoint slice);
   net::Interest advance(TimePoint now);
+  void obey_move();
   net::Interest interest() const;
   bool wanted() const;
 
   // With the lock held; flush() lets go of it while it writes.
   Status add(Lock& lock, Unanswered unanswered, Parker* waiter);
-  void take_replies(std::vector<resp::Reply>& replies, Batch& batch);
+  bool take_replies(std::vector<resp::Reply>& replies, Batch& batch);
   void stream_ready(TimePoint now);
   bool stream_failed(TimePoint now);
   bool takes(const Request& request, bool again) const;
   void hand_over(Batch& batch);
   void stream_lost(Batch& batch);
+  void forget_stream();
   void attempt_failed(Batch& batch);
   void drop_overdue(TimePoint now, Batch& batch);
   bool flush(Lock& lock);  // false: the leader has to go on with it
@@ -123,6 +133,7 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   bool hung_up() const;
   net::Interest watch();
   TimePoint silent_since() const;
+  std::string address() const { return link_.options().address.text(); }
 
   const Clock& clock_;
   net::Loop& loop_;
@@ -146,7 +157,8 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   std::list<Parker*> waiters_;  // in serve(), not leading: the next leaders
   TimePoint last_read_{};
   bool retired_ = false;
-  bool review_ = false;  // the leader is to hand over
+  bool review_ = false;                       // the leader is to hand over
+  std::optional<Result<net::Address>> move_;  // not yet obeyed by the leader
   Status closed_;
 };
 

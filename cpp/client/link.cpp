@@ -42,7 +42,8 @@ Link::Link(LinkOptions options, Open open) : options_(std::move(options)), open_
 }
 
 bool Link::advance(TimePoint now) {
-  if (state_ == State::kReady || (state_ == State::kResting && now < until_)) return false;
+  if (state_ == State::kReady || state_ == State::kNowhere) return false;
+  if (state_ == State::kResting && now < until_) return false;
   if (state_ == State::kIdle || state_ == State::kResting) start(now);
   if (state_ == State::kConnecting) connect(now);
   if (state_ == State::kGreeting) {
@@ -54,7 +55,7 @@ bool Link::advance(TimePoint now) {
 }
 
 void Link::time_out(TimePoint now) {
-  if (state_ == State::kReady || state_ == State::kResting) return;
+  if (state_ != State::kConnecting && state_ != State::kGreeting) return;
   const char* tls = options_.tls.enabled ? ", and does its port speak TLS?" : "?";
   fail(now,
        Status::unreachable("no connection to " + options_.address.text() + " within " +
@@ -90,8 +91,10 @@ void Link::greet() {
   } else if (!who.password.empty()) {
     say({"AUTH", who.password});
   }
+  if (options_.resp3) say({"HELLO", "3"});
   if (options_.database != 0) say({"SELECT", std::to_string(options_.database)});
   if (!options_.client_name.empty()) say({"CLIENT", "SETNAME", options_.client_name});
+  if (!options_.service.empty()) say({"ROLE"});
   state_ = State::kGreeting;
 }
 
@@ -130,6 +133,11 @@ void Link::read_greeting(TimePoint now) {
 
 void Link::answer(const resp::Reply& reply, TimePoint now) {
   --greeting_replies_;
+  const bool says_role = greeting_replies_ == 0 && !options_.service.empty();
+  if (says_role && reply.is_array() && reply.text_at(0) != "master") {
+    return fail(now, Status::unreachable(options_.address.text() + " is no primary, but a replica"),
+                true);
+  }
   if (!reply.is_error()) return;
   const std::string text(reply.text());
   const std::string word = text.substr(0, text.find(' '));
@@ -172,26 +180,44 @@ bool Link::read(TimePoint now, std::vector<resp::Reply>& replies) {
 }
 
 void Link::fail(TimePoint now, Status why, bool reset) {
-  if (transport_ && reset) transport_->abort();
-  transport_.reset();
-  reader_.reset();
-  more_ = false;
-  failure_ = std::move(why);
+  leave(reset);
+  failure_ = options_.service.empty() ? std::move(why)
+                                      : why.prefixed("service '" + options_.service + "': ");
   ++failures_;
   state_ = State::kResting;
   until_ = after(now, rest_after(failures_, now));
 }
 
-void Link::close() {
+void Link::move(Result<net::Address> to) {
+  leave(true);
+  state_ = State::kIdle;
+  close();
+  if (to.ok()) {
+    options_.address = std::move(to.value());
+    failure_ = {};
+  } else {
+    failure_ = to.status();
+    state_ = State::kNowhere;
+  }
+}
+
+void Link::leave(bool reset) {
+  if (transport_ && reset) transport_->abort();
   transport_.reset();
   reader_.reset();
+  more_ = false;
+}
+
+void Link::close() {
+  if (state_ == State::kNowhere) return;
+  leave(false);
   state_ = State::kIdle;
   failures_ = 0;
   until_ = kNever;
 }
 
 net::Interest Link::interest() const {
-  if (state_ == State::kResting || state_ == State::kIdle) return {-1, false, false, until_};
+  if (!transport_) return {-1, false, false, until_};
   // What TLS has decrypted already does not show at the descriptor.
   if (state_ == State::kReady) return {transport_->fd(), true, false, more_ ? TimePoint{} : kNever};
   net::Interest interest = interest_;

@@ -15,7 +15,8 @@
 
 namespace holdfast::client {
 
-// How to reach one server, and how patiently.
+// How to reach one server, and how patiently. A server that answers for a *service* has to be a
+// primary: it is asked for its ROLE when it is greeted, and left when it answers READONLY.
 struct LinkOptions {
   net::Address address;
   net::TlsOptions tls;
@@ -24,13 +25,15 @@ struct LinkOptions {
   std::string client_name;
   Millis connect_timeout{5000};  // for connecting and the greeting together
   Millis command_timeout{5000};
-  int retries = 10;  // attempts to connect after the first, before callers are told
+  int retries = 10;       // attempts to connect after the first, before callers are told
+  std::string service{};  // what the sentinels call the group whose primary this is; else empty
+  bool resp3 = false;     // replies, and what comes unasked, in RESP3
 };
 
-// One stream to one server that makes itself anew: connect, greet (AUTH, SELECT, CLIENT SETNAME),
-// carry bytes, and after a failure rest for a moment (10 ms doubling to 1 s, halved at random) and
-// start again. A machine without threads: its driver calls advance() and read(); see Pollable. Only
-// transport() may be used by another thread, to write, while the driver runs.
+// One stream to one server that makes itself anew: connect, greet (AUTH, HELLO, SELECT, CLIENT
+// SETNAME, ROLE), carry bytes, and after a failure rest for a moment (10 ms doubling to 1 s, halved
+// at random) and start again. A machine without threads: its driver calls advance() and read(); see
+// Pollable. Only transport() may be used by another thread, to write, while the driver runs.
 class Link {
  public:
   enum class State {
@@ -39,6 +42,7 @@ class Link {
     kGreeting,    // our first commands are on their way
     kReady,       // carries bytes
     kResting,     // after a failure, until the next attempt
+    kNowhere,     // no address is known: until move()
   };
 
   // Opens the stream to `options.address`; tests give one of their own.
@@ -60,7 +64,11 @@ class Link {
   // Gives the stream up and rests. `reset`: let nothing that was sent before be delivered late.
   void fail(TimePoint now, Status why, bool reset);
 
-  // Back to kIdle, with the stream closed.
+  // The server is at `to` from now on, or, for now, nowhere, and failure() says why. The stream is
+  // reset.
+  void move(Result<net::Address> to);
+
+  // Back to kIdle, with the stream closed. Nowhere it stays there.
   void close();
 
   // What to wait for before advance() or read() is of use again.
@@ -73,8 +81,9 @@ class Link {
   const Status& failure() const { return failure_; }
   int failures() const { return failures_; }
 
-  // The latest failure is an error reply to the greeting (wrong password, no such database, ...):
-  // trying again does not help until somebody changes something.
+  // The latest failure is an error reply to the greeting (wrong password, no such database, ...),
+  // or of those who know where the server is: trying again does not help until somebody changes
+  // something.
   bool refused() const { return failure_.code() == Code::kServer; }
 
  private:
@@ -85,6 +94,7 @@ class Link {
   void write_greeting();
   void read_greeting(TimePoint now);
   void answer(const resp::Reply& reply, TimePoint now);
+  void leave(bool reset);
 
   LinkOptions options_;
   Open open_;

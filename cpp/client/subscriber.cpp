@@ -47,6 +47,14 @@ void Subscriber::drop(const std::string& channel) {
   loop_.drive(shared_from_this());
 }
 
+void Subscriber::move(Result<net::Address> to) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    move_ = std::move(to);
+  }
+  loop_.drive(shared_from_this());
+}
+
 void Subscriber::close() {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -57,12 +65,7 @@ void Subscriber::close() {
 
 net::Interest Subscriber::step(TimePoint now) {
   const std::shared_ptr<Sink> sink = sink_.lock();
-  bool closed = false;
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    closed = closed_;
-  }
-  if (closed || !sink) {
+  if (!obey_move(now) || !sink) {
     link_.close();
     net::Interest none;
     none.done = true;
@@ -91,6 +94,16 @@ void Subscriber::connect(TimePoint now, Sink& sink) {
     for (const std::string& channel : channels_) say(true, channel);
   }
   if (link_.failures() > failures) sink.on_failed();
+}
+
+bool Subscriber::obey_move(TimePoint now) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (move_) {
+    link_.move(std::move(*move_));
+    move_.reset();
+    forget_stream(now);
+  }
+  return !closed_;
 }
 
 void Subscriber::take_orders(TimePoint now, Sink& sink) {
@@ -185,10 +198,14 @@ void Subscriber::confirmed(std::string_view kind, const std::string& channel, Si
 }
 
 void Subscriber::lost(TimePoint now, Sink& sink) {
+  forget_stream(now);
+  sink.on_lost();
+}
+
+void Subscriber::forget_stream(TimePoint now) {
   awaited_.clear();
   out_.clear();
   if (!channels_.empty()) down_since_ = now;
-  sink.on_lost();
 }
 
 void Subscriber::judge(TimePoint now, Sink& sink) {
@@ -199,8 +216,9 @@ void Subscriber::judge(TimePoint now, Sink& sink) {
     lost(now, sink);
   }
   if (channels_.empty()) return;
-  const bool hopeless = link_.state() == Link::State::kResting &&
-                        (link_.refused() || link_.failures() > link_.options().retries);
+  const bool down =
+      link_.state() == Link::State::kResting || link_.state() == Link::State::kNowhere;
+  const bool hopeless = down && (link_.refused() || link_.failures() > link_.options().retries);
   const bool down_too_long = down_since_ != kNever && now >= after(down_since_, patience);
   if (!hopeless && !down_too_long) return;
   down_since_ = now;

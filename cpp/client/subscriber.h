@@ -3,6 +3,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -61,6 +62,8 @@ class Subscriber final : public net::Pollable, public std::enable_shared_from_th
   void release(const std::string& channel,
                Duration linger);          // asks on_released() once that has passed
   void drop(const std::string& channel);  // it is subscribed to elsewhere: asks nobody
+  // As Connection::move(). The channels are subscribed to again where the server is.
+  void move(Result<net::Address> to);
   void close();
 
   net::Interest step(TimePoint now) override;
@@ -75,6 +78,7 @@ class Subscriber final : public net::Pollable, public std::enable_shared_from_th
     std::string channel;
   };
 
+  bool obey_move(TimePoint now);  // false: closed
   void take_orders(TimePoint now, Sink& sink);
   void connect(TimePoint now, Sink& sink);
   void say(bool subscribe, const std::string& channel);
@@ -86,6 +90,7 @@ class Subscriber final : public net::Pollable, public std::enable_shared_from_th
   void write();
   void take(const resp::Reply& reply, Sink& sink);
   void lost(TimePoint now, Sink& sink);
+  void forget_stream(TimePoint now);
   void judge(TimePoint now, Sink& sink);
   net::Interest interest();
 
@@ -98,6 +103,7 @@ class Subscriber final : public net::Pollable, public std::enable_shared_from_th
   std::vector<std::string> subscribes_;  // asked for, not yet taken up
   std::vector<Release> releases_;
   std::vector<std::string> drops_;
+  std::optional<Result<net::Address>> move_;
   bool closed_ = false;
 
   // The loop's thread only.

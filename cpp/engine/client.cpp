@@ -27,6 +27,24 @@ std::string fresh_uuid() {
   return text.data();
 }
 
+topology::Setup topology_setup(const ClientOptions& options, const std::shared_ptr<WaitHub>& hub,
+                               const std::shared_ptr<lease::LeaseKeeper>& keeper) {
+  const net::Endpoint& endpoint = options.endpoint;
+  topology::Setup setup;
+  setup.endpoint = endpoint;
+  setup.link = {endpoint.addresses.front(), endpoint.tls,        endpoint.credentials,
+                endpoint.database,          options.client_name, options.connect_timeout,
+                options.command_timeout,    options.retries};
+  using Driver = client::Connection::Driver;
+  setup.driver = options.asynchronous ? Driver::kLoop : Driver::kCallers;
+  setup.sink = hub;
+  setup.on_lost = [weak = std::weak_ptr<lease::LeaseKeeper>(keeper)] {
+    if (const auto strong = weak.lock()) strong->verify();
+  };
+  setup.pubsub = options.pubsub;
+  return setup;
+}
+
 }  // namespace
 
 struct Client::Core {
@@ -50,25 +68,9 @@ Client::Core* Client::make_core(bool first) {
   const auto keeper =
       std::make_shared<lease::LeaseKeeper>(engine.clock(), loops.watchdog, id, engine.events());
   const auto hub = std::make_shared<WaitHub>();
-  const net::Endpoint& endpoint = options_.endpoint;
-  topology::Parts parts;
-  parts.link = {{},
-                endpoint.tls,
-                endpoint.credentials,
-                endpoint.database,
-                options_.client_name,
-                options_.connect_timeout,
-                options_.command_timeout,
-                options_.retries};
-  using Driver = client::Connection::Driver;
-  parts.driver = options_.asynchronous ? Driver::kLoop : Driver::kCallers;
-  parts.sink = hub;
-  parts.on_lost = [weak = std::weak_ptr<lease::LeaseKeeper>(keeper)] {
-    if (const auto strong = weak.lock()) strong->verify();
-  };
-  parts.pubsub = options_.pubsub;
-  const auto topology = topology::make(engine.clock(), loops, endpoint, parts);
-  hub->set_on_lost(parts.on_lost);
+  const topology::Setup setup = topology_setup(options_, hub, keeper);
+  const auto topology = topology::make(engine.clock(), loops, setup);
+  hub->set_on_lost(setup.on_lost);
   hub->set_topology(topology);
   keeper->set_topology(topology);
   engine.add(keeper);

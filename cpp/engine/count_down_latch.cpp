@@ -10,7 +10,7 @@ namespace holdfast::engine {
 CountDownLatch::CountDownLatch(std::shared_ptr<Client> client, const std::string& name)
     : client_(std::move(client)), name_(client_->options().name_prefix + name) {}
 
-CountDownLatch::OperationPtr CountDownLatch::wait(Duration timeout) const {
+sync::ExchangePtr CountDownLatch::wait(Duration timeout) const {
   auto context = client_->context();
   const TimePoint deadline = after(context->clock.now(), timeout);
   sync::AcquireRequest request{name_, next_owner_number(), {}};
@@ -19,19 +19,19 @@ CountDownLatch::OperationPtr CountDownLatch::wait(Duration timeout) const {
       std::move(context), sync::count_down_latch_recipe(), std::move(request));
 }
 
-CountDownLatch::OperationPtr CountDownLatch::try_set_count(std::int64_t count) const {
+sync::ExchangePtr CountDownLatch::try_set_count(std::int64_t count) const {
   return sync::counter_call(client_->context(), name_, sync::try_set_count, count);
 }
 
-CountDownLatch::OperationPtr CountDownLatch::count_down() const {
+sync::ExchangePtr CountDownLatch::count_down() const {
   return sync::counter_return(client_->context(), name_, sync::count_down);
 }
 
-CountDownLatch::OperationPtr CountDownLatch::count() const {
+sync::ExchangePtr CountDownLatch::count() const {
   return sync::counter_value(client_->context(), name_);
 }
 
-CountDownLatch::OperationPtr CountDownLatch::remove() const {
+sync::ExchangePtr CountDownLatch::remove() const {
   return sync::counter_call(client_->context(), name_, sync::delete_latch);
 }
 

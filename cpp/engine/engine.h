@@ -9,7 +9,7 @@
 #include "engine/event_queue.h"
 #include "lease/lease_keeper.h"
 #include "net/event_loop.h"
-#include "topology/topology.h"
+#include "topology/setup.h"
 
 namespace holdfast::engine {
 

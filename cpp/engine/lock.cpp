@@ -18,7 +18,7 @@ Lock::Lock(std::shared_ptr<Client> client, const sync::Recipe& recipe, const std
       name_(client_->options().name_prefix + name, options.side),
       terms_(options.terms) {}
 
-Lock::ExchangePtr Lock::acquire(const Attempt& attempt) const {
+sync::ExchangePtr Lock::acquire(const Attempt& attempt) const {
   auto context = client_->context();
   const TimePoint deadline = after(context->clock.now(), attempt.timeout);
   sync::Terms terms = terms_;
@@ -26,30 +26,30 @@ Lock::ExchangePtr Lock::acquire(const Attempt& attempt) const {
   return std::make_shared<sync::AcquireOperation>(
       std::move(context), recipe_,
       sync::AcquireRequest{name_, attempt.owner, attempt.lease, attempt.blocking, deadline,
-                           attempt.listener, terms, attempt.again});
+                           attempt.listener, terms, attempt.again, attempt.patient});
 }
 
-Lock::ExchangePtr Lock::release(OwnerNumber owner, bool all) const {
+sync::ExchangePtr Lock::release(OwnerNumber owner, bool all) const {
   return std::make_shared<sync::ReleaseOperation>(client_->context(), recipe_,
                                                   sync::ReleaseOperation::What{name_, owner, all});
 }
 
-Lock::ExchangePtr Lock::extend(OwnerNumber owner, Millis lease) const {
+sync::ExchangePtr Lock::extend(OwnerNumber owner, Millis lease) const {
   return sync::extend(client_->context(), recipe_, name_, owner, lease);
 }
 
-Lock::ExchangePtr Lock::force_release() const {
+sync::ExchangePtr Lock::force_release() const {
   return sync::force_release(client_->context(), recipe_, name_);
 }
 
-Lock::ExchangePtr Lock::locked() const {
+sync::ExchangePtr Lock::locked() const {
   return std::make_shared<CallOperation>(
       client_->context(), name_, [recipe = &recipe_, name = name_](std::string& out, bool by_text) {
         recipe->locked(out, name, by_text);
       });
 }
 
-Lock::ExchangePtr Lock::hold_count(OwnerNumber owner) const {
+sync::ExchangePtr Lock::hold_count(OwnerNumber owner) const {
   auto context = client_->context();
   const std::string field = owner_field(context->client_id, owner);
   return std::make_shared<CallOperation>(
@@ -59,7 +59,7 @@ Lock::ExchangePtr Lock::hold_count(OwnerNumber owner) const {
       });
 }
 
-Lock::ExchangePtr Lock::ttl() const {
+sync::ExchangePtr Lock::ttl() const {
   return std::make_shared<CallOperation>(
       client_->context(), name_, [recipe = &recipe_, name = name_](std::string& out, bool by_text) {
         recipe->ttl(out, name, by_text);

@@ -27,13 +27,13 @@ class Lock : public Lockable {
   // An owner of the one is an owner of the other.
   bool same_as(const Lock& other) const { return client_ == other.client_ && name_ == other.name_; }
 
-  ExchangePtr acquire(const Attempt& attempt) const override;
-  ExchangePtr release(OwnerNumber owner, bool all) const override;
-  ExchangePtr extend(OwnerNumber owner, Millis lease) const override;
-  ExchangePtr force_release() const override;
-  ExchangePtr locked() const override;
-  ExchangePtr hold_count(OwnerNumber owner) const override;
-  ExchangePtr ttl() const override;
+  sync::ExchangePtr acquire(const Attempt& attempt) const override;
+  sync::ExchangePtr release(OwnerNumber owner, bool all) const override;
+  sync::ExchangePtr extend(OwnerNumber owner, Millis lease) const override;
+  sync::ExchangePtr force_release() const override;
+  sync::ExchangePtr locked() const override;
+  sync::ExchangePtr hold_count(OwnerNumber owner) const override;
+  sync::ExchangePtr ttl() const override;
 
   int known_count(OwnerNumber owner) const override;
   bool known_lost(OwnerNumber owner) const override;

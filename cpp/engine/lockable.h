@@ -18,19 +18,19 @@ class Lockable {
     bool blocking = true;
     Duration timeout = kNever - TimePoint{};
     std::uint64_t listener = 0;
-    bool again = false;  // no hold more: the lease of the one that is held counts from now on
+    bool again = false;    // no hold more: the lease of the one that is held counts from now on
+    bool patient = false;  // see sync::AcquireRequest
   };
-  using ExchangePtr = std::shared_ptr<sync::Exchange>;
 
   virtual ~Lockable() = default;
 
-  virtual ExchangePtr acquire(const Attempt& attempt) const = 0;
-  virtual ExchangePtr release(OwnerNumber owner, bool all) const = 0;
-  virtual ExchangePtr extend(OwnerNumber owner, Millis lease) const = 0;  // 1, or 0: not held
-  virtual ExchangePtr force_release() const = 0;                          // 1, or 0: nobody held it
-  virtual ExchangePtr locked() const = 0;                                 // 1, or 0
-  virtual ExchangePtr hold_count(OwnerNumber owner) const = 0;
-  virtual ExchangePtr ttl() const = 0;  // ms; -1: without limit; -2: nobody holds it
+  virtual sync::ExchangePtr acquire(const Attempt& attempt) const = 0;
+  virtual sync::ExchangePtr release(OwnerNumber owner, bool all) const = 0;
+  virtual sync::ExchangePtr extend(OwnerNumber owner, Millis lease) const = 0;  // 1, or 0: not held
+  virtual sync::ExchangePtr force_release() const = 0;  // 1, or 0: nobody held it
+  virtual sync::ExchangePtr locked() const = 0;         // 1, or 0
+  virtual sync::ExchangePtr hold_count(OwnerNumber owner) const = 0;
+  virtual sync::ExchangePtr ttl() const = 0;  // ms; -1: without limit; -2: nobody holds it
 
   // By what the client knows, without asking the server.
   virtual int known_count(OwnerNumber owner) const = 0;

@@ -13,7 +13,7 @@ using sync::CallOperation;
 PermitSemaphore::PermitSemaphore(std::shared_ptr<Client> client, const std::string& name)
     : client_(std::move(client)), name_(client_->options().name_prefix + name) {}
 
-PermitSemaphore::OperationPtr PermitSemaphore::acquire(const Attempt& attempt) const {
+sync::ExchangePtr PermitSemaphore::acquire(const Attempt& attempt) const {
   auto context = client_->context();
   const TimePoint deadline = after(context->clock.now(), attempt.timeout);
   const sync::Recipe& recipe =
@@ -37,7 +37,7 @@ PermitSemaphore::Release PermitSemaphore::release(const std::string& permit) con
       true};
 }
 
-PermitSemaphore::OperationPtr PermitSemaphore::release_by_id(const std::string& permit) const {
+sync::ExchangePtr PermitSemaphore::release_by_id(const std::string& permit) const {
   const auto context = client_->context();
   return std::make_shared<CallOperation>(
       context, name_,
@@ -55,8 +55,7 @@ PermitSemaphore::OperationPtr PermitSemaphore::release_by_id(const std::string& 
       });
 }
 
-PermitSemaphore::OperationPtr PermitSemaphore::extend(const std::string& permit,
-                                                      Millis lease) const {
+sync::ExchangePtr PermitSemaphore::extend(const std::string& permit, Millis lease) const {
   const auto context = client_->context();
   const auto number = sync::permit_number(context->client_id, permit);
   if (number && context->keeper->count(name_, *number) > 0) {
@@ -70,7 +69,7 @@ PermitSemaphore::OperationPtr PermitSemaphore::extend(const std::string& permit,
       });
 }
 
-PermitSemaphore::OperationPtr PermitSemaphore::try_set_permits(std::int64_t permits) const {
+sync::ExchangePtr PermitSemaphore::try_set_permits(std::int64_t permits) const {
   const auto context = client_->context();
   return std::make_shared<CallOperation>(
       context, name_,
@@ -79,7 +78,7 @@ PermitSemaphore::OperationPtr PermitSemaphore::try_set_permits(std::int64_t perm
       });
 }
 
-PermitSemaphore::OperationPtr PermitSemaphore::available_permits() const {
+sync::ExchangePtr PermitSemaphore::available_permits() const {
   const auto context = client_->context();
   return std::make_shared<CallOperation>(
       context, name_, [name = name_, topology = context->topology](std::string& out, bool by_text) {
@@ -87,7 +86,7 @@ PermitSemaphore::OperationPtr PermitSemaphore::available_permits() const {
       });
 }
 
-PermitSemaphore::OperationPtr PermitSemaphore::remove() const {
+sync::ExchangePtr PermitSemaphore::remove() const {
   const auto context = client_->context();
   return std::make_shared<CallOperation>(
       context, name_,

@@ -21,28 +21,28 @@ class PermitSemaphore {
     bool blocking = true;
     Duration timeout = kNever - TimePoint{};
   };
-  using OperationPtr = std::shared_ptr<sync::Operation>;
 
   // A release of what this client renews ends as that of a lock does; of any other permit, with
   // `value` 1, or 0: it is not out.
   struct Release {
-    OperationPtr operation;
+    sync::ExchangePtr operation;
     bool renewed = false;
   };
 
   PermitSemaphore(std::shared_ptr<Client> client, const std::string& name);
 
-  OperationPtr acquire(const Attempt& attempt) const;
+  sync::ExchangePtr acquire(const Attempt& attempt) const;
   std::string permit(OwnerNumber number) const;
 
   Release release(const std::string& permit) const;
-  OperationPtr extend(const std::string& permit, Millis lease) const;  // 1, or 0: it is not out
-  OperationPtr try_set_permits(std::int64_t permits) const;            // 1, or 0: set before
-  OperationPtr available_permits() const;
-  OperationPtr remove() const;  // 1, or 0: it was not there
+  // 1, or 0: it is not out.
+  sync::ExchangePtr extend(const std::string& permit, Millis lease) const;
+  sync::ExchangePtr try_set_permits(std::int64_t permits) const;  // 1, or 0: set before
+  sync::ExchangePtr available_permits() const;
+  sync::ExchangePtr remove() const;  // 1, or 0: it was not there
 
  private:
-  OperationPtr release_by_id(const std::string& permit) const;
+  sync::ExchangePtr release_by_id(const std::string& permit) const;
 
   const std::shared_ptr<Client> client_;
   const LockName name_;

@@ -19,7 +19,7 @@ using sync::Outcome;
 constexpr Millis kUsualLease{30000};
 
 // A Lock's exchanges are operations, all of them.
-std::shared_ptr<sync::Operation> operation(const std::shared_ptr<sync::Exchange>& exchange) {
+sync::OperationPtr operation(const sync::ExchangePtr& exchange) {
   return std::static_pointer_cast<sync::Operation>(exchange);
 }
 
@@ -28,10 +28,11 @@ class Member final : public sync::QuorumMember {
   Member(std::shared_ptr<const Lock> lock, const Lock::Attempt& attempt, TimePoint deadline)
       : lock_(std::move(lock)), attempt_(attempt), deadline_(deadline) {}
 
-  std::shared_ptr<sync::Operation> acquire(How how) const override {
+  sync::OperationPtr acquire(How how) const override {
     Lock::Attempt attempt = attempt_;
     attempt.blocking = how == How::kWait;
     attempt.again = how == How::kAgain;
+    attempt.patient = attempt_.blocking;
     const TimePoint now = lock_->client().context()->clock.now();
     attempt.timeout = deadline_ == kNever ? kNever - TimePoint{} : deadline_ - now;
     return operation(lock_->acquire(attempt));
@@ -57,7 +58,7 @@ T common(std::vector<T> numbers, std::size_t needed) {
 Quorum::Quorum(Members members, Rule rule_for, std::string name)
     : members_(std::move(members)), rule_for_(rule_for), name_(std::move(name)) {}
 
-Quorum::ExchangePtr Quorum::acquire(const Attempt& attempt) const {
+sync::ExchangePtr Quorum::acquire(const Attempt& attempt) const {
   auto context = members_.front()->client().context();
   const TimePoint now = context->clock.now();
   sync::QuorumMachine::Options options;
@@ -80,7 +81,7 @@ Quorum::ExchangePtr Quorum::acquire(const Attempt& attempt) const {
 
 // What another lock object holds of a member is left alone: of a lock that is held, a hold more
 // than the others have; of one that is not, all, unless it turns out that it was and has been lost.
-Quorum::ExchangePtr Quorum::release(OwnerNumber owner, bool all) const {
+sync::ExchangePtr Quorum::release(OwnerNumber owner, bool all) const {
   const Call call = [owner, all](const Lock& lock) { return lock.release(owner, all); };
   const std::vector<int> held = counts(owner);
   const int count = common(held, rule().needed);
@@ -108,7 +109,7 @@ Quorum::ExchangePtr Quorum::release(OwnerNumber owner, bool all) const {
   return gather({rule(), std::move(first), next, combine});
 }
 
-Quorum::ExchangePtr Quorum::extend(OwnerNumber owner, Millis lease) const {
+sync::ExchangePtr Quorum::extend(OwnerNumber owner, Millis lease) const {
   const sync::QuorumRule needs = rule_for_(members_.size(), lease);
   if (known_count(owner) == 0) {
     return gather({needs, {}, {}, [](const Answers&) { return Outcome{{}, {}, 0}; }});
@@ -124,26 +125,26 @@ Quorum::ExchangePtr Quorum::extend(OwnerNumber owner, Millis lease) const {
                  }});
 }
 
-Quorum::ExchangePtr Quorum::force_release() const {
+sync::ExchangePtr Quorum::force_release() const {
   return ask_all(
       [](const Lock& lock) { return lock.force_release(); },
       [needs = rule()](const Answers& answers) { return common_yes(needs, 1, answers); });
 }
 
-Quorum::ExchangePtr Quorum::locked() const {
+sync::ExchangePtr Quorum::locked() const {
   return ask_all([](const Lock& lock) { return lock.locked(); },
                  [needs = rule()](const Answers& answers) {
                    return common_yes(needs, needs.spare() + 1, answers);
                  });
 }
 
-Quorum::ExchangePtr Quorum::hold_count(OwnerNumber owner) const {
+sync::ExchangePtr Quorum::hold_count(OwnerNumber owner) const {
   return ask_all(
       [owner](const Lock& lock) { return lock.hold_count(owner); },
       [needs = rule()](const Answers& answers) { return common_number(needs, answers); });
 }
 
-Quorum::ExchangePtr Quorum::ttl() const {
+sync::ExchangePtr Quorum::ttl() const {
   return ask_all([](const Lock& lock) { return lock.ttl(); },
                  [needs = rule()](const Answers& answers) { return common_ttl(needs, answers); });
 }
@@ -165,11 +166,11 @@ std::optional<Duration> Quorum::known_left(OwnerNumber owner) const {
 
 sync::QuorumRule Quorum::rule() const { return rule_for_(members_.size(), kUsualLease); }
 
-Quorum::ExchangePtr Quorum::gather(Gather::Plan plan) const {
+sync::ExchangePtr Quorum::gather(Gather::Plan plan) const {
   return std::make_shared<Gather>(members_.front()->client().context(), name_, std::move(plan));
 }
 
-Quorum::ExchangePtr Quorum::ask_all(const Call& call, Gather::Combine combine) const {
+sync::ExchangePtr Quorum::ask_all(const Call& call, Gather::Combine combine) const {
   std::vector<Step> steps;
   for (std::size_t i = 0; i < members_.size(); ++i) steps.push_back(step(i, call));
   return gather({rule(), std::move(steps), {}, std::move(combine)});

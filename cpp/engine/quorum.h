@@ -21,13 +21,14 @@ class Quorum final : public Lockable {
   // `members`: at least one, no two the same; `name`: for messages.
   Quorum(Members members, Rule rule_for, std::string name);
 
-  ExchangePtr acquire(const Attempt& attempt) const override;
-  ExchangePtr release(OwnerNumber owner, bool all) const override;
-  ExchangePtr extend(OwnerNumber owner, Millis lease) const override;
-  ExchangePtr force_release() const override;
-  ExchangePtr locked() const override;  // 1: so much is held that nobody else can have a quorum
-  ExchangePtr hold_count(OwnerNumber owner) const override;
-  ExchangePtr ttl() const override;
+  sync::ExchangePtr acquire(const Attempt& attempt) const override;
+  sync::ExchangePtr release(OwnerNumber owner, bool all) const override;
+  sync::ExchangePtr extend(OwnerNumber owner, Millis lease) const override;
+  sync::ExchangePtr force_release() const override;
+  // 1: so much is held that nobody else can have a quorum.
+  sync::ExchangePtr locked() const override;
+  sync::ExchangePtr hold_count(OwnerNumber owner) const override;
+  sync::ExchangePtr ttl() const override;
 
   int known_count(OwnerNumber owner) const override;
   // Where all are needed, a member's loss; else the loss of so many that a quorum is not held.
@@ -36,11 +37,11 @@ class Quorum final : public Lockable {
 
  private:
   using Step = sync::Gather::Step;
-  using Call = std::function<ExchangePtr(const Lock& member)>;
+  using Call = std::function<sync::ExchangePtr(const Lock& member)>;
 
   sync::QuorumRule rule() const;  // for calls that have no lease
-  ExchangePtr gather(sync::Gather::Plan plan) const;
-  ExchangePtr ask_all(const Call& call, sync::Gather::Combine combine) const;
+  sync::ExchangePtr gather(sync::Gather::Plan plan) const;
+  sync::ExchangePtr ask_all(const Call& call, sync::Gather::Combine combine) const;
   Step step(std::size_t member, const Call& call) const;
   std::vector<int> counts(OwnerNumber owner) const;
   void forget_losses(OwnerNumber owner) const;

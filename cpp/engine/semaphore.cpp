@@ -10,8 +10,7 @@ namespace holdfast::engine {
 Semaphore::Semaphore(std::shared_ptr<Client> client, const std::string& name)
     : client_(std::move(client)), name_(client_->options().name_prefix + name) {}
 
-Semaphore::OperationPtr Semaphore::acquire(std::int64_t permits, bool blocking,
-                                           Duration timeout) const {
+sync::ExchangePtr Semaphore::acquire(std::int64_t permits, bool blocking, Duration timeout) const {
   auto context = client_->context();
   const TimePoint deadline = after(context->clock.now(), timeout);
   const Millis memory = sync::request_memory(*context);
@@ -21,27 +20,27 @@ Semaphore::OperationPtr Semaphore::acquire(std::int64_t permits, bool blocking,
           name_, next_owner_number(), {memory, false}, blocking, deadline, 0, {memory, permits}});
 }
 
-Semaphore::OperationPtr Semaphore::release(std::int64_t permits) const {
+sync::ExchangePtr Semaphore::release(std::int64_t permits) const {
   return sync::counter_return(client_->context(), name_, sync::add_permits, permits);
 }
 
-Semaphore::OperationPtr Semaphore::add_permits(std::int64_t permits) const {
+sync::ExchangePtr Semaphore::add_permits(std::int64_t permits) const {
   return sync::counter_call(client_->context(), name_, sync::add_permits, permits);
 }
 
-Semaphore::OperationPtr Semaphore::try_set_permits(std::int64_t permits) const {
+sync::ExchangePtr Semaphore::try_set_permits(std::int64_t permits) const {
   return sync::counter_call(client_->context(), name_, sync::try_set_permits, permits);
 }
 
-Semaphore::OperationPtr Semaphore::drain_permits() const {
+sync::ExchangePtr Semaphore::drain_permits() const {
   return sync::counter_call(client_->context(), name_, sync::drain_permits);
 }
 
-Semaphore::OperationPtr Semaphore::available_permits() const {
+sync::ExchangePtr Semaphore::available_permits() const {
   return sync::counter_value(client_->context(), name_);
 }
 
-Semaphore::OperationPtr Semaphore::remove() const {
+sync::ExchangePtr Semaphore::remove() const {
   return sync::counter_call(client_->context(), name_, sync::delete_semaphore);
 }
 

@@ -30,6 +30,7 @@ struct Event {
   enum class Kind {
     kLost,       // the hold is gone: `reason` says how
     kAbandoned,  // its thread or task ended without releasing it: no longer renewed
+    kOverlong,   // another's, that the owner waits for, lasts suspiciously long: see `reason`
   };
   Kind kind = Kind::kLost;
   std::string name;

@@ -221,6 +221,14 @@ void LeaseKeeper::forced(const LockName& name) {
   }
 }
 
+void LeaseKeeper::mind_overlong(const LockName& name, OwnerNumber owner, Millis left) {
+  const std::string seconds = std::to_string(left.count() / 1000);
+  events_->post({Event::Kind::kOverlong, name.bytes(), static_cast<std::uint64_t>(owner), 0,
+                 "is held for another " + seconds +
+                     " s: whoever holds it asked for so long a lease, or the server's clock was "
+                     "set back; force_release() frees it"});
+}
+
 void LeaseKeeper::note_lost(Hold& hold, const std::string& reason) {
   retire(hold, Hold::State::kLost);
   hold.reason = reason;

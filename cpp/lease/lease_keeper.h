@@ -100,6 +100,8 @@ class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_t
   void forget_loss(const LockName& name, OwnerNumber owner);
   // This client has removed the lock by force: whoever of it held it, any side of it, has lost it.
   void forced(const LockName& name);
+  // Another's hold, that the owner waits for, will last suspiciously long: an event says so.
+  void mind_overlong(const LockName& name, OwnerNumber owner, Millis left);
 
   // The thread or task is no more: its holds are left to expire, each with an event.
   void owner_ended(OwnerNumber owner);

@@ -116,11 +116,16 @@ AcquireMachine::Action AcquireMachine::held(Millis ttl, TimePoint now) {
 AcquireMachine::Action AcquireMachine::refused(const Status& why, TimePoint now) {
   if (refused_since_ == kNever) refused_since_ = now;
   refusal_ = why;
-  if (now >= after(refused_since_, options_.patience)) return finish(Verdict::kFailed, why);
   if (now >= options_.deadline) return finish(Verdict::kTimedOut, why);
+  if (now >= refused_until()) return finish(Verdict::kFailed, why);
   retry_at_ = after(now, kRefusedRest);
   signalled_ = false;
   return sleep();
+}
+
+TimePoint AcquireMachine::refused_until() const {
+  const bool till_deadline = options_.blocking && options_.deadline != kNever;
+  return till_deadline ? kNever : after(refused_since_, options_.patience);
 }
 
 AcquireMachine::Action AcquireMachine::time(TimePoint now) {

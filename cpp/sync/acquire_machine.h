@@ -14,7 +14,7 @@ namespace holdfast::sync {
 enum class Verdict {
   kGranted,
   kBusy,       // not blocking, and held by another
-  kTimedOut,   // the deadline came first; `why` says if the server had been out of order
+  kTimedOut,   // the deadline came first; `why` says if the server refused to work by then
   kGone,       // a reentrant attempt found the caller's earlier holds gone
   kExpired,    // the lease was over before the grant arrived
   kFailed,     // `why`
@@ -31,12 +31,14 @@ enum class Verdict {
 //
 // Of the caller's deadline: it counts from the first answer of the server on (before that, nobody
 // can say that the lock is held by another), or in the queue behind another waiter of this client.
+// A server that refuses to work for the moment (LOADING, READONLY, ...) has answered: it is asked
+// again until the deadline, and where there is none until the patience is over.
 class AcquireMachine {
  public:
   struct Options {
     bool blocking = true;
     TimePoint deadline = kNever;
-    Millis patience{5000};  // how long a server may go on refusing to work (LOADING, BUSY, ...)
+    Millis patience{5000};  // how long a server may go on refusing to work where no deadline counts
     bool in_line = false;   // a vain attempt leaves a place behind, to be given back
     std::optional<Rests> rests{};  // between attempts, where no message comes
   };
@@ -101,6 +103,7 @@ class AcquireMachine {
   Action granted(const Answer& answer, TimePoint now);
   Action held(Millis ttl, TimePoint now);
   Action refused(const Status& why, TimePoint now);
+  TimePoint refused_until() const;
   Action time(TimePoint now);
   Action finish(Verdict verdict, Status why = {}, bool give_back = false);
   bool has_place() const { return options_.in_line && told_; }

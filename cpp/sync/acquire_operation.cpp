@@ -22,6 +22,18 @@ std::optional<Rests> rests(const Recipe& recipe, const AcquireRequest& request,
   return Rests(request.terms.back_off, who ^ moment);
 }
 
+// Of a caller that does not wait: enough for states that pass in a moment, as of a slot that is on
+// its way to another node.
+constexpr Millis kBriefly{200};
+
+// A lease up to this, or twice the caller's own, is nothing to wonder about.
+constexpr Millis kUsual{60000};
+
+Millis patience(const AcquireRequest& request, const Context& context) {
+  const bool waits = request.blocking || request.patient;
+  return waits ? context.command_timeout : std::min(context.command_timeout, kBriefly);
+}
+
 Crowd crowd(Waiting waiting) {
   switch (waiting) {
     case Waiting::kTogether:
@@ -42,7 +54,7 @@ AcquireOperation::AcquireOperation(std::shared_ptr<const Context> context, const
       recipe_(recipe),
       request_(std::move(request)),
       channel_(recipe.channel(name(), field(request_.owner)).bytes()),
-      machine_({request_.blocking, request_.deadline, this->context().command_timeout,
+      machine_({request_.blocking, request_.deadline, patience(request_, this->context()),
                 recipe.waiting() == Waiting::kInLine && request_.terms.patience > Millis(0),
                 rests(recipe, request_, this->context())}) {}
 
@@ -136,6 +148,7 @@ void AcquireOperation::complete(Result<resp::Reply> reply, const client::Sent& s
     } else if (!reply.value().is_error()) {
       by_text_ = false;
       event = granted(recipe_.acquired(reply.value()), sent);
+      mind_length(event.answer);
     } else if (std::optional<Event> refusal = refused(reply.value().text())) {
       event = std::move(*refusal);
     } else {
@@ -143,6 +156,15 @@ void AcquireOperation::complete(Result<resp::Reply> reply, const client::Sent& s
     }
   }
   deliver(std::move(event));
+}
+
+// Nobody tells a waiter that the server's clock was set back, which makes every lease longer.
+void AcquireOperation::mind_length(const Answer& answer) {
+  const Millis usual = std::max(kUsual, 2 * request_.lease.time);
+  const bool overlong = answer.kind == Answer::Kind::kHeld && answer.ttl > usual;
+  if (!overlong || minded_ || !request_.blocking || !recipe_.makes_holds()) return;
+  minded_ = true;
+  context().keeper->mind_overlong(name(), request_.owner, answer.ttl);
 }
 
 std::optional<AcquireMachine::Event> AcquireOperation::refused(std::string_view text) {

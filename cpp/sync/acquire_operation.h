@@ -18,7 +18,9 @@ struct AcquireRequest {
   TimePoint deadline = kNever;
   std::uint64_t listener = 0;  // who is to be told when the hold is lost
   Terms terms{};
-  bool again = false;  // no hold more: the lease of the one that is held counts from now on
+  bool again = false;    // no hold more: the lease of the one that is held counts from now on
+  bool patient = false;  // not blocking, but for a caller that waits: a server that refuses to work
+                         // for the moment is given its time
 };
 
 // An acquisition: the machine, obeyed. A grant is recorded with the keeper before anybody is told
@@ -63,6 +65,7 @@ class AcquireOperation final : public Operation, public wait::Waiter {
   void undo(int remaining);
   std::optional<Event> refused(std::string_view text);
   Event granted(const Answer& answer, const client::Sent& sent);
+  void mind_length(const Answer& answer);
   void told_too_late(wait::Calls& calls);
   void leave_to_others(const Answer& answer, wait::Calls& calls);
 
@@ -73,6 +76,7 @@ class AcquireOperation final : public Operation, public wait::Waiter {
   int count_ = 0;  // the hold count that a grant makes; 0 before the first attempt
   bool by_text_ = false;
   bool given_back_ = false;
+  bool minded_ = false;
   std::optional<std::uint64_t> seen_;  // the channel's sequence before the attempt
   TimePoint sent_{};                   // when the granting command went out
 };

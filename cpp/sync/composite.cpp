@@ -130,7 +130,7 @@ bool Composite::asked(std::size_t member) const {
                      [member](const Asked& each) { return each.member == member; });
 }
 
-Composite::OperationPtr Composite::drop(std::vector<Asked>::iterator asked) {
+OperationPtr Composite::drop(std::vector<Asked>::iterator asked) {
   OperationPtr operation = std::move(asked->operation);
   asked_.erase(asked);
   if (parker_ != nullptr) operation->let_go(*parker_);

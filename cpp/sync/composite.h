@@ -25,8 +25,6 @@ class Composite : public Exchange,
                   public Timed,
                   public std::enable_shared_from_this<Composite> {
  public:
-  using OperationPtr = std::shared_ptr<Operation>;
-
   // `context`: of any member.
   Composite(std::shared_ptr<const Context> context, LockName name);
 

@@ -22,15 +22,13 @@ std::shared_ptr<CallOperation> request(std::shared_ptr<const Context> context, c
 
 }  // namespace
 
-std::shared_ptr<Operation> counter_call(std::shared_ptr<const Context> context,
-                                        const LockName& name, CounterStep step,
-                                        std::int64_t amount) {
+OperationPtr counter_call(std::shared_ptr<const Context> context, const LockName& name,
+                          CounterStep step, std::int64_t amount) {
   return request(std::move(context), name, step, amount);
 }
 
-std::shared_ptr<Operation> counter_return(std::shared_ptr<const Context> context,
-                                          const LockName& name, CounterStep step,
-                                          std::int64_t amount) {
+OperationPtr counter_return(std::shared_ptr<const Context> context, const LockName& name,
+                            CounterStep step, std::int64_t amount) {
   // Its last sending must come before its first answer is forgotten.
   const Millis longer = request_memory(*context) / 2;
   const auto operation = request(std::move(context), name, step, amount);
@@ -38,8 +36,7 @@ std::shared_ptr<Operation> counter_return(std::shared_ptr<const Context> context
   return operation;
 }
 
-std::shared_ptr<Operation> counter_value(std::shared_ptr<const Context> context,
-                                         const LockName& name) {
+OperationPtr counter_value(std::shared_ptr<const Context> context, const LockName& name) {
   return std::make_shared<CallOperation>(std::move(context), name, [name](std::string& out, bool) {
     out += resp::Command({"GET", name.bytes()}).bytes();
   });

@@ -20,18 +20,15 @@ inline Millis request_memory(const Context& context) { return 4 * context.comman
 using CounterStep = void (*)(std::string& out, const Step& step);
 
 // One request. Outcome::value: the step's answer.
-std::shared_ptr<Operation> counter_call(std::shared_ptr<const Context> context,
-                                        const LockName& name, CounterStep step,
-                                        std::int64_t amount = 0);
+OperationPtr counter_call(std::shared_ptr<const Context> context, const LockName& name,
+                          CounterStep step, std::int64_t amount = 0);
 
 // The same, carried through even if nobody waits for it any more: it gives something back.
-std::shared_ptr<Operation> counter_return(std::shared_ptr<const Context> context,
-                                          const LockName& name, CounterStep step,
-                                          std::int64_t amount = 0);
+OperationPtr counter_return(std::shared_ptr<const Context> context, const LockName& name,
+                            CounterStep step, std::int64_t amount = 0);
 
 // GET. Outcome::value: the counter, nothing where there is none.
-std::shared_ptr<Operation> counter_value(std::shared_ptr<const Context> context,
-                                         const LockName& name);
+OperationPtr counter_value(std::shared_ptr<const Context> context, const LockName& name);
 
 // The recipe of waiting for a counter: no owner, no hold, no lease, so none of what is asked of
 // these.

@@ -17,7 +17,7 @@ class FairLock final : public Recipe {
  public:
   std::vector<const script::Script*> scripts() const override {
     return {&lua::fair_lock_acquire, &lua::fair_lock_release, &lua::fair_lock_force_release,
-            &lua::lock_renew,        &lua::lock_extend,       &lua::lock_ttl};
+            &lua::lock_renew,        &lua::fair_lock_extend,  &lua::lock_ttl};
   }
 
   Waiting waiting() const override { return Waiting::kInLine; }
@@ -46,7 +46,11 @@ class FairLock final : public Recipe {
         << lock_channel(step.name).bytes() << step.publish;
   }
 
-  void extend(std::string& out, const Step& step) const override { plain_.extend(out, step); }
+  void extend(std::string& out, const Step& step) const override {
+    Call(out, lua::fair_lock_extend, step.by_text, 4, 3)
+        << step.name.bytes() << fair_queue(step.name) << fair_timeouts(step.name)
+        << lock_channel(step.name).bytes() << step.owner << step.lease.count() << step.publish;
+  }
 
   void renew(std::string& out, const LockName& name, const std::string& owner, Millis lease,
              bool by_text) const override {

@@ -6,8 +6,8 @@
 
 namespace holdfast::sync {
 
-std::shared_ptr<Operation> extend(std::shared_ptr<const Context> context, const Recipe& recipe,
-                                  const LockName& name, OwnerNumber owner, Millis lease) {
+OperationPtr extend(std::shared_ptr<const Context> context, const Recipe& recipe,
+                    const LockName& name, OwnerNumber owner, Millis lease) {
   const auto keeper = context->keeper;
   const auto topology = context->topology;
   const std::string field = owner_field(context->client_id, owner);
@@ -28,8 +28,8 @@ std::shared_ptr<Operation> extend(std::shared_ptr<const Context> context, const 
       });
 }
 
-std::shared_ptr<Operation> force_release(std::shared_ptr<const Context> context,
-                                         const Recipe& recipe, const LockName& name) {
+OperationPtr force_release(std::shared_ptr<const Context> context, const Recipe& recipe,
+                           const LockName& name) {
   const auto keeper = context->keeper;
   const auto topology = context->topology;
   return std::make_shared<CallOperation>(

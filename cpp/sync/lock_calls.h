@@ -11,11 +11,11 @@ namespace holdfast::sync {
 
 // Sets the owner's lease anew, from now on (even if it fails) without renewal; to be begun at once.
 // Outcome::value: 1, or 0 when the server does not know the hold any more; then it is lost.
-std::shared_ptr<Operation> extend(std::shared_ptr<const Context> context, const Recipe& recipe,
-                                  const LockName& name, OwnerNumber owner, Millis lease);
+OperationPtr extend(std::shared_ptr<const Context> context, const Recipe& recipe,
+                    const LockName& name, OwnerNumber owner, Millis lease);
 
 // Frees the lock whoever holds it. Outcome::value: 1 when somebody did.
-std::shared_ptr<Operation> force_release(std::shared_ptr<const Context> context,
-                                         const Recipe& recipe, const LockName& name);
+OperationPtr force_release(std::shared_ptr<const Context> context, const Recipe& recipe,
+                           const LockName& name);
 
 }  // namespace holdfast::sync

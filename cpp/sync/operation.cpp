@@ -99,11 +99,33 @@ void Operation::wake(Parker* parker) {
 
 void Operation::on_time() { time_is_up(now()); }
 
+namespace {
+
+// Some servers put "ERR " before the word of an error that a script has met; those before version
+// 7 more: "ERR Error running script (call to f_<sha1>): @user_script:2: @user_script: 2: -OOM ...".
+std::string_view unwrapped(std::string_view text) {
+  constexpr std::string_view kScript = "@user_script";
+  if (text.substr(0, 24) == "ERR Error running script") {
+    const std::size_t last = text.rfind(kScript);
+    if (last == std::string_view::npos) return text;
+    const std::size_t start = text.find_first_not_of(":0123456789 -", last + kScript.size());
+    return start == std::string_view::npos ? text : text.substr(start);
+  }
+  return text.substr(0, 14) == "ERR WRONGTYPE " ? text.substr(4) : text;
+}
+
+}  // namespace
+
+std::string_view error_word(std::string_view text) {
+  text = unwrapped(text);
+  return text.substr(0, text.find(' '));
+}
+
 ErrorKind error_kind(std::string_view text) {
-  constexpr std::array<std::string_view, 10> kPassing{
-      "LOADING",  "BUSY",       "MASTERDOWN", "TRYAGAIN", "CLUSTERDOWN",
-      "READONLY", "NOREPLICAS", "UNBLOCKED",  "MOVED",    "ASK"};
-  const std::string_view word = text.substr(0, text.find(' '));
+  constexpr std::array<std::string_view, 11> kPassing{
+      "LOADING",    "BUSY",    "MASTERDOWN", "TRYAGAIN", "CLUSTERDOWN", "READONLY",
+      "NOREPLICAS", "MISCONF", "UNBLOCKED",  "MOVED",    "ASK"};
+  const std::string_view word = error_word(text);
   if (word == "NOSCRIPT") return ErrorKind::kUnknownScript;
   const bool passes = std::find(kPassing.begin(), kPassing.end(), word) != kPassing.end();
   return passes ? ErrorKind::kPasses : ErrorKind::kFinal;
@@ -118,16 +140,20 @@ std::string hint(std::string_view word) {
   if (word == "NOAUTH") return "; give the client a password";
   if (word == "NOPERM") return "; give the user the rights that the documentation lists";
   if (word == "OOM") return "; the server has no memory left: raise maxmemory or remove keys";
-  if (word == "MISCONF") return "; the server cannot save to its disk";
+  if (word == "MISCONF") return "; the server cannot save to its disk: see its log";
+  if (word == "READONLY") return "; this server is a replica: name the primary in the URL";
+  if (word == "NOREPLICAS") return "; too few replicas follow the server: see to them";
+  if (word == "LOADING") return "; the server is starting: try again later";
+  if (word == "BUSY") return "; another client's script does not end: SCRIPT KILL ends it";
+  if (word == "MASTERDOWN") return "; this server is a replica that has lost its primary";
   return {};
 }
 
 }  // namespace
 
 Status error_status(std::string_view text, const LockName& name, const std::string& server) {
-  // Some servers put "ERR " before the word of an error that a script has met.
-  if (text.substr(0, 14) == "ERR WRONGTYPE ") text.remove_prefix(4);
-  const std::string word(text.substr(0, text.find(' ')));
+  text = unwrapped(text);
+  const std::string word(error_word(text));
   return Status::server(word,
                         quoted(name) + " on " + server + ": " + std::string(text) + hint(word));
 }

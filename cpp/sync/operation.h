@@ -56,6 +56,7 @@ class Exchange {
 
   virtual const LockName& name() const = 0;
 };
+using ExchangePtr = std::shared_ptr<Exchange>;
 
 // An exchange about one name, with the server that answers for it.
 class Operation : public Exchange,
@@ -112,6 +113,7 @@ class Operation : public Exchange,
   std::uint64_t id_ = 0;
   std::optional<Outcome> outcome_;
 };
+using OperationPtr = std::shared_ptr<Operation>;
 
 // What an error reply means for whoever sent the command.
 enum class ErrorKind {
@@ -120,6 +122,9 @@ enum class ErrorKind {
   kFinal,
 };
 ErrorKind error_kind(std::string_view text);
+
+// Its word (READONLY, OOM, ...), also where the server wraps what a script has met.
+std::string_view error_word(std::string_view text);
 
 // The error as the caller gets it, naming the key and what to do.
 Status error_status(std::string_view text, const LockName& name, const std::string& server);

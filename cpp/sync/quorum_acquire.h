@@ -16,7 +16,7 @@ class QuorumMember {
   enum class How { kTry, kWait, kAgain };
 
   virtual ~QuorumMember() = default;
-  virtual std::shared_ptr<Operation> acquire(How how) const = 0;
+  virtual OperationPtr acquire(How how) const = 0;
   // What is left of its hold by the client's own reckoning; nothing when it is not held.
   virtual std::optional<Duration> left() const = 0;
 };

@@ -52,6 +52,12 @@ class SideRecipe : public Recipe {
         << step.owner << step.count << step.publish;
   }
 
+  static void extend_by(const script::Script& script, std::string& out, const Step& step) {
+    Call(out, script, step.by_text, 3, 3)
+        << step.name.bytes() << rwlock_channel(step.name).bytes() << rwlock_prefix(step.name)
+        << step.owner << step.lease.count() << step.publish;
+  }
+
  private:
   const std::string_view mode_;
 };
@@ -80,8 +86,7 @@ class ReadLock final : public SideRecipe {
   }
 
   void extend(std::string& out, const Step& step) const override {
-    Call(out, lua::read_write_lock_read_extend, step.by_text, 2, 2)
-        << step.name.bytes() << rwlock_prefix(step.name) << step.owner << step.lease.count();
+    extend_by(lua::read_write_lock_read_extend, out, step);
   }
 
   void renew(std::string& out, const LockName& name, const std::string& owner, Millis lease,
@@ -131,8 +136,7 @@ class WriteLock final : public SideRecipe {
   }
 
   void extend(std::string& out, const Step& step) const override {
-    Call(out, lua::read_write_lock_write_extend, step.by_text, 2, 2)
-        << step.name.bytes() << rwlock_prefix(step.name) << step.owner << step.lease.count();
+    extend_by(lua::read_write_lock_write_extend, out, step);
   }
 
   void renew(std::string& out, const LockName& name, const std::string& owner, Millis lease,

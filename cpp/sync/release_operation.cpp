@@ -140,7 +140,7 @@ void ReleaseOperation::refused(std::string_view text) {
     return go_again();
   }
   if (kind == ErrorKind::kPasses && now() < give_up_) return wake_at(after(now(), kRefusedRest));
-  if (plan_.remaining > 0 && text.substr(0, 3) == "OOM") {
+  if (plan_.remaining > 0 && error_word(text) == "OOM") {
     // The server cannot write the smaller count down; the last release needs no memory and frees
     // the lock.
     context().keeper->released(name(), what_.owner, plan_);

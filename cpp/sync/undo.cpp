@@ -6,6 +6,10 @@
 
 namespace holdfast::sync {
 
+namespace {
+constexpr Millis kRefusedRest{250};
+}  // namespace
+
 Undo::Undo(std::shared_ptr<const Context> context, const Recipe& recipe, What what)
     : context_(std::move(context)), recipe_(recipe), what_(std::move(what)) {
   persistent = true;
@@ -26,6 +30,10 @@ void Undo::submit_late_release(std::shared_ptr<const Context> context, const Rec
   undo->go();
 }
 
+void Undo::on_time() {
+  if (!context_->keeper->superseded(what_.name, what_.owner, *plan_)) go();
+}
+
 void Undo::go() {
   const auto connection = context_->topology->route(key(), topology::Traffic::kCalls);
   // A closed client leaves its holds to their leases.
@@ -39,7 +47,12 @@ void Undo::encode(std::string& out) const {
 
 void Undo::complete(Result<resp::Reply> reply, const client::Sent& /*sent*/) {
   if (!plan_) return;
-  const bool confirmed = reply.ok() && !reply.value().is_error();
+  const bool refused = reply.ok() && reply.value().is_error();
+  const TimePoint again = after(context_->clock.now(), kRefusedRest);
+  if (refused && error_kind(reply.value().text()) == ErrorKind::kPasses && again < deadline) {
+    return context_->timers->arm(shared_from_this(), again);
+  }
+  const bool confirmed = reply.ok() && !refused;
   context_->keeper->released_late(what_.name, what_.owner, *plan_, confirmed);
 }
 

@@ -15,8 +15,9 @@ namespace holdfast::sync {
 // connection's line behind the command it takes back, and is tried until the lease (of a place in
 // line: its time) is over: then there is nothing left to release. It goes out with the script's
 // text: a second attempt, for a server that does not know the script, would stand behind what the
-// owner asks for next.
-class Undo final : public client::Request, public std::enable_shared_from_this<Undo> {
+// owner asks for next. Where a server refuses to work for the moment, a release is tried again for
+// as long as the owner has asked for nothing else.
+class Undo final : public client::Request, public Timed, public std::enable_shared_from_this<Undo> {
  public:
   struct What {
     LockName name;
@@ -37,6 +38,7 @@ class Undo final : public client::Request, public std::enable_shared_from_this<U
   void complete(Result<resp::Reply> reply, const client::Sent& sent) override;
 
  private:
+  void on_time() override;
   void go();
 
   const std::shared_ptr<const Context> context_;

@@ -63,7 +63,7 @@ Cluster::Cluster(const Clock& clock, const Loops& loops, Setup setup)
     : clock_(clock),
       loops_(loops),
       setup_(std::move(setup)),
-      text_(text_of(setup_.seeds)),
+      text_(text_of(setup_.endpoint.addresses)),
       mode_(setup_.pubsub) {
   if (mode_) publish_ = publish_command_of(*mode_);
 }

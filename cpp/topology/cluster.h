@@ -15,6 +15,7 @@
 #include "topology/cluster_reply.h"
 #include "topology/parking.h"
 #include "topology/scout.h"
+#include "topology/setup.h"
 #include "topology/slot_map.h"
 #include "topology/survey.h"
 
@@ -28,15 +29,6 @@ class Cluster final : public Topology,
                       public net::Pollable,
                       public std::enable_shared_from_this<Cluster> {
  public:
-  struct Setup {
-    std::vector<net::Address> seeds;  // some servers of the cluster
-    client::LinkOptions link;         // but for the address
-    client::Connection::Driver driver = client::Connection::Driver::kCallers;
-    std::weak_ptr<client::Subscriber::Sink> sink;
-    std::function<void()> on_lost;         // what is held must be verified
-    std::optional<client::PubSub> pubsub;  // nothing: sharded where the servers know it
-  };
-
   // To be made as a shared_ptr; then start() once.
   Cluster(const Clock& clock, const Loops& loops, Setup setup);
   void start();

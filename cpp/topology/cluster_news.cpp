@@ -105,7 +105,7 @@ std::vector<net::Address> Cluster::candidates() const {
   std::vector<net::Address> all;
   for (const auto& [number, node] : nodes_) add_new(all, node->server().address);
   for (const net::Address& replica : replicas_) add_new(all, replica);
-  for (const net::Address& seed : setup_.seeds) add_new(all, seed);
+  for (const net::Address& seed : setup_.endpoint.addresses) add_new(all, seed);
   const auto first = static_cast<std::ptrdiff_t>(round_ % all.size());
   std::rotate(all.begin(), all.begin() + first, all.end());
   return all;

@@ -41,7 +41,7 @@ Connection::Setup connection_setup(const ClusterNode::Setup& setup, const Server
     return all ? all->take_over(std::move(unanswered), traffic, queued)
                : Status::closed("the client was closed");
   };
-  made.neighbours.on_failed = [watcher, number] {
+  made.on_failed = [watcher, number] {
     if (const auto all = watcher.lock()) all->trouble(number);
   };
   return made;

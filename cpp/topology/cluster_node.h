@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "topology/setup.h"
 #include "topology/slot_map.h"
 #include "topology/topology.h"
 

@@ -1,9 +1,9 @@
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 
+#include "topology/setup.h"
 #include "topology/topology.h"
 
 namespace holdfast::topology {
@@ -11,13 +11,6 @@ namespace holdfast::topology {
 // One server.
 class Standalone final : public Topology {
  public:
-  struct Setup {
-    client::LinkOptions link;
-    client::Connection::Driver driver = client::Connection::Driver::kCallers;
-    std::weak_ptr<client::Subscriber::Sink> sink;
-    std::function<void()> on_lost;  // a connection broke: what is held must be verified
-  };
-
   Standalone(const Clock& clock, const Loops& loops, const Setup& setup);
 
   std::shared_ptr<client::Connection> route(std::string_view key, Traffic traffic) override;

@@ -12,12 +12,6 @@ namespace holdfast::topology {
 // What travels on a connection: the watchdog has its own, so that neither delays the other.
 enum class Traffic { kCalls, kRenewals };
 
-// The threads that drive a client's connections.
-struct Loops {
-  net::Loop& io;        // pub/sub, asyncio
-  net::Loop& watchdog;  // renewals
-};
-
 // Which server answers for a key. Thread-safe.
 class Topology {
  public:

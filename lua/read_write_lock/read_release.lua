@@ -6,7 +6,7 @@
 -- ARGV[2]  count: the read holds that remain, 0 to leave the lock
 -- ARGV[3]  publish: the command that reaches the waiters, "publish", "spublish" or "both"
 -- returns  >= 1: freed, "0" is published; one more than the subscribers that were told
--- returns  0: still held, by this owner or others
+-- returns  0: still held, by this owner or others; if the lock's lease is shorter then, "0" is published
 -- returns  nil: the owner has no read hold; only timeout keys that it had left behind are removed
 --
 -- While others read, the lease falls to the longest that they have left; readers whose time is over
@@ -14,6 +14,7 @@
 -- out of memory: nothing but the first write of a script is refused there, and DEL never.
 -- @include _publish/tell.lua
 -- @include _read_write_lock/longest_read.lua
+-- @include _lock/set_lease.lua
 local name, prefix, owner, count = KEYS[1], KEYS[3], ARGV[1], tonumber(ARGV[2])
 local held = redis.call('hexists', name, owner) == 1
 local left = redis.call('pttl', timeout(prefix, owner, 1))
@@ -40,7 +41,9 @@ if redis.call('hlen', name) > 1 then
   end
   local longest = longest_read(name, prefix)
   if longest > 0 then
-    redis.call('pexpire', name, longest)
+    if set_lease(name, longest) then
+      tell(ARGV[3], KEYS[2], '0')
+    end
     return 0
   end
 end

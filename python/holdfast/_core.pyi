@@ -210,10 +210,11 @@ class PendingQueue:
     # Of each that has ended: its number, and its answer or why there is none.
     def drain(self) -> list[tuple[int, int | None, Exception | None]]: ...
 
-# Block until something happens to a hold: (lost, name, owner, listener, reason).
+# Block until something there is something to tell: (word, name, owner, listener, reason).
 #
-# Not lost means that its thread or task ended while it held. None after stop_events().
-def next_event() -> tuple[bool, bytes, int, int, str] | None: ...
+# "lost": a hold is gone. "abandoned": its thread or task ended while it held. "overlong": what the
+# owner waits for is held for suspiciously long. None after stop_events().
+def next_event() -> tuple[str, bytes, int, int, str] | None: ...
 def stop_events() -> None: ...
 
 # Wait until no thread is inside a blocking method any more, or for so long.

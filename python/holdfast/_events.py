@@ -91,14 +91,17 @@ def stop() -> None:
 
 def _run() -> None:
     while (event := _core.next_event()) is not None:
-        lost, name, owner, number, reason = event
-        _tell(lost, name.decode(errors="backslashreplace"), owner, number, reason)
+        word, name, owner, number, reason = event
+        _tell(word, name.decode(errors="backslashreplace"), owner, number, reason)
 
 
-def _tell(lost: bool, name: str, owner: int, number: int, reason: str) -> None:
+def _tell(word: str, name: str, owner: int, number: int, reason: str) -> None:
     listener = _listeners.pop(number, None)
     log = logger()
-    if not lost:
+    if word == "overlong":
+        log.warning("%r, for which owner %d waits, %s", name, owner, reason)
+        return
+    if word == "abandoned":
         log.warning(
             "the thread or task that held %r (owner %d) has ended without releasing it; "
             "it is no longer renewed and expires with its lease",

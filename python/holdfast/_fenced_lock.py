@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ._lock import BaseLock, ClientT, Lock
 
 if TYPE_CHECKING:
-    from . import _core
+    from ._core import Lock as CoreLock
 
 __all__ = ["BaseFencedLock", "FencedLock"]
 
@@ -16,6 +16,8 @@ class BaseFencedLock(BaseLock[ClientT]):
     """What the fenced locks for threads and for tasks have in common."""
 
     __slots__ = ()
+
+    _core: CoreLock
 
     @property
     def token(self) -> int | None:
@@ -26,7 +28,7 @@ class BaseFencedLock(BaseLock[ClientT]):
         """
         return self._core.known_token(self._owner())
 
-    def _new_core(self, name: bytes) -> _core.Lock:
+    def _new_core(self, name: bytes) -> CoreLock:
         return self._client._core.fenced_lock(name)
 
 

@@ -10,9 +10,9 @@ from ._lock import BaseLock, Lock
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from . import _core
     from ._arguments import LeaseTime, Name, Seconds
     from ._client import BaseClient
+    from ._core import Lock as CoreLock
 
 __all__ = ["BaseReadWriteLock", "ReadLock", "ReadSide", "ReadWriteLock", "WriteLock", "WriteSide"]
 
@@ -22,7 +22,7 @@ class ReadSide(BaseLock["BaseClient[Any]"]):
 
     __slots__ = ()
 
-    def _new_core(self, name: bytes) -> _core.Lock:
+    def _new_core(self, name: bytes) -> CoreLock:
         return self._client._core.read_lock(name)
 
 
@@ -31,7 +31,9 @@ class WriteSide(BaseLock["BaseClient[Any]"]):
 
     __slots__ = ()
 
-    def _new_core(self, name: bytes) -> _core.Lock:
+    _core: CoreLock
+
+    def _new_core(self, name: bytes) -> CoreLock:
         return self._client._core.write_lock(name)
 
     def _refuse_upgrade(self) -> None:

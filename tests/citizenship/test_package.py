@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import importlib.util
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -113,7 +114,11 @@ def test_pyright_accepts_the_interface(tmp_path: Path) -> None:
     """The same for pyright, in strict mode."""
     if importlib.util.find_spec("pyright") is None:
         pytest.skip("pyright is not installed: pip install 'holdfast[lint]'")
-    (tmp_path / "pyrightconfig.json").write_text('{"typeCheckingMode": "strict"}')
+    settings = {
+        "typeCheckingMode": "strict",
+        "extraPaths": [str(Path(holdfast.__file__).parents[1])],
+    }
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings))
     (tmp_path / "sample.py").write_text(SAMPLE.read_text())
     checked = subprocess.run(
         [sys.executable, "-m", "pyright", "--pythonpath", sys.executable, "-p", str(tmp_path)],

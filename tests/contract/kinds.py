@@ -108,11 +108,13 @@ def _hash_holds(server: Server, name: Name) -> dict[bytes, int]:
     return {owner: int(count) for owner, count in server.inspect.hgetall(name).items()}
 
 
-def _semaphore_channel(name: Name) -> bytes:
+def semaphore_channel(name: Name) -> bytes:
+    """Where those listen who wait for permits, of either semaphore."""
     return prefixed(b"redisson_sc", name)
 
 
-def _latch_channel(name: Name) -> bytes:
+def latch_channel(name: Name) -> bytes:
+    """Where those listen who wait for a latch."""
     return b"redisson_countdownlatch__channel__{" + as_bytes(name) + b"}"
 
 
@@ -140,21 +142,21 @@ SYNCHRONIZERS = (
         class_name="Semaphore",
         make=lambda client, name: client.semaphore(name),
         begin=lambda semaphore: semaphore.try_set_permits(1),
-        channel=_semaphore_channel,
+        channel=semaphore_channel,
     ),
     Synchronizer(
         name="permit_semaphore",
         class_name="PermitSemaphore",
         make=lambda client, name: client.permit_semaphore(name),
         begin=lambda semaphore: semaphore.try_set_permits(1),
-        channel=_semaphore_channel,
+        channel=semaphore_channel,
     ),
     Synchronizer(
         name="count_down_latch",
         class_name="CountDownLatch",
         make=lambda client, name: client.count_down_latch(name),
         begin=lambda latch: latch.try_set_count(1),
-        channel=_latch_channel,
+        channel=latch_channel,
     ),
 )
 ASKS_AGAIN = "its waiters ask again and again: how often is in test_spin_lock.py"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import holdfast
-from tests.contract.kinds import SYNCHRONIZERS
+from tests.contract.kinds import latch_channel
 from tests.support.actors import Flavour
 from tests.support.owners import MakeActor, MakeClient
 from tests.support.servers import Server
@@ -18,7 +18,7 @@ from tests.support.waiting import Stopwatch, eventually, stays
 NAME = "myLatch"
 SOON = 3.0
 """Seconds in which who is woken returns; what it finds without having been woken comes after 5."""
-CHANNEL = SYNCHRONIZERS[1].channel(NAME)
+CHANNEL = latch_channel(NAME)
 MOST = 2**31 - 1
 OPEN, CLOSED = "0", "1"
 

@@ -166,7 +166,7 @@ def test_a_waiter_hears_of_a_lease_that_was_made_shorter(
     alice: Any, bob: Any, lock: Any, stage: Stage
 ) -> None:
     alice.do(lock.acquire, lease=4 * BOUND)
-    waiting = stage.wait(bob, stage.lock(stage.client()))
+    waiting = stage.wait(bob, stage.rival(stage.client()))
     assert alice.do(lock.extend, SHORT)
     assert waiting.result(BOUND) is True
 

@@ -73,7 +73,7 @@ def test_a_prefix_is_put_before_the_name(alice: Any, stage: Stage) -> None:
 def test_a_prefix_with_braces_makes_one_slot(alice: Any, bob: Any, stage: Stage) -> None:
     lock = stage.lock(stage.client(name_prefix="{app}:"), "jobs")
     alice.do(lock.acquire)
-    waiting = stage.wait(bob, stage.lock(name="{app}:jobs"))
+    waiting = stage.wait(bob, stage.rival(name="{app}:jobs"))
     assert all(b"{app}:jobs" in key for key in stage.all_keys())
     with stage.messages("{app}:jobs") as messages:
         alice.do(lock.release)

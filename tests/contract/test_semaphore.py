@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import holdfast
-from tests.contract.kinds import SYNCHRONIZERS
+from tests.contract.kinds import semaphore_channel
 from tests.support.actors import PAUSE, Flavour
 from tests.support.owners import MakeActor, MakeClient
 from tests.support.servers import Server
@@ -20,7 +20,7 @@ from tests.support.waiting import BOUND, Stopwatch, eventually, stays
 NAME = "mySemaphore"
 SOON = 3.0
 """Seconds in which who is woken returns; what it finds without having been woken comes after 5."""
-CHANNEL = SYNCHRONIZERS[0].channel(NAME)
+CHANNEL = semaphore_channel(NAME)
 MOST = 2**31 - 1
 
 

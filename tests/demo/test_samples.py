@@ -38,7 +38,7 @@ def test_the_pages_that_users_copy_from_have_samples() -> None:
 @pytest.mark.servers("redis", "valkey")
 @pytest.mark.parametrize("page", pages(), ids=str)
 def test_the_samples_of_a_page_run(page: Path, server: Server) -> None:
-    """Without an error, without a warning, and they leave no key but tokens and answers that expire."""
+    """They raise nothing, warn of nothing, and leave no key but tokens and answers that expire."""
     program = "\n".join(samples(ROOT / page)).replace(URL, server.url)
     run = subprocess.run(
         [sys.executable, "-W", "error", "-c", program],

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.contract.kinds import KINDS, Kind
 from tests.support.owners import MakeClient
 from tests.support.proxy import FaultProxy
 from tests.support.servers import Server
@@ -25,6 +26,13 @@ def proxy(server: Server) -> Iterator[FaultProxy]:
         yield proxy
 
 
+@pytest.fixture(params=KINDS, ids=repr)
+def kind(request: pytest.FixtureRequest) -> Kind:
+    """The kind of lock, for tests of all of them."""
+    chosen: Kind = request.param
+    return chosen
+
+
 @pytest.fixture
 def near(make_client: MakeClient, server: Server) -> Any:
     """A lock whose client reaches the server directly."""
@@ -40,3 +48,9 @@ def far(make_client: MakeClient, proxy: FaultProxy) -> Any:
 def holds(server: Server, name: str = NAME) -> dict[bytes, int]:
     """The owners of a lock on the server, and their hold counts."""
     return {owner: int(count) for owner, count in server.inspect.hgetall(name).items()}
+
+
+def left(kind: Kind, server: Server) -> set[bytes]:
+    """What is on the server but for what locks of this kind leave behind on purpose."""
+    there = server.keys()
+    return {key for key in there if not key.startswith(kind.stays)}

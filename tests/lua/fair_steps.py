@@ -49,6 +49,9 @@ class FairLock(Lock):
         self.told = reply - 1 if reply else None
         return min(reply, 1) if reply else reply
 
+    def extend(self, owner: Bytes, lease: int = 30_000, publish: str = "publish") -> Any:
+        return self._step("extend", self._all, owner, lease, publish)
+
     def force_release(self, publish: str = "publish") -> Any:
         return self._step("force_release", self._all, publish)
 
@@ -99,6 +102,7 @@ FAIR_STEPS: dict[str, Callable[[FairLock], Any]] = {
     "acquire a second hold": lambda lock: lock.acquire(ALICE, 5 * MINUTE, count=2),
     "release the last hold": lambda lock: lock.release(ALICE),
     "release one of two holds": lambda lock: lock.release(ALICE, count=1),
+    "extend": lambda lock: lock.extend(ALICE, MINUTE),
     "force release": lambda lock: lock.force_release(),
 }
 """Every step by what it is asked; what it does depends on who holds the lock and who waits."""

@@ -40,8 +40,8 @@ class ReadWriteLock:
     def read_renew(self, owner: Bytes, lease: int = 30_000) -> Any:
         return self._run("read_renew", [self.name, self.prefix], owner, lease)
 
-    def read_extend(self, owner: Bytes, lease: int = 30_000) -> Any:
-        return self._run("read_extend", [self.name, self.prefix], owner, lease)
+    def read_extend(self, owner: Bytes, lease: int = 30_000, publish: str = "publish") -> Any:
+        return self._run("read_extend", self._all_keys, owner, lease, publish)
 
     def write_acquire(self, owner: Bytes, lease: int | str = 30_000, count: int = 1) -> Any:
         return self._run("write_acquire", [self.name], owner, lease, count)
@@ -49,12 +49,11 @@ class ReadWriteLock:
     def write_release(self, owner: Bytes, count: int = 0, publish: str = "publish") -> Any:
         return self._released("write_release", owner, count, publish)
 
-    def write_extend(self, owner: Bytes, lease: int = 30_000) -> Any:
-        return self._run("write_extend", [self.name, self.prefix], owner, lease)
+    def write_extend(self, owner: Bytes, lease: int = 30_000, publish: str = "publish") -> Any:
+        return self._run("write_extend", self._all_keys, owner, lease, publish)
 
     def force_release(self, mode: str, publish: str = "publish") -> Any:
-        keys = [self.name, self.channel, self.prefix]
-        return self._run("force_release", keys, mode, publish)
+        return self._run("force_release", self._all_keys, mode, publish)
 
     def locked(self, mode: str) -> Any:
         return self._run("locked", [self.name], mode)
@@ -83,10 +82,13 @@ class ReadWriteLock:
         keys = cast("list[bytes]", self._connection.keys())
         return {key for key in keys if b":rwlock_timeout:" in key}
 
+    @property
+    def _all_keys(self) -> list[Bytes]:
+        return [self.name, self.channel, self.prefix]
+
     def _released(self, step: str, owner: Bytes, count: int, publish: str) -> Any:
         """1 for freed, however many subscribers heard of it."""
-        keys = [self.name, self.channel, self.prefix]
-        reply = self._run(step, keys, owner, count, publish)
+        reply = self._run(step, self._all_keys, owner, count, publish)
         return min(reply, 1) if reply else reply
 
     def _run(self, step: str, keys: list[Bytes], *argv: Bytes | int) -> Any:

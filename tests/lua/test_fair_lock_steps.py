@@ -266,6 +266,32 @@ def test_force_release_of_a_free_lock_changes_nothing(lock: FairLock, listener: 
     assert listener.messages() == []
 
 
+# ---- extend
+
+
+def test_extend_tells_the_first_in_line_of_a_lease_that_ends_sooner(
+    lock: FairLock, listener: Listener
+) -> None:
+    lock.acquire(ALICE, 5 * MINUTE)
+    lock.acquire(BOB)
+    lock.acquire(CAROL)
+    lock.let_age(BOB, PATIENCE)
+    assert lock.extend(ALICE, 10 * MINUTE) == 1
+    assert lock.left == about(10 * MINUTE)
+    assert listener.messages() == []
+    assert lock.extend(ALICE, MINUTE) == 1
+    assert lock.left == about(MINUTE)
+    assert listener.messages() == word_to(CAROL)
+
+
+def test_extend_by_who_does_not_hold_it_changes_nothing(lock: FairLock, listener: Listener) -> None:
+    lock.acquire(ALICE, 5 * MINUTE)
+    lock.acquire(BOB)
+    assert lock.extend(BOB, MINUTE) == 0
+    assert lock.left == about(5 * MINUTE)
+    assert listener.messages() == []
+
+
 # ---- all steps
 
 

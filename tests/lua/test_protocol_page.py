@@ -1,100 +1,205 @@
-"""What docs/wire-protocol.md says of the steps is so."""
+"""What docs/wire-protocol.md says of the steps, and of the rights they need, is so."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.lua import read_write_lock
-from tests.lua.fair_steps import ALICE, BOB, FAIR_STEPS, FairLock
-from tests.lua.steps import ROOT, STEPS, FencedLock, Lock
+from tests.lua import fair_steps, permit_steps, read_write_lock
+from tests.lua.counters import FOUR, ONE, THREE, TWO, Latch, Semaphore
+from tests.lua.steps import ALICE, ROOT, STEPS, FencedLock, Lock, embedded
+from tests.lua.test_permit_semaphore_steps import STEPS as PERMIT_STEPS
 from tests.support.servers import Server
 
 PAGE = (ROOT / "docs" / "wire-protocol.md").read_text(encoding="utf-8")
+RIGHTS = PAGE.split("\n## Rights\n")[1].split("\n## ")[0]
 SCRIPTS = sorted((ROOT / "lua").glob("[!_]*/*.lua"))
+
+Run = Callable[[Any], Any]
+HEAR = "subscribe unsubscribe"
 
 
 def label(path: Path) -> str:
-    """As the page calls a step: of other kinds than the lock with its kind."""
-    return path.stem if path.parent.name == "lock" else f"{path.parent.name}/{path.stem}"
+    """The name of a script's step."""
+    return f"{path.parent.name}/{path.stem}"
+
+
+def test_each_step_is_in_one_table() -> None:
+    there = re.findall(r"(?m)^\| `(\w+/\w+)` \|", PAGE)
+    assert sorted(there) == sorted(map(label, SCRIPTS))
 
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=label)
 def test_the_table_names_what_the_header_names(path: Path) -> None:
-    named = dict.fromkeys(("KEYS", "ARGV"), "")
-    for array in named:
-        words = re.findall(rf"^-- {array}\[\d\]  (\w+):", path.read_text(), re.MULTILINE)
-        named[array] = ", ".join(words)
-    row = re.search(rf"^\| `{label(path)}` \|(.*?)\|(.*?)\|", PAGE, re.MULTILINE)
+    row = re.search(rf"(?m)^\| `{label(path)}` \|(.*?)\|(.*?)\|", PAGE)
     assert row is not None
-    assert [cell.strip() for cell in row.groups()] == list(named.values())
+    named = [
+        ", ".join(re.findall(rf"(?m)^-- {array}\[\d\]  (\w+):", path.read_text(encoding="utf-8")))
+        for array in ("KEYS", "ARGV")
+    ]
+    assert [cell.strip() for cell in row.groups()] == named
 
 
-@pytest.mark.parametrize("kind", [Lock, FencedLock])
-def test_the_rights_are_enough(private_server: Server, kind: type[Lock]) -> None:
-    commands = re.search(r"needs the commands `([^`]*)`", PAGE)
-    more = re.search(r"For fenced locks it needs `([^`]*)` and the keys\s+`([^`]*)`", PAGE)
-    assert commands is not None
-    assert more is not None
+@dataclass(frozen=True)
+class Kind:
+    """How to run all that a kind needs rights for, but for its plain commands."""
+
+    make: Run
+    """The kind's object over a connection."""
+    steps: Iterable[Run]
+    states: Iterable[tuple[Run, ...]]
+    """What is done beforehand, by somebody with all rights: each step is run in each state."""
+    folders: tuple[str, ...]
+    plain: str
+    """The plain commands that the client sends."""
+
+
+LOCK_STATES: tuple[tuple[Run, ...], ...] = ((), (lambda lock: lock.acquire(ALICE),))
+LOCK_ASKS = f"hexists hget hlen {HEAR}"
+COUNTER_ASKS = f"get {HEAR}"
+
+KINDS = {
+    "lock": Kind(Lock, STEPS.values(), LOCK_STATES, ("lock",), LOCK_ASKS),
+    "fair lock": Kind(
+        fair_steps.FairLock,
+        [
+            *fair_steps.FAIR_STEPS.values(),
+            *(STEPS[s] for s in ("transfer", "renew", "extend", "ttl")),
+        ],
+        (
+            (),
+            (lambda lock: lock.acquire(fair_steps.ALICE),),
+            (lambda lock: lock.acquire(fair_steps.BOB),),
+            (
+                lambda lock: lock.acquire(fair_steps.BOB),
+                lambda lock: lock.acquire(fair_steps.ALICE),
+            ),
+            (
+                lambda lock: lock.stand(fair_steps.BOB, -1),
+                lambda lock: lock.stand(fair_steps.ALICE, 1000),
+            ),
+        ),
+        ("lock", "fair_lock"),
+        LOCK_ASKS,
+    ),
+    "read-write lock": Kind(
+        read_write_lock.ReadWriteLock,
+        read_write_lock.STEPS.values(),
+        read_write_lock.STATES.values(),
+        ("lock", "read_write_lock"),
+        LOCK_ASKS,
+    ),
+    "fenced lock": Kind(
+        FencedLock, STEPS.values(), LOCK_STATES, ("lock", "fenced_lock"), LOCK_ASKS
+    ),
+    "spin lock": Kind(Lock, STEPS.values(), LOCK_STATES, ("lock",), "hexists hget hlen"),
+    "semaphore": Kind(
+        Semaphore,
+        (
+            lambda semaphore: semaphore.try_set_permits(ONE, 2),
+            lambda semaphore: semaphore.acquire(ONE),
+            lambda semaphore: semaphore.undo(ONE),
+            lambda semaphore: semaphore.undo(FOUR),
+            lambda semaphore: semaphore.add_permits(ONE, 1),
+            lambda semaphore: semaphore.drain_permits(ONE),
+            lambda semaphore: semaphore.delete(ONE),
+        ),
+        (
+            (),
+            (lambda semaphore: semaphore.try_set_permits(TWO, 3),),
+            (
+                lambda semaphore: semaphore.try_set_permits(TWO, 3),
+                lambda semaphore: semaphore.acquire(FOUR),
+            ),
+        ),
+        ("semaphore",),
+        COUNTER_ASKS,
+    ),
+    "permit semaphore": Kind(
+        permit_steps.PermitSemaphore,
+        PERMIT_STEPS.values(),
+        (
+            (lambda semaphore: semaphore.try_set_permits(1),),
+            (
+                lambda semaphore: semaphore.try_set_permits(2),
+                lambda semaphore: semaphore.acquire(permit_steps.ONE, permit_steps.MINUTE // 2),
+            ),
+            (
+                lambda semaphore: semaphore.try_set_permits(2),
+                lambda semaphore: semaphore.acquire(permit_steps.ONE, permit_steps.MINUTE // 2),
+                lambda semaphore: semaphore.let_expire(permit_steps.ONE),
+            ),
+            (
+                lambda semaphore: semaphore.try_set_permits(3),
+                lambda semaphore: semaphore.acquire(permit_steps.ONE, permit_steps.MINUTE // 2),
+                lambda semaphore: semaphore.acquire(permit_steps.TWO, permit_steps.MINUTE // 2),
+                lambda semaphore: semaphore.acquire(permit_steps.THREE, permit_steps.MINUTE // 2),
+            ),
+        ),
+        ("permit_semaphore",),
+        HEAR,
+    ),
+    "count-down latch": Kind(
+        Latch,
+        (
+            lambda latch: latch.try_set_count(ONE, 2),
+            lambda latch: latch.count_down(ONE),
+            lambda latch: latch.delete(ONE),
+        ),
+        (
+            (),
+            (lambda latch: latch.try_set_count(TWO, 1),),
+            (lambda latch: latch.try_set_count(THREE, 2),),
+        ),
+        ("count_down_latch",),
+        COUNTER_ASKS,
+    ),
+}
+
+
+def rights() -> dict[str, tuple[str, str, str]]:
+    """The rows of the page: kind -> commands, keys, channels."""
+    row = r"(?m)^\| ([\w -]+) \| `([a-z ]+)` \| `(~[^`]+)` \| `(&[^`]+)` \|$"
+    return {kind: (*cells,) for kind, *cells in re.findall(row, RIGHTS)}
+
+
+def test_each_kind_has_its_rights() -> None:
+    assert rights().keys() == KINDS.keys()
+
+
+@pytest.mark.parametrize("word", KINDS)
+def test_the_rights_are_enough(private_server: Server, word: str) -> None:
+    kind, (commands, keys, channels) = KINDS[word], rights()[word]
     admin = private_server.inspect
-    rights = ["~myLock", "~redisson_lock__channel:*", "&redisson_lock__channel:*", "-@all"]
-    rights += [f"+{command}" for command in [*commands[1].split(), "client"]]
-    if kind is FencedLock:
-        rights += [more[2], *(f"+{command}" for command in more[1].split())]
-    admin.execute_command("ACL", "SETUSER", "app", "on", ">secret", *rights)
+    patterns = f"{keys} {channels}".replace("app:", "my").split()
+    allowed = [f"+{command}" for command in [*commands.split(), "client"]]
+    admin.execute_command("ACL", "SETUSER", "app", "on", ">secret", "-@all", *patterns, *allowed)
     app = private_server.connect(username="app", password="secret")
-    lock = kind(app)
-    for step in STEPS.values():
-        for holder in (True, False):
-            admin.flushall()
-            if holder:
-                STEPS["acquire"](Lock(admin))
-            step(lock)
-    app.pubsub().subscribe(lock.channel)
-    app.close()
-
-
-def test_the_rights_are_enough_for_the_fair_lock(private_server: Server) -> None:
-    lists = re.findall(r"needs (?:the commands|besides) `([^`]*)`", PAGE)
-    keys = re.findall(r"`~(redisson_lock_[a-z]+:)\*`", PAGE)
-    admin = private_server.inspect
-    rights = ["~myLock", "~redisson_lock__channel:*", "&redisson_lock__channel:*", "-@all"]
-    rights += [f"~{key}*" for key in keys]
-    rights += [f"+{command}" for command in [*" ".join(lists).split(), "client"]]
-    admin.execute_command("ACL", "SETUSER", "app", "on", ">secret", *rights)
-    app = private_server.connect(username="app", password="secret")
-    lock, others = FairLock(app), FairLock(admin)
-    for step in FAIR_STEPS.values():
-        for state in ("free", "held", "in line", "behind the dead"):
-            admin.flushall()
-            if state != "free":
-                others.acquire(ALICE if state == "held" else BOB)
-            if state == "in line":
-                others.acquire(ALICE)
-            if state == "behind the dead":
-                others.stand(BOB, -1)
-                others.stand(ALICE, 1000)
-            step(lock)
-
-
-def test_the_rights_are_enough_for_a_read_write_lock(private_server: Server) -> None:
-    commands = re.search(r"needs the commands `([^`]*)`", PAGE)
-    more = re.search(r"read-write lock needs `([^`]*)` too", PAGE)
-    assert commands is not None
-    assert more is not None
-    admin = private_server.inspect
-    rights = ["~myLock", "~{myLock*", "~redisson_rwlock:*", "&redisson_rwlock:*", "-@all"]
-    rights += [f"+{word}" for word in [*commands[1].split(), *more[1].split(), "client"]]
-    admin.execute_command("ACL", "SETUSER", "app", "on", ">secret", *rights)
-    app = private_server.connect(username="app", password="secret")
-    lock = read_write_lock.ReadWriteLock(app)
-    for step in read_write_lock.STEPS.values():
-        for state in read_write_lock.STATES.values():
+    thing = kind.make(app)
+    for state in kind.states:
+        for step in kind.steps:
             admin.flushall()
             for before in state:
-                before(read_write_lock.ReadWriteLock(admin))
-            step(lock)
-    app.pubsub().subscribe(lock.channel)
+                before(kind.make(admin))
+            step(thing)
+    if "subscribe" in commands:
+        app.pubsub().subscribe(thing.channel)
     app.close()
+
+
+@pytest.mark.parametrize("word", KINDS)
+def test_the_rights_are_no_more_than_needed(word: str) -> None:
+    kind = KINDS[word]
+    texts = [text for name, text in embedded().items() if name.split("/")[0] in kind.folders]
+    called = {command for text in texts for command in re.findall(r"call\('(\w+)'", text)}
+    assert set(rights()[word][0].split()) == called | {
+        "eval",
+        "evalsha",
+        "publish",
+        *kind.plain.split(),
+    }

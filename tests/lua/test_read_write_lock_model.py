@@ -121,7 +121,7 @@ class ReadWriteLockAgainstModel(RuleBasedStateMachine):
         if self.held:
             assert reply == 0
             if self.writer is None and own.first >= self.end.first:
-                self.end = self.longest()
+                self.set_end(self.longest(), b"0")
         else:
             assert reply == 1
             self.freed(b"0")
@@ -144,7 +144,8 @@ class ReadWriteLockAgainstModel(RuleBasedStateMachine):
             assert reply == int(owner in self.ends)
             if reply:
                 self.ends[owner] = span
-                self.end = later(self.end, span) if self.writer else self.longest()
+                end = later(self.end, span) if self.writer else self.longest()
+                self.set_end(end, b"0")
 
     # ---- writing
 
@@ -186,7 +187,7 @@ class ReadWriteLockAgainstModel(RuleBasedStateMachine):
             reply, span, _ = self.timed(run, lease)
             assert reply == int(self.writer == owner)
             if reply:
-                self.end = later(span, self.ends.get(owner, OVER))
+                self.set_end(later(span, self.ends.get(owner, OVER)), b"1")
 
     # ---- both
 
@@ -257,6 +258,14 @@ class ReadWriteLockAgainstModel(RuleBasedStateMachine):
 
     def longest(self) -> Span:
         return max(self.ends.values(), key=lambda span: span.first)
+
+    def set_end(self, end: Span, payload: bytes) -> None:
+        """Of a lease that falls those who wait are told."""
+        before, self.end = self.end, end
+        messages = self.listener.messages()
+        if abs(before.first - end.first) > APART:
+            shorter = before.first > end.first
+            assert messages == [Message("message", CHANNEL, payload)] * shorter
 
     def freed(self, payload: bytes) -> None:
         assert self.listener.messages() == [Message("message", CHANNEL, payload)]

@@ -10,8 +10,8 @@ from tests.support.servers import Server
 from tests.support.waiting import eventually
 
 SECOND = 1000
-READERS_GONE = [Message("message", CHANNEL, b"0")]
-WRITER_GONE = [Message("message", CHANNEL, b"1")]
+BY_READERS = [Message("message", CHANNEL, b"0")]
+BY_WRITER = [Message("message", CHANNEL, b"1")]
 
 READS, WRITES = {b"mode": b"read"}, {b"mode": b"write"}
 
@@ -141,7 +141,7 @@ def test_the_last_reader_frees_the_lock(
     assert rw_listener.messages() == []
     assert rw.read_release(BOB) == 1
     assert server.keys() == set()
-    assert rw_listener.messages() == READERS_GONE
+    assert rw_listener.messages() == BY_READERS
 
 
 def test_a_release_of_one_read_hold_keeps_the_lease(rw: ReadWriteLock) -> None:
@@ -160,13 +160,18 @@ def test_all_read_holds_may_go_at_once(rw: ReadWriteLock, server: Server) -> Non
     assert server.keys() == set()
 
 
-def test_the_lease_falls_to_the_longest_that_is_left(rw: ReadWriteLock) -> None:
+def test_the_lease_falls_to_the_longest_that_is_left(
+    rw: ReadWriteLock, rw_listener: Listener
+) -> None:
+    """Who waits must hear of it, to look again when that one's time is over."""
     for owner, lease in ((ALICE, MINUTE), (BOB, 10 * MINUTE), (CAROL, 5 * MINUTE)):
         rw.read_acquire(owner, lease)
-    rw.read_release(BOB)
+    assert rw.read_release(BOB) == 0
     assert rw.left == about(5 * MINUTE)
-    rw.read_release(ALICE)
+    assert rw_listener.messages() == BY_READERS
+    assert rw.read_release(ALICE) == 0
     assert rw.left == about(5 * MINUTE)
+    assert rw_listener.messages() == []
     rw.read_release(CAROL)
     assert rw.left == -2
 
@@ -179,7 +184,7 @@ def test_readers_whose_time_is_over_do_not_keep_the_lock(
     run_out(server, rw, ALICE)
     assert rw.read_release(BOB) == 1
     assert server.keys() == set()
-    assert rw_listener.messages() == READERS_GONE
+    assert rw_listener.messages() == BY_READERS
 
 
 def test_readers_whose_time_is_over_are_removed(rw: ReadWriteLock, server: Server) -> None:
@@ -256,7 +261,7 @@ def test_renew_never_cuts(rw: ReadWriteLock) -> None:
     assert rw.left == about(10 * MINUTE)
 
 
-def test_extend_sets_the_readers_lease(rw: ReadWriteLock) -> None:
+def test_extend_sets_the_readers_lease(rw: ReadWriteLock, rw_listener: Listener) -> None:
     rw.read_acquire(ALICE, MINUTE)
     rw.read_acquire(ALICE, MINUTE, 2)
     rw.read_acquire(BOB, 5 * MINUTE)
@@ -264,6 +269,9 @@ def test_extend_sets_the_readers_lease(rw: ReadWriteLock) -> None:
         assert rw.read_extend(ALICE, lease) == 1
         assert [rw.read_left(ALICE, n) for n in (1, 2)] == [about(lease)] * 2
         assert rw.left == about(left)
+    assert rw_listener.messages() == BY_READERS
+    assert rw.read_extend(ALICE, MINUTE) == 1
+    assert rw_listener.messages() == []
 
 
 def test_a_writers_read_extend_never_cuts_the_lock(rw: ReadWriteLock) -> None:

@@ -10,8 +10,8 @@ from tests.lua.steps import ALICE, BOB, CAROL, MINUTE, NAME, Listener, Message
 from tests.support.servers import Server
 
 SECOND = 1000
-READERS_GONE = [Message("message", CHANNEL, b"0")]
-WRITER_GONE = [Message("message", CHANNEL, b"1")]
+BY_READERS = [Message("message", CHANNEL, b"0")]
+BY_WRITER = [Message("message", CHANNEL, b"1")]
 
 READS, WRITES = {b"mode": b"read"}, {b"mode": b"write"}
 
@@ -70,7 +70,7 @@ def test_the_last_write_release_frees_the_lock(
     rw.write_acquire(ALICE)
     assert rw.write_release(ALICE) == 1
     assert server.keys() == set()
-    assert rw_listener.messages() == WRITER_GONE
+    assert rw_listener.messages() == BY_WRITER
 
 
 def test_a_downgrade_lets_readers_in_and_tells_them(
@@ -81,7 +81,7 @@ def test_a_downgrade_lets_readers_in_and_tells_them(
     assert rw.write_release(ALICE) == 0
     assert rw.holds == READS | {ALICE: b"1"}
     assert rw.left == about(MINUTE)
-    assert rw_listener.messages() == WRITER_GONE
+    assert rw_listener.messages() == BY_WRITER
     assert rw.read_acquire(BOB) is None
     assert rw.write_acquire(CAROL) == about(MINUTE)
 
@@ -94,7 +94,7 @@ def test_a_downgrade_to_read_holds_whose_time_is_over_frees_the_lock(
     server.inspect.delete(rw.timeout(ALICE))
     assert rw.write_release(ALICE) == 1
     assert server.keys() == set()
-    assert rw_listener.messages() == WRITER_GONE
+    assert rw_listener.messages() == BY_WRITER
 
 
 @pytest.mark.parametrize("state", ["free", "read", "read by another", "written by another"])
@@ -112,14 +112,18 @@ def test_release_by_who_does_not_write_changes_nothing(
     assert rw_listener.messages() == []
 
 
-def test_extend_sets_the_writers_lease_but_not_below_its_read_holds(rw: ReadWriteLock) -> None:
+def test_extend_sets_the_writers_lease_but_not_below_its_read_holds(
+    rw: ReadWriteLock, rw_listener: Listener
+) -> None:
     rw.write_acquire(ALICE, MINUTE)
     for lease in (10 * MINUTE, 2 * MINUTE):
         assert rw.write_extend(ALICE, lease) == 1
         assert rw.left == about(lease)
+    assert rw_listener.messages() == BY_WRITER
     rw.read_acquire(ALICE, 5 * MINUTE)
     assert rw.write_extend(ALICE, MINUTE) == 1
     assert rw.left == about(5 * MINUTE)
+    assert rw_listener.messages() == []
 
 
 # ---- force release, locked
@@ -136,7 +140,7 @@ def test_force_release_is_for_its_mode(
     if before.get(b"mode") == mode.encode():
         assert rw.force_release(mode) == 1
         assert server.keys() == set()
-        assert rw_listener.messages() == (READERS_GONE if mode == "read" else WRITER_GONE)
+        assert rw_listener.messages() == (BY_READERS if mode == "read" else BY_WRITER)
     else:
         assert rw.force_release(mode) == 0
         assert rw.holds == before

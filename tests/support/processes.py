@@ -59,7 +59,13 @@ def hear(word=None):
 class Child:
     """A running program; made by `start_child`."""
 
-    def __init__(self, program: str, names: dict[str, Any], python: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        program: str,
+        names: dict[str, Any],
+        python: tuple[str, ...] = (),
+        environment: dict[str, str] | None = None,
+    ) -> None:
         values = "".join(f"{name} = {value!r}\n" for name, value in names.items())
         text = _PRELUDE + values + textwrap.dedent(program)
         self._stderr = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed by close()
@@ -70,7 +76,11 @@ class Child:
             stdout=subprocess.PIPE,
             stderr=self._stderr,
             text=True,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(_ROOT), *sys.path])},
+            env={
+                **os.environ,
+                "PYTHONPATH": os.pathsep.join([str(_ROOT), *sys.path]),
+                **(environment or {}),
+            },
         )
         self._lines: queue.Queue[str] = queue.Queue()
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -159,11 +169,17 @@ StartChild = Callable[..., Child]
 
 @pytest.fixture
 def start_child() -> Iterator[StartChild]:
-    """Start a child process: `start_child(program, python=(), **names)`."""
+    """Start a child process: `start_child(program, python=(), environment=None, **names)`."""
     children: list[Child] = []
 
-    def start(program: str, *, python: tuple[str, ...] = (), **names: Any) -> Child:
-        children.append(Child(program, names, python))
+    def start(
+        program: str,
+        *,
+        python: tuple[str, ...] = (),
+        environment: dict[str, str] | None = None,
+        **names: Any,
+    ) -> Child:
+        children.append(Child(program, names, python, environment))
         return children[-1]
 
     yield start

@@ -5,10 +5,12 @@
         proxy.lose_reply()          # the next script is executed, its answer never arrives
         proxy.cut()                 # all connections are reset
         proxy.black_hole()          # nothing passes any more, and nothing is reset
+        proxy.black_hole(SUBSCRIPTIONS)     # only messages are lost, commands get through
         proxy.heal()
 
-It runs on a thread of its own; every method may be called from any thread and has taken effect
-when it returns. Random choices come from `seed`.
+It runs on a thread of its own (`start`, `stop`, or the block); every method may be called from any
+thread and has taken effect when it returns. Random choices come from `seed`; whole sequences of
+faults are drawn by fault_schedule.py.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ import asyncio
 import random
 import socket
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, TypeVar
@@ -26,8 +28,22 @@ from tests.support.waiting import BOUND
 
 T = TypeVar("T")
 
+COMMANDS = "commands"
+"""The connections on which nothing has been subscribed to."""
+SUBSCRIPTIONS = "subscriptions"
+"""The connections that listen to channels."""
+
+_SUBSCRIBE = {b"SUBSCRIBE", b"PSUBSCRIBE", b"SSUBSCRIBE"}
 SCRIPTS = (b"EVAL", b"EVALSHA", b"EVAL_RO", b"EVALSHA_RO", b"FCALL")
 """The commands that `lose_reply` and `truncate_reply` wait for unless told otherwise."""
+
+
+@dataclass(frozen=True)
+class _Hole:
+    """What never arrives: on the connections of one sort (None: of both), in these directions."""
+
+    only: str | None
+    requests: bool
 
 
 @dataclass
@@ -35,7 +51,8 @@ class _Faults:
     """What the proxy does to the bytes that pass it now."""
 
     open: asyncio.Event
-    swallow: bool = False
+    hole: _Hole | None = None
+    messages_to_lose: int = 0
     refuse: bool = False
     latency: float = 0.0
     jitter: float = 0.0
@@ -74,11 +91,22 @@ class FaultProxy:
     def url(self) -> str:
         return f"redis://127.0.0.1:{self.port}/0"
 
-    def __enter__(self) -> FaultProxy:
+    def start(self) -> FaultProxy:
+        """Serve from now on; once."""
         self._faults.open.set()
         self._thread.start()
         self._call(lambda: self._loop.add_reader(self._listener, self._accept))
         return self
+
+    def stop(self) -> None:
+        """Reset every connection and serve no more."""
+        self._ask(self._end())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(BOUND)
+        self._loop.close()
+
+    def __enter__(self) -> FaultProxy:
+        return self.start()
 
     def __exit__(
         self,
@@ -86,10 +114,7 @@ class FaultProxy:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._ask(self._end())
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(BOUND)
-        self._loop.close()
+        self.stop()
 
     # ---- faults
 
@@ -110,9 +135,20 @@ class FaultProxy:
         """Hold everything back, in both directions, until `heal` lets it through."""
         self._call(self._faults.open.clear)
 
-    def black_hole(self) -> None:
-        """Swallow everything, in both directions, without a reset; connecting still succeeds."""
-        self._set(swallow=True)
+    def black_hole(self, only: str | None = None) -> None:
+        """Swallow everything, in both directions, without a reset; connecting still succeeds.
+
+        `only` COMMANDS or SUBSCRIPTIONS: the connections of the other sort work on.
+        """
+        self._set(hole=_Hole(only, requests=True))
+
+    def deafen(self, only: str | None = None) -> None:
+        """The same for replies and messages alone: what is sent is executed."""
+        self._set(hole=_Hole(only, requests=False))
+
+    def lose_messages(self, count: int = 1) -> None:
+        """Swallow the next messages to those who are subscribed; their connections stay."""
+        self._set(messages_to_lose=count)
 
     def refuse(self) -> None:
         """Reset every connection and every new one."""
@@ -142,12 +178,11 @@ class FaultProxy:
 
     def heal(self) -> None:
         """Behave again. Connections whose bytes were swallowed are reset, as hosts do in time."""
-        swallowed = self._faults.swallow
-        self._set(swallow=False, refuse=False, latency=0.0, jitter=0.0, slice=65536)
+        self._set(hole=None, refuse=False, latency=0.0, jitter=0.0, slice=65536)
+        self._set(messages_to_lose=0)
         self._call(self._traps.clear)
         self._call(self._faults.open.set)
-        if swallowed:
-            self.cut()
+        self._call(lambda: self._cut(lambda link: link.swallowed))
 
     # ---- what passed
 
@@ -163,14 +198,19 @@ class FaultProxy:
 
     # ---- on the proxy's thread
 
-    def trapped(self, request: bytes) -> _Trap | None:
-        """The trap that this request springs, disarmed."""
-        name = _command(request)
+    def trapped(self, names: set[bytes]) -> _Trap | None:
+        """The trap that these commands spring, disarmed."""
         for trap in self._traps:
-            if name in trap.commands:
+            if not names.isdisjoint(trap.commands):
                 self._traps.remove(trap)
                 return trap
         return None
+
+    def message_lost(self) -> bool:
+        """Whether the message that has come now is to be lost."""
+        lost = self._faults.messages_to_lose > 0
+        self._faults.messages_to_lose -= lost
+        return lost
 
     def pause_before_passing(self) -> float:
         return self._faults.latency + self._random.random() * self._faults.jitter
@@ -198,11 +238,11 @@ class FaultProxy:
         await link.run(near, far)
         self._links.discard(link)
 
-    def _cut(self) -> int:
-        links = list(self._links)
+    def _cut(self, which: Callable[[_Link], bool] = lambda _: True) -> int:
+        links = {link for link in self._links if which(link)}
         for link in links:
             link.abort()
-        self._links.clear()
+        self._links -= links
         return len(links)
 
     async def _end(self) -> None:
@@ -243,6 +283,9 @@ class _Link:
         self._back = back
         self._forth = forth
         self._trap: _Trap | None = None
+        self._subscribed = False
+        self.swallowed = False
+        """Something on its way was lost: this connection cannot be used any more."""
 
     async def run(self, near: asyncio.StreamReader, far: asyncio.StreamReader) -> None:
         """Pass bytes both ways until either side ends."""
@@ -269,18 +312,22 @@ class _Link:
     async def _requests(self, near: asyncio.StreamReader) -> None:
         while data := await near.read(65536):
             self._proxy.faults.requests += 1
-            if self._trap is None:
-                self._trap = self._proxy.trapped(data)
+            names = set(_commands(data))
+            self._subscribed = self._subscribed or not names.isdisjoint(_SUBSCRIBE)
+            trap = self._proxy.trapped(names)
             await self._pass(data, self._forth)
+            self._trap = self._trap or trap  # the server has all of them now
 
     async def _replies(self, far: asyncio.StreamReader) -> None:
         while data := await far.read(65536):
             if self._trap is not None:
                 self._back.write(data[: self._trap.keep])
                 await self._back.drain()
+                self._trap.sprung.set()  # before the client can know
                 self._back.write_eof()
-                self._trap.sprung.set()
                 return
+            if b"$7\r\nmessage\r\n" in data and self._proxy.message_lost():
+                continue
             await self._pass(data, self._back)
 
     async def _pass(self, data: bytes, to: asyncio.StreamWriter) -> None:
@@ -288,13 +335,34 @@ class _Link:
         for start in range(0, len(data), size):
             await asyncio.sleep(self._proxy.pause_before_passing())
             await self._proxy.faults.open.wait()
-            if self._proxy.faults.swallow:
+            if self._is_lost(to):
+                self.swallowed = True
                 return
             to.write(data[start : start + size])
             await to.drain()
 
+    def _is_lost(self, to: asyncio.StreamWriter) -> bool:
+        hole = self._proxy.faults.hole
+        if hole is None or (to is self._forth and not hole.requests):
+            return False
+        return hole.only in {None, SUBSCRIPTIONS if self._subscribed else COMMANDS}
 
-def _command(request: bytes) -> bytes:
-    """The name of the first command in a request: its third line, after both counts."""
-    parts = request.split(b"\r\n", 3)
-    return parts[2].upper() if len(parts) > 2 else b""
+
+def _commands(request: bytes) -> Iterator[bytes]:
+    """The names of the commands in a request, as far as they are complete."""
+    at = 0
+    while request[at : at + 1] == b"*":
+        words, at = _count(request, at)
+        for word in range(words):
+            length, at = _count(request, at)
+            if at + length > len(request):
+                return
+            if word == 0:
+                yield request[at : at + length].upper()
+            at += length + 2
+
+
+def _count(request: bytes, at: int) -> tuple[int, int]:
+    """The number in the line at `at` (of a line that is cut off more than can follow), its end."""
+    end = request.find(b"\r\n", at)
+    return (int(request[at + 1 : end]), end + 2) if end > 0 else (len(request), len(request))

@@ -12,6 +12,7 @@ Every method may be called from any thread, but only from one at a time.
 from __future__ import annotations
 
 import importlib.util
+import os
 import shutil
 import signal
 import socket
@@ -70,6 +71,7 @@ class Server:
 
     `password` protects the default user (`inspect` gives it by itself); `tls` names a directory
     with ca.crt, server.crt and server.key and makes the TCP port a TLS port (Redis only).
+    `environment` are further variables of the process.
     """
 
     def __init__(
@@ -79,6 +81,7 @@ class Server:
         *,
         password: str | None = None,
         tls: Path | None = None,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         if kind not in KINDS:
             raise ValueError(f"unknown kind of server: {kind!r}")
@@ -88,6 +91,7 @@ class Server:
         self.settings = dict(settings or {})
         self.password = password
         self.tls = tls
+        self._environment = {**os.environ, **(environment or {})}
         self.port = 0
         self.directory = Path(tempfile.mkdtemp(prefix="holdfast-"))
         self._process: subprocess.Popen[str] | None = None
@@ -254,6 +258,7 @@ class Server:
         self._process = subprocess.Popen(
             [*_die_with_parent(), *self._command(chosen)],
             cwd=_ROOT,
+            env=self._environment,
             stdout=subprocess.PIPE if self.kind == "fakeredis" else subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             text=True,

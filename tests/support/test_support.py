@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 import redis
 
+from tests.support.fault_schedule import FAULTS, draw, inject
 from tests.support.fixtures import StartServer
 from tests.support.processes import StartChild
-from tests.support.proxy import FaultProxy
+from tests.support.proxy import COMMANDS, SUBSCRIPTIONS, FaultProxy
 from tests.support.servers import Server
-from tests.support.waiting import Stopwatch, eventually
+from tests.support.waiting import BOUND, Stopwatch, eventually
 
 
 def test_a_server_is_empty_and_answers(server: Server) -> None:
@@ -139,6 +142,79 @@ def test_a_proxy_cuts_half_closes_and_refuses(server: Server) -> None:
         proxy.refuse()
         with pytest.raises(redis.ConnectionError):
             through.ping()
+        through.close()
+
+
+def test_a_deaf_proxy_lets_commands_through(server: Server) -> None:
+    with FaultProxy(server.port) as proxy:
+        through = server.connect(port=proxy.port, socket_timeout=0.1)
+        assert through.ping()
+        proxy.deafen()
+        with pytest.raises(redis.TimeoutError):
+            through.set("executed", 1)
+        assert server.keys() == {b"executed"}
+        proxy.heal()
+        assert through.ping()
+        through.close()
+
+
+@pytest.mark.parametrize("lost", [COMMANDS, SUBSCRIPTIONS])
+def test_a_proxy_splits_commands_from_subscriptions(server: Server, lost: str) -> None:
+    with FaultProxy(server.port) as proxy:
+        through = server.connect(port=proxy.port, socket_timeout=0.1)
+        listener = server.connect(port=proxy.port).pubsub()
+        listener.subscribe("news")
+        assert listener.get_message(timeout=BOUND)["type"] == "subscribe"
+        assert through.ping()
+        proxy.black_hole(lost)
+        server.inspect.publish("news", "one")
+        if lost == COMMANDS:
+            with pytest.raises(redis.TimeoutError):
+                through.ping()
+            assert listener.get_message(timeout=BOUND)["data"] == b"one"
+        else:
+            assert through.ping()
+            assert listener.get_message(timeout=0.1) is None
+        proxy.heal()
+        listener.close()
+        through.close()
+
+
+def test_a_proxy_loses_one_message(server: Server) -> None:
+    with FaultProxy(server.port) as proxy:
+        listener = server.connect(port=proxy.port).pubsub(ignore_subscribe_messages=True)
+        listener.subscribe("news")
+        eventually(lambda: server.subscribers("news") == 1)
+        proxy.lose_messages()
+        server.inspect.publish("news", "one")
+        eventually(lambda: proxy.faults.messages_to_lose == 0)
+        server.inspect.publish("news", "two")
+        heard = eventually(lambda: listener.get_message(timeout=0.01))
+        assert heard["data"] == b"two"
+        listener.close()
+
+
+def test_a_lost_reply_is_found_in_a_pipeline(server: Server) -> None:
+    with FaultProxy(server.port) as proxy:
+        through = server.connect(port=proxy.port)
+        lost = proxy.lose_reply(b"INCRBY")
+        pipeline = through.pipeline(transaction=False).set("before", "x" * 1000).incr("count")
+        with pytest.raises(redis.ConnectionError):
+            pipeline.execute()
+        assert lost.is_set()
+        eventually(lambda: server.inspect.get("count") == b"1")
+        through.close()
+
+
+def test_the_same_seed_draws_the_same_faults(server: Server) -> None:
+    faults = draw(7, 50, longest=0.01, calm=0.01)
+    assert faults == draw(7, 50, longest=0.01, calm=0.01)
+    assert faults != draw(8, 50, longest=0.01, calm=0.01)
+    assert {fault.name for fault in faults} == set(FAULTS)
+    with FaultProxy(server.port) as proxy:
+        inject(proxy, faults, threading.Event())
+        through = server.connect(port=proxy.port)
+        assert through.ping()
         through.close()
 
 

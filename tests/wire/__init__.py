@@ -1,1 +1,1 @@
-"""The lock as others see it on the server: recorded Redisson behaviour, and hashes made by hand."""
+"""The kinds as others see them on the server: recorded Redisson behaviour, and hashes by hand."""

@@ -1,14 +1,12 @@
 """Plays a recorded scenario with holdfast, and compares all that others can see after each step.
 
-Owners are actors (threads or tasks) of two clients. Where several wait for one lock, it is open
-who gets it: if another does than in the recording, the two waiters change parts.
+Owners are actors (threads or tasks) of two clients. Where several wait for one lock, and it is open
+who gets it, another may than in the recording: the two waiters change parts.
 """
 
 from __future__ import annotations
 
 import re
-import signal
-import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, wait
@@ -17,50 +15,34 @@ from functools import partial
 from typing import Any
 
 from tests.lua.steps import Listener
-from tests.support.actors import ThreadActor
 from tests.support.servers import Server
 from tests.support.waiting import BOUND, eventually
-from tests.wire import calls
+from tests.wire.kinds import KINDS, Woken, begin, by_hand, outcome
+from tests.wire.placeholders import Placeholders
 from tests.wire.recordings import Key, Step
+from tests.wire.sight import keys_on
 
-PART = re.compile(r"<(\w+)>:<(\w+)>")
-"""An owner as the recordings write it: of client A, thread t1."""
-
-
-class MainActor(ThreadActor):
-    """An actor that is the main thread, which alone gets a Ctrl-C; it works while in `serve`."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        super().end()
-        self.thread = threading.main_thread()
-
-    def serve(self) -> None:
-        """Do what it is told, until `end`."""
-        self._work()
-
-    def end(self) -> None:
-        self._jobs.put(None)
-
-    def cancel(self) -> None:
-        """Press Ctrl-C."""
-        assert self.thread.ident is not None
-        signal.pthread_kill(self.thread.ident, signal.SIGINT)
+PART = re.compile(r"[AB]:t\d+")
+"""An owner as the steps name it: of client A, thread t1."""
+IS_GONE = re.compile(r"client (\w) is gone")
+QUEUE = "redisson_lock_queue:{demo}"
+PROBE = "whose field is it"
+ANSWER = "redisson_request:"
+ANSWERS_LAST = 20_000
+"""The ms: four times the client's command time-out."""
 
 
 @dataclass
 class Owner:
-    """Who plays a part: a thread or a task, with a client; `field` is known once it held a lock."""
+    """Who plays a part: a thread or a task with a client, and its field in the hash of a lock."""
 
     actor: Any
     client: Any
-    field: str = ""
+    field: str
 
 
 class Replay:
     """One playing of a scenario; `clients` are A and B, `make_actor(part)` makes an owner."""
-
-    calls: Any = calls
 
     def __init__(
         self, server: Server, clients: dict[str, Any], make_actor: Callable[[str], Any]
@@ -70,10 +52,12 @@ class Replay:
         self._make_actor = make_actor
         self._owners: dict[str, Owner] = {}
         self._waiting: dict[str, Future[Any]] = {}
+        self._placeholders = Placeholders()
         self._listener = Listener(server, pattern="redisson_*")
 
     def run(self, steps: tuple[Step, ...]) -> None:
         """Play all steps; raises AssertionError at the first that differs."""
+        self._cast(steps)
         for number, step in enumerate(steps):
             try:
                 self._play(step)
@@ -87,64 +71,117 @@ class Replay:
         """End the listener; actors and clients are their makers'."""
         self._listener.close()
 
+    def _cast(self, steps: tuple[Step, ...]) -> None:
+        """Find somebody for each part; a lock of their own shows their fields."""
+        for part in sorted({step.by for step in steps if step.by and PART.fullmatch(step.by)}):
+            actor, client = self._make_actor(part), self._clients[part[0]]
+            lock = client.lock(PROBE)
+            actor.do(lock.acquire)
+            (field,) = self._server.inspect.hkeys(PROBE)
+            actor.do(lock.release)
+            assert re.fullmatch(rf"{client.id}:\d+", field.decode())
+            self._give_part(part, Owner(actor, client, field.decode()))
+        assert len({owner.field for owner in self._owners.values()}) == len(self._owners)
+        self._listener.messages()
+
+    def _give_part(self, part: str, owner: Owner) -> None:
+        self._owners[part] = owner
+        self._placeholders[part] = owner.field
+
     # ---- doing
 
     def _play(self, step: Step) -> None:
+        commands = by_hand(step)
         if step.op == "wait":
+            if gone := IS_GONE.match(step.note):
+                self._close_client(gone[1])
             time.sleep(step.args["seconds"])  # what the step is about: time passes
-        elif step.by == "recorder":
-            self._server.inspect.execute_command(*step.op.split())
+        elif commands:
+            for command in commands:
+                self._run_by_hand(command)
         elif step.op == "interrupt":
-            self._owner(step.by).actor.cancel()
+            self._owners[str(step.by)].actor.cancel()
         else:
-            self._call(step, self._owner(step.by))
+            self._call(step, self._owners[str(step.by)])
+
+    def _run_by_hand(self, words: list[Any]) -> None:
+        """Run a command, in which `<head>` is the first of those who wait: it is dead."""
+        if "<head>" in words:
+            head = self._server.inspect.lindex(QUEUE, 0).decode()
+            (part,) = (part for part, owner in self._owners.items() if owner.field == head)
+            self._close_client(part[0])
+            words = [head if word == "<head>" else word for word in words]
+        self._server.inspect.execute_command(*words)
+
+    def _close_client(self, which: str) -> None:
+        """What waits with this client ends, and stays in line."""
+        self._make_actor(which).do(self._clients[which].close)
+        self._waiting = {p: future for p, future in self._waiting.items() if p[0] != which}
 
     def _call(self, step: Step, owner: Owner) -> None:
         future = self._waiting.pop(str(step.by), None)
         if not step.ends_wait:
             # The recordings leave out some ends: who acts again has got the lock.
             assert future is None or future.result(BOUND)
-            future = self.calls.begin(step, owner.actor, owner.client)
+            args = self._placeholders.expect(step.args, {})
+            future = begin(replace(step, args=args), owner.actor, owner.client)
         assert future is not None
         if step.waits:
             self._waiting[str(step.by)] = future
             return
-        outcome = self.calls.outcome(step, future)
-        assert outcome == step.result, f"the outcome was {outcome}"
+        ended = outcome(step, future)
+        assert ended == self._placeholders.expect(step.result, ended), f"the outcome was {ended}"
 
     def _see_who_woke(self, steps: tuple[Step, ...]) -> None:
         """If a waiter acts in the second of two steps, find out who woke, and give him the part."""
         part = str(steps[-1].by)
         if steps[0].waits or steps[-1].op == "interrupt" or part not in self._waiting:
             return
+        woken = KINDS[steps[-1].kind].woken
+        if woken is Woken.ALL_THAT_MAY:
+            wait([self._waiting[part]], timeout=BOUND)
+            return
         wait(self._waiting.values(), timeout=BOUND, return_when=FIRST_COMPLETED)
-        woken = [waiter for waiter, future in self._waiting.items() if future.done()]
-        assert len(woken) == 1, f"of the waiters {list(self._waiting)} these returned: {woken}"
-        self._change_parts(part, woken[0])
+        back = [waiter for waiter, future in self._waiting.items() if future.done()]
+        assert len(back) == 1, f"of the waiters {list(self._waiting)} these returned: {back}"
+        if woken is Woken.THE_FIRST:
+            assert back == [part], f"the first of {list(self._waiting)} was {part}, not {back}"
+        self._change_parts(part, back[0])
 
     def _change_parts(self, one: str, other: str) -> None:
         waiting, owners = self._waiting, self._owners
         waiting[one], waiting[other] = waiting[other], waiting[one]
-        owners[one], owners[other] = owners[other], owners[one]
-
-    def _owner(self, part: str | None) -> Owner:
-        assert part is not None
-        if part not in self._owners:
-            self._owners[part] = Owner(self._make_actor(part), self._clients[part[0]])
-        return self._owners[part]
+        former = owners[one]
+        self._give_part(one, owners[other])
+        self._give_part(other, former)
 
     # ---- comparing
 
     def _compare(self, step: Step) -> None:
-        eventually(lambda: self._has_keys(step.keys))
+        eventually(partial(self._has_keys, step))
         published = self._published()
-        assert published == step.published, f"published was {published}"
+        expected = self._placeholders.expect(step.published, None)
+        if KINDS[step.kind].side_by_side:
+            published, expected = sorted(published), sorted(expected)
+        assert published == expected, f"published was {published}"
         if step.waits:
             self._expect_subscribers(step.subscribed)
             assert not self._waiting[str(step.by)].done()
 
+    def _has_keys(self, step: Step) -> bool:
+        there = keys_on(self._server)
+        if KINDS[step.kind].keeps_answers:
+            there = _without_answers(there)
+        expected = self._placeholders.expect(step.keys, there)
+        assert there == expected, f"on the server is {there}, not {expected}"
+        return True
+
+    def _published(self) -> Any:
+        messages = self._listener.messages()
+        return tuple((message.channel.decode(), message.payload.decode()) for message in messages)
+
     def _expect_subscribers(self, numbers: dict[str, int]) -> None:
-        for channel, number in numbers.items():
+        for channel, number in self._placeholders.expect(numbers, {}).items():
             eventually(partial(self._has_subscribers, channel, number))
 
     def _has_subscribers(self, channel: str, number: int) -> bool:
@@ -152,39 +189,8 @@ class Replay:
         assert there == number, f"{there} subscribers of {channel}"
         return True
 
-    def _published(self) -> tuple[tuple[str, str], ...]:
-        messages = self._listener.messages()
-        return tuple((message.channel.decode(), message.payload.decode()) for message in messages)
 
-    def _has_keys(self, expected: dict[str, Key]) -> bool:
-        names = self._server.keys()
-        there = {name.decode(): self._key(name) for name in names}
-        wanted = {n: self._with_fields(k, there.get(n, k)) for n, k in expected.items()}
-        assert there == wanted, f"on the server is {there}, not {wanted}"
-        return True
-
-    def _key(self, name: bytes) -> Key:
-        inspect = self._server.inspect
-        kind = inspect.type(name).decode()
-        if kind == "hash":
-            value: Any = {f.decode(): v.decode() for f, v in inspect.hgetall(name).items()}
-        else:
-            value = (inspect.get(name) or b"").decode()
-        left = inspect.pttl(name)
-        return Key(kind, value, None if left == -1 else left)
-
-    def _with_fields(self, expected: Key, there: Key) -> Key:
-        """The expected key with the owners' real fields, which are learned from what is there."""
-        if expected.kind != "hash":
-            return expected
-        value = {self._field(part, there): count for part, count in expected.value.items()}
-        return replace(expected, value=value)
-
-    def _field(self, part: str, there: Key) -> str:
-        owner = self._owner(PART.sub(r"\1:\2", part))
-        if not owner.field and there.kind == "hash":
-            taken = {other.field for other in self._owners.values()}
-            form = re.compile(rf"{owner.client.id}:\d+")
-            new = [f for f in there.value if form.fullmatch(f) and f not in taken]
-            owner.field = new[0] if len(new) == 1 else ""
-        return owner.field or part
+def _without_answers(there: dict[str, Key]) -> dict[str, Key]:
+    answers = {name: key for name, key in there.items() if name.startswith(ANSWER)}
+    assert all(0 < key.ttl <= ANSWERS_LAST for key in answers.values())
+    return {name: key for name, key in there.items() if name not in answers}

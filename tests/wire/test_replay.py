@@ -2,36 +2,65 @@
 
 from __future__ import annotations
 
+import signal
+import threading
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
-from tests.support.actors import Flavour
+from tests.lua.steps import ROOT
+from tests.support.actors import Flavour, ThreadActor
 from tests.support.owners import MakeActor, MakeClient
 from tests.support.servers import Server
-from tests.wire.differences import DIFFERENCES, ours
-from tests.wire.recordings import VERSIONS, Scenario, load
-from tests.wire.replay import MainActor, Replay
+from tests.wire.differences import DIFFERENCES, THE_RECORDER_WAS_SLOW, Either, ours
+from tests.wire.recordings import DATA, FILES, Scenario, load
+from tests.wire.replay import Replay
 
-pytestmark = pytest.mark.servers("real")
+RECORDINGS = load()
+PAGE = (ROOT / "docs" / "wire-protocol.md").read_text(encoding="utf-8")
+CHOSEN = PAGE.split("\n## What we do differently from Redisson\n")[1]
 
-RECORDINGS = {(version, name): s for version in VERSIONS for name, s in load(version).items()}
-TAKES_TIME = {"watchdog", "watchdog-many", "expiry", "wait-times-out"}
+
+class MainActor(ThreadActor):
+    """An actor that is the main thread, which alone gets a Ctrl-C; it works while in `serve`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        super().end()
+        self.thread = threading.main_thread()
+
+    def serve(self) -> None:
+        """Do what it is told, until `end`."""
+        self._work()
+
+    def end(self) -> None:
+        self._jobs.put(None)
+
+    def cancel(self) -> None:
+        """Press Ctrl-C."""
+        assert self.thread.ident is not None
+        signal.pthread_kill(self.thread.ident, signal.SIGINT)
+
+
+def label(scenario: Scenario) -> str:
+    return f"{scenario.version}-{scenario.kind}-{scenario.name}"
 
 
 def scenarios() -> list[Any]:
     return [
         pytest.param(
             scenario,
-            id=f"{version}-{name}",
-            marks=[pytest.mark.realtime] if name in TAKES_TIME else [],
+            id=label(scenario),
+            marks=[pytest.mark.realtime] if any(s.takes_time for s in scenario.steps) else [],
         )
-        for (version, name), scenario in RECORDINGS.items()
+        for scenario in RECORDINGS
     ]
 
 
+@pytest.mark.servers("real")
 @pytest.mark.parametrize("scenario", scenarios())
 def test_holdfast_does_what_redisson_did(
     scenario: Scenario,
@@ -68,9 +97,27 @@ def with_main_thread_as(actor: MainActor, run: Callable[[], None]) -> None:
         ended.result()
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-def test_each_difference_is_one(version: str) -> None:
+def test_every_recording_is_replayed() -> None:
+    assert {path.stem for path in DATA.glob("redisson-*/*.json")} == set(FILES)
+    assert {scenario.kind for scenario in RECORDINGS} == set(FILES)
+
+
+def is_certain(value: object) -> bool:
+    return not isinstance(value, Either)
+
+
+def test_each_difference_is_one() -> None:
     for difference in DIFFERENCES:
-        steps = load(version, difference.kind)[difference.scenario].steps
-        for index in difference.steps:
-            assert difference.apply(steps[index]) != steps[index], difference
+        theirs = [scenario for scenario in RECORDINGS if difference.is_of(scenario)]
+        assert len(theirs) == len(difference.versions), difference
+        for step in (scenario.steps[index] for scenario in theirs for index in difference.steps):
+            changed = difference.changed(step).items()
+            same = [f for f, v in changed if is_certain(v) and v == getattr(step, f)]
+            assert same == [], f"{difference}: at {step} this is as recorded"
+
+
+def test_the_page_gives_the_reason_of_each_difference() -> None:
+    rows = Counter(line.split(" | ")[0] for line in CHOSEN.splitlines() if line.startswith("| "))
+    assert [row for row, times in rows.items() if times > 1 and row != "|"] == []
+    reasons = {f"| {difference.why}" for difference in DIFFERENCES}
+    assert reasons - rows.keys() == {f"| {THE_RECORDER_WAS_SLOW}"}

@@ -144,7 +144,7 @@ class Client(BaseClient[Lock]):
         return Semaphore(self, name, wait=wait)
 
     def permit_semaphore(
-        self, name: Name, *, lease: Seconds | None = None, wait: Seconds | None = None
+        self, name: Name, lease: Seconds | None = None, wait: Seconds | None = None
     ) -> PermitSemaphore:
         """A semaphore of this name whose permits have ids and expire; nothing is sent yet."""
         return PermitSemaphore(self, name, lease=lease, wait=wait)

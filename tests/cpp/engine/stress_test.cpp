@@ -131,7 +131,7 @@ class LoopOfTasks {
   struct Task {
     OwnerNumber owner;
     std::size_t room;
-    Lock::ExchangePtr operation;
+    sync::ExchangePtr operation;
     bool releasing;
   };
 

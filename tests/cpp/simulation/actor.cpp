@@ -42,12 +42,22 @@ std::string text(const LockName& lock) {
 
 }  // namespace
 
-Actor::Actor(const Stage& stage, std::shared_ptr<Client> client, OwnerNumber number)
+Actor::Actor(const Stage& stage, std::shared_ptr<Client> client)
     : stage_(stage),
       client_(std::move(client)),
-      number_(number),
-      field_(owner_field(client_->plan().id, number)),
+      number_{++stage.numbers},
+      field_(owner_field(client_->plan().id, number_)),
       rounds_(stage.script.rounds) {}
+
+// Where owners do not return, each acquisition has an owner of its own.
+void Actor::become_another() {
+  for (const auto& [lock, hold] : holds_) {
+    if (hold.lost || hold.in_doubt) doubted_.insert(stage_.script.kind.field(lock, field_));
+  }
+  holds_.clear();
+  number_ = OwnerNumber{++stage_.numbers};
+  field_ = owner_field(client_->plan().id, number_);
+}
 
 std::string Actor::describe() const {
   constexpr const char* kActions[] = {"nothing", "acquire", "release", "extend", "force_release"};
@@ -100,7 +110,11 @@ void Actor::next() {
   }
   if (rounds_-- <= 0) return end();
   const LockName& lock = stage_.script.locks[random.below(stage_.script.locks.size())];
-  if (random.chance(stage_.script.forces)) return force(lock);
+  if (!returns()) {
+    become_another();
+  } else if (random.chance(stage_.script.forces)) {
+    return force(lock);
+  }
   if (random.chance(20)) return release(lock);
   acquire(lock, true);
 }
@@ -122,6 +136,7 @@ void Actor::hold_on(const LockName& lock) {
   const Script& script = stage_.script;
   if (random.chance(script.deaths)) return end();
   if (random.chance(script.long_holds)) return think(client_->plan().watch_lease * 2);
+  if (!returns()) return random.chance(200) ? think(Millis(5)) : release(lock);
   switch (random.below(10)) {
     case 0:
     case 1:
@@ -165,7 +180,7 @@ void Actor::acquire(const LockName& lock, bool may_block_for_ever) {
   request.listener = 1 + static_cast<std::uint64_t>(lock.side());
   request.terms = stage_.script.terms;
   request.lease = {client_->plan().watch_lease, true};
-  if (random.chance(350)) {
+  if (returns() && random.chance(350)) {
     const Duration most = random.chance(100) ? Millis(8) : Millis(1500);
     const Duration lease = random.between(Millis(1), most);
     request.lease = {std::chrono::duration_cast<Millis>(lease), false};
@@ -174,8 +189,11 @@ void Actor::acquire(const LockName& lock, bool may_block_for_ever) {
   if (!may_block_for_ever || random.chance(400)) {
     request.deadline = world.now() + random.between({}, Millis(600));
   }
+  const bool takes_place = request.blocking && request.deadline > world.now();
+  if (!takes_place) request.terms.patience = Millis(0);
   ++acquisitions_;
-  channel_ = recipe(lock).channel(lock, field()).bytes();
+  const bool listens = recipe(lock).waiting() != sync::Waiting::kBackOff;
+  channel_ = listens ? recipe(lock).channel(lock, field()).bytes() : std::string();
   const Asked asked{Action::kAcquire, lock, request.blocking, false, request.deadline};
   start(std::make_shared<sync::AcquireOperation>(client_->context(), recipe(lock),
                                                  std::move(request)),
@@ -256,7 +274,7 @@ void Actor::acquired(Verdict verdict) {
     case Verdict::kGranted:
       held.depth = asked_.first ? 1 : held.depth + 1;
       held.in_doubt = false;
-      return;
+      return check_token();
     case Verdict::kGone:
       expect(held.depth > 0, "a first acquisition found earlier holds gone");
       return expect(held.lost, "a reentrant acquisition found the hold gone, untold");
@@ -270,6 +288,15 @@ void Actor::acquired(Verdict verdict) {
     case Verdict::kFailed:
       return;
   }
+}
+
+// Of the grant that it has just read; nothing when that is lost meanwhile.
+void Actor::check_token() {
+  if (!stage_.script.kind.makes_tokens()) return;
+  const auto token = client_->keeper().token(asked_.lock, number_);
+  expect(!token || stage_.ledger.minted(asked_.lock, field(), *token),
+         "has a token that the server has not given it");
+  expect(token || client_->keeper().count(asked_.lock, number_) == 0, "holds without a token");
 }
 
 void Actor::released(Verdict verdict) {

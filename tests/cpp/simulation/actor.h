@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -34,9 +35,10 @@ class Actor final : public sync::Completion, public std::enable_shared_from_this
     Ledger& ledger;
     const Script& script;
     std::optional<Violation>& violation;
+    std::uint64_t& numbers;  // of owners, used so far
   };
 
-  Actor(const Stage& stage, std::shared_ptr<Client> client, OwnerNumber number);
+  Actor(const Stage& stage, std::shared_ptr<Client> client);
 
   void begin();
   void done(std::uint64_t id, sync::Outcome outcome) override;
@@ -50,13 +52,15 @@ class Actor final : public sync::Completion, public std::enable_shared_from_this
   OwnerNumber number() const { return number_; }
   // It is in a blocking acquisition of the lock.
   bool waits_for(const LockName& lock) const;
-  // Where it listens meanwhile.
+  // Where it listens meanwhile; empty when it asks again instead.
   const std::string& channel() const { return channel_; }
   // It holds the lock, has been told nothing else, and asks for nothing at the moment.
   int settled_depth(const LockName& lock) const;
   // What the server has of it may be there: it holds the lock, is about to, or knows that it is in
   // doubt.
   bool answers_for(const LockName& lock) const;
+  // It had that field under an earlier number, and does not know what became of it.
+  bool doubts(const std::string& field) const { return doubted_.count(field) != 0; }
   int acquisitions() const { return acquisitions_; }
 
  private:
@@ -93,6 +97,8 @@ class Actor final : public sync::Completion, public std::enable_shared_from_this
   void expect(bool right, const std::string& otherwise);
   void next();
   const LockName* held_one();
+  bool returns() const { return recipe(stage_.script.locks.front()).owners_return(); }
+  void become_another();
   void think(Duration most);
   void start(std::shared_ptr<sync::Operation> operation, Asked asked);
   void acquire(const LockName& lock, bool may_block_for_ever);
@@ -105,14 +111,16 @@ class Actor final : public sync::Completion, public std::enable_shared_from_this
   void read_mail(std::uint64_t id);
   bool granted_by_mail() const;
   void acquired(sync::Verdict verdict);
+  void check_token();
   void released(sync::Verdict verdict);
   void released_well(Hold& held);
   void check_hold(const LockName& lock, Hold& hold);
 
   const Stage stage_;
   const std::shared_ptr<Client> client_;
-  const OwnerNumber number_;
-  const std::string field_;
+  OwnerNumber number_;
+  std::string field_;
+  std::set<std::string> doubted_;
   int rounds_;
   int acquisitions_ = 0;
   bool over_ = false;

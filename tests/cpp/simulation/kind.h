@@ -1,7 +1,9 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,19 +48,40 @@ class Kind {
   }
   virtual sync::Terms terms(Random& /*random*/) const { return {}; }
 
+  // What has to be there before anybody asks.
+  virtual void set_up(Keyspace& /*data*/, const std::string& /*name*/) const {}
+  // The name that a script is about, by its first key.
+  virtual std::string name_of(const std::string& key) const { return key; }
+
   // The field by which the server knows an owner's hold.
   virtual std::string field(const LockName& /*lock*/, const std::string& owner) const {
     return owner;
   }
+  // All of those that a script for `owner`, its first argument, may take away.
+  virtual std::vector<std::string> fields(const std::string& name, const std::string& owner) const {
+    std::vector<std::string> all;
+    for (const Side side : sides()) all.push_back(field(LockName(name, side), owner));
+    return all;
+  }
   virtual Holders holders(Keyspace& data, const std::string& name) const = 0;
   // They may hold it at the same time.
   virtual bool may_share(const Holders& holders) const { return holders.size() <= 1; }
+  // What is there and what is held are together what there was.
+  virtual bool adds_up(Keyspace& /*data*/, const std::string& /*name*/) const { return true; }
+  // Until when those who wait may think that they cannot have it; nothing while they can.
+  virtual std::optional<std::int64_t> free_at(const Holders& holders) const {
+    std::optional<std::int64_t> last;
+    for (const auto& [field, hold] : holders) last = std::max(last.value_or(0), hold.expires);
+    return last;
+  }
   // The owner, who holds nothing, waits for what it could have.
   virtual bool admits(Keyspace& data, const LockName& lock, const std::string& owner) const = 0;
   // Those who stand in line on the server, the first one first; only where it keeps the order.
   virtual Line line(Keyspace& /*data*/, const std::string& /*name*/) const { return {}; }
-  // How long a waiter may sleep that nobody tells anything.
-  virtual Duration longest_sleep(const sync::Terms& /*terms*/) const { return Duration::max(); }
+  // How long a waiter whom nobody tells anything rests at the least before it looks again.
+  virtual Duration rest(const sync::Terms& /*terms*/) const { return Duration::max(); }
+  // Its grants bring tokens, each greater than all before it.
+  virtual bool makes_tokens() const { return false; }
   // The key may stay when everybody has left; `in_peace`: nobody was kept from tidying up.
   virtual bool may_stay(Keyspace& /*data*/, const std::string& /*key*/, bool /*in_peace*/) const {
     return false;

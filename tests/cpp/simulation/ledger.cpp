@@ -11,6 +11,8 @@ namespace {
 
 // Clocks of clients and server that run apart, while somebody sleeps.
 constexpr std::int64_t kClocksApart = 100;
+// Of the server's clock, when a lease is told and when it is looked at.
+constexpr std::int64_t kGranularity = 2;
 // How long a client believes in a lock without a time limit.
 constexpr std::int64_t kNoTtl = 5000;
 
@@ -18,13 +20,17 @@ bool ends_with(std::string_view text, std::string_view end) {
   return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
 }
 
-const std::string& owner_of(const Words& command) { return command[3 + std::stoul(command[2])]; }
+const std::string& argument(const Words& command, std::size_t place) {
+  return command[3 + std::stoul(command[2]) + place];
+}
+const std::string& owner_of(const Words& command) { return argument(command, 0); }
+const std::string& heir_of(const Words& command) { return argument(command, 1); }
 
-sync::Answer meaning(const sync::Recipe& recipe, const Answer& answer) {
+resp::Reply as_reply(const Answer& answer) {
   resp::Reader reader;
   const std::string bytes = answer.bytes();
   reader.feed(bytes.data(), bytes.size());
-  return recipe.acquired(*reader.next().value());
+  return std::move(*reader.next().value());
 }
 
 }  // namespace
@@ -35,6 +41,11 @@ Ledger::Ledger(Server& server, const Kind& kind, std::optional<Violation>& viola
 }
 
 Ledger::~Ledger() { server_.witness = nullptr; }
+
+void Ledger::watch(const std::string& name) {
+  books_[name];
+  kind_.set_up(server_.data(), name);
+}
 
 void Ledger::blame(const std::string& what) {
   if (!violation_) violation_ = Violation{what};
@@ -67,13 +78,36 @@ bool Ledger::open_to(const LockName& lock, const std::string& owner, const std::
 }
 
 void Ledger::executed(const script::Script& script, const Words& command, const Answer& answer) {
-  const auto book = books_.find(command[3]);
+  const auto book = books_.find(kind_.name_of(command[3]));
   if (book == books_.end()) return;
   compare(*book, script.name, command);
   totals_.renewals += ends_with(script.name, "renew") ? 1 : 0;
+  const LockName lock(book->first, kind_.sides().front());
+  if (ends_with(script.name, "transfer") && !answer.is(Answer::Kind::kError)) {
+    minted(*book, heir_of(command), kind_.recipe(lock).transferred(as_reply(answer)));
+  }
+  check_beliefs(*book, script.name);
   if (!ends_with(script.name, "acquire")) return;
   ++totals_.attempts;
-  if (!answer.is(Answer::Kind::kError)) told(*book, owner_of(command), answer);
+  if (answer.is(Answer::Kind::kError)) return;
+  const sync::Answer said = kind_.recipe(lock).acquired(as_reply(answer));
+  minted(*book, owner_of(command), said);
+  told(*book, owner_of(command), said);
+}
+
+void Ledger::minted(Entry& entry, const std::string& field, const sync::Answer& said) {
+  if (!kind_.makes_tokens() || said.kind != sync::Answer::Kind::kGranted) return;
+  auto& [name, book] = entry;
+  const std::int64_t token = said.value.value_or(0);
+  const bool grows = book.tokens.empty() || token > book.tokens.rbegin()->first;
+  if (token <= 0 || !grows) blame(name + ": the token " + std::to_string(token) + " is not new");
+  book.tokens.emplace(token, field);
+}
+
+bool Ledger::minted(const LockName& lock, const std::string& owner, std::int64_t token) const {
+  const auto& tokens = books_.at(lock.bytes()).tokens;
+  const auto found = tokens.find(token);
+  return found != tokens.end() && found->second == kind_.field(lock, owner);
 }
 
 // Explains what the script has changed.
@@ -82,16 +116,20 @@ void Ledger::compare(Entry& entry, std::string_view script, const Words& command
   const Holders before = holders(name);
   book.holders = kind_.holders(server_.data(), name);
   if (!kind_.may_share(book.holders)) blame(name + " has holders that exclude each other");
+  if (!kind_.adds_up(server_.data(), name)) blame(name + " has more or less than there was");
   for (const auto& [field, hold] : before) {
     const bool ends_now = hold.expires == server_.milliseconds();
     if (book.holders.count(field) == 0 && !ends_now) gone(entry, field, script, command);
   }
+  bool granted = false;
   for (const auto& [field, hold] : book.holders) {
-    if (before.count(field) == 0) book.fates.erase(field);
+    if (before.count(field) != 0) continue;
+    book.fates.erase(field);
+    granted = true;
   }
   check_order(entry, before, script, command);
   if (ends_with(script, "transfer") && book.holders != before) ++totals_.grants;
-  pass_on(entry);
+  if (granted) pass_on(entry);
 }
 
 void Ledger::gone(Entry& entry, const std::string& field, std::string_view script,
@@ -108,16 +146,10 @@ void Ledger::check_order(Entry& entry, const Holders& before, std::string_view s
                          const Words& command) {
   auto& [name, book] = entry;
   const std::string text = std::string(script) + " by " + owner_of(command);
-  const std::int64_t now = server_.milliseconds();
   const Line line = std::exchange(book.line, kind_.line(server_.data(), name));
-  const auto dead = [&](const Place& one) { return one.alive <= now; };
   for (const auto& [field, hold] : book.holders) {
-    if (before.count(field) != 0) continue;
-    const auto first = std::find_if(
-        line.begin(), line.end(),
-        [&, holder = field](const Place& one) { return one.owner == holder || !dead(one); });
-    const bool overtakes = first != line.end() && first->owner != field;
-    if (overtakes) blame(text + " lets " + field + " overtake " + first->owner);
+    const std::string first = before.count(field) != 0 ? field : first_in(line, field);
+    if (first != field) blame(text + " lets " + field + " overtake " + first);
   }
   auto place = book.line.begin();
   for (const Place& one : line) {
@@ -129,26 +161,47 @@ void Ledger::check_order(Entry& entry, const Holders& before, std::string_view s
   }
 }
 
+// The first in line who lives or is the newcomer; the newcomer where there is nobody.
+std::string Ledger::first_in(const Line& line, const std::string& newcomer) const {
+  const auto first = std::find_if(line.begin(), line.end(), [&](const Place& one) {
+    return one.owner == newcomer || !dead(one);
+  });
+  return first == line.end() ? newcomer : first->owner;
+}
+
 // The waiters of a client tell each other how long a grant lasts.
 void Ledger::pass_on(Entry& entry) {
   const LockName lock(entry.first, kind_.sides().front());
   if (kind_.recipe(lock).waiting() == sync::Waiting::kInLine) return;
+  const std::optional<std::int64_t> end = kind_.free_at(entry.second.holders);
+  if (!end) return;
   std::int64_t& until = entry.second.beliefs[kind_.recipe(lock).channel(lock, {}).bytes()];
-  for (const auto& [field, hold] : entry.second.holders) until = std::max(until, hold.expires);
+  until = std::max(until, *end);
+}
+
+// Who sleeps until the lease is over that it was told of hears of one that ends sooner. Those in
+// line on the server wait for each other, too.
+void Ledger::check_beliefs(Entry& entry, std::string_view script) {
+  const auto& [name, book] = entry;
+  const LockName lock(name, kind_.sides().front());
+  const std::optional<std::int64_t> end = kind_.free_at(book.holders);
+  if (!end || kind_.recipe(lock).waiting() == sync::Waiting::kInLine) return;
+  const auto belief = book.beliefs.find(kind_.recipe(lock).channel(lock, {}).bytes());
+  if (belief == book.beliefs.end()) return;
+  if (belief->second > *end + kGranularity) {
+    blame(std::string(script) + " makes the lease of " + name + " shorter, and tells nobody");
+  }
 }
 
 bool Ledger::concerns(const Words& command, const std::string& name,
                       const std::string& field) const {
-  const std::vector<Side>& sides = kind_.sides();
-  return std::any_of(sides.begin(), sides.end(), [&](Side side) {
-    return kind_.field(LockName(name, side), owner_of(command)) == field;
-  });
+  const std::vector<std::string> fields = kind_.fields(name, owner_of(command));
+  return std::find(fields.begin(), fields.end(), field) != fields.end();
 }
 
-void Ledger::told(Entry& entry, const std::string& owner, const Answer& answer) {
+void Ledger::told(Entry& entry, const std::string& owner, const sync::Answer& said) {
   auto& [name, book] = entry;
   const LockName lock(name, kind_.sides().front());
-  const sync::Answer said = meaning(kind_.recipe(lock), answer);
   if (said.kind == sync::Answer::Kind::kGranted) ++totals_.grants;
   if (said.kind != sync::Answer::Kind::kHeld) return;
   const std::int64_t time = said.ttl.count() < 0 ? kNoTtl : said.ttl.count();
@@ -166,6 +219,7 @@ void Ledger::forgot() {
     book.holders.clear();
     book.line.clear();
     book.beliefs.clear();
+    kind_.set_up(server_.data(), name);
   }
 }
 

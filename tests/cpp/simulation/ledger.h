@@ -22,7 +22,7 @@ class Ledger final : public Witness {
   Ledger(const Ledger&) = delete;
   Ledger& operator=(const Ledger&) = delete;
 
-  void watch(const std::string& name) { books_[name]; }
+  void watch(const std::string& name);
 
   // Those whose time is not over.
   const Holders& holders(const std::string& name);
@@ -45,6 +45,8 @@ class Ledger final : public Witness {
     int renewals = 0;
   };
   const Totals& totals() const { return totals_; }
+  // The server has given the owner that token.
+  bool minted(const LockName& lock, const std::string& owner, std::int64_t token) const;
 
   void executed(const script::Script& script, const Words& command, const Answer& answer) override;
   void published(const std::string& channel) override;
@@ -58,6 +60,7 @@ class Ledger final : public Witness {
     std::map<std::string, Fate> fates;  // of the fields that are gone
     // Until when those who listen to a channel may believe that it is held.
     std::map<std::string, std::int64_t> beliefs;
+    std::map<std::int64_t, std::string> tokens;  // token -> the field that got it
   };
   using Entry = std::pair<const std::string, Book>;
 
@@ -65,9 +68,13 @@ class Ledger final : public Witness {
   void gone(Entry& entry, const std::string& field, std::string_view script, const Words& command);
   void check_order(Entry& entry, const Holders& before, std::string_view script,
                    const Words& command);
+  std::string first_in(const Line& line, const std::string& newcomer) const;
+  bool dead(const Place& one) const { return one.alive <= server_.milliseconds(); }
   void pass_on(Entry& entry);
+  void check_beliefs(Entry& entry, std::string_view script);
   bool concerns(const Words& command, const std::string& name, const std::string& field) const;
-  void told(Entry& entry, const std::string& owner, const Answer& answer);
+  void told(Entry& entry, const std::string& owner, const sync::Answer& said);
+  void minted(Entry& entry, const std::string& field, const sync::Answer& said);
   bool met(Fate fate, const LockName& lock, const std::string& owner) const;
   void blame(const std::string& what);
 

@@ -62,7 +62,6 @@ void Schedule::plan_script() {
 void Schedule::plan_clients() {
   Random& random = world_.random;
   const std::uint64_t clients = 1 + random.below(3);
-  std::uint64_t number = 0;
   for (std::uint64_t i = 0; i < clients; ++i) {
     ClientPlan plan;
     plan.id = std::string(1, static_cast<char>('a' + i));
@@ -74,14 +73,16 @@ void Schedule::plan_clients() {
       if (Actor* told = actor(id, event.owner)) told->told(event);
     };
     for (std::uint64_t owners = 1 + random.below(3); owners > 0; --owners) {
-      actors_.push_back(std::make_shared<Actor>(Actor::Stage{world_, ledger_, script_, violation_},
-                                                clients_.back(), OwnerNumber{++number}));
+      actors_.push_back(std::make_shared<Actor>(
+          Actor::Stage{world_, ledger_, script_, violation_, numbers_}, clients_.back()));
       actors_.back()->begin();
     }
   }
   if (network_.weather.partial_per_mille == 0) {
-    server_.on_renewal = [this](const std::string& /*client*/, const std::string& name,
-                                const std::string& owner) { check_renewal(name, owner); };
+    server_.on_renewal = [this](const std::string& /*client*/, const std::string& key,
+                                const std::string& owner) {
+      check_renewal(script_.kind.name_of(key), owner);
+    };
   }
 }
 
@@ -253,8 +254,11 @@ bool Schedule::neglected(const LockName& lock) {
 bool Schedule::orphaned(const std::string& name) {
   if (at_least(Climate::kStalls)) return false;
   const Holders& holders = ledger_.holders(name);
-  return std::any_of(holders.begin(), holders.end(), [&](const auto& holder) {
-    return !any_side(name, holder.first, [](const Actor& actor, const LockName& lock) {
+  return std::any_of(holders.begin(), holders.end(), [&, &actors = actors_](const auto& holder) {
+    const std::string& field = holder.first;
+    const bool doubted = std::any_of(actors.begin(), actors.end(),
+                                     [&](const auto& actor) { return actor->doubts(field); });
+    return !doubted && !any_side(name, field, [](const Actor& actor, const LockName& lock) {
       return actor.answers_for(lock);
     });
   });
@@ -311,7 +315,7 @@ int Schedule::most_heads() const {
 // How often waiters may have looked again though nobody told them anything.
 int Schedule::unasked_looks() const {
   const Duration time = world_.now() - TimePoint(std::chrono::hours(1));
-  const auto looks = time / script_.kind.longest_sleep(script_.terms);
+  const auto looks = time / script_.kind.rest(script_.terms);
   return static_cast<int>(looks) * static_cast<int>(actors_.size());
 }
 

@@ -91,6 +91,7 @@ class Schedule {
   std::vector<std::shared_ptr<Client>> clients_;
   std::vector<std::shared_ptr<Actor>> actors_;
   std::vector<std::string> names_;
+  std::uint64_t numbers_ = 0;  // of owners, used so far
   // Of each lock, and each name: since when what must not last.
   std::vector<TimePoint> neglected_since_;
   std::vector<TimePoint> orphaned_since_;

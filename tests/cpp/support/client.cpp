@@ -98,7 +98,7 @@ void Client::close() {
 
 bool Client::reachable(const Network& network, const std::string& channel) const {
   bool calls = false;
-  bool messages = false;
+  bool messages = channel.empty();
   for (const auto& wire : network.wires()) {
     if (!wire->healthy()) continue;
     calls = calls || wire->owner() == plan_.id + "/calls";

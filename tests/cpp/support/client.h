@@ -32,7 +32,7 @@ class Client final : public lease::EventSink, public std::enable_shared_from_thi
   void close();
   bool closed() const { return closed_; }
 
-  // Its connections stand, and the server sends it the messages of the channel.
+  // Its connections stand, and the server sends it the messages of the channel (empty: of none).
   bool reachable(const Network& network, const std::string& channel) const;
 
   void post(lease::Event event) override { on_event(event); }

@@ -270,6 +270,26 @@ TEST_F(AcquireMachineTest, RefusalsEndWithThePatience) {
   EXPECT_TRUE(machine().unsettled());
 }
 
+TEST_F(AcquireMachineTest, WithADeadlineRefusalsEndThereAndNotWithThePatience) {
+  begin({true, at(200), Millis(100)});
+  EXPECT_EQ(start(), "try");
+  EXPECT_EQ(refused(), "sleep until 50");
+  now = 150;
+  EXPECT_EQ(time(), "try");
+  EXPECT_EQ(refused(), "sleep until 200");
+  now = 200;
+  EXPECT_EQ(time(), "timed out: loading");
+}
+
+TEST_F(AcquireMachineTest, WithoutBlockingRefusalsEndWithThePatienceWhateverTheDeadline) {
+  begin({false, at(500), Millis(100)});
+  EXPECT_EQ(start(), "try");
+  EXPECT_EQ(refused(), "sleep until 50");
+  now = 100;
+  EXPECT_EQ(time(), "try");
+  EXPECT_EQ(refused(), "failed: loading");
+}
+
 TEST_F(AcquireMachineTest, AnAnswerRestoresThePatience) {
   begin({true, kNever, Millis(100)});
   EXPECT_EQ(start(), "try");
@@ -280,14 +300,6 @@ TEST_F(AcquireMachineTest, AnAnswerRestoresThePatience) {
   now = 100;
   EXPECT_EQ(signal(), "try");
   EXPECT_EQ(refused(), "sleep until 150");
-}
-
-TEST_F(AcquireMachineTest, ATimeOutAmongRefusalsSaysWhy) {
-  begin({true, at(30)});
-  EXPECT_EQ(start(), "try");
-  EXPECT_EQ(refused(), "sleep until 30");
-  now = 30;
-  EXPECT_EQ(time(), "timed out: loading");
 }
 
 TEST_F(AcquireMachineTest, AFailureMayHaveLeftAGrantBehind) {

@@ -190,9 +190,9 @@ class SpinningTest : public ::testing::Test {
         ->finish_to(outcomes_, owner);
   }
   int attempts_in(Duration time) {
-    const int before = server_.totals().attempts;
+    const int before = server_.runs("lock/acquire");
     loop_.run(time);
-    return server_.totals().attempts - before;
+    return server_.runs("lock/acquire") - before;
   }
   const std::vector<Verdict>& verdicts() const { return outcomes_->verdicts; }
 

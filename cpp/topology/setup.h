@@ -1,0 +1,30 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "client/connection.h"
+#include "client/subscriber.h"
+#include "net/endpoint.h"
+#include "net/loop.h"
+
+namespace holdfast::topology {
+
+// The threads that drive a client's connections.
+struct Loops {
+  net::Loop& io;        // pub/sub, asyncio
+  net::Loop& watchdog;  // renewals
+};
+
+// What a topology is made from, whatever its deployment.
+struct Setup {
+  net::Endpoint endpoint;
+  client::LinkOptions link;  // of each server that answers for keys; its address is the first one
+  client::Connection::Driver driver = client::Connection::Driver::kCallers;
+  std::weak_ptr<client::Subscriber::Sink> sink{};
+  std::function<void()> on_lost{};         // a connection broke: what is held must be verified
+  std::optional<client::PubSub> pubsub{};  // of a cluster; nothing: as its servers can
+};
+
+}  // namespace holdfast::topology

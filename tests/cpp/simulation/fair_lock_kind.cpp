@@ -1,0 +1,66 @@
+#include "simulation/fair_lock_kind.h"
+
+#include <algorithm>
+
+#include "sync/fair_lock.h"
+#include "sync/keys.h"
+
+namespace holdfast::simulation {
+
+namespace {
+
+bool alive(Keyspace& data, const Place& place) { return place.alive > data.milliseconds(); }
+
+std::int64_t score_of(const SortedSet& set, const std::string& member) {
+  for (const Ranked& ranked : set) {
+    if (ranked.member == member) return static_cast<std::int64_t>(ranked.score);
+  }
+  return 0;
+}
+
+}  // namespace
+
+const sync::Recipe& FairLockKind::recipe(const LockName& /*lock*/) const {
+  return sync::fair_lock_recipe();
+}
+
+// From those whose places often end before they ask again to those who nearly never do.
+sync::Terms FairLockKind::terms(Random& random) const {
+  sync::Terms terms;
+  terms.patience = Millis(30 + random.below(random.chance(500) ? 100 : 3000));
+  return terms;
+}
+
+bool FairLockKind::admits(Keyspace& data, const LockName& lock, const std::string& owner) const {
+  if (data.find(lock.bytes()) != nullptr) return false;
+  const Line line = this->line(data, lock.bytes());
+  const auto first = std::find_if(line.begin(), line.end(), [&](const Place& place) {
+    return place.owner == owner || alive(data, place);
+  });
+  return first == line.end() || first->owner == owner;
+}
+
+Line FairLockKind::line(Keyspace& data, const std::string& name) const {
+  Line line;
+  const LockName lock(name);
+  const List* queue = data.get<List>(sync::fair_queue(lock));
+  const SortedSet* timeouts = data.get<SortedSet>(sync::fair_timeouts(lock));
+  if (queue == nullptr) return line;
+  for (const std::string& owner : *queue) {
+    line.push_back({owner, timeouts == nullptr ? 0 : score_of(*timeouts, owner)});
+  }
+  return line;
+}
+
+// The places of those who could not give them up stay until somebody comes, but only of the dead.
+bool FairLockKind::may_stay(Keyspace& data, const std::string& key, bool in_peace) const {
+  if (in_peace) return false;
+  const std::string name = key.substr(key.find('{') + 1, key.rfind('}') - key.find('{') - 1);
+  const LockName lock(name);
+  if (key != sync::fair_queue(lock) && key != sync::fair_timeouts(lock)) return false;
+  const Line line = this->line(data, name);
+  return std::none_of(line.begin(), line.end(),
+                      [&](const Place& place) { return alive(data, place); });
+}
+
+}  // namespace holdfast::simulation

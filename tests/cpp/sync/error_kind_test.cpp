@@ -1,0 +1,52 @@
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "sync/operation.h"
+
+namespace holdfast::sync {
+namespace {
+
+// What servers before version 7 make of an error that a command of a script has met.
+std::string wrapped(const std::string& error) {
+  return "ERR Error running script (call to f_4ca238f611c9d0ae4e9a75a5dbac22aedc1e44ac): "
+         "@user_script:7: @user_script: 7: " +
+         error;
+}
+
+TEST(ErrorKind, IsTheSameInsideASentence) {
+  EXPECT_EQ(error_kind("READONLY You can't write against a read only replica."),
+            ErrorKind::kPasses);
+  EXPECT_EQ(error_kind(wrapped("-READONLY You can't write against a read only replica.")),
+            ErrorKind::kPasses);
+  EXPECT_EQ(error_kind(wrapped("-OOM command not allowed when used memory > 'maxmemory'.")),
+            ErrorKind::kFinal);
+  EXPECT_EQ(error_kind("ERR Error running script (call to f_4ca2): @user_script:2: TRYAGAIN later"),
+            ErrorKind::kPasses);
+}
+
+TEST(ErrorKind, AnUnknownScriptIsSentAgain) {
+  EXPECT_EQ(error_kind("NOSCRIPT No matching script. Please use EVAL."), ErrorKind::kUnknownScript);
+}
+
+TEST(ErrorWord, IsThatOfTheErrorThatWasMet) {
+  EXPECT_EQ(error_word("OOM command not allowed"), "OOM");
+  EXPECT_EQ(error_word(wrapped("-OOM command not allowed")), "OOM");
+  EXPECT_EQ(error_word("ERR WRONGTYPE Operation against a key"), "WRONGTYPE");
+  EXPECT_EQ(error_word("ERR unknown command"), "ERR");
+  EXPECT_EQ(error_word("ERR Error running script"), "ERR");
+  EXPECT_EQ(error_word("ERR Error running script: @user_script"), "ERR");
+  EXPECT_EQ(error_word(""), "");
+}
+
+TEST(ErrorStatus, NamesTheKeyTheServerAndWhatToDo) {
+  const Status status =
+      error_status(wrapped("-READONLY You can't write"), LockName("mine"), "host:6379");
+  EXPECT_EQ(status.word(), "READONLY");
+  EXPECT_EQ(status.message(),
+            "'mine' on host:6379: READONLY You can't write; this server is a replica: name the "
+            "primary in the URL");
+}
+
+}  // namespace
+}  // namespace holdfast::sync

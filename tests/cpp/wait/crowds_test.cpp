@@ -1,0 +1,163 @@
+// Those who wait together, for a number of permits or for none, and those apart.
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "wait/registry_fixture.h"
+
+namespace holdfast::wait {
+namespace {
+
+// Writes into a list of all when it is told.
+class Named final : public Waiter {
+ public:
+  Named(std::string name, std::vector<std::string>& order)
+      : name_(std::move(name)), order_(order) {}
+  void on_signal() override { order_.push_back(name_); }
+  void on_turn(TimePoint /*retry_at*/) override {}
+  void on_failure(const Status& /*why*/) override {}
+
+ private:
+  const std::string name_;
+  std::vector<std::string>& order_;
+};
+
+TEST_F(WaitRegistryTest, ThoseTogetherAreToldBeforeTheHead) {
+  using Crowd = WaitRegistry::Crowd;
+  Told order;
+  (void)registry.join(kChannel, std::make_shared<Named>("writer", order), {});
+  for (const char* reader : {"one reader", "another reader"}) {
+    (void)registry.join(kChannel, std::make_shared<Named>(reader, order), {}, Crowd::kTogether);
+  }
+  registry.subscribed(kChannel).run();
+  order.clear();
+  registry.message(kChannel).run();
+  EXPECT_EQ(order, (Told{"one reader", "another reader", "writer"}));
+}
+
+TEST_F(WaitRegistryTest, ThoseTogetherAreAllToldOfAMessage) {
+  using Crowd = WaitRegistry::Crowd;
+  queue({first});
+  EXPECT_EQ(registry.join(kChannel, second, registry.sequence(kChannel), Crowd::kTogether),
+            Place::kHead);
+  EXPECT_EQ(registry.join(kChannel, third, {}, Crowd::kTogether), Place::kTryNow);
+  registry.message(kChannel).run();
+  EXPECT_EQ(first->told, Told{"signal"});
+  EXPECT_EQ(second->told, Told{"signal"});
+  EXPECT_EQ(third->told, Told{"signal"});
+  leave(*second, Departure::kGranted);
+  registry.message(kChannel).run();
+  EXPECT_EQ(second->told, Told{"signal"});
+  EXPECT_EQ(third->told, (Told{"signal", "signal"}));
+}
+
+TEST_F(WaitRegistryTest, ThoseTogetherAreToldWhatTheMessageSays) {
+  together({first, second}, 0);
+  registry.message(kChannel, "0").run();
+  EXPECT_EQ(first->told, Told{"message 0"});
+  EXPECT_EQ(second->told, Told{"message 0"});
+}
+
+TEST_F(WaitRegistryTest, AsManyAreToldAsAMessageHasPermitsFor) {
+  together({first, second, third}, 2);
+  registry.message(kChannel, "5").run();
+  EXPECT_EQ(first->told, Told{"message 5"});
+  EXPECT_EQ(second->told, Told{"message 5"});
+  EXPECT_EQ(third->told, Told{});
+}
+
+TEST_F(WaitRegistryTest, WhoNeedsMoreThanThereIsIsPassedOver) {
+  together({first, second, third}, 1);
+  first->wanted = 3;
+  registry.message(kChannel, "2").run();
+  EXPECT_EQ(first->told, Told{});
+  EXPECT_EQ(second->told, Told{"message 2"});
+  EXPECT_EQ(third->told, Told{"message 2"});
+}
+
+TEST_F(WaitRegistryTest, AMessageOfNoPermitsIsForNobody) {
+  together({first}, 1);
+  for (const char* payload : {"0", "-1", "-9223372036854775808"}) {
+    registry.message(kChannel, payload).run();
+  }
+  EXPECT_EQ(first->told, Told{});
+}
+
+TEST_F(WaitRegistryTest, AMessageThatIsNoNumberMayBeForEverybody) {
+  together({first, second}, 7);
+  for (const char* payload : {"x", "1x", "99999999999999999999"}) {
+    registry.message(kChannel, payload).run();
+  }
+  EXPECT_EQ(first->told, (Told{"message x", "message 1x", "message 99999999999999999999"}));
+  EXPECT_EQ(second->told.size(), 3U);
+}
+
+TEST_F(WaitRegistryTest, WhatIsLeftOverIsForThoseWhoCanUseIt) {
+  together({first, second}, 1);
+  first->wanted = 3;
+  registry.left_over(kChannel, 2).run();
+  registry.left_over(kChannel, 0).run();
+  registry.left_over("other", 2).run();
+  EXPECT_EQ(first->told, Told{});
+  EXPECT_EQ(second->told, Told{"signal"});
+}
+
+TEST_F(WaitRegistryTest, WhoLeavesWithASignalNotActedUponPassesItsPermitsOn) {
+  together({first, second, third}, 1);
+  first->wanted = 2;
+  leave(*first, Departure::kTrying);
+  EXPECT_EQ(second->told, Told{"signal"});
+  EXPECT_EQ(third->told, Told{"signal"});
+}
+
+TEST_F(WaitRegistryTest, WhatALeaverWasToldTooLateIsForThoseWhoAreThere) {
+  together({second, third}, 1);
+  first->wanted = 1;
+  registry.not_for(kChannel, *first).run();
+  EXPECT_EQ(second->told, Told{"signal"});
+  EXPECT_EQ(third->told, Told{});
+}
+
+TEST_F(WaitRegistryTest, WhatALeaverWasToldTooLateIsForTheHead) {
+  queue({second, third});
+  registry.not_for(kChannel, *first).run();
+  EXPECT_EQ(second->told, Told{"signal"});
+  EXPECT_EQ(third->told, Told{});
+}
+
+TEST_F(WaitRegistryTest, WhoLeavesAsleepOrWithItsPermitsTellsNobody) {
+  together({first, second, third}, 1);
+  leave(*first, Departure::kGaveUp);
+  leave(*second, Departure::kGranted);
+  EXPECT_EQ(third->told, Told{});
+}
+
+TEST_F(WaitRegistryTest, ASubscriptionRegainedWakesAllWhoWantPermits) {
+  together({first, second}, 9);
+  registry.subscribed(kChannel).run();
+  EXPECT_EQ(first->told, Told{"signal"});
+  EXPECT_EQ(second->told, Told{"signal"});
+}
+
+TEST_F(WaitRegistryTest, WhoStandsApartIsToldOfTheEndOnly) {
+  using Crowd = WaitRegistry::Crowd;
+  EXPECT_EQ(registry.join(kChannel, first, {}, Crowd::kApart), Place::kHead);
+  EXPECT_EQ(registry.join(kChannel, second, {}, Crowd::kApart), Place::kHead);
+  EXPECT_EQ(asked, Told{});
+  EXPECT_EQ(registry.heir(kChannel, kZero), nullptr);
+  EXPECT_EQ(registry.holds_back(kChannel), TimePoint{});
+  registry.subscribed(kChannel).run();
+  registry.message(kChannel).run();
+  registry.unreachable(Status::unreachable("no server")).run();
+  EXPECT_EQ(first->told, Told{});
+  leave(*second, Departure::kGaveUp);
+  EXPECT_EQ(asked, Told{});
+  registry.closed(Status::closed("closed")).run();
+  EXPECT_EQ(first->told, Told{"failure: closed"});
+  EXPECT_EQ(second->told, Told{});
+}
+
+}  // namespace
+}  // namespace holdfast::wait

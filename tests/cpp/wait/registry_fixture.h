@@ -1,0 +1,77 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "wait/wait_registry.h"
+
+namespace holdfast::wait {
+
+using Place = WaitRegistry::Place;
+
+inline const std::string kChannel = "channel";
+constexpr TimePoint kZero{std::chrono::hours(1)};
+constexpr TimePoint kLater = kZero + Millis(500);
+
+// Writes down what it is told.
+class Sleeper final : public Waiter {
+ public:
+  void on_signal() override { told.emplace_back("signal"); }
+  void on_turn(TimePoint retry_at) override {
+    told.push_back(retry_at == kLater ? "turn" : "turn at another time");
+  }
+  void on_failure(const Status& why) override { told.push_back("failure: " + why.message()); }
+
+  std::int64_t wants() const override { return wanted; }
+  void on_message(std::string_view payload) override {
+    told.push_back(payload.empty() ? "signal" : "message " + std::string(payload));
+  }
+
+  std::int64_t wanted = 0;
+  std::vector<std::string> told;
+};
+
+using Told = std::vector<std::string>;
+
+class WaitRegistryTest : public ::testing::Test, public Subscriptions {
+ protected:
+  void subscribe(const std::string& channel) override { asked.push_back("subscribe " + channel); }
+  void release(const std::string& channel, Duration linger) override {
+    const auto milliseconds = std::chrono::duration_cast<Millis>(linger).count();
+    asked.push_back("release " + channel + " after " + std::to_string(milliseconds));
+  }
+
+  void leave(const Sleeper& waiter, Departure why) {
+    registry.leave(kChannel, waiter, why, kLater).run();
+  }
+  // A queue of `waiters`, subscribed, whose head knows nothing new.
+  void queue(const std::vector<std::shared_ptr<Sleeper>>& waiters) {
+    for (const auto& waiter : waiters) (void)registry.join(kChannel, waiter, {});
+    registry.subscribed(kChannel).run();
+    for (const auto& waiter : waiters) waiter->told.clear();
+  }
+
+  // Those `waiters` stand together, subscribed, and want so many permits each.
+  void together(const std::vector<std::shared_ptr<Sleeper>>& waiters, std::int64_t wanted) {
+    for (const auto& waiter : waiters) {
+      (void)registry.join(kChannel, waiter, {}, WaitRegistry::Crowd::kTogether);
+    }
+    registry.subscribed(kChannel).run();
+    for (const auto& waiter : waiters) {
+      waiter->told.clear();
+      waiter->wanted = wanted;
+    }
+  }
+
+  WaitRegistry registry{*this};
+  std::vector<std::string> asked;
+  const std::shared_ptr<Sleeper> first = std::make_shared<Sleeper>();
+  const std::shared_ptr<Sleeper> second = std::make_shared<Sleeper>();
+  const std::shared_ptr<Sleeper> third = std::make_shared<Sleeper>();
+};
+
+}  // namespace holdfast::wait

@@ -1,0 +1,393 @@
+"""Deliberate breaks of the code, and the tests that find them: docs/faults.md names them by row.
+
+    python -m tests.faults.breaks 17 18         # break, build, run the test, put it back
+    python -m tests.faults.breaks --build "ninja -C build/dev" all
+
+A break is found when its test fails. The command ends with 1 if one of them was not found. It
+changes the working copy while it runs, so run nothing else there meanwhile.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = "pip install --quiet --editable ."
+
+
+@dataclass(frozen=True)
+class Break:
+    """In `file`, `old` (which is there once) becomes `new`; `test` is red then."""
+
+    rows: tuple[int, ...]
+    what: str
+    file: str
+    edits: tuple[tuple[str, str], ...]
+    test: str
+
+
+BREAKS = (
+    Break(
+        (1,),
+        "a grant sets no time to live",
+        "lua/_lock/hold.lua",
+        (("if rises then", "if rises and ttl ~= -2 then"),),
+        "tests/faults/test_holder.py::test_a_killed_holders_lock_is_taken_when_it_expires",
+    ),
+    Break(
+        (2,),
+        "a hold past its deadline still counts",
+        "cpp/lease/lease_keeper.cpp",
+        (
+            (
+                "(hold->held() && clock_.now() >= hold->trusted);",
+                "(hold->held() && hold->ticket == 0);",
+            ),
+        ),
+        "tests/faults/test_holder.py::test_no_moment_past_the_lease_says_held",
+    ),
+    Break(
+        (3,),
+        "a clock that stands still while the machine sleeps",
+        "cpp/base/clock.cpp",
+        (("== 0) return CLOCK_BOOTTIME;", "== 0) return CLOCK_MONOTONIC;"),),
+        "tests/faults/test_clocks.py::test_a_machine_that_slept_past_the_lease_knows_it",
+    ),
+    Break(
+        (4,),
+        "a thread's holds outlive it",
+        "cpp/lease/lease_keeper.cpp",
+        (
+            (
+                "if (holds_of_.count(owner) == 0) return;",
+                "if (holds_of_.count(owner) != 1000) return;",
+            ),
+        ),
+        "tests/citizenship/test_threads.py::test_renewal_stops_when_the_thread_ends",
+    ),
+    Break(
+        (5,),
+        "an error of the release replaces the body's",
+        "python/holdfast/_lock.py",
+        (
+            (
+                "        if exc is None:\n            return self.release()\n        try:",
+                "        if exc is None or exc:\n            return self.release()\n        try:",
+            ),
+        ),
+        "tests/contract/test_with.py::test_an_error_of_the_body_is_never_masked_by_the_release",
+    ),
+    Break(
+        (6,),
+        "a client that nobody knows any more lives on",
+        "python/holdfast/_client.py",
+        (
+            (
+                '        if hasattr(self, "_core"):\n            self._close()',
+                '        if hasattr(self, "_core"):\n            _forgotten.append(self._core)',
+            ),
+            ("@atexit.register\n", "_forgotten: list[Any] = []\n\n\n@atexit.register\n"),
+        ),
+        "tests/citizenship/test_threads.py::test_a_client_that_is_forgotten_stops_renewing",
+    ),
+    Break(
+        (7,),
+        "fork is not noticed",
+        "cpp/base/process.cpp",
+        (("g_epoch.fetch_add(1, ", "g_epoch.fetch_add(0, "),),
+        "tests/faults/test_fork.py::test_fork_while_holding",
+    ),
+    Break(
+        (8,),
+        "the interpreter's end closes nothing",
+        "python/holdfast/_client.py",
+        (("    for client in list(_clients):\n        client._close()\n", ""),),
+        "tests/citizenship/test_exit.py::test_exit_names_what_was_held",
+    ),
+    Break(
+        (9,),
+        "an acquire that is cancelled in flight is not undone",
+        "cpp/sync/acquire_machine.cpp",
+        (("finish(Verdict::kCancelled, {}, trying)", "finish(Verdict::kCancelled, {}, false)"),),
+        "tests/faults/test_interrupt.py::test_ctrl_c_while_the_acquire_is_in_flight",
+    ),
+    Break(
+        (10,),
+        "renewal goes on while the release is on its way",
+        "cpp/lease/lease_keeper.cpp",
+        (
+            (
+                "if (plan.verdict == ReleasePlan::Verdict::kFinal) retire(",
+                "if (plan.verdict == ReleasePlan::Verdict::kFinal && all) retire(",
+            ),
+        ),
+        "tests/faults/test_network.py::test_renewals_that_cross_a_release_tell_no_loss",
+    ),
+    Break(
+        (11,),
+        "owners' numbers are used again",
+        "cpp/base/types.cpp",
+        (("OwnerNumber{++last}", "OwnerNumber{++last % 4 + 1}"),),
+        "tests/citizenship/test_threads.py::test_a_threads_number_is_never_used_again",
+    ),
+    Break(
+        (12, 40),
+        "nothing is renewed",
+        "cpp/lease/lease_keeper.cpp",
+        (
+            (
+                "const bool renew = hold.watched() && !hold.in_flight;",
+                "const bool renew = hold.watched() && hold.in_flight;",
+            ),
+        ),
+        "tests/citizenship/test_threads.py::test_renewed_while_python_holds_the_gil",
+    ),
+    Break(
+        (13, 23),
+        "holds are not verified after a reconnect",
+        "cpp/lease/watchdog.cpp",
+        (("  verify_ = true;", "  verify_ = false;"),),
+        "tests/faults/test_network.py::test_after_a_cut_holds_are_verified_at_once",
+    ),
+    Break(
+        (14,),
+        "only an answer tells a loss, no deadline does",
+        "cpp/lease/watchdog.cpp",
+        (("if (now >= hold.trusted) {", "if (now >= hold.trusted && hold.ticket == 0) {"),),
+        "tests/faults/test_network.py::test_a_black_hole_is_told_at_the_deadline",
+    ),
+    Break(
+        (15,),
+        "nobody tries when the subscription stands again",
+        "cpp/wait/wait_registry.cpp",
+        (("  queue.courtesy = {};\n  queue.tell(calls);", "  queue.courtesy = {};"),),
+        "tests/faults/test_network.py::test_released_just_as_the_subscription_dies",
+    ),
+    Break(
+        (16,),
+        "only a message wakes a waiter",
+        "cpp/sync/acquire_machine.cpp",
+        (
+            (
+                "retry_at_ = after(now, ttl.count() < 0 ? kNoTtl : ttl + kAfterExpiry);",
+                "retry_at_ = after(now, ttl.count() < 0 ? kNoTtl : 100 * ttl + kAfterExpiry);",
+            ),
+        ),
+        "tests/faults/test_subscriptions.py::test_a_lost_message_costs_no_more_than_the_lease",
+    ),
+    Break(
+        (17,),
+        "acquire adds to the count",
+        "lua/_lock/hold.lua",
+        (
+            (
+                "redis.call('hset', KEYS[1], ARGV[1], ARGV[3])",
+                "redis.call('hincrby', KEYS[1], ARGV[1], 1)",
+            ),
+        ),
+        "tests/faults/test_lost_replies.py::test_acquire_and_reentry_count_once",
+    ),
+    Break(
+        (18,),
+        "a repeated release that finds nothing is a loss",
+        "cpp/sync/release_operation.cpp",
+        (("!reply.is_nil() || (sent_before_ && now() < plan_.trusted)", "!reply.is_nil()"),),
+        "tests/faults/test_lost_replies.py::test_partial_and_final_release_count_once",
+    ),
+    Break(
+        (19,),
+        "the caller's time is over before anybody answered",
+        "cpp/sync/acquire_machine.cpp",
+        (
+            (
+                "return {Action::Verb::kTry, told_ ? options_.deadline : kNever};",
+                "return {Action::Verb::kTry, options_.deadline};",
+            ),
+            (
+                "if (now >= options_.deadline && (told_ || !trying)) {",
+                "if (now >= options_.deadline) {",
+            ),
+        ),
+        "tests/faults/test_lost_replies.py::test_a_slow_way_is_slower_and_nothing_else",
+    ),
+    Break(
+        (20, 22),
+        "a new connection subscribes to nothing",
+        "cpp/client/subscriber.cpp",
+        (("for (const std::string& channel : channels_) say(true, channel);", ""),),
+        "tests/faults/test_server.py::test_a_slow_consumer_is_cut_off_and_comes_back",
+    ),
+    Break(
+        (21,),
+        "a failed renewal waits for the next third of the lease",
+        "cpp/lease/watchdog.cpp",
+        (("std::min<Duration>(kSoonest, Duration(hold.lease) / 12)", "Duration(hold.lease) / 3"),),
+        "tests/faults/test_server.py::test_a_refused_renewal_is_tried_again_soon",
+    ),
+    Break(
+        (24,),
+        "NOSCRIPT is an error like others",
+        "cpp/sync/operation.cpp",
+        (('if (word == "NOSCRIPT") return', 'if (word == "UNKNOWN") return'),),
+        "tests/faults/test_server.py::test_script_flush",
+    ),
+    Break(
+        (25,),
+        "the last release writes before it deletes",
+        "lua/lock/release.lua",
+        (("if ARGV[2] == '0' then", "redis.call('hset', KEYS[1], '', 0)\nif ARGV[2] == '0' then"),),
+        "tests/faults/test_memory.py::test_renewal_and_release_take_no_memory",
+    ),
+    Break(
+        (26,),
+        "a try is as patient as a wait",
+        "cpp/sync/acquire_operation.cpp",
+        (("return waits ? context", "return waits || !waits ? context"),),
+        "tests/faults/test_refusing_server.py::test_a_try_names_the_state_soon",
+    ),
+    Break(
+        (27,),
+        "missing rights are waited for",
+        "cpp/sync/operation.cpp",
+        (('"UNBLOCKED"}', '"NOPERM"}'),),
+        "tests/faults/test_refused.py::test_missing_rights",
+    ),
+    Break(
+        (28,),
+        "renewal does not look whose lock it is",
+        "lua/lock/renew.lua",
+        (("if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then", "if false then"),),
+        "tests/contract/test_loss.py::test_a_loss_is_told",
+    ),
+    Break(
+        (29,),
+        "whoever waits is not told that nobody may subscribe",
+        "cpp/wait/wait_registry.cpp",
+        (("  found->second.fail(calls, why);\n", "  (void)why;\n"),),
+        "tests/faults/test_subscriptions.py"
+        "::test_a_user_who_may_not_subscribe_is_told_when_he_waits",
+    ),
+    Break(
+        (34,),
+        "a member that was too slow is not taken back",
+        "cpp/sync/quorum_machine.cpp",
+        ((" || seat.is == Is::kAsked || seat.is == Is::kSilent) members", ") members"),),
+        "tests/faults/test_quorum.py::test_what_a_hanging_server_grants_late_is_taken_back",
+    ),
+    Break(
+        (35,),
+        "a renewal that finds nothing is no loss",
+        "cpp/lease/watchdog.cpp",
+        (
+            (
+                "} else if (reply.value().integer() == 0) {",
+                "} else if (reply.value().integer() == 7) {",
+            ),
+        ),
+        "tests/faults/test_clocks.py::test_a_server_clock_that_jumps_ahead_is_told_as_a_loss",
+    ),
+    Break(
+        (36,),
+        "nobody minds how long a lease is",
+        "cpp/sync/acquire_operation.cpp",
+        (("answer.ttl > usual;", "answer.ttl < Millis(-1);"),),
+        "tests/faults/test_clocks.py::test_a_lease_that_a_server_clock_made_too_long_is_reported",
+    ),
+    Break(
+        (37,),
+        "leases are counted on the wall clock",
+        "cpp/base/clock.cpp",
+        (("== 0) return CLOCK_BOOTTIME;", "== 0) return CLOCK_REALTIME;"),),
+        "tests/faults/test_clocks.py::test_a_step_of_the_clients_wall_clock_changes_nothing",
+    ),
+    Break(
+        (38,),
+        "the last release does not look whose hold it is",
+        "lua/lock/release.lua",
+        (
+            (
+                "if redis.call('hdel', KEYS[1], ARGV[1]) == 0 then",
+                "if redis.call('del', KEYS[1]) == 0 then",
+            ),
+        ),
+        "tests/contract/test_release.py::test_a_late_release_leaves_the_new_owner_alone",
+    ),
+    Break(
+        (39,),
+        "a grant that arrives past its lease is taken",
+        "cpp/sync/acquire_machine.cpp",
+        (("if (now >= event.at) return finish(", "if (event.at == TimePoint{}) return finish("),),
+        "tests/faults/test_network.py::test_a_lease_shorter_than_the_way_is_no_grant",
+    ),
+    Break(
+        (41,),
+        "a message wakes every waiter",
+        "cpp/wait/wait_registry.cpp",
+        (
+            (
+                "if (courtesy == TimePoint{}) {\n    calls.signal(waiters.front());",
+                "if (courtesy == TimePoint{}) {\n"
+                "    for (const WaiterPtr& each : waiters) calls.signal(each);",
+            ),
+        ),
+        "tests/contract/test_waiting.py::test_one_message_makes_one_waiter_try",
+    ),
+)
+
+
+def of_row(row: int) -> Break | None:
+    return next((each for each in BREAKS if row in each.rows), None)
+
+
+@contextmanager
+def broken(which: Break) -> Iterator[None]:
+    """The working copy with the break in it."""
+    path = ROOT / which.file
+    whole = path.read_bytes()
+    text = whole.decode()
+    for old, new in which.edits:
+        assert text.count(old) == 1, f"{which.file}: {old!r} is there {text.count(old)} times"
+        text = text.replace(old, new)
+    try:
+        path.write_text(text, encoding="utf-8")
+        yield
+    finally:
+        path.write_bytes(whole)
+
+
+def is_found(which: Break, build: str, options: list[str]) -> bool:
+    """Build with the break, and see its test fail."""
+    with broken(which):
+        subprocess.run(shlex.split(build), cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+        pytest = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "0", which.test, *options]
+        result = subprocess.run(pytest, cwd=ROOT, capture_output=True, text=True, check=False)
+    # 1: tests were run and failed. Whatever else went wrong proves nothing.
+    return result.returncode == 1 and " failed" in result.stdout
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.faults.breaks", description=__doc__)
+    parser.add_argument("rows", nargs="+", help="rows of docs/faults.md, or: all")
+    parser.add_argument("--build", default=BUILD, help=f"how to build; {BUILD!r} unless told")
+    arguments, options = parser.parse_known_args()
+    wanted = {each for each in BREAKS if "all" in arguments.rows}
+    wanted |= {each for each in BREAKS if {str(row) for row in each.rows} & {*arguments.rows}}
+    missed = 0
+    for each in sorted(wanted, key=lambda each: each.rows):
+        found = is_found(each, arguments.build, options)
+        missed += not found
+        print(f"{each.rows}: {each.what}: {'found' if found else 'NOT FOUND'} by {each.test}")
+        sys.stdout.flush()
+    subprocess.run(shlex.split(arguments.build), cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Small models of what may happen in any order, checked in all orders by Spin."""

@@ -1,0 +1,55 @@
+"""What docs/faults.md names is there: its rows, their tests, and breaks that still can be made."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.faults.breaks import BREAKS, Break, of_row
+from tools.lint.tree import ROOT
+
+PAGE = (ROOT / "docs" / "faults.md").read_text(encoding="utf-8")
+ROWS = {
+    int(cells[1]): cells
+    for cells in ([cell.strip() for cell in line.split("|")] for line in PAGE.splitlines())
+    if len(cells) == 9 and cells[1].isdigit()
+}
+# Told by the tests of the topologies.
+OF_TOPOLOGIES = {30, 31, 32, 33}
+
+
+def is_there(test: str) -> bool:
+    """`folder/file.py::test_name`, below tests/ or tests/faults/."""
+    path, _, name = test.partition("::")
+    files = [ROOT / "tests" / folder / path for folder in ("", "faults")]
+    return any(
+        re.search(rf"^(?:async )?def {name}\(", file.read_text(encoding="utf-8"), re.MULTILINE)
+        for file in files
+        if file.is_file()
+    )
+
+
+def test_all_rows_are_there() -> None:
+    assert sorted(ROWS) == list(range(1, 42))
+
+
+@pytest.mark.parametrize("row", sorted(ROWS.keys() - OF_TOPOLOGIES))
+def test_a_row_names_tests_that_exist(row: int) -> None:
+    tests = re.findall(r"`([^`]*::[^`]*)`", ROWS[row][6])
+    assert tests
+    assert [test for test in tests if not is_there(test)] == []
+
+
+@pytest.mark.parametrize("row", sorted(ROWS.keys() - OF_TOPOLOGIES))
+def test_a_row_names_its_break(row: int) -> None:
+    known = of_row(row)
+    assert known is not None
+    assert ROWS[row][7] == known.what
+
+
+@pytest.mark.parametrize("which", BREAKS, ids=lambda which: f"row {which.rows[0]}")
+def test_a_break_can_still_be_made(which: Break) -> None:
+    text = (ROOT / which.file).read_text(encoding="utf-8")
+    assert [old for old, _ in which.edits if text.count(old) != 1] == []
+    assert is_there(which.test.removeprefix("tests/"))

@@ -1,0 +1,49 @@
+"""What is on a server, in the words of the recordings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.support.servers import Server
+from tests.wire.recordings import Key
+
+THESE_DAYS = (1e12, 1e13)
+"""The ms since 1970; a score that is not between them is no time."""
+PERMIT_SIZE = 16
+
+
+def keys_on(server: Server) -> dict[str, Key]:
+    """Every key, by name. Permits are in hex, and times in ms from now."""
+    names = server.keys()
+    return {name.decode(): _key(server, name) for name in names}
+
+
+def _key(server: Server, name: bytes) -> Key:
+    inspect = server.inspect
+    kind = inspect.type(name).decode()
+    value: Any
+    if kind == "hash":
+        value = {field.decode(): count.decode() for field, count in inspect.hgetall(name).items()}
+    elif kind == "list":
+        value = [member.decode() for member in inspect.lrange(name, 0, -1)]
+    elif kind == "zset":
+        now = _now(server)
+        members = inspect.zrange(name, 0, -1, withscores=True)
+        value = {_member(member): _from(now, score) for member, score in members}
+    else:
+        value = (inspect.get(name) or b"").decode()
+    left = inspect.pttl(name)
+    return Key(kind, value, None if left == -1 else left)
+
+
+def _now(server: Server) -> float:
+    seconds, micros = server.inspect.time()
+    return float(seconds * 1000 + micros / 1000)
+
+
+def _member(raw: bytes) -> str:
+    return raw.hex() if len(raw) == PERMIT_SIZE else raw.decode()
+
+
+def _from(now: float, score: float) -> float:
+    return score - now if THESE_DAYS[0] < score < THESE_DAYS[1] else score
