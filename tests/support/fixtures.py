@@ -15,7 +15,11 @@ from typing import Any
 
 import pytest
 
+from tests.support.clusters import LoneCluster
 from tests.support.servers import KINDS, REAL_KINDS, Server, why_absent
+
+CLUSTER = "cluster"
+"""A cluster of one Redis: no kind of server of its own, so it has to be asked for by name."""
 
 _GROUPS = {"all": KINDS, "real": REAL_KINDS}
 
@@ -24,7 +28,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--servers",
         default="all",
-        help="kinds of servers, by comma: fakeredis, redis, valkey, real, all (default)",
+        help="kinds of servers, by comma: fakeredis, redis, valkey, real, all (default); cluster",
     )
 
 
@@ -48,14 +52,16 @@ def _kinds(metafunc: pytest.Metafunc) -> list[str]:
     allowed = _expand(marker.args) if marker else set(KINDS)
     if "start_server" in metafunc.fixturenames:
         allowed &= set(REAL_KINDS)
-    return [kind for kind in KINDS if kind in wanted & allowed]
+    if "redis" in allowed:
+        allowed.add(CLUSTER)
+    return [kind for kind in (*KINDS, CLUSTER) if kind in wanted & allowed]
 
 
 def _expand(words: Iterable[str]) -> set[str]:
     kinds: set[str] = set()
     for word in words:
         kinds.update(_GROUPS.get(word, (word,)))
-    unknown = kinds - set(KINDS)
+    unknown = kinds - {*KINDS, CLUSTER}
     if unknown:
         raise pytest.UsageError(f"unknown kinds of servers: {sorted(unknown)}")
     return kinds
@@ -65,7 +71,7 @@ def _expand(words: Iterable[str]) -> set[str]:
 def server_kind(request: pytest.FixtureRequest) -> str:
     """The kind of server of this run of the test."""
     kind: str = request.param
-    reason = why_absent(kind)
+    reason = why_absent("redis" if kind == CLUSTER else kind)
     if reason:
         pytest.skip(f"{kind}: {reason}")
     return kind
@@ -80,11 +86,17 @@ def running_servers() -> Iterator[dict[str, Server]]:
         server.close()
 
 
+def _new(kind: str, settings: Mapping[str, str] | None = None, **options: Any) -> Server:
+    if kind == CLUSTER:
+        return LoneCluster(settings, **options)
+    return Server(kind, settings, **options)
+
+
 @pytest.fixture
 def server(server_kind: str, running_servers: dict[str, Server]) -> Server:
     """A shared server with no keys on it."""
     if server_kind not in running_servers:
-        running_servers[server_kind] = Server(server_kind)
+        running_servers[server_kind] = _new(server_kind)
         running_servers[server_kind].start()
     running_servers[server_kind].flush()
     return running_servers[server_kind]
@@ -99,7 +111,7 @@ def start_server(server_kind: str) -> Iterator[StartServer]:
     with ExitStack() as stack:
 
         def start(settings: Mapping[str, str] | None = None, **options: Any) -> Server:
-            return stack.enter_context(Server(server_kind, settings, **options))
+            return stack.enter_context(_new(server_kind, settings, **options))
 
         yield start
 

@@ -54,9 +54,15 @@ def far(cluster: Cluster, make_client: Callable[..., Any]) -> Any:
 
 
 def wait(cluster: Cluster, actor: Any, lock: Any, channel: str = CHANNEL) -> Future[Any]:
-    """Let `actor` wait for `lock`; returns once it has subscribed."""
-    before = cluster.subscribers(channel)
+    """Let `actor` wait for `lock`, as the only one; returns once it has subscribed."""
+    eventually(lambda: cluster.subscribers(channel) == 0)  # those of earlier waits linger
     waiting: Future[Any] = actor.begin(lock.acquire)
-    eventually(lambda: waiting.done() or cluster.subscribers(channel) > before)
+    eventually(lambda: waiting.done() or cluster.subscribers(channel) > 0)
     assert not waiting.done()
     return waiting
+
+
+@pytest.fixture
+def client_of(cluster: Cluster, make_client: Callable[..., Any]) -> Any:
+    """A client of the cluster."""
+    return make_client(cluster.url)
