@@ -68,6 +68,13 @@ void raise(const py::object& exception) {
   throw py::error_already_set();
 }
 
+std::string name_for(const engine::Client& client, const py::bytes& name, engine::Client::Use use) {
+  std::string bytes(name);
+  const Status fault = client.check_name(bytes, use);
+  if (!fault.ok()) raise(exception_for(fault));
+  return bytes;
+}
+
 PythonOutcome to_python(OperationKind kind, const std::string& name, const sync::Outcome& outcome) {
   using sync::Verdict;
   switch (outcome.verdict) {

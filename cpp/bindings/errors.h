@@ -2,6 +2,9 @@
 
 #include <pybind11/pybind11.h>
 
+#include <string>
+
+#include "engine/client.h"
 #include "sync/operation.h"
 
 namespace holdfast::bindings {
@@ -20,5 +23,9 @@ struct PythonOutcome {
   pybind11::object exception;  // null: none
 };
 PythonOutcome to_python(OperationKind kind, const std::string& name, const sync::Outcome& outcome);
+
+// The name that Python gives, once the client agrees; else raises.
+std::string name_for(const engine::Client& client, const pybind11::bytes& name,
+                     engine::Client::Use use = engine::Client::Use::kAny);
 
 }  // namespace holdfast::bindings

@@ -1,9 +1,11 @@
 #include <pybind11/stl.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
+#include "bindings/errors.h"
 #include "bindings/pending.h"
 #include "bindings/register.h"
 #include "bindings/waiting.h"
@@ -43,12 +45,13 @@ sync::OperationPtr ping(Client& client) {
 }
 
 std::shared_ptr<engine::Lock> lock(const std::shared_ptr<Client>& client, const py::bytes& name) {
-  return std::make_shared<engine::Lock>(client, sync::lock_recipe(), std::string(name));
+  return std::make_shared<engine::Lock>(client, sync::lock_recipe(), name_for(*client, name));
 }
 
 std::shared_ptr<engine::Lock> fenced_lock(const std::shared_ptr<Client>& client,
                                           const py::bytes& name) {
-  return std::make_shared<engine::Lock>(client, sync::fenced_lock_recipe(), std::string(name));
+  return std::make_shared<engine::Lock>(client, sync::fenced_lock_recipe(),
+                                        name_for(*client, name));
 }
 
 std::shared_ptr<engine::Lock> spin_lock(const std::shared_ptr<Client>& client,
@@ -56,7 +59,7 @@ std::shared_ptr<engine::Lock> spin_lock(const std::shared_ptr<Client>& client,
                                         std::int64_t maximum_ms, double multiplier) {
   sync::Terms terms;
   terms.back_off = {Millis(initial_ms), Millis(maximum_ms), multiplier};
-  return std::make_shared<engine::Lock>(client, sync::spin_lock_recipe(), std::string(name),
+  return std::make_shared<engine::Lock>(client, sync::spin_lock_recipe(), name_for(*client, name),
                                         engine::Lock::Options{Side::kWhole, terms});
 }
 
@@ -64,28 +67,39 @@ std::shared_ptr<engine::Lock> fair_lock(const std::shared_ptr<Client>& client,
                                         const py::bytes& name, std::int64_t patience_ms) {
   engine::Lock::Options options;
   options.terms.patience = Millis(patience_ms);
-  return std::make_shared<engine::Lock>(client, sync::fair_lock_recipe(), std::string(name),
+  return std::make_shared<engine::Lock>(client, sync::fair_lock_recipe(), name_for(*client, name),
                                         options);
 }
 
 std::shared_ptr<engine::Lock> read_lock(const std::shared_ptr<Client>& client,
                                         const py::bytes& name) {
-  return std::make_shared<engine::Lock>(client, sync::read_lock_recipe(), std::string(name),
+  return std::make_shared<engine::Lock>(client, sync::read_lock_recipe(), name_for(*client, name),
                                         engine::Lock::Options{Side::kRead, {}});
 }
 
 std::shared_ptr<engine::Lock> write_lock(const std::shared_ptr<Client>& client,
                                          const py::bytes& name) {
-  return std::make_shared<engine::Lock>(client, sync::write_lock_recipe(), std::string(name),
+  return std::make_shared<engine::Lock>(client, sync::write_lock_recipe(), name_for(*client, name),
                                         engine::Lock::Options{Side::kWrite, {}});
+}
+
+// Nothing for "auto".
+std::optional<client::PubSub> pubsub_of(const std::string& word) {
+  if (word == "sharded") return client::PubSub::kSharded;
+  if (word == "classic") return client::PubSub::kClassic;
+  if (word == "both") return client::PubSub::kBoth;
+  return std::nullopt;
 }
 
 void register_endpoint(py::module_& module) {
   py::class_<net::Endpoint>(module, "Endpoint")
       .def_property_readonly("text", &net::Endpoint::text)
       .def_property_readonly(
-          "standalone",
-          [](const net::Endpoint& e) { return e.deployment == net::Deployment::kStandalone; })
+          "sentinel",
+          [](const net::Endpoint& e) { return e.deployment == net::Deployment::kSentinel; })
+      .def_property_readonly(
+          "cluster",
+          [](const net::Endpoint& e) { return e.deployment == net::Deployment::kCluster; })
       .def_property_readonly("tls", [](const net::Endpoint& e) { return e.tls.enabled; })
       .def("set_credentials",
            [](net::Endpoint& e, const std::string& username, const std::string& password) {
@@ -116,6 +130,8 @@ void register_client(py::module_& module) {
       .def_readwrite("client_name", &engine::ClientOptions::client_name)
       .def_readwrite("retries", &engine::ClientOptions::retries)
       .def_readwrite("asynchronous", &engine::ClientOptions::asynchronous)
+      .def("set_pubsub",
+           [](engine::ClientOptions& o, const std::string& word) { o.pubsub = pubsub_of(word); })
       .def("set_timeouts",
            [](engine::ClientOptions& o, std::int64_t connect_ms, std::int64_t command_ms) {
              o.connect_timeout = Millis(connect_ms);

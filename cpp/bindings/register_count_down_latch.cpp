@@ -1,5 +1,6 @@
 #include <memory>
 
+#include "bindings/errors.h"
 #include "bindings/pending.h"
 #include "bindings/register.h"
 #include "bindings/times.h"
@@ -61,7 +62,8 @@ void add_starting(Class& latch) {
 void register_count_down_latch(py::module_& module) {
   Class latch(module, "CountDownLatch");
   latch.def(py::init([](std::shared_ptr<engine::Client> client, const py::bytes& name) {
-    return std::make_shared<CountDownLatch>(std::move(client), std::string(name));
+    const std::string checked = name_for(*client, name, engine::Client::Use::kLatch);
+    return std::make_shared<CountDownLatch>(std::move(client), checked);
   }));
   add_waiting(latch);
   add_starting(latch);

@@ -1,6 +1,7 @@
 #include <memory>
 #include <string>
 
+#include "bindings/errors.h"
 #include "bindings/pending.h"
 #include "bindings/register.h"
 #include "bindings/times.h"
@@ -93,7 +94,7 @@ void register_permit_semaphore(py::module_& module) {
   add_starting(semaphore);
   semaphore
       .def(py::init([](const std::shared_ptr<engine::Client>& client, const py::bytes& name) {
-        return std::make_shared<PermitSemaphore>(client, name);
+        return std::make_shared<PermitSemaphore>(client, name_for(*client, name));
       }))
       .def("permit", [](const PermitSemaphore& self, std::uint64_t number) {
         return py::bytes(self.permit(OwnerNumber{number}));

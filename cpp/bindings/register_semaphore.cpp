@@ -1,5 +1,6 @@
 #include <memory>
 
+#include "bindings/errors.h"
 #include "bindings/pending.h"
 #include "bindings/register.h"
 #include "bindings/times.h"
@@ -79,7 +80,8 @@ void add_starting(Class& semaphore) {
 void register_semaphore(py::module_& module) {
   Class semaphore(module, "Semaphore");
   semaphore.def(py::init([](std::shared_ptr<engine::Client> client, const py::bytes& name) {
-    return std::make_shared<Semaphore>(std::move(client), std::string(name));
+    const std::string checked = name_for(*client, name);
+    return std::make_shared<Semaphore>(std::move(client), checked);
   }));
   add_waiting(semaphore);
   add_starting(semaphore);

@@ -13,6 +13,7 @@ namespace holdfast::client {
 class Connection::Batch {
  public:
   Line::Answers answers;
+  std::vector<Unanswered> leavers;
   bool lost = false;
   bool failed = false;
 
@@ -22,8 +23,17 @@ class Connection::Batch {
       if (error && setup.redirect && setup.redirect(to, reply.value().text())) continue;
       to.request->complete(std::move(reply), to.sent);
     }
+    for (Unanswered& leaver : leavers) pass_on(setup, std::move(leaver));
     if (lost && setup.on_lost) setup.on_lost();
     if (failed && setup.on_failed) setup.on_failed();
+  }
+
+ private:
+  static void pass_on(const Setup& setup, Unanswered leaver) {
+    const RequestPtr request = leaver.request;
+    const Sent sent = leaver.sent;
+    const Status refused = setup.neighbours.hand_over(std::move(leaver), true);
+    if (!refused.ok()) request->complete(refused, sent);
   }
 };
 
@@ -65,12 +75,38 @@ Connection::Connection(const Clock& clock, net::Loop& loop, Setup setup)
 
 Status Connection::submit(RequestPtr request, Parker* waiter) {
   Lock lock(mutex_);
-  return add(lock, {std::move(request)}, waiter);
+  if (takes(*request, false)) return add(lock, {std::move(request)}, waiter);
+  lock.unlock();
+  return setup_.neighbours.hand_over({std::move(request)}, false);
 }
 
 Status Connection::resubmit(Unanswered unanswered) {
   Lock lock(mutex_);
-  return add(lock, std::move(unanswered), nullptr);
+  if (takes(*unanswered.request, true)) return add(lock, std::move(unanswered), nullptr);
+  lock.unlock();
+  return setup_.neighbours.hand_over(std::move(unanswered), true);
+}
+
+// What comes again has been told by a server to come here.
+bool Connection::takes(const Request& request, bool again) const {
+  if (!closed_.ok()) return true;  // to be told so
+  if (retired_) return false;
+  return again || !setup_.neighbours.mine || setup_.neighbours.mine(request);
+}
+
+void Connection::review() {
+  const Lock lock(mutex_);
+  review_ = true;
+  wake_leader();
+  loop_.drive(shared_from_this());
+}
+
+void Connection::retire() {
+  {
+    const Lock lock(mutex_);
+    retired_ = true;
+  }
+  review();
 }
 
 Status Connection::add(Lock& lock, Unanswered unanswered, Parker* waiter) {
@@ -147,7 +183,7 @@ net::Interest Connection::step(TimePoint now) {
 
 bool Connection::needs_loop() const {
   if (leader_ != Leader::kNone) return leader_ == Leader::kLoop;
-  return !line_.empty() || move_ || hung_up() || !closed_.ok();
+  return !line_.empty() || move_ || hung_up() || !closed_.ok() || retired_;
 }
 
 net::Interest Connection::watch() {
@@ -192,6 +228,7 @@ net::Interest Connection::advance(TimePoint now) {
     if (lost || demoted || stream_failed(now)) stream_lost(batch);
     batch.failed = link_.failures() > failures;
     if (batch.failed || link_.state() == Link::State::kNowhere) attempt_failed(batch);
+    if (std::exchange(review_, false)) hand_over(batch);
     drop_overdue(now, batch);
     if (!closed_.ok()) {
       line_.fail(closed_, true, batch.answers);
@@ -225,6 +262,25 @@ bool Connection::stream_failed(TimePoint now) {
                                  std::to_string(patience.count()) + " ms"),
              true);
   return true;
+}
+
+// What is on the wire still when its server is out of reach may go elsewhere: if it is executed
+// here, then before the answer there, and it may be executed twice.
+void Connection::hand_over(Batch& batch) {
+  if (retired_) {
+    if (link_.transport()) link_.transport()->abort();
+    link_.close();
+  }
+  if (retired_ || !writer_) {
+    stream_lost(batch);
+    for (Unanswered& unanswered : line_.take_all()) {
+      const bool stays = !retired_ && setup_.neighbours.mine(*unanswered.request);
+      if (stays)
+        line_.add(std::move(unanswered));
+      else
+        batch.leavers.push_back(std::move(unanswered));
+    }
+  }
 }
 
 // A stream that is up is read; one is made only for somebody.

@@ -40,6 +40,18 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
  public:
   enum class Driver { kCallers, kLoop };
 
+  // What a connection asks where its server is one of several, and what that one answers for may
+  // change.
+  struct Neighbours {
+    // May a request that was just submitted go out here? Called with the connection's lock held: it
+    // must be quick and take no lock.
+    std::function<bool(const Request&)> mine;
+    // Takes over a request that may not, or that stood in line (`queued`) when this server was
+    // found not to be the one any more. Any thread, no locks held, those of a line in order. Not
+    // OK: nobody will answer it.
+    std::function<Status(Unanswered, bool queued)> hand_over;
+  };
+
   // Told of each error reply, on any thread, with no locks held: true when the request is to be
   // answered by another server, or later, and has been taken over for that (see resubmit()).
   using Redirect = std::function<bool(const Unanswered&, std::string_view error)>;
@@ -49,6 +61,7 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
     Driver driver = Driver::kCallers;
     std::function<void()> on_lost;  // a stream that had been ready broke; any thread, no locks held
     Redirect redirect{};            // without one every reply goes to its request
+    Neighbours neighbours{};        // empty: there are none
     // An attempt to connect failed, or a stream did: is the address still right? As on_lost.
     std::function<void()> on_failed{};
     Link::Open open{};  // tests: how to open a stream
@@ -64,6 +77,14 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   // Any thread: as submit(), of a request that has been on its way over another connection, or this
   // one.
   Status resubmit(Unanswered unanswered);
+
+  // Any thread: what waits here for an answer is handed over, but for what is `mine` still. To be
+  // called when the server is out of reach: nothing tells whether it still executes what it got.
+  void review();
+
+  // Any thread: the server has left its place. The stream is broken off, so that nothing that was
+  // sent is delivered late, and all that waits here, and all that still comes, is handed over.
+  void retire();
 
   // Blocks the calling thread until `stay` is over, or `slice` is, reading for everybody meanwhile
   // if nobody else does. `stay` is looked at after each notify() of `parker` and each batch of
@@ -99,6 +120,8 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   bool take_replies(std::vector<resp::Reply>& replies, Batch& batch);
   void stream_ready(TimePoint now);
   bool stream_failed(TimePoint now);
+  bool takes(const Request& request, bool again) const;
+  void hand_over(Batch& batch);
   void stream_lost(Batch& batch);
   void forget_stream();
   void attempt_failed(Batch& batch);
@@ -133,6 +156,8 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   Parker* leading_ = nullptr;   // of kCaller
   std::list<Parker*> waiters_;  // in serve(), not leading: the next leaders
   TimePoint last_read_{};
+  bool retired_ = false;
+  bool review_ = false;                       // the leader is to hand over
   std::optional<Result<net::Address>> move_;  // not yet obeyed by the leader
   Status closed_;
 };

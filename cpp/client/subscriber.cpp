@@ -1,9 +1,20 @@
 #include "client/subscriber.h"
 
 #include <algorithm>
+#include <cctype>
 #include <utility>
 
 namespace holdfast::client {
+
+namespace {
+
+// A command, and how its confirmation calls it.
+bool same_word(std::string_view command, std::string_view kind) {
+  const auto same = [](char a, char b) { return a == std::toupper(static_cast<unsigned char>(b)); };
+  return std::equal(command.begin(), command.end(), kind.begin(), kind.end(), same);
+}
+
+}  // namespace
 
 Subscriber::Subscriber(const Clock& clock, net::Loop& loop, LinkOptions options,
                        std::weak_ptr<Sink> sink, Link::Open open)
@@ -24,6 +35,14 @@ void Subscriber::release(const std::string& channel, Duration linger) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     releases_.push_back({after(clock_.now(), linger), channel});
+  }
+  loop_.drive(shared_from_this());
+}
+
+void Subscriber::drop(const std::string& channel) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    drops_.push_back(channel);
   }
   loop_.drive(shared_from_this());
 }
@@ -59,14 +78,22 @@ net::Interest Subscriber::step(TimePoint now) {
     if (!replies.empty()) last_read_ = now;
     for (const resp::Reply& reply : replies) take(reply, *sink);
     if (!alive) lost(now, *sink);
-  } else if (!channels_.empty() && link_.advance(now)) {
-    last_read_ = now;
-    down_since_ = kNever;
-    for (const std::string& channel : channels_) say(true, channel);
+  } else if (!channels_.empty()) {
+    connect(now, *sink);
   }
   write();
   judge(now, *sink);
   return interest();
+}
+
+void Subscriber::connect(TimePoint now, Sink& sink) {
+  const int failures = link_.failures();
+  if (link_.advance(now)) {
+    last_read_ = now;
+    down_since_ = kNever;
+    for (const std::string& channel : channels_) say(true, channel);
+  }
+  if (link_.failures() > failures) sink.on_failed();
 }
 
 bool Subscriber::obey_move(TimePoint now) {
@@ -82,19 +109,20 @@ bool Subscriber::obey_move(TimePoint now) {
 void Subscriber::take_orders(TimePoint now, Sink& sink) {
   std::vector<std::string> subscribes;
   std::vector<std::string> releases;
+  std::vector<std::string> drops;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     subscribes.swap(subscribes_);
+    drops.swap(drops_);
     const auto due = std::stable_partition(releases_.begin(), releases_.end(),
                                            [now](const Release& r) { return r.at > now; });
     for (auto it = due; it != releases_.end(); ++it) releases.push_back(std::move(it->channel));
     releases_.erase(due, releases_.end());
   }
   for (const std::string& channel : releases) {
-    if (channels_.count(channel) == 0 || !sink.on_released(channel)) continue;
-    channels_.erase(channel);
-    say(false, channel);
+    if (channels_.count(channel) != 0 && sink.on_released(channel)) forget(channel);
   }
+  for (const std::string& channel : drops) forget(channel);
   for (const std::string& channel : subscribes) {
     if (channels_.insert(channel).second) say(true, channel);
   }
@@ -102,11 +130,26 @@ void Subscriber::take_orders(TimePoint now, Sink& sink) {
   if (needed && down_since_ == kNever) down_since_ = now;
 }
 
+void Subscriber::forget(const std::string& channel) {
+  if (channels_.erase(channel) > 0) say(false, channel);
+}
+
 void Subscriber::say(bool subscribe, const std::string& channel) {
   if (link_.state() != Link::State::kReady) return;  // said when it is
   if (awaited_.empty()) last_read_ = clock_.now();
-  out_ += resp::Command({subscribe ? "SUBSCRIBE" : "UNSUBSCRIBE", channel}).bytes();
-  awaited_.push_back({subscribe, channel});
+  if (mode_ != PubSub::kSharded) send(subscribe ? "SUBSCRIBE" : "UNSUBSCRIBE", channel);
+  if (mode_ != PubSub::kClassic) send(subscribe ? "SSUBSCRIBE" : "SUNSUBSCRIBE", channel);
+}
+
+void Subscriber::send(std::string_view command, const std::string& channel) {
+  out_ += resp::Command({command, channel}).bytes();
+  awaited_.push_back({command, channel});
+}
+
+// By the server's doing; of two subscriptions, one may be left.
+void Subscriber::end(const std::string& channel) {
+  channels_.erase(channel);
+  if (mode_ == PubSub::kBoth) say(false, channel);
 }
 
 void Subscriber::write() {
@@ -119,25 +162,38 @@ void Subscriber::write() {
 }
 
 void Subscriber::take(const resp::Reply& reply, Sink& sink) {
-  if (reply.is_error()) {
-    if (awaited_.empty()) return;
-    const Awaited asked = awaited_.front();
-    awaited_.pop_front();
-    channels_.erase(asked.channel);
-    const std::string text(reply.text());
-    sink.on_refused(asked.channel, Status::server(text.substr(0, text.find(' ')),
-                                                  link_.options().address.text() +
-                                                      " refused to subscribe: " + text));
-    return;
-  }
+  if (reply.is_error()) return refused(std::string(reply.text()), sink);
   if (!reply.is_array() || reply.size() < 3) return;
   const std::string_view kind = reply.text_at(0);
   const std::string channel(reply.text_at(1));
-  if (kind == "message") {
+  if (kind == "message" || kind == "smessage") {
     sink.on_message(channel, reply.text_at(2));
-  } else if (!awaited_.empty()) {
-    awaited_.pop_front();
-    if (kind == "subscribe" && channels_.count(channel) != 0) sink.on_subscribed(channel);
+  } else {
+    confirmed(kind, channel, sink);
+  }
+}
+
+void Subscriber::refused(const std::string& text, Sink& sink) {
+  if (awaited_.empty()) return;
+  const std::string channel = awaited_.front().channel;
+  awaited_.pop_front();
+  if (channels_.count(channel) == 0) return;
+  end(channel);
+  const Status why =
+      Status::server(text.substr(0, text.find(' ')),
+                     link_.options().address.text() + " refused to subscribe: " + text);
+  if (!sink.on_redirected(channel, text)) sink.on_refused(channel, why);
+}
+
+void Subscriber::confirmed(std::string_view kind, const std::string& channel, Sink& sink) {
+  const bool asked = !awaited_.empty() && awaited_.front().channel == channel &&
+                     same_word(awaited_.front().command, kind);
+  if (asked) awaited_.pop_front();
+  if (kind == "subscribe" || kind == "ssubscribe") {
+    if (channels_.count(channel) != 0) sink.on_subscribed(channel);
+  } else if (!asked && channels_.count(channel) != 0) {
+    end(channel);
+    sink.on_redirected(channel, {});
   }
 }
 
@@ -166,7 +222,7 @@ void Subscriber::judge(TimePoint now, Sink& sink) {
   const bool down_too_long = down_since_ != kNever && now >= after(down_since_, patience);
   if (!hopeless && !down_too_long) return;
   down_since_ = now;
-  sink.on_unreachable(link_.failure());
+  sink.on_unreachable(channels_, link_.failure());
 }
 
 net::Interest Subscriber::interest() {
@@ -178,11 +234,11 @@ net::Interest Subscriber::interest() {
   const std::lock_guard<std::mutex> lock(mutex_);
   // Without channels there is nothing to connect for; a stream that stands is kept.
   const bool idle = link_.state() != Link::State::kReady && channels_.empty();
-  if (idle && subscribes_.empty()) {
+  if (idle && subscribes_.empty() && drops_.empty()) {
     link_.close();
     down_since_ = kNever;
     next = {};
-    next.done = releases_.empty();
+    next.done = releases_.empty() && drops_.empty();
   }
   for (const Release& release : releases_) next.until = std::min(next.until, release.at);
   return next;

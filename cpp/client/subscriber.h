@@ -15,6 +15,10 @@
 
 namespace holdfast::client {
 
+// How channels are published on and subscribed to: PUBLISH and SUBSCRIBE, the sharded SPUBLISH and
+// SSUBSCRIBE, which a cluster keeps within the servers of one slot, or both ways at once.
+enum class PubSub { kClassic, kSharded, kBoth };
+
 // The pub/sub connection to one server: any number of channels on one stream, driven by the loop.
 // After a broken stream it subscribes to all of them again.
 class Subscriber final : public net::Pollable, public std::enable_shared_from_this<Subscriber> {
@@ -31,6 +35,16 @@ class Subscriber final : public net::Pollable, public std::enable_shared_from_th
     // No stream for longer than the command time-out, or the greeting was refused: tell every
     // waiter.
     virtual void on_unreachable(const Status& why) = 0;
+    // The same, with the channels of this server, where there are others.
+    virtual void on_unreachable(const std::set<std::string>& /*channels*/, const Status& why) {
+      on_unreachable(why);
+    }
+    // The server refuses the channel, or has ended its subscription (then `error` is empty): true
+    // when it is subscribed to elsewhere, or later. Asked before on_refused().
+    virtual bool on_redirected(const std::string& /*channel*/, std::string_view /*error*/) {
+      return false;
+    }
+    virtual void on_failed() {}  // an attempt to connect failed
     // Nobody has needed the channel since release(): true to unsubscribe, false when somebody does
     // again.
     virtual bool on_released(const std::string& channel) = 0;
@@ -40,10 +54,14 @@ class Subscriber final : public net::Pollable, public std::enable_shared_from_th
   Subscriber(const Clock& clock, net::Loop& loop, LinkOptions options, std::weak_ptr<Sink> sink,
              Link::Open open = {});
 
+  // To be called before anything else; kClassic unless told otherwise.
+  void set_mode(PubSub mode) { mode_ = mode; }
+
   // Any thread, with any lock held.
   void subscribe(const std::string& channel);
   void release(const std::string& channel,
-               Duration linger);  // asks on_released() once that has passed
+               Duration linger);          // asks on_released() once that has passed
+  void drop(const std::string& channel);  // it is subscribed to elsewhere: asks nobody
   // As Connection::move(). The channels are subscribed to again where the server is.
   void move(Result<net::Address> to);
   void close();
@@ -56,13 +74,19 @@ class Subscriber final : public net::Pollable, public std::enable_shared_from_th
     std::string channel;
   };
   struct Awaited {
-    bool subscribe;
+    std::string_view command;
     std::string channel;
   };
 
   bool obey_move(TimePoint now);  // false: closed
   void take_orders(TimePoint now, Sink& sink);
+  void connect(TimePoint now, Sink& sink);
   void say(bool subscribe, const std::string& channel);
+  void send(std::string_view command, const std::string& channel);
+  void forget(const std::string& channel);
+  void end(const std::string& channel);
+  void refused(const std::string& text, Sink& sink);
+  void confirmed(std::string_view kind, const std::string& channel, Sink& sink);
   void write();
   void take(const resp::Reply& reply, Sink& sink);
   void lost(TimePoint now, Sink& sink);
@@ -73,10 +97,12 @@ class Subscriber final : public net::Pollable, public std::enable_shared_from_th
   const Clock& clock_;
   net::Loop& loop_;
   const std::weak_ptr<Sink> sink_;
+  PubSub mode_ = PubSub::kClassic;
 
   std::mutex mutex_;
   std::vector<std::string> subscribes_;  // asked for, not yet taken up
   std::vector<Release> releases_;
+  std::vector<std::string> drops_;
   std::optional<Result<net::Address>> move_;
   bool closed_ = false;
 

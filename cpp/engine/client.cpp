@@ -8,7 +8,9 @@
 #include "base/process.h"
 #include "engine/engine.h"
 #include "engine/wait_hub.h"
+#include "sync/keys.h"
 #include "topology/make.h"
+#include "topology/slot.h"
 
 namespace holdfast::engine {
 
@@ -39,6 +41,7 @@ topology::Setup topology_setup(const ClientOptions& options, const std::shared_p
   setup.on_lost = [weak = std::weak_ptr<lease::LeaseKeeper>(keeper)] {
     if (const auto strong = weak.lock()) strong->verify();
   };
+  setup.pubsub = options.pubsub;
   return setup;
 }
 
@@ -90,6 +93,21 @@ std::shared_ptr<const sync::Context> Client::context() {
   }
   delete fresh;
   return core->context;
+}
+
+Status Client::check_name(const std::string& name, Use use) const {
+  if (options_.endpoint.deployment != net::Deployment::kCluster) return {};
+  const LockName whole(options_.name_prefix + name);
+  const topology::Slot slot = topology::slot_of(whole.bytes());
+  const bool latch = use == Use::kLatch;
+  const bool together = topology::slot_of(sync::braced(whole)) == slot &&
+                        (!latch || topology::slot_of(sync::latch_channel(whole).bytes()) == slot);
+  if (together) return {};
+  return Status::invalid(
+      "'" + whole.bytes() +
+      "' cannot be a name in a cluster: what belongs to it would be in different "
+      "slots; use a name without braces" +
+      (latch ? "" : ", or with one tag in them, such as 'order:{42}'"));
 }
 
 std::vector<std::string> Client::close() {

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,8 @@ struct ClientOptions {
   Millis connect_timeout{5000};
   Millis command_timeout{5000};
   int retries = 10;
-  bool asynchronous = false;  // operations are awaited by event loops, not by threads
+  std::optional<client::PubSub> pubsub;  // of a cluster; nothing: as its servers can
+  bool asynchronous = false;             // operations are awaited by event loops, not by threads
 };
 
 // A client of one deployment, thread-safe. It connects on first use. In a fork()ed child it starts
@@ -37,6 +39,11 @@ class Client {
 
   // What operations work with, in this process.
   std::shared_ptr<const sync::Context> context();
+
+  // Whether a lock or synchronizer may have this name (without the prefix): in a cluster, whatever
+  // is derived from it has to be in one slot. A latch's channel has braces of its own.
+  enum class Use { kAny, kLatch };
+  Status check_name(const std::string& name, Use use = Use::kAny) const;
 
   // Ends all waits with kClosed and stops renewing; releases nothing. The names of what was still
   // held.

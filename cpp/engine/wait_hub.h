@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "client/subscriber.h"
@@ -28,18 +29,19 @@ class WaitHub final : public client::Subscriber::Sink, public wait::Subscription
     registry_.refused(channel, why).run();
   }
   void on_unreachable(const Status& why) override { registry_.unreachable(why).run(); }
+  void on_unreachable(const std::set<std::string>& channels, const Status& why) override {
+    for (const std::string& channel : channels) registry_.unreachable(channel, why).run();
+  }
   bool on_released(const std::string& channel) override { return registry_.released(channel); }
   void on_lost() override {
     if (lost_) lost_();
   }
 
   void subscribe(const std::string& channel) override {
-    if (const auto topology = topology_.lock()) topology->subscriber(channel)->subscribe(channel);
+    if (const auto topology = topology_.lock()) topology->subscribe(channel);
   }
   void release(const std::string& channel, Duration linger) override {
-    if (const auto topology = topology_.lock()) {
-      topology->subscriber(channel)->release(channel, linger);
-    }
+    if (const auto topology = topology_.lock()) topology->release(channel, linger);
   }
 
  private:

@@ -43,15 +43,17 @@ const redisReply* element(const redisReply& reply, std::size_t index) {
 }  // namespace
 
 Reply::Reply(redisReply* owned) : reply_(owned) {}
-Reply::Reply(Reply&& other) noexcept : reply_(std::exchange(other.reply_, nullptr)) {}
+Reply::Reply(Reply&& other) noexcept
+    : reply_(std::exchange(other.reply_, nullptr)), owned_(other.owned_) {}
 
 Reply& Reply::operator=(Reply&& other) noexcept {
   std::swap(reply_, other.reply_);
+  std::swap(owned_, other.owned_);
   return *this;
 }
 
 Reply::~Reply() {
-  if (reply_ != nullptr) freeReplyObject(reply_);
+  if (reply_ != nullptr && owned_) freeReplyObject(reply_);
 }
 
 bool Reply::is_nil() const { return reply_->type == REDIS_REPLY_NIL; }
@@ -77,6 +79,16 @@ std::int64_t Reply::integer_at(std::size_t index) const {
 bool Reply::is_nil_at(std::size_t index) const {
   const redisReply* const found = element(*reply_, index);
   return found == nullptr || found->type == REDIS_REPLY_NIL;
+}
+
+Reply Reply::at(std::size_t index) const {
+  static redisReply nil = [] {
+    redisReply reply{};
+    reply.type = REDIS_REPLY_NIL;
+    return reply;
+  }();
+  redisReply* const found = is_array() && index < reply_->elements ? reply_->element[index] : &nil;
+  return {found != nullptr ? found : &nil, false};
 }
 
 Reader::Reader() : reader_(redisReaderCreate()) {

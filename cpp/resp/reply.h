@@ -37,8 +37,14 @@ class Reply {
   std::int64_t integer_at(std::size_t index) const;
   bool is_nil_at(std::size_t index) const;
 
+  // Element `index` itself, borrowed: it must not outlive this one.
+  Reply at(std::size_t index) const;
+
  private:
+  Reply(redisReply* reply, bool owned) : reply_(reply), owned_(owned) {}
+
   redisReply* reply_;
+  bool owned_ = true;
 };
 
 // Splits a byte stream into replies (hiredis' reader; RESP2 and RESP3). Not thread-safe.

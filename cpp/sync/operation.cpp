@@ -122,9 +122,9 @@ std::string_view error_word(std::string_view text) {
 }
 
 ErrorKind error_kind(std::string_view text) {
-  constexpr std::array<std::string_view, 9> kPassing{"LOADING",    "BUSY",        "MASTERDOWN",
-                                                     "TRYAGAIN",   "CLUSTERDOWN", "READONLY",
-                                                     "NOREPLICAS", "MISCONF",     "UNBLOCKED"};
+  constexpr std::array<std::string_view, 11> kPassing{
+      "LOADING",    "BUSY",    "MASTERDOWN", "TRYAGAIN", "CLUSTERDOWN", "READONLY",
+      "NOREPLICAS", "MISCONF", "UNBLOCKED",  "MOVED",    "ASK"};
   const std::string_view word = error_word(text);
   if (word == "NOSCRIPT") return ErrorKind::kUnknownScript;
   const bool passes = std::find(kPassing.begin(), kPassing.end(), word) != kPassing.end();

@@ -1,10 +1,16 @@
 #include "topology/make.h"
 
+#include "topology/cluster.h"
 #include "topology/standalone.h"
 
 namespace holdfast::topology {
 
 std::shared_ptr<Topology> make(const Clock& clock, const Loops& loops, const Setup& setup) {
+  if (setup.endpoint.deployment == net::Deployment::kCluster) {
+    auto cluster = std::make_shared<Cluster>(clock, loops, setup);
+    cluster->start();
+    return cluster;
+  }
   return std::make_shared<Standalone>(clock, loops, setup);
 }
 

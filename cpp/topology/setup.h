@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "client/connection.h"
 #include "client/subscriber.h"
@@ -22,7 +23,8 @@ struct Setup {
   client::LinkOptions link;  // of each server that answers for keys; its address is the first one
   client::Connection::Driver driver = client::Connection::Driver::kCallers;
   std::weak_ptr<client::Subscriber::Sink> sink{};
-  std::function<void()> on_lost{};  // a connection broke: what is held must be verified
+  std::function<void()> on_lost{};         // a connection broke: what is held must be verified
+  std::optional<client::PubSub> pubsub{};  // of a cluster; nothing: as its servers can
 };
 
 }  // namespace holdfast::topology

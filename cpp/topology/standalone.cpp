@@ -17,10 +17,6 @@ std::shared_ptr<Connection> Standalone::route(std::string_view /*key*/, Traffic 
   return traffic == Traffic::kCalls ? calls_ : renewals_;
 }
 
-std::shared_ptr<client::Subscriber> Standalone::subscriber(std::string_view /*channel*/) {
-  return subscriber_;
-}
-
 void Standalone::close(const Status& why) {
   calls_->close(why);
   renewals_->close(why);

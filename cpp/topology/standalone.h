@@ -14,7 +14,10 @@ class Standalone final : public Topology {
   Standalone(const Clock& clock, const Loops& loops, const Setup& setup);
 
   std::shared_ptr<client::Connection> route(std::string_view key, Traffic traffic) override;
-  std::shared_ptr<client::Subscriber> subscriber(std::string_view channel) override;
+  void subscribe(const std::string& channel) override { subscriber_->subscribe(channel); }
+  void release(const std::string& channel, Duration linger) override {
+    subscriber_->release(channel, linger);
+  }
   std::string_view publish_command() const override { return "publish"; }
   std::string text() const override { return address_; }
   void close(const Status& why) override;

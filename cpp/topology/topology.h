@@ -18,9 +18,12 @@ class Topology {
   virtual ~Topology() = default;
 
   virtual std::shared_ptr<client::Connection> route(std::string_view key, Traffic traffic) = 0;
-  virtual std::shared_ptr<client::Subscriber> subscriber(std::string_view channel) = 0;
 
-  // The command by which scripts publish: "publish", or "spublish" for sharded channels.
+  // As Subscriber's, at the server where the channel's messages are told. With any lock held.
+  virtual void subscribe(const std::string& channel) = 0;
+  virtual void release(const std::string& channel, Duration linger) = 0;
+
+  // The command by which scripts publish: "publish", "spublish" for sharded channels, or "both".
   virtual std::string_view publish_command() const = 0;
 
   // The servers, for messages; without user and password.

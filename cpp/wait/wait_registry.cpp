@@ -264,6 +264,14 @@ Calls WaitRegistry::unreachable(const Status& why) {
   return calls;
 }
 
+Calls WaitRegistry::unreachable(const std::string& channel, const Status& why) {
+  Calls calls;
+  const Guard guard(mutex_);
+  const auto found = queues_.find(channel);
+  if (found != queues_.end()) found->second.fail(calls, why);
+  return calls;
+}
+
 Calls WaitRegistry::closed(const Status& why) {
   Calls calls = unreachable(why);
   const Guard guard(mutex_);

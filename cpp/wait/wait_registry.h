@@ -139,6 +139,7 @@ class WaitRegistry {
   Calls message(const std::string& channel, std::string_view payload = {});
   Calls refused(const std::string& channel, const Status& why);
   Calls unreachable(const Status& why);  // all waiters but those apart
+  Calls unreachable(const std::string& channel, const Status& why);
   Calls closed(const Status& why);       // all waiters
   bool released(const std::string& channel);
 

@@ -3,9 +3,10 @@
 -- KEYS[2]  request: the answer to this request, kept for a while
 -- KEYS[3]  channel: where waiters listen
 -- ARGV[1]  memory: ms for which it is kept
--- ARGV[2]  publish: the command that reaches the waiters, "publish" or "spublish"
+-- ARGV[2]  publish: the command that reaches the waiters, "publish", "spublish" or "both"
 -- returns  >= 1: the count that is left; a repeat gets the same answer
 -- returns  0: it is open; "0" is published if it was closed before
+-- @include _publish/tell.lua
 -- @include _request/repeated.lua
 local left = tonumber(redis.call('get', KEYS[1]) or 0) - 1
 -- @include _request/out_of_memory.lua
@@ -16,6 +17,6 @@ else
 end
 redis.call('set', KEYS[2], math.max(left, 0), 'px', ARGV[1])
 if left == 0 then
-  redis.call(ARGV[2], KEYS[3], '0')
+  tell(ARGV[2], KEYS[3], '0')
 end
 return math.max(left, 0)

@@ -4,9 +4,10 @@
 -- KEYS[3]  channel: where waiters listen
 -- ARGV[1]  memory: ms for which it is kept
 -- ARGV[2]  count: 1 to 2^31-1
--- ARGV[3]  publish: the command that reaches the waiters, "publish" or "spublish"
+-- ARGV[3]  publish: the command that reaches the waiters, "publish", "spublish" or "both"
 -- returns  1: it is closed, and "1" is published; a repeat gets the same answer
 -- returns  0: it had a count; nothing changed
+-- @include _publish/tell.lua
 -- @include _request/repeated.lua
 local closed = 0
 if not redis.call('get', KEYS[1]) then
@@ -15,6 +16,6 @@ if not redis.call('get', KEYS[1]) then
 end
 redis.call('set', KEYS[2], closed, 'px', ARGV[1])
 if closed == 1 then
-  redis.call(ARGV[3], KEYS[3], '1')
+  tell(ARGV[3], KEYS[3], '1')
 end
 return closed

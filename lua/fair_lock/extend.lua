@@ -5,9 +5,10 @@
 -- KEYS[4]  channel: with ":" and an owner behind it, where that one listens
 -- ARGV[1]  owner: who should hold it, "uuid:number"
 -- ARGV[2]  lease: ms from now, 1 to 2^53
--- ARGV[3]  publish: the command that reaches the waiters, "publish" or "spublish"
+-- ARGV[3]  publish: the command that reaches the waiters, "publish", "spublish" or "both"
 -- returns  1: the key lives for the lease from now on; if that is shorter, the first in line is sent "0"
 -- returns  0: the owner does not hold it; nothing changed
+-- @include _publish/tell.lua
 -- @include _lock/set_lease.lua
 if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
   return 0
@@ -15,7 +16,7 @@ end
 if set_lease(KEYS[1], ARGV[2]) then
   -- @include _fair_lock/head.lua
   if head then
-    redis.call(ARGV[3], KEYS[4] .. ':' .. head, '0')
+    tell(ARGV[3], KEYS[4] .. ':' .. head, '0')
   end
 end
 return 1

@@ -3,17 +3,18 @@
 -- KEYS[2]  queue: the line, a list of owners
 -- KEYS[3]  timeouts: until when each of them counts as alive, ms since 1970; a sorted set
 -- KEYS[4]  channel: with ":" and an owner behind it, where that one listens
--- ARGV[1]  publish: the command that reaches the waiters, "publish" or "spublish"
+-- ARGV[1]  publish: the command that reaches the waiters, "publish", "spublish" or "both"
 -- returns  1: someone held it; it is free and the first in line is sent "0"
 -- returns  0: nobody held it; nothing changed
 --
 -- HLEN is there for its type check: DEL alone would delete a key that is no lock.
+-- @include _publish/tell.lua
 if redis.call('hlen', KEYS[1]) == 0 then
   return 0
 end
 redis.call('del', KEYS[1])
 -- @include _fair_lock/head.lua
 if head then
-  redis.call(ARGV[1], KEYS[4] .. ':' .. head, '0')
+  tell(ARGV[1], KEYS[4] .. ':' .. head, '0')
 end
 return 1

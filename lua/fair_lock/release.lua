@@ -6,7 +6,7 @@
 -- KEYS[4]  channel: with ":" and an owner behind it, where that one listens
 -- ARGV[1]  owner: who releases, "uuid:number"
 -- ARGV[2]  count: the holds that remain, 0 to free the lock
--- ARGV[3]  publish: the command that reaches the waiters, "publish" or "spublish"
+-- ARGV[3]  publish: the command that reaches the waiters, "publish", "spublish" or "both"
 -- returns  >= 1: freed, the first in line is sent "0"; one more than the subscribers that were told
 -- returns  0: still held, count times; the lease runs on as it was
 -- returns  nil: the owner does not hold it
@@ -14,6 +14,7 @@
 -- Neither freeing nor leaving the line takes memory (HDEL, ZREM, LREM, LPOP, PUBLISH), so both work on a server
 -- that has none left. Whoever leaves from the head of the line of a free lock was the one who had been told:
 -- now the next one is.
+-- @include _publish/tell.lua
 if ARGV[2] ~= '0' then
   if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
     return nil
@@ -33,5 +34,5 @@ if not freed then
 end
 
 -- @include _fair_lock/head.lua
-local told = head and redis.call(ARGV[3], KEYS[4] .. ':' .. head, '0') or 0
+local told = head and tell(ARGV[3], KEYS[4] .. ':' .. head, '0') or 0
 return freed and 1 + told or nil

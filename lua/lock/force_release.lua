@@ -1,14 +1,15 @@
 -- Frees the lock whoever holds it, and wakes the waiters.
 -- KEYS[1]  name: the lock's hash, owner -> hold count
 -- KEYS[2]  channel: where waiters listen
--- ARGV[1]  publish: the command that reaches the waiters, "publish" or "spublish"
+-- ARGV[1]  publish: the command that reaches the waiters, "publish", "spublish" or "both"
 -- returns  1: someone held it; it is free and "0" is published
 -- returns  0: nobody held it; nothing is published
 --
 -- HLEN is there for its type check: DEL alone would delete a key that is no lock.
+-- @include _publish/tell.lua
 if redis.call('hlen', KEYS[1]) == 0 then
   return 0
 end
 redis.call('del', KEYS[1])
-redis.call(ARGV[1], KEYS[2], '0')
+tell(ARGV[1], KEYS[2], '0')
 return 1

@@ -4,7 +4,7 @@
 -- ARGV[1]  owner: who holds it, with however many holds
 -- ARGV[2]  next: who gets it, with one hold; another owner than ARGV[1]
 -- ARGV[3]  lease: of the next owner, ms, 1 to 2^53
--- ARGV[4]  publish: the command that reaches the waiters, "publish" or "spublish"
+-- ARGV[4]  publish: the command that reaches the waiters, "publish", "spublish" or "both"
 -- returns  1: the next owner holds it; a repeat says so too
 -- returns  nil: the owner does not hold it; nothing changed
 

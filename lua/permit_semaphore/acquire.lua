@@ -4,7 +4,7 @@
 -- KEYS[3]  channel: where waiters listen
 -- ARGV[1]  permit: the id that it is to have, 16 bytes, made for this acquisition
 -- ARGV[2]  lease: ms, 1 to 2^53
--- ARGV[3]  publish: the command that reaches the waiters, "publish" or "spublish"
+-- ARGV[3]  publish: the command that reaches the waiters, "publish", "spublish" or "both"
 -- returns  {left, next}: taken; permits that are free yet, and ms until one that is out expires
 -- returns  >= 1: none is free; ms until the next one that is out expires
 -- returns  -1: none is free, and none that is out expires

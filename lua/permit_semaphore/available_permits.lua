@@ -2,7 +2,7 @@
 -- KEYS[1]  name: the counter of free permits
 -- KEYS[2]  timeouts: a sorted set of the permits that are out, id -> ms since 1970 at which it expires
 -- KEYS[3]  channel: where waiters listen
--- ARGV[1]  publish: the command that reaches the waiters, "publish" or "spublish"
+-- ARGV[1]  publish: the command that reaches the waiters, "publish", "spublish" or "both"
 -- returns  any number: the free permits, 0 where none were set; below 0 when some were taken away
 local publish = ARGV[1]
 -- @include _permit_semaphore/reclaim.lua

@@ -3,13 +3,14 @@
 -- KEYS[2]  timeouts: a sorted set of the permits that are out, id -> ms since 1970 at which it expires
 -- KEYS[3]  channel: where waiters listen
 -- ARGV[1]  permit: the id of the permit, 16 bytes
--- ARGV[2]  publish: the command that reaches the waiters, "publish" or "spublish"
+-- ARGV[2]  publish: the command that reaches the waiters, "publish", "spublish" or "both"
 -- returns  >= 1: given back, the new count is published; one more than the subscribers who were told of
 --          the only free permit (when others were free before, nobody waits for this one)
 -- returns  nil: it is not out, or had expired; of an expired one the counter gets its permit back
 --
 -- GET is there for its type check. ZREM comes first: it needs no memory, and what follows the first write
 -- of a script is not refused for the lack of it.
+-- @include _publish/tell.lua
 -- @include _permit_semaphore/now.lua
 redis.call('get', KEYS[1])
 local ends = redis.call('zscore', KEYS[2], ARGV[1])
@@ -20,7 +21,7 @@ redis.call('zrem', KEYS[2], ARGV[1])
 local free = redis.call('incr', KEYS[1])
 local told = 0
 if free > 0 then
-  told = redis.call(ARGV[2], KEYS[3], free)
+  told = tell(ARGV[2], KEYS[3], free)
 end
 if ends + 0 <= now then
   return nil

@@ -3,15 +3,16 @@
 -- KEYS[2]  timeouts: a sorted set of the permits that are out, id -> ms since 1970 at which it expires
 -- KEYS[3]  channel: where waiters listen
 -- ARGV[1]  permits: 0 to 2^31 - 1
--- ARGV[2]  publish: the command that reaches the waiters, "publish" or "spublish"
+-- ARGV[2]  publish: the command that reaches the waiters, "publish", "spublish" or "both"
 -- returns  1: there are so many, which is published
 -- returns  0: there is a counter already; nothing changed
 --
 -- Permits that are out of a counter that is gone are out no more: given back, they would be too many.
+-- @include _publish/tell.lua
 if redis.call('get', KEYS[1]) then
   return 0
 end
 redis.call('set', KEYS[1], ARGV[1])
 redis.call('del', KEYS[2])
-redis.call(ARGV[2], KEYS[3], ARGV[1])
+tell(ARGV[2], KEYS[3], ARGV[1])
 return 1

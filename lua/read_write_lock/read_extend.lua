@@ -4,12 +4,13 @@
 -- KEYS[3]  prefix: what the name's timeout keys begin with
 -- ARGV[1]  owner: who should read, "uuid:number"
 -- ARGV[2]  lease: ms from now, 1 to 2^53
--- ARGV[3]  publish: the command that reaches the waiters, "publish" or "spublish"
+-- ARGV[3]  publish: the command that reaches the waiters, "publish", "spublish" or "both"
 -- returns  1: the holds live for the lease from now on; if the lock's is shorter then, "0" is published
 -- returns  0: the owner has no read hold, or its time is over; nothing changed
 --
 -- The lock lives as long as the longest of all read holds. While the owner writes it is never cut: the
 -- lease is the writer's too.
+-- @include _publish/tell.lua
 -- @include _read_write_lock/longest_read.lua
 -- @include _lock/set_lease.lua
 local name, prefix, lease = KEYS[1], KEYS[3], tonumber(ARGV[2])
@@ -22,7 +23,7 @@ for n = 1, tonumber(count) do
 end
 if redis.call('hget', name, 'mode') == 'read' then
   if set_lease(name, longest_read(name, prefix)) then
-    redis.call(ARGV[3], KEYS[2], '0')
+    tell(ARGV[3], KEYS[2], '0')
   end
 elseif redis.call('pttl', name) < lease then
   redis.call('pexpire', name, lease)

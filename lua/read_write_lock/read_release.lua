@@ -4,7 +4,7 @@
 -- KEYS[3]  prefix: what the name's timeout keys begin with
 -- ARGV[1]  owner: who releases, "uuid:number"
 -- ARGV[2]  count: the read holds that remain, 0 to leave the lock
--- ARGV[3]  publish: the command that reaches the waiters, "publish" or "spublish"
+-- ARGV[3]  publish: the command that reaches the waiters, "publish", "spublish" or "both"
 -- returns  >= 1: freed, "0" is published; one more than the subscribers that were told
 -- returns  0: still held, by this owner or others; if the lock's lease is shorter then, "0" is published
 -- returns  nil: the owner has no read hold; only timeout keys that it had left behind are removed
@@ -12,6 +12,7 @@
 -- While others read, the lease falls to the longest that they have left; readers whose time is over
 -- do not count. While the owner writes it stays: it is the writer's too. It works on a server that is
 -- out of memory: nothing but the first write of a script is refused there, and DEL never.
+-- @include _publish/tell.lua
 -- @include _read_write_lock/longest_read.lua
 -- @include _lock/set_lease.lua
 local name, prefix, owner, count = KEYS[1], KEYS[3], ARGV[1], tonumber(ARGV[2])
@@ -41,10 +42,10 @@ if redis.call('hlen', name) > 1 then
   local longest = longest_read(name, prefix)
   if longest > 0 then
     if set_lease(name, longest) then
-      redis.call(ARGV[3], KEYS[2], '0')
+      tell(ARGV[3], KEYS[2], '0')
     end
     return 0
   end
 end
 redis.call('del', name)
-return 1 + redis.call(ARGV[3], KEYS[2], '0')
+return 1 + tell(ARGV[3], KEYS[2], '0')

@@ -5,12 +5,13 @@
 -- KEYS[3]  prefix: what the name's timeout keys begin with
 -- ARGV[1]  owner: who releases, "uuid:number"
 -- ARGV[2]  count: the write holds that remain, 0 to end writing
--- ARGV[3]  publish: the command that reaches the waiters, "publish" or "spublish"
+-- ARGV[3]  publish: the command that reaches the waiters, "publish", "spublish" or "both"
 -- returns  >= 1: freed, "1" is published; one more than the subscribers that were told
 -- returns  0: still held, count times; or only read from now on, and "1" is published
 -- returns  nil: the owner does not write; nothing changed
 --
 -- Freeing takes no memory, and after HDEL nothing is refused for the lack of it.
+-- @include _publish/tell.lua
 -- @include _read_write_lock/timeout.lua
 local name, owner = KEYS[1], ARGV[1]
 local field = owner .. ':write'
@@ -31,9 +32,9 @@ if redis.call('hexists', name, owner) == 1 then
   if left > 0 then
     redis.call('hset', name, 'mode', 'read')
     redis.call('pexpire', name, left)
-    redis.call(ARGV[3], KEYS[2], '1')
+    tell(ARGV[3], KEYS[2], '1')
     return 0
   end
 end
 redis.call('del', name)
-return 1 + redis.call(ARGV[3], KEYS[2], '1')
+return 1 + tell(ARGV[3], KEYS[2], '1')

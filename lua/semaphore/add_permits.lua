@@ -4,11 +4,12 @@
 -- KEYS[3]  channel: where waiters listen
 -- ARGV[1]  memory: ms for which it is kept
 -- ARGV[2]  permits: how many; below 0 so many are taken away, free or not
--- ARGV[3]  publish: the command that reaches the waiters, "publish" or "spublish"
+-- ARGV[3]  publish: the command that reaches the waiters, "publish", "spublish" or "both"
 -- returns  the permits that are free now; a repeat gets the same answer
 -- returns  an error OVERFLOW: there would be more than 2^31-1; nothing changed
 --
 -- What is published is above 0: Redisson wakes so many waiters, and fails at less.
+-- @include _publish/tell.lua
 -- @include _request/repeated.lua
 local MOST = 2147483647
 local free = tonumber(redis.call('get', KEYS[1]) or 0) + tonumber(ARGV[2])
@@ -19,6 +20,6 @@ end
 redis.call('incrby', KEYS[1], ARGV[2])
 redis.call('set', KEYS[2], free, 'px', ARGV[1])
 if free > 0 then
-  redis.call(ARGV[3], KEYS[3], free)
+  tell(ARGV[3], KEYS[3], free)
 end
 return free

@@ -3,9 +3,10 @@
 -- KEYS[2]  request: what that acquisition has taken; "0" from now on, so that it takes nothing later
 -- KEYS[3]  channel: where waiters listen
 -- ARGV[1]  memory: ms for which that is kept
--- ARGV[2]  publish: the command that reaches the waiters, "publish" or "spublish"
+-- ARGV[2]  publish: the command that reaches the waiters, "publish", "spublish" or "both"
 -- returns  >= 1: so many permits are given back
 -- returns  0: it had taken none, or the semaphore is gone and they with it
+-- @include _publish/tell.lua
 local taken = redis.call('get', KEYS[2]) or '0'
 -- @include _request/out_of_memory.lua
 redis.call('set', KEYS[2], '0', 'px', ARGV[1])
@@ -14,6 +15,6 @@ if taken == '0' or not redis.call('get', KEYS[1]) then
 end
 local free = redis.call('incrby', KEYS[1], taken)
 if free > 0 then
-  redis.call(ARGV[2], KEYS[3], free)
+  tell(ARGV[2], KEYS[3], free)
 end
 return tonumber(taken)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict
 
 from . import _core
 from ._arguments import Name, Seconds, encoded_text, milliseconds
@@ -31,12 +31,14 @@ DEFAULTS: dict[str, Any] = {
     "tls_verify": True,
     "replicas_to_wait": 0,
     "client_name": None,
+    "pubsub": "auto",
 }
 SECONDS = frozenset({"lease", "connect_timeout", "command_timeout"})
 COUNTS = frozenset({"retries", "replicas_to_wait"})
 TEXTS = frozenset({"id", "username", "password", "tls_ca", "tls_cert", "tls_key", "client_name"})
 WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+PUBSUB = ("auto", "sharded", "classic", "both")
 CLIENT_NAME = re.compile(r"[!-~]*")  # what CLIENT SETNAME takes
 
 
@@ -57,6 +59,7 @@ class Keywords(TypedDict, total=False):
     tls_verify: bool
     replicas_to_wait: int
     client_name: str | None
+    pubsub: Literal["auto", "sharded", "classic", "both"]
 
 
 class Options(NamedTuple):
@@ -95,6 +98,7 @@ def read_options(url: object, keywords: Mapping[str, object], *, asynchronous: b
     core.client_name = values["client_name"] or ""
     core.retries = values["retries"]
     core.asynchronous = asynchronous
+    core.set_pubsub(values["pubsub"])
     core.set_timeouts(values["connect_timeout"], values["command_timeout"])
     return Options(core, values["lease"], endpoint.text)
 
@@ -136,6 +140,9 @@ def _check(values: dict[str, Any]) -> None:
     if values["replicas_to_wait"]:
         msg = "replicas_to_wait is not available in this version: it must be 0"
         raise ValueError(msg)
+    if values["pubsub"] not in PUBSUB:
+        msg = f"pubsub must be one of {', '.join(PUBSUB)}, not {values['pubsub']!r}"
+        raise ValueError(msg)
     if not CLIENT_NAME.fullmatch(values["client_name"] or ""):
         msg = "client_name must be of printable ASCII characters and without spaces"
         raise ValueError(msg)
@@ -163,11 +170,14 @@ def _check_id(client_id: str | None) -> None:
 
 def _complete(endpoint: _core.Endpoint, values: dict[str, Any]) -> None:
     """Add what keywords and query say to what the URL says; keywords win."""
-    if not endpoint.standalone:
+    if endpoint.sentinel:
         msg = (
-            f"{endpoint.text}: Sentinel and Cluster are not available in this version; "
+            f"{endpoint.text}: Sentinel is not available in this version; "
             "name the primary with redis://"
         )
+        raise ValueError(msg)
+    if values["pubsub"] not in ("auto", "classic") and not endpoint.cluster:
+        msg = f"pubsub={values['pubsub']!r} needs a cluster (redis+cluster://)"
         raise ValueError(msg)
     username, password = values["username"], values["password"]
     endpoint.set_credentials(

@@ -117,6 +117,10 @@ class Server:
         assert self._process is not None, "the server is not running"
         return self._process.pid
 
+    @property
+    def running(self) -> bool:
+        return self._process is not None
+
     # ---- its life
 
     def __enter__(self) -> Server:

@@ -28,7 +28,10 @@ class Topology final : public topology::Topology {
   std::shared_ptr<Connection> route(std::string_view, topology::Traffic traffic) override {
     return traffic == topology::Traffic::kCalls ? calls_ : renewals_;
   }
-  std::shared_ptr<Subscriber> subscriber(std::string_view) override { return subscriber_; }
+  void subscribe(const std::string& channel) override { subscriber_->subscribe(channel); }
+  void release(const std::string& channel, Duration linger) override {
+    subscriber_->release(channel, linger);
+  }
   std::string_view publish_command() const override { return "publish"; }
   std::string text() const override { return "the simulated server"; }
   void close(const Status& why) override {

@@ -1,0 +1,278 @@
+#include "topology/cluster.h"
+
+#include <utility>
+
+#include "resp/command.h"
+
+namespace holdfast::topology {
+
+using client::Connection;
+using client::PubSub;
+using client::Unanswered;
+
+namespace {
+
+// A request that is sent from server to server so often is better off with a rest.
+constexpr int kMostTimes = 5;
+// A channel that was moved is asked after: it may have been released on the way.
+constexpr Millis kLinger{100};
+
+std::string text_of(const std::vector<net::Address>& seeds) {
+  std::string text = "the cluster at ";
+  for (const net::Address& seed : seeds) {
+    if (&seed != &seeds.front()) text += ',';
+    text += seed.text();
+  }
+  return text;
+}
+
+const char* publish_command_of(PubSub mode) {
+  switch (mode) {
+    case PubSub::kSharded:
+      return "spublish";
+    case PubSub::kBoth:
+      return "both";
+    default:
+      return "publish";
+  }
+}
+
+std::size_t index(Traffic traffic) { return static_cast<std::size_t>(traffic); }
+
+}  // namespace
+
+// Stands in the line of a slot's old server, behind what was sent there.
+class Cluster::Fence final : public client::Request {
+ public:
+  Fence(std::weak_ptr<Cluster> cluster, std::uint64_t id) : cluster_(std::move(cluster)), id_(id) {
+    persistent = true;
+  }
+
+  std::string_view key() const override { return {}; }
+  void encode(std::string& out) const override { out += resp::Command({"PING"}).bytes(); }
+  void complete(Result<resp::Reply> /*reply*/, const client::Sent& /*sent*/) override {
+    if (const auto cluster = cluster_.lock()) cluster->passed(id_);
+  }
+
+ private:
+  const std::weak_ptr<Cluster> cluster_;
+  const std::uint64_t id_;
+};
+
+Cluster::Cluster(const Clock& clock, const Loops& loops, Setup setup)
+    : clock_(clock),
+      loops_(loops),
+      setup_(std::move(setup)),
+      text_(text_of(setup_.endpoint.addresses)),
+      mode_(setup_.pubsub) {
+  if (mode_) publish_ = publish_command_of(*mode_);
+}
+
+void Cluster::start() {
+  const ClusterNode::Setup setup{setup_.link, setup_.driver, setup_.sink, weak_from_this()};
+  for (const Traffic traffic : {Traffic::kCalls, Traffic::kRenewals}) {
+    nowhere_[index(traffic)] = ClusterNode::connect(clock_, loops_, setup, {{}, traffic});
+  }
+}
+
+std::shared_ptr<Connection> Cluster::route(std::string_view key, Traffic traffic) {
+  const ServerNumber owner = map_.owner(slot_of(key));
+  const Guard guard(mutex_);
+  const ClusterNode* found = node(owner);
+  return found != nullptr ? found->connection(traffic) : nowhere_[index(traffic)];
+}
+
+bool Cluster::owns(ServerNumber server, std::string_view key) const {
+  return server != 0 && !key.empty() && map_.owner(slot_of(key)) == server;
+}
+
+Status Cluster::take_over(Unanswered unanswered, Traffic traffic, bool queued) {
+  const client::RequestPtr request = unanswered.request;
+  if (request->key().empty()) {  // it was for that server only
+    request->complete(Status::unreachable("the server has left the cluster"), unanswered.sent);
+    return {};
+  }
+  const Slot slot = slot_of(request->key());
+  const Guard guard(mutex_);
+  if (!closed_.ok()) return closed_;
+  unanswered.asking = false;
+  // What stood in line goes ahead of what has come since.
+  const ServerNumber target = queued ? map_.target(slot) : map_.owner(slot);
+  if (const ClusterNode* found = node(target)) {
+    return found->connection(traffic)->resubmit(std::move(unanswered));
+  }
+  parking_.add(std::move(unanswered), traffic);
+  if (map_.target(slot) == 0) survey_.want();
+  loops_.io.drive(shared_from_this());
+  return {};
+}
+
+bool Cluster::redirect(const Server& from, const Unanswered& unanswered, Traffic traffic,
+                       std::string_view error) {
+  using Kind = Redirection::Kind;
+  const Redirection to = redirection(error, from.address);
+  if (to.kind == Kind::kNone) return false;
+  Answers answers;
+  bool taken = false;
+  {
+    const Guard guard(mutex_);
+    if (!closed_.ok()) return false;
+    if (to.kind != Kind::kAsk) want_news();
+    if (to.kind == Kind::kMoved) learn(to, from.number);
+    const bool follows = to.kind != Kind::kStale && !unanswered.request->abandoned() &&
+                         unanswered.sent.times < kMostTimes;
+    if (follows) {
+      Unanswered next{unanswered.request, unanswered.sent, to.kind == Kind::kAsk};
+      taken = node_at(to.address).connection(traffic)->resubmit(std::move(next)).ok();
+    }
+    release_parked(answers);
+  }
+  answer(answers);
+  return taken;
+}
+
+void Cluster::subscribe(const std::string& channel) {
+  const Guard guard(mutex_);
+  Listened& listened = channels_.try_emplace(channel, Listened{slot_of(channel)}).first->second;
+  ++listened.times_asked;
+  if (const ClusterNode* at = node(listened.at)) return at->subscriber().subscribe(channel);
+  place(channel, listened);
+  if (listened.at == 0) want_news();
+}
+
+void Cluster::release(const std::string& channel, Duration linger) {
+  const Guard guard(mutex_);
+  const auto found = channels_.find(channel);
+  if (found == channels_.end()) return;
+  if (const ClusterNode* at = node(found->second.at)) at->subscriber().release(channel, linger);
+}
+
+bool Cluster::redirect_channel(const Server& from, const std::string& channel,
+                               std::string_view error) {
+  using Kind = Redirection::Kind;
+  const Redirection to = redirection(error, from.address);
+  if (!error.empty() && to.kind == Kind::kNone) return false;
+  Answers answers;
+  {
+    const Guard guard(mutex_);
+    if (!closed_.ok()) return false;
+    want_news();
+    const auto found = channels_.find(channel);
+    if (found == channels_.end() || found->second.at != from.number) return true;
+    found->second.at = 0;
+    if (to.kind == Kind::kMoved) learn(to, from.number);
+    // A server that has just ended a subscription is asked once more: it knows where to go.
+    if (to.kind != Kind::kStale) place(channel, found->second);
+    release_parked(answers);
+  }
+  answer(answers);
+  return true;
+}
+
+std::uint64_t Cluster::times_asked(const std::string& channel) const {
+  const Guard guard(mutex_);
+  const auto found = channels_.find(channel);
+  return found == channels_.end() ? 0 : found->second.times_asked;
+}
+
+void Cluster::forget_channel(const std::string& channel, std::uint64_t times_asked) {
+  const Guard guard(mutex_);
+  const auto found = channels_.find(channel);
+  if (found != channels_.end() && found->second.times_asked == times_asked) channels_.erase(found);
+}
+
+void Cluster::place(const std::string& channel, Listened& listened) {
+  const ServerNumber target = map_.target(listened.slot);
+  if (target == 0 || target == listened.at) return;
+  if (const ClusterNode* old = node(listened.at)) old->subscriber().drop(channel);
+  const ClusterNode* fresh = node(target);
+  listened.at = fresh != nullptr ? target : 0;
+  if (fresh == nullptr) return;
+  fresh->subscriber().subscribe(channel);
+  fresh->subscriber().release(channel, kLinger);
+}
+
+void Cluster::place_channels() {
+  for (auto& [channel, listened] : channels_) place(channel, listened);
+}
+
+void Cluster::close(const Status& why) {
+  Answers answers;
+  std::vector<NodePtr> nodes;
+  std::vector<std::shared_ptr<Scout>> scouts;
+  {
+    const Guard guard(mutex_);
+    closed_ = why;
+    for (const auto& [number, node] : nodes_) nodes.push_back(node);
+    scouts.swap(scouts_);
+    parking_.fail(why, true, answers);
+    loops_.io.drive(shared_from_this());
+  }
+  for (const NodePtr& node : nodes) node->close(why);
+  for (const auto& connection : nowhere_) connection->close(why);
+  for (const auto& scout : scouts) scout->close(why);
+  answer(answers);
+}
+
+ClusterNode* Cluster::node(ServerNumber number) const {
+  const auto found = nodes_.find(number);
+  return found == nodes_.end() ? nullptr : found->second.get();
+}
+
+ClusterNode& Cluster::node_at(const net::Address& address) {
+  for (const auto& [number, node] : nodes_) {
+    const net::Address& known = node->server().address;
+    if (known.port == address.port && known.host == address.host) return *node;
+  }
+  const ClusterNode::Setup setup{setup_.link, setup_.driver, setup_.sink, weak_from_this()};
+  const auto fresh =
+      std::make_shared<ClusterNode>(clock_, loops_, setup, Server{++numbers_, address});
+  fresh->listen(mode_.value_or(PubSub::kClassic));
+  return *nodes_.emplace(numbers_, fresh).first->second;
+}
+
+bool Cluster::set_fence(const SlotMap::Fence& fence) {
+  const ClusterNode* at = node(fence.at);
+  if (at == nullptr) return false;
+  return at->connection(Traffic::kCalls)
+      ->resubmit({std::make_shared<Fence>(weak_from_this(), fence.id)})
+      .ok();
+}
+
+void Cluster::set_fences() {
+  std::vector<SlotMap::Fence> fences = map_.take_fences();
+  while (!fences.empty()) {
+    for (const SlotMap::Fence& fence : fences) {
+      if (!set_fence(fence)) map_.passed(fence.id);
+    }
+    fences = map_.take_fences();
+  }
+}
+
+void Cluster::passed(std::uint64_t fence) {
+  Answers answers;
+  {
+    const Guard guard(mutex_);
+    if (!closed_.ok()) return;
+    map_.passed(fence);
+    set_fences();
+    release_parked(answers);
+  }
+  answer(answers);
+}
+
+void Cluster::release_parked(Answers& answers) {
+  if (parking_.empty()) return;
+  parking_.release(
+      [this](const client::Request& request, Traffic traffic) -> std::shared_ptr<Connection> {
+        const ClusterNode* found = node(map_.owner(slot_of(request.key())));
+        return found != nullptr ? found->connection(traffic) : nullptr;
+      },
+      answers);
+}
+
+void Cluster::answer(Answers& answers) {
+  for (auto& [to, reply] : answers) to.request->complete(std::move(reply), to.sent);
+}
+
+}  // namespace holdfast::topology

@@ -1,0 +1,114 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "topology/cluster_node.h"
+#include "topology/cluster_reply.h"
+#include "topology/parking.h"
+#include "topology/scout.h"
+#include "topology/setup.h"
+#include "topology/slot_map.h"
+#include "topology/survey.h"
+
+namespace holdfast::topology {
+
+// A Redis or Valkey cluster. What it knows of it is learnt at first use, from redirections, and by
+// asking around when something went wrong; a healthy cluster is never asked. Requests for one slot
+// keep their order, whichever servers it belongs to one after another (SlotMap).
+class Cluster final : public Topology,
+                      public ClusterWatcher,
+                      public net::Pollable,
+                      public std::enable_shared_from_this<Cluster> {
+ public:
+  // To be made as a shared_ptr; then start() once.
+  Cluster(const Clock& clock, const Loops& loops, Setup setup);
+  void start();
+
+  std::shared_ptr<client::Connection> route(std::string_view key, Traffic traffic) override;
+  void subscribe(const std::string& channel) override;
+  void release(const std::string& channel, Duration linger) override;
+  std::string_view publish_command() const override { return publish_.load(); }
+  std::string text() const override { return text_; }
+  void close(const Status& why) override;
+
+  bool owns(ServerNumber server, std::string_view key) const override;
+  Status take_over(client::Unanswered unanswered, Traffic traffic, bool queued) override;
+  bool redirect(const Server& from, const client::Unanswered& unanswered, Traffic traffic,
+                std::string_view error) override;
+  bool redirect_channel(const Server& from, const std::string& channel,
+                        std::string_view error) override;
+  std::uint64_t times_asked(const std::string& channel) const override;
+  void forget_channel(const std::string& channel, std::uint64_t times_asked) override;
+  void lost(ServerNumber server) override;
+  void trouble(ServerNumber server) override;
+
+  net::Interest step(TimePoint now) override;
+
+ private:
+  class Fence;
+  using Guard = std::lock_guard<std::mutex>;
+  using NodePtr = std::shared_ptr<ClusterNode>;
+  using Answers = client::Line::Answers;
+  struct Listened {
+    Slot slot;
+    ServerNumber at = 0;  // 0: nowhere
+    std::uint64_t times_asked = 0;
+  };
+
+  // With the lock held.
+  ClusterNode* node(ServerNumber number) const;
+  ClusterNode& node_at(const net::Address& address);
+  void want_news();
+  void learn(const Redirection& moved, ServerNumber from);
+  bool apply(const std::vector<SlotRange>& ranges);
+  void retire_nodes(const std::vector<SlotRange>& ranges);
+  void set_fences();
+  bool set_fence(const SlotMap::Fence& fence);
+  void release_parked(Answers& answers);
+  void place(const std::string& channel, Listened& listened);
+  void place_channels();
+  void decide(bool sharded);
+  std::vector<net::Address> candidates() const;
+  std::vector<std::shared_ptr<Scout>> send_scouts(TimePoint now);
+  void give_up_hopeless(Answers& answers);
+
+  // Without it.
+  void passed(std::uint64_t fence);
+  void reported(std::uint64_t round, const Scout::Report& report);
+  static void answer(Answers& answers);
+
+  const Clock& clock_;
+  const Loops loops_;
+  const Setup setup_;
+  const std::string text_;
+  std::atomic<const char*> publish_{"publish"};
+  SlotMap map_;  // but for owner(), guarded by mutex_
+  std::array<std::shared_ptr<client::Connection>, 2> nowhere_;
+
+  mutable std::mutex mutex_;
+  std::optional<client::PubSub> mode_;
+  ServerNumber numbers_ = 0;
+  std::set<ServerNumber> owners_;  // of slots, in the last account
+  std::unordered_map<ServerNumber, NodePtr> nodes_;
+  std::vector<net::Address> replicas_;
+  Parking parking_;
+  std::unordered_map<std::string, Listened> channels_;
+  Survey survey_;
+  std::uint64_t round_ = 0;
+  std::vector<net::Address> asked_;  // in this round
+  std::vector<std::shared_ptr<Scout>> scouts_;
+  Status failure_;  // of the last one who could not say
+  TimePoint troubled_until_{};
+  Status closed_;
+};
+
+}  // namespace holdfast::topology

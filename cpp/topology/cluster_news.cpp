@@ -1,0 +1,190 @@
+// What a client learns of its cluster, and when it asks.
+
+#include <algorithm>
+#include <utility>
+
+#include "topology/cluster.h"
+
+namespace holdfast::topology {
+
+using client::PubSub;
+
+namespace {
+
+// A server that is out of reach is tried again within a second or so: for longer, trouble with it
+// is not over.
+constexpr Millis kTroubleLasts{1500};
+
+bool same(const net::Address& one, const net::Address& other) {
+  return one.port == other.port && one.host == other.host;
+}
+
+void add_new(std::vector<net::Address>& all, const net::Address& address) {
+  const auto is_it = [&](const net::Address& known) { return same(known, address); };
+  if (std::none_of(all.begin(), all.end(), is_it)) all.push_back(address);
+}
+
+}  // namespace
+
+void Cluster::want_news() {
+  survey_.want();
+  loops_.io.drive(shared_from_this());
+}
+
+void Cluster::lost(ServerNumber server) {
+  trouble(server);
+  if (setup_.on_lost) setup_.on_lost();
+}
+
+void Cluster::trouble(ServerNumber server) {
+  const Guard guard(mutex_);
+  if (!closed_.ok()) return;
+  troubled_until_ = after(clock_.now(), kTroubleLasts);
+  want_news();
+  ClusterNode* const found = node(server);
+  if (found != nullptr && map_.leaving(server)) found->review();
+}
+
+// A server tells of a slot that it had. Of one that it is not thought to have, it may know less
+// than others have told since.
+void Cluster::learn(const Redirection& moved, ServerNumber from) {
+  const ServerNumber target = map_.target(moved.slot);
+  if (target != from && target != 0) return;
+  if (!map_.assign(moved.slot, node_at(moved.address).server().number)) return;
+  set_fences();
+  for (auto& [channel, listened] : channels_) {
+    if (listened.slot == moved.slot) place(channel, listened);
+  }
+}
+
+bool Cluster::apply(const std::vector<SlotRange>& ranges) {
+  bool news = false;
+  for (const SlotRange& range : ranges) {
+    const ServerNumber primary = node_at(range.primary).server().number;
+    for (unsigned slot = range.first; slot <= range.last; ++slot) {
+      if (map_.assign(static_cast<Slot>(slot), primary)) news = true;
+    }
+  }
+  set_fences();
+  retire_nodes(ranges);
+  place_channels();
+  return news;
+}
+
+// One that never had slots may be about to get some: it is left alone.
+void Cluster::retire_nodes(const std::vector<SlotRange>& ranges) {
+  replicas_.clear();
+  for (const SlotRange& range : ranges) {
+    for (const net::Address& replica : range.replicas) add_new(replicas_, replica);
+  }
+  const std::set<ServerNumber> owners = map_.servers();
+  for (auto it = nodes_.begin(); it != nodes_.end();) {
+    const Server& server = it->second->server();
+    const bool demoted = owners_.count(server.number) != 0 ||
+                         std::any_of(replicas_.begin(), replicas_.end(), [&](const auto& replica) {
+                           return same(replica, server.address);
+                         });
+    if (owners.count(server.number) != 0 || !demoted) {
+      ++it;
+      continue;
+    }
+    it->second->retire();
+    it = nodes_.erase(it);
+  }
+  owners_ = owners;
+}
+
+void Cluster::decide(bool sharded) {
+  if (mode_) return;
+  mode_ = sharded ? PubSub::kSharded : PubSub::kClassic;
+  publish_ = sharded ? "spublish" : "publish";
+}
+
+// Each round begins with another one.
+std::vector<net::Address> Cluster::candidates() const {
+  std::vector<net::Address> all;
+  for (const auto& [number, node] : nodes_) add_new(all, node->server().address);
+  for (const net::Address& replica : replicas_) add_new(all, replica);
+  for (const net::Address& seed : setup_.endpoint.addresses) add_new(all, seed);
+  const auto first = static_cast<std::ptrdiff_t>(round_ % all.size());
+  std::rotate(all.begin(), all.begin() + first, all.end());
+  return all;
+}
+
+std::vector<std::shared_ptr<Scout>> Cluster::send_scouts(TimePoint now) {
+  if (survey_.due(now)) {
+    asked_ = candidates();
+    survey_.begin(asked_.size());
+    ++round_;
+    scouts_.clear();
+    failure_ = {};
+  }
+  std::vector<std::shared_ptr<Scout>> fresh;
+  while (const auto whom = survey_.next(now)) {
+    client::LinkOptions link = setup_.link;
+    link.address = asked_[*whom];
+    const auto tell = [weak = weak_from_this(), round = round_](const Scout::Report& report) {
+      if (const auto cluster = weak.lock()) cluster->reported(round, report);
+    };
+    fresh.push_back(std::make_shared<Scout>(clock_, loops_.io, link, tell));
+    scouts_.push_back(fresh.back());
+  }
+  return fresh;
+}
+
+net::Interest Cluster::step(TimePoint now) {
+  Answers answers;
+  std::vector<std::shared_ptr<Scout>> fresh;
+  net::Interest next;
+  {
+    const Guard guard(mutex_);
+    next.done = !closed_.ok();
+    if (next.done) return next;
+    const std::string why = failure_.ok() ? text_ + " has no server for it" : failure_.message();
+    parking_.drop_overdue(now, Status::unreachable(why), answers);
+    fresh = send_scouts(now);
+    next.until = std::min(survey_.until(), parking_.next_overdue());
+    next.done = next.until == kNever && parking_.empty();
+  }
+  for (const auto& scout : fresh) scout->start();
+  answer(answers);
+  return next;
+}
+
+void Cluster::reported(std::uint64_t round, const Scout::Report& report) {
+  Answers answers;
+  std::vector<std::shared_ptr<Scout>> done;
+  bool news = false;
+  {
+    const Guard guard(mutex_);
+    if (!closed_.ok() || round != round_ || !survey_.asking()) return;
+    const TimePoint now = clock_.now();
+    if (report.ranges.ok()) {
+      decide(report.sharded);
+      news = apply(report.ranges.value());
+      release_parked(answers);
+      survey_.answered(news, now);
+      if (now < troubled_until_ || !parking_.empty()) survey_.want();
+      done.swap(scouts_);
+    } else {
+      if (failure_.code() != Code::kServer) failure_ = report.ranges.status();
+      survey_.failed(now);
+      if (!survey_.asking()) give_up_hopeless(answers);
+    }
+    loops_.io.drive(shared_from_this());
+  }
+  for (const auto& scout : done) scout->close(Status::closed("another one was quicker"));
+  answer(answers);
+  if (news && setup_.on_lost) setup_.on_lost();
+}
+
+// A round has failed.
+void Cluster::give_up_hopeless(Answers& answers) {
+  const bool refused = failure_.code() == Code::kServer;
+  if (refused || survey_.failed_rounds() > setup_.link.retries) {
+    parking_.fail(failure_, refused, answers);
+  }
+  if (parking_.empty() && channels_.empty()) survey_.stop();
+}
+
+}  // namespace holdfast::topology

@@ -1,0 +1,131 @@
+#include "topology/cluster_node.h"
+
+#include <limits>
+#include <set>
+#include <utility>
+
+namespace holdfast::topology {
+
+using client::Connection;
+using client::Subscriber;
+using client::Unanswered;
+
+namespace {
+
+// That a server is out of reach is no reason to give a request up: another one may take its place
+// before the request's deadline.
+client::LinkOptions link_to(client::LinkOptions link, const net::Address& address) {
+  link.address = address;
+  link.retries = std::numeric_limits<int>::max();
+  return link;
+}
+
+Connection::Setup connection_setup(const ClusterNode::Setup& setup, const Server& server,
+                                   Traffic traffic) {
+  const auto calls_driver = traffic == Traffic::kCalls ? setup.driver : Connection::Driver::kLoop;
+  const std::weak_ptr<ClusterWatcher> watcher = setup.watcher;
+  const ServerNumber number = server.number;
+  Connection::Setup made{link_to(setup.link, server.address), calls_driver, [watcher, number] {
+                           if (const auto all = watcher.lock()) all->lost(number);
+                         }};
+  made.redirect = [watcher, server, traffic](const Unanswered& unanswered, std::string_view error) {
+    const auto all = watcher.lock();
+    return all && all->redirect(server, unanswered, traffic, error);
+  };
+  made.neighbours.mine = [watcher, number](const client::Request& request) {
+    const auto all = watcher.lock();
+    return all && all->owns(number, request.key());
+  };
+  made.neighbours.hand_over = [watcher, traffic](Unanswered unanswered, bool queued) {
+    const auto all = watcher.lock();
+    return all ? all->take_over(std::move(unanswered), traffic, queued)
+               : Status::closed("the client was closed");
+  };
+  made.on_failed = [watcher, number] {
+    if (const auto all = watcher.lock()) all->trouble(number);
+  };
+  return made;
+}
+
+}  // namespace
+
+// Hears what the subscriber of one server says, for those who wait.
+class ClusterNode::Ear final : public Subscriber::Sink {
+ public:
+  Ear(std::weak_ptr<Sink> sink, std::weak_ptr<ClusterWatcher> watcher, Server server)
+      : sink_(std::move(sink)), watcher_(std::move(watcher)), server_(std::move(server)) {}
+
+  void on_subscribed(const std::string& channel) override {
+    if (const auto sink = sink_.lock()) sink->on_subscribed(channel);
+  }
+  void on_message(const std::string& channel, std::string_view payload) override {
+    if (const auto sink = sink_.lock()) sink->on_message(channel, payload);
+  }
+  void on_refused(const std::string& channel, const Status& why) override {
+    const auto all = watcher_.lock();
+    if (all) all->forget_channel(channel, all->times_asked(channel));
+    if (const auto sink = sink_.lock()) sink->on_refused(channel, why);
+  }
+  void on_unreachable(const Status& /*why*/) override {}  // of others, too: never
+  void on_unreachable(const std::set<std::string>& channels, const Status& why) override {
+    if (const auto sink = sink_.lock()) sink->on_unreachable(channels, why);
+  }
+  bool on_redirected(const std::string& channel, std::string_view error) override {
+    const auto all = watcher_.lock();
+    return all && all->redirect_channel(server_, channel, error);
+  }
+  bool on_released(const std::string& channel) override {
+    const auto all = watcher_.lock();
+    const auto sink = sink_.lock();
+    if (!all || !sink) return true;
+    const std::uint64_t asked = all->times_asked(channel);
+    if (!sink->on_released(channel)) return false;
+    all->forget_channel(channel, asked);
+    return true;
+  }
+  void on_lost() override {
+    if (const auto all = watcher_.lock()) all->lost(server_.number);
+  }
+  void on_failed() override {
+    if (const auto all = watcher_.lock()) all->trouble(server_.number);
+  }
+
+ private:
+  const std::weak_ptr<Sink> sink_;
+  const std::weak_ptr<ClusterWatcher> watcher_;
+  const Server server_;
+};
+
+ClusterNode::ClusterNode(const Clock& clock, const Loops& loops, const Setup& setup, Server server)
+    : server_(std::move(server)),
+      ear_(std::make_shared<Ear>(setup.sink, setup.watcher, server_)),
+      calls_(connect(clock, loops, setup, {server_, Traffic::kCalls})),
+      renewals_(connect(clock, loops, setup, {server_, Traffic::kRenewals})),
+      subscriber_(std::make_shared<Subscriber>(clock, loops.io,
+                                               link_to(setup.link, server_.address), ear_)) {}
+
+void ClusterNode::review() {
+  calls_->review();
+  renewals_->review();
+}
+
+void ClusterNode::retire() {
+  calls_->retire();
+  renewals_->retire();
+  subscriber_->close();
+}
+
+void ClusterNode::close(const Status& why) {
+  calls_->close(why);
+  renewals_->close(why);
+  subscriber_->close();
+}
+
+std::shared_ptr<Connection> ClusterNode::connect(const Clock& clock, const Loops& loops,
+                                                 const Setup& setup, const Way& way) {
+  net::Loop& loop = way.traffic == Traffic::kCalls ? loops.io : loops.watchdog;
+  return std::make_shared<Connection>(clock, loop,
+                                      connection_setup(setup, way.server, way.traffic));
+}
+
+}  // namespace holdfast::topology

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "topology/setup.h"
+#include "topology/slot_map.h"
+#include "topology/topology.h"
+
+namespace holdfast::topology {
+
+// A server of a cluster, as one client knows it.
+struct Server {
+  ServerNumber number = 0;
+  net::Address address;
+};
+
+// Who knows the whole cluster. Called by any thread, without locks held (`owns`: with some).
+class ClusterWatcher {
+ public:
+  virtual ~ClusterWatcher() = default;
+
+  // See Connection::Neighbours and Connection::Redirect.
+  virtual bool owns(ServerNumber server, std::string_view key) const = 0;
+  virtual Status take_over(client::Unanswered unanswered, Traffic traffic, bool queued) = 0;
+  virtual bool redirect(const Server& from, const client::Unanswered& unanswered, Traffic traffic,
+                        std::string_view error) = 0;
+
+  // See Subscriber::Sink.
+  virtual bool redirect_channel(const Server& from, const std::string& channel,
+                                std::string_view error) = 0;
+  // How often the channel has been asked for so far; and: nobody has needed it since.
+  virtual std::uint64_t times_asked(const std::string& channel) const = 0;
+  virtual void forget_channel(const std::string& channel, std::uint64_t times_asked) = 0;
+
+  virtual void lost(ServerNumber server) = 0;     // a stream broke
+  virtual void trouble(ServerNumber server) = 0;  // none could be made
+};
+
+// The connections of one client to one server of a cluster: for calls, for renewals, for pub/sub.
+// Each connects on first use.
+class ClusterNode {
+ public:
+  struct Setup {
+    client::LinkOptions link;  // but for the address
+    client::Connection::Driver driver = client::Connection::Driver::kCallers;
+    std::weak_ptr<client::Subscriber::Sink> sink;
+    std::weak_ptr<ClusterWatcher> watcher;
+  };
+
+  ClusterNode(const Clock& clock, const Loops& loops, const Setup& setup, Server server);
+
+  const Server& server() const { return server_; }
+  const std::shared_ptr<client::Connection>& connection(Traffic traffic) const {
+    return traffic == Traffic::kCalls ? calls_ : renewals_;
+  }
+
+  // Where a channel is subscribed to; `mode`: how, once for all of them.
+  client::Subscriber& subscriber() const { return *subscriber_; }
+  void listen(client::PubSub mode) { subscriber_->set_mode(mode); }
+
+  void review();  // as Connection's
+  void retire();
+  void close(const Status& why);
+
+  // One connection. Without a server (number 0) it leads nowhere: it hands everything over.
+  struct Way {
+    Server server;
+    Traffic traffic;
+  };
+  static std::shared_ptr<client::Connection> connect(const Clock& clock, const Loops& loops,
+                                                     const Setup& setup, const Way& way);
+
+ private:
+  class Ear;
+
+  const Server server_;
+  const std::shared_ptr<Ear> ear_;
+  const std::shared_ptr<client::Connection> calls_;
+  const std::shared_ptr<client::Connection> renewals_;
+  const std::shared_ptr<client::Subscriber> subscriber_;
+};
+
+}  // namespace holdfast::topology

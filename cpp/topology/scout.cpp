@@ -1,0 +1,70 @@
+#include "topology/scout.h"
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "resp/command.h"
+
+namespace holdfast::topology {
+
+namespace {
+
+client::Connection::Setup once(client::LinkOptions link) {
+  link.retries = 0;
+  return {std::move(link), client::Connection::Driver::kLoop, {}};
+}
+
+}  // namespace
+
+class Scout::Question final : public client::Request {
+ public:
+  using Answered = std::function<void(Result<resp::Reply>)>;
+
+  Question(resp::Command command, Answered answered)
+      : command_(std::move(command)), answered_(std::move(answered)) {}
+
+  std::string_view key() const override { return {}; }
+  void encode(std::string& out) const override { out += command_.bytes(); }
+  void complete(Result<resp::Reply> reply, const client::Sent& /*sent*/) override {
+    answered_(std::move(reply));
+  }
+
+ private:
+  const resp::Command command_;
+  const Answered answered_;
+};
+
+Scout::Scout(const Clock& clock, net::Loop& loop, const client::LinkOptions& link, Tell tell)
+    : clock_(clock),
+      address_(link.address),
+      patience_(link.command_timeout),
+      tell_(std::move(tell)),
+      connection_(std::make_shared<client::Connection>(clock, loop, once(link))) {}
+
+void Scout::start() {
+  const auto ask = [this](std::initializer_list<std::string_view> command,
+                          Question::Answered answered) {
+    const auto question = std::make_shared<Question>(resp::Command(command), std::move(answered));
+    question->deadline = after(clock_.now(), patience_);
+    return connection_->submit(question);
+  };
+  // As Redisson finds out.
+  (void)ask({"PUBSUB", "SHARDNUMSUB"}, [self = shared_from_this()](Result<resp::Reply> reply) {
+    self->sharded_ = reply.ok() && !reply.value().is_error();
+  });
+  const Status closed =
+      ask({"CLUSTER", "SLOTS"}, [self = shared_from_this()](Result<resp::Reply> reply) {
+        self->told({reply.ok() ? read_slots(reply.value(), self->address_) : reply.status()});
+      });
+  if (!closed.ok()) told({closed});
+}
+
+void Scout::told(Report report) {
+  report.sharded = sharded_;
+  tell_(report);
+  connection_->close(Status::closed("it has been asked"));
+}
+
+}  // namespace holdfast::topology

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "client/connection.h"
+#include "topology/cluster_reply.h"
+
+namespace holdfast::topology {
+
+// Asks one server, over a connection of its own and once, what it knows of its cluster.
+class Scout final : public std::enable_shared_from_this<Scout> {
+ public:
+  struct Report {
+    Result<std::vector<SlotRange>> ranges;
+    bool sharded = false;  // the server knows sharded channels
+  };
+  // Called once, on any thread, without locks held.
+  using Tell = std::function<void(const Report&)>;
+
+  Scout(const Clock& clock, net::Loop& loop, const client::LinkOptions& link, Tell tell);
+
+  void start();
+  void close(const Status& why) { connection_->close(why); }
+
+ private:
+  class Question;
+
+  void told(Report report);
+
+  const Clock& clock_;
+  const net::Address address_;
+  const Millis patience_;
+  const Tell tell_;
+  const std::shared_ptr<client::Connection> connection_;
+  bool sharded_ = false;  // its question is answered before the other one
+};
+
+}  // namespace holdfast::topology

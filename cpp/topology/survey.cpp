@@ -1,0 +1,54 @@
+#include "topology/survey.h"
+
+#include <algorithm>
+
+namespace holdfast::topology {
+
+namespace {
+
+constexpr Millis kSilence{200};  // after which another one is asked
+constexpr Millis kShortestRest{20};
+constexpr Millis kLongestRest{500};
+
+}  // namespace
+
+void Survey::begin(std::size_t candidates) {
+  asking_ = true;
+  wanted_ = false;
+  candidates_ = candidates;
+  asked_ = failures_ = 0;
+  next_at_ = TimePoint{};
+}
+
+std::optional<std::size_t> Survey::next(TimePoint now) {
+  if (!asking_ || asked_ == candidates_) return std::nullopt;
+  if (asked_ > failures_ && now < next_at_) return std::nullopt;
+  next_at_ = after(now, kSilence);
+  return asked_++;
+}
+
+void Survey::failed(TimePoint now) {
+  if (!asking_ || ++failures_ < candidates_) return;
+  asking_ = false;
+  wanted_ = true;
+  ++failed_rounds_;
+  rest(true, now);
+}
+
+void Survey::answered(bool news, TimePoint now) {
+  asking_ = false;
+  failed_rounds_ = 0;
+  rest(!news, now);
+}
+
+void Survey::rest(bool longer, TimePoint now) {
+  rest_ = longer ? std::clamp<Duration>(rest_ * 2, kShortestRest, kLongestRest) : kShortestRest;
+  rest_until_ = after(now, rest_);
+}
+
+TimePoint Survey::until() const {
+  if (asking_) return asked_ == candidates_ ? kNever : next_at_;
+  return wanted_ ? rest_until_ : kNever;
+}
+
+}  // namespace holdfast::topology

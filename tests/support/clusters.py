@@ -1,0 +1,273 @@
+"""Real clusters for tests: three primaries and a replica of each, on loopback.
+
+    with Cluster("redis") as cluster:
+        holdfast.Client(cluster.url)
+        cluster.primary_of("myLock").stop()     # a Server
+
+A key's slot, and who has it, is asked of the servers each time: tests move slots and make servers
+fail. Every method may be called from any thread, but only from one at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import TracebackType
+from typing import Any
+
+import redis
+from redis.crc import key_slot
+
+from tests.support.servers import Server, free_port
+from tests.support.waiting import eventually
+
+PRIMARIES = 3
+SLOTS = 16384
+_FORM_BOUND = 60.0
+
+_SETTINGS = {
+    "cluster-enabled": "yes",
+    "cluster-node-timeout": "1000",
+    "cluster-require-full-coverage": "no",
+    "cluster-allow-replica-migration": "no",
+    "cluster-replica-validity-factor": "0",
+    "repl-diskless-sync-delay": "0",
+}
+
+
+def slot_of(name: str | bytes) -> int:
+    """The slot of a key."""
+    return int(key_slot(name if isinstance(name, bytes) else name.encode()))
+
+
+def _part(index: int) -> range:
+    """The slots that the primary of this index has at first."""
+    edges = [SLOTS * i // PRIMARIES for i in range(PRIMARIES + 1)]
+    return range(edges[index], edges[index + 1])
+
+
+class Cluster:
+    """Three primaries, and a replica of each unless told otherwise."""
+
+    def __init__(
+        self,
+        kind: str,
+        settings: Mapping[str, str] | None = None,
+        *,
+        replicas: bool = True,
+        **options: Any,
+    ) -> None:
+        self.kind = kind
+        self.password = options.get("password")
+        count = PRIMARIES * 2 if replicas else PRIMARIES
+        secrets = {"masterauth": self.password} if self.password else {}
+        self.servers = [
+            Server(
+                kind,
+                {**_SETTINGS, "cluster-port": str(free_port()), **secrets, **(settings or {})},
+                **options,
+            )
+            for _ in range(count)
+        ]
+
+    # ---- its life
+
+    def __enter__(self) -> Cluster:
+        try:
+            for server in self.servers:
+                server.start()
+            self._form()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        for server in self.servers:
+            server.close()
+
+    def _form(self) -> None:
+        first = self.servers[0]
+        for index, server in enumerate(self.servers):
+            server.inspect.execute_command("CLUSTER", "SET-CONFIG-EPOCH", index + 1)
+            if index < PRIMARIES:
+                part = _part(index)
+                server.inspect.execute_command("CLUSTER", "ADDSLOTSRANGE", part[0], part[-1])
+            bus = int(server.settings["cluster-port"])
+            first.inspect.execute_command("CLUSTER", "MEET", "127.0.0.1", server.port, bus)
+        eventually(self._all_met, within=_FORM_BOUND, what="the servers know each other")
+        for replica, primary in zip(self.servers[PRIMARIES:], self.servers, strict=False):
+            replica.inspect.execute_command("CLUSTER", "REPLICATE", self.id_of(primary))
+        self.settle()
+
+    def _all_met(self) -> bool:
+        return all(_known(server) == len(self.servers) for server in self.servers)
+
+    def settle(self) -> None:
+        """Wait until all servers that run agree on who has what, and replicas follow."""
+        eventually(self._settled, within=_FORM_BOUND, what="the cluster is of one mind")
+
+    def _settled(self) -> bool:
+        running = [server for server in self.servers if server.running]
+        views = {self._view(server) for server in running}
+        return len(views) == 1 and all(self._is_ready(server) for server in running)
+
+    def _view(self, server: Server) -> frozenset[tuple[int, int, int]]:
+        return frozenset(_ranges(server))
+
+    def _is_ready(self, server: Server) -> bool:
+        info = server.inspect.execute_command("CLUSTER", "INFO")
+        link = server.inspect.info("replication").get("master_link_status", "up")
+        return b"cluster_state:ok" in info and link == "up"
+
+    # ---- where it is
+
+    @property
+    def url(self) -> str:
+        """Its URL, with two of its servers as seeds, without a password."""
+        tls = "rediss" if self.servers[0].tls else "redis"
+        return f"{tls}+cluster://" + ",".join(f"127.0.0.1:{s.port}" for s in self.servers[:2])
+
+    @property
+    def seeds(self) -> str:
+        """Its URL with all of its servers."""
+        tls = "rediss" if self.servers[0].tls else "redis"
+        return f"{tls}+cluster://" + ",".join(f"127.0.0.1:{s.port}" for s in self.servers)
+
+    # ---- who is what
+
+    def id_of(self, server: Server) -> str:
+        return str(server.inspect.execute_command("CLUSTER", "MYID").decode())
+
+    def server_at(self, port: int) -> Server:
+        return next(server for server in self.servers if server.port == port)
+
+    def primary_of(self, name: str | bytes) -> Server:
+        """The server that has a key's slot, as most of those that run see it."""
+        slot = slot_of(name)
+        seen = [self._primary_port(s, slot) for s in self.servers if s.running]
+        return self.server_at(max(set(seen), key=seen.count))
+
+    def _primary_port(self, server: Server, slot: int) -> int:
+        return next((port for first, last, port in _ranges(server) if first <= slot <= last), 0)
+
+    def replica_of(self, primary: Server) -> Server:
+        """A replica that follows this primary."""
+        for server in self.servers:
+            if server is primary or not server.running:
+                continue
+            role = server.inspect.execute_command("ROLE")
+            if role[0] == b"slave" and role[2] == primary.port:
+                return server
+        raise AssertionError(f"nobody follows {primary.port}")
+
+    def other_primary(self, name: str | bytes) -> Server:
+        """A primary that does not have the key's slot."""
+        owner = self.primary_of(name)
+        return next(
+            server
+            for server in self.servers
+            if server.running
+            and server is not owner
+            and server.inspect.execute_command("ROLE")[0] == b"master"
+        )
+
+    # ---- changing it
+
+    def begin_migration(self, name: str | bytes) -> tuple[Server, Server]:
+        """Set the slot of a key migrating to another primary: (from, to)."""
+        source, target = self.primary_of(name), self.other_primary(name)
+        slot = slot_of(name)
+        target.inspect.execute_command("CLUSTER", "SETSLOT", slot, "IMPORTING", self.id_of(source))
+        source.inspect.execute_command("CLUSTER", "SETSLOT", slot, "MIGRATING", self.id_of(target))
+        return source, target
+
+    def migrate_keys(self, source: Server, target: Server, name: str | bytes) -> None:
+        """Move the keys of a key's slot."""
+        slot = slot_of(name)
+        while keys := source.inspect.execute_command("CLUSTER", "GETKEYSINSLOT", slot, 100):
+            self.migrate(source, target, keys)
+
+    def migrate(self, source: Server, target: Server, keys: Iterable[str | bytes]) -> None:
+        auth = ["AUTH", self.password] if self.password else []
+        source.inspect.execute_command(
+            "MIGRATE", "127.0.0.1", target.port, "", 0, 5000, "REPLACE", *auth, "KEYS", *keys
+        )
+
+    def end_migration(self, source: Server, target: Server, name: str | bytes) -> None:
+        """The slot is the target's now."""
+        slot, owner = slot_of(name), self.id_of(target)
+        for server in (target, source, *self.servers):
+            if server.running and server.inspect.execute_command("ROLE")[0] == b"master":
+                server.inspect.execute_command("CLUSTER", "SETSLOT", slot, "NODE", owner)
+
+    def migrate_slot(self, name: str | bytes) -> tuple[Server, Server]:
+        """Move the slot of a key, as redis-cli does: (from, to)."""
+        source, target = self.begin_migration(name)
+        self.migrate_keys(source, target, name)
+        self.end_migration(source, target, name)
+        return source, target
+
+    def fail_over(self, replica: Server, *how: str) -> None:
+        """Let a replica take its primary's place, by `CLUSTER FAILOVER`; returns when it has."""
+        replica.inspect.execute_command("CLUSTER", "FAILOVER", *how)
+        self.await_promotion(replica)
+
+    def await_promotion(self, replica: Server) -> None:
+        def promoted() -> bool:
+            role = replica.inspect.execute_command("ROLE")[0]
+            return bool(role == b"master" and self._own_slots(replica))
+
+        eventually(promoted, within=30, what="the replica is primary")
+
+    def _own_slots(self, server: Server) -> bool:
+        return any(port == server.port for _, _, port in _ranges(server))
+
+    def heal(self) -> None:
+        """Start what was stopped, and wait until all is well; keys are gone."""
+        for server in self.servers:
+            if not server.running:
+                server.start()
+        self.settle()
+        self.flush()
+
+    # ---- looking inside
+
+    def flush(self) -> None:
+        for server in self.servers:
+            try:
+                server.inspect.flushall()
+            except redis.ReadOnlyError:
+                continue
+
+    def subscribers(self, channel: str | bytes) -> int:
+        """How many connections are subscribed to a channel, either way, to any server."""
+        return sum(self.sharded(channel, s) + s.subscribers(channel) for s in self._running())
+
+    @staticmethod
+    def sharded(channel: str | bytes, server: Server) -> int:
+        """How many are subscribed with SSUBSCRIBE at one server."""
+        reply = server.inspect.execute_command("PUBSUB", "SHARDNUMSUB", channel)
+        return int(reply[1])
+
+    def _running(self) -> list[Server]:
+        return [server for server in self.servers if server.running]
+
+
+def _known(server: Server) -> int:
+    """How many servers this one knows of, itself included."""
+    lines = server.inspect.execute_command("CLUSTER", "NODES").decode().splitlines()
+    return sum("handshake" not in line for line in lines)
+
+
+def _ranges(server: Server) -> list[tuple[int, int, int]]:
+    """Whose the slots are, as this server sees it: first, last, the primary's port."""
+    slots = server.inspect.execute_command("CLUSTER", "SLOTS")
+    return [(entry[0], entry[1], entry[2][1]) for entry in slots]

@@ -1,0 +1,62 @@
+"""Fixtures of the topology tests: real clusters, and owners that use them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from typing import Any
+
+import pytest
+
+from tests.support.clusters import Cluster
+from tests.support.waiting import eventually
+
+NAME = "myLock"
+CHANNEL = "redisson_lock__channel:{myLock}"
+
+LONG = 60.0
+"""A lease that explains no wake-up."""
+
+SHORT = 0.6
+"""A watchdog lease that is renewed each 0.2 s."""
+
+
+@pytest.fixture(scope="session")
+def running_clusters() -> Iterator[dict[str, Cluster]]:
+    """The session's clusters by kind, formed when first asked for."""
+    clusters: dict[str, Cluster] = {}
+    yield clusters
+    for cluster in clusters.values():
+        cluster.close()
+
+
+@pytest.fixture
+def cluster(server_kind: str, running_clusters: dict[str, Cluster]) -> Iterator[Cluster]:
+    """A cluster without keys. A test may break it: what it stopped is started again."""
+    if server_kind not in running_clusters:
+        running_clusters[server_kind] = Cluster(server_kind).__enter__()
+    cluster = running_clusters[server_kind]
+    cluster.flush()
+    yield cluster
+    cluster.heal()
+
+
+@pytest.fixture
+def near(cluster: Cluster, make_client: Callable[..., Any]) -> Any:
+    """A lock with a lease that ends no wait."""
+    return make_client(cluster.url, lease=LONG).lock(NAME)
+
+
+@pytest.fixture
+def far(cluster: Cluster, make_client: Callable[..., Any]) -> Any:
+    """The same lock, of another client."""
+    return make_client(cluster.url, lease=LONG).lock(NAME)
+
+
+def wait(cluster: Cluster, actor: Any, lock: Any, channel: str = CHANNEL) -> Future[Any]:
+    """Let `actor` wait for `lock`; returns once it has subscribed."""
+    before = cluster.subscribers(channel)
+    waiting: Future[Any] = actor.begin(lock.acquire)
+    eventually(lambda: waiting.done() or cluster.subscribers(channel) > before)
+    assert not waiting.done()
+    return waiting
