@@ -105,6 +105,10 @@ void register_endpoint(py::module_& module) {
            [](net::Endpoint& e, const std::string& username, const std::string& password) {
              e.credentials = {username, password};
            })
+      .def("set_sentinel_credentials",
+           [](net::Endpoint& e, const std::string& username, const std::string& password) {
+             e.sentinel_credentials = {username, password};
+           })
       .def_property_readonly("username",
                              [](const net::Endpoint& e) { return e.credentials.username; })
       .def_property_readonly("password",

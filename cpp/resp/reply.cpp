@@ -76,6 +76,13 @@ std::int64_t Reply::integer_at(std::size_t index) const {
   return integer_of(element(*reply_, index));
 }
 
+std::string_view Reply::field(std::string_view name) const {
+  for (std::size_t i = 0; i + 1 < size(); i += 2) {
+    if (text_at(i) == name) return text_at(i + 1);
+  }
+  return {};
+}
+
 bool Reply::is_nil_at(std::size_t index) const {
   const redisReply* const found = element(*reply_, index);
   return found == nullptr || found->type == REDIS_REPLY_NIL;

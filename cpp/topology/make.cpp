@@ -1,6 +1,7 @@
 #include "topology/make.h"
 
 #include "topology/cluster.h"
+#include "topology/sentinel.h"
 #include "topology/standalone.h"
 
 namespace holdfast::topology {
@@ -10,6 +11,9 @@ std::shared_ptr<Topology> make(const Clock& clock, const Loops& loops, const Set
     auto cluster = std::make_shared<Cluster>(clock, loops, setup);
     cluster->start();
     return cluster;
+  }
+  if (setup.endpoint.deployment == net::Deployment::kSentinel) {
+    return std::make_shared<Sentinel>(clock, loops, setup);
   }
   return std::make_shared<Standalone>(clock, loops, setup);
 }

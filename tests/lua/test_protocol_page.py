@@ -69,7 +69,7 @@ KINDS = {
         fair_steps.FairLock,
         [
             *fair_steps.FAIR_STEPS.values(),
-            *(STEPS[s] for s in ("transfer", "renew", "extend", "ttl")),
+            *(STEPS[s] for s in ("transfer", "renew", "ttl")),
         ],
         (
             (),

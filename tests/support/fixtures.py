@@ -5,6 +5,8 @@ stop it or change its configuration. `private_server`: a fresh server of the tes
 only, to be broken at will. A test that uses either runs once for each kind of server;
 `@pytest.mark.servers("redis", "valkey")` or `("real")` narrows the kinds for a test, a class or a
 module, and `pytest --servers redis` for a run. A kind that is not installed is skipped by name.
+`pytest --servers sentinel,cluster tests/contract` runs the same against a service under Sentinel,
+and a cluster.
 """
 
 from __future__ import annotations
@@ -16,19 +18,18 @@ from typing import Any
 import pytest
 
 from tests.support.clusters import LoneCluster
-from tests.support.servers import KINDS, REAL_KINDS, Server, why_absent
-
-CLUSTER = "cluster"
-"""A cluster of one Redis: no kind of server of its own, so it has to be asked for by name."""
+from tests.support.sentinels import WatchedServer
+from tests.support.servers import DEPLOYMENTS, KINDS, REAL_KINDS, Server, why_absent
 
 _GROUPS = {"all": KINDS, "real": REAL_KINDS}
+_EVERY = (*KINDS, *DEPLOYMENTS)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--servers",
         default="all",
-        help="kinds of servers, by comma: fakeredis, redis, valkey, real, all (default); cluster",
+        help="kinds of servers, by comma: fakeredis, redis, valkey, real, all (default), sentinel, cluster",
     )
 
 
@@ -49,19 +50,17 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def _kinds(metafunc: pytest.Metafunc) -> list[str]:
     wanted = _expand(metafunc.config.getoption("--servers").split(","))
     marker = metafunc.definition.get_closest_marker("servers")
-    allowed = _expand(marker.args) if marker else set(KINDS)
+    allowed = _expand(marker.args) if marker else set(_EVERY)
     if "start_server" in metafunc.fixturenames:
         allowed &= set(REAL_KINDS)
-    if "redis" in allowed:
-        allowed.add(CLUSTER)
-    return [kind for kind in (*KINDS, CLUSTER) if kind in wanted & allowed]
+    return [kind for kind in _EVERY if kind in wanted & allowed]
 
 
 def _expand(words: Iterable[str]) -> set[str]:
     kinds: set[str] = set()
     for word in words:
         kinds.update(_GROUPS.get(word, (word,)))
-    unknown = kinds - {*KINDS, CLUSTER}
+    unknown = kinds - set(_EVERY)
     if unknown:
         raise pytest.UsageError(f"unknown kinds of servers: {sorted(unknown)}")
     return kinds
@@ -71,7 +70,7 @@ def _expand(words: Iterable[str]) -> set[str]:
 def server_kind(request: pytest.FixtureRequest) -> str:
     """The kind of server of this run of the test."""
     kind: str = request.param
-    reason = why_absent("redis" if kind == CLUSTER else kind)
+    reason = why_absent(kind)
     if reason:
         pytest.skip(f"{kind}: {reason}")
     return kind
@@ -86,10 +85,10 @@ def running_servers() -> Iterator[dict[str, Server]]:
         server.close()
 
 
-def _new(kind: str, settings: Mapping[str, str] | None = None, **options: Any) -> Server:
-    if kind == CLUSTER:
-        return LoneCluster(settings, **options)
-    return Server(kind, settings, **options)
+def _new(kind: str) -> Server:
+    if kind == "sentinel":
+        return WatchedServer()
+    return LoneCluster() if kind == "cluster" else Server(kind)
 
 
 @pytest.fixture
@@ -111,7 +110,7 @@ def start_server(server_kind: str) -> Iterator[StartServer]:
     with ExitStack() as stack:
 
         def start(settings: Mapping[str, str] | None = None, **options: Any) -> Server:
-            return stack.enter_context(_new(server_kind, settings, **options))
+            return stack.enter_context(Server(server_kind, settings, **options))
 
         yield start
 

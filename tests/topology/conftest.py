@@ -1,14 +1,17 @@
-"""Fixtures of the topology tests: real clusters, and owners that use them."""
+"""Fixtures of the topology tests: real clusters, services under Sentinel, and their owners."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
 
 from tests.support.clusters import Cluster
+from tests.support.sentinels import Service
+from tests.support.servers import Server
 from tests.support.waiting import eventually
 
 NAME = "myLock"
@@ -66,3 +69,38 @@ def wait(cluster: Cluster, actor: Any, lock: Any, channel: str = CHANNEL) -> Fut
 def client_of(cluster: Cluster, make_client: Callable[..., Any]) -> Any:
     """A client of the cluster."""
     return make_client(cluster.url)
+
+
+MakeService = Callable[..., Service]
+
+
+@pytest.fixture
+def make_service(server_kind: str) -> Iterator[MakeService]:
+    """Start a service of the test's own: see `Service` for the options."""
+    with ExitStack() as stack:
+        yield lambda **options: stack.enter_context(Service(server_kind, **options))
+
+
+@pytest.fixture
+def service(make_service: MakeService) -> Service:
+    """A primary, two replicas and three sentinels of the test's own, to be broken at will."""
+    return make_service()
+
+
+def begin_waiting(actor: Any, lock: Any, service: Service, waiters: int = 1) -> Any:
+    """Let `actor` wait for `lock`; returns once the primary has seen so many clients wait."""
+    waiting = actor.begin(lock.acquire)
+    eventually(lambda: service.primary.subscribers(CHANNEL) == waiters)
+    return waiting
+
+
+def refuse_demotion(primary: Server) -> None:
+    """From now on the sentinels cannot tell it that it is a replica, as if it were cut off."""
+    primary.inspect.execute_command("ACL", "SETUSER", "default", "-slaveof", "-replicaof")
+
+
+def see_a_renewal(primary: Server) -> None:
+    """Return when the lock's time has become less, and then more."""
+    first = primary.inspect.pttl(NAME)
+    eventually(lambda: primary.inspect.pttl(NAME) < first - 200)
+    eventually(lambda: primary.inspect.pttl(NAME) > first - 200, what="a renewal")
