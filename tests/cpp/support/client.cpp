@@ -51,6 +51,7 @@ class Topology final : public topology::Topology {
                                                           Connection::Driver::kLoop,
                                                           setup.on_lost,
                                                           {},
+                                                          {},
                                                           opener(network, setup.id + purpose)});
   }
 
