@@ -52,6 +52,8 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
     // An attempt to connect failed, or a stream did: is the address still right? As on_lost.
     std::function<void()> on_failed{};
     Link::Open open{};  // tests: how to open a stream
+    // An attempt to connect failed, or a stream did: is the address still right? As on_lost.
+    std::function<void()> on_failed{};
   };
 
   Connection(const Clock& clock, net::Loop& loop, Setup setup);

@@ -37,6 +37,11 @@ class Reply {
   std::int64_t integer_at(std::size_t index) const;
   bool is_nil_at(std::size_t index) const;
 
+  // What follows the text `name` in a map, or in a map that is element `index` of an array (a map
+  // may have come as an array). Empty: there is none.
+  std::string_view field(std::string_view name) const;
+  std::string_view field_at(std::size_t index, std::string_view name) const;
+
  private:
   redisReply* reply_;
 };

@@ -109,6 +109,10 @@ class Server:
         return self.directory / "socket"
 
     @property
+    def running(self) -> bool:
+        return self._process is not None
+
+    @property
     def pid(self) -> int:
         assert self._process is not None, "the server is not running"
         return self._process.pid
