@@ -190,7 +190,10 @@ Status SentinelMachine::failure() const {
                                      "have for the primary (SENTINEL MASTERS tells it)");
   }
   if (refusing != nullptr) {
-    return refusing->failure.prefixed(service + "sentinel ");
+    return Status::server(refusing->failure.word(),
+                          service + "sentinel " + refusing->failure.message() +
+                              " (sentinels have users of their own: sentinel_username, "
+                              "sentinel_password)");
   }
   return Status::unreachable(service + "none of its sentinels (" + names +
                              ") has answered; are they running and reachable there?" + reasons);

@@ -80,14 +80,15 @@ class BaseClient(Generic[LockT]):
 
 
 class Client(BaseClient[Lock]):
-    """A client of one server, to be shared by all threads; it connects on first use.
+    """A client of one deployment, to be shared by all threads; it connects on first use.
 
     ``url`` defaults to the environment's ``HOLDFAST_URL``, else ``redis://127.0.0.1:6379``. Options
     (as keywords, or in the URL's query string): ``lease`` (seconds, 30: what the watchdog renews,
     each third of it), ``id`` (a UUID), ``name_prefix``, ``username``, ``password``,
     ``connect_timeout``, ``command_timeout`` (seconds, 5: for each exchange with the server as a
     whole), ``retries`` (10: attempts to connect again), ``tls_ca``, ``tls_cert``, ``tls_key``,
-    ``tls_verify``, ``client_name``.
+    ``tls_verify``, ``client_name``; under Sentinel also ``sentinel_username`` and
+    ``sentinel_password``.
 
     Raises ``ValueError`` or ``TypeError`` for what it does not understand; nothing is sent.
     """

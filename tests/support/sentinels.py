@@ -49,10 +49,11 @@ class Sentinel(Server):
         *,
         password: str | None = None,
         watched_password: str | None = None,
+        host: str = "127.0.0.1",
     ) -> None:
         super().__init__(kind, password=password)
         self._lines = [f"sentinel {key} {value}" for key, value in (settings or {}).items()]
-        self._lines.append(f"sentinel monitor {NAME} 127.0.0.1 {watched} {quorum}")
+        self._lines.append(f"sentinel monitor {NAME} {host} {watched} {quorum}")
         self._lines += [f"sentinel {key} {NAME} {value}" for key, value in _TIMES.items()]
         if watched_password:
             self._lines.append(f"sentinel auth-pass {NAME} {watched_password}")
@@ -94,6 +95,36 @@ def _flags(described: Any) -> set[str]:
     return set(flags.split(",")) if isinstance(flags, str) else set(flags)
 
 
+class WatchedServer(Server):
+    """A primary without replicas, reached by way of its sentinel: `--servers sentinel`."""
+
+    def __init__(self) -> None:
+        super().__init__("redis")
+        self._sentinel: Sentinel | None = None
+
+    @property
+    def url(self) -> str:
+        assert self._sentinel is not None, "the server is not running"
+        return f"redis+sentinel://127.0.0.1:{self._sentinel.port}/{NAME}/0"
+
+    def start(self) -> None:
+        super().start()
+        self._sentinel = Sentinel("redis", self.port, 1)
+        self._sentinel.start()
+
+    def close(self) -> None:
+        if self._sentinel is not None:
+            self._sentinel.close()
+        super().close()
+
+    def subscribed_channels(self) -> set[bytes]:
+        return super().subscribed_channels() - {b"__sentinel__:hello"}
+
+    def connections(self) -> list[dict[str, str]]:
+        every = super().connections()
+        return [client for client in every if not client["name"].startswith("sentinel-")]
+
+
 class Service:
     """Servers of one kind and the sentinels that watch them."""
 
@@ -106,20 +137,23 @@ class Service:
         password: str | None = None,
         sentinel_password: str | None = None,
         sentinel_settings: Mapping[str, str] | None = None,
+        primary_settings: Mapping[str, str] | None = None,
+        host: str = "127.0.0.1",
     ) -> None:
         self.kind = kind
         self._stack = ExitStack()
         settings = {"repl-diskless-sync-delay": "0"}
         if password:
             settings["masterauth"] = password
-        self.servers = [
-            Server(kind, settings, password=password) for _ in range(1 + replicas)
-        ]
+        first = {**settings, **(primary_settings or {})}
+        self.servers = [Server(kind, first, password=password)]
+        self.servers += [Server(kind, settings, password=password) for _ in range(replicas)]
         self._count = sentinels
         self._sentinel_options: dict[str, Any] = {
             "settings": sentinel_settings,
             "password": sentinel_password,
             "watched_password": password,
+            "host": host,
         }
         self.sentinels: list[Sentinel] = []
 
@@ -209,6 +243,14 @@ class Service:
         new = eventually(named, within=_BOUND, what="the sentinels name a new primary")
         assert new is not None
         return new
+
+    def cut_off_replicas(self) -> list[Server]:
+        """Freeze the replicas, with nothing on its way to them; returns them, to be resumed."""
+        replicas = self.replicas
+        for replica in replicas:
+            replica.pause()
+        self.primary.kill_connections("replica")
+        return replicas
 
     def replicated(self) -> None:
         """Return when the replicas have all that the primary has."""

@@ -221,7 +221,9 @@ TEST_F(SentinelMachineTest, ARefusalWeighsMoreThanSilence) {
   EXPECT_EQ(failed("s1", Status::server("WRONGPASS", "s1 refused")), "-");
   EXPECT_EQ(failed("s2"), "nowhere");
   EXPECT_EQ(last.move->status().word(), "WRONGPASS");
-  EXPECT_EQ(last.move->status().message(), "service 'svc': sentinel s1 refused");
+  EXPECT_EQ(last.move->status().message(),
+            "service 'svc': sentinel s1 refused (sentinels have users of their own: "
+            "sentinel_username, sentinel_password)");
 }
 
 TEST_F(SentinelMachineTest, WithoutAnAnswerTheSentinelsAreNamedAndWhatIsWrongWithThem) {
