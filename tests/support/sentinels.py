@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from functools import cached_property
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -50,8 +51,9 @@ class Sentinel(Server):
         password: str | None = None,
         watched_password: str | None = None,
         host: str = "127.0.0.1",
+        tls: Path | None = None,
     ) -> None:
-        super().__init__(kind, password=password)
+        super().__init__(kind, password=password, tls=tls)
         self._lines = [f"sentinel {key} {value}" for key, value in (settings or {}).items()]
         self._lines.append(f"sentinel monitor {NAME} {host} {watched} {quorum}")
         self._lines += [f"sentinel {key} {NAME} {value}" for key, value in _TIMES.items()]
@@ -80,8 +82,11 @@ class Sentinel(Server):
     def _command(self, port: int) -> list[str]:
         configuration = self.directory / "sentinel.conf"
         if not configuration.exists():  # it writes down what it learns
-            lines = [f"port {port}", "bind 127.0.0.1", f"dir {self.directory}", *self._lines]
+            lines = ["bind 127.0.0.1", f"dir {self.directory}", *self._lines]
             lines.append(f"logfile {self.directory / 'log'}")
+            lines += [f"{key} {value}" for key, value in self._ports(port).items()]
+            if self.tls:
+                lines.append("tls-replication yes")
             configuration.write_text("\n".join(lines) + "\n")
         return [super()._command(port)[0], str(configuration), "--sentinel"]
 
@@ -139,21 +144,27 @@ class Service:
         sentinel_settings: Mapping[str, str] | None = None,
         primary_settings: Mapping[str, str] | None = None,
         host: str = "127.0.0.1",
+        tls: Path | None = None,
     ) -> None:
         self.kind = kind
+        self._tls = tls
         self._stack = ExitStack()
         settings = {"repl-diskless-sync-delay": "0"}
         if password:
             settings["masterauth"] = password
         first = {**settings, **(primary_settings or {})}
-        self.servers = [Server(kind, first, password=password)]
-        self.servers += [Server(kind, settings, password=password) for _ in range(replicas)]
+        if tls:
+            settings["tls-replication"] = first["tls-replication"] = "yes"
+        options: dict[str, Any] = {"password": password, "tls": tls}
+        self.servers = [Server(kind, first, **options)]
+        self.servers += [Server(kind, settings, **options) for _ in range(replicas)]
         self._count = sentinels
         self._sentinel_options: dict[str, Any] = {
             "settings": sentinel_settings,
             "password": sentinel_password,
             "watched_password": password,
             "host": host,
+            "tls": tls,
         }
         self.sentinels: list[Sentinel] = []
 
@@ -211,7 +222,8 @@ class Service:
     def url_of(self, *sentinels: Server, name: str = NAME) -> str:
         """A URL that names only these sentinels."""
         hosts = ",".join(f"127.0.0.1:{sentinel.port}" for sentinel in sentinels)
-        return f"redis+sentinel://{hosts}/{name}/0"
+        scheme = "rediss" if self._tls else "redis"
+        return f"{scheme}+sentinel://{hosts}/{name}/0"
 
     @property
     def primary(self) -> Server:

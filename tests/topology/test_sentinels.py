@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import holdfast
+from tests.support.certificates import make_certificates
 from tests.support.owners import MakeClient
 from tests.support.proxy import FaultProxy
 from tests.support.sentinels import NAME as SERVICE
@@ -160,6 +162,24 @@ def test_host_names_may_be_announced(
     client = make_client(service.url)
     alice.do(client.lock(NAME).acquire)
     assert service.primary.keys() == {NAME.encode()}
+
+
+@pytest.mark.servers("redis")
+def test_sentinels_and_servers_speak_tls(
+    alice: Any, make_client: MakeClient, make_service: MakeService, tmp_path: Path
+) -> None:
+    """Also after a failover; without the CA neither is trusted."""
+    service = make_service(replicas=1, sentinels=1, tls=make_certificates(tmp_path / "tls"))
+    authority = str(tmp_path / "tls" / "ca.crt")
+    lock = make_client(service.url, tls_ca=authority, command_timeout=LONG).lock(NAME)
+    alice.do(lock.acquire)
+    service.replicated()
+    new = service.fail_over()
+    eventually(lambda: alice.do(lock.owned))
+    alice.do(lock.release)
+    assert new.keys() == set()
+    with pytest.raises(holdfast.ConnectionError, match="certificate"):
+        alice.do(make_client(service.url, command_timeout=0.5).ping)
 
 
 def test_a_sentinel_that_names_another_server_is_outvoted(
