@@ -68,6 +68,14 @@ def interop(session: nox.Session) -> None:
 
 
 @nox.session
+def deployments(session: nox.Session) -> None:
+    """What is promised of one server, on several: a service under Sentinel."""
+    install_package(session, "test")
+    folders = ["tests/contract", "tests/citizenship", "tests/faults/test_fork.py"]
+    session.run("pytest", "--servers", "sentinel", *folders, *session.posargs)
+
+
+@nox.session
 def docs(session: nox.Session) -> None:
     """The documentation as pages in build/site; a broken link is an error."""
     session.install("mkdocs>=1.6")

@@ -91,19 +91,30 @@ std::optional<client::PubSub> pubsub_of(const std::string& word) {
   return std::nullopt;
 }
 
+std::string deployment(const net::Endpoint& endpoint) {
+  switch (endpoint.deployment) {
+    case net::Deployment::kSentinel:
+      return "sentinel";
+    case net::Deployment::kCluster:
+      return "cluster";
+    case net::Deployment::kStandalone:
+      break;
+  }
+  return "standalone";
+}
+
 void register_endpoint(py::module_& module) {
   py::class_<net::Endpoint>(module, "Endpoint")
       .def_property_readonly("text", &net::Endpoint::text)
-      .def_property_readonly(
-          "sentinel",
-          [](const net::Endpoint& e) { return e.deployment == net::Deployment::kSentinel; })
-      .def_property_readonly(
-          "cluster",
-          [](const net::Endpoint& e) { return e.deployment == net::Deployment::kCluster; })
+      .def_property_readonly("deployment", &deployment)
       .def_property_readonly("tls", [](const net::Endpoint& e) { return e.tls.enabled; })
       .def("set_credentials",
            [](net::Endpoint& e, const std::string& username, const std::string& password) {
              e.credentials = {username, password};
+           })
+      .def("set_sentinel_credentials",
+           [](net::Endpoint& e, const std::string& username, const std::string& password) {
+             e.sentinel_credentials = {username, password};
            })
       .def_property_readonly("username",
                              [](const net::Endpoint& e) { return e.credentials.username; })

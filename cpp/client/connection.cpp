@@ -206,26 +206,16 @@ bool Connection::hung_up() const {
 }
 
 net::Interest Connection::advance(TimePoint now) {
-  std::vector<resp::Reply> replies;
-  bool ready = false;
-  bool lost = false;
   obey_move();
   const int failures = link_.failures();
-  if (!wanted()) {
-    link_.close();
-  } else if (link_.state() == Link::State::kReady) {
-    lost = !link_.read(now, replies);
-  } else {
-    ready = link_.advance(now);
-  }
+  Progress progress = advance_link(now);
   Batch batch;
   {
     Lock lock(mutex_);
-    if (!replies.empty()) last_read_ = now;
-    const bool demoted = !take_replies(replies, batch);
-    if (demoted) link_.fail(now, Status::unreachable(address() + " is a replica now"), true);
-    if (ready && !move_) stream_ready(now);
-    if (lost || demoted || stream_failed(now)) stream_lost(batch);
+    if (!progress.replies.empty()) last_read_ = now;
+    const bool demoted = !take_replies(progress.replies, now, batch);
+    if (progress.ready && !move_) stream_ready(now);
+    if (progress.lost || demoted || stream_failed(now)) stream_lost(batch);
     batch.failed = link_.failures() > failures;
     if (batch.failed || link_.state() == Link::State::kNowhere) attempt_failed(batch);
     if (std::exchange(review_, false)) hand_over(batch);
@@ -239,6 +229,18 @@ net::Interest Connection::advance(TimePoint now) {
   }
   batch.run(setup_);
   return interest();
+}
+
+Connection::Progress Connection::advance_link(TimePoint now) {
+  Progress progress;
+  if (!wanted()) {
+    link_.close();
+  } else if (link_.state() == Link::State::kReady) {
+    progress.lost = !link_.read(now, progress.replies);
+  } else {
+    progress.ready = link_.advance(now);
+  }
+  return progress;
 }
 
 void Connection::obey_move() {
@@ -306,10 +308,13 @@ net::Interest Connection::interest() const {
 }
 
 // False when the server has become a replica: what it refused stays in the line, to be sent again.
-bool Connection::take_replies(std::vector<resp::Reply>& replies, Batch& batch) {
+bool Connection::take_replies(std::vector<resp::Reply>& replies, TimePoint now, Batch& batch) {
   const bool must_be_primary = !setup_.link.service.empty();
   for (resp::Reply& reply : replies) {
-    if (must_be_primary && line_.awaits_replies() && says_readonly(reply)) return false;
+    if (must_be_primary && line_.awaits_replies() && says_readonly(reply)) {
+      link_.fail(now, Status::unreachable(address() + " is a replica now"), true);
+      return false;
+    }
     // A server says something unasked only before it closes.
     if (!line_.take(std::move(reply), batch.answers)) break;
   }

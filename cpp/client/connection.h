@@ -62,9 +62,9 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
     std::function<void()> on_lost;  // a stream that had been ready broke; any thread, no locks held
     Redirect redirect{};            // without one every reply goes to its request
     Neighbours neighbours{};        // empty: there are none
+    Link::Open open{};              // tests: how to open a stream
     // An attempt to connect failed, or a stream did: is the address still right? As on_lost.
     std::function<void()> on_failed{};
-    Link::Open open{};  // tests: how to open a stream
   };
 
   Connection(const Clock& clock, net::Loop& loop, Setup setup);
@@ -111,13 +111,19 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   // The leader, unlocked.
   void lead(Parker& parker, const Stay& stay, TimePoint slice);
   net::Interest advance(TimePoint now);
+  struct Progress {
+    std::vector<resp::Reply> replies;
+    bool ready = false;
+    bool lost = false;
+  };
+  Progress advance_link(TimePoint now);
   void obey_move();
   net::Interest interest() const;
   bool wanted() const;
 
   // With the lock held; flush() lets go of it while it writes.
   Status add(Lock& lock, Unanswered unanswered, Parker* waiter);
-  bool take_replies(std::vector<resp::Reply>& replies, Batch& batch);
+  bool take_replies(std::vector<resp::Reply>& replies, TimePoint now, Batch& batch);
   void stream_ready(TimePoint now);
   bool stream_failed(TimePoint now);
   bool takes(const Request& request, bool again) const;

@@ -225,6 +225,11 @@ net::Interest Link::interest() const {
   return interest;
 }
 
+bool Link::hopeless() const {
+  const bool down = state_ == State::kResting || state_ == State::kNowhere;
+  return down && (refused() || failures_ > options_.retries);
+}
+
 std::shared_ptr<net::Transport> Link::transport() const {
   return state_ == State::kReady ? transport_ : nullptr;
 }

@@ -86,6 +86,9 @@ class Link {
   // something.
   bool refused() const { return failure_.code() == Code::kServer; }
 
+  // No stream, and callers are to be told: refused, or more attempts have failed than are allowed.
+  bool hopeless() const;
+
  private:
   void start(TimePoint now);
   void connect(TimePoint now);

@@ -216,11 +216,8 @@ void Subscriber::judge(TimePoint now, Sink& sink) {
     lost(now, sink);
   }
   if (channels_.empty()) return;
-  const bool down =
-      link_.state() == Link::State::kResting || link_.state() == Link::State::kNowhere;
-  const bool hopeless = down && (link_.refused() || link_.failures() > link_.options().retries);
   const bool down_too_long = down_since_ != kNever && now >= after(down_since_, patience);
-  if (!hopeless && !down_too_long) return;
+  if (!link_.hopeless() && !down_too_long) return;
   down_since_ = now;
   sink.on_unreachable(channels_, link_.failure());
 }

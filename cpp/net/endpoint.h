@@ -42,6 +42,7 @@ struct Endpoint {
   std::string service;             // sentinel's name of the primary
   int database = 0;
   Credentials credentials;
+  Credentials sentinel_credentials;  // of the sentinels, which have users of their own
   TlsOptions tls;
 
   std::string text() const;  // "redis://127.0.0.1:6379/0" without user and password: for messages

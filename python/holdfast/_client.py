@@ -80,15 +80,16 @@ class BaseClient(Generic[LockT]):
 
 
 class Client(BaseClient[Lock]):
-    """A client of one server or cluster, to be shared by all threads; it connects on first use.
+    """A client of one deployment, to be shared by all threads; it connects on first use.
 
     ``url`` defaults to the environment's ``HOLDFAST_URL``, else ``redis://127.0.0.1:6379``. Options
     (as keywords, or in the URL's query string): ``lease`` (seconds, 30: what the watchdog renews,
     each third of it), ``id`` (a UUID), ``name_prefix``, ``username``, ``password``,
     ``connect_timeout``, ``command_timeout`` (seconds, 5: for each exchange with the server as a
     whole), ``retries`` (10: attempts to connect again), ``tls_ca``, ``tls_cert``, ``tls_key``,
-    ``tls_verify``, ``client_name``, ``pubsub`` (of a cluster: ``"sharded"`` or ``"classic"``
-    channels, ``"both"``, or ``"auto"``, sharded where the servers know them, as Redisson does).
+    ``tls_verify``, ``client_name``; under Sentinel also ``sentinel_username`` and
+    ``sentinel_password``; of a cluster ``pubsub``: ``"sharded"`` or ``"classic"`` channels,
+    ``"both"``, or ``"auto"``, sharded where the servers know them, as Redisson does.
 
     Raises ``ValueError`` or ``TypeError`` for what it does not understand; nothing is sent.
     """

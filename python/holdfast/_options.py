@@ -22,6 +22,8 @@ DEFAULTS: dict[str, Any] = {
     "name_prefix": "",
     "username": None,
     "password": None,
+    "sentinel_username": None,
+    "sentinel_password": None,
     "connect_timeout": 5.0,
     "command_timeout": 5.0,
     "retries": 10,
@@ -35,7 +37,16 @@ DEFAULTS: dict[str, Any] = {
 }
 SECONDS = frozenset({"lease", "connect_timeout", "command_timeout"})
 COUNTS = frozenset({"retries", "replicas_to_wait"})
-TEXTS = frozenset({"id", "username", "password", "tls_ca", "tls_cert", "tls_key", "client_name"})
+SENTINEL_TEXTS = frozenset({"sentinel_username", "sentinel_password"})
+TEXTS = SENTINEL_TEXTS | {
+    "id",
+    "username",
+    "password",
+    "tls_ca",
+    "tls_cert",
+    "tls_key",
+    "client_name",
+}
 WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 PUBSUB = ("auto", "sharded", "classic", "both")
@@ -50,6 +61,8 @@ class Keywords(TypedDict, total=False):
     name_prefix: Name
     username: str | None
     password: str | None
+    sentinel_username: str | None
+    sentinel_password: str | None
     connect_timeout: Seconds
     command_timeout: Seconds
     retries: int
@@ -170,13 +183,7 @@ def _check_id(client_id: str | None) -> None:
 
 def _complete(endpoint: _core.Endpoint, values: dict[str, Any]) -> None:
     """Add what keywords and query say to what the URL says; keywords win."""
-    if endpoint.sentinel:
-        msg = (
-            f"{endpoint.text}: Sentinel is not available in this version; "
-            "name the primary with redis://"
-        )
-        raise ValueError(msg)
-    if values["pubsub"] not in ("auto", "classic") and not endpoint.cluster:
+    if values["pubsub"] not in ("auto", "classic") and endpoint.deployment != "cluster":
         msg = f"pubsub={values['pubsub']!r} needs a cluster (redis+cluster://)"
         raise ValueError(msg)
     username, password = values["username"], values["password"]
@@ -184,7 +191,20 @@ def _complete(endpoint: _core.Endpoint, values: dict[str, Any]) -> None:
         endpoint.username if username is None else username,
         endpoint.password if password is None else password,
     )
+    _complete_sentinel(endpoint, values)
     _complete_tls(endpoint, values)
+
+
+def _complete_sentinel(endpoint: _core.Endpoint, values: dict[str, Any]) -> None:
+    for name in sorted(SENTINEL_TEXTS):
+        if values[name] is not None and endpoint.deployment != "sentinel":
+            msg = f"{name} needs a URL with sentinels (redis+sentinel://)"
+            raise ValueError(msg)
+    username, password = values["sentinel_username"] or "", values["sentinel_password"] or ""
+    if username and not password:
+        msg = "sentinel_username needs a sentinel_password"
+        raise ValueError(msg)
+    endpoint.set_sentinel_credentials(username, password)
 
 
 def _complete_tls(endpoint: _core.Endpoint, values: dict[str, Any]) -> None:

@@ -5,6 +5,7 @@ stop it or change its configuration. `private_server`: a fresh server of the tes
 only, to be broken at will. A test that uses either runs once for each kind of server;
 `@pytest.mark.servers("redis", "valkey")` or `("real")` narrows the kinds for a test, a class or a
 module, and `pytest --servers redis` for a run. A kind that is not installed is skipped by name.
+`pytest --servers sentinel tests/contract` runs the same against a service under Sentinel.
 """
 
 from __future__ import annotations
@@ -15,16 +16,18 @@ from typing import Any
 
 import pytest
 
-from tests.support.servers import KINDS, REAL_KINDS, Server, why_absent
+from tests.support.sentinels import WatchedServer
+from tests.support.servers import DEPLOYMENTS, KINDS, REAL_KINDS, Server, why_absent
 
 _GROUPS = {"all": KINDS, "real": REAL_KINDS}
+_EVERY = (*KINDS, *DEPLOYMENTS)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--servers",
         default="all",
-        help="kinds of servers, by comma: fakeredis, redis, valkey, real, all (default)",
+        help="kinds of servers, by comma: fakeredis, redis, valkey, real, all (default); sentinel",
     )
 
 
@@ -45,17 +48,17 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def _kinds(metafunc: pytest.Metafunc) -> list[str]:
     wanted = _expand(metafunc.config.getoption("--servers").split(","))
     marker = metafunc.definition.get_closest_marker("servers")
-    allowed = _expand(marker.args) if marker else set(KINDS)
+    allowed = _expand(marker.args) if marker else set(_EVERY)
     if "start_server" in metafunc.fixturenames:
         allowed &= set(REAL_KINDS)
-    return [kind for kind in KINDS if kind in wanted & allowed]
+    return [kind for kind in _EVERY if kind in wanted & allowed]
 
 
 def _expand(words: Iterable[str]) -> set[str]:
     kinds: set[str] = set()
     for word in words:
         kinds.update(_GROUPS.get(word, (word,)))
-    unknown = kinds - set(KINDS)
+    unknown = kinds - set(_EVERY)
     if unknown:
         raise pytest.UsageError(f"unknown kinds of servers: {sorted(unknown)}")
     return kinds
@@ -84,7 +87,8 @@ def running_servers() -> Iterator[dict[str, Server]]:
 def server(server_kind: str, running_servers: dict[str, Server]) -> Server:
     """A shared server with no keys on it."""
     if server_kind not in running_servers:
-        running_servers[server_kind] = Server(server_kind)
+        deployed = server_kind in DEPLOYMENTS
+        running_servers[server_kind] = WatchedServer() if deployed else Server(server_kind)
         running_servers[server_kind].start()
     running_servers[server_kind].flush()
     return running_servers[server_kind]

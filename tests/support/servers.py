@@ -34,6 +34,8 @@ from tests.support.waiting import eventually
 
 KINDS = ("fakeredis", "redis", "valkey")
 REAL_KINDS = ("redis", "valkey")
+DEPLOYMENTS = ("sentinel",)
+"""Several servers of kind "redis" that stand where one does; they run where they are asked for."""
 
 _START_BOUND = 20.0
 _ROOT = Path(__file__).resolve().parents[2]
@@ -41,6 +43,8 @@ _ROOT = Path(__file__).resolve().parents[2]
 
 def why_absent(kind: str) -> str | None:
     """Why a server of this kind cannot be started here, or None where it can."""
+    if kind in DEPLOYMENTS:
+        return why_absent("redis")
     if kind == "fakeredis":
         missing = [m for m in ("fakeredis", "lupa") if importlib.util.find_spec(m) is None]
         return f"the packages {missing} are not installed" if missing else None
@@ -113,13 +117,13 @@ class Server:
         return self.directory / "socket"
 
     @property
+    def running(self) -> bool:
+        return self._process is not None
+
+    @property
     def pid(self) -> int:
         assert self._process is not None, "the server is not running"
         return self._process.pid
-
-    @property
-    def running(self) -> bool:
-        return self._process is not None
 
     # ---- its life
 

@@ -1,14 +1,16 @@
-"""Fixtures of the topology tests: real clusters, and owners that use them."""
+"""Fixtures of the tests of several servers: clusters, services under Sentinel, and their owners."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
 
 from tests.support.clusters import Cluster
+from tests.support.sentinels import Service
 from tests.support.waiting import eventually
 
 NAME = "myLock"
@@ -59,4 +61,27 @@ def wait(cluster: Cluster, actor: Any, lock: Any, channel: str = CHANNEL) -> Fut
     waiting: Future[Any] = actor.begin(lock.acquire)
     eventually(lambda: waiting.done() or cluster.subscribers(channel) > before)
     assert not waiting.done()
+    return waiting
+
+
+MakeService = Callable[..., Service]
+
+
+@pytest.fixture
+def make_service(server_kind: str) -> Iterator[MakeService]:
+    """Start a service of the test's own: see `Service` for the options."""
+    with ExitStack() as stack:
+        yield lambda **options: stack.enter_context(Service(server_kind, **options))
+
+
+@pytest.fixture
+def service(make_service: MakeService) -> Service:
+    """A primary, two replicas and three sentinels of the test's own, to be broken at will."""
+    return make_service()
+
+
+def begin_waiting(actor: Any, lock: Any, service: Service, waiters: int = 1) -> Any:
+    """Let `actor` wait for `lock`; returns once the primary has seen so many clients wait."""
+    waiting = actor.begin(lock.acquire)
+    eventually(lambda: service.primary.subscribers(CHANNEL) == waiters)
     return waiting

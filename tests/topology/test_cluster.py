@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.clusters import Cluster, slot_of
-from tests.support.waiting import BOUND, eventually
-from tests.topology.conftest import NAME, wait
+from tests.support.clusters import Cluster
+from tests.support.waiting import BOUND
+from tests.topology.conftest import wait
 
 pytestmark = pytest.mark.servers("real")
 

@@ -46,12 +46,9 @@ class Topology final : public topology::Topology {
   }
   static std::shared_ptr<Connection> connection(World& world, Network& network, SteppedLoop& loop,
                                                 const Setup& setup, const std::string& purpose) {
-    return std::make_shared<Connection>(world, loop,
-                                        Connection::Setup{setup.link,
-                                                          Connection::Driver::kLoop,
-                                                          setup.on_lost,
-                                                          {},
-                                                          opener(network, setup.id + purpose)});
+    Connection::Setup made{setup.link, Connection::Driver::kLoop, setup.on_lost};
+    made.open = opener(network, setup.id + purpose);
+    return std::make_shared<Connection>(world, loop, std::move(made));
   }
 
   const std::shared_ptr<Connection> calls_;

@@ -1,0 +1,85 @@
+#include "topology/sentinel.h"
+
+#include <limits>
+#include <utility>
+
+namespace holdfast::topology {
+
+using client::Connection;
+
+namespace {
+
+client::LinkOptions link_to_primary(const Setup& setup) {
+  client::LinkOptions link = setup.link;
+  link.service = setup.endpoint.service;
+  // During a failover an attempt that fails is not the last word: callers wait their whole time.
+  link.retries = std::numeric_limits<int>::max();
+  return link;
+}
+
+SentinelWatch::Setup watch_setup(const Setup& setup) {
+  SentinelWatch::Setup watch;
+  watch.link = setup.link;
+  watch.link.credentials = setup.endpoint.sentinel_credentials;
+  watch.link.database = 0;
+  watch.link.resp3 = true;
+  watch.service = setup.endpoint.service;
+  watch.sentinels = setup.endpoint.addresses;
+  return watch;
+}
+
+std::shared_ptr<Connection> make_connection(const Clock& clock, net::Loop& loop, const Setup& setup,
+                                            Connection::Driver driver,
+                                            const std::weak_ptr<SentinelWatch>& watch) {
+  Connection::Setup connection{link_to_primary(setup), driver, setup.on_lost};
+  connection.on_failed = [watch] {
+    if (const auto strong = watch.lock()) strong->doubt();
+  };
+  return std::make_shared<Connection>(clock, loop, std::move(connection));
+}
+
+}  // namespace
+
+Sentinel::Sentinel(const Clock& clock, const Loops& loops, const Setup& setup)
+    : watch_(std::make_shared<SentinelWatch>(clock, loops.io, watch_setup(setup))),
+      calls_(make_connection(clock, loops.io, setup, setup.driver, watch_)),
+      renewals_(make_connection(clock, loops.watchdog, setup, Connection::Driver::kLoop, watch_)),
+      subscriber_(std::make_shared<client::Subscriber>(clock, loops.io, link_to_primary(setup),
+                                                       setup.sink)),
+      verify_(setup.on_lost) {}
+
+std::shared_ptr<Connection> Sentinel::route(std::string_view /*key*/, Traffic traffic) {
+  start();
+  return traffic == Traffic::kCalls ? calls_ : renewals_;
+}
+
+void Sentinel::subscribe(const std::string& channel) {
+  start();
+  subscriber_->subscribe(channel);
+}
+
+void Sentinel::release(const std::string& channel, Duration linger) {
+  subscriber_->release(channel, linger);
+}
+
+// What is held is asked for first: others may get it as soon as callers are let through.
+void Sentinel::start() {
+  std::call_once(started_, [this] {
+    watch_->start([calls = calls_, renewals = renewals_, subscriber = subscriber_,
+                   verify = verify_](const Result<net::Address>& to) {
+      renewals->move(to);
+      if (verify) verify();
+      calls->move(to);
+      subscriber->move(to);
+    });
+  });
+}
+
+void Sentinel::close(const Status& why) {
+  watch_->close();
+  calls_->close(why);
+  renewals_->close(why);
+  subscriber_->close();
+}
+
+}  // namespace holdfast::topology

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "net/endpoint.h"
+
+namespace holdfast::topology {
+
+// What one sentinel says of a service.
+struct Opinion {
+  std::optional<net::Address> primary;  // nothing: it knows no such service
+  std::uint64_t epoch = 0;              // of what it knows: each failover has a greater one
+  std::vector<net::Address> others;     // the sentinels beside it
+};
+
+// Which server is the primary of a service, by what its sentinels say: a machine without I/O.
+//
+// Of those who answer, the greatest epoch is believed: no failover gets one without a majority of
+// the sentinels, and every sentinel takes it over from the others when they hear of each other. Of
+// equal epochs the address that most name. So a sentinel that was cut off, and still names the old
+// primary, is outvoted by a single one that knows better, and to what has been believed once, older
+// epochs are no news. Only when the primary is in *doubt* (no stream to it, or it is no primary)
+// all are asked anew, and what they say now counts, whatever was believed before: sentinels that
+// were set up again begin with epoch 0.
+//
+// Where everybody has to be heard first (at the beginning, and in doubt), nobody is waited for
+// longer than 100 ms after the first answer. While no sentinel answers, the primary that is known
+// stays.
+//
+// Not thread-safe.
+class SentinelMachine {
+ public:
+  // What is to be done, in this order.
+  struct Actions {
+    std::vector<net::Address> leave;  // sentinels that nobody names any more
+    std::vector<net::Address> watch;  // sentinels to connect to, to ask, and to listen to
+    bool ask = false;                 // all sentinels that are connected, once more
+    // Where the primary is from now on; or, for now, nowhere, and why.
+    std::optional<Result<net::Address>> move;
+  };
+
+  // `listed`: the sentinels that the URL names.
+  SentinelMachine(std::string service, std::vector<net::Address> listed);
+
+  Actions start();
+  Actions said(const net::Address& sentinel, Opinion opinion, TimePoint now);
+  // No stream to the sentinel, or it refused: it is tried again by whoever watches it.
+  Actions failed(const net::Address& sentinel, Status why, TimePoint now);
+  // The known primary cannot be reached, or is no primary.
+  Actions doubt();
+  // The moment of until() has come.
+  Actions tick(TimePoint now);
+  TimePoint until() const;
+
+  // The service and its primary, for messages.
+  std::string text() const;
+
+ private:
+  enum class Voice { kAwaited, kSaid, kFailed };
+  struct Sentinel {
+    net::Address address;
+    bool listed;
+    Voice voice = Voice::kAwaited;
+    Opinion opinion{};
+    Status failure{};
+  };
+
+  Sentinel* find(const net::Address& address);
+  void learn(const std::vector<net::Address>& others, Actions& actions);
+  void prune(Actions& actions);
+  bool named(const net::Address& sentinel) const;
+  void judge(TimePoint now, Actions& actions);
+  const Opinion* best() const;
+  int votes(const Opinion& opinion) const;
+  bool awaits(TimePoint now) const;
+  bool anybody(Voice voice) const;
+  Status failure() const;
+
+  const std::string service_;
+  std::vector<Sentinel> sentinels_;
+  std::optional<net::Address> primary_;
+  std::uint64_t epoch_ = 0;
+  bool doubt_ = false;
+  TimePoint first_said_ = kNever;  // since all have been asked
+};
+
+}  // namespace holdfast::topology

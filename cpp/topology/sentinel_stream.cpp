@@ -1,0 +1,182 @@
+#include "topology/sentinel_stream.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "resp/command.h"
+
+namespace holdfast::topology {
+
+namespace {
+
+// The commands of a question. The epoch comes first: of two answers with a failover between them,
+// an old epoch for a new address is put right by the message that follows, the reverse would stick.
+constexpr int kAnswers = 3;
+constexpr Millis kRefusalRest{1000};
+
+template <typename Number>
+Number number(std::string_view text) {
+  Number number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+net::Address address_of(std::string_view host, std::string_view port) {
+  net::Address address;
+  address.host = host;
+  address.port = number<std::uint16_t>(port);
+  return address;
+}
+
+}  // namespace
+
+SentinelStream::SentinelStream(net::Loop& loop, client::LinkOptions link, std::string service,
+                               std::weak_ptr<Listener> listener, client::Link::Open open)
+    : loop_(loop),
+      service_(std::move(service)),
+      address_(link.address),
+      listener_(std::move(listener)),
+      link_(std::move(link), std::move(open)) {}
+
+void SentinelStream::ask() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    orders_.ask = true;
+  }
+  loop_.drive(shared_from_this());
+}
+
+void SentinelStream::close() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    orders_.close = true;
+  }
+  loop_.drive(shared_from_this());
+}
+
+SentinelStream::Orders SentinelStream::take_orders() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const Orders orders = orders_;
+  orders_.ask = false;
+  return orders;
+}
+
+net::Interest SentinelStream::step(TimePoint now) {
+  const Orders orders = take_orders();
+  const std::shared_ptr<Listener> listener = listener_.lock();
+  if (orders.close || !listener) {
+    link_.close();
+    net::Interest none;
+    none.done = true;
+    return none;
+  }
+  using State = client::Link::State;
+  const State before = link_.state();
+  const int failures = link_.failures();
+  if (before == State::kReady) {
+    if (orders.ask) question(now);
+    read(now, *listener);
+  } else if (now >= rests_until_ && link_.advance(now)) {
+    out_ = resp::Command({"SUBSCRIBE", "+switch-master", "+promoted-slave", "+sentinel"}).bytes();
+    subscribed_ = again_ = false;
+    answers_ = 0;
+    question(now);
+  }
+  const bool rests = link_.state() == State::kResting;
+  const bool failed = rests && (before != State::kResting || link_.failures() != failures);
+  if (failed) listener->on_failed(address_, link_.failure());
+  write();
+  return interest();
+}
+
+void SentinelStream::read(TimePoint now, Listener& listener) {
+  std::vector<resp::Reply> replies;
+  const bool alive = link_.read(now, replies);
+  for (const resp::Reply& reply : replies) {
+    if (link_.state() == client::Link::State::kReady || !alive) take(reply, now, listener);
+  }
+  const Millis patience = link_.options().command_timeout;
+  if (link_.state() == client::Link::State::kReady && answers_ > 0 &&
+      now >= after(asked_, patience)) {
+    link_.fail(now,
+               Status::unreachable("no reply from " + address_.text() + " within " +
+                                   std::to_string(patience.count()) + " ms"),
+               true);
+  }
+}
+
+void SentinelStream::take(const resp::Reply& reply, TimePoint now, Listener& listener) {
+  if (reply.is_push()) {
+    subscribed_ = subscribed_ || reply.text_at(0) == "subscribe";
+    // "mymaster 10.0.0.1 6379 ..." or "slave 10.0.0.2:6379 10.0.0.2 6379 @ mymaster 10.0.0.1 ..."
+    const std::string words = " " + std::string(reply.text_at(2)) + " ";
+    const bool ours = words.find(" " + service_ + " ") != std::string::npos;
+    if (reply.text_at(0) == "message" && ours) question(now);
+  } else if (!subscribed_) {
+    refused("SUBSCRIBE", reply, now);
+  } else if (answers_ > 0) {
+    answer(reply, now, listener);
+  }
+}
+
+void SentinelStream::question(TimePoint now) {
+  again_ = answers_ > 0;
+  if (again_) return;
+  for (const char* what : {"MASTER", "GET-MASTER-ADDR-BY-NAME", "SENTINELS"}) {
+    out_ += resp::Command({"SENTINEL", what, service_}).bytes();
+  }
+  answers_ = kAnswers;
+  asked_ = now;
+  opinion_ = {};
+}
+
+void SentinelStream::answer(const resp::Reply& reply, TimePoint now, Listener& listener) {
+  --answers_;
+  if (reply.is_error() && reply.text().substr(0, 4) != "ERR ") {
+    return refused("SENTINEL", reply, now);
+  }
+  if (answers_ == 2) {
+    opinion_.epoch = number<std::uint64_t>(reply.field("config-epoch"));
+  } else if (answers_ == 1) {
+    if (reply.size() == 2) opinion_.primary = address_of(reply.text_at(0), reply.text_at(1));
+  } else {
+    for (std::size_t i = 0; !reply.is_error() && i < reply.size(); ++i) {
+      opinion_.others.push_back(address_of(reply.field_at(i, "ip"), reply.field_at(i, "port")));
+    }
+    listener.on_said(address_, std::exchange(opinion_, {}));
+    if (again_) question(now);
+  }
+}
+
+void SentinelStream::refused(const std::string& what, const resp::Reply& reply, TimePoint now) {
+  const std::string text(reply.text());
+  rests_until_ = after(now, kRefusalRest);
+  link_.fail(now,
+             Status::server(text.substr(0, text.find(' ')),
+                            address_.text() + " refused " + what + ": " + text +
+                                "; give its user the rights that the documentation lists"),
+             false);
+}
+
+void SentinelStream::write() {
+  while (!out_.empty() && link_.state() == client::Link::State::kReady) {
+    const net::IoResult result = link_.transport()->write(out_.data(), out_.size());
+    // A stream that takes no more is found broken by the next read, or by its silence.
+    if (result.io != net::Io::kDone) break;
+    out_.erase(0, result.bytes);
+  }
+}
+
+net::Interest SentinelStream::interest() const {
+  net::Interest next = link_.interest();
+  if (link_.state() == client::Link::State::kResting)
+    next.until = std::max(next.until, rests_until_);
+  if (link_.state() != client::Link::State::kReady) return next;
+  next.write = next.write || !out_.empty();
+  if (answers_ > 0)
+    next.until = std::min(next.until, after(asked_, link_.options().command_timeout));
+  return next;
+}
+
+}  // namespace holdfast::topology

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "client/link.h"
+#include "net/loop.h"
+#include "net/pollable.h"
+#include "topology/sentinel_machine.h"
+
+namespace holdfast::topology {
+
+// The stream to one sentinel, driven by the loop, made anew whenever it breaks. It asks what the
+// sentinel knows of the service when it is up, when it is told to, and whenever the sentinel says
+// of itself that something has happened to the service: so a message needs no meaning, and one that
+// was missed while the stream was down is made good.
+class SentinelStream final : public net::Pollable,
+                             public std::enable_shared_from_this<SentinelStream> {
+ public:
+  // Called on the loop's thread, without locks held.
+  class Listener {
+   public:
+    virtual ~Listener() = default;
+    virtual void on_said(const net::Address& sentinel, Opinion opinion) = 0;
+    virtual void on_failed(const net::Address& sentinel, const Status& why) = 0;
+  };
+
+  // `link`: how to reach the sentinel, and its credentials.
+  SentinelStream(net::Loop& loop, client::LinkOptions link, std::string service,
+                 std::weak_ptr<Listener> listener, client::Link::Open open = {});
+
+  // Any thread, with any lock held.
+  void ask();
+  void close();
+
+  net::Interest step(TimePoint now) override;
+
+ private:
+  struct Orders {
+    bool ask = false;
+    bool close = false;
+  };
+
+  Orders take_orders();
+  void read(TimePoint now, Listener& listener);
+  void take(const resp::Reply& reply, TimePoint now, Listener& listener);
+  void question(TimePoint now);
+  void answer(const resp::Reply& reply, TimePoint now, Listener& listener);
+  void refused(const std::string& what, const resp::Reply& reply, TimePoint now);
+  void write();
+  net::Interest interest() const;
+
+  net::Loop& loop_;
+  const std::string service_;
+  const net::Address address_;
+  const std::weak_ptr<Listener> listener_;
+
+  std::mutex mutex_;
+  Orders orders_;
+
+  // The loop's thread only.
+  client::Link link_;
+  std::string out_;
+  bool subscribed_ = false;
+  bool again_ = false;        // a question has to follow the one that is being answered
+  int answers_ = 0;           // to the question that is being answered, still to come
+  TimePoint asked_ = kNever;  // when that question went out
+  TimePoint rests_until_{};   // after a refusal, which a reconnection does not change
+  Opinion opinion_;
+};
+
+}  // namespace holdfast::topology

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "client/link.h"
+#include "net/loop.h"
+#include "net/pollable.h"
+#include "topology/sentinel_machine.h"
+#include "topology/sentinel_stream.h"
+
+namespace holdfast::topology {
+
+// Watches the sentinels of a service, from start() to close(), and says where its primary is: the
+// streams that SentinelMachine asks for, and its timer. Thread-safe.
+class SentinelWatch final : public net::Pollable,
+                            public SentinelStream::Listener,
+                            public std::enable_shared_from_this<SentinelWatch> {
+ public:
+  struct Setup {
+    client::LinkOptions link;  // of each sentinel, but for its address
+    std::string service;
+    std::vector<net::Address> sentinels;
+    client::Link::Open open{};  // tests: how to open a stream
+  };
+
+  SentinelWatch(const Clock& clock, net::Loop& loop, Setup setup);
+
+  // Where the primary is from now on, or, for now, nowhere, and why. Any thread, in order, with the
+  // lock of the watch held: it must not call back.
+  using Move = std::function<void(const Result<net::Address>&)>;
+
+  // Once.
+  void start(Move move);
+  // The primary cannot be reached, or is none: the sentinels are asked.
+  void doubt();
+  void close();
+
+  std::string text() const;  // the service and its primary, for messages
+
+  void on_said(const net::Address& sentinel, Opinion opinion) override;
+  void on_failed(const net::Address& sentinel, const Status& why) override;
+  net::Interest step(TimePoint now) override;
+
+ private:
+  void obey(const SentinelMachine::Actions& actions);
+
+  const Clock& clock_;
+  net::Loop& loop_;
+  const Setup setup_;
+
+  mutable std::mutex mutex_;
+  Move move_;
+  SentinelMachine machine_;
+  std::map<std::string, std::shared_ptr<SentinelStream>> streams_;  // by address
+  bool closed_ = false;
+};
+
+}  // namespace holdfast::topology

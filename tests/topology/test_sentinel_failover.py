@@ -1,0 +1,188 @@
+"""What becomes of holders and waiters when the sentinels make another server the primary."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import holdfast
+from tests.support.owners import MakeClient
+from tests.support.sentinels import Service
+from tests.support.servers import Server
+from tests.support.waiting import BOUND, eventually
+from tests.topology.conftest import CHANNEL, NAME, MakeService, begin_waiting
+
+pytestmark = [pytest.mark.servers("real"), pytest.mark.timeout(120)]
+
+LEASE = 12.0
+"""A watchdog's lease that outlives a failover, also on a busy machine."""
+
+LONG = 40.0
+"""Seconds that a busy machine may take to fail over."""
+
+
+FailOver = Callable[[Service], Server]
+
+
+def _by_command(service: Service) -> Server:
+    return service.fail_over()
+
+
+def _by_kill(service: Service) -> Server:
+    old = service.primary
+    old.stop()
+    return service.new_primary(old)
+
+
+def _by_freeze(service: Service) -> Server:
+    old = service.primary
+    old.pause()
+    return service.new_primary(old)
+
+
+@pytest.fixture(params=[_by_command, _by_kill, _by_freeze], ids=["command", "kill", "freeze"])
+def fail_over(request: pytest.FixtureRequest) -> FailOver:
+    """One way to another primary."""
+    way: FailOver = request.param
+    return way
+
+
+@pytest.fixture
+def client(service: Service, make_client: MakeClient) -> Any:
+    """A patient client of the service."""
+    return make_client(service.url, lease=LEASE, command_timeout=LONG)
+
+
+@pytest.fixture
+def locks(client: Any, service: Service, make_client: MakeClient) -> tuple[Any, Any]:
+    """A lock, and the same of another patient client."""
+    return client.lock(NAME), make_client(service.url, command_timeout=LONG).lock(NAME)
+
+
+@pytest.mark.realtime
+def test_a_hold_and_a_waiter_survive(
+    alice: Any, bob: Any, locks: tuple[Any, Any], service: Service, fail_over: FailOver
+) -> None:
+    """30: the hold is there, renewals follow, and the release wakes the waiter at once."""
+    lock, theirs = locks
+    alice.do(lock.acquire)
+    waiting = begin_waiting(bob, theirs, service)
+    service.replicated()
+    new = fail_over(service)
+    eventually(lambda: new.subscribers(CHANNEL) == 1, what="the waiter listens there")
+    assert not waiting.done()
+    left = new.inspect.pttl(NAME)
+    eventually(lambda: new.inspect.pttl(NAME) > left, what="a renewal")
+    assert not alice.do(lambda: lock.lost)
+    assert alice.do(lock.owned)
+    released = time.monotonic()
+    alice.do(lock.release)
+    assert waiting.result(BOUND) is True
+    assert time.monotonic() - released < 1.0
+    bob.do(theirs.release)
+
+
+@pytest.mark.realtime
+def test_a_release_during_a_failover_lets_the_waiter_in_within_a_second_of_it(
+    alice: Any, bob: Any, locks: tuple[Any, Any], service: Service
+) -> None:
+    """30: nothing but the failover itself is waited for."""
+    lock, theirs = locks
+    alice.do(lock.acquire)
+    waiting = begin_waiting(bob, theirs, service)
+    service.replicated()
+    old = service.primary
+    old.stop()
+    releasing = alice.begin(lock.release)
+    service.new_primary(old)
+    named = time.monotonic()
+    releasing.result(BOUND)
+    assert waiting.result(BOUND) is True
+    assert time.monotonic() - named < 1.0
+    bob.do(theirs.release)
+
+
+@pytest.mark.realtime
+def test_a_failover_that_forgets_the_lock_is_told_to_its_holder(
+    alice: Any, bob: Any, client: Any, make_client: MakeClient, service: Service
+) -> None:
+    """31: the grant reached no replica; the holder learns it long before its next renewal."""
+    lost: list[Any] = []
+    lock = make_client(service.url, lease=60, command_timeout=LONG).lock(NAME, on_lost=lost.append)
+    alice.do(client.ping)
+    replicas = service.cut_off_replicas()
+    alice.do(lock.acquire)
+    old = service.primary
+    old.stop()
+    for replica in replicas:
+        replica.resume()
+    new = service.new_primary(old)
+    named = time.monotonic()
+    eventually(lambda: alice.do(lambda: lock.lost), within=LONG)
+    assert time.monotonic() - named < 1.0
+    assert new.keys() == set()
+    theirs = client.lock(NAME)
+    assert bob.do(theirs.acquire, blocking=False)
+    with pytest.raises(holdfast.LockLostError):
+        alice.do(lock.release)
+    eventually(lambda: lost == [lock])
+    assert bob.do(theirs.owned)
+
+
+def test_a_primary_that_was_cut_off_is_left_though_it_still_answers(
+    alice: Any, bob: Any, make_client: MakeClient, make_service: MakeService
+) -> None:
+    """32: the sentinels name another; the old one does not know, and takes every command."""
+    service = make_service(primary_settings={"rename-command": 'SLAVEOF ""'})
+    client = make_client(service.url, lease=LEASE)
+    lock = client.lock(NAME)
+    alice.do(lock.acquire)
+    theirs = make_client(service.url).lock(NAME)
+    waiting = begin_waiting(bob, theirs, service)
+    service.replicated()
+    old = service.primary
+    new = service.fail_over()
+    eventually(lambda: new.subscribers(CHANNEL) == 1)
+    eventually(lambda: old.subscribers(CHANNEL) == 0)
+    assert old.inspect.role()[0] == b"master"
+    before = old.scripts_run()
+    alice.do(lock.release)
+    assert waiting.result(BOUND) is True
+    bob.do(theirs.release)
+    assert old.scripts_run() == before
+    assert new.keys() == set()
+
+
+def test_a_demoted_primary_is_not_written_to(alice: Any, client: Any, service: Service) -> None:
+    """READONLY is no answer for the caller, and nothing is lost when the server is one again."""
+    lock = client.lock(NAME)
+    alice.do(lock.acquire)
+    primary, replica = service.primary, service.replicas[0]
+    primary.inspect.replicaof("127.0.0.1", replica.port)
+    releasing = alice.begin(lock.release)
+    eventually(lambda: primary.inspect.info("commandstats").get("cmdstat_role"))
+    assert not releasing.done()
+    primary.inspect.replicaof("NO", "ONE")
+    releasing.result(LONG)
+    assert alice.do(lock.acquire, blocking=False)
+
+
+def test_an_old_primary_that_comes_back_is_not_used(
+    alice: Any, client: Any, service: Service
+) -> None:
+    """It thinks that it is the primary until the sentinels have told it."""
+    alice.do(client.ping)
+    old = service.primary
+    old.stop()
+    new = service.new_primary(old)
+    old.start()
+    for number in range(20):
+        alice.do(client.lock(f"lock {number}").acquire)
+    assert old.scripts_run() == 0
+    assert len(new.keys()) == 20
+    service.settle()
+    assert old.inspect.role()[0] == b"slave"
+    assert old.scripts_run() == 0
