@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 
 import nox
 
@@ -65,6 +66,16 @@ def interop(session: nox.Session) -> None:
     """The tests against the real Redisson; need a JDK and Maven."""
     install_package(session, "test")
     session.run("pytest", "-m", "interop", "tests/interop", *session.posargs)
+
+
+@nox.session
+def torture(session: nox.Session) -> None:
+    """All kinds under faults: nox -s torture -- [seconds [seed]]."""
+    install_package(session, "test")
+    usual = ["300", str(random.randrange(1_000_000))]
+    seconds, seed = [*session.posargs, *usual[len(session.posargs) :]]
+    told = {"HOLDFAST_TORTURE_SECONDS": seconds, "HOLDFAST_TORTURE_SEED": seed}
+    session.run("pytest", "-n", "0", "tests/torture", env=told)
 
 
 @nox.session

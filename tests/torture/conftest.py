@@ -1,4 +1,4 @@
-"""The options of the torture run; without them it is short and always the same."""
+"""What the environment says of a torture run; where it says nothing, the run is short."""
 
 from __future__ import annotations
 
@@ -9,20 +9,17 @@ import pytest
 from tests.torture.torture import Size
 
 
-def _number(request: pytest.FixtureRequest, word: str, default: float) -> float:
+def _told(word: str, default: float) -> float:
     return float(os.environ.get(f"HOLDFAST_TORTURE_{word}", default))
 
 
 @pytest.fixture
-def seed(request: pytest.FixtureRequest) -> int:
-    """HOLDFAST_TORTURE_SEED: the faults, and what the owners choose, follow from it."""
-    return int(_number(request, "SEED", 1))
+def seed() -> int:
+    """HOLDFAST_TORTURE_SEED: the faults, and what owners choose, follow from it."""
+    return int(_told("SEED", 1))
 
 
 @pytest.fixture
-def size(request: pytest.FixtureRequest) -> Size:
-    """HOLDFAST_TORTURE_SECONDS: how long things are broken; HOLDFAST_TORTURE_PROCESSES."""
-    return Size(
-        seconds=_number(request, "SECONDS", 8),
-        processes=int(_number(request, "PROCESSES", 4)),
-    )
+def size() -> Size:
+    """HOLDFAST_TORTURE_SECONDS: how long things are broken; HOLDFAST_TORTURE_PROCESSES: at work."""
+    return Size(seconds=_told("SECONDS", 8), processes=int(_told("PROCESSES", 4)))

@@ -146,3 +146,5 @@ MAY_STAY = ("redisson_lock_token:", "semaphore", "permit_semaphore", "{permit_se
 """Keys that are there for good begin so: the newest token, the permits."""
 MAY_EXPIRE = ("redisson_request:",)
 """Keys that outlive those who made them begin so, if they have a time limit: what was requested."""
+LINES = "redisson_lock_queue:"
+"""The keys of the fair locks' lines begin so."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 from pathlib import Path
 
 import pytest
@@ -13,11 +14,12 @@ from tests.torture.torture import Size, Torture
 pytestmark = [pytest.mark.slow, pytest.mark.servers("real")]
 
 
-@pytest.mark.timeout(0)  # every step of the run has its bound
+@pytest.mark.timeout(0)  # as long as it is told to take; every step has its bound
 @pytest.mark.parametrize("topology", sorted(TOPOLOGIES))
 def test_nobody_is_hurt_by_faults(
     topology: str, server_kind: str, seed: int, size: Size, tmp_path: Path
 ) -> None:
+    faulthandler.cancel_dump_traceback_later()  # a long run is not stuck
     with TOPOLOGIES[topology](server_kind, seed) as servers:
         report = Torture(servers, tmp_path, seed, size).run()
     print(report)

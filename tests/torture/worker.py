@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from holdfast import Client, HoldfastError
+from holdfast import Client, HoldfastError, ServerError
 from tests.support.actors import Flavour
 from tests.torture.history import Log, now
 from tests.torture.store import Store
@@ -80,7 +80,7 @@ class Owner:
         try:
             grant = yield thing.acquire(timeout)
         except HoldfastError as error:
-            self._log.returned(number, type(error).__name__)
+            self._log.returned(number, _word(error))
             return
         if not grant:
             self._log.returned(number, "refused")
@@ -127,9 +127,14 @@ class Owner:
         try:
             yield thing.release(grant)
         except HoldfastError as error:
-            self._log.returned(release, type(error).__name__)
+            self._log.returned(release, _word(error))
         else:
             self._log.returned(release, "done")
+
+
+def _word(error: HoldfastError) -> str:
+    """The name of an error, or the server's word for it."""
+    return error.code if isinstance(error, ServerError) else type(error).__name__
 
 
 def run(order: Order) -> None:
