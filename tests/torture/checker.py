@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tests.torture.history import SECOND, Entry
@@ -118,23 +118,28 @@ def overlaps(everything: Iterable[Operation], facts: Facts) -> list[Violation]:
     """At any moment the weights of all who trust their hold add up to the capacity at most."""
     violations = []
     for subject, holds in _by_subject(op for op in everything if op.granted).items():
-        changes: list[tuple[int, int, Operation]] = []
-        for hold in holds:
-            begin = _returned(hold)
-            if hold.trusted > begin:
-                changes += [(begin, 1, hold), (hold.trusted, 0, hold)]
-        # Of what happens in one nanosecond, the end comes first.
-        changes.sort(key=lambda change: change[:2])
-        inside: list[Operation] = []
-        for at, begins, hold in changes:
-            if not begins:
-                inside.remove(hold)
-                continue
-            inside.append(hold)
+        for at, inside in _crowds(holds):
             if sum(one.call.weight for one in inside) > facts.rule(subject).capacity:
                 names = ", ".join(one.name for one in inside)
                 violations.append(Violation("trusted at one time", subject, at, names))
     return violations
+
+
+def _crowds(holds: Iterable[Operation]) -> Iterator[tuple[int, list[Operation]]]:
+    """Whenever somebody comes: the moment, and all who trust their hold then."""
+    changes: list[tuple[int, bool, Operation]] = []
+    for hold in holds:
+        begin = _returned(hold)
+        if hold.trusted > begin:
+            changes += [(begin, True, hold), (hold.trusted, False, hold)]
+    inside: list[Operation] = []
+    # Of what happens in one nanosecond, the end comes first.
+    for at, comes, hold in sorted(changes, key=lambda change: change[:2]):
+        if comes:
+            inside.append(hold)
+            yield at, inside
+        else:
+            inside.remove(hold)
 
 
 # ---- nobody sleeps beside what it could have
@@ -236,23 +241,27 @@ def _disturbed(begin: int, end: int, windows: Iterable[Window]) -> int:
 
 def tokens_that_went_back(everything: Iterable[Operation]) -> list[Violation]:
     """Who was granted after another one has a larger token, and no token is given out twice."""
-    violations = []
     grants = [op for op in everything if op.granted and op.end and op.end.token is not None]
-    for subject, found in _by_subject(grants).items():
-        returned = sorted(found, key=_returned)
-        called = sorted(found, key=lambda op: op.call.at)
-        largest, seen, index = 0, set[int](), 0
-        for operation in called:
-            while index < len(returned) and _returned(returned[index]) < operation.call.at:
-                largest = max(largest, _token(returned[index]))
-                index += 1
-            token = _token(operation)
-            if token <= largest or token in seen:
-                text = f"{operation.name} got {token} after {largest}"
-                at = operation.call.at
-                violations.append(Violation("a token went back", subject, at, text))
-            seen.add(token)
-    return violations
+    return [
+        Violation("a token went back", subject, operation.call.at, f"{operation.name}: {text}")
+        for subject, found in _by_subject(grants).items()
+        for operation, text in _wrong_tokens(found)
+    ]
+
+
+def _wrong_tokens(found: Iterable[Operation]) -> Iterator[tuple[Operation, str]]:
+    """Of the grants of one subject, those that should have had another token, and why."""
+    waiting = sorted(found, key=_returned, reverse=True)
+    largest, seen = 0, set[int]()
+    for operation in sorted(waiting, key=lambda op: op.call.at):
+        while waiting and _returned(waiting[-1]) < operation.call.at:
+            largest = max(largest, _token(waiting.pop()))
+        token = _token(operation)
+        if token <= largest:
+            yield operation, f"{token} after {largest}"
+        elif token in seen:
+            yield operation, f"{token} once more"
+        seen.add(token)
 
 
 # ---- nothing is left behind
