@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 
 import nox
 
@@ -73,6 +74,16 @@ def deployments(session: nox.Session) -> None:
     install_package(session, "test")
     folders = ["tests/contract", "tests/citizenship", "tests/faults/test_fork.py"]
     session.run("pytest", "--servers", "sentinel", *folders, *session.posargs)
+
+
+@nox.session
+def torture(session: nox.Session) -> None:
+    """All kinds under faults: nox -s torture -- [seconds [seed]]."""
+    install_package(session, "test")
+    usual = ["300", str(random.randrange(1_000_000))]
+    seconds, seed = [*session.posargs, *usual[len(session.posargs) :]]
+    told = {"HOLDFAST_TORTURE_SECONDS": seconds, "HOLDFAST_TORTURE_SEED": seed}
+    session.run("pytest", "-n", "0", "tests/torture", env=told)
 
 
 @nox.session
