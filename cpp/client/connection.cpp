@@ -254,6 +254,7 @@ bool Connection::take_replies(std::vector<resp::Reply>& replies, Batch& batch) {
   const bool must_be_primary = !setup_.link.service.empty();
   for (resp::Reply& reply : replies) {
     if (must_be_primary && line_.awaits_replies() && says_readonly(reply)) return false;
+    if (reply.is_push()) continue;
     // A server says something unasked only before it closes.
     if (!line_.take(std::move(reply), batch.answers)) break;
   }

@@ -125,9 +125,14 @@ void Subscriber::take(const resp::Reply& reply, Sink& sink) {
     awaited_.pop_front();
     channels_.erase(asked.channel);
     const std::string text(reply.text());
-    sink.on_refused(asked.channel, Status::server(text.substr(0, text.find(' ')),
-                                                  link_.options().address.text() +
-                                                      " refused to subscribe: " + text));
+    const std::string word = text.substr(0, text.find(' '));
+    const char* hint = word == "NOPERM"
+                           ? "; whoever waits needs the rights to subscribe and to the "
+                             "channel (or use a spin lock, which does not)"
+                           : "";
+    sink.on_refused(asked.channel, Status::server(word, link_.options().address.text() +
+                                                            " refused to subscribe to '" +
+                                                            asked.channel + "': " + text + hint));
     return;
   }
   if (!reply.is_array() || reply.size() < 3) return;

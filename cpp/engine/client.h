@@ -20,6 +20,8 @@ struct ClientOptions {
   Millis connect_timeout{5000};
   Millis command_timeout{5000};
   int retries = 10;
+  bool resp3 = false;
+  int replicas_to_wait = 0;   // so many have to confirm a grant
   bool asynchronous = false;  // operations are awaited by event loops, not by threads
 };
 

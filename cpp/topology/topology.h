@@ -9,8 +9,9 @@
 
 namespace holdfast::topology {
 
-// What travels on a connection: the watchdog has its own, so that neither delays the other.
-enum class Traffic { kCalls, kRenewals };
+// What travels on a connection: each has its own, so that none delays another. Confirmations block
+// theirs while replicas lag behind.
+enum class Traffic { kCalls, kRenewals, kConfirmations };
 
 // Which server answers for a key. Thread-safe.
 class Topology {

@@ -31,10 +31,12 @@ DEFAULTS: dict[str, Any] = {
     "tls_verify": True,
     "replicas_to_wait": 0,
     "client_name": None,
+    "protocol": 2,
 }
 SECONDS = frozenset({"lease", "connect_timeout", "command_timeout"})
-COUNTS = frozenset({"retries", "replicas_to_wait"})
+COUNTS = frozenset({"retries", "replicas_to_wait", "protocol"})
 TEXTS = frozenset({"id", "username", "password", "tls_ca", "tls_cert", "tls_key", "client_name"})
+PROTOCOLS = (2, 3)  # RESP2 and RESP3
 WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 CLIENT_NAME = re.compile(r"[!-~]*")  # what CLIENT SETNAME takes
@@ -57,6 +59,7 @@ class Keywords(TypedDict, total=False):
     tls_verify: bool
     replicas_to_wait: int
     client_name: str | None
+    protocol: int
 
 
 class Options(NamedTuple):
@@ -94,6 +97,8 @@ def read_options(url: object, keywords: Mapping[str, object], *, asynchronous: b
     core.name_prefix = encoded_text("name_prefix", values["name_prefix"])
     core.client_name = values["client_name"] or ""
     core.retries = values["retries"]
+    core.resp3 = values["protocol"] == max(PROTOCOLS)
+    core.replicas_to_wait = values["replicas_to_wait"]
     core.asynchronous = asynchronous
     core.set_timeouts(values["connect_timeout"], values["command_timeout"])
     return Options(core, values["lease"], endpoint.text)
@@ -133,8 +138,8 @@ def _check(values: dict[str, Any]) -> None:
             msg = f"{name} must be zero or a small positive number, not {values[name]}"
             raise ValueError(msg)
     _check_id(values["id"])
-    if values["replicas_to_wait"]:
-        msg = "replicas_to_wait is not available in this version: it must be 0"
+    if values["protocol"] not in PROTOCOLS:
+        msg = f"protocol must be 2 or 3, not {values['protocol']}"
         raise ValueError(msg)
     if not CLIENT_NAME.fullmatch(values["client_name"] or ""):
         msg = "client_name must be of printable ASCII characters and without spaces"
