@@ -140,6 +140,8 @@ void register_client(py::module_& module) {
           [](engine::ClientOptions& o, const py::bytes& prefix) { o.name_prefix = prefix; })
       .def_readwrite("client_name", &engine::ClientOptions::client_name)
       .def_readwrite("retries", &engine::ClientOptions::retries)
+      .def_readwrite("resp3", &engine::ClientOptions::resp3)
+      .def_readwrite("replicas_to_wait", &engine::ClientOptions::replicas_to_wait)
       .def_readwrite("asynchronous", &engine::ClientOptions::asynchronous)
       .def("set_pubsub",
            [](engine::ClientOptions& o, const std::string& word) { o.pubsub = pubsub_of(word); })

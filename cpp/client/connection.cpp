@@ -315,6 +315,7 @@ bool Connection::take_replies(std::vector<resp::Reply>& replies, TimePoint now, 
       link_.fail(now, Status::unreachable(address() + " is a replica now"), true);
       return false;
     }
+    if (reply.is_push()) continue;
     // A server says something unasked only before it closes.
     if (!line_.take(std::move(reply), batch.answers)) break;
   }

@@ -101,6 +101,8 @@ void Operation::on_time() { time_is_up(now()); }
 
 namespace {
 
+constexpr std::string_view kScriptMayNot = "The user executing the script can't run";
+
 // Some servers put "ERR " before the word of an error that a script has met; those before version
 // 7 more: "ERR Error running script (call to f_<sha1>): @user_script:2: @user_script: 2: -OOM ...".
 std::string_view unwrapped(std::string_view text) {
@@ -118,6 +120,8 @@ std::string_view unwrapped(std::string_view text) {
 
 std::string_view error_word(std::string_view text) {
   text = unwrapped(text);
+  // Redis 6 has no word for what a script may not do.
+  if (text.substr(0, kScriptMayNot.size()) == kScriptMayNot) return "NOPERM";
   return text.substr(0, text.find(' '));
 }
 

@@ -40,6 +40,8 @@ class ClientOptions:
     name_prefix: bytes
     client_name: str
     retries: int
+    resp3: bool
+    replicas_to_wait: int
     asynchronous: bool  # awaited by event loops, not by threads
 
     def __init__(self) -> None: ...

@@ -14,7 +14,7 @@ constexpr std::uint64_t kBusyLoop = 20000;
 
 }  // namespace
 
-Schedule::Schedule(const Kind& kind, std::uint64_t seed, bool tracing)
+Schedule::Schedule(const Kind& kind, std::uint64_t seed, bool tracing, int replicas)
     : world_(seed),
       climate_(static_cast<Climate>(world_.random.below(kClimates))),
       server_(world_, static_cast<std::int64_t>(world_.random.below(9001)) - 4500),
@@ -25,7 +25,7 @@ Schedule::Schedule(const Kind& kind, std::uint64_t seed, bool tracing)
   world_.tracing = tracing;
   world_.say("climate ", std::to_string(static_cast<int>(climate_)));
   plan_script();
-  plan_clients();
+  plan_clients(replicas);
   plan_faults();
 }
 
@@ -59,8 +59,11 @@ void Schedule::plan_script() {
   if (at_least(Climate::kStalls) && random.chance(200)) network_.weather.slowest = Millis(600);
 }
 
-void Schedule::plan_clients() {
+void Schedule::plan_clients(int replicas) {
   Random& random = world_.random;
+  if (replicas > 0 && at_least(Climate::kCuts)) {
+    server_.set_lag(static_cast<unsigned>(random.below(500)));
+  }
   const std::uint64_t clients = 1 + random.below(3);
   for (std::uint64_t i = 0; i < clients; ++i) {
     ClientPlan plan;
@@ -68,6 +71,7 @@ void Schedule::plan_clients() {
     plan.watch_lease = Millis(60 + static_cast<int>(random.below(600)));
     plan.command_timeout = Millis(200 + static_cast<int>(random.below(600)));
     plan.retries = static_cast<int>(random.below(8));
+    plan.replicas = replicas;
     clients_.push_back(Client::make(world_, network_, loop_, plan));
     clients_.back()->on_event = [this, id = plan.id](const lease::Event& event) {
       if (Actor* told = actor(id, event.owner)) told->told(event);

@@ -42,7 +42,8 @@ struct Report {
 // The same seed gives the same history for the same kind.
 class Schedule {
  public:
-  Schedule(const Kind& kind, std::uint64_t seed, bool tracing);
+  // `replicas`: of which the clients want each grant confirmed.
+  Schedule(const Kind& kind, std::uint64_t seed, bool tracing, int replicas = 0);
   ~Schedule();
   Schedule(const Schedule&) = delete;
   Schedule& operator=(const Schedule&) = delete;
@@ -52,7 +53,7 @@ class Schedule {
  private:
   bool at_least(Climate climate) const { return climate_ >= climate; }
   void plan_script();
-  void plan_clients();
+  void plan_clients(int replicas);
   void plan_faults();
   void one_fault();
   void cut(bool executed);
