@@ -70,10 +70,10 @@ def interop(session: nox.Session) -> None:
 
 @nox.session
 def deployments(session: nox.Session) -> None:
-    """What is promised of one server, on several: a service under Sentinel."""
+    """What is promised of one server, on several: a service under Sentinel, a cluster."""
     install_package(session, "test")
     folders = ["tests/contract", "tests/citizenship", "tests/faults/test_fork.py"]
-    session.run("pytest", "--servers", "sentinel", *folders, *session.posargs)
+    session.run("pytest", "--servers", "sentinel,cluster", *folders, *session.posargs)
 
 
 @nox.session

@@ -24,11 +24,14 @@ class Connection::Batch {
       to.request->complete(std::move(reply), to.sent);
     }
     for (Unanswered& leaver : leavers) pass_on(setup, std::move(leaver));
-    if (lost && setup.on_lost) setup.on_lost();
-    if (failed && setup.on_failed) setup.on_failed();
+    tell(setup);
   }
 
  private:
+  void tell(const Setup& setup) const {
+    if (lost && setup.on_lost) setup.on_lost();
+    if (failed && setup.on_failed) setup.on_failed();
+  }
   static void pass_on(const Setup& setup, Unanswered leaver) {
     const RequestPtr request = leaver.request;
     const Sent sent = leaver.sent;
@@ -72,53 +75,6 @@ bool says_readonly(const resp::Reply& reply) {
 
 Connection::Connection(const Clock& clock, net::Loop& loop, Setup setup)
     : clock_(clock), loop_(loop), setup_(std::move(setup)), link_(setup_.link, setup_.open) {}
-
-Status Connection::submit(RequestPtr request, Parker* waiter) {
-  Lock lock(mutex_);
-  if (takes(*request, false)) return add(lock, {std::move(request)}, waiter);
-  lock.unlock();
-  return setup_.neighbours.hand_over({std::move(request)}, false);
-}
-
-Status Connection::resubmit(Unanswered unanswered) {
-  Lock lock(mutex_);
-  if (takes(*unanswered.request, true)) return add(lock, std::move(unanswered), nullptr);
-  lock.unlock();
-  return setup_.neighbours.hand_over(std::move(unanswered), true);
-}
-
-// What comes again has been told by a server to come here.
-bool Connection::takes(const Request& request, bool again) const {
-  if (!closed_.ok()) return true;  // to be told so
-  if (retired_) return false;
-  return again || !setup_.neighbours.mine || setup_.neighbours.mine(request);
-}
-
-void Connection::review() {
-  const Lock lock(mutex_);
-  review_ = true;
-  wake_leader();
-  loop_.drive(shared_from_this());
-}
-
-void Connection::retire() {
-  {
-    const Lock lock(mutex_);
-    retired_ = true;
-  }
-  review();
-}
-
-Status Connection::add(Lock& lock, Unanswered unanswered, Parker* waiter) {
-  if (!closed_.ok()) return closed_;
-  // A leader that awaits replies sends what has gathered when the next ones arrive, all in one
-  // piece.
-  const bool gathers = leader_ == Leader::kCaller && line_.awaits_replies();
-  line_.add(std::move(unanswered));
-  if (setup_.driver == Driver::kCallers && !gathers && !flush(lock)) wake_leader();
-  find_leader(waiter);
-  return {};
-}
 
 void Connection::serve(Parker& parker, const Stay& stay, TimePoint slice) {
   Lock lock(mutex_);
@@ -218,17 +174,21 @@ net::Interest Connection::advance(TimePoint now) {
     if (progress.lost || demoted || stream_failed(now)) stream_lost(batch);
     batch.failed = link_.failures() > failures;
     if (batch.failed || link_.state() == Link::State::kNowhere) attempt_failed(batch);
-    if (std::exchange(review_, false)) hand_over(batch);
-    drop_overdue(now, batch);
-    if (!closed_.ok()) {
-      line_.fail(closed_, true, batch.answers);
-      writer_.reset();
-    }
-    write_blocked_ = false;
+    settle(now, batch);
     (void)flush(lock);
   }
   batch.run(setup_);
   return interest();
+}
+
+void Connection::settle(TimePoint now, Batch& batch) {
+  if (std::exchange(review_, false)) hand_over(batch);
+  drop_overdue(now, batch);
+  if (!closed_.ok()) {
+    line_.fail(closed_, true, batch.answers);
+    writer_.reset();
+  }
+  write_blocked_ = false;
 }
 
 Connection::Progress Connection::advance_link(TimePoint now) {

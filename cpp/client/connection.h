@@ -61,10 +61,10 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
     Driver driver = Driver::kCallers;
     std::function<void()> on_lost;  // a stream that had been ready broke; any thread, no locks held
     Redirect redirect{};            // without one every reply goes to its request
-    Neighbours neighbours{};        // empty: there are none
-    Link::Open open{};              // tests: how to open a stream
     // An attempt to connect failed, or a stream did: is the address still right? As on_lost.
     std::function<void()> on_failed{};
+    Link::Open open{};        // tests: how to open a stream
+    Neighbours neighbours{};  // empty: there are none
   };
 
   Connection(const Clock& clock, net::Loop& loop, Setup setup);
@@ -128,6 +128,7 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   bool stream_failed(TimePoint now);
   bool takes(const Request& request, bool again) const;
   void hand_over(Batch& batch);
+  void settle(TimePoint now, Batch& batch);
   void stream_lost(Batch& batch);
   void forget_stream();
   void attempt_failed(Batch& batch);

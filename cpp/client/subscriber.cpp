@@ -106,24 +106,26 @@ bool Subscriber::obey_move(TimePoint now) {
   return !closed_;
 }
 
+Subscriber::Orders Subscriber::due_orders(TimePoint now) {
+  Orders orders;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  orders.subscribes.swap(subscribes_);
+  orders.drops.swap(drops_);
+  const auto due = std::stable_partition(releases_.begin(), releases_.end(),
+                                         [now](const Release& r) { return r.at > now; });
+  for (auto it = due; it != releases_.end(); ++it)
+    orders.releases.push_back(std::move(it->channel));
+  releases_.erase(due, releases_.end());
+  return orders;
+}
+
 void Subscriber::take_orders(TimePoint now, Sink& sink) {
-  std::vector<std::string> subscribes;
-  std::vector<std::string> releases;
-  std::vector<std::string> drops;
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    subscribes.swap(subscribes_);
-    drops.swap(drops_);
-    const auto due = std::stable_partition(releases_.begin(), releases_.end(),
-                                           [now](const Release& r) { return r.at > now; });
-    for (auto it = due; it != releases_.end(); ++it) releases.push_back(std::move(it->channel));
-    releases_.erase(due, releases_.end());
-  }
-  for (const std::string& channel : releases) {
+  const Orders orders = due_orders(now);
+  for (const std::string& channel : orders.releases) {
     if (channels_.count(channel) != 0 && sink.on_released(channel)) forget(channel);
   }
-  for (const std::string& channel : drops) forget(channel);
-  for (const std::string& channel : subscribes) {
+  for (const std::string& channel : orders.drops) forget(channel);
+  for (const std::string& channel : orders.subscribes) {
     if (channels_.insert(channel).second) say(true, channel);
   }
   const bool needed = link_.state() != Link::State::kReady && !channels_.empty();

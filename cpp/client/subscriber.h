@@ -79,6 +79,12 @@ class Subscriber final : public net::Pollable, public std::enable_shared_from_th
   };
 
   bool obey_move(TimePoint now);  // false: closed
+  struct Orders {
+    std::vector<std::string> subscribes;
+    std::vector<std::string> releases;
+    std::vector<std::string> drops;
+  };
+  Orders due_orders(TimePoint now);
   void take_orders(TimePoint now, Sink& sink);
   void connect(TimePoint now, Sink& sink);
   void say(bool subscribe, const std::string& channel);

@@ -105,10 +105,12 @@ std::shared_ptr<const sync::Context> Client::context() {
 Status Client::check_name(const std::string& name, Use use) const {
   if (options_.endpoint.deployment != net::Deployment::kCluster) return {};
   const LockName whole(options_.name_prefix + name);
-  const topology::Slot slot = topology::slot_of(whole.bytes());
   const bool latch = use == Use::kLatch;
-  const bool together = topology::slot_of(sync::braced(whole)) == slot &&
-                        (!latch || topology::slot_of(sync::latch_channel(whole).bytes()) == slot);
+  const Channel channel = latch ? sync::latch_channel(whole) : sync::lock_channel(whole);
+  const std::string request = sync::request_key(whole, {});
+  const std::string_view tag = topology::hash_tag(whole.bytes());
+  const bool together =
+      topology::hash_tag(channel.bytes()) == tag && topology::hash_tag(request) == tag;
   if (together) return {};
   return Status::invalid(
       "'" + whole.bytes() +

@@ -40,14 +40,6 @@ const redisReply* element(const redisReply& reply, std::size_t index) {
   return is_aggregate(reply) && index < reply.elements ? reply.element[index] : nullptr;
 }
 
-std::string_view field_of(const redisReply* map, std::string_view name) {
-  if (map == nullptr || !is_aggregate(*map)) return {};
-  for (std::size_t i = 0; i + 1 < map->elements; i += 2) {
-    if (text_of(map->element[i]) == name) return text_of(map->element[i + 1]);
-  }
-  return {};
-}
-
 }  // namespace
 
 Reply::Reply(redisReply* owned) : reply_(owned) {}
@@ -84,10 +76,11 @@ std::int64_t Reply::integer_at(std::size_t index) const {
   return integer_of(element(*reply_, index));
 }
 
-std::string_view Reply::field(std::string_view name) const { return field_of(reply_, name); }
-
-std::string_view Reply::field_at(std::size_t index, std::string_view name) const {
-  return field_of(element(*reply_, index), name);
+std::string_view Reply::field(std::string_view name) const {
+  for (std::size_t i = 0; i + 1 < size(); i += 2) {
+    if (text_at(i) == name) return text_at(i + 1);
+  }
+  return {};
 }
 
 bool Reply::is_nil_at(std::size_t index) const {

@@ -40,10 +40,8 @@ class Reply {
   // Element `index` itself, borrowed: it must not outlive this one.
   Reply at(std::size_t index) const;
 
-  // What follows the text `name` in a map, or in a map that is element `index` of an array (a map
-  // may have come as an array). Empty: there is none.
+  // What follows the text `name` in a map, which may have come as an array. Empty: there is none.
   std::string_view field(std::string_view name) const;
-  std::string_view field_at(std::size_t index, std::string_view name) const;
 
  private:
   Reply(redisReply* reply, bool owned) : reply_(reply), owned_(owned) {}

@@ -158,24 +158,33 @@ void Cluster::reported(std::uint64_t round, const Scout::Report& report) {
   {
     const Guard guard(mutex_);
     if (!closed_.ok() || round != round_ || !survey_.asking()) return;
-    const TimePoint now = clock_.now();
     if (report.ranges.ok()) {
-      decide(report.sharded);
-      news = apply(report.ranges.value());
+      news = believe(report);
       release_parked(answers);
-      survey_.answered(news, now);
-      if (now < troubled_until_ || !parking_.empty()) survey_.want();
       done.swap(scouts_);
     } else {
-      if (failure_.code() != Code::kServer) failure_ = report.ranges.status();
-      survey_.failed(now);
-      if (!survey_.asking()) give_up_hopeless(answers);
+      doubt(report.ranges.status(), answers);
     }
     loops_.io.drive(shared_from_this());
   }
   for (const auto& scout : done) scout->close(Status::closed("another one was quicker"));
   answer(answers);
   if (news && setup_.on_lost) setup_.on_lost();
+}
+
+bool Cluster::believe(const Scout::Report& report) {
+  const TimePoint now = clock_.now();
+  decide(report.sharded);
+  const bool news = apply(report.ranges.value());
+  survey_.answered(news, now);
+  if (now < troubled_until_ || !parking_.empty()) survey_.want();
+  return news;
+}
+
+void Cluster::doubt(const Status& why, Answers& answers) {
+  if (failure_.code() != Code::kServer) failure_ = why;
+  survey_.failed(clock_.now());
+  if (!survey_.asking()) give_up_hopeless(answers);
 }
 
 // A round has failed.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -34,7 +35,7 @@ class Scout final : public std::enable_shared_from_this<Scout> {
   const Millis patience_;
   const Tell tell_;
   const std::shared_ptr<client::Connection> connection_;
-  bool sharded_ = false;  // its question is answered before the other one
+  std::atomic<bool> sharded_{false};  // its question is answered before the other one
 };
 
 }  // namespace holdfast::topology

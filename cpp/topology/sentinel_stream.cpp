@@ -141,8 +141,9 @@ void SentinelStream::answer(const resp::Reply& reply, TimePoint now, Listener& l
   } else if (answers_ == 1) {
     if (reply.size() == 2) opinion_.primary = address_of(reply.text_at(0), reply.text_at(1));
   } else {
-    for (std::size_t i = 0; !reply.is_error() && i < reply.size(); ++i) {
-      opinion_.others.push_back(address_of(reply.field_at(i, "ip"), reply.field_at(i, "port")));
+    for (std::size_t i = 0; i < reply.size(); ++i) {
+      const resp::Reply other = reply.at(i);
+      opinion_.others.push_back(address_of(other.field("ip"), other.field("port")));
     }
     listener.on_said(address_, std::exchange(opinion_, {}));
     if (again_) question(now);

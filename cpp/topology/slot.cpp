@@ -27,6 +27,8 @@ std::uint16_t crc16(std::string_view bytes) {
   return static_cast<std::uint16_t>(crc);
 }
 
+}  // namespace
+
 std::string_view hash_tag(std::string_view key) {
   const std::size_t open = key.find('{');
   if (open == std::string_view::npos) return key;
@@ -34,8 +36,6 @@ std::string_view hash_tag(std::string_view key) {
   if (close == std::string_view::npos || close == open + 1) return key;
   return key.substr(open + 1, close - open - 1);
 }
-
-}  // namespace
 
 Slot slot_of(std::string_view key) { return crc16(hash_tag(key)) % kSlots; }
 

@@ -10,8 +10,11 @@ namespace holdfast::topology {
 using Slot = std::uint16_t;
 constexpr std::size_t kSlots = 16384;
 
-// CRC16 (XMODEM) of the key's hash tag, modulo 16384: of what stands between the first '{' and the
-// next '}', where there is something, else of the whole key.
+// What decides on a key's slot: what stands between its first '{' and the next '}', if anything,
+// else the whole key. A part of `key`.
+std::string_view hash_tag(std::string_view key);
+
+// CRC16 (XMODEM) of the key's hash tag, modulo 16384.
 Slot slot_of(std::string_view key);
 
 }  // namespace holdfast::topology

@@ -140,7 +140,7 @@ class WaitRegistry {
   Calls refused(const std::string& channel, const Status& why);
   Calls unreachable(const Status& why);  // all waiters but those apart
   Calls unreachable(const std::string& channel, const Status& why);
-  Calls closed(const Status& why);       // all waiters
+  Calls closed(const Status& why);  // all waiters
   bool released(const std::string& channel);
 
  private:

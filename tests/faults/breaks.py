@@ -372,13 +372,13 @@ def is_found(which: Break, build: str, options: list[str]) -> bool:
     return result.returncode == 1 and " failed" in result.stdout
 
 
-def main() -> int:
+def main(breaks: tuple[Break, ...] = BREAKS) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.faults.breaks", description=__doc__)
     parser.add_argument("rows", nargs="+", help="rows of docs/faults.md, or: all")
     parser.add_argument("--build", default=BUILD, help=f"how to build; {BUILD!r} unless told")
     arguments, options = parser.parse_known_args()
-    wanted = {each for each in BREAKS if "all" in arguments.rows}
-    wanted |= {each for each in BREAKS if {str(row) for row in each.rows} & {*arguments.rows}}
+    wanted = {each for each in breaks if "all" in arguments.rows}
+    wanted |= {each for each in breaks if {str(row) for row in each.rows} & {*arguments.rows}}
     missed = 0
     for each in sorted(wanted, key=lambda each: each.rows):
         found = is_found(each, arguments.build, options)

@@ -144,7 +144,7 @@ def test_forked_workers_exclude_each_other(start_child: StartChild, server: Serv
         lock = holdfast.Client(URL).lock(NAME)
 
         def count():
-            store = redis.Redis.from_url(URL)
+            store = redis.Redis(port=PORT)
             for _ in range(20):
                 with lock:
                     value = int(store.get("counter") or 0)
@@ -163,6 +163,7 @@ def test_forked_workers_exclude_each_other(start_child: StartChild, server: Serv
         say("codes", *(os.waitpid(child, 0)[1] for child in children))
         """,
         URL=server.url,
+        PORT=server.port,
         NAME=NAME,
     )
     assert parent.expect("codes", within=3 * BOUND) == ["0", "0", "0"]

@@ -215,6 +215,15 @@ class Cluster:
         self.end_migration(source, target, name)
         return source, target
 
+    def stop_replication(self, primary: Server) -> Server:
+        """Let a replica of it hear no more of its primary; returns the replica."""
+        replica = self.replica_of(primary)
+        replica.inspect.config_set("masterauth", "wrong")
+        primary.inspect.execute_command("CLIENT", "KILL", "TYPE", "replica")
+        info = replica.inspect.info
+        eventually(lambda: info("replication")["master_link_status"] == "down")
+        return replica
+
     def fail_over(self, replica: Server, *how: str) -> None:
         """Let a replica take its primary's place, by `CLUSTER FAILOVER`; returns when it has."""
         replica.inspect.execute_command("CLUSTER", "FAILOVER", *how)
@@ -235,6 +244,7 @@ class Cluster:
         for server in self.servers:
             if not server.running:
                 server.start()
+            server.inspect.config_set("masterauth", self.password or "")
         self.settle()
         self.flush()
 
@@ -247,6 +257,13 @@ class Cluster:
             except redis.ReadOnlyError:
                 continue
 
+    def keys(self) -> set[bytes]:
+        """The keys of all primaries."""
+        primaries = [
+            s for s in self._running() if s.inspect.execute_command("ROLE")[0] == b"master"
+        ]
+        return set[bytes]().union(*(server.keys() for server in primaries))
+
     def subscribers(self, channel: str | bytes) -> int:
         """How many connections are subscribed to a channel, either way, to any server."""
         return sum(self.sharded(channel, s) + s.subscribers(channel) for s in self._running())
@@ -257,8 +274,52 @@ class Cluster:
         reply = server.inspect.execute_command("PUBSUB", "SHARDNUMSUB", channel)
         return int(reply[1])
 
+    def listeners(self, channel: str | bytes) -> int:
+        """The same, of all channels whose names begin so."""
+        prefix = channel if isinstance(channel, bytes) else channel.encode()
+        found = 0
+        for server in self._running():
+            sharded = server.inspect.execute_command("PUBSUB", "SHARDCHANNELS")
+            named = {name for name in sharded if name.startswith(prefix)}
+            classic = {n for n in server.subscribed_channels() if n.startswith(prefix)}
+            found += sum(self.sharded(name, server) for name in named)
+            found += sum(server.subscribers(name) for name in classic)
+        return found
+
+    def calls(self, command: str) -> int:
+        """How often the servers were told a command so far ("cluster|slots", "evalsha")."""
+        stats = [server.inspect.info("commandstats") for server in self._running()]
+        return sum(each.get(f"cmdstat_{command}", {}).get("calls", 0) for each in stats)
+
+    def holders(self, name: str | bytes) -> dict[bytes, int]:
+        """Who holds a lock, by the server that has it, and how often."""
+        held = self.primary_of(name).inspect.hgetall(name)
+        return {owner: int(count) for owner, count in held.items()}
+
     def _running(self) -> list[Server]:
         return [server for server in self.servers if server.running]
+
+
+class LoneCluster(Server):
+    """A cluster of a single server, for tests that look into the server they use.
+
+    Its clients use classic channels, on which those tests listen.
+    """
+
+    def __init__(self, settings: Mapping[str, str] | None = None, **options: Any) -> None:
+        port = {"cluster-port": str(free_port())}
+        super().__init__("redis", {**_SETTINGS, **port, **(settings or {})}, **options)
+
+    @property
+    def url(self) -> str:
+        return f"redis+cluster://127.0.0.1:{self.port}?pubsub=classic"
+
+    def start(self) -> None:
+        super().start()
+        if b"cluster_slots_assigned:0" in self.inspect.execute_command("CLUSTER", "INFO"):
+            self.inspect.execute_command("CLUSTER", "ADDSLOTSRANGE", 0, SLOTS - 1)
+        info = self.inspect.execute_command
+        eventually(lambda: b"cluster_state:ok" in info("CLUSTER", "INFO"), what="it has all slots")
 
 
 def _known(server: Server) -> int:

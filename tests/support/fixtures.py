@@ -5,7 +5,8 @@ stop it or change its configuration. `private_server`: a fresh server of the tes
 only, to be broken at will. A test that uses either runs once for each kind of server;
 `@pytest.mark.servers("redis", "valkey")` or `("real")` narrows the kinds for a test, a class or a
 module, and `pytest --servers redis` for a run. A kind that is not installed is skipped by name.
-`pytest --servers sentinel tests/contract` runs the same against a service under Sentinel.
+`pytest --servers sentinel,cluster tests/contract` runs the same against a service under Sentinel,
+and a cluster.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.clusters import LoneCluster
 from tests.support.sentinels import WatchedServer
 from tests.support.servers import DEPLOYMENTS, KINDS, REAL_KINDS, Server, why_absent
 
@@ -27,7 +29,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--servers",
         default="all",
-        help="kinds of servers, by comma: fakeredis, redis, valkey, real, all (default); sentinel",
+        help="kinds of servers, by comma: fakeredis, redis, valkey, real, all (default), sentinel, cluster",
     )
 
 
@@ -83,12 +85,17 @@ def running_servers() -> Iterator[dict[str, Server]]:
         server.close()
 
 
+def _new(kind: str) -> Server:
+    if kind == "sentinel":
+        return WatchedServer()
+    return LoneCluster() if kind == "cluster" else Server(kind)
+
+
 @pytest.fixture
 def server(server_kind: str, running_servers: dict[str, Server]) -> Server:
     """A shared server with no keys on it."""
     if server_kind not in running_servers:
-        deployed = server_kind in DEPLOYMENTS
-        running_servers[server_kind] = WatchedServer() if deployed else Server(server_kind)
+        running_servers[server_kind] = _new(server_kind)
         running_servers[server_kind].start()
     running_servers[server_kind].flush()
     return running_servers[server_kind]

@@ -142,7 +142,6 @@ class Service:
         password: str | None = None,
         sentinel_password: str | None = None,
         sentinel_settings: Mapping[str, str] | None = None,
-        primary_settings: Mapping[str, str] | None = None,
         host: str = "127.0.0.1",
         tls: Path | None = None,
     ) -> None:
@@ -152,12 +151,10 @@ class Service:
         settings = {"repl-diskless-sync-delay": "0"}
         if password:
             settings["masterauth"] = password
-        first = {**settings, **(primary_settings or {})}
         if tls:
-            settings["tls-replication"] = first["tls-replication"] = "yes"
+            settings["tls-replication"] = "yes"
         options: dict[str, Any] = {"password": password, "tls": tls}
-        self.servers = [Server(kind, first, **options)]
-        self.servers += [Server(kind, settings, **options) for _ in range(replicas)]
+        self.servers = [Server(kind, settings, **options) for _ in range(1 + replicas)]
         self._count = sentinels
         self._sentinel_options: dict[str, Any] = {
             "settings": sentinel_settings,
@@ -266,9 +263,11 @@ class Service:
 
     def replicated(self) -> None:
         """Return when the replicas have all that the primary has."""
-        primary = self.primary
-        count = sum(1 for server in self.replicas if server.running)
-        assert primary.inspect.wait(count, int(_BOUND * 1000)) >= count
+        count = sum(server.running for server in self.servers) - 1
+        with self.primary.connect(single_connection_client=True) as client:
+            client.set("written", "")  # WAIT is about what its own connection has written
+            client.delete("written")
+            assert client.wait(count, int(_BOUND * 1000)) >= count
 
 
 def _linked(replica: Server) -> bool:

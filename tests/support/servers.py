@@ -43,8 +43,8 @@ def _further_programs() -> dict[str, str]:
 PROGRAMS = _further_programs()
 REAL_KINDS = ("redis", "valkey", *PROGRAMS)
 KINDS = ("fakeredis", *REAL_KINDS)
-DEPLOYMENTS = ("sentinel",)
-"""Several servers of kind "redis" that stand where one does; they run where they are asked for."""
+DEPLOYMENTS = ("sentinel", "cluster")
+"""Servers of kind "redis" that stand where one does; they run where they are asked for."""
 
 _START_BOUND = 20.0
 _ROOT = Path(__file__).resolve().parents[2]
@@ -143,13 +143,13 @@ class Server:
         return self.directory / "socket"
 
     @property
-    def running(self) -> bool:
-        return self._process is not None
-
-    @property
     def pid(self) -> int:
         assert self._process is not None, "the server is not running"
         return self._process.pid
+
+    @property
+    def running(self) -> bool:
+        return self._process is not None
 
     # ---- its life
 

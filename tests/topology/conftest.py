@@ -1,4 +1,4 @@
-"""Fixtures of the tests of several servers: clusters, services under Sentinel, and their owners."""
+"""Fixtures of the topology tests: real clusters, services under Sentinel, and their owners."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.clusters import Cluster
 from tests.support.sentinels import Service
+from tests.support.servers import Server
 from tests.support.waiting import eventually
 
 NAME = "myLock"
@@ -56,12 +57,18 @@ def far(cluster: Cluster, make_client: Callable[..., Any]) -> Any:
 
 
 def wait(cluster: Cluster, actor: Any, lock: Any, channel: str = CHANNEL) -> Future[Any]:
-    """Let `actor` wait for `lock`; returns once it has subscribed."""
-    before = cluster.subscribers(channel)
+    """Let `actor` wait for `lock`, as the only one; returns once it has subscribed."""
+    eventually(lambda: cluster.subscribers(channel) == 0)  # those of earlier waits linger
     waiting: Future[Any] = actor.begin(lock.acquire)
-    eventually(lambda: waiting.done() or cluster.subscribers(channel) > before)
+    eventually(lambda: waiting.done() or cluster.subscribers(channel) > 0)
     assert not waiting.done()
     return waiting
+
+
+@pytest.fixture
+def client_of(cluster: Cluster, make_client: Callable[..., Any]) -> Any:
+    """A client of the cluster."""
+    return make_client(cluster.url)
 
 
 MakeService = Callable[..., Service]
@@ -85,3 +92,15 @@ def begin_waiting(actor: Any, lock: Any, service: Service, waiters: int = 1) -> 
     waiting = actor.begin(lock.acquire)
     eventually(lambda: service.primary.subscribers(CHANNEL) == waiters)
     return waiting
+
+
+def refuse_demotion(primary: Server) -> None:
+    """From now on the sentinels cannot tell it that it is a replica, as if it were cut off."""
+    primary.inspect.execute_command("ACL", "SETUSER", "default", "-slaveof", "-replicaof")
+
+
+def see_a_renewal(primary: Server) -> None:
+    """Return when the lock's time has become less, and then more."""
+    first = primary.inspect.pttl(NAME)
+    eventually(lambda: primary.inspect.pttl(NAME) < first - 200)
+    eventually(lambda: primary.inspect.pttl(NAME) > first - 200, what="a renewal")

@@ -8,9 +8,10 @@ import org.redisson.config.Config;
 
 /**
  * The command line: --address=redis://HOST:PORT[,redis://…] [--lock-watchdog-timeout=MS]
- * [--threads=N].
+ * [--threads=N]. An address redis+cluster://HOST:PORT is a cluster's, by one of its servers.
  */
 record Options(List<String> addresses, long lockWatchdogTimeout, int threads) {
+  private static final String CLUSTER = "redis+cluster://";
   private static final Set<String> NAMES = Set.of("address", "lock-watchdog-timeout", "threads");
 
   /** Throws IllegalArgumentException for an unknown option or one without a value. */
@@ -43,6 +44,15 @@ record Options(List<String> addresses, long lockWatchdogTimeout, int threads) {
     config.setLockWatchdogTimeout(lockWatchdogTimeout);
     config.setThreads(threads);
     config.setNettyThreads(threads);
+    if (address.startsWith(CLUSTER)) {
+      config
+          .useClusterServers()
+          .addNodeAddress("redis://" + address.substring(CLUSTER.length()))
+          .setMasterConnectionMinimumIdleSize(1)
+          .setSlaveConnectionMinimumIdleSize(1)
+          .setSubscriptionConnectionMinimumIdleSize(1);
+      return config;
+    }
     config
         .useSingleServer()
         .setAddress(address)

@@ -1,0 +1,96 @@
+"""Deliberate breaks of what follows a service, and the tests that find them.
+
+    python -m tests.topology.breaks --build "ninja -C build/dev" all --servers redis
+
+As tests.faults.breaks, whose rows are those of docs/faults.md.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from tests.faults.breaks import Break, main
+
+FAILOVERS = "tests/topology/test_sentinel_failover.py"
+SENTINELS = "tests/topology/test_sentinels.py"
+
+BREAKS = (
+    Break(
+        (30,),
+        "what the sentinels announce is not heard",
+        "cpp/topology/sentinel_stream.cpp",
+        (('if (reply.text_at(0) == "message" && ours)', "if (service_.empty() && ours)"),),
+        f"{FAILOVERS}::test_a_hold_and_a_waiter_survive",
+    ),
+    Break(
+        (31,),
+        "holds are not verified after a reconnect",
+        "cpp/engine/client.cpp",
+        (("strong->verify();", "(void)strong;"),),
+        f"{FAILOVERS}::test_a_failover_that_forgets_the_lock_is_told_to_its_holder",
+    ),
+    Break(
+        (32,),
+        "once named, a primary stays",
+        "cpp/topology/sentinel_machine.cpp",
+        (("if (settled && believed->epoch <= epoch_) return;", "if (settled) return;"),),
+        f"{FAILOVERS}::test_a_primary_that_was_cut_off_is_left_though_it_still_answers",
+    ),
+    Break(
+        (32,),
+        "a move verifies nothing",
+        "cpp/topology/sentinel.cpp",
+        (("if (verify) verify();", "(void)verify;"),),
+        f"{SENTINELS}::test_what_was_missed_while_no_sentinel_could_be_reached_is_made_good",
+    ),
+    Break(
+        (26,),
+        "READONLY is an answer",
+        "cpp/client/connection.cpp",
+        (("if (must_be_primary && line_", "if (must_be_primary && now == kNever && line_"),),
+        f"{FAILOVERS}::test_a_demoted_primary_is_not_written_to",
+    ),
+    Break(
+        (26,),
+        "a replica is taken for a primary",
+        "cpp/client/link.cpp",
+        (('reply.text_at(0) != "master"', "reply.text_at(0).empty()"),),
+        f"{FAILOVERS}::test_a_demoted_primary_is_not_written_to",
+    ),
+    Break(
+        (30,),
+        "a primary that cannot be reached is no reason to ask",
+        "cpp/topology/sentinel.cpp",
+        (("strong->doubt();", "(void)strong;"),),
+        f"{SENTINELS}::test_a_failover_is_followed_though_its_messages_are_lost",
+    ),
+    Break(
+        (30,),
+        "further sentinels are not learnt",
+        "cpp/topology/sentinel_machine.cpp",
+        (
+            (
+                "  learn(std::vector<net::Address>(sentinel->opinion.others), actions);\n",
+                "  if (doubt_) learn(sentinel->opinion.others, actions);\n",
+            ),
+        ),
+        f"{SENTINELS}::test_one_sentinel_leads_to_all",
+    ),
+    Break(
+        (27,),
+        "sentinels are told the servers' password",
+        "cpp/topology/sentinel.cpp",
+        (("setup.endpoint.sentinel_credentials", "setup.endpoint.credentials"),),
+        f"{SENTINELS}::test_sentinels_have_a_password_of_their_own",
+    ),
+    Break(
+        (30,),
+        "a closed client goes on watching",
+        "cpp/topology/sentinel.cpp",
+        (("  watch_->close();\n", ""),),
+        f"{SENTINELS}::test_a_closed_client_leaves_the_sentinels",
+    ),
+)
+
+if __name__ == "__main__":
+    sys.exit(main(BREAKS))

@@ -1,0 +1,114 @@
+"""Whose messages reach whom in a cluster: sharded, classic, or both ways."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import holdfast
+from tests.support.clusters import Cluster
+from tests.support.owners import MakeClient
+from tests.support.waiting import BOUND
+from tests.topology.conftest import CHANNEL, LONG, NAME, wait
+
+pytestmark = pytest.mark.servers("real")
+
+
+def _heard(cluster: Cluster) -> tuple[int, int]:
+    """How many are subscribed: sharded, classic."""
+    sharded = sum(cluster.sharded(CHANNEL, server) for server in cluster.servers)
+    return sharded, cluster.subscribers(CHANNEL) - sharded
+
+
+@pytest.mark.parametrize(
+    ("how", "heard"),
+    [("auto", (1, 0)), ("sharded", (1, 0)), ("classic", (0, 1)), ("both", (1, 1))],
+)
+def test_a_waiter_listens_as_it_is_told(
+    cluster: Cluster,
+    near: Any,
+    make_client: MakeClient,
+    alice: Any,
+    bob: Any,
+    how: str,
+    heard: tuple[int, int],
+) -> None:
+    """On a server that knows sharded channels, "auto" is sharded."""
+    alice.do(near.acquire)
+    lock = make_client(cluster.url, pubsub=how).lock(NAME)
+    waiting = wait(cluster, bob, lock)
+    assert _heard(cluster) == heard
+    alice.do(near.release)
+    if how != "classic":
+        assert waiting.result(BOUND)
+        bob.do(lock.release)
+
+
+@pytest.mark.parametrize(
+    ("holds", "waits"),
+    [
+        ("auto", "sharded"),
+        ("classic", "classic"),
+        ("both", "sharded"),
+        ("both", "classic"),
+        ("sharded", "both"),
+        ("classic", "both"),
+        ("both", "both"),
+    ],
+)
+def test_who_speaks_and_who_hears(
+    cluster: Cluster, make_client: MakeClient, alice: Any, bob: Any, holds: str, waits: str
+) -> None:
+    """ "both" reaches everybody, and hears everybody."""
+    held = make_client(cluster.url, pubsub=holds, lease=LONG).lock(NAME)
+    lock = make_client(cluster.url, pubsub=waits).lock(NAME)
+    alice.do(held.acquire)
+    waiting = wait(cluster, bob, lock)
+    alice.do(held.release)
+    assert waiting.result(BOUND)
+    bob.do(lock.release)
+
+
+@pytest.mark.flavours("sync")
+def test_without_sharded_channels_auto_is_classic(
+    cluster: Cluster, near: Any, make_client: MakeClient, alice: Any, bob: Any
+) -> None:
+    """A server that does not answer PUBSUB SHARDNUMSUB is taken for one without, as by Redisson."""
+    for server in cluster.servers:
+        server.inspect.execute_command(
+            "ACL", "SETUSER", "old", "on", ">pass", "~*", "&*", "+@all",
+            "-pubsub|shardnumsub", "-spublish", "-ssubscribe",
+        )  # fmt: skip
+    held, lock = (make_client(cluster.url, username="old", password="pass") for _ in range(2))
+    alice.do(held.lock(NAME).acquire)
+    waiting = wait(cluster, bob, lock.lock(NAME))
+    assert _heard(cluster) == (0, 1)
+    alice.do(held.lock(NAME).release)
+    assert waiting.result(BOUND)
+    bob.do(lock.lock(NAME).release)
+
+
+@pytest.mark.flavours("sync")
+def test_a_classic_waiter_follows_its_slot(
+    cluster: Cluster, make_client: MakeClient, alice: Any, bob: Any
+) -> None:
+    """A message on a classic channel goes to all servers, so it is heard wherever one listens."""
+    held = make_client(cluster.url, pubsub="classic", lease=LONG).lock(NAME)
+    lock = make_client(cluster.url, pubsub="classic").lock(NAME)
+    alice.do(held.acquire)
+    waiting = wait(cluster, bob, lock)
+    cluster.migrate_slot(NAME)
+    alice.do(held.release)
+    assert waiting.result(BOUND)
+    bob.do(lock.release)
+
+
+@pytest.mark.flavours("sync")
+def test_how_is_an_option_of_the_url(cluster: Cluster, make_client: MakeClient) -> None:
+    """Of a cluster only, and one of four words."""
+    make_client(f"{cluster.url}?pubsub=both")
+    with pytest.raises(ValueError, match="pubsub must be one of"):
+        make_client(f"{cluster.url}?pubsub=loud")
+    with pytest.raises(ValueError, match="needs a cluster"):
+        holdfast.Client("redis://127.0.0.1", pubsub="sharded")
