@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator
 
 import pytest
 
 from tests.faults.conftest import CHANNEL, NAME
 from tests.support.processes import StartChild
+from tests.support.proxy import FaultProxy
 from tests.support.servers import Server
 from tests.support.waiting import eventually, let_pass
 
@@ -50,6 +52,13 @@ def held(server: Server) -> Server:
     return server
 
 
+@pytest.fixture
+def way(private_server: Server) -> Iterator[FaultProxy]:
+    """A way to the private server on which one sees what is sent."""
+    with FaultProxy(private_server.port) as proxy:
+        yield proxy
+
+
 @pytest.mark.parametrize("timeout", [-1, 3600], ids=["no limit", "an hour"])
 @pytest.mark.parametrize("program", [WAITING, ASYNCIO], ids=["sync", "asyncio"])
 def test_ctrl_c_ends_a_wait(
@@ -70,7 +79,7 @@ def test_ctrl_c_ends_a_wait(
 
 @pytest.mark.realtime
 def test_ctrl_c_while_the_acquire_is_in_flight(
-    start_child: StartChild, private_server: Server
+    start_child: StartChild, private_server: Server, way: FaultProxy
 ) -> None:
     """9, I7: the server is silent, then grants: the late grant is given back."""
     child = start_child(
@@ -89,16 +98,17 @@ def test_ctrl_c_while_the_acquire_is_in_flight(
             hear("next")
             say("holds", lock.hold_count())
         """,
-        URL=private_server.url,
+        URL=way.url,
         NAME=NAME,
         ROUNDS=5,
     )
     child.expect("ready")
     for _ in range(5):
         private_server.pause()
+        before = way.requests
         child.send("go")
         child.expect("waits")
-        let_pass(0.02)
+        eventually(lambda: way.requests > before)
         child.signal(signal.SIGINT)
         child.expect("interrupted", within=SOON)
         private_server.resume()
