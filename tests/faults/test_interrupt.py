@@ -86,7 +86,8 @@ def test_ctrl_c_while_the_acquire_is_in_flight(
         """
         client = holdfast.Client(URL)
         lock = client.lock(NAME)
-        client.ping()
+        with lock:
+            pass  # now the server knows the scripts
         say("ready")
         for _ in range(ROUNDS):
             hear("go")
@@ -108,7 +109,7 @@ def test_ctrl_c_while_the_acquire_is_in_flight(
         before = way.requests
         child.send("go")
         child.expect("waits")
-        eventually(lambda: way.requests > before)
+        eventually(lambda seen=before: way.requests > seen)
         child.signal(signal.SIGINT)
         child.expect("interrupted", within=SOON)
         private_server.resume()
