@@ -256,7 +256,7 @@ BREAKS = (
         (27,),
         "missing rights are waited for",
         "cpp/sync/operation.cpp",
-        (('"UNBLOCKED"}', '"NOPERM"}'),),
+        (('"UNBLOCKED"', '"NOPERM"'),),
         "tests/faults/test_refused.py::test_missing_rights",
     ),
     Break(

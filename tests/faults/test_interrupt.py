@@ -127,8 +127,8 @@ def test_ctrl_c_together_with_the_grant(start_child: StartChild, private_server:
         while True:
             held = False
             hear("go")
-            say("waits")
             try:
+                say("waits")
                 held = lock.acquire()
                 signal.pause()
             except KeyboardInterrupt:
