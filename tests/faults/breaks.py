@@ -115,7 +115,7 @@ BREAKS = (
         (9,),
         "an acquire that is cancelled in flight is not undone",
         "cpp/sync/acquire_machine.cpp",
-        (("finish(Verdict::kCancelled, {}, trying)", "finish(Verdict::kCancelled, {}, false)"),),
+        (("finish(Verdict::kCancelled, {}, open())", "finish(Verdict::kCancelled, {}, false)"),),
         "tests/faults/test_interrupt.py::test_ctrl_c_while_the_acquire_is_in_flight",
     ),
     Break(
@@ -334,7 +334,12 @@ BREAKS = (
         (39,),
         "a grant that arrives past its lease is taken",
         "cpp/sync/acquire_machine.cpp",
-        (("if (now >= event.at) return finish(", "if (event.at == TimePoint{}) return finish("),),
+        (
+            (
+                "if (now >= trusted_until_) return finish(",
+                "if (trusted_until_ == TimePoint{}) return finish(",
+            ),
+        ),
         "tests/faults/test_network.py::test_a_lease_shorter_than_the_way_is_no_grant",
     ),
     Break(
