@@ -30,7 +30,8 @@ constexpr Millis kBriefly{200};
 constexpr Millis kUsual{60000};
 
 Millis patience(const AcquireRequest& request, const Context& context) {
-  const bool waits = request.blocking || request.patient;
+  if (request.patience == Patience::kNone) return Millis(0);
+  const bool waits = request.blocking || request.patience == Patience::kWaiters;
   return waits ? context.command_timeout : std::min(context.command_timeout, kBriefly);
 }
 

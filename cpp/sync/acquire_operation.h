@@ -9,6 +9,13 @@
 
 namespace holdfast::sync {
 
+// How long a server that refuses to work for the moment is asked again.
+enum class Patience {
+  kCallers,  // the time of a caller who waits, briefly for one who does not
+  kWaiters,  // as for a caller who waits: the attempt is made for one
+  kNone,     // the attempt is one of a round, and the next round asks again
+};
+
 // What a caller asks for.
 struct AcquireRequest {
   LockName name;
@@ -18,9 +25,8 @@ struct AcquireRequest {
   TimePoint deadline = kNever;
   std::uint64_t listener = 0;  // who is to be told when the hold is lost
   Terms terms{};
-  bool again = false;    // no hold more: the lease of the one that is held counts from now on
-  bool patient = false;  // not blocking, but for a caller that waits: a server that refuses to work
-                         // for the moment is given its time
+  bool again = false;  // no hold more: the lease of the one that is held counts from now on
+  Patience patience = Patience::kCallers;
 };
 
 // An acquisition: the machine, obeyed. A grant is recorded with the keeper before anybody is told

@@ -140,17 +140,21 @@ namespace {
 std::string quoted(const LockName& name) { return "'" + name.bytes() + "'"; }
 
 std::string hint(std::string_view word) {
-  if (word == "WRONGTYPE") return "; the key holds something that is no lock: use another name";
-  if (word == "NOAUTH") return "; give the client a password";
-  if (word == "NOPERM") return "; give the user the rights that the documentation lists";
-  if (word == "OOM") return "; the server has no memory left: raise maxmemory or remove keys";
-  if (word == "MISCONF") return "; the server cannot save to its disk: see its log";
-  if (word == "READONLY") return "; this server is a replica: name the primary in the URL";
-  if (word == "NOREPLICAS") return "; too few replicas follow the server: see to them";
-  if (word == "LOADING") return "; the server is starting: try again later";
-  if (word == "BUSY") return "; another client's script does not end: SCRIPT KILL ends it";
-  if (word == "MASTERDOWN") return "; this server is a replica that has lost its primary";
-  return {};
+  using Hint = std::pair<std::string_view, std::string_view>;
+  constexpr std::array<Hint, 10> kHints{
+      Hint{"WRONGTYPE", "the key holds something that is no lock: use another name"},
+      Hint{"NOAUTH", "give the client a password"},
+      Hint{"NOPERM", "give the user the rights that the documentation lists"},
+      Hint{"OOM", "the server has no memory left: raise maxmemory or remove keys"},
+      Hint{"MISCONF", "the server cannot save to its disk: see its log"},
+      Hint{"READONLY", "this server is a replica: name the primary in the URL"},
+      Hint{"NOREPLICAS", "too few replicas follow the server: see to them"},
+      Hint{"LOADING", "the server is starting: try again later"},
+      Hint{"BUSY", "another client's script does not end: SCRIPT KILL ends it"},
+      Hint{"MASTERDOWN", "this server is a replica that has lost its primary"}};
+  const auto is_it = [word](const Hint& hint) { return hint.first == word; };
+  const auto found = std::find_if(kHints.begin(), kHints.end(), is_it);
+  return found == kHints.end() ? std::string() : "; " + std::string(found->second);
 }
 
 }  // namespace

@@ -60,7 +60,7 @@ def test_a_waiter_listens_as_it_is_told(
 def test_who_speaks_and_who_hears(
     cluster: Cluster, make_client: MakeClient, alice: Any, bob: Any, holds: str, waits: str
 ) -> None:
-    """ "both" reaches everybody, and hears everybody."""
+    """What says and hears both reaches everybody, and hears everybody."""
     held = make_client(cluster.url, pubsub=holds, lease=LONG).lock(NAME)
     lock = make_client(cluster.url, pubsub=waits).lock(NAME)
     alice.do(held.acquire)
