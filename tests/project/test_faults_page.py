@@ -35,7 +35,7 @@ def test_all_rows_are_there() -> None:
     assert sorted(ROWS) == list(range(1, 42))
 
 
-@pytest.mark.parametrize("row", sorted(ROWS.keys() - OF_CLUSTERS))
+@pytest.mark.parametrize("row", sorted(ROWS.keys() - OF_TOPOLOGIES))
 def test_a_row_names_tests_that_exist(row: int) -> None:
     tests = re.findall(r"`([^`]*::[^`]*)`", ROWS[row][6])
     assert tests
