@@ -70,6 +70,7 @@ void AcquireOperation::begin() {
   Event event{Event::Kind::kStart};
   {
     const Lock lock(mutex_);
+    begun_ = now();
     const bool in_turn = recipe_.waiting() == Waiting::kInTurn;
     if (in_turn && request_.blocking && context().keeper->count(name(), owner_) == 0) {
       seen_ = context().waits->sequence(channel_);
@@ -111,10 +112,14 @@ std::int64_t AcquireOperation::wants() const {
   return recipe_.waiting() == Waiting::kByCount ? request_.terms.amount : 0;
 }
 
+TimePoint AcquireOperation::since() const {
+  return recipe_.granting_message() ? begun_ : TimePoint::min();
+}
+
 void AcquireOperation::on_signal() { deliver({Event::Kind::kTryNow}); }
 
 void AcquireOperation::on_message(std::string_view payload) {
-  if (!recipe_.granted_by(payload)) return on_signal();
+  if (recipe_.granting_message() != payload) return on_signal();
   deliver({Event::Kind::kAnswer, {Answer::Kind::kGranted, Millis(0)}});
 }
 

@@ -49,6 +49,7 @@ class AcquireOperation final : public Operation, public wait::Waiter, public Gra
 
   void encode(std::string& out) const override;
   void complete(Result<resp::Reply> reply, const client::Sent& sent) override;
+  TimePoint since() const override;
   std::int64_t wants() const override;
   void on_signal() override;
   void on_message(std::string_view payload) override;
@@ -92,7 +93,8 @@ class AcquireOperation final : public Operation, public wait::Waiter, public Gra
   bool given_back_ = false;
   bool minded_ = false;
   std::optional<std::uint64_t> seen_;  // the channel's sequence before the attempt
-  TimePoint sent_{};                   // when the granting command went out
+  TimePoint begun_{};
+  TimePoint sent_{};  // when the granting command went out
 };
 
 }  // namespace holdfast::sync

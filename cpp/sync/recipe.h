@@ -68,8 +68,8 @@ class Recipe : public lease::Renewal {
   virtual bool takes() const { return true; }
   // What release() has taken back, this owner number never gets again.
   virtual bool undone_for_good() const { return false; }
-  // A message that is the grant itself, whatever an attempt would find by now (kTogether).
-  virtual bool granted_by(std::string_view /*payload*/) const { return false; }
+  // The message that is the grant itself, whatever an attempt would find by now (kTogether).
+  virtual std::optional<std::string_view> granting_message() const { return std::nullopt; }
   // An owner may come again; else each acquisition has an owner number of its own.
   virtual bool owners_return() const { return true; }
   // Where `owner` (a field) listens while it waits.

@@ -55,8 +55,11 @@ class ClusterNode::Ear final : public Subscriber::Sink {
   Ear(std::weak_ptr<Sink> sink, std::weak_ptr<ClusterWatcher> watcher, Server server)
       : sink_(std::move(sink)), watcher_(std::move(watcher)), server_(std::move(server)) {}
 
-  void on_subscribed(const std::string& channel) override {
-    if (const auto sink = sink_.lock()) sink->on_subscribed(channel);
+  void on_subscribed(const std::string& channel, TimePoint asked) override {
+    if (const auto sink = sink_.lock()) sink->on_subscribed(channel, asked);
+  }
+  void on_caught_up(const std::string& channel, TimePoint asked) override {
+    if (const auto sink = sink_.lock()) sink->on_caught_up(channel, asked);
   }
   void on_message(const std::string& channel, std::string_view payload) override {
     if (const auto sink = sink_.lock()) sink->on_message(channel, payload);
