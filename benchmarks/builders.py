@@ -27,6 +27,9 @@ CROWD = frozenset({"crowd-threads", "crowd-processes"})
 WATCHDOG = frozenset({"watchdog-10k", "watchdog-100k"})
 TASKS = frozenset({"tasks", "pair-asyncio"})
 STARTUP = frozenset({"startup"})
+RED = frozenset({"pair-red", "pair-red-away"})
+FAMILY = RED | {"pair-fair", "pair-read", "hand-over-fair", "readers"}
+CLUSTER = frozenset({"pair-cluster", "watchdog-cluster", "failover"})
 
 
 def _need(program: str) -> str:
@@ -86,7 +89,7 @@ def limit(cache: Path) -> list[Contender]:
         lambda: _run(cc, *flags, *files, "-lpthread", cwd=cache),
     )
     version = "C, " + hiredis.parent.parent.name
-    cases = ALONE | TASKS | WAITING | WATCHDOG
+    cases = ALONE | TASKS | WAITING | WATCHDOG | RED
     return [
         Contender("limit", version, (str(program),), cases),
         Contender("limit-unpipelined", version, (str(program), "each=1"), frozenset({"threads"})),
@@ -106,12 +109,24 @@ def interpreter(_cache: Path) -> list[Contender]:
     return [Contender("bare interpreter", version, (sys.executable,), STARTUP)]
 
 
+def _cluster_cases() -> frozenset[str]:
+    """Those of a cluster, or none where the installed holdfast does not know clusters."""
+    from holdfast import Client
+
+    try:
+        Client("redis+cluster://127.0.0.1:1").close()
+    except ValueError as refusal:
+        print(f"left out: holdfast in {', '.join(sorted(CLUSTER))}: {refusal}", file=sys.stderr)
+        return frozenset()
+    return CLUSTER
+
+
 def holdfast(_cache: Path) -> list[Contender]:
     try:
         version = importlib.metadata.version("holdfast")
     except importlib.metadata.PackageNotFoundError:
         raise Absent(f"holdfast is not installed in {sys.executable}") from None
-    cases = ALONE | WAITING | CROWD | WATCHDOG | STARTUP
+    cases = ALONE | WAITING | CROWD | WATCHDOG | STARTUP | FAMILY | _cluster_cases()
     path = _python_path()
     return [
         Contender("holdfast", version, _python("holdfast_blocking"), cases, path),
@@ -148,7 +163,7 @@ def go_peers(cache: Path) -> list[Contender]:
     everything = ALONE | WAITING | CROWD | WATCHDOG | {"tasks"}
     return [
         Contender("rueidislock", rueidis, (str(program), "peer=rueidislock"), everything),
-        Contender("redsync", redsync, (str(program), "peer=redsync"), ALONE, polls=True),
+        Contender("redsync", redsync, (str(program), "peer=redsync"), ALONE | RED, polls=True),
     ]
 
 
@@ -162,7 +177,7 @@ def redisson(cache: Path) -> list[Contender]:
     version = next((folder / "dependency").glob("redisson-*.jar")).stem.removeprefix("redisson-")
     classes = f"{folder / 'bench-1.jar'}:{folder / 'dependency'}/*"
     command = (java, "-cp", classes, "bench.Bench")
-    cases = ALONE | WAITING | CROWD | WATCHDOG
+    cases = ALONE | WAITING | CROWD | WATCHDOG | FAMILY | CLUSTER - {"failover"}
     return [Contender("redisson", version, command, cases, warmup=2.0)]
 
 
