@@ -109,28 +109,18 @@ def interpreter(_cache: Path) -> list[Contender]:
     return [Contender("bare interpreter", version, (sys.executable,), STARTUP)]
 
 
-def _cluster_cases() -> frozenset[str]:
-    """Those of a cluster, or none where the installed holdfast does not know clusters."""
-    from holdfast import Client
-
-    try:
-        Client("redis+cluster://127.0.0.1:1").close()
-    except ValueError as refusal:
-        print(f"left out: holdfast in {', '.join(sorted(CLUSTER))}: {refusal}", file=sys.stderr)
-        return frozenset()
-    return CLUSTER
-
-
 def holdfast(_cache: Path) -> list[Contender]:
     try:
         version = importlib.metadata.version("holdfast")
     except importlib.metadata.PackageNotFoundError:
         raise Absent(f"holdfast is not installed in {sys.executable}") from None
-    cases = ALONE | WAITING | CROWD | WATCHDOG | STARTUP | FAMILY | _cluster_cases()
+    cases = ALONE | WAITING | CROWD | WATCHDOG | STARTUP | FAMILY | CLUSTER
     path = _python_path()
     return [
         Contender("holdfast", version, _python("holdfast_blocking"), cases, path),
-        Contender("holdfast asyncio", version, _python("holdfast_tasks"), TASKS, path),
+        Contender(
+            "holdfast asyncio", version, _python("holdfast_tasks"), TASKS | {"readers"}, path
+        ),
     ]
 
 

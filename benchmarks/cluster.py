@@ -1,4 +1,4 @@
-"""A Redis Cluster of the run's own: three primaries, and a replica of the first where one is asked."""
+"""A Redis Cluster of the run's own: three primaries, and a replica of the first on request."""
 
 from __future__ import annotations
 
@@ -89,7 +89,9 @@ class Cluster:
 
     def _replicate(self) -> None:
         connection = self.replica.connection
-        connection.call("CLUSTER", "REPLICATE", str(self.nodes[0].connection.call("CLUSTER", "MYID")))
+        connection.call(
+            "CLUSTER", "REPLICATE", str(self.nodes[0].connection.call("CLUSTER", "MYID"))
+        )
         up = ("master_link_status", "up")
         wait_until(lambda: up in self.replica.info("replication").items(), "replica")
         # Its primary tells the others of it, who vote.

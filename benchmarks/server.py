@@ -27,7 +27,7 @@ def free_port() -> int:
 
 @cache
 def script_texts() -> dict[str, str]:
-    """holdfast's scripts by ``kind/step``, as its build embeds them."""
+    """The scripts of holdfast by ``kind/step``, as its build embeds them."""
     embed = [sys.executable, str(ROOT / "cmake" / "embed_lua.py"), str(ROOT / "lua"), "--json"]
     found = json.loads(subprocess.run(embed, check=True, capture_output=True).stdout)
     return {name: script["text"] for name, script in found.items()}

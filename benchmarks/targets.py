@@ -96,6 +96,7 @@ TARGETS = (
     Target("pair-red-away", "ratio", "<=", 1.6),
     Target("hand-over-fair", "changes", ">=", 3, "redisson"),
     Target("readers", "last", "<=", 5),
+    Target("readers", "last", "<=", 5, contender="holdfast asyncio"),
     Target("pair-cluster", "ratio", "<=", 1.15),
     Target("watchdog-cluster", "lost", "<=", 0),
     Target("watchdog-cluster", "commands", "<=", 3),

@@ -77,7 +77,7 @@ class Readers(Case):
     """All wait for a writer; it releases, and each reads once for 10 ms."""
 
     name = "readers"
-    title = "200 readers of one process wait: release called by the writer → in"
+    title = "200 readers of one process wait for a writer in another: release called → in"
     columns = (Column("p50", "the 100th ms", 1, "ratio"), Column("last", "the last ms", 1, "ratio"))
     base = "redisson"
 
