@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 
 import nox
 
@@ -69,10 +70,20 @@ def interop(session: nox.Session) -> None:
 
 @nox.session
 def deployments(session: nox.Session) -> None:
-    """What is promised of one server, on several: a service under Sentinel."""
+    """What is promised of one server, on several: a service under Sentinel, a cluster."""
     install_package(session, "test")
     folders = ["tests/contract", "tests/citizenship", "tests/faults/test_fork.py"]
-    session.run("pytest", "--servers", "sentinel", *folders, *session.posargs)
+    session.run("pytest", "--servers", "sentinel,cluster", *folders, *session.posargs)
+
+
+@nox.session
+def torture(session: nox.Session) -> None:
+    """All kinds under faults: nox -s torture -- [seconds [seed]]."""
+    install_package(session, "test")
+    usual = ["300", str(random.randrange(1_000_000))]
+    seconds, seed = [*session.posargs, *usual[len(session.posargs) :]]
+    told = {"HOLDFAST_TORTURE_SECONDS": seconds, "HOLDFAST_TORTURE_SEED": seed}
+    session.run("pytest", "-n", "0", "tests/torture", env=told)
 
 
 @nox.session

@@ -27,6 +27,9 @@ CROWD = frozenset({"crowd-threads", "crowd-processes"})
 WATCHDOG = frozenset({"watchdog-10k", "watchdog-100k"})
 TASKS = frozenset({"tasks", "pair-asyncio"})
 STARTUP = frozenset({"startup"})
+RED = frozenset({"pair-red", "pair-red-away"})
+FAMILY = RED | {"pair-fair", "pair-read", "hand-over-fair", "readers"}
+CLUSTER = frozenset({"pair-cluster", "watchdog-cluster", "failover"})
 
 
 def _need(program: str) -> str:
@@ -86,7 +89,7 @@ def limit(cache: Path) -> list[Contender]:
         lambda: _run(cc, *flags, *files, "-lpthread", cwd=cache),
     )
     version = "C, " + hiredis.parent.parent.name
-    cases = ALONE | TASKS | WAITING | WATCHDOG
+    cases = ALONE | TASKS | WAITING | WATCHDOG | RED
     return [
         Contender("limit", version, (str(program),), cases),
         Contender("limit-unpipelined", version, (str(program), "each=1"), frozenset({"threads"})),
@@ -111,11 +114,13 @@ def holdfast(_cache: Path) -> list[Contender]:
         version = importlib.metadata.version("holdfast")
     except importlib.metadata.PackageNotFoundError:
         raise Absent(f"holdfast is not installed in {sys.executable}") from None
-    cases = ALONE | WAITING | CROWD | WATCHDOG | STARTUP
+    cases = ALONE | WAITING | CROWD | WATCHDOG | STARTUP | FAMILY | CLUSTER
     path = _python_path()
     return [
         Contender("holdfast", version, _python("holdfast_blocking"), cases, path),
-        Contender("holdfast asyncio", version, _python("holdfast_tasks"), TASKS, path),
+        Contender(
+            "holdfast asyncio", version, _python("holdfast_tasks"), TASKS | {"readers"}, path
+        ),
     ]
 
 
@@ -148,7 +153,7 @@ def go_peers(cache: Path) -> list[Contender]:
     everything = ALONE | WAITING | CROWD | WATCHDOG | {"tasks"}
     return [
         Contender("rueidislock", rueidis, (str(program), "peer=rueidislock"), everything),
-        Contender("redsync", redsync, (str(program), "peer=redsync"), ALONE, polls=True),
+        Contender("redsync", redsync, (str(program), "peer=redsync"), ALONE | RED, polls=True),
     ]
 
 
@@ -162,7 +167,7 @@ def redisson(cache: Path) -> list[Contender]:
     version = next((folder / "dependency").glob("redisson-*.jar")).stem.removeprefix("redisson-")
     classes = f"{folder / 'bench-1.jar'}:{folder / 'dependency'}/*"
     command = (java, "-cp", classes, "bench.Bench")
-    cases = ALONE | WAITING | CROWD | WATCHDOG
+    cases = ALONE | WAITING | CROWD | WATCHDOG | FAMILY | CLUSTER - {"failover"}
     return [Contender("redisson", version, command, cases, warmup=2.0)]
 
 

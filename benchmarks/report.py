@@ -102,7 +102,9 @@ def _verdict_table(cases: Sequence[Case], results: Results) -> list[str]:
         digits = max(column.digits, 1)
         figure, bound = _number(verdict.value, digits), _number(verdict.bound, digits)
         mark = "yes" if verdict.reached else "**no**"
-        rows.append(_row([f"`{target.case}` {column.title}", target.text(), bound, figure, mark]))
+        whose = "" if target.contender == "holdfast" else f", {target.contender}"
+        title = f"`{target.case}` {column.title}{whose}"
+        rows.append(_row([title, target.text(), bound, figure, mark]))
     if not rows:
         return []
     head = [_row(["figure", "target", "that is", "holdfast", "reached"]), _row(["---"] * 5)]

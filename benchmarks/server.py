@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import select
 import socket
 import subprocess
+import sys
 import tempfile
 import time
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 
-LUA = Path(__file__).resolve().parent.parent / "lua" / "lock"
+ROOT = Path(__file__).resolve().parent.parent
 
 Reply = str | int | list["Reply"] | None
 
@@ -20,6 +23,14 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+@cache
+def script_texts() -> dict[str, str]:
+    """The scripts of holdfast by ``kind/step``, as its build embeds them."""
+    embed = [sys.executable, str(ROOT / "cmake" / "embed_lua.py"), str(ROOT / "lua"), "--json"]
+    found = json.loads(subprocess.run(embed, check=True, capture_output=True).stdout)
+    return {name: script["text"] for name, script in found.items()}
 
 
 class Connection:
@@ -96,11 +107,18 @@ class Monitor:
 class Server:
     """A server process without persistence on a free loopback port; a context manager."""
 
-    def __init__(self, program: str = "redis-server") -> None:
+    def __init__(self, program: str = "redis-server", **more: object) -> None:
+        """Start the program; ``more``: settings, with ``_`` for the dashes of their names."""
+        self.program = program
         self.port = free_port()
         self._directory = tempfile.TemporaryDirectory(prefix="holdfast-bench-")
-        options = {"port": self.port, "bind": "127.0.0.1", "save": "", "appendonly": "no"}
-        words = [word for key, value in options.items() for word in (f"--{key}", str(value))]
+        given = {"port": self.port, "bind": "127.0.0.1", "save": "", "appendonly": "no"}
+        self.options: dict[str, object] = {**given, **more}
+        words = [
+            word
+            for key, value in self.options.items()
+            for word in (f"--{key.replace('_', '-')}", str(value))
+        ]
         self._process = subprocess.Popen(
             [program, *words, "--dir", self._directory.name], stdout=subprocess.DEVNULL
         )
@@ -151,6 +169,11 @@ class Server:
         at_ms = int(str(self.connection.call("PEXPIRETIME", key)))
         return time.monotonic_ns() + at_ms * 1_000_000 - time.time_ns()
 
+    def kill(self) -> None:
+        """End the process as a crash would, at once."""
+        self._process.kill()
+        self._process.wait()
+
     def _stop(self) -> None:
         self._process.terminate()
         self._process.wait()
@@ -170,8 +193,8 @@ class Server:
 
     def _load_scripts(self) -> dict[str, str]:
         """The SHA1 of each of the lock's scripts that the C contender runs."""
-        names = ("acquire", "renew", "release")
-        texts = {name: (LUA / f"{name}.lua").read_text(encoding="utf-8") for name in names}
+        texts = script_texts()
         return {
-            name: str(self.connection.call("SCRIPT", "LOAD", text)) for name, text in texts.items()
+            name: str(self.connection.call("SCRIPT", "LOAD", texts[f"lock/{name}"]))
+            for name in ("acquire", "renew", "release")
         }

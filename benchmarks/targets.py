@@ -89,6 +89,18 @@ TARGETS = (
     Target("watchdog-100k", "memory", "<=", 1024),
     Target("startup", "time", "<=", 40, "bare interpreter", plus=True),
     Target("startup", "memory", "<=", 12, "bare interpreter", plus=True),
+    Target("pair-fair", "ratio", "<=", 1.3),
+    Target("pair-read", "ratio", "<=", 1.3),
+    Target("pair-red", "ratio", "<=", 1.6),
+    Target("pair-red", "p50", "<=", 1.6, "limit"),
+    Target("pair-red-away", "ratio", "<=", 1.6),
+    Target("hand-over-fair", "changes", ">=", 3, "redisson"),
+    Target("readers", "last", "<=", 5),
+    Target("readers", "last", "<=", 5, contender="holdfast asyncio"),
+    Target("pair-cluster", "ratio", "<=", 1.15),
+    Target("watchdog-cluster", "lost", "<=", 0),
+    Target("watchdog-cluster", "commands", "<=", 3),
+    Target("failover", "after", "<=", 1000),
 )
 
 

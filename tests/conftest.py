@@ -10,4 +10,5 @@ pytest_plugins = (
     "tests.support.fixtures",
     "tests.support.owners",
     "tests.support.processes",
+    "tests.support.replicas",
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.cases.case import Case, Column, Plan, percentile, placed, worker
+from benchmarks.cases.case import Case, Column, Plan, pair_samples, percentile, placed, worker
 from benchmarks.contender import Contender
 from benchmarks.server import Server
 
@@ -21,14 +21,8 @@ class Pair(Case):
         self._same_cpu = same_cpu
 
     def measure(self, server: Server, contender: Contender, plan: Plan) -> dict[str, float]:
-        words = {"warmup": contender.warmup, "seconds": plan.seconds}
-        with (
-            placed(server, self._same_cpu),
-            worker(server, contender, "pair", **words) as process,
-        ):
-            process.ready()
-            process.go()
-            samples = [ns / 1e3 for ns in process.result()["samples_ns"]]
+        with placed(server, self._same_cpu):
+            samples = pair_samples(server, contender, plan)
         return {"p50": percentile(samples, 50), "p99": percentile(samples, 99)}
 
 

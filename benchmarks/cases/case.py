@@ -76,6 +76,15 @@ def placed(server: Server, same: bool) -> Iterator[None]:
         os.sched_setaffinity(0, everywhere)
 
 
+def pair_samples(server: Server, contender: Contender, plan: Plan, **words: object) -> list[float]:
+    """How long each acquire + release of one caller took, in µs."""
+    words = {"warmup": contender.warmup, "seconds": plan.seconds, **words}
+    with worker(server, contender, "pair", **words) as process:
+        process.ready()
+        process.go()
+        return [ns / 1e3 for ns in process.result()["samples_ns"]]
+
+
 def percentile(values: Sequence[float], percent: float) -> float:
     """The smallest value that so many percent of the values do not exceed."""
     if not values:

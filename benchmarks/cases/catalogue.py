@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from benchmarks.cases.alone import Pair, Throughput
 from benchmarks.cases.case import Case
+from benchmarks.cases.clustered import ClusterPair, ClusterWatchdog, Failover
 from benchmarks.cases.contended import Crowd, HandOver
+from benchmarks.cases.family import AWAY_MS, KindPair, Readers, RedPair
 from benchmarks.cases.renewed import Watchdog
 from benchmarks.cases.startup import Startup
 from benchmarks.cases.waiting import DeadHolder, Wake
@@ -24,4 +26,13 @@ CASES: tuple[Case, ...] = (
     Watchdog("watchdog-10k", "10 000 locks renewed each second, lease 3 s", 10_000),
     Watchdog("watchdog-100k", "100 000 locks renewed each second, lease 3 s", 100_000),
     Startup(),
+    KindPair("pair-fair", "Uncontended fair lock, one thread, on the server's CPU", "fair"),
+    KindPair("pair-read", "Uncontended read lock, one thread, on the server's CPU", "read"),
+    RedPair("pair-red", "RedLock over 5 servers, uncontended, one thread"),
+    RedPair("pair-red-away", "RedLock over 5 servers, each 1 ms away and 1 ms back", AWAY_MS),
+    HandOver("hand-over-fair", "Hand-overs of a fair lock among 8 processes", 8, 1, kind="fair"),
+    Readers(),
+    ClusterPair(),
+    ClusterWatchdog(),
+    Failover(),
 )

@@ -25,16 +25,22 @@ class HandOver(Case):
         Column("spread", "busiest : idlest", 1),
     )
 
-    def __init__(self, name: str, title: str, processes: int, threads: int) -> None:
+    def __init__(
+        self, name: str, title: str, processes: int, threads: int, *, kind: str = "lock"
+    ) -> None:
         self.name = name
         self.title = title
         self._processes = processes
         self._threads = threads
+        self._kind = kind
+        if kind != "lock":
+            self.base = "redisson"
 
     def measure(self, server: Server, contender: Contender, plan: Plan) -> dict[str, float]:
+        words = {"workers": self._threads, "kind": self._kind}
         with ExitStack() as stack:
             processes = [
-                stack.enter_context(worker(server, contender, "contend", workers=self._threads))
+                stack.enter_context(worker(server, contender, "contend", **words))
                 for _ in range(self._processes)
             ]
             for process in processes:

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/go-redsync/redsync/v4"
+	"github.com/go-redsync/redsync/v4/redis"
 	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
 	goredislib "github.com/redis/go-redis/v9"
 	"github.com/redis/rueidis"
@@ -104,8 +105,12 @@ func (l *redsyncLock) release() {
 
 // openRedsync keeps redsync's defaults, but for the number of tries: it may wait without limit.
 func openRedsync(w words) openLock {
-	client := goredislib.NewClient(&goredislib.Options{Addr: "127.0.0.1:" + w["port"]})
-	sync := redsync.New(goredis.NewPool(client))
+	pools := []redis.Pool{}
+	for _, port := range w.ports() {
+		client := goredislib.NewClient(&goredislib.Options{Addr: "127.0.0.1:" + port})
+		pools = append(pools, goredis.NewPool(client))
+	}
+	sync := redsync.New(pools...)
 	expiry := redsync.WithExpiry(w.seconds("lease", 30))
 	return func(name string) lock {
 		return &redsyncLock{sync.NewMutex(name, expiry, redsync.WithTries(math.MaxInt32))}

@@ -44,6 +44,14 @@ func (w words) seconds(key string, fallback float64) time.Duration {
 	return time.Duration(w.float(key, fallback) * float64(time.Second))
 }
 
+// ports are those of the servers of a lock over several; else the one server's.
+func (w words) ports() []string {
+	if w["ports"] == "" {
+		return []string{w["port"]}
+	}
+	return strings.Split(w["ports"], ",")
+}
+
 func (w words) lockName(worker int) string {
 	if w.int("own", 0) != 0 {
 		return fmt.Sprintf("%s:%d", w["name"], worker)

@@ -1,6 +1,7 @@
 // The modes without contention: one thread's pairs, and many locks at once.
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common.h"
 
@@ -19,30 +20,50 @@ static void keep(Samples* samples, int64_t value) {
   samples->samples[samples->count++] = value;
 }
 
-static void pairs_for(Lock* lock, double seconds, Samples* samples) {
+typedef void (*Pair)(void* lock);
+
+static void pair_of_lock(void* lock) {
+  lock_acquire(lock);
+  lock_release(lock);
+}
+
+static void pair_of_quorum(void* quorum) {
+  quorum_acquire(quorum);
+  quorum_release(quorum);
+}
+
+static void pairs_for(Pair pair, void* lock, double seconds, Samples* samples) {
   int64_t begin = now();
   int64_t end = begin + (int64_t)(seconds * 1e9);
   while (begin < end) {
-    lock_acquire(lock);
-    lock_release(lock);
+    pair(lock);
     int64_t done = now();
     keep(samples, done - begin);
     begin = done;
   }
 }
 
-void run_pair(void) {
-  Lock lock;
+static void run_pairs(Pair pair, void* lock) {
   Samples warmup = {0};
   Samples samples = {0};
-  lock_open(&lock, word("name", "bench"), 1);
   ready();
   moment();
-  pairs_for(&lock, word_double("warmup", 0), &warmup);
-  pairs_for(&lock, word_double("seconds", 1), &samples);
+  pairs_for(pair, lock, word_double("warmup", 0), &warmup);
+  pairs_for(pair, lock, word_double("seconds", 1), &samples);
   putchar('{');
   print_array("samples_ns", samples.samples, samples.count);
   puts("}");
+}
+
+void run_pair(void) {
+  const char* name = word("name", "bench");
+  if (strcmp(word("kind", "lock"), "red") == 0) {
+    run_pairs(pair_of_quorum, quorum_open(name));
+  } else {
+    Lock lock;
+    lock_open(&lock, name, 1);
+    run_pairs(pair_of_lock, &lock);
+  }
 }
 
 typedef struct {

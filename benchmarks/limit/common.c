@@ -68,8 +68,10 @@ void print_array(const char* key, const int64_t* values, long count) {
   putchar(']');
 }
 
-redisContext* connect_server(void) {
-  redisContext* connection = redisConnect("127.0.0.1", (int)word_long("port", 6379));
+redisContext* connect_server(void) { return connect_port((int)word_long("port", 6379)); }
+
+redisContext* connect_port(int port) {
+  redisContext* connection = redisConnect("127.0.0.1", port);
   if (connection == NULL || connection->err != 0) {
     die("connect", connection == NULL ? "no memory" : connection->errstr);
   }

@@ -27,6 +27,7 @@ int64_t moment(void);
 void print_array(const char* key, const int64_t* values, long count);
 
 redisContext* connect_server(void);
+redisContext* connect_port(int port);
 // The next reply of a connection; an error reply ends the program.
 redisReply* next_reply(redisContext* connection);
 
@@ -54,6 +55,12 @@ typedef struct {
 void lock_open(Lock* lock, const char* name, long number);
 void lock_acquire(Lock* lock);
 void lock_release(Lock* lock);
+
+// One lock of a name on each server of the word `ports`, all asked before any answer is read.
+typedef struct Quorum Quorum;
+Quorum* quorum_open(const char* name);
+void quorum_acquire(Quorum* quorum);
+void quorum_release(Quorum* quorum);
 
 void run_pair(void);
 void run_throughput(void);

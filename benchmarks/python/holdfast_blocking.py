@@ -7,12 +7,27 @@ from benchmarks.python import blocking
 from benchmarks.python.protocol import Config
 
 
+def open_clients(words: Config) -> list[holdfast.Client]:
+    """One for each server, or one for the cluster; the watchdog renews by the lease given."""
+    renewed = {"lease": words.lease} if words.mode == "watchdog" else {}
+    hosts = [f"127.0.0.1:{port}" for port in words.servers()]
+    if words.cluster:
+        return [holdfast.Client(f"redis+cluster://{','.join(hosts)}", **renewed)]
+    return [holdfast.Client(f"redis://{host}/0", **renewed) for host in hosts]
+
+
 def open_locks(words: Config) -> blocking.Locks:
-    url = f"redis://127.0.0.1:{words.port}/0"
-    if words.mode == "watchdog":
-        return holdfast.Client(url, lease=words.lease).lock
-    client = holdfast.Client(url)
-    return lambda name: client.lock(name, lease=words.lease or None)
+    clients = open_clients(words)
+    client = clients[0]
+    lease = None if words.mode == "watchdog" else words.lease or None
+    kinds: dict[str, blocking.Locks] = {
+        "lock": lambda name: client.lock(name, lease=lease),
+        "fair": lambda name: client.fair_lock(name, lease=lease),
+        "read": lambda name: client.read_write_lock(name, lease=lease).read,
+        "write": lambda name: client.read_write_lock(name, lease=lease).write,
+        "red": lambda name: holdfast.RedLock(*(each.lock(name) for each in clients), lease=lease),
+    }
+    return kinds[words.kind]
 
 
 if __name__ == "__main__":

@@ -8,7 +8,13 @@ from benchmarks.python.protocol import Config
 
 
 def open_locks(words: Config) -> tasks.Locks:
-    return holdfast.asyncio.Client(f"redis://127.0.0.1:{words.port}/0").lock
+    client = holdfast.asyncio.Client(f"redis://127.0.0.1:{words.port}/0")
+    kinds: dict[str, tasks.Locks] = {
+        "lock": client.lock,
+        "read": lambda name: client.read_write_lock(name).read,
+        "write": lambda name: client.read_write_lock(name).write,
+    }
+    return kinds[words.kind]
 
 
 if __name__ == "__main__":

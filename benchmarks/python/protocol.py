@@ -21,6 +21,9 @@ class Config:
 
     mode: str
     port: int
+    ports: str = ""  # several servers, the first of them ``port``: joined by commas
+    cluster: int = 0  # 1: they are nodes of one cluster
+    kind: str = "lock"  # or fair, read, write, red
     name: str = "bench"
     workers: int = 1
     warmup: float = 0.0
@@ -36,6 +39,9 @@ class Config:
     period_us: int = 0
     ask_us: int = 0
     spread_us: int = 0
+
+    def servers(self) -> list[int]:
+        return [int(port) for port in (self.ports or str(self.port)).split(",")]
 
     def lock_name(self, worker: int) -> str:
         return f"{self.name}:{worker}" if self.own else self.name

@@ -59,10 +59,44 @@ async def throughput(words: Config, locks: Locks) -> None:
     result(pairs=sum(pairs), seconds=words.seconds)
 
 
+async def hold_often(lock: Lock, words: Config, until: int) -> list[int]:
+    seen: list[int] = []
+    while now() < until and (not words.grants or len(seen) < 2 * words.grants):
+        await lock.acquire()
+        seen.append(now())
+        await asyncio.sleep(words.hold_us / 1e6)
+        seen.append(now())
+        await lock.release()
+    return seen
+
+
+async def contend(words: Config, locks: Locks) -> None:
+    own = [locks(words.lock_name(worker)) for worker in range(words.workers)]
+    ready()
+    until = moment()
+    result(grants=await asyncio.gather(*(hold_often(lock, words, until) for lock in own)))
+
+
+async def hold(words: Config, locks: Locks) -> None:
+    held = [locks(words.lock_name(worker)) for worker in range(words.locks)]
+    for lock in held:
+        await lock.acquire()
+    ready()
+    moment()
+    released = now()
+    for lock in held:
+        await lock.release()
+    result(released_ns=released)
+
+
+Mode = Callable[[Config, Locks], Awaitable[None]]
+MODES: dict[str, Mode] = {mode.__name__: mode for mode in (pair, throughput, contend, hold)}
+
+
 def main(open_locks: OpenLocks) -> None:
     words = config()
 
     async def run() -> None:
-        await {"pair": pair, "throughput": throughput}[words.mode](words, open_locks(words))
+        await MODES[words.mode](words, open_locks(words))
 
     asyncio.run(run())

@@ -46,7 +46,13 @@ OwnerNumber next_owner_number();
 
 // "<client's UUID>:<number>": the field of an owner, Redisson's <UUID>:<threadId>.
 inline std::string owner_field(const std::string& client_id, OwnerNumber owner) {
-  return client_id + ':' + std::to_string(static_cast<std::uint64_t>(owner));
+  const std::string number = std::to_string(static_cast<std::uint64_t>(owner));
+  std::string field;
+  field.reserve(client_id.size() + 1 + number.size());
+  field += client_id;
+  field += ':';
+  field += number;
+  return field;
 }
 
 // How long a grant lasts: for a fixed time, or as long as it is renewed (`watched`).

@@ -41,6 +41,12 @@ py::object timed_out(const std::string& name, const Status& why) {
   return error;
 }
 
+PythonOutcome not_done(const std::string& name, const sync::Outcome& outcome) {
+  if (outcome.why.ok()) return {py::bool_(false), {}};
+  const bool late = outcome.verdict == sync::Verdict::kTimedOut;
+  return failure(late ? timed_out(name, outcome.why) : exception_for(outcome.why));
+}
+
 py::object answer(OperationKind kind, const sync::Outcome& outcome) {
   if (kind == OperationKind::kAcquire) return py::bool_(true);
   if (kind == OperationKind::kRelease || !outcome.value) return py::none();
@@ -88,11 +94,8 @@ PythonOutcome to_python(OperationKind kind, const std::string& name, const sync:
     case Verdict::kExpired:
       return lost(name, "its lease was over before the grant arrived; ask for a longer one");
     case Verdict::kTimedOut:
-      if (!outcome.why.ok()) return failure(timed_out(name, outcome.why));
-      return {py::bool_(false), {}};
     case Verdict::kFailed:
-      if (!outcome.why.ok()) return failure(exception_for(outcome.why));
-      return {py::bool_(false), {}};
+      return not_done(name, outcome);
     case Verdict::kCancelled:
       break;
   }

@@ -91,15 +91,22 @@ std::optional<client::PubSub> pubsub_of(const std::string& word) {
   return std::nullopt;
 }
 
+std::string deployment(const net::Endpoint& endpoint) {
+  switch (endpoint.deployment) {
+    case net::Deployment::kSentinel:
+      return "sentinel";
+    case net::Deployment::kCluster:
+      return "cluster";
+    case net::Deployment::kStandalone:
+      break;
+  }
+  return "standalone";
+}
+
 void register_endpoint(py::module_& module) {
   py::class_<net::Endpoint>(module, "Endpoint")
       .def_property_readonly("text", &net::Endpoint::text)
-      .def_property_readonly(
-          "sentinel",
-          [](const net::Endpoint& e) { return e.deployment == net::Deployment::kSentinel; })
-      .def_property_readonly(
-          "cluster",
-          [](const net::Endpoint& e) { return e.deployment == net::Deployment::kCluster; })
+      .def_property_readonly("deployment", &deployment)
       .def_property_readonly("tls", [](const net::Endpoint& e) { return e.tls.enabled; })
       .def("set_credentials",
            [](net::Endpoint& e, const std::string& username, const std::string& password) {
@@ -133,6 +140,8 @@ void register_client(py::module_& module) {
           [](engine::ClientOptions& o, const py::bytes& prefix) { o.name_prefix = prefix; })
       .def_readwrite("client_name", &engine::ClientOptions::client_name)
       .def_readwrite("retries", &engine::ClientOptions::retries)
+      .def_readwrite("resp3", &engine::ClientOptions::resp3)
+      .def_readwrite("replicas_to_wait", &engine::ClientOptions::replicas_to_wait)
       .def_readwrite("asynchronous", &engine::ClientOptions::asynchronous)
       .def("set_pubsub",
            [](engine::ClientOptions& o, const std::string& word) { o.pubsub = pubsub_of(word); })

@@ -96,6 +96,7 @@ void Connection::serve(Parker& parker, const Stay& stay, TimePoint slice) {
       lock.lock();
       parker.in_line = false;
       waiters_.erase(place);
+      if (called_ == &parker) called_ = nullptr;
     }
   }
   find_leader(nullptr);
@@ -169,6 +170,7 @@ net::Interest Connection::advance(TimePoint now) {
   {
     Lock lock(mutex_);
     if (!progress.replies.empty()) last_read_ = now;
+    batch.answers.reserve(progress.replies.size());
     const bool demoted = !take_replies(progress.replies, now, batch);
     if (progress.ready && !move_) stream_ready(now);
     if (progress.lost || demoted || stream_failed(now)) stream_lost(batch);
@@ -275,6 +277,7 @@ bool Connection::take_replies(std::vector<resp::Reply>& replies, TimePoint now, 
       link_.fail(now, Status::unreachable(address() + " is a replica now"), true);
       return false;
     }
+    if (reply.is_push()) continue;
     // A server says something unasked only before it closes.
     if (!line_.take(std::move(reply), batch.answers)) break;
   }
@@ -358,15 +361,17 @@ void Connection::find_leader(Parker* preferred) {
     if (!std::exchange(driven_, true)) loop_.drive(shared_from_this());
     return;
   }
-  if (leader_ != Leader::kNone) return;
-  if (preferred != nullptr) {
-    // Parked in serve() it must be told; on its way there it sees for itself.
-    if (preferred->in_line) preferred->notify();
-  } else if (!waiters_.empty()) {
-    waiters_.front()->notify();
-  } else {
-    loop_.drive(shared_from_this());
-  }
+  if (leader_ != Leader::kNone || called_ != nullptr) return;
+  if (preferred == nullptr && !waiters_.empty()) preferred = waiters_.front();
+  if (preferred == nullptr) return loop_.drive(shared_from_this());
+  call(*preferred);
+}
+
+// Parked in serve() it must be told; on its way there it sees for itself.
+void Connection::call(Parker& next) {
+  if (!next.in_line) return;
+  called_ = &next;
+  next.notify();
 }
 
 TimePoint Connection::silent_since() const {

@@ -136,6 +136,7 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   bool flush(Lock& lock);  // false: the leader has to go on with it
   void wake_leader();
   void find_leader(Parker* preferred);
+  void call(Parker& next);
   bool needs_loop() const;
   bool hung_up() const;
   net::Interest watch();
@@ -162,6 +163,7 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   Leader leader_ = Leader::kNone;
   Parker* leading_ = nullptr;   // of kCaller
   std::list<Parker*> waiters_;  // in serve(), not leading: the next leaders
+  Parker* called_ = nullptr;    // the one of them that was told to lead, until it looks
   TimePoint last_read_{};
   bool retired_ = false;
   bool review_ = false;                       // the leader is to hand over

@@ -45,8 +45,9 @@ void Connection::retire() {
 Status Connection::add(Lock& lock, Unanswered unanswered, Parker* waiter) {
   if (!closed_.ok()) return closed_;
   // A leader that awaits replies sends what has gathered when the next ones arrive, all in one
-  // piece.
-  const bool gathers = leader_ == Leader::kCaller && line_.awaits_replies();
+  // piece; one that was called, when it comes.
+  const bool leads = leader_ == Leader::kCaller || called_ != nullptr;
+  const bool gathers = leads && line_.awaits_replies();
   line_.add(std::move(unanswered));
   if (setup_.driver == Driver::kCallers && !gathers && !flush(lock)) wake_leader();
   find_leader(waiter);

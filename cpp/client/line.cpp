@@ -1,11 +1,23 @@
 #include "client/line.h"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "resp/command.h"
 
 namespace holdfast::client {
+
+namespace {
+
+std::uint64_t next_stream() {
+  static std::atomic<std::uint64_t> last{0};
+  return ++last;
+}
+
+}  // namespace
+
+Line::Line() : stream_(next_stream()) {}
 
 TimePoint Line::first_sent() const { return sent_ == 0 ? kNever : entries_.front().what.sent.last; }
 
@@ -25,6 +37,7 @@ void Line::send(std::string& out, TimePoint now) {
     entry.extra = entry.what.asking ? 1 : 0;
     entry.what.sent.last = now;
     ++entry.what.sent.times;
+    entry.what.sent.stream = stream_;
     entry.what.request->encode(out);
     ++sent_;
   }
@@ -47,6 +60,7 @@ void Line::broken() {
   };
   entries_.erase(std::remove_if(entries_.begin(), on_wire_end, unwanted), on_wire_end);
   sent_ = 0;
+  stream_ = next_stream();
 }
 
 void Line::drop_overdue(TimePoint now, const Status& why, Answers& answers) {

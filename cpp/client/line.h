@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <string>
 #include <vector>
@@ -26,6 +27,8 @@ class Line {
     Result<resp::Reply> reply;
   };
   using Answers = std::vector<Answer>;
+
+  Line();
 
   bool empty() const { return entries_.empty(); }
   bool awaits_replies() const { return sent_ > 0; }
@@ -61,6 +64,7 @@ class Line {
   void add_answer(Entry& entry, Result<resp::Reply> reply, Answers& answers);
 
   std::deque<Entry> entries_;
+  std::uint64_t stream_;  // what is on the wire, or will be
   std::size_t sent_ = 0;
   TimePoint next_overdue_ = kNever;
 };

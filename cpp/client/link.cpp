@@ -92,9 +92,11 @@ void Link::greet() {
     say({"AUTH", who.password});
   }
   if (options_.resp3) say({"HELLO", "3"});
+  const int hello = options_.resp3 ? greeting_replies_ : 0;
   if (options_.database != 0) say({"SELECT", std::to_string(options_.database)});
   if (!options_.client_name.empty()) say({"CLIENT", "SETNAME", options_.client_name});
   if (!options_.service.empty()) say({"ROLE"});
+  after_hello_ = options_.resp3 ? greeting_replies_ - hello : -1;
   state_ = State::kGreeting;
 }
 
@@ -141,6 +143,7 @@ void Link::answer(const resp::Reply& reply, TimePoint now) {
   if (!reply.is_error()) return;
   const std::string text(reply.text());
   const std::string word = text.substr(0, text.find(' '));
+  if (stays_with_resp2(word)) return;
   if (passes_by_itself(word)) {
     return fail(now, Status::unreachable(options_.address.text() + " is not ready: " + text),
                 false);
@@ -150,6 +153,12 @@ void Link::answer(const resp::Reply& reply, TimePoint now) {
   fail(now,
        Status::server(word, options_.address.text() + " refused the connection: " + text + hint),
        false);
+}
+
+// Servers before Redis 6, and proxies, do not know HELLO, or not its 3. The rest of the greeting
+// holds as it is.
+bool Link::stays_with_resp2(std::string_view word) const {
+  return greeting_replies_ == after_hello_ && (word == "ERR" || word == "NOPROTO");
 }
 
 bool Link::read(TimePoint now, std::vector<resp::Reply>& replies) {

@@ -27,7 +27,7 @@ struct LinkOptions {
   Millis command_timeout{5000};
   int retries = 10;       // attempts to connect after the first, before callers are told
   std::string service{};  // what the sentinels call the group whose primary this is; else empty
-  bool resp3 = false;     // replies, and what comes unasked, in RESP3
+  bool resp3 = false;     // replies, and what comes unasked, in RESP3, where the server has it
 };
 
 // One stream to one server that makes itself anew: connect, greet (AUTH, HELLO, SELECT, CLIENT
@@ -97,6 +97,7 @@ class Link {
   void write_greeting();
   void read_greeting(TimePoint now);
   void answer(const resp::Reply& reply, TimePoint now);
+  bool stays_with_resp2(std::string_view word) const;
   void leave(bool reset);
 
   LinkOptions options_;
@@ -106,6 +107,7 @@ class Link {
   std::unique_ptr<resp::Reader> reader_;
   std::string greeting_;      // not yet written
   int greeting_replies_ = 0;  // still to come
+  int after_hello_ = -1;      // of these, behind the one to HELLO
   net::Interest interest_;
   bool more_ = false;         // the last read() stopped before it had everything
   TimePoint until_ = kNever;  // end of the attempt, or of the rest

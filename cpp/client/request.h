@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -16,6 +17,7 @@ namespace holdfast::client {
 struct Sent {
   TimePoint last{};  // the moment before the sending that was answered
   int times = 0;
+  std::uint64_t stream = 0;  // of that sending: the same for two commands, the same stream
 };
 
 // One command on its way through a Connection, and what to do with its reply.

@@ -26,7 +26,7 @@ Subscriber::Subscriber(const Clock& clock, net::Loop& loop, LinkOptions options,
 void Subscriber::subscribe(const std::string& channel) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    subscribes_.push_back(channel);
+    if (subscribes_.empty() || subscribes_.back() != channel) subscribes_.push_back(channel);
   }
   loop_.drive(shared_from_this());
 }
@@ -126,14 +126,21 @@ void Subscriber::take_orders(TimePoint now, Sink& sink) {
   }
   for (const std::string& channel : orders.drops) forget(channel);
   for (const std::string& channel : orders.subscribes) {
-    if (channels_.insert(channel).second) say(true, channel);
+    channels_.insert(channel);
+    say(true, channel);
   }
   const bool needed = link_.state() != Link::State::kReady && !channels_.empty();
   if (needed && down_since_ == kNever) down_since_ = now;
 }
 
 void Subscriber::forget(const std::string& channel) {
-  if (channels_.erase(channel) > 0) say(false, channel);
+  if (channels_.erase(channel) == 0) return;
+  forget_ways(channel);
+  say(false, channel);
+}
+
+void Subscriber::forget_ways(const std::string& channel) {
+  for (const char* way : {"subscribe", "ssubscribe"}) subscribed_.erase({way, channel});
 }
 
 void Subscriber::say(bool subscribe, const std::string& channel) {
@@ -145,12 +152,13 @@ void Subscriber::say(bool subscribe, const std::string& channel) {
 
 void Subscriber::send(std::string_view command, const std::string& channel) {
   out_ += resp::Command({command, channel}).bytes();
-  awaited_.push_back({command, channel});
+  awaited_.push_back({command, channel, clock_.now()});
 }
 
 // By the server's doing; of two subscriptions, one may be left.
 void Subscriber::end(const std::string& channel) {
   channels_.erase(channel);
+  forget_ways(channel);
   if (mode_ == PubSub::kBoth) say(false, channel);
 }
 
@@ -188,15 +196,34 @@ void Subscriber::refused(const std::string& text, Sink& sink) {
 }
 
 void Subscriber::confirmed(std::string_view kind, const std::string& channel, Sink& sink) {
+  TimePoint when = TimePoint::min();
   const bool asked = !awaited_.empty() && awaited_.front().channel == channel &&
                      same_word(awaited_.front().command, kind);
-  if (asked) awaited_.pop_front();
+  if (asked) {
+    when = awaited_.front().asked;
+    awaited_.pop_front();
+  }
+  if (channels_.count(channel) == 0) return;
   if (kind == "subscribe" || kind == "ssubscribe") {
-    if (channels_.count(channel) != 0) sink.on_subscribed(channel);
-  } else if (!asked && channels_.count(channel) != 0) {
+    if (!is_left(channel)) subscribed(kind, channel, when, sink);
+  } else if (!asked) {
     end(channel);
     sink.on_redirected(channel, {});
   }
+}
+
+// Its subscription is to end still, before the next one begins.
+bool Subscriber::is_left(const std::string& channel) const {
+  return std::any_of(awaited_.begin(), awaited_.end(), [&](const Awaited& next) {
+    return next.channel == channel &&
+           (next.command == "UNSUBSCRIBE" || next.command == "SUNSUBSCRIBE");
+  });
+}
+
+void Subscriber::subscribed(std::string_view kind, const std::string& channel, TimePoint asked,
+                            Sink& sink) {
+  const bool fresh = subscribed_.insert({std::string(kind), channel}).second;
+  fresh ? sink.on_subscribed(channel, asked) : sink.on_caught_up(channel, asked);
 }
 
 void Subscriber::lost(TimePoint now, Sink& sink) {
@@ -206,6 +233,7 @@ void Subscriber::lost(TimePoint now, Sink& sink) {
 
 void Subscriber::forget_stream(TimePoint now) {
   awaited_.clear();
+  subscribed_.clear();
   out_.clear();
   if (!channels_.empty()) down_since_ = now;
 }

@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "client/link.h"
@@ -28,7 +29,11 @@ class Subscriber final : public net::Pollable, public std::enable_shared_from_th
    public:
     virtual ~Sink() = default;
     // From now on messages arrive; also after each reconnection, when some may have been missed.
-    virtual void on_subscribed(const std::string& channel) = 0;
+    // All that arrive are newer than `asked`, when the server was asked for them.
+    virtual void on_subscribed(const std::string& channel, TimePoint asked) = 0;
+    // It had been subscribed to already: none was missed, and what arrives now is newer than
+    // `asked`.
+    virtual void on_caught_up(const std::string& channel, TimePoint asked) = 0;
     virtual void on_message(const std::string& channel, std::string_view payload) = 0;
     // The server refuses this channel (an ACL, for example).
     virtual void on_refused(const std::string& channel, const Status& why) = 0;
@@ -57,7 +62,7 @@ class Subscriber final : public net::Pollable, public std::enable_shared_from_th
   // To be called before anything else; kClassic unless told otherwise.
   void set_mode(PubSub mode) { mode_ = mode; }
 
-  // Any thread, with any lock held.
+  // Any thread, with any lock held. A second time: on_caught_up().
   void subscribe(const std::string& channel);
   void release(const std::string& channel,
                Duration linger);          // asks on_released() once that has passed
@@ -76,6 +81,7 @@ class Subscriber final : public net::Pollable, public std::enable_shared_from_th
   struct Awaited {
     std::string_view command;
     std::string channel;
+    TimePoint asked;
   };
 
   bool obey_move(TimePoint now);  // false: closed
@@ -90,9 +96,12 @@ class Subscriber final : public net::Pollable, public std::enable_shared_from_th
   void say(bool subscribe, const std::string& channel);
   void send(std::string_view command, const std::string& channel);
   void forget(const std::string& channel);
+  void forget_ways(const std::string& channel);
   void end(const std::string& channel);
   void refused(const std::string& text, Sink& sink);
   void confirmed(std::string_view kind, const std::string& channel, Sink& sink);
+  bool is_left(const std::string& channel) const;
+  void subscribed(std::string_view kind, const std::string& channel, TimePoint asked, Sink& sink);
   void write();
   void take(const resp::Reply& reply, Sink& sink);
   void lost(TimePoint now, Sink& sink);
@@ -115,6 +124,8 @@ class Subscriber final : public net::Pollable, public std::enable_shared_from_th
   // The loop's thread only.
   Link link_;
   std::set<std::string> channels_;
+  std::set<std::pair<std::string, std::string>>
+      subscribed_;               // way, channel: what this stream brings
   std::deque<Awaited> awaited_;  // sent and not yet answered, in order
   std::string out_;
   TimePoint last_read_{};

@@ -35,6 +35,7 @@ topology::Setup topology_setup(const ClientOptions& options, const std::shared_p
   setup.link = {endpoint.addresses.front(), endpoint.tls,        endpoint.credentials,
                 endpoint.database,          options.client_name, options.connect_timeout,
                 options.command_timeout,    options.retries};
+  setup.link.resp3 = options.resp3;
   using Driver = client::Connection::Driver;
   setup.driver = options.asynchronous ? Driver::kLoop : Driver::kCallers;
   setup.sink = hub;
@@ -76,11 +77,17 @@ Client::Core* Client::make_core(bool first) {
   engine.add(keeper);
   const std::shared_ptr<wait::WaitRegistry> waits(hub, &hub->registry());
   const auto timers = std::make_shared<sync::Timers>(engine.clock(), loops.io);
-  return new Core{
-      fork_epoch(),
-      std::shared_ptr<const sync::Context>(new sync::Context{
-          engine.clock(), id, options_.command_timeout, topology, keeper, waits, timers}),
-      hub};
+  std::shared_ptr<sync::Confirmations> confirmations;
+  if (options_.replicas_to_wait > 0) {
+    confirmations = std::make_shared<sync::Confirmations>(
+        engine.clock(), topology,
+        sync::Confirmations::Terms{options_.replicas_to_wait, options_.command_timeout});
+  }
+  return new Core{fork_epoch(),
+                  std::shared_ptr<const sync::Context>(
+                      new sync::Context{engine.clock(), id, options_.command_timeout, topology,
+                                        keeper, waits, timers, confirmations}),
+                  hub};
 }
 
 std::shared_ptr<const sync::Context> Client::context() {

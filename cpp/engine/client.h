@@ -22,7 +22,9 @@ struct ClientOptions {
   Millis command_timeout{5000};
   int retries = 10;
   std::optional<client::PubSub> pubsub;  // of a cluster; nothing: as its servers can
-  bool asynchronous = false;             // operations are awaited by event loops, not by threads
+  bool resp3 = false;
+  int replicas_to_wait = 0;   // so many have to confirm a grant
+  bool asynchronous = false;  // operations are awaited by event loops, not by threads
 };
 
 // A client of one deployment, thread-safe. It connects on first use. In a fork()ed child it starts

@@ -26,7 +26,7 @@ sync::ExchangePtr Lock::acquire(const Attempt& attempt) const {
   return std::make_shared<sync::AcquireOperation>(
       std::move(context), recipe_,
       sync::AcquireRequest{name_, attempt.owner, attempt.lease, attempt.blocking, deadline,
-                           attempt.listener, terms, attempt.again, attempt.patient});
+                           attempt.listener, terms, attempt.again, attempt.patience});
 }
 
 sync::ExchangePtr Lock::release(OwnerNumber owner, bool all) const {

@@ -4,7 +4,7 @@
 #include <memory>
 #include <optional>
 
-#include "sync/operation.h"
+#include "sync/acquire_operation.h"
 
 namespace holdfast::engine {
 
@@ -18,8 +18,8 @@ class Lockable {
     bool blocking = true;
     Duration timeout = kNever - TimePoint{};
     std::uint64_t listener = 0;
-    bool again = false;    // no hold more: the lease of the one that is held counts from now on
-    bool patient = false;  // see sync::AcquireRequest
+    bool again = false;  // no hold more: the lease of the one that is held counts from now on
+    sync::Patience patience = sync::Patience::kCallers;
   };
 
   virtual ~Lockable() = default;

@@ -25,14 +25,15 @@ sync::OperationPtr operation(const sync::ExchangePtr& exchange) {
 
 class Member final : public sync::QuorumMember {
  public:
-  Member(std::shared_ptr<const Lock> lock, const Lock::Attempt& attempt, TimePoint deadline)
-      : lock_(std::move(lock)), attempt_(attempt), deadline_(deadline) {}
+  Member(std::shared_ptr<const Lock> lock, const Lock::Attempt& attempt, TimePoint deadline,
+         sync::Patience patience)
+      : lock_(std::move(lock)), attempt_(attempt), deadline_(deadline), patience_(patience) {}
 
   sync::OperationPtr acquire(How how) const override {
     Lock::Attempt attempt = attempt_;
     attempt.blocking = how == How::kWait;
     attempt.again = how == How::kAgain;
-    attempt.patient = attempt_.blocking;
+    attempt.patience = patience_;
     const TimePoint now = lock_->client().context()->clock.now();
     attempt.timeout = deadline_ == kNever ? kNever - TimePoint{} : deadline_ - now;
     return operation(lock_->acquire(attempt));
@@ -44,7 +45,14 @@ class Member final : public sync::QuorumMember {
   const std::shared_ptr<const Lock> lock_;
   const Lock::Attempt attempt_;
   const TimePoint deadline_;
+  const sync::Patience patience_;
 };
+
+// Where a minority can be missing, a server that refuses to work is asked again by the next round.
+sync::Patience member_patience(const sync::QuorumRule& rule, bool blocking) {
+  if (rule.spare() > 0) return sync::Patience::kNone;
+  return blocking ? sync::Patience::kWaiters : sync::Patience::kCallers;
+}
 
 // The largest number that so many are not below.
 template <typename T>
@@ -70,10 +78,11 @@ sync::ExchangePtr Quorum::acquire(const Attempt& attempt) const {
   options.seed = static_cast<std::uint32_t>(now.time_since_epoch().count() +
                                             static_cast<std::int64_t>(attempt.owner));
   const int held = known_count(attempt.owner);
+  const sync::Patience patience = member_patience(options.rule, attempt.blocking);
   sync::QuorumAcquire::Members members;
   for (const auto& lock : members_) {
     options.votes.push_back(lock->known_count(attempt.owner) >= held);
-    members.push_back(std::make_unique<Member>(lock, attempt, options.deadline));
+    members.push_back(std::make_unique<Member>(lock, attempt, options.deadline, patience));
   }
   return std::make_shared<sync::QuorumAcquire>(std::move(context), name_, std::move(members),
                                                std::move(options));

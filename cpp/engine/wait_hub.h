@@ -21,7 +21,12 @@ class WaitHub final : public client::Subscriber::Sink, public wait::Subscription
 
   wait::WaitRegistry& registry() { return registry_; }
 
-  void on_subscribed(const std::string& channel) override { registry_.subscribed(channel).run(); }
+  void on_subscribed(const std::string& channel, TimePoint asked) override {
+    registry_.subscribed(channel, asked).run();
+  }
+  void on_caught_up(const std::string& channel, TimePoint asked) override {
+    registry_.caught_up(channel, asked);
+  }
   void on_message(const std::string& channel, std::string_view payload) override {
     registry_.message(channel, payload).run();
   }

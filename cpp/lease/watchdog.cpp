@@ -84,8 +84,7 @@ void LeaseKeeper::submit(const std::vector<HoldPtr>& questions) {
   }
   if (!topology) return;
   for (const HoldPtr& hold : questions) {
-    const auto connection =
-        topology->route(hold->key(), topology::Traffic::kRenewals);
+    const auto connection = topology->route(hold->key(), topology::Traffic::kRenewals);
     const Status closed = connection->submit(hold);
     if (!closed.ok()) return;
   }

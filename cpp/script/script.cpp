@@ -1,5 +1,6 @@
 #include "script/script.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 
@@ -7,30 +8,38 @@ namespace holdfast::script {
 
 namespace {
 
-std::string_view decimal(std::int64_t number, std::array<char, 24>& digits) {
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
-  return {digits.data(), static_cast<std::size_t>(end - digits.data())};
+constexpr std::string_view kEnd = "\r\n";
+constexpr std::string_view kBySha1 = "$7\r\nEVALSHA\r\n$40\r\n";  // a SHA1 follows
+
+// `type`: of what the number counts. As all here in few pieces: to write the command is a good part
+// of what an operation, and most of all a renewal, costs the client.
+void append_count(std::string& out, char type, std::size_t number) {
+  std::array<char, 24> line;
+  line[0] = type;
+  char* end = std::to_chars(line.data() + 1, line.data() + line.size(), number).ptr;
+  end = std::copy(kEnd.begin(), kEnd.end(), end);
+  out.append(line.data(), static_cast<std::size_t>(end - line.data()));
 }
 
 void append_bulk(std::string& out, std::string_view text) {
-  std::array<char, 24> digits;
-  out += '$';
-  out += decimal(static_cast<std::int64_t>(text.size()), digits);
-  out += "\r\n";
+  append_count(out, '$', text.size());
   out += text;
-  out += "\r\n";
+  out += kEnd;
 }
 
 }  // namespace
 
 Call::Call(std::string& out, const Script& script, bool by_text, int keys, int args) : out_(out) {
-  std::array<char, 24> digits;
-  out_ += '*';
-  out_ += decimal(3 + keys + args, digits);
-  out_ += "\r\n";
-  append_bulk(out_, by_text ? "EVAL" : "EVALSHA");
-  append_bulk(out_, by_text ? script.text : script.sha1);
-  append_bulk(out_, decimal(keys, digits));
+  append_count(out_, '*', static_cast<std::size_t>(3 + keys + args));
+  if (by_text) {
+    append_bulk(out_, "EVAL");
+    append_bulk(out_, script.text);
+  } else {
+    out_ += kBySha1;
+    out_ += script.sha1;
+    out_ += kEnd;
+  }
+  *this << keys;
 }
 
 Call& Call::operator<<(std::string_view parameter) {
@@ -40,7 +49,9 @@ Call& Call::operator<<(std::string_view parameter) {
 
 Call& Call::operator<<(std::int64_t parameter) {
   std::array<char, 24> digits;
-  append_bulk(out_, decimal(parameter, digits));
+  const char* const end =
+      std::to_chars(digits.data(), digits.data() + digits.size(), parameter).ptr;
+  append_bulk(out_, {digits.data(), static_cast<std::size_t>(end - digits.data())});
   return *this;
 }
 

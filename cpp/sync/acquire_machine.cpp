@@ -19,25 +19,33 @@ constexpr Millis kRefusedRest{50};
 AcquireMachine::Action AcquireMachine::resume(const Event& event, TimePoint now) {
   using Kind = Event::Kind;
   if (state_ == State::kOver) return {};
-  const bool trying = state_ == State::kTrying;
   switch (event.kind) {
     case Kind::kStart:
       return attempt();
     case Kind::kQueueUp:
       return queue_up(event.at);
-    case Kind::kAnswer:
-      return answered(event, now);
-    case Kind::kRefused:
-      return refused(event.why, now);
     case Kind::kFailed:
-      return finish(Verdict::kFailed, event.why, event.unknown && trying);
+      return finish(Verdict::kFailed, event.why, event.unknown && open());
     case Kind::kCancel:
-      return finish(Verdict::kCancelled, {}, trying);
+      return finish(Verdict::kCancelled, {}, open());
     case Kind::kTime:
       return time(now);
-    default:
+    case Kind::kTryNow:
+    case Kind::kTurn:
+    case Kind::kOffer:
       return told(event);
+    default:
+      return replied(event, now);
   }
+}
+
+// What the server, or its replicas, tell.
+AcquireMachine::Action AcquireMachine::replied(const Event& event, TimePoint now) {
+  using Kind = Event::Kind;
+  if (event.kind == Kind::kAnswer) return answered(event, now);
+  if (event.kind == Kind::kRefused) return refused(event.why, now);
+  if (event.kind == Kind::kConfirmed) return confirmed(now);
+  return unconfirmed(event.why, now);
 }
 
 // What other waiters of this client, or the channel, tell.
@@ -76,21 +84,34 @@ AcquireMachine::Action AcquireMachine::sleep() {
 }
 
 AcquireMachine::Action AcquireMachine::answered(const Event& event, TimePoint now) {
+  if (event.answer.kind == Answer::Kind::kGranted) return granted(event, now);
   refused_since_ = kNever;
   refusal_ = {};
-  switch (event.answer.kind) {
-    case Answer::Kind::kGranted:
-      if (now >= event.at) return finish(Verdict::kExpired, {}, true);
-      return granted(event.answer, now);
-    case Answer::Kind::kGone:
-      return finish(Verdict::kGone);
-    case Answer::Kind::kHeld:
-      return held(event.answer.ttl, now);
-  }
-  return {};
+  if (event.answer.kind == Answer::Kind::kGone) return finish(Verdict::kGone);
+  return held(event.answer.ttl, now);
 }
 
-AcquireMachine::Action AcquireMachine::granted(const Answer& answer, TimePoint now) {
+AcquireMachine::Action AcquireMachine::granted(const Event& event, TimePoint now) {
+  grant_ = event.answer;
+  trusted_until_ = event.at;
+  if (!options_.confirms) return confirmed(now);
+  state_ = State::kConfirming;
+  return {Action::Verb::kConfirm};
+}
+
+AcquireMachine::Action AcquireMachine::confirmed(TimePoint now) {
+  if (now >= trusted_until_) return finish(Verdict::kExpired, {}, true);
+  return taken(grant_, now);
+}
+
+AcquireMachine::Action AcquireMachine::unconfirmed(const Status& why, TimePoint now) {
+  if (!options_.blocking) return finish(Verdict::kFailed, why, true);
+  Action action = refused(why, now);
+  action.give_back = true;
+  return action;
+}
+
+AcquireMachine::Action AcquireMachine::taken(const Answer& answer, TimePoint now) {
   Action action = finish(Verdict::kGranted);
   unsettled_ = unsettled_ || answer.more;
   if (answer.ttl.count() > 0) action.until = after(now, answer.ttl + kAfterExpiry);
@@ -129,6 +150,8 @@ TimePoint AcquireMachine::refused_until() const {
 }
 
 AcquireMachine::Action AcquireMachine::time(TimePoint now) {
+  // The server and its replicas have their own time.
+  if (state_ == State::kConfirming) return {Action::Verb::kSleep};
   const bool trying = state_ == State::kTrying;
   if (now >= options_.deadline && (told_ || !trying)) {
     return finish(Verdict::kTimedOut, refusal_, trying);
@@ -138,8 +161,7 @@ AcquireMachine::Action AcquireMachine::time(TimePoint now) {
 }
 
 AcquireMachine::Action AcquireMachine::finish(Verdict verdict, Status why, bool give_back) {
-  const bool answered = state_ != State::kTrying || verdict == Verdict::kGranted;
-  unsettled_ = signalled_ || !answered;
+  unsettled_ = signalled_ || (open() && verdict != Verdict::kGranted);
   state_ = State::kOver;
   const bool leaves_place = has_place() && verdict != Verdict::kGranted;
   return {Action::Verb::kFinish, kNever, verdict, give_back || leaves_place, std::move(why)};

@@ -29,6 +29,9 @@ enum class Verdict {
 //                    │                  └────signal────────────────────────────┘
 //                    └─granted, gone, failed, (not blocking) held──> over
 //
+// Where replicas have to confirm a grant, it goes from trying to confirming instead, and from there
+// to over, or, when they have not, gives the grant back and falls asleep.
+//
 // Of the caller's deadline: it counts from the first answer of the server on (before that, nobody
 // can say that the lock is held by another), or in the queue behind another waiter of this client.
 // A server that refuses to work for the moment (LOADING, READONLY, ...) has answered: it is asked
@@ -41,6 +44,7 @@ class AcquireMachine {
     Millis patience{5000};  // how long a server may go on refusing to work where no deadline counts
     bool in_line = false;   // a vain attempt leaves a place behind, to be given back
     std::optional<Rests> rests{};  // between attempts, where no message comes
+    bool confirms = false;         // a grant counts once replicas have confirmed it
   };
 
   struct Event {
@@ -50,8 +54,10 @@ class AcquireMachine {
       kAnswer,   // `answer`; when granted, it may be trusted until `at`
       kRefused,  // an error that passes by itself: `why`
       kFailed,   // an error that does not: `why`; `unknown` when the attempt may have been executed
-      kTryNow,   // something may have happened: a message, a new subscription
-      kTurn,     // the head of the queue now; held until `at` at most (kNever: not the head yet)
+      kConfirmed,    // the grant, by replicas
+      kUnconfirmed,  // by too few of them: `why`
+      kTryNow,       // something may have happened: a message, a new subscription
+      kTurn,   // the head of the queue now; held until `at` at most (kNever: not the head yet)
       kOffer,  // the holder, of this client, hands over: an attempt under way that it makes for us
       kTime,   // `until` of the last kSleep has come
       kCancel,
@@ -65,16 +71,17 @@ class AcquireMachine {
 
   struct Action {
     enum class Verb {
-      kNone,    // go on waiting for what is waited for
-      kTry,     // send the attempt; kAnswer, kRefused or kFailed follows
-      kJoin,    // queue up at the channel; kTryNow or kTurn follows
-      kSleep,   // wait for the next event, kTime at `until` at the latest
-      kFinish,  // over; `give_back`: undo what attempts have left behind, or may yet be granted
+      kNone,     // go on waiting for what is waited for
+      kTry,      // send the attempt; kAnswer, kRefused or kFailed follows
+      kConfirm,  // ask replicas; kConfirmed, kUnconfirmed or kFailed follows
+      kJoin,     // queue up at the channel; kTryNow or kTurn follows
+      kSleep,    // wait for the next event, kTime at `until` at the latest
+      kFinish,   // over
     };
     Verb verb = Verb::kNone;
     TimePoint until = kNever;  // of a grant: when the next in line is to look again, if it is known
     Verdict verdict = Verdict::kGranted;
-    bool give_back = false;
+    bool give_back = false;  // first of all: what attempts have left behind, or may yet be granted
     Status why{};
     std::optional<std::int64_t> value{};  // what a grant brings
   };
@@ -93,20 +100,26 @@ class AcquireMachine {
   TimePoint retry_at() const { return retry_at_; }
 
  private:
-  enum class State { kNew, kTrying, kAsleep, kOver };
+  enum class State { kNew, kTrying, kConfirming, kAsleep, kOver };
 
   Action told(const Event& event);
+  Action replied(const Event& event, TimePoint now);
   Action queue_up(TimePoint until);
   Action attempt();
   Action sleep();
   Action answered(const Event& event, TimePoint now);
-  Action granted(const Answer& answer, TimePoint now);
+  Action granted(const Event& event, TimePoint now);
+  Action confirmed(TimePoint now);
+  Action unconfirmed(const Status& why, TimePoint now);
+  Action taken(const Answer& answer, TimePoint now);
   Action held(Millis ttl, TimePoint now);
   Action refused(const Status& why, TimePoint now);
   TimePoint refused_until() const;
   Action time(TimePoint now);
   Action finish(Verdict verdict, Status why = {}, bool give_back = false);
   bool has_place() const { return options_.in_line && told_; }
+  // It has been granted, or may have been, and nobody knows yet.
+  bool open() const { return state_ == State::kTrying || state_ == State::kConfirming; }
 
   Options options_;
   State state_ = State::kNew;
@@ -117,6 +130,8 @@ class AcquireMachine {
   TimePoint retry_at_ = kNever;
   TimePoint refused_since_ = kNever;
   Status refusal_;
+  Answer grant_;  // to be confirmed, and trusted until then
+  TimePoint trusted_until_ = kNever;
 };
 
 }  // namespace holdfast::sync

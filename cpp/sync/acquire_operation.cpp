@@ -30,8 +30,14 @@ constexpr Millis kBriefly{200};
 constexpr Millis kUsual{60000};
 
 Millis patience(const AcquireRequest& request, const Context& context) {
-  const bool waits = request.blocking || request.patient;
+  if (request.patience == Patience::kNone) return Millis(0);
+  const bool waits = request.blocking || request.patience == Patience::kWaiters;
   return waits ? context.command_timeout : std::min(context.command_timeout, kBriefly);
+}
+
+// What is asked for again has been confirmed before.
+bool confirms(const Recipe& recipe, const AcquireRequest& request, const Context& context) {
+  return context.confirmations && recipe.takes() && !request.again;
 }
 
 Crowd crowd(Waiting waiting) {
@@ -54,16 +60,19 @@ AcquireOperation::AcquireOperation(std::shared_ptr<const Context> context, const
       recipe_(recipe),
       request_(std::move(request)),
       channel_(recipe.channel(name(), field(request_.owner)).bytes()),
+      owner_(request_.owner),
       machine_({request_.blocking, request_.deadline, patience(request_, this->context()),
                 recipe.waiting() == Waiting::kInLine && request_.terms.patience > Millis(0),
-                rests(recipe, request_, this->context())}) {}
+                rests(recipe, request_, this->context()),
+                confirms(recipe, request_, this->context())}) {}
 
 void AcquireOperation::begin() {
   Event event{Event::Kind::kStart};
   {
     const Lock lock(mutex_);
+    begun_ = now();
     const bool in_turn = recipe_.waiting() == Waiting::kInTurn;
-    if (in_turn && request_.blocking && context().keeper->count(name(), request_.owner) == 0) {
+    if (in_turn && request_.blocking && context().keeper->count(name(), owner_) == 0) {
       seen_ = context().waits->sequence(channel_);
       const TimePoint until = context().waits->holds_back(channel_);
       const bool behind_others = until == kNever || (until > now() && until < request_.deadline);
@@ -86,16 +95,16 @@ void AcquireOperation::cancel() {
 void AcquireOperation::give_back_grant() {
   given_back_ = true;
   if (!recipe_.makes_holds()) return undo(0);
-  const lease::ReleasePlan plan = context().keeper->begin_release(name(), request_.owner, false);
+  const lease::ReleasePlan plan = context().keeper->begin_release(name(), owner_, false);
   using Plan = lease::ReleasePlan::Verdict;
   if (plan.verdict != Plan::kPartial && plan.verdict != Plan::kFinal) return;
-  context().keeper->released(name(), request_.owner, plan);
+  context().keeper->released(name(), owner_, plan);
   undo(plan.remaining);
 }
 
 void AcquireOperation::undo(int remaining) {
   if (!recipe_.takes()) return;
-  Undo::submit(shared_context(), recipe_, {name(), request_.owner, remaining, request_.terms},
+  Undo::submit(shared_context(), recipe_, {name(), owner_, remaining, request_.terms},
                std::max(request_.lease.time, request_.terms.patience));
 }
 
@@ -103,10 +112,14 @@ std::int64_t AcquireOperation::wants() const {
   return recipe_.waiting() == Waiting::kByCount ? request_.terms.amount : 0;
 }
 
+TimePoint AcquireOperation::since() const {
+  return recipe_.granting_message() ? begun_ : TimePoint::min();
+}
+
 void AcquireOperation::on_signal() { deliver({Event::Kind::kTryNow}); }
 
 void AcquireOperation::on_message(std::string_view payload) {
-  if (!recipe_.granted_by(payload)) return on_signal();
+  if (recipe_.granting_message() != payload) return on_signal();
   deliver({Event::Kind::kAnswer, {Answer::Kind::kGranted, Millis(0)}});
 }
 
@@ -135,7 +148,7 @@ void AcquireOperation::offer_answered(const Answer& answer, const client::Sent& 
 }
 
 void AcquireOperation::encode(std::string& out) const {
-  recipe_.acquire(out, {name(), field(request_.owner), count_, request_.lease.time,
+  recipe_.acquire(out, {name(), field(owner_), count_, request_.lease.time,
                         context().topology->publish_command(), by_text_, request_.terms});
 }
 
@@ -226,7 +239,11 @@ std::optional<AcquireMachine::Event> AcquireOperation::perform(const Machine::Ac
       return attempt(action);
     case Verb::kJoin:
       return join();
+    case Verb::kConfirm:
+      return confirm();
     case Verb::kSleep:
+      if (action.give_back) undo(count_ - 1);
+      if (action.give_back && recipe_.undone_for_good()) owner_ = next_owner_number();
       wake_at(action.until);
       return std::nullopt;
     case Verb::kFinish:
@@ -238,13 +255,60 @@ std::optional<AcquireMachine::Event> AcquireOperation::perform(const Machine::Ac
 
 std::optional<AcquireMachine::Event> AcquireOperation::attempt(const Machine::Action& action) {
   wake_at(action.until);
-  const int count =
-      recipe_.makes_holds() ? context().keeper->begin_attempt(name(), request_.owner) : 1;
+  const int count = recipe_.makes_holds() ? context().keeper->begin_attempt(name(), owner_) : 1;
   if (count_ == 0) count_ = request_.again ? std::max(count - 1, 1) : count;
   if (request_.blocking) seen_ = context().waits->sequence(channel_);
-  const Status closed = submit();
+  const Status closed = send();
   if (closed.ok()) return std::nullopt;
   return Event{Event::Kind::kFailed, {}, kNever, closed, false};
+}
+
+// The attempt; where replicas are to confirm, only when it is known that they can be asked.
+Status AcquireOperation::send() {
+  const bool asks = confirms(recipe_, request_, context());
+  if (!asks || context().confirmations->probed(key())) return submit();
+  probing_ = true;
+  return context().confirmations->probe(
+      std::static_pointer_cast<AcquireOperation>(shared_from_this()));
+}
+
+std::optional<AcquireMachine::Event> AcquireOperation::confirm() {
+  wake_at(kNever);
+  const Status closed = context().confirmations->confirm(
+      std::static_pointer_cast<AcquireOperation>(shared_from_this()));
+  if (closed.ok()) return std::nullopt;
+  return Event{Event::Kind::kFailed, {}, kNever, closed, true};
+}
+
+// A millisecond longer than the grant, which makes it a write whatever the server compares.
+void AcquireOperation::write_again(std::string& out, bool by_text) const {
+  recipe_.renew(out, name(), field(owner_), request_.lease.time + Millis(1), by_text);
+}
+
+Millis AcquireOperation::longest_wait() const {
+  return context().confirmations->longest_wait(request_.lease.time);
+}
+
+void AcquireOperation::confirmed(Confirmation outcome) {
+  using Kind = Confirmation::Kind;
+  Event event{Event::Kind::kConfirmed};
+  {
+    const Lock lock(mutex_);
+    const bool probed = std::exchange(probing_, false);
+    if (finished()) return;
+    if (probed && outcome.kind == Kind::kConfirmed) {
+      const Status closed = submit();
+      if (closed.ok()) return;
+      outcome = {Kind::kFailed, closed};
+    }
+    event.why = std::move(outcome.why);
+    event.unknown = !probed;
+    if (outcome.kind == Kind::kFailed) event.kind = Event::Kind::kFailed;
+    if (outcome.kind == Kind::kRefused) {
+      event.kind = probed ? Event::Kind::kRefused : Event::Kind::kUnconfirmed;
+    }
+  }
+  deliver(std::move(event));
 }
 
 std::optional<AcquireMachine::Event> AcquireOperation::join() {
@@ -265,13 +329,13 @@ void AcquireOperation::conclude(const Machine::Action& action, wait::Calls& call
   const bool won = action.verdict == Verdict::kGranted;
   TimePoint retry_at = machine_.retry_at();
   if (won && recipe_.makes_holds()) {
-    context().keeper->granted({name(), request_.owner, count_, request_.lease, sent_, &recipe_,
-                               request_.listener, action.value});
+    context().keeper->granted(
+        {name(), owner_, count_, request_.lease, sent_, &recipe_, request_.listener, action.value});
     retry_at = after(now(), request_.lease.time);
   }
   if (action.until != kNever) retry_at = action.until;
   if (action.verdict == Verdict::kGone) {
-    context().keeper->lose(name(), request_.owner, "a reentrant acquire found it gone");
+    context().keeper->lose(name(), owner_, "a reentrant acquire found it gone");
   }
   abandon();
   if (action.give_back) undo(count_ - 1);

@@ -9,6 +9,13 @@
 
 namespace holdfast::sync {
 
+// How long a server that refuses to work for the moment is asked again.
+enum class Patience {
+  kCallers,  // the time of a caller who waits, briefly for one who does not
+  kWaiters,  // as for a caller who waits: the attempt is made for one
+  kNone,     // the attempt is one of a round, and the next round asks again
+};
+
 // What a caller asks for.
 struct AcquireRequest {
   LockName name;
@@ -18,14 +25,13 @@ struct AcquireRequest {
   TimePoint deadline = kNever;
   std::uint64_t listener = 0;  // who is to be told when the hold is lost
   Terms terms{};
-  bool again = false;    // no hold more: the lease of the one that is held counts from now on
-  bool patient = false;  // not blocking, but for a caller that waits: a server that refuses to work
-                         // for the moment is given its time
+  bool again = false;  // no hold more: the lease of the one that is held counts from now on
+  Patience patience = Patience::kCallers;
 };
 
 // An acquisition: the machine, obeyed. A grant is recorded with the keeper before anybody is told
 // of it.
-class AcquireOperation final : public Operation, public wait::Waiter {
+class AcquireOperation final : public Operation, public wait::Waiter, public Grantee {
  public:
   AcquireOperation(std::shared_ptr<const Context> context, const Recipe& recipe,
                    AcquireRequest request);
@@ -37,17 +43,22 @@ class AcquireOperation final : public Operation, public wait::Waiter {
   // called, with this operation's lock held: should it give up, its undo stands behind the command.
   bool accept_offer(const std::function<void()>& send);
   void offer_answered(const Answer& answer, const client::Sent& sent);
-  std::string owner_field() const { return field(request_.owner); }
+  std::string owner_field() const { return field(owner_); }
   Millis lease_time() const { return request_.lease.time; }
   const Recipe& recipe() const { return recipe_; }
 
   void encode(std::string& out) const override;
   void complete(Result<resp::Reply> reply, const client::Sent& sent) override;
+  TimePoint since() const override;
   std::int64_t wants() const override;
   void on_signal() override;
   void on_message(std::string_view payload) override;
   void on_turn(TimePoint retry_at) override;
   void on_failure(const Status& why) override;
+  std::string_view granted_key() const override { return key(); }
+  void write_again(std::string& out, bool by_text) const override;
+  Millis longest_wait() const override;
+  void confirmed(Confirmation outcome) override;
 
  private:
   using Machine = AcquireMachine;
@@ -60,6 +71,8 @@ class AcquireOperation final : public Operation, public wait::Waiter {
   std::optional<Event> perform(const Machine::Action& action, wait::Calls& calls);
   std::optional<Event> attempt(const Machine::Action& action);
   std::optional<Event> join();
+  std::optional<Event> confirm();
+  Status send();
   void conclude(const Machine::Action& action, wait::Calls& calls);
   void give_back_grant();
   void undo(int remaining);
@@ -72,13 +85,16 @@ class AcquireOperation final : public Operation, public wait::Waiter {
   const Recipe& recipe_;
   const AcquireRequest request_;
   const std::string channel_;
+  OwnerNumber owner_;
   Machine machine_;
-  int count_ = 0;  // the hold count that a grant makes; 0 before the first attempt
+  bool probing_ = false;  // whether the server can have a grant confirmed; the attempt follows
+  int count_ = 0;         // the hold count that a grant makes; 0 before the first attempt
   bool by_text_ = false;
   bool given_back_ = false;
   bool minded_ = false;
   std::optional<std::uint64_t> seen_;  // the channel's sequence before the attempt
-  TimePoint sent_{};                   // when the granting command went out
+  TimePoint begun_{};
+  TimePoint sent_{};  // when the granting command went out
 };
 
 }  // namespace holdfast::sync

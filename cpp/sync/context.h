@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "lease/lease_keeper.h"
+#include "sync/confirmations.h"
 #include "sync/timers.h"
 #include "topology/topology.h"
 #include "wait/wait_registry.h"
@@ -20,6 +21,7 @@ struct Context {
   const std::shared_ptr<lease::LeaseKeeper> keeper;
   const std::shared_ptr<wait::WaitRegistry> waits;
   const std::shared_ptr<Timers> timers;
+  const std::shared_ptr<Confirmations> confirmations{};  // null: grants need none
 };
 
 }  // namespace holdfast::sync

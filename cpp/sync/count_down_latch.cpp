@@ -22,7 +22,7 @@ class CountDownLatch final : public CounterRecipe {
   Waiting waiting() const override { return Waiting::kTogether; }
   bool takes() const override { return false; }
   // By now it may be closed again.
-  bool granted_by(std::string_view payload) const override { return payload == kOpens; }
+  std::optional<std::string_view> granting_message() const override { return kOpens; }
 
   Channel channel(const LockName& name, const std::string& /*owner*/) const override {
     return latch_channel(name);

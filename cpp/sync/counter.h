@@ -39,7 +39,7 @@ class CounterRecipe : public Recipe {
   void extend(std::string& out, const Step& step) const final;
   void force_release(std::string& out, const Step& step) const final;
   void renew(std::string& out, const LockName& name, const std::string& owner, Millis lease,
-             bool by_text) const final;
+             bool by_text) const override;
   void check(std::string& out, const LockName& name, const std::string& owner) const final;
   void locked(std::string& out, const LockName& name, bool by_text) const final;
   void hold_count(std::string& out, const Step& step) const final;

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
+#include <string_view>
 
 #include "base/types.h"
 
@@ -8,27 +10,24 @@ namespace holdfast::sync {
 
 // Every key and channel that is derived from a name, in Redisson's spelling.
 
-// `{name}`, or the name alone where it has a brace of its own.
-inline std::string braced(const LockName& name) {
+// Between what stands before and after it: `{name}`, or the name alone where it has a brace of its
+// own.
+inline std::string braced(const LockName& name, std::string_view before = {},
+                          std::string_view after = {}) {
   const std::string& bytes = name.bytes();
-  if (bytes.find('{') != std::string::npos) return bytes;
-  return '{' + bytes + '}';
-}
-
-inline std::string prefixed(const std::string& prefix, const LockName& name) {
-  return prefix + ':' + braced(name);
-}
-
-inline std::string suffixed(const LockName& name, const std::string& suffix) {
-  return braced(name) + ':' + suffix;
+  const std::size_t braces = bytes.find('{') == std::string::npos ? 1 : 0;
+  std::string key;
+  key.reserve(before.size() + bytes.size() + 2 * braces + after.size());
+  key.append(before).append(braces, '{').append(bytes).append(braces, '}').append(after);
+  return key;
 }
 
 inline Channel lock_channel(const LockName& name) {
-  return Channel(prefixed("redisson_lock__channel", name));
+  return Channel(braced(name, "redisson_lock__channel:"));
 }
 
 inline Channel semaphore_channel(const LockName& name) {
-  return Channel(prefixed("redisson_sc", name));
+  return Channel(braced(name, "redisson_sc:"));
 }
 
 // In braces whatever the name is, as in Redisson.
@@ -38,29 +37,27 @@ inline Channel latch_channel(const LockName& name) {
 
 // Where the answer to a request is kept for a while: `id` is "uuid:number".
 inline std::string request_key(const LockName& name, const std::string& id) {
-  return prefixed("redisson_request", name) + ':' + id;
+  return braced(name, "redisson_request:") + ':' + id;
 }
 
 // The counter of a fenced lock: its last token.
 inline std::string token_counter(const LockName& name) {
-  return prefixed("redisson_lock_token", name);
+  return braced(name, "redisson_lock_token:");
 }
 
-inline std::string fair_queue(const LockName& name) {
-  return prefixed("redisson_lock_queue", name);
-}
+inline std::string fair_queue(const LockName& name) { return braced(name, "redisson_lock_queue:"); }
 
 inline std::string fair_timeouts(const LockName& name) {
-  return prefixed("redisson_lock_timeout", name);
+  return braced(name, "redisson_lock_timeout:");
 }
 
 inline Channel rwlock_channel(const LockName& name) {
-  return Channel(prefixed("redisson_rwlock", name));
+  return Channel(braced(name, "redisson_rwlock:"));
 }
 
 // What the timeout keys of a name's read holds begin with.
 inline std::string rwlock_prefix(const LockName& name) { return braced(name); }
 
-inline std::string permit_timeouts(const LockName& name) { return suffixed(name, "timeout"); }
+inline std::string permit_timeouts(const LockName& name) { return braced(name, {}, ":timeout"); }
 
 }  // namespace holdfast::sync

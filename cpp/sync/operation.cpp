@@ -101,6 +101,8 @@ void Operation::on_time() { time_is_up(now()); }
 
 namespace {
 
+constexpr std::string_view kScriptMayNot = "The user executing the script can't run";
+
 // Some servers put "ERR " before the word of an error that a script has met; those before version
 // 7 more: "ERR Error running script (call to f_<sha1>): @user_script:2: @user_script: 2: -OOM ...".
 std::string_view unwrapped(std::string_view text) {
@@ -118,6 +120,8 @@ std::string_view unwrapped(std::string_view text) {
 
 std::string_view error_word(std::string_view text) {
   text = unwrapped(text);
+  // Redis 6 has no word for what a script may not do.
+  if (text.substr(0, kScriptMayNot.size()) == kScriptMayNot) return "NOPERM";
   return text.substr(0, text.find(' '));
 }
 
@@ -136,17 +140,21 @@ namespace {
 std::string quoted(const LockName& name) { return "'" + name.bytes() + "'"; }
 
 std::string hint(std::string_view word) {
-  if (word == "WRONGTYPE") return "; the key holds something that is no lock: use another name";
-  if (word == "NOAUTH") return "; give the client a password";
-  if (word == "NOPERM") return "; give the user the rights that the documentation lists";
-  if (word == "OOM") return "; the server has no memory left: raise maxmemory or remove keys";
-  if (word == "MISCONF") return "; the server cannot save to its disk: see its log";
-  if (word == "READONLY") return "; this server is a replica: name the primary in the URL";
-  if (word == "NOREPLICAS") return "; too few replicas follow the server: see to them";
-  if (word == "LOADING") return "; the server is starting: try again later";
-  if (word == "BUSY") return "; another client's script does not end: SCRIPT KILL ends it";
-  if (word == "MASTERDOWN") return "; this server is a replica that has lost its primary";
-  return {};
+  using Hint = std::pair<std::string_view, std::string_view>;
+  constexpr std::array<Hint, 10> kHints{
+      Hint{"WRONGTYPE", "the key holds something that is no lock: use another name"},
+      Hint{"NOAUTH", "give the client a password"},
+      Hint{"NOPERM", "give the user the rights that the documentation lists"},
+      Hint{"OOM", "the server has no memory left: raise maxmemory or remove keys"},
+      Hint{"MISCONF", "the server cannot save to its disk: see its log"},
+      Hint{"READONLY", "this server is a replica: name the primary in the URL"},
+      Hint{"NOREPLICAS", "too few replicas follow the server: see to them"},
+      Hint{"LOADING", "the server is starting: try again later"},
+      Hint{"BUSY", "another client's script does not end: SCRIPT KILL ends it"},
+      Hint{"MASTERDOWN", "this server is a replica that has lost its primary"}};
+  const auto is_it = [word](const Hint& hint) { return hint.first == word; };
+  const auto found = std::find_if(kHints.begin(), kHints.end(), is_it);
+  return found == kHints.end() ? std::string() : "; " + std::string(found->second);
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "sync/operation.h"
+
 namespace holdfast::sync {
 
 namespace {
@@ -155,19 +157,39 @@ QuorumMachine::Action QuorumMachine::not_enough(TimePoint now) {
     return count(Is::kRefused) > 0 ? refused(now) : finish(Verdict::kExpired);
   }
   const std::size_t reached = count(Is::kGranted) + count(Is::kRefused) + count(Is::kLate);
-  if (reached < options_.rule.needed) return not_yet(Verdict::kFailed, out_of_reach(), now);
+  if (reached < options_.rule.needed) return missing(now);
   return count(Is::kRefused) > 0 ? refused(now) : not_yet(Verdict::kExpired, {}, now);
 }
 
 // So much has failed that asking again does not help until somebody changes something: server
 // errors, closed clients; and where all are needed, whatever it is.
 bool QuorumMachine::hopeless() const {
-  std::size_t failed = 0;
-  for (const std::size_t member : those(Is::kFailed)) {
-    const bool passes = seats_[member].why.code() == Code::kUnreachable;
-    failed += passes && !options_.rule.one_first ? 0U : 1U;
+  if (options_.rule.one_first) return count(Is::kFailed) > options_.rule.spare();
+  const auto for_good = [](const Seat& seat) { return seat.failed_for_good(); };
+  const auto failed = std::count_if(seats_.begin(), seats_.end(), for_good);
+  return static_cast<std::size_t>(failed) > options_.rule.spare();
+}
+
+bool QuorumMachine::Seat::failed_for_good() const {
+  return is == Is::kFailed && why.code() != Code::kUnreachable && !refuses();
+}
+
+bool QuorumMachine::Seat::refuses() const {
+  return is == Is::kFailed && why.code() == Code::kServer &&
+         error_kind(why.word()) == ErrorKind::kPasses;
+}
+
+// Too few have said who holds it. Where a majority refuses to work, that is what the caller hears.
+QuorumMachine::Action QuorumMachine::missing(TimePoint now) {
+  const auto refuses = [](const Seat& seat) { return seat.refuses(); };
+  const auto refusing = std::count_if(seats_.begin(), seats_.end(), refuses);
+  if (static_cast<std::size_t>(refusing) <= options_.rule.spare()) {
+    return not_yet(Verdict::kFailed, out_of_reach(), now);
   }
-  return failed > options_.rule.spare();
+  const Status why = std::find_if(seats_.begin(), seats_.end(), refuses)->why;
+  if (!options_.blocking) return finish(Verdict::kFailed, why);
+  if (now >= options_.deadline) return finish(Verdict::kTimedOut, why);
+  return not_yet(Verdict::kFailed, why, now);
 }
 
 // Held by another.

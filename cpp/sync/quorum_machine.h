@@ -92,6 +92,11 @@ class QuorumMachine {
     Is is = Is::kFree;
     bool ours = false;  // granted, whatever became of a second question
     Status why{};
+
+    // Nothing that helps to ask again, until somebody changes something.
+    bool failed_for_good() const;
+    // Its server refuses to work for the moment.
+    bool refuses() const;
   };
   using Is = Seat::Is;
 
@@ -105,6 +110,7 @@ class QuorumMachine {
   Action round_over(TimePoint now);
   Action not_enough(TimePoint now);
   Action refused(TimePoint now);
+  Action missing(TimePoint now);
   Action not_yet(Verdict verdict, Status why, TimePoint now);
   Action rest(TimePoint until);
   Action finish(Verdict verdict, Status why = {});

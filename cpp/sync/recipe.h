@@ -66,8 +66,10 @@ class Recipe : public lease::Renewal {
   virtual bool makes_holds() const { return true; }
   // An attempt may change something on the server, which release() takes back.
   virtual bool takes() const { return true; }
-  // A message that is the grant itself, whatever an attempt would find by now (kTogether).
-  virtual bool granted_by(std::string_view /*payload*/) const { return false; }
+  // What release() has taken back, this owner number never gets again.
+  virtual bool undone_for_good() const { return false; }
+  // The message that is the grant itself, whatever an attempt would find by now (kTogether).
+  virtual std::optional<std::string_view> granting_message() const { return std::nullopt; }
   // An owner may come again; else each acquisition has an owner number of its own.
   virtual bool owners_return() const { return true; }
   // Where `owner` (a field) listens while it waits.

@@ -13,7 +13,10 @@ constexpr Millis kRefusedRest{50};
 
 ReleaseOperation::ReleaseOperation(std::shared_ptr<const Context> context, const Recipe& recipe,
                                    What what)
-    : Operation(std::move(context), what.name), recipe_(recipe), what_(std::move(what)) {}
+    : Operation(std::move(context), what.name),
+      recipe_(recipe),
+      what_(std::move(what)),
+      channel_(recipe.channel(name(), field(what_.owner)).bytes()) {}
 
 void ReleaseOperation::begin() {
   const Lock lock(mutex_);
@@ -38,12 +41,8 @@ void ReleaseOperation::begin() {
   go();
 }
 
-std::string ReleaseOperation::channel() const {
-  return recipe_.channel(name(), field(what_.owner)).bytes();
-}
-
 bool ReleaseOperation::hand_over() {
-  heir_ = std::dynamic_pointer_cast<AcquireOperation>(context().waits->heir(channel(), now()));
+  heir_ = std::dynamic_pointer_cast<AcquireOperation>(context().waits->heir(channel_, now()));
   if (heir_ && heir_->accept_offer([this] { go(); })) return true;
   heir_.reset();
   return false;
@@ -113,7 +112,7 @@ void ReleaseOperation::answered(const resp::Reply& reply) {
     const bool told = reply.is_integer() && reply.integer() > 0 && !heir_;
     const Waiting waiting = recipe_.waiting();
     if (told && (waiting == Waiting::kInTurn || waiting == Waiting::kBackOff)) {
-      calls_ = context().waits->told(channel(), reply.integer() - 1, now());
+      calls_ = context().waits->told(channel_, reply.integer() - 1, now());
     }
     return finish({});
   }

@@ -36,7 +36,6 @@ class ReleaseOperation final : public Operation {
   void begin() override;
   void time_is_up(TimePoint now) override;
 
-  std::string channel() const;
   bool hand_over();  // false: there is nobody to hand it to
   void go();
   void go_again();  // unless it would overtake what its owner has asked for since
@@ -47,6 +46,7 @@ class ReleaseOperation final : public Operation {
 
   const Recipe& recipe_;
   const What what_;
+  const std::string channel_;
   Plan plan_;
   Heir heir_;
   wait::Calls calls_;  // to be run without mutex_

@@ -1,6 +1,7 @@
 #include "sync/semaphore.h"
 
 #include "lua_scripts.h"
+#include "resp/command.h"
 #include "script/script.h"
 #include "sync/keys.h"
 
@@ -31,6 +32,8 @@ class Semaphore final : public CounterRecipe {
         << step.terms.amount;
   }
 
+  bool undone_for_good() const override { return true; }
+
   Answer acquired(const resp::Reply& reply) const override {
     if (reply.is_nil()) return {Answer::Kind::kGranted, Millis(0)};
     return {Answer::Kind::kHeld, kNoTtl, reply.integer()};
@@ -40,6 +43,13 @@ class Semaphore final : public CounterRecipe {
     Call(out, lua::semaphore_undo, step.by_text, 3, 2)
         << step.name.bytes() << request_key(step.name, step.owner)
         << semaphore_channel(step.name).bytes() << step.terms.patience.count() << step.publish;
+  }
+
+  // Of what was taken, as long as its request is known.
+  void renew(std::string& out, const LockName& name, const std::string& owner, Millis lease,
+             bool /*by_text*/) const override {
+    const std::string memory = std::to_string(lease.count());
+    out += resp::Command({"PEXPIRE", request_key(name, owner), memory}).bytes();
   }
 };
 

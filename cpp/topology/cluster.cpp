@@ -37,8 +37,6 @@ const char* publish_command_of(PubSub mode) {
   }
 }
 
-std::size_t index(Traffic traffic) { return static_cast<std::size_t>(traffic); }
-
 }  // namespace
 
 // Stands in the line of a slot's old server, behind what was sent there.
@@ -70,8 +68,8 @@ Cluster::Cluster(const Clock& clock, const Loops& loops, Setup setup)
 
 void Cluster::start() {
   const ClusterNode::Setup setup{setup_.link, setup_.driver, setup_.sink, weak_from_this()};
-  for (const Traffic traffic : {Traffic::kCalls, Traffic::kRenewals}) {
-    nowhere_[index(traffic)] = ClusterNode::connect(clock_, loops_, setup, {{}, traffic});
+  for (const Traffic traffic : kAllTraffic) {
+    nowhere_[traffic] = ClusterNode::connect(clock_, loops_, setup, {{}, traffic});
   }
 }
 
@@ -79,7 +77,7 @@ std::shared_ptr<Connection> Cluster::route(std::string_view key, Traffic traffic
   const ServerNumber owner = map_.owner(slot_of(key));
   const Guard guard(mutex_);
   const ClusterNode* found = node(owner);
-  return found != nullptr ? found->connection(traffic) : nowhere_[index(traffic)];
+  return found != nullptr ? found->connection(traffic) : nowhere_[traffic];
 }
 
 bool Cluster::owns(ServerNumber server, std::string_view key) const {

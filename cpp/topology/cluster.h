@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -94,7 +93,7 @@ class Cluster final : public Topology,
   const std::string text_;
   std::atomic<const char*> publish_{"publish"};
   SlotMap map_;  // but for owner(), guarded by mutex_
-  std::array<std::shared_ptr<client::Connection>, 2> nowhere_;
+  PerTraffic<std::shared_ptr<client::Connection>> nowhere_;
 
   mutable std::mutex mutex_;
   std::optional<client::PubSub> mode_;

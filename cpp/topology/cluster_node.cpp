@@ -55,8 +55,11 @@ class ClusterNode::Ear final : public Subscriber::Sink {
   Ear(std::weak_ptr<Sink> sink, std::weak_ptr<ClusterWatcher> watcher, Server server)
       : sink_(std::move(sink)), watcher_(std::move(watcher)), server_(std::move(server)) {}
 
-  void on_subscribed(const std::string& channel) override {
-    if (const auto sink = sink_.lock()) sink->on_subscribed(channel);
+  void on_subscribed(const std::string& channel, TimePoint asked) override {
+    if (const auto sink = sink_.lock()) sink->on_subscribed(channel, asked);
+  }
+  void on_caught_up(const std::string& channel, TimePoint asked) override {
+    if (const auto sink = sink_.lock()) sink->on_caught_up(channel, asked);
   }
   void on_message(const std::string& channel, std::string_view payload) override {
     if (const auto sink = sink_.lock()) sink->on_message(channel, payload);
@@ -99,31 +102,30 @@ class ClusterNode::Ear final : public Subscriber::Sink {
 ClusterNode::ClusterNode(const Clock& clock, const Loops& loops, const Setup& setup, Server server)
     : server_(std::move(server)),
       ear_(std::make_shared<Ear>(setup.sink, setup.watcher, server_)),
-      calls_(connect(clock, loops, setup, {server_, Traffic::kCalls})),
-      renewals_(connect(clock, loops, setup, {server_, Traffic::kRenewals})),
       subscriber_(std::make_shared<Subscriber>(clock, loops.io,
-                                               link_to(setup.link, server_.address), ear_)) {}
+                                               link_to(setup.link, server_.address), ear_)) {
+  for (const Traffic traffic : kAllTraffic) {
+    connections_[traffic] = connect(clock, loops, setup, {server_, traffic});
+  }
+}
 
 void ClusterNode::review() {
-  calls_->review();
-  renewals_->review();
+  for (const auto& connection : connections_) connection->review();
 }
 
 void ClusterNode::retire() {
-  calls_->retire();
-  renewals_->retire();
+  for (const auto& connection : connections_) connection->retire();
   subscriber_->close();
 }
 
 void ClusterNode::close(const Status& why) {
-  calls_->close(why);
-  renewals_->close(why);
+  for (const auto& connection : connections_) connection->close(why);
   subscriber_->close();
 }
 
 std::shared_ptr<Connection> ClusterNode::connect(const Clock& clock, const Loops& loops,
                                                  const Setup& setup, const Way& way) {
-  net::Loop& loop = way.traffic == Traffic::kCalls ? loops.io : loops.watchdog;
+  net::Loop& loop = way.traffic == Traffic::kRenewals ? loops.watchdog : loops.io;
   return std::make_shared<Connection>(clock, loop,
                                       connection_setup(setup, way.server, way.traffic));
 }

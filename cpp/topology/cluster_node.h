@@ -38,8 +38,8 @@ class ClusterWatcher {
   virtual void trouble(ServerNumber server) = 0;  // none could be made
 };
 
-// The connections of one client to one server of a cluster: for calls, for renewals, for pub/sub.
-// Each connects on first use.
+// The connections of one client to one server of a cluster: for each kind of traffic, and for
+// pub/sub. Each connects on first use.
 class ClusterNode {
  public:
   struct Setup {
@@ -53,7 +53,7 @@ class ClusterNode {
 
   const Server& server() const { return server_; }
   const std::shared_ptr<client::Connection>& connection(Traffic traffic) const {
-    return traffic == Traffic::kCalls ? calls_ : renewals_;
+    return connections_[traffic];
   }
 
   // Where a channel is subscribed to; `mode`: how, once for all of them.
@@ -77,8 +77,7 @@ class ClusterNode {
 
   const Server server_;
   const std::shared_ptr<Ear> ear_;
-  const std::shared_ptr<client::Connection> calls_;
-  const std::shared_ptr<client::Connection> renewals_;
+  PerTraffic<std::shared_ptr<client::Connection>> connections_;
   const std::shared_ptr<client::Subscriber> subscriber_;
 };
 

@@ -7,10 +7,16 @@
 namespace holdfast::topology {
 
 std::shared_ptr<Topology> make(const Clock& clock, const Loops& loops, const Setup& setup) {
-  if (setup.endpoint.deployment == net::Deployment::kCluster) {
-    auto cluster = std::make_shared<Cluster>(clock, loops, setup);
-    cluster->start();
-    return cluster;
+  switch (setup.endpoint.deployment) {
+    case net::Deployment::kSentinel:
+      return std::make_shared<Sentinel>(clock, loops, setup);
+    case net::Deployment::kCluster: {
+      auto cluster = std::make_shared<Cluster>(clock, loops, setup);
+      cluster->start();
+      return cluster;
+    }
+    case net::Deployment::kStandalone:
+      break;
   }
   if (setup.endpoint.deployment == net::Deployment::kSentinel) {
     return std::make_shared<Sentinel>(clock, loops, setup);

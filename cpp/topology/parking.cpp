@@ -8,24 +8,28 @@ namespace holdfast::topology {
 using client::Line;
 using client::Unanswered;
 
-bool Parking::empty() const { return lines_[0].empty() && lines_[1].empty(); }
+bool Parking::empty() const {
+  return std::all_of(lines_.begin(), lines_.end(), [](const Line& line) { return line.empty(); });
+}
 
 TimePoint Parking::next_overdue() const {
-  return std::min(lines_[0].next_overdue(), lines_[1].next_overdue());
+  TimePoint next = kNever;
+  for (const Line& line : lines_) next = std::min(next, line.next_overdue());
+  return next;
 }
 
 void Parking::add(Unanswered unanswered, Traffic traffic) {
-  line(traffic).add(std::move(unanswered));
+  lines_[traffic].add(std::move(unanswered));
 }
 
 void Parking::release(const Find& find, Line::Answers& answers) {
-  for (const Traffic traffic : kAll) {
-    if (line(traffic).empty()) continue;
-    Line waiting = std::exchange(line(traffic), {});
+  for (const Traffic traffic : kAllTraffic) {
+    if (lines_[traffic].empty()) continue;
+    Line waiting = std::exchange(lines_[traffic], {});
     for (Unanswered& unanswered : waiting.take_all()) {
       const auto connection = find(*unanswered.request, traffic);
       if (!connection) {
-        line(traffic).add(std::move(unanswered));
+        lines_[traffic].add(std::move(unanswered));
         continue;
       }
       Unanswered copy = unanswered;

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <functional>
 #include <memory>
 
@@ -27,10 +26,7 @@ class Parking {
   void fail(const Status& why, bool persistent_too, client::Line::Answers& answers);
 
  private:
-  static constexpr std::array<Traffic, 2> kAll{Traffic::kCalls, Traffic::kRenewals};
-  client::Line& line(Traffic traffic) { return lines_[static_cast<std::size_t>(traffic)]; }
-
-  std::array<client::Line, 2> lines_;
+  PerTraffic<client::Line> lines_;
 };
 
 }  // namespace holdfast::topology

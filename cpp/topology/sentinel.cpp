@@ -44,12 +44,14 @@ Sentinel::Sentinel(const Clock& clock, const Loops& loops, const Setup& setup)
     : watch_(std::make_shared<SentinelWatch>(clock, loops.io, watch_setup(setup))),
       calls_(make_connection(clock, loops.io, setup, setup.driver, watch_)),
       renewals_(make_connection(clock, loops.watchdog, setup, Connection::Driver::kLoop, watch_)),
+      confirmations_(make_connection(clock, loops.io, setup, Connection::Driver::kLoop, watch_)),
       subscriber_(std::make_shared<client::Subscriber>(clock, loops.io, link_to_primary(setup),
                                                        setup.sink)),
       verify_(setup.on_lost) {}
 
 std::shared_ptr<Connection> Sentinel::route(std::string_view /*key*/, Traffic traffic) {
   start();
+  if (traffic == Traffic::kConfirmations) return confirmations_;
   return traffic == Traffic::kCalls ? calls_ : renewals_;
 }
 
@@ -65,11 +67,12 @@ void Sentinel::release(const std::string& channel, Duration linger) {
 // What is held is asked for first: others may get it as soon as callers are let through.
 void Sentinel::start() {
   std::call_once(started_, [this] {
-    watch_->start([calls = calls_, renewals = renewals_, subscriber = subscriber_,
-                   verify = verify_](const Result<net::Address>& to) {
+    watch_->start([calls = calls_, renewals = renewals_, confirmations = confirmations_,
+                   subscriber = subscriber_, verify = verify_](const Result<net::Address>& to) {
       renewals->move(to);
       if (verify) verify();
       calls->move(to);
+      confirmations->move(to);
       subscriber->move(to);
     });
   });
@@ -79,6 +82,7 @@ void Sentinel::close(const Status& why) {
   watch_->close();
   calls_->close(why);
   renewals_->close(why);
+  confirmations_->close(why);
   subscriber_->close();
 }
 

@@ -29,6 +29,7 @@ class Sentinel final : public Topology {
   const std::shared_ptr<SentinelWatch> watch_;
   const std::shared_ptr<client::Connection> calls_;
   const std::shared_ptr<client::Connection> renewals_;
+  const std::shared_ptr<client::Connection> confirmations_;
   const std::shared_ptr<client::Subscriber> subscriber_;
   const std::function<void()> verify_;
   std::once_flag started_;

@@ -26,6 +26,7 @@ class Standalone final : public Topology {
   const std::string address_;
   const std::shared_ptr<client::Connection> calls_;
   const std::shared_ptr<client::Connection> renewals_;
+  const std::shared_ptr<client::Connection> confirmations_;
   const std::shared_ptr<client::Subscriber> subscriber_;
 };
 

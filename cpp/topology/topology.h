@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -9,8 +11,25 @@
 
 namespace holdfast::topology {
 
-// What travels on a connection: the watchdog has its own, so that neither delays the other.
-enum class Traffic { kCalls, kRenewals };
+// What travels on a connection: each has its own, so that none delays another. Confirmations block
+// theirs while replicas lag behind.
+enum class Traffic { kCalls, kRenewals, kConfirmations };
+constexpr std::array kAllTraffic{Traffic::kCalls, Traffic::kRenewals, Traffic::kConfirmations};
+
+// Something for each of them.
+template <typename T>
+class PerTraffic {
+ public:
+  T& operator[](Traffic traffic) { return all_[static_cast<std::size_t>(traffic)]; }
+  const T& operator[](Traffic traffic) const { return all_[static_cast<std::size_t>(traffic)]; }
+  auto begin() const { return all_.begin(); }
+  auto end() const { return all_.end(); }
+  auto begin() { return all_.begin(); }
+  auto end() { return all_.end(); }
+
+ private:
+  std::array<T, kAllTraffic.size()> all_{};
+};
 
 // Which server answers for a key. Thread-safe.
 class Topology {

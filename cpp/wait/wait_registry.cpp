@@ -103,7 +103,7 @@ void WaitRegistry::Queue::share(Calls& calls, std::int64_t permits,
     const std::int64_t wanted = waiter->wants();
     if (wanted > permits) continue;
     if (permits != kHoweverMany) permits -= wanted;
-    calls.message(waiter, payload);
+    waiter->since() <= asked ? calls.message(waiter, payload) : calls.signal(waiter);
   }
 }
 
@@ -155,7 +155,9 @@ WaitRegistry::Place WaitRegistry::join(const std::string& channel, WaiterPtr wai
   }
   const auto [found, fresh] = queues_.try_emplace(channel);
   Queue& queue = found->second;
-  if (fresh) subscriptions_.subscribe(channel);
+  // Again, for messages from before it began to wait may be on their way.
+  const bool late = waiter->since() > queue.asked;
+  if (fresh || late) subscriptions_.subscribe(channel);
   if (crowd == Crowd::kTogether) {
     queue.together.push_back(std::move(waiter));
   } else {
@@ -205,17 +207,24 @@ WaiterPtr WaitRegistry::heir(const std::string& channel, TimePoint now) {
   return queue.waiters.front();
 }
 
-Calls WaitRegistry::subscribed(const std::string& channel) {
+Calls WaitRegistry::subscribed(const std::string& channel, TimePoint asked) {
   Calls calls;
   const Guard guard(mutex_);
   const auto found = queues_.find(channel);
   if (found == queues_.end()) return calls;
   Queue& queue = found->second;
   queue.subscribed = true;
+  queue.asked = asked;
   ++queue.sequence;
   queue.courtesy = {};
   queue.tell(calls);
   return calls;
+}
+
+void WaitRegistry::caught_up(const std::string& channel, TimePoint asked) {
+  const Guard guard(mutex_);
+  const auto found = queues_.find(channel);
+  if (found != queues_.end()) found->second.asked = asked;
 }
 
 Calls WaitRegistry::left_over(const std::string& channel, std::int64_t permits) {

@@ -22,10 +22,12 @@ class Waiter {
   virtual ~Waiter() = default;
   // It may be free: try. Only the head of a queue is told this.
   virtual void on_signal() = 0;
-  // The same, by a message.
+  // The same, by a message that is newer than since().
   virtual void on_message(std::string_view /*payload*/) { on_signal(); }
   // You are the head now; it is held, by what is known until `retry_at` at most.
   virtual void on_turn(TimePoint retry_at) = 0;
+  // When it began to wait, if a message says more to it than that it may try: older ones do not.
+  virtual TimePoint since() const { return TimePoint::min(); }
   // Of those together: how many permits it needs. Whom fewer are left for is not told; 0: any
   // message is for it.
   virtual std::int64_t wants() const { return 0; }
@@ -69,7 +71,7 @@ class [[nodiscard]] Calls {
 class Subscriptions {
  public:
   virtual ~Subscriptions() = default;
-  virtual void subscribe(const std::string& channel) = 0;
+  virtual void subscribe(const std::string& channel) = 0;  // a second time: caught_up() follows
   // Asks released() after `linger`, on another stack.
   virtual void release(const std::string& channel, Duration linger) = 0;
 };
@@ -135,17 +137,19 @@ class WaitRegistry {
   WaiterPtr heir(const std::string& channel, TimePoint now);
 
   // What the subscriber reports.
-  Calls subscribed(const std::string& channel);
+  Calls subscribed(const std::string& channel, TimePoint asked = TimePoint::min());
+  void caught_up(const std::string& channel, TimePoint asked);
   Calls message(const std::string& channel, std::string_view payload = {});
   Calls refused(const std::string& channel, const Status& why);
   Calls unreachable(const Status& why);  // all waiters but those apart
   Calls unreachable(const std::string& channel, const Status& why);
-  Calls closed(const Status& why);       // all waiters
+  Calls closed(const Status& why);  // all waiters
   bool released(const std::string& channel);
 
  private:
   struct Queue {
     bool subscribed = false;
+    TimePoint asked = TimePoint::min();  // messages are newer than that
     std::uint64_t sequence = 0;
     std::deque<WaiterPtr> waiters;    // in turn
     std::vector<WaiterPtr> together;  // all of them heads

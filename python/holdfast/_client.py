@@ -87,9 +87,10 @@ class Client(BaseClient[Lock]):
     each third of it), ``id`` (a UUID), ``name_prefix``, ``username``, ``password``,
     ``connect_timeout``, ``command_timeout`` (seconds, 5: for each exchange with the server as a
     whole), ``retries`` (10: attempts to connect again), ``tls_ca``, ``tls_cert``, ``tls_key``,
-    ``tls_verify``, ``client_name``; under Sentinel ``sentinel_username``, ``sentinel_password``;
-    of a cluster ``pubsub`` (``"sharded"`` or ``"classic"`` channels, ``"both"``, or ``"auto"``,
-    sharded where the servers know them, as Redisson does).
+    ``tls_verify``, ``client_name``, ``replicas_to_wait`` (0: so many must know of a grant),
+    ``protocol`` (2, or 3 where the server has it); under Sentinel also ``sentinel_username`` and
+    ``sentinel_password``; of a cluster ``pubsub``: ``"sharded"`` or ``"classic"`` channels,
+    ``"both"``, or ``"auto"``, sharded where the servers know them, as Redisson does.
 
     Raises ``ValueError`` or ``TypeError`` for what it does not understand; nothing is sent.
     """

@@ -17,9 +17,7 @@ class Endpoint:
     @property
     def text(self) -> str: ...  # for messages: without user and password
     @property
-    def sentinel(self) -> bool: ...
-    @property
-    def cluster(self) -> bool: ...
+    def deployment(self) -> str: ...
     @property
     def tls(self) -> bool: ...
     @property
@@ -42,6 +40,8 @@ class ClientOptions:
     name_prefix: bytes
     client_name: str
     retries: int
+    resp3: bool
+    replicas_to_wait: int
     asynchronous: bool  # awaited by event loops, not by threads
 
     def __init__(self) -> None: ...

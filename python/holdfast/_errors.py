@@ -53,7 +53,10 @@ class LockLostError(NotOwnedError):
 
 
 class LockTimeout(LockError, TimeoutError):
-    """The lock was held by another for all of the time that the caller would wait."""
+    """The lock was held by another for all of the time that the caller would wait.
+
+    Or the server refused to work until then: ``__cause__`` is its error.
+    """
 
     __module__ = "holdfast"
 

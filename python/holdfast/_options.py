@@ -33,10 +33,11 @@ DEFAULTS: dict[str, Any] = {
     "tls_verify": True,
     "replicas_to_wait": 0,
     "client_name": None,
+    "protocol": 2,
     "pubsub": "auto",
 }
 SECONDS = frozenset({"lease", "connect_timeout", "command_timeout"})
-COUNTS = frozenset({"retries", "replicas_to_wait"})
+COUNTS = frozenset({"retries", "replicas_to_wait", "protocol"})
 SENTINEL_TEXTS = frozenset({"sentinel_username", "sentinel_password"})
 TEXTS = SENTINEL_TEXTS | {
     "id",
@@ -47,6 +48,7 @@ TEXTS = SENTINEL_TEXTS | {
     "tls_key",
     "client_name",
 }
+PROTOCOLS = (2, 3)  # RESP2 and RESP3
 WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 PUBSUB = ("auto", "sharded", "classic", "both")
@@ -72,6 +74,7 @@ class Keywords(TypedDict, total=False):
     tls_verify: bool
     replicas_to_wait: int
     client_name: str | None
+    protocol: int
     pubsub: Literal["auto", "sharded", "classic", "both"]
 
 
@@ -110,6 +113,8 @@ def read_options(url: object, keywords: Mapping[str, object], *, asynchronous: b
     core.name_prefix = encoded_text("name_prefix", values["name_prefix"])
     core.client_name = values["client_name"] or ""
     core.retries = values["retries"]
+    core.resp3 = values["protocol"] == max(PROTOCOLS)
+    core.replicas_to_wait = values["replicas_to_wait"]
     core.asynchronous = asynchronous
     core.set_pubsub(values["pubsub"])
     core.set_timeouts(values["connect_timeout"], values["command_timeout"])
@@ -150,8 +155,8 @@ def _check(values: dict[str, Any]) -> None:
             msg = f"{name} must be zero or a small positive number, not {values[name]}"
             raise ValueError(msg)
     _check_id(values["id"])
-    if values["replicas_to_wait"]:
-        msg = "replicas_to_wait is not available in this version: it must be 0"
+    if values["protocol"] not in PROTOCOLS:
+        msg = f"protocol must be 2 or 3, not {values['protocol']}"
         raise ValueError(msg)
     if values["pubsub"] not in PUBSUB:
         msg = f"pubsub must be one of {', '.join(PUBSUB)}, not {values['pubsub']!r}"

@@ -50,6 +50,8 @@ BAD_OPTIONS: list[tuple[str, Any, type[Exception]]] = [
     ("retries", "many", TypeError),
     ("replicas_to_wait", -1, ValueError),
     ("replicas_to_wait", "all", TypeError),
+    ("protocol", 4, ValueError),
+    ("protocol", "three", TypeError),
     ("tls_ca", 7, TypeError),
     ("tls_cert", 7, TypeError),
     ("tls_key", 7, TypeError),

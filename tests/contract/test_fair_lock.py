@@ -142,7 +142,7 @@ def test_redissons_waiter_has_its_turn(alice: Any, bob: Any, lock: Any, stage: S
 def test_who_gives_up_leaves_the_line_to_the_others(alice: Any, lock: Any, stage: Stage) -> None:
     alice.do(lock.acquire)
     first = stage.wait(stage.actor(), lock)
-    brief = stage.wait(stage.actor(), lock, timeout=0.2)
+    brief = stage.wait(stage.actor(), lock, timeout=1)
     last = stage.wait(stage.actor(), stage.lock(stage.client()))
     (before, _, behind) = line(stage)
     assert brief.result(BOUND) is False
@@ -208,7 +208,7 @@ def test_who_gives_up_when_it_is_its_turn_tells_the_next(
 ) -> None:
     """The first in line of a free lock leaves: nobody else would tell the second."""
     alice.do(lock.acquire, lease=3600)
-    first = stage.actor().begin(lock.acquire, timeout=0.2)
+    first = stage.actor().begin(lock.acquire, timeout=1)
     eventually(lambda: len(line(stage)) == 1)
     second = stage.wait(stage.actor(), lock)
     stage.take_away()

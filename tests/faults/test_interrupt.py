@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator
 
 import pytest
 
 from tests.faults.conftest import CHANNEL, NAME
 from tests.support.processes import StartChild
+from tests.support.proxy import FaultProxy
 from tests.support.servers import Server
 from tests.support.waiting import eventually, let_pass
 
@@ -50,6 +52,13 @@ def held(server: Server) -> Server:
     return server
 
 
+@pytest.fixture
+def way(private_server: Server) -> Iterator[FaultProxy]:
+    """A way to the private server on which one sees what is sent."""
+    with FaultProxy(private_server.port) as proxy:
+        yield proxy
+
+
 @pytest.mark.parametrize("timeout", [-1, 3600], ids=["no limit", "an hour"])
 @pytest.mark.parametrize("program", [WAITING, ASYNCIO], ids=["sync", "asyncio"])
 def test_ctrl_c_ends_a_wait(
@@ -70,14 +79,15 @@ def test_ctrl_c_ends_a_wait(
 
 @pytest.mark.realtime
 def test_ctrl_c_while_the_acquire_is_in_flight(
-    start_child: StartChild, private_server: Server
+    start_child: StartChild, private_server: Server, way: FaultProxy
 ) -> None:
     """9, I7: the server is silent, then grants: the late grant is given back."""
     child = start_child(
         """
         client = holdfast.Client(URL)
         lock = client.lock(NAME)
-        client.ping()
+        with lock:
+            pass  # now the server knows the scripts
         say("ready")
         for _ in range(ROUNDS):
             hear("go")
@@ -89,16 +99,17 @@ def test_ctrl_c_while_the_acquire_is_in_flight(
             hear("next")
             say("holds", lock.hold_count())
         """,
-        URL=private_server.url,
+        URL=way.url,
         NAME=NAME,
         ROUNDS=5,
     )
     child.expect("ready")
     for _ in range(5):
         private_server.pause()
+        before = way.requests
         child.send("go")
         child.expect("waits")
-        let_pass(0.02)
+        eventually(lambda seen=before: way.requests > seen)
         child.signal(signal.SIGINT)
         child.expect("interrupted", within=SOON)
         private_server.resume()
@@ -116,8 +127,8 @@ def test_ctrl_c_together_with_the_grant(start_child: StartChild, private_server:
         while True:
             held = False
             hear("go")
-            say("waits")
             try:
+                say("waits")
                 held = lock.acquire()
                 signal.pause()
             except KeyboardInterrupt:

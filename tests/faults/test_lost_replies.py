@@ -85,12 +85,13 @@ def test_partial_and_final_release_count_once(alice: Any, ways: Ways, kept: int)
 @pytest.mark.realtime
 def test_a_renewal_is_repeated_and_the_hold_kept(alice: Any, ways: Ways) -> None:
     """13, 17: at once, not a third of the lease later."""
-    lock = ways.far(lease=2 * SHORT)
+    lease = 4 * SHORT
+    lock = ways.far(lease=lease)
     alice.do(lock.acquire)
-    for _ in range(3):
+    for _ in range(2):
         lost = ways.proxy.lose_reply()
-        eventually(lost.is_set, within=2 * SHORT)
-    stays(lambda: ways.counts == [1], during=2 * SHORT)
+        eventually(lost.is_set, within=lease)
+    stays(lambda: ways.counts == [1], during=lease)
     assert not alice.do(lambda: lock.lost)
     alice.do(lock.release)
     assert ways.left == set()

@@ -310,15 +310,16 @@ def test_killed_connections_wake_nobody_in_vain(
 
 @pytest.mark.servers("real")
 def test_released_just_as_the_subscription_dies(
-    alice: Any, bob: Any, near: Any, server: Server
+    alice: Any, bob: Any, near: Any, make_client: MakeClient, server: Server
 ) -> None:
     """15: the message is lost with the connection: the waiter still gets in."""
+    other = make_client(server.url).lock(NAME)  # within a client it would be handed over
     for _ in range(20):
-        alice.do(near.acquire, lease=3600)
+        alice.do(other.acquire, lease=3600)
         waiting = bob.begin(near.acquire)
         eventually(lambda: server.subscribers(CHANNEL) == 1)
         server.kill_connections("pubsub")
-        alice.do(near.release)
+        alice.do(other.release)
         assert waiting.result(5) is True
         bob.do(near.release)
 

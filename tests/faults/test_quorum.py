@@ -38,6 +38,10 @@ def _refusing(server: Server) -> None:
     server.kill_connections()
 
 
+def _read_only(server: Server) -> None:
+    server.inspect.replicaof("127.0.0.1", 1)
+
+
 BREAKS = pytest.mark.parametrize("broken", [_down, _hanging, _refusing], ids=lambda b: b.__name__)
 
 
@@ -84,7 +88,9 @@ def test_all_servers_hold_it(alice: Any, bob: Any, cluster: Cluster) -> None:
     assert bob.do(theirs.acquire, timeout=BOUND)
 
 
-@BREAKS
+@pytest.mark.parametrize(
+    "broken", [_down, _hanging, _refusing, _read_only], ids=lambda b: b.__name__
+)
 @pytest.mark.parametrize("place", [0, 2])
 def test_a_minority_may_fail(
     alice: Any, bob: Any, cluster: Cluster, broken: Break, place: int
@@ -116,6 +122,24 @@ def test_a_majority_that_fails_is_an_error_and_not_held_by_another(
         alice.do(lock.acquire, timeout=0.1)
     assert alice.do(lambda: lock.validity) is None
     eventually(lambda: cluster.servers[0].keys() == set())
+
+
+def test_a_majority_that_refuses_to_work_names_the_state(alice: Any, cluster: Cluster) -> None:
+    lock = cluster.red_lock()
+    assert not alice.do(lock.locked)
+    for server in cluster.servers[1:]:
+        _read_only(server)
+    with pytest.raises(holdfast.ServerError, match="READONLY"):
+        alice.do(lock.acquire, blocking=False)
+    with pytest.raises(holdfast.LockTimeout, match="READONLY"):
+        alice.do(lock.acquire, timeout=0.2)
+    with pytest.raises(holdfast.ServerError, match="READONLY"):
+        alice.do(lock.acquire)
+    waiting = alice.begin(lock.acquire, timeout=BOUND)
+    for server in cluster.servers[1:]:
+        server.inspect.replicaof("NO", "ONE")
+    assert waiting.result(BOUND) is True
+    alice.do(lock.release)
 
 
 def test_what_a_hanging_server_grants_late_is_taken_back(alice: Any, cluster: Cluster) -> None:

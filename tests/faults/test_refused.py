@@ -11,7 +11,6 @@ import pytest
 import holdfast
 from tests.faults.conftest import NAME
 from tests.support.actors import Flavour
-from tests.support.certificates import make_certificates
 from tests.support.fixtures import StartServer
 from tests.support.impostors import impostor
 from tests.support.owners import MakeClient
@@ -181,51 +180,3 @@ def test_a_client_name(alice: Any, make_client: MakeClient, private_server: Serv
     """`client_name` is what CLIENT LIST shows."""
     alice.do(make_client(private_server.url, client_name="payments").ping)
     assert "payments" in {client["name"] for client in private_server.connections()}
-
-
-@pytest.mark.servers("redis")
-def test_tls(
-    alice: Any, make_client: MakeClient, start_server: StartServer, tmp_path: Path
-) -> None:
-    """rediss:// verifies the server; who is not verified is not talked to."""
-    server = start_server(tls=make_certificates(tmp_path / "right"))
-    assert server.tls is not None
-    lock = make_client(server.url, tls_ca=str(server.tls / "ca.crt")).lock(NAME)
-    assert alice.do(lock.acquire)
-    alice.do(lock.release)
-    unverified = make_client(server.url, tls_verify=False).lock(NAME)
-    assert alice.do(unverified.acquire)
-    alice.do(unverified.release)
-    other = make_certificates(tmp_path / "other")
-    for options in ({}, {"tls_ca": str(other / "ca.crt")}):
-        with pytest.raises(holdfast.ConnectionError, match="ertificate"):
-            alice.do(make_client(server.url, command_timeout=1, **options).ping)
-
-
-@pytest.mark.servers("redis")
-def test_tls_for_another_host(
-    alice: Any, make_client: MakeClient, start_server: StartServer, tmp_path: Path
-) -> None:
-    """A certificate of another host is refused."""
-    server = start_server(tls=make_certificates(tmp_path, "DNS:elsewhere.example"))
-    client = make_client(server.url, tls_ca=str(tmp_path / "ca.crt"), command_timeout=1)
-    with pytest.raises(holdfast.ConnectionError, match=r"ertificate|127\.0\.0\.1"):
-        alice.do(client.ping)
-
-
-def test_tls_to_a_server_without(alice: Any, make_client: MakeClient, server: Server) -> None:
-    """rediss:// to a plain port ends with an error, in time."""
-    client = make_client(server.url.replace("redis:", "rediss:"), command_timeout=1)
-    with pytest.raises(holdfast.ConnectionError, match=str(server.port)):
-        alice.do(client.ping)
-
-
-@pytest.mark.servers("redis")
-def test_no_tls_to_a_server_with(
-    alice: Any, make_client: MakeClient, start_server: StartServer, tmp_path: Path
-) -> None:
-    """redis:// to a TLS port ends with an error, in time."""
-    server = start_server(tls=make_certificates(tmp_path))
-    client = make_client(server.url.replace("rediss:", "redis:"), command_timeout=1)
-    with pytest.raises(holdfast.ConnectionError, match=str(server.port)):
-        alice.do(client.ping)

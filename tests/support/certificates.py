@@ -9,16 +9,43 @@ from pathlib import Path
 import pytest
 
 
-def make_certificates(directory: Path, host: str = "IP:127.0.0.1") -> Path:
-    """Write ca.crt, ca.key, server.crt and server.key (for `host`) into `directory`."""
+def make_certificates(
+    directory: Path, host: str = "IP:127.0.0.1", *, days: int = 2, signed_by: Path | None = None
+) -> Path:
+    """Write ca.crt, ca.key, server.crt and server.key (for `host`) into `directory`.
+
+    `days`: how long the server's certificate is valid, negative for one that has expired.
+    `signed_by`: the directory of another authority, which then signs; ca.crt is a copy of it.
+    """
     if shutil.which("openssl") is None:
         pytest.skip("the program openssl makes the certificates, and is not installed")
     directory.mkdir(parents=True, exist_ok=True)
-    _openssl(directory, "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=ca -out ca.crt", "ca")
+    if signed_by is None:
+        making = "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=ca -out ca.crt"
+        _openssl(directory, making, "ca")
+    else:
+        for name in ("ca.crt", "ca.key"):
+            shutil.copy(signed_by / name, directory)
     _openssl(directory, "req -newkey rsa:2048 -nodes -subj /CN=server -out server.csr", "server")
     (directory / "extensions").write_text(f"subjectAltName={host}\n")
-    signing = "x509 -req -in server.csr -CA ca.crt -CAkey ca.key -CAcreateserial -days 2"
+    signing = f"x509 -req -in server.csr -CA ca.crt -CAkey ca.key -CAcreateserial -days {days}"
     _openssl(directory, f"{signing} -extfile extensions -out server.crt")
+    return directory
+
+
+def make_self_signed(directory: Path) -> Path:
+    """The same files, of a server that vouches for itself; ca.crt is another authority's."""
+    make_certificates(directory)
+    making = "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=server -out server.crt"
+    _openssl(directory, f"{making} -addext subjectAltName=IP:127.0.0.1", "server")
+    return directory
+
+
+def hash_directory(certificate: Path, directory: Path) -> Path:
+    """A directory in which `certificate` is found by its hash."""
+    directory.mkdir(parents=True, exist_ok=True)
+    shutil.copy(certificate, directory)
+    subprocess.run(["openssl", "rehash", str(directory)], check=True, capture_output=True)
     return directory
 
 

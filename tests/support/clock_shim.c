@@ -1,6 +1,7 @@
 // Steps the clocks of a process: preloaded, it adds the offsets that the file named by
 // HOLDFAST_TEST_CLOCKS holds (two int64 of nanoseconds: the wall clock's, the boot clock's) to what
-// the kernel says. The file is mapped, so a step takes effect at once. CLOCK_MONOTONIC is left alone.
+// the kernel says. The file is mapped, so a step takes effect at once. CLOCK_MONOTONIC is left
+// alone.
 
 #define _GNU_SOURCE
 #include <fcntl.h>

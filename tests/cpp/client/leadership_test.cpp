@@ -168,6 +168,30 @@ TEST_F(LeadershipTest, TheLastLeaderThatGoesAwayLeavesItsPlaceToTheLoop) {
   EXPECT_EQ(question->answer, "a");
 }
 
+// As the waiters of a lock are, when its release is told.
+TEST_F(LeadershipTest, ThoseForWhomIsAskedWhileTheySleepReadForEachOther) {
+  EchoServer server;
+  connect(server);
+  for (int round = 0; round < 50; ++round) {
+    std::vector<std::shared_ptr<Question>> questions;
+    std::vector<std::thread> sleepers;
+    for (int i = 0; i < 8; ++i) {
+      questions.push_back(std::make_shared<Question>(std::to_string(i)));
+      questions.back()->deadline = after(clock_.now(), Millis(30000));
+      sleepers.emplace_back([this, question = questions.back()] {
+        while (!question->done()) serve(*question);
+      });
+    }
+    for (const auto& question : questions) {
+      EXPECT_TRUE(connection_->submit(question, &question->parker).ok());
+    }
+    for (std::thread& sleeper : sleepers) sleeper.join();
+    for (std::size_t i = 0; i < questions.size(); ++i) {
+      EXPECT_EQ(questions[i]->answer, std::to_string(i));
+    }
+  }
+}
+
 TEST_F(LeadershipTest, AChangedStayEndsTheLeadersWait) {
   EchoServer server;
   connect(server);

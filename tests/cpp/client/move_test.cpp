@@ -204,7 +204,8 @@ TEST_P(MoveTest, AClosedConnectionStaysClosed) {
 
 class Listener final : public Subscriber::Sink {
  public:
-  void on_subscribed(const std::string&) override { ++subscribed; }
+  void on_subscribed(const std::string&, TimePoint) override { ++subscribed; }
+  void on_caught_up(const std::string&, TimePoint) override {}
   void on_message(const std::string&, std::string_view) override {}
   void on_refused(const std::string&, const Status&) override {}
   void on_unreachable(const Status& why) override { told = why.message(); }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,7 +23,14 @@ std::string bulk(const std::string& text) {
 
 class Listener final : public Subscriber::Sink {
  public:
-  void on_subscribed(const std::string& channel) override { told.push_back("on " + channel); }
+  void on_subscribed(const std::string& channel, TimePoint asked) override {
+    told.push_back("on " + channel);
+    newer_than = asked;
+  }
+  void on_caught_up(const std::string& channel, TimePoint asked) override {
+    told.push_back("caught up on " + channel);
+    newer_than = asked;
+  }
   void on_message(const std::string& channel, std::string_view payload) override {
     told.push_back(channel + ": " + std::string(payload));
   }
@@ -38,6 +46,7 @@ class Listener final : public Subscriber::Sink {
 
   bool unused = true;
   Strings told;
+  TimePoint newer_than{};
 };
 
 class SubscriberTest : public ::testing::Test {
@@ -103,6 +112,34 @@ TEST_F(SubscriberTest, MessagesReachTheSink) {
   message("a", "0");
   loop.run(Millis(10));
   EXPECT_EQ(heard(), (Strings{"on a", "a: 0"}));
+}
+
+TEST_F(SubscriberTest, AskedAgainItTellsWhatIsOlder) {
+  subscribe("a");
+  loop.run(Millis(100));
+  const TimePoint second = world.now();
+  EXPECT_LT(listener->newer_than, second);
+  subscribe("a");
+  EXPECT_GE(listener->newer_than, second);
+  EXPECT_EQ(heard(), (Strings{"on a", "caught up on a"}));
+  EXPECT_EQ(got(), (Strings{"SUBSCRIBE a", "SUBSCRIBE a"}));
+  peer.latest->cut(false);
+  loop.run(Millis(500));
+  EXPECT_EQ(heard(), (Strings{"lost", "on a"}));
+}
+
+TEST_F(SubscriberTest, AnAnswerFromBeforeTheEndSaysNothingOfTheNextSubscription) {
+  subscribe("a");
+  EXPECT_EQ(heard(), Strings{"on a"});
+  subscriber->subscribe("a");
+  while (loop.step_one()) continue;
+  subscriber->release("a", Duration::zero());
+  while (loop.step_one()) continue;
+  subscriber->subscribe("a");
+  loop.run(Millis(20));
+  const Strings told = heard();
+  EXPECT_EQ(told.back(), "on a");
+  EXPECT_EQ(std::count(told.begin(), told.end(), "caught up on a"), 0);
 }
 
 TEST_F(SubscriberTest, AfterABreakItSubscribesToAllChannelsAgain) {

@@ -81,6 +81,7 @@ void Ledger::executed(const script::Script& script, const Words& command, const 
   const auto book = books_.find(kind_.name_of(command[3]));
   if (book == books_.end()) return;
   compare(*book, script.name, command);
+  published_.clear();
   totals_.renewals += ends_with(script.name, "renew") ? 1 : 0;
   const LockName lock(book->first, kind_.sides().front());
   if (ends_with(script.name, "transfer") && !answer.is(Answer::Kind::kError)) {
@@ -147,9 +148,11 @@ void Ledger::check_order(Entry& entry, const Holders& before, std::string_view s
   auto& [name, book] = entry;
   const std::string text = std::string(script) + " by " + owner_of(command);
   const Line line = std::exchange(book.line, kind_.line(server_.data(), name));
+  const std::string first = first_in(line, {});
+  if (first_in(book.line, {}) != owner_of(command)) check_turn(entry, before, first, text);
   for (const auto& [field, hold] : book.holders) {
-    const std::string first = before.count(field) != 0 ? field : first_in(line, field);
-    if (first != field) blame(text + " lets " + field + " overtake " + first);
+    const std::string next = before.count(field) != 0 ? field : first_in(line, field);
+    if (next != field) blame(text + " lets " + field + " overtake " + next);
   }
   auto place = book.line.begin();
   for (const Place& one : line) {
@@ -158,6 +161,19 @@ void Ledger::check_order(Entry& entry, const Holders& before, std::string_view s
     } else if (!dead(one) && one.owner != owner_of(command)) {
       blame(text + " takes the place of " + one.owner);
     }
+  }
+}
+
+// Whose turn it has become by a step is told.
+void Ledger::check_turn(Entry& entry, const Holders& before, const std::string& first,
+                        const std::string& script) {
+  const auto& [name, book] = entry;
+  const std::string next = first_in(book.line, {});
+  const bool changed = next != first || !before.empty();
+  if (!book.holders.empty() || next.empty() || !changed) return;
+  const LockName lock(name, kind_.sides().front());
+  if (published_.count(kind_.recipe(lock).channel(lock, next).bytes()) == 0) {
+    blame(script + " makes it the turn of " + next + ", and tells it nothing");
   }
 }
 
@@ -210,6 +226,7 @@ void Ledger::told(Entry& entry, const std::string& owner, const sync::Answer& sa
 }
 
 void Ledger::published(const std::string& channel) {
+  published_.insert(channel);
   for (auto& [name, book] : books_) book.beliefs.erase(channel);
 }
 

@@ -68,6 +68,8 @@ class Ledger final : public Witness {
   void gone(Entry& entry, const std::string& field, std::string_view script, const Words& command);
   void check_order(Entry& entry, const Holders& before, std::string_view script,
                    const Words& command);
+  void check_turn(Entry& entry, const Holders& before, const std::string& first,
+                  const std::string& script);
   std::string first_in(const Line& line, const std::string& newcomer) const;
   bool dead(const Place& one) const { return one.alive <= server_.milliseconds(); }
   void pass_on(Entry& entry);
@@ -82,6 +84,7 @@ class Ledger final : public Witness {
   const Kind& kind_;
   std::optional<Violation>& violation_;
   std::map<std::string, Book> books_;
+  std::set<std::string> published_;  // the channels, by the script that runs
   Totals totals_;
 };
 

@@ -22,10 +22,12 @@ class Topology final : public topology::Topology {
   Topology(World& world, Network& network, SteppedLoop& loop, const Setup& setup)
       : calls_(connection(world, network, loop, setup, "/calls")),
         renewals_(connection(world, network, loop, setup, "/renewals")),
+        confirmations_(connection(world, network, loop, setup, "/confirmations")),
         subscriber_(std::make_shared<Subscriber>(world, loop, setup.link, setup.sink,
                                                  opener(network, setup.id + "/messages"))) {}
 
   std::shared_ptr<Connection> route(std::string_view, topology::Traffic traffic) override {
+    if (traffic == topology::Traffic::kConfirmations) return confirmations_;
     return traffic == topology::Traffic::kCalls ? calls_ : renewals_;
   }
   void subscribe(const std::string& channel) override { subscriber_->subscribe(channel); }
@@ -37,6 +39,7 @@ class Topology final : public topology::Topology {
   void close(const Status& why) override {
     calls_->close(why);
     renewals_->close(why);
+    confirmations_->close(why);
     subscriber_->close();
   }
 
@@ -46,17 +49,14 @@ class Topology final : public topology::Topology {
   }
   static std::shared_ptr<Connection> connection(World& world, Network& network, SteppedLoop& loop,
                                                 const Setup& setup, const std::string& purpose) {
-    return std::make_shared<Connection>(world, loop,
-                                        Connection::Setup{setup.link,
-                                                          Connection::Driver::kLoop,
-                                                          setup.on_lost,
-                                                          {},
-                                                          {},
-                                                          opener(network, setup.id + purpose)});
+    Connection::Setup made{setup.link, Connection::Driver::kLoop, setup.on_lost};
+    made.open = opener(network, setup.id + purpose);
+    return std::make_shared<Connection>(world, loop, std::move(made));
   }
 
   const std::shared_ptr<Connection> calls_;
   const std::shared_ptr<Connection> renewals_;
+  const std::shared_ptr<Connection> confirmations_;
   const std::shared_ptr<Subscriber> subscriber_;
 };
 
@@ -82,10 +82,15 @@ std::shared_ptr<Client> Client::make(World& world, Network& network, SteppedLoop
   client->hub_->set_on_lost(setup.on_lost);
   client->hub_->set_topology(topology);
   keeper->set_topology(topology);
+  std::shared_ptr<sync::Confirmations> confirmations;
+  if (plan.replicas > 0) {
+    const sync::Confirmations::Terms terms{plan.replicas, plan.command_timeout};
+    confirmations = std::make_shared<sync::Confirmations>(world, topology, terms);
+  }
   client->context_ = std::shared_ptr<const sync::Context>(new sync::Context{
       world, plan.id, plan.command_timeout, topology, keeper,
       std::shared_ptr<wait::WaitRegistry>(client->hub_, &client->hub_->registry()),
-      std::make_shared<sync::Timers>(world, loop)});
+      std::make_shared<sync::Timers>(world, loop), std::move(confirmations)});
   return client;
 }
 

@@ -18,6 +18,7 @@ struct ClientPlan {
   Millis watch_lease{300};
   Millis command_timeout{400};
   int retries = 3;
+  int replicas = 0;  // which have to confirm a grant
 };
 
 // One client of the real engine on the simulated network: all but the threads.

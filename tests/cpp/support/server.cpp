@@ -103,6 +103,7 @@ Answer Server::run(const std::shared_ptr<Wire>& wire, const Command& command) {
   data_.set_time(microseconds());
   if (word == "EVAL" || word == "EVALSHA") return run_script(command.words);
   if (word == "SCRIPT") return load(command.words);
+  if (word == "WAIT") return wait(command.words);
   return carry_out(command.words);
 }
 
@@ -127,6 +128,12 @@ Answer Server::load(const Words& command) {
   if (script == nullptr) return Answer::error("ERR the double knows the embedded scripts only");
   scripts_.insert(script->name);
   return Answer::bulk(std::string(script->sha1));
+}
+
+Answer Server::wait(const Words& command) {
+  const std::int64_t wanted = std::stoll(command[1]);
+  if (wanted == 0 || !world_.random.chance(lag_per_mille_)) return Answer::number(wanted);
+  return Answer::number(wanted - 1);
 }
 
 Answer Server::run_script(const Words& command) {

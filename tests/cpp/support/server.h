@@ -52,6 +52,8 @@ class Server final : public Peer, private ScriptHost {
   void flush_scripts() { scripts_.clear(); }
   void flush_data();
   void set_mood(Mood mood) { mood_ = mood; }
+  // So many of a thousand times when its replica is asked to acknowledge, it does not in time.
+  void set_lag(unsigned per_mille) { lag_per_mille_ = per_mille; }
 
   bool up() const override { return up_; }
   bool well() const { return up_ && mood_ == Mood::kWell && world_.now() >= paused_until_; }
@@ -78,6 +80,7 @@ class Server final : public Peer, private ScriptHost {
   Answer subscribe(const std::shared_ptr<Wire>& wire, const Command& command);
   Answer run_script(const Words& command);
   Answer load(const Words& command);
+  Answer wait(const Words& command);
   Answer carry_out(const Words& command);
   Answer call(const Words& command) override;
   Answer tell(const Words& command);
@@ -97,6 +100,7 @@ class Server final : public Peer, private ScriptHost {
   TimePoint paused_until_{};
   bool up_ = true;
   Mood mood_ = Mood::kWell;
+  unsigned lag_per_mille_ = 0;
   Totals totals_;
   std::map<std::string_view, int> runs_;
 };

@@ -261,6 +261,31 @@ TEST(RedLockMachine, AMajorityThatCannotWorkIsSaidAtOnce) {
   EXPECT_EQ(script.grant(2), "give back 2, failed: no password");
 }
 
+// Of a majority that refuses to work, after which nobody can say who holds it.
+std::string refused_to_work(Script& script) {
+  const Status why = Status::server("LOADING", "loading");
+  script.answer(0, Verdict::kFailed, why);
+  script.answer(1, Verdict::kFailed, why);
+  return script.grant(2);
+}
+
+TEST(RedLockMachine, AMajorityThatRefusesToWorkIsSaidAtOnceToWhoDoesNotWait) {
+  Script script(trying(majority_of(3)));
+  script.start();
+  EXPECT_EQ(refused_to_work(script), "give back 2, failed: loading");
+}
+
+TEST(RedLockMachine, AMajorityThatRefusesToWorkIsAskedAgainUntilTheDeadline) {
+  QuorumMachine::Options options = majority_of(3);
+  options.deadline = at(100);
+  Script script(options);
+  script.start();
+  EXPECT_EQ(refused_to_work(script), "give back 2, rest");
+  EXPECT_EQ(script.time(), "try 0 1 2");
+  script.pass(100);
+  EXPECT_EQ(refused_to_work(script), "give back 2, timed out: loading");
+}
+
 TEST(RedLockMachine, AGrantThatCannotBeTrustedAnyMoreIsNoVote) {
   Script script(trying(majority_of(3)));
   script.start();

@@ -60,6 +60,28 @@ TEST_F(WaitRegistryTest, ThoseTogetherAreToldWhatTheMessageSays) {
   EXPECT_EQ(second->told, Told{"message 0"});
 }
 
+TEST_F(WaitRegistryTest, AMessageThatMayBeOlderThanAWaiterIsNoWordForIt) {
+  using Crowd = WaitRegistry::Crowd;
+  first->began = kZero;
+  second->began = kZero + Millis(20);
+  (void)registry.join(kChannel, first, {}, Crowd::kTogether);
+  registry.subscribed(kChannel, kZero + Millis(10)).run();
+  (void)registry.join(kChannel, second, {}, Crowd::kTogether);
+  EXPECT_EQ(asked, (Told{"subscribe channel", "subscribe channel"}));
+  first->told.clear();
+  registry.message(kChannel, "0").run();
+  EXPECT_EQ(first->told, Told{"message 0"});
+  EXPECT_EQ(second->told, Told{"signal"});
+  registry.caught_up(kChannel, kZero + Millis(30));
+  registry.message(kChannel, "0").run();
+  EXPECT_EQ(second->told, (Told{"signal", "message 0"}));
+}
+
+TEST_F(WaitRegistryTest, WhoOnlyTriesAfterAMessageIsSubscribedForOnce) {
+  together({first, second, third}, 1);
+  EXPECT_EQ(asked, Told{"subscribe channel"});
+}
+
 TEST_F(WaitRegistryTest, AsManyAreToldAsAMessageHasPermitsFor) {
   together({first, second, third}, 2);
   registry.message(kChannel, "5").run();

@@ -26,11 +26,13 @@ class Sleeper final : public Waiter {
   }
   void on_failure(const Status& why) override { told.push_back("failure: " + why.message()); }
 
+  TimePoint since() const override { return began; }
   std::int64_t wants() const override { return wanted; }
   void on_message(std::string_view payload) override {
     told.push_back(payload.empty() ? "signal" : "message " + std::string(payload));
   }
 
+  TimePoint began = TimePoint::min();
   std::int64_t wanted = 0;
   std::vector<std::string> told;
 };

@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.stream.IntStream;
 import org.redisson.Redisson;
+import org.redisson.RedissonRedLock;
 import org.redisson.api.RLock;
 import org.redisson.api.RedissonClient;
 import org.redisson.config.Config;
@@ -18,7 +19,7 @@ public final class Bench {
     private static final int ACQUIRERS = 64;
 
     private final Protocol protocol;
-    private final RedissonClient client;
+    private final List<RedissonClient> clients;
     private final long leaseMillis;
 
     /** What a thread does; a checked exception ends the program. */
@@ -28,15 +29,43 @@ public final class Bench {
 
     private Bench(Protocol protocol) {
         this.protocol = protocol;
-        Config config = new Config();
-        config.useSingleServer().setAddress("redis://127.0.0.1:" + protocol.word("port"));
         long lease = protocol.nanos("lease", 0) / 1_000_000;
         boolean renewed = protocol.word("mode").equals("watchdog");
-        if (renewed) {
-            config.setLockWatchdogTimeout(lease);
-        }
         leaseMillis = renewed || lease == 0 ? -1 : lease;
-        client = Redisson.create(config);
+        clients = configs().stream().map(config -> {
+            if (renewed) {
+                config.setLockWatchdogTimeout(lease);
+            }
+            return Redisson.create(config);
+        }).toList();
+    }
+
+    /** One for each server, or one for the cluster. */
+    private List<Config> configs() {
+        List<String> addresses = protocol.addresses();
+        if (protocol.whole("cluster", 0) != 0) {
+            Config config = new Config();
+            config.useClusterServers().setNodeAddresses(addresses);
+            return List.of(config);
+        }
+        return addresses.stream().map(address -> {
+            Config config = new Config();
+            config.useSingleServer().setAddress(address);
+            return config;
+        }).toList();
+    }
+
+    private RLock open(String name) {
+        RedissonClient client = clients.get(0);
+        return switch (protocol.word("kind")) {
+            case "lock" -> client.getLock(name);
+            case "fair" -> client.getFairLock(name);
+            case "read" -> client.getReadWriteLock(name).readLock();
+            case "write" -> client.getReadWriteLock(name).writeLock();
+            case "red" -> new RedissonRedLock(
+                    clients.stream().map(each -> each.getLock(name)).toArray(RLock[]::new));
+            default -> throw new IllegalArgumentException("no such kind");
+        };
     }
 
     public static void main(String[] arguments) throws Exception {
@@ -84,7 +113,7 @@ public final class Bench {
     }
 
     private void pair() throws Exception {
-        RLock lock = client.getLock(protocol.word("name"));
+        RLock lock = open(protocol.word("name"));
         protocol.ready();
         protocol.moment();
         pairFor(lock, protocol.nanos("warmup", 0));
@@ -99,7 +128,7 @@ public final class Bench {
         long begin = now() + protocol.nanos("warmup", 0);
         long end = begin + protocol.nanos("seconds", 1);
         for (Thread thread : start(pairs.length, worker -> {
-            RLock lock = client.getLock(protocol.ownName(worker));
+            RLock lock = open(protocol.ownName(worker));
             for (long at = now(); at < end; at = now()) {
                 acquire(lock);
                 lock.unlock();
@@ -123,7 +152,7 @@ public final class Bench {
         long[] until = new long[1];
         CountDownLatch go = new CountDownLatch(1);
         List<Thread> threads = start(grants.length, worker -> {
-            RLock lock = client.getLock(protocol.lockName(worker));
+            RLock lock = open(protocol.lockName(worker));
             List<Long> seen = grants[worker] = new ArrayList<>();
             go.await();
             while (now() < until[0] && (most == 0 || seen.size() < most)) {
@@ -148,7 +177,7 @@ public final class Bench {
     private void hold() throws Exception {
         List<RLock> held = new ArrayList<>();
         for (int worker = 0; worker < protocol.whole("locks", 1); worker++) {
-            RLock lock = client.getLock(protocol.lockName(worker));
+            RLock lock = open(protocol.lockName(worker));
             acquire(lock);
             held.add(lock);
             Thread.sleep(protocol.whole("stagger_ms", 0));
@@ -162,7 +191,7 @@ public final class Bench {
 
     /** Rounds on a timetable: the holder takes the lock, the waiter asks, the holder releases. */
     private void wake() throws Exception {
-        RLock lock = client.getLock(protocol.word("name"));
+        RLock lock = open(protocol.word("name"));
         long period = protocol.whole("period_us", 0) * 1000L;
         long ask = protocol.whole("ask_us", 0) * 1000L;
         double spread = protocol.number("spread_us", 0) * 1000;
@@ -193,7 +222,7 @@ public final class Bench {
 
     /** Takes many locks and holds them until the process is killed. */
     private void watchdog() throws Exception {
-        RLock first = client.getLock(protocol.word("name") + ":first");
+        RLock first = open(protocol.word("name") + ":first");
         acquire(first);
         first.unlock();
         protocol.ready();
@@ -201,7 +230,7 @@ public final class Bench {
         int locks = protocol.whole("locks", 1);
         for (Thread thread : start(ACQUIRERS, worker -> {
             for (int i = worker; i < locks; i += ACQUIRERS) {
-                acquire(client.getLock(protocol.ownName(i)));
+                acquire(open(protocol.ownName(i)));
             }
         })) {
             thread.join();

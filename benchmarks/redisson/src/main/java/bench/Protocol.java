@@ -11,7 +11,7 @@ import java.util.stream.Collectors;
 
 /** The worker protocol: words in, JSON lines out, and the runner's moments. */
 final class Protocol {
-    private final Map<String, String> words = new HashMap<>(Map.of("name", "bench"));
+    private final Map<String, String> words = new HashMap<>(Map.of("name", "bench", "kind", "lock"));
     private final BufferedReader input = new BufferedReader(new InputStreamReader(System.in));
 
     Protocol(String[] arguments) {
@@ -23,6 +23,13 @@ final class Protocol {
 
     String word(String key) {
         return words.get(key);
+    }
+
+    /** Of the servers of a lock over several, or of a cluster; else the one server's. */
+    List<String> addresses() {
+        return Arrays.stream(words.getOrDefault("ports", word("port")).split(","))
+                .map(port -> "redis://127.0.0.1:" + port)
+                .toList();
     }
 
     double number(String key, double fallback) {

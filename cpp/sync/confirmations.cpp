@@ -1,0 +1,256 @@
+#include "sync/confirmations.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "resp/command.h"
+#include "sync/operation.h"
+
+namespace holdfast::sync {
+
+namespace {
+
+using Guard = std::lock_guard<std::mutex>;
+using Kind = Confirmation::Kind;
+
+// A replica that keeps up answers within milliseconds.
+constexpr Millis kLongest{1000};
+
+void wait_command(std::string& out, int replicas, Millis patience) {
+  out +=
+      resp::Command({"WAIT", std::to_string(replicas), std::to_string(patience.count())}).bytes();
+}
+
+}  // namespace
+
+// A grant, written once more; keeps what came of it for the round that it is part of.
+class Confirmations::Write final : public client::Request {
+ public:
+  Write(std::shared_ptr<const Confirmations> owner, Item what)
+      : item(std::move(what)), owner_(std::move(owner)), key_(item.grantee->granted_key()) {
+    deadline = item.deadline;
+  }
+
+  std::string_view key() const override { return key_; }
+  void encode(std::string& out) const override { item.grantee->write_again(out, item.by_text); }
+  void complete(Result<resp::Reply> reply, const client::Sent& sent) override {
+    std::optional<Confirmation> outcome = owner_->judge_write(item, reply, key_);
+    const Guard guard(mutex_);
+    outcome_ = std::move(outcome);
+    stream_ = sent.stream;
+  }
+
+  // What came of it, over the stream of the WAIT; nothing: to be asked again.
+  std::optional<Confirmation> outcome(std::uint64_t stream) const {
+    const Guard guard(mutex_);
+    const bool there = outcome_ && outcome_->kind == Kind::kConfirmed;
+    return there && stream_ != stream ? std::nullopt : outcome_;
+  }
+
+  const Item item;
+
+ private:
+  const std::shared_ptr<const Confirmations> owner_;
+  const std::string key_;
+  mutable std::mutex mutex_;  // one that was redirected is answered on another thread
+  std::optional<Confirmation> outcome_;
+  std::uint64_t stream_ = 0;
+};
+
+// The end of a round.
+class Confirmations::Wait final : public client::Request {
+ public:
+  Wait(std::shared_ptr<Confirmations> owner, ConnectionPtr on, std::vector<WritePtr> all)
+      : connection(std::move(on)), writes(std::move(all)), owner_(std::move(owner)) {
+    deadline = TimePoint{};
+    for (const WritePtr& write : writes) {
+      patience = std::max(patience, write->item.grantee->longest_wait());
+      deadline = std::max(deadline, write->deadline);
+    }
+  }
+
+  std::string_view key() const override { return writes.front()->key(); }
+  void encode(std::string& out) const override {
+    wait_command(out, owner_->terms_.replicas, patience);
+  }
+  void complete(Result<resp::Reply> reply, const client::Sent& sent) override {
+    owner_->answered(*this, reply, sent);
+  }
+
+  const ConnectionPtr connection;
+  const std::vector<WritePtr> writes;
+  Millis patience{1};
+
+ private:
+  const std::shared_ptr<Confirmations> owner_;
+};
+
+// WAIT for nobody: whether the server and the user's rights have it.
+class Confirmations::Probe final : public client::Request {
+ public:
+  Probe(std::shared_ptr<Confirmations> owner, GranteePtr who, ConnectionPtr on)
+      : grantee(std::move(who)),
+        connection(std::move(on)),
+        owner_(std::move(owner)),
+        key_(grantee->granted_key()) {}
+
+  std::string_view key() const override { return key_; }
+  void encode(std::string& out) const override { wait_command(out, 0, Millis(1)); }
+  void complete(Result<resp::Reply> reply, const client::Sent& /*sent*/) override {
+    owner_->answered_probe(*this, reply);
+  }
+
+  const GranteePtr grantee;
+  const ConnectionPtr connection;
+
+ private:
+  const std::shared_ptr<Confirmations> owner_;
+  const std::string key_;
+};
+
+Confirmations::Confirmations(const Clock& clock, std::shared_ptr<topology::Topology> topology,
+                             Terms terms)
+    : clock_(clock), topology_(std::move(topology)), terms_(terms) {}
+
+Millis Confirmations::longest_wait(Millis lease) const {
+  return std::max(Millis(1), std::min({kLongest, terms_.command_timeout / 2, lease / 2}));
+}
+
+Confirmations::ConnectionPtr Confirmations::route(std::string_view key) const {
+  return topology_->route(key, topology::Traffic::kConfirmations);
+}
+
+Status Confirmations::confirm(GranteePtr grantee) {
+  const ConnectionPtr connection = route(grantee->granted_key());
+  const Guard guard(mutex_);
+  return add(connection, {std::move(grantee), after(clock_.now(), terms_.command_timeout)});
+}
+
+Status Confirmations::add(const ConnectionPtr& connection, Item item) {
+  Queue& queue = queues_[connection.get()];
+  queue.waiting.push_back(std::move(item));
+  return queue.busy ? Status{} : begin_round(connection, queue);
+}
+
+Status Confirmations::begin_round(const ConnectionPtr& connection, Queue& queue) {
+  std::vector<WritePtr> writes;
+  for (Item& item : std::exchange(queue.waiting, {})) {
+    writes.push_back(std::make_shared<Write>(shared_from_this(), std::move(item)));
+    if (Status closed = connection->submit(writes.back()); !closed.ok()) return closed;
+  }
+  Status closed =
+      connection->submit(std::make_shared<Wait>(shared_from_this(), connection, std::move(writes)));
+  queue.busy = closed.ok();
+  return closed;
+}
+
+void Confirmations::answered(const Wait& wait, const Result<resp::Reply>& reply,
+                             const client::Sent& sent) {
+  Outcomes due;
+  std::vector<Item> again;
+  for (const WritePtr& write : wait.writes) {
+    std::optional<Confirmation> outcome = write->outcome(sent.stream);
+    if (!reply.ok() || (outcome && outcome->kind == Kind::kConfirmed)) {
+      outcome = judge_wait(reply, write->key(), wait.patience);
+    }
+    if (outcome) {
+      due.emplace_back(write->item.grantee, std::move(*outcome));
+    } else {
+      // By its text: it may have been for that, and it does no harm.
+      again.push_back({write->item.grantee, write->item.deadline, true});
+    }
+  }
+  go_on(wait.connection, std::move(again), due);
+  for (auto& [grantee, outcome] : due) grantee->confirmed(std::move(outcome));
+}
+
+void Confirmations::go_on(const ConnectionPtr& connection, std::vector<Item> again, Outcomes& due) {
+  std::vector<ConnectionPtr> free{connection};
+  for (const Item& item : again) free.push_back(route(item.grantee->granted_key()));
+  const Guard guard(mutex_);
+  queues_[connection.get()].busy = false;
+  for (std::size_t i = 0; i < again.size(); ++i) {
+    queues_[free[i + 1].get()].waiting.push_back(std::move(again[i]));
+  }
+  for (const ConnectionPtr& next : free) {
+    Queue& queue = queues_[next.get()];
+    if (queue.busy || queue.waiting.empty()) continue;
+    const std::vector<Item> items = queue.waiting;
+    const Status closed = begin_round(next, queue);
+    for (const Item& item : items) {
+      if (!closed.ok()) due.emplace_back(item.grantee, Confirmation{Kind::kFailed, closed});
+    }
+  }
+}
+
+std::optional<Confirmation> Confirmations::judge_write(const Item& item,
+                                                       const Result<resp::Reply>& reply,
+                                                       const std::string& key) const {
+  const LockName name(key);
+  if (!reply.ok()) return Confirmation{Kind::kFailed, unreachable_status(reply.status(), name)};
+  if (reply.value().is_error()) {
+    const std::string_view text = reply.value().text();
+    const ErrorKind kind = error_kind(text);
+    if (kind == ErrorKind::kUnknownScript && !item.by_text) return std::nullopt;
+    return Confirmation{kind == ErrorKind::kPasses ? Kind::kRefused : Kind::kFailed,
+                        error_status(text, name, topology_->text())};
+  }
+  if (reply.value().integer() != 0) return Confirmation{};
+  return Confirmation{Kind::kRefused,
+                      error_status("NOREPLICAS the server does not know the grant any more (it was "
+                                   "removed, or forgotten in a failover)",
+                                   name, topology_->text())};
+}
+
+Confirmation Confirmations::judge_wait(const Result<resp::Reply>& reply, std::string_view key,
+                                       Millis patience) const {
+  const LockName name{std::string(key)};
+  if (!reply.ok()) return {Kind::kFailed, unreachable_status(reply.status(), name)};
+  if (reply.value().is_error()) {
+    const std::string text(reply.value().text());
+    if (error_kind(text) == ErrorKind::kPasses) {
+      return {Kind::kRefused, error_status(text, name, topology_->text())};
+    }
+    return {Kind::kFailed,
+            Status::server(text.substr(0, text.find(' ')),
+                           "'" + name.bytes() + "' on " + topology_->text() + ": " + text +
+                               "; replicas_to_wait needs WAIT: use a server and a user that have "
+                               "it, or set replicas_to_wait=0")};
+  }
+  if (reply.value().integer() >= terms_.replicas) return {};
+  return {Kind::kRefused,
+          error_status("NOREPLICAS " + std::to_string(reply.value().integer()) + " of " +
+                           std::to_string(terms_.replicas) + " replicas had the grant after " +
+                           std::to_string(patience.count()) +
+                           " ms, so it was given back; are they up and connected? else lower "
+                           "replicas_to_wait",
+                       name, topology_->text())};
+}
+
+bool Confirmations::probed(std::string_view key) const {
+  const ConnectionPtr connection = route(key);
+  const Guard guard(mutex_);
+  const auto found = queues_.find(connection.get());
+  return found != queues_.end() && found->second.probed;
+}
+
+Status Confirmations::probe(GranteePtr grantee) {
+  ConnectionPtr connection = route(grantee->granted_key());
+  const auto probe = std::make_shared<Probe>(shared_from_this(), std::move(grantee), connection);
+  probe->deadline = after(clock_.now(), terms_.command_timeout);
+  return connection->submit(probe);
+}
+
+void Confirmations::answered_probe(const Probe& probe, const Result<resp::Reply>& reply) {
+  Confirmation outcome;
+  if (!reply.ok() || reply.value().is_error()) {
+    outcome = judge_wait(reply, probe.key(), Millis(0));
+  } else {
+    const Guard guard(mutex_);
+    queues_[probe.connection.get()].probed = true;
+  }
+  probe.grantee->confirmed(std::move(outcome));
+}
+
+}  // namespace holdfast::sync

@@ -1,0 +1,118 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/types.h"
+#include "client/connection.h"
+#include "topology/topology.h"
+
+namespace holdfast::sync {
+
+// What became of a question to the replicas.
+struct Confirmation {
+  enum class Kind {
+    kConfirmed,
+    kRefused,  // too few of them, or by a state of the server that passes by itself: `why`
+    kFailed,   // `why`
+  };
+  Kind kind = Kind::kConfirmed;
+  Status why{};
+};
+
+// Somebody who has been granted something that replicas are to know of.
+class Grantee {
+ public:
+  virtual ~Grantee() = default;
+  virtual std::string_view granted_key() const = 0;
+  // Appends a command that writes once more what was granted, and never brings it back: it replies
+  // 1, or 0 when it is not there any more. Called as Request::encode().
+  virtual void write_again(std::string& out, bool by_text) const = 0;
+  // How long the replicas have.
+  virtual Millis longest_wait() const = 0;
+  // Any thread, once for each confirm() and each probe(), without locks held.
+  virtual void confirmed(Confirmation outcome) = 0;
+};
+using GranteePtr = std::shared_ptr<Grantee>;
+
+// Has grants confirmed by replicas, for one client: WAIT, for as many as are asked for.
+//
+// WAIT blocks its connection, and waits for what was written there: so each grant is written once
+// more (its lease is renewed) on a connection for confirmations. The replication stream is one, so
+// a replica that has this write has the grant. Rounds go over such a connection one at a time: what
+// is granted while a WAIT is under way goes into the next round together, with one WAIT for all.
+//
+// What a WAIT says is believed only when it went over the same stream as the write: on a fresh one
+// there is nothing to wait for, and all replicas "have it".
+class Confirmations final : public std::enable_shared_from_this<Confirmations> {
+ public:
+  struct Terms {
+    int replicas = 1;
+    Millis command_timeout{5000};
+  };
+
+  Confirmations(const Clock& clock, std::shared_ptr<topology::Topology> topology, Terms terms);
+
+  // Any thread, with any lock of the grantee's held. Not OK when the client is closed: then nothing
+  // happens and confirmed() is not called.
+  Status confirm(GranteePtr grantee);
+
+  // The server of this key is known to understand WAIT. Where it is not, probe() asks it.
+  bool probed(std::string_view key) const;
+  Status probe(GranteePtr grantee);
+
+  // The longest that replicas are waited for, of a grant with this lease.
+  Millis longest_wait(Millis lease) const;
+
+ private:
+  class Write;
+  class Wait;
+  class Probe;
+  using ConnectionPtr = std::shared_ptr<client::Connection>;
+  using WritePtr = std::shared_ptr<Write>;
+
+  struct Item {
+    GranteePtr grantee;
+    TimePoint deadline;
+    bool by_text = false;
+  };
+  struct Queue {
+    std::vector<Item> waiting;
+    bool busy = false;  // a round is under way
+    bool probed = false;
+  };
+
+  using Outcomes = std::vector<std::pair<GranteePtr, Confirmation>>;
+
+  ConnectionPtr route(std::string_view key) const;
+  void answered(const Wait& wait, const Result<resp::Reply>& reply, const client::Sent& sent);
+  void answered_probe(const Probe& probe, const Result<resp::Reply>& reply);
+  // A round is over: the next one; what cannot be asked any more is `due`.
+  void go_on(const ConnectionPtr& connection, std::vector<Item> again, Outcomes& due);
+
+  // Nothing: it is to be asked again.
+  std::optional<Confirmation> judge_write(const Item& item, const Result<resp::Reply>& reply,
+                                          const std::string& key) const;
+  Confirmation judge_wait(const Result<resp::Reply>& reply, std::string_view key,
+                          Millis patience) const;
+
+  // With the lock held.
+  Status add(const ConnectionPtr& connection, Item item);
+  Status begin_round(const ConnectionPtr& connection, Queue& queue);
+
+  const Clock& clock_;
+  const std::shared_ptr<topology::Topology> topology_;
+  const Terms terms_;
+
+  mutable std::mutex mutex_;
+  std::unordered_map<const client::Connection*, Queue> queues_;
+};
+
+}  // namespace holdfast::sync

@@ -1,0 +1,84 @@
+// The acquire machine where replicas have to confirm a grant.
+
+#include "sync/acquire_machine_fixture.h"
+
+namespace holdfast::sync {
+namespace {
+
+AcquireMachine::Options confirming(bool blocking = true, TimePoint deadline = kNever) {
+  AcquireMachine::Options options;
+  options.blocking = blocking;
+  options.deadline = deadline;
+  options.confirms = true;
+  return options;
+}
+
+TEST_F(AcquireMachineTest, AGrantCountsOnceReplicasHaveConfirmedIt) {
+  begin(confirming());
+  EXPECT_EQ(start(), "try");
+  EXPECT_EQ(granted(100), "confirm");
+  EXPECT_FALSE(machine().over());
+  EXPECT_EQ(confirmed(), "granted");
+  EXPECT_FALSE(machine().unsettled());
+}
+
+TEST_F(AcquireMachineTest, TheTimeThatReplicasTookCountsAgainstTheLease) {
+  begin(confirming());
+  EXPECT_EQ(start(), "try");
+  EXPECT_EQ(granted(100), "confirm");
+  now = 100;
+  EXPECT_EQ(confirmed(), "expired, give back");
+  EXPECT_TRUE(machine().unsettled());
+}
+
+TEST_F(AcquireMachineTest, AnUnconfirmedGrantIsGivenBackAndTriedAgain) {
+  begin(confirming(true, at(300)));
+  EXPECT_EQ(start(), "try");
+  EXPECT_EQ(granted(1000), "confirm");
+  now = 10;
+  EXPECT_EQ(unconfirmed(), "give back, sleep until 60");
+  now = 60;
+  EXPECT_EQ(time(), "try");
+  EXPECT_EQ(granted(1000), "confirm");
+  now = 300;
+  EXPECT_EQ(time(), "sleep");
+  EXPECT_EQ(unconfirmed(), "timed out, give back: too few");
+}
+
+TEST_F(AcquireMachineTest, ReplicasThatDoNotConfirmAreAskedAsLongAsTheServersPatience) {
+  begin(confirming());
+  EXPECT_EQ(start(), "try");
+  EXPECT_EQ(granted(9000), "confirm");
+  EXPECT_EQ(unconfirmed(), "give back, sleep until 50");
+  now = 4000;
+  EXPECT_EQ(time(), "try");
+  EXPECT_EQ(granted(9000), "confirm");
+  now = 5000;
+  EXPECT_EQ(unconfirmed(), "failed, give back: too few");
+}
+
+TEST_F(AcquireMachineTest, WithoutBlockingAnUnconfirmedGrantFails) {
+  begin(confirming(false));
+  EXPECT_EQ(start(), "try");
+  EXPECT_EQ(granted(100), "confirm");
+  EXPECT_EQ(unconfirmed(), "failed, give back: too few");
+}
+
+TEST_F(AcquireMachineTest, WhoeverGivesUpWhileReplicasAreAskedGivesTheGrantBack) {
+  begin(confirming());
+  EXPECT_EQ(start(), "try");
+  EXPECT_EQ(granted(100), "confirm");
+  EXPECT_EQ(cancel(), "cancelled, give back");
+  EXPECT_TRUE(machine().unsettled());
+  EXPECT_EQ(confirmed(), "go on");
+}
+
+TEST_F(AcquireMachineTest, AFailureWhileReplicasAreAskedGivesTheGrantBack) {
+  begin(confirming());
+  EXPECT_EQ(start(), "try");
+  EXPECT_EQ(granted(100), "confirm");
+  EXPECT_EQ(failed(true), "failed, give back: no server");
+}
+
+}  // namespace
+}  // namespace holdfast::sync

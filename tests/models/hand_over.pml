@@ -1,0 +1,154 @@
+/* A lock is handed over within a client: in bounds, so that another client gets in, and what was
+ * handed to somebody who has left is given back.
+ *
+ * The owners of one client take the lock again and again, as an owner of another client does. One
+ * of the first may give up and leave. Commands of a client are executed in the order in which they
+ * are sent. Who holds back does so until the other client has heard the message and has the lock.
+ */
+
+#define OWNERS 3
+#define MOST   2                     /* hand-overs in a row */
+#define NOBODY 255
+#define OTHER  200
+
+#ifdef HAND_OVERS_ARE_NOT_BOUNDED
+#define in_bounds true
+#else
+#define in_bounds (handovers < MOST)
+#endif
+
+mtype = { transfer, release, undo };
+
+/* The server, and the client's connection to it: command, owner, next. */
+byte held = NOBODY;
+bool news;                           /* for the other client: it is free */
+chan line = [4] of { mtype, byte, byte };
+
+/* WaitRegistry. */
+chan waiters = [OWNERS] of { byte };
+byte handovers;
+bool courtesy;                       /* this client lets others go first */
+
+bool offered[OWNERS];                /* a hand-over to it is under way */
+bool has[OWNERS];
+bool left[OWNERS];
+
+bool other_waits;
+byte passed_by;                      /* hand-overs since the other client has begun to wait */
+
+/* AcquireOperation::accept_offer: sent while the heir cannot leave. */
+inline offer(heir) {
+  offered[heir] = true;
+  handovers++;
+  passed_by = (other_waits -> passed_by + 1 : 0);
+  /* The round in which it came, whose end may not know of it, another, and a vain offer. */
+  assert(passed_by <= 2 * MOST + 1);
+#ifndef AN_OFFER_IS_SENT_WHEN_ITS_HEIR_MAY_HAVE_LEFT
+  line!transfer, me, heir
+#endif
+}
+
+proctype Owner(byte me) {
+  byte heir;
+  do
+  :: atomic { !left[me] -> waiters!me }
+     if
+     :: atomic {                     /* the head tries, unless it is the others' turn */
+          waiters?[eval(me)] && !offered[me] && !courtesy && held == NOBODY ->
+          held = me;
+          has[me] = true
+        }
+     :: has[me]                      /* it was handed over */
+     :: atomic {                     /* it gives up: its undo follows whatever is under way */
+          me == 0 && !has[me] ->
+          left[me] = true;
+          waiters??eval(me);
+          if
+          :: offered[me] -> line!undo, me, NOBODY
+          :: else
+          fi;
+          break
+        }
+     fi;
+     atomic { waiters??eval(me); heir = NOBODY }
+     atomic {                        /* WaitRegistry::heir */
+       has[me] = false;
+       if
+       :: len(waiters) > 0 && in_bounds -> waiters?<heir>; offer(heir)
+       :: else ->
+          handovers = 0;
+#ifndef NO_COURTESY
+          courtesy = other_waits;
+#endif
+          line!release, me, NOBODY
+       fi
+     }
+#ifdef AN_OFFER_IS_SENT_WHEN_ITS_HEIR_MAY_HAVE_LEFT
+     if
+     :: heir != NOBODY -> line!transfer, me, heir
+     :: else
+     fi
+#endif
+  :: left[me] -> break
+  od
+}
+
+proctype Server() {
+  byte from, next;
+end:
+  do
+  :: atomic {                        /* transfer.lua; the answer reaches whoever has not left */
+       line?transfer, from, next ->
+       held = next;
+       offered[next] = false;
+       has[next] = !left[next];
+       from = 0;
+       next = 0
+     }
+  :: atomic { line?release, from, _ -> held = NOBODY; news = true; from = 0 }
+  :: atomic {                        /* release.lua, for the undo */
+       line?undo, from, _ ->
+       if
+       :: held == from -> held = NOBODY; news = true
+       :: else
+       fi;
+       from = 0
+     }
+  od
+}
+
+proctype Other() {
+end:
+  do
+  :: atomic { held == NOBODY -> held = OTHER }
+     atomic { held = NOBODY }
+  :: atomic { held != NOBODY -> other_waits = true; passed_by = 0; news = false }
+     do
+     :: atomic {
+          news ->
+          news = false;
+          if
+          :: held == NOBODY ->
+             held = OTHER;
+             courtesy = false;
+             other_waits = false;
+             passed_by = 0;
+             break
+          :: else
+          fi
+        }
+     od;
+     atomic { held = NOBODY }
+  od
+}
+
+init {
+  atomic {
+    byte owner;
+    for (owner : 0 .. OWNERS - 1) { run Owner(owner) }
+    run Server();
+    run Other()
+  }
+}
+
+ltl the_other_client_gets_in { [] (other_waits -> <> (!other_waits)) }

@@ -1,0 +1,1 @@
+"""What replicas_to_wait promises, with a real primary and real replicas."""

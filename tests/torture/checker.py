@@ -1,0 +1,301 @@
+"""Judges a history: pure functions from what was written down to what was wrong with it.
+
+It believes the owners' clock and their lines, and nothing of the library. What cannot be known is
+taken in the library's favour: an acquisition that failed may have been granted until its lease is
+over, and nobody is blamed for a sleep while something was broken.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from tests.torture.history import SECOND, Entry
+
+LONGEST_SLEEP = 1 * SECOND
+"""How long a waiter may go on waiting beside what it could have."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What a kind promises: the weights of those who hold it at one time add up to `capacity`.
+
+    `lease`: after which a hold is gone that nobody released, in nanoseconds; None: it stays.
+    """
+
+    capacity: int
+    lease: int | None
+
+
+@dataclass(frozen=True)
+class Window:
+    """A time in which something was broken, or had been just before."""
+
+    begin: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the checker has to know beside the history."""
+
+    rules: dict[str, Rule]
+    """By kind, which is the first word of a subject."""
+    disturbances: Sequence[Window] = ()
+    deaths: dict[str, int] = field(default_factory=dict)
+    """Workers that were killed, and when."""
+    patience: int = 10 * SECOND
+    """How much longer than its time-out an operation may take, disturbances not counted."""
+
+    def rule(self, subject: str) -> Rule:
+        return self.rules[subject.split(maxsplit=1)[0]]
+
+
+@dataclass(frozen=True)
+class Violation:
+    promise: str
+    subject: str
+    at: int
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.at / SECOND:.3f} {self.promise}: {self.subject}: {self.text}"
+
+
+@dataclass
+class Operation:
+    """A call, and its return if it came."""
+
+    call: Entry
+    end: Entry | None = None
+    trusted: int = 0
+    release: Operation | None = None
+
+    @property
+    def granted(self) -> bool:
+        return self.end is not None and self.end.result == "granted"
+
+    @property
+    def name(self) -> str:
+        return f"{self.call.owner} {self.call.what} #{self.call.operation}"
+
+
+def operations(history: Iterable[Entry]) -> list[Operation]:
+    """The calls in their order, with what came of each."""
+    found: dict[tuple[str, int], Operation] = {}
+    for entry in sorted(history, key=lambda entry: entry.at):
+        key = (entry.worker, entry.operation)
+        if entry.event == "call":
+            found[key] = Operation(entry)
+            acquired = found.get((entry.worker, entry.of))
+            if entry.what == "release" and acquired is not None:
+                acquired.release = found[key]
+        elif entry.event == "return":
+            found[key].end = entry
+        else:
+            found[key].trusted = max(found[key].trusted, entry.at)
+    return list(found.values())
+
+
+def judge(history: Iterable[Entry], facts: Facts) -> list[Violation]:
+    """All that was wrong, in the order of time."""
+    everything = operations(history)
+    violations = [
+        *overlaps(everything, facts),
+        *sleepers(everything, facts),
+        *never_ended(everything, facts),
+        *tokens_that_went_back(everything),
+    ]
+    return sorted(violations, key=lambda violation: violation.at)
+
+
+# ---- no two trusted holds that exclude each other
+
+
+def overlaps(everything: Iterable[Operation], facts: Facts) -> list[Violation]:
+    """At any moment the weights of all who trust their hold add up to the capacity at most."""
+    violations = []
+    for subject, holds in _by_subject(op for op in everything if op.granted).items():
+        for at, inside in _crowds(holds):
+            if sum(one.call.weight for one in inside) > facts.rule(subject).capacity:
+                names = ", ".join(one.name for one in inside)
+                violations.append(Violation("trusted at one time", subject, at, names))
+    return violations
+
+
+def _crowds(holds: Iterable[Operation]) -> Iterator[tuple[int, list[Operation]]]:
+    """Whenever somebody comes: the moment, and all who trust their hold then."""
+    changes: list[tuple[int, bool, Operation]] = []
+    for hold in holds:
+        begin = _returned(hold)
+        if hold.trusted > begin:
+            changes += [(begin, True, hold), (hold.trusted, False, hold)]
+    inside: list[Operation] = []
+    # Of what happens in one nanosecond, the end comes first.
+    for at, comes, hold in sorted(changes, key=lambda change: change[:2]):
+        if comes:
+            inside.append(hold)
+            yield at, inside
+        else:
+            inside.remove(hold)
+
+
+# ---- nobody sleeps beside what it could have
+
+
+def sleepers(everything: Sequence[Operation], facts: Facts) -> list[Violation]:
+    """No waiter waits longer than a second while enough was free and nothing was broken."""
+    violations = []
+    for subject, found in _by_subject(everything).items():
+        rule = facts.rule(subject)
+        for waiter in found:
+            begin, end = waiter.call.at, _last_moment(waiter, facts)
+            if waiter.call.what != "acquire" or end - begin <= LONGEST_SLEEP:
+                continue
+            taken = [_possession(other, rule, facts) for other in found if other is not waiter]
+            taken += [(window.begin, window.end, rule.capacity) for window in facts.disturbances]
+            room = rule.capacity - waiter.call.weight
+            since, length = _longest_room(begin, end, taken, room)
+            if length > LONGEST_SLEEP:
+                text = f"{waiter.name} slept {length / SECOND:.2f} s beside it"
+                violations.append(Violation("asleep on a free lock", subject, since, text))
+    return violations
+
+
+def _possession(operation: Operation, rule: Rule, facts: Facts) -> tuple[int, float, int]:
+    """From when until when the server may have had the operation's hold, and its weight."""
+    end = operation.end
+    if operation.call.what != "acquire" or (end is not None and end.result == "refused"):
+        return (0, 0, 0)
+    begin = _returned(operation) if operation.granted else operation.call.at
+    return (begin, _gone(operation, rule, facts), operation.call.weight)
+
+
+def _gone(operation: Operation, rule: Rule, facts: Facts) -> float:
+    """When nothing of it can be left on the server."""
+    last = operation.release or operation
+    if last.end is not None and last.end.result == "done":
+        return last.end.at
+    if rule.lease is None:
+        return math.inf
+    death = facts.deaths.get(operation.call.worker, 0)
+    return max(_last_moment(last, facts), operation.trusted, death) + rule.lease
+
+
+def _longest_room(
+    begin: int, end: int, taken: Iterable[tuple[int, float, int]], room: int
+) -> tuple[int, int]:
+    """The longest stretch in which no more than `room` is taken: when it began, and its length."""
+    changes = [(end, 0)]
+    for since, until, weight in taken:
+        if since < end and until > begin:
+            changes += [(max(since, begin), weight), (int(min(until, end)), -weight)]
+    longest, used, free_since = (begin, 0), 0, begin
+    for at, change in sorted(changes):
+        if used <= room:
+            longest = max(longest, (free_since, at - free_since), key=lambda found: found[1])
+        if used > room >= used + change:
+            free_since = at
+        used += change
+    return longest
+
+
+# ---- every operation ends
+
+
+def never_ended(everything: Iterable[Operation], facts: Facts) -> list[Violation]:
+    """Every call of a worker that lives returns, in its time but for what was broken meanwhile."""
+    violations = []
+    for operation in everything:
+        call = operation.call
+        if operation.end is None:
+            if call.worker not in facts.deaths:
+                text = f"{operation.name} has not returned"
+                violations.append(Violation("never ended", call.subject, call.at, text))
+            continue
+        if call.timeout is None and call.what == "acquire":
+            continue
+        end = operation.end.at
+        took = end - call.at - _disturbed(call.at, end, facts.disturbances)
+        if took > (call.timeout or 0) * SECOND + facts.patience:
+            text = f"{operation.name} took {(end - call.at) / SECOND:.1f} s"
+            violations.append(Violation("not in time", call.subject, call.at, text))
+    return violations
+
+
+def _disturbed(begin: int, end: int, windows: Iterable[Window]) -> int:
+    """How much of the time was disturbed."""
+    total, covered = 0, begin
+    for window in sorted(windows, key=lambda window: window.begin):
+        since, until = max(window.begin, covered), min(window.end, end)
+        if until > since:
+            total += until - since
+            covered = until
+    return total
+
+
+# ---- tokens grow
+
+
+def tokens_that_went_back(everything: Iterable[Operation]) -> list[Violation]:
+    """Who was granted after another one has a larger token, and no token is given out twice."""
+    grants = [op for op in everything if op.granted and op.end and op.end.token is not None]
+    return [
+        Violation("a token went back", subject, operation.call.at, f"{operation.name}: {text}")
+        for subject, found in _by_subject(grants).items()
+        for operation, text in _wrong_tokens(found)
+    ]
+
+
+def _wrong_tokens(found: Iterable[Operation]) -> Iterator[tuple[Operation, str]]:
+    """Of the grants of one subject, those that should have had another token, and why."""
+    waiting = sorted(found, key=_returned, reverse=True)
+    largest, seen = 0, set[int]()
+    for operation in sorted(waiting, key=lambda op: op.call.at):
+        while waiting and _returned(waiting[-1]) < operation.call.at:
+            largest = max(largest, _token(waiting.pop()))
+        token = _token(operation)
+        if token <= largest:
+            yield operation, f"{token} after {largest}"
+        elif token in seen:
+            yield operation, f"{token} once more"
+        seen.add(token)
+
+
+# ---- nothing is left behind
+
+
+def left_behind(
+    keys: Iterable[str], channels: Iterable[str], allowed: Sequence[str]
+) -> list[Violation]:
+    """Of all keys and subscriptions, those that nobody may leave. `allowed`: how keys may begin."""
+    left = [f"the key {key}" for key in keys if not key.startswith(tuple(allowed))]
+    left += [f"a subscription to {channel}" for channel in channels]
+    return [Violation("left behind", "server", 0, what) for what in sorted(left)]
+
+
+def _by_subject(found: Iterable[Operation]) -> dict[str, list[Operation]]:
+    subjects = defaultdict(list)
+    for operation in found:
+        subjects[operation.call.subject].append(operation)
+    return subjects
+
+
+def _returned(operation: Operation) -> int:
+    assert operation.end is not None
+    return operation.end.at
+
+
+def _token(operation: Operation) -> int:
+    assert operation.end is not None
+    assert operation.end.token is not None
+    return operation.end.token
+
+
+def _last_moment(operation: Operation, facts: Facts) -> int:
+    """Its return, or its worker's death; of what has not ended, the call."""
+    if operation.end is not None:
+        return operation.end.at
+    return facts.deaths.get(operation.call.worker, operation.call.at)

@@ -1,0 +1,67 @@
+"""What the locks guard: a number in a file, read and written back in two steps.
+
+The file counts the writes that it takes, so a lost update shows: the value is less than the count.
+It takes a write only from whoever may do it at that moment: `allowed` is asked while nobody else
+can read or write. A token is checked as a resource would that knows nothing of leases: who comes
+with a smaller one than was seen, to read or to write, is turned away.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import struct
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+_RECORD = struct.Struct("qqq")  # value, writes taken, largest token seen
+
+
+class Store:
+    """One number. Each thread or task of each process may use a store of its own."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def read(self, token: int = 0) -> int | None:
+        """The value; None where the token is too old."""
+        with self._locked() as file:
+            value, writes, largest = self._load(file)
+            if token < largest:
+                return None
+            os.pwrite(file, _RECORD.pack(value, writes, token), 0)
+            return value
+
+    def write(self, value: int, allowed: Callable[[], bool], token: int = 0) -> bool:
+        """Put a new value there, if the token is not too old and `allowed()`."""
+        with self._locked() as file:
+            _, writes, largest = self._load(file)
+            if token < largest or not allowed():
+                return False
+            os.pwrite(file, _RECORD.pack(value, writes + 1, token), 0)
+            return True
+
+    def lost_updates(self) -> int:
+        with self._locked() as file:
+            value, writes, _ = self._load(file)
+            return writes - value
+
+    def writes(self) -> int:
+        with self._locked() as file:
+            return self._load(file)[1]
+
+    @contextmanager
+    def _locked(self) -> Iterator[int]:
+        file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield file
+        finally:
+            os.close(file)
+
+    @staticmethod
+    def _load(file: int) -> tuple[int, int, int]:
+        data = os.pread(file, _RECORD.size, 0)
+        value, writes, token = _RECORD.unpack(data) if data else (0, 0, 0)
+        return value, writes, token

@@ -1,0 +1,210 @@
+"""The checker itself: a history in which nothing is wrong, and one for each thing that can be."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+from tests.torture import checker
+from tests.torture.checker import Facts, Rule, Violation, Window
+from tests.torture.history import SECOND, Entry
+from tests.torture.store import Store
+
+FACTS = Facts(
+    {
+        "lock": Rule(1, 2 * SECOND),
+        "room": Rule(1000, 2 * SECOND),
+        "permits": Rule(2, None),
+    }
+)
+READER, WRITER = 1, 1000
+
+_numbers = itertools.count(1)
+
+
+def at(seconds: float) -> int:
+    return int(seconds * SECOND)
+
+
+def acquire(
+    called: float,
+    returned: float | None,
+    result: str = "granted",
+    *,
+    token: int | None = None,
+    **details: Any,
+) -> tuple[int, list[Entry]]:
+    number = next(_numbers)
+    call = {"owner": f"owner {number}", "subject": "lock", "worker": "1.1", **details}
+    worker = call.pop("worker")
+    entries = [Entry(at(called), worker, number, "call", "acquire", **call)]
+    if returned is not None:
+        entries.append(Entry(at(returned), worker, number, "return", result=result, token=token))
+    return number, entries
+
+
+def hold(
+    called: float, returned: float, trusted: float, released: float | None, **details: Any
+) -> list[Entry]:
+    """An acquisition that is granted, trusted until some moment, and released."""
+    number, entries = acquire(called, returned, **details)
+    worker, subject = entries[0].worker, entries[0].subject
+    entries.append(Entry(at(trusted), worker, number, "trusted"))
+    if released is not None:
+        release = next(_numbers)
+        call = Entry(at(trusted), worker, release, "call", "release", subject=subject, of=number)
+        entries += [call, Entry(at(released), worker, release, "return", result="done")]
+    return entries
+
+
+def promises_broken(*histories: list[Entry], facts: Facts = FACTS) -> list[str]:
+    found: list[Violation] = checker.judge(itertools.chain(*histories), facts)
+    return [violation.promise for violation in found]
+
+
+# ---- holds
+
+
+def test_holds_one_after_the_other_are_right() -> None:
+    assert promises_broken(hold(0, 1, 2, 2.1), hold(0.5, 2.1, 3, 3.1), hold(3, 3.2, 4, 4)) == []
+
+
+def test_two_trusted_holds_at_one_time() -> None:
+    assert promises_broken(hold(0, 1, 2, 2.1), hold(0.5, 1.9, 3, 3)) == ["trusted at one time"]
+
+
+def test_a_hold_that_is_not_trusted_any_more_is_nobodys() -> None:
+    assert promises_broken(hold(0, 1, 2, None, worker="dead"), hold(0.5, 2.1, 3, 3)) == []
+
+
+def test_readers_share_and_a_writer_does_not() -> None:
+    reader = {"subject": "room", "weight": READER}
+    writer = {"subject": "room", "weight": WRITER}
+    readers = [hold(0, 1, 3, 3, **reader), hold(0, 1, 3, 3, **reader)]
+    assert promises_broken(*readers, hold(2, 3, 4, 4, **writer)) == []
+    found = promises_broken(*readers, hold(2, 2.5, 4, 4, **writer))
+    assert found == ["trusted at one time"]
+
+
+def test_permits_above_the_count() -> None:
+    permit = {"subject": "permits", "weight": 1}
+    assert promises_broken(*(hold(0, 1, 2, 2, **permit) for _ in range(2))) == []
+    found = promises_broken(*(hold(0, 1, 2, 2, **permit) for _ in range(3)))
+    assert found == ["trusted at one time"]
+
+
+# ---- sleepers
+
+
+def test_asleep_beside_a_free_lock() -> None:
+    found = promises_broken(hold(0, 0.1, 1, 1), hold(0.5, 2.2, 3, 3))
+    assert found == ["asleep on a free lock"]
+
+
+def test_awake_in_time() -> None:
+    assert promises_broken(hold(0, 0.1, 5, 5), hold(0.5, 5.9, 7, 7)) == []
+
+
+def test_another_waiter_is_no_excuse() -> None:
+    late = [hold(0.5, 2.2, 3, 3), acquire(0.5, 2.9, "refused")[1]]
+    assert promises_broken(hold(0, 0.1, 1, 1), *late) == ["asleep on a free lock"] * 2
+
+
+def test_a_dead_holders_lease_is_waited_for() -> None:
+    facts = Facts(FACTS.rules, deaths={"2.1": at(1)})
+    dead = hold(0, 0.1, 0.9, None, worker="2.1")
+    assert promises_broken(dead, hold(0.5, 3.9, 4, 4), facts=facts) == []
+    found = promises_broken(dead, hold(0.5, 4.1, 5, 5), facts=facts)
+    assert found == ["asleep on a free lock"]
+
+
+def test_what_failed_may_have_been_granted() -> None:
+    _, failed = acquire(0.9, 1.1, "ConnectionError")
+    assert promises_broken(hold(0, 0.1, 1, 1), failed, hold(0.5, 4, 5, 5)) == []
+
+
+def test_nobody_is_blamed_while_something_is_broken() -> None:
+    facts = Facts(FACTS.rules, disturbances=[Window(at(1.5), at(2.5))])
+    assert promises_broken(hold(0, 0.1, 1, 1), hold(0.5, 3.4, 4, 4), facts=facts) == []
+    found = promises_broken(hold(0, 0.1, 1, 1), hold(0.5, 3.6, 4, 4), facts=facts)
+    assert found == ["asleep on a free lock"]
+
+
+def test_asleep_beside_enough_permits() -> None:
+    permit = {"subject": "permits", "weight": 1}
+    facts = Facts(FACTS.rules)
+    busy = [hold(0, 0.1, 5, 5, **permit), hold(0, 0.1, 5, 5, **permit)]
+    assert promises_broken(*busy, hold(1, 5.1, 6, 6, **permit), facts=facts) == []
+    found = promises_broken(busy[0], hold(1, 5.1, 6, 6, **permit), facts=facts)
+    assert found == ["asleep on a free lock"]
+
+
+# ---- ends
+
+
+def test_an_operation_that_never_ended() -> None:
+    _, entries = acquire(0, None)
+    assert promises_broken(entries) == ["never ended"]
+    assert promises_broken(entries, facts=Facts(FACTS.rules, deaths={"1.1": at(0.5)})) == []
+
+
+def test_an_operation_that_took_too_long() -> None:
+    _, entries = acquire(0, 20, "refused", timeout=2.0, subject="permits")
+    holders = [hold(0, 0, 20, 20, subject="permits") for _ in range(2)]
+    assert promises_broken(entries, *holders) == ["not in time"]
+    disturbed = Facts(FACTS.rules, disturbances=[Window(at(1), at(9)), Window(at(5), at(11))])
+    assert promises_broken(entries, *holders, facts=disturbed) == []
+
+
+# ---- tokens
+
+
+def test_a_token_that_went_back() -> None:
+    first = hold(0, 0.1, 1, 1, token=7)
+    assert promises_broken(first, hold(1.1, 1.2, 2, 2, token=8)) == []
+    assert promises_broken(first, hold(1.1, 1.2, 2, 2, token=6)) == ["a token went back"]
+
+
+def test_a_token_that_was_given_twice() -> None:
+    first = hold(0, 1.0, 1.1, 1.1, token=7)
+    assert promises_broken(first, hold(0.5, 1.2, 2, 2, token=7)) == ["a token went back"]
+
+
+# ---- leftovers
+
+
+def test_what_is_left_behind() -> None:
+    assert checker.left_behind(["token:lock"], [], ("token:",)) == []
+    found = checker.left_behind(["lock", "token:lock"], ["channel"], ("token:",))
+    assert [violation.text for violation in found] == [
+        "a subscription to channel",
+        "the key lock",
+    ]
+
+
+# ---- the store
+
+
+def test_the_store_shows_a_lost_update(tmp_path: Any) -> None:
+    one, other = Store(tmp_path / "file"), Store(tmp_path / "file")
+    value = one.read()
+    assert value == other.read() == 0
+    assert one.write(1, lambda: True)
+    assert one.lost_updates() == 0
+    assert other.write(1, lambda: True)
+    assert (one.writes(), one.lost_updates()) == (2, 1)
+
+
+def test_the_store_turns_away_who_may_not_write(tmp_path: Any) -> None:
+    store = Store(tmp_path / "file")
+    assert not store.write(1, lambda: False)
+    assert store.writes() == 0
+
+
+def test_the_store_turns_away_an_old_token(tmp_path: Any) -> None:
+    store = Store(tmp_path / "file")
+    assert store.read(8) == 0
+    assert store.read(7) is None
+    assert not store.write(1, lambda: True, 7)
+    assert store.write(1, lambda: True, 8)
+    assert store.lost_updates() == 0

@@ -1,0 +1,264 @@
+"""The run: workers over a topology, faults by the schedule, and the verdict over what was written.
+
+Every wait has a bound, and only processes that were started here are stopped and killed.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from holdfast import Client
+from tests.support.fault_schedule import Fault
+from tests.support.servers import Server
+from tests.support.waiting import eventually, let_pass
+from tests.torture import checker, history
+from tests.torture.checker import Facts, Violation, Window
+from tests.torture.history import SECOND, now
+from tests.torture.schedule import WORKERS, draw
+from tests.torture.store import Store
+from tests.torture.subjects import LEASE, LINES, MAY_EXPIRE, MAY_STAY, RULES
+from tests.torture.topologies import Topology
+from tests.torture.worker import STORES, Order, prepare
+
+_ROOT = Path(__file__).resolve().parents[2]
+_START_BOUND = 30.0
+_END_BOUND = 20.0
+"""Seconds for all owners to end once nothing is broken: each lock is passed on until all had it."""
+_RECOVERY = int(1.0 * SECOND)
+"""How long what was broken excuses a sleep: to connect anew, and for what was lost to expire."""
+_RECOVERY_OF_WORKERS = int((LEASE + 1.0) * SECOND)
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much of everything."""
+
+    seconds: float
+    processes: int = 4
+    threads: int = 2
+    tasks: int = 2
+    calm: float = 6.0
+    """Seconds without a fault at the end, in which nobody may sleep on."""
+
+
+@dataclass
+class Worker:
+    """A process full of owners, and what it was told."""
+
+    index: int
+    order: Order
+    process: subprocess.Popen[str]
+
+    def wait_until_ready(self) -> None:
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        assert line == "ready\n", f"worker {self.order.name} did not start: {self.complaints()}"
+
+    def complaints(self) -> str:
+        return Path(self.order.folder, f"{self.order.name}.errors").read_text()[-4000:]
+
+    def end(self) -> str | None:
+        """Have its owners end; what it complained of if that failed."""
+        try:
+            code = self.process.wait(_END_BOUND)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            code = self.process.wait()
+        return f"ended with {code}: {self.complaints()}" if code else None
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        for stream in (self.process.stdin, self.process.stdout):
+            assert stream is not None
+            stream.close()
+
+
+@dataclass
+class Report:
+    """What came of a run."""
+
+    violations: list[Violation]
+    grants: Counter[str]
+    writes: Counter[str]
+    results: Counter[str]
+    faults: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        lines = [f"faults: {len(self.faults)}", *self.faults]
+        lines += [f"grants: {dict(self.grants)}", f"counted: {dict(self.writes)}"]
+        lines += [f"results: {dict(self.results)}", *map(str, self.violations)]
+        return "\n".join(lines)
+
+
+class Torture:
+    """One run over a topology that is up. `folder` is empty, and keeps the histories."""
+
+    def __init__(self, topology: Topology, folder: Path, seed: int, size: Size) -> None:
+        self._topology = topology
+        self._folder = folder
+        self._seed = seed
+        self._size = size
+        self._workers: list[Worker] = []
+        self._started: Counter[int] = Counter()
+        self._deaths: dict[str, int] = {}
+        self._disturbances: list[Window] = []
+        self._faults = draw(seed, size.seconds, [WORKERS, *topology.groups])
+
+    def run(self) -> Report:
+        """Torture, wait for the end, judge."""
+        prepare(self._topology.url(-1), self._folder)
+        with ExitStack() as stack:
+            for index in range(self._size.processes):
+                self._workers.append(self._start(index, stack))
+            for worker in self._workers:
+                worker.wait_until_ready()
+            for fault in self._faults:
+                with self._disturbance(fault):
+                    self._begin(fault)
+                    let_pass(fault.lasts)
+                    self._end(fault, stack)
+                let_pass(fault.calm)
+            let_pass(self._size.calm)
+            violations = self._end_workers()
+        return self._report([*violations, *self._left_behind()])
+
+    # ---- workers
+
+    def _start(self, index: int, stack: ExitStack) -> Worker:
+        self._started[index] += 1
+        name = f"{index}.{self._started[index]}"
+        url = self._topology.url(index)
+        size = self._size
+        order = Order(name, url, str(self._folder), self._seed, size.threads, size.tasks)
+        errors = stack.enter_context((self._folder / f"{name}.errors").open("w"))
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tests.torture.worker", json.dumps(asdict(order))],
+            cwd=_ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+        )
+        worker = Worker(index, order, process)
+        stack.callback(worker.close)
+        return worker
+
+    def _end_workers(self) -> list[Violation]:
+        for worker in self._workers:
+            assert worker.process.stdin is not None
+            worker.process.stdin.close()
+        complaints = [(worker.order.name, worker.end()) for worker in self._workers]
+        return [
+            Violation("ended badly", f"worker {name}", now(), complaint)
+            for name, complaint in complaints
+            if complaint
+        ]
+
+    # ---- faults
+
+    @contextmanager
+    def _disturbance(self, fault: Fault) -> Iterator[None]:
+        begin = now()
+        yield
+        recovery = _RECOVERY_OF_WORKERS if fault.name in WORKERS else _RECOVERY
+        self._disturbances.append(Window(begin, now() + recovery))
+
+    def _chosen(self, fault: Fault) -> int:
+        return int(fault.arguments[0] * len(self._workers))
+
+    def _begin(self, fault: Fault) -> None:
+        if fault.name not in WORKERS:
+            return self._topology.begin(fault)
+        worker = self._workers[self._chosen(fault)]
+        if fault.name == "stop_worker":
+            return worker.process.send_signal(signal.SIGSTOP)
+        worker.process.kill()
+        worker.process.wait()
+        self._deaths[worker.order.name] = now()
+        return None
+
+    def _end(self, fault: Fault, stack: ExitStack) -> None:
+        if fault.name not in WORKERS:
+            return self._topology.end(fault)
+        number = self._chosen(fault)
+        if fault.name == "stop_worker":
+            return self._workers[number].process.send_signal(signal.SIGCONT)
+        self._workers[number] = self._start(self._workers[number].index, stack)
+        return self._workers[number].wait_until_ready()
+
+    # ---- the verdict
+
+    def _left_behind(self) -> list[Violation]:
+        """What is there still when the leases of the dead are over."""
+        found: list[Violation] = []
+
+        def nothing() -> bool:
+            keys: list[str] = []
+            channels: list[str] = []
+            for server in self._topology.primaries():
+                self._visit_lines(server)
+                keys += _lasting_keys(server)
+                channels += map(_text, server.subscribed_channels())
+            found[:] = checker.left_behind(keys, channels, MAY_STAY)
+            return not found
+
+        try:
+            eventually(nothing, within=LEASE + 3)
+        except AssertionError:
+            return found
+        return []
+
+    def _visit_lines(self, server: Server) -> None:
+        """The dead stay in a fair lock's line until somebody comes, who drops them."""
+        lines = server.inspect.keys(f"{LINES}*")
+        with Client(self._topology.url(-1)) as client:
+            for line in map(_text, lines):
+                lock = client.fair_lock(line.removeprefix(LINES).strip("{}"))
+                if lock.acquire(blocking=False):
+                    lock.release()
+
+    def _report(self, violations: list[Violation]) -> Report:
+        entries = history.read(sorted(self._folder.glob("*.history")))
+        facts = Facts(RULES, self._disturbances, self._deaths)
+        writes = Counter[str]()
+        for path in (self._folder / STORES).iterdir():
+            store = Store(path)
+            writes[_kind(path.name)] += store.writes()
+            if store.lost_updates():
+                text = f"{store.lost_updates()} of {store.writes()}"
+                violations.append(Violation("lost updates", path.name, 0, text))
+        granted = (op for op in checker.operations(entries) if op.granted)
+        return Report(
+            [*checker.judge(entries, facts), *violations],
+            Counter(_kind(op.call.subject) for op in granted),
+            writes,
+            Counter(entry.result for entry in entries if entry.event == "return"),
+            [str(fault) for fault in self._faults],
+        )
+
+
+def _kind(subject: str) -> str:
+    return subject.split(maxsplit=1)[0]
+
+
+def _text(name: bytes) -> str:
+    return name.decode(errors="replace")
+
+
+def _lasting_keys(server: Server) -> list[str]:
+    """Its keys without those that may be left to expire, if they will."""
+    names = server.inspect.keys("*")
+    return [
+        _text(name)
+        for name in names
+        if not (_text(name).startswith(MAY_EXPIRE) and server.inspect.pttl(name) != -1)
+    ]
