@@ -188,7 +188,7 @@ def _check_id(client_id: str | None) -> None:
 
 def _complete(endpoint: _core.Endpoint, values: dict[str, Any]) -> None:
     """Add what keywords and query say to what the URL says; keywords win."""
-    if values["pubsub"] not in ("auto", "classic") and not endpoint.cluster:
+    if values["pubsub"] not in ("auto", "classic") and endpoint.deployment != "cluster":
         msg = f"pubsub={values['pubsub']!r} needs a cluster (redis+cluster://)"
         raise ValueError(msg)
     username, password = values["username"], values["password"]

@@ -20,8 +20,8 @@ CHANNEL = "redisson_lock__channel:{myLock}"
 LONG = 60.0
 """A lease that explains no wake-up."""
 
-SHORT = 0.6
-"""A watchdog lease that is renewed each 0.2 s."""
+SHORT = 1.5
+"""A watchdog lease that is renewed each half second."""
 
 
 @pytest.fixture(scope="session")
