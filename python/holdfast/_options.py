@@ -202,7 +202,7 @@ def _complete(endpoint: _core.Endpoint, values: dict[str, Any]) -> None:
 
 def _complete_sentinel(endpoint: _core.Endpoint, values: dict[str, Any]) -> None:
     for name in sorted(SENTINEL_TEXTS):
-        if values[name] is not None and not endpoint.sentinel:
+        if values[name] is not None and endpoint.deployment != "sentinel":
             msg = f"{name} needs a URL with sentinels (redis+sentinel://)"
             raise ValueError(msg)
     username, password = values["sentinel_username"] or "", values["sentinel_password"] or ""
