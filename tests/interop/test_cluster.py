@@ -1,7 +1,7 @@
 """Redisson in a cluster: it excludes and is excluded, and messages reach both sides.
 
-3.17.6 publishes to all servers, 4.7.0 within the slot; a Python client with `pubsub="both"` is heard
-by both, and hears both.
+3.17.6 publishes to all servers, 4.7.0 within the slot; a Python client with `pubsub="both"` is
+heard by both, and hears both.
 """
 
 from __future__ import annotations
@@ -84,6 +84,7 @@ def test_java_waits_for_python(
 def test_python_waits_for_java(
     cluster: Cluster,
     in_cluster: holdfast.Client,
+    *,
     cluster_peer: JavaPeer,
     python_thread: ThreadPoolExecutor,
     name: str,

@@ -29,7 +29,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--servers",
         default="all",
-        help="kinds of servers, by comma: fakeredis, redis, valkey, real, all (default), sentinel, cluster",
+        help="kinds, by comma: fakeredis, redis, valkey, real, all (default), sentinel, cluster",
     )
 
 

@@ -118,7 +118,7 @@ def test_a_name_of_two_slots_is_refused(
         client_of.permit_semaphore,
         client_of.count_down_latch,
     ):
-        with pytest.raises(ValueError, match="cannot be a name in a cluster.*slots"):
+        with pytest.raises(ValueError, match=r"cannot be a name in a cluster.*slots"):
             make(name)
 
 
@@ -127,7 +127,7 @@ def test_a_tag_is_welcome_but_in_a_latch(cluster: Cluster, client_of: Any, alice
     lock = client_of.lock("order:{42}:lock")
     assert alice.do(lock.acquire)
     alice.do(lock.release)
-    with pytest.raises(ValueError, match="without braces$"):
+    with pytest.raises(ValueError, match=r"without braces$"):
         client_of.count_down_latch("order:{42}:latch")
 
 
@@ -205,7 +205,7 @@ def test_a_healthy_cluster_is_not_asked(cluster: Cluster, client_of: Any, alice:
 
 
 def test_close_ends_waits(
-    cluster: Cluster, near: Any, make_client: MakeClient, flavour: Flavour, alice: Any, bob: Any
+    cluster: Cluster, near: Any, *, make_client: MakeClient, flavour: Flavour, alice: Any, bob: Any
 ) -> None:
     """Whoever waits is told at once."""
     client = make_client(cluster.url)

@@ -28,6 +28,7 @@ def _heard(cluster: Cluster) -> tuple[int, int]:
 def test_a_waiter_listens_as_it_is_told(
     cluster: Cluster,
     near: Any,
+    *,
     make_client: MakeClient,
     alice: Any,
     bob: Any,
@@ -58,7 +59,7 @@ def test_a_waiter_listens_as_it_is_told(
     ],
 )
 def test_who_speaks_and_who_hears(
-    cluster: Cluster, make_client: MakeClient, alice: Any, bob: Any, holds: str, waits: str
+    cluster: Cluster, make_client: MakeClient, *, alice: Any, bob: Any, holds: str, waits: str
 ) -> None:
     """What says and hears both reaches everybody, and hears everybody."""
     held = make_client(cluster.url, pubsub=holds, lease=LONG).lock(NAME)
