@@ -78,7 +78,7 @@ class Cluster final : public Topology,
   void decide(bool sharded);
   std::vector<net::Address> candidates() const;
   std::vector<std::shared_ptr<Scout>> send_scouts(TimePoint now);
-  bool believe(const Scout::Report& report);
+  bool believe(const Scout::Report& report, Answers& answers);
   void doubt(const Status& why, Answers& answers);
   void give_up_hopeless(Answers& answers);
 

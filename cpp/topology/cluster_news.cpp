@@ -159,8 +159,7 @@ void Cluster::reported(std::uint64_t round, const Scout::Report& report) {
     const Guard guard(mutex_);
     if (!closed_.ok() || round != round_ || !survey_.asking()) return;
     if (report.ranges.ok()) {
-      news = believe(report);
-      release_parked(answers);
+      news = believe(report, answers);
       done.swap(scouts_);
     } else {
       doubt(report.ranges.status(), answers);
@@ -172,10 +171,11 @@ void Cluster::reported(std::uint64_t round, const Scout::Report& report) {
   if (news && setup_.on_lost) setup_.on_lost();
 }
 
-bool Cluster::believe(const Scout::Report& report) {
+bool Cluster::believe(const Scout::Report& report, Answers& answers) {
   const TimePoint now = clock_.now();
   decide(report.sharded);
   const bool news = apply(report.ranges.value());
+  release_parked(answers);
   survey_.answered(news, now);
   if (now < troubled_until_ || !parking_.empty()) survey_.want();
   return news;

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from tests.contract.kinds import KINDS, Kind, Name
+from tests.contract.kinds import KINDS, Kind, Name, as_bytes, prefixed
 from tests.contract.permits import Permits
 from tests.support.actors import Flavour
+from tests.support.clusters import slot_of
 from tests.support.owners import MakeClient
 from tests.support.recording import Messages
 from tests.support.servers import Server
@@ -107,7 +108,7 @@ class Stage:
     def take_away(self, name: Name = NAME) -> None:
         """Delete the keys of a lock, as an operator's hand or an eviction would."""
         keys = {*self.keys_of(name), *self.kind.beside(self.server, name)}
-        assert self.server.inspect.delete(*keys) == len(keys)
+        assert sum(self.server.inspect.delete(key) for key in keys) == len(keys)
 
     def channels(self, name: Name = NAME) -> list[bytes]:
         """Where those who wait for a name listen."""
@@ -124,6 +125,20 @@ class Stage:
     def messages(self, name: Name = NAME) -> Messages:
         """Collect the messages of a name: `with stage.messages() as messages:`."""
         return self.server.listening(self.kind.channel(name), below=self.kind.line is not None)
+
+
+@pytest.fixture(autouse=True)
+def _a_name_of_one_slot(request: pytest.FixtureRequest) -> None:
+    """In a cluster other names are refused, as tests/topology shows."""
+    callspec = getattr(request.node, "callspec", None)
+    params = callspec.params if callspec is not None else {}
+    if params.get("server_kind") != "cluster" or "name" not in params:
+        return
+    key = as_bytes(params["name"])
+    latch = getattr(params.get("kind"), "name", "") == "count_down_latch"
+    derived = b"{" + key + b"}" if latch else prefixed(b"", key)
+    if slot_of(derived) != slot_of(key):
+        pytest.skip("refused in a cluster")
 
 
 @pytest.fixture(params=KINDS, ids=repr)

@@ -14,6 +14,7 @@ import pytest
 
 import holdfast
 from tests.interop.conftest import LONG, SOON
+from tests.interop.java_objects import JavaLock
 from tests.interop.java_peer import JavaPeer
 from tests.support.clusters import Cluster
 from tests.support.waiting import BOUND, Stopwatch, eventually
@@ -50,25 +51,29 @@ def in_cluster(cluster: Cluster, how: str) -> Iterator[holdfast.Client]:
         yield client
 
 
-MAKERS: dict[str, tuple[Callable[[holdfast.Client, str], Any], Callable[[JavaPeer, str], Any]]] = {
-    "lock": (lambda client, name: client.lock(name), lambda peer, name: peer.lock(name)),
-    "fair_lock": (
-        lambda client, name: client.fair_lock(name),
-        lambda peer, name: peer.lock(name, kind="fair"),
-    ),
-    "write_lock": (
-        lambda client, name: client.read_write_lock(name).write,
-        lambda peer, name: peer.lock(name, kind="write"),
-    ),
+Pair = tuple[Any, JavaLock]
+
+OURS: dict[str, Callable[[holdfast.Client, str], Any]] = {
+    "lock": lambda client, name: client.lock(name),
+    "fair": lambda client, name: client.fair_lock(name),
+    "write": lambda client, name: client.read_write_lock(name).write,
 }
 
 
-@pytest.mark.parametrize("maker", MAKERS)
-def test_java_waits_for_python(
-    cluster: Cluster, in_cluster: holdfast.Client, cluster_peer: JavaPeer, name: str, maker: str
-) -> None:
+@pytest.fixture(params=OURS)
+def pair(
+    request: pytest.FixtureRequest,
+    in_cluster: holdfast.Client,
+    cluster_peer: JavaPeer,
+    name: str,
+) -> Pair:
+    """A lock of each kind, as both sides see it."""
+    return OURS[request.param](in_cluster, name), cluster_peer.lock(name, kind=request.param)
+
+
+def test_java_waits_for_python(cluster: Cluster, pair: Pair) -> None:
     """Our release wakes Redisson."""
-    ours, theirs = MAKERS[maker][0](in_cluster, name), MAKERS[maker][1](cluster_peer, name)
+    ours, theirs = pair
     assert ours.acquire()
     waiting = theirs.begin_lock()
     eventually(lambda: cluster.listeners(b"redisson_") > 0)
@@ -80,18 +85,11 @@ def test_java_waits_for_python(
     theirs.unlock()
 
 
-@pytest.mark.parametrize("maker", MAKERS)
 def test_python_waits_for_java(
-    cluster: Cluster,
-    in_cluster: holdfast.Client,
-    *,
-    cluster_peer: JavaPeer,
-    python_thread: ThreadPoolExecutor,
-    name: str,
-    maker: str,
+    cluster: Cluster, pair: Pair, python_thread: ThreadPoolExecutor
 ) -> None:
     """Redisson's unlock wakes us."""
-    ours, theirs = MAKERS[maker][0](in_cluster, name), MAKERS[maker][1](cluster_peer, name)
+    ours, theirs = pair
     theirs.lock()
     assert not ours.acquire(blocking=False)
     waiting = python_thread.submit(ours.acquire)

@@ -1,1 +1,1 @@
-"""Deployments of several servers: Sentinel."""
+"""Deployments of several servers: Sentinel and Cluster."""

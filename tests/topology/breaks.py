@@ -1,4 +1,4 @@
-"""Deliberate breaks of what follows a service, and the tests that find them.
+"""Deliberate breaks of what follows a service or a cluster, and the tests that find them.
 
     python -m tests.topology.breaks --build "ninja -C build/dev" all --servers redis
 
@@ -12,6 +12,8 @@ import sys
 from tests.support.breaking import Break, main
 
 FAILOVERS = "tests/topology/test_sentinel_failover.py"
+CLUSTER_FAILOVERS = "tests/topology/test_cluster_failover.py"
+SLOTS = "tests/topology/test_cluster_slots.py"
 SENTINELS = "tests/topology/test_sentinels.py"
 
 BREAKS = (
@@ -89,6 +91,56 @@ BREAKS = (
         "cpp/topology/sentinel.cpp",
         (("  watch_->close();\n", ""),),
         f"{SENTINELS}::test_a_closed_client_leaves_the_sentinels",
+    ),
+    Break(
+        (33,),
+        "the end of a subscription is not noticed",
+        "cpp/client/subscriber.cpp",
+        (("    sink.on_redirected(channel, {});\n", ""),),
+        f"{SLOTS}::test_a_waiter_is_woken_from_the_new_server",
+    ),
+    Break(
+        (33,),
+        "MOVED is an answer",
+        "cpp/topology/cluster.cpp",
+        (
+            (
+                "if (to.kind == Kind::kNone) return false;\n  Answers",
+                "if (true) return false;\n  Answers",
+            ),
+        ),
+        f"{SLOTS}::test_a_holder_follows_its_slot",
+    ),
+    Break(
+        (33,),
+        "ASKING is left out",
+        "cpp/topology/cluster.cpp",
+        (("unanswered.sent, to.kind == Kind::kAsk}", "unanswered.sent, false}"),),
+        f"{SLOTS}::test_a_key_that_has_gone_ahead_is_asked_for",
+    ),
+    Break(
+        (30,),
+        "a server out of reach is no reason to ask around",
+        "cpp/topology/cluster_news.cpp",
+        (("kTroubleLasts);\n  want_news();\n", "kTroubleLasts);\n"),),
+        f"{CLUSTER_FAILOVERS}::test_a_hold_survives_the_death_of_its_primary",
+    ),
+    Break(
+        (31,),
+        "what a cluster has lost is not looked after",
+        "cpp/topology/cluster_news.cpp",
+        (
+            ("  if (setup_.on_lost) setup_.on_lost();\n}", "}"),
+            ("if (news && setup_.on_lost) setup_.on_lost();", "(void)news;"),
+        ),
+        f"{CLUSTER_FAILOVERS}::test_a_hold_that_was_not_copied_is_told_lost",
+    ),
+    Break(
+        (33,),
+        "names of two slots are taken",
+        "cpp/engine/client.cpp",
+        (("if (together) return {};", "if (together || !latch) return {};"),),
+        "tests/topology/test_cluster.py::test_a_name_of_two_slots_is_refused",
     ),
 )
 

@@ -72,7 +72,7 @@ def test_calls_wait_for_the_failover(cluster: Cluster, make_client: MakeClient, 
 def test_a_hold_that_was_not_copied_is_told_lost(
     cluster: Cluster, near: Any, make_client: MakeClient, alice: Any, bob: Any
 ) -> None:
-    """The failover forgets the lock: the holder is told at first contact, not with a renewal."""
+    """The failover forgets the lock: the holder is told at once, not with the next renewal."""
     primary = cluster.primary_of(NAME)
     replica = cluster.stop_replication(primary)
     assert alice.do(near.acquire)

@@ -21,33 +21,25 @@ def _heard(cluster: Cluster) -> tuple[int, int]:
     return sharded, cluster.subscribers(CHANNEL) - sharded
 
 
-@pytest.mark.parametrize(
-    ("how", "heard"),
-    [("auto", (1, 0)), ("sharded", (1, 0)), ("classic", (0, 1)), ("both", (1, 1))],
-)
+HEARD = {"auto": (1, 0), "sharded": (1, 0), "classic": (0, 1), "both": (1, 1)}
+
+
+@pytest.mark.parametrize("how", HEARD)
 def test_a_waiter_listens_as_it_is_told(
-    cluster: Cluster,
-    near: Any,
-    *,
-    make_client: MakeClient,
-    alice: Any,
-    bob: Any,
-    how: str,
-    heard: tuple[int, int],
+    cluster: Cluster, make_client: MakeClient, alice: Any, bob: Any, how: str
 ) -> None:
     """On a server that knows sharded channels, "auto" is sharded."""
-    alice.do(near.acquire)
-    lock = make_client(cluster.url, pubsub=how).lock(NAME)
-    waiting = wait(cluster, bob, lock)
-    assert _heard(cluster) == heard
-    alice.do(near.release)
-    if how != "classic":
-        assert waiting.result(BOUND)
-        bob.do(lock.release)
+    client, other = (make_client(cluster.url, pubsub=how, lease=LONG) for _ in range(2))
+    alice.do(client.lock(NAME).acquire)
+    waiting = wait(cluster, bob, other.lock(NAME))
+    assert _heard(cluster) == HEARD[how]
+    alice.do(client.lock(NAME).release)
+    assert waiting.result(BOUND)
+    bob.do(other.lock(NAME).release)
 
 
 @pytest.mark.parametrize(
-    ("holds", "waits"),
+    "ways",
     [
         ("auto", "sharded"),
         ("classic", "classic"),
@@ -57,13 +49,14 @@ def test_a_waiter_listens_as_it_is_told(
         ("classic", "both"),
         ("both", "both"),
     ],
+    ids="-".join,
 )
 def test_who_speaks_and_who_hears(
-    cluster: Cluster, make_client: MakeClient, *, alice: Any, bob: Any, holds: str, waits: str
+    cluster: Cluster, make_client: MakeClient, alice: Any, bob: Any, ways: tuple[str, str]
 ) -> None:
-    """What says and hears both reaches everybody, and hears everybody."""
-    held = make_client(cluster.url, pubsub=holds, lease=LONG).lock(NAME)
-    lock = make_client(cluster.url, pubsub=waits).lock(NAME)
+    """The holder's way, and the waiter's: who is "both" reaches and hears everybody."""
+    held = make_client(cluster.url, pubsub=ways[0], lease=LONG).lock(NAME)
+    lock = make_client(cluster.url, pubsub=ways[1]).lock(NAME)
     alice.do(held.acquire)
     waiting = wait(cluster, bob, lock)
     alice.do(held.release)
