@@ -188,7 +188,7 @@ def _check_id(client_id: str | None) -> None:
 
 def _complete(endpoint: _core.Endpoint, values: dict[str, Any]) -> None:
     """Add what keywords and query say to what the URL says; keywords win."""
-    if values["pubsub"] not in ("auto", "classic") and not endpoint.cluster:
+    if values["pubsub"] not in ("auto", "classic") and endpoint.deployment != "cluster":
         msg = f"pubsub={values['pubsub']!r} needs a cluster (redis+cluster://)"
         raise ValueError(msg)
     username, password = values["username"], values["password"]
@@ -202,7 +202,7 @@ def _complete(endpoint: _core.Endpoint, values: dict[str, Any]) -> None:
 
 def _complete_sentinel(endpoint: _core.Endpoint, values: dict[str, Any]) -> None:
     for name in sorted(SENTINEL_TEXTS):
-        if values[name] is not None and not endpoint.sentinel:
+        if values[name] is not None and endpoint.deployment != "sentinel":
             msg = f"{name} needs a URL with sentinels (redis+sentinel://)"
             raise ValueError(msg)
     username, password = values["sentinel_username"] or "", values["sentinel_password"] or ""
