@@ -41,6 +41,7 @@ AcquireMachine::Action AcquireMachine::replied(const Event& event, TimePoint now
   if (event.kind == Kind::kAnswer) return answered(event, now);
   if (event.kind == Kind::kRefused) return refused(event.why, now);
   if (event.kind == Kind::kConfirmed) return confirmed(now);
+  if (event.kind == Kind::kForgotten) return now < trusted_until_ ? attempt() : confirmed(now);
   if (event.kind == Kind::kUnconfirmed) return unconfirmed(event.why, now);
   return told(event);
 }

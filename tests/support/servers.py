@@ -74,8 +74,7 @@ def _valkey_program() -> str | None:
 
 
 def _program(kind: str) -> str:
-    known = shutil.which("redis-server") if kind == "redis" else _valkey_program()
-    program = PROGRAMS.get(kind, known)
+    program = shutil.which(PROGRAMS[kind]) if kind in PROGRAMS else _valkey_program()
     assert program is not None, why_absent(kind)
     return program
 
