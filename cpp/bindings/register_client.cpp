@@ -127,10 +127,7 @@ void register_endpoint(py::module_& module) {
   module.def("parse_url", &parse_url);
 }
 
-}  // namespace
-
-void register_client(py::module_& module) {
-  register_endpoint(module);
+void register_options(py::module_& module) {
   py::class_<engine::ClientOptions>(module, "ClientOptions")
       .def(py::init<>())
       .def_readwrite("endpoint", &engine::ClientOptions::endpoint)
@@ -150,6 +147,13 @@ void register_client(py::module_& module) {
              o.connect_timeout = Millis(connect_ms);
              o.command_timeout = Millis(command_ms);
            });
+}
+
+}  // namespace
+
+void register_client(py::module_& module) {
+  register_endpoint(module);
+  register_options(module);
   py::class_<Client, std::shared_ptr<Client>>(module, "Client")
       .def(py::init<engine::ClientOptions>())
       .def_property_readonly("id", [](Client& self) { return self.id(); })

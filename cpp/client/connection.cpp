@@ -321,9 +321,11 @@ void Connection::attempt_failed(Batch& batch) {
 
 void Connection::drop_overdue(TimePoint now, Batch& batch) {
   if (now < line_.next_overdue()) return;
-  const std::string& failure = link_.failure().message();
-  const std::string why =
-      writer_ || failure.empty() ? "no reply from " + address() + " in time" : failure;
+  std::string why = link_.failure().message();
+  if (writer_ || why.empty()) {
+    const bool greets = !writer_ && setup_.link.tls.enabled;
+    why = "no reply from " + address() + " in time" + (greets ? "; does its port speak TLS?" : "");
+  }
   line_.drop_overdue(now, Status::unreachable(why), batch.answers);
 }
 

@@ -30,22 +30,20 @@ AcquireMachine::Action AcquireMachine::resume(const Event& event, TimePoint now)
       return finish(Verdict::kCancelled, {}, open());
     case Kind::kTime:
       return time(now);
-    case Kind::kTryNow:
-    case Kind::kTurn:
-    case Kind::kOffer:
-      return told(event);
     default:
       return replied(event, now);
   }
 }
 
-// What the server, or its replicas, tell.
+// What the server, its replicas, or others tell.
 AcquireMachine::Action AcquireMachine::replied(const Event& event, TimePoint now) {
   using Kind = Event::Kind;
   if (event.kind == Kind::kAnswer) return answered(event, now);
   if (event.kind == Kind::kRefused) return refused(event.why, now);
   if (event.kind == Kind::kConfirmed) return confirmed(now);
-  return unconfirmed(event.why, now);
+  if (event.kind == Kind::kForgotten) return now < trusted_until_ ? attempt() : confirmed(now);
+  if (event.kind == Kind::kUnconfirmed) return unconfirmed(event.why, now);
+  return told(event);
 }
 
 // What other waiters of this client, or the channel, tell.

@@ -55,6 +55,7 @@ class AcquireMachine {
       kRefused,  // an error that passes by itself: `why`
       kFailed,   // an error that does not: `why`; `unknown` when the attempt may have been executed
       kConfirmed,    // the grant, by replicas
+      kForgotten,    // the grant, by the server: released by force, or lost in a failover
       kUnconfirmed,  // by too few of them: `why`
       kTryNow,       // something may have happened: a message, a new subscription
       kTurn,   // the head of the queue now; held until `at` at most (kNever: not the head yet)

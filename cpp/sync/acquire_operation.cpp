@@ -304,6 +304,7 @@ void AcquireOperation::confirmed(Confirmation outcome) {
     event.why = std::move(outcome.why);
     event.unknown = !probed;
     if (outcome.kind == Kind::kFailed) event.kind = Event::Kind::kFailed;
+    if (outcome.kind == Kind::kGone) event.kind = Event::Kind::kForgotten;
     if (outcome.kind == Kind::kRefused) {
       event.kind = probed ? Event::Kind::kRefused : Event::Kind::kUnconfirmed;
     }

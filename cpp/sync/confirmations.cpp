@@ -196,11 +196,7 @@ std::optional<Confirmation> Confirmations::judge_write(const Item& item,
     return Confirmation{kind == ErrorKind::kPasses ? Kind::kRefused : Kind::kFailed,
                         error_status(text, name, topology_->text())};
   }
-  if (reply.value().integer() != 0) return Confirmation{};
-  return Confirmation{Kind::kRefused,
-                      error_status("NOREPLICAS the server does not know the grant any more (it was "
-                                   "removed, or forgotten in a failover)",
-                                   name, topology_->text())};
+  return Confirmation{reply.value().integer() != 0 ? Kind::kConfirmed : Kind::kGone};
 }
 
 Confirmation Confirmations::judge_wait(const Result<resp::Reply>& reply, std::string_view key,

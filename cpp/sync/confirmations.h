@@ -20,6 +20,7 @@ namespace holdfast::sync {
 struct Confirmation {
   enum class Kind {
     kConfirmed,
+    kGone,     // the server does not know the grant any more
     kRefused,  // too few of them, or by a state of the server that passes by itself: `why`
     kFailed,   // `why`
   };

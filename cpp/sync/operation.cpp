@@ -120,7 +120,8 @@ std::string_view unwrapped(std::string_view text) {
 
 std::string_view error_word(std::string_view text) {
   text = unwrapped(text);
-  // Redis 6 has no word for what a script may not do.
+  // Redis 6 and 7.0 have no word for what a script may not do.
+  if (text.substr(0, 4) == "ERR ") text.remove_prefix(text.find(kScriptMayNot) == 4 ? 4 : 0);
   if (text.substr(0, kScriptMayNot.size()) == kScriptMayNot) return "NOPERM";
   return text.substr(0, text.find(' '));
 }

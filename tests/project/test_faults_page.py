@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from tests.faults.breaks import BREAKS, Break, of_row
+from tests.faults.breaks import BREAKS
+from tests.support.breaking import Break
 from tests.topology.breaks import BREAKS as TOPOLOGY_BREAKS
 from tools.lint.tree import ROOT
 
@@ -44,7 +45,7 @@ def test_a_row_names_tests_that_exist(row: int) -> None:
 
 @pytest.mark.parametrize("row", sorted(ROWS.keys() - OF_TOPOLOGIES))
 def test_a_row_names_its_break(row: int) -> None:
-    known = of_row(row) or next(each for each in TOPOLOGY_BREAKS if row in each.rows)
+    known = next(each for each in (*BREAKS, *TOPOLOGY_BREAKS) if row in each.rows)
     assert ROWS[row][7] == known.what
 
 

@@ -7,6 +7,7 @@ once, with an error that says what is missing.
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -52,8 +53,10 @@ class Life:
         return waiting
 
     def end(self) -> None:
-        for client in self.clients:
-            self.alice.do(client.close)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ResourceWarning)
+            for client in self.clients:
+                self.alice.do(client.close)
         eventually(lambda: not self.server.subscribed_channels())
 
 
@@ -117,6 +120,8 @@ def _read_write(life: Life) -> None:
         life.bob.do(other.release)
         life.alice.do(reader.acquire)
         assert life.bob.do(other.force_release)
+        with pytest.raises(holdfast.NotOwnedError):
+            life.alice.do(reader.release)
         life.alice.do(writer.acquire)
         life.alice.do(writer.release)
 

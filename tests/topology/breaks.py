@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 
-from tests.faults.breaks import Break, main
+from tests.support.breaking import Break, main
 
 FAILOVERS = "tests/topology/test_sentinel_failover.py"
 CLUSTER_FAILOVERS = "tests/topology/test_cluster_failover.py"

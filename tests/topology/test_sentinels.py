@@ -34,7 +34,7 @@ def test_one_sentinel_leads_to_all(alice: Any, make_client: MakeClient, service:
     old = service.primary
     old.stop()
     assert _acquired(alice, client.lock(NAME))
-    assert service.primary.keys() == {NAME.encode()}
+    assert service.new_primary(old).keys() == {NAME.encode()}
 
 
 def _acquired(actor: Any, lock: Any) -> bool:

@@ -111,6 +111,17 @@ bool Ledger::minted(const LockName& lock, const std::string& owner, std::int64_t
   return found != tokens.end() && found->second == kind_.field(lock, owner);
 }
 
+// Of those who hold now and did not before; false when there are none.
+bool Ledger::forget_fates(Book& book, const Holders& before) {
+  bool some = false;
+  for (const auto& [field, hold] : book.holders) {
+    if (before.count(field) != 0) continue;
+    book.fates.erase(field);
+    some = true;
+  }
+  return some;
+}
+
 // Explains what the script has changed.
 void Ledger::compare(Entry& entry, std::string_view script, const Words& command) {
   auto& [name, book] = entry;
@@ -122,12 +133,7 @@ void Ledger::compare(Entry& entry, std::string_view script, const Words& command
     const bool ends_now = hold.expires == server_.milliseconds();
     if (book.holders.count(field) == 0 && !ends_now) gone(entry, field, script, command);
   }
-  bool granted = false;
-  for (const auto& [field, hold] : book.holders) {
-    if (before.count(field) != 0) continue;
-    book.fates.erase(field);
-    granted = true;
-  }
+  const bool granted = forget_fates(book, before);
   check_order(entry, before, script, command);
   if (ends_with(script, "transfer") && book.holders != before) ++totals_.grants;
   if (granted) pass_on(entry);

@@ -64,6 +64,7 @@ class Ledger final : public Witness {
   };
   using Entry = std::pair<const std::string, Book>;
 
+  static bool forget_fates(Book& book, const Holders& before);
   void compare(Entry& entry, std::string_view script, const Words& command);
   void gone(Entry& entry, const std::string& field, std::string_view script, const Words& command);
   void check_order(Entry& entry, const Holders& before, std::string_view script,

@@ -104,14 +104,16 @@ void Client::close() {
 
 bool Client::reachable(const Network& network, const std::string& channel) const {
   bool calls = false;
+  bool confirmations = plan_.replicas == 0;
   bool messages = channel.empty();
   for (const auto& wire : network.wires()) {
     if (!wire->healthy()) continue;
     calls = calls || wire->owner() == plan_.id + "/calls";
+    confirmations = confirmations || wire->owner() == plan_.id + "/confirmations";
     messages =
         messages || (wire->owner() == plan_.id + "/messages" && wire->channels.count(channel) != 0);
   }
-  return calls && messages;
+  return calls && messages && confirmations;
 }
 
 }  // namespace holdfast::simulation

@@ -79,6 +79,7 @@ class AcquireMachineTest : public ::testing::Test {
   std::string failed(bool unknown) {
     return feed({Kind::kFailed, {}, kNever, Status::unreachable("no server"), unknown});
   }
+  std::string forgotten() { return feed({Kind::kForgotten}); }
   std::string confirmed() { return feed({Kind::kConfirmed}); }
   std::string unconfirmed() {
     return feed({Kind::kUnconfirmed, {}, kNever, Status::server("NOREPLICAS", "too few")});

@@ -57,6 +57,16 @@ TEST_F(AcquireMachineTest, ReplicasThatDoNotConfirmAreAskedAsLongAsTheServersPat
   EXPECT_EQ(unconfirmed(), "failed, give back: too few");
 }
 
+TEST_F(AcquireMachineTest, AGrantThatIsForgottenMeanwhileIsTriedAgain) {
+  begin(confirming(false));
+  EXPECT_EQ(start(), "try");
+  EXPECT_EQ(granted(100), "confirm");
+  EXPECT_EQ(forgotten(), "try");
+  EXPECT_EQ(granted(100), "confirm");
+  now = 100;
+  EXPECT_EQ(forgotten(), "expired, give back");
+}
+
 TEST_F(AcquireMachineTest, WithoutBlockingAnUnconfirmedGrantFails) {
   begin(confirming(false));
   EXPECT_EQ(start(), "try");

@@ -53,6 +53,7 @@ class SentinelMachineTest : public ::testing::Test {
     said("s1", names(primary, epoch));
     said("s2", names(primary, epoch));
     ASSERT_EQ(said("s3", names(primary, epoch)), "move " + primary);
+    now += Millis(1000);
   }
   std::string said(const std::string& sentinel, const Opinion& opinion) {
     return words(machine->said(at(sentinel), opinion, now));

@@ -1,0 +1,74 @@
+"""Breaks the code on purpose and sees a test find it.
+
+A break is found when its test fails. The command ends with 1 if one of them was not found. It
+changes the working copy while it runs, so run nothing else there meanwhile.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = "pip install --quiet --editable ."
+
+
+@dataclass(frozen=True)
+class Break:
+    """In `file`, `old` (which is there once) becomes `new`; `test` is red then."""
+
+    rows: tuple[int, ...]
+    what: str
+    file: str
+    edits: tuple[tuple[str, str], ...]
+    test: str
+
+
+@contextmanager
+def broken(which: Break) -> Iterator[None]:
+    """The working copy with the break in it."""
+    path = ROOT / which.file
+    whole = path.read_bytes()
+    text = whole.decode()
+    for old, new in which.edits:
+        assert text.count(old) == 1, f"{which.file}: {old!r} is there {text.count(old)} times"
+        text = text.replace(old, new)
+    try:
+        path.write_text(text, encoding="utf-8")
+        yield
+    finally:
+        path.write_bytes(whole)
+
+
+def is_found(which: Break, build: str, options: list[str]) -> bool:
+    """Build with the break, and see its test fail."""
+    with broken(which):
+        subprocess.run(shlex.split(build), cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+        pytest = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "0", which.test, *options]
+        result = subprocess.run(pytest, cwd=ROOT, capture_output=True, text=True, check=False)
+    # 1: tests were run and failed. Whatever else went wrong proves nothing.
+    return result.returncode == 1 and " failed" in result.stdout
+
+
+def main(breaks: tuple[Break, ...]) -> int:
+    """The command: rows of docs/faults.md whose breaks to make, and options of pytest."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("rows", nargs="+", help="rows of docs/faults.md, or: all")
+    parser.add_argument("--build", default=BUILD, help=f"how to build; {BUILD!r} unless told")
+    arguments, options = parser.parse_known_args()
+    wanted = {each for each in breaks if "all" in arguments.rows}
+    wanted |= {each for each in breaks if {str(row) for row in each.rows} & {*arguments.rows}}
+    missed = 0
+    for each in sorted(wanted, key=lambda each: each.rows):
+        found = is_found(each, arguments.build, options)
+        missed += not found
+        print(f"{each.rows}: {each.what}: {'found' if found else 'NOT FOUND'} by {each.test}")
+        sys.stdout.flush()
+    subprocess.run(shlex.split(arguments.build), cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    return 1 if missed else 0
