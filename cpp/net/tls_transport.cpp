@@ -133,6 +133,7 @@ IoResult TlsTransport::read(char* into, std::size_t size) {
     if (returned != 1 && total == 0) return result_of(returned, 0);
     if (returned != 1) break;  // told again by the next call, if it is an error
     total += bytes;
+    heard_ = true;
   }
   return {Io::kDone, total, {}};
 }
@@ -155,7 +156,13 @@ IoResult TlsTransport::result_of(int returned, std::size_t bytes) {
 }
 
 Status TlsTransport::reason(int error) const {
-  if (connected_ && !socket_failure_.ok()) return socket_failure_;
+  if (connected_ && !socket_failure_.ok()) {
+    // In TLS 1.3 a client is through before the server has looked at its certificate, and the alert
+    // may be lost with the connection.
+    if (heard_ || !options_.cert.empty()) return socket_failure_;
+    return Status::unreachable(socket_failure_.message() +
+                               " (does the server want a certificate? see tls_cert)");
+  }
   if (error == SSL_ERROR_ZERO_RETURN) {
     return Status::unreachable(address_.text() + " closed the connection");
   }

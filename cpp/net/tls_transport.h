@@ -41,7 +41,8 @@ class TlsTransport final : public Transport {
   TlsContext context_;
   std::unique_ptr<SSL, FreeSsl> ssl_;
   bool connected_ = false;
-  std::mutex mutex_;  // guards ssl_: one thread may read while another writes
+  bool heard_ = false;  // something came after that
+  std::mutex mutex_;    // guards ssl_: one thread may read while another writes
 
   friend struct SocketBio;
 };

@@ -216,12 +216,13 @@ Confirmation Confirmations::judge_wait(const Result<resp::Reply>& reply, std::st
   }
   if (reply.value().integer() >= terms_.replicas) return {};
   return {Kind::kRefused,
-          error_status("NOREPLICAS " + std::to_string(reply.value().integer()) + " of " +
-                           std::to_string(terms_.replicas) + " replicas had the grant after " +
-                           std::to_string(patience.count()) +
-                           " ms, so it was given back; are they up and connected? else lower "
-                           "replicas_to_wait",
-                       name, topology_->text())};
+          Status::server("NOREPLICAS",
+                         "'" + name.bytes() + "' on " + topology_->text() + ": " +
+                             std::to_string(reply.value().integer()) + " of " +
+                             std::to_string(terms_.replicas) + " replicas had the grant after " +
+                             std::to_string(patience.count()) +
+                             " ms, so it was given back; are they up and connected? else lower "
+                             "replicas_to_wait")};
 }
 
 bool Confirmations::probed(std::string_view key) const {

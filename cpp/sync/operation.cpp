@@ -101,7 +101,13 @@ void Operation::on_time() { time_is_up(now()); }
 
 namespace {
 
-constexpr std::string_view kScriptMayNot = "The user executing the script can't run";
+// What a script may not do, where there is no word for it: Redis 6 and 7.0, Valkey.
+bool is_about_rights(std::string_view text) {
+  if (text.substr(0, 4) == "ERR ") text.remove_prefix(4);
+  constexpr std::string_view kRedis = "The user executing the script can't ";
+  constexpr std::string_view kValkey = "ACL failure in script";
+  return text.substr(0, kRedis.size()) == kRedis || text.substr(0, kValkey.size()) == kValkey;
+}
 
 // Some servers put "ERR " before the word of an error that a script has met; those before version
 // 7 more: "ERR Error running script (call to f_<sha1>): @user_script:2: @user_script: 2: -OOM ...".
@@ -120,9 +126,7 @@ std::string_view unwrapped(std::string_view text) {
 
 std::string_view error_word(std::string_view text) {
   text = unwrapped(text);
-  // Redis 6 and 7.0 have no word for what a script may not do.
-  if (text.substr(0, 4) == "ERR ") text.remove_prefix(text.find(kScriptMayNot) == 4 ? 4 : 0);
-  if (text.substr(0, kScriptMayNot.size()) == kScriptMayNot) return "NOPERM";
+  if (is_about_rights(text)) return "NOPERM";
   return text.substr(0, text.find(' '));
 }
 

@@ -24,10 +24,12 @@ if count > 1 then
   end
   -- All holds of an owner share one lease, the longest.
   lease = math.max(lease, left)
-elseif ttl ~= FREE and mode ~= 'read' then
-  if mode ~= 'write' or redis.call('hexists', name, owner .. ':write') == 0 then
+elseif ttl ~= FREE then
+  if mode ~= 'read' and (mode ~= 'write' or redis.call('hexists', name, owner .. ':write') == 0) then
     return ttl
   end
+  -- A hold of its own, whose release it has overtaken, is not cut short: others were told its lease.
+  lease = math.max(lease, redis.call('pttl', timeout(KEYS[2], owner, 1)))
 end
 
 if ttl == FREE then

@@ -145,6 +145,7 @@ def _semaphore(life: Life) -> None:
 def _permits(life: Life) -> None:
     mine, theirs = life.thing(), life.thing(lease=0.6)
     assert life.alice.do(mine.try_set_permits, 1)
+    life.server.inspect.pexpire(NAME, 60_000)  # as Redisson can; the permits' keys end together
     permit = life.alice.do(mine.acquire, lease=60)
     waiting = life.wait(theirs)
     assert life.alice.do(mine.extend, permit, 30)
@@ -186,9 +187,11 @@ class Kind:
 
 # Who may not unsubscribe goes on hearing what it does not need any more.
 QUIET = frozenset({"+unsubscribe"})
+# Who gives up in line leaves its place in the background; else it runs out by itself.
+GIVEN_UP = frozenset({"+lrem", "+exists"})
 KINDS = (
     Kind("lock", lambda client: client.lock(NAME), _lock, QUIET),
-    Kind("fair lock", lambda client: client.fair_lock(NAME), _lock, QUIET),
+    Kind("fair lock", lambda client: client.fair_lock(NAME), _lock, QUIET | GIVEN_UP),
     Kind("read-write lock", lambda client: client.read_write_lock(NAME), _read_write, QUIET),
     Kind("fenced lock", lambda client: client.fenced_lock(NAME), _lock, QUIET),
     Kind("spin lock", lambda client: client.spin_lock(NAME), _lock),

@@ -128,7 +128,7 @@ def test_a_client_with_its_certificate(
 def test_a_client_without_a_certificate(
     alice: Any, make_client: MakeClient, demanding: Server, right: Path
 ) -> None:
-    client = make_client(demanding.url, tls_ca=str(right / "ca.crt"), command_timeout=1)
+    client = make_client(demanding.url, tls_ca=str(right / "ca.crt"), retries=2)
     said = _refusal(alice, client)
     assert "tls_cert" in said
     assert str(demanding.port) in said
