@@ -25,6 +25,7 @@ if ttl == FREE or not redis.call('hget', KEYS[1], ARGV[1]) then
     return LOST
   end
   -- @include _fair_lock/head.lua
+  local head = first_waiter()
   if ttl ~= FREE or head and head ~= ARGV[1] then
     local patience = tonumber(ARGV[4])
     if patience == 0 then

@@ -15,6 +15,7 @@ if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
 end
 if set_lease(KEYS[1], ARGV[2]) then
   -- @include _fair_lock/head.lua
+  local head = first_waiter()
   if head then
     tell(ARGV[3], KEYS[4] .. ':' .. head, '0')
   end

@@ -14,6 +14,7 @@ if redis.call('hlen', KEYS[1]) == 0 then
 end
 redis.call('del', KEYS[1])
 -- @include _fair_lock/head.lua
+local head = first_waiter()
 if head then
   tell(ARGV[1], KEYS[4] .. ':' .. head, '0')
 end

@@ -12,8 +12,8 @@
 -- returns  nil: the owner does not hold it
 --
 -- Neither freeing nor leaving the line takes memory (HDEL, ZREM, LREM, LPOP, PUBLISH), so both work on a server
--- that has none left. Whoever leaves from the head of the line of a free lock was the one who had been told:
--- now the next one is.
+-- that has none left. Whoever leaves as the first of the living while the lock is free was the one whose turn
+-- it was: now it is the next one's.
 -- @include _publish/tell.lua
 if ARGV[2] ~= '0' then
   if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
@@ -23,16 +23,16 @@ if ARGV[2] ~= '0' then
   return 0
 end
 
+-- @include _fair_lock/head.lua
 local freed = redis.call('hdel', KEYS[1], ARGV[1]) == 1
+local head = first_waiter()
 if not freed then
-  local first = redis.call('lindex', KEYS[2], 0)
   redis.call('zrem', KEYS[3], ARGV[1])
   redis.call('lrem', KEYS[2], 0, ARGV[1])
-  if first ~= ARGV[1] or redis.call('exists', KEYS[1]) == 1 then
+  if head ~= ARGV[1] or redis.call('exists', KEYS[1]) == 1 then
     return nil
   end
+  head = first_waiter()
 end
-
--- @include _fair_lock/head.lua
 local told = head and tell(ARGV[3], KEYS[4] .. ':' .. head, '0') or 0
 return freed and 1 + told or nil

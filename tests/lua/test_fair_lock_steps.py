@@ -229,6 +229,17 @@ def test_who_was_told_and_gives_up_tells_the_next(lock: FairLock, listener: List
     assert listener.messages() == word_to(CAROL)
 
 
+def test_who_gives_up_behind_the_dead_tells_the_next(lock: FairLock, listener: Listener) -> None:
+    for owner in (ALICE, BOB, CAROL, DAVE):
+        lock.acquire(owner)
+    lock.release(ALICE)
+    listener.messages()
+    lock.let_age(BOB, PATIENCE)
+    assert lock.release(CAROL) is None
+    assert listener.messages() == word_to(DAVE)
+    assert lock.line == [DAVE]
+
+
 def test_who_was_not_told_and_gives_up_tells_nobody(lock: FairLock, listener: Listener) -> None:
     lock.acquire(ALICE)
     lock.acquire(BOB)

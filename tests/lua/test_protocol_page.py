@@ -194,10 +194,11 @@ def test_the_rights_are_enough(private_server: Server, word: str) -> None:
 
 @pytest.mark.parametrize("word", KINDS)
 def test_the_rights_are_no_more_than_needed(word: str) -> None:
+    """On one server: `spublish` is for sharded channels, and the page says so apart."""
     kind = KINDS[word]
     texts = [text for name, text in embedded().items() if name.split("/")[0] in kind.folders]
     called = {command for text in texts for command in re.findall(r"call\('(\w+)'", text)}
-    assert set(rights()[word][0].split()) == called | {
+    assert set(rights()[word][0].split()) == called - {"spublish"} | {
         "eval",
         "evalsha",
         "publish",

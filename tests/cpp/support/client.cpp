@@ -106,7 +106,6 @@ bool Client::reachable(const Network& network, const std::string& channel) const
   bool calls = false;
   bool confirmations = plan_.replicas == 0;
   bool messages = channel.empty();
-  bool confirmations = plan_.replicas == 0;
   for (const auto& wire : network.wires()) {
     if (!wire->healthy()) continue;
     calls = calls || wire->owner() == plan_.id + "/calls";
