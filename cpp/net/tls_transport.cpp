@@ -155,14 +155,16 @@ IoResult TlsTransport::result_of(int returned, std::size_t bytes) {
   return {Io::kFailed, 0, reason(error)};
 }
 
+// In TLS 1.3 a client is through before the server has looked at its certificate, and the alert may
+// be lost with the connection.
+Status TlsTransport::broken() const {
+  if (heard_ || !options_.cert.empty()) return socket_failure_;
+  return Status::unreachable(socket_failure_.message() +
+                             " (does the server want a certificate? see tls_cert)");
+}
+
 Status TlsTransport::reason(int error) const {
-  if (connected_ && !socket_failure_.ok()) {
-    // In TLS 1.3 a client is through before the server has looked at its certificate, and the alert
-    // may be lost with the connection.
-    if (heard_ || !options_.cert.empty()) return socket_failure_;
-    return Status::unreachable(socket_failure_.message() +
-                               " (does the server want a certificate? see tls_cert)");
-  }
+  if (connected_ && !socket_failure_.ok()) return broken();
   if (error == SSL_ERROR_ZERO_RETURN) {
     return Status::unreachable(address_.text() + " closed the connection");
   }

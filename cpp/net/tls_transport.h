@@ -33,6 +33,7 @@ class TlsTransport final : public Transport {
   Status prepare();
   IoResult result_of(int returned, std::size_t bytes);
   Status reason(int error) const;
+  Status broken() const;
 
   const Address address_;
   const TlsOptions options_;

@@ -14,6 +14,11 @@ constexpr Millis kNoTtl{5000};
 // Until the next attempt at a server that refuses to work for the moment.
 constexpr Millis kRefusedRest{50};
 
+bool by_waiters(AcquireMachine::Event::Kind kind) {
+  using Kind = AcquireMachine::Event::Kind;
+  return kind == Kind::kTryNow || kind == Kind::kTurn || kind == Kind::kOffer;
+}
+
 }  // namespace
 
 AcquireMachine::Action AcquireMachine::resume(const Event& event, TimePoint now) {
@@ -31,7 +36,7 @@ AcquireMachine::Action AcquireMachine::resume(const Event& event, TimePoint now)
     case Kind::kTime:
       return time(now);
     default:
-      return replied(event, now);
+      return by_waiters(event.kind) ? told(event) : replied(event, now);
   }
 }
 
