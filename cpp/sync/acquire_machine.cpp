@@ -103,6 +103,7 @@ AcquireMachine::Action AcquireMachine::confirmed(TimePoint now) {
 }
 
 AcquireMachine::Action AcquireMachine::unconfirmed(const Status& why, TimePoint now) {
+  if (now >= trusted_until_) return confirmed(now);
   if (!options_.blocking) return finish(Verdict::kFailed, why, true);
   Action action = refused(why, now);
   action.give_back = true;

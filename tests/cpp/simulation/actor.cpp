@@ -257,7 +257,9 @@ void Actor::read_mail(std::uint64_t id) {
   if (id != id_ || asked_.cancelled) return;
   const sync::Outcome outcome = std::move(*mail_);
   operation_.reset();
-  const bool may_fail = stage_.script.failures || client_->closed();
+  // A grant that was removed by force before replicas could confirm it.
+  const bool removed = stage_.ledger.removed(asked_.lock, field());
+  const bool may_fail = stage_.script.failures || client_->closed() || removed;
   expect(may_fail || outcome.verdict != Verdict::kFailed,
          "failed on a good server: " + outcome.why.message());
   if (asked_.action == Action::kAcquire) acquired(outcome.verdict);

@@ -174,19 +174,34 @@ class DoubleTest : public ::testing::Test {
     }
   }
 
-  // Remaining times may differ in their last digits, errors in what follows their code.
+  // Remaining times may differ in their last digits, errors in what follows their code, and tokens
+  // altogether: they are the server's clock, microseconds in 16 digits. Some steps of a kind are no
+  // command at all.
   void compare(const std::string& bytes) {
+    if (bytes.empty()) return;
     const std::string expected = ask_real(bytes);
     const std::string got = ask_double(bytes);
-    const std::int64_t left = expected[0] == ':' ? std::stoll(expected.substr(1)) : 0;
-    if (left > 1000 && got[0] == ':') {
-      EXPECT_NEAR(static_cast<double>(left), std::stod(got.substr(1)), 5000) << bytes;
+    const std::int64_t left = last_number(expected);
+    if (left > 1000 && but_last(got) == but_last(expected)) {
+      EXPECT_NEAR(static_cast<double>(left), static_cast<double>(last_number(got)), 5000) << bytes;
     } else if (expected[0] == '-') {
       ASSERT_EQ(code(got), code(expected)) << bytes;
+    } else if (expected.substr(0, 4) == "$16\r") {
+      ASSERT_EQ(got[0], '$') << bytes;
     } else {
       ASSERT_EQ(got, expected) << bytes;
     }
     answers_.insert(expected.substr(0, 4));
+  }
+
+  // Of an integer, or an array that ends with one; else 0.
+  static std::int64_t last_number(const std::string& reply) {
+    const std::size_t last = reply.rfind("\n:", reply.size() - 2);
+    if (reply[0] == ':') return std::stoll(reply.substr(1));
+    return last == std::string::npos ? 0 : std::stoll(reply.substr(last + 2));
+  }
+  static std::string but_last(const std::string& reply) {
+    return reply.substr(0, reply.rfind(':') + 1);
   }
 
   static std::string code(const std::string& error) { return error.substr(0, error.find(' ')); }
@@ -221,6 +236,14 @@ class DoubleTest : public ::testing::Test {
   void set_full(bool full) {
     double_.set_mood(full ? Server::Mood::kFull : Server::Mood::kWell);
     (void)ask_real(bytes_of({"CONFIG", "SET", "maxmemory", full ? "1" : "0"}));
+  }
+
+  void set_up(const Kind& kind) {
+    for (const std::string& name : {std::string("lock0"), std::string("lock1")}) {
+      kind.set_up(double_.data(), name);
+      const std::string* text = double_.data().get<std::string>(name);
+      if (text != nullptr) ask_real(bytes_of({"SET", name, *text}));
+    }
   }
 
   std::string random_step(const Kind& kind) {
@@ -326,6 +349,7 @@ TEST_F(DoubleTest, RunsTheScriptsOfEachKindAsARealServerDoes) {
   for (const Kind* kind : kinds()) {
     ask_real(bytes_of({"FLUSHALL"}));
     ask_double(bytes_of({"FLUSHALL"}));
+    set_up(*kind);
     for (int i = 0; i < kSteps && !HasFatalFailure(); ++i) compare(random_step(*kind));
   }
   EXPECT_GT(answers_.size(), 6U);

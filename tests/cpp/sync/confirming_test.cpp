@@ -31,6 +31,14 @@ TEST_F(AcquireMachineTest, TheTimeThatReplicasTookCountsAgainstTheLease) {
   EXPECT_TRUE(machine().unsettled());
 }
 
+TEST_F(AcquireMachineTest, AGrantThatWasOverBeforeReplicasCouldBeAskedIsExpired) {
+  begin(confirming());
+  EXPECT_EQ(start(), "try");
+  EXPECT_EQ(granted(100), "confirm");
+  now = 100;
+  EXPECT_EQ(unconfirmed(), "expired, give back");
+}
+
 TEST_F(AcquireMachineTest, AnUnconfirmedGrantIsGivenBackAndTriedAgain) {
   begin(confirming(true, at(300)));
   EXPECT_EQ(start(), "try");
