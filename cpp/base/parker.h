@@ -33,9 +33,6 @@ class Parker {
   void end_poll();
   int wake_fd() const { return fd_; }
 
-  // For whoever hands out turns: the owner stands in its line. Guarded by that line's lock.
-  bool in_line = false;
-
  private:
   std::mutex mutex_;
   std::condition_variable wake_;

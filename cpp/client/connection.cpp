@@ -90,11 +90,9 @@ void Connection::serve(Parker& parker, const Stay& stay, TimePoint slice) {
       leading_ = nullptr;
     } else {
       const auto place = waiters_.insert(waiters_.end(), &parker);
-      parker.in_line = true;
       lock.unlock();
       parker.park(clock_, std::min(stay.end(), slice));
       lock.lock();
-      parker.in_line = false;
       waiters_.erase(place);
       if (called_ == &parker) called_ = nullptr;
     }
@@ -369,9 +367,10 @@ void Connection::find_leader(Parker* preferred) {
   call(*preferred);
 }
 
-// Parked in serve() it must be told; on its way there it sees for itself.
+// Parked in serve() it must be told; on its way there, perhaps by way of another connection, it
+// sees for itself.
 void Connection::call(Parker& next) {
-  if (!next.in_line) return;
+  if (std::find(waiters_.begin(), waiters_.end(), &next) == waiters_.end()) return;
   called_ = &next;
   next.notify();
 }

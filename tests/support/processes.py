@@ -32,6 +32,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.halting import halt
 from tests.support.waiting import BOUND
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -126,7 +127,7 @@ class Child:
         self._process.send_signal(number)
 
     def pause(self) -> None:
-        self.signal(signal.SIGSTOP)
+        halt(self._process.pid)
 
     def resume(self) -> None:
         self.signal(signal.SIGCONT)

@@ -30,6 +30,7 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from tests.support.halting import halt
 from tests.support.recording import Messages, Recording
 from tests.support.waiting import eventually
 
@@ -205,8 +206,7 @@ class Server:
 
     def pause(self) -> None:
         """SIGSTOP: connections stay open, nothing answers."""
-        assert self._process is not None
-        self._process.send_signal(signal.SIGSTOP)
+        halt(self.pid)
 
     def resume(self) -> None:
         assert self._process is not None
