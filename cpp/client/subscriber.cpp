@@ -189,9 +189,13 @@ void Subscriber::refused(const std::string& text, Sink& sink) {
   awaited_.pop_front();
   if (channels_.count(channel) == 0) return;
   end(channel);
+  const std::string word = text.substr(0, text.find(' '));
+  const char* hint = word == "NOPERM" ? "; whoever waits needs the rights to subscribe and to the "
+                                        "channel (or use a spin lock, which does not)"
+                                      : "";
   const Status why =
-      Status::server(text.substr(0, text.find(' ')),
-                     link_.options().address.text() + " refused to subscribe: " + text);
+      Status::server(word, link_.options().address.text() + " refused to subscribe to '" + channel +
+                               "': " + text + hint);
   if (!sink.on_redirected(channel, text)) sink.on_refused(channel, why);
 }
 
