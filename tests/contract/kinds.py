@@ -49,6 +49,8 @@ class Kind:
     """The keys that it has on the server beside the one of its name."""
     suffixes: tuple[bytes, ...] = (b"",)
     """Of its keys, one for each lock it is made of; the first is at `channel` and in `holds`."""
+    hurried: bool = False
+    """It gives its servers a few milliseconds, which fakeredis cannot keep to."""
     polls: bool = False
     """Whoever waits also looks again by the clock: its locks are on servers that may die."""
 
@@ -273,6 +275,7 @@ KINDS = (
     ),
     Kind(
         name="red_lock",
+        hurried=True,
         class_name="RedLock",
         make=_red_lock,
         channel=_lock_channel,

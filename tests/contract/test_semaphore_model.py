@@ -132,6 +132,7 @@ class Semaphores(RuleBasedStateMachine):
         return all(wanted > (self.free or 0) for wanted, _, _ in self.waiting)
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.servers("real")
 @pytest.mark.flavours("sync")
 def test_the_counter_is_right_and_nobody_waits_in_vain(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from functools import partial
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
@@ -171,6 +172,7 @@ class FairLockAgainstModel(RuleBasedStateMachine):
         assert self.listener.messages() == expected
 
 
+@pytest.mark.timeout(300)
 def test_the_steps_do_what_the_model_says(server: Server) -> None:
     listener = listen(server)
     run_state_machine_as_test(

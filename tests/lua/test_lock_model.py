@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
@@ -191,6 +192,7 @@ class LockAgainstModel(RuleBasedStateMachine):
             assert self.end.holds(left, asked), (left, self.end, asked)
 
 
+@pytest.mark.timeout(300)
 def test_the_steps_do_what_the_model_says(server: Server, listener: Listener) -> None:
     run_state_machine_as_test(
         partial(LockAgainstModel, server, listener),  # type: ignore[arg-type]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from functools import partial
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
@@ -129,6 +130,7 @@ class SemaphoreAgainstModel(RuleBasedStateMachine):
         self.told = []
 
 
+@pytest.mark.timeout(300)
 def test_the_steps_do_what_the_model_says(server: Server) -> None:
     listener = Listener(server, CHANNEL)
     examples = 25 if server.kind == "fakeredis" else 60

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -283,6 +284,7 @@ class ReadWriteLockAgainstModel(RuleBasedStateMachine):
             assert left == FREE
 
 
+@pytest.mark.timeout(300)
 def test_the_steps_do_what_the_model_says(server: Server, rw_listener: Listener) -> None:
     run_state_machine_as_test(
         partial(ReadWriteLockAgainstModel, server, rw_listener),  # type: ignore[arg-type]

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
@@ -119,6 +120,7 @@ class SemaphoreAgainstModel(RuleBasedStateMachine):
         assert self.listener.messages() == told
 
 
+@pytest.mark.timeout(300)
 def test_the_steps_do_what_the_model_says(server: Server) -> None:
     listener = Listener(server, Semaphore.channel)
     try:
