@@ -34,7 +34,8 @@ class Taker final : public CounterUser {
     take();
   }
 
-  void hold() { think(world().random.chance(100) ? Millis(200) : Millis(5)); }
+  // Now and then for so long that nobody is woken by what comes back meanwhile.
+  void hold() { think(world().random.chance(200) ? Millis(4000) : Millis(5)); }
 
   void take() {
     Random& random = world().random;
