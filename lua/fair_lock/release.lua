@@ -25,11 +25,12 @@ end
 
 -- @include _fair_lock/head.lua
 local freed = redis.call('hdel', KEYS[1], ARGV[1]) == 1
-local head = first_waiter()
+local is_free = freed or redis.call('exists', KEYS[1]) == 0
+local head = is_free and first_waiter()
 if not freed then
   redis.call('zrem', KEYS[3], ARGV[1])
   redis.call('lrem', KEYS[2], 0, ARGV[1])
-  if head ~= ARGV[1] or redis.call('exists', KEYS[1]) == 1 then
+  if head ~= ARGV[1] then
     return nil
   end
   head = first_waiter()

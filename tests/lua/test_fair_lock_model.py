@@ -160,6 +160,8 @@ class FairLockAgainstModel(RuleBasedStateMachine):
         self.first_is_told()
 
     def leave(self, owner: bytes) -> None:
+        if self.holder is None:
+            self.pass_over_the_dead(but=owner)
         was_first = self.line[:1] == [owner]
         self.line = [waiter for waiter in self.line if waiter != owner]
         self.dead.discard(owner)
