@@ -6,6 +6,7 @@ which one daemon thread of Python takes it; it is started with the first acquisi
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import threading
@@ -86,7 +87,8 @@ def stop() -> None:
     """End the thread, at the interpreter's end: a thread that comes back later would crash."""
     if _thread is not None:
         _core.stop_events()
-        _thread.join(timeout=1.0)
+        with contextlib.suppress(RuntimeError):  # interrupted before it had begun: it ends at once
+            _thread.join(timeout=1.0)
 
 
 def _run() -> None:
