@@ -118,7 +118,7 @@ bool SentinelMachine::named(const net::Address& address) const {
     const std::vector<net::Address>& others = sentinel.opinion.others;
     return sentinel.voice == Voice::kSaid &&
            std::any_of(others.begin(), others.end(),
-                       [&address](const net::Address& other) { return same(other, address); });
+                       [&address](const net::Address& other) { return same(address, other); });
   });
 }
 

@@ -48,9 +48,9 @@ class SentinelMachine {
   SentinelMachine(std::string service, std::vector<net::Address> listed);
 
   Actions start();
-  Actions said(const net::Address& sentinel, Opinion opinion, TimePoint now);
+  Actions said(const net::Address& address, Opinion opinion, TimePoint now);
   // No stream to the sentinel, or it refused: it is tried again by whoever watches it.
-  Actions failed(const net::Address& sentinel, Status why, TimePoint now);
+  Actions failed(const net::Address& address, Status why, TimePoint now);
   // The known primary cannot be reached, or is no primary.
   Actions doubt();
   // The moment of until() has come.
@@ -73,7 +73,7 @@ class SentinelMachine {
   Sentinel* find(const net::Address& address);
   void learn(const std::vector<net::Address>& others, Actions& actions);
   void prune(Actions& actions);
-  bool named(const net::Address& sentinel) const;
+  bool named(const net::Address& address) const;
   void judge(TimePoint now, Actions& actions);
   const Opinion* best() const;
   int votes(const Opinion& opinion) const;

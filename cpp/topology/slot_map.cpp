@@ -32,6 +32,7 @@ std::vector<SlotMap::Fence> SlotMap::take_fences() {
     move.fence = fence;
   }
   std::vector<Fence> fences;
+  fences.reserve(fresh.size());
   for (const auto& [at, id] : fresh) fences.push_back({id, at});
   return fences;
 }
