@@ -49,6 +49,11 @@ def test_a_lease_of_python_that_runs_out_lets_java_in(
     assert mine.acquire(lease=1)
     expiry = time.monotonic() + shared.key.seconds_left()
     taken = java.begin_try_lock(wait=10, lease=LONG).result(20)
+    if not taken.value and (shared.kind.word, shared.release) == ("fair", "3.17.6"):
+        # It reckons the ttl by its own clock (until 3.32), and waits all its time when that says
+        # "over" a millisecond before the server does.
+        assert not shared.key.exists()
+        pytest.skip("Redisson overslept beside a free lock")
     assert taken.value
     late = taken.ended / 1e9 - expiry
     report.waits("Python's expiry to Java's tryLock()", [late])
