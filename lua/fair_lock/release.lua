@@ -25,7 +25,7 @@ end
 
 -- @include _fair_lock/head.lua
 local freed = redis.call('hdel', KEYS[1], ARGV[1]) == 1
-local is_free = freed or redis.call('exists', KEYS[1]) == 0
+local is_free = freed or redis.call('pttl', KEYS[1]) == -2
 local head = is_free and first_waiter()
 if not freed then
   redis.call('zrem', KEYS[3], ARGV[1])

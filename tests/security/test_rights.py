@@ -188,7 +188,7 @@ class Kind:
 # Who may not unsubscribe goes on hearing what it does not need any more.
 QUIET = frozenset({"+unsubscribe"})
 # Who gives up in line leaves its place in the background; else it runs out by itself.
-GIVEN_UP = frozenset({"+lrem", "+exists"})
+GIVEN_UP = frozenset({"+lrem"})
 KINDS = (
     Kind("lock", lambda client: client.lock(NAME), _lock, QUIET),
     Kind("fair lock", lambda client: client.fair_lock(NAME), _lock, QUIET | GIVEN_UP),
