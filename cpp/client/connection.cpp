@@ -102,16 +102,27 @@ void Connection::serve(Parker& parker, const Stay& stay, TimePoint slice) {
 
 void Connection::lead(Parker& parker, const Stay& stay, TimePoint slice) {
   // A caller leads right after it has sent: then there is nothing to do before something arrives.
-  bool arrived = link_.state() != Link::State::kReady;
+  // That is a reply, and soon, so the read may wait for it; what is slow is waited for by a poll,
+  // which notify() ends.
+  bool soon = true;
+  const bool sent = link_.state() == Link::State::kReady;
+  net::Interest next = sent ? interest() : advance(clock_.now());
   for (;;) {
-    const net::Interest next = arrived ? advance(clock_.now()) : interest();
     const TimePoint now = clock_.now();
     if (next.done || stay.over(now) || now >= slice) return;
-    if (parker.begin_poll()) {
-      wait_for(next, parker.wake_fd(), std::min({next.until, stay.end(), slice}) - now);
-      parker.end_poll();
+    const Duration left = std::min({next.until, stay.end(), slice}) - now;
+    const Millis moment = link_.moment();
+    if (soon && !next.write && moment > Millis(0) && left > moment) {
+      next = advance(now, Link::Wait::kMoment);
+      soon = clock_.now() - now < moment;
+    } else {
+      if (parker.begin_poll()) {
+        wait_for(next, parker.wake_fd(), left);
+        parker.end_poll();
+      }
+      next = advance(clock_.now());
+      soon = true;
     }
-    arrived = true;
   }
 }
 
@@ -160,10 +171,11 @@ bool Connection::hung_up() const {
   return ::poll(&end, 1, 0) > 0;
 }
 
-net::Interest Connection::advance(TimePoint now) {
+net::Interest Connection::advance(TimePoint now, Link::Wait wait) {
   obey_move();
   const int failures = link_.failures();
-  Progress progress = advance_link(now);
+  Progress progress = advance_link(now, wait);
+  if (wait != Link::Wait::kNone) now = clock_.now();
   Batch batch;
   {
     Lock lock(mutex_);
@@ -191,12 +203,12 @@ void Connection::settle(TimePoint now, Batch& batch) {
   write_blocked_ = false;
 }
 
-Connection::Progress Connection::advance_link(TimePoint now) {
+Connection::Progress Connection::advance_link(TimePoint now, Link::Wait wait) {
   Progress progress;
   if (!wanted()) {
     link_.close();
   } else if (link_.state() == Link::State::kReady) {
-    progress.lost = !link_.read(now, progress.replies);
+    progress.lost = !link_.read(now, progress.replies, wait);
   } else {
     progress.ready = link_.advance(now);
   }

@@ -110,13 +110,13 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
 
   // The leader, unlocked.
   void lead(Parker& parker, const Stay& stay, TimePoint slice);
-  net::Interest advance(TimePoint now);
+  net::Interest advance(TimePoint now, Link::Wait wait = Link::Wait::kNone);
   struct Progress {
     std::vector<resp::Reply> replies;
     bool ready = false;
     bool lost = false;
   };
-  Progress advance_link(TimePoint now);
+  Progress advance_link(TimePoint now, Link::Wait wait);
   void obey_move();
   net::Interest interest() const;
   bool wanted() const;

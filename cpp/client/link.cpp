@@ -161,12 +161,14 @@ bool Link::stays_with_resp2(std::string_view word) const {
   return greeting_replies_ == after_hello_ && (word == "ERR" || word == "NOPROTO");
 }
 
-bool Link::read(TimePoint now, std::vector<resp::Reply>& replies) {
+bool Link::read(TimePoint now, std::vector<resp::Reply>& replies, Wait wait) {
   // Read to exhaustion in large pieces, but return after a few so that the replies do not pile up.
   std::array<char, 16384> buffer;
   more_ = true;
   for (int pieces = 0; pieces < 16 && more_; ++pieces) {
-    net::IoResult step = transport_->read(buffer.data(), buffer.size());
+    const bool waits = wait == Wait::kMoment && pieces == 0;
+    net::IoResult step = waits ? transport_->await(buffer.data(), buffer.size())
+                               : transport_->read(buffer.data(), buffer.size());
     if (step.io == net::Io::kFailed) {
       fail(now, std::move(step.status), false);
       return false;
@@ -187,6 +189,8 @@ bool Link::read(TimePoint now, std::vector<resp::Reply>& replies) {
   }
   return true;
 }
+
+Millis Link::moment() const { return state_ == State::kReady ? transport_->moment() : Millis(0); }
 
 void Link::fail(TimePoint now, Status why, bool reset) {
   leave(reset);

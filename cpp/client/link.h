@@ -57,9 +57,14 @@ class Link {
   // or rested.
   bool advance(TimePoint now);
 
+  // How long a read() of kMoment may block until there is something to read; 0: never, or not
+  // ready.
+  Millis moment() const;
+
   // Ready only: reads what there is, appending complete replies to `replies`. False when the stream
   // has broken: then it has been left for kResting, with failure() saying why.
-  bool read(TimePoint now, std::vector<resp::Reply>& replies);
+  enum class Wait { kNone, kMoment };
+  bool read(TimePoint now, std::vector<resp::Reply>& replies, Wait wait = Wait::kNone);
 
   // Gives the stream up and rests. `reset`: let nothing that was sent before be delivered late.
   void fail(TimePoint now, Status why, bool reset);

@@ -1,5 +1,6 @@
 #include "net/socket_transport.h"
 
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -115,6 +116,7 @@ IoResult SocketTransport::finish() {
   }
   if (error != 0) return refused(error);
   set_user_timeout(socket_.get(), user_timeout_);
+  let_await_block();
   connected_ = true;
   return {};
 }
@@ -135,6 +137,14 @@ void SocketTransport::prepare_tcp(Millis connect_timeout) const {
   set_user_timeout(fd, connect_timeout);
 }
 
+// Everybody else says MSG_DONTWAIT.
+void SocketTransport::let_await_block() const {
+  const int fd = socket_.get();
+  const timeval longest{0, std::chrono::microseconds(moment()).count()};
+  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &longest, sizeof longest);
+  fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+}
+
 // Where nobody listens on a port that the system also hands out to outgoing connections, TCP can
 // connect a socket to itself. It would read its own commands as replies, and keep the port from
 // the server that is about to come back.
@@ -150,20 +160,30 @@ bool SocketTransport::connected_to_itself() const {
 }
 
 IoResult SocketTransport::read(char* into, std::size_t size) {
+  return receive(into, size, MSG_DONTWAIT);
+}
+
+IoResult SocketTransport::await(char* into, std::size_t size) { return receive(into, size, 0); }
+
+// Longer than a reply takes, shorter than anybody minds who has something to say to the reader.
+Millis SocketTransport::moment() const { return Millis(20); }
+
+IoResult SocketTransport::receive(char* into, std::size_t size, int flags) {
   for (;;) {
-    const ssize_t got = recv(socket_.get(), into, size, 0);
+    const ssize_t got = recv(socket_.get(), into, size, flags);
     if (got > 0) return {Io::kDone, static_cast<std::size_t>(got), {}};
     if (got == 0) {
       return {Io::kFailed, 0, Status::unreachable(name_ + " closed the connection")};
     }
-    if (errno == EAGAIN || errno == EWOULDBLOCK) return {Io::kWantRead, 0, {}};
+    const bool ended_by_signal = errno == EINTR && flags == 0;
+    if (errno == EAGAIN || errno == EWOULDBLOCK || ended_by_signal) return {Io::kWantRead, 0, {}};
     if (errno != EINTR) return failed("the connection is lost to ", errno);
   }
 }
 
 IoResult SocketTransport::write(const char* from, std::size_t size) {
   for (;;) {
-    const ssize_t sent = send(socket_.get(), from, size, MSG_NOSIGNAL);
+    const ssize_t sent = send(socket_.get(), from, size, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent >= 0) return {Io::kDone, static_cast<std::size_t>(sent), {}};
     if (errno == EAGAIN || errno == EWOULDBLOCK) return {Io::kWantWrite, 0, {}};
     if (errno != EINTR) return failed("the connection is lost to ", errno);

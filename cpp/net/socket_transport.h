@@ -21,6 +21,8 @@ class SocketTransport final : public Transport {
   int fd() const override;
   IoResult connect() override;
   IoResult read(char* into, std::size_t size) override;
+  IoResult await(char* into, std::size_t size) override;
+  Millis moment() const override;
   IoResult write(const char* from, std::size_t size) override;
   void abort() override;
 
@@ -29,6 +31,8 @@ class SocketTransport final : public Transport {
   IoResult finish();            // what became of the attempt under way
   IoResult refused(int error);  // an attempt failed: on to the next, or out of addresses
   void prepare_tcp(Millis connect_timeout) const;
+  void let_await_block() const;
+  IoResult receive(char* into, std::size_t size, int flags);
   bool connected_to_itself() const;
   IoResult failed(const std::string& what, int error) const;
 

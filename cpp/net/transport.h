@@ -22,12 +22,12 @@ struct IoResult {
   Status status;
 };
 
-// A byte stream to one server that never blocks: TCP (TCP_NODELAY, keep-alive probes after 5 s,
-// TCP_USER_TIMEOUT), a unix socket, or TLS over TCP. connect() is called until kDone; then read()
-// and write(), which may be called from two threads at the same time (one each). Destroying it
-// closes the socket; abort() makes that a reset that throws away what was not delivered yet, so
-// that no old command arrives late.
-// Messages of failures name the address and the next step ("is a server running there?").
+// A byte stream to one server that never blocks, but in await(): TCP (TCP_NODELAY, keep-alive
+// probes after 5 s, TCP_USER_TIMEOUT), a unix socket, or TLS over TCP. connect() is called until
+// kDone; then read() and write(), which may be called from two threads at the same time (one each).
+// Destroying it closes the socket; abort() makes that a reset that throws away what was not
+// delivered yet, so that no old command arrives late. Messages of failures name the address and the
+// next step ("is a server running there?").
 class Transport {
  public:
   virtual ~Transport() = default;
@@ -42,6 +42,11 @@ class Transport {
   // After a full read call again before waiting for the fd: TLS may hold bytes that it tells
   // nothing of.
   virtual IoResult read(char* into, std::size_t size) = 0;
+
+  // As read(), but where nothing has come yet it blocks until something does, for moment() at the
+  // longest: that saves a poll. A signal may end it. Where moment() is 0 it is read().
+  virtual IoResult await(char* into, std::size_t size) { return read(into, size); }
+  virtual Millis moment() const { return Millis(0); }
 
   // After a kWant... the next call must begin with the same bytes (more may follow them).
   virtual IoResult write(const char* from, std::size_t size) = 0;

@@ -65,6 +65,7 @@ def test_a_try_does_not_subscribe(
     alice: Any, bob: Any, lock: Any, rival: Any, stage: Stage
 ) -> None:
     alice.do(lock.acquire)
+    assert not bob.do(rival.acquire, blocking=False)  # from now on the server knows the script
     if stage.server.real:
         with stage.server.recording() as recording:
             assert not bob.do(rival.acquire, blocking=False)

@@ -84,7 +84,6 @@ TEST_F(TransportToServer, SetsUpTcp) {
   EXPECT_EQ(option(*transport, IPPROTO_TCP, TCP_KEEPCNT), 3);
   EXPECT_EQ(option(*transport, IPPROTO_TCP, TCP_USER_TIMEOUT), 5000);
   EXPECT_NE(fcntl(transport->fd(), F_GETFD) & FD_CLOEXEC, 0);
-  EXPECT_NE(fcntl(transport->fd(), F_GETFL) & O_NONBLOCK, 0);
 }
 
 TEST_F(TransportToServer, GivesWayToTheNextAddress) {
@@ -178,6 +177,19 @@ TEST(Transport, TellsThatThePeerClosed) {
   const IoResult result = complete(*transport, [&] { return transport->read(&byte, 1); });
   ASSERT_EQ(result.io, Io::kFailed);
   EXPECT_TRUE(contains(result.status, "closed the connection")) << result.status.message();
+}
+
+TEST(Transport, AwaitGivesUpAfterAMomentAndHasWhatCame) {
+  const Listener listener;
+  const auto transport = open(listener.address());
+  ASSERT_EQ(connect(*transport).io, Io::kDone);
+  const Descriptor peer = listener.accept();
+  char byte = 0;
+  EXPECT_EQ(transport->await(&byte, 1).io, Io::kWantRead);
+  std::thread speaker([&] { send(peer.get(), "x", 1, MSG_NOSIGNAL); });
+  EXPECT_TRUE(eventually([&] { return transport->await(&byte, 1).io == Io::kDone; }));
+  EXPECT_EQ(byte, 'x');
+  speaker.join();
 }
 
 TEST(Transport, WritingToAClosedPeerFailsWithoutASignal) {
