@@ -25,6 +25,7 @@ JAVA = b"0b4e2c1a-7f3d-4c5e-9a86-d1f2b3c4a5e6:37"
 REDISSONS_PATIENCE = 300_000
 
 PATIENCE = 30_000
+THIRD = PATIENCE // 3
 
 
 class FairLock(Lock):

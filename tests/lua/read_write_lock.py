@@ -7,10 +7,13 @@ from typing import Any, cast
 
 import redis
 
-from tests.lua.steps import ALICE, BOB, MINUTE, NAME, Bytes, embedded
+from tests.lua.steps import ALICE, BOB, MINUTE, NAME, Bytes, Message, embedded
 
 CHANNEL = b"redisson_rwlock:{myLock}"
 PREFIX = b"{myLock}"
+BY_READERS = [Message("message", CHANNEL, b"0")]
+BY_WRITER = [Message("message", CHANNEL, b"1")]
+READS, WRITES = {b"mode": b"read"}, {b"mode": b"write"}
 
 
 class ReadWriteLock:

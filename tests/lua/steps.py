@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
+import pytest
 import redis
 
 from tests.support.servers import Server
@@ -24,7 +25,7 @@ ALICE = b"5921d8b5-5d8d-4a2b-800b-a469f20f66c2:1"
 BOB = b"5921d8b5-5d8d-4a2b-800b-a469f20f66c2:2"
 CAROL = b"c0ffee00-0000-4000-8000-00000000000a:1"
 
-MINUTE = 60_000
+SECOND, MINUTE = 1000, 60_000
 
 NAME = b"myLock"
 CHANNEL = b"redisson_lock__channel:{myLock}"
@@ -37,6 +38,11 @@ def embedded() -> dict[str, str]:
     command = [sys.executable, str(ROOT / "cmake/embed_lua.py"), str(ROOT / "lua"), "--json"]
     table = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
     return {name: script["text"] for name, script in table.items()}
+
+
+def about(milliseconds: float) -> object:
+    """A time that was set a moment ago."""
+    return pytest.approx(milliseconds - 2 * SECOND, abs=2 * SECOND)
 
 
 class Lock:

@@ -16,16 +16,14 @@ from tests.lua.fair_steps import (
     PATIENCE,
     QUEUE,
     REDISSONS_PATIENCE,
+    THIRD,
     TIMEOUTS,
     FairLock,
     listen,
     word_to,
 )
-from tests.lua.steps import MINUTE, Listener
+from tests.lua.steps import MINUTE, SECOND, Listener, about
 from tests.support.servers import Server
-
-SECOND = 1000
-THIRD = PATIENCE // 3
 
 
 @pytest.fixture
@@ -39,11 +37,6 @@ def listener(server: Server) -> Iterator[Listener]:
     listener = listen(server)
     yield listener
     listener.close()
-
-
-def about(milliseconds: float) -> object:
-    """A time set a moment ago."""
-    return pytest.approx(milliseconds - SECOND, abs=SECOND)
 
 
 # ---- when to ask again

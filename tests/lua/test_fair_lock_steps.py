@@ -22,11 +22,8 @@ from tests.lua.fair_steps import (
     listen,
     word_to,
 )
-from tests.lua.steps import MINUTE, Listener, Message
+from tests.lua.steps import MINUTE, SECOND, Listener, Message, about
 from tests.support.servers import Server
-
-SECOND = 1000
-THIRD = PATIENCE // 3
 
 
 @pytest.fixture
@@ -40,11 +37,6 @@ def listener(server: Server) -> Iterator[Listener]:
     listener = listen(server)
     yield listener
     listener.close()
-
-
-def about(milliseconds: float) -> object:
-    """A time set a moment ago."""
-    return pytest.approx(milliseconds - SECOND, abs=SECOND)
 
 
 # ---- acquire

@@ -12,20 +12,16 @@ from tests.lua.steps import (
     CHANNEL,
     MINUTE,
     NAME,
+    SECOND,
     STEPS,
     Listener,
     Lock,
     Message,
+    about,
 )
 from tests.support.servers import Server
 
-SECOND = 1000
 FREED = [Message("message", CHANNEL, b"0")]
-
-
-def about(milliseconds: int) -> object:
-    """A TTL set a moment ago."""
-    return pytest.approx(milliseconds - 2 * SECOND, abs=2 * SECOND)
 
 
 # ---- acquire

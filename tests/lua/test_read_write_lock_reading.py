@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from tests.lua.read_write_lock import CHANNEL, STATES, ReadWriteLock
-from tests.lua.steps import ALICE, BOB, CAROL, MINUTE, NAME, Listener, Message
+from tests.lua.read_write_lock import (
+    BY_READERS,
+    READS,
+    STATES,
+    WRITES,
+    ReadWriteLock,
+)
+from tests.lua.steps import ALICE, BOB, CAROL, MINUTE, NAME, SECOND, Listener, about
 from tests.support.servers import Server
 from tests.support.waiting import eventually
-
-SECOND = 1000
-BY_READERS = [Message("message", CHANNEL, b"0")]
-BY_WRITER = [Message("message", CHANNEL, b"1")]
-
-READS, WRITES = {b"mode": b"read"}, {b"mode": b"write"}
-
-
-def about(milliseconds: int) -> object:
-    """A TTL set a moment ago."""
-    return pytest.approx(milliseconds - 2 * SECOND, abs=2 * SECOND)
 
 
 def run_out(server: Server, rw: ReadWriteLock, owner: bytes) -> None:

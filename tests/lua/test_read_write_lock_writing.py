@@ -5,21 +5,18 @@ from __future__ import annotations
 import pytest
 import redis
 
-from tests.lua.read_write_lock import CHANNEL, STATES, STEPS, ReadWriteLock
-from tests.lua.steps import ALICE, BOB, CAROL, MINUTE, NAME, Listener, Message
+from tests.lua.read_write_lock import (
+    BY_READERS,
+    BY_WRITER,
+    CHANNEL,
+    READS,
+    STATES,
+    STEPS,
+    WRITES,
+    ReadWriteLock,
+)
+from tests.lua.steps import ALICE, BOB, CAROL, MINUTE, NAME, Listener, Message, about
 from tests.support.servers import Server
-
-SECOND = 1000
-BY_READERS = [Message("message", CHANNEL, b"0")]
-BY_WRITER = [Message("message", CHANNEL, b"1")]
-
-READS, WRITES = {b"mode": b"read"}, {b"mode": b"write"}
-
-
-def about(milliseconds: int) -> object:
-    """A TTL set a moment ago."""
-    return pytest.approx(milliseconds - 2 * SECOND, abs=2 * SECOND)
-
 
 # ---- writing
 
