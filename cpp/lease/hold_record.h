@@ -1,14 +1,28 @@
 #pragma once
 
-#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "lease/lease_keeper.h"
 
 namespace holdfast::lease {
+
+// The holds that one owner has of one lock, nested: was each acquired without a lease?
+class Levels {
+ public:
+  int count() const { return static_cast<int>(marks_.size()); }
+  bool watched() const { return marks_.find(kWatched) != std::string::npos; }
+  // The inner ones end; or, if the server knows of more holds than we do, those have a lease.
+  void set_count(int count) { marks_.resize(static_cast<std::size_t>(count), kLeased); }
+  void push(bool watched) { marks_ += watched ? kWatched : kLeased; }
+  void all_leased() { marks_.assign(marks_.size(), kLeased); }
+
+ private:
+  static constexpr char kWatched = 'w';
+  static constexpr char kLeased = 'l';
+  std::string marks_;  // of a few levels it takes no memory besides itself
+};
 
 // One owner's hold of one lock; as a request, its renewal (or check). Its fields are guarded by the
 // keeper's lock, but for what encode() reads: that stays as it is while a renewal is under way.
@@ -48,12 +62,7 @@ class LeaseKeeper::Hold final : public client::Request, public std::enable_share
 
   bool held() const { return state == State::kHeld; }
   bool trusted_at(TimePoint now) const { return held() && now < trusted; }
-  bool watched() const { return watched_levels > 0; }
-  void set_levels(int holds) {
-    count = holds;
-    levels.resize(static_cast<std::size_t>(holds), false);
-    watched_levels = static_cast<int>(std::count(levels.begin(), levels.end(), true));
-  }
+  bool watched() const { return levels.watched(); }
 
   const std::weak_ptr<LeaseKeeper> keeper;
   const LockName name;
@@ -61,19 +70,17 @@ class LeaseKeeper::Hold final : public client::Request, public std::enable_share
   const Renewal* const renewal;
   std::uint64_t listener;
   std::uint64_t ticket = 0;
-  State state = State::kHeld;
-  bool superseded = false;  // while releasing: its owner has asked for it again
-  bool told = false;        // of the loss, by a release
-  std::string reason;       // of the loss
-  std::int64_t token = 0;   // of the newest grant that brought one (they are positive)
-  int count = 0;
-  std::vector<bool> levels;  // of each nested hold: was it acquired without a lease?
-  int watched_levels = 0;
-  Millis lease{0};      // of the watched holds
-  TimePoint trusted{};  // until when the hold may be believed to be there
+  Levels levels;
+  std::unique_ptr<const std::string> reason;  // of the loss
+  std::int64_t token = 0;  // of the newest grant that brought one (they are positive)
+  Millis lease{0};         // of the watched holds
+  TimePoint trusted{};     // until when the hold may be believed to be there
   TimePoint next_renewal = kNever;
   DueTimer timer;
   std::uint32_t extensions = 0;  // that have begun
+  State state = State::kHeld;
+  bool superseded = false;  // while releasing: its owner has asked for it again
+  bool told = false;        // of the loss, by a release
   bool in_flight = false;
   bool by_text = false;
   bool asked_watched = false;  // what is in flight: a renewal, or a check

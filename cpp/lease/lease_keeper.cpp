@@ -35,7 +35,7 @@ LeaseKeeper::Hold* LeaseKeeper::find(const LockName& name, OwnerNumber owner) co
 int LeaseKeeper::count(const LockName& name, OwnerNumber owner) const {
   const Guard guard(mutex_);
   const Hold* hold = find(name, owner);
-  return hold != nullptr && hold->trusted_at(clock_.now()) ? hold->count : 0;
+  return hold != nullptr && hold->trusted_at(clock_.now()) ? hold->levels.count() : 0;
 }
 
 bool LeaseKeeper::knows(const LockName& name, OwnerNumber owner) const {
@@ -72,7 +72,7 @@ int LeaseKeeper::begin_attempt(const LockName& name, OwnerNumber owner) {
   // What comes late must not revive a hold that this attempt takes for gone.
   if (hold->held() && clock_.now() >= hold->trusted) note_lost(*hold, "its lease ran out");
   hold->superseded = hold->state == Hold::State::kReleasing;
-  return hold->held() ? hold->count + 1 : 1;
+  return hold->held() ? hold->levels.count() + 1 : 1;
 }
 
 bool LeaseKeeper::superseded(const LockName& name, OwnerNumber owner,
@@ -91,9 +91,8 @@ void LeaseKeeper::granted(const Grant& grant) {
     hold = nullptr;
   }
   if (hold == nullptr) hold = add_hold(grant);
-  hold->set_levels(grant.count - 1);
-  hold->levels.push_back(grant.lease.watched);
-  hold->set_levels(grant.count);
+  hold->levels.set_count(grant.count - 1);
+  hold->levels.push(grant.lease.watched);
   if (grant.listener != 0) hold->listener = grant.listener;
   hold->token = grant.token.value_or(hold->token);
   if (grant.lease.watched) {
@@ -138,7 +137,7 @@ ReleasePlan LeaseKeeper::plan_release(Hold& hold, bool all) {
   ReleasePlan plan;
   plan.ticket = hold.ticket;
   plan.trusted = hold.trusted;
-  plan.reason = hold.reason;
+  if (hold.reason) plan.reason = *hold.reason;
   switch (hold.state) {
     case Hold::State::kLost:
       // `lost` stays to be seen until the next grant; the error comes once.
@@ -152,7 +151,7 @@ ReleasePlan LeaseKeeper::plan_release(Hold& hold, bool all) {
       plan.repeated = true;
       break;
     case Hold::State::kHeld:
-      plan.remaining = all ? 0 : hold.count - 1;
+      plan.remaining = all ? 0 : hold.levels.count() - 1;
       plan.verdict = plan.remaining > 0 ? Verdict::kPartial : Verdict::kFinal;
       break;
   }
@@ -164,7 +163,7 @@ void LeaseKeeper::released(const LockName& name, OwnerNumber owner, const Releas
   Hold* hold = find(name, owner);
   if (hold == nullptr || hold->ticket != plan.ticket) return;
   if (plan.remaining == 0) return erase(*hold);
-  hold->set_levels(plan.remaining);
+  hold->levels.set_count(plan.remaining);
 }
 
 void LeaseKeeper::released_late(const LockName& name, OwnerNumber owner, const ReleasePlan& plan,
@@ -174,7 +173,10 @@ void LeaseKeeper::released_late(const LockName& name, OwnerNumber owner, const R
   if (hold == nullptr || hold->ticket != plan.ticket || hold->state != Hold::State::kReleasing)
     return;
   hold->state = confirmed ? Hold::State::kReleased : Hold::State::kLost;
-  if (!confirmed) hold->reason = "its lease ran out before the server could be told of its release";
+  if (!confirmed) {
+    hold->reason = std::make_unique<std::string>(
+        "its lease ran out before the server could be told of its release");
+  }
 }
 
 std::uint32_t LeaseKeeper::begin_extension(const LockName& name, OwnerNumber owner, Millis lease) {
@@ -182,8 +184,7 @@ std::uint32_t LeaseKeeper::begin_extension(const LockName& name, OwnerNumber own
   Hold* hold = find(name, owner);
   if (hold == nullptr || !hold->held()) return 0;
   const TimePoint now = clock_.now();
-  hold->levels.assign(hold->levels.size(), false);
-  hold->watched_levels = 0;
+  hold->levels.all_leased();
   hold->trusted = std::min(hold->trusted, trusted_until(now, lease));
   arm(*hold, now);
   return ++hold->extensions;
@@ -231,13 +232,13 @@ void LeaseKeeper::mind_overlong(const LockName& name, OwnerNumber owner, Millis 
 
 void LeaseKeeper::note_lost(Hold& hold, const std::string& reason) {
   retire(hold, Hold::State::kLost);
-  hold.reason = reason;
+  hold.reason = std::make_unique<std::string>(reason);
   post(hold, Event::Kind::kLost);
 }
 
 void LeaseKeeper::post(const Hold& hold, Event::Kind kind) {
   events_->post({kind, hold.name.bytes(), static_cast<std::uint64_t>(hold.owner), hold.listener,
-                 hold.reason});
+                 hold.reason ? *hold.reason : std::string()});
 }
 
 void LeaseKeeper::retire(Hold& hold, HoldState state) {

@@ -117,7 +117,7 @@ class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_t
  private:
   class Hold;
   using HoldPtr = std::shared_ptr<Hold>;
-  enum class HoldState {
+  enum class HoldState : std::uint8_t {
     kHeld,
     kReleasing,  // the last release is on its way
     kReleased,   // it got through after its caller had been told that it could not
