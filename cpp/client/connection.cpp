@@ -3,8 +3,6 @@
 #include <poll.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <utility>
 
 namespace holdfast::client {
@@ -42,17 +40,6 @@ class Connection::Batch {
 
 namespace {
 
-// Waits until `interest` comes true, or wake_fd is readable, or for so long.
-void wait_for(const net::Interest& interest, int wake_fd, Duration longest) {
-  std::array<pollfd, 2> fds{{{wake_fd, POLLIN, 0}, {interest.fd, 0, 0}}};
-  if (interest.read) fds[1].events |= POLLIN;
-  if (interest.write) fds[1].events |= POLLOUT;
-  constexpr Duration kDay = std::chrono::hours(24);
-  const Duration wait = std::clamp(longest, Duration::zero(), kDay);
-  const timespec time{wait.count() / 1'000'000'000, wait.count() % 1'000'000'000};
-  ::ppoll(fds.data(), interest.fd >= 0 ? 2 : 1, &time, nullptr);
-}
-
 // As much as the stream takes: `bytes` of it, and what it wants next.
 net::IoResult write_all(net::Transport& stream, const std::string& bytes) {
   net::IoResult all;
@@ -75,56 +62,6 @@ bool says_readonly(const resp::Reply& reply) {
 
 Connection::Connection(const Clock& clock, net::Loop& loop, Setup setup)
     : clock_(clock), loop_(loop), setup_(std::move(setup)), link_(setup_.link, setup_.open) {}
-
-void Connection::serve(Parker& parker, const Stay& stay, TimePoint slice) {
-  Lock lock(mutex_);
-  for (TimePoint now = clock_.now(); !stay.over(now) && now < slice; now = clock_.now()) {
-    if (leader_ == Leader::kNone && !line_.empty() && setup_.driver == Driver::kCallers) {
-      leader_ = Leader::kCaller;
-      leading_ = &parker;
-      if (line_.has_unsent()) (void)flush(lock);
-      lock.unlock();
-      lead(parker, stay, slice);
-      lock.lock();
-      leader_ = Leader::kNone;
-      leading_ = nullptr;
-    } else {
-      const auto place = waiters_.insert(waiters_.end(), &parker);
-      lock.unlock();
-      parker.park(clock_, std::min(stay.end(), slice));
-      lock.lock();
-      waiters_.erase(place);
-      if (called_ == &parker) called_ = nullptr;
-    }
-  }
-  find_leader(nullptr);
-}
-
-void Connection::lead(Parker& parker, const Stay& stay, TimePoint slice) {
-  // A caller leads right after it has sent: then there is nothing to do before something arrives.
-  // That is a reply, and soon, so the read may wait for it; what is slow is waited for by a poll,
-  // which notify() ends.
-  bool soon = true;
-  const bool sent = link_.state() == Link::State::kReady;
-  net::Interest next = sent ? interest() : advance(clock_.now());
-  for (;;) {
-    const TimePoint now = clock_.now();
-    if (next.done || stay.over(now) || now >= slice) return;
-    const Duration left = std::min({next.until, stay.end(), slice}) - now;
-    const Millis moment = link_.moment();
-    if (soon && !next.write && moment > Millis(0) && left > moment) {
-      next = advance(now, Link::Wait::kMoment);
-      soon = clock_.now() - now < moment;
-    } else {
-      if (parker.begin_poll()) {
-        wait_for(next, parker.wake_fd(), left);
-        parker.end_poll();
-      }
-      next = advance(clock_.now());
-      soon = true;
-    }
-  }
-}
 
 net::Interest Connection::step(TimePoint now) {
   const bool for_callers = setup_.driver == Driver::kCallers;
@@ -359,32 +296,6 @@ bool Connection::flush(Lock& lock) {
   }
   flushing_ = false;
   return !stuck;
-}
-
-void Connection::wake_leader() {
-  if (leading_ != nullptr) leading_->notify();
-  if (leader_ == Leader::kLoop) loop_.drive(shared_from_this());
-}
-
-void Connection::find_leader(Parker* preferred) {
-  if (move_) loop_.drive(shared_from_this());
-  if (line_.empty()) return;
-  if (setup_.driver == Driver::kLoop) {
-    if (!std::exchange(driven_, true)) loop_.drive(shared_from_this());
-    return;
-  }
-  if (leader_ != Leader::kNone || called_ != nullptr) return;
-  if (preferred == nullptr && !waiters_.empty()) preferred = waiters_.front();
-  if (preferred == nullptr) return loop_.drive(shared_from_this());
-  call(*preferred);
-}
-
-// Parked in serve() it must be told; on its way there, perhaps by way of another connection, it
-// sees for itself.
-void Connection::call(Parker& next) {
-  if (std::find(waiters_.begin(), waiters_.end(), &next) == waiters_.end()) return;
-  called_ = &next;
-  next.notify();
 }
 
 TimePoint Connection::silent_since() const {
