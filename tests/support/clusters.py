@@ -61,6 +61,8 @@ class Cluster:
         self.password = options.get("password")
         count = PRIMARIES * 2 if replicas else PRIMARIES
         secrets = {"masterauth": self.password} if self.password else {}
+        if options.get("tls"):
+            secrets |= {"tls-replication": "yes", "tls-cluster": "yes"}
         self.servers = [
             Server(
                 kind,
