@@ -120,13 +120,20 @@ bool Cluster::redirect(const Server& from, const Unanswered& unanswered, Traffic
     const bool follows = to.kind != Kind::kStale && !unanswered.request->abandoned() &&
                          unanswered.sent.times < kMostTimes;
     if (follows) {
-      Unanswered next{unanswered.request, unanswered.sent, to.kind == Kind::kAsk};
-      taken = node_at(to.address).connection(traffic)->resubmit(std::move(next)).ok();
+      taken = follow(*node_at(to.address).connection(traffic), unanswered, to.kind);
     }
     release_parked(answers);
   }
   answer(answers);
   return taken;
+}
+
+bool Cluster::follow(Connection& connection, const Unanswered& unanswered, Redirection::Kind kind) {
+  const bool asking = kind == Redirection::Kind::kAsk;
+  if (!connection.resubmit({unanswered.request, unanswered.sent, asking}).ok()) return false;
+  const client::RequestPtr escort = asking ? unanswered.request->escort() : nullptr;
+  if (escort) (void)connection.resubmit({escort});  // nothing is closed with the lock held
+  return true;
 }
 
 void Cluster::subscribe(const std::string& channel) {

@@ -68,6 +68,8 @@ class Cluster final : public Topology,
   ClusterNode& node_at(const net::Address& address);
   void want_news();
   void learn(const Redirection& moved, ServerNumber from);
+  static bool follow(client::Connection& connection, const client::Unanswered& unanswered,
+                     Redirection::Kind kind);
   bool apply(const std::vector<SlotRange>& ranges);
   void retire_nodes(const std::vector<SlotRange>& ranges);
   void set_fences();
