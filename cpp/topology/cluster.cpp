@@ -7,7 +7,6 @@
 namespace holdfast::topology {
 
 using client::Connection;
-using client::PubSub;
 using client::Unanswered;
 
 namespace {
@@ -24,17 +23,6 @@ std::string text_of(const std::vector<net::Address>& seeds) {
     text += seed.text();
   }
   return text;
-}
-
-const char* publish_command_of(PubSub mode) {
-  switch (mode) {
-    case PubSub::kSharded:
-      return "spublish";
-    case PubSub::kBoth:
-      return "both";
-    default:
-      return "publish";
-  }
 }
 
 }  // namespace
@@ -61,9 +49,8 @@ Cluster::Cluster(const Clock& clock, const Loops& loops, Setup setup)
     : clock_(clock),
       loops_(loops),
       setup_(std::move(setup)),
-      text_(text_of(setup_.endpoint.addresses)),
-      mode_(setup_.pubsub) {
-  if (mode_) publish_ = publish_command_of(*mode_);
+      text_(text_of(setup_.endpoint.addresses)) {
+  if (setup_.pubsub) decide(*setup_.pubsub);
 }
 
 void Cluster::start() {
@@ -232,7 +219,7 @@ ClusterNode& Cluster::node_at(const net::Address& address) {
   const ClusterNode::Setup setup{setup_.link, setup_.driver, setup_.sink, weak_from_this()};
   const auto fresh =
       std::make_shared<ClusterNode>(clock_, loops_, setup, Server{++numbers_, address});
-  fresh->listen(mode_.value_or(PubSub::kClassic));
+  fresh->listen(mode_.value_or(client::PubSub::kClassic));
   return *nodes_.emplace(numbers_, fresh).first->second;
 }
 

@@ -77,7 +77,7 @@ class Cluster final : public Topology,
   void release_parked(Answers& answers);
   void place(const std::string& channel, Listened& listened);
   void place_channels();
-  void decide(bool sharded);
+  void decide(client::PubSub mode);
   std::vector<net::Address> candidates() const;
   std::vector<std::shared_ptr<Scout>> send_scouts(TimePoint now);
   bool believe(const Scout::Report& report, Answers& answers);

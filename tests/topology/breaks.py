@@ -154,7 +154,7 @@ BREAKS = (
     Break(
         (33,),
         "messages go to all servers whatever their channel",
-        "cpp/topology/cluster.cpp",
+        "cpp/topology/cluster_news.cpp",
         (('return "spublish";', 'return "publish";'),),
         "tests/wire/test_replay_deployments.py::test_in_a_cluster",
     ),
