@@ -13,7 +13,7 @@ from tests.support.clusters import Cluster
 from tests.support.owners import MakeClient
 from tests.support.sentinels import Service
 from tests.support.servers import Server
-from tests.support.waiting import BOUND, eventually
+from tests.support.waiting import BOUND, eventually, stays
 from tests.topology.conftest import LONG, NAME
 
 pytestmark = [pytest.mark.servers("real"), pytest.mark.timeout(120)]
@@ -107,6 +107,37 @@ def test_a_slot_that_moves_can_be_granted(cluster: Cluster, lock: Any, alice: An
     assert _has(replica, NAME)
     assert not source.keys()
     cluster.end_migration(source, target, NAME)
+    alice.do(lock.release)
+
+
+def test_what_a_slot_that_moves_cannot_give_back_is_given_back_later(
+    cluster: Cluster, lock: Any, alice: Any
+) -> None:
+    """TRYAGAIN: no release is taken until the slot has moved; then it is, long before the lease."""
+    assert alice.do(lock.acquire)
+    alice.do(lock.release)
+    source, target = cluster.begin_migration(NAME)
+    with paused(cluster.replica_of(target)), pytest.raises(holdfast.ServerError):
+        alice.do(lock.acquire, blocking=False)
+    assert _has(target, NAME)
+    cluster.end_migration(source, target, NAME)
+    eventually(lambda: not _has(target, NAME))
+
+
+@pytest.mark.realtime
+def test_what_is_asked_for_again_is_not_given_back_any_more(
+    cluster: Cluster, lock: Any, alice: Any
+) -> None:
+    """What could not be given back must not be when its owner has come back for it."""
+    assert alice.do(lock.acquire)
+    alice.do(lock.release)
+    source, target = cluster.begin_migration(NAME)
+    with paused(cluster.replica_of(target)), pytest.raises(holdfast.ServerError):
+        alice.do(lock.acquire, blocking=False)
+    assert alice.do(lock.acquire, timeout=BOUND)
+    cluster.end_migration(source, target, NAME)
+    stays(lambda: _has(target, NAME), 1.0)
+    assert alice.do(lock.owned)
     alice.do(lock.release)
 
 
