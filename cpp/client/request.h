@@ -36,6 +36,10 @@ class Request {
   // Called once for each submit(), on any thread, with no lock of the connection held.
   virtual void complete(Result<resp::Reply> reply, const Sent& sent) = 0;
 
+  // What is to go out right behind it where a server sends it for this once (ASK); null: nothing.
+  // Quick, and takes no lock of others: called with the topology's held.
+  virtual std::shared_ptr<Request> escort() { return nullptr; }
+
   // To be set before submit(): until when the connection goes on trying to get a reply.
   TimePoint deadline = kNever;
   // Nobody waits for it: the connection goes on until `deadline` although `retries` are used up.

@@ -67,6 +67,7 @@ std::optional<std::int64_t> LeaseKeeper::token(const LockName& name, OwnerNumber
 
 int LeaseKeeper::begin_attempt(const LockName& name, OwnerNumber owner) {
   const Guard guard(mutex_);
+  debts_.cancel(name, owner);
   Hold* hold = find(name, owner);
   if (hold == nullptr) return 1;
   // What comes late must not revive a hold that this attempt takes for gone.
@@ -127,6 +128,7 @@ ReleasePlan LeaseKeeper::begin_release(const LockName& name, OwnerNumber owner, 
   if (hold == nullptr) return {};
   if (hold->held() && clock_.now() >= hold->trusted) note_lost(*hold, "its lease ran out");
   ReleasePlan plan = plan_release(*hold, all);
+  if (hold->held()) debts_.cancel(name, owner);  // it says itself how many holds are left
   if (plan.verdict == ReleasePlan::Verdict::kFinal) retire(*hold, Hold::State::kReleasing);
   if (plan.verdict == ReleasePlan::Verdict::kDone) erase(*hold);
   return plan;
@@ -177,6 +179,16 @@ void LeaseKeeper::released_late(const LockName& name, OwnerNumber owner, const R
     hold->reason = std::make_unique<std::string>(
         "its lease ran out before the server could be told of its release");
   }
+}
+
+void LeaseKeeper::owe(const LockName& name, OwnerNumber owner, std::shared_ptr<Debt> debt) {
+  const Guard guard(mutex_);
+  if (!closed_) debts_.add(name, owner, std::move(debt));
+}
+
+void LeaseKeeper::settled(OwnerNumber owner, const Debt& debt) {
+  const Guard guard(mutex_);
+  debts_.remove(owner, debt);
 }
 
 std::uint32_t LeaseKeeper::begin_extension(const LockName& name, OwnerNumber owner, Millis lease) {
@@ -279,6 +291,7 @@ std::vector<std::string> LeaseKeeper::close() {
   }
   holds_.clear();
   holds_of_.clear();
+  debts_ = {};
   loop_.drive(shared_from_this());
   return held;
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/timer_wheel.h"
+#include "lease/debts.h"
 #include "lease/hold.h"
 #include "net/loop.h"
 #include "net/pollable.h"
@@ -65,7 +66,7 @@ class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_t
 
   // The owner asks the server for one more hold: the number it will have. A release of its that is
   // still under way (its caller was cancelled) is superseded: it must not be sent again, behind
-  // this attempt.
+  // this attempt. So are its debts.
   int begin_attempt(const LockName& name, OwnerNumber owner);
   void granted(const Grant& grant);
 
@@ -81,6 +82,11 @@ class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_t
   // release() gets to know.
   void released_late(const LockName& name, OwnerNumber owner, const ReleasePlan& plan,
                      bool confirmed);
+
+  // Of a release that nobody waits for: before it is sent, and when it will not be sent again. What
+  // the owner asks for or releases meanwhile cancels it.
+  void owe(const LockName& name, OwnerNumber owner, std::shared_ptr<Debt> debt);
+  void settled(OwnerNumber owner, const Debt& debt);
 
   // A new fixed lease is about to be asked for: from now on the hold is not renewed, and until the
   // answer is there, the shorter one of both leases counts. The number of the extension.
@@ -163,6 +169,7 @@ class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_t
   TimerWheel wheel_;
   std::unordered_map<Key, HoldPtr, KeyHash> holds_;
   std::unordered_map<OwnerNumber, std::size_t> holds_of_;
+  Debts debts_;
   std::uint64_t tickets_ = 0;
   TimePoint armed_ = kNever;  // when the loop will step next
   bool idle_ = false;         // the last step found no hold

@@ -133,6 +133,7 @@ bool AcquireOperation::accept_offer(const std::function<void()>& send) {
   const Lock lock(mutex_);
   if (!machine_.open_to_offers()) return false;
   (void)machine_.resume({Event::Kind::kOffer}, now());
+  (void)context().keeper->begin_attempt(name(), owner_);
   count_ = 1;
   send();
   return true;

@@ -25,9 +25,10 @@ void wait_command(std::string& out, int replicas, Millis patience) {
 }  // namespace
 
 // A grant, written once more; keeps what came of it for the round that it is part of.
-class Confirmations::Write final : public client::Request {
+class Confirmations::Write final : public client::Request,
+                                   public std::enable_shared_from_this<Write> {
  public:
-  Write(std::shared_ptr<const Confirmations> owner, Item what)
+  Write(std::shared_ptr<Confirmations> owner, Item what)
       : item(std::move(what)), owner_(std::move(owner)), key_(item.grantee->granted_key()) {
     deadline = item.deadline;
   }
@@ -40,6 +41,14 @@ class Confirmations::Write final : public client::Request {
     outcome_ = std::move(outcome);
     stream_ = sent.stream;
   }
+  std::shared_ptr<Request> escort() override;
+
+  // A WAIT of its own will say what became of it. Connections for confirmations are read by one
+  // thread, so it is known before the round's own WAIT is answered.
+  bool escorted() const {
+    const Guard guard(mutex_);
+    return escorted_;
+  }
 
   // What came of it, over the stream of the WAIT; nothing: to be asked again.
   std::optional<Confirmation> outcome(std::uint64_t stream) const {
@@ -51,14 +60,15 @@ class Confirmations::Write final : public client::Request {
   const Item item;
 
  private:
-  const std::shared_ptr<const Confirmations> owner_;
+  const std::shared_ptr<Confirmations> owner_;
   const std::string key_;
-  mutable std::mutex mutex_;  // one that was redirected is answered on another thread
+  mutable std::mutex mutex_;  // the client may be closed by any thread
+  bool escorted_ = false;
   std::optional<Confirmation> outcome_;
   std::uint64_t stream_ = 0;
 };
 
-// The end of a round.
+// The end of a round, or of the way of a write that was sent on.
 class Confirmations::Wait final : public client::Request {
  public:
   Wait(std::shared_ptr<Confirmations> owner, ConnectionPtr on, std::vector<WritePtr> all)
@@ -78,13 +88,23 @@ class Confirmations::Wait final : public client::Request {
     owner_->answered(*this, reply, sent);
   }
 
-  const ConnectionPtr connection;
+  bool speaks_for(const Write& write) const { return !connection || !write.escorted(); }
+
+  const ConnectionPtr connection;  // of the round; null: of a single write
   const std::vector<WritePtr> writes;
   Millis patience{1};
 
  private:
   const std::shared_ptr<Confirmations> owner_;
 };
+
+std::shared_ptr<client::Request> Confirmations::Write::escort() {
+  {
+    const Guard guard(mutex_);
+    if (std::exchange(escorted_, true)) return nullptr;
+  }
+  return std::make_shared<Wait>(owner_, nullptr, std::vector<WritePtr>{shared_from_this()});
+}
 
 // WAIT for nobody: whether the server and the user's rights have it.
 class Confirmations::Probe final : public client::Request {
@@ -150,6 +170,7 @@ void Confirmations::answered(const Wait& wait, const Result<resp::Reply>& reply,
   Outcomes due;
   std::vector<Item> again;
   for (const WritePtr& write : wait.writes) {
+    if (!wait.speaks_for(*write)) continue;
     std::optional<Confirmation> outcome = write->outcome(sent.stream);
     if (!reply.ok() || (outcome && outcome->kind == Kind::kConfirmed)) {
       outcome = judge_wait(reply, write->key(), wait.patience);
@@ -166,12 +187,15 @@ void Confirmations::answered(const Wait& wait, const Result<resp::Reply>& reply,
 }
 
 void Confirmations::go_on(const ConnectionPtr& connection, std::vector<Item> again, Outcomes& due) {
-  std::vector<ConnectionPtr> free{connection};
+  std::vector<ConnectionPtr> free;
   for (const Item& item : again) free.push_back(route(item.grantee->granted_key()));
   const Guard guard(mutex_);
-  queues_[connection.get()].busy = false;
   for (std::size_t i = 0; i < again.size(); ++i) {
-    queues_[free[i + 1].get()].waiting.push_back(std::move(again[i]));
+    queues_[free[i].get()].waiting.push_back(std::move(again[i]));
+  }
+  if (connection) {
+    queues_[connection.get()].busy = false;
+    free.push_back(connection);
   }
   for (const ConnectionPtr& next : free) {
     Queue& queue = queues_[next.get()];

@@ -51,7 +51,8 @@ using GranteePtr = std::shared_ptr<Grantee>;
 // is granted while a WAIT is under way goes into the next round together, with one WAIT for all.
 //
 // What a WAIT says is believed only when it went over the same stream as the write: on a fresh one
-// there is nothing to wait for, and all replicas "have it".
+// there is nothing to wait for, and all replicas "have it". A write that a cluster sends on for
+// this once (ASK) takes a WAIT of its own along; after a lasting move (MOVED) it is said again.
 class Confirmations final : public std::enable_shared_from_this<Confirmations> {
  public:
   struct Terms {
@@ -95,7 +96,8 @@ class Confirmations final : public std::enable_shared_from_this<Confirmations> {
   ConnectionPtr route(std::string_view key) const;
   void answered(const Wait& wait, const Result<resp::Reply>& reply, const client::Sent& sent);
   void answered_probe(const Probe& probe, const Result<resp::Reply>& reply);
-  // A round is over: the next one; what cannot be asked any more is `due`.
+  // A round is over (null: the way of a single write): the next one; what cannot be asked any more
+  // is `due`.
   void go_on(const ConnectionPtr& connection, std::vector<Item> again, Outcomes& due);
 
   // Nothing: it is to be asked again.

@@ -19,7 +19,7 @@ void Undo::submit(std::shared_ptr<const Context> context, const Recipe& recipe, 
                   Millis lease) {
   const auto undo = std::make_shared<Undo>(std::move(context), recipe, std::move(what));
   undo->deadline = after(undo->context_->clock.now(), lease);
-  undo->go();
+  undo->begin();
 }
 
 void Undo::submit_late_release(std::shared_ptr<const Context> context, const Recipe& recipe,
@@ -27,17 +27,32 @@ void Undo::submit_late_release(std::shared_ptr<const Context> context, const Rec
   const auto undo = std::make_shared<Undo>(std::move(context), recipe, std::move(what));
   undo->deadline = plan.trusted;
   undo->plan_ = std::move(plan);
-  undo->go();
+  undo->begin();
+}
+
+void Undo::begin() {
+  context_->keeper->owe(what_.name, what_.owner, shared_from_this());
+  go();
+}
+
+void Undo::settle() { context_->keeper->settled(what_.owner, *this); }
+
+// In its first place it stays: there it is in front of whatever the owner asks for now.
+void Undo::cancel() {
+  cancelled_ = true;
+  if (again_) abandon();
 }
 
 void Undo::on_time() {
-  if (!context_->keeper->superseded(what_.name, what_.owner, *plan_)) go();
+  const bool superseded = plan_ && context_->keeper->superseded(what_.name, what_.owner, *plan_);
+  if (cancelled_ || superseded) return settle();
+  go();
 }
 
 void Undo::go() {
   const auto connection = context_->topology->route(key(), topology::Traffic::kCalls);
   // A closed client leaves its holds to their leases.
-  (void)connection->submit(shared_from_this());
+  if (!connection->submit(shared_from_this()).ok()) settle();
 }
 
 void Undo::encode(std::string& out) const {
@@ -46,12 +61,14 @@ void Undo::encode(std::string& out) const {
 }
 
 void Undo::complete(Result<resp::Reply> reply, const client::Sent& /*sent*/) {
-  if (!plan_) return;
   const bool refused = reply.ok() && reply.value().is_error();
   const TimePoint again = after(context_->clock.now(), kRefusedRest);
   if (refused && error_kind(reply.value().text()) == ErrorKind::kPasses && again < deadline) {
+    again_ = true;
     return context_->timers->arm(shared_from_this(), again);
   }
+  settle();
+  if (!plan_) return;
   const bool confirmed = reply.ok() && !refused;
   context_->keeper->released_late(what_.name, what_.owner, *plan_, confirmed);
 }

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "client/request.h"
+#include "lease/debts.h"
 #include "sync/context.h"
 #include "sync/recipe.h"
 
@@ -15,9 +17,12 @@ namespace holdfast::sync {
 // connection's line behind the command it takes back, and is tried until the lease (of a place in
 // line: its time) is over: then there is nothing left to release. It goes out with the script's
 // text: a second attempt, for a server that does not know the script, would stand behind what the
-// owner asks for next. Where a server refuses to work for the moment, a release is tried again for
-// as long as the owner has asked for nothing else.
-class Undo final : public client::Request, public Timed, public std::enable_shared_from_this<Undo> {
+// owner asks for next. Where a server refuses to work for the moment, it is tried again for as long
+// as the owner has asked for nothing else.
+class Undo final : public client::Request,
+                   public Timed,
+                   public lease::Debt,
+                   public std::enable_shared_from_this<Undo> {
  public:
   struct What {
     LockName name;
@@ -36,15 +41,20 @@ class Undo final : public client::Request, public Timed, public std::enable_shar
   std::string_view key() const override { return what_.name.bytes(); }
   void encode(std::string& out) const override;
   void complete(Result<resp::Reply> reply, const client::Sent& sent) override;
+  void cancel() override;
 
  private:
   void on_time() override;
+  void begin();
   void go();
+  void settle();
 
   const std::shared_ptr<const Context> context_;
   const Recipe& recipe_;
   const What what_;
   std::optional<lease::ReleasePlan> plan_;  // of a late release
+  std::atomic<bool> cancelled_{false};
+  std::atomic<bool> again_{false};  // it has lost its place behind what it takes back
 };
 
 }  // namespace holdfast::sync

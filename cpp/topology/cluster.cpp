@@ -7,7 +7,6 @@
 namespace holdfast::topology {
 
 using client::Connection;
-using client::PubSub;
 using client::Unanswered;
 
 namespace {
@@ -24,17 +23,6 @@ std::string text_of(const std::vector<net::Address>& seeds) {
     text += seed.text();
   }
   return text;
-}
-
-const char* publish_command_of(PubSub mode) {
-  switch (mode) {
-    case PubSub::kSharded:
-      return "spublish";
-    case PubSub::kBoth:
-      return "both";
-    default:
-      return "publish";
-  }
 }
 
 }  // namespace
@@ -61,9 +49,8 @@ Cluster::Cluster(const Clock& clock, const Loops& loops, Setup setup)
     : clock_(clock),
       loops_(loops),
       setup_(std::move(setup)),
-      text_(text_of(setup_.endpoint.addresses)),
-      mode_(setup_.pubsub) {
-  if (mode_) publish_ = publish_command_of(*mode_);
+      text_(text_of(setup_.endpoint.addresses)) {
+  if (setup_.pubsub) decide(*setup_.pubsub);
 }
 
 void Cluster::start() {
@@ -120,13 +107,20 @@ bool Cluster::redirect(const Server& from, const Unanswered& unanswered, Traffic
     const bool follows = to.kind != Kind::kStale && !unanswered.request->abandoned() &&
                          unanswered.sent.times < kMostTimes;
     if (follows) {
-      Unanswered next{unanswered.request, unanswered.sent, to.kind == Kind::kAsk};
-      taken = node_at(to.address).connection(traffic)->resubmit(std::move(next)).ok();
+      taken = follow(*node_at(to.address).connection(traffic), unanswered, to.kind);
     }
     release_parked(answers);
   }
   answer(answers);
   return taken;
+}
+
+bool Cluster::follow(Connection& connection, const Unanswered& unanswered, Redirection::Kind kind) {
+  const bool asking = kind == Redirection::Kind::kAsk;
+  if (!connection.resubmit({unanswered.request, unanswered.sent, asking}).ok()) return false;
+  const client::RequestPtr escort = asking ? unanswered.request->escort() : nullptr;
+  if (escort) (void)connection.resubmit({escort});  // nothing is closed with the lock held
+  return true;
 }
 
 void Cluster::subscribe(const std::string& channel) {
@@ -225,7 +219,7 @@ ClusterNode& Cluster::node_at(const net::Address& address) {
   const ClusterNode::Setup setup{setup_.link, setup_.driver, setup_.sink, weak_from_this()};
   const auto fresh =
       std::make_shared<ClusterNode>(clock_, loops_, setup, Server{++numbers_, address});
-  fresh->listen(mode_.value_or(PubSub::kClassic));
+  fresh->listen(mode_.value_or(client::PubSub::kClassic));
   return *nodes_.emplace(numbers_, fresh).first->second;
 }
 

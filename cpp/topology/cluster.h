@@ -68,6 +68,8 @@ class Cluster final : public Topology,
   ClusterNode& node_at(const net::Address& address);
   void want_news();
   void learn(const Redirection& moved, ServerNumber from);
+  static bool follow(client::Connection& connection, const client::Unanswered& unanswered,
+                     Redirection::Kind kind);
   bool apply(const std::vector<SlotRange>& ranges);
   void retire_nodes(const std::vector<SlotRange>& ranges);
   void set_fences();
@@ -75,7 +77,7 @@ class Cluster final : public Topology,
   void release_parked(Answers& answers);
   void place(const std::string& channel, Listened& listened);
   void place_channels();
-  void decide(bool sharded);
+  void decide(client::PubSub mode);
   std::vector<net::Address> candidates() const;
   std::vector<std::shared_ptr<Scout>> send_scouts(TimePoint now);
   bool believe(const Scout::Report& report, Answers& answers);

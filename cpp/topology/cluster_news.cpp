@@ -24,6 +24,17 @@ void add_new(std::vector<net::Address>& all, const net::Address& address) {
   if (std::none_of(all.begin(), all.end(), is_it)) all.push_back(address);
 }
 
+const char* publish_command_of(PubSub mode) {
+  switch (mode) {
+    case PubSub::kSharded:
+      return "spublish";
+    case PubSub::kBoth:
+      return "both";
+    default:
+      return "publish";
+  }
+}
+
 }  // namespace
 
 void Cluster::want_news() {
@@ -94,10 +105,9 @@ void Cluster::retire_nodes(const std::vector<SlotRange>& ranges) {
   owners_ = owners;
 }
 
-void Cluster::decide(bool sharded) {
-  if (mode_) return;
-  mode_ = sharded ? PubSub::kSharded : PubSub::kClassic;
-  publish_ = sharded ? "spublish" : "publish";
+void Cluster::decide(PubSub mode) {
+  mode_ = mode;
+  publish_ = publish_command_of(mode);
 }
 
 // Each round begins with another one.
@@ -173,7 +183,7 @@ void Cluster::reported(std::uint64_t round, const Scout::Report& report) {
 
 bool Cluster::believe(const Scout::Report& report, Answers& answers) {
   const TimePoint now = clock_.now();
-  decide(report.sharded);
+  if (!mode_) decide(report.sharded ? PubSub::kSharded : PubSub::kClassic);
   const bool news = apply(report.ranges.value());
   release_parked(answers);
   survey_.answered(news, now);

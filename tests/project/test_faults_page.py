@@ -17,8 +17,6 @@ ROWS = {
     for cells in ([cell.strip() for cell in line.split("|")] for line in PAGE.splitlines())
     if len(cells) == 9 and cells[1].isdigit()
 }
-# Told by the tests of the topologies.
-OF_TOPOLOGIES = {33}
 
 
 def is_there(test: str) -> bool:
@@ -36,17 +34,25 @@ def test_all_rows_are_there() -> None:
     assert sorted(ROWS) == list(range(1, 42))
 
 
-@pytest.mark.parametrize("row", sorted(ROWS.keys() - OF_TOPOLOGIES))
+@pytest.mark.parametrize("row", sorted(ROWS))
 def test_a_row_names_tests_that_exist(row: int) -> None:
     tests = re.findall(r"`([^`]*::[^`]*)`", ROWS[row][6])
     assert tests
     assert [test for test in tests if not is_there(test)] == []
 
 
-@pytest.mark.parametrize("row", sorted(ROWS.keys() - OF_TOPOLOGIES))
+@pytest.mark.parametrize("row", sorted(ROWS))
 def test_a_row_names_its_break(row: int) -> None:
     known = next(each for each in (*BREAKS, *TOPOLOGY_BREAKS) if row in each.rows)
     assert ROWS[row][7] == known.what
+
+
+def test_every_break_of_several_servers_is_listed() -> None:
+    listed = [
+        f"| {', '.join(map(str, each.rows))} | {each.what} | `{each.test.removeprefix('tests/')}` |"
+        for each in TOPOLOGY_BREAKS
+    ]
+    assert [line for line in listed if line not in PAGE.splitlines()] == []
 
 
 @pytest.mark.parametrize(

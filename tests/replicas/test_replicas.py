@@ -231,6 +231,24 @@ def test_a_lone_server_has_no_replicas_to_wait_for(
 
 
 @pytest.mark.flavours("sync")
+def test_what_a_replica_refuses_to_take_back_is_taken_back_when_it_is_a_primary_again(
+    alice: Any, start_server: StartServer, make_client: MakeClient
+) -> None:
+    """26: it was granted, and the server is a replica before that could be confirmed."""
+    server = start_server()
+    lock = make_client(server.url, replicas_to_wait=1).lock(NAME)
+    asked = alice.begin(lock.acquire, blocking=False, lease=3600)
+    eventually(lambda: server.inspect.exists(NAME))
+    server.inspect.replicaof("127.0.0.1", 1)
+    assert isinstance(asked.exception(BOUND), holdfast.ServerError)
+    refused = server.scripts_run() or 0
+    eventually(lambda: (server.scripts_run() or 0) >= refused + 2)
+    assert server.inspect.exists(NAME)
+    server.inspect.replicaof("NO", "ONE")
+    eventually(lambda: not server.inspect.exists(NAME))
+
+
+@pytest.mark.flavours("sync")
 @pytest.mark.parametrize("denied", ["a right", "the command"])
 def test_a_server_without_wait_is_told_before_anything_is_granted(
     alice: Any, start_server: StartServer, make_client: MakeClient, denied: str, tmp_path: Path

@@ -11,6 +11,7 @@ fail. Every method may be called from any thread, but only from one at a time.
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Any
@@ -61,6 +62,8 @@ class Cluster:
         self.password = options.get("password")
         count = PRIMARIES * 2 if replicas else PRIMARIES
         secrets = {"masterauth": self.password} if self.password else {}
+        if options.get("tls"):
+            secrets |= {"tls-replication": "yes", "tls-cluster": "yes"}
         self.servers = [
             Server(
                 kind,
@@ -248,11 +251,12 @@ class Cluster:
         return any(port == server.port for _, _, port in _ranges(server))
 
     def heal(self) -> None:
-        """Start what was stopped, and wait until all is well; keys are gone."""
+        """Start what was stopped, end what moves, and wait until all is well; keys are gone."""
         for server in self.servers:
             if not server.running:
                 server.start()
             server.inspect.config_set("masterauth", self.password or "")
+            _end_moves(server)
         self.settle()
         self.flush()
 
@@ -332,8 +336,19 @@ class LoneCluster(Server):
 
 def _known(server: Server) -> int:
     """How many servers this one knows of, itself included."""
-    lines = server.inspect.execute_command("CLUSTER", "NODES").decode().splitlines()
-    return sum("handshake" not in line for line in lines)
+    return sum("handshake" not in line for line in _nodes(server))
+
+
+def _nodes(server: Server) -> list[str]:
+    nodes: bytes = server.inspect.execute_command("CLUSTER", "NODES")
+    return nodes.decode().splitlines()
+
+
+def _end_moves(server: Server) -> None:
+    """No slot is on its way from it or to it any more; it has those that it had."""
+    own = next(line for line in _nodes(server) if "myself" in line)
+    for slot in re.findall(r"\[(\d+)-[<>]-", own):
+        server.inspect.execute_command("CLUSTER", "SETSLOT", slot, "STABLE")
 
 
 def _ranges(server: Server) -> list[tuple[int, int, int]]:

@@ -15,6 +15,8 @@ FAILOVERS = "tests/topology/test_sentinel_failover.py"
 CLUSTER_FAILOVERS = "tests/topology/test_cluster_failover.py"
 SLOTS = "tests/topology/test_cluster_slots.py"
 SENTINELS = "tests/topology/test_sentinels.py"
+REPLICAS = "tests/topology/test_replicas.py"
+FORK = "tests/topology/test_fork.py"
 
 BREAKS = (
     Break(
@@ -115,7 +117,7 @@ BREAKS = (
         (33,),
         "ASKING is left out",
         "cpp/topology/cluster.cpp",
-        (("unanswered.sent, to.kind == Kind::kAsk}", "unanswered.sent, false}"),),
+        (("unanswered.sent, asking}", "unanswered.sent, false}"),),
         f"{SLOTS}::test_a_key_that_has_gone_ahead_is_asked_for",
     ),
     Break(
@@ -134,6 +136,51 @@ BREAKS = (
             ("if (news && setup_.on_lost) setup_.on_lost();", "(void)news;"),
         ),
         f"{CLUSTER_FAILOVERS}::test_a_hold_that_was_not_copied_is_told_lost",
+    ),
+    Break(
+        (33,),
+        "a write that is sent on leaves its WAIT behind",
+        "cpp/topology/cluster.cpp",
+        (("  if (escort) (void)connection.resubmit({escort});", "  (void)escort;"),),
+        f"{REPLICAS}::test_a_slot_that_moves_can_be_granted",
+    ),
+    Break(
+        (33,),
+        "a server that is met on the way is spoken to without TLS",
+        "cpp/topology/cluster_node.cpp",
+        (("  link.address = address;\n", "  link.address = address;\n  link.tls = {};\n"),),
+        "tests/topology/test_cluster_tls.py::test_holder_and_waiter_follow_a_slot_over_tls",
+    ),
+    Break(
+        (33,),
+        "what could not be given back at once is left to its lease",
+        "cpp/sync/undo.cpp",
+        (("  if (refused && error_kind(", "  if (plan_ && refused && error_kind("),),
+        f"{REPLICAS}::test_what_a_slot_that_moves_cannot_give_back_is_given_back_later",
+    ),
+    Break(
+        (33,),
+        "what is given back late takes what its owner has now",
+        "cpp/sync/undo.cpp",
+        (
+            ("  if (again_) abandon();", "  (void)again_;"),
+            ("  if (cancelled_ || superseded) return", "  if (superseded) return"),
+        ),
+        f"{REPLICAS}::test_what_is_asked_for_again_is_not_given_back_any_more",
+    ),
+    Break(
+        (33,),
+        "messages go to all servers whatever their channel",
+        "cpp/topology/cluster_news.cpp",
+        (('return "spublish";', 'return "publish";'),),
+        "tests/wire/test_replay_deployments.py::test_in_a_cluster",
+    ),
+    Break(
+        (7,),
+        "a child of fork goes on with its parent's connections",
+        "cpp/base/process.cpp",
+        (("g_epoch.fetch_add(1, ", "g_epoch.fetch_add(0, "),),
+        f"{FORK}::test_a_cluster_client_is_forked_while_it_holds",
     ),
     Break(
         (33,),

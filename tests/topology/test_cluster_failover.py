@@ -70,16 +70,17 @@ def test_calls_wait_for_the_failover(cluster: Cluster, make_client: MakeClient, 
 
 
 def test_a_hold_that_was_not_copied_is_told_lost(
-    cluster: Cluster, near: Any, make_client: MakeClient, alice: Any, bob: Any
+    cluster: Cluster, make_client: MakeClient, alice: Any, bob: Any
 ) -> None:
     """The failover forgets the lock: the holder is told at once, not with the next renewal."""
+    lock = make_client(cluster.url, lease=20 * FAILOVER).lock(NAME)
     primary = cluster.primary_of(NAME)
     replica = cluster.stop_replication(primary)
-    assert alice.do(near.acquire)
+    assert alice.do(lock.acquire)
     primary.stop()
     cluster.await_promotion(replica)
     assert not replica.inspect.hgetall(NAME)
-    eventually(lambda: alice.do(lambda: near.lost), within=FAILOVER)
+    eventually(lambda: alice.do(lambda: lock.lost), within=FAILOVER)
     other = make_client(cluster.url).lock(NAME)
     assert bob.do(other.acquire, blocking=False)
     bob.do(other.release)

@@ -9,10 +9,14 @@ import pytest
 import holdfast
 from tests.support.clusters import Cluster
 from tests.support.owners import MakeClient
-from tests.support.waiting import BOUND
+from tests.support.waiting import BOUND, eventually
 from tests.topology.conftest import CHANNEL, LONG, NAME, wait
 
 pytestmark = pytest.mark.servers("real")
+
+
+SPREAD = [f"lock-{n}" for n in range(4)]
+"""Names whose slots are on all servers, however tests before have moved them."""
 
 
 def _heard(cluster: Cluster) -> tuple[int, int]:
@@ -62,6 +66,44 @@ def test_who_speaks_and_who_hears(
     alice.do(held.release)
     assert waiting.result(BOUND)
     bob.do(lock.release)
+
+
+@pytest.mark.parametrize("how", HEARD)
+def test_pushed_messages_wake_on_every_server(
+    cluster: Cluster, make_client: MakeClient, alice: Any, bob: Any, how: str
+) -> None:
+    """RESP3, in which messages are pushed: all connections speak it, to whichever server."""
+    options = {"protocol": 3, "pubsub": how, "lease": LONG}
+    client, other = (make_client(cluster.url, client_name="three", **options) for _ in range(2))
+    for name in SPREAD:
+        alice.do(client.lock(name).acquire)
+        waiting = wait(cluster, bob, other.lock(name), f"redisson_lock__channel:{{{name}}}")
+        alice.do(client.lock(name).release)
+        assert waiting.result(BOUND)
+        bob.do(other.lock(name).release)
+    primaries = {cluster.primary_of(name) for name in SPREAD}
+    assert len(primaries) == 3
+    for server in primaries:
+        spoken = {c.get("resp") for c in server.connections() if c["name"] == "three"}
+        assert spoken == {"3"}
+
+
+@pytest.mark.parametrize("how", HEARD)
+def test_a_pushed_message_comes_from_where_the_slot_is(
+    cluster: Cluster, make_client: MakeClient, alice: Any, bob: Any, how: str
+) -> None:
+    """RESP3: that a subscription has ended is pushed, too; the waiter listens at the new server."""
+    options = {"protocol": 3, "pubsub": how, "lease": LONG}
+    client, other = (make_client(cluster.url, **options) for _ in range(2))
+    alice.do(client.lock(NAME).acquire)
+    waiting = wait(cluster, bob, other.lock(NAME))
+    source, target = cluster.migrate_slot(NAME)
+    sharded, _ = HEARD[how]
+    eventually(lambda: cluster.sharded(CHANNEL, target) == sharded)
+    assert cluster.sharded(CHANNEL, source) == 0
+    alice.do(client.lock(NAME).release)
+    assert waiting.result(BOUND)
+    bob.do(other.lock(NAME).release)
 
 
 @pytest.mark.flavours("sync")

@@ -302,6 +302,11 @@ SEMAPHORES_AND_LATCH = (
     Difference("count_down_latch", "zero", (1,), BELOW_ONE, {"keys": {}}),
 )
 
+CLUSTER = (
+    Difference("cluster", "fair", (1,), A_PLACE_LASTS, {"keys": alive(30_000)}),
+    Difference("cluster", "semaphore", (0,), NO_MESSAGE, {"published": ()}),
+)
+
 DIFFERENCES: tuple[Difference, ...] = (
     *LOCK,
     *FAIR,
@@ -309,6 +314,7 @@ DIFFERENCES: tuple[Difference, ...] = (
     *FENCED_AND_SPIN,
     *MULTI,
     *SEMAPHORES_AND_LATCH,
+    *CLUSTER,
 )
 
 

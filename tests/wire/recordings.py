@@ -20,6 +20,11 @@ FILES = (
     *("lock", "fair", "fenced", "spin", "rw", "multi"),
     *("semaphore", "permit", "count_down_latch"),
 )
+"""Each about one kind, on one server."""
+DEPLOYMENTS = ("cluster", "replica")
+"""Each about several kinds, on a cluster of one server, and on a server with a replica."""
+SHARD = "shard:"
+"""What a channel's name begins with where it is a sharded one."""
 
 ERRORS = {
     "IllegalMonitorStateException": "NotOwnedError",
@@ -106,7 +111,9 @@ class Scenario:
 def load() -> list[Scenario]:
     """Every recorded scenario; a version has no file of a kind that it has not."""
     paths = [
-        DATA / f"redisson-{version}" / f"{kind}.json" for kind in FILES for version in VERSIONS
+        DATA / f"redisson-{version}" / f"{kind}.json"
+        for kind in (*FILES, *DEPLOYMENTS)
+        for version in VERSIONS
     ]
     files = [json.loads(path.read_text(encoding="utf-8")) for path in paths if path.exists()]
     return [_scenario(raw, scenario) for raw in files for scenario in raw["scenarios"]]
@@ -126,7 +133,6 @@ def _step(kind: str, clients: dict[str, dict[str, int]], raw: dict[str, Any]) ->
     messages = raw.get("published", [])
     patience = clients.get(str(raw["by"])[0], {}).get("fairLockWaitTimeout")
     result = raw.get("result")
-    assert all(message["cmd"] == "PUBLISH" for message in messages)
     return Step(
         by=raw["by"],
         op=raw["op"],
@@ -137,10 +143,15 @@ def _step(kind: str, clients: dict[str, dict[str, int]], raw: dict[str, Any]) ->
         args=raw.get("args", {}),
         note=raw.get("note", ""),
         ends_wait=raw.get("end_of_blocked", False),
-        published=tuple((message["channel"], message["payload"]) for message in messages),
+        published=tuple((_channel(message), message["payload"]) for message in messages),
         keys={name: _key(name, key) for name, key in raw["keys"].items()},
         subscribed=raw.get("subscribed", {}),
     )
+
+
+def _channel(message: dict[str, str]) -> str:
+    prefix = {"PUBLISH": "", "SPUBLISH": SHARD}[message["cmd"]]
+    return prefix + message["channel"]
 
 
 def _key(name: str, raw: dict[str, Any]) -> Key:

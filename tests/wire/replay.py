@@ -14,13 +14,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from tests.lua.steps import Listener
 from tests.support.servers import Server
 from tests.support.waiting import BOUND, eventually
 from tests.wire.kinds import KINDS, Woken, begin, by_hand, outcome
 from tests.wire.placeholders import Placeholders
 from tests.wire.recordings import Key, Step
-from tests.wire.sight import keys_on
+from tests.wire.sight import Listened, Watched, keys_on, subscribers
 
 PART = re.compile(r"[AB]:t\d+")
 """An owner as the steps name it: of client A, thread t1."""
@@ -42,10 +41,18 @@ class Owner:
 
 
 class Replay:
-    """One playing of a scenario; `clients` are A and B, `make_actor(part)` makes an owner."""
+    """One playing of a scenario; `clients` are A and B, `make_actor(part)` makes an owner.
+
+    On a server of a cluster (`in_cluster`) it is seen by which command a message is published, too.
+    """
 
     def __init__(
-        self, server: Server, clients: dict[str, Any], make_actor: Callable[[str], Any]
+        self,
+        server: Server,
+        clients: dict[str, Any],
+        make_actor: Callable[[str], Any],
+        *,
+        in_cluster: bool = False,
     ) -> None:
         self._server = server
         self._clients = clients
@@ -53,7 +60,7 @@ class Replay:
         self._owners: dict[str, Owner] = {}
         self._waiting: dict[str, Future[Any]] = {}
         self._placeholders = Placeholders()
-        self._listener = Listener(server, pattern="redisson_*")
+        self._ear: Listened | Watched = Watched(server) if in_cluster else Listened(server)
 
     def run(self, steps: tuple[Step, ...]) -> None:
         """Play all steps; raises AssertionError at the first that differs."""
@@ -68,8 +75,8 @@ class Replay:
         self._expect_subscribers({channel: 0 for step in steps for channel in step.subscribed})
 
     def close(self) -> None:
-        """End the listener; actors and clients are their makers'."""
-        self._listener.close()
+        """Listen no more; actors and clients are their makers'."""
+        self._ear.close()
 
     def _cast(self, steps: tuple[Step, ...]) -> None:
         """Find somebody for each part; a lock of their own shows their fields."""
@@ -82,7 +89,7 @@ class Replay:
             assert re.fullmatch(rf"{client.id}:\d+", field.decode())
             self._give_part(part, Owner(actor, client, field.decode()))
         assert len({owner.field for owner in self._owners.values()}) == len(self._owners)
-        self._listener.messages()
+        self._ear.messages()
 
     def _give_part(self, part: str, owner: Owner) -> None:
         self._owners[part] = owner
@@ -177,15 +184,14 @@ class Replay:
         return True
 
     def _published(self) -> Any:
-        messages = self._listener.messages()
-        return tuple((message.channel.decode(), message.payload.decode()) for message in messages)
+        return tuple(self._ear.messages())
 
     def _expect_subscribers(self, numbers: dict[str, int]) -> None:
         for channel, number in self._placeholders.expect(numbers, {}).items():
             eventually(partial(self._has_subscribers, channel, number))
 
     def _has_subscribers(self, channel: str, number: int) -> bool:
-        there = self._server.subscribers(channel)
+        there = subscribers(self._server, channel)
         assert there == number, f"{there} subscribers of {channel}"
         return True
 

@@ -2,14 +2,59 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import Any
 
+from tests.lua.steps import Listener
+from tests.support.clusters import Cluster
 from tests.support.servers import Server
-from tests.wire.recordings import Key
+from tests.wire.recordings import SHARD, Key
 
+CHANNELS = "redisson_"
+PREFIXES = {"PUBLISH": "", "SPUBLISH": SHARD}
+"""Of a channel, by the command that publishes."""
 THESE_DAYS = (1e12, 1e13)
 """The ms since 1970; a score that is not between them is no time."""
 PERMIT_SIZE = 16
+
+
+class Listened:
+    """The messages that a server passes on: channel and payload."""
+
+    def __init__(self, server: Server) -> None:
+        self._listener = Listener(server, pattern=f"{CHANNELS}*")
+
+    def messages(self) -> list[tuple[str, str]]:
+        """Those since the last call, in order."""
+        heard = self._listener.messages()
+        return [(message.channel.decode(), message.payload.decode()) for message in heard]
+
+    def close(self) -> None:
+        self._listener.close()
+
+
+class Watched:
+    """The same where channels may be sharded: those have no patterns, so scripts are watched."""
+
+    def __init__(self, server: Server) -> None:
+        self._stack = ExitStack()
+        self._recording = self._stack.enter_context(server.recording())
+
+    def messages(self) -> list[tuple[str, str]]:
+        """Those since the last call, in order."""
+        said = [sent for sent in self._recording.scripted if sent.name in PREFIXES]
+        self._recording.clear()
+        return [(PREFIXES[sent.name] + sent.words[1], sent.words[2]) for sent in said]
+
+    def close(self) -> None:
+        self._stack.close()
+
+
+def subscribers(server: Server, channel: str) -> int:
+    """How many are subscribed to a channel, which may be a sharded one."""
+    if channel.startswith(SHARD):
+        return Cluster.sharded(channel.removeprefix(SHARD), server)
+    return server.subscribers(channel)
 
 
 def keys_on(server: Server) -> dict[str, Key]:

@@ -16,7 +16,7 @@ from tests.support.actors import Flavour, ThreadActor
 from tests.support.owners import MakeActor, MakeClient
 from tests.support.servers import Server
 from tests.wire.differences import DIFFERENCES, THE_RECORDER_WAS_SLOW, Either, ours
-from tests.wire.recordings import DATA, FILES, Scenario, load
+from tests.wire.recordings import DATA, DEPLOYMENTS, FILES, Scenario, load
 from tests.wire.replay import Replay
 
 RECORDINGS = load()
@@ -49,7 +49,8 @@ def label(scenario: Scenario) -> str:
     return f"{scenario.version}-{scenario.kind}-{scenario.name}"
 
 
-def scenarios() -> list[Any]:
+def scenarios(kinds: tuple[str, ...]) -> list[Any]:
+    """Those of files of these kinds, as parameters of a test."""
     return [
         pytest.param(
             scenario,
@@ -57,11 +58,12 @@ def scenarios() -> list[Any]:
             marks=[pytest.mark.realtime] if any(s.takes_time for s in scenario.steps) else [],
         )
         for scenario in RECORDINGS
+        if scenario.kind in kinds
     ]
 
 
 @pytest.mark.servers("real")
-@pytest.mark.parametrize("scenario", scenarios())
+@pytest.mark.parametrize("scenario", scenarios(FILES))
 def test_holdfast_does_what_redisson_did(
     scenario: Scenario,
     flavour: Flavour,
@@ -98,8 +100,8 @@ def with_main_thread_as(actor: MainActor, run: Callable[[], None]) -> None:
 
 
 def test_every_recording_is_replayed() -> None:
-    assert {path.stem for path in DATA.glob("redisson-*/*.json")} == set(FILES)
-    assert {scenario.kind for scenario in RECORDINGS} == set(FILES)
+    assert {path.stem for path in DATA.glob("redisson-*/*.json")} == {*FILES, *DEPLOYMENTS}
+    assert {scenario.kind for scenario in RECORDINGS} == {*FILES, *DEPLOYMENTS}
 
 
 def is_certain(value: object) -> bool:

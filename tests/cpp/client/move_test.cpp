@@ -49,12 +49,13 @@ class Servers final : public simulation::Peer {
       } else if (word == "SUBSCRIBE") {
         wire->reply("*3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n");
       } else if (wire->owner() != silent) {
-        wire->reply(wire->owner() == replica ? "-READONLY no\r\n" : "+" + wire->owner() + "\r\n");
+        wire->reply((wire->owner() == replica ? "-" + refusal : "+" + wire->owner()) + "\r\n");
       }
     }
   }
 
   std::string replica;
+  std::string refusal = "READONLY no";
   std::string silent;
   Strings got;
 };
@@ -193,6 +194,37 @@ TEST_P(MoveTest, WhatADemotedServerRefusesIsAskedAgainInOrderBeforeTheRest) {
   loop.run(Millis(20));
   EXPECT_EQ(log, (Strings{"2: b", "4: b", "5: b"}));
   EXPECT_EQ(open_wires(), Strings{"b"});
+}
+
+TEST_P(MoveTest, ItIsDemotedWhateverItPutsAroundTheWord) {
+  for (const char* refusal :
+       {"READONLY You can't write against a read only replica. script: 4ca2, on @user_script:1.",
+        "ERR Error running script (call to f_4ca2): @user_script:1: @user_script: 1: -READONLY You "
+        "can't write against a read only slave."}) {
+    ask("1");
+    loop.run(Millis(20));
+    log.clear();
+    servers.refusal = refusal;
+    servers.replica = "a";
+    ask("2");
+    loop.run(Millis(20));
+    EXPECT_EQ(log, Strings{}) << refusal;
+    servers.replica = "";
+    loop.run(Millis(200));
+    EXPECT_EQ(log, Strings{"2: a"}) << refusal;
+    log.clear();
+  }
+}
+
+TEST_P(MoveTest, OtherErrorsAreAnswers) {
+  ask("1");
+  loop.run(Millis(20));
+  log.clear();
+  servers.replica = "a";
+  servers.refusal = "ERR Error running script: @user_script:1: READONLY is what it says";
+  ask("2");
+  loop.run(Millis(20));
+  EXPECT_EQ(log, Strings{"2: " + servers.refusal});
 }
 
 TEST_P(MoveTest, AClosedConnectionStaysClosed) {

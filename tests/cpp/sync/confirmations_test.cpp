@@ -1,0 +1,192 @@
+// Whose WAIT is believed when what replicas are to know is sent on to another server.
+
+#include "sync/confirmations.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "resp/command.h"
+#include "support/network.h"
+#include "support/world.h"
+
+namespace holdfast::sync {
+namespace {
+
+using client::Connection;
+using client::Unanswered;
+using Strings = std::vector<std::string>;
+
+class Winner final : public Grantee {
+ public:
+  std::string_view granted_key() const override { return "k"; }
+  void write_again(std::string& out, bool) const override {
+    out += resp::Command({"WRITE", "k"}).bytes();
+  }
+  Millis longest_wait() const override { return Millis(1000); }
+  void confirmed(Confirmation outcome) override {
+    using Kind = Confirmation::Kind;
+    ends.emplace_back(outcome.kind == Kind::kConfirmed ? "confirmed"
+                      : outcome.kind == Kind::kRefused ? "refused"
+                                                       : "failed");
+  }
+
+  Strings ends;
+};
+
+// Two servers, "old" and "new", that write; what replicas have of it is told later, by have().
+class Servers final : public simulation::Peer {
+ public:
+  bool up() const override { return true; }
+  void arrived(const std::shared_ptr<simulation::Wire>& wire,
+               std::vector<simulation::Command> commands) override {
+    for (const simulation::Command& command : commands) {
+      const std::string& word = command.words.front();
+      got.push_back(wire->owner() + " " + word);
+      if (word == "WAIT") waiting = wire;
+      if (word == "ASKING") wire->reply("+OK\r\n");
+      if (word == "WRITE") wire->reply(wire->owner() == "old" ? of_old : ":1\r\n");
+    }
+  }
+  void have(int replicas) const { waiting->reply(":" + std::to_string(replicas) + "\r\n"); }
+
+  std::string of_old = ":1\r\n";
+  std::shared_ptr<simulation::Wire> waiting;  // the last one that WAIT came over
+  Strings got;
+};
+
+class Two final : public topology::Topology {
+ public:
+  std::shared_ptr<Connection> route(std::string_view, topology::Traffic) override { return owner; }
+  void subscribe(const std::string&) override {}
+  void release(const std::string&, Duration) override {}
+  std::string_view publish_command() const override { return "publish"; }
+  std::string text() const override { return "two servers"; }
+  void close(const Status&) override {}
+
+  std::shared_ptr<Connection> owner;
+};
+
+class ConfirmationsTest : public ::testing::Test {
+ protected:
+  ConfirmationsTest() {
+    network.weather.slow_per_mille = 0;
+    Connection::Setup setup = setup_of("old");
+    setup.neighbours.mine = [](const client::Request&) { return true; };
+    setup.neighbours.hand_over = [this](Unanswered unanswered, bool) {
+      topology->owner = fresh;
+      return fresh->resubmit(std::move(unanswered));
+    };
+    setup.redirect = [this](const Unanswered& unanswered, std::string_view error) {
+      follow(unanswered, error.substr(0, 3) == "ASK");
+      return true;
+    };
+    old = std::make_shared<Connection>(world, loop, setup);
+    fresh = std::make_shared<Connection>(world, loop, setup_of("new"));
+    topology->owner = old;
+    confirmations =
+        std::make_shared<Confirmations>(world, topology, Confirmations::Terms{1, Millis(5000)});
+  }
+  ~ConfirmationsTest() override {
+    for (const auto& connection : {old, fresh}) connection->close(Status::closed("over"));
+    loop.run(Millis(10));
+    loop.stop();
+  }
+
+  Connection::Setup setup_of(const std::string& server) {
+    Connection::Setup setup;
+    setup.driver = Connection::Driver::kLoop;
+    setup.open = [this, server](const client::LinkOptions&) { return network.open(server); };
+    return setup;
+  }
+  // As the cluster does.
+  void follow(const Unanswered& unanswered, bool asking) {
+    if (!asking) topology->owner = fresh;
+    EXPECT_TRUE(fresh->resubmit({unanswered.request, unanswered.sent, asking}).ok());
+    const client::RequestPtr escort = asking ? unanswered.request->escort() : nullptr;
+    EXPECT_TRUE(!escort || fresh->resubmit({escort}).ok());
+  }
+
+  Strings confirm() {
+    EXPECT_TRUE(confirmations->confirm(winner).ok());
+    return got();
+  }
+  Strings have(int replicas) {
+    servers.have(replicas);
+    return got();
+  }
+  // What the servers have got by now, since the last time.
+  Strings got() {
+    loop.run(Millis(20));
+    return std::exchange(servers.got, {});
+  }
+
+  simulation::World world{1};
+  Servers servers;
+  simulation::Network network{world, servers};
+  simulation::SteppedLoop loop{world, network};
+  std::shared_ptr<Connection> old;
+  std::shared_ptr<Connection> fresh;
+  const std::shared_ptr<Two> topology = std::make_shared<Two>();
+  std::shared_ptr<Confirmations> confirmations;
+  const std::shared_ptr<Winner> winner = std::make_shared<Winner>();
+};
+
+TEST_F(ConfirmationsTest, AWaitBehindTheWriteIsBelieved) {
+  EXPECT_EQ(confirm(), (Strings{"old WRITE", "old WAIT"}));
+  EXPECT_TRUE(winner->ends.empty());
+  EXPECT_TRUE(have(1).empty());
+  EXPECT_EQ(winner->ends, Strings{"confirmed"});
+}
+
+TEST_F(ConfirmationsTest, TheOldServersReplicasSayNothingOfWhatTheNewOneWrote) {
+  servers.of_old = "-MOVED 1 h:1\r\n";
+  EXPECT_EQ(confirm(), (Strings{"old WRITE", "old WAIT", "new WRITE"}));
+  EXPECT_EQ(have(1), (Strings{"new WRITE", "new WAIT"}));
+  EXPECT_TRUE(winner->ends.empty());
+  have(0);
+  EXPECT_EQ(winner->ends, Strings{"refused"});
+}
+
+TEST_F(ConfirmationsTest, AWriteThatIsSentOnForThisOnceTakesAWaitAlong) {
+  servers.of_old = "-ASK 1 h:1\r\n";
+  EXPECT_EQ(confirm(), (Strings{"old WRITE", "old WAIT", "new ASKING", "new WRITE", "new WAIT"}));
+  EXPECT_TRUE(have(1).empty());
+  EXPECT_EQ(winner->ends, Strings{"confirmed"});
+}
+
+TEST_F(ConfirmationsTest, TheRoundsOwnWaitDoesNotSpeakForAWriteThatWasSentOn) {
+  servers.of_old = "-ASK 1 h:1\r\n";
+  confirm();
+  const auto at_new = std::exchange(servers.waiting, network.wires().front());
+  EXPECT_TRUE(have(1).empty());
+  EXPECT_TRUE(winner->ends.empty());
+  servers.waiting = at_new;
+  have(0);
+  EXPECT_EQ(winner->ends, Strings{"refused"});
+}
+
+TEST_F(ConfirmationsTest, ARoundThatIsHandedOverAsAWholeCountsThere) {
+  servers.of_old = "";
+  EXPECT_EQ(confirm(), (Strings{"old WRITE", "old WAIT"}));
+  old->retire();
+  EXPECT_EQ(got(), (Strings{"new WRITE", "new WAIT"}));
+  EXPECT_TRUE(have(1).empty());
+  EXPECT_EQ(winner->ends, Strings{"confirmed"});
+}
+
+TEST_F(ConfirmationsTest, AWaitThatIsHandedOverWithoutItsWriteSaysNothing) {
+  EXPECT_EQ(confirm(), (Strings{"old WRITE", "old WAIT"}));
+  old->retire();
+  EXPECT_EQ(got(), Strings{"new WAIT"});
+  EXPECT_EQ(have(1), (Strings{"new WRITE", "new WAIT"}));
+  EXPECT_TRUE(winner->ends.empty());
+  have(0);
+  EXPECT_EQ(winner->ends, Strings{"refused"});
+}
+
+}  // namespace
+}  // namespace holdfast::sync
