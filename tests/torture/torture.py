@@ -46,7 +46,7 @@ class Size:
     processes: int = 4
     threads: int = 2
     tasks: int = 2
-    calm: float = 6.0
+    calm: float = 5.0
     """Seconds without a fault at the end, in which nobody may sleep on."""
 
 
