@@ -131,6 +131,7 @@ class Clustered:
             {
                 "kill_primary": lasting(2.0, 4.0, *_STANDING),
                 "fail_over": lasting(0.1, 0.5, *_STANDING),
+                "take_over": lasting(0.1, 0.5, *_STANDING),
                 "move_slot": lasting(0, 0.5, *_STANDING),
             },
             {
@@ -158,6 +159,7 @@ class Clustered:
         breaks: dict[str, Callable[..., Mend]] = {
             "kill_primary": self._kill_primary,
             "fail_over": self._fail_over,
+            "take_over": self._take_over,
             "move_slot": self._move_slot,
             "kill_connections": lambda which: kill_connections(self.primaries(), which),
             "stop_primary": lambda name: stop(self._cluster.primary_of(name)),
@@ -193,6 +195,16 @@ class Clustered:
     def _fail_over(self, name: str) -> Mend:
         self._cluster.fail_over(self._cluster.replica_of(self._cluster.primary_of(name)))
         return nothing
+
+    def _take_over(self, name: str) -> Mend:
+        """A replica that hears nothing takes its primary's place: that time is forgotten."""
+        replica = self._cluster.stop_replication(self._cluster.primary_of(name))
+
+        def mend() -> None:
+            self._cluster.fail_over(replica, "TAKEOVER")
+            replica.inspect.config_set("masterauth", "")
+
+        return mend
 
     def _move_slot(self, name: str) -> Mend:
         source, target = self._cluster.begin_migration(name)
