@@ -28,7 +28,8 @@ from tests.torture.subjects import LEASE, PERMITS, Held, Subject, rest_of_the_mo
 COMMAND_TIMEOUT = 2.0
 _PATIENCES = (0.02, 0.5, 2.0, None, None)
 _LONGEST_WORK = 0.02
-_LONG_WORKS = 0.03
+_LONGEST_STEP = 0.03
+_LONG_WORKS, _LONG_WORKS_OF_REPLICAS = 0.03, 0.15
 _STANDING = 0.3
 """How many of the turns are for names that are never left alone."""
 _CANCELLED = 0.15
@@ -93,6 +94,8 @@ class Owner:
         timeout = self._random.choice(_PATIENCES[: None if subject.leased else 3])
         lease = LEASE if self._replicas and self._random.random() < _WITH_LEASE else None
         what = "wait" if subject.waits else "acquire"
+        if subject.waits:
+            yield self._pause(_LONGEST_STEP * self._random.random())  # until it has been closed
         details = {"subject": name, "weight": subject.weight, "timeout": timeout}
         number, called = self._log.call(what, owner=self._name, **details), now()
         try:
@@ -141,8 +144,11 @@ class Owner:
             store.write(value + 1, (lambda: True) if token else still, token or 0)
 
     def _time_to_work(self) -> float:
-        """Mostly next to nothing: what goes wrong goes wrong in moments. Some holds are renewed."""
-        if self._random.random() < _LONG_WORKS:
+        """Mostly next to nothing: what goes wrong goes wrong in moments. Some holds are renewed.
+
+        Where a failover may forget a hold, more of them are there to be forgotten.
+        """
+        if self._random.random() < (_LONG_WORKS_OF_REPLICAS if self._replicas else _LONG_WORKS):
             return self._random.uniform(0, 1.5 * LEASE)
         return _LONGEST_WORK * self._random.random() ** 4
 
@@ -150,7 +156,7 @@ class Owner:
         try:
             for _ in range(1, thing.steps):
                 yield thing.release(grant)
-                yield self._pause(self._time_to_work())
+                yield self._pause(_LONGEST_STEP * self._random.random())
         except HoldfastError as error:
             release = self._log.call("release", owner=self._name, subject=name, of=number)
             self._log.returned(release, _word(error))
