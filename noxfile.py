@@ -78,12 +78,12 @@ def deployments(session: nox.Session) -> None:
 
 @nox.session
 def torture(session: nox.Session) -> None:
-    """All kinds under faults: nox -s torture -- [seconds [seed]]."""
+    """All kinds under faults: nox -s torture -- [seconds [seed [what pytest is told]]]."""
     install_package(session, "test")
     usual = ["300", str(random.randrange(1_000_000))]
-    seconds, seed = [*session.posargs, *usual[len(session.posargs) :]]
+    seconds, seed, *more = [*session.posargs, *usual[len(session.posargs) :]]
     told = {"HOLDFAST_TORTURE_SECONDS": seconds, "HOLDFAST_TORTURE_SEED": seed}
-    session.run("pytest", "-n", "0", "tests/torture", env=told)
+    session.run("pytest", "-n", "0", "tests/torture", *more, env=told)
 
 
 @nox.session

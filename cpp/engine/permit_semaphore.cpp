@@ -64,8 +64,9 @@ sync::ExchangePtr PermitSemaphore::extend(const std::string& permit, Millis leas
     context->keeper->released(name_, *number, plan);
   }
   return std::make_shared<CallOperation>(
-      context, name_, [name = name_, permit, lease](std::string& out, bool by_text) {
-        sync::extend_permit(out, {name, {}, by_text}, permit, lease);
+      context, name_,
+      [name = name_, permit, lease, topology = context->topology](std::string& out, bool by_text) {
+        sync::extend_permit(out, {name, topology->publish_command(), by_text}, permit, lease);
       });
 }
 

@@ -210,17 +210,19 @@ void AcquireOperation::deliver(Event event) {
   {
     const Lock lock(mutex_);
     std::optional<Event> next = std::move(event);
-    if (next->kind == Event::Kind::kTryNow && machine_.over()) told_too_late(calls);
+    const bool told = next->kind == Event::Kind::kTryNow || next->kind == Event::Kind::kTurn;
+    if (told && machine_.over()) told_too_late(calls);
     if (next->kind == Event::Kind::kAnswer) leave_to_others(next->answer, calls);
     while (next) next = perform(machine_.resume(*next, now()), calls);
   }
   calls.run();
 }
 
-// It was chosen to be told, and left before it was.
+// It was chosen to be told, and left before it was. Whoever has a lock knows more than he was told;
+// whoever has a permit does not: the news may be of another one.
 void AcquireOperation::told_too_late(wait::Calls& calls) {
   const bool has_it = outcome()->verdict == Verdict::kGranted;
-  if (has_it && recipe_.waiting() != Waiting::kByCount) return;
+  if (has_it && !recipe_.has_permits()) return;
   calls.append(context().waits->not_for(channel_, *this));
 }
 

@@ -68,6 +68,7 @@ class Permit final : public Recipe {
   }
 
   bool makes_holds() const override { return renewed_; }
+  bool has_permits() const override { return true; }
   bool owners_return() const override { return false; }
 
   Channel channel(const LockName& name, const std::string& /*owner*/) const override {
@@ -92,7 +93,7 @@ class Permit final : public Recipe {
   }
 
   void extend(std::string& out, const Step& step) const override {
-    extend_permit(out, {step.name, {}, step.by_text}, permit_of(step.owner), step.lease);
+    extend_permit(out, {step.name, step.publish, step.by_text}, permit_of(step.owner), step.lease);
   }
 
   void renew(std::string& out, const LockName& name, const std::string& owner, Millis lease,
@@ -144,8 +145,9 @@ void release_permit(std::string& out, const PermitCall& call, std::string_view p
 
 void extend_permit(std::string& out, const PermitCall& call, std::string_view permit,
                    Millis lease) {
-  Call(out, lua::permit_semaphore_extend, call.by_text, 1, 2)
-      << permit_timeouts(call.name) << permit << lease.count();
+  Call(out, lua::permit_semaphore_extend, call.by_text, 2, 3)
+      << permit_timeouts(call.name) << semaphore_channel(call.name).bytes() << permit
+      << lease.count() << call.publish;
 }
 
 void try_set_permits(std::string& out, const PermitCall& call, std::int64_t permits) {

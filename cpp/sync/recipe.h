@@ -70,6 +70,8 @@ class Recipe : public lease::Renewal {
   virtual bool undone_for_good() const { return false; }
   // The message that is the grant itself, whatever an attempt would find by now (kTogether).
   virtual std::optional<std::string_view> granting_message() const { return std::nullopt; }
+  // Several may have it at a time, as many as there are permits.
+  virtual bool has_permits() const { return false; }
   // An owner may come again; else each acquisition has an owner number of its own.
   virtual bool owners_return() const { return true; }
   // Where `owner` (a field) listens while it waits.

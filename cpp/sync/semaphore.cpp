@@ -21,6 +21,7 @@ class Semaphore final : public CounterRecipe {
   }
 
   Waiting waiting() const override { return Waiting::kByCount; }
+  bool has_permits() const override { return true; }
 
   Channel channel(const LockName& name, const std::string& /*owner*/) const override {
     return semaphore_channel(name);

@@ -1,14 +1,22 @@
 -- Sets the lease of a permit anew, shorter or longer than what is left of it.
 -- KEYS[1]  timeouts: a sorted set of the permits that are out, id -> ms since 1970 at which it expires
+-- KEYS[2]  channel: where waiters listen
 -- ARGV[1]  permit: the id of the permit, 16 bytes
 -- ARGV[2]  lease: ms from now, 1 to 2^53
--- returns  1: it lives for the lease from now on
+-- ARGV[3]  publish: the command that reaches the waiters, "publish", "spublish" or "both"
+-- returns  1: it lives for the lease from now on; if that is shorter, "0" is published
 -- returns  0: it is not out, or has expired; nothing changed
+--
+-- Waiters sleep until the next permit expires, as far as they were told: of an earlier end they must hear.
+-- @include _publish/tell.lua
 -- @include _permit_semaphore/now.lua
-local ends = redis.call('zscore', KEYS[1], ARGV[1])
-if not ends or ends + 0 <= now then
+local before = redis.call('zscore', KEYS[1], ARGV[1])
+if not before or before + 0 <= now then
   return 0
 end
 -- @include _permit_semaphore/write.lua
 redis.call('zadd', KEYS[1], now + ARGV[2], ARGV[1])
+if now + ARGV[2] < before + 0 then
+  tell(ARGV[3], KEYS[2], '0')
+end
 return 1

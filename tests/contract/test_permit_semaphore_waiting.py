@@ -95,6 +95,14 @@ def test_the_next_in_line_knows_when_the_next_permit_expires(
     assert len(ids(waiting)) == 2  # the second by the end of the half second
 
 
+def test_a_permit_whose_lease_is_cut_is_waited_for_no_longer(permits: Permits) -> None:
+    semaphore = permits.semaphore(1)
+    permit = permits.take(semaphore, lease=LONG)
+    waiting = permits.wait(semaphore)
+    assert permits.do(semaphore.extend, permit, 0.1) is True
+    assert waiting.result(BOUND) is not None
+
+
 def test_a_permit_that_never_expires_is_waited_for(permits: Permits) -> None:
     semaphore = permits.semaphore(0)
     permits.server.inspect.zadd(TIMEOUTS, {b"a Java permit 16": 922337203685477})

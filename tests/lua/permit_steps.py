@@ -34,8 +34,8 @@ class PermitSemaphore:
     def renew(self, permit: bytes, lease: int = MINUTE) -> Any:
         return self._run("renew", [self.timeouts], permit, lease)
 
-    def extend(self, permit: bytes, lease: int = MINUTE) -> Any:
-        return self._run("extend", [self.timeouts], permit, lease)
+    def extend(self, permit: bytes, lease: int = MINUTE, publish: str = "publish") -> Any:
+        return self._run("extend", [self.timeouts, self.channel], permit, lease, publish)
 
     def try_set_permits(self, permits: int, publish: str = "publish") -> Any:
         return self._run("try_set_permits", 3, permits, publish)

@@ -231,6 +231,18 @@ def test_an_extension_sets_the_lease_shorter_too(semaphore: PermitSemaphore) -> 
         assert semaphore.out == {ONE: about(lease)}
 
 
+def test_an_extension_tells_of_an_earlier_end(
+    semaphore: PermitSemaphore, listener: Listener
+) -> None:
+    semaphore.try_set_permits(1)
+    semaphore.acquire(ONE, MINUTE)
+    listener.messages()
+    assert semaphore.extend(ONE, 2 * MINUTE) == 1
+    assert listener.messages() == []
+    assert semaphore.extend(ONE, MINUTE) == 1
+    assert listener.messages() == told(0)
+
+
 @pytest.mark.parametrize("step", [PermitSemaphore.renew, PermitSemaphore.extend])
 def test_only_a_permit_that_is_out_gets_another_lease(
     semaphore: PermitSemaphore, step: Callable[[PermitSemaphore, bytes], Any]

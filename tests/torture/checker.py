@@ -78,6 +78,11 @@ class Operation:
         return self.end is not None and self.end.result == "granted"
 
     @property
+    def waits(self) -> bool:
+        """It waits, whether it is to have what it waits for or not."""
+        return self.call.what in {"acquire", "wait"}
+
+    @property
     def name(self) -> str:
         return f"{self.call.owner} {self.call.what} #{self.call.operation}"
 
@@ -104,6 +109,7 @@ def judge(history: Iterable[Entry], facts: Facts) -> list[Violation]:
     everything = operations(history)
     violations = [
         *overlaps(everything, facts),
+        *out_of_closed(everything),
         *sleepers(everything, facts),
         *never_ended(everything, facts),
         *tokens_that_went_back(everything),
@@ -117,7 +123,8 @@ def judge(history: Iterable[Entry], facts: Facts) -> list[Violation]:
 def overlaps(everything: Iterable[Operation], facts: Facts) -> list[Violation]:
     """At any moment the weights of all who trust their hold add up to the capacity at most."""
     violations = []
-    for subject, holds in _by_subject(op for op in everything if op.granted).items():
+    holds_of = _by_subject(op for op in everything if op.granted and op.call.what == "acquire")
+    for subject, holds in holds_of.items():
         for at, inside in _crowds(holds):
             if sum(one.call.weight for one in inside) > facts.rule(subject).capacity:
                 names = ", ".join(one.name for one in inside)
@@ -142,6 +149,34 @@ def _crowds(holds: Iterable[Operation]) -> Iterator[tuple[int, list[Operation]]]
             inside.remove(hold)
 
 
+# ---- nobody gets out of what is closed
+
+
+def out_of_closed(everything: Iterable[Operation]) -> list[Violation]:
+    """Who only waits gets out if it was open at some moment of the wait.
+
+    Between the return of what closed it and the call of what opens it, it is closed for certain.
+    """
+    violations = []
+    for subject, found in _by_subject(everything).items():
+        closed = [op for op in found if op.call.what == "acquire" and op.granted]
+        for waiter in found:
+            if waiter.call.what != "wait" or not waiter.granted:
+                continue
+            for op in closed:
+                if _returned(op) <= waiter.call.at and _returned(waiter) <= _opened(op):
+                    text = f"{waiter.name} got out while {op.name} kept it closed"
+                    violations.append(
+                        Violation("out of a closed one", subject, _returned(waiter), text)
+                    )
+    return violations
+
+
+def _opened(operation: Operation) -> float:
+    """From when on what it closed may have been open again."""
+    return operation.release.call.at if operation.release else math.inf
+
+
 # ---- nobody sleeps beside what it could have
 
 
@@ -152,7 +187,7 @@ def sleepers(everything: Sequence[Operation], facts: Facts) -> list[Violation]:
         rule = facts.rule(subject)
         for waiter in found:
             begin, end = waiter.call.at, _last_moment(waiter, facts)
-            if waiter.call.what != "acquire" or end - begin <= LONGEST_SLEEP:
+            if not waiter.waits or end - begin <= LONGEST_SLEEP:
                 continue
             taken = [_possession(other, rule, facts) for other in found if other is not waiter]
             taken += [(window.begin, window.end, rule.capacity) for window in facts.disturbances]
@@ -174,9 +209,13 @@ def _possession(operation: Operation, rule: Rule, facts: Facts) -> tuple[int, fl
 
 
 def _gone(operation: Operation, rule: Rule, facts: Facts) -> float:
-    """When nothing of it can be left on the server."""
+    """When nothing of it can be left on the server.
+
+    What is cancelled is given back at once, but by a worker that lives.
+    """
     last = operation.release or operation
-    if last.end is not None and last.end.result == "done":
+    lives = operation.call.worker not in facts.deaths
+    if last.end is not None and last.end.result in ({"done", "cancelled"} if lives else {"done"}):
         return last.end.at
     if rule.lease is None:
         return math.inf
@@ -215,7 +254,7 @@ def never_ended(everything: Iterable[Operation], facts: Facts) -> list[Violation
                 text = f"{operation.name} has not returned"
                 violations.append(Violation("never ended", call.subject, call.at, text))
             continue
-        if call.timeout is None and call.what == "acquire":
+        if call.timeout is None and operation.waits:
             continue
         end = operation.end.at
         took = end - call.at - _disturbed(call.at, end, facts.disturbances)
@@ -265,6 +304,15 @@ def _wrong_tokens(found: Iterable[Operation]) -> Iterator[tuple[Operation, str]]
 
 
 # ---- nothing is left behind
+
+
+def for_good(everything: Iterable[Operation], facts: Facts) -> set[str]:
+    """The subjects of which something may stay for good: without a lease, and not given back."""
+    return {
+        op.call.subject
+        for op in everything
+        if _possession(op, facts.rule(op.call.subject), facts)[1] == math.inf
+    }
 
 
 def left_behind(

@@ -22,4 +22,4 @@ def seed() -> int:
 @pytest.fixture
 def size() -> Size:
     """HOLDFAST_TORTURE_SECONDS: how long things are broken; HOLDFAST_TORTURE_PROCESSES: at work."""
-    return Size(seconds=_told("SECONDS", 8), processes=int(_told("PROCESSES", 4)))
+    return Size(seconds=_told("SECONDS", 4), processes=int(_told("PROCESSES", 4)))

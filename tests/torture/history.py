@@ -32,7 +32,7 @@ class Entry:
     event: str
     """`call`, `return`, or `trusted`: the owner could still trust what `operation` gave it."""
     what: str = ""
-    """Of a call: `acquire` or `release`."""
+    """Of a call: `acquire`, `release`, or `wait`: for what nobody has, and nobody gives back."""
     owner: str = ""
     subject: str = ""
     weight: int = 1
@@ -40,7 +40,7 @@ class Entry:
     of: int = 0
     """Of the call of a release: the operation that acquired."""
     result: str = ""
-    """Of a return: `granted`, `refused`, `done`, or the name of an error."""
+    """Of a return: `granted`, `refused`, `done`, `cancelled`, or the name of an error."""
     token: int | None = None
 
 

@@ -5,16 +5,22 @@ Methods return what the library's do: a value for threads, an awaitable for task
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import holdfast
+import holdfast.asyncio
 from tests.torture.checker import Rule
 from tests.torture.history import SECOND, now
 
 LEASE = 2.0
 """Seconds; of the clients' watchdogs and of permits: short, so that pauses outlast it."""
 PERMITS = 3
+MAJORITY_OF = 3
+"""How many servers a red lock is made over."""
+_COUNT = 3
+"""Of a latch."""
 _CROWD = 1000
 """More readers than there can be: the weight of a writer."""
 
@@ -27,25 +33,29 @@ _TRUST_NS = int(LEASE * SECOND * 0.99) - 2_000_000
 class Subject:
     """A kind, and what is promised of it.
 
-    `make(client, name)` gives what is acquired; `weight` is how much of the capacity that takes.
-    `stays`: it has but one name; `patient`: it may be waited for without a limit.
+    `make(clients, name)` gives what is acquired, mostly of the first client; the others are of
+    other servers. `weight` is how much of the capacity that takes. `leased`: who dies gives it
+    back. `stays`, `passes`: it has but one name, or only those of a moment. `waits`: it is waited
+    for, and not had.
     """
 
     kind: str
-    make: Callable[[Any, str], Any]
+    make: Callable[[Sequence[Any], str], Any]
     capacity: int = 1
     weight: int = 1
     sort: type[Held] | None = None
+    servers: int = 1
     leased: bool = True
     stays: bool = False
-    patient: bool = True
+    passes: bool = False
+    waits: bool = False
 
-    def of(self, client: Any, name: str) -> Held:
-        return (self.sort or Held)(self.make(client, name))
+    def of(self, clients: Sequence[Any], name: str) -> Held:
+        return (self.sort or Held)(self.make(clients, name))
 
     def name(self, *, of_the_moment: bool) -> str:
         """One that is there for the whole run, or that of this moment."""
-        if self.stays or not of_the_moment:
+        if self.stays or not (of_the_moment or self.passes):
             return self.kind
         return f"{self.kind} {now() // _MOMENT}"
 
@@ -60,13 +70,20 @@ def rest_of_the_moment() -> float:
 
 
 class Held:
-    """What is held by an owner and renewed: the locks."""
+    """What is held by an owner, and renewed unless it is asked for with a lease: the locks."""
+
+    steps = 1
+    """How often `release` is to be called, the last time to release it."""
+    undone = True
+    """An acquisition, or a release, that is cancelled leaves nothing behind."""
 
     def __init__(self, thing: Any) -> None:
         self.thing = thing
 
-    def acquire(self, timeout: float | None) -> Any:
-        return self.thing.acquire(timeout=timeout)
+    def acquire(self, timeout: float | None, lease: float | None) -> Any:
+        if lease is None:
+            return self.thing.acquire(timeout=timeout)
+        return self.thing.acquire(timeout=timeout, lease=lease)
 
     def release(self, _grant: Any) -> Any:
         return self.thing.release()
@@ -90,6 +107,11 @@ class Fenced(Held):
 class Permits(Held):
     """Permits without a lease: nobody takes them away."""
 
+    undone = False
+
+    def acquire(self, timeout: float | None, _lease: float | None) -> Any:
+        return self.thing.acquire(timeout=timeout)
+
     def trusted(self, _called: int, _at: int) -> bool:
         return True
 
@@ -97,7 +119,7 @@ class Permits(Held):
 class Leased(Held):
     """Permits that expire by themselves, with a fixed lease."""
 
-    def acquire(self, timeout: float | None) -> Any:
+    def acquire(self, timeout: float | None, _lease: float | None) -> Any:
         return self.thing.acquire(timeout=timeout, lease=LEASE)
 
     def release(self, grant: Any) -> Any:
@@ -107,35 +129,101 @@ class Leased(Held):
         return at < called + _TRUST_NS
 
 
+class Closed(Held):
+    """A latch that an owner has closed; it opens by the last of its steps."""
+
+    steps = _COUNT
+    undone = False
+
+    def acquire(self, _timeout: float | None, _lease: float | None) -> Any:
+        return self.thing.try_set_count(_COUNT)
+
+    def release(self, _grant: Any) -> Any:
+        return self.thing.count_down()
+
+    def trusted(self, _called: int, _at: int) -> bool:
+        return True
+
+
+class Gate(Held):
+    """A latch that is waited for."""
+
+    def acquire(self, timeout: float | None, _lease: float | None) -> Any:
+        return self.thing.wait(timeout)
+
+
+def _multi_lock(parts: str) -> Callable[[Sequence[Any], str], Any]:
+    return lambda clients, name: clients[0].multi_lock(
+        *(clients[0].lock(f"{name} {part}") for part in parts)
+    )
+
+
+def _red_lock(clients: Sequence[Any], name: str) -> Any:
+    locks = [client.lock(name) for client in clients]
+    asynchronous = isinstance(clients[0], holdfast.asyncio.Client)
+    return holdfast.asyncio.RedLock(*locks) if asynchronous else holdfast.RedLock(*locks)
+
+
 SUBJECTS = (
-    Subject("lock", lambda client, name: client.lock(name)),
-    Subject("fair_lock", lambda client, name: client.fair_lock(name)),
-    Subject("fenced_lock", lambda client, name: client.fenced_lock(name), sort=Fenced),
-    Subject("spin_lock", lambda client, name: client.spin_lock(name)),
-    Subject("read_write_lock", lambda client, name: client.read_write_lock(name).read, _CROWD),
+    Subject("lock", lambda clients, name: clients[0].lock(name)),
+    Subject("fair_lock", lambda clients, name: clients[0].fair_lock(name)),
+    Subject("fenced_lock", lambda clients, name: clients[0].fenced_lock(name), sort=Fenced),
+    Subject("spin_lock", lambda clients, name: clients[0].spin_lock(name)),
+    Subject("read_write_lock", lambda clients, name: clients[0].read_write_lock(name).read, _CROWD),
     Subject(
         "read_write_lock",
-        lambda client, name: client.read_write_lock(name).write,
+        lambda clients, name: clients[0].read_write_lock(name).write,
         _CROWD,
         weight=_CROWD,
     ),
+    Subject("multi_lock", _multi_lock("ab")),
+    Subject("multi_lock", _multi_lock("ba")),
+    Subject("red_lock", _red_lock, servers=MAJORITY_OF),
     Subject(
         "semaphore",
-        lambda client, name: client.semaphore(name),
+        lambda clients, name: clients[0].semaphore(name),
         PERMITS,
         sort=Permits,
         leased=False,
         stays=True,
-        patient=False,  # who is killed takes its permit along
     ),
     Subject(
         "permit_semaphore",
-        lambda client, name: client.permit_semaphore(name),
+        lambda clients, name: clients[0].permit_semaphore(name),
         PERMITS,
         sort=Leased,
         stays=True,
     ),
+    Subject(
+        "count_down_latch",
+        lambda clients, name: clients[0].count_down_latch(name),
+        sort=Closed,
+        leased=False,
+        passes=True,
+    ),
+    Subject(
+        "count_down_latch",
+        lambda clients, name: clients[0].count_down_latch(name),
+        sort=Gate,
+        leased=False,
+        passes=True,
+        waits=True,
+    ),
 )
+
+
+def subjects(servers: int, replicas: int) -> list[Subject]:
+    """Those that can be judged on so many servers, of so many replicas each.
+
+    A replica that takes its primary's place may have missed a moment. Leases make good for that;
+    what has none is wrong from then on.
+    """
+    return [
+        subject
+        for subject in SUBJECTS
+        if subject.servers <= servers and (subject.leased or not replicas)
+    ]
+
 
 RULES = {
     subject.kind: Rule(subject.capacity, _LEASE_NS if subject.leased else None)

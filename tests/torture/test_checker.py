@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import Any
 
 from tests.torture import checker
@@ -15,6 +16,7 @@ FACTS = Facts(
         "lock": Rule(1, 2 * SECOND),
         "room": Rule(1000, 2 * SECOND),
         "permits": Rule(2, None),
+        "latch": Rule(1, None),
     }
 )
 READER, WRITER = 1, 1000
@@ -32,12 +34,13 @@ def acquire(
     result: str = "granted",
     *,
     token: int | None = None,
+    what: str = "acquire",
     **details: Any,
 ) -> tuple[int, list[Entry]]:
     number = next(_numbers)
     call = {"owner": f"owner {number}", "subject": "lock", "worker": "1.1", **details}
     worker = call.pop("worker")
-    entries = [Entry(at(called), worker, number, "call", "acquire", **call)]
+    entries = [Entry(at(called), worker, number, "call", what, **call)]
     if returned is not None:
         entries.append(Entry(at(returned), worker, number, "return", result=result, token=token))
     return number, entries
@@ -139,6 +142,68 @@ def test_asleep_beside_enough_permits() -> None:
     assert found == ["asleep on a free lock"]
 
 
+def test_who_is_cancelled_has_given_back_what_he_had() -> None:
+    _, cancelled = acquire(0.9, 1.1, "cancelled")
+    assert promises_broken(hold(0, 0.1, 1, 1), cancelled, hold(0.5, 2.0, 3, 3)) == []
+    found = promises_broken(hold(0, 0.1, 1, 1), cancelled, hold(0.5, 2.2, 3, 3))
+    assert found == ["asleep on a free lock"]
+
+
+def test_a_cancelled_release_releases() -> None:
+    first = hold(0, 0.1, 1, 1)
+    first[-1] = replace(first[-1], result="cancelled")
+    assert promises_broken(first, hold(0.5, 2.2, 3, 3)) == ["asleep on a free lock"]
+
+
+def test_the_dead_cannot_give_back_what_was_cancelled() -> None:
+    facts = Facts(FACTS.rules, deaths={"2.1": at(1.2)})
+    _, cancelled = acquire(0.9, 1.1, "cancelled", worker="2.1")
+    late = hold(0.5, 4.1, 5, 5)
+    assert promises_broken(hold(0, 0.1, 1, 1), cancelled, late, facts=facts) == []
+    permit: dict[str, Any] = {"subject": "permits", "weight": 2}
+    _, cancelled = acquire(0.9, 1.1, "cancelled", worker="2.1", **permit)
+    late = hold(0.5, 9, 9.1, 9.1, **permit)
+    assert promises_broken(hold(0, 0.1, 1, 1, **permit), cancelled, late, facts=facts) == []
+
+
+# ---- latches
+
+
+def wait(called: float, returned: float, result: str = "granted", **details: Any) -> list[Entry]:
+    return acquire(called, returned, result, what="wait", subject="latch", **details)[1]
+
+
+def test_out_of_a_latch_when_it_opens() -> None:
+    closed = hold(0, 0.1, 2, 2.1, subject="latch")
+    assert promises_broken(closed, wait(0.5, 2.05), wait(0.05, 0.2), wait(3, 3)) == []
+
+
+def test_out_of_a_closed_latch() -> None:
+    closed = hold(0, 0.1, 2, 2.1, subject="latch")
+    assert promises_broken(closed, wait(0.5, 1.9)) == ["out of a closed one"]
+    never_opened = hold(0, 0.1, 2, None, subject="latch")
+    assert promises_broken(never_opened, wait(0.5, 9)) == ["out of a closed one"]
+
+
+def test_asleep_at_an_open_latch() -> None:
+    closed = hold(0, 0.1, 2, 2.1, subject="latch")
+    assert promises_broken(closed, wait(0.5, 3.0)) == []
+    assert promises_broken(closed, wait(0.5, 3.2)) == ["asleep on a free lock"]
+    assert promises_broken(closed, wait(0.5, 3.2, "refused")) == ["asleep on a free lock"]
+
+
+def test_who_waits_keeps_nobody_out() -> None:
+    closed = hold(0, 0.1, 1, 1.05, subject="latch")
+    again = hold(1.1, 1.2, 2, 2.1, subject="latch")
+    waiting = [wait(0.5, 1.1), wait(1.15, 9, "refused", timeout=1.0), wait(1.3, 2.1)]
+    assert promises_broken(closed, again, *waiting) == ["asleep on a free lock"]
+
+
+def test_a_latch_that_may_be_closed_still_keeps_everybody() -> None:
+    _, failed = acquire(0, 0.5, "ConnectionError", subject="latch")
+    assert promises_broken(failed, wait(1, 9), wait(1, 9, "refused")) == []
+
+
 # ---- ends
 
 
@@ -180,6 +245,15 @@ def test_what_is_left_behind() -> None:
         "a subscription to channel",
         "the key lock",
     ]
+
+
+def test_what_may_stay_for_good() -> None:
+    released = hold(0, 0.1, 2, 2.1, subject="latch done")
+    leased = acquire(0, 1, "ConnectionError", subject="lock lost")[1]
+    failed = acquire(0, 1, "ConnectionError", subject="latch lost")[1]
+    kept = hold(0, 0.1, 2, None, subject="permits")
+    history = checker.operations([*released, *leased, *failed, *kept])
+    assert checker.for_good(history, FACTS) == {"latch lost", "permits"}
 
 
 # ---- the store

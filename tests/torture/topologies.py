@@ -12,7 +12,10 @@ from typing import Protocol
 from tests.support.fault_schedule import Fault
 from tests.support.proxy import FaultProxy
 from tests.support.servers import Server
+from tests.torture.breaking import Mend, forget_scripts, kill, kill_connections, nothing, stop
+from tests.torture.failovers import Clustered, Sentinels
 from tests.torture.schedule import NETWORK, Group, lasting
+from tests.torture.subjects import MAJORITY_OF
 
 
 class Topology(Protocol):
@@ -20,6 +23,8 @@ class Topology(Protocol):
 
     groups: list[Group]
     """The faults that can happen to it."""
+    replicas: int
+    """How many each server has that may take its place. Every grant waits for all of them."""
 
     def __enter__(self) -> Topology: ...
 
@@ -30,8 +35,11 @@ class Topology(Protocol):
         trace: TracebackType | None,
     ) -> None: ...
 
-    def url(self, worker: int) -> str:
-        """How the worker of that number reaches it; -1: without anything that is broken."""
+    def urls(self, worker: int) -> list[str]:
+        """How the worker of that number reaches it; -1: without anything that is broken.
+
+        The first is where everything is. Those behind it are of other servers, for red locks.
+        """
 
     def begin(self, fault: Fault) -> None:
         """Break it."""
@@ -42,14 +50,28 @@ class Topology(Protocol):
     def primaries(self) -> list[Server]:
         """The servers that have the data now."""
 
+    def channels(self) -> set[bytes]:
+        """Where somebody listens."""
+
+
+_KEEPS_ALL = {"appendonly": "yes", "appendfsync": "no"}
+"""Written before the reply is sent, never synced: a server that is killed has lost nothing."""
+
 
 class Standalone:
-    """One server that writes all it does to disk; half of the workers reach it through a proxy."""
+    """One server, and others for red locks; half of the workers reach the first through a proxy.
+
+    One of the servers at a time is broken, so red locks keep a majority.
+    """
+
+    replicas = 0
 
     def __init__(self, kind: str, seed: int) -> None:
-        # Written before the reply is sent, never synced: a killed server has lost nothing.
-        self._server = Server(kind, {"appendonly": "yes", "appendfsync": "no"})
+        self._server = Server(kind, _KEEPS_ALL)
+        self._others = [Server(kind, _KEEPS_ALL) for _ in range(MAJORITY_OF - 1)]
         self._seed = seed
+        self._mend: Mend = nothing
+        which = range(len(self._others))
         self.groups: list[Group] = [
             NETWORK,
             {
@@ -57,11 +79,14 @@ class Standalone:
                 "forget_scripts": lasting(0, 0),
                 "stop_server": lasting(0.01, 0.2),
                 "restart_server": lasting(0, 0.2),
+                "stop_other": lasting(0.01, 1.0, *which),
+                "restart_other": lasting(0, 0.2, *which),
             },
         ]
 
     def __enter__(self) -> Standalone:
-        self._server.start()
+        for server in self.primaries():
+            server.start()
         self._proxy = FaultProxy(self._server.port, self._seed).start()
         return self
 
@@ -72,33 +97,41 @@ class Standalone:
         trace: TracebackType | None,
     ) -> None:
         self._proxy.stop()
-        self._server.close()
+        for server in self.primaries():
+            server.close()
 
-    def url(self, worker: int) -> str:
-        return self._proxy.url if worker >= 0 and worker % 2 == 0 else self._server.url
+    def urls(self, worker: int) -> list[str]:
+        first = self._proxy.url if worker >= 0 and worker % 2 == 0 else self._server.url
+        return [first, *(other.url for other in self._others)]
 
     def begin(self, fault: Fault) -> None:
-        actions: dict[str, Callable[[], object]] = {
-            "kill_connections": lambda: self._server.kill_connections(*fault.arguments),
-            "forget_scripts": self._server.inspect.script_flush,
-            "stop_server": self._server.pause,
-            "restart_server": self._server.stop,
+        breaks: dict[str, Callable[..., Mend]] = {
+            "kill_connections": lambda which: kill_connections([self._server], which),
+            "forget_scripts": lambda: forget_scripts(self._server),
+            "stop_server": lambda: stop(self._server),
+            "restart_server": lambda: kill(self._server),
+            "stop_other": lambda which: stop(self._others[which]),
+            "restart_other": lambda which: kill(self._others[which]),
         }
-        if fault.name in actions:
-            actions[fault.name]()
+        if fault.name in breaks:
+            self._mend = breaks[fault.name](*fault.arguments)
         else:
             getattr(self._proxy, fault.name)(*fault.arguments)
+            self._mend = self._proxy.heal
 
-    def end(self, fault: Fault) -> None:
-        if fault.name == "stop_server":
-            self._server.resume()
-        elif fault.name == "restart_server":
-            self._server.start()
-        self._proxy.heal()
+    def end(self, _fault: Fault) -> None:
+        self._mend()
 
     def primaries(self) -> list[Server]:
-        return [self._server]
+        return [self._server, *self._others]
+
+    def channels(self) -> set[bytes]:
+        return set[bytes]().union(*(server.subscribed_channels() for server in self.primaries()))
 
 
-TOPOLOGIES: dict[str, Callable[[str, int], Topology]] = {"standalone": Standalone}
+TOPOLOGIES: dict[str, Callable[[str, int], Topology]] = {
+    "standalone": Standalone,
+    "sentinel": Sentinels,
+    "cluster": Clustered,
+}
 """By name: made of a kind of server and a seed."""

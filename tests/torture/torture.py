@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -34,7 +34,8 @@ _END_BOUND = 20.0
 """Seconds for all owners to end once nothing is broken: each lock is passed on until all had it."""
 _RECOVERY = int(1.0 * SECOND)
 """How long what was broken excuses a sleep: to connect anew, and for what was lost to expire."""
-_RECOVERY_OF_WORKERS = int((LEASE + 1.0) * SECOND)
+_RECOVERY_WITH_A_LEASE = int((LEASE + 1.0) * SECOND)
+"""The same where holds may be left over: of a worker, or a release that a replica has not seen."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Size:
     processes: int = 4
     threads: int = 2
     tasks: int = 2
-    calm: float = 6.0
+    calm: float = 5.0
     """Seconds without a fault at the end, in which nobody may sleep on."""
 
 
@@ -115,7 +116,7 @@ class Torture:
 
     def run(self) -> Report:
         """Torture, wait for the end, judge."""
-        prepare(self._topology.url(-1), self._folder)
+        prepare(self._topology.urls(-1)[0], self._folder)
         with ExitStack() as stack:
             for index in range(self._size.processes):
                 self._workers.append(self._start(index, stack))
@@ -129,16 +130,16 @@ class Torture:
                 let_pass(fault.calm)
             let_pass(self._size.calm)
             violations = self._end_workers()
-        return self._report([*violations, *self._left_behind()])
+        return self._report(violations)
 
     # ---- workers
 
     def _start(self, index: int, stack: ExitStack) -> Worker:
         self._started[index] += 1
         name = f"{index}.{self._started[index]}"
-        url = self._topology.url(index)
-        size = self._size
-        order = Order(name, url, str(self._folder), self._seed, size.threads, size.tasks)
+        size, topology = self._size, self._topology
+        where = topology.urls(index), topology.replicas, str(self._folder)
+        order = Order(name, *where, self._seed, size.threads, size.tasks)
         errors = stack.enter_context((self._folder / f"{name}.errors").open("w"))
         process = subprocess.Popen(
             [sys.executable, "-m", "tests.torture.worker", json.dumps(asdict(order))],
@@ -169,7 +170,8 @@ class Torture:
     def _disturbance(self, fault: Fault) -> Iterator[None]:
         begin = now()
         yield
-        recovery = _RECOVERY_OF_WORKERS if fault.name in WORKERS else _RECOVERY
+        long = fault.name in WORKERS or self._topology.replicas
+        recovery = _RECOVERY_WITH_A_LEASE if long else _RECOVERY
         self._disturbances.append(Window(begin, now() + recovery))
 
     def _chosen(self, fault: Fault) -> int:
@@ -197,18 +199,17 @@ class Torture:
 
     # ---- the verdict
 
-    def _left_behind(self) -> list[Violation]:
+    def _left_behind(self, may_stay: Sequence[str]) -> list[Violation]:
         """What is there still when the leases of the dead are over."""
         found: list[Violation] = []
 
         def nothing() -> bool:
             keys: list[str] = []
-            channels: list[str] = []
             for server in self._topology.primaries():
                 self._visit_lines(server)
                 keys += _lasting_keys(server)
-                channels += map(_text, server.subscribed_channels())
-            found[:] = checker.left_behind(keys, channels, MAY_STAY)
+            channels = map(_text, self._topology.channels())
+            found[:] = checker.left_behind(keys, channels, may_stay)
             return not found
 
         try:
@@ -220,7 +221,7 @@ class Torture:
     def _visit_lines(self, server: Server) -> None:
         """The dead stay in a fair lock's line until somebody comes, who drops them."""
         lines = server.inspect.keys(f"{LINES}*")
-        with Client(self._topology.url(-1)) as client:
+        with Client(self._topology.urls(-1)[0]) as client:
             for line in map(_text, lines):
                 lock = client.fair_lock(line.removeprefix(LINES).strip("{}"))
                 if lock.acquire(blocking=False):
@@ -229,6 +230,8 @@ class Torture:
     def _report(self, violations: list[Violation]) -> Report:
         entries = history.read(sorted(self._folder.glob("*.history")))
         facts = Facts(RULES, self._disturbances, self._deaths)
+        everything = checker.operations(entries)
+        violations += self._left_behind([*MAY_STAY, *checker.for_good(everything, facts)])
         writes = Counter[str]()
         for path in (self._folder / STORES).iterdir():
             store = Store(path)
@@ -236,7 +239,7 @@ class Torture:
             if store.lost_updates():
                 text = f"{store.lost_updates()} of {store.writes()}"
                 violations.append(Violation("lost updates", path.name, 0, text))
-        granted = (op for op in checker.operations(entries) if op.granted)
+        granted = (op for op in everything if op.granted)
         return Report(
             [*checker.judge(entries, facts), *violations],
             Counter(_kind(op.call.subject) for op in granted),

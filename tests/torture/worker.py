@@ -1,6 +1,6 @@
 """A process full of owners: threads and tasks that acquire, count, and release until told to end.
 
-    python -m tests.torture.worker '{"name": "2.0", "url": ..., "folder": ..., "seed": 1, ...}'
+    python -m tests.torture.worker '{"name": "2.0", "urls": [...], "folder": ..., "seed": 1, ...}'
 
 It says `ready`, and ends when its standard input does. What it did is in its file in the folder.
 """
@@ -14,7 +14,7 @@ import random
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,14 +23,20 @@ from holdfast import Client, HoldfastError, ServerError
 from tests.support.actors import Flavour
 from tests.torture.history import Log, now
 from tests.torture.store import Store
-from tests.torture.subjects import LEASE, PERMITS, SUBJECTS, Held, Subject, rest_of_the_moment
+from tests.torture.subjects import LEASE, PERMITS, Held, Subject, rest_of_the_moment, subjects
 
 COMMAND_TIMEOUT = 2.0
 _PATIENCES = (0.02, 0.5, 2.0, None, None)
 _LONGEST_WORK = 0.02
-_LONG_WORKS = 0.03
+_LONGEST_STEP = 0.03
+_LONG_WORKS, _LONG_WORKS_OF_REPLICAS = 0.03, 0.15
 _STANDING = 0.3
 """How many of the turns are for names that are never left alone."""
+_CANCELLED = 0.15
+"""How many of a task's calls are cancelled, where they have not returned by then."""
+_LATEST_CANCEL = 0.5
+_WITH_LEASE = 0.5
+"""How many of the holds are not renewed, where replicas confirm a grant but no renewal."""
 STORES = "stores"
 """The folder of what is counted, in the folder of the run."""
 
@@ -43,7 +49,10 @@ class Order:
     """What a worker is told by whoever starts it."""
 
     name: str
-    url: str
+    urls: Sequence[str]
+    """The first is where everything is; all together are those of a red lock."""
+    replicas: int
+    """How many have to confirm a grant."""
     folder: str
     seed: int
     threads: int
@@ -54,47 +63,67 @@ class Order:
         return Path(self.folder) / f"{self.name}.history"
 
 
+class Interrupted(Exception):
+    """The call was cancelled."""
+
+
 class Owner:
     """One thread or task of the worker."""
 
-    def __init__(self, name: str, order: Order, log: Log, stop: threading.Event) -> None:
+    def __init__(
+        self, name: str, order: Order, log: Log, stop: threading.Event, *, is_task: bool
+    ) -> None:
+        self._is_task = is_task
         self._name = name
         self._log = log
         self._stop = stop
         self._folder = Path(order.folder)
         self._random = random.Random(f"{order.seed} {name}")
+        self._replicas = order.replicas
+        self._subjects = subjects(len(order.urls), order.replicas)
 
-    def live(self, client: Any, is_task: bool) -> Program:
+    def live(self, clients: Sequence[Any]) -> Program:
         """Take turns until the worker is to end."""
-        pause = asyncio.sleep if is_task else time.sleep
         while not self._stop.is_set():
-            yield from self._turn(self._random.choice(SUBJECTS), client, pause)
-            yield pause(rest_of_the_moment())
+            yield from self._turn(self._random.choice(self._subjects), clients)
+            yield self._pause(rest_of_the_moment())
 
-    def _turn(self, subject: Subject, client: Any, pause: Any) -> Program:
+    def _turn(self, subject: Subject, clients: Sequence[Any]) -> Program:
         name = subject.name(of_the_moment=self._random.random() > _STANDING)
-        thing = subject.of(client, name)
-        timeout = self._random.choice(_PATIENCES[: None if subject.patient else 3])
+        thing = subject.of(clients, name)
+        timeout = self._random.choice(_PATIENCES[: None if subject.leased else 3])
+        lease = LEASE if self._replicas and self._random.random() < _WITH_LEASE else None
+        what = "wait" if subject.waits else "acquire"
+        if subject.waits:
+            yield self._pause(_LONGEST_STEP * self._random.random())  # until it has been closed
         details = {"subject": name, "weight": subject.weight, "timeout": timeout}
-        number, called = self._log.call("acquire", owner=self._name, **details), now()
+        number, called = self._log.call(what, owner=self._name, **details), now()
         try:
-            grant = yield thing.acquire(timeout)
-        except HoldfastError as error:
+            grant = yield self._perhaps_cancelled(thing, thing.acquire(timeout, lease))
+        except (HoldfastError, Interrupted) as error:
             self._log.returned(number, _word(error))
             return
-        if not grant:
-            self._log.returned(number, "refused")
+        token = thing.token if grant else None
+        self._log.returned(number, "granted" if grant else "refused", token)
+        if not grant or subject.waits:
             return
-        token = thing.token
-        self._log.returned(number, "granted", token)
 
         def still() -> bool:
-            return self._still(thing, number, called)
+            return bool(lease or not self._replicas) and self._still(thing, number, called)
 
         still()
-        yield from self._work(subject, name, token, still, pause)
+        yield from self._work(subject, name, token, still)
         still()
         yield from self._give_back(name, thing, grant, number)
+
+    def _perhaps_cancelled(self, thing: Held, call: Any) -> Any:
+        """The call; in a task it may be cancelled, where that leaves nothing behind."""
+        if not (self._is_task and thing.undone and self._random.random() < _CANCELLED):
+            return call
+        return _cancelled_after(_LATEST_CANCEL * self._random.random() ** 4, call)
+
+    def _pause(self, seconds: float) -> Any:
+        return asyncio.sleep(seconds) if self._is_task else time.sleep(seconds)
 
     def _still(self, thing: Held, number: int, called: int) -> bool:
         """Whether the grant is trusted at this moment, which is written down."""
@@ -104,37 +133,63 @@ class Owner:
             self._log.trusted(number, at)
         return trusted
 
-    def _work(
-        self, subject: Subject, name: str, token: int | None, still: Still, pause: Any
-    ) -> Program:
+    def _work(self, subject: Subject, name: str, token: int | None, still: Still) -> Program:
         """Count, if nobody else may be there, in two steps with a pause between them."""
         alone = subject.weight == subject.capacity
         store = Store(self._folder / STORES / name)
         value = store.read(token or 0) if alone else None
-        yield pause(self._time_to_work())
+        yield self._pause(self._time_to_work())
         if value is not None:
             # A token is all the guard there is: whoever has been overtaken may try to write.
             store.write(value + 1, (lambda: True) if token else still, token or 0)
 
     def _time_to_work(self) -> float:
-        """Mostly next to nothing: what goes wrong goes wrong in moments. Some holds are renewed."""
-        if self._random.random() < _LONG_WORKS:
+        """Mostly next to nothing: what goes wrong goes wrong in moments. Some holds are renewed.
+
+        Where a failover may forget a hold, more of them are there to be forgotten.
+        """
+        if self._random.random() < (_LONG_WORKS_OF_REPLICAS if self._replicas else _LONG_WORKS):
             return self._random.uniform(0, 1.5 * LEASE)
         return _LONGEST_WORK * self._random.random() ** 4
 
     def _give_back(self, name: str, thing: Held, grant: Any, number: int) -> Program:
+        try:
+            for _ in range(1, thing.steps):
+                yield thing.release(grant)
+                yield self._pause(_LONGEST_STEP * self._random.random())
+        except HoldfastError as error:
+            release = self._log.call("release", owner=self._name, subject=name, of=number)
+            self._log.returned(release, _word(error))
+            return
         release = self._log.call("release", owner=self._name, subject=name, of=number)
         try:
-            yield thing.release(grant)
-        except HoldfastError as error:
+            yield self._perhaps_cancelled(thing, thing.release(grant))
+        except (HoldfastError, Interrupted) as error:
             self._log.returned(release, _word(error))
         else:
             self._log.returned(release, "done")
 
 
-def _word(error: HoldfastError) -> str:
+def _word(error: HoldfastError | Interrupted) -> str:
     """The name of an error, or the server's word for it."""
+    if isinstance(error, Interrupted):
+        return "cancelled"
     return error.code if isinstance(error, ServerError) else type(error).__name__
+
+
+async def _cancelled_after(seconds: float, call: Awaitable[Any]) -> Any:
+    """Await the call in the task that calls, which is cancelled if it has not returned by then."""
+    task = asyncio.current_task()
+    assert task is not None
+    cancel = asyncio.get_running_loop().call_later(seconds, task.cancel)
+    try:
+        return await call
+    except asyncio.CancelledError:
+        if hasattr(task, "uncancel"):  # since Python 3.11
+            task.uncancel()
+        raise Interrupted from None
+    finally:
+        cancel.cancel()
 
 
 def run(order: Order) -> None:
@@ -143,19 +198,26 @@ def run(order: Order) -> None:
     stop, log = threading.Event(), Log(order.history, order.name)
     ends, lives = [], []
     for flavour, count in ((Flavour("sync"), order.threads), (Flavour("asyncio"), order.tasks)):
-        client = flavour.client(order.url, lease=LEASE, command_timeout=COMMAND_TIMEOUT)
+        clients = [_client(flavour, url, order) for url in order.urls]
         for index in range(count):
-            owner = Owner(f"{order.name} {flavour}{index}", order, log, stop)
-            lives.append(flavour.actor().begin(owner.live, client, flavour.asyncio))
-        ends.append((flavour, client))
+            name = f"{order.name} {flavour}{index}"
+            owner = Owner(name, order, log, stop, is_task=flavour.asyncio)
+            lives.append(flavour.actor().begin(owner.live, clients))
+        ends.append((flavour, clients))
     print("ready", flush=True)
     sys.stdin.read()
     stop.set()
     for life in lives:
         life.result()
-    for flavour, client in ends:
-        flavour.actor().do(client.close)
+    for flavour, clients in ends:
+        for client in clients:
+            flavour.actor().do(client.close)
         flavour.end()
+
+
+def _client(flavour: Flavour, url: str, order: Order) -> Any:
+    waits = {"replicas_to_wait": order.replicas} if order.replicas else {}
+    return flavour.client(url, lease=LEASE, command_timeout=COMMAND_TIMEOUT, **waits)
 
 
 def prepare(url: str, folder: Path) -> None:

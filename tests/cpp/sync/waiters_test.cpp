@@ -12,7 +12,9 @@
 #include "support/server.h"
 #include "support/world.h"
 #include "sync/acquire_operation.h"
+#include "sync/keys.h"
 #include "sync/lock.h"
+#include "sync/permit_semaphore.h"
 #include "sync/release_operation.h"
 
 namespace holdfast::sync {
@@ -59,29 +61,50 @@ class WaitersTest : public ::testing::Test {
     lock_recipe().release(bytes, {name_, "another:1", 0, Millis(0), "publish", true});
     execute(bytes);
   }
-  void wait(int first, int last) {
+  void permits_are_out(int count, Millis lease) {
+    std::string bytes;
+    try_set_permits(bytes, {name_, "publish", true}, count);
+    execute(bytes);
+    for (int i = 1; i <= count; ++i) {
+      const std::string taker = "another:" + std::to_string(i);
+      std::string taking;
+      leased_permit_recipe().acquire(taking, {name_, taker, 1, lease, "publish", true});
+      execute(taking);
+    }
+  }
+  void a_permit_comes_back() {
+    std::string bytes;
+    leased_permit_recipe().release(bytes, {name_, "another:1", 0, Millis(0), "publish", true});
+    execute(bytes);
+  }
+  void wait(int first, int last, const Recipe& recipe = lock_recipe()) {
     for (int i = first; i <= last; ++i) {
       const auto number = static_cast<std::uint64_t>(i);
       AcquireRequest request{name_, OwnerNumber{number}, {kLease, false}};
-      std::make_shared<AcquireOperation>(client_->context(), lock_recipe(), request)
-          ->finish_to(outcomes_, number);
+      waiting_.push_back(std::make_shared<AcquireOperation>(client_->context(), recipe, request));
+      waiting_.back()->finish_to(outcomes_, number);
     }
   }
+  const std::shared_ptr<AcquireOperation>& waiter(std::size_t number) const {
+    return waiting_.at(number - 1);
+  }
+  wait::WaitRegistry& registry() const { return *client_->context()->waits; }
   void release(int owner) {
     const ReleaseOperation::What what{name_, OwnerNumber{static_cast<std::uint64_t>(owner)}};
     std::make_shared<ReleaseOperation>(client_->context(), lock_recipe(), what)
         ->finish_to(std::make_shared<Outcomes>(), 0);
   }
   // How many attempts the server has seen in that time.
-  int attempts_in(Duration time) {
-    const int before = server_.runs("lock/acquire");
+  int attempts_in(Duration time, const std::string& step = "lock/acquire") {
+    const int before = server_.runs(step);
     loop_.run(time);
-    return server_.runs("lock/acquire") - before;
+    return server_.runs(step) - before;
   }
   const std::vector<std::uint64_t>& granted() const { return outcomes_->granted; }
 
- private:
   const LockName name_{"lock"};
+
+ private:
   simulation::World world_{1};
   simulation::Server server_{world_, 0};
   simulation::Network network_{world_, server_};
@@ -89,6 +112,7 @@ class WaitersTest : public ::testing::Test {
   const std::shared_ptr<simulation::Client> client_ =
       simulation::Client::make(world_, network_, loop_, {"client", kLease, Millis(1000), 10});
   const std::shared_ptr<Outcomes> outcomes_ = std::make_shared<Outcomes>();
+  std::vector<std::shared_ptr<AcquireOperation>> waiting_;
 };
 
 TEST_F(WaitersTest, TheFirstTriesBeforeAndAfterItsSubscriptionTheOthersNotAtAll) {
@@ -127,6 +151,33 @@ TEST_F(WaitersTest, AHandOverCostsNone) {
   release(static_cast<int>(granted().back()));
   EXPECT_EQ(attempts_in(Millis(1000)), 0);
   EXPECT_EQ(granted().size(), 2U);
+}
+
+// Whom a message or a turn is for is chosen under the registry's lock, and told without it.
+
+TEST_F(WaitersTest, AMessageThatComesAfterAGrantIsForTheNext) {
+  permits_are_out(2, kLease);
+  wait(1, 2, leased_permit_recipe());
+  (void)attempts_in(Millis(100));
+  wait::Calls late = registry().message(semaphore_channel(name_).bytes(), "1");
+  a_permit_comes_back();
+  (void)attempts_in(Millis(100));
+  ASSERT_EQ(granted(), (std::vector<std::uint64_t>{1}));
+  late.run();
+  EXPECT_EQ(attempts_in(Millis(1000), "permit_semaphore/acquire"), 1);
+}
+
+TEST_F(WaitersTest, ATurnThatComesTooLateIsForTheNext) {
+  held_by_another(Millis(2000));
+  wait(1, 3);
+  (void)attempts_in(Millis(100));
+  const std::string channel = lock_recipe().channel(name_, "").bytes();
+  wait::Calls late = registry().leave(channel, *waiter(1), wait::Departure::kGaveUp, kNever);
+  waiter(1)->cancel();
+  waiter(2)->cancel();
+  late.run();
+  (void)attempts_in(Millis(5000));
+  EXPECT_EQ(granted(), (std::vector<std::uint64_t>{3}));
 }
 
 }  // namespace

@@ -1,0 +1,216 @@
+"""Topologies in which a server's replica takes its place: a service under Sentinel, a cluster.
+
+Replication is asynchronous, so a failover may forget what nobody has waited for. All grants wait
+for all replicas here; no renewal and no release does. `subjects.py` and `worker.py` draw the
+consequences for what can be judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+import redis
+
+from tests.support.clusters import Cluster
+from tests.support.fault_schedule import Fault
+from tests.support.sentinels import NAME, Service
+from tests.support.servers import Server
+from tests.support.waiting import eventually
+from tests.torture.breaking import Mend, kill, kill_connections, nothing, stop
+from tests.torture.schedule import Group, lasting
+
+_BOUND = 30.0
+_CONNECTIONS = ("normal", "pubsub")
+_STANDING = ("lock", "fair_lock", "fenced_lock", "spin_lock", "read_write_lock", "permit_semaphore")
+"""Names that are always in use: of their slots something happens."""
+
+
+def _linked(replication: Any) -> bool:
+    """A server, by what it says of replication, hears its primary."""
+    return bool(replication.get("master_link_status") == "up")
+
+
+class Sentinels:
+    """A primary with two replicas, and three sentinels."""
+
+    replicas = 2
+
+    def __init__(self, kind: str, _seed: int) -> None:
+        self._service = Service(kind, replicas=self.replicas)
+        self._mend: Mend = nothing
+        self.groups: list[Group] = [
+            {"kill_primary": lasting(2.0, 4.0), "fail_over": lasting(0.5, 1.5)},
+            {
+                "kill_connections": lasting(0, 0, *_CONNECTIONS),
+                "stop_primary": lasting(0.01, 0.5),
+                "stop_replica": lasting(0.01, 0.5),
+                "restart_sentinel": lasting(0, 1.0),
+            },
+        ]
+
+    def __enter__(self) -> Sentinels:
+        self._service.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._service.close()
+
+    def urls(self, _worker: int) -> list[str]:
+        return [self._service.url]
+
+    def begin(self, fault: Fault) -> None:
+        breaks: dict[str, Callable[[], Mend]] = {
+            "kill_primary": self._kill_primary,
+            "fail_over": self._fail_over,
+            "kill_connections": lambda: kill_connections(self.primaries(), *fault.arguments),
+            "stop_primary": lambda: stop(self._service.primary),
+            "stop_replica": lambda: stop(self._service.replicas[0]),
+            "restart_sentinel": lambda: kill(self._service.sentinels[0]),
+        }
+        self._mend = breaks[fault.name]()
+
+    def end(self, _fault: Fault) -> None:
+        self._mend()
+        eventually(self._in_line, within=_BOUND, what="all follow one primary")
+
+    def primaries(self) -> list[Server]:
+        return [self._service.primary]
+
+    def channels(self) -> set[bytes]:
+        return self._service.primary.subscribed_channels() - {b"__sentinel__:hello"}
+
+    def _kill_primary(self) -> Mend:
+        killed = self._service.primary
+        killed.stop()
+
+        def mend() -> None:
+            self._service.new_primary(killed)
+            killed.start()
+
+        return mend
+
+    def _fail_over(self) -> Mend:
+        def begun() -> bool:
+            try:
+                return bool(self._service.sentinels[0].ask("FAILOVER", NAME))
+            except redis.ResponseError:  # it has not heard of a replica that is good enough yet
+                return False
+
+        old = self._service.primary
+        eventually(begun, within=_BOUND, what="the sentinel begins the failover")
+        self._service.new_primary(old)
+        return nothing
+
+    def _in_line(self) -> bool:
+        """The replicas follow the primary. The sentinels, who see to it, take 10 s and more."""
+        primary, others = self._service.primary, self._service.replicas
+        for server in others:
+            if server.inspect.info("replication").get("master_port") != primary.port:
+                server.inspect.replicaof("127.0.0.1", primary.port)
+        found = [server.inspect.info("replication") for server in others]
+        named = {sentinel.named() for sentinel in self._service.sentinels}
+        return named == {primary.port} and all(map(_linked, found))
+
+
+class Clustered:
+    """Three primaries with a replica each. Slots are moved to and fro."""
+
+    replicas = 1
+
+    def __init__(self, kind: str, _seed: int) -> None:
+        self._cluster = Cluster(kind)
+        self._mend: Mend = nothing
+        self.groups: list[Group] = [
+            {
+                "kill_primary": lasting(2.0, 4.0, *_STANDING),
+                "fail_over": lasting(0.1, 0.5, *_STANDING),
+                "take_over": lasting(0.1, 0.5, *_STANDING),
+                "move_slot": lasting(0, 0.5, *_STANDING),
+            },
+            {
+                "kill_connections": lasting(0, 0, *_CONNECTIONS),
+                "stop_primary": lasting(0.01, 0.5, *_STANDING),
+            },
+        ]
+
+    def __enter__(self) -> Clustered:
+        self._cluster.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._cluster.close()
+
+    def urls(self, _worker: int) -> list[str]:
+        return [self._cluster.seeds]
+
+    def begin(self, fault: Fault) -> None:
+        breaks: dict[str, Callable[..., Mend]] = {
+            "kill_primary": self._kill_primary,
+            "fail_over": self._fail_over,
+            "take_over": self._take_over,
+            "move_slot": self._move_slot,
+            "kill_connections": lambda which: kill_connections(self.primaries(), which),
+            "stop_primary": lambda name: stop(self._cluster.primary_of(name)),
+        }
+        self._mend = breaks[fault.name](*fault.arguments)
+
+    def end(self, _fault: Fault) -> None:
+        self._mend()
+        self._cluster.settle()
+
+    def primaries(self) -> list[Server]:
+        servers = self._cluster.servers
+        return [s for s in servers if s.inspect.execute_command("ROLE")[0] == b"master"]
+
+    def channels(self) -> set[bytes]:
+        found = set[bytes]()
+        for server in self._cluster.servers:
+            found |= server.subscribed_channels()
+            found |= set(server.inspect.execute_command("PUBSUB", "SHARDCHANNELS"))
+        return found
+
+    def _kill_primary(self, name: str) -> Mend:
+        killed = self._cluster.primary_of(name)
+        replica = self._cluster.replica_of(killed)
+        killed.stop()
+
+        def mend() -> None:
+            self._cluster.await_promotion(replica)
+            killed.start()
+
+        return mend
+
+    def _fail_over(self, name: str) -> Mend:
+        self._cluster.fail_over(self._cluster.replica_of(self._cluster.primary_of(name)))
+        return nothing
+
+    def _take_over(self, name: str) -> Mend:
+        """A replica that hears nothing takes its primary's place: that time is forgotten."""
+        replica = self._cluster.stop_replication(self._cluster.primary_of(name))
+
+        def mend() -> None:
+            self._cluster.fail_over(replica, "TAKEOVER")
+            replica.inspect.config_set("masterauth", "")
+
+        return mend
+
+    def _move_slot(self, name: str) -> Mend:
+        source, target = self._cluster.begin_migration(name)
+
+        def mend() -> None:
+            self._cluster.migrate_keys(source, target, name)
+            self._cluster.end_migration(source, target, name)
+
+        return mend
