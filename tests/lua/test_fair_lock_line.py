@@ -36,9 +36,8 @@ def lock(server: Server) -> FairLock:
 
 @pytest.fixture
 def listener(server: Server) -> Iterator[Listener]:
-    listener = listen(server)
-    yield listener
-    listener.close()
+    with listen(server) as listener:
+        yield listener
 
 
 def about(milliseconds: float) -> object:
