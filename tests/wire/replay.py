@@ -42,7 +42,10 @@ class Owner:
 
 
 class Replay:
-    """One playing of a scenario; `clients` are A and B, `make_actor(part)` makes an owner."""
+    """One playing of a scenario; `clients` are A and B, `make_actor(part)` makes an owner.
+
+    Within `with` it listens; actors and clients are their makers'.
+    """
 
     def __init__(
         self, server: Server, clients: dict[str, Any], make_actor: Callable[[str], Any]
@@ -55,6 +58,12 @@ class Replay:
         self._placeholders = Placeholders()
         self._listener = Listener(server, pattern="redisson_*")
 
+    def __enter__(self) -> Replay:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._listener.close()
+
     def run(self, steps: tuple[Step, ...]) -> None:
         """Play all steps; raises AssertionError at the first that differs."""
         self._cast(steps)
@@ -66,10 +75,6 @@ class Replay:
             except AssertionError as error:
                 raise AssertionError(f"step {number} differs: {step}") from error
         self._expect_subscribers({channel: 0 for step in steps for channel in step.subscribed})
-
-    def close(self) -> None:
-        """End the listener; actors and clients are their makers'."""
-        self._listener.close()
 
     def _cast(self, steps: tuple[Step, ...]) -> None:
         """Find somebody for each part; a lock of their own shows their fields."""
@@ -158,9 +163,13 @@ class Replay:
     # ---- comparing
 
     def _compare(self, step: Step) -> None:
-        eventually(partial(self._has_keys, step))
-        published = self._published()
         expected = self._placeholders.expect(step.published, None)
+        published = self._published()
+        while step.waits and len(published) < len(expected):
+            # The caller may not have done yet what comes before the wait.
+            published += eventually(self._published, what=f"{expected}, not only {published}")
+        eventually(partial(self._has_keys, step))
+        published += self._published()
         if KINDS[step.kind].side_by_side:
             published, expected = sorted(published), sorted(expected)
         assert published == expected, f"published was {published}"
@@ -176,7 +185,8 @@ class Replay:
         assert there == expected, f"on the server is {there}, not {expected}"
         return True
 
-    def _published(self) -> Any:
+    def _published(self) -> tuple[Any, ...]:
+        """What was published since it was last asked."""
         messages = self._listener.messages()
         return tuple((message.channel.decode(), message.payload.decode()) for message in messages)
 
