@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "lease/lease_keeper.h"
 #include "sync/confirmations.h"
+#include "sync/last_undos.h"
 #include "sync/timers.h"
 #include "topology/topology.h"
 #include "wait/wait_registry.h"
@@ -22,6 +23,7 @@ struct Context {
   const std::shared_ptr<wait::WaitRegistry> waits;
   const std::shared_ptr<Timers> timers;
   const std::shared_ptr<Confirmations> confirmations{};  // null: grants need none
+  const std::shared_ptr<LastUndos> undos = std::make_shared<LastUndos>();
 };
 
 }  // namespace holdfast::sync

@@ -19,6 +19,7 @@ void Undo::submit(std::shared_ptr<const Context> context, const Recipe& recipe, 
                   Millis lease) {
   const auto undo = std::make_shared<Undo>(std::move(context), recipe, std::move(what));
   undo->deadline = after(undo->context_->clock.now(), lease);
+  if (recipe.makes_holds()) undo->context_->undos->add(undo->who(), undo);
   undo->go();
 }
 
@@ -46,7 +47,7 @@ void Undo::encode(std::string& out) const {
 }
 
 void Undo::complete(Result<resp::Reply> reply, const client::Sent& /*sent*/) {
-  if (!plan_) return;
+  if (!plan_) return context_->undos->remove(who(), *this);
   const bool refused = reply.ok() && reply.value().is_error();
   const TimePoint again = after(context_->clock.now(), kRefusedRest);
   if (refused && error_kind(reply.value().text()) == ErrorKind::kPasses && again < deadline) {

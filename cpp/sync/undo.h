@@ -13,10 +13,11 @@ namespace holdfast::sync {
 // A release that nobody waits for: takes back an attempt that was cancelled on its way, or goes on
 // with a release whose caller was told that the server is out of reach. It stands in the
 // connection's line behind the command it takes back, and is tried until the lease (of a place in
-// line: its time) is over: then there is nothing left to release. It goes out with the script's
-// text: a second attempt, for a server that does not know the script, would stand behind what the
-// owner asks for next. Where a server refuses to work for the moment, a release is tried again for
-// as long as the owner has asked for nothing else.
+// line: its time) is over: then there is nothing left to release. Where holds are counted it makes
+// those of the same owner before it unnecessary, however many attempts it stands for. It goes out
+// with the script's text: a second attempt, for a server that does not know the script, would stand
+// behind what the owner asks for next. Where a server refuses to work for the moment, a release is
+// tried again for as long as the owner has asked for nothing else.
 class Undo final : public client::Request, public Timed, public std::enable_shared_from_this<Undo> {
  public:
   struct What {
@@ -40,6 +41,7 @@ class Undo final : public client::Request, public Timed, public std::enable_shar
  private:
   void on_time() override;
   void go();
+  LastUndos::Key who() const { return {&recipe_, what_.name.bytes(), what_.owner}; }
 
   const std::shared_ptr<const Context> context_;
   const Recipe& recipe_;

@@ -160,6 +160,30 @@ def test_what_a_hanging_server_grants_late_is_taken_back(alice: Any, cluster: Cl
     assert cluster.is_empty()
 
 
+@pytest.mark.flavours("sync")
+def test_what_is_taken_back_from_a_dead_server_is_taken_back_once(
+    alice: Any, cluster: Cluster
+) -> None:
+    """34: rounds that it missed do not pile up for the server that comes back."""
+    lock, back = cluster.red_lock(), cluster.servers[0]
+    back.stop()
+    for _ in range(20):
+        alice.do(lock.acquire)
+        alice.do(lock.release)
+    back.start()
+    everywhere = False
+    while not everywhere:  # what was to be taken back came first
+        alice.do(lock.acquire, timeout=BOUND)
+        everywhere = all(cluster.holders())
+        alice.do(lock.release)
+    assert 0 < _evals(back) < 10
+
+
+def _evals(server: Server) -> int:
+    """The scripts that came with their text: releases that nobody waits for do."""
+    return int(server.inspect.info("commandstats").get("cmdstat_eval", {}).get("calls", 0))
+
+
 def test_a_minority_lost_is_no_loss(alice: Any, cluster: Cluster) -> None:
     told: list[Any] = []
     lock = cluster.red_lock(watchdog=SHORT, on_lost=told.append)
