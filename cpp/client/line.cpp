@@ -54,18 +54,24 @@ bool Line::take(resp::Reply reply, Answers& answers) {
 }
 
 void Line::broken() {
-  const auto on_wire_end = entries_.begin() + static_cast<std::ptrdiff_t>(sent_);
+  forget_unwanted(0, sent_);
+  sent_ = 0;
+  stream_ = next_stream();
+}
+
+void Line::forget_unwanted(std::size_t from, std::size_t to) {
+  const auto begin = entries_.begin() + static_cast<std::ptrdiff_t>(from);
+  const auto end = entries_.begin() + static_cast<std::ptrdiff_t>(to);
   const auto unwanted = [](const Entry& e) {
     return !e.what.request || e.what.request->abandoned();
   };
-  entries_.erase(std::remove_if(entries_.begin(), on_wire_end, unwanted), on_wire_end);
-  sent_ = 0;
-  stream_ = next_stream();
+  entries_.erase(std::remove_if(begin, end, unwanted), end);
 }
 
 void Line::drop_overdue(TimePoint now, const Status& why, Answers& answers) {
   if (now < next_overdue_) return;
   next_overdue_ = kNever;
+  forget_unwanted(sent_, entries_.size());
   std::deque<Entry> kept;
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     Entry& entry = entries_[i];

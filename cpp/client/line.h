@@ -47,6 +47,7 @@ class Line {
   // Nothing is on the wire any more; what is still wanted waits to be sent again.
   void broken();
 
+  // What was never sent, and nobody wants, goes without an answer.
   void drop_overdue(TimePoint now, const Status& why, Answers& answers);
 
   // All, or all but those that go on although nobody waits.
@@ -61,6 +62,7 @@ class Line {
     int extra = 0;    // replies that come before its own
   };
 
+  void forget_unwanted(std::size_t from, std::size_t to);
   void add_answer(Entry& entry, Result<resp::Reply> reply, Answers& answers);
 
   std::deque<Entry> entries_;

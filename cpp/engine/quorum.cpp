@@ -48,12 +48,6 @@ class Member final : public sync::QuorumMember {
   const sync::Patience patience_;
 };
 
-// Where a minority can be missing, a server that refuses to work is asked again by the next round.
-sync::Patience member_patience(const sync::QuorumRule& rule, bool blocking) {
-  if (rule.spare() > 0) return sync::Patience::kNone;
-  return blocking ? sync::Patience::kWaiters : sync::Patience::kCallers;
-}
-
 // The largest number that so many are not below.
 template <typename T>
 T common(std::vector<T> numbers, std::size_t needed) {
@@ -78,7 +72,10 @@ sync::ExchangePtr Quorum::acquire(const Attempt& attempt) const {
   options.seed = static_cast<std::uint32_t>(now.time_since_epoch().count() +
                                             static_cast<std::int64_t>(attempt.owner));
   const int held = known_count(attempt.owner);
-  const sync::Patience patience = member_patience(options.rule, attempt.blocking);
+  // Where a minority can be missing, a server that refuses to work is asked again by the next
+  // round.
+  const sync::Patience patience =
+      options.rule.spare() > 0 ? sync::Patience::kNone : sync::Patience::kCallers;
   sync::QuorumAcquire::Members members;
   for (const auto& lock : members_) {
     options.votes.push_back(lock->known_count(attempt.owner) >= held);

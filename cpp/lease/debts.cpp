@@ -1,11 +1,23 @@
 #include "lease/debts.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace holdfast::lease {
 
-void Debts::add(const LockName& name, OwnerNumber owner, std::shared_ptr<Debt> debt) {
-  all_.emplace(owner, Owed{name, std::move(debt)});
+void Debts::add(const LockName& name, OwnerNumber owner, std::shared_ptr<Debt> debt, bool covers) {
+  auto [at, end] = all_.equal_range(owner);
+  while (at != end) {
+    const Owed& before = at->second;
+    if (covers && before.covers && before.name == name) {
+      debt->deadline = std::max(debt->deadline, before.debt->deadline);
+      before.debt->abandon();
+      at = all_.erase(at);
+    } else {
+      ++at;
+    }
+  }
+  all_.emplace(owner, Owed{name, std::move(debt), covers});
 }
 
 void Debts::remove(OwnerNumber owner, const Debt& debt) {
@@ -18,12 +30,8 @@ void Debts::cancel(const LockName& name, OwnerNumber owner) {
   if (all_.empty()) return;
   auto [at, end] = all_.equal_range(owner);
   while (at != end) {
-    if (at->second.name == name) {
-      at->second.debt->cancel();
-      at = all_.erase(at);
-    } else {
-      ++at;
-    }
+    const bool stays = !(at->second.name == name) || at->second.debt->cancel();
+    at = stays ? std::next(at) : all_.erase(at);
   }
 }
 

@@ -4,30 +4,34 @@
 #include <unordered_map>
 
 #include "base/types.h"
+#include "client/request.h"
 
 namespace holdfast::lease {
 
 // A release that nobody waits for, on its way to the server in an owner's name.
-class Debt {
+class Debt : public client::Request {
  public:
-  virtual ~Debt() = default;
-  // The owner has asked for something since: it must not be sent, or sent again, behind that. Any
-  // thread, with locks held: quick.
-  virtual void cancel() = 0;
+  // The owner has asked for something since: it must not be sent, or sent again, behind that. True:
+  // it still stands in front of that, and stays there. Any thread, with locks held: quick.
+  virtual bool cancel() = 0;
 };
 
-// The debts of a client's owners. Not thread-safe.
+// The debts of a client's owners, until they are answered. Not thread-safe.
 class Debts {
  public:
-  void add(const LockName& name, OwnerNumber owner, std::shared_ptr<Debt> debt);
+  // To be called before `debt` is sent. One that `covers` takes back all that those before it would
+  // which did: they are abandoned, and it is tried for as long as they were. So a server that is
+  // away for long finds one for each owner, and not one for each attempt.
+  void add(const LockName& name, OwnerNumber owner, std::shared_ptr<Debt> debt, bool covers);
   void remove(OwnerNumber owner, const Debt& debt);
-  // Cancels, and forgets, those of one name.
+  // Cancels those of one name.
   void cancel(const LockName& name, OwnerNumber owner);
 
  private:
   struct Owed {
     LockName name;
     std::shared_ptr<Debt> debt;
+    bool covers;
   };
   std::unordered_multimap<OwnerNumber, Owed> all_;
 };

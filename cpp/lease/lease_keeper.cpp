@@ -181,9 +181,10 @@ void LeaseKeeper::released_late(const LockName& name, OwnerNumber owner, const R
   }
 }
 
-void LeaseKeeper::owe(const LockName& name, OwnerNumber owner, std::shared_ptr<Debt> debt) {
+void LeaseKeeper::owe(const LockName& name, OwnerNumber owner, std::shared_ptr<Debt> debt,
+                      bool covers) {
   const Guard guard(mutex_);
-  if (!closed_) debts_.add(name, owner, std::move(debt));
+  if (!closed_) debts_.add(name, owner, std::move(debt), covers);
 }
 
 void LeaseKeeper::settled(OwnerNumber owner, const Debt& debt) {

@@ -83,9 +83,9 @@ class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_t
   void released_late(const LockName& name, OwnerNumber owner, const ReleasePlan& plan,
                      bool confirmed);
 
-  // Of a release that nobody waits for: before it is sent, and when it will not be sent again. What
-  // the owner asks for or releases meanwhile cancels it.
-  void owe(const LockName& name, OwnerNumber owner, std::shared_ptr<Debt> debt);
+  // Of a release that nobody waits for: before it is sent (see Debts::add()), and when it will not
+  // be sent again. What the owner asks for or releases meanwhile cancels it.
+  void owe(const LockName& name, OwnerNumber owner, std::shared_ptr<Debt> debt, bool covers);
   void settled(OwnerNumber owner, const Debt& debt);
 
   // A new fixed lease is about to be asked for: from now on the hold is not renewed, and until the

@@ -31,8 +31,7 @@ constexpr Millis kUsual{60000};
 
 Millis patience(const AcquireRequest& request, const Context& context) {
   if (request.patience == Patience::kNone) return Millis(0);
-  const bool waits = request.blocking || request.patience == Patience::kWaiters;
-  return waits ? context.command_timeout : std::min(context.command_timeout, kBriefly);
+  return request.blocking ? context.command_timeout : std::min(context.command_timeout, kBriefly);
 }
 
 // What is asked for again has been confirmed before.

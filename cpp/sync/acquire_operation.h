@@ -12,7 +12,6 @@ namespace holdfast::sync {
 // How long a server that refuses to work for the moment is asked again.
 enum class Patience {
   kCallers,  // the time of a caller who waits, briefly for one who does not
-  kWaiters,  // as for a caller who waits: the attempt is made for one
   kNone,     // the attempt is one of a round, and the next round asks again
 };
 

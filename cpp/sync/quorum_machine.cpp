@@ -154,6 +154,7 @@ QuorumMachine::Action QuorumMachine::not_enough(TimePoint now) {
   if (count(Is::kGone) > 0) return finish(Verdict::kGone, why(Is::kGone));
   if (hopeless()) return finish(Verdict::kFailed, why(Is::kFailed));
   if (options_.rule.one_first) {
+    if (count(Is::kFailed) > 0) return out_of_order(now);
     return count(Is::kRefused) > 0 ? refused(now) : finish(Verdict::kExpired);
   }
   const std::size_t reached = count(Is::kGranted) + count(Is::kRefused) + count(Is::kLate);
@@ -162,10 +163,12 @@ QuorumMachine::Action QuorumMachine::not_enough(TimePoint now) {
 }
 
 // So much has failed that asking again does not help until somebody changes something: server
-// errors, closed clients; and where all are needed, whatever it is.
+// errors, closed clients; and where all are needed, one that is out of reach.
 bool QuorumMachine::hopeless() const {
-  if (options_.rule.one_first) return count(Is::kFailed) > options_.rule.spare();
-  const auto for_good = [](const Seat& seat) { return seat.failed_for_good(); };
+  const auto for_good = [this](const Seat& seat) {
+    const bool out_of_reach = options_.rule.one_first && seat.is == Is::kFailed && !seat.refuses();
+    return out_of_reach || seat.failed_for_good();
+  };
   const auto failed = std::count_if(seats_.begin(), seats_.end(), for_good);
   return static_cast<std::size_t>(failed) > options_.rule.spare();
 }
@@ -203,6 +206,20 @@ QuorumMachine::Action QuorumMachine::refused(TimePoint now) {
   const Duration longest = kFirstRest * (1 << vain) / 2;
   const TimePoint rested = std::min(after(now, random(longest)), options_.deadline);
   Action action = vain == 0 ? ask_first(now) : rest(rested);
+  action.give_back = std::move(back);
+  return action;
+}
+
+// Of a lock that needs all: a server refuses to work. It is waited for as a holder would be, while
+// nothing is held; when that was vain, so is the rest.
+QuorumMachine::Action QuorumMachine::out_of_order(TimePoint now) {
+  const std::size_t member = those(Is::kFailed).front();
+  const Status why = seats_[member].why;
+  if (options_.blocking && now >= options_.deadline) return finish(Verdict::kTimedOut, why);
+  if (!options_.blocking || state_ == State::kFirst) return finish(Verdict::kFailed, why);
+  first_ = member;
+  std::vector<std::size_t> back = take_back();
+  Action action = ask_first(now);
   action.give_back = std::move(back);
   return action;
 }

@@ -32,10 +32,11 @@ struct QuorumRule {
 //    └──────────────────────────┘│
 //            first <──resting <──┘ not enough: what was got is given back
 //
-// It waits for another holder only while it holds nothing: so no two of them wait for each other,
-// whatever order their members come in. After a vain round it waits for the member that was refused
-// and takes that one first; from the second vain round on it rests before, for a random time that
-// grows, so that two which take from each other do not go on doing so in step.
+// It waits for another holder, or where all are needed for a server that refuses to work, only
+// while it holds nothing: so no two of them wait for each other, whatever order their members come
+// in. After a vain round it waits for the member that was refused and takes that one first; from
+// the second vain round on it rests before, for a random time that grows, so that two which take
+// from each other do not go on doing so in step.
 class QuorumMachine {
  public:
   struct Options {
@@ -111,6 +112,7 @@ class QuorumMachine {
   Action not_enough(TimePoint now);
   Action refused(TimePoint now);
   Action missing(TimePoint now);
+  Action out_of_order(TimePoint now);
   Action not_yet(Verdict verdict, Status why, TimePoint now);
   Action rest(TimePoint until);
   Action finish(Verdict verdict, Status why = {});

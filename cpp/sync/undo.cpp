@@ -19,7 +19,7 @@ void Undo::submit(std::shared_ptr<const Context> context, const Recipe& recipe, 
                   Millis lease) {
   const auto undo = std::make_shared<Undo>(std::move(context), recipe, std::move(what));
   undo->deadline = after(undo->context_->clock.now(), lease);
-  undo->begin();
+  undo->begin(recipe.makes_holds());
 }
 
 void Undo::submit_late_release(std::shared_ptr<const Context> context, const Recipe& recipe,
@@ -27,20 +27,21 @@ void Undo::submit_late_release(std::shared_ptr<const Context> context, const Rec
   const auto undo = std::make_shared<Undo>(std::move(context), recipe, std::move(what));
   undo->deadline = plan.trusted;
   undo->plan_ = std::move(plan);
-  undo->begin();
+  undo->begin(false);
 }
 
-void Undo::begin() {
-  context_->keeper->owe(what_.name, what_.owner, shared_from_this());
+void Undo::begin(bool covers) {
+  context_->keeper->owe(what_.name, what_.owner, shared_from_this(), covers);
   go();
 }
 
 void Undo::settle() { context_->keeper->settled(what_.owner, *this); }
 
 // In its first place it stays: there it is in front of whatever the owner asks for now.
-void Undo::cancel() {
+bool Undo::cancel() {
   cancelled_ = true;
   if (again_) abandon();
+  return !again_;
 }
 
 void Undo::on_time() {

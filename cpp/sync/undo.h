@@ -5,7 +5,6 @@
 #include <optional>
 #include <string>
 
-#include "client/request.h"
 #include "lease/debts.h"
 #include "sync/context.h"
 #include "sync/recipe.h"
@@ -15,14 +14,12 @@ namespace holdfast::sync {
 // A release that nobody waits for: takes back an attempt that was cancelled on its way, or goes on
 // with a release whose caller was told that the server is out of reach. It stands in the
 // connection's line behind the command it takes back, and is tried until the lease (of a place in
-// line: its time) is over: then there is nothing left to release. It goes out with the script's
-// text: a second attempt, for a server that does not know the script, would stand behind what the
-// owner asks for next. Where a server refuses to work for the moment, it is tried again for as long
-// as the owner has asked for nothing else.
-class Undo final : public client::Request,
-                   public Timed,
-                   public lease::Debt,
-                   public std::enable_shared_from_this<Undo> {
+// line: its time) is over: then there is nothing left to release. Where holds are counted it makes
+// those of the same owner before it unnecessary, however many attempts it stands for. It goes out
+// with the script's text: a second attempt, for a server that does not know the script, would stand
+// behind what the owner asks for next. Where a server refuses to work for the moment, it is tried
+// again for as long as the owner has asked for nothing else.
+class Undo final : public lease::Debt, public Timed, public std::enable_shared_from_this<Undo> {
  public:
   struct What {
     LockName name;
@@ -41,11 +38,11 @@ class Undo final : public client::Request,
   std::string_view key() const override { return what_.name.bytes(); }
   void encode(std::string& out) const override;
   void complete(Result<resp::Reply> reply, const client::Sent& sent) override;
-  void cancel() override;
+  bool cancel() override;
 
  private:
   void on_time() override;
-  void begin();
+  void begin(bool covers);
   void go();
   void settle();
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from concurrent.futures import Future
 from typing import Any
 
+from tests.support.halting import others_sleep
 from tests.support.servers import Server
 from tests.support.waiting import eventually
 
@@ -26,8 +27,19 @@ def left(server: Server) -> float:
 
 
 def begin(server: Server, actor: Any, lock: Any, **how: Any) -> Future[Any]:
-    """Let an actor wait for a lock; returns once somebody listens."""
+    """Let an actor wait for a lock; returns once it has asked in vain and sleeps.
+
+    No writer of its client may wait already: it would not ask.
+    """
+    before = server.scripts_run()
     waiting: Future[Any] = actor.begin(lock.acquire, **how)
-    eventually(lambda: waiting.done() or server.subscribers(CHANNEL) > 0)
+
+    def has_asked() -> bool:
+        return server.subscribers(CHANNEL) > 0 and (
+            before is None or server.scripts_run() != before
+        )
+
+    eventually(lambda: waiting.done() or has_asked())
+    eventually(lambda: server.inspect.ping() and others_sleep())
     assert not waiting.done()
     return waiting

@@ -228,7 +228,12 @@ BREAKS = (
         (26,),
         "a try is as patient as a wait",
         "cpp/sync/acquire_operation.cpp",
-        (("return waits ? context", "return waits || !waits ? context"),),
+        (
+            (
+                "return request.blocking ? context",
+                "return request.blocking || !request.blocking ? context",
+            ),
+        ),
         "tests/faults/test_refusing_server.py::test_a_try_names_the_state_soon",
     ),
     Break(

@@ -63,6 +63,12 @@ class Cluster:
         ]
         return self._module.RedLock(*(client.lock(NAME) for client in clients), **options)
 
+    def multi_lock(self, *, but: int | None = None) -> Any:
+        """All of them, or all but one, by fresh clients."""
+        clients = [self._make_client(server.url, command_timeout=1) for server in self.servers]
+        locks = [client.lock(NAME) for place, client in enumerate(clients) if place != but]
+        return clients[0].multi_lock(*locks)
+
     def holders(self) -> list[set[bytes]]:
         """The owners on each server, of a broken one what it has when it is asked."""
         return [set(server.inspect.hkeys(NAME)) for server in self.servers]
@@ -152,6 +158,30 @@ def test_what_a_hanging_server_grants_late_is_taken_back(alice: Any, cluster: Cl
     eventually(lambda: cluster.servers[0].keys() == set())
     alice.do(lock.release)
     assert cluster.is_empty()
+
+
+@pytest.mark.flavours("sync")
+def test_what_is_taken_back_from_a_dead_server_is_taken_back_once(
+    alice: Any, cluster: Cluster
+) -> None:
+    """34: rounds that it missed do not pile up for the server that comes back."""
+    lock, back = cluster.red_lock(), cluster.servers[0]
+    back.stop()
+    for _ in range(20):
+        alice.do(lock.acquire)
+        alice.do(lock.release)
+    back.start()
+    everywhere = False
+    while not everywhere:  # what was to be taken back came first
+        alice.do(lock.acquire, timeout=BOUND)
+        everywhere = all(cluster.holders())
+        alice.do(lock.release)
+    assert 0 < _evals(back) < 10
+
+
+def _evals(server: Server) -> int:
+    """The scripts that came with their text: releases that nobody waits for do."""
+    return int(server.inspect.info("commandstats").get("cmdstat_eval", {}).get("calls", 0))
 
 
 def test_a_minority_lost_is_no_loss(alice: Any, cluster: Cluster) -> None:
@@ -279,3 +309,28 @@ hear("end")
     eventually(lambda: not any(server.subscribers(channel) for server in cluster.servers))
     assert cluster.holders() == [{b"somebody-else:1"}] * 3
     child.send("end")
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_multi_lock_waits_for_a_server_that_refuses_as_for_a_holder(
+    alice: Any, bob: Any, cluster: Cluster, place: int
+) -> None:
+    """26: the state is named at the end, and until then no other member is held up."""
+    lock, other = cluster.multi_lock(), cluster.multi_lock(but=place)
+    refusing = cluster.servers[place]
+    assert not alice.do(lock.locked)
+    _read_only(refusing)
+    with pytest.raises(holdfast.ServerError, match="READONLY"):
+        alice.do(lock.acquire, blocking=False)
+    with pytest.raises(holdfast.LockTimeout, match="READONLY") as late:
+        alice.do(lock.acquire, timeout=0.5)
+    assert isinstance(late.value.__cause__, holdfast.ServerError)
+    with pytest.raises(holdfast.ServerError, match="READONLY"):
+        alice.do(lock.acquire)
+    waiting = alice.begin(lock.acquire, timeout=BOUND)
+    assert bob.do(other.acquire, timeout=BOUND)
+    bob.do(other.release)
+    refusing.inspect.replicaof("NO", "ONE")
+    assert waiting.result(BOUND) is True
+    alice.do(lock.release)
+    assert cluster.is_empty()

@@ -21,9 +21,8 @@ def lock(server: Server, request: pytest.FixtureRequest) -> Lock:
 @pytest.fixture
 def listener(server: Server) -> Iterator[Listener]:
     """Someone subscribed to the lock's channel."""
-    listener = Listener(server)
-    yield listener
-    listener.close()
+    with Listener(server) as listener:
+        yield listener
 
 
 @pytest.fixture
@@ -35,6 +34,5 @@ def rw(server: Server) -> ReadWriteLock:
 @pytest.fixture
 def rw_listener(server: Server) -> Iterator[Listener]:
     """Someone subscribed to its channel."""
-    listener = Listener(server, CHANNEL)
-    yield listener
-    listener.close()
+    with Listener(server, CHANNEL) as listener:
+        yield listener

@@ -156,7 +156,8 @@ class Message(NamedTuple):
 class Listener:
     """Collects what is published on a channel, sharded or not, or on those of a pattern.
 
-    `close` it at the end.
+    `with Listener(…) as listener:`, or `close` it: then the server counts it no more, whatever
+    became of the test.
     """
 
     def __init__(self, server: Server, channel: Bytes = CHANNEL, pattern: Bytes = b"") -> None:
@@ -173,6 +174,12 @@ class Listener:
         for _ in range(2 if pattern else 3):
             assert self._next()["type"] in {"subscribe", "ssubscribe", "psubscribe"}
 
+    def __enter__(self) -> Listener:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def messages(self) -> list[Message]:
         """What was published since the last call, in order."""
         mark = b"%d" % next(self._marks)
@@ -184,6 +191,11 @@ class Listener:
         return heard
 
     def close(self) -> None:
+        for end in (self._pubsub.unsubscribe, self._pubsub.punsubscribe, self._pubsub.sunsubscribe):
+            end()
+        # The end of a connection is noticed in the server's own time, what it says on it is known.
+        while self._pubsub.subscribed:
+            self._next()
         self._pubsub.close()
         self._connection.close()
 

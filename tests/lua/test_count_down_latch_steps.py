@@ -29,9 +29,8 @@ def latch(server: Server) -> Latch:
 
 @pytest.fixture
 def listener(server: Server) -> Iterator[Listener]:
-    listener = Listener(server, Latch.channel)
-    yield listener
-    listener.close()
+    with Listener(server, Latch.channel) as listener:
+        yield listener
 
 
 def told(*payloads: str) -> list[Message]:

@@ -34,9 +34,8 @@ def lock(server: Server) -> FairLock:
 
 @pytest.fixture
 def listener(server: Server) -> Iterator[Listener]:
-    listener = listen(server)
-    yield listener
-    listener.close()
+    with listen(server) as listener:
+        yield listener
 
 
 # ---- when to ask again

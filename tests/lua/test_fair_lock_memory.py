@@ -23,9 +23,8 @@ from tests.support.servers import Server
 
 @pytest.fixture
 def listener(private_server: Server) -> Iterator[Listener]:
-    listener = listen(private_server)
-    yield listener
-    listener.close()
+    with listen(private_server) as listener:
+        yield listener
 
 
 @pytest.fixture

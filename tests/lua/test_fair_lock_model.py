@@ -176,14 +176,13 @@ class FairLockAgainstModel(RuleBasedStateMachine):
 
 @pytest.mark.timeout(300)
 def test_the_steps_do_what_the_model_says(server: Server) -> None:
-    listener = listen(server)
-    run_state_machine_as_test(
-        partial(FairLockAgainstModel, server, listener),  # type: ignore[arg-type]
-        settings=settings(
-            max_examples=150 if server.real else 10,
-            stateful_step_count=40,
-            deadline=None,
-            suppress_health_check=[HealthCheck.too_slow],
-        ),
-    )
-    listener.close()
+    with listen(server) as listener:
+        run_state_machine_as_test(
+            partial(FairLockAgainstModel, server, listener),  # type: ignore[arg-type]
+            settings=settings(
+                max_examples=150 if server.real else 10,
+                stateful_step_count=40,
+                deadline=None,
+                suppress_health_check=[HealthCheck.too_slow],
+            ),
+        )

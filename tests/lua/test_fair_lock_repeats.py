@@ -61,21 +61,21 @@ REPLIES_OF_A_REPEAT = {
 @pytest.mark.parametrize("state", STATES)
 @pytest.mark.parametrize("step", FAIR_STEPS)
 def test_a_repeat_changes_nothing(server: Server, step: str, state: str) -> None:
-    lock, listener = FairLock(server.inspect), listen(server)
-    STATES[state](lock, server)
+    lock = FairLock(server.inspect)
+    with listen(server) as listener:
+        STATES[state](lock, server)
 
-    reply = FAIR_STEPS[step](lock)
-    holds, left, line = lock.holds, lock.left, lock.line
-    listener.messages()
-    again = FAIR_STEPS[step](lock)
+        reply = FAIR_STEPS[step](lock)
+        holds, left, line = lock.holds, lock.left, lock.line
+        listener.messages()
+        again = FAIR_STEPS[step](lock)
 
-    assert lock.holds == holds
-    assert lock.left == pytest.approx(left, abs=2000)
-    assert lock.line == line
-    assert listener.messages() == []
-    expected = REPLIES_OF_A_REPEAT.get((step, reply), reply)
-    if isinstance(expected, int) and expected > 1:
-        assert again == pytest.approx(expected, abs=2000)
-    else:
-        assert again == expected
-    listener.close()
+        assert lock.holds == holds
+        assert lock.left == pytest.approx(left, abs=2000)
+        assert lock.line == line
+        assert listener.messages() == []
+        expected = REPLIES_OF_A_REPEAT.get((step, reply), reply)
+        if isinstance(expected, int) and expected > 1:
+            assert again == pytest.approx(expected, abs=2000)
+        else:
+            assert again == expected

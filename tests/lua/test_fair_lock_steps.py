@@ -34,9 +34,8 @@ def lock(server: Server) -> FairLock:
 
 @pytest.fixture
 def listener(server: Server) -> Iterator[Listener]:
-    listener = listen(server)
-    yield listener
-    listener.close()
+    with listen(server) as listener:
+        yield listener
 
 
 # ---- acquire
@@ -300,13 +299,12 @@ def test_extend_by_who_does_not_hold_it_changes_nothing(lock: FairLock, listener
 
 @pytest.mark.parametrize("step", ["release", "force_release"])
 def test_spublish_reaches_the_shard_channel_only(lock: FairLock, server: Server, step: str) -> None:
-    listener = Listener(server, CHANNEL + b":" + BOB)
-    lock.acquire(ALICE)
-    lock.acquire(BOB)
-    arguments = (ALICE, 0, "spublish") if step == "release" else ("spublish",)
-    assert getattr(lock, step)(*arguments) == 1
-    assert listener.messages() == [Message("smessage", CHANNEL + b":" + BOB, b"0")]
-    listener.close()
+    with Listener(server, CHANNEL + b":" + BOB) as listener:
+        lock.acquire(ALICE)
+        lock.acquire(BOB)
+        arguments = (ALICE, 0, "spublish") if step == "release" else ("spublish",)
+        assert getattr(lock, step)(*arguments) == 1
+        assert listener.messages() == [Message("smessage", CHANNEL + b":" + BOB, b"0")]
 
 
 @pytest.mark.parametrize("step", FAIR_STEPS)

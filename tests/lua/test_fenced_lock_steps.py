@@ -225,14 +225,13 @@ class FencedLockAgainstModel(LockAgainstModel):
 
 
 def test_the_steps_do_what_the_model_says(server: Server) -> None:
-    listener = Listener(server, CHANNEL)
-    run_state_machine_as_test(
-        partial(FencedLockAgainstModel, server, listener),  # type: ignore[arg-type]
-        settings=settings(
-            max_examples=60 if server.real else 5,
-            stateful_step_count=40,
-            deadline=None,
-            suppress_health_check=[HealthCheck.too_slow],
-        ),
-    )
-    listener.close()
+    with Listener(server, CHANNEL) as listener:
+        run_state_machine_as_test(
+            partial(FencedLockAgainstModel, server, listener),  # type: ignore[arg-type]
+            settings=settings(
+                max_examples=60 if server.real else 5,
+                stateful_step_count=40,
+                deadline=None,
+                suppress_health_check=[HealthCheck.too_slow],
+            ),
+        )

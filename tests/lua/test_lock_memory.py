@@ -35,9 +35,8 @@ class Full:
 
 @pytest.fixture
 def full(private_server: Server) -> Iterator[Full]:
-    listener = Listener(private_server)
-    yield Full(private_server, listener)
-    listener.close()
+    with Listener(private_server) as listener:
+        yield Full(private_server, listener)
 
 
 def test_the_last_release_works(full: Full) -> None:

@@ -324,14 +324,13 @@ ODD_NAMES = [
 def test_any_bytes_name_a_lock(server: Server, name: bytes) -> None:
     channel = b"channel:{" + name + b"}"
     lock = Lock(server.inspect, name, channel)
-    listener = Listener(server, channel)
-    assert lock.acquire(ALICE, MINUTE) is None
-    assert lock.acquire(BOB) == about(MINUTE)
-    assert server.keys() == {name}
-    assert lock.renew(ALICE, 5 * MINUTE) == 1
-    assert lock.ttl() == about(5 * MINUTE)
-    assert lock.release(ALICE) == 1
-    assert lock.force_release() == 0
-    assert server.keys() == set()
-    assert listener.messages() == [Message("message", channel, b"0")]
-    listener.close()
+    with Listener(server, channel) as listener:
+        assert lock.acquire(ALICE, MINUTE) is None
+        assert lock.acquire(BOB) == about(MINUTE)
+        assert server.keys() == {name}
+        assert lock.renew(ALICE, 5 * MINUTE) == 1
+        assert lock.ttl() == about(5 * MINUTE)
+        assert lock.release(ALICE) == 1
+        assert lock.force_release() == 0
+        assert server.keys() == set()
+        assert listener.messages() == [Message("message", channel, b"0")]

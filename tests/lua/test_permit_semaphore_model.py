@@ -132,15 +132,14 @@ class SemaphoreAgainstModel(RuleBasedStateMachine):
 
 @pytest.mark.timeout(300)
 def test_the_steps_do_what_the_model_says(server: Server) -> None:
-    listener = Listener(server, CHANNEL)
-    examples = 25 if server.kind == "fakeredis" else 60
-    run_state_machine_as_test(  # type: ignore[no-untyped-call]
-        partial(SemaphoreAgainstModel, server, listener),
-        settings=settings(
-            max_examples=examples,
-            stateful_step_count=30,
-            deadline=None,
-            suppress_health_check=list(HealthCheck),
-        ),
-    )
-    listener.close()
+    with Listener(server, CHANNEL) as listener:
+        examples = 25 if server.kind == "fakeredis" else 60
+        run_state_machine_as_test(  # type: ignore[no-untyped-call]
+            partial(SemaphoreAgainstModel, server, listener),
+            settings=settings(
+                max_examples=examples,
+                stateful_step_count=30,
+                deadline=None,
+                suppress_health_check=list(HealthCheck),
+            ),
+        )

@@ -42,9 +42,8 @@ def semaphore(server: Server) -> PermitSemaphore:
 @pytest.fixture
 def listener(server: Server) -> Iterator[Listener]:
     """Someone subscribed to the semaphore's channel."""
-    listener = Listener(server, CHANNEL)
-    yield listener
-    listener.close()
+    with Listener(server, CHANNEL) as listener:
+        yield listener
 
 
 # ---- acquire

@@ -14,9 +14,8 @@ from tests.support.servers import Server
 
 @pytest.fixture
 def listener(private_server: Server) -> Iterator[Listener]:
-    listener = Listener(private_server, CHANNEL)
-    yield listener
-    listener.close()
+    with Listener(private_server, CHANNEL) as listener:
+        yield listener
 
 
 @pytest.fixture

@@ -21,23 +21,22 @@ RELEASES = {
 @pytest.mark.parametrize("step", STEPS)
 def test_a_repeat_changes_nothing(server: Server, step: str, state: str) -> None:
     lock = ReadWriteLock(server.inspect)
-    listener = Listener(server, CHANNEL)
-    for before in STATES[state]:
-        before(lock)
+    with Listener(server, CHANNEL) as listener:
+        for before in STATES[state]:
+            before(lock)
 
-    reply = STEPS[step](lock)
-    holds, left, timeouts = lock.holds, lock.left, lock.timeouts
-    listener.messages()
-    again = STEPS[step](lock)
+        reply = STEPS[step](lock)
+        holds, left, timeouts = lock.holds, lock.left, lock.timeouts
+        listener.messages()
+        again = STEPS[step](lock)
 
-    assert lock.holds == holds
-    assert lock.timeouts == timeouts
-    assert lock.left == pytest.approx(left, abs=2000)
-    assert listener.messages() == []
-    if step in RELEASES:
-        assert again == (0 if step.startswith("force") else None)
-    elif reply is None or reply < 1000:
-        assert again == reply
-    else:
-        assert again == pytest.approx(reply, abs=2000)
-    listener.close()
+        assert lock.holds == holds
+        assert lock.timeouts == timeouts
+        assert lock.left == pytest.approx(left, abs=2000)
+        assert listener.messages() == []
+        if step in RELEASES:
+            assert again == (0 if step.startswith("force") else None)
+        elif reply is None or reply < 1000:
+            assert again == reply
+        else:
+            assert again == pytest.approx(reply, abs=2000)

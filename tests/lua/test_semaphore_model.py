@@ -122,8 +122,7 @@ class SemaphoreAgainstModel(RuleBasedStateMachine):
 
 @pytest.mark.timeout(300)
 def test_the_steps_do_what_the_model_says(server: Server) -> None:
-    listener = Listener(server, Semaphore.channel)
-    try:
+    with Listener(server, Semaphore.channel) as listener:
         run_state_machine_as_test(
             partial(SemaphoreAgainstModel, server, listener),  # type: ignore[arg-type]
             settings=settings(
@@ -133,5 +132,3 @@ def test_the_steps_do_what_the_model_says(server: Server) -> None:
                 suppress_health_check=[HealthCheck.too_slow],
             ),
         )
-    finally:
-        listener.close()

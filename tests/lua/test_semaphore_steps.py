@@ -31,9 +31,8 @@ def semaphore(server: Server) -> Semaphore:
 
 @pytest.fixture
 def listener(server: Server) -> Iterator[Listener]:
-    listener = Listener(server, Semaphore.channel)
-    yield listener
-    listener.close()
+    with Listener(server, Semaphore.channel) as listener:
+        yield listener
 
 
 def told(*numbers: int) -> list[Message]:

@@ -65,7 +65,7 @@ def test_a_waiter_gets_it_when_the_replica_is_back(alice: Any, bob: Any, granted
 def test_a_waiter_whose_time_is_over_is_told_why(alice: Any, bob: Any, granted: Granted) -> None:
     granted.group.replicas[0].pause()
     waiting = granted.begin(alice, timeout=0.1)
-    _refused(waiting) if "multi" in granted.thing.name else _timed_out(waiting)
+    _timed_out(waiting)
     eventually(lambda: granted.free(bob))
 
 

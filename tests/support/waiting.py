@@ -11,8 +11,6 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-import pytest
-
 T = TypeVar("T")
 
 BOUND = 10.0
@@ -50,18 +48,6 @@ def stays(condition: Callable[[], object], during: float, what: str = "") -> Non
     while time.monotonic() < deadline:
         assert condition(), f"no longer true: {what or condition}"
         time.sleep(_STEP)
-
-
-def stays_until(end: Callable[[], object], condition: Callable[[], object]) -> None:
-    """Fail as soon as `condition` is false before `end` is true, or if that does not come."""
-
-    def ended() -> bool:
-        over = bool(end())
-        if not over and not condition() and not end():
-            pytest.fail(f"no longer true: {condition}")
-        return over
-
-    eventually(ended)
 
 
 def let_pass(seconds: float) -> None:

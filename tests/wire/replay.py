@@ -43,7 +43,8 @@ class Owner:
 class Replay:
     """One playing of a scenario; `clients` are A and B, `make_actor(part)` makes an owner.
 
-    On a server of a cluster (`in_cluster`) it is seen by which command a message is published, too.
+    Within `with` it listens; actors and clients are their makers'. On a server of a cluster
+    (`in_cluster`) it is seen by which command a message is published, too.
     """
 
     def __init__(
@@ -62,6 +63,12 @@ class Replay:
         self._placeholders = Placeholders()
         self._ear: Listened | Watched = Watched(server) if in_cluster else Listened(server)
 
+    def __enter__(self) -> Replay:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ear.close()
+
     def run(self, steps: tuple[Step, ...]) -> None:
         """Play all steps; raises AssertionError at the first that differs."""
         self._cast(steps)
@@ -73,10 +80,6 @@ class Replay:
             except AssertionError as error:
                 raise AssertionError(f"step {number} differs: {step}") from error
         self._expect_subscribers({channel: 0 for step in steps for channel in step.subscribed})
-
-    def close(self) -> None:
-        """Listen no more; actors and clients are their makers'."""
-        self._ear.close()
 
     def _cast(self, steps: tuple[Step, ...]) -> None:
         """Find somebody for each part; a lock of their own shows their fields."""
@@ -165,9 +168,13 @@ class Replay:
     # ---- comparing
 
     def _compare(self, step: Step) -> None:
-        eventually(partial(self._has_keys, step))
-        published = self._published()
         expected = self._placeholders.expect(step.published, None)
+        published = self._published()
+        while step.waits and len(published) < len(expected):
+            # The caller may not have done yet what comes before the wait.
+            published += eventually(self._published, what=f"{expected}, not only {published}")
+        eventually(partial(self._has_keys, step))
+        published += self._published()
         if KINDS[step.kind].side_by_side:
             published, expected = sorted(published), sorted(expected)
         assert published == expected, f"published was {published}"
@@ -183,7 +190,8 @@ class Replay:
         assert there == expected, f"on the server is {there}, not {expected}"
         return True
 
-    def _published(self) -> Any:
+    def _published(self) -> tuple[Any, ...]:
+        """What was published since it was last asked."""
         return tuple(self._ear.messages())
 
     def _expect_subscribers(self, numbers: dict[str, int]) -> None:

@@ -89,8 +89,7 @@ def test_a_reader_of_redisson_that_is_over_goes_with_our_last(
     rw = client.read_write_lock(NAME)
     alice.do(rw.read.acquire, lease=100)
     server.inspect.hset(NAME, JAVA, 1)
-    listener = Listener(server, CHANNEL)
-    alice.do(rw.read.release)
-    assert server.keys() == set()
-    assert [message.payload for message in listener.messages()] == [b"0"]
-    listener.close()
+    with Listener(server, CHANNEL) as listener:
+        alice.do(rw.read.release)
+        assert server.keys() == set()
+        assert [message.payload for message in listener.messages()] == [b"0"]

@@ -76,12 +76,13 @@ def test_holdfast_does_what_redisson_did(
     interrupted = {step.by for step in steps if step.op == "interrupt"}
     if interrupted and not flavour.asyncio:
         main = MainActor()
-        replay = Replay(server, clients, lambda part: main if part in interrupted else make_actor())
-        with_main_thread_as(main, lambda: replay.run(steps))
+        with Replay(
+            server, clients, lambda part: main if part in interrupted else make_actor()
+        ) as replay:
+            with_main_thread_as(main, lambda: replay.run(steps))
     else:
-        replay = Replay(server, clients, lambda _: make_actor())
-        replay.run(steps)
-    replay.close()
+        with Replay(server, clients, lambda _: make_actor()) as replay:
+            replay.run(steps)
 
 
 def with_main_thread_as(actor: MainActor, run: Callable[[], None]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing
 
 import pytest
 
@@ -43,8 +42,7 @@ def test_in_a_cluster(
         part: make_client(url, lease=lease, pubsub=HEARS[scenario.version])
         for part, lease in scenario.leases.items()
     }
-    replay = Replay(lone_cluster, clients, lambda _: make_actor(), in_cluster=True)
-    with closing(replay):
+    with Replay(lone_cluster, clients, lambda _: make_actor(), in_cluster=True) as replay:
         replay.run(ours(scenario))
 
 
@@ -65,6 +63,6 @@ def test_with_a_replica(
         for part, lease in scenario.leases.items()
     }
     with primary.recording() as recording:
-        with closing(Replay(primary, clients, lambda _: make_actor())) as replay:
+        with Replay(primary, clients, lambda _: make_actor()) as replay:
             replay.run(ours(scenario))
         assert (recording.count()["WAIT"] > 0) == (replicas > 0)

@@ -34,10 +34,10 @@ def test_a_step_that_differs_is_found(
     steps = list(ours(scenario))
     last = len(steps) - 1
     steps[last] = SPOILS[spoil](steps[last])
-    replay = Replay(server, {part: make_client() for part in "AB"}, lambda _: make_actor())
-    with pytest.raises(AssertionError, match=rf"^step {last} differs: Step\(by='[AB]:t\d+'"):
+    differs = pytest.raises(AssertionError, match=rf"^step {last} differs: Step\(by='[AB]:t\d+'")
+    clients = {part: make_client() for part in "AB"}
+    with Replay(server, clients, lambda _: make_actor()) as replay, differs:
         replay.run(tuple(steps))
-    replay.close()
 
 
 def test_an_owner_is_another_one_than_any_else() -> None:

@@ -158,6 +158,43 @@ TEST(MultiLockMachine, TheDeadlineEndsItAfterARefusal) {
   EXPECT_EQ(script.refuse(1), "give back 0, timed out");
 }
 
+// What a member says whose server refuses to work.
+std::string refuse_to_work(Script& script, std::size_t member, Verdict verdict = Verdict::kFailed) {
+  return script.answer(member, verdict, Status::server("LOADING", "loading"));
+}
+
+TEST(MultiLockMachine, HoldsNothingWhileItWaitsForAServerThatRefusesToWork) {
+  Script script(all_of(3));
+  script.start();
+  script.grant(0);
+  EXPECT_EQ(refuse_to_work(script, 1), "give back 0 2, wait for 1");
+  EXPECT_EQ(script.grant(1), "try 0 2");
+}
+
+TEST(MultiLockMachine, AServerThatRefusesToWorkIsSaidAtOnceToWhoDoesNotWait) {
+  Script script(trying(all_of(2)));
+  script.start();
+  script.grant(0);
+  EXPECT_EQ(refuse_to_work(script, 1), "give back 0, failed: loading");
+}
+
+TEST(MultiLockMachine, AServerThatRefusesForLongerThanItIsWaitedForEndsIt) {
+  Script script(all_of(2));
+  EXPECT_EQ(script.start(), "wait for 0");
+  EXPECT_EQ(refuse_to_work(script, 0), "failed: loading");
+}
+
+TEST(MultiLockMachine, TheDeadlineIsATimeOutThatNamesTheState) {
+  QuorumMachine::Options options = all_of(2);
+  options.deadline = at(100);
+  Script script(options);
+  script.start();
+  script.grant(0);
+  EXPECT_EQ(refuse_to_work(script, 1), "give back 0, wait for 1");
+  script.pass(100);
+  EXPECT_EQ(refuse_to_work(script, 1, Verdict::kTimedOut), "timed out: loading");
+}
+
 TEST(MultiLockMachine, AMemberOutOfReachEndsItAtOnce) {
   Script script(all_of(3));
   script.start();

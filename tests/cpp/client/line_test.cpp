@@ -1,0 +1,66 @@
+#include "client/line.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace holdfast::client {
+namespace {
+
+constexpr TimePoint kZero{std::chrono::hours(1)};
+
+class Question final : public Request {
+ public:
+  explicit Question(TimePoint until) { deadline = until; }
+  std::string_view key() const override { return "key"; }
+  void encode(std::string& out) const override { out += "?"; }
+  void complete(Result<resp::Reply> /*reply*/, const Sent& /*sent*/) override {}
+};
+
+std::weak_ptr<Request> add(Line& line, TimePoint deadline) {
+  const auto question = std::make_shared<Question>(deadline);
+  line.add({question});
+  return question;
+}
+
+void abandon(const std::weak_ptr<Request>& request) {
+  const std::shared_ptr<Request> there = request.lock();
+  ASSERT_NE(there, nullptr);
+  there->abandon();
+}
+
+TEST(LineTest, WhatIsNotWantedAndWasNeverSentLeavesWhenOthersAreOverdue) {
+  Line line;
+  const std::weak_ptr<Request> overdue = add(line, kZero);
+  const std::weak_ptr<Request> unwanted = add(line, kNever);
+  const std::weak_ptr<Request> wanted = add(line, kNever);
+  abandon(unwanted);
+  Line::Answers answers;
+  line.drop_overdue(kZero, Status::unreachable("nobody there"), answers);
+  ASSERT_EQ(answers.size(), 1U);
+  EXPECT_EQ(answers.front().to.request, overdue.lock());
+  EXPECT_TRUE(unwanted.expired());
+  EXPECT_FALSE(wanted.expired());
+}
+
+TEST(LineTest, WhatIsOnTheWireKeepsItsPlaceThoughItIsNotWanted) {
+  Line line;
+  const std::weak_ptr<Request> unwanted = add(line, kNever);
+  const std::weak_ptr<Request> wanted = add(line, kNever);
+  std::string out;
+  line.send(out, kZero);
+  abandon(unwanted);
+  (void)add(line, kZero);
+  Line::Answers answers;
+  line.drop_overdue(kZero, Status::unreachable("nobody there"), answers);
+  EXPECT_TRUE(line.take(resp::Reply(nullptr), answers));
+  ASSERT_EQ(answers.size(), 2U);
+  EXPECT_EQ(answers.back().to.request, unwanted.lock());
+  EXPECT_TRUE(line.take(resp::Reply(nullptr), answers));
+  EXPECT_EQ(answers.back().to.request, wanted.lock());
+}
+
+}  // namespace
+}  // namespace holdfast::client
