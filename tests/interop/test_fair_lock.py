@@ -183,7 +183,7 @@ def test_a_dead_head_of_python_is_passed_over_by_java_when_its_time_is_up(
 ) -> None:
     """Redisson 4.7.0 sleeps besides until the end of the lease that it found."""
     holder, waiter = java("t1"), java("t2")
-    holder.lock(lease=2)
+    holder.lock(lease=5)
     victim = start_child(QUEUED, URL=key.server.url, NAME=key.name)
     victim.expect("ready")
     eventually(partial(key.has_queued, 1))

@@ -35,7 +35,7 @@ def test_a_step_that_differs_is_found(
     last = len(steps) - 1
     steps[last] = SPOILS[spoil](steps[last])
     differs = pytest.raises(AssertionError, match=rf"^step {last} differs: Step\(by='[AB]:t\d+'")
-    clients = {part: make_client() for part in "AB"}
+    clients = {part: make_client(lease=lease) for part, lease in scenario.leases.items()}
     with Replay(server, clients, lambda _: make_actor()) as replay, differs:
         replay.run(tuple(steps))
 
