@@ -134,11 +134,19 @@ class Owner:
         return trusted
 
     def _work(self, subject: Subject, name: str, token: int | None, still: Still) -> Program:
-        """Count, if nobody else may be there, in two steps with a pause between them."""
+        """Count, if nobody else may be there, in two steps with a pause between them.
+
+        Who works longer looks now and then whether he may go on trusting.
+        """
         alone = subject.weight == subject.capacity
         store = Store(self._folder / STORES / name)
         value = store.read(token or 0) if alone else None
-        yield self._pause(self._time_to_work())
+        left = self._time_to_work()
+        while left > _LONGEST_WORK:
+            yield self._pause(_LONGEST_WORK)
+            still()
+            left -= _LONGEST_WORK
+        yield self._pause(left)
         if value is not None:
             # A token is all the guard there is: whoever has been overtaken may try to write.
             store.write(value + 1, (lambda: True) if token else still, token or 0)
