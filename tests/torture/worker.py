@@ -92,12 +92,11 @@ class Owner:
         name = subject.name(of_the_moment=self._random.random() > _STANDING)
         thing = subject.of(clients, name)
         timeout = self._random.choice(_PATIENCES[: None if subject.leased else 3])
-        lease = LEASE if self._replicas and self._random.random() < _WITH_LEASE else None
-        what = "wait" if subject.waits else "acquire"
+        lease, judged = self._lease()
         if subject.waits:
             yield self._pause(_LONGEST_STEP * self._random.random())  # until it has been closed
         details = {"subject": name, "weight": subject.weight, "timeout": timeout}
-        number, called = self._log.call(what, owner=self._name, **details), now()
+        number, called = self._log.call(subject.what, owner=self._name, **details), now()
         try:
             grant = yield self._perhaps_cancelled(thing, thing.acquire(timeout, lease))
         except (HoldfastError, Interrupted) as error:
@@ -109,12 +108,19 @@ class Owner:
             return
 
         def still() -> bool:
-            return bool(lease or not self._replicas) and self._still(thing, number, called)
+            return judged and self._still(thing, number, called)
 
         still()
         yield from self._work(subject, name, token, still)
         still()
         yield from self._give_back(name, thing, grant, number)
+
+    def _lease(self) -> tuple[float | None, bool]:
+        """That of a hold, and whether it is to be judged: no replica confirms a renewal."""
+        if not self._replicas:
+            return None, True
+        fixed = self._random.random() < _WITH_LEASE
+        return LEASE if fixed else None, fixed
 
     def _perhaps_cancelled(self, thing: Held, call: Any) -> Any:
         """The call; in a task it may be cancelled, where that leaves nothing behind."""
