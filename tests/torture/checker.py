@@ -7,6 +7,7 @@ over, and nobody is blamed for a sleep while something was broken.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -158,23 +159,21 @@ def out_of_closed(everything: Iterable[Operation]) -> list[Violation]:
     Between the return of what closed it and the call of what opens it, it is closed for certain.
     """
     violations = []
-    for subject, found in _by_subject(everything).items():
-        closed = [op for op in found if op.call.what == "acquire" and op.granted]
-        for waiter in found:
-            if waiter.call.what != "wait" or not waiter.granted:
-                continue
-            for op in closed:
-                if _returned(op) <= waiter.call.at and _returned(waiter) <= _opened(op):
-                    text = f"{waiter.name} got out while {op.name} kept it closed"
-                    violations.append(
-                        Violation("out of a closed one", subject, _returned(waiter), text)
-                    )
+    for subject, found in _by_subject(op for op in everything if op.granted).items():
+        closed = [op for op in found if op.call.what == "acquire"]
+        out = [op for op in found if op.call.what == "wait"]
+        for waiter, keeper in itertools.product(out, closed):
+            if _kept_closed(keeper, waiter):
+                text = f"{waiter.name} got out while {keeper.name} kept it closed"
+                at = _returned(waiter)
+                violations.append(Violation("out of a closed one", subject, at, text))
     return violations
 
 
-def _opened(operation: Operation) -> float:
-    """From when on what it closed may have been open again."""
-    return operation.release.call.at if operation.release else math.inf
+def _kept_closed(keeper: Operation, waiter: Operation) -> bool:
+    """What the one had closed was so all the time that the other waited."""
+    opened = keeper.release.call.at if keeper.release else math.inf
+    return _returned(keeper) <= waiter.call.at and _returned(waiter) <= opened
 
 
 # ---- nobody sleeps beside what it could have

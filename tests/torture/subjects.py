@@ -50,6 +50,11 @@ class Subject:
     passes: bool = False
     waits: bool = False
 
+    @property
+    def what(self) -> str:
+        """What is called: see `Entry.what`."""
+        return "wait" if self.waits else "acquire"
+
     def of(self, clients: Sequence[Any], name: str) -> Held:
         return (self.sort or Held)(self.make(clients, name))
 

@@ -92,12 +92,11 @@ class Owner:
         name = subject.name(of_the_moment=self._random.random() > _STANDING)
         thing = subject.of(clients, name)
         timeout = self._random.choice(_PATIENCES[: None if subject.leased else 3])
-        lease = LEASE if self._replicas and self._random.random() < _WITH_LEASE else None
-        what = "wait" if subject.waits else "acquire"
+        lease, judged = self._lease()
         if subject.waits:
             yield self._pause(_LONGEST_STEP * self._random.random())  # until it has been closed
         details = {"subject": name, "weight": subject.weight, "timeout": timeout}
-        number, called = self._log.call(what, owner=self._name, **details), now()
+        number, called = self._log.call(subject.what, owner=self._name, **details), now()
         try:
             grant = yield self._perhaps_cancelled(thing, thing.acquire(timeout, lease))
         except (HoldfastError, Interrupted) as error:
@@ -109,12 +108,19 @@ class Owner:
             return
 
         def still() -> bool:
-            return bool(lease or not self._replicas) and self._still(thing, number, called)
+            return judged and self._still(thing, number, called)
 
         still()
         yield from self._work(subject, name, token, still)
         still()
         yield from self._give_back(name, thing, grant, number)
+
+    def _lease(self) -> tuple[float | None, bool]:
+        """That of a hold, and whether it is to be judged: no replica confirms a renewal."""
+        if not self._replicas:
+            return None, True
+        fixed = self._random.random() < _WITH_LEASE
+        return LEASE if fixed else None, fixed
 
     def _perhaps_cancelled(self, thing: Held, call: Any) -> Any:
         """The call; in a task it may be cancelled, where that leaves nothing behind."""
@@ -134,11 +140,19 @@ class Owner:
         return trusted
 
     def _work(self, subject: Subject, name: str, token: int | None, still: Still) -> Program:
-        """Count, if nobody else may be there, in two steps with a pause between them."""
+        """Count, if nobody else may be there, in two steps with a pause between them.
+
+        Who works longer looks now and then whether he may go on trusting.
+        """
         alone = subject.weight == subject.capacity
         store = Store(self._folder / STORES / name)
         value = store.read(token or 0) if alone else None
-        yield self._pause(self._time_to_work())
+        left = self._time_to_work()
+        while left > _LONGEST_WORK:
+            yield self._pause(_LONGEST_WORK)
+            still()
+            left -= _LONGEST_WORK
+        yield self._pause(left)
         if value is not None:
             # A token is all the guard there is: whoever has been overtaken may try to write.
             store.write(value + 1, (lambda: True) if token else still, token or 0)
