@@ -133,7 +133,7 @@ def test_a_try_in_vain_leaves_nothing(alice: Any, bob: Any, ways: Ways) -> None:
 def test_a_slow_way_is_slower_and_nothing_else(
     alice: Any, bob: Any, ways: Ways, fault: str
 ) -> None:
-    """19: late replies, and replies in single bytes or a few, are not taken for "busy" or "lost"."""
+    """19: late replies, and replies in pieces, are not taken for "busy" or "lost"."""
     near, far = ways.near(), ways.far()
     hurried = ways.kind.polls  # a red lock gives each server 50 ms
     if fault == "delay":
