@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -11,12 +12,15 @@ from tests.contract.kinds import KINDS, Kind
 from tests.support.owners import MakeClient
 from tests.support.proxy import FaultProxy
 from tests.support.servers import Server
+from tests.support.waiting import eventually
 
 NAME = "myLock"
 CHANNEL = "redisson_lock__channel:{myLock}"
 
 SHORT = 0.6
-"""A watchdog lease that is renewed each 0.2 s: long enough for a busy machine to keep."""
+"""A watchdog lease for what is to be lost: soon over."""
+LASTING = 2.0
+"""A watchdog lease for what is to be kept: a machine that is busy for a second keeps it."""
 
 
 @pytest.fixture
@@ -48,6 +52,17 @@ def far(make_client: MakeClient, proxy: FaultProxy) -> Any:
 def holds(server: Server, name: str = NAME) -> dict[bytes, int]:
     """The owners of a lock on the server, and their hold counts."""
     return {owner: int(count) for owner, count in server.inspect.hgetall(name).items()}
+
+
+def see_renewals(server: Server, times: int = 1, key: str | bytes = NAME) -> None:
+    """Wait until the lease of a hold was made longer so often: one that was lost is not."""
+    left: list[int] = []
+
+    def are_seen() -> bool:
+        left.append(server.inspect.pttl(key))
+        return sum(later > earlier for earlier, later in pairwise(left)) == times
+
+    eventually(are_seen, what=f"{times} renewals of {key!r}")
 
 
 def left(kind: Kind, server: Server) -> set[bytes]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import holdfast
-from tests.faults.conftest import NAME, SHORT, holds
+from tests.faults.conftest import LASTING, NAME, holds
 from tests.support.clocks import Clocks
 from tests.support.fixtures import StartServer
 from tests.support.owners import MakeClient
@@ -154,7 +154,7 @@ def test_a_step_of_the_clients_wall_clock_changes_nothing(
         """,
         environment=clocks.environment,
         URL=server.url,
-        LEASE=SHORT,
+        LEASE=LASTING / 2,
         NAME=NAME,
         TAKEN="taken",
     )

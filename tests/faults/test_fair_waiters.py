@@ -90,7 +90,7 @@ def test_a_killed_waiter_is_passed_over_when_its_time_is_up(client: Any, line: L
     watch = Stopwatch()
     lock.release()
     living.expect("granted")
-    assert watch.seconds < PATIENCE + 0.5
+    assert watch.seconds < 2 * PATIENCE
     assert len(line) == 0
 
 
@@ -102,7 +102,7 @@ def test_many_waiters_killed_at_once_cost_no_more_than_one(client: Any, line: Li
     watch = Stopwatch()
     lock.release()
     living.expect("granted")
-    assert watch.seconds < PATIENCE + 0.5
+    assert watch.seconds < 2 * PATIENCE
 
 
 def test_a_patient_waiter_does_not_make_a_dead_one_behind_it_last(client: Any, line: Line) -> None:
@@ -125,7 +125,7 @@ def test_a_patient_waiter_does_not_make_a_dead_one_behind_it_last(client: Any, l
     thread.join(BOUND)
     assert granted == [True]
     living.expect("granted")
-    assert watch.seconds < PATIENCE + 0.5
+    assert watch.seconds < 2 * PATIENCE
 
 
 def test_a_killed_holders_lock_goes_to_the_first_in_line(
@@ -171,10 +171,10 @@ def test_a_waiter_whose_interpreter_is_busy_keeps_its_place(
     lock.acquire()
     child = start_child(
         """
-        lock = holdfast.Client(URL).fair_lock(NAME, queue_timeout=0.5)
+        lock = holdfast.Client(URL).fair_lock(NAME, queue_timeout=1.5)
         threading.Thread(target=lambda: (lock.acquire(), say("granted"))).start()
         hear("seize")
-        ctypes.PyDLL(None).usleep(2_000_000)  # with the GIL
+        ctypes.PyDLL(None).usleep(3_000_000)  # with the GIL
         hear("end")
         os._exit(0)
         """,
@@ -189,7 +189,7 @@ def test_a_waiter_whose_interpreter_is_busy_keeps_its_place(
         seconds, micros = server.inspect.time()
         return bool((server.inspect.zscore(TIMEOUTS, waiter) or 0) > seconds * 1000 + micros / 1000)
 
-    stays(is_alive, during=1.5)
+    stays(is_alive, during=2.5)
     child.send("end")
     lock.release()
 

@@ -95,7 +95,7 @@ def test_only_the_parent_renews(start_child: StartChild, server: Server) -> None
     child_pid = int(parent.expect("child")[0])
     parent.kill()
     try:
-        eventually(lambda: holds(server) == {}, within=2)
+        eventually(lambda: holds(server) == {})
     finally:
         os.kill(child_pid, signal.SIGKILL)
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import holdfast
-from tests.faults.conftest import NAME, SHORT, holds
+from tests.faults.conftest import LASTING, NAME, SHORT, holds, see_renewals
 from tests.support.processes import Child, StartChild
 from tests.support.servers import Server
 from tests.support.waiting import BOUND, Stopwatch, eventually, let_pass
@@ -77,7 +77,7 @@ def test_a_killed_holders_lock_is_taken_when_it_expires(
     left = server.inspect.pttl(NAME) / 1000
     watch = Stopwatch()
     assert lock.acquire(timeout=BOUND)
-    assert left - 0.05 < watch.seconds < left + 0.3
+    assert left - 0.05 < watch.seconds < left + 1
     lock.release()
 
 
@@ -162,12 +162,17 @@ def test_a_stopped_holder_comes_out_of_its_block_with_the_loss(
         child.send("next")
 
 
-def test_a_holder_that_is_stopped_briefly_keeps_its_lock(holder: Child, server: Server) -> None:
-    """2: stopped for less than the lease: renewed in time, or told; never both."""
+@pytest.mark.parametrize("program", PROGRAMS.values(), ids=list(PROGRAMS))
+def test_a_holder_that_is_stopped_briefly_keeps_its_lock(
+    start_child: StartChild, server: Server, program: str
+) -> None:
+    """2: stopped for less than the lease, though for longer than a third of it: it is renewed."""
+    holder = start_child(program, URL=server.url, LEASE=LASTING, NAME=NAME)
+    holder.expect("held")
     holder.pause()
-    eventually(lambda: server.inspect.pttl(NAME) < SHORT * 500)
+    eventually(lambda: server.inspect.pttl(NAME) < LASTING * 600)
     holder.resume()
-    eventually(lambda: server.inspect.pttl(NAME) > SHORT * 700, within=SHORT)
+    see_renewals(server)
     holder.send("go")
     assert holder.expect("lost") == ["False"]
     assert holder.expect("holds") == ["True", "True", "2"]
@@ -215,7 +220,7 @@ def test_a_killed_holder_among_many(start_child: StartChild, server: Server) -> 
                 say("inside")
                 hear()
         """
-    alive = [start_child(program, URL=server.url, NAME=NAME, LEASE=SHORT) for _ in range(4)]
+    alive = [start_child(program, URL=server.url, NAME=NAME, LEASE=LASTING / 2) for _ in range(4)]
     while alive:
         inside = eventually(lambda: [child for child in alive if child.said_something])
         assert len(inside) == 1

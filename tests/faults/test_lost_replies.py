@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.contract.kinds import KINDS, Kind
-from tests.faults.conftest import NAME, SHORT, left
+from tests.faults.conftest import LASTING, NAME, left
 from tests.support.owners import MakeClient
 from tests.support.proxy import FaultProxy
 from tests.support.servers import Server
@@ -85,12 +85,12 @@ def test_partial_and_final_release_count_once(alice: Any, ways: Ways, kept: int)
 @pytest.mark.realtime
 def test_a_renewal_is_repeated_and_the_hold_kept(alice: Any, ways: Ways) -> None:
     """13, 17: at once, not a third of the lease later."""
-    lease = 4 * SHORT
+    lease = LASTING
     lock = ways.far(lease=lease)
     alice.do(lock.acquire)
     for _ in range(2):
         lost = ways.proxy.lose_reply()
-        eventually(lost.is_set, within=lease)
+        eventually(lost.is_set)
     stays(lambda: ways.counts == [1], during=lease)
     assert not alice.do(lambda: lock.lost)
     alice.do(lock.release)
@@ -133,7 +133,7 @@ def test_a_try_in_vain_leaves_nothing(alice: Any, bob: Any, ways: Ways) -> None:
 def test_a_slow_way_is_slower_and_nothing_else(
     alice: Any, bob: Any, ways: Ways, fault: str
 ) -> None:
-    """19: late replies, and replies in single bytes or a few, are not taken for "busy" or "lost"."""
+    """19: late replies, and replies in pieces, are not taken for "busy" or "lost"."""
     near, far = ways.near(), ways.far()
     hurried = ways.kind.polls  # a red lock gives each server 50 ms
     if fault == "delay":

@@ -8,7 +8,7 @@ import pytest
 
 import holdfast
 from tests.contract.kinds import Kind
-from tests.faults.conftest import NAME, SHORT, left
+from tests.faults.conftest import LASTING, NAME, left, see_renewals
 from tests.support.owners import MakeClient
 from tests.support.servers import Server
 from tests.support.waiting import BOUND, eventually, stays
@@ -26,12 +26,12 @@ def test_renewal_and_release_take_no_memory(
     alice: Any, bob: Any, kind: Kind, make_client: MakeClient, private_server: Server
 ) -> None:
     """25: who holds it keeps it and can free it; who wants it is told why not."""
-    lock = kind.make(make_client(private_server.url, lease=SHORT), NAME)
+    lock = kind.make(make_client(private_server.url, lease=LASTING), NAME)
     another = kind.make(make_client(private_server.url), "another")
     alice.do(lock.acquire)
     alice.do(lock.acquire)
     fill(private_server)
-    stays(lambda: kind.holds(private_server, NAME), during=1.5 * SHORT)
+    see_renewals(private_server, key=kind.keys(NAME)[0])
     assert not alice.do(lambda: lock.lost)
     with pytest.raises(holdfast.ServerError, match="OOM") as refused:
         bob.do(another.acquire)

@@ -9,6 +9,7 @@ import pytest
 
 import holdfast
 from tests.contract.permits import NAME, SHORT, Permits
+from tests.faults.conftest import LASTING
 from tests.support.owners import MakeClient
 from tests.support.processes import StartChild
 from tests.support.proxy import FaultProxy
@@ -158,11 +159,11 @@ def test_a_renewal_whose_reply_is_lost_loses_no_permit(
     permits: Permits, make_client: MakeClient, proxy: FaultProxy
 ) -> None:
     permits.semaphore(1)
-    semaphore = make_client(proxy.url, lease=SHORT).permit_semaphore(NAME)
+    semaphore = make_client(proxy.url, lease=LASTING).permit_semaphore(NAME)
     permit = permits.take(semaphore)
     for _ in range(3):
         lost = proxy.lose_reply()
-        eventually(lost.is_set, within=SHORT)
+        eventually(lost.is_set)
     permits.do(semaphore.release, permit)
     assert permits.free == 1
 
