@@ -26,13 +26,17 @@ void Debts::remove(OwnerNumber owner, const Debt& debt) {
   if (at != end) all_.erase(at);
 }
 
-void Debts::cancel(const LockName& name, OwnerNumber owner) {
-  if (all_.empty()) return;
+bool Debts::cancel(const LockName& name, OwnerNumber owner) {
+  if (all_.empty()) return false;
+  bool any = false;
   auto [at, end] = all_.equal_range(owner);
   while (at != end) {
-    const bool stays = !(at->second.name == name) || at->second.debt->cancel();
+    const bool of_it = at->second.name == name;
+    const bool stays = !of_it || at->second.debt->cancel();
+    any = any || of_it;
     at = stays ? std::next(at) : all_.erase(at);
   }
+  return any;
 }
 
 }  // namespace holdfast::lease

@@ -24,8 +24,8 @@ class Debts {
   // away for long finds one for each owner, and not one for each attempt.
   void add(const LockName& name, OwnerNumber owner, std::shared_ptr<Debt> debt, bool covers);
   void remove(OwnerNumber owner, const Debt& debt);
-  // Cancels those of one name.
-  void cancel(const LockName& name, OwnerNumber owner);
+  // Cancels those of one name. False: there are none.
+  bool cancel(const LockName& name, OwnerNumber owner);
 
  private:
   struct Owed {

@@ -65,15 +65,16 @@ std::optional<std::int64_t> LeaseKeeper::token(const LockName& name, OwnerNumber
   return hold->token;
 }
 
-int LeaseKeeper::begin_attempt(const LockName& name, OwnerNumber owner) {
+Attempt LeaseKeeper::begin_attempt(const LockName& name, OwnerNumber owner) {
   const Guard guard(mutex_);
-  debts_.cancel(name, owner);
+  Attempt attempt{1, debts_.cancel(name, owner)};
   Hold* hold = find(name, owner);
-  if (hold == nullptr) return 1;
+  if (hold == nullptr) return attempt;
   // What comes late must not revive a hold that this attempt takes for gone.
   if (hold->held() && clock_.now() >= hold->trusted) note_lost(*hold, "its lease ran out");
   hold->superseded = hold->state == Hold::State::kReleasing;
-  return hold->held() ? hold->levels.count() + 1 : 1;
+  if (hold->held()) attempt.count = hold->levels.count() + 1;
+  return attempt;
 }
 
 bool LeaseKeeper::superseded(const LockName& name, OwnerNumber owner,
@@ -128,7 +129,7 @@ ReleasePlan LeaseKeeper::begin_release(const LockName& name, OwnerNumber owner, 
   if (hold == nullptr) return {};
   if (hold->held() && clock_.now() >= hold->trusted) note_lost(*hold, "its lease ran out");
   ReleasePlan plan = plan_release(*hold, all);
-  if (hold->held()) debts_.cancel(name, owner);  // it says itself how many holds are left
+  if (hold->held()) (void)debts_.cancel(name, owner);  // it says itself how many holds are left
   if (plan.verdict == ReleasePlan::Verdict::kFinal) retire(*hold, Hold::State::kReleasing);
   if (plan.verdict == ReleasePlan::Verdict::kDone) erase(*hold);
   return plan;

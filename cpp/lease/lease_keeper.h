@@ -35,6 +35,12 @@ struct ReleasePlan {
   bool repeated = false;     // an earlier release of this hold may have been executed
 };
 
+// What an attempt begins with.
+struct Attempt {
+  int count = 1;      // the number that the hold will have
+  bool owes = false;  // unless the server answers it, there may be something to give back
+};
+
 // All holds of one client: their counts, until when each may be trusted, and the watchdog that
 // renews them, each a third of its lease after the last time, in pipelines, spread over the period.
 // A renewal that fails is tried again within a quarter of a second until the hold's time is over;
@@ -64,10 +70,10 @@ class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_t
   // Seconds that are left by the client's own reckoning; nothing when not held.
   std::optional<Duration> left(const LockName& name, OwnerNumber owner) const;
 
-  // The owner asks the server for one more hold: the number it will have. A release of its that is
-  // still under way (its caller was cancelled) is superseded: it must not be sent again, behind
-  // this attempt. So are its debts.
-  int begin_attempt(const LockName& name, OwnerNumber owner);
+  // The owner asks the server for one more hold. A release of its that is still under way (its
+  // caller was cancelled) is superseded: it must not be sent again, behind this attempt. Its debts
+  // are cancelled; the attempt takes them over.
+  Attempt begin_attempt(const LockName& name, OwnerNumber owner);
   void granted(const Grant& grant);
 
   // The first half of a release: from a final one on the hold is not renewed any more. `all`: all

@@ -132,7 +132,7 @@ bool AcquireOperation::accept_offer(const std::function<void()>& send) {
   const Lock lock(mutex_);
   if (!machine_.open_to_offers()) return false;
   (void)machine_.resume({Event::Kind::kOffer}, now());
-  (void)context().keeper->begin_attempt(name(), owner_);
+  (void)begin_attempt();
   count_ = 1;
   send();
   return true;
@@ -211,7 +211,10 @@ void AcquireOperation::deliver(Event event) {
     std::optional<Event> next = std::move(event);
     const bool told = next->kind == Event::Kind::kTryNow || next->kind == Event::Kind::kTurn;
     if (told && machine_.over()) told_too_late(calls);
-    if (next->kind == Event::Kind::kAnswer) leave_to_others(next->answer, calls);
+    if (next->kind == Event::Kind::kAnswer) {
+      owes_ = false;
+      leave_to_others(next->answer, calls);
+    }
     while (next) next = perform(machine_.resume(*next, now()), calls);
   }
   calls.run();
@@ -257,12 +260,19 @@ std::optional<AcquireMachine::Event> AcquireOperation::perform(const Machine::Ac
 
 std::optional<AcquireMachine::Event> AcquireOperation::attempt(const Machine::Action& action) {
   wake_at(action.until);
-  const int count = recipe_.makes_holds() ? context().keeper->begin_attempt(name(), owner_) : 1;
+  const int count = recipe_.makes_holds() ? begin_attempt() : 1;
   if (count_ == 0) count_ = request_.again ? std::max(count - 1, 1) : count;
   if (request_.blocking) seen_ = context().waits->sequence(channel_);
   const Status closed = send();
   if (closed.ok()) return std::nullopt;
   return Event{Event::Kind::kFailed, {}, kNever, closed, false};
+}
+
+// The number of the hold that it will make.
+int AcquireOperation::begin_attempt() {
+  const lease::Attempt attempt = context().keeper->begin_attempt(name(), owner_);
+  owes_ = owes_ || attempt.owes;
+  return attempt.count;
 }
 
 // The attempt; where replicas are to confirm, only when it is known that they can be asked.
@@ -341,7 +351,7 @@ void AcquireOperation::conclude(const Machine::Action& action, wait::Calls& call
     context().keeper->lose(name(), owner_, "a reentrant acquire found it gone");
   }
   abandon();
-  if (action.give_back) undo(count_ - 1);
+  if (action.give_back || owes_) undo(count_ - 1);
   if (machine_.joined()) {
     using wait::Departure;
     const Departure why = machine_.unsettled() ? Departure::kTrying

@@ -71,6 +71,7 @@ class AcquireOperation final : public Operation, public wait::Waiter, public Gra
   std::optional<Event> attempt(const Machine::Action& action);
   std::optional<Event> join();
   std::optional<Event> confirm();
+  int begin_attempt();
   Status send();
   void conclude(const Machine::Action& action, wait::Calls& calls);
   void give_back_grant();
@@ -90,6 +91,7 @@ class AcquireOperation final : public Operation, public wait::Waiter, public Gra
   int count_ = 0;         // the hold count that a grant makes; 0 before the first attempt
   bool by_text_ = false;
   bool given_back_ = false;
+  bool owes_ = false;  // what an earlier attempt of the owner's may have been granted
   bool minded_ = false;
   std::optional<std::uint64_t> seen_;  // the channel's sequence before the attempt
   TimePoint begun_{};

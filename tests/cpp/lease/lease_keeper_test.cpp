@@ -19,7 +19,7 @@ TEST_F(LeaseKeeperTest, CountsTheHoldsOfEachOwner) {
 
 TEST_F(LeaseKeeperTest, KeepsTheNewestTokenOfAHoldWhileItIsTrusted) {
   const auto token = [this](std::int64_t value) {
-    const int holds = keeper().begin_attempt(name, kAlice);
+    const int holds = keeper().begin_attempt(name, kAlice).count;
     const Lease lease{Millis(1000), false};
     keeper().granted({name, kAlice, holds, lease, world.now(), &sync::lock_recipe(), 0, value});
   };

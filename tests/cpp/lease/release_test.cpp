@@ -1,5 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <string>
+#include <string_view>
+
 #include "lease/keeper_fixture.h"
 
 namespace holdfast::lease {
@@ -7,7 +11,28 @@ namespace {
 
 using Verdict = ReleasePlan::Verdict;
 
-class ReleaseTest : public LeaseKeeperTest {};
+class Owed final : public Debt {
+ public:
+  std::string_view key() const override { return {}; }
+  void encode(std::string&) const override {}
+  void complete(Result<resp::Reply>, const client::Sent&) override {}
+  bool cancel() override {
+    ++cancelled;
+    return in_front;
+  }
+
+  bool in_front = false;
+  int cancelled = 0;
+};
+
+class ReleaseTest : public LeaseKeeperTest {
+ protected:
+  std::shared_ptr<Owed> owe(const LockName& of) {
+    auto owed = std::make_shared<Owed>();
+    keeper().owe(of, kAlice, owed, false);
+    return owed;
+  }
+};
 
 TEST_F(ReleaseTest, NothingIsReleasedByWhoeverHoldsNothing) {
   EXPECT_EQ(keeper().begin_release(name, kAlice, false).verdict, Verdict::kNotOwned);
@@ -106,7 +131,7 @@ TEST_F(ReleaseTest, AnOldReleaseDoesNotTouchANewHold) {
   watched(kAlice);
   const ReleasePlan plan = keeper().begin_release(name, kAlice, false);
   EXPECT_FALSE(keeper().superseded(name, kAlice, plan));
-  EXPECT_EQ(keeper().begin_attempt(name, kAlice), 1);
+  EXPECT_EQ(keeper().begin_attempt(name, kAlice).count, 1);
   EXPECT_TRUE(keeper().superseded(name, kAlice, plan));
   watched(kAlice);
   EXPECT_TRUE(keeper().superseded(name, kAlice, plan));
@@ -116,12 +141,57 @@ TEST_F(ReleaseTest, AnOldReleaseDoesNotTouchANewHold) {
 }
 
 TEST_F(ReleaseTest, AnAcquisitionKnowsTheCountItMakes) {
-  EXPECT_EQ(keeper().begin_attempt(name, kAlice), 1);
+  EXPECT_EQ(keeper().begin_attempt(name, kAlice).count, 1);
   fixed(kAlice, Millis(1000));
-  EXPECT_EQ(keeper().begin_attempt(name, kAlice), 2);
-  EXPECT_EQ(keeper().begin_attempt(name, kBob), 1);
+  EXPECT_EQ(keeper().begin_attempt(name, kAlice).count, 2);
+  EXPECT_EQ(keeper().begin_attempt(name, kBob).count, 1);
   pass(Millis(990));
-  EXPECT_EQ(keeper().begin_attempt(name, kAlice), 1);
+  EXPECT_EQ(keeper().begin_attempt(name, kAlice).count, 1);
+}
+
+TEST_F(ReleaseTest, AnAttemptTakesOverWhatItsOwnerOwesForTheName) {
+  const auto first = owe(name);
+  const auto second = owe(name);
+  const auto other = owe(LockName("other"));
+  const auto side = owe(LockName(name.bytes(), Side::kWrite));
+  EXPECT_FALSE(keeper().begin_attempt(name, kBob).owes);
+  EXPECT_TRUE(keeper().begin_attempt(name, kAlice).owes);
+  EXPECT_EQ(first->cancelled, 1);
+  EXPECT_EQ(second->cancelled, 1);
+  EXPECT_EQ(other->cancelled, 0);
+  EXPECT_EQ(side->cancelled, 0);
+  EXPECT_FALSE(keeper().begin_attempt(name, kAlice).owes);
+}
+
+TEST_F(ReleaseTest, WhatStandsInFrontOfAnAttemptStaysOwed) {
+  const auto owed = owe(name);
+  owed->in_front = true;
+  EXPECT_TRUE(keeper().begin_attempt(name, kAlice).owes);
+  EXPECT_TRUE(keeper().begin_attempt(name, kAlice).owes);
+  keeper().settled(kAlice, *owed);
+  EXPECT_FALSE(keeper().begin_attempt(name, kAlice).owes);
+}
+
+TEST_F(ReleaseTest, WhatIsSettledIsNotOwedAnyMore) {
+  const auto first = owe(name);
+  const auto second = owe(name);
+  keeper().settled(kAlice, *second);
+  keeper().settled(kAlice, *second);
+  EXPECT_TRUE(keeper().begin_attempt(name, kAlice).owes);
+  EXPECT_EQ(first->cancelled, 1);
+  EXPECT_EQ(second->cancelled, 0);
+}
+
+TEST_F(ReleaseTest, AReleaseSaysByItselfWhatIsLeft) {
+  const auto early = owe(name);
+  EXPECT_EQ(keeper().begin_release(name, kAlice, false).verdict, Verdict::kNotOwned);
+  EXPECT_EQ(early->cancelled, 0);
+  watched(kAlice);
+  watched(kAlice, 2);
+  const auto late = owe(name);
+  EXPECT_EQ(keeper().begin_release(name, kAlice, false).verdict, Verdict::kPartial);
+  EXPECT_EQ(early->cancelled, 1);
+  EXPECT_EQ(late->cancelled, 1);
 }
 
 }  // namespace
