@@ -176,18 +176,22 @@ bool Link::read(TimePoint now, std::vector<resp::Reply>& replies, Wait wait) {
     more_ = step.bytes == buffer.size();
     if (step.io != net::Io::kDone) break;
     reader_->feed(buffer.data(), step.bytes);
-    for (;;) {
-      Result<std::optional<resp::Reply>> next = reader_->next();
-      if (!next.ok()) {
-        fail(now, next.status().prefixed(options_.address.text() + ": "), true);
-        return false;
-      }
-      if (!next.value()) break;
-      failures_ = 0;
-      replies.push_back(std::move(*next.value()));
-    }
+    if (!take_replies(now, replies)) return false;
   }
   return true;
+}
+
+bool Link::take_replies(TimePoint now, std::vector<resp::Reply>& replies) {
+  for (;;) {
+    Result<std::optional<resp::Reply>> next = reader_->next();
+    if (!next.ok()) {
+      fail(now, next.status().prefixed(options_.address.text() + ": "), true);
+      return false;
+    }
+    if (!next.value()) return true;
+    failures_ = 0;
+    replies.push_back(std::move(*next.value()));
+  }
 }
 
 Millis Link::moment() const { return state_ == State::kReady ? transport_->moment() : Millis(0); }

@@ -103,6 +103,7 @@ class Link {
   void read_greeting(TimePoint now);
   void answer(const resp::Reply& reply, TimePoint now);
   bool stays_with_resp2(std::string_view word) const;
+  bool take_replies(TimePoint now, std::vector<resp::Reply>& replies);
   void leave(bool reset);
 
   LinkOptions options_;

@@ -188,6 +188,7 @@ void Confirmations::answered(const Wait& wait, const Result<resp::Reply>& reply,
 
 void Confirmations::go_on(const ConnectionPtr& connection, std::vector<Item> again, Outcomes& due) {
   std::vector<ConnectionPtr> free;
+  free.reserve(again.size() + 1);
   for (const Item& item : again) free.push_back(route(item.grantee->granted_key()));
   const Guard guard(mutex_);
   for (std::size_t i = 0; i < again.size(); ++i) {
