@@ -171,6 +171,18 @@ def test_the_lease_falls_to_the_longest_that_is_left(
     assert rw.left == -2
 
 
+def test_the_lease_falls_though_it_ends_a_moment_after_the_longest_reader(
+    rw: ReadWriteLock, server: Server, rw_listener: Listener
+) -> None:
+    """Before Redis 7.2 time goes on in a script that sets a lease by another key's PTTL."""
+    for owner, lease in ((ALICE, MINUTE), (BOB, 10 * MINUTE)):
+        rw.read_acquire(owner, lease)
+    server.inspect.pexpire(NAME, rw.read_left(BOB) + 3)
+    assert rw.read_release(BOB) == 0
+    assert rw.left == about(MINUTE)
+    assert rw_listener.messages() == BY_READERS
+
+
 def test_readers_whose_time_is_over_do_not_keep_the_lock(
     rw: ReadWriteLock, server: Server, rw_listener: Listener
 ) -> None:
