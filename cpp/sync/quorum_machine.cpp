@@ -55,6 +55,7 @@ QuorumMachine::Action QuorumMachine::ask_others(TimePoint now) {
 
 QuorumMachine::Action QuorumMachine::ask(Action::Verb verb, const std::vector<std::size_t>& members,
                                          TimePoint until) {
+  again_ = verb == Action::Verb::kAgain;
   for (const std::size_t member : members) {
     seats_[member].is = Is::kAsked;
     seats_[member].why = {};
@@ -137,10 +138,11 @@ bool QuorumMachine::enough(TimePoint now) const {
 }
 
 // All of them have the lease that was asked for from the last grant on; what is missing is no more
-// than the margin by which a lease is trusted less anyway. A majority has what is left of it.
+// than the margin by which a lease is trusted less anyway, or than one exchange with a server takes:
+// who was asked again is not asked a third time. A majority has what is left of it.
 std::vector<std::size_t> QuorumMachine::too_early(TimePoint now) const {
   std::vector<std::size_t> members;
-  if (options_.lease.watched || !options_.rule.one_first) return members;
+  if (options_.lease.watched || !options_.rule.one_first || again_) return members;
   const TimePoint until = trusted_until(now, options_.lease.time);
   const Duration margin = after(now, options_.lease.time) - until;
   for (const std::size_t member : those(Is::kGranted)) {

@@ -134,6 +134,7 @@ class QuorumMachine {
   State state_ = State::kNew;
   std::vector<Seat> seats_;
   std::vector<TimePoint> trusted_;
+  bool again_ = false;  // this round has asked for leases anew
   std::size_t first_ = 0;
   std::size_t vain_ = 0;              // rounds that met another holder
   TimePoint missing_since_ = kNever;  // a quorum was out of reach, or too slow for the lease

@@ -190,7 +190,7 @@ def test_what_an_acquire_out_of_reach_may_have_got_is_given_back(
     permits: Permits, make_client: MakeClient, proxy: FaultProxy, lease: float | None
 ) -> None:
     permits.semaphore(1)
-    semaphore = make_client(proxy.url, command_timeout=0.2).permit_semaphore(NAME)
+    semaphore = make_client(proxy.url, command_timeout=1).permit_semaphore(NAME)
     permits.do(semaphore.release, permits.take(semaphore))
     proxy.stall()
     acquiring = permits.flavour.actor().begin(semaphore.acquire, lease=lease)

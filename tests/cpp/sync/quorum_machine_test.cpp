@@ -220,6 +220,20 @@ TEST(MultiLockMachine, AnEarlyGrantGetsItsLeaseAgain) {
   EXPECT_EQ(script.grant(0, 9898), "granted");
 }
 
+TEST(MultiLockMachine, IsGrantedThoughItsServersAreFurtherAwayThanALeasesMargin) {
+  QuorumMachine::Options options = all_of(2);
+  options.lease.watched = false;
+  Script script(options);
+  script.start();
+  script.pass(500);
+  script.grant(0, 9898 - 500);
+  script.pass(500);
+  EXPECT_EQ(script.grant(1, 9898 - 500), "again 0 1");
+  script.pass(500);
+  EXPECT_EQ(script.grant(0, 9898 - 500), "go on");
+  EXPECT_EQ(script.grant(1, 9898 - 500), "granted");
+}
+
 TEST(MultiLockMachine, AnEarlyGrantThatIsGoneByThenIsNotTheLock) {
   QuorumMachine::Options options = all_of(2);
   options.lease.watched = false;
