@@ -29,7 +29,7 @@ std::shared_ptr<Quorum> quorum(const Members& members, Quorum::Rule rule, const 
 }  // namespace
 
 void register_quorum(py::module_& module) {
-  py::class_<Quorum, engine::Lockable, std::shared_ptr<Quorum>>(module, "Quorum");
+  const py::class_<Quorum, engine::Lockable, std::shared_ptr<Quorum>> type(module, "Quorum");
   module.def("multi_lock", [](const Members& members, const py::bytes& name) {
     return quorum(members, &sync::multi_lock_rule, name);
   });

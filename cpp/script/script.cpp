@@ -30,7 +30,8 @@ void append_bulk(std::string& out, std::string_view text) {
 }  // namespace
 
 Call::Call(std::string& out, const Script& script, bool by_text, int keys, int args) : out_(out) {
-  append_count(out_, '*', static_cast<std::size_t>(3 + keys + args));
+  const auto parameters = static_cast<std::size_t>(keys) + static_cast<std::size_t>(args);
+  append_count(out_, '*', 3 + parameters);
   if (by_text) {
     append_bulk(out_, "EVAL");
     append_bulk(out_, script.text);
