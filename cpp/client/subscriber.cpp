@@ -185,9 +185,11 @@ void Subscriber::take(const resp::Reply& reply, Sink& sink) {
 
 void Subscriber::refused(const std::string& text, Sink& sink) {
   if (awaited_.empty()) return;
-  const std::string channel = awaited_.front().channel;
+  const Awaited asked = std::move(awaited_.front());
   awaited_.pop_front();
-  if (channels_.count(channel) == 0) return;
+  const std::string& channel = asked.channel;
+  // Who may not leave a channel goes on hearing it, whether it is wanted again or not.
+  if (asked.leaves() || channels_.count(channel) == 0) return;
   end(channel);
   const std::string word = text.substr(0, text.find(' '));
   const char* hint = word == "NOPERM" ? "; whoever waits needs the rights to subscribe and to the "
@@ -218,10 +220,8 @@ void Subscriber::confirmed(std::string_view kind, const std::string& channel, Si
 
 // Its subscription is to end still, before the next one begins.
 bool Subscriber::is_left(const std::string& channel) const {
-  return std::any_of(awaited_.begin(), awaited_.end(), [&](const Awaited& next) {
-    return next.channel == channel &&
-           (next.command == "UNSUBSCRIBE" || next.command == "SUNSUBSCRIBE");
-  });
+  return std::any_of(awaited_.begin(), awaited_.end(),
+                     [&](const Awaited& next) { return next.channel == channel && next.leaves(); });
 }
 
 void Subscriber::subscribed(std::string_view kind, const std::string& channel, TimePoint asked,

@@ -82,6 +82,8 @@ class Subscriber final : public net::Pollable, public std::enable_shared_from_th
     std::string_view command;
     std::string channel;
     TimePoint asked;
+
+    bool leaves() const { return command == "UNSUBSCRIBE" || command == "SUNSUBSCRIBE"; }
   };
 
   bool obey_move(TimePoint now);  // false: closed

@@ -138,8 +138,8 @@ bool QuorumMachine::enough(TimePoint now) const {
 }
 
 // All of them have the lease that was asked for from the last grant on; what is missing is no more
-// than the margin by which a lease is trusted less anyway, or than one exchange with a server takes:
-// who was asked again is not asked a third time. A majority has what is left of it.
+// than the margin by which a lease is trusted less anyway, or than one exchange with a server
+// takes: who was asked again is not asked a third time. A majority has what is left of it.
 std::vector<std::size_t> QuorumMachine::too_early(TimePoint now) const {
   std::vector<std::size_t> members;
   if (options_.lease.watched || !options_.rule.one_first || again_) return members;

@@ -16,7 +16,7 @@ from tests.faults.conftest import NAME
 from tests.support.actors import Flavour
 from tests.support.fixtures import StartServer
 from tests.support.owners import MakeClient
-from tests.support.servers import Server
+from tests.support.servers import Server, free_port
 from tests.support.waiting import BOUND, Stopwatch, eventually, stays
 
 pytestmark = pytest.mark.realtime
@@ -102,7 +102,8 @@ class Refusing:
 def refusing(request: pytest.FixtureRequest, start_server: StartServer) -> Iterator[Refusing]:
     """A server in one of the states."""
     code: str = request.param
-    server = start_server(START.get(code))
+    settings = {"cluster-port": str(free_port())} if code == "CLUSTERDOWN" else {}
+    server = start_server({**START.get(code, {}), **settings})
     if code != "CLUSTERDOWN":
         server.inspect.set(PERMITS, 5)
     with contextlib.ExitStack() as state:

@@ -196,6 +196,19 @@ TEST_F(SubscriberTest, ARefusedChannelIsReportedAndForgotten) {
   EXPECT_EQ(got(), Strings{});
 }
 
+TEST_F(SubscriberTest, WhoMayNotLeaveAChannelMayComeBackToIt) {
+  subscribe("a");
+  peer.answer = [confirm = peer.answer](const std::string& words) {
+    return words[0] == 'U' ? std::string("-NOPERM no\r\n") : confirm(words);
+  };
+  (void)heard();
+  subscriber->release("a", Duration::zero());
+  while (loop.step_one()) continue;
+  subscriber->subscribe("a");
+  loop.run(Millis(20));
+  EXPECT_EQ(heard(), (Strings{"released a", "on a"}));
+}
+
 TEST_F(SubscriberTest, ASilentServerIsLeftForANewStream) {
   peer.answer = [](const std::string&) { return std::string(); };
   subscribe("a");

@@ -82,10 +82,10 @@ class Script {
   QuorumMachine machine_;
 };
 
-QuorumMachine::Options all_of(std::size_t members) {
+QuorumMachine::Options all_of(std::size_t members, bool watched = true) {
   QuorumMachine::Options options;
   options.rule = multi_lock_rule(members, kLease);
-  options.lease = {kLease, true};
+  options.lease = {kLease, watched};
   options.votes.assign(members, true);
   return options;
 }
@@ -210,9 +210,7 @@ TEST(MultiLockMachine, ANestedHoldThatIsGoneEndsIt) {
 }
 
 TEST(MultiLockMachine, AnEarlyGrantGetsItsLeaseAgain) {
-  QuorumMachine::Options options = all_of(2);
-  options.lease.watched = false;
-  Script script(options);
+  Script script(all_of(2, false));
   script.start();
   script.grant(0, 9898);
   script.pass(500);
@@ -221,23 +219,17 @@ TEST(MultiLockMachine, AnEarlyGrantGetsItsLeaseAgain) {
 }
 
 TEST(MultiLockMachine, IsGrantedThoughItsServersAreFurtherAwayThanALeasesMargin) {
-  QuorumMachine::Options options = all_of(2);
-  options.lease.watched = false;
-  Script script(options);
+  Script script(all_of(2, false));
+  const int late = 9898 - 500;
   script.start();
-  script.pass(500);
-  script.grant(0, 9898 - 500);
-  script.pass(500);
-  EXPECT_EQ(script.grant(1, 9898 - 500), "again 0 1");
-  script.pass(500);
-  EXPECT_EQ(script.grant(0, 9898 - 500), "go on");
-  EXPECT_EQ(script.grant(1, 9898 - 500), "granted");
+  script.grant(0, late);
+  EXPECT_EQ(script.grant(1, late), "again 0 1");
+  EXPECT_EQ(script.grant(0, late), "go on");
+  EXPECT_EQ(script.grant(1, late), "granted");
 }
 
 TEST(MultiLockMachine, AnEarlyGrantThatIsGoneByThenIsNotTheLock) {
-  QuorumMachine::Options options = all_of(2);
-  options.lease.watched = false;
-  Script script(options);
+  Script script(all_of(2, false));
   script.start();
   script.grant(0, 9898);
   script.pass(500);
