@@ -65,16 +65,16 @@ std::optional<std::int64_t> LeaseKeeper::token(const LockName& name, OwnerNumber
   return hold->token;
 }
 
-Attempt LeaseKeeper::begin_attempt(const LockName& name, OwnerNumber owner) {
+AttemptPlan LeaseKeeper::begin_attempt(const LockName& name, OwnerNumber owner) {
   const Guard guard(mutex_);
-  Attempt attempt{1, debts_.cancel(name, owner)};
+  AttemptPlan plan{1, debts_.cancel(name, owner)};
   Hold* hold = find(name, owner);
-  if (hold == nullptr) return attempt;
+  if (hold == nullptr) return plan;
   // What comes late must not revive a hold that this attempt takes for gone.
   if (hold->held() && clock_.now() >= hold->trusted) note_lost(*hold, "its lease ran out");
   hold->superseded = hold->state == Hold::State::kReleasing;
-  if (hold->held()) attempt.count = hold->levels.count() + 1;
-  return attempt;
+  if (hold->held()) plan.count = hold->levels.count() + 1;
+  return plan;
 }
 
 bool LeaseKeeper::superseded(const LockName& name, OwnerNumber owner,

@@ -36,7 +36,7 @@ struct ReleasePlan {
 };
 
 // What an attempt begins with.
-struct Attempt {
+struct AttemptPlan {
   int count = 1;      // the number that the hold will have
   bool owes = false;  // unless the server answers it, there may be something to give back
 };
@@ -73,7 +73,7 @@ class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_t
   // The owner asks the server for one more hold. A release of its that is still under way (its
   // caller was cancelled) is superseded: it must not be sent again, behind this attempt. Its debts
   // are cancelled; the attempt takes them over.
-  Attempt begin_attempt(const LockName& name, OwnerNumber owner);
+  AttemptPlan begin_attempt(const LockName& name, OwnerNumber owner);
   void granted(const Grant& grant);
 
   // The first half of a release: from a final one on the hold is not renewed any more. `all`: all

@@ -270,9 +270,9 @@ std::optional<AcquireMachine::Event> AcquireOperation::attempt(const Machine::Ac
 
 // The number of the hold that it will make.
 int AcquireOperation::begin_attempt() {
-  const lease::Attempt attempt = context().keeper->begin_attempt(name(), owner_);
-  owes_ = owes_ || attempt.owes;
-  return attempt.count;
+  const lease::AttemptPlan plan = context().keeper->begin_attempt(name(), owner_);
+  owes_ = owes_ || plan.owes;
+  return plan.count;
 }
 
 // The attempt; where replicas are to confirm, only when it is known that they can be asked.

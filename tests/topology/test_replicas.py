@@ -50,6 +50,19 @@ def _refused(alice: Any, lock: Any, primary: Server, had: str = "0 of 1 replicas
     eventually(lambda: not primary.inspect.exists(lock.name))
 
 
+def _refused_on_the_way(cluster: Cluster, lock: Any, alice: Any) -> tuple[Server, Server]:
+    """The lock's slot moves to a server whose replica stood still for a first try: (from, to)."""
+    assert alice.do(lock.acquire)
+    alice.do(lock.release)
+    source, target = cluster.begin_migration(NAME)
+    with (
+        paused(cluster.replica_of(target)),
+        pytest.raises(holdfast.ServerError, match="0 of 1 replicas"),
+    ):
+        alice.do(lock.acquire, blocking=False)
+    return source, target
+
+
 def _has(replica: Server, name: str) -> bool:
     """It has the key: a replica in a cluster refuses to be asked for just that."""
     return {name.encode()} <= replica.keys()
@@ -97,14 +110,9 @@ def test_a_slot_that_has_moved_is_known_to_the_new_servers_replica(
 
 def test_a_slot_that_moves_can_be_granted(cluster: Cluster, lock: Any, alice: Any) -> None:
     """33: ASK: what is granted at the new server already is confirmed by its replica."""
-    assert alice.do(lock.acquire)
-    alice.do(lock.release)
-    source, target = cluster.begin_migration(NAME)
-    replica = cluster.replica_of(target)
-    with paused(replica), pytest.raises(holdfast.ServerError, match="0 of 1 replicas"):
-        alice.do(lock.acquire, blocking=False)
+    source, target = _refused_on_the_way(cluster, lock, alice)
     assert alice.do(lock.acquire, timeout=BOUND)
-    assert _has(replica, NAME)
+    assert _has(cluster.replica_of(target), NAME)
     assert not source.keys()
     cluster.end_migration(source, target, NAME)
     alice.do(lock.release)
@@ -114,11 +122,7 @@ def test_what_a_slot_that_moves_cannot_give_back_is_given_back_later(
     cluster: Cluster, lock: Any, alice: Any
 ) -> None:
     """TRYAGAIN: no release is taken until the slot has moved; then it is, long before the lease."""
-    assert alice.do(lock.acquire)
-    alice.do(lock.release)
-    source, target = cluster.begin_migration(NAME)
-    with paused(cluster.replica_of(target)), pytest.raises(holdfast.ServerError):
-        alice.do(lock.acquire, blocking=False)
+    source, target = _refused_on_the_way(cluster, lock, alice)
     assert _has(target, NAME)
     cluster.end_migration(source, target, NAME)
     eventually(lambda: not _has(target, NAME))
@@ -129,11 +133,7 @@ def test_what_is_asked_for_again_is_not_given_back_any_more(
     cluster: Cluster, lock: Any, alice: Any
 ) -> None:
     """What could not be given back must not be when its owner has come back for it."""
-    assert alice.do(lock.acquire)
-    alice.do(lock.release)
-    source, target = cluster.begin_migration(NAME)
-    with paused(cluster.replica_of(target)), pytest.raises(holdfast.ServerError):
-        alice.do(lock.acquire, blocking=False)
+    source, target = _refused_on_the_way(cluster, lock, alice)
     assert alice.do(lock.acquire, timeout=BOUND)
     cluster.end_migration(source, target, NAME)
     stays(lambda: _has(target, NAME), 1.0)

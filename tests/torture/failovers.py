@@ -8,7 +8,6 @@ consequences for what can be judged.
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import TracebackType
 from typing import Any
 
 import redis
@@ -54,12 +53,7 @@ class Sentinels:
         self._service.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._service.close()
 
     def urls(self, _worker: int) -> list[str]:
@@ -144,12 +138,7 @@ class Clustered:
         self._cluster.__enter__()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._cluster.close()
 
     def urls(self, _worker: int) -> list[str]:
