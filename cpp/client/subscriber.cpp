@@ -75,7 +75,10 @@ net::Interest Subscriber::step(TimePoint now) {
   if (link_.state() == Link::State::kReady) {
     std::vector<resp::Reply> replies;
     const bool alive = link_.read(now, replies);
-    if (!replies.empty()) last_read_ = now;
+    if (!replies.empty()) {
+      last_read_ = now;
+      down_since_ = kNever;
+    }
     for (const resp::Reply& reply : replies) take(reply, *sink);
     if (!alive) lost(now, *sink);
   } else if (!channels_.empty()) {
@@ -90,7 +93,6 @@ void Subscriber::connect(TimePoint now, Sink& sink) {
   const int failures = link_.failures();
   if (link_.advance(now)) {
     last_read_ = now;
-    down_since_ = kNever;
     for (const std::string& channel : channels_) say(true, channel);
   }
   if (link_.failures() > failures) sink.on_failed();
@@ -101,6 +103,7 @@ bool Subscriber::obey_move(TimePoint now) {
   if (move_) {
     link_.move(std::move(*move_));
     move_.reset();
+    down_since_ = kNever;
     forget_stream(now);
   }
   return !closed_;
@@ -239,7 +242,7 @@ void Subscriber::forget_stream(TimePoint now) {
   awaited_.clear();
   subscribed_.clear();
   out_.clear();
-  if (!channels_.empty()) down_since_ = now;
+  if (!channels_.empty()) down_since_ = std::min(down_since_, now);
 }
 
 void Subscriber::judge(TimePoint now, Sink& sink) {
@@ -249,9 +252,10 @@ void Subscriber::judge(TimePoint now, Sink& sink) {
     link_.fail(now, Status::unreachable("no reply from " + link_.options().address.text()), true);
     lost(now, sink);
   }
-  if (channels_.empty()) return;
+  if (channels_.empty()) down_since_ = kNever;
   const bool down_too_long = down_since_ != kNever && now >= after(down_since_, patience);
-  if (!link_.hopeless() && !down_too_long) return;
+  const bool tells = link_.hopeless() || down_too_long;
+  if (channels_.empty() || !tells) return;
   down_since_ = now;
   sink.on_unreachable(channels_, link_.failure());
 }

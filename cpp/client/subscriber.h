@@ -37,7 +37,7 @@ class Subscriber final : public net::Pollable, public std::enable_shared_from_th
     virtual void on_message(const std::string& channel, std::string_view payload) = 0;
     // The server refuses this channel (an ACL, for example).
     virtual void on_refused(const std::string& channel, const Status& why) = 0;
-    // No stream for longer than the command time-out, or the greeting was refused: tell every
+    // No answer for longer than the command time-out, or the greeting was refused: tell every
     // waiter.
     virtual void on_unreachable(const Status& why) = 0;
     // The same, with the channels of this server, where there are others.
@@ -131,7 +131,7 @@ class Subscriber final : public net::Pollable, public std::enable_shared_from_th
   std::deque<Awaited> awaited_;  // sent and not yet answered, in order
   std::string out_;
   TimePoint last_read_{};
-  TimePoint down_since_ = kNever;
+  TimePoint down_since_ = kNever;  // there are channels, and no server that answers
 };
 
 }  // namespace holdfast::client

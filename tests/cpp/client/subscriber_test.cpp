@@ -209,12 +209,41 @@ TEST_F(SubscriberTest, WhoMayNotLeaveAChannelMayComeBackToIt) {
   EXPECT_EQ(heard(), (Strings{"released a", "on a"}));
 }
 
-TEST_F(SubscriberTest, ASilentServerIsLeftForANewStream) {
-  peer.answer = [](const std::string&) { return std::string(); };
+TEST_F(SubscriberTest, AStreamThatFallsSilentIsLeftForANewOne) {
   subscribe("a");
+  (void)heard();
+  peer.answer = [](const std::string&) { return std::string(); };
+  subscribe("b");
   confirming();
   loop.run(kPatience + Millis(50));
-  EXPECT_EQ(heard(), (Strings{"lost", "on a"}));
+  EXPECT_EQ(heard(), (Strings{"lost", "on a", "on b"}));
+}
+
+TEST_F(SubscriberTest, WhereTheNewOneIsSilentTooTheWaitersAreToldAfterTheTimeOut) {
+  subscribe("a");
+  (void)heard();
+  peer.answer = [](const std::string&) { return std::string(); };
+  peer.latest->cut(false);
+  loop.run(kPatience + Millis(100));
+  const Strings told = heard();
+  EXPECT_EQ(std::count(told.begin(), told.end(), "unreachable"), 1);
+  confirming();
+  loop.run(2 * kPatience);
+  EXPECT_EQ(heard().back(), "on a");
+}
+
+TEST_F(SubscriberTest, ATimeWithoutChannelsIsNoSilence) {
+  peer.accepts = false;
+  subscribe("a");
+  subscriber->drop("a");
+  loop.run(Millis(20));
+  peer.accepts = true;
+  subscribe("b");
+  subscriber->drop("b");
+  loop.run(2 * kPatience);
+  (void)heard();
+  subscribe("c");
+  EXPECT_EQ(heard(), Strings{"on c"});
 }
 
 TEST_F(SubscriberTest, SilenceWithoutAQuestionIsNone) {
