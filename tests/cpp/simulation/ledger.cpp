@@ -11,8 +11,9 @@ namespace {
 
 // Clocks of clients and server that run apart, while somebody sleeps.
 constexpr std::int64_t kClocksApart = 100;
-// Of the server's clock, when a lease is told and when it is looked at.
-constexpr std::int64_t kGranularity = 2;
+// What a lease may be longer than it need be, and nobody is told (read_write_lock/read_release),
+// and the granularity of the server's clock when it is told and when it is looked at.
+constexpr std::int64_t kUntold = 10 + 2;
 // How long a client believes in a lock without a time limit.
 constexpr std::int64_t kNoTtl = 5000;
 
@@ -210,7 +211,7 @@ void Ledger::check_beliefs(Entry& entry, std::string_view script) {
   if (!end || kind_.recipe(lock).waiting() == sync::Waiting::kInLine) return;
   const auto belief = book.beliefs.find(kind_.recipe(lock).channel(lock, {}).bytes());
   if (belief == book.beliefs.end()) return;
-  if (belief->second > *end + kGranularity) {
+  if (belief->second > *end + kUntold) {
     blame(std::string(script) + " makes the lease of " + name + " shorter, and tells nobody");
   }
 }
