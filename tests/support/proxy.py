@@ -34,6 +34,7 @@ SUBSCRIPTIONS = "subscriptions"
 """The connections that listen to channels."""
 
 _SUBSCRIBE = {b"SUBSCRIBE", b"PSUBSCRIBE", b"SSUBSCRIBE"}
+_MESSAGE = b"3\r\n$7\r\nmessage\r\n"
 SCRIPTS = (b"EVAL", b"EVALSHA", b"EVAL_RO", b"EVALSHA_RO", b"FCALL")
 """The commands that `lose_reply` and `truncate_reply` wait for unless told otherwise."""
 
@@ -326,9 +327,15 @@ class _Link:
                 self._trap.sprung.set()  # before the client can know
                 self._back.write_eof()
                 return
-            if b"$7\r\nmessage\r\n" in data and self._proxy.message_lost():
-                continue
-            await self._pass(data, self._back)
+            await self._pass(self._without_lost(data), self._back)
+
+    def _without_lost(self, data: bytes) -> bytes:
+        """Replies and messages, without the messages that are to be lost."""
+        passing = b""
+        while _MESSAGE in data and self._proxy.message_lost():
+            before, data = _around_message(data)
+            passing += before
+        return passing + data
 
     async def _pass(self, data: bytes, to: asyncio.StreamWriter) -> None:
         size = self._proxy.faults.slice
@@ -360,6 +367,16 @@ def _commands(request: bytes) -> Iterator[bytes]:
             if word == 0:
                 yield request[at : at + length].upper()
             at += length + 2
+
+
+def _around_message(data: bytes) -> tuple[bytes, bytes]:
+    """What comes before the first message, and behind it."""
+    start = data.index(_MESSAGE)
+    end = start + len(_MESSAGE)
+    for _ in ("channel", "payload"):
+        length, end = _count(data, end)
+        end += length + 2
+    return data[: start - 1], data[end:]  # its first byte tells RESP2 from RESP3
 
 
 def _count(request: bytes, at: int) -> tuple[int, int]:
