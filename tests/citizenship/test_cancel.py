@@ -16,8 +16,8 @@ from tests.support.waiting import BOUND, eventually
 
 def nothing_is_left(server: Server) -> None:
     """No keys and no subscriber, soon."""
-    eventually(lambda: server.keys() == set(), within=5, what="no hold is left")
-    eventually(lambda: server.subscribers(CHANNEL) == 0, within=5, what="no subscription is left")
+    eventually(lambda: server.keys() == set(), what="no hold is left")
+    eventually(lambda: server.subscribers(CHANNEL) == 0, what="no subscription is left")
 
 
 async def _turns(number: int) -> None:

@@ -12,7 +12,7 @@ from tests.citizenship.conftest import CHANNEL, NAME, SHORT, Notices, holds
 from tests.support.actors import Flavour
 from tests.support.owners import MakeClient
 from tests.support.servers import Server
-from tests.support.waiting import BOUND, eventually
+from tests.support.waiting import BOUND, SLACK, eventually
 
 
 def test_a_closed_client_is_a_connection_error(alice: Any, client: Any, server: Server) -> None:
@@ -73,7 +73,7 @@ def test_close_stops_renewing(
     client = make_client(server.url, lease=SHORT)
     alice.do(client.lock(NAME).acquire)
     alice.do(client.close)
-    eventually(lambda: holds(server) == {}, within=SHORT + 0.5)
+    eventually(lambda: holds(server) == {}, within=SHORT + SLACK)
     assert notices.naming(NAME)
 
 

@@ -7,7 +7,7 @@ import pytest
 from tests.citizenship.conftest import CHANNEL, NAME, holds
 from tests.support.processes import Child, StartChild
 from tests.support.servers import Server
-from tests.support.waiting import Stopwatch, eventually
+from tests.support.waiting import SLACK, Stopwatch, eventually
 
 ENDINGS: dict[str, tuple[str, int]] = {
     "end of the program": ("client.lock(NAME).acquire()\nsay('ready')\nhear()", 0),
@@ -92,7 +92,7 @@ def _ends(child: Child, code: int) -> None:
     child.send("end")
     watch = Stopwatch()
     assert child.wait() == code, child.errors
-    assert watch.seconds < 3
+    assert watch.seconds < SLACK
     for word in ("Fatal", "Segmentation", "terminate called", "core dumped"):
         assert word not in child.errors
 
@@ -181,4 +181,4 @@ def test_exit_in_the_middle_of_things(start_child: StartChild, server: Server, m
     )
     child.expect("ready")
     assert child.wait() == 0, child.errors
-    eventually(lambda: server.keys() == set(), within=3)
+    eventually(lambda: server.keys() == set())

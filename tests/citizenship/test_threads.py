@@ -12,7 +12,7 @@ import holdfast
 from tests.citizenship.conftest import NAME, SHORT, Notices, holds
 from tests.support.processes import StartChild
 from tests.support.servers import Server
-from tests.support.waiting import BOUND, eventually
+from tests.support.waiting import BOUND, SLACK, eventually
 
 
 def run(target: Any) -> None:
@@ -29,8 +29,8 @@ def test_renewal_stops_when_the_thread_ends(server: Server, notices: Notices) ->
     with holdfast.Client(server.url, lease=SHORT) as client:
         run(client.lock(NAME).acquire)
         assert holds(server)
-        eventually(lambda: notices.naming(NAME), within=SHORT + 1)
-        eventually(lambda: holds(server) == {}, within=SHORT + 1)
+        eventually(lambda: notices.naming(NAME), within=SHORT + SLACK)
+        eventually(lambda: holds(server) == {}, within=SHORT + SLACK)
         assert client.lock(NAME).acquire(blocking=False)
         client.lock(NAME).release()
 
@@ -42,7 +42,7 @@ def test_other_threads_keep_theirs(server: Server, notices: Notices) -> None:
         mine = client.lock("mine")
         assert mine.acquire()
         run(client.lock(NAME).acquire)
-        eventually(lambda: holds(server) == {}, within=SHORT + 1)
+        eventually(lambda: holds(server) == {}, within=SHORT + SLACK)
         assert mine.owned()
         assert not mine.lost
         mine.release()
@@ -178,5 +178,5 @@ def test_a_client_that_is_forgotten_stops_renewing(server: Server, notices: Noti
     """6: neither a lock nor its client are referenced any more: the hold ends with its lease."""
     assert holdfast.Client(server.url, lease=SHORT).lock(NAME).acquire()
     assert holds(server)
-    eventually(lambda: holds(server) == {}, within=2 * SHORT + 1)
+    eventually(lambda: holds(server) == {}, within=2 * SHORT + SLACK)
     assert notices.naming(NAME)

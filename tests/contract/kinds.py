@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
+
 from tests.support.servers import Server
 
 Name = str | bytes
@@ -64,6 +66,10 @@ class Kind:
     def word(self) -> str:
         """The synchronizer's word."""
         return self.part_of or self.name
+
+    def skip_where_too_slow(self, server: Server) -> None:
+        if self.hurried and not server.real:
+            pytest.skip(f"a {self} gives its servers a few milliseconds: fakeredis needs more")
 
     @property
     def shared(self) -> bool:

@@ -8,10 +8,10 @@ import pytest
 
 import holdfast
 from tests.contract.conftest import Stage
-from tests.support.waiting import BOUND, Stopwatch, eventually, stays
+from tests.support.waiting import BOUND, SLACK, Stopwatch, eventually, stays
 
-SHORT = 0.3
-"""The lease of a client whose watchdog is watched: renewed every 0.1 s."""
+SHORT = 0.6
+"""The lease of a client whose watchdog is watched: renewed every 0.2 s."""
 
 
 @pytest.fixture
@@ -22,27 +22,27 @@ def short(stage: Stage) -> Any:
 
 def test_a_fixed_lease_is_set_on_the_server(alice: Any, lock: Any, stage: Stage) -> None:
     alice.do(lock.acquire, lease=100)
-    assert 99 < stage.left() <= 100
-    assert 99 < alice.do(lock.ttl) <= 100
+    assert 95 < stage.left() <= 100
+    assert 95 < alice.do(lock.ttl) <= 100
 
 
 def test_a_locks_own_lease(alice: Any, stage: Stage) -> None:
     lock = stage.lock(lease=50)
     alice.do(lock.acquire)
-    assert 49 < stage.left() <= 50
+    assert 45 < stage.left() <= 50
     alice.do(lock.release)
     alice.do(lock.acquire, lease=70)
-    assert 69 < stage.left() <= 70
+    assert 65 < stage.left() <= 70
 
 
 def test_the_watchdogs_lease_is_the_clients(alice: Any, stage: Stage) -> None:
     alice.do(stage.lock(stage.client(lease=40.0)).acquire)
-    assert 39 < stage.left() <= 40
+    assert 35 < stage.left() <= 40
 
 
 def test_the_watchdogs_lease_is_thirty_seconds(alice: Any, lock: Any, stage: Stage) -> None:
     alice.do(lock.acquire)
-    assert 29 < stage.left() <= 30
+    assert 25 < stage.left() <= 30
 
 
 def test_a_very_long_lease(alice: Any, lock: Any) -> None:
@@ -55,8 +55,8 @@ def test_a_lease_below_a_millisecond_counts_as_one(
     alice: Any, bob: Any, lock: Any, stage: Stage
 ) -> None:
     alice.begin(lock.acquire, blocking=False, lease=1e-6).exception(BOUND)
-    eventually(lambda: stage.all_keys() == set(), within=1)
-    assert bob.do(lock.acquire, timeout=1)
+    eventually(lambda: stage.all_keys() == set())
+    assert bob.do(lock.acquire, timeout=BOUND)
 
 
 @pytest.mark.realtime
@@ -66,7 +66,7 @@ def test_a_fixed_lease_ends_and_the_next_gets_in(
     watch = Stopwatch()
     alice.do(lock.acquire, lease=SHORT)
     assert bob.do(rival.acquire, timeout=BOUND) is True
-    assert SHORT * 0.95 <= watch.seconds < SHORT + 1
+    assert SHORT * 0.95 <= watch.seconds < SHORT + SLACK
     with pytest.raises(holdfast.LockLostError):
         alice.do(lock.release)
     assert bob.do(rival.owned)
@@ -85,7 +85,7 @@ def test_renewal_stops_with_the_release(alice: Any, bob: Any, short: Any, stage:
     alice.do(short.acquire)
     alice.do(short.release)
     bob.do(short.acquire, lease=2 * SHORT)
-    eventually(lambda: stage.holds() == {}, within=2 * SHORT + 1)
+    eventually(lambda: stage.holds() == {}, within=2 * SHORT + SLACK)
 
 
 def test_a_partial_release_keeps_the_lease(alice: Any, stage: Stage) -> None:
@@ -102,9 +102,9 @@ def test_of_nested_leases_the_longer_counts(
 ) -> None:
     for lease in leases:
         alice.do(lock.acquire, lease=lease)
-    assert 99 < stage.left() <= 100
+    assert 95 < stage.left() <= 100
     alice.do(lock.release)
-    assert 99 < stage.left() <= 100
+    assert 95 < stage.left() <= 100
 
 
 @pytest.mark.realtime
@@ -126,15 +126,15 @@ def test_renewed_while_any_nested_hold_has_no_lease(alice: Any, short: Any, stag
     stays(lambda: stage.left() > 0, during=3 * SHORT)
     alice.do(short.release)
     assert list(stage.holds().values()) == [1]
-    eventually(lambda: stage.holds() == {}, within=SHORT + 1)
+    eventually(lambda: stage.holds() == {}, within=SHORT + SLACK)
 
 
 def test_extend_sets_a_new_lease(alice: Any, lock: Any, stage: Stage) -> None:
     alice.do(lock.acquire, lease=10)
     assert alice.do(lock.extend, 200) is True
-    assert 199 < stage.left() <= 200
+    assert 195 < stage.left() <= 200
     assert alice.do(lock.extend, 20) is True
-    assert 19 < stage.left() <= 20
+    assert 15 < stage.left() <= 20
 
 
 def test_extend_of_a_lock_that_is_not_owned(alice: Any, bob: Any, lock: Any, stage: Stage) -> None:
@@ -181,4 +181,4 @@ def test_a_waiter_wakes_when_a_silent_lease_ends(
     watch = Stopwatch()
     waiting = stage.wait(bob, rival)
     assert waiting.result(BOUND) is True
-    assert watch.seconds < SHORT + 1
+    assert watch.seconds < SHORT + SLACK

@@ -11,10 +11,10 @@ import pytest
 
 import holdfast
 from tests.contract.conftest import NAME, Stage
-from tests.support.waiting import eventually, stays
+from tests.support.waiting import SLACK, eventually, stays
 
-SHORT = 0.3
-"""The lease of the holds that get lost: renewed every 0.1 s, over after 0.3 s."""
+SHORT = 0.6
+"""The lease of the holds that get lost: renewed every 0.2 s, over after 0.6 s."""
 
 FIXED = 0.8
 """One that nobody renews: it is to outlive a nested acquire, and a look, on a busy machine."""
@@ -73,8 +73,8 @@ def test_a_loss_is_told(
     alice.do(lock.acquire, lease=lease)
     alice.do(lock.acquire, lease=lease)
     cause(stage)
-    eventually(lambda: alice.do(lambda: lock.lost), within=(lease or SHORT) + 1)
-    eventually(lambda: told.locks, within=1)
+    eventually(lambda: alice.do(lambda: lock.lost), within=(lease or SHORT) + SLACK)
+    eventually(lambda: told.locks)
     before = stage.holds()
     with pytest.raises(holdfast.LockLostError):
         alice.do(lock.release)
@@ -87,15 +87,15 @@ def test_a_fixed_lease_that_ran_out_is_told(alice: Any, stage: Stage, told: Told
     lock = stage.lock(on_lost=told)
     alice.do(lock.acquire, lease=FIXED)
     assert not alice.do(lambda: lock.lost)
-    eventually(lambda: alice.do(lambda: lock.lost), within=FIXED + 1)
-    eventually(lambda: told.locks == [lock], within=1)
+    eventually(lambda: alice.do(lambda: lock.lost), within=FIXED + SLACK)
+    eventually(lambda: told.locks == [lock])
 
 
 @pytest.mark.realtime
 def test_the_next_grant_clears_lost(alice: Any, stage: Stage) -> None:
     lock = stage.lock()
     alice.do(lock.acquire, lease=SHORT)
-    eventually(lambda: alice.do(lambda: lock.lost), within=SHORT + 1)
+    eventually(lambda: alice.do(lambda: lock.lost), within=SHORT + SLACK)
     assert alice.do(lock.acquire)
     assert not alice.do(lambda: lock.lost)
     assert alice.do(lock.hold_count) == 1
@@ -128,7 +128,7 @@ def test_other_holds_stay(alice: Any, stage: Stage, told: Told) -> None:
     alice.do(gone.acquire)
     alice.do(kept.acquire)
     stage.take_away()
-    eventually(lambda: alice.do(lambda: gone.lost), within=SHORT + 1)
+    eventually(lambda: alice.do(lambda: gone.lost), within=SHORT + SLACK)
     stays(lambda: not alice.do(lambda: kept.lost), during=2 * SHORT)
     assert told.locks == []
     alice.do(kept.release)
@@ -144,7 +144,7 @@ def test_an_error_of_on_lost_is_logged(
     lock = stage.lock(stage.client(lease=SHORT), on_lost=fails)
     with caplog.at_level(logging.ERROR, logger="holdfast"):
         alice.do(lock.acquire, lease=SHORT)
-        eventually(lambda: "in the callback" in caplog.text, within=SHORT + 1)
+        eventually(lambda: "in the callback" in caplog.text, within=SHORT + SLACK)
     assert alice.do(lambda: lock.lost)
     assert alice.do(lock.acquire)
     alice.do(lock.release)
@@ -155,7 +155,7 @@ def test_on_lost_may_use_the_library(alice: Any, stage: Stage) -> None:
     seen: list[Any] = []
     lock = stage.lock(on_lost=lambda lock: seen.append((lock.name, repr(lock), lock.lost)))
     alice.do(lock.acquire, lease=SHORT)
-    eventually(lambda: seen, within=SHORT + 1)
+    eventually(lambda: seen, within=SHORT + SLACK)
     assert seen[0][0] == stage.kind.title(NAME)
 
 
@@ -165,7 +165,7 @@ def test_asyncio_calls_on_lost_on_the_owners_loop(alice: Any, stage: Stage) -> N
     loops: list[Any] = []
     lock = stage.lock(on_lost=lambda _: loops.append(asyncio.get_running_loop()))
     alice.do(lock.acquire, lease=SHORT)
-    eventually(lambda: loops, within=SHORT + 1)
+    eventually(lambda: loops, within=SHORT + SLACK)
     assert loops == [alice.do(asyncio.get_running_loop)]
 
 
@@ -177,6 +177,6 @@ def test_a_loss_is_logged_with_the_name(
     with caplog.at_level(logging.WARNING, logger="holdfast"):
         alice.do(lock.acquire)
         stage.take_away()
-        eventually(lambda: NAME in caplog.text, within=SHORT + 1)
+        eventually(lambda: NAME in caplog.text, within=SHORT + SLACK)
     with pytest.raises(holdfast.LockLostError):
         alice.do(lock.release)

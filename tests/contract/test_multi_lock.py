@@ -164,7 +164,7 @@ def test_the_least_of_the_members_is_told(
 ) -> None:
     alice.do(multi.acquire, lease=50)
     server.inspect.pexpire(B, 20_000)
-    assert 19 < alice.do(multi.ttl) <= 20
+    assert 15 < alice.do(multi.ttl) <= 20
     server.inspect.delete(C)
     assert alice.do(multi.ttl) is None
     assert alice.do(multi.hold_count) == 0
@@ -175,7 +175,7 @@ def test_the_least_of_the_members_is_told(
 def test_all_members_have_the_lease(alice: Any, multi: Any, server: Server) -> None:
     alice.do(multi.acquire, lease=50)
     for name in (A, B, C):
-        assert 49_000 < server.inspect.pttl(name) <= 50_000
+        assert 45_000 < server.inspect.pttl(name) <= 50_000
 
 
 def test_a_member_with_a_key_of_another_type(alice: Any, multi: Any, server: Server) -> None:

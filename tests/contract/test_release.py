@@ -33,7 +33,7 @@ def test_release_by_another_owner_changes_nothing(
         bob.do(lock.release)
     assert not isinstance(refused.value, holdfast.LockLostError)
     assert stage.holds() == before
-    assert 99_000 < stage.server.inspect.pttl(NAME) <= 100_000
+    assert 95_000 < stage.server.inspect.pttl(NAME) <= 100_000
     alice.do(lock.release)
     alice.do(lock.release)
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.contract.conftest import NAME, Stage
+from tests.support.waiting import SLACK
 
 
 def test_locked_is_about_anyone(alice: Any, bob: Any, lock: Any) -> None:
@@ -48,7 +49,7 @@ def test_ttl_is_seconds_or_none(alice: Any, bob: Any, lock: Any) -> None:
     alice.do(lock.acquire, lease=12.5)
     left = bob.do(lock.ttl)
     assert isinstance(left, float)
-    assert 11.5 < left <= 12.5
+    assert 12.5 - SLACK < left <= 12.5
 
 
 def test_a_foreign_hold_is_seen(alice: Any, lock: Any, stage: Stage) -> None:
@@ -59,7 +60,7 @@ def test_a_foreign_hold_is_seen(alice: Any, lock: Any, stage: Stage) -> None:
     assert alice.do(lock.locked) is True
     assert alice.do(lock.owned) is False
     assert alice.do(lock.hold_count) == 0
-    assert 59 < alice.do(lock.ttl) <= 60
+    assert 55 < alice.do(lock.ttl) <= 60
 
 
 def test_the_name_is_the_name(stage: Stage) -> None:
@@ -85,7 +86,7 @@ def test_repr_of_a_lock_that_is_held(alice: Any, lock: Any, stage: Stage) -> Non
         alice.do(repr, lock),
     )
     assert shown, alice.do(repr, lock)
-    assert 48 < float(shown[1]) <= 50
+    assert 45 < float(shown[1]) <= 50
 
 
 @pytest.mark.servers("real")

@@ -21,6 +21,8 @@ SHORT = 0.6
 """A watchdog lease for what is to be lost: soon over."""
 LASTING = 2.0
 """A watchdog lease for what is to be kept: a machine that is busy for a second keeps it."""
+IMPATIENT = 1.0
+"""A `command_timeout` for what is to run into it; long enough for a busy machine otherwise."""
 
 
 @pytest.fixture

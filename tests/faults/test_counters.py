@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import holdfast
+from tests.faults.conftest import IMPATIENT
 from tests.support.actors import Flavour
 from tests.support.owners import MakeActor, MakeClient
 from tests.support.processes import StartChild
@@ -130,7 +131,7 @@ def test_a_message_lost_with_its_connection_is_made_up_for(
 def test_what_is_granted_after_the_caller_was_told_of_an_error_is_given_back(
     alice: Any, make_client: MakeClient, private_server: Server
 ) -> None:
-    semaphore = make_client(private_server.url, command_timeout=0.3).semaphore(NAME)
+    semaphore = make_client(private_server.url, command_timeout=IMPATIENT).semaphore(NAME)
     alice.do(semaphore.try_set_permits, 2)
     alice.do(semaphore.acquire)
     for _ in range(3):
@@ -149,7 +150,7 @@ def test_what_is_granted_after_the_caller_was_told_of_an_error_is_given_back(
 def test_what_was_given_while_the_server_was_out_of_reach_arrives(
     alice: Any, far: Far, proxy: FaultProxy, server: Server, kind: str
 ) -> None:
-    counter = far(kind, command_timeout=0.5)
+    counter = far(kind, command_timeout=IMPATIENT)
     give = counter.release if kind == "semaphore" else counter.count_down
     server.inspect.set(NAME, 5)
     alice.do(give)
@@ -227,7 +228,7 @@ def test_ctrl_c_while_the_acquire_is_in_flight(
         child.expect("waits")
         let_pass(0.02)
         child.signal(signal.SIGINT)
-        child.expect("interrupted", within=0.5)
+        child.expect("interrupted")
         private_server.resume()
         child.send("next")
         assert child.expect("free") == ["1"]
@@ -255,7 +256,7 @@ def test_ctrl_c_ends_a_wait(start_child: StartChild, server: Server, kind: str) 
     for _ in range(2):
         eventually(lambda: server.subscribers(channel) == 1)
         child.signal(signal.SIGINT)
-        child.expect("interrupted", within=0.5)
+        child.expect("interrupted")
         eventually(lambda: server.subscribers(channel) == 0)
         child.send("next")
     assert value(server) == before

@@ -10,7 +10,7 @@ import holdfast
 from tests.faults.conftest import LASTING, NAME, SHORT, holds, see_renewals
 from tests.support.processes import Child, StartChild
 from tests.support.servers import Server
-from tests.support.waiting import BOUND, Stopwatch, eventually, let_pass
+from tests.support.waiting import BOUND, SLACK, Stopwatch, eventually, let_pass
 
 pytestmark = pytest.mark.realtime
 
@@ -77,7 +77,7 @@ def test_a_killed_holders_lock_is_taken_when_it_expires(
     left = server.inspect.pttl(NAME) / 1000
     watch = Stopwatch()
     assert lock.acquire(timeout=BOUND)
-    assert left - 0.05 < watch.seconds < left + 1
+    assert left - 0.05 < watch.seconds < left + SLACK
     lock.release()
 
 

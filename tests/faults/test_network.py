@@ -8,11 +8,19 @@ from typing import Any
 import pytest
 
 import holdfast
-from tests.faults.conftest import CHANNEL, LASTING, NAME, SHORT, holds, see_renewals
+from tests.faults.conftest import (
+    CHANNEL,
+    IMPATIENT,
+    LASTING,
+    NAME,
+    SHORT,
+    holds,
+    see_renewals,
+)
 from tests.support.owners import MakeClient
 from tests.support.proxy import FaultProxy
 from tests.support.servers import Server
-from tests.support.waiting import BOUND, Stopwatch, eventually, stays
+from tests.support.waiting import BOUND, SLACK, Stopwatch, eventually, stays
 
 
 def test_a_cut_between_commands_is_not_noticed(
@@ -48,7 +56,7 @@ def test_after_a_cut_holds_are_verified_at_once(
     proxy.refuse()
     server.inspect.delete(NAME)
     proxy.heal()
-    eventually(lambda: alice.do(lambda: far.lost), within=3)
+    eventually(lambda: alice.do(lambda: far.lost))
     with pytest.raises(holdfast.LockLostError):
         alice.do(far.release)
 
@@ -180,7 +188,7 @@ def test_a_black_hole_that_ends_in_time_costs_nothing(
     proxy.black_hole()
     eventually(lambda: server.inspect.pttl(NAME) < 1500)
     proxy.heal()
-    eventually(lambda: server.inspect.pttl(NAME) > 2000, within=2)
+    eventually(lambda: server.inspect.pttl(NAME) > 2000)
     assert not alice.do(lambda: lock.lost)
     alice.do(lock.release)
 
@@ -190,13 +198,13 @@ def test_a_command_into_a_black_hole_ends(
     alice: Any, make_client: MakeClient, proxy: FaultProxy
 ) -> None:
     """14: command_timeout bounds the whole exchange; the message names the server."""
-    lock = make_client(proxy.url, command_timeout=0.5).lock(NAME)
+    lock = make_client(proxy.url, command_timeout=IMPATIENT).lock(NAME)
     assert not alice.do(lock.locked)
     proxy.black_hole()
     watch = Stopwatch()
     with pytest.raises(holdfast.ConnectionError, match=str(proxy.port)):
         alice.do(lock.acquire)
-    assert watch.seconds < 2
+    assert watch.seconds < IMPATIENT + SLACK
 
 
 @pytest.mark.realtime
@@ -204,7 +212,7 @@ def test_an_acquire_that_failed_leaves_no_hold_behind(
     alice: Any, bob: Any, make_client: MakeClient, near: Any, proxy: FaultProxy
 ) -> None:
     """I7: executed, but the caller got an error: the hold is given back, or never renewed."""
-    lock = make_client(proxy.url, command_timeout=0.4, lease=SHORT).lock(NAME)
+    lock = make_client(proxy.url, command_timeout=IMPATIENT, lease=LASTING).lock(NAME)
     assert not alice.do(lock.locked)
     proxy.stall()
     with pytest.raises(holdfast.ConnectionError):
@@ -218,14 +226,14 @@ def test_a_release_that_cannot_be_sent_goes_on_in_the_background(
     alice: Any, make_client: MakeClient, proxy: FaultProxy, server: Server
 ) -> None:
     """18: ConnectionError at once, and free long before the lease is over."""
-    lock = make_client(proxy.url, command_timeout=0.3).lock(NAME)
+    lock = make_client(proxy.url, command_timeout=IMPATIENT).lock(NAME)
     alice.do(lock.acquire, lease=3600)
     proxy.refuse()
     with pytest.raises(holdfast.ConnectionError):
         alice.do(lock.release)
     assert holds(server)
     proxy.heal()
-    eventually(lambda: server.keys() == set(), within=5)
+    eventually(lambda: server.keys() == set())
 
 
 @pytest.mark.realtime
@@ -233,7 +241,7 @@ def test_a_release_that_failed_may_be_called_again(
     alice: Any, make_client: MakeClient, proxy: FaultProxy, server: Server
 ) -> None:
     """18: and then it succeeds, whoever was first, the background or the caller."""
-    lock = make_client(proxy.url, command_timeout=0.3).lock(NAME)
+    lock = make_client(proxy.url, command_timeout=IMPATIENT).lock(NAME)
     alice.do(lock.acquire)
     proxy.refuse()
     with pytest.raises(holdfast.ConnectionError):
@@ -273,7 +281,7 @@ def test_a_lease_shorter_than_the_way_is_no_grant(
     outcome = alice.begin(far.acquire, blocking=False, lease=0.05)
     assert outcome.exception(BOUND) is not None or outcome.result() is False
     proxy.heal()
-    eventually(lambda: server.keys() == set(), within=1)
+    eventually(lambda: server.keys() == set())
 
 
 @pytest.mark.servers("real")

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 import holdfast
-from tests.faults.conftest import LASTING, NAME, SHORT, see_renewals
+from tests.faults.conftest import IMPATIENT, LASTING, NAME, SHORT, see_renewals
 from tests.support.actors import Flavour
 from tests.support.fixtures import StartServer
 from tests.support.owners import MakeClient
 from tests.support.processes import StartChild
 from tests.support.servers import Server
-from tests.support.waiting import BOUND, Stopwatch, eventually
+from tests.support.waiting import BOUND, SLACK, Stopwatch, eventually
 
 pytestmark = pytest.mark.servers("redis")
 
@@ -257,7 +257,7 @@ def test_a_waiter_wakes_by_the_message(alice: Any, bob: Any, cluster: Cluster) -
     watch = Stopwatch()
     alice.do(mine.release)
     assert waiting.result(BOUND)
-    assert watch.seconds < 1
+    assert watch.seconds < SLACK
 
 
 @pytest.mark.flavours("asyncio")
@@ -277,7 +277,7 @@ def test_a_cancelled_wait_leaves_nothing(alice: Any, bob: Any, cluster: Cluster)
 def test_a_multi_lock_needs_every_server(
     alice: Any, cluster: Cluster, make_client: MakeClient, broken: Break
 ) -> None:
-    clients = [make_client(server.url, command_timeout=0.5) for server in cluster.servers]
+    clients = [make_client(server.url, command_timeout=IMPATIENT) for server in cluster.servers]
     lock = clients[0].multi_lock(*(client.lock(NAME) for client in clients))
     broken(cluster.servers[2])
     with pytest.raises((holdfast.ConnectionError, holdfast.ServerError)):

@@ -102,7 +102,7 @@ def test_restart_without_data(alice: Any, bob: Any, lock: Any, private_server: S
     waiting = _wait(bob, lock, private_server)
     private_server.restart(keep_data=False)
     assert waiting.result(BOUND) is True
-    eventually(lambda: alice.do(lambda: lock.lost), within=3)
+    eventually(lambda: alice.do(lambda: lock.lost))
     with pytest.raises(holdfast.LockLostError):
         alice.do(lock.release)
     assert bob.do(lock.owned)

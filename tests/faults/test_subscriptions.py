@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 import holdfast
-from tests.faults.conftest import CHANNEL, NAME, holds
+from tests.faults.conftest import CHANNEL, IMPATIENT, NAME, holds
 from tests.support.fixtures import StartServer
 from tests.support.owners import MakeClient
 from tests.support.proxy import COMMANDS, SUBSCRIPTIONS, FaultProxy
 from tests.support.servers import Server
-from tests.support.waiting import BOUND, Stopwatch, eventually, stays
+from tests.support.waiting import BOUND, SLACK, Stopwatch, eventually, stays
 
 LEASE = 1.5
 
@@ -56,7 +56,7 @@ def test_a_waiter_that_cannot_subscribe_again_is_told(
 ) -> None:
     """15: no subscription for longer than command_timeout: an error, not a sleep without end."""
     near = make_client(server.url).lock(NAME)
-    far = make_client(proxy.url, command_timeout=0.5).lock(NAME)
+    far = make_client(proxy.url, command_timeout=IMPATIENT).lock(NAME)
     alice.do(near.acquire, lease=3600)
     waiting = bob.begin(far.acquire)
     eventually(lambda: server.subscribers(CHANNEL) == 1)
@@ -73,7 +73,7 @@ def test_commands_that_get_nowhere_are_told_while_messages_arrive(
 ) -> None:
     """14: the message says "free", and the try that follows has no answer: ConnectionError."""
     near = make_client(server.url).lock(NAME)
-    far = make_client(proxy.url, command_timeout=0.5).lock(NAME)
+    far = make_client(proxy.url, command_timeout=IMPATIENT).lock(NAME)
     alice.do(near.acquire, lease=3600)
     waiting = bob.begin(far.acquire)
     eventually(lambda: server.subscribers(CHANNEL) == 1)
@@ -82,7 +82,7 @@ def test_commands_that_get_nowhere_are_told_while_messages_arrive(
     alice.do(near.release)
     with pytest.raises(holdfast.ConnectionError, match=NAME):
         waiting.result(BOUND)
-    assert watch.seconds < 5
+    assert watch.seconds < IMPATIENT + SLACK
     assert server.keys() == set()
 
 
@@ -91,7 +91,7 @@ def test_what_was_granted_unheard_is_given_back(
     alice: Any, bob: Any, make_client: MakeClient, proxy: FaultProxy, server: Server
 ) -> None:
     """14, I7: half open: the server executes and is not heard. The grant does not stay."""
-    far = make_client(proxy.url, command_timeout=0.4).lock(NAME)
+    far = make_client(proxy.url, command_timeout=IMPATIENT).lock(NAME)
     near = make_client(server.url).lock(NAME)
     assert not bob.do(far.locked)
     proxy.deafen()

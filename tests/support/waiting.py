@@ -16,6 +16,9 @@ T = TypeVar("T")
 BOUND = 10.0
 """Seconds after which a test gives up on something that should take milliseconds."""
 
+SLACK = 5.0
+"""Seconds by which a machine that is busy may be late, where a test measures how long it took."""
+
 _STEP = 0.002
 
 

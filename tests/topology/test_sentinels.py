@@ -76,7 +76,7 @@ def test_sentinels_that_never_answered_are_named(alice: Any, make_client: MakeCl
     """Nothing listens there: the error comes within the command timeout, and tells where."""
     ports = [free_port(), free_port()]
     hosts = ",".join(f"127.0.0.1:{port}" for port in ports)
-    client = make_client(f"redis+sentinel://:{SECRET}@{hosts}/{SERVICE}", command_timeout=0.5)
+    client = make_client(f"redis+sentinel://:{SECRET}@{hosts}/{SERVICE}", command_timeout=1)
     with pytest.raises(holdfast.ConnectionError) as error:
         alice.do(client.ping)
     message = str(error.value)
@@ -144,7 +144,7 @@ def test_a_dead_server_that_the_sentinels_name_is_named(
     service = make_service(replicas=0, sentinels=1)
     port = service.primary.port
     service.primary.stop()
-    client = make_client(service.url, command_timeout=0.5)
+    client = make_client(service.url, command_timeout=1)
     with pytest.raises(holdfast.ConnectionError) as error:
         alice.do(client.ping)
     assert f"127.0.0.1:{port}" in str(error.value)
