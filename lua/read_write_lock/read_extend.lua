@@ -10,9 +10,7 @@
 --
 -- The lock lives as long as the longest of all read holds. While the owner writes it is never cut: the
 -- lease is the writer's too.
--- @include _publish/tell.lua
--- @include _read_write_lock/longest_read.lua
--- @include _lock/set_lease.lua
+-- @include _read_write_lock/follow_readers.lua
 local name, prefix, lease = KEYS[1], KEYS[3], tonumber(ARGV[2])
 local count = redis.call('hget', name, ARGV[1])
 if not count or redis.call('exists', timeout(prefix, ARGV[1], 1)) == 0 then
@@ -22,9 +20,7 @@ for n = 1, tonumber(count) do
   redis.call('pexpire', timeout(prefix, ARGV[1], n), lease)
 end
 if redis.call('hget', name, 'mode') == 'read' then
-  if set_lease(name, longest_read(name, prefix)) then
-    tell(ARGV[3], KEYS[2], '0')
-  end
+  follow_readers(name, prefix, ARGV[3], KEYS[2])
 elseif redis.call('pttl', name) < lease then
   redis.call('pexpire', name, lease)
 end

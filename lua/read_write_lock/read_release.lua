@@ -9,11 +9,10 @@
 -- returns  0: still held, by this owner or others; if the lock's lease is shorter then, "0" is published
 -- returns  nil: the owner has no read hold; only timeout keys that it had left behind are removed
 --
--- While others read, the lease falls to the longest that they have left, if that is shorter by more than 10 ms;
--- readers whose time is over do not count. While the owner writes it stays: it is the writer's too. It works on a
--- server that is out of memory: nothing but the first write of a script is refused there, and DEL never.
--- @include _publish/tell.lua
--- @include _read_write_lock/longest_read.lua
+-- While others read, the lease falls to the longest that they have left; readers whose time is over do not count.
+-- While the owner writes it stays: it is the writer's too. It works on a server that is out of memory: nothing but
+-- the first write of a script is refused there, and DEL never.
+-- @include _read_write_lock/follow_readers.lua
 local name, prefix, owner, count = KEYS[1], KEYS[3], ARGV[1], tonumber(ARGV[2])
 local held = redis.call('hexists', name, owner) == 1
 local left = redis.call('pttl', timeout(prefix, owner, 1))
@@ -34,18 +33,8 @@ if redis.call('hget', name, 'mode') == 'write' then
   return 0
 end
 if redis.call('hlen', name) > 1 then
-  -- Who was not the longest changes nothing for the others. Time goes on in a script (before Redis 7.2): ends
-  -- that were set as one may lie some ms apart.
-  local before, slack = redis.call('pttl', name), 10
-  if before > left + slack then
-    return 0
-  end
-  local longest = longest_read(name, prefix)
-  if longest > 0 then
-    if before > longest + slack then
-      redis.call('pexpire', name, longest)
-      tell(ARGV[3], KEYS[2], '0')
-    end
+  -- Who was not the longest changes nothing for the others.
+  if redis.call('pttl', name) > left + slack or follow_readers(name, prefix, ARGV[3], KEYS[2]) then
     return 0
   end
 end

@@ -207,7 +207,7 @@ READ_WRITE = (
     Difference("rw", "downgrade", (3,), A_DOWNGRADE, {"published": BY_A_WRITER}),
     Difference("rw", "watchdog", (12,), A_DOWNGRADE, {"published": BY_A_WRITER}),
     Difference("rw", "leases", (3, 4), A_LEASE_FALLS, {"published": BY_A_READER}),
-    Difference("rw", "waiting-writer", (4,), A_LEASE_FALLS, {"published": BY_A_READER}),
+    Difference("rw", "waiting-writer", (4,), A_LEASE_FALLS, {"published": IF_IT_WAS_THE_LONGEST}),
     Difference(
         "rw", "waiting-readers", (10, 11), A_LEASE_FALLS, {"published": IF_IT_WAS_THE_LONGEST}
     ),

@@ -11,7 +11,7 @@ namespace {
 
 // Clocks of clients and server that run apart, while somebody sleeps.
 constexpr std::int64_t kClocksApart = 100;
-// What a lease may be longer than it need be, and nobody is told (read_write_lock/read_release),
+// What a lease may be longer than it need be, and nobody is told (_read_write_lock/follow_readers),
 // and the granularity of the server's clock when it is told and when it is looked at.
 constexpr std::int64_t kUntold = 10 + 2;
 // How long a client believes in a lock without a time limit.

@@ -1,0 +1,21 @@
+-- @include _publish/tell.lua
+-- @include _read_write_lock/longest_read.lua
+-- Time goes on in a script (before Redis 7.2): ends that were set as one may lie so many ms apart.
+local slack = 10
+
+-- follow_readers(name, prefix, command, channel): the lease of a lock in mode read becomes that of the longest read
+-- hold; if it falls, by more than the slack, "0" is published. False when no read hold lives: then nothing is done.
+local function follow_readers(name, prefix, command, channel)
+  local before, longest = redis.call('pttl', name), longest_read(name, prefix)
+  if longest == 0 then
+    return false
+  end
+  local falls = before < 0 or before > longest + slack
+  if falls or before < longest then
+    redis.call('pexpire', name, longest)
+  end
+  if falls then
+    tell(command, channel, '0')
+  end
+  return true
+end
