@@ -15,7 +15,8 @@
 -- @include _read_write_lock/follow_readers.lua
 local name, prefix, owner, count = KEYS[1], KEYS[3], ARGV[1], tonumber(ARGV[2])
 local held = redis.call('hexists', name, owner) == 1
-local left = redis.call('pttl', timeout(prefix, owner, 1))
+local shared = held and redis.call('hlen', name) > 2 -- it reads beside others, or writes too
+local left = shared and redis.call('pttl', timeout(prefix, owner, 1))
 
 local n = held and count or 0
 repeat
@@ -28,13 +29,11 @@ elseif count > 0 then
   return 0
 end
 
-redis.call('hdel', name, owner)
-if redis.call('hget', name, 'mode') == 'write' then
-  return 0
-end
-if redis.call('hlen', name) > 1 then
+if shared then
+  redis.call('hdel', name, owner)
   -- Who was not the longest changes nothing for the others.
-  if redis.call('pttl', name) > left + slack or follow_readers(name, prefix, ARGV[3], KEYS[2]) then
+  if redis.call('hget', name, 'mode') == 'write' or redis.call('pttl', name) > left + slack
+    or follow_readers(name, prefix, ARGV[3], KEYS[2]) then
     return 0
   end
 end
