@@ -109,7 +109,8 @@ class Cluster final : public Topology,
   std::uint64_t round_ = 0;
   std::vector<net::Address> asked_;  // in this round
   std::vector<std::shared_ptr<Scout>> scouts_;
-  Status failure_;  // of the last one who could not say
+  Status failure_;               // of the last one who could not say, since somebody could
+  std::uint64_t failed_in_ = 0;  // that round
   TimePoint troubled_until_{};
   Status closed_;
 };

@@ -127,7 +127,6 @@ std::vector<std::shared_ptr<Scout>> Cluster::send_scouts(TimePoint now) {
     survey_.begin(asked_.size());
     ++round_;
     scouts_.clear();
-    failure_ = {};
   }
   std::vector<std::shared_ptr<Scout>> fresh;
   while (const auto whom = survey_.next(now)) {
@@ -187,12 +186,15 @@ bool Cluster::believe(const Scout::Report& report, Answers& answers) {
   const bool news = apply(report.ranges.value());
   release_parked(answers);
   survey_.answered(news, now);
+  failure_ = {};
   if (now < troubled_until_ || !parking_.empty()) survey_.want();
   return news;
 }
 
 void Cluster::doubt(const Status& why, Answers& answers) {
-  if (failure_.code() != Code::kServer) failure_ = why;
+  const bool refused = failed_in_ == round_ && failure_.code() == Code::kServer;
+  if (!refused) failure_ = why;
+  failed_in_ = round_;
   survey_.failed(clock_.now());
   if (!survey_.asking()) give_up_hopeless(answers);
 }

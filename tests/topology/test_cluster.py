@@ -11,7 +11,7 @@ import holdfast
 from tests.contract.kinds import KINDS, SYNCHRONIZERS, Kind, Synchronizer
 from tests.support.clusters import Cluster, slot_of
 from tests.support.owners import MakeClient
-from tests.support.servers import free_port
+from tests.support.servers import Server, free_port
 from tests.support.waiting import BOUND, eventually, let_pass, stays
 from tests.topology.conftest import LONG, NAME, SHORT, wait
 
@@ -167,6 +167,19 @@ def test_a_seed_that_says_nothing_is_passed_over(
     finally:
         silent.resume()
     alice.do(lock.release)
+
+
+@pytest.mark.parametrize("command_timeout", [0.3, 0.5, 0.9])
+def test_what_failed_is_told_though_others_are_being_asked(
+    make_client: MakeClient, private_server: Server, alice: Any, command_timeout: float
+) -> None:
+    """The reason is that of the last one who could not say, of this round or the one before."""
+    private_server.pause()
+    url = private_server.url.replace("redis://", "redis+cluster://:secret@")
+    client = make_client(url, connect_timeout=0.2, command_timeout=command_timeout)
+    with pytest.raises(holdfast.ConnectionError, match="within 200 ms"):
+        alice.do(client.lock(NAME).acquire)
+    private_server.resume()
 
 
 def test_nobody_there(make_client: MakeClient, cluster: Cluster, alice: Any) -> None:
