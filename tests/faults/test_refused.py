@@ -12,9 +12,9 @@ import holdfast
 from tests.faults.conftest import IMPATIENT, NAME
 from tests.support.actors import Flavour
 from tests.support.fixtures import StartServer
-from tests.support.impostors import impostor
+from tests.support.impostors import impostor, nobody
 from tests.support.owners import MakeClient
-from tests.support.servers import Server, free_port
+from tests.support.servers import Server
 from tests.support.waiting import SLACK, Stopwatch, eventually
 
 SECRET = "hunter2"
@@ -33,14 +33,14 @@ IMPOSTORS: dict[str, tuple[bytes | None, bool]] = {
 
 def test_nobody_listens(alice: Any, make_client: MakeClient) -> None:
     """A refused connection is a ConnectionError that names the address."""
-    port = free_port()
-    client = make_client(f"redis://127.0.0.1:{port}", command_timeout=IMPATIENT)
     watch = Stopwatch()
-    for _ in range(3):
-        with pytest.raises(holdfast.ConnectionError, match=str(port)):
-            alice.do(client.lock(NAME).acquire, blocking=False)
-    with pytest.raises(ConnectionError):
-        alice.do(client.ping)
+    with nobody() as port:
+        client = make_client(f"redis://127.0.0.1:{port}", command_timeout=IMPATIENT)
+        for _ in range(3):
+            with pytest.raises(holdfast.ConnectionError, match=str(port)):
+                alice.do(client.lock(NAME).acquire, blocking=False)
+        with pytest.raises(ConnectionError):
+            alice.do(client.ping)
     assert watch.seconds < 4 * IMPATIENT + SLACK
 
 

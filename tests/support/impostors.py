@@ -1,8 +1,9 @@
-"""Things that listen on a port and are no server of ours: what a wrong URL meets."""
+"""Ports at which there is no server of ours: what a wrong URL meets."""
 
 from __future__ import annotations
 
 import select
+import socket
 import socketserver
 import threading
 from collections.abc import Iterator
@@ -45,3 +46,11 @@ def impostor(answer: bytes | None, *, closes: bool = False) -> Iterator[int]:
             leaving.set()
             server.shutdown()
             thread.join()
+
+
+@contextmanager
+def nobody() -> Iterator[int]:
+    """A port that refuses every connection; no server of another test can take it meanwhile."""
+    with socket.socket() as bound:  # and never listening
+        bound.bind(("127.0.0.1", 0))
+        yield bound.getsockname()[1]

@@ -10,8 +10,9 @@ import pytest
 import holdfast
 from tests.contract.kinds import KINDS, SYNCHRONIZERS, Kind, Synchronizer
 from tests.support.clusters import Cluster, slot_of
+from tests.support.impostors import nobody
 from tests.support.owners import MakeClient
-from tests.support.servers import Server, free_port
+from tests.support.servers import Server
 from tests.support.waiting import BOUND, eventually, let_pass, stays
 from tests.topology.conftest import LONG, NAME, SHORT, wait
 
@@ -148,10 +149,11 @@ def test_a_single_server_takes_any_name(
 
 def test_one_living_seed_is_enough(cluster: Cluster, make_client: MakeClient, alice: Any) -> None:
     """Seeds that nobody listens on are passed over."""
-    url = f"redis+cluster://127.0.0.1:{free_port()},127.0.0.1:{cluster.servers[4].port}"
-    lock = make_client(url).lock(NAME)
-    assert alice.do(lock.acquire)
-    alice.do(lock.release)
+    with nobody() as port:
+        url = f"redis+cluster://127.0.0.1:{port},127.0.0.1:{cluster.servers[4].port}"
+        lock = make_client(url).lock(NAME)
+        assert alice.do(lock.acquire)
+        alice.do(lock.release)
 
 
 def test_a_seed_that_says_nothing_is_passed_over(
@@ -184,10 +186,10 @@ def test_what_failed_is_told_though_others_are_being_asked(
 
 def test_nobody_there(make_client: MakeClient, cluster: Cluster, alice: Any) -> None:
     """Without any server it is a ConnectionError that names one, and no password."""
-    port = free_port()
-    client = make_client(f"redis+cluster://:secret@127.0.0.1:{port}", retries=1)
-    with pytest.raises(holdfast.ConnectionError, match=str(port)) as raised:
-        alice.do(client.lock(NAME).acquire)
+    with nobody() as port:
+        client = make_client(f"redis+cluster://:secret@127.0.0.1:{port}", retries=1)
+        with pytest.raises(holdfast.ConnectionError, match=str(port)) as raised:
+            alice.do(client.lock(NAME).acquire)
     assert "secret" not in str(raised.value)
 
 

@@ -9,11 +9,12 @@ import pytest
 
 import holdfast
 from tests.support.certificates import make_certificates
+from tests.support.impostors import nobody
 from tests.support.owners import MakeClient
 from tests.support.proxy import FaultProxy
 from tests.support.sentinels import NAME as SERVICE
 from tests.support.sentinels import Sentinel, Service
-from tests.support.servers import Server, free_port
+from tests.support.servers import Server
 from tests.support.waiting import eventually
 from tests.topology.conftest import NAME, MakeService, refuse_demotion, see_a_renewal
 
@@ -74,18 +75,18 @@ def test_without_sentinels_the_known_primary_is_used(
 @pytest.mark.realtime
 def test_sentinels_that_never_answered_are_named(alice: Any, make_client: MakeClient) -> None:
     """Nothing listens there: the error comes within the command timeout, and tells where."""
-    ports = [free_port(), free_port()]
-    hosts = ",".join(f"127.0.0.1:{port}" for port in ports)
-    client = make_client(f"redis+sentinel://:{SECRET}@{hosts}/{SERVICE}", command_timeout=1)
-    with pytest.raises(holdfast.ConnectionError) as error:
-        alice.do(client.ping)
+    with nobody() as one, nobody() as other:
+        hosts = f"127.0.0.1:{one},127.0.0.1:{other}"
+        client = make_client(f"redis+sentinel://:{SECRET}@{hosts}/{SERVICE}", command_timeout=1)
+        with pytest.raises(holdfast.ConnectionError) as error:
+            alice.do(client.ping)
+        with pytest.raises(holdfast.ConnectionError, match=SERVICE):
+            alice.do(client.lock(NAME).acquire)
     message = str(error.value)
-    assert all(f"127.0.0.1:{port}" in message for port in ports)
+    assert all(f"127.0.0.1:{port}" in message for port in (one, other))
     assert f"'{SERVICE}'" in message
     assert "are they running and reachable there?" in message
     assert SECRET not in message
-    with pytest.raises(holdfast.ConnectionError, match=SERVICE):
-        alice.do(client.lock(NAME).acquire)
 
 
 def test_an_unknown_service_is_an_error_at_once(
