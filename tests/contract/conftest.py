@@ -178,7 +178,7 @@ def silent() -> Iterator[socket.socket]:
 
 @pytest.fixture
 def deaf(silent: socket.socket, make_client: MakeClient) -> Any:
-    """A client of a server that never answers."""
+    """A client of a server that never answers; the test fails when it connects."""
     return make_client("redis://{}:{}".format(*silent.getsockname()), command_timeout=1)
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import importlib
-import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -15,16 +14,6 @@ from tests.support.actors import Flavour
 from tests.support.owners import MakeClient
 
 Make = Callable[..., Any]
-
-
-@pytest.fixture
-def deaf(make_client: MakeClient) -> Iterator[Any]:
-    """A client of a server that never answers; the test fails when anybody connected."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        listener.setblocking(False)
-        yield make_client(f"redis://127.0.0.1:{listener.getsockname()[1]}")
-        with pytest.raises(BlockingIOError):
-            listener.accept()
 
 
 @pytest.fixture(params=["MultiLock", "RedLock"])
