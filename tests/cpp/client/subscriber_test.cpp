@@ -232,18 +232,15 @@ TEST_F(SubscriberTest, WhereTheNewOneIsSilentTooTheWaitersAreToldAfterTheTimeOut
   EXPECT_EQ(heard().back(), "on a");
 }
 
-TEST_F(SubscriberTest, ATimeWithoutChannelsIsNoSilence) {
-  peer.accepts = false;
+TEST_F(SubscriberTest, TheTimeWithoutAnswersBeginsAnewWithTheNextChannel) {
+  peer.answer = [](const std::string&) { return std::string(); };
   subscribe("a");
   subscriber->drop("a");
-  loop.run(Millis(20));
-  peer.accepts = true;
+  loop.run(kPatience - Millis(100));
   subscribe("b");
-  subscriber->drop("b");
-  loop.run(2 * kPatience);
-  (void)heard();
-  subscribe("c");
-  EXPECT_EQ(heard(), Strings{"on c"});
+  confirming();
+  loop.run(Millis(200));
+  EXPECT_EQ(heard(), (Strings{"lost", "on b"}));
 }
 
 TEST_F(SubscriberTest, SilenceWithoutAQuestionIsNone) {
