@@ -252,10 +252,12 @@ void Subscriber::judge(TimePoint now, Sink& sink) {
     link_.fail(now, Status::unreachable("no reply from " + link_.options().address.text()), true);
     lost(now, sink);
   }
-  if (channels_.empty()) down_since_ = kNever;
+  if (channels_.empty()) {
+    down_since_ = kNever;
+    return;
+  }
   const bool down_too_long = down_since_ != kNever && now >= after(down_since_, patience);
-  const bool tells = link_.hopeless() || down_too_long;
-  if (channels_.empty() || !tells) return;
+  if (!link_.hopeless() && !down_too_long) return;
   down_since_ = now;
   sink.on_unreachable(channels_, link_.failure());
 }
