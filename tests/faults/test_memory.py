@@ -76,7 +76,7 @@ def test_an_evicted_lock_is_told_as_a_loss(
     private_server.inspect.config_set("maxmemory-policy", "allkeys-random")
     fill(private_server)
     eventually(lambda: private_server.keys() == set())
-    eventually(lambda: alice.do(lambda: lock.lost))
+    eventually(lambda: alice.do(lambda: lock.lost), within=2)
     eventually(lambda: told == [lock])
     private_server.inspect.config_set("maxmemory", 0)
     stays(lambda: private_server.keys() == set(), during=1.2)

@@ -56,7 +56,7 @@ def test_after_a_cut_holds_are_verified_at_once(
     proxy.refuse()
     server.inspect.delete(NAME)
     proxy.heal()
-    eventually(lambda: alice.do(lambda: far.lost))
+    eventually(lambda: alice.do(lambda: far.lost), within=SLACK)
     with pytest.raises(holdfast.LockLostError):
         alice.do(far.release)
 

@@ -11,7 +11,7 @@ import holdfast
 from tests.faults.conftest import CHANNEL, LASTING, NAME, SHORT, see_renewals
 from tests.support.owners import MakeClient
 from tests.support.servers import Server
-from tests.support.waiting import BOUND, eventually, let_pass, stays
+from tests.support.waiting import BOUND, SLACK, eventually, let_pass, stays
 
 
 @pytest.fixture
@@ -102,7 +102,7 @@ def test_restart_without_data(alice: Any, bob: Any, lock: Any, private_server: S
     waiting = _wait(bob, lock, private_server)
     private_server.restart(keep_data=False)
     assert waiting.result(BOUND) is True
-    eventually(lambda: alice.do(lambda: lock.lost))
+    eventually(lambda: alice.do(lambda: lock.lost), within=SLACK)
     with pytest.raises(holdfast.LockLostError):
         alice.do(lock.release)
     assert bob.do(lock.owned)

@@ -16,8 +16,11 @@ T = TypeVar("T")
 BOUND = 10.0
 """Seconds after which a test gives up on something that should take milliseconds."""
 
-SLACK = 5.0
-"""Seconds by which a machine that is busy may be late, where a test measures how long it took."""
+SLACK = 3.0
+"""Seconds by which a machine that is busy may be late, where a test measures how long it took.
+
+Less than the five after which some waiters find out by themselves what they should have been told.
+"""
 
 _STEP = 0.002
 
