@@ -29,7 +29,7 @@ py::object next_event() {
   const std::optional<lease::Event> event = events->next();
   PyEval_RestoreThread(state);
   if (!event) return py::none();
-  return py::make_tuple(word(event->kind), py::bytes(event->name), event->owner, event->listener,
+  return py::make_tuple(word(event->kind), py::bytes(event->name), event->owner, event->listeners,
                         event->reason);
 }
 
@@ -43,7 +43,7 @@ void register_queues(py::module_& module) {
       .def("drain", &PendingQueue::drain);
 
   module.def("next_event", &next_event,
-             "Block until there is something to tell: (word, name, owner, listener, reason); None "
+             "Block until there is something to tell: (word, name, owner, listeners, reason); None "
              "after stop_events(). The word is \"lost\", \"abandoned\" or \"overlong\".");
   module.def("stop_events", [] { engine::Engine::instance().events()->stop(); });
   module.def("see_out", &see_out);

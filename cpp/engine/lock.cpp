@@ -86,6 +86,10 @@ std::optional<Duration> Lock::known_left(OwnerNumber owner) const {
   return client_->context()->keeper->left(name_, owner);
 }
 
+void Lock::forget_listener(OwnerNumber owner, std::uint64_t listener) const {
+  client_->context()->keeper->forget_listener(name_, owner, listener);
+}
+
 void Lock::forget_loss(OwnerNumber owner) const {
   client_->context()->keeper->forget_loss(name_, owner);
 }

@@ -38,6 +38,7 @@ class Lock : public Lockable {
   int known_count(OwnerNumber owner) const override;
   bool known_lost(OwnerNumber owner) const override;
   std::optional<Duration> known_left(OwnerNumber owner) const override;
+  void forget_listener(OwnerNumber owner, std::uint64_t listener) const override;
   int known_reads(OwnerNumber owner) const;  // of the read side of this name
   std::optional<std::int64_t> known_token(OwnerNumber owner) const;
 

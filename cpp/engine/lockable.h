@@ -36,6 +36,9 @@ class Lockable {
   virtual int known_count(OwnerNumber owner) const = 0;
   virtual bool known_lost(OwnerNumber owner) const = 0;
   virtual std::optional<Duration> known_left(OwnerNumber owner) const = 0;
+
+  // Of an attempt that was granted: it is not to be told any more.
+  virtual void forget_listener(OwnerNumber owner, std::uint64_t listener) const = 0;
 };
 
 }  // namespace holdfast::engine

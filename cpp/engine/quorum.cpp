@@ -170,6 +170,10 @@ std::optional<Duration> Quorum::known_left(OwnerNumber owner) const {
   return least < Duration::zero() ? std::nullopt : std::optional<Duration>(least);
 }
 
+void Quorum::forget_listener(OwnerNumber owner, std::uint64_t listener) const {
+  for (const auto& lock : members_) lock->forget_listener(owner, listener);
+}
+
 sync::QuorumRule Quorum::rule() const { return rule_for_(members_.size(), kUsualLease); }
 
 sync::ExchangePtr Quorum::gather(Gather::Plan plan) const {

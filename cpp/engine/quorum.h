@@ -34,6 +34,7 @@ class Quorum final : public Lockable {
   // Where all are needed, a member's loss; else the loss of so many that a quorum is not held.
   bool known_lost(OwnerNumber owner) const override;
   std::optional<Duration> known_left(OwnerNumber owner) const override;
+  void forget_listener(OwnerNumber owner, std::uint64_t listener) const override;
 
  private:
   using Step = sync::Gather::Step;

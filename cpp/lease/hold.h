@@ -35,7 +35,7 @@ struct Event {
   Kind kind = Kind::kLost;
   std::string name;
   std::uint64_t owner = 0;
-  std::uint64_t listener = 0;  // who asked to be told, 0: nobody in particular
+  std::vector<std::uint64_t> listeners;  // who asked to be told
   std::string reason;
 };
 
@@ -54,7 +54,7 @@ struct Grant {
   Lease lease;
   TimePoint sent;  // the moment before the granting command went out
   const Renewal* renewal = nullptr;
-  std::uint64_t listener = 0;
+  std::uint64_t listener = 0;           // who is to be told of its loss, 0: nobody
   std::optional<std::int64_t> token{};  // that came with it
 };
 

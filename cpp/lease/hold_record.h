@@ -1,8 +1,10 @@
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "lease/lease_keeper.h"
 
@@ -38,8 +40,7 @@ class LeaseKeeper::Hold final : public client::Request, public std::enable_share
       : keeper(std::move(of)),
         name(grant.name),
         owner(grant.owner),
-        renewal(grant.renewal),
-        listener(grant.listener) {
+        renewal(grant.renewal) {
     persistent = true;
     timer.hold = this;
   }
@@ -64,11 +65,19 @@ class LeaseKeeper::Hold final : public client::Request, public std::enable_share
   bool trusted_at(TimePoint now) const { return held() && now < trusted; }
   bool watched() const { return levels.watched(); }
 
+  void listen(std::uint64_t listener) {
+    forget(listener);
+    if (listener != 0) listeners.push_back(listener);
+  }
+  void forget(std::uint64_t listener) {
+    listeners.erase(std::remove(listeners.begin(), listeners.end(), listener), listeners.end());
+  }
+
   const std::weak_ptr<LeaseKeeper> keeper;
   const LockName name;
   const OwnerNumber owner;
   const Renewal* const renewal;
-  std::uint64_t listener;
+  std::vector<std::uint64_t> listeners;  // each once
   std::uint64_t ticket = 0;
   Levels levels;
   std::unique_ptr<const std::string> reason;  // of the loss

@@ -95,7 +95,7 @@ void LeaseKeeper::granted(const Grant& grant) {
   if (hold == nullptr) hold = add_hold(grant);
   hold->levels.set_count(grant.count - 1);
   hold->levels.push(grant.lease.watched);
-  if (grant.listener != 0) hold->listener = grant.listener;
+  hold->listen(grant.listener);
   hold->token = grant.token.value_or(hold->token);
   if (grant.lease.watched) {
     hold->lease = grant.lease.time;
@@ -227,6 +227,13 @@ void LeaseKeeper::forget_loss(const LockName& name, OwnerNumber owner) {
   if (hold != nullptr && hold->state == Hold::State::kLost) erase(*hold);
 }
 
+void LeaseKeeper::forget_listener(const LockName& name, OwnerNumber owner,
+                                  std::uint64_t listener) {
+  const Guard guard(mutex_);
+  Hold* hold = find(name, owner);
+  if (hold != nullptr) hold->forget(listener);
+}
+
 void LeaseKeeper::forced(const LockName& name) {
   const Guard guard(mutex_);
   for (const auto& [key, hold] : holds_) {
@@ -238,7 +245,7 @@ void LeaseKeeper::forced(const LockName& name) {
 
 void LeaseKeeper::mind_overlong(const LockName& name, OwnerNumber owner, Millis left) {
   const std::string seconds = std::to_string(left.count() / 1000);
-  events_->post({Event::Kind::kOverlong, name.bytes(), static_cast<std::uint64_t>(owner), 0,
+  events_->post({Event::Kind::kOverlong, name.bytes(), static_cast<std::uint64_t>(owner), {},
                  "is held for another " + seconds +
                      " s: whoever holds it asked for so long a lease, or the server's clock was "
                      "set back; force_release() frees it"});
@@ -251,7 +258,7 @@ void LeaseKeeper::note_lost(Hold& hold, const std::string& reason) {
 }
 
 void LeaseKeeper::post(const Hold& hold, Event::Kind kind) {
-  events_->post({kind, hold.name.bytes(), static_cast<std::uint64_t>(hold.owner), hold.listener,
+  events_->post({kind, hold.name.bytes(), static_cast<std::uint64_t>(hold.owner), hold.listeners,
                  hold.reason ? *hold.reason : std::string()});
 }
 

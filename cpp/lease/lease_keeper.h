@@ -110,6 +110,8 @@ class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_t
   void lose(const LockName& name, OwnerNumber owner, const std::string& reason);
   // A loss that its owner need not be told of.
   void forget_loss(const LockName& name, OwnerNumber owner);
+  // Of a grant: it is not to be told of the hold's loss any more.
+  void forget_listener(const LockName& name, OwnerNumber owner, std::uint64_t listener);
   // This client has removed the lock by force: whoever of it held it, any side of it, has lost it.
   void forced(const LockName& name);
   // Another's hold, that the owner waits for, will last suspiciously long: an event says so.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import warnings
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from weakref import WeakSet
 
@@ -47,6 +48,7 @@ class BaseClient(Generic[LockT]):
         self._lease_ms = read.lease_ms
         self._url = read.url
         self._core = _core.Client(read.core)
+        self._listeners: dict[int, _events.Listener] = {}  # of the holds: see there
         _clients.add(self)
 
     @property
@@ -220,7 +222,8 @@ def set_watchdog_threads(count: int) -> None:
 @atexit.register
 def _close_all() -> None:
     """Close what is open, and see every thread out of the engine: later it could not come back."""
-    for client in list(_clients):
-        client._close()
-    _events.stop()
-    _core.see_out(1.0)
+    with ExitStack() as stack:
+        stack.callback(_core.see_out, 1.0)
+        stack.callback(_events.stop)
+        for client in list(_clients):
+            stack.callback(client._close)  # each, also where a warning is an error

@@ -113,6 +113,9 @@ class Lockable:
     def known_lost(self, owner: int, /) -> bool: ...
     def known_left(self, owner: int, /) -> float | None: ...  # None: not held
 
+    # Of an acquire that succeeded: its listener is not to be told of the loss any more.
+    def forget_listener(self, owner: int, listener: int, /) -> None: ...
+
 @final
 class Semaphore:
     # A semaphore of a client, under one name. It has no state of its own.
@@ -211,11 +214,11 @@ class PendingQueue:
     # Of each that has ended: its number, and its answer or why there is none.
     def drain(self) -> list[tuple[int, int | None, Exception | None]]: ...
 
-# Block until something there is something to tell: (word, name, owner, listener, reason).
+# Block until there is something to tell: (word, name, owner, listeners, reason).
 #
 # "lost": a hold is gone. "abandoned": its thread or task ended while it held. "overlong": what the
 # owner waits for is held for suspiciously long. None after stop_events().
-def next_event() -> tuple[str, bytes, int, int, str] | None: ...
+def next_event() -> tuple[str, bytes, int, list[int], str] | None: ...
 def stop_events() -> None: ...
 
 # Wait until no thread is inside a blocking method any more, or for so long.

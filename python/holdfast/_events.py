@@ -11,24 +11,18 @@ import os
 import sys
 import threading
 from itertools import count
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
 
 from . import _core
 
 if TYPE_CHECKING:
     from logging import Logger
 
-__all__ = ["Listener", "forget", "listen", "logger", "note", "start", "stop"]
-
-
-class Listener(Protocol):
-    """Somebody who is told, on the events' thread, that a hold was lost."""
-
-    def _hold_lost(self, reason: str) -> None: ...
-
+__all__ = ["Listener", "logger", "note", "running", "start", "stop"]
 
 _numbers = count(1)
-_listeners: dict[int, Listener] = {}
+_listeners: WeakValueDictionary[int, Listener] = WeakValueDictionary()
 _thread: threading.Thread | None = None
 _starting = threading.Lock()
 
@@ -59,15 +53,32 @@ def note(error: BaseException, text: str) -> None:
     logger().error("%s", text)
 
 
-def listen(listener: Listener, number: int = 0) -> int:
-    """Keep `listener` until it is told or forgotten; the number by which the engine knows it."""
-    number = number or next(_numbers)
-    _listeners[number] = listener
-    return number
+class Listener:
+    """Somebody who is told, once and on the events' thread, that a hold was lost.
 
+    Until then it is kept by its client: a client that is forgotten takes its listeners with it.
+    """
 
-def forget(number: int) -> None:
-    _listeners.pop(number, None)
+    __slots__ = ("__weakref__", "_kept_in", "number")
+
+    #: The number by which the engine knows it.
+    number: int
+
+    def __init__(self, keep: dict[int, Listener]) -> None:
+        self.number = next(_numbers)
+        self._kept_in = keep
+        self.listen()
+
+    def listen(self) -> None:
+        self._kept_in[self.number] = self
+        _listeners[self.number] = self
+
+    def forget(self) -> None:
+        _listeners.pop(self.number, None)
+        self._kept_in.pop(self.number, None)
+
+    def _hold_lost(self, reason: str) -> None:
+        raise NotImplementedError
 
 
 def start() -> None:
@@ -75,8 +86,9 @@ def start() -> None:
     global _thread  # noqa: PLW0603
     with _starting:
         if _thread is None:
-            _thread = threading.Thread(target=_run, name="holdfast-events", daemon=True)
-            _thread.start()
+            thread = threading.Thread(target=_run, name="holdfast-events", daemon=True)
+            thread.start()
+            _thread = thread
 
 
 def running() -> bool:
@@ -93,31 +105,35 @@ def stop() -> None:
 
 def _run() -> None:
     while (event := _core.next_event()) is not None:
-        word, name, owner, number, reason = event
-        _tell(word, name.decode(errors="backslashreplace"), owner, number, reason)
+        try:
+            _tell(*event)
+        except BaseException:  # also SystemExit: or nobody would be told of anything any more
+            logger().exception("telling of %r failed", event)
 
 
-def _tell(word: str, name: str, owner: int, number: int, reason: str) -> None:
-    listener = _listeners.pop(number, None)
+def _tell(word: str, name: bytes, owner: int, numbers: list[int], reason: str) -> None:
+    listeners = [each for each in map(_listeners.get, numbers) if each is not None]
+    for listener in listeners:
+        listener.forget()
+    _log(word, name.decode(errors="backslashreplace"), owner, reason)
+    if word == "lost":
+        for listener in listeners:
+            listener._hold_lost(reason)
+
+
+def _log(word: str, name: str, owner: int, reason: str) -> None:
     log = logger()
     if word == "overlong":
         log.warning("%r, for which owner %d waits, %s", name, owner, reason)
-        return
-    if word == "abandoned":
+    elif word == "abandoned":
         log.warning(
             "the thread or task that held %r (owner %d) has ended without releasing it; "
             "it is no longer renewed and expires with its lease",
             name,
             owner,
         )
-        return
-    log.error("the hold on %r (owner %d) was lost: %s", name, owner, reason)
-    if listener is None:
-        return
-    try:
-        listener._hold_lost(reason)
-    except Exception:
-        log.exception("on_lost of %r raised", name)
+    else:
+        log.error("the hold on %r (owner %d) was lost: %s", name, owner, reason)
 
 
 def _after_fork_in_child() -> None:

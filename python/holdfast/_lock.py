@@ -39,18 +39,28 @@ ClientT = TypeVar("ClientT", bound="BaseClient[Any]")
 THIS_THREAD = 0
 
 
-class Watcher:
+class Watcher(_events.Listener):
     """One owner of a lock, who is to be told when its hold is lost."""
 
-    __slots__ = ("lock", "number")
+    __slots__ = ("holds", "lock")
 
     def __init__(self, lock: BaseLock[Any]) -> None:
         self.lock = lock
-        self.number = _events.listen(self)
+        self.holds = 0  # that were acquired by this lock object
+        super().__init__(lock._client._listeners)
 
     def _hold_lost(self, reason: str) -> None:
+        try:
+            self._call_on_lost()
+        except BaseException:  # also SystemExit: on this thread it would end nothing but the telling
+            self._log_on_lost()
+
+    def _call_on_lost(self) -> None:
         if self.lock._on_lost is not None:
             self.lock._on_lost(self.lock)
+
+    def _log_on_lost(self) -> None:
+        _events.logger().exception("on_lost of %r raised", self.lock.name)
 
 
 #: Never written to.
@@ -122,8 +132,8 @@ class BaseLock(Generic[ClientT]):
     def _new_watcher(self) -> Watcher:
         return Watcher(self)
 
-    def _watch(self) -> int:
-        """Before an acquire: be ready to tell the caller of a loss; 0 when it does not want that.
+    def _watch(self) -> Watcher | None:
+        """Before an acquire: be ready to tell the caller of a loss, if it wants that.
 
         Each hold has a watcher of its own: what is still to be told of an earlier one, or of
         another owner's, does not get in its way.
@@ -131,18 +141,41 @@ class BaseLock(Generic[ClientT]):
         if not _events.running():
             _events.start()
         if not self._wants_watcher():
-            return 0
+            return None
         watcher = self._watchers.get(self._key())
-        if watcher is None or not self._core.known_count(self._owner()):
-            watcher = self._watchers[self._key()] = self._new_watcher()
-        return watcher.number
+        if watcher is not None and self._core.known_count(self._owner()):
+            return watcher
+        if watcher is not None and not self._core.known_lost(self._owner()):
+            watcher.forget()  # its hold was released by way of another lock object
+        watcher = self._watchers[self._key()] = self._new_watcher()
+        return watcher
 
-    def _unwatch(self) -> None:
-        """After an acquire that failed, or a release: forget the caller unless it holds."""
-        if self._watchers and not self._core.known_count(self._owner()):
-            watcher = self._watchers.pop(self._key(), None)
-            if watcher is not None:
-                _events.forget(watcher.number)
+    def _asked(self, watcher: Watcher | None, granted: bool) -> None:
+        """After an acquire: one hold more is watched, or nobody who holds nothing."""
+        if watcher is None:
+            return
+        if granted:
+            watcher.holds += 1
+        elif not watcher.holds:
+            self._unwatch(watcher)
+
+    def _gave_back(self, holds: int) -> None:
+        """After a release of so many; none when it failed."""
+        watcher = self._watchers.get(self._key()) if self._watchers else None
+        if watcher is None:
+            return
+        watcher.holds -= holds
+        if watcher.holds <= 0 or not self._core.known_count(self._owner()):
+            self._unwatch(watcher)
+
+    def _unwatch(self, watcher: Watcher) -> None:
+        self._leave_watcher()
+        watcher.forget()
+        self._core.forget_listener(self._owner(), watcher.number)
+
+    def _leave_watcher(self) -> None:
+        """Of a hold that is lost: what its watcher has still to tell it will be told."""
+        self._watchers.pop(self._key(), None)
 
     def _timed_out(self) -> LockTimeout:
         return LockTimeout(
@@ -216,14 +249,14 @@ class Lock(BaseLock["BaseClient[Any]"]):
 
     def _acquire(self, blocking: bool, seconds: float, lease: LeaseTime) -> bool:
         granted = False
-        listener = self._watch()
+        watcher = self._watch()
+        listener = watcher.number if watcher else 0
         try:
             granted = self._core.acquire(
                 THIS_THREAD, blocking, seconds, lease.ms, lease.watched, listener
             )
         finally:
-            if listener and not granted:
-                self._unwatch()
+            self._asked(watcher, granted)
         return granted
 
     def release(self) -> None:
@@ -233,12 +266,15 @@ class Lock(BaseLock["BaseClient[Any]"]):
         one that is gone, ``ConnectionError`` when the server cannot be told: then the release goes
         on in the background until the lease is over, and may be called again.
         """
+        done = 0
         try:
             self._core.release(THIS_THREAD, False)
+            done = 1
         except LockLostError:
-            self._watchers.pop(self._key(), None)  # it may still have to be told
+            self._leave_watcher()
             raise
-        self._unwatch()
+        finally:
+            self._gave_back(done)
 
     def locked(self) -> bool:
         """Whether anyone holds it, asked of the server."""
@@ -291,6 +327,7 @@ class Lock(BaseLock["BaseClient[Any]"]):
     def _release_save(self) -> int:
         count = self._core.known_count(THIS_THREAD)
         self._core.release(THIS_THREAD, True)
+        self._gave_back(count)
         return count
 
     def _acquire_restore(self, count: int) -> None:

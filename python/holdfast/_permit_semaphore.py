@@ -128,9 +128,9 @@ class PermitSemaphore(BasePermitSemaphore):
     def _caller(self) -> Hashable:
         return threading.get_ident()
 
-    def try_set_permits(self, permits: int) -> bool:
+    def try_set_permits(self, n: int) -> bool:
         """Say how many permits there are; ``False`` when that was said before: nothing changes."""
-        return self._core.try_set_permits(checked_count("permits", permits, least=0)) == 1
+        return self._core.try_set_permits(checked_count("n", n, least=0)) == 1
 
     def acquire(
         self,

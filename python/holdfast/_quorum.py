@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import _core, _events
+from . import _core
 from ._errors import ConnectionError
 from ._lock import BaseLock, Watcher
 
@@ -66,7 +66,7 @@ def may_stand(watcher: Watcher, owner: int) -> bool:
     core = watcher.lock._core
     if core.known_lost(owner):
         return False
-    _events.listen(watcher, watcher.number)
+    watcher.listen()
     if not core.known_count(owner):
-        _events.forget(watcher.number)
+        watcher.forget()
     return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from asyncio import CancelledError, Task, current_task, get_running_loop
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -44,30 +45,33 @@ def _this_task() -> Task[Any]:
 class TaskWatcher(Watcher):
     """A task that holds a lock. Used on its loop's thread, but for ``_hold_lost``."""
 
-    __slots__ = ("depth", "loop", "reason", "task")
+    __slots__ = ("_before", "_cancelled", "_depth", "loop", "reason", "task")
 
     def __init__(self, lock: Lock) -> None:
         self.loop: AbstractEventLoop = get_running_loop()
         self.task = _this_task()
-        self.depth = 0  # how often it is inside `async with` and wants to be cancelled
         self.reason: str | None = None  # of the loss
+        self._depth = 0  # how often it is inside `async with` and wants to be cancelled
+        self._before = 0  # how often it had been cancelled when it entered the first of them
+        self._cancelled = False  # by this watcher
         super().__init__(lock)
 
-    def entered_body(self) -> None:
-        self.depth += 1
-        if self.reason is not None:
-            self.task.cancel()
+    def enter_body(self) -> None:
+        if not self._depth and sys.version_info >= (3, 11):
+            self._before = self.task.cancelling()
+        self._depth += 1
 
-    def left_body(self, exc: BaseException | None) -> bool:
+    def leave_body(self, exc: BaseException | None) -> bool:
         """Whether the body was cancelled because the hold was lost: that is undone here."""
-        if not self.depth:
+        self._depth -= 1
+        if self._depth or not self._cancelled:
             return False
-        self.depth -= 1
-        if self.reason is None or self.depth:
-            return False
-        if sys.version_info >= (3, 11) and self.task.uncancel() > 0:
+        if sys.version_info >= (3, 11) and self.task.uncancel() > self._before:
             return False  # somebody else has cancelled it, too
         return isinstance(exc, CancelledError)
+
+    def loss(self) -> LockLostError:
+        return LockLostError(f"the hold on {self.lock.name!r} was lost: {self.reason}")
 
     def _hold_lost(self, reason: str) -> None:
         if not self.loop.is_closed():
@@ -75,9 +79,12 @@ class TaskWatcher(Watcher):
 
     def _tell(self, reason: str) -> None:
         self.reason = reason
-        if self.depth:
-            self.task.cancel()
-        super()._hold_lost(reason)
+        if self._depth:
+            self._cancelled = self.task.cancel()
+        try:
+            self._call_on_lost()
+        except Exception:
+            self._log_on_lost()
 
 
 class Lock(BaseLock["BaseClient[Any]"]):
@@ -88,7 +95,7 @@ class Lock(BaseLock["BaseClient[Any]"]):
     then raises ``LockLostError``.
     """
 
-    __slots__ = ("_cancel_on_lost",)
+    __slots__ = ("_bodies", "_cancel_on_lost")
 
     _owner_word = "task"
 
@@ -106,6 +113,8 @@ class Lock(BaseLock["BaseClient[Any]"]):
         self._cancel_on_lost = bool(cancel_on_lost)
         if self._cancel_on_lost:
             self._watchers = {}
+            # Whom the loss cancels, by owner: one for each `async with` that a task is inside.
+            self._bodies: dict[int, list[TaskWatcher]] = {}
 
     def _owner(self) -> int:
         return owner_of_this_task()
@@ -119,10 +128,6 @@ class Lock(BaseLock["BaseClient[Any]"]):
 
     def _new_watcher(self) -> TaskWatcher:
         return TaskWatcher(self)
-
-    def _watcher(self) -> TaskWatcher | None:
-        watcher = self._watchers.get(self._owner())
-        return watcher if isinstance(watcher, TaskWatcher) else None
 
     async def acquire(
         self,
@@ -143,30 +148,35 @@ class Lock(BaseLock["BaseClient[Any]"]):
     async def _acquire(self, blocking: bool, seconds: float, lease: LeaseTime) -> bool:
         loop = bridge()
         owner = loop.owner(_this_task())
-        listener = self._watch()
-        number = self._core.start_acquire(
-            loop.queue, owner, blocking, seconds, lease.ms, lease.watched, listener
-        )
         granted: bool = False
+        watcher = self._watch()
+        listener = watcher.number if watcher else 0
         try:
+            number = self._core.start_acquire(
+                loop.queue, owner, blocking, seconds, lease.ms, lease.watched, listener
+            )
             granted = await loop.wait(
                 number, partial(self._core.start_release, loop.queue, owner, False)
             )
         finally:
-            if listener and not granted:
-                self._unwatch()
+            self._asked(watcher, granted)
         return granted
 
     async def release(self) -> None:
         """Give one hold back, as ``holdfast.Lock.release``. Once begun it is carried through."""
         loop = bridge()
-        owner = self._owner()
+        done = 0
         try:
-            await loop.wait(self._core.start_release(loop.queue, owner, False))
+            await loop.wait(self._core.start_release(loop.queue, self._owner(), False))
+            done = 1
         except LockLostError:
-            self._watchers.pop(owner, None)  # it may still have to be told
+            self._leave_watcher()
             raise
-        self._unwatch()
+        except CancelledError:
+            done = 1
+            raise
+        finally:
+            self._gave_back(done)
 
     async def locked(self) -> bool:
         """Whether anyone holds it, asked of the server."""
@@ -205,10 +215,27 @@ class Lock(BaseLock["BaseClient[Any]"]):
     async def __aenter__(self) -> Self:
         if not await self._acquire(True, self._wait, self._lease):
             raise self._timed_out()
-        watcher = self._watcher()
-        if self._cancel_on_lost and watcher is not None:
-            watcher.entered_body()
+        if self._cancel_on_lost:
+            await self._enter_body()
         return self
+
+    async def _enter_body(self) -> None:
+        owner = self._owner()
+        watcher = self._watchers[owner]
+        assert isinstance(watcher, TaskWatcher)
+        if watcher.reason is not None:  # told while the grant was on its way to the task
+            with suppress(HoldfastError):
+                await self.release()
+            raise watcher.loss()
+        watcher.enter_body()
+        self._bodies.setdefault(owner, []).append(watcher)
+
+    def _leave_body(self) -> TaskWatcher:
+        owner = self._owner()
+        watcher = self._bodies[owner].pop()
+        if not self._bodies[owner]:
+            del self._bodies[owner]
+        return watcher
 
     async def __aexit__(
         self,
@@ -216,16 +243,14 @@ class Lock(BaseLock["BaseClient[Any]"]):
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        watcher = self._watcher()
-        cancelled = watcher is not None and watcher.left_body(exc)
+        watcher = self._leave_body() if self._cancel_on_lost else None
+        if watcher is not None and watcher.leave_body(exc):
+            with suppress(HoldfastError):  # that it is lost
+                await self.release()
+            raise watcher.loss() from exc
         try:
             await self.release()
         except HoldfastError as error:
-            if cancelled:
-                raise LockLostError(str(error)) from exc
             if exc is None:
                 raise
             self._note(exc, error)
-        if cancelled and watcher is not None:
-            msg = f"the hold on {self.name!r} was lost: {watcher.reason}"
-            raise LockLostError(msg) from exc

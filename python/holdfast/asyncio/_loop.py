@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from asyncio import AbstractEventLoop, CancelledError, Future, Task, current_task, get_running_loop
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary, finalize
+from weakref import WeakKeyDictionary, finalize, ref
 
 from holdfast import _core
 
@@ -27,15 +27,18 @@ class Bridge:
         self.queue = _core.PendingQueue()
         self._owners: dict[Task[Any], int] = {}
         self._waiting: dict[int, tuple[Future[Any], Callable[[], object] | None]] = {}
+        self._numbers: set[int] = set()  # of the owners
+        # The loop's reader and its tasks keep this, and nobody else does: a loop that is gone with
+        # its tasks unfinished takes their waits with it, and their renewals.
         loop.add_reader(self.queue.fileno(), self._drain)
-        # A loop that is gone with its tasks unfinished takes their renewals with it.
-        finalize(loop, _end_owners, self._owners)
+        finalize(self, _end_owners, self._numbers)
 
     def owner(self, task: Task[Any]) -> int:
         """The owner's number of a task; its holds are given up when it is done."""
         number = self._owners.get(task)
         if number is None:
             number = self._owners[task] = _core.next_owner()
+            self._numbers.add(number)
             task.add_done_callback(self._task_done)
         return number
 
@@ -55,7 +58,7 @@ class Bridge:
         except CancelledError:
             if self._waiting.pop(number, None) is not None:
                 self.queue.cancel(number)
-            elif undo is not None and not future.cancelled() and future.result() is True:
+            elif _granted(future) and undo is not None:
                 undo()
             raise
 
@@ -75,24 +78,31 @@ class Bridge:
     def _task_done(self, task: Task[Any]) -> None:
         number = self._owners.pop(task, None)
         if number is not None:
+            self._numbers.discard(number)
             _core.owner_ended(number)
 
 
-def _end_owners(owners: dict[Task[Any], int]) -> None:
-    for number in owners.values():
+def _granted(future: Future[Any]) -> bool:
+    return not future.cancelled() and future.exception() is None and future.result() is True
+
+
+def _end_owners(numbers: set[int]) -> None:
+    for number in numbers:
         _core.owner_ended(number)
 
 
-_bridges: WeakKeyDictionary[AbstractEventLoop, tuple[int, Bridge]] = WeakKeyDictionary()
+_bridges: WeakKeyDictionary[AbstractEventLoop, tuple[int, ref[Bridge]]] = WeakKeyDictionary()
 
 
 def bridge() -> Bridge:
     """The bridge of the running loop (made anew after ``fork()``)."""
     loop = get_running_loop()
-    found = _bridges.get(loop)
-    if found is None or found[0] != _core.epoch():
-        found = _bridges[loop] = (_core.epoch(), Bridge(loop))
-    return found[1]
+    epoch, known = _bridges.get(loop, (0, None))
+    found = known() if known is not None and epoch == _core.epoch() else None
+    if found is None:
+        found = Bridge(loop)
+        _bridges[loop] = (_core.epoch(), ref(found))
+    return found
 
 
 async def ask(start: Callable[..., int], *arguments: Any) -> Any:

@@ -39,9 +39,9 @@ class PermitSemaphore(BasePermitSemaphore):
     def _caller(self) -> Hashable:
         return current_task()
 
-    async def try_set_permits(self, permits: int) -> bool:
+    async def try_set_permits(self, n: int) -> bool:
         """Say how many permits there are; ``False`` when that was said before: nothing changes."""
-        count = checked_count("permits", permits, least=0)
+        count = checked_count("n", n, least=0)
         answer: int = await ask(self._core.start_try_set_permits, count)
         return answer == 1
 
