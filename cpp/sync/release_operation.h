@@ -23,8 +23,9 @@ class ReleaseOperation final : public Operation {
 
   ReleaseOperation(std::shared_ptr<const Context> context, const Recipe& recipe, What what);
 
-  // A release that has begun is carried through; only nobody waits for it.
-  void cancel() override {}
+  // A release that has begun is carried through; only nobody waits for it. One that leaves holds
+  // counts at once: it is not sent again, as the next one says by itself how many are left.
+  void cancel() override;
 
   void encode(std::string& out) const override;
   void complete(Result<resp::Reply> reply, const client::Sent& sent) override;
@@ -51,6 +52,7 @@ class ReleaseOperation final : public Operation {
   Heir heir_;
   wait::Calls calls_;  // to be run without mutex_
   bool by_text_ = false;
+  bool cancelled_ = false;
   bool sent_before_ = false;  // an earlier sending may have been executed
   TimePoint give_up_ = kNever;
 };

@@ -159,7 +159,10 @@ void Actor::start(std::shared_ptr<sync::Operation> operation, Asked asked) {
   asked_.since = world.now();
   const Hold& held = hold(asked_.lock);
   asked_.last = asked_.all || held.depth <= 1 || held.in_doubt;
-  asked_.first = client_->keeper().count(asked_.lock, number_) == 0;
+  const int known = client_->keeper().count(asked_.lock, number_);
+  expect(known == 0 || known == held.depth || held.in_doubt || held.lost,
+         "the client counts " + std::to_string(known) + " holds");
+  asked_.first = known == 0;
   const auto left = client_->keeper().left(asked_.lock, number_);
   asked_.trusted = left ? world.now() + *left : TimePoint{};
   mail_.reset();
@@ -228,12 +231,13 @@ void Actor::end() {
 void Actor::cancel(std::uint64_t id) {
   if (id != id_ || !operation_) return;
   Hold& held = hold(asked_.lock);
-  if (asked_.action == Action::kRelease && !asked_.last) return;
   stage_.world.say(field(), " is cancelled");
   asked_.cancelled = true;
   const auto operation = std::exchange(operation_, nullptr);
   operation->cancel();
-  if (asked_.action == Action::kRelease) held = {0, held.lost, true};
+  if (asked_.action == Action::kRelease) {
+    held = asked_.last ? Hold{0, held.lost, true} : Hold{held.depth - 1, held.lost};
+  }
   if (asked_.first && granted_by_mail()) held = {};
   think(Millis(2));
 }
@@ -315,7 +319,7 @@ void Actor::released(Verdict verdict) {
       held = {0, held.lost};
       return;
     case Verdict::kFailed:
-      if (!asked_.last) return;
+      expect(asked_.last || client_->closed(), "a release that leaves holds needs a server");
       held.in_doubt = true;
       if (stage_.world.random.chance(500)) held.depth = 0;
       return;
@@ -333,7 +337,7 @@ void Actor::released_well(Hold& held) {
 
 void Actor::told(const lease::Event& event) {
   if (event.kind != lease::Event::Kind::kLost) return;
-  const LockName lock(event.name, static_cast<Side>(event.listener - 1));
+  const LockName lock(event.name, static_cast<Side>(event.listeners.front() - 1));
   stage_.world.say(field(), " has lost ", text(lock), ": ", event.reason);
   Hold& held = hold(lock);
   if (held.lost) blame("told twice that " + text(lock) + " is lost");
