@@ -4,6 +4,7 @@
 #include <functional>
 #include <utility>
 
+#include "sync/keys.h"
 #include "sync/preload.h"
 #include "sync/undo.h"
 
@@ -39,13 +40,20 @@ bool confirms(const Recipe& recipe, const AcquireRequest& request, const Context
   return context.confirmations && recipe.takes() && !request.again;
 }
 
-Crowd crowd(Waiting waiting) {
-  switch (waiting) {
+// A queue is of one channel: of two names that share one, only the waiters of the first queue up.
+bool in_turn(const Recipe& recipe, const LockName& name) {
+  return recipe.waiting() == Waiting::kInTurn && !shares_channels(name);
+}
+
+Crowd crowd(const Recipe& recipe, const LockName& name) {
+  switch (recipe.waiting()) {
     case Waiting::kTogether:
     case Waiting::kByCount:
       return Crowd::kTogether;
     case Waiting::kBackOff:
       return Crowd::kApart;
+    case Waiting::kInTurn:
+      return in_turn(recipe, name) ? Crowd::kInTurn : Crowd::kTogether;
     default:
       return Crowd::kInTurn;
   }
@@ -70,8 +78,7 @@ void AcquireOperation::begin() {
   {
     const Lock lock(mutex_);
     begun_ = now();
-    const bool in_turn = recipe_.waiting() == Waiting::kInTurn;
-    if (in_turn && request_.blocking && context().keeper->count(name(), owner_) == 0) {
+    if (in_turn(recipe_, name()) && request_.blocking && context().keeper->count(name(), owner_) == 0) {
       seen_ = context().waits->sequence(channel_);
       const TimePoint until = context().waits->holds_back(channel_);
       const bool behind_others = until == kNever || (until > now() && until < request_.deadline);
@@ -327,7 +334,7 @@ void AcquireOperation::confirmed(Confirmation outcome) {
 std::optional<AcquireMachine::Event> AcquireOperation::join() {
   using Place = wait::WaitRegistry::Place;
   const auto self = std::static_pointer_cast<AcquireOperation>(shared_from_this());
-  switch (context().waits->join(channel_, self, seen_, crowd(recipe_.waiting()))) {
+  switch (context().waits->join(channel_, self, seen_, crowd(recipe_, name()))) {
     case Place::kTryNow:
       return Event{Event::Kind::kTryNow};
     case Place::kHead:

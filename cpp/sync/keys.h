@@ -22,6 +22,13 @@ inline std::string braced(const LockName& name, std::string_view before = {},
   return key;
 }
 
+// Its channels are those of another name, too: of `n`, where it is `{n}`.
+inline bool shares_channels(const LockName& name) {
+  const std::string& bytes = name.bytes();
+  return bytes.size() > 2 && bytes.front() == '{' && bytes.back() == '}' &&
+         bytes.find('{', 1) == std::string::npos;
+}
+
 inline Channel lock_channel(const LockName& name) {
   return Channel(braced(name, "redisson_lock__channel:"));
 }

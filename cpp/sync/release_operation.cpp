@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "sync/keys.h"
 #include "sync/preload.h"
 #include "sync/undo.h"
 
@@ -25,6 +26,7 @@ void ReleaseOperation::begin() {
   sent_before_ = plan_.repeated;
   switch (plan_.verdict) {
     case Plan::Verdict::kNotOwned:
+      if (context().keeper->closed()) return go();  // which fails, and says why
       return finish({Verdict::kBusy});
     case Plan::Verdict::kLost:
       // By the client's reckoning it is over; what the server may still have of it need not wait.
@@ -33,7 +35,7 @@ void ReleaseOperation::begin() {
     case Plan::Verdict::kDone:
       return finish({});
     case Plan::Verdict::kFinal:
-      if (recipe_.transfers() && hand_over()) return;
+      if (recipe_.transfers() && !shares_channels(name()) && hand_over()) return;
       break;
     case Plan::Verdict::kPartial:
       break;
@@ -59,9 +61,19 @@ void ReleaseOperation::go_again() {
   go();
 }
 
+void ReleaseOperation::cancel() {
+  const Lock lock(mutex_);
+  if (finished() || plan_.verdict != Plan::Verdict::kPartial) return;
+  cancelled_ = true;
+  context().keeper->released(name(), what_.owner, plan_);
+  abandon();
+}
+
 void ReleaseOperation::time_is_up(TimePoint /*now*/) {
   const Lock lock(mutex_);
-  if (!finished()) go_again();
+  if (finished()) return;
+  if (cancelled_) return finish({Verdict::kCancelled});
+  go_again();
 }
 
 void ReleaseOperation::encode(std::string& out) const {
@@ -85,6 +97,7 @@ void ReleaseOperation::complete(Result<resp::Reply> reply, const client::Sent& s
     const Lock lock(mutex_);
     heir = heir_;
     sent_before_ = sent_before_ || sent.times > 1;
+    if (cancelled_) return finish({Verdict::kCancelled});
     if (!reply.ok()) {
       failed(unreachable_status(reply.status(), name()));
     } else if (reply.value().is_error()) {
@@ -139,18 +152,18 @@ void ReleaseOperation::refused(std::string_view text) {
     return go_again();
   }
   if (kind == ErrorKind::kPasses && now() < give_up_) return wake_at(after(now(), kRefusedRest));
-  if (plan_.remaining > 0 && error_word(text) == "OOM") {
-    // The server cannot write the smaller count down; the last release needs no memory and frees
-    // the lock.
-    context().keeper->released(name(), what_.owner, plan_);
-    return finish({});
-  }
   // Handing over may need what the server has not (memory); freeing does not.
   if (handing_over) return go_again();
   failed(error_status(text, name(), context().topology->text()));
 }
 
 void ReleaseOperation::failed(const Status& why) {
+  if (plan_.verdict == Plan::Verdict::kPartial && why.code() != Code::kClosed) {
+    // The server need not know the smaller count: the last release frees the lock whatever it is,
+    // and says so where it cannot.
+    context().keeper->released(name(), what_.owner, plan_);
+    return finish({});
+  }
   const bool superseded = context().keeper->superseded(name(), what_.owner, plan_);
   if (plan_.verdict == Plan::Verdict::kFinal && !superseded) {
     Undo::submit_late_release(shared_context(), recipe_, {name(), what_.owner, 0}, plan_);
