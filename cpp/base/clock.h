@@ -25,6 +25,12 @@ constexpr TimePoint after(TimePoint from, Duration by) {
   return by >= kNever - from ? kNever : from + by;
 }
 
+// The same of milliseconds, of which there may be more than nanoseconds can be counted.
+constexpr TimePoint after(TimePoint from, Millis by) {
+  const bool endless = by >= std::chrono::duration_cast<Millis>(Duration::max());
+  return endless ? kNever : after(from, Duration(by));
+}
+
 // Where the time comes from. Thread-safe.
 class Clock {
  public:

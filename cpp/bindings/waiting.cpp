@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <exception>
 #include <thread>
 
 #include "base/process.h"
@@ -35,6 +36,9 @@ class Signals final : public sync::Interrupt {
 
 std::atomic<int> g_inside{0};
 
+// The threads that a parent had inside are not in its child.
+const bool g_registered = (call_in_child([] { g_inside.store(0); }), true);
+
 bool on_main_thread() {
   // After fork() the thread that called it is the child's main thread.
   thread_local std::uint64_t known = 0;
@@ -55,9 +59,16 @@ py::object wait_for(OperationKind kind, const sync::ExchangePtr& operation) {
   g_inside.fetch_add(1);
   PyThreadState* state = PyEval_SaveThread();
   Signals signals(state);
-  const std::optional<sync::Outcome> outcome = operation->wait(main ? &signals : nullptr);
+  std::optional<sync::Outcome> outcome;
+  std::exception_ptr thrown;  // for want of memory, threads or descriptors
+  try {
+    outcome = operation->wait(main ? &signals : nullptr);
+  } catch (...) {
+    thrown = std::current_exception();
+  }
   PyEval_RestoreThread(state);
   g_inside.fetch_sub(1);
+  if (thrown) std::rethrow_exception(thrown);
   if (!outcome) throw py::error_already_set();
   if (main && PyErr_CheckSignals() != 0) {
     // The caller will never see this outcome: a grant is given back.
@@ -70,6 +81,7 @@ py::object wait_for(OperationKind kind, const sync::ExchangePtr& operation) {
 }
 
 void see_out(double seconds) {
+  (void)g_registered;
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
   PyThreadState* state = PyEval_SaveThread();
   while (g_inside.load() > 0 && std::chrono::steady_clock::now() < end) {

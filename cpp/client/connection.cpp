@@ -74,6 +74,10 @@ net::Interest Connection::step(TimePoint now) {
   }
   net::Interest next = advance(now);
   const Lock lock(mutex_);
+  if (next.done && !line_.empty()) {  // somebody has come since advance() looked
+    next.done = false;
+    next.until = now;
+  }
   const bool hands_back = for_callers && (line_.empty() || !waiters_.empty());
   if (hands_back || next.done) leader_ = Leader::kNone;
   if (hands_back) {

@@ -110,6 +110,7 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
 
   // The leader, unlocked.
   void lead(Parker& parker, const Stay& stay, TimePoint slice);
+  bool has_orders() const;
   bool may_await(const net::Interest& next, Duration left) const;
   net::Interest advance(TimePoint now, Link::Wait wait = Link::Wait::kNone);
   struct Progress {

@@ -54,7 +54,7 @@ void Connection::lead(Parker& parker, const Stay& stay, TimePoint slice) {
   // That is a reply, and soon, so the read may wait for it; what is slow is waited for by a poll,
   // which notify() ends.
   bool soon = true;
-  const bool sent = link_.state() == Link::State::kReady;
+  const bool sent = link_.state() == Link::State::kReady && !has_orders();
   net::Interest next = sent ? interest() : advance(clock_.now());
   for (;;) {
     const TimePoint now = clock_.now();
@@ -74,6 +74,12 @@ void Connection::lead(Parker& parker, const Stay& stay, TimePoint slice) {
   }
 }
 
+// There is more to do than to read.
+bool Connection::has_orders() const {
+  const Lock lock(mutex_);
+  return !writer_ || move_ || review_;
+}
+
 bool Connection::may_await(const net::Interest& next, Duration left) const {
   const Millis moment = link_.moment();
   return !next.write && moment > Millis(0) && left > moment;
@@ -88,7 +94,8 @@ void Connection::find_leader(Parker* preferred) {
   if (move_) loop_.drive(shared_from_this());
   if (line_.empty()) return;
   if (setup_.driver == Driver::kLoop) {
-    if (!std::exchange(driven_, true)) loop_.drive(shared_from_this());
+    if (!driven_) loop_.drive(shared_from_this());  // which may throw, for want of a thread
+    driven_ = true;
     return;
   }
   if (leader_ != Leader::kNone || called_ != nullptr) return;

@@ -124,13 +124,14 @@ Subscriber::Orders Subscriber::due_orders(TimePoint now) {
 
 void Subscriber::take_orders(TimePoint now, Sink& sink) {
   const Orders orders = due_orders(now);
-  for (const std::string& channel : orders.releases) {
-    if (channels_.count(channel) != 0 && sink.on_released(channel)) forget(channel);
-  }
   for (const std::string& channel : orders.drops) forget(channel);
   for (const std::string& channel : orders.subscribes) {
     channels_.insert(channel);
     say(true, channel);
+  }
+  // Last: who came and left within one step has its channel left, too; who came back keeps it.
+  for (const std::string& channel : orders.releases) {
+    if (channels_.count(channel) != 0 && sink.on_released(channel)) forget(channel);
   }
   const bool needed = link_.state() != Link::State::kReady && !channels_.empty();
   if (needed && down_since_ == kNever) down_since_ = now;

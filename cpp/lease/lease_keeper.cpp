@@ -8,6 +8,10 @@
 
 namespace holdfast::lease {
 
+namespace {
+constexpr std::size_t kMostLosses = 10'000;
+}  // namespace
+
 std::size_t LeaseKeeper::KeyHash::operator()(const Key& key) const {
   return std::hash<std::string_view>()(key.name) * 31 + static_cast<std::size_t>(key.owner);
 }
@@ -105,7 +109,17 @@ void LeaseKeeper::granted(const Grant& grant) {
   arm(*hold, grant.sent);
 }
 
+// Whoever takes ever new names, and lets the leases run out, would leave them all behind.
+void LeaseKeeper::forget_old_losses() {
+  while (losses_.size() > kMostLosses) {
+    const HoldPtr hold = losses_.front().lock();
+    losses_.pop_front();
+    if (hold && hold->ticket != 0 && hold->state == HoldState::kLost) erase(*hold);
+  }
+}
+
 LeaseKeeper::Hold* LeaseKeeper::add_hold(const Grant& grant) {
+  forget_old_losses();
   const auto fresh = std::make_shared<Hold>(weak_from_this(), grant);
   fresh->ticket = ++tickets_;
   holds_.emplace(Key(fresh->name, fresh->owner), fresh);
@@ -179,6 +193,7 @@ void LeaseKeeper::released_late(const LockName& name, OwnerNumber owner, const R
   if (!confirmed) {
     hold->reason = std::make_unique<std::string>(
         "its lease ran out before the server could be told of its release");
+    losses_.push_back(hold->weak_from_this());
   }
 }
 
@@ -254,6 +269,7 @@ void LeaseKeeper::mind_overlong(const LockName& name, OwnerNumber owner, Millis 
 void LeaseKeeper::note_lost(Hold& hold, const std::string& reason) {
   retire(hold, Hold::State::kLost);
   hold.reason = std::make_unique<std::string>(reason);
+  losses_.push_back(hold.weak_from_this());
   post(hold, Event::Kind::kLost);
 }
 
@@ -290,6 +306,11 @@ void LeaseKeeper::owner_ended(OwnerNumber owner) {
   }
 }
 
+bool LeaseKeeper::closed() const {
+  const Guard guard(mutex_);
+  return closed_;
+}
+
 std::vector<std::string> LeaseKeeper::close() {
   const Guard guard(mutex_);
   std::vector<std::string> held;
@@ -300,6 +321,7 @@ std::vector<std::string> LeaseKeeper::close() {
   }
   holds_.clear();
   holds_of_.clear();
+  losses_.clear();
   debts_ = {};
   loop_.drive(shared_from_this());
   return held;

@@ -264,6 +264,9 @@ Status read_unix(const Parts& parts, ParsedUrl& into) {
   }
   into.endpoint.addresses.push_back(std::move(address));
   const auto is_db = [](const UrlOption& option) { return option.name == "db"; };
+  if (std::count_if(into.options.begin(), into.options.end(), is_db) > 1) {
+    return bad("option 'db' occurs twice");
+  }
   for (const UrlOption& option : into.options) {
     if (!is_db(option)) continue;
     if (Status fault = read_database(option.value, into.endpoint.database); !fault.ok()) {

@@ -165,6 +165,15 @@ TEST_F(SubscriberTest, AChannelNotNeededAnyMoreIsLeftAfterItsLinger) {
   EXPECT_EQ(got(), Strings{"UNSUBSCRIBE a"});
 }
 
+TEST_F(SubscriberTest, WhoComesAndLeavesWithinOneStepLeavesNoSubscription) {
+  subscribe("a");
+  (void)got();
+  subscriber->subscribe("b");
+  subscriber->release("b", Duration::zero());
+  loop.run(Millis(20));
+  EXPECT_EQ(got(), (Strings{"SUBSCRIBE b", "UNSUBSCRIBE b"}));
+}
+
 TEST_F(SubscriberTest, AChannelNeededAgainIsKept) {
   subscribe("a");
   (void)got();
