@@ -28,8 +28,8 @@ Name = str | bytes
 
 #: As ``threading.TIMEOUT_MAX``, which is not imported for its sake alone.
 TIMEOUT_MAX: Final = 9223372036.0
-#: Leases are whole milliseconds that Redis and Lua can count with.
-LONGEST_LEASE: Final = float(2**53 // 1000)
+#: The engine counts nanoseconds.
+LONGEST_LEASE: Final = TIMEOUT_MAX
 
 #: Permits and counts, as Java counts them.
 MOST: Final = 2**31 - 1

@@ -177,6 +177,9 @@ class BaseLock(Generic[ClientT]):
         """Of a hold that is lost: what its watcher has still to tell it will be told."""
         self._watchers.pop(self._key(), None)
 
+    def _refuse_upgrade(self) -> None:
+        """Raise ``LockError`` where the caller would wait for itself."""
+
     def _timed_out(self) -> LockTimeout:
         return LockTimeout(
             f"{self.name!r} was held by another for all of the {self._wait:g} s "
@@ -248,6 +251,7 @@ class Lock(BaseLock["BaseClient[Any]"]):
         return self._acquire(bool(blocking), seconds, self._lease_of(lease))
 
     def _acquire(self, blocking: bool, seconds: float, lease: LeaseTime) -> bool:
+        self._refuse_upgrade()
         granted = False
         watcher = self._watch()
         listener = watcher.number if watcher else 0

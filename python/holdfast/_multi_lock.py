@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _core
 from ._lock import BaseLock, Lock
-from ._quorum import checked_members, cores_of, title_of
+from ._quorum import QuorumSide, checked_members, cores_of, title_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["MultiLock"]
 
 
-class MultiLock(Lock):
+class MultiLock(QuorumSide, Lock):
     """Several locks as one, held by a thread: all of them, or none.
 
     Made by ``client.multi_lock(*locks)``; the locks may belong to several clients, and be of any

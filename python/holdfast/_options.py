@@ -101,7 +101,7 @@ def read_options(url: object, keywords: Mapping[str, object], *, asynchronous: b
     if not isinstance(url, str):
         msg = f"url must be str, not {type(url).__name__}"
         raise TypeError(msg)
-    endpoint, pairs = _core.parse_url(url)
+    endpoint, pairs = _parse(url)
     values: dict[str, Any] = {**DEFAULTS, **_from_query(pairs), **keywords}
     for name in SECONDS:
         values[name] = milliseconds(name, values[name])
@@ -119,6 +119,26 @@ def read_options(url: object, keywords: Mapping[str, object], *, asynchronous: b
     core.set_pubsub(values["pubsub"])
     core.set_timeouts(values["connect_timeout"], values["command_timeout"])
     return Options(core, values["lease"], endpoint.text)
+
+
+def _parse(url: str) -> tuple[_core.Endpoint, list[tuple[str, str]]]:
+    _check_encodable("url", url)
+    try:
+        endpoint, pairs = _core.parse_url(url)
+        _ = endpoint.username, endpoint.password
+    except UnicodeDecodeError:
+        msg = "url must be of UTF-8 characters, those with a percent sign, too"
+        raise ValueError(msg) from None
+    return endpoint, pairs
+
+
+def _check_encodable(name: str, text: str) -> None:
+    """As an environment's bytes may not be. The message must not show a password."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        msg = f"{name} must be encodable as UTF-8"
+        raise ValueError(msg) from None
 
 
 def _from_query(pairs: list[tuple[str, str]]) -> dict[str, Any]:
@@ -171,6 +191,7 @@ def _check_types(values: dict[str, Any]) -> None:
         if values[name] is not None and not isinstance(values[name], str):
             msg = f"{name} must be str, not {type(values[name]).__name__}"
             raise TypeError(msg)
+        _check_encodable(name, values[name] or "")
     for name in COUNTS:
         if isinstance(values[name], bool) or not isinstance(values[name], int):
             msg = f"{name} must be int, not {type(values[name]).__name__}"

@@ -11,9 +11,21 @@ from ._lock import BaseLock, Watcher
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["checked_members", "cores_of", "may_stand", "title_of"]
+__all__ = ["QuorumSide", "checked_members", "cores_of", "may_stand", "title_of"]
 
 Members = tuple[BaseLock[Any], ...]
+
+
+class QuorumSide(BaseLock[Any]):
+    """What a multi lock and a red lock, for threads and for tasks, have in common."""
+
+    __slots__ = ()
+
+    _members: Members
+
+    def _refuse_upgrade(self) -> None:
+        for member in self._members:
+            member._refuse_upgrade()
 
 
 def checked_members(kind: type, locks: Sequence[Any], asynchronous: bool) -> Members:

@@ -10,7 +10,7 @@ from ._lock import BaseLock, Lock
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ._arguments import LeaseTime, Name, Seconds
+    from ._arguments import Name, Seconds
     from ._client import BaseClient
     from ._core import Lock as CoreLock
 
@@ -37,7 +37,6 @@ class WriteSide(BaseLock["BaseClient[Any]"]):
         return self._client._core.write_lock(name)
 
     def _refuse_upgrade(self) -> None:
-        """Who reads would wait for itself to stop reading."""
         owner = self._owner()
         if self._core.known_reads(owner) and not self._core.known_count(owner):
             msg = (
@@ -64,10 +63,6 @@ class WriteLock(WriteSide, Lock):
     """
 
     __slots__ = ()
-
-    def _acquire(self, blocking: bool, seconds: float, lease: LeaseTime) -> bool:
-        self._refuse_upgrade()
-        return super()._acquire(blocking, seconds, lease)
 
 
 class BaseReadWriteLock:

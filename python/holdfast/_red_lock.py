@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _core
 from ._lock import THIS_THREAD, BaseLock, Lock, Watcher
-from ._quorum import checked_members, cores_of, may_stand, title_of
+from ._quorum import QuorumSide, checked_members, cores_of, may_stand, title_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,7 +30,7 @@ class MajorityWatcher(Watcher):
             super()._hold_lost(reason)
 
 
-class RedLock(Lock):
+class RedLock(QuorumSide, Lock):
     """A majority of several locks on independent servers (Redlock), held by a thread.
 
     ``RedLock(*locks)``: one lock of each server, under one name, of a client each. It works while a

@@ -7,6 +7,7 @@ from asyncio import CancelledError, Task, current_task, get_running_loop
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 from holdfast._arguments import (
     UNSET,
@@ -43,13 +44,16 @@ def _this_task() -> Task[Any]:
 
 
 class TaskWatcher(Watcher):
-    """A task that holds a lock. Used on its loop's thread, but for ``_hold_lost``."""
+    """A task that holds a lock. Used on its loop's thread, but for ``_hold_lost``.
 
-    __slots__ = ("_before", "_cancelled", "_depth", "loop", "reason", "task")
+    It keeps neither alive: a loop that is forgotten with its tasks unfinished has lost its locks.
+    """
+
+    __slots__ = ("_before", "_cancelled", "_depth", "_loop", "_task", "reason")
 
     def __init__(self, lock: Lock) -> None:
-        self.loop: AbstractEventLoop = get_running_loop()
-        self.task = _this_task()
+        self._loop: ref[AbstractEventLoop] = ref(get_running_loop())
+        self._task: ref[Task[Any]] = ref(_this_task())
         self.reason: str | None = None  # of the loss
         self._depth = 0  # how often it is inside `async with` and wants to be cancelled
         self._before = 0  # how often it had been cancelled when it entered the first of them
@@ -58,7 +62,7 @@ class TaskWatcher(Watcher):
 
     def enter_body(self) -> None:
         if not self._depth and sys.version_info >= (3, 11):
-            self._before = self.task.cancelling()
+            self._before = _this_task().cancelling()
         self._depth += 1
 
     def leave_body(self, exc: BaseException | None) -> bool:
@@ -66,7 +70,7 @@ class TaskWatcher(Watcher):
         self._depth -= 1
         if self._depth or not self._cancelled:
             return False
-        if sys.version_info >= (3, 11) and self.task.uncancel() > self._before:
+        if sys.version_info >= (3, 11) and _this_task().uncancel() > self._before:
             return False  # somebody else has cancelled it, too
         return isinstance(exc, CancelledError)
 
@@ -74,13 +78,15 @@ class TaskWatcher(Watcher):
         return LockLostError(f"the hold on {self.lock.name!r} was lost: {self.reason}")
 
     def _hold_lost(self, reason: str) -> None:
-        if not self.loop.is_closed():
-            self.loop.call_soon_threadsafe(self._tell, reason)
+        loop = self._loop()
+        if loop is not None and not loop.is_closed():
+            loop.call_soon_threadsafe(self._tell, reason)
 
     def _tell(self, reason: str) -> None:
         self.reason = reason
-        if self._depth:
-            self._cancelled = self.task.cancel()
+        task = self._task()
+        if self._depth and task is not None:
+            self._cancelled = task.cancel()
         try:
             self._call_on_lost()
         except Exception:
@@ -148,6 +154,7 @@ class Lock(BaseLock["BaseClient[Any]"]):
     async def _acquire(self, blocking: bool, seconds: float, lease: LeaseTime) -> bool:
         loop = bridge()
         owner = loop.owner(_this_task())
+        self._refuse_upgrade()
         granted: bool = False
         watcher = self._watch()
         listener = watcher.number if watcher else 0

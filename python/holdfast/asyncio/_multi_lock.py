@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast import _core
 from holdfast._lock import BaseLock
-from holdfast._quorum import checked_members, cores_of, title_of
+from holdfast._quorum import QuorumSide, checked_members, cores_of, title_of
 
 from ._lock import Lock
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["MultiLock"]
 
 
-class MultiLock(Lock):
+class MultiLock(QuorumSide, Lock):
     """Several locks as one, held by a task: all of them, or none. As ``holdfast.MultiLock``."""
 
     __slots__ = ("_members",)

@@ -11,7 +11,7 @@ from ._lock import Lock
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from holdfast._arguments import LeaseTime, Name, Seconds
+    from holdfast._arguments import Name, Seconds
     from holdfast._client import BaseClient
 
 __all__ = ["ReadLock", "ReadWriteLock", "WriteLock"]
@@ -27,10 +27,6 @@ class WriteLock(WriteSide, Lock):
     """The exclusive side of a read-write lock, as ``holdfast.WriteLock``."""
 
     __slots__ = ()
-
-    async def _acquire(self, blocking: bool, seconds: float, lease: LeaseTime) -> bool:
-        self._refuse_upgrade()
-        return await super()._acquire(blocking, seconds, lease)
 
 
 class ReadWriteLock(BaseReadWriteLock):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast import _core
 from holdfast._lock import BaseLock
-from holdfast._quorum import checked_members, cores_of, may_stand, title_of
+from holdfast._quorum import QuorumSide, checked_members, cores_of, may_stand, title_of
 
 from ._lock import Lock, TaskWatcher
 from ._loop import owner_of_this_task
@@ -33,7 +33,7 @@ class MajorityTaskWatcher(TaskWatcher):
             super()._hold_lost(reason)
 
 
-class RedLock(Lock):
+class RedLock(QuorumSide, Lock):
     """A majority of locks on independent servers, held by a task. As ``holdfast.RedLock``."""
 
     __slots__ = ("_members",)
