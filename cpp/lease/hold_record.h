@@ -37,10 +37,7 @@ class LeaseKeeper::Hold final : public client::Request, public std::enable_share
   };
 
   Hold(std::weak_ptr<LeaseKeeper> of, const Grant& grant)
-      : keeper(std::move(of)),
-        name(grant.name),
-        owner(grant.owner),
-        renewal(grant.renewal) {
+      : keeper(std::move(of)), name(grant.name), owner(grant.owner), renewal(grant.renewal) {
     persistent = true;
     timer.hold = this;
   }

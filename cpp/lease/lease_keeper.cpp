@@ -242,8 +242,7 @@ void LeaseKeeper::forget_loss(const LockName& name, OwnerNumber owner) {
   if (hold != nullptr && hold->state == Hold::State::kLost) erase(*hold);
 }
 
-void LeaseKeeper::forget_listener(const LockName& name, OwnerNumber owner,
-                                  std::uint64_t listener) {
+void LeaseKeeper::forget_listener(const LockName& name, OwnerNumber owner, std::uint64_t listener) {
   const Guard guard(mutex_);
   Hold* hold = find(name, owner);
   if (hold != nullptr) hold->forget(listener);
@@ -260,7 +259,10 @@ void LeaseKeeper::forced(const LockName& name) {
 
 void LeaseKeeper::mind_overlong(const LockName& name, OwnerNumber owner, Millis left) {
   const std::string seconds = std::to_string(left.count() / 1000);
-  events_->post({Event::Kind::kOverlong, name.bytes(), static_cast<std::uint64_t>(owner), {},
+  events_->post({Event::Kind::kOverlong,
+                 name.bytes(),
+                 static_cast<std::uint64_t>(owner),
+                 {},
                  "is held for another " + seconds +
                      " s: whoever holds it asked for so long a lease, or the server's clock was "
                      "set back; force_release() frees it"});

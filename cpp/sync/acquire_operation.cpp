@@ -78,7 +78,8 @@ void AcquireOperation::begin() {
   {
     const Lock lock(mutex_);
     begun_ = now();
-    if (in_turn(recipe_, name()) && request_.blocking && context().keeper->count(name(), owner_) == 0) {
+    if (in_turn(recipe_, name()) && request_.blocking &&
+        context().keeper->count(name(), owner_) == 0) {
       seen_ = context().waits->sequence(channel_);
       const TimePoint until = context().waits->holds_back(channel_);
       const bool behind_others = until == kNever || (until > now() && until < request_.deadline);

@@ -52,7 +52,7 @@ class Watcher(_events.Listener):
     def _hold_lost(self, reason: str) -> None:
         try:
             self._call_on_lost()
-        except BaseException:  # also SystemExit: on this thread it would end nothing but the telling
+        except BaseException:  # also SystemExit: of this thread it ends the telling only
             self._log_on_lost()
 
     def _call_on_lost(self) -> None:
