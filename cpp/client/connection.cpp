@@ -74,10 +74,7 @@ net::Interest Connection::step(TimePoint now) {
   }
   net::Interest next = advance(now);
   const Lock lock(mutex_);
-  if (next.done && !line_.empty()) {  // somebody has come since advance() looked
-    next.done = false;
-    next.until = now;
-  }
+  look_again(next, now);
   const bool hands_back = for_callers && (line_.empty() || !waiters_.empty());
   if (hands_back || next.done) leader_ = Leader::kNone;
   if (hands_back) {
@@ -86,6 +83,13 @@ net::Interest Connection::step(TimePoint now) {
   }
   if (for_callers) watched_ = writer_;
   return next;
+}
+
+// Somebody may have come since advance() looked.
+void Connection::look_again(net::Interest& next, TimePoint now) const {
+  if (!next.done || line_.empty()) return;
+  next.done = false;
+  next.until = now;
 }
 
 bool Connection::needs_loop() const {

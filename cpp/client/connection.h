@@ -139,6 +139,7 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   void wake_leader();
   void find_leader(Parker* preferred);
   void call(Parker& next);
+  void look_again(net::Interest& next, TimePoint now) const;
   bool needs_loop() const;
   bool hung_up() const;
   net::Interest watch();

@@ -108,7 +108,8 @@ def _run() -> None:
         try:
             _tell(*event)
         except BaseException:  # also SystemExit: or nobody would be told of anything any more
-            logger().exception("telling of %r failed", event)
+            log = logger()
+            log.exception("telling of %r failed", event)
 
 
 def _tell(word: str, name: bytes, owner: int, numbers: list[int], reason: str) -> None:

@@ -53,14 +53,12 @@ class Watcher(_events.Listener):
         try:
             self._call_on_lost()
         except BaseException:  # also SystemExit: of this thread it ends the telling only
-            self._log_on_lost()
+            log = _events.logger()
+            log.exception("on_lost of %r raised", self.lock.name)
 
     def _call_on_lost(self) -> None:
         if self.lock._on_lost is not None:
             self.lock._on_lost(self.lock)
-
-    def _log_on_lost(self) -> None:
-        _events.logger().exception("on_lost of %r raised", self.lock.name)
 
 
 #: Never written to.

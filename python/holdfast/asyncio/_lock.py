@@ -19,6 +19,7 @@ from holdfast._arguments import (
     milliseconds,
 )
 from holdfast._errors import HoldfastError, LockLostError
+from holdfast._events import logger
 from holdfast._lock import BaseLock, Watcher, seconds_left
 
 from ._loop import NOBODY, Bridge, bridge, owner_of_this_task
@@ -90,7 +91,8 @@ class TaskWatcher(Watcher):
         try:
             self._call_on_lost()
         except Exception:
-            self._log_on_lost()
+            log = logger()
+            log.exception("on_lost of %r raised", self.lock.name)
 
 
 class Lock(BaseLock["BaseClient[Any]"]):
