@@ -80,8 +80,9 @@ class TaskWatcher(Watcher):
 
     def _hold_lost(self, reason: str) -> None:
         loop = self._loop()
-        if loop is not None and not loop.is_closed():
-            loop.call_soon_threadsafe(self._tell, reason)
+        if loop is not None:
+            with suppress(RuntimeError):  # it was closed
+                loop.call_soon_threadsafe(self._tell, reason)
 
     def _tell(self, reason: str) -> None:
         self.reason = reason
