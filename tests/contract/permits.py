@@ -17,7 +17,9 @@ CHANNEL = "redisson_sc:{mySemaphore}"
 UNKNOWN = "0123456789abcdef" * 2
 
 SHORT = 0.6
-"""A watchdog lease that is renewed each 0.2 s: long enough for a busy machine to keep."""
+"""A watchdog lease that is renewed each 0.2 s, for what is to end."""
+KEPT = 1.5
+"""The same for what is to be kept: a machine that is busy for most of a second keeps it."""
 
 
 class Permits:

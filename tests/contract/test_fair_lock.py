@@ -15,7 +15,8 @@ import pytest
 from tests.contract.conftest import NAME, Stage
 from tests.contract.kinds import KINDS, Kind, prefixed
 from tests.support.actors import PAUSE, TaskActor
-from tests.support.waiting import BOUND, Stopwatch, eventually, stays
+from tests.support.halting import others_sleep
+from tests.support.waiting import BOUND, SLACK, Stopwatch, eventually, stays
 
 QUEUE = prefixed(b"redisson_lock_queue", NAME)
 TIMEOUTS = prefixed(b"redisson_lock_timeout", NAME)
@@ -27,6 +28,8 @@ JAVA = b"0b4e2c1a-7f3d-4c5e-9a86-d1f2b3c4a5e6:37"
 
 PATIENCE = 0.3
 """The queue timeout of waiters whose time passes in a test: they ask every 0.1 s."""
+LASTING = 1.5
+"""The same of those who are to keep their places: on a busy machine they may ask late."""
 
 
 @pytest.fixture
@@ -142,7 +145,7 @@ def test_redissons_waiter_has_its_turn(alice: Any, bob: Any, lock: Any, stage: S
 def test_who_gives_up_leaves_the_line_to_the_others(alice: Any, lock: Any, stage: Stage) -> None:
     alice.do(lock.acquire)
     first = stage.wait(stage.actor(), lock)
-    brief = stage.wait(stage.actor(), lock, timeout=1)
+    brief = stage.wait(stage.actor(), lock, timeout=3)
     last = stage.wait(stage.actor(), stage.lock(stage.client()))
     (before, _, behind) = line(stage)
     assert brief.result(BOUND) is False
@@ -208,9 +211,10 @@ def test_who_gives_up_when_it_is_its_turn_tells_the_next(
 ) -> None:
     """The first in line of a free lock leaves: nobody else would tell the second."""
     alice.do(lock.acquire, lease=3600)
-    first = stage.actor().begin(lock.acquire, timeout=1)
+    first = stage.actor().begin(lock.acquire, timeout=2)
     eventually(lambda: len(line(stage)) == 1)
     second = stage.wait(stage.actor(), lock)
+    eventually(lambda: stage.server.inspect.ping() and others_sleep())  # they have asked once more
     stage.take_away()
     assert first.result(BOUND) is False
     assert second.result(BOUND) is True
@@ -235,7 +239,7 @@ def test_a_place_lasts_for_the_clients_lease(alice: Any, bob: Any, stage: Stage)
     alice.do(lock.acquire)
     stage.wait(bob, lock)
     (waiter,) = line(stage)
-    assert 19 < alive(stage, waiter) <= 20
+    assert 15 < alive(stage, waiter) <= 20
 
 
 @pytest.mark.parametrize(("given", "lasts"), [(7, 7), (0.5, 0.5), (0.001, 0.1)])
@@ -251,13 +255,13 @@ def test_a_place_lasts_for_the_queue_timeout(
 
 @pytest.mark.realtime
 def test_the_living_keep_their_places_however_long_they_wait(alice: Any, stage: Stage) -> None:
-    lock = stage.lock(queue_timeout=PATIENCE)
+    lock = stage.lock(queue_timeout=LASTING)
     alice.do(lock.acquire)
     waiting = [stage.wait(stage.actor(), lock) for _ in range(3)]
     there = line(stage)
     stays(
         lambda: line(stage) == there and all(alive(stage, waiter) > 0 for waiter in there),
-        during=4 * PATIENCE,
+        during=1.2 * LASTING,
     )
     assert not any(each.done() for each in waiting)
 
@@ -268,10 +272,10 @@ def test_a_key_without_expiry_does_not_stop_the_signs_of_life(
 ) -> None:
     alice.do(lock.acquire)
     stage.server.inspect.persist(NAME)
-    patient = stage.lock(queue_timeout=PATIENCE)
+    patient = stage.lock(queue_timeout=LASTING)
     stage.wait(stage.actor(), patient)
     there = line(stage)
-    stays(lambda: alive(stage, there[0]) > 0, during=3 * PATIENCE)
+    stays(lambda: alive(stage, there[0]) > 0, during=1.2 * LASTING)
 
 
 @pytest.mark.realtime
@@ -280,11 +284,11 @@ def test_the_dead_are_passed_over_when_their_time_is_up(
     alice: Any, stage: Stage, dead: int
 ) -> None:
     """The lock is free: nobody says so, each waiter finds out by its own timer."""
+    watch = Stopwatch()
     for number in range(dead):
         stand(stage, DEAD + b"%d" % number, 1)
-    watch = Stopwatch()
     assert alice.do(stage.lock().acquire) is True
-    assert 0.9 < watch.seconds < 2
+    assert 0.9 < watch.seconds < 1 + SLACK
 
 
 @pytest.mark.realtime
@@ -306,7 +310,7 @@ def test_nobody_is_busy_while_the_first_is_dead(stage: Stage) -> None:
 @pytest.mark.servers("real")
 def test_when_a_lease_runs_out_only_the_first_in_line_asks(lock: Any, stage: Stage) -> None:
     stage.server.inspect.hset(NAME, JAVA, 1)
-    stage.server.inspect.pexpire(NAME, 1500)
+    stage.server.inspect.pexpire(NAME, 4000)
     clients = [stage.client() for _ in range(5)]
     waiting = [stage.wait(stage.actor(), stage.lock(client)) for client in clients]
     with stage.server.recording() as recording:
@@ -323,9 +327,11 @@ def test_a_waiter_costs_three_commands_for_each_queue_timeout(alice: Any, stage:
     lock = stage.lock(queue_timeout=PATIENCE)
     alice.do(lock.acquire)
     waiting = stage.wait(stage.actor(), lock)
+    watch = Stopwatch()
     with stage.server.recording() as recording:
         stays(lambda: not waiting.done(), during=4 * PATIENCE)
-        assert 6 <= len(recording.commands) <= 14
+        assert len(recording.commands) <= 3 * watch.seconds / PATIENCE + 2
+        eventually(lambda: len(recording.commands) >= 6)
 
 
 def test_who_was_dropped_while_it_lived_stands_in_line_again(

@@ -13,6 +13,7 @@ import pytest
 import holdfast
 from tests.contract.kinds import semaphore_channel
 from tests.support.actors import PAUSE, Flavour
+from tests.support.halting import others_sleep
 from tests.support.owners import MakeActor, MakeClient
 from tests.support.servers import Server
 from tests.support.waiting import BOUND, SLACK, Stopwatch, eventually, stays
@@ -38,14 +39,13 @@ class Waiters:
 
     def wait(self, semaphore: Any, permits: int = 1, **how: Any) -> Future[Any]:
         """Let a new owner wait; returns once it listens and has tried in vain after that."""
+        begin = partial(self._make_actor().begin, semaphore.acquire, permits=permits, **how)
         if not self._server.real:
-            waiting: Future[Any] = self._make_actor().begin(
-                semaphore.acquire, permits=permits, **how
-            )
+            waiting: Future[Any] = begin()
             eventually(lambda: waiting.done() or self.subscribers > 0)
             return waiting
         with self._server.recording() as recording:
-            waiting = self._make_actor().begin(semaphore.acquire, permits=permits, **how)
+            waiting = begin()
             listening = self.subscribers
             tries = 1 if listening else 2
             eventually(lambda: waiting.done() or recording.count()["EVALSHA"] >= tries)
@@ -284,6 +284,7 @@ def test_a_message_makes_no_more_waiters_try_than_it_has_permits(
     semaphore: Any, waiters: Waiters, server: Server
 ) -> None:
     waiting = [waiters.wait(semaphore) for _ in range(6)]
+    eventually(lambda: server.inspect.ping() and others_sleep())
     with server.recording() as recording:
         for payload, tries in (("2", 2), ("0", 2), ("-3", 2), ("1", 3), ("no number", 9)):
             server.inspect.publish(CHANNEL, payload)

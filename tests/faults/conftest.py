@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
+import redis
 
 from tests.contract.kinds import KINDS, Kind
 from tests.support.owners import MakeClient
@@ -56,15 +57,23 @@ def holds(server: Server, name: str = NAME) -> dict[bytes, int]:
     return {owner: int(count) for owner, count in server.inspect.hgetall(name).items()}
 
 
-def see_renewals(server: Server, times: int = 1, key: str | bytes = NAME) -> None:
-    """Wait until the lease of a hold was made longer so often: one that was lost is not."""
-    left: list[int] = []
+@contextmanager
+def endless_script(server: Server) -> Iterator[None]:
+    """Another's script runs in this block: whatever the server is told, it is BUSY."""
+    server.inspect.config_set("busy-reply-threshold", 20)
+    with server.connect(single_connection_client=True) as looping:
+        looping.connection.send_command("EVAL", "while true do end", 0)
+        eventually(lambda: _is_busy(server))
+        yield
+        server.inspect.script_kill()
 
-    def are_seen() -> bool:
-        left.append(server.inspect.pttl(key))
-        return sum(later > earlier for earlier, later in pairwise(left)) == times
 
-    eventually(are_seen, what=f"{times} renewals of {key!r}")
+def _is_busy(server: Server) -> bool:
+    try:
+        server.inspect.ping()
+    except redis.ResponseError as refused:
+        return str(refused).startswith("BUSY")
+    return False
 
 
 def left(kind: Kind, server: Server) -> set[bytes]:

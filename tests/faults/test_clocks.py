@@ -67,14 +67,15 @@ def test_a_server_clock_that_jumps_ahead_is_told_as_a_loss(
 ) -> None:
     """35: every lease on the server is over: the holder hears of it with its next renewal."""
     told: list[Any] = []
-    lock = make_client(skewed.url, lease=LEASE).lock(NAME, on_lost=told.append)
+    lease = 6.0
+    lock = make_client(skewed.url, lease=lease).lock(NAME, on_lost=told.append)
     other = make_client(skewed.url).lock(NAME)
     alice.do(lock.acquire)
     clocks.step(wall=HOUR)
     watch = Stopwatch()
     assert bob.do(other.acquire, timeout=BOUND) is True
-    eventually(lambda: alice.do(lambda: lock.lost), within=LEASE)
-    assert watch.seconds < LEASE * 2 / 3, "told by the end of the lease, not by a renewal"
+    eventually(lambda: alice.do(lambda: lock.lost), within=lease)
+    assert watch.seconds < lease * 2 / 3, "told by the end of the lease, not by a renewal"
     eventually(lambda: told == [lock])
     with pytest.raises(holdfast.LockLostError):
         alice.do(lock.release)
@@ -154,7 +155,7 @@ def test_a_step_of_the_clients_wall_clock_changes_nothing(
         """,
         environment=clocks.environment,
         URL=server.url,
-        LEASE=LASTING / 2,
+        LEASE=LASTING,
         NAME=NAME,
         TAKEN="taken",
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -198,9 +198,16 @@ def test_a_release_is_carried_through_though_its_task_is_cancelled(
     eventually(lambda: is_back(private_server, b"2"))
 
 
+@pytest.fixture
+def way(private_server: Server) -> Iterator[FaultProxy]:
+    """A way to the private server on which one sees what is sent."""
+    with FaultProxy(private_server.port) as proxy:
+        yield proxy
+
+
 @pytest.mark.realtime
 def test_ctrl_c_while_the_acquire_is_in_flight(
-    start_child: StartChild, private_server: Server
+    start_child: StartChild, private_server: Server, way: FaultProxy
 ) -> None:
     child = start_child(
         """
@@ -209,24 +216,25 @@ def test_ctrl_c_while_the_acquire_is_in_flight(
         say("ready")
         for _ in range(ROUNDS):
             hear("go")
-            say("waits")
             try:
+                say("waits")
                 semaphore.acquire()
             except KeyboardInterrupt:
                 say("interrupted")
             hear("next")
             say("free", semaphore.available_permits())
         """,
-        URL=private_server.url,
+        URL=way.url,
         NAME=NAME,
         ROUNDS=3,
     )
     child.expect("ready")
     for _ in range(3):
         private_server.pause()
+        before = way.requests
         child.send("go")
         child.expect("waits")
-        let_pass(0.02)
+        eventually(lambda seen=before: way.requests > seen)
         child.signal(signal.SIGINT)
         child.expect("interrupted")
         private_server.resume()

@@ -20,6 +20,8 @@ QUEUE = f"redisson_lock_queue:{{{NAME}}}"
 TIMEOUTS = f"redisson_lock_timeout:{{{NAME}}}"
 
 PATIENCE = 1.5
+LONG = 30.0
+"""The patience of waiters that a busy machine must not drop from the line."""
 
 WAITER = """
 client = holdfast.Client(URL)
@@ -56,10 +58,10 @@ class Line:
     def __len__(self) -> int:
         return int(self.server.inspect.llen(QUEUE))
 
-    def joined_by(self, waiters: int = 1) -> Child:
+    def joined_by(self, waiters: int = 1, patience: float = PATIENCE) -> Child:
         longer = len(self) + waiters
         child = self._start_child(
-            WAITER, URL=self.server.url, NAME=NAME, PATIENCE=PATIENCE, WAITERS=waiters
+            WAITER, URL=self.server.url, NAME=NAME, PATIENCE=patience, WAITERS=waiters
         )
         eventually(lambda: len(self) == longer)
         return child
@@ -73,7 +75,7 @@ def line(server: Server, start_child: StartChild) -> Line:
 def test_processes_take_turns_in_the_order_of_asking(client: Any, line: Line) -> None:
     lock = client.fair_lock(NAME)
     lock.acquire()
-    children = [line.joined_by() for _ in range(4)]
+    children = [line.joined_by(patience=LONG) for _ in range(4)]
     lock.release()
     for position, child in enumerate(children):
         child.expect("granted")
@@ -133,7 +135,7 @@ def test_a_killed_holders_lock_goes_to_the_first_in_line(
 ) -> None:
     holder = start_child(
         """
-        lock = holdfast.Client(URL, lease=1).fair_lock(NAME)
+        lock = holdfast.Client(URL, lease=3).fair_lock(NAME)
         lock.acquire()
         say("held")
         hear()
@@ -142,7 +144,7 @@ def test_a_killed_holders_lock_goes_to_the_first_in_line(
         NAME=NAME,
     )
     holder.expect("held")
-    first, second = line.joined_by(), line.joined_by()
+    first, second = line.joined_by(patience=LONG), line.joined_by(patience=LONG)
     holder.kill()
     first.expect("granted")
     assert not second.said_something

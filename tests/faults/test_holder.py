@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 import holdfast
-from tests.faults.conftest import LASTING, NAME, SHORT, holds, see_renewals
+from tests.faults.conftest import LASTING, NAME, SHORT, holds
 from tests.support.processes import Child, StartChild
+from tests.support.renewals import see_renewals
 from tests.support.servers import Server
 from tests.support.waiting import BOUND, SLACK, Stopwatch, eventually, let_pass
 
@@ -28,6 +29,8 @@ try:
 except holdfast.LockLostError:
     say("released", "LockLostError")
 hear("told?")
+while not told:
+    time.sleep(0.001)
 say("told", told == [lock])
 """
 
@@ -46,6 +49,8 @@ async def main():
     except holdfast.LockLostError:
         say("released", "LockLostError")
     await asyncio.get_running_loop().run_in_executor(None, hear, "told?")
+    while not told:
+        await asyncio.sleep(0.001)
     say("told", told == [lock])
 
 asyncio.run(main())
@@ -74,8 +79,8 @@ def test_a_killed_holders_lock_is_taken_when_it_expires(
 ) -> None:
     """1: kill -9: free when the last renewal's lease is over, and taken right then."""
     holder.kill()
-    left = server.inspect.pttl(NAME) / 1000
     watch = Stopwatch()
+    left = server.inspect.pttl(NAME) / 1000
     assert lock.acquire(timeout=BOUND)
     assert left - 0.05 < watch.seconds < left + SLACK
     lock.release()

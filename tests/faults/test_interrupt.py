@@ -100,8 +100,8 @@ def test_ctrl_c_while_the_acquire_is_in_flight(
         say("ready")
         for _ in range(ROUNDS):
             hear("go")
-            say("waits")
             try:
+                say("waits")
                 lock.acquire()
             except KeyboardInterrupt:
                 say("interrupted", time.monotonic())
@@ -223,6 +223,7 @@ def test_other_threads_wait_on_after_ctrl_c(start_child: StartChild, held: Serve
         waiter = threading.Thread(target=wait)
         waiter.start()
         try:
+            say("waits")
             lock.acquire()
         except KeyboardInterrupt:
             say("interrupted")
@@ -231,6 +232,7 @@ def test_other_threads_wait_on_after_ctrl_c(start_child: StartChild, held: Serve
         URL=held.url,
         NAME=NAME,
     )
+    child.expect("waits")
     eventually(lambda: held.subscribers(CHANNEL) == 1)
     let_pass(0.05)
     child.signal(signal.SIGINT)

@@ -141,7 +141,7 @@ def test_a_slow_way_is_slower_and_nothing_else(
         slow = 0.002 if hurried else 0.05
         ways.proxy.delay(slow, jitter=slow)
     else:
-        ways.proxy.slices(16 if hurried else 1)
+        ways.proxy.slices(256 if hurried else 1)
     for _ in range(2):
         assert alice.do(far.acquire, timeout=0.001) is True
         waiting = bob.begin(near.acquire)

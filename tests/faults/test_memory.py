@@ -8,8 +8,9 @@ import pytest
 
 import holdfast
 from tests.contract.kinds import Kind
-from tests.faults.conftest import LASTING, NAME, left, see_renewals
+from tests.faults.conftest import LASTING, NAME, left
 from tests.support.owners import MakeClient
+from tests.support.renewals import see_renewals
 from tests.support.servers import Server
 from tests.support.waiting import BOUND, eventually, stays
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import redis
 
 import holdfast
-from tests.faults.conftest import CHANNEL, LASTING, NAME, SHORT, see_renewals
+from tests.faults.conftest import CHANNEL, LASTING, NAME, SHORT, endless_script
 from tests.support.owners import MakeClient
+from tests.support.renewals import see_renewals
 from tests.support.servers import Server
 from tests.support.waiting import BOUND, SLACK, eventually, let_pass, stays
 
@@ -242,14 +242,9 @@ def test_a_busy_server_is_waited_for(
     """21, 26: another's endless script: the hold is kept, and the release comes through after."""
     lock = make_client(private_server.url, lease=SHORT).lock(NAME)
     alice.do(lock.acquire, lease=60)
-    private_server.inspect.config_set("busy-reply-threshold", 20)
-    looping = private_server.connect(socket_timeout=0.1)
-    with pytest.raises(redis.TimeoutError):
-        looping.eval("while true do end", 0)
-    looping.close()
-    releasing = alice.begin(lock.release)
-    stays(lambda: True, during=0.2)
-    private_server.inspect.script_kill()
+    with endless_script(private_server):
+        releasing = alice.begin(lock.release)
+        stays(lambda: True, during=0.2)
     error = releasing.exception(BOUND)
     assert error is None or getattr(error, "code", "") == "BUSY"
     if error is not None:

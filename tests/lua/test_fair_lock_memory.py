@@ -17,7 +17,7 @@ from tests.lua.fair_steps import (
     listen,
     word_to,
 )
-from tests.lua.steps import MINUTE, Listener
+from tests.lua.steps import MINUTE, Listener, about
 from tests.support.servers import Server
 
 
@@ -55,7 +55,7 @@ def test_force_release_tells_the_first_in_line(full: FairLock, listener: Listene
 def test_a_waiter_keeps_its_place(full: FairLock) -> None:
     assert full.acquire(CAROL) > 0
     assert full.line == [BOB, CAROL]
-    assert full.alive(CAROL) == pytest.approx(PATIENCE, abs=1000)
+    assert full.alive(CAROL) == about(PATIENCE)
 
 
 def test_a_waiter_leaves_the_line(full: FairLock) -> None:

@@ -224,6 +224,7 @@ class FencedLockAgainstModel(LockAgainstModel):
             self.newest = token
 
 
+@pytest.mark.timeout(300)
 def test_the_steps_do_what_the_model_says(server: Server) -> None:
     with Listener(server, CHANNEL) as listener:
         run_state_machine_as_test(

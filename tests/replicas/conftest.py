@@ -86,7 +86,7 @@ class Granted:
 @pytest.fixture
 def granted(thing: Thing, replicated: Replicated, make_client: MakeClient, carol: Any) -> Granted:
     url = replicated.primary.url
-    own = thing.make(make_client(url, replicas_to_wait=2, command_timeout=2))
+    own = thing.make(make_client(url, replicas_to_wait=2, command_timeout=6))
     if thing.begin:
         assert carol.do(own.try_set_permits, 1)
     return Granted(thing, replicated, own, thing.make(make_client(url)))

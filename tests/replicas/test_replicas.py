@@ -14,7 +14,7 @@ from tests.support.fixtures import StartServer
 from tests.support.owners import MakeActor, MakeClient
 from tests.support.proxy import FaultProxy
 from tests.support.replicas import Replicated
-from tests.support.waiting import BOUND, Stopwatch, eventually
+from tests.support.waiting import BOUND, SLACK, Stopwatch, eventually
 
 pytestmark = pytest.mark.servers("real")
 
@@ -133,15 +133,19 @@ def test_nobody_waits_for_those_who_ask_replicas(
     """While a grant is not confirmed, other commands of the client are answered."""
     for replica in replicated.replicas:
         replica.pause()
-    lock = client.lock(NAME)
-    waiting = alice.begin(lock.acquire, blocking=False)
-    eventually(lambda: replicated.primary.inspect.exists(NAME))
-    watch = Stopwatch()
-    bob.do(client.ping)
-    assert bob.do(lock.locked) is True
-    assert not waiting.done()
-    assert watch.seconds < 0.9
-    _refused(waiting)
+    lock, exists = client.lock(NAME), replicated.primary.inspect.exists
+
+    def answered_meanwhile() -> bool:
+        waiting = alice.begin(lock.acquire, blocking=False)
+        eventually(lambda: exists(NAME) or waiting.done())
+        bob.do(client.ping)
+        locked = bob.do(lock.locked)
+        before = not waiting.done()
+        _refused(waiting)
+        eventually(lambda: not exists(NAME))
+        return locked is True and before
+
+    assert any(answered_meanwhile() for _ in range(3)), "a machine may be busy once, not each time"
 
 
 def test_who_waits_behind_gets_it_when_it_is_given_back(
@@ -171,7 +175,7 @@ def test_those_who_ask_at_once_share_the_wait(
     ]
     for future in asked:
         _refused(future)
-    assert watch.seconds < 3.5
+    assert watch.seconds < 2 + SLACK
 
 
 def test_a_released_lock_is_handed_over_confirmed(
@@ -180,7 +184,7 @@ def test_a_released_lock_is_handed_over_confirmed(
     """Of two owners of one client, too, the next one has it only when a replica knows."""
     lock = client.lock(NAME)
     alice.do(lock.acquire)
-    waiting = bob.begin(lock.acquire, timeout=0.5)
+    waiting = bob.begin(lock.acquire, timeout=3)
     eventually(replicated.primary.subscribed_channels)
     for replica in replicated.replicas:
         replica.pause()
@@ -192,7 +196,7 @@ def test_a_released_lock_is_handed_over_confirmed(
 def test_a_lock_is_renewed_while_no_replica_answers(
     alice: Any, make_client: MakeClient, replicated: Replicated
 ) -> None:
-    client = make_client(replicated.primary.url, replicas_to_wait=1, lease=0.6)
+    client = make_client(replicated.primary.url, replicas_to_wait=1, lease=1.5)
     lock = client.lock(NAME)
     alice.do(lock.acquire)
     for replica in replicated.replicas:

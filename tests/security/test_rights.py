@@ -90,7 +90,7 @@ def _handed_over(life: Life, mine: Any) -> None:
 
 
 def _renewed(life: Life, theirs: Any) -> None:
-    short = life.thing(lease=0.6)
+    short = life.thing(lease=1.5)
     life.alice.do(short.acquire)
     before = life.server.scripts_run() or 0
     eventually(lambda: (life.server.scripts_run() or 0) >= before + 2)
@@ -143,7 +143,7 @@ def _semaphore(life: Life) -> None:
 
 
 def _permits(life: Life) -> None:
-    mine, theirs = life.thing(), life.thing(lease=0.6)
+    mine, theirs = life.thing(), life.thing(lease=1.5)
     assert life.alice.do(mine.try_set_permits, 1)
     life.server.inspect.pexpire(NAME, 60_000)  # as Redisson can; the permits' keys end together
     permit = life.alice.do(mine.acquire, lease=60)

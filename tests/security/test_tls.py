@@ -60,7 +60,7 @@ def test_an_unknown_authority(
     """The error names the server, and says which option is about it."""
     other = str(make_certificates(tmp_path / "other") / "ca.crt")
     for options in ({}, {"tls_ca": other}):
-        said = _refusal(alice, make_client(guarded.url, command_timeout=1, **options))
+        said = _refusal(alice, make_client(guarded.url, command_timeout=3, **options))
         assert str(guarded.port) in said
         assert "tls_ca" in said
 
@@ -70,7 +70,7 @@ def test_another_hosts_certificate(
 ) -> None:
     server = start_server(tls=make_certificates(tmp_path, "DNS:elsewhere.example"))
     ca = str(tmp_path / "ca.crt")
-    said = _refusal(alice, make_client(server.url, tls_ca=ca, command_timeout=1))
+    said = _refusal(alice, make_client(server.url, tls_ca=ca, command_timeout=3))
     assert "another host" in said
 
 
@@ -79,7 +79,7 @@ def test_the_hosts_name(
 ) -> None:
     """What is checked is what the URL says, not where it leads."""
     server = start_server(tls=make_certificates(tmp_path, "DNS:localhost"))
-    options: dict[str, Any] = {"tls_ca": str(tmp_path / "ca.crt"), "command_timeout": 1}
+    options: dict[str, Any] = {"tls_ca": str(tmp_path / "ca.crt"), "command_timeout": 3}
     named = make_client(server.url.replace("127.0.0.1", "localhost"), **options)
     alice.do(named.ping)
     assert "another host" in _refusal(alice, make_client(server.url, **options))
@@ -90,7 +90,7 @@ def test_an_expired_certificate(
 ) -> None:
     server = start_server(tls=make_certificates(tmp_path, days=-1))
     ca = str(tmp_path / "ca.crt")
-    said = _refusal(alice, make_client(server.url, tls_ca=ca, command_timeout=1))
+    said = _refusal(alice, make_client(server.url, tls_ca=ca, command_timeout=3))
     assert "expired" in said
 
 
@@ -100,7 +100,7 @@ def test_a_server_that_vouches_for_itself(
     """Refused, unless its own certificate is the authority."""
     server = start_server(tls=make_self_signed(tmp_path))
     ca = str(tmp_path / "ca.crt")
-    said = _refusal(alice, make_client(server.url, tls_ca=ca, command_timeout=1))
+    said = _refusal(alice, make_client(server.url, tls_ca=ca, command_timeout=3))
     assert "self-signed" in said
     alice.do(make_client(server.url, tls_ca=str(tmp_path / "server.crt")).ping)
 
@@ -140,19 +140,19 @@ def test_files_that_are_not_there(alice: Any, make_client: MakeClient, guarded: 
         {"tls_ca": "/dev/null"},
         {"tls_verify": False, "tls_cert": "/no/such.crt", "tls_key": "/no/such.key"},
     ):
-        said = _refusal(alice, make_client(guarded.url, command_timeout=1, **options))
+        said = _refusal(alice, make_client(guarded.url, command_timeout=3, **options))
         assert "tls_c" in said
 
 
 def test_tls_to_a_server_without(alice: Any, make_client: MakeClient, server: Server) -> None:
-    client = make_client(server.url.replace("redis:", "rediss:"), command_timeout=1)
+    client = make_client(server.url.replace("redis:", "rediss:"), command_timeout=3)
     said = _refusal(alice, client)
     assert str(server.port) in said
     assert "TLS" in said
 
 
 def test_no_tls_to_a_server_with(alice: Any, make_client: MakeClient, guarded: Server) -> None:
-    client = make_client(guarded.url.replace("rediss:", "redis:"), command_timeout=1)
+    client = make_client(guarded.url.replace("rediss:", "redis:"), command_timeout=3)
     assert str(guarded.port) in _refusal(alice, client)
 
 
@@ -161,7 +161,7 @@ def test_messages_and_renewals_go_over_tls(
 ) -> None:
     """The server has no other port: who is woken and renewed is so over TLS."""
     ca = str(right / "ca.crt")
-    lock = make_client(guarded.url, tls_ca=ca, lease=0.6).lock(NAME)
+    lock = make_client(guarded.url, tls_ca=ca, lease=1.5).lock(NAME)
     theirs = make_client(guarded.url, tls_ca=ca).lock(NAME)
     alice.do(lock.acquire)
     waiting = bob.begin(theirs.acquire)

@@ -211,6 +211,12 @@ class Cluster:
         for server in (target, source, *self.servers):
             if server.running and server.inspect.execute_command("ROLE")[0] == b"master":
                 server.inspect.execute_command("CLUSTER", "SETSLOT", slot, "NODE", owner)
+        running = [server for server in self.servers if server.running]
+        eventually(
+            lambda: {self._primary_port(server, slot) for server in running} == {target.port},
+            within=_FORM_BOUND,
+            what="all name the slot's new owner",
+        )
 
     def migrate_slot(self, name: str | bytes) -> tuple[Server, Server]:
         """Move the slot of a key, as redis-cli does: (from, to)."""

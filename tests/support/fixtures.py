@@ -20,6 +20,7 @@ import pytest
 from tests.support.clusters import LoneCluster
 from tests.support.sentinels import WatchedServer
 from tests.support.servers import DEPLOYMENTS, KINDS, REAL_KINDS, Server, why_absent
+from tests.support.waiting import eventually
 
 _GROUPS = {"all": KINDS, "real": REAL_KINDS}
 _EVERY = (*KINDS, *DEPLOYMENTS)
@@ -93,12 +94,15 @@ def _new(kind: str) -> Server:
 
 @pytest.fixture
 def server(server_kind: str, running_servers: dict[str, Server]) -> Server:
-    """A shared server with no keys on it."""
+    """A shared server with no keys and no subscribers on it."""
     if server_kind not in running_servers:
         running_servers[server_kind] = _new(server_kind)
         running_servers[server_kind].start()
-    running_servers[server_kind].flush()
-    return running_servers[server_kind]
+    chosen = running_servers[server_kind]
+    if server_kind != "fakeredis":  # a closed client ends its subscriptions a little later
+        eventually(lambda: not chosen.subscribed_channels(), what="the last test's waiters left")
+    chosen.flush()
+    return chosen
 
 
 StartServer = Callable[..., Server]

@@ -29,8 +29,8 @@ NAME = "mymaster"
 DOWN_AFTER = 2.0
 """Seconds of silence after which a sentinel thinks that a server is down.
 
-A sentinel that has just learnt of a primary asks it a second later for the first time: with a second
-here, it may take it for down before, and fail over once more.
+A sentinel that has just learnt of a primary asks it a second later for the first time: with a
+second here, it may take it for down before, and fail over once more.
 """
 
 _BOUND = 30.0
@@ -243,8 +243,14 @@ class Service:
     def fail_over(self) -> Server:
         """Let the sentinels make a replica the primary; returns it once they all name it."""
         old = self.primary
-        self.sentinels[0].ask("FAILOVER", NAME)
+        eventually(self._fails_over, within=_BOUND, what="the sentinel begins the failover")
         return self.new_primary(old)
+
+    def _fails_over(self) -> bool:
+        try:
+            return bool(self.sentinels[0].ask("FAILOVER", NAME))
+        except redis.ResponseError:  # it has not heard of a replica that is good enough yet
+            return False
 
     def new_primary(self, old: Server) -> Server:
         """The primary that follows `old`, once all sentinels that run name it."""

@@ -114,7 +114,7 @@ def test_a_proxy_truncates_slices_delays_and_swallows(server: Server) -> None:
         assert watch.seconds >= 0.1
         proxy.heal()
         through.close()
-        impatient = server.connect(port=proxy.port, socket_timeout=0.1)
+        impatient = server.connect(port=proxy.port, socket_timeout=1)
         assert impatient.ping()
         proxy.black_hole()
         with pytest.raises(redis.TimeoutError):
@@ -147,7 +147,7 @@ def test_a_proxy_cuts_half_closes_and_refuses(server: Server) -> None:
 
 def test_a_deaf_proxy_lets_commands_through(server: Server) -> None:
     with FaultProxy(server.port) as proxy:
-        through = server.connect(port=proxy.port, socket_timeout=0.1)
+        through = server.connect(port=proxy.port, socket_timeout=1)
         assert through.ping()
         proxy.deafen()
         with pytest.raises(redis.TimeoutError):
@@ -161,7 +161,7 @@ def test_a_deaf_proxy_lets_commands_through(server: Server) -> None:
 @pytest.mark.parametrize("lost", [COMMANDS, SUBSCRIPTIONS])
 def test_a_proxy_splits_commands_from_subscriptions(server: Server, lost: str) -> None:
     with FaultProxy(server.port) as proxy:
-        through = server.connect(port=proxy.port, socket_timeout=0.1)
+        through = server.connect(port=proxy.port, socket_timeout=1)
         listener = server.connect(port=proxy.port).pubsub()
         listener.subscribe("news")
         assert listener.get_message(timeout=BOUND)["type"] == "subscribe"

@@ -122,7 +122,7 @@ def test_child_and_parent_follow_a_failover_under_sentinel(
 
 
 ONE_RENEWS = """
-client = holdfast.Client(URL, lease=1.5)
+client = holdfast.Client(URL, lease=3)
 lock = client.lock(NAME)
 lock.acquire()
 if os.fork() == 0:

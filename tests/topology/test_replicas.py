@@ -84,7 +84,7 @@ def test_each_server_of_a_cluster_has_its_own_replica(
     copies = [cluster.replica_of(cluster.primary_of(name)) for name in names]
     with paused(replica):
         for name, copy in zip(names, copies, strict=True):
-            assert alice.do(client.lock(name).acquire, blocking=False)
+            assert alice.do(client.lock(name).acquire, timeout=BOUND)
             assert _has(copy, name)
         _refused(alice, client.lock(NAME), owner)
     assert alice.do(client.lock(NAME).acquire, timeout=BOUND)
@@ -100,7 +100,7 @@ def test_a_slot_that_has_moved_is_known_to_the_new_servers_replica(
     _, target = cluster.migrate_slot(NAME)
     replica = cluster.replica_of(target)
     before = _waits(target)
-    assert alice.do(lock.acquire, blocking=False)
+    assert alice.do(lock.acquire, timeout=BOUND)
     assert _has(replica, NAME)
     assert _waits(target) > before
     alice.do(lock.release)

@@ -11,10 +11,11 @@ import redis
 
 import holdfast
 from tests.support.owners import MakeClient
+from tests.support.renewals import see_renewals
 from tests.support.sentinels import Service
 from tests.support.servers import Server
-from tests.support.waiting import BOUND, eventually
-from tests.topology.conftest import CHANNEL, NAME, begin_waiting, refuse_demotion, see_a_renewal
+from tests.support.waiting import BOUND, SLACK, eventually
+from tests.topology.conftest import CHANNEL, NAME, begin_waiting, refuse_demotion
 
 pytestmark = [pytest.mark.servers("real"), pytest.mark.timeout(120)]
 
@@ -75,13 +76,13 @@ def test_a_hold_and_a_waiter_survive(
     new = fail_over(service)
     eventually(lambda: new.subscribers(CHANNEL) == 1, what="the waiter listens there")
     assert not waiting.done()
-    see_a_renewal(new)
+    see_renewals(new)
     assert not alice.do(lambda: lock.lost)
     assert alice.do(lock.owned)
     released = time.monotonic()
     alice.do(lock.release)
     assert waiting.result(BOUND) is True
-    assert time.monotonic() - released < 1.0
+    assert time.monotonic() - released < SLACK
     bob.do(theirs.release)
 
 
@@ -101,7 +102,7 @@ def test_a_release_during_a_failover_lets_the_waiter_in_within_a_second_of_it(
     named = time.monotonic()
     releasing.result(BOUND)
     assert waiting.result(BOUND) is True
-    assert time.monotonic() - named < 1.0
+    assert time.monotonic() - named < SLACK
     bob.do(theirs.release)
 
 
@@ -122,7 +123,7 @@ def test_a_failover_that_forgets_the_lock_is_told_to_its_holder(
     new = service.new_primary(old)
     named = time.monotonic()
     eventually(lambda: alice.do(lambda: lock.lost), within=LONG)
-    assert time.monotonic() - named < 1.0
+    assert time.monotonic() - named < SLACK
     assert new.keys() == set()
     theirs = client.lock(NAME)
     assert bob.do(theirs.acquire, blocking=False)
@@ -186,15 +187,22 @@ def test_an_old_primary_that_comes_back_is_not_used(
     old.start()
     for number in range(20):
         alice.do(client.lock(f"lock {number}").acquire)
-    assert old.scripts_run() == 0
+    assert _scripts_run(old) == 0
     assert len(new.keys()) == 20
     eventually(lambda: _role(old) == b"slave", within=LONG)
-    assert old.scripts_run() == 0
+    assert _scripts_run(old) == 0
+
+
+def _scripts_run(server: Server) -> int | None:
+    try:
+        return server.scripts_run()
+    except redis.ConnectionError:  # a sentinel that demotes a server cuts all its connections
+        return server.scripts_run()
 
 
 def _role(server: Server) -> bytes | None:
     try:
         role: bytes = server.inspect.role()[0]
-    except redis.ConnectionError:  # a sentinel that demotes a server cuts all its connections
+    except redis.ConnectionError:  # as above
         return None
     return role

@@ -12,11 +12,12 @@ from tests.support.certificates import make_certificates
 from tests.support.impostors import nobody
 from tests.support.owners import MakeClient
 from tests.support.proxy import FaultProxy
+from tests.support.renewals import see_renewals
 from tests.support.sentinels import NAME as SERVICE
 from tests.support.sentinels import Sentinel, Service
 from tests.support.servers import Server
 from tests.support.waiting import eventually
-from tests.topology.conftest import NAME, MakeService, refuse_demotion, see_a_renewal
+from tests.topology.conftest import NAME, MakeService, refuse_demotion
 
 pytestmark = [pytest.mark.servers("real"), pytest.mark.timeout(120)]
 
@@ -59,7 +60,7 @@ def test_without_sentinels_the_known_primary_is_used(
     for number, sentinel in enumerate(service.sentinels):
         sentinel.stop()
         alice.do(client.lock(f"lock {number}").acquire)
-    see_a_renewal(primary)
+    see_renewals(primary)
     primary.kill_connections()
     assert alice.do(lock.owned)
     for sentinel in service.sentinels:
@@ -145,7 +146,7 @@ def test_a_dead_server_that_the_sentinels_name_is_named(
     service = make_service(replicas=0, sentinels=1)
     port = service.primary.port
     service.primary.stop()
-    client = make_client(service.url, command_timeout=1)
+    client = make_client(service.url, command_timeout=3)
     with pytest.raises(holdfast.ConnectionError) as error:
         alice.do(client.ping)
     assert f"127.0.0.1:{port}" in str(error.value)

@@ -10,11 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import redis
-
 from tests.support.clusters import Cluster
 from tests.support.fault_schedule import Fault
-from tests.support.sentinels import NAME, Service
+from tests.support.sentinels import Service
 from tests.support.servers import Server
 from tests.support.waiting import eventually
 from tests.torture.breaking import Mend, kill, kill_connections, nothing, stop
@@ -91,15 +89,7 @@ class Sentinels:
         return mend
 
     def _fail_over(self) -> Mend:
-        def begun() -> bool:
-            try:
-                return bool(self._service.sentinels[0].ask("FAILOVER", NAME))
-            except redis.ResponseError:  # it has not heard of a replica that is good enough yet
-                return False
-
-        old = self._service.primary
-        eventually(begun, within=_BOUND, what="the sentinel begins the failover")
-        self._service.new_primary(old)
+        self._service.fail_over()
         return nothing
 
     def _in_line(self) -> bool:

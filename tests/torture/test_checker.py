@@ -6,6 +6,8 @@ import itertools
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from tests.torture import checker
 from tests.torture.checker import Facts, Rule, Violation, Window
 from tests.torture.history import SECOND, Entry
@@ -22,6 +24,12 @@ FACTS = Facts(
 READER, WRITER = 1, 1000
 
 _numbers = itertools.count(1)
+
+
+@pytest.fixture(autouse=True)
+def _a_second_is_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The histories here are of a machine that is never busy."""
+    monkeypatch.setattr(checker, "LONGEST_SLEEP", SECOND)
 
 
 def at(seconds: float) -> int:
