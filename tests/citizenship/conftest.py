@@ -1,10 +1,12 @@
-"""Fixtures of the citizenship tests: a server that is quick to start, and what was warned about."""
+"""Fixtures of the citizenship tests: event loops of both makes, and what was warned about."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any
 
 import pytest
 
@@ -40,6 +42,33 @@ class Notices(logging.Handler):
     def naming(self, word: str) -> list[str]:
         """The notices in which `word` occurs."""
         return [text for text in self.texts if word in text]
+
+
+NewLoop = Callable[[], asyncio.AbstractEventLoop]
+Run = Callable[[Coroutine[Any, Any, Any]], Any]
+
+
+@pytest.fixture(params=["asyncio", "uvloop"])
+def new_loop(request: pytest.FixtureRequest) -> NewLoop:
+    """Make an event loop of one of the two makes."""
+    make: NewLoop = pytest.importorskip(request.param).new_event_loop
+    return make
+
+
+@pytest.fixture
+def run(new_loop: NewLoop) -> Run:
+    """Run a coroutine on a new loop."""
+    if new_loop is asyncio.new_event_loop:
+        return asyncio.run
+
+    def run_until_complete(main: Coroutine[Any, Any, Any]) -> Any:
+        loop = new_loop()
+        try:
+            return loop.run_until_complete(main)
+        finally:
+            loop.close()
+
+    return run_until_complete
 
 
 @pytest.fixture

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 from typing import Any
 
 import pytest
 
 import holdfast.asyncio
-from tests.citizenship.conftest import CHANNEL, NAME, holds
+from tests.citizenship.conftest import CHANNEL, NAME, NewLoop, holds
 from tests.support.servers import Server
 from tests.support.waiting import BOUND, eventually
 
@@ -154,6 +155,87 @@ def test_a_cancelled_release_is_a_release(private_server: Server) -> None:
 
     asyncio.run(main())
     nothing_is_left(private_server)
+
+
+class NestedRelease:
+    """A task that holds a lock twice, and whose first release may be cancelled."""
+
+    def __init__(self, lock: Any, server: Server | None = None) -> None:
+        self._lock = lock
+        self._silent = server
+        self._begun = asyncio.Event()
+        self._over = False
+        self.task = asyncio.create_task(self._run())
+
+    async def cancel(self, turns: int) -> None:
+        """Cancel the release when it has gone on for so many turns; see the task to its end."""
+        await self._begun.wait()
+        await _turns(turns)
+        if not self._over:
+            self.task.cancel()
+        await asyncio.wait_for(self.task, BOUND)
+
+    async def _run(self) -> None:
+        for _ in range(2):
+            await self._lock.acquire(lease=3600)
+        if self._silent is not None:
+            self._silent.pause()
+        self._begun.set()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._lock.release()
+        self._over = True
+        if self._silent is not None:
+            self._silent.resume()
+        await self._lock.release()
+        with pytest.raises(holdfast.NotOwnedError):
+            await self._lock.release()
+
+
+def test_a_cancelled_nested_release_is_one_release(server: Server) -> None:
+    """9: cancelled in flight or when it is done: one hold is given back, and one is left."""
+
+    async def main() -> None:
+        async with holdfast.asyncio.Client(server.url) as client:
+            for turns in [*range(10), *range(10, 200, 10)]:
+                await NestedRelease(client.lock(NAME)).cancel(turns)
+                eventually(lambda: server.keys() == set())
+
+    asyncio.run(main())
+    nothing_is_left(server)
+
+
+def test_a_nested_release_that_is_cancelled_in_silence(private_server: Server) -> None:
+    """9: whether the server will have heard of it or not, the outer release frees the lock."""
+
+    async def main() -> None:
+        async with holdfast.asyncio.Client(private_server.url) as client:
+            for turns in (0, 1, 2, 5, 10, 20, 50, 100):
+                await NestedRelease(client.lock(NAME), private_server).cancel(turns)
+                eventually(lambda: private_server.keys() == set())
+
+    asyncio.run(main())
+    nothing_is_left(private_server)
+
+
+def test_cancelled_just_when_it_failed(new_loop: NewLoop) -> None:
+    """9: a cancellation that meets the error of its operation on the way is not swallowed by it."""
+    asked: list[bool] = []
+
+    async def main() -> None:
+        client = holdfast.asyncio.Client("redis://127.0.0.1:1")
+        await client.close()
+        for turns in range(10):
+            task = asyncio.create_task(client.lock(NAME).acquire())  # fails without asking
+            await _turns(turns)
+            asked.append(task.cancel())
+            await asyncio.wait([task], timeout=BOUND)
+            assert task.cancelled() == asked[-1]
+            assert asked[-1] or isinstance(task.exception(), holdfast.ConnectionError)
+
+    loop = new_loop()
+    loop.run_until_complete(main())
+    loop.close()
+    assert {*asked} == {True, False}, "it never came too late: nothing was tested"
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import warnings
+import weakref
 from typing import Any
 
 import pytest
@@ -22,7 +24,8 @@ def test_a_closed_client_is_a_connection_error(alice: Any, client: Any, server: 
     alice.do(lock.release)
     alice.do(client.close)
     alice.do(client.close)
-    for ask in (lock.acquire, lock.locked, lock.owned, lock.hold_count, lock.ttl, client.ping):
+    asks = [lock.acquire, lock.locked, lock.owned, lock.hold_count, lock.ttl, client.ping]
+    for ask in (*asks, lock.release, lock.force_release, lambda: lock.extend(1)):
         with pytest.raises(holdfast.ConnectionError, match="closed"):
             alice.do(ask)
     assert NAME in repr(lock)
@@ -75,6 +78,34 @@ def test_close_stops_renewing(
     alice.do(client.close)
     eventually(lambda: holds(server) == {}, within=SHORT + SLACK)
     assert notices.naming(NAME)
+
+
+def test_what_a_closed_client_held_is_not_released(
+    alice: Any, client: Any, server: Server, notices: Notices
+) -> None:
+    """A release after `close` says that the client was closed, not that nothing was held."""
+    lock = client.lock(NAME)
+    alice.do(lock.acquire)
+    alice.do(client.close)
+    for _ in range(2):
+        with pytest.raises(holdfast.ConnectionError, match="closed"):
+            alice.do(lock.release)
+    assert list(holds(server).values()) == [1]
+
+
+def test_a_client_that_is_forgotten_is_closed(
+    flavour: Flavour, alice: Any, server: Server, notices: Notices
+) -> None:
+    """Also where somebody waits to be told of a loss: a warning names what it held."""
+    client = flavour.client(server.url)
+    alice.do(client.lock(NAME, on_lost=print).acquire)
+    forgotten = weakref.ref(client)
+    del client
+    eventually(lambda: gc.collect() >= 0 and forgotten() is None)
+    eventually(lambda: notices.naming(NAME))
+    assert all("was closed while it held" in text for text in notices.naming(NAME))
+    if server.real:
+        eventually(lambda: len(server.connections()) == 0)
 
 
 def test_close_after_orderly_use_is_silent(

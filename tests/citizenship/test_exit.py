@@ -160,6 +160,32 @@ def test_exit_names_what_was_held(start_child: StartChild, server: Server) -> No
     assert NAME in child.errors
 
 
+def test_exit_closes_every_client(start_child: StartChild, server: Server) -> None:
+    """8: also those that come after one whose ResourceWarning is an error."""
+    child = start_child(
+        """
+        class Late:
+            def __init__(self, clients):
+                self.clients, self.write = clients, os.write
+            def __del__(self):
+                closed = sum("closed" in repr(client) for client in self.clients)
+                self.write(1, b"closed %d\\n" % closed)
+
+        clients = [holdfast.Client(URL) for _ in range(5)]
+        for number, client in enumerate(clients):
+            client.lock(f"{NAME} {number}").acquire()
+        sys.late = Late(clients)    # it sees them after everything that is done at exit
+        """,
+        python=("-W", "error::ResourceWarning"),
+        URL=server.url,
+        NAME=NAME,
+    )
+    assert child.expect("closed") == ["5"]
+    child.wait()
+    assert "ResourceWarning" in child.errors
+    assert NAME in child.errors
+
+
 @pytest.mark.parametrize("moment", range(8))
 def test_exit_in_the_middle_of_things(start_child: StartChild, server: Server, moment: int) -> None:
     """8: sections, waits and renewals are all under way at the moment of the end."""

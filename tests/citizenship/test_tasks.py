@@ -12,27 +12,9 @@ import pytest
 
 import holdfast
 import holdfast.asyncio
-from tests.citizenship.conftest import NAME, SHORT, Notices, holds
+from tests.citizenship.conftest import NAME, SHORT, Notices, Run, holds
 from tests.support.servers import Server
 from tests.support.waiting import BOUND, SLACK, eventually
-
-Run = Callable[[Coroutine[Any, Any, Any]], Any]
-
-
-def _run_on_uvloop(main: Coroutine[Any, Any, Any]) -> Any:
-    uvloop = pytest.importorskip("uvloop")
-    loop = uvloop.new_event_loop()
-    try:
-        return loop.run_until_complete(main)
-    finally:
-        loop.close()
-
-
-@pytest.fixture(params=[asyncio.run, _run_on_uvloop], ids=["asyncio", "uvloop"])
-def run(request: pytest.FixtureRequest) -> Run:
-    """Run a coroutine on a new loop."""
-    runner: Run = request.param
-    return runner
 
 
 def test_the_owner_is_the_task(server: Server, run: Run) -> None:

@@ -23,6 +23,7 @@ BAD_LEASES: list[tuple[Any, type[Exception]]] = [
     (math.nan, ValueError),
     (math.inf, ValueError),
     (-math.inf, ValueError),
+    (1e10, ValueError),
     ("30", TypeError),
     (b"30", TypeError),
     ([30], TypeError),
@@ -38,7 +39,9 @@ BAD_OPTIONS: list[tuple[str, Any, type[Exception]]] = [
     *(("connect_timeout", value, error) for value, error in BAD_SECONDS),
     *(("command_timeout", value, error) for value, error in BAD_SECONDS),
     ("connect_timeout", 0, ValueError),
+    ("connect_timeout", 10**10, ValueError),
     ("command_timeout", 0, ValueError),
+    ("command_timeout", 1e10, ValueError),
     ("id", "not a uuid", ValueError),
     ("id", "", ValueError),
     ("id", 7, TypeError),
@@ -83,6 +86,17 @@ BAD_URLS = (
     "redis+unknown://127.0.0.1:6379",
 )
 SECRET = "hunter2"
+NO_TEXT = SECRET + "\udce9"
+"""What Python makes of bytes of the environment that are not UTF-8."""
+NO_TEXT_URLS = {
+    "password": f"redis://me:{NO_TEXT}@127.0.0.1:1",
+    "user": f"redis://{NO_TEXT}:pass@127.0.0.1:1",
+    "percent password": f"redis://me:{SECRET}%e9@127.0.0.1:1/0",
+    "percent user": f"redis://{SECRET}%e9:pass@127.0.0.1:1/0",
+    "percent option": f"redis://127.0.0.1:1?password={SECRET}%e9",
+    "percent prefix": "redis://127.0.0.1:1?name_prefix=%ff",
+    "percent path": "unix:///path/%ff.sock",
+}
 
 
 @pytest.mark.parametrize(("lease", "error"), BAD_LEASES, ids=repr)
@@ -188,6 +202,41 @@ def test_no_message_tells_a_password(flavour: Flavour, url: str) -> None:
     assert refused.value.__cause__ is None or SECRET not in str(refused.value.__cause__)
 
 
+@pytest.mark.parametrize("option", ["username", "password", "client_name", "id", "name_prefix"])
+def test_an_option_that_is_no_text(flavour: Flavour, option: str) -> None:
+    with pytest.raises(ValueError, match=rf"^{option} must be") as refused:
+        flavour.client("redis://127.0.0.1:1", **{option: NO_TEXT})
+    assert SECRET not in _told(refused.value)
+
+
+@pytest.mark.parametrize("option", ["tls_ca", "tls_cert", "tls_key"])
+def test_a_file_name_that_is_no_text(flavour: Flavour, option: str) -> None:
+    files = {"tls_cert": "file", "tls_key": "file"}
+    with pytest.raises(ValueError, match=rf"^{option} must be"):
+        flavour.client("rediss://127.0.0.1:1", **{**files, option: NO_TEXT})
+
+
+@pytest.mark.parametrize("option", ["sentinel_username", "sentinel_password"])
+def test_a_sentinels_option_that_is_no_text(flavour: Flavour, option: str) -> None:
+    texts = {"sentinel_username": "me", "sentinel_password": "pass"}
+    with pytest.raises(ValueError, match=rf"^{option} must be") as refused:
+        flavour.client("redis+sentinel://127.0.0.1:1/service", **{**texts, option: NO_TEXT})
+    assert SECRET not in _told(refused.value)
+
+
+@pytest.mark.parametrize("url", NO_TEXT_URLS.values(), ids=NO_TEXT_URLS)
+def test_a_url_that_is_no_text(flavour: Flavour, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOLDFAST_URL", url)
+    for given in (url, None):
+        with pytest.raises(ValueError, match="url") as refused:
+            flavour.client(given)
+        assert SECRET not in _told(refused.value)
+
+
+def _told(error: Exception) -> str:
+    return f"{error!s} {error!r} {error.__cause__!r}"
+
+
 def test_what_is_right_is_accepted(flavour: Flavour, make_client: MakeClient) -> None:
     identity = str(uuid.uuid4())
     client = make_client(
@@ -201,6 +250,17 @@ def test_what_is_right_is_accepted(flavour: Flavour, make_client: MakeClient) ->
     assert client.id == identity
     for url in ("valkey://127.0.0.1", "redis://[::1]:6379/0", "unix:///path/to.sock?db=2"):
         make_client(url)
+
+
+@pytest.mark.servers("real")
+def test_times_without_end_are_accepted(alice: Any, client: Any, make_client: MakeClient) -> None:
+    lock = client.lock("myLock", lease=9e9)
+    alice.do(lock.acquire)
+    assert 8.9e9 < alice.do(lock.ttl) <= 9e9
+    assert not alice.do(lambda: lock.lost)
+    alice.do(lock.release)
+    for option in ("lease", "connect_timeout", "command_timeout"):
+        alice.do(make_client(**{option: 9e9}).ping)
 
 
 def test_a_lock_sends_nothing_until_it_is_used(deaf: Any, kind: Kind) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -148,6 +149,26 @@ def test_an_error_of_on_lost_is_logged(
     assert alice.do(lambda: lock.lost)
     assert alice.do(lock.acquire)
     alice.do(lock.release)
+
+
+@pytest.mark.flavours("sync")
+@pytest.mark.realtime
+def test_an_on_lost_that_wants_to_exit_ends_nothing(
+    alice: Any, stage: Stage, told: Told, caplog: pytest.LogCaptureFixture
+) -> None:
+    client = stage.client()
+    exits = stage.lock(client, on_lost=lambda _: sys.exit("from the callback"))
+    lock = stage.lock(client, "another", on_lost=told)
+    with caplog.at_level(logging.ERROR, logger="holdfast"):
+        for _ in range(2):
+            alice.do(exits.acquire)
+            alice.do(lock.acquire)
+            assert alice.do(exits.force_release)
+            eventually(lambda: "from the callback" in caplog.text)
+            assert alice.do(lock.force_release)
+            eventually(lambda: told.locks == [lock])
+            caplog.clear()
+            told.locks.clear()
 
 
 @pytest.mark.realtime

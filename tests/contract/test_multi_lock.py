@@ -178,6 +178,36 @@ def test_all_members_have_the_lease(alice: Any, multi: Any, server: Server) -> N
         assert 45_000 < server.inspect.pttl(name) <= 50_000
 
 
+@pytest.mark.parametrize("how", [{}, {"blocking": False}, {"timeout": 1}], ids=str)
+@pytest.mark.parametrize("place", range(3))
+def test_who_reads_is_not_let_wait_for_itself(
+    alice: Any, client: Any, server: Server, how: dict[str, Any], place: int
+) -> None:
+    rw = client.read_write_lock("rw")
+    members = [client.lock(A), client.lock(B)][: place or 2]
+    members.insert(place, rw.write)
+    multi = client.multi_lock(*members)
+    alice.do(rw.read.acquire)
+    with pytest.raises(holdfast.LockError, match="rw") as refused:
+        alice.do(multi.acquire, **how)
+    assert not isinstance(refused.value, holdfast.NotOwnedError | holdfast.LockTimeout)
+    assert {A.encode(), B.encode()}.isdisjoint(server.keys())
+    assert alice.do(rw.read.hold_count) == 1
+    alice.do(rw.read.release)
+    assert alice.do(multi.acquire, **how) is True
+
+
+def test_who_writes_may_write_in_a_multi_lock(alice: Any, client: Any, server: Server) -> None:
+    rw = client.read_write_lock("rw")
+    multi = client.multi_lock(client.lock(A), rw.write)
+    alice.do(rw.write.acquire)
+    alice.do(rw.read.acquire)
+    assert alice.do(multi.acquire, blocking=False) is True
+    for lock in (multi, rw.read, rw.write):
+        alice.do(lock.release)
+    assert server.keys() == set()
+
+
 def test_a_member_with_a_key_of_another_type(alice: Any, multi: Any, server: Server) -> None:
     server.inspect.set(B, "untouched")
     with pytest.raises(holdfast.ServerError, match="'b'"):

@@ -9,7 +9,7 @@ import pytest
 import holdfast
 from tests.contract.conftest import Stage
 from tests.contract.kinds import Name, as_bytes
-from tests.support.waiting import BOUND
+from tests.support.waiting import BOUND, eventually, stays
 
 NAMES: dict[str, Name] = {
     "plain": "myLock",
@@ -79,6 +79,70 @@ def test_a_prefix_with_braces_makes_one_slot(alice: Any, bob: Any, stage: Stage)
         alice.do(lock.release)
         assert waiting.result(BOUND) is True
         assert messages.received() == [stage.kind.payload]
+
+
+class Neighbours:
+    """Two names with one channel: alice holds one, bob the other, and carol waits for bob's."""
+
+    def __init__(self, stage: Stage, names: tuple[str, str]) -> None:
+        self.stage = stage
+        self.names = names
+        self.alice, self.bob, self.carol = (stage.actor() for _ in range(3))
+        self.mine, self.theirs = (stage.lock(name=name) for name in names)
+        self.alice.do(self.mine.acquire)
+        self.bob.do(self.theirs.acquire)
+        self.waiting = stage.wait(self.carol, stage.rival(name=names[1]))
+
+    def pass_on(self) -> None:
+        """Carol gets it from bob, and nothing is left."""
+        before = self.stage.holds(self.names[1])
+        assert not self.waiting.done()
+        self.bob.do(self.theirs.release)
+        assert self.waiting.result(BOUND) is True
+        assert self.stage.holds(self.names[1]).keys().isdisjoint(before)
+        self.carol.do(self.stage.rival(name=self.names[1]).release)
+        eventually(lambda: self.stage.all_keys() == set())
+        eventually(lambda: self.stage.subscribers(self.names[1]) == 0)
+
+
+@pytest.fixture(params=[("a", "{a}"), ("{a}", "a")], ids=" ".join)
+def neighbours(request: pytest.FixtureRequest, stage: Stage) -> Neighbours:
+    names: tuple[str, str] = request.param
+    if stage.kind.line:
+        pytest.skip("the two names also have one line")
+    return Neighbours(stage, names)
+
+
+@pytest.mark.realtime
+def test_a_release_lets_in_nobody_who_waits_for_another_name(neighbours: Neighbours) -> None:
+    neighbours.alice.do(neighbours.mine.release)
+    assert neighbours.stage.holds(neighbours.names[0]) == {}
+    stays(lambda: not neighbours.waiting.done(), during=0.2)
+    assert len(neighbours.stage.holds(neighbours.names[1])) == 1
+    neighbours.pass_on()
+
+
+def test_a_free_lock_is_granted_at_once_beside_another_name(neighbours: Neighbours) -> None:
+    free = neighbours.stage.rival(name=neighbours.names[0])
+    neighbours.alice.do(neighbours.mine.release)
+    assert neighbours.alice.do(free.acquire, timeout=1) is True
+    neighbours.alice.do(free.release)
+    for how in ({"blocking": False}, {"timeout": 1}, {}):
+        dave = neighbours.stage.actor()
+        assert dave.do(free.acquire, **how) is True
+        dave.do(free.release)
+    neighbours.pass_on()
+
+
+def test_who_waits_for_either_name_gets_it(neighbours: Neighbours) -> None:
+    stage, dave = neighbours.stage, neighbours.stage.actor()
+    rival = stage.rival(name=neighbours.names[0])
+    waiting = stage.wait(dave, rival)
+    assert not waiting.done()
+    neighbours.alice.do(neighbours.mine.release)
+    assert waiting.result(BOUND) is True
+    dave.do(rival.release)
+    neighbours.pass_on()
 
 
 def test_a_key_of_another_type_stays_as_it_was(alice: Any, stage: Stage) -> None:

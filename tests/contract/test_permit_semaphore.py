@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import holdfast
-from tests.contract.permits import NAME, SHORT, TIMEOUTS, UNKNOWN, Permits
+from tests.contract.permits import KEPT, NAME, SHORT, TIMEOUTS, UNKNOWN, Permits
 from tests.support.owners import MakeClient
 from tests.support.waiting import eventually, stays
 
@@ -94,6 +94,12 @@ def test_permits_are_set_once(permits: Permits) -> None:
     assert permits.do(semaphore.available_permits) == 2
 
 
+def test_how_many_may_be_said_by_keyword(permits: Permits) -> None:
+    semaphore = permits.semaphore()
+    assert permits.do(semaphore.try_set_permits, n=3) is True
+    assert permits.do(semaphore.available_permits) == 3
+
+
 def test_nothing_is_free_until_permits_are_set(permits: Permits) -> None:
     semaphore = permits.semaphore()
     assert permits.do(semaphore.available_permits) == 0
@@ -172,9 +178,9 @@ def test_extend_ends_renewal(permits: Permits) -> None:
 
 @pytest.mark.realtime
 def test_a_long_job_keeps_its_permits(permits: Permits) -> None:
-    semaphore = permits.semaphore(2, lease=SHORT)
+    semaphore = permits.semaphore(2, lease=KEPT)
     taken = {permits.take(semaphore), permits.take(semaphore)}
-    stays(lambda: permits.do(semaphore.available_permits) == 0, during=3 * SHORT)
+    stays(lambda: permits.do(semaphore.available_permits) == 0, during=1.2 * KEPT)
     assert set(permits.out) == taken
     for permit in taken:
         permits.do(semaphore.release, permit)
@@ -182,7 +188,7 @@ def test_a_long_job_keeps_its_permits(permits: Permits) -> None:
 
 
 def test_a_permit_outlives_the_thread_or_task_that_took_it(permits: Permits, alice: Any) -> None:
-    semaphore = permits.semaphore(1, lease=SHORT)
+    semaphore = permits.semaphore(1, lease=KEPT)
     permit = alice.do(semaphore.acquire)
     alice.end()
     score = permits.server.inspect.zscore

@@ -9,6 +9,7 @@ import pytest
 
 from tests.contract.conftest import Stage
 from tests.support.actors import PAUSE
+from tests.support.halting import others_sleep
 from tests.support.waiting import BOUND, eventually, stays
 
 
@@ -130,6 +131,7 @@ def test_one_message_makes_one_waiter_try(alice: Any, lock: Any, rival: Any, sta
         pytest.skip(f"{stage.kind} also looks again by the clock")
     alice.do(lock.acquire, lease=3600)
     waiting = [stage.wait(stage.actor(), rival) for _ in range(10)]
+    eventually(lambda: stage.server.inspect.ping() and others_sleep())  # they have asked once more
     with stage.server.recording() as recording:
         stage.server.inspect.publish(stage.channels()[0], "0")
         eventually(lambda: len(recording.commands) >= 1)
