@@ -125,7 +125,7 @@ def _parse(url: str) -> tuple[_core.Endpoint, list[tuple[str, str]]]:
     _check_encodable("url", url)
     try:
         endpoint, pairs = _core.parse_url(url)
-        _ = endpoint.username, endpoint.password
+        _ = endpoint.username, endpoint.password, endpoint.text
     except UnicodeDecodeError:
         msg = "url must be of UTF-8 characters, those with a percent sign, too"
         raise ValueError(msg) from None
