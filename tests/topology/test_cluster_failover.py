@@ -22,6 +22,7 @@ def _kill(cluster: Cluster) -> Server:
     """Kill the primary; returns the replica that has taken its place."""
     primary = cluster.primary_of(NAME)
     replica = cluster.replica_of(primary)
+    cluster.fit_to_be_elected(replica)
     primary.stop()
     cluster.await_promotion(replica)
     return replica
@@ -63,6 +64,7 @@ def test_calls_wait_for_the_failover(cluster: Cluster, make_client: MakeClient, 
     alice.do(lock.release)
     primary = cluster.primary_of(NAME)
     replica = cluster.replica_of(primary)
+    cluster.fit_to_be_elected(replica)
     primary.stop()
     assert alice.begin(lock.acquire).result(FAILOVER)
     assert replica.inspect.hgetall(NAME)
@@ -76,6 +78,7 @@ def test_a_hold_that_was_not_copied_is_told_lost(
     lock = make_client(cluster.url, lease=20 * FAILOVER).lock(NAME)
     primary = cluster.primary_of(NAME)
     replica = cluster.stop_replication(primary)
+    cluster.fit_to_be_elected(replica)
     assert alice.do(lock.acquire)
     primary.stop()
     cluster.await_promotion(replica)
