@@ -227,6 +227,7 @@ def test_a_sentinels_option_that_is_no_text(flavour: Flavour, option: str) -> No
 @pytest.mark.parametrize("url", NO_TEXT_URLS.values(), ids=NO_TEXT_URLS)
 def test_a_url_that_is_no_text(flavour: Flavour, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOLDFAST_URL", url)
+    given: Any
     for given in (url, None):
         with pytest.raises(ValueError, match="url") as refused:
             flavour.client(given)

@@ -80,8 +80,7 @@ def test_the_inner_one_is_told_after_the_outer_has_released(
 def test_who_did_not_get_it_is_not_told(
     alice: Any, bob: Any, stage: Stage, told: list[Any]
 ) -> None:
-    lock = stage.lock(stage.client(lease=SHORT))
-    mine, theirs = _pair(stage, told, lock._client)
+    mine, theirs = _pair(stage, told)
     alice.do(mine.acquire)
     assert bob.do(stage.rival(on_lost=told.append).acquire, blocking=False) is False
     if not stage.kind.shared:

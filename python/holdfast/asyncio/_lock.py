@@ -240,10 +240,13 @@ class Lock(BaseLock["BaseClient[Any]"]):
         watcher.enter_body()
         self._bodies.setdefault(owner, []).append(watcher)
 
-    def _leave_body(self) -> TaskWatcher:
+    def _leave_body(self) -> TaskWatcher | None:
         owner = self._owner()
-        watcher = self._bodies[owner].pop()
-        if not self._bodies[owner]:
+        bodies = self._bodies.get(owner)
+        if not bodies:
+            return None  # a coroutine that is collected leaves it outside of its task
+        watcher = bodies.pop()
+        if not bodies:
             del self._bodies[owner]
         return watcher
 
