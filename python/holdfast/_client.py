@@ -10,6 +10,7 @@ from weakref import WeakSet
 
 from . import _core, _events
 from ._count_down_latch import CountDownLatch
+from ._decorating import Locked
 from ._fair_lock import FairLock
 from ._fenced_lock import FencedLock
 from ._lock import BaseLock, Lock
@@ -81,7 +82,7 @@ class BaseClient(Generic[LockT]):
         raise TypeError(msg)
 
 
-class Client(BaseClient[Lock]):
+class Client(Locked, BaseClient[Lock]):
     """A client of one deployment, to be shared by all threads; it connects on first use.
 
     ``url`` defaults to the environment's ``HOLDFAST_URL``, else ``redis://127.0.0.1:6379``. Options

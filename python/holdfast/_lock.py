@@ -20,6 +20,7 @@ from ._arguments import (
     checked_wait,
     milliseconds,
 )
+from ._decorating import Decorates
 from ._errors import HoldfastError, LockLostError, LockTimeout
 
 if TYPE_CHECKING:
@@ -211,7 +212,7 @@ class BaseLock(Generic[ClientT]):
         raise TypeError(msg)
 
 
-class Lock(BaseLock["BaseClient[Any]"]):
+class Lock(Decorates, BaseLock["BaseClient[Any]"]):
     """A reentrant lock, held by a thread and shared by all processes that use its name.
 
     Made by ``client.lock(name)``. All lock objects of one name and client share the holds of a

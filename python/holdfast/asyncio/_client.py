@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from holdfast._client import BaseClient
+from holdfast._decorating import AsyncLocked
 from holdfast._spin_lock import EXPONENTIAL
 
 from ._count_down_latch import CountDownLatch
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["Client"]
 
 
-class Client(BaseClient[Lock]):
+class Client(AsyncLocked, BaseClient[Lock]):
     """A client of one server for any number of event loops; it connects on first use.
 
     Arguments as those of ``holdfast.Client``.

@@ -18,6 +18,7 @@ from holdfast._arguments import (
     checked_timeout,
     milliseconds,
 )
+from holdfast._decorating import AsyncDecorates
 from holdfast._errors import HoldfastError, LockLostError
 from holdfast._events import logger
 from holdfast._lock import BaseLock, Watcher, seconds_left
@@ -96,7 +97,7 @@ class TaskWatcher(Watcher):
             log.exception("on_lost of %r raised", self.lock.name)
 
 
-class Lock(BaseLock["BaseClient[Any]"]):
+class Lock(AsyncDecorates, BaseLock["BaseClient[Any]"]):
     """A reentrant lock, held by a task and shared by all processes that use its name.
 
     Made by ``client.lock(name)``. All lock objects of one name and client share the holds of a

@@ -1,0 +1,144 @@
+"""What makes locks decorators, and gives clients ``locked``; the work is in ``_decorators``.
+
+That module is imported by the first decoration: a program that has none does not wait for it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+    from typing import Literal, ParamSpec, TypeVar, overload
+
+    from ._arguments import Seconds
+
+    P = ParamSpec("P")
+    R = TypeVar("R")
+
+    Kind = Literal["lock", "fair_lock", "fenced_lock", "read", "write"]
+
+__all__ = ["AsyncDecorates", "AsyncLocked", "Decorates", "Locked"]
+
+
+class Decorates:
+    """What makes a lock for threads a decorator."""
+
+    __slots__ = ()
+
+    def __call__(self, function: Callable[P, R], /) -> Callable[P, R]:
+        """Decorate a function: each call runs inside ``with lock:``.
+
+        Raises ``TypeError`` for a coroutine function and for a generator function.
+        """
+        from ._decorators import decorated
+
+        return decorated(self, function)
+
+
+class AsyncDecorates:
+    """What makes a lock for asyncio a decorator."""
+
+    __slots__ = ()
+
+    def __call__(
+        self, function: Callable[P, Coroutine[Any, Any, R]], /
+    ) -> Callable[P, Coroutine[Any, Any, R]]:
+        """Decorate a coroutine function: each call runs inside ``async with lock:``.
+
+        Raises ``TypeError`` for any other function.
+        """
+        from ._decorators import async_decorated
+
+        return async_decorated(self, function)
+
+
+class Locked:
+    """What gives a client for threads its decorator ``locked``."""
+
+    if TYPE_CHECKING:
+
+        @overload
+        def locked(
+            self,
+            template: str,
+            *,
+            kind: Kind = ...,
+            busy: Literal["wait", "raise"] = ...,
+            wait: Seconds | None = ...,
+            lease: Seconds | None = ...,
+            at_least: Seconds | None = ...,
+            on_lost: Callable[[Any], object] | None = ...,
+        ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+
+        @overload
+        def locked(
+            self,
+            template: str,
+            *,
+            kind: Kind = ...,
+            busy: Literal["skip"],
+            wait: None = ...,
+            lease: Seconds | None = ...,
+            at_least: Seconds | None = ...,
+            on_lost: Callable[[Any], object] | None = ...,
+        ) -> Callable[[Callable[P, R]], Callable[P, R | None]]: ...
+
+    def locked(self, template: str, **options: Any) -> Any:
+        """Decorate a function whose calls each hold a lock named by their arguments.
+
+        ``template`` is filled in by ``str.format`` with the call's arguments by name, defaults
+        included: ``"report:{user.id}"``. ``kind``: ``lock``, ``fair_lock``, ``fenced_lock``,
+        ``read`` or ``write``. ``busy``: ``"wait"`` waits up to ``wait`` seconds (``None``: without
+        limit), then raises ``LockTimeout``; ``"raise"`` raises it at once; ``"skip"`` returns
+        ``None`` without calling the function. ``lease``, ``at_least``, ``on_lost``: the lock's.
+
+        Raises ``ValueError`` for a positional field, a field that the function's signature lacks,
+        or ``wait`` together with another ``busy`` than ``"wait"``; ``TypeError`` for a function of
+        the wrong kind. Both are raised before the first call.
+        """
+        from ._decorators import locked
+
+        return locked(self, template, **options)
+
+
+class AsyncLocked:
+    """What gives a client for asyncio its decorator ``locked``."""
+
+    if TYPE_CHECKING:
+
+        @overload
+        def locked(
+            self,
+            template: str,
+            *,
+            kind: Kind = ...,
+            busy: Literal["wait", "raise"] = ...,
+            wait: Seconds | None = ...,
+            lease: Seconds | None = ...,
+            at_least: Seconds | None = ...,
+            on_lost: Callable[[Any], object] | None = ...,
+        ) -> Callable[
+            [Callable[P, Coroutine[Any, Any, R]]], Callable[P, Coroutine[Any, Any, R]]
+        ]: ...
+
+        @overload
+        def locked(
+            self,
+            template: str,
+            *,
+            kind: Kind = ...,
+            busy: Literal["skip"],
+            wait: None = ...,
+            lease: Seconds | None = ...,
+            at_least: Seconds | None = ...,
+            on_lost: Callable[[Any], object] | None = ...,
+        ) -> Callable[
+            [Callable[P, Coroutine[Any, Any, R]]], Callable[P, Coroutine[Any, Any, R | None]]
+        ]: ...
+
+    def locked(self, template: str, **options: Any) -> Any:
+        """Decorate a coroutine function, as ``holdfast.Client.locked`` decorates a function."""
+        from ._decorators import async_locked
+
+        return async_locked(self, template, **options)

@@ -1,0 +1,227 @@
+"""Locks around the calls of functions and of coroutine functions: see ``_decorating``."""
+
+from __future__ import annotations
+
+import inspect
+import string
+from contextlib import AsyncExitStack, ExitStack
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Any
+
+from ._errors import LockTimeout
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from ._arguments import Seconds
+
+__all__ = ["async_decorated", "async_locked", "decorated", "locked"]
+
+KINDS = ("lock", "fair_lock", "fenced_lock", "read", "write")
+BUSY = ("wait", "raise", "skip")
+#: The kinds that know a minimum hold time.
+WITH_AT_LEAST = ("lock", "fenced_lock")
+
+#: A lock of this name is made to check the other arguments; nothing is sent for it.
+ANY_NAME = "name"
+
+
+def decorated(lock: Any, function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function inside ``with lock:``."""
+    checked_function(function, asynchronous=False)
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with lock:
+            return function(*args, **kwargs)
+
+    return call
+
+
+def async_decorated(lock: Any, function: Callable[..., Any]) -> Callable[..., Any]:
+    """The coroutine function inside ``async with lock:``."""
+    checked_function(function, asynchronous=True)
+
+    @wraps(function)
+    async def call(*args: Any, **kwargs: Any) -> Any:
+        async with lock:
+            return await function(*args, **kwargs)
+
+    return call
+
+
+def locked(client: Any, template: str, **options: Any) -> Callable[..., Any]:
+    """The decorator of ``holdfast.Client.locked``."""
+    return partial(_locked, Naming(client, template, **options))
+
+
+def async_locked(client: Any, template: str, **options: Any) -> Callable[..., Any]:
+    """The decorator of ``holdfast.asyncio.Client.locked``."""
+    return partial(_async_locked, Naming(client, template, **options))
+
+
+def _locked(naming: Naming, function: Callable[..., Any], /) -> Callable[..., Any]:
+    checked_function(function, asynchronous=False)
+    lock_of = naming.bound_to(function)
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(lock_of(args, kwargs))
+            except LockTimeout as error:
+                if naming.skips(error):
+                    return None
+                raise
+            return function(*args, **kwargs)
+
+    return call
+
+
+def _async_locked(naming: Naming, function: Callable[..., Any], /) -> Callable[..., Any]:
+    checked_function(function, asynchronous=True)
+    lock_of = naming.bound_to(function)
+
+    @wraps(function)
+    async def call(*args: Any, **kwargs: Any) -> Any:
+        async with AsyncExitStack() as stack:
+            try:
+                await stack.enter_async_context(lock_of(args, kwargs))
+            except LockTimeout as error:
+                if naming.skips(error):
+                    return None
+                raise
+            return await function(*args, **kwargs)
+
+    return call
+
+
+class Naming:
+    """The arguments of ``locked``, checked: which lock belongs to a call."""
+
+    def __init__(
+        self,
+        client: Any,
+        template: str,
+        *,
+        kind: str = "lock",
+        busy: str = "wait",
+        wait: Seconds | None = None,
+        lease: Seconds | None = None,
+        at_least: Seconds | None = None,
+        on_lost: Callable[[Any], object] | None = None,
+    ) -> None:
+        checked_word("kind", kind, KINDS)
+        checked_word("busy", busy, BUSY)
+        if busy != "wait" and wait is not None:
+            msg = f"wait cannot be given with busy={busy!r}: only busy='wait' waits"
+            raise ValueError(msg)
+        if at_least is not None and kind not in WITH_AT_LEAST:
+            msg = f"at_least cannot be given with kind={kind!r}: {' and '.join(WITH_AT_LEAST)} only"
+            raise ValueError(msg)
+        self._template = template
+        self._fields = checked_fields(template)
+        self._busy = busy
+        self._client = client
+        self._kind = kind
+        self._options: dict[str, Any] = {
+            "wait": wait if busy == "wait" else 0,
+            "lease": lease,
+            "on_lost": on_lost,
+            **({} if at_least is None else {"at_least": at_least}),
+        }
+        self._lock(template if not self._fields else ANY_NAME)
+
+    def _lock(self, name: str) -> Any:
+        if self._kind in {"read", "write"}:
+            both = self._client.read_write_lock(name, **self._options)
+            return getattr(both, self._kind)
+        return getattr(self._client, self._kind)(name, **self._options)
+
+    def bound_to(self, function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
+        """Who says which lock a call of `function` with (args, kwargs) holds."""
+        if not self._fields:
+            lock = self._lock(self._template.format())
+            return lambda args, kwargs: lock
+        known = inspect.signature(function)
+        for field in self._fields:
+            if field not in known.parameters:
+                msg = (
+                    f"field {field!r} of the template {self._template!r} is no parameter of "
+                    f"{function!r}{known}"
+                )
+                raise ValueError(msg)
+
+        def lock_of(args: Any, kwargs: Any) -> Any:
+            bound = known.bind(*args, **kwargs)
+            bound.apply_defaults()
+            return self._lock(self._template.format_map(bound.arguments))
+
+        return lock_of
+
+    def skips(self, error: LockTimeout) -> bool:
+        """Whether a call is left out: the lock is busy, and no server refuses to work."""
+        return self._busy == "skip" and error.__cause__ is None
+
+
+def checked_word(what: str, word: Any, words: tuple[str, ...]) -> None:
+    if not isinstance(word, str):
+        msg = f"{what} must be str, not {type(word).__name__}"
+        raise TypeError(msg)
+    if word not in words:
+        msg = f"{what} must be one of {', '.join(words)}, not {word!r}"
+        raise ValueError(msg)
+
+
+def checked_fields(template: Any) -> list[str]:
+    """The names of the arguments that a template is filled in with."""
+    if not isinstance(template, str):
+        msg = f"template must be str, not {type(template).__name__}"
+        raise TypeError(msg)
+    try:
+        fields = list(_fields(template))
+    except ValueError as error:
+        msg = f"template {template!r} is no format string: {error}"
+        raise ValueError(msg) from None
+    for field in fields:
+        if not field.isidentifier():
+            msg = (
+                f"template {template!r} has a positional field {{{field}}}: name the parameter, "
+                "such as {user}"
+            )
+            raise ValueError(msg)
+    return fields
+
+
+def _fields(template: str) -> Iterator[str]:
+    for _, field, spec, _ in string.Formatter().parse(template):
+        if field is not None:
+            yield field.split(".")[0].split("[")[0]
+            yield from _fields(spec or "")
+
+
+def checked_function(function: Any, *, asynchronous: bool) -> None:
+    """Raise ``TypeError`` for what a lock of this client cannot hold for the time of a call."""
+    found = _kind_of(function)
+    wanted = "a coroutine function" if asynchronous else "a function"
+    if found != wanted:
+        which = "of an asyncio client" if asynchronous else "of a client for threads"
+        msg = f"a lock {which} decorates {wanted}, not {found}: {function!r}"
+        raise TypeError(msg)
+
+
+def _kind_of(function: Any) -> str:
+    if isinstance(function, (staticmethod, classmethod)):
+        return "a staticmethod or classmethod (put the lock below it)"
+    if inspect.isclass(function) or not callable(function):
+        return f"a {type(function).__name__}"
+    while isinstance(function, partial):
+        function = function.func
+    called = [function, type(function).__call__]
+    if any(map(inspect.iscoroutinefunction, called)):
+        return "a coroutine function"
+    if any(map(inspect.isgeneratorfunction, called)):
+        return "a generator function"
+    if any(map(inspect.isasyncgenfunction, called)):
+        return "an asynchronous generator function"
+    return "a function"

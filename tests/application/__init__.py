@@ -1,0 +1,1 @@
+"""In applications: decorators, clients that are there already, stand-ins, the pytest plugin."""
