@@ -55,10 +55,10 @@ inline std::string owner_field(const std::string& client_id, OwnerNumber owner) 
   return field;
 }
 
-// How long a grant lasts: for a fixed time, or as long as it is renewed (`watched`).
+// How long a grant lasts: for a fixed time, or as long as it is renewed (`renewed`).
 struct Lease {
   Millis time{30000};
-  bool watched = true;
+  bool renewed = true;
 };
 
 // Until when a hold that was set or renewed by a command sent at `sent` may be trusted: the lease

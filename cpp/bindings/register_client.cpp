@@ -57,16 +57,16 @@ std::shared_ptr<engine::Lock> fenced_lock(const std::shared_ptr<Client>& client,
 std::shared_ptr<engine::Lock> spin_lock(const std::shared_ptr<Client>& client,
                                         const py::bytes& name, std::int64_t initial_ms,
                                         std::int64_t maximum_ms, double multiplier) {
-  sync::Terms terms;
-  terms.back_off = {Millis(initial_ms), Millis(maximum_ms), multiplier};
+  sync::AcquireOptions acquire_options;
+  acquire_options.backoff = {Millis(initial_ms), Millis(maximum_ms), multiplier};
   return std::make_shared<engine::Lock>(client, sync::spin_lock_recipe(), name_for(*client, name),
-                                        engine::Lock::Options{Side::kWhole, terms});
+                                        engine::Lock::Options{Side::kWhole, acquire_options});
 }
 
 std::shared_ptr<engine::Lock> fair_lock(const std::shared_ptr<Client>& client,
-                                        const py::bytes& name, std::int64_t patience_ms) {
+                                        const py::bytes& name, std::int64_t queue_timeout_ms) {
   engine::Lock::Options options;
-  options.terms.patience = Millis(patience_ms);
+  options.acquire_options.queue_timeout = Millis(queue_timeout_ms);
   return std::make_shared<engine::Lock>(client, sync::fair_lock_recipe(), name_for(*client, name),
                                         options);
 }

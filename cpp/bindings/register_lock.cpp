@@ -27,7 +27,7 @@ OwnerNumber owner_of(std::uint64_t number) {
   return number == 0 ? engine::current_thread_owner() : OwnerNumber{number};
 }
 
-// What Python says of an attempt: (owner, blocking, timeout, lease in ms, watched, listener).
+// What Python says of an attempt: (owner, blocking, timeout, lease in ms, renewed, listener).
 Lockable::Attempt attempt(const py::tuple& said) {
   return {owner_of(said[0].cast<std::uint64_t>()),
           {Millis(said[3].cast<std::int64_t>()), said[4].cast<bool>()},

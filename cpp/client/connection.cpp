@@ -10,8 +10,8 @@ namespace holdfast::client {
 // Completions that are due, to be called once the lock is released.
 class Connection::Batch {
  public:
-  Line::Answers answers;
-  std::vector<Unanswered> leavers;
+  RequestQueue::Answers answers;
+  std::vector<InFlightRequest> leavers;
   bool lost = false;
   bool failed = false;
 
@@ -21,7 +21,7 @@ class Connection::Batch {
       if (error && setup.redirect && setup.redirect(to, reply.value().text())) continue;
       to.request->complete(std::move(reply), to.sent);
     }
-    for (Unanswered& leaver : leavers) pass_on(setup, std::move(leaver));
+    for (InFlightRequest& leaver : leavers) pass_on(setup, std::move(leaver));
     tell(setup);
   }
 
@@ -30,7 +30,7 @@ class Connection::Batch {
     if (lost && setup.on_lost) setup.on_lost();
     if (failed && setup.on_failed) setup.on_failed();
   }
-  static void pass_on(const Setup& setup, Unanswered leaver) {
+  static void pass_on(const Setup& setup, InFlightRequest leaver) {
     const RequestPtr request = leaver.request;
     const Sent sent = leaver.sent;
     const Status refused = setup.neighbours.hand_over(std::move(leaver), true);
@@ -116,11 +116,11 @@ bool Connection::hung_up() const {
   return ::poll(&end, 1, 0) > 0;
 }
 
-net::Interest Connection::advance(TimePoint now, Link::Wait wait) {
+net::Interest Connection::advance(TimePoint now, ReconnectingStream::Wait wait) {
   obey_move();
   const int failures = link_.failures();
   Progress progress = advance_link(now, wait);
-  if (wait != Link::Wait::kNone) now = clock_.now();
+  if (wait != ReconnectingStream::Wait::kNone) now = clock_.now();
   Batch batch;
   {
     Lock lock(mutex_);
@@ -130,7 +130,7 @@ net::Interest Connection::advance(TimePoint now, Link::Wait wait) {
     if (progress.ready && !move_) stream_ready(now);
     if (progress.lost || demoted || stream_failed(now)) stream_lost(batch);
     batch.failed = link_.failures() > failures;
-    if (batch.failed || link_.state() == Link::State::kNowhere) attempt_failed(batch);
+    if (batch.failed || link_.state() == ReconnectingStream::State::kNowhere) attempt_failed(batch);
     settle(now, batch);
     (void)flush(lock);
   }
@@ -148,11 +148,11 @@ void Connection::settle(TimePoint now, Batch& batch) {
   write_blocked_ = false;
 }
 
-Connection::Progress Connection::advance_link(TimePoint now, Link::Wait wait) {
+Connection::Progress Connection::advance_link(TimePoint now, ReconnectingStream::Wait wait) {
   Progress progress;
   if (!wanted()) {
     link_.close();
-  } else if (link_.state() == Link::State::kReady) {
+  } else if (link_.state() == ReconnectingStream::State::kReady) {
     progress.lost = !link_.read(now, progress.replies, wait);
   } else {
     progress.ready = link_.advance(now);
@@ -174,11 +174,11 @@ bool Connection::stream_failed(TimePoint now) {
     link_.fail(now, Status::unreachable(address() + " takes no more commands"), true);
     return true;
   }
-  const Millis patience = setup_.link.command_timeout;
-  if (now < after(silent_since(), patience)) return false;
+  const Millis command_timeout = setup_.link.command_timeout;
+  if (now < after(silent_since(), command_timeout)) return false;
   link_.fail(now,
              Status::unreachable("no reply from " + address() + " within " +
-                                 std::to_string(patience.count()) + " ms"),
+                                 std::to_string(command_timeout.count()) + " ms"),
              true);
   return true;
 }
@@ -192,7 +192,7 @@ void Connection::hand_over(Batch& batch) {
   }
   if (retired_ || !writer_) {
     stream_lost(batch);
-    for (Unanswered& unanswered : line_.take_all()) {
+    for (InFlightRequest& unanswered : line_.take_all()) {
       const bool stays = !retired_ && setup_.neighbours.mine(*unanswered.request);
       if (stays)
         line_.add(std::move(unanswered));

@@ -10,15 +10,15 @@
 #include <vector>
 
 #include "base/parker.h"
-#include "client/line.h"
-#include "client/link.h"
+#include "client/reconnecting_stream.h"
+#include "client/request_queue.h"
 #include "net/loop.h"
 #include "net/pollable.h"
 
 namespace holdfast::client {
 
 // How long a thread in serve() stays; anybody may change it, and then notify() its Parker.
-struct Stay {
+struct ServeControl {
   std::atomic<bool> done{false};
   std::atomic<BootTime::rep> until{kNever.time_since_epoch().count()};
 
@@ -49,22 +49,22 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
     // Takes over a request that may not, or that stood in line (`queued`) when this server was
     // found not to be the one any more. Any thread, no locks held, those of a line in order. Not
     // OK: nobody will answer it.
-    std::function<Status(Unanswered, bool queued)> hand_over;
+    std::function<Status(InFlightRequest, bool queued)> hand_over;
   };
 
   // Told of each error reply, on any thread, with no locks held: true when the request is to be
   // answered by another server, or later, and has been taken over for that (see resubmit()).
-  using Redirect = std::function<bool(const Unanswered&, std::string_view error)>;
+  using Redirect = std::function<bool(const InFlightRequest&, std::string_view error)>;
 
   struct Setup {
-    LinkOptions link;
+    StreamOptions link;
     Driver driver = Driver::kCallers;
     std::function<void()> on_lost;  // a stream that had been ready broke; any thread, no locks held
     Redirect redirect{};            // without one every reply goes to its request
     // An attempt to connect failed, or a stream did: is the address still right? As on_lost.
     std::function<void()> on_failed{};
-    Link::Open open{};        // tests: how to open a stream
-    Neighbours neighbours{};  // empty: there are none
+    ReconnectingStream::Open open{};  // tests: how to open a stream
+    Neighbours neighbours{};          // empty: there are none
   };
 
   Connection(const Clock& clock, net::Loop& loop, Setup setup);
@@ -76,7 +76,7 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
 
   // Any thread: as submit(), of a request that has been on its way over another connection, or this
   // one.
-  Status resubmit(Unanswered unanswered);
+  Status resubmit(InFlightRequest unanswered);
 
   // Any thread: what waits here for an answer is handed over, but for what is `mine` still. To be
   // called when the server is out of reach: nothing tells whether it still executes what it got.
@@ -89,7 +89,7 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   // Blocks the calling thread until `stay` is over, or `slice` is, reading for everybody meanwhile
   // if nobody else does. `stay` is looked at after each notify() of `parker` and each batch of
   // replies.
-  void serve(Parker& parker, const Stay& stay, TimePoint slice);
+  void serve(Parker& parker, const ServeControl& control, TimePoint slice);
 
   // Any thread: the server is at `to` from now on, or, for now, nowhere, and why. Nothing more is
   // sent to where it was; that stream is reset (which is not told to on_lost), and what is
@@ -109,22 +109,23 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   class Batch;
 
   // The leader, unlocked.
-  void lead(Parker& parker, const Stay& stay, TimePoint slice);
+  void lead(Parker& parker, const ServeControl& control, TimePoint slice);
   bool has_orders() const;
   bool may_await(const net::Interest& next, Duration left) const;
-  net::Interest advance(TimePoint now, Link::Wait wait = Link::Wait::kNone);
+  net::Interest advance(TimePoint now,
+                        ReconnectingStream::Wait wait = ReconnectingStream::Wait::kNone);
   struct Progress {
     std::vector<resp::Reply> replies;
     bool ready = false;
     bool lost = false;
   };
-  Progress advance_link(TimePoint now, Link::Wait wait);
+  Progress advance_link(TimePoint now, ReconnectingStream::Wait wait);
   void obey_move();
   net::Interest interest() const;
   bool wanted() const;
 
   // With the lock held; flush() lets go of it while it writes.
-  Status add(Lock& lock, Unanswered unanswered, Parker* waiter);
+  Status add(Lock& lock, InFlightRequest unanswered, Parker* waiter);
   bool take_replies(std::vector<resp::Reply>& replies, TimePoint now, Batch& batch);
   void stream_ready(TimePoint now);
   bool stream_failed(TimePoint now);
@@ -149,10 +150,10 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   const Clock& clock_;
   net::Loop& loop_;
   const Setup setup_;
-  Link link_;  // the leader's
+  ReconnectingStream link_;  // the leader's
 
   mutable std::mutex mutex_;
-  Line line_;
+  RequestQueue line_;
   std::shared_ptr<net::Transport> writer_;  // the stream, while it is ready
   // By the loop, now and before its last step: while it may use a descriptor, that must not close.
   std::shared_ptr<net::Transport> watched_;

@@ -25,22 +25,22 @@ void wait_for(const net::Interest& interest, int wake_fd, Duration longest) {
 
 }  // namespace
 
-void Connection::serve(Parker& parker, const Stay& stay, TimePoint slice) {
+void Connection::serve(Parker& parker, const ServeControl& control, TimePoint slice) {
   Lock lock(mutex_);
-  for (TimePoint now = clock_.now(); !stay.over(now) && now < slice; now = clock_.now()) {
+  for (TimePoint now = clock_.now(); !control.over(now) && now < slice; now = clock_.now()) {
     if (leader_ == Leader::kNone && !line_.empty() && setup_.driver == Driver::kCallers) {
       leader_ = Leader::kCaller;
       leading_ = &parker;
       if (line_.has_unsent()) (void)flush(lock);
       lock.unlock();
-      lead(parker, stay, slice);
+      lead(parker, control, slice);
       lock.lock();
       leader_ = Leader::kNone;
       leading_ = nullptr;
     } else {
       const auto place = waiters_.insert(waiters_.end(), &parker);
       lock.unlock();
-      parker.park(clock_, std::min(stay.end(), slice));
+      parker.park(clock_, std::min(control.end(), slice));
       lock.lock();
       waiters_.erase(place);
       if (called_ == &parker) called_ = nullptr;
@@ -49,19 +49,19 @@ void Connection::serve(Parker& parker, const Stay& stay, TimePoint slice) {
   find_leader(nullptr);
 }
 
-void Connection::lead(Parker& parker, const Stay& stay, TimePoint slice) {
+void Connection::lead(Parker& parker, const ServeControl& control, TimePoint slice) {
   // A caller leads right after it has sent: then there is nothing to do before something arrives.
   // That is a reply, and soon, so the read may wait for it; what is slow is waited for by a poll,
   // which notify() ends.
   bool soon = true;
-  const bool sent = link_.state() == Link::State::kReady && !has_orders();
+  const bool sent = link_.state() == ReconnectingStream::State::kReady && !has_orders();
   net::Interest next = sent ? interest() : advance(clock_.now());
   for (;;) {
     const TimePoint now = clock_.now();
-    if (next.done || stay.over(now) || now >= slice) return;
-    const Duration left = std::min({next.until, stay.end(), slice}) - now;
+    if (next.done || control.over(now) || now >= slice) return;
+    const Duration left = std::min({next.until, control.end(), slice}) - now;
     if (soon && may_await(next, left)) {
-      next = advance(now, Link::Wait::kMoment);
+      next = advance(now, ReconnectingStream::Wait::kMoment);
       soon = clock_.now() - now < link_.moment();
     } else {
       if (parker.begin_poll()) {

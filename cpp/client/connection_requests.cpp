@@ -13,7 +13,7 @@ Status Connection::submit(RequestPtr request, Parker* waiter) {
   return setup_.neighbours.hand_over({std::move(request)}, false);
 }
 
-Status Connection::resubmit(Unanswered unanswered) {
+Status Connection::resubmit(InFlightRequest unanswered) {
   Lock lock(mutex_);
   if (takes(*unanswered.request, true)) return add(lock, std::move(unanswered), nullptr);
   lock.unlock();
@@ -42,7 +42,7 @@ void Connection::retire() {
   review();
 }
 
-Status Connection::add(Lock& lock, Unanswered unanswered, Parker* waiter) {
+Status Connection::add(Lock& lock, InFlightRequest unanswered, Parker* waiter) {
   if (!closed_.ok()) return closed_;
   // A leader that awaits replies sends what has gathered when the next ones arrive, all in one
   // piece; one that was called, when it comes.

@@ -16,8 +16,8 @@ bool same_word(std::string_view command, std::string_view kind) {
 
 }  // namespace
 
-Subscriber::Subscriber(const Clock& clock, net::Loop& loop, LinkOptions options,
-                       std::weak_ptr<Sink> sink, Link::Open open)
+Subscriber::Subscriber(const Clock& clock, net::Loop& loop, StreamOptions options,
+                       std::weak_ptr<Sink> sink, ReconnectingStream::Open open)
     : clock_(clock),
       loop_(loop),
       sink_(std::move(sink)),
@@ -72,7 +72,7 @@ net::Interest Subscriber::step(TimePoint now) {
     return none;
   }
   take_orders(now, *sink);
-  if (link_.state() == Link::State::kReady) {
+  if (link_.state() == ReconnectingStream::State::kReady) {
     std::vector<resp::Reply> replies;
     const bool alive = link_.read(now, replies);
     if (!replies.empty()) {
@@ -133,7 +133,7 @@ void Subscriber::take_orders(TimePoint now, Sink& sink) {
   for (const std::string& channel : orders.releases) {
     if (channels_.count(channel) != 0 && sink.on_released(channel)) forget(channel);
   }
-  const bool needed = link_.state() != Link::State::kReady && !channels_.empty();
+  const bool needed = link_.state() != ReconnectingStream::State::kReady && !channels_.empty();
   if (needed && down_since_ == kNever) down_since_ = now;
 }
 
@@ -148,7 +148,7 @@ void Subscriber::forget_ways(const std::string& channel) {
 }
 
 void Subscriber::say(bool subscribe, const std::string& channel) {
-  if (link_.state() != Link::State::kReady) return;  // said when it is
+  if (link_.state() != ReconnectingStream::State::kReady) return;  // said when it is
   if (awaited_.empty()) last_read_ = clock_.now();
   if (mode_ != PubSub::kSharded) send(subscribe ? "SUBSCRIBE" : "UNSUBSCRIBE", channel);
   if (mode_ != PubSub::kClassic) send(subscribe ? "SSUBSCRIBE" : "SUNSUBSCRIBE", channel);
@@ -167,7 +167,7 @@ void Subscriber::end(const std::string& channel) {
 }
 
 void Subscriber::write() {
-  while (!out_.empty() && link_.state() == Link::State::kReady) {
+  while (!out_.empty() && link_.state() == ReconnectingStream::State::kReady) {
     const net::IoResult result = link_.transport()->write(out_.data(), out_.size());
     // A stream that takes no more is found broken by the next read, or by its silence.
     if (result.io != net::Io::kDone) break;
@@ -247,9 +247,9 @@ void Subscriber::forget_stream(TimePoint now) {
 }
 
 void Subscriber::judge(TimePoint now, Sink& sink) {
-  const Millis patience = link_.options().command_timeout;
-  const bool silent = !awaited_.empty() && now >= after(last_read_, patience);
-  if (silent && link_.state() == Link::State::kReady) {
+  const Millis command_timeout = link_.options().command_timeout;
+  const bool silent = !awaited_.empty() && now >= after(last_read_, command_timeout);
+  if (silent && link_.state() == ReconnectingStream::State::kReady) {
     link_.fail(now, Status::unreachable("no reply from " + link_.options().address.text()), true);
     lost(now, sink);
   }
@@ -257,21 +257,21 @@ void Subscriber::judge(TimePoint now, Sink& sink) {
     down_since_ = kNever;
     return;
   }
-  const bool down_too_long = down_since_ != kNever && now >= after(down_since_, patience);
+  const bool down_too_long = down_since_ != kNever && now >= after(down_since_, command_timeout);
   if (!link_.hopeless() && !down_too_long) return;
   down_since_ = now;
   sink.on_unreachable(channels_, link_.failure());
 }
 
 net::Interest Subscriber::interest() {
-  const Millis patience = link_.options().command_timeout;
+  const Millis command_timeout = link_.options().command_timeout;
   net::Interest next = link_.interest();
   next.write = next.write || !out_.empty();
-  if (down_since_ != kNever) next.until = std::min(next.until, after(down_since_, patience));
-  if (!awaited_.empty()) next.until = std::min(next.until, after(last_read_, patience));
+  if (down_since_ != kNever) next.until = std::min(next.until, after(down_since_, command_timeout));
+  if (!awaited_.empty()) next.until = std::min(next.until, after(last_read_, command_timeout));
   const std::lock_guard<std::mutex> lock(mutex_);
   // Without channels there is nothing to connect for; a stream that stands is kept.
-  const bool idle = link_.state() != Link::State::kReady && channels_.empty();
+  const bool idle = link_.state() != ReconnectingStream::State::kReady && channels_.empty();
   if (idle && subscribes_.empty() && drops_.empty()) {
     link_.close();
     down_since_ = kNever;

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "client/link.h"
+#include "client/reconnecting_stream.h"
 #include "net/loop.h"
 #include "net/pollable.h"
 
@@ -56,8 +56,8 @@ class Subscriber final : public net::Pollable, public std::enable_shared_from_th
     virtual void on_lost() = 0;  // a stream that had been ready broke
   };
 
-  Subscriber(const Clock& clock, net::Loop& loop, LinkOptions options, std::weak_ptr<Sink> sink,
-             Link::Open open = {});
+  Subscriber(const Clock& clock, net::Loop& loop, StreamOptions options, std::weak_ptr<Sink> sink,
+             ReconnectingStream::Open open = {});
 
   // To be called before anything else; kClassic unless told otherwise.
   void set_mode(PubSub mode) { mode_ = mode; }
@@ -124,7 +124,7 @@ class Subscriber final : public net::Pollable, public std::enable_shared_from_th
   bool closed_ = false;
 
   // The loop's thread only.
-  Link link_;
+  ReconnectingStream link_;
   std::set<std::string> channels_;
   std::set<std::pair<std::string, std::string>>
       subscribed_;               // way, channel: what this stream brings

@@ -77,16 +77,16 @@ Client::Core* Client::make_core(bool first) {
   engine.add(keeper);
   const std::shared_ptr<wait::WaitRegistry> waits(hub, &hub->registry());
   const auto timers = std::make_shared<sync::Timers>(engine.clock(), loops.io);
-  std::shared_ptr<sync::Confirmations> confirmations;
+  std::shared_ptr<sync::ReplicaAcknowledger> acknowledger;
   if (options_.replicas_to_wait > 0) {
-    confirmations = std::make_shared<sync::Confirmations>(
+    acknowledger = std::make_shared<sync::ReplicaAcknowledger>(
         engine.clock(), topology,
-        sync::Confirmations::Terms{options_.replicas_to_wait, options_.command_timeout});
+        sync::ReplicationPolicy{options_.replicas_to_wait, options_.command_timeout});
   }
   return new Core{fork_epoch(),
                   std::shared_ptr<const sync::Context>(
                       new sync::Context{engine.clock(), id, options_.command_timeout, topology,
-                                        keeper, waits, timers, confirmations}),
+                                        keeper, waits, timers, acknowledger}),
                   hub};
 }
 

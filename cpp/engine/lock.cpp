@@ -16,17 +16,19 @@ Lock::Lock(std::shared_ptr<Client> client, const sync::Recipe& recipe, const std
     : client_(std::move(client)),
       recipe_(recipe),
       name_(client_->options().name_prefix + name, options.side),
-      terms_(options.terms) {}
+      acquire_options_(options.acquire_options) {}
 
 sync::ExchangePtr Lock::acquire(const Attempt& attempt) const {
   auto context = client_->context();
   const TimePoint deadline = after(context->clock.now(), attempt.timeout);
-  sync::Terms terms = terms_;
-  if (!attempt.blocking || attempt.timeout <= Duration::zero()) terms.patience = Millis(0);
+  sync::AcquireOptions acquire_options = acquire_options_;
+  if (!attempt.blocking || attempt.timeout <= Duration::zero())
+    acquire_options.queue_timeout = Millis(0);
   return std::make_shared<sync::AcquireOperation>(
       std::move(context), recipe_,
       sync::AcquireRequest{name_, attempt.owner, attempt.lease, attempt.blocking, deadline,
-                           attempt.listener, terms, attempt.again, attempt.patience});
+                           attempt.listener, acquire_options, attempt.again,
+                           attempt.refusal_budget});
 }
 
 sync::ExchangePtr Lock::release(OwnerNumber owner, bool all) const {

@@ -17,7 +17,7 @@ class Lock : public Lockable {
   // What one lock object differs in from others of its kind.
   struct Options {
     Side side = Side::kWhole;
-    sync::Terms terms{};
+    sync::AcquireOptions acquire_options{};
   };
   Lock(std::shared_ptr<Client> client, const sync::Recipe& recipe, const std::string& name,
        const Options& options = {Side::kWhole, {}});
@@ -49,7 +49,7 @@ class Lock : public Lockable {
   const std::shared_ptr<Client> client_;
   const sync::Recipe& recipe_;
   const LockName name_;
-  const sync::Terms terms_;
+  const sync::AcquireOptions acquire_options_;
 };
 
 }  // namespace holdfast::engine

@@ -19,7 +19,7 @@ class Lockable {
     Duration timeout = kNever - TimePoint{};
     std::uint64_t listener = 0;
     bool again = false;  // no hold more: the lease of the one that is held counts from now on
-    sync::Patience patience = sync::Patience::kCallers;
+    sync::RefusalBudget refusal_budget = sync::RefusalBudget::kCallers;
   };
 
   virtual ~Lockable() = default;

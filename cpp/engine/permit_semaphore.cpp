@@ -17,7 +17,7 @@ sync::ExchangePtr PermitSemaphore::acquire(const Attempt& attempt) const {
   auto context = client_->context();
   const TimePoint deadline = after(context->clock.now(), attempt.timeout);
   const sync::Recipe& recipe =
-      attempt.lease.watched ? sync::renewed_permit_recipe() : sync::leased_permit_recipe();
+      attempt.lease.renewed ? sync::renewed_permit_recipe() : sync::leased_permit_recipe();
   return std::make_shared<sync::AcquireOperation>(
       std::move(context), recipe,
       sync::AcquireRequest{name_, attempt.number, attempt.lease, attempt.blocking, deadline});

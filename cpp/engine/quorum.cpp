@@ -12,7 +12,7 @@ namespace holdfast::engine {
 namespace {
 
 using sync::Answers;
-using sync::Gather;
+using sync::FanOutCall;
 using sync::Outcome;
 
 // Of calls without a lease of their own.
@@ -26,14 +26,17 @@ sync::OperationPtr operation(const sync::ExchangePtr& exchange) {
 class Member final : public sync::QuorumMember {
  public:
   Member(std::shared_ptr<const Lock> lock, const Lock::Attempt& attempt, TimePoint deadline,
-         sync::Patience patience)
-      : lock_(std::move(lock)), attempt_(attempt), deadline_(deadline), patience_(patience) {}
+         sync::RefusalBudget refusal_budget)
+      : lock_(std::move(lock)),
+        attempt_(attempt),
+        deadline_(deadline),
+        refusal_budget_(refusal_budget) {}
 
   sync::OperationPtr acquire(How how) const override {
     Lock::Attempt attempt = attempt_;
     attempt.blocking = how == How::kWait;
     attempt.again = how == How::kAgain;
-    attempt.patience = patience_;
+    attempt.refusal_budget = refusal_budget_;
     const TimePoint now = lock_->client().context()->clock.now();
     attempt.timeout = deadline_ == kNever ? kNever - TimePoint{} : deadline_ - now;
     return operation(lock_->acquire(attempt));
@@ -45,7 +48,7 @@ class Member final : public sync::QuorumMember {
   const std::shared_ptr<const Lock> lock_;
   const Lock::Attempt attempt_;
   const TimePoint deadline_;
-  const sync::Patience patience_;
+  const sync::RefusalBudget refusal_budget_;
 };
 
 // The largest number that so many are not below.
@@ -68,18 +71,18 @@ sync::ExchangePtr Quorum::acquire(const Attempt& attempt) const {
   options.blocking = attempt.blocking;
   options.deadline = after(now, attempt.timeout);
   options.lease = attempt.lease;
-  options.patience = context->command_timeout;
+  options.unreachable_budget = context->command_timeout;
   options.seed = static_cast<std::uint32_t>(now.time_since_epoch().count() +
                                             static_cast<std::int64_t>(attempt.owner));
   const int held = known_count(attempt.owner);
   // Where a minority can be missing, a server that refuses to work is asked again by the next
   // round.
-  const sync::Patience patience =
-      options.rule.spare() > 0 ? sync::Patience::kNone : sync::Patience::kCallers;
+  const sync::RefusalBudget refusal_budget =
+      options.rule.spare() > 0 ? sync::RefusalBudget::kNone : sync::RefusalBudget::kCallers;
   sync::QuorumAcquire::Members members;
   for (const auto& lock : members_) {
     options.votes.push_back(lock->known_count(attempt.owner) >= held);
-    members.push_back(std::make_unique<Member>(lock, attempt, options.deadline, patience));
+    members.push_back(std::make_unique<Member>(lock, attempt, options.deadline, refusal_budget));
   }
   return std::make_shared<sync::QuorumAcquire>(std::move(context), name_, std::move(members),
                                                std::move(options));
@@ -176,11 +179,11 @@ void Quorum::forget_listener(OwnerNumber owner, std::uint64_t listener) const {
 
 sync::QuorumRule Quorum::rule() const { return rule_for_(members_.size(), kUsualLease); }
 
-sync::ExchangePtr Quorum::gather(Gather::Plan plan) const {
-  return std::make_shared<Gather>(members_.front()->client().context(), name_, std::move(plan));
+sync::ExchangePtr Quorum::gather(FanOutCall::Plan plan) const {
+  return std::make_shared<FanOutCall>(members_.front()->client().context(), name_, std::move(plan));
 }
 
-sync::ExchangePtr Quorum::ask_all(const Call& call, Gather::Combine combine) const {
+sync::ExchangePtr Quorum::ask_all(const Call& call, FanOutCall::Combine combine) const {
   std::vector<Step> steps;
   for (std::size_t i = 0; i < members_.size(); ++i) steps.push_back(step(i, call));
   return gather({rule(), std::move(steps), {}, std::move(combine)});

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "engine/lock.h"
-#include "sync/gather.h"
+#include "sync/fan_out_call.h"
 #include "sync/quorum_machine.h"
 
 namespace holdfast::engine {
@@ -37,12 +37,12 @@ class Quorum final : public Lockable {
   void forget_listener(OwnerNumber owner, std::uint64_t listener) const override;
 
  private:
-  using Step = sync::Gather::Step;
+  using Step = sync::FanOutCall::Step;
   using Call = std::function<sync::ExchangePtr(const Lock& member)>;
 
   sync::QuorumRule rule() const;  // for calls that have no lease
-  sync::ExchangePtr gather(sync::Gather::Plan plan) const;
-  sync::ExchangePtr ask_all(const Call& call, sync::Gather::Combine combine) const;
+  sync::ExchangePtr gather(sync::FanOutCall::Plan plan) const;
+  sync::ExchangePtr ask_all(const Call& call, sync::FanOutCall::Combine combine) const;
   Step step(std::size_t member, const Call& call) const;
   std::vector<int> counts(OwnerNumber owner) const;
   void forget_losses(OwnerNumber owner) const;

@@ -16,8 +16,13 @@ sync::ExchangePtr Semaphore::acquire(std::int64_t permits, bool blocking, Durati
   const Millis memory = sync::request_memory(*context);
   return std::make_shared<sync::AcquireOperation>(
       std::move(context), sync::semaphore_recipe(),
-      sync::AcquireRequest{
-          name_, next_owner_number(), {memory, false}, blocking, deadline, 0, {memory, permits}});
+      sync::AcquireRequest{name_,
+                           next_owner_number(),
+                           {memory, false},
+                           blocking,
+                           deadline,
+                           0,
+                           {Millis(0), memory, permits}});
 }
 
 sync::ExchangePtr Semaphore::release(std::int64_t permits) const {

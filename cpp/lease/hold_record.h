@@ -14,14 +14,14 @@ namespace holdfast::lease {
 class Levels {
  public:
   int count() const { return static_cast<int>(marks_.size()); }
-  bool watched() const { return marks_.find(kWatched) != std::string::npos; }
+  bool renewed() const { return marks_.find(kRenewed) != std::string::npos; }
   // The inner ones end; or, if the server knows of more holds than we do, those have a lease.
   void set_count(int count) { marks_.resize(static_cast<std::size_t>(count), kLeased); }
-  void push(bool watched) { marks_ += watched ? kWatched : kLeased; }
+  void push(bool renewed) { marks_ += renewed ? kRenewed : kLeased; }
   void all_leased() { marks_.assign(marks_.size(), kLeased); }
 
  private:
-  static constexpr char kWatched = 'w';
+  static constexpr char kRenewed = 'w';
   static constexpr char kLeased = 'l';
   std::string marks_;  // of a few levels it takes no memory besides itself
 };
@@ -47,7 +47,7 @@ class LeaseKeeper::Hold final : public client::Request, public std::enable_share
   void encode(std::string& out) const override {
     const std::shared_ptr<LeaseKeeper> to = keeper.lock();
     const std::string field = to ? owner_field(to->client_id_, owner) : std::string();
-    if (asked_watched) {
+    if (asked_renewed) {
       renewal->renew(out, name, field, asked_lease, by_text);
     } else {
       renewal->check(out, name, field);
@@ -60,7 +60,7 @@ class LeaseKeeper::Hold final : public client::Request, public std::enable_share
 
   bool held() const { return state == State::kHeld; }
   bool trusted_at(TimePoint now) const { return held() && now < trusted; }
-  bool watched() const { return levels.watched(); }
+  bool renewed() const { return levels.renewed(); }
 
   void listen(std::uint64_t listener) {
     forget(listener);
@@ -79,7 +79,7 @@ class LeaseKeeper::Hold final : public client::Request, public std::enable_share
   Levels levels;
   std::unique_ptr<const std::string> reason;  // of the loss
   std::int64_t token = 0;  // of the newest grant that brought one (they are positive)
-  Millis lease{0};         // of the watched holds
+  Millis lease{0};         // of the renewed holds
   TimePoint trusted{};     // until when the hold may be believed to be there
   TimePoint next_renewal = kNever;
   DueTimer timer;
@@ -89,7 +89,7 @@ class LeaseKeeper::Hold final : public client::Request, public std::enable_share
   bool told = false;        // of the loss, by a release
   bool in_flight = false;
   bool by_text = false;
-  bool asked_watched = false;  // what is in flight: a renewal, or a check
+  bool asked_renewed = false;  // what is in flight: a renewal, or a check
   Millis asked_lease{0};
 };
 

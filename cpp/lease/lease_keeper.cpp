@@ -98,10 +98,10 @@ void LeaseKeeper::granted(const Grant& grant) {
   }
   if (hold == nullptr) hold = add_hold(grant);
   hold->levels.set_count(grant.count - 1);
-  hold->levels.push(grant.lease.watched);
+  hold->levels.push(grant.lease.renewed);
   hold->listen(grant.listener);
   hold->token = grant.token.value_or(hold->token);
-  if (grant.lease.watched) {
+  if (grant.lease.renewed) {
     hold->lease = grant.lease.time;
     hold->next_renewal = renewal_after(grant.sent, grant.lease.time, 0);
   }
@@ -128,7 +128,7 @@ LeaseKeeper::Hold* LeaseKeeper::add_hold(const Grant& grant) {
 }
 
 void LeaseKeeper::arm(Hold& hold, TimePoint now) {
-  const bool renew = hold.watched() && !hold.in_flight;
+  const bool renew = hold.renewed() && !hold.in_flight;
   const TimePoint at = renew ? std::min(hold.next_renewal, hold.trusted) : hold.trusted;
   wheel_.arm(hold.timer, std::max(at, now));
   if (at < armed_) {

@@ -55,9 +55,9 @@ net::Interest LeaseKeeper::step(TimePoint now) {
 
 void LeaseKeeper::due(Hold& hold, TimePoint now, std::vector<HoldPtr>& questions) {
   if (now >= hold.trusted) {
-    note_lost(hold, hold.watched() ? "no renewal got through before its lease was over"
+    note_lost(hold, hold.renewed() ? "no renewal got through before its lease was over"
                                    : "its lease ran out");
-  } else if (hold.watched() && hold.next_renewal <= now) {
+  } else if (hold.renewed() && hold.next_renewal <= now) {
     ask(hold, now, questions);
   } else {
     arm(hold, now);
@@ -67,7 +67,7 @@ void LeaseKeeper::due(Hold& hold, TimePoint now, std::vector<HoldPtr>& questions
 void LeaseKeeper::ask(Hold& hold, TimePoint now, std::vector<HoldPtr>& questions) {
   if (!hold.held()) return;
   if (!std::exchange(hold.in_flight, true)) {
-    hold.asked_watched = hold.watched();
+    hold.asked_renewed = hold.renewed();
     // An outer hold with a longer lease of its own must not be cut short.
     hold.asked_lease = std::max(hold.lease, lease_until(now, hold.trusted));
     hold.deadline = hold.trusted;
@@ -102,7 +102,7 @@ void LeaseKeeper::answered(Hold& hold, const Result<resp::Reply>& reply, const c
   } else if (reply.value().integer() == 0) {
     return note_lost(
         hold, "the server does not know it any more (it was removed, expired, or forgotten)");
-  } else if (hold.asked_watched && hold.watched()) {
+  } else if (hold.asked_renewed && hold.renewed()) {
     hold.trusted = std::max(hold.trusted, trusted_until(sent.last, hold.asked_lease));
     hold.next_renewal = renewal_after(sent.last, hold.lease, hold.ticket);
   }

@@ -129,7 +129,7 @@ AcquireMachine::Action AcquireMachine::held(Millis ttl, TimePoint now) {
   retry_at_ = after(now, ttl.count() < 0 ? kNoTtl : ttl + kAfterExpiry);
   if (!options_.blocking) return finish(Verdict::kBusy);
   if (now >= options_.deadline) return finish(Verdict::kTimedOut);
-  if (options_.rests) retry_at_ = std::min(retry_at_, now + options_.rests->next());
+  if (options_.backoff) retry_at_ = std::min(retry_at_, now + options_.backoff->next());
   if (!joined_) {
     joined_ = true;
     return {Action::Verb::kJoin, std::min(retry_at_, options_.deadline)};
@@ -150,7 +150,7 @@ AcquireMachine::Action AcquireMachine::refused(const Status& why, TimePoint now)
 
 TimePoint AcquireMachine::refused_until() const {
   const bool till_deadline = options_.blocking && options_.deadline != kNever;
-  return till_deadline ? kNever : after(refused_since_, options_.patience);
+  return till_deadline ? kNever : after(refused_since_, options_.refusal_budget);
 }
 
 AcquireMachine::Action AcquireMachine::time(TimePoint now) {

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
-#include "sync/back_off.h"
+#include "sync/backoff.h"
 #include "sync/recipe.h"
 
 namespace holdfast::sync {
@@ -35,16 +35,17 @@ enum class Verdict {
 // Of the caller's deadline: it counts from the first answer of the server on (before that, nobody
 // can say that the lock is held by another), or in the queue behind another waiter of this client.
 // A server that refuses to work for the moment (LOADING, READONLY, ...) has answered: it is asked
-// again until the deadline, and where there is none until the patience is over.
+// again until the deadline, and where there is none until the refusal budget is spent.
 class AcquireMachine {
  public:
   struct Options {
     bool blocking = true;
     TimePoint deadline = kNever;
-    Millis patience{5000};  // how long a server may go on refusing to work where no deadline counts
-    bool in_line = false;   // a vain attempt leaves a place behind, to be given back
-    std::optional<Rests> rests{};  // between attempts, where no message comes
-    bool confirms = false;         // a grant counts once replicas have confirmed it
+    Millis refusal_budget{
+        5000};             // how long a server may go on refusing to work where no deadline counts
+    bool in_line = false;  // a vain attempt leaves a place behind, to be given back
+    std::optional<BackoffSequence> backoff{};  // between attempts, where no message comes
+    bool confirms = false;                     // a grant counts once replicas have confirmed it
   };
 
   struct Event {

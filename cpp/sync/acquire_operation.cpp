@@ -12,15 +12,15 @@ namespace holdfast::sync {
 
 namespace {
 
-using Crowd = wait::WaitRegistry::Crowd;
+using WakePolicy = wait::WaitRegistry::WakePolicy;
 
 // The rests of two acquisitions differ, whoever makes them and when.
-std::optional<Rests> rests(const Recipe& recipe, const AcquireRequest& request,
-                           const Context& context) {
+std::optional<BackoffSequence> backoff(const Recipe& recipe, const AcquireRequest& request,
+                                       const Context& context) {
   if (recipe.waiting() != Waiting::kBackOff) return std::nullopt;
   const auto moment = static_cast<std::uint64_t>(context.clock.now().time_since_epoch().count());
   const std::size_t who = std::hash<std::string>()(owner_field(context.client_id, request.owner));
-  return Rests(request.terms.back_off, who ^ moment);
+  return BackoffSequence(request.acquire_options.backoff, who ^ moment);
 }
 
 // Of a caller that does not wait: enough for states that pass in a moment, as of a slot that is on
@@ -30,14 +30,14 @@ constexpr Millis kBriefly{200};
 // A lease up to this, or twice the caller's own, is nothing to wonder about.
 constexpr Millis kUsual{60000};
 
-Millis patience(const AcquireRequest& request, const Context& context) {
-  if (request.patience == Patience::kNone) return Millis(0);
+Millis refusal_budget(const AcquireRequest& request, const Context& context) {
+  if (request.refusal_budget == RefusalBudget::kNone) return Millis(0);
   return request.blocking ? context.command_timeout : std::min(context.command_timeout, kBriefly);
 }
 
 // What is asked for again has been confirmed before.
 bool confirms(const Recipe& recipe, const AcquireRequest& request, const Context& context) {
-  return context.confirmations && recipe.takes() && !request.again;
+  return context.acknowledger && recipe.takes() && !request.again;
 }
 
 // A queue is of one channel: of two names that share one, only the waiters of the first queue up.
@@ -45,17 +45,17 @@ bool in_turn(const Recipe& recipe, const LockName& name) {
   return recipe.waiting() == Waiting::kInTurn && !shares_channels(name);
 }
 
-Crowd crowd(const Recipe& recipe, const LockName& name) {
+WakePolicy wake_policy(const Recipe& recipe, const LockName& name) {
   switch (recipe.waiting()) {
     case Waiting::kTogether:
     case Waiting::kByCount:
-      return Crowd::kTogether;
+      return WakePolicy::kTogether;
     case Waiting::kBackOff:
-      return Crowd::kApart;
+      return WakePolicy::kApart;
     case Waiting::kInTurn:
-      return in_turn(recipe, name) ? Crowd::kInTurn : Crowd::kTogether;
+      return in_turn(recipe, name) ? WakePolicy::kInTurn : WakePolicy::kTogether;
     default:
-      return Crowd::kInTurn;
+      return WakePolicy::kInTurn;
   }
 }
 
@@ -68,9 +68,10 @@ AcquireOperation::AcquireOperation(std::shared_ptr<const Context> context, const
       request_(std::move(request)),
       channel_(recipe.channel(name(), field(request_.owner)).bytes()),
       owner_(request_.owner),
-      machine_({request_.blocking, request_.deadline, patience(request_, this->context()),
-                recipe.waiting() == Waiting::kInLine && request_.terms.patience > Millis(0),
-                rests(recipe, request_, this->context()),
+      machine_({request_.blocking, request_.deadline, refusal_budget(request_, this->context()),
+                recipe.waiting() == Waiting::kInLine &&
+                    request_.acquire_options.queue_timeout > Millis(0),
+                backoff(recipe, request_, this->context()),
                 confirms(recipe, request_, this->context())}) {}
 
 void AcquireOperation::begin() {
@@ -111,12 +112,12 @@ void AcquireOperation::give_back_grant() {
 
 void AcquireOperation::undo(int remaining) {
   if (!recipe_.takes()) return;
-  Undo::submit(shared_context(), recipe_, {name(), owner_, remaining, request_.terms},
-               std::max(request_.lease.time, request_.terms.patience));
+  Undo::submit(shared_context(), recipe_, {name(), owner_, remaining, request_.acquire_options},
+               std::max(request_.lease.time, request_.acquire_options.queue_timeout));
 }
 
 std::int64_t AcquireOperation::wants() const {
-  return recipe_.waiting() == Waiting::kByCount ? request_.terms.amount : 0;
+  return recipe_.waiting() == Waiting::kByCount ? request_.acquire_options.amount : 0;
 }
 
 TimePoint AcquireOperation::since() const {
@@ -157,7 +158,7 @@ void AcquireOperation::offer_answered(const Answer& answer, const client::Sent& 
 
 void AcquireOperation::encode(std::string& out) const {
   recipe_.acquire(out, {name(), field(owner_), count_, request_.lease.time,
-                        context().topology->publish_command(), by_text_, request_.terms});
+                        context().topology->publish_command(), by_text_, request_.acquire_options});
 }
 
 void AcquireOperation::complete(Result<resp::Reply> reply, const client::Sent& sent) {
@@ -286,15 +287,15 @@ int AcquireOperation::begin_attempt() {
 // The attempt; where replicas are to confirm, only when it is known that they can be asked.
 Status AcquireOperation::send() {
   const bool asks = confirms(recipe_, request_, context());
-  if (!asks || context().confirmations->probed(key())) return submit();
+  if (!asks || context().acknowledger->probed(key())) return submit();
   probing_ = true;
-  return context().confirmations->probe(
+  return context().acknowledger->probe(
       std::static_pointer_cast<AcquireOperation>(shared_from_this()));
 }
 
 std::optional<AcquireMachine::Event> AcquireOperation::confirm() {
   wake_at(kNever);
-  const Status closed = context().confirmations->confirm(
+  const Status closed = context().acknowledger->confirm(
       std::static_pointer_cast<AcquireOperation>(shared_from_this()));
   if (closed.ok()) return std::nullopt;
   return Event{Event::Kind::kFailed, {}, kNever, closed, true};
@@ -306,11 +307,11 @@ void AcquireOperation::write_again(std::string& out, bool by_text) const {
 }
 
 Millis AcquireOperation::longest_wait() const {
-  return context().confirmations->longest_wait(request_.lease.time);
+  return context().acknowledger->longest_wait(request_.lease.time);
 }
 
-void AcquireOperation::confirmed(Confirmation outcome) {
-  using Kind = Confirmation::Kind;
+void AcquireOperation::confirmed(Acknowledgement outcome) {
+  using Kind = Acknowledgement::Kind;
   Event event{Event::Kind::kConfirmed};
   {
     const Lock lock(mutex_);
@@ -335,7 +336,7 @@ void AcquireOperation::confirmed(Confirmation outcome) {
 std::optional<AcquireMachine::Event> AcquireOperation::join() {
   using Place = wait::WaitRegistry::Place;
   const auto self = std::static_pointer_cast<AcquireOperation>(shared_from_this());
-  switch (context().waits->join(channel_, self, seen_, crowd(recipe_, name()))) {
+  switch (context().waits->join(channel_, self, seen_, wake_policy(recipe_, name()))) {
     case Place::kTryNow:
       return Event{Event::Kind::kTryNow};
     case Place::kHead:
@@ -361,10 +362,10 @@ void AcquireOperation::conclude(const Machine::Action& action, wait::Calls& call
   abandon();
   if (action.give_back || owes_) undo(count_ - 1);
   if (machine_.joined()) {
-    using wait::Departure;
-    const Departure why = machine_.unsettled() ? Departure::kTrying
-                          : won                ? Departure::kGranted
-                                               : Departure::kGaveUp;
+    using wait::LeaveReason;
+    const LeaveReason why = machine_.unsettled() ? LeaveReason::kTrying
+                            : won                ? LeaveReason::kGranted
+                                                 : LeaveReason::kGaveUp;
     calls.append(context().waits->leave(channel_, *this, why, retry_at));
   }
   finish({action.verdict, action.why, action.value});

@@ -10,7 +10,7 @@
 namespace holdfast::sync {
 
 // How long a server that refuses to work for the moment is asked again.
-enum class Patience {
+enum class RefusalBudget {
   kCallers,  // the time of a caller who waits, briefly for one who does not
   kNone,     // the attempt is one of a round, and the next round asks again
 };
@@ -23,14 +23,14 @@ struct AcquireRequest {
   bool blocking = true;
   TimePoint deadline = kNever;
   std::uint64_t listener = 0;  // who is to be told when the hold is lost
-  Terms terms{};
+  AcquireOptions acquire_options{};
   bool again = false;  // no hold more: the lease of the one that is held counts from now on
-  Patience patience = Patience::kCallers;
+  RefusalBudget refusal_budget = RefusalBudget::kCallers;
 };
 
 // An acquisition: the machine, obeyed. A grant is recorded with the keeper before anybody is told
 // of it.
-class AcquireOperation final : public Operation, public wait::Waiter, public Grantee {
+class AcquireOperation final : public Operation, public wait::Waiter, public AckListener {
  public:
   AcquireOperation(std::shared_ptr<const Context> context, const Recipe& recipe,
                    AcquireRequest request);
@@ -57,7 +57,7 @@ class AcquireOperation final : public Operation, public wait::Waiter, public Gra
   std::string_view granted_key() const override { return key(); }
   void write_again(std::string& out, bool by_text) const override;
   Millis longest_wait() const override;
-  void confirmed(Confirmation outcome) override;
+  void confirmed(Acknowledgement outcome) override;
 
  private:
   using Machine = AcquireMachine;

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "lease/lease_keeper.h"
-#include "sync/confirmations.h"
+#include "sync/replica_acknowledger.h"
 #include "sync/timers.h"
 #include "topology/topology.h"
 #include "wait/wait_registry.h"
@@ -21,7 +21,7 @@ struct Context {
   const std::shared_ptr<lease::LeaseKeeper> keeper;
   const std::shared_ptr<wait::WaitRegistry> waits;
   const std::shared_ptr<Timers> timers;
-  const std::shared_ptr<Confirmations> confirmations{};  // null: grants need none
+  const std::shared_ptr<ReplicaAcknowledger> acknowledger{};  // null: grants need none
 };
 
 }  // namespace holdfast::sync

@@ -49,7 +49,7 @@ const Recipe& count_down_latch_recipe() {
 void try_set_count(std::string& out, const Step& step) {
   Call(out, lua::count_down_latch_try_set_count, step.by_text, 3, 3)
       << step.name.bytes() << request_key(step.name, step.owner) << latch_channel(step.name).bytes()
-      << step.lease.count() << step.terms.amount << step.publish;
+      << step.lease.count() << step.acquire_options.amount << step.publish;
 }
 
 void count_down(std::string& out, const Step& step) {

@@ -12,11 +12,12 @@ namespace {
 std::shared_ptr<CallOperation> request(std::shared_ptr<const Context> context, const LockName& name,
                                        CounterStep step, std::int64_t amount) {
   const std::string id = owner_field(context->client_id, next_owner_number());
-  const Terms terms{request_memory(*context), amount};
+  const AcquireOptions acquire_options{Millis(0), request_memory(*context), amount};
   const auto topology = context->topology;
   return std::make_shared<CallOperation>(
       std::move(context), name, [=](std::string& out, bool by_text) {
-        step(out, {name, id, 0, terms.patience, topology->publish_command(), by_text, terms});
+        step(out, {name, id, 0, acquire_options.request_memory, topology->publish_command(),
+                   by_text, acquire_options});
       });
 }
 

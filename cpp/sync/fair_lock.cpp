@@ -29,7 +29,7 @@ class FairLock final : public Recipe {
   void acquire(std::string& out, const Step& step) const override {
     Call(out, lua::fair_lock_acquire, step.by_text, 3, 4)
         << step.name.bytes() << fair_queue(step.name) << fair_timeouts(step.name) << step.owner
-        << step.lease.count() << step.count << step.terms.patience.count();
+        << step.lease.count() << step.count << step.acquire_options.queue_timeout.count();
   }
 
   Answer acquired(const resp::Reply& reply) const override { return plain_.acquired(reply); }

@@ -19,11 +19,11 @@ Operation::Operation(std::shared_ptr<const Context> context, LockName name)
 std::optional<Outcome> Operation::wait(Interrupt* interrupt) {
   parker_ = &Parker::of_this_thread();
   begin();
-  while (!stay_.done.load(std::memory_order_acquire)) {
-    connection_->serve(*parker_, stay_, interrupt != nullptr ? now() + kSlice : kNever);
-    if (stay_.done.load(std::memory_order_acquire)) break;
-    if (now() >= stay_.end()) time_is_up(now());
-    if (interrupt != nullptr && !stay_.done.load() && interrupt->pending()) {
+  while (!serve_control_.done.load(std::memory_order_acquire)) {
+    connection_->serve(*parker_, serve_control_, interrupt != nullptr ? now() + kSlice : kNever);
+    if (serve_control_.done.load(std::memory_order_acquire)) break;
+    if (now() >= serve_control_.end()) time_is_up(now());
+    if (interrupt != nullptr && !serve_control_.done.load() && interrupt->pending()) {
       cancel();
       // What still comes must not look for this thread.
       const Lock lock(mutex_);
@@ -54,7 +54,7 @@ void Operation::let_go(Parker& parker) {
     if (finished()) return;
   }
   // A look without time for it: it leaves what is still to be read to others.
-  connection_->serve(parker, stay_, TimePoint{});
+  connection_->serve(parker, serve_control_, TimePoint{});
 }
 
 Status Operation::submit() {
@@ -71,15 +71,15 @@ void Operation::wake_at(TimePoint at) {
     context_->timers->arm(shared_from_this(), at);
     return;
   }
-  const bool sooner = at < stay_.end();
-  stay_.set_until(at);
+  const bool sooner = at < serve_control_.end();
+  serve_control_.set_until(at);
   if (sooner) wake(parker_);
 }
 
 void Operation::finish(Outcome outcome) {
   outcome_ = std::move(outcome);
   if (parker_ != nullptr) {
-    stay_.done.store(true, std::memory_order_release);
+    serve_control_.done.store(true, std::memory_order_release);
     wake(parker_);
     return;
   }
@@ -88,7 +88,7 @@ void Operation::finish(Outcome outcome) {
     completion->done(id_, *outcome_);
   }
   if (reader_ == nullptr) return;
-  stay_.done.store(true, std::memory_order_release);
+  serve_control_.done.store(true, std::memory_order_release);
   wake(reader_);
 }
 

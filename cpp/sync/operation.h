@@ -75,7 +75,7 @@ class Operation : public Exchange,
   // serve(), until let_go(). `reader` is its Parker, null where the loop reads.
   void finish_to(std::shared_ptr<Completion> completion, std::uint64_t id, Parker* reader);
   // That thread: reads until the operation is over, or `slice` is.
-  void serve(Parker& parker, TimePoint slice) { connection_->serve(parker, stay_, slice); }
+  void serve(Parker& parker, TimePoint slice) { connection_->serve(parker, serve_control_, slice); }
   // That thread leaves, whether the operation is over or not.
   void let_go(Parker& parker);
 
@@ -106,7 +106,7 @@ class Operation : public Exchange,
   const std::shared_ptr<const Context> context_;
   const LockName name_;
   const std::shared_ptr<client::Connection> connection_;
-  client::Stay stay_;
+  client::ServeControl serve_control_;
   Parker* parker_ = nullptr;  // of the thread in wait(); it leaves only after finish()
   Parker* reader_ = nullptr;  // of the thread that reads for this operation among others
   std::shared_ptr<Completion> completion_;

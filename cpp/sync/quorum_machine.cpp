@@ -19,7 +19,7 @@ constexpr Millis kMissingRest{50};
 }  // namespace
 
 QuorumMachine::QuorumMachine(Options options)
-    : options_(std::move(options)), seats_(options_.rule.members), random_(options_.seed) {}
+    : options_(std::move(options)), members_(options_.rule.members), random_(options_.seed) {}
 
 QuorumMachine::Action QuorumMachine::resume(const Event& event, TimePoint now) {
   if (state_ == State::kOver) return {};
@@ -50,15 +50,15 @@ QuorumMachine::Action QuorumMachine::ask_first(TimePoint now) {
 
 QuorumMachine::Action QuorumMachine::ask_others(TimePoint now) {
   state_ = State::kAll;
-  return ask(Action::Verb::kTry, those(Is::kFree), after(now, options_.rule.member_time));
+  return ask(Action::Verb::kTry, those(MemberState::kFree), after(now, options_.rule.member_time));
 }
 
 QuorumMachine::Action QuorumMachine::ask(Action::Verb verb, const std::vector<std::size_t>& members,
                                          TimePoint until) {
   again_ = verb == Action::Verb::kAgain;
   for (const std::size_t member : members) {
-    seats_[member].is = Is::kAsked;
-    seats_[member].why = {};
+    members_[member].state = MemberState::kAsked;
+    members_[member].why = {};
   }
   return {verb, {}, members, until};
 }
@@ -66,48 +66,50 @@ QuorumMachine::Action QuorumMachine::ask(Action::Verb verb, const std::vector<st
 QuorumMachine::Action QuorumMachine::answered(const Event& event, TimePoint now) {
   note(event);
   if (state_ == State::kFirst) return first_answered(now);
-  const bool lost = count(Is::kGranted) + count(Is::kAsked) < options_.rule.needed;
+  const bool lost =
+      count(MemberState::kGranted) + count(MemberState::kAsked) < options_.rule.needed;
   // A majority waits for all answers: they tell "held by another" from "out of reach".
   const bool decided = lost && options_.rule.one_first;
-  if (count(Is::kAsked) > 0 && !decided) return {};
+  if (count(MemberState::kAsked) > 0 && !decided) return {};
   return round_over(now);
 }
 
 void QuorumMachine::note(const Event& event) {
   trusted_ = event.trusted;
-  Seat& seat = seats_[event.member];
-  seat.why = event.why;
+  Member& member = members_[event.member];
+  member.why = event.why;
   switch (event.verdict) {
     case Verdict::kGranted:
-      seat.is = Is::kGranted;
-      seat.ours = true;
+      member.state = MemberState::kGranted;
+      member.ours = true;
       break;
     case Verdict::kBusy:
-      seat.is = Is::kRefused;
+      member.state = MemberState::kRefused;
       break;
     case Verdict::kTimedOut:
-      seat.is = event.why.ok() ? Is::kRefused : Is::kFailed;
+      member.state = event.why.ok() ? MemberState::kRefused : MemberState::kFailed;
       break;
     case Verdict::kGone:
-      seat.is = Is::kGone;
+      member.state = MemberState::kGone;
       break;
     case Verdict::kExpired:
-      seat.is = Is::kLate;
+      member.state = MemberState::kLate;
       break;
     case Verdict::kFailed:
     case Verdict::kCancelled:
-      seat.is = Is::kFailed;
+      member.state = MemberState::kFailed;
       break;
   }
 }
 
 QuorumMachine::Action QuorumMachine::first_answered(TimePoint now) {
-  const Is is = seats_[first_].is;
-  if (is == Is::kGranted) return seats_.size() == 1 ? round_over(now) : ask_others(now);
+  const MemberState state = members_[first_].state;
+  if (state == MemberState::kGranted)
+    return members_.size() == 1 ? round_over(now) : ask_others(now);
   if (options_.rule.one_first) return not_enough(now);
   // A majority can do without this one.
-  if (is == Is::kRefused && now >= options_.deadline) return finish(Verdict::kTimedOut);
-  seats_[first_] = {};
+  if (state == MemberState::kRefused && now >= options_.deadline) return finish(Verdict::kTimedOut);
+  members_[first_] = {};
   return ask_others(now);
 }
 
@@ -131,7 +133,7 @@ QuorumMachine::Action QuorumMachine::round_over(TimePoint now) {
 
 bool QuorumMachine::enough(TimePoint now) const {
   std::size_t votes = 0;
-  for (const std::size_t member : those(Is::kGranted)) {
+  for (const std::size_t member : those(MemberState::kGranted)) {
     votes += options_.votes[member] && now < trusted_[member] ? 1U : 0U;
   }
   return votes >= options_.rule.needed;
@@ -142,10 +144,10 @@ bool QuorumMachine::enough(TimePoint now) const {
 // takes: who was asked again is not asked a third time. A majority has what is left of it.
 std::vector<std::size_t> QuorumMachine::too_early(TimePoint now) const {
   std::vector<std::size_t> members;
-  if (options_.lease.watched || !options_.rule.one_first || again_) return members;
+  if (options_.lease.renewed || !options_.rule.one_first || again_) return members;
   const TimePoint until = trusted_until(now, options_.lease.time);
   const Duration margin = after(now, options_.lease.time) - until;
-  for (const std::size_t member : those(Is::kGranted)) {
+  for (const std::size_t member : those(MemberState::kGranted)) {
     if (trusted_[member] < until - margin) members.push_back(member);
   }
   return members;
@@ -153,45 +155,47 @@ std::vector<std::size_t> QuorumMachine::too_early(TimePoint now) const {
 
 QuorumMachine::Action QuorumMachine::not_enough(TimePoint now) {
   give_up_silent();
-  if (count(Is::kGone) > 0) return finish(Verdict::kGone, why(Is::kGone));
-  if (hopeless()) return finish(Verdict::kFailed, why(Is::kFailed));
+  if (count(MemberState::kGone) > 0) return finish(Verdict::kGone, why(MemberState::kGone));
+  if (hopeless()) return finish(Verdict::kFailed, why(MemberState::kFailed));
   if (options_.rule.one_first) {
-    if (count(Is::kFailed) > 0) return out_of_order(now);
-    return count(Is::kRefused) > 0 ? refused(now) : finish(Verdict::kExpired);
+    if (count(MemberState::kFailed) > 0) return out_of_order(now);
+    return count(MemberState::kRefused) > 0 ? refused(now) : finish(Verdict::kExpired);
   }
-  const std::size_t reached = count(Is::kGranted) + count(Is::kRefused) + count(Is::kLate);
+  const std::size_t reached =
+      count(MemberState::kGranted) + count(MemberState::kRefused) + count(MemberState::kLate);
   if (reached < options_.rule.needed) return missing(now);
-  return count(Is::kRefused) > 0 ? refused(now) : not_yet(Verdict::kExpired, {}, now);
+  return count(MemberState::kRefused) > 0 ? refused(now) : not_yet(Verdict::kExpired, {}, now);
 }
 
 // So much has failed that asking again does not help until somebody changes something: server
 // errors, closed clients; and where all are needed, one that is out of reach.
 bool QuorumMachine::hopeless() const {
-  const auto for_good = [this](const Seat& seat) {
-    const bool out_of_reach = options_.rule.one_first && seat.is == Is::kFailed && !seat.refuses();
-    return out_of_reach || seat.failed_for_good();
+  const auto for_good = [this](const Member& member) {
+    const bool out_of_reach =
+        options_.rule.one_first && member.state == MemberState::kFailed && !member.refuses();
+    return out_of_reach || member.failed_for_good();
   };
-  const auto failed = std::count_if(seats_.begin(), seats_.end(), for_good);
+  const auto failed = std::count_if(members_.begin(), members_.end(), for_good);
   return static_cast<std::size_t>(failed) > options_.rule.spare();
 }
 
-bool QuorumMachine::Seat::failed_for_good() const {
-  return is == Is::kFailed && why.code() != Code::kUnreachable && !refuses();
+bool QuorumMachine::Member::failed_for_good() const {
+  return state == MemberState::kFailed && why.code() != Code::kUnreachable && !refuses();
 }
 
-bool QuorumMachine::Seat::refuses() const {
-  return is == Is::kFailed && why.code() == Code::kServer &&
+bool QuorumMachine::Member::refuses() const {
+  return state == MemberState::kFailed && why.code() == Code::kServer &&
          error_kind(why.word()) == ErrorKind::kPasses;
 }
 
 // Too few have said who holds it. Where a majority refuses to work, that is what the caller hears.
 QuorumMachine::Action QuorumMachine::missing(TimePoint now) {
-  const auto refuses = [](const Seat& seat) { return seat.refuses(); };
-  const auto refusing = std::count_if(seats_.begin(), seats_.end(), refuses);
+  const auto refuses = [](const Member& member) { return member.refuses(); };
+  const auto refusing = std::count_if(members_.begin(), members_.end(), refuses);
   if (static_cast<std::size_t>(refusing) <= options_.rule.spare()) {
     return not_yet(Verdict::kFailed, out_of_reach(), now);
   }
-  const Status why = std::find_if(seats_.begin(), seats_.end(), refuses)->why;
+  const Status why = std::find_if(members_.begin(), members_.end(), refuses)->why;
   if (!options_.blocking) return finish(Verdict::kFailed, why);
   if (now >= options_.deadline) return finish(Verdict::kTimedOut, why);
   return not_yet(Verdict::kFailed, why, now);
@@ -202,7 +206,7 @@ QuorumMachine::Action QuorumMachine::refused(TimePoint now) {
   missing_since_ = kNever;
   if (!options_.blocking) return finish(Verdict::kBusy);
   if (now >= options_.deadline) return finish(Verdict::kTimedOut);
-  first_ = those(Is::kRefused).front();
+  first_ = those(MemberState::kRefused).front();
   std::vector<std::size_t> back = take_back();
   const std::size_t vain = std::min(vain_++, kDoublings);
   const Duration longest = kFirstRest * (1 << vain) / 2;
@@ -215,8 +219,8 @@ QuorumMachine::Action QuorumMachine::refused(TimePoint now) {
 // Of a lock that needs all: a server refuses to work. It is waited for as a holder would be, while
 // nothing is held; when that was vain, so is the rest.
 QuorumMachine::Action QuorumMachine::out_of_order(TimePoint now) {
-  const std::size_t member = those(Is::kFailed).front();
-  const Status why = seats_[member].why;
+  const std::size_t member = those(MemberState::kFailed).front();
+  const Status why = members_[member].why;
   if (options_.blocking && now >= options_.deadline) return finish(Verdict::kTimedOut, why);
   if (!options_.blocking || state_ == State::kFirst) return finish(Verdict::kFailed, why);
   first_ = member;
@@ -229,7 +233,7 @@ QuorumMachine::Action QuorumMachine::out_of_order(TimePoint now) {
 // Nobody can say that it is held by another: it is tried as long as a server may be out of reach.
 QuorumMachine::Action QuorumMachine::not_yet(Verdict verdict, Status why, TimePoint now) {
   if (missing_since_ == kNever) missing_since_ = now;
-  const bool gives_up = now >= after(missing_since_, options_.patience);
+  const bool gives_up = now >= after(missing_since_, options_.unreachable_budget);
   if (gives_up || (verdict == Verdict::kExpired && !options_.blocking)) {
     return finish(verdict, std::move(why));
   }
@@ -254,40 +258,42 @@ QuorumMachine::Action QuorumMachine::finish(Verdict verdict, Status why) {
 void QuorumMachine::give_up_silent() {
   if (options_.rule.one_first) return;
   const auto time = std::chrono::duration_cast<Millis>(options_.rule.member_time).count();
-  for (const std::size_t member : those(Is::kAsked)) {
-    seats_[member].is = Is::kSilent;
-    seats_[member].why = Status::unreachable("no answer within " + std::to_string(time) + " ms");
+  for (const std::size_t member : those(MemberState::kAsked)) {
+    members_[member].state = MemberState::kSilent;
+    members_[member].why = Status::unreachable("no answer within " + std::to_string(time) + " ms");
   }
 }
 
-std::vector<std::size_t> QuorumMachine::unanswered() const { return those(Is::kAsked); }
+std::vector<std::size_t> QuorumMachine::unanswered() const { return those(MemberState::kAsked); }
 
 std::vector<std::size_t> QuorumMachine::take_back() {
   std::vector<std::size_t> members;
-  for (std::size_t i = 0; i < seats_.size(); ++i) {
-    const Seat& seat = seats_[i];
-    if (seat.ours || seat.is == Is::kAsked || seat.is == Is::kSilent) members.push_back(i);
-    seats_[i] = {};
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    const Member& member = members_[i];
+    if (member.ours || member.state == MemberState::kAsked || member.state == MemberState::kSilent)
+      members.push_back(i);
+    members_[i] = {};
   }
   return members;
 }
 
-std::vector<std::size_t> QuorumMachine::those(Is is) const {
+std::vector<std::size_t> QuorumMachine::those(MemberState state) const {
   std::vector<std::size_t> members;
-  for (std::size_t i = 0; i < seats_.size(); ++i) {
-    if (seats_[i].is == is) members.push_back(i);
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    if (members_[i].state == state) members.push_back(i);
   }
   return members;
 }
 
-Status QuorumMachine::why(Is is) const {
-  const std::vector<std::size_t> members = those(is);
-  return members.empty() ? Status() : seats_[members.front()].why;
+Status QuorumMachine::why(MemberState state) const {
+  const std::vector<std::size_t> members = those(state);
+  return members.empty() ? Status() : members_[members.front()].why;
 }
 
 Status QuorumMachine::out_of_reach() const {
-  const Status first = count(Is::kFailed) > 0 ? why(Is::kFailed) : why(Is::kSilent);
-  return Status::unreachable("a majority of the " + std::to_string(seats_.size()) +
+  const Status first =
+      count(MemberState::kFailed) > 0 ? why(MemberState::kFailed) : why(MemberState::kSilent);
+  return Status::unreachable("a majority of the " + std::to_string(members_.size()) +
                              " servers is out of reach: " + first.message());
 }
 

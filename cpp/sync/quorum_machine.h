@@ -44,7 +44,7 @@ class QuorumMachine {
     bool blocking = true;
     TimePoint deadline = kNever;
     Lease lease{};
-    Millis patience{5000};    // how long a quorum may be out of reach
+    Millis unreachable_budget{5000};  // how long a quorum may be out of reach
     std::vector<bool> votes;  // whether a grant of this member counts: a nested hold needs an outer
     std::uint32_t seed = 1;   // of the rests
   };
@@ -88,9 +88,9 @@ class QuorumMachine {
 
  private:
   enum class State { kNew, kFirst, kAll, kResting, kOver };
-  struct Seat {
-    enum class Is { kFree, kAsked, kGranted, kRefused, kGone, kLate, kSilent, kFailed };
-    Is is = Is::kFree;
+  enum class MemberState { kFree, kAsked, kGranted, kRefused, kGone, kLate, kSilent, kFailed };
+  struct Member {
+    MemberState state = MemberState::kFree;
     bool ours = false;  // granted, whatever became of a second question
     Status why{};
 
@@ -99,7 +99,6 @@ class QuorumMachine {
     // Its server refuses to work for the moment.
     bool refuses() const;
   };
-  using Is = Seat::Is;
 
   Action start(TimePoint now);
   Action ask_first(TimePoint now);
@@ -121,18 +120,18 @@ class QuorumMachine {
   void give_up_silent();
   std::vector<std::size_t> unanswered() const;
   std::vector<std::size_t> take_back();
-  std::vector<std::size_t> those(Is is) const;
-  std::size_t count(Is is) const { return those(is).size(); }
+  std::vector<std::size_t> those(MemberState state) const;
+  std::size_t count(MemberState state) const { return those(state).size(); }
   std::vector<std::size_t> too_early(TimePoint now) const;
   bool enough(TimePoint now) const;
   bool hopeless() const;
-  Status why(Is is) const;
+  Status why(MemberState state) const;
   Status out_of_reach() const;
   Duration random(Duration longest);
 
   const Options options_;
   State state_ = State::kNew;
-  std::vector<Seat> seats_;
+  std::vector<Member> members_;
   std::vector<TimePoint> trusted_;
   bool again_ = false;  // this round has asked for leases anew
   std::size_t first_ = 0;

@@ -11,7 +11,7 @@
 #include "lease/hold.h"
 #include "resp/reply.h"
 #include "script/script.h"
-#include "sync/back_off.h"
+#include "sync/backoff.h"
 
 namespace holdfast::sync {
 
@@ -29,11 +29,11 @@ struct Answer {
 };
 
 // What a caller asks for beyond the hold itself, of the kinds that know it.
-struct Terms {
-  Millis patience{0};  // how long the server remembers its place in a line (0: a try that takes
-                       // none), or its request
-  std::int64_t amount = 1;  // of permits
-  BackOff back_off{};       // of those who ask again (Waiting::kBackOff)
+struct AcquireOptions {
+  Millis queue_timeout{0};   // how long the server keeps its place in a line; 0: takes none
+  Millis request_memory{0};  // how long the server remembers its request
+  std::int64_t amount = 1;   // of permits
+  Backoff backoff{};         // of those who ask again (Waiting::kBackOff)
 };
 
 // One attempt, or one release, as scripts need it.
@@ -44,7 +44,7 @@ struct Step {
   Millis lease{0};
   std::string_view publish;  // the publishing command
   bool by_text = false;      // the server does not know the script
-  Terms terms{};
+  AcquireOptions acquire_options{};
 };
 
 // How those who wait for a kind are told that it may be free.

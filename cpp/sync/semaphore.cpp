@@ -29,8 +29,8 @@ class Semaphore final : public CounterRecipe {
 
   void acquire(std::string& out, const Step& step) const override {
     Call(out, lua::semaphore_acquire, step.by_text, 2, 2)
-        << step.name.bytes() << request_key(step.name, step.owner) << step.terms.patience.count()
-        << step.terms.amount;
+        << step.name.bytes() << request_key(step.name, step.owner)
+        << step.acquire_options.request_memory.count() << step.acquire_options.amount;
   }
 
   bool undone_for_good() const override { return true; }
@@ -43,7 +43,8 @@ class Semaphore final : public CounterRecipe {
   void release(std::string& out, const Step& step) const override {
     Call(out, lua::semaphore_undo, step.by_text, 3, 2)
         << step.name.bytes() << request_key(step.name, step.owner)
-        << semaphore_channel(step.name).bytes() << step.terms.patience.count() << step.publish;
+        << semaphore_channel(step.name).bytes() << step.acquire_options.request_memory.count()
+        << step.publish;
   }
 
   // Of what was taken, as long as its request is known.
@@ -64,14 +65,14 @@ const Recipe& semaphore_recipe() {
 void add_permits(std::string& out, const Step& step) {
   Call(out, lua::semaphore_add_permits, step.by_text, 3, 3)
       << step.name.bytes() << request_key(step.name, step.owner)
-      << semaphore_channel(step.name).bytes() << step.lease.count() << step.terms.amount
+      << semaphore_channel(step.name).bytes() << step.lease.count() << step.acquire_options.amount
       << step.publish;
 }
 
 void try_set_permits(std::string& out, const Step& step) {
   Call(out, lua::semaphore_try_set_permits, step.by_text, 3, 3)
       << step.name.bytes() << request_key(step.name, step.owner)
-      << semaphore_channel(step.name).bytes() << step.lease.count() << step.terms.amount
+      << semaphore_channel(step.name).bytes() << step.lease.count() << step.acquire_options.amount
       << step.publish;
 }
 

@@ -5,10 +5,11 @@
 namespace holdfast::sync {
 
 // The recipe of the semaphore: a string, the permits that are free (Redisson's RSemaphore). An
-// acquisition is a request for `terms.amount` permits, whose owner is its id; release() undoes it.
+// acquisition is a request for `acquire_options.amount` permits, whose owner is its id; release()
+// undoes it.
 const Recipe& semaphore_recipe();
 
-// The other steps; of `terms.amount` permits.
+// The other steps; of `acquire_options.amount` permits.
 void add_permits(std::string& out, const Step& step);
 void try_set_permits(std::string& out, const Step& step);
 void drain_permits(std::string& out, const Step& step);

@@ -57,8 +57,9 @@ void Undo::go() {
 }
 
 void Undo::encode(std::string& out) const {
-  recipe_.release(out, {what_.name, owner_field(context_->client_id, what_.owner), what_.remaining,
-                        Millis(0), context_->topology->publish_command(), true, what_.terms});
+  recipe_.release(
+      out, {what_.name, owner_field(context_->client_id, what_.owner), what_.remaining, Millis(0),
+            context_->topology->publish_command(), true, what_.acquire_options});
 }
 
 void Undo::complete(Result<resp::Reply> reply, const client::Sent& /*sent*/) {

@@ -25,7 +25,7 @@ class Undo final : public lease::Debt, public Timed, public std::enable_shared_f
     LockName name;
     OwnerNumber owner;
     int remaining = 0;  // the holds to leave
-    Terms terms{};
+    AcquireOptions acquire_options{};
   };
 
   static void submit(std::shared_ptr<const Context> context, const Recipe& recipe, What what,

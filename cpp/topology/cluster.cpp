@@ -7,7 +7,7 @@
 namespace holdfast::topology {
 
 using client::Connection;
-using client::Unanswered;
+using client::InFlightRequest;
 
 namespace {
 
@@ -71,7 +71,7 @@ bool Cluster::owns(ServerNumber server, std::string_view key) const {
   return server != 0 && !key.empty() && map_.owner(slot_of(key)) == server;
 }
 
-Status Cluster::take_over(Unanswered unanswered, Traffic traffic, bool queued) {
+Status Cluster::take_over(InFlightRequest unanswered, Traffic traffic, bool queued) {
   const client::RequestPtr request = unanswered.request;
   if (request->key().empty()) {  // it was for that server only
     request->complete(Status::unreachable("the server has left the cluster"), unanswered.sent);
@@ -86,13 +86,13 @@ Status Cluster::take_over(Unanswered unanswered, Traffic traffic, bool queued) {
   if (const ClusterNode* found = node(target)) {
     return found->connection(traffic)->resubmit(std::move(unanswered));
   }
-  parking_.add(std::move(unanswered), traffic);
-  if (map_.target(slot) == 0) survey_.want();
+  deferred_.add(std::move(unanswered), traffic);
+  if (map_.target(slot) == 0) refresh_.want();
   loops_.io.drive(shared_from_this());
   return {};
 }
 
-bool Cluster::redirect(const Server& from, const Unanswered& unanswered, Traffic traffic,
+bool Cluster::redirect(const Server& from, const InFlightRequest& unanswered, Traffic traffic,
                        std::string_view error) {
   using Kind = Redirection::Kind;
   const Redirection to = redirection(error, from.address);
@@ -115,7 +115,8 @@ bool Cluster::redirect(const Server& from, const Unanswered& unanswered, Traffic
   return taken;
 }
 
-bool Cluster::follow(Connection& connection, const Unanswered& unanswered, Redirection::Kind kind) {
+bool Cluster::follow(Connection& connection, const InFlightRequest& unanswered,
+                     Redirection::Kind kind) {
   const bool asking = kind == Redirection::Kind::kAsk;
   if (!connection.resubmit({unanswered.request, unanswered.sent, asking}).ok()) return false;
   const client::RequestPtr escort = asking ? unanswered.request->escort() : nullptr;
@@ -191,18 +192,18 @@ void Cluster::place_channels() {
 void Cluster::close(const Status& why) {
   Answers answers;
   std::vector<NodePtr> nodes;
-  std::vector<std::shared_ptr<Scout>> scouts;
+  std::vector<std::shared_ptr<SlotsQuery>> scouts;
   {
     const Guard guard(mutex_);
     closed_ = why;
     for (const auto& [number, node] : nodes_) nodes.push_back(node);
-    scouts.swap(scouts_);
-    parking_.fail(why, true, answers);
+    scouts.swap(queries_);
+    deferred_.fail(why, true, answers);
     loops_.io.drive(shared_from_this());
   }
   for (const NodePtr& node : nodes) node->close(why);
   for (const auto& connection : nowhere_) connection->close(why);
-  for (const auto& scout : scouts) scout->close(why);
+  for (const auto& query : scouts) query->close(why);
   answer(answers);
 }
 
@@ -254,8 +255,8 @@ void Cluster::passed(std::uint64_t fence) {
 }
 
 void Cluster::release_parked(Answers& answers) {
-  if (parking_.empty()) return;
-  parking_.release(
+  if (deferred_.empty()) return;
+  deferred_.release(
       [this](const client::Request& request, Traffic traffic) -> std::shared_ptr<Connection> {
         const ClusterNode* found = node(map_.owner(slot_of(request.key())));
         return found != nullptr ? found->connection(traffic) : nullptr;

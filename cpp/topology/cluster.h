@@ -12,11 +12,11 @@
 
 #include "topology/cluster_node.h"
 #include "topology/cluster_reply.h"
-#include "topology/parking.h"
-#include "topology/scout.h"
+#include "topology/deferred_requests.h"
 #include "topology/setup.h"
 #include "topology/slot_map.h"
-#include "topology/survey.h"
+#include "topology/slots_query.h"
+#include "topology/topology_refresh.h"
 
 namespace holdfast::topology {
 
@@ -40,8 +40,8 @@ class Cluster final : public Topology,
   void close(const Status& why) override;
 
   bool owns(ServerNumber server, std::string_view key) const override;
-  Status take_over(client::Unanswered unanswered, Traffic traffic, bool queued) override;
-  bool redirect(const Server& from, const client::Unanswered& unanswered, Traffic traffic,
+  Status take_over(client::InFlightRequest unanswered, Traffic traffic, bool queued) override;
+  bool redirect(const Server& from, const client::InFlightRequest& unanswered, Traffic traffic,
                 std::string_view error) override;
   bool redirect_channel(const Server& from, const std::string& channel,
                         std::string_view error) override;
@@ -56,7 +56,7 @@ class Cluster final : public Topology,
   class Fence;
   using Guard = std::lock_guard<std::mutex>;
   using NodePtr = std::shared_ptr<ClusterNode>;
-  using Answers = client::Line::Answers;
+  using Answers = client::RequestQueue::Answers;
   struct Listened {
     Slot slot;
     ServerNumber at = 0;  // 0: nowhere
@@ -68,7 +68,7 @@ class Cluster final : public Topology,
   ClusterNode& node_at(const net::Address& address);
   void want_news();
   void learn(const Redirection& moved, ServerNumber from);
-  static bool follow(client::Connection& connection, const client::Unanswered& unanswered,
+  static bool follow(client::Connection& connection, const client::InFlightRequest& unanswered,
                      Redirection::Kind kind);
   bool apply(const std::vector<SlotRange>& ranges);
   void retire_nodes(const std::vector<SlotRange>& ranges);
@@ -79,14 +79,14 @@ class Cluster final : public Topology,
   void place_channels();
   void decide(client::PubSub mode);
   std::vector<net::Address> candidates() const;
-  std::vector<std::shared_ptr<Scout>> send_scouts(TimePoint now);
-  bool believe(const Scout::Report& report, Answers& answers);
+  std::vector<std::shared_ptr<SlotsQuery>> send_scouts(TimePoint now);
+  bool believe(const SlotsQuery::Report& report, Answers& answers);
   void doubt(const Status& why, Answers& answers);
   void give_up_hopeless(Answers& answers);
 
   // Without it.
   void passed(std::uint64_t fence);
-  void reported(std::uint64_t round, const Scout::Report& report);
+  void reported(std::uint64_t round, const SlotsQuery::Report& report);
   static void answer(Answers& answers);
 
   const Clock& clock_;
@@ -103,12 +103,12 @@ class Cluster final : public Topology,
   std::set<ServerNumber> owners_;  // of slots, in the last account
   std::unordered_map<ServerNumber, NodePtr> nodes_;
   std::vector<net::Address> replicas_;
-  Parking parking_;
+  DeferredRequests deferred_;
   std::unordered_map<std::string, Listened> channels_;
-  Survey survey_;
+  TopologyRefresh refresh_;
   std::uint64_t round_ = 0;
   std::vector<net::Address> asked_;  // in this round
-  std::vector<std::shared_ptr<Scout>> scouts_;
+  std::vector<std::shared_ptr<SlotsQuery>> queries_;
   Status failure_;               // of the last one who could not say, since somebody could
   std::uint64_t failed_in_ = 0;  // that round
   TimePoint troubled_until_{};

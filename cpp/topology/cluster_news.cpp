@@ -38,7 +38,7 @@ const char* publish_command_of(PubSub mode) {
 }  // namespace
 
 void Cluster::want_news() {
-  survey_.want();
+  refresh_.want();
   loops_.io.drive(shared_from_this());
 }
 
@@ -121,73 +121,73 @@ std::vector<net::Address> Cluster::candidates() const {
   return all;
 }
 
-std::vector<std::shared_ptr<Scout>> Cluster::send_scouts(TimePoint now) {
-  if (survey_.due(now)) {
+std::vector<std::shared_ptr<SlotsQuery>> Cluster::send_scouts(TimePoint now) {
+  if (refresh_.due(now)) {
     asked_ = candidates();
-    survey_.begin(asked_.size());
+    refresh_.begin(asked_.size());
     ++round_;
-    scouts_.clear();
+    queries_.clear();
   }
-  std::vector<std::shared_ptr<Scout>> fresh;
-  while (const auto whom = survey_.next(now)) {
-    client::LinkOptions link = setup_.link;
+  std::vector<std::shared_ptr<SlotsQuery>> fresh;
+  while (const auto whom = refresh_.next(now)) {
+    client::StreamOptions link = setup_.link;
     link.address = asked_[*whom];
-    const auto tell = [weak = weak_from_this(), round = round_](const Scout::Report& report) {
+    const auto tell = [weak = weak_from_this(), round = round_](const SlotsQuery::Report& report) {
       if (const auto cluster = weak.lock()) cluster->reported(round, report);
     };
-    fresh.push_back(std::make_shared<Scout>(clock_, loops_.io, link, tell));
-    scouts_.push_back(fresh.back());
+    fresh.push_back(std::make_shared<SlotsQuery>(clock_, loops_.io, link, tell));
+    queries_.push_back(fresh.back());
   }
   return fresh;
 }
 
 net::Interest Cluster::step(TimePoint now) {
   Answers answers;
-  std::vector<std::shared_ptr<Scout>> fresh;
+  std::vector<std::shared_ptr<SlotsQuery>> fresh;
   net::Interest next;
   {
     const Guard guard(mutex_);
     next.done = !closed_.ok();
     if (next.done) return next;
     const std::string why = failure_.ok() ? text_ + " has no server for it" : failure_.message();
-    parking_.drop_overdue(now, Status::unreachable(why), answers);
+    deferred_.drop_overdue(now, Status::unreachable(why), answers);
     fresh = send_scouts(now);
-    next.until = std::min(survey_.until(), parking_.next_overdue());
-    next.done = next.until == kNever && parking_.empty();
+    next.until = std::min(refresh_.until(), deferred_.next_overdue());
+    next.done = next.until == kNever && deferred_.empty();
   }
-  for (const auto& scout : fresh) scout->start();
+  for (const auto& query : fresh) query->start();
   answer(answers);
   return next;
 }
 
-void Cluster::reported(std::uint64_t round, const Scout::Report& report) {
+void Cluster::reported(std::uint64_t round, const SlotsQuery::Report& report) {
   Answers answers;
-  std::vector<std::shared_ptr<Scout>> done;
+  std::vector<std::shared_ptr<SlotsQuery>> done;
   bool news = false;
   {
     const Guard guard(mutex_);
-    if (!closed_.ok() || round != round_ || !survey_.asking()) return;
+    if (!closed_.ok() || round != round_ || !refresh_.asking()) return;
     if (report.ranges.ok()) {
       news = believe(report, answers);
-      done.swap(scouts_);
+      done.swap(queries_);
     } else {
       doubt(report.ranges.status(), answers);
     }
     loops_.io.drive(shared_from_this());
   }
-  for (const auto& scout : done) scout->close(Status::closed("another one was quicker"));
+  for (const auto& query : done) query->close(Status::closed("another one was quicker"));
   answer(answers);
   if (news && setup_.on_lost) setup_.on_lost();
 }
 
-bool Cluster::believe(const Scout::Report& report, Answers& answers) {
+bool Cluster::believe(const SlotsQuery::Report& report, Answers& answers) {
   const TimePoint now = clock_.now();
   if (!mode_) decide(report.sharded ? PubSub::kSharded : PubSub::kClassic);
   const bool news = apply(report.ranges.value());
   release_parked(answers);
-  survey_.answered(news, now);
+  refresh_.answered(news, now);
   failure_ = {};
-  if (now < troubled_until_ || !parking_.empty()) survey_.want();
+  if (now < troubled_until_ || !deferred_.empty()) refresh_.want();
   return news;
 }
 
@@ -195,17 +195,17 @@ void Cluster::doubt(const Status& why, Answers& answers) {
   const bool refused = failed_in_ == round_ && failure_.code() == Code::kServer;
   if (!refused) failure_ = why;
   failed_in_ = round_;
-  survey_.failed(clock_.now());
-  if (!survey_.asking()) give_up_hopeless(answers);
+  refresh_.failed(clock_.now());
+  if (!refresh_.asking()) give_up_hopeless(answers);
 }
 
 // A round has failed.
 void Cluster::give_up_hopeless(Answers& answers) {
   const bool refused = failure_.code() == Code::kServer;
-  if (refused || survey_.failed_rounds() > setup_.link.retries) {
-    parking_.fail(failure_, refused, answers);
+  if (refused || refresh_.failed_rounds() > setup_.link.retries) {
+    deferred_.fail(failure_, refused, answers);
   }
-  if (parking_.empty() && channels_.empty()) survey_.stop();
+  if (deferred_.empty() && channels_.empty()) refresh_.stop();
 }
 
 }  // namespace holdfast::topology

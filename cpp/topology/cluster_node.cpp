@@ -7,14 +7,14 @@
 namespace holdfast::topology {
 
 using client::Connection;
+using client::InFlightRequest;
 using client::Subscriber;
-using client::Unanswered;
 
 namespace {
 
 // That a server is out of reach is no reason to give a request up: another one may take its place
 // before the request's deadline.
-client::LinkOptions link_to(client::LinkOptions link, const net::Address& address) {
+client::StreamOptions link_to(client::StreamOptions link, const net::Address& address) {
   link.address = address;
   link.retries = std::numeric_limits<int>::max();
   return link;
@@ -28,7 +28,8 @@ Connection::Setup connection_setup(const ClusterNode::Setup& setup, const Server
   Connection::Setup made{link_to(setup.link, server.address), calls_driver, [watcher, number] {
                            if (const auto all = watcher.lock()) all->lost(number);
                          }};
-  made.redirect = [watcher, server, traffic](const Unanswered& unanswered, std::string_view error) {
+  made.redirect = [watcher, server, traffic](const InFlightRequest& unanswered,
+                                             std::string_view error) {
     const auto all = watcher.lock();
     return all && all->redirect(server, unanswered, traffic, error);
   };
@@ -36,7 +37,7 @@ Connection::Setup connection_setup(const ClusterNode::Setup& setup, const Server
     const auto all = watcher.lock();
     return all && all->owns(number, request.key());
   };
-  made.neighbours.hand_over = [watcher, traffic](Unanswered unanswered, bool queued) {
+  made.neighbours.hand_over = [watcher, traffic](InFlightRequest unanswered, bool queued) {
     const auto all = watcher.lock();
     return all ? all->take_over(std::move(unanswered), traffic, queued)
                : Status::closed("the client was closed");
@@ -50,9 +51,9 @@ Connection::Setup connection_setup(const ClusterNode::Setup& setup, const Server
 }  // namespace
 
 // Hears what the subscriber of one server says, for those who wait.
-class ClusterNode::Ear final : public Subscriber::Sink {
+class ClusterNode::NodeListener final : public Subscriber::Sink {
  public:
-  Ear(std::weak_ptr<Sink> sink, std::weak_ptr<ClusterWatcher> watcher, Server server)
+  NodeListener(std::weak_ptr<Sink> sink, std::weak_ptr<ClusterWatcher> watcher, Server server)
       : sink_(std::move(sink)), watcher_(std::move(watcher)), server_(std::move(server)) {}
 
   void on_subscribed(const std::string& channel, TimePoint asked) override {
@@ -101,9 +102,9 @@ class ClusterNode::Ear final : public Subscriber::Sink {
 
 ClusterNode::ClusterNode(const Clock& clock, const Loops& loops, const Setup& setup, Server server)
     : server_(std::move(server)),
-      ear_(std::make_shared<Ear>(setup.sink, setup.watcher, server_)),
+      listener_(std::make_shared<NodeListener>(setup.sink, setup.watcher, server_)),
       subscriber_(std::make_shared<Subscriber>(clock, loops.io,
-                                               link_to(setup.link, server_.address), ear_)) {
+                                               link_to(setup.link, server_.address), listener_)) {
   for (const Traffic traffic : kAllTraffic) {
     connections_[traffic] = connect(clock, loops, setup, {server_, traffic});
   }

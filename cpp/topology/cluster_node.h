@@ -23,9 +23,9 @@ class ClusterWatcher {
 
   // See Connection::Neighbours and Connection::Redirect.
   virtual bool owns(ServerNumber server, std::string_view key) const = 0;
-  virtual Status take_over(client::Unanswered unanswered, Traffic traffic, bool queued) = 0;
-  virtual bool redirect(const Server& from, const client::Unanswered& unanswered, Traffic traffic,
-                        std::string_view error) = 0;
+  virtual Status take_over(client::InFlightRequest unanswered, Traffic traffic, bool queued) = 0;
+  virtual bool redirect(const Server& from, const client::InFlightRequest& unanswered,
+                        Traffic traffic, std::string_view error) = 0;
 
   // See Subscriber::Sink.
   virtual bool redirect_channel(const Server& from, const std::string& channel,
@@ -43,7 +43,7 @@ class ClusterWatcher {
 class ClusterNode {
  public:
   struct Setup {
-    client::LinkOptions link;  // but for the address
+    client::StreamOptions link;  // but for the address
     client::Connection::Driver driver = client::Connection::Driver::kCallers;
     std::weak_ptr<client::Subscriber::Sink> sink;
     std::weak_ptr<ClusterWatcher> watcher;
@@ -73,10 +73,10 @@ class ClusterNode {
                                                      const Setup& setup, const Way& way);
 
  private:
-  class Ear;
+  class NodeListener;
 
   const Server server_;
-  const std::shared_ptr<Ear> ear_;
+  const std::shared_ptr<NodeListener> listener_;
   PerTraffic<std::shared_ptr<client::Connection>> connections_;
   const std::shared_ptr<client::Subscriber> subscriber_;
 };

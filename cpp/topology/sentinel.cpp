@@ -9,8 +9,8 @@ using client::Connection;
 
 namespace {
 
-client::LinkOptions link_to_primary(const Setup& setup) {
-  client::LinkOptions link = setup.link;
+client::StreamOptions link_to_primary(const Setup& setup) {
+  client::StreamOptions link = setup.link;
   link.service = setup.endpoint.service;
   // During a failover an attempt that fails is not the last word: callers wait their whole time.
   link.retries = std::numeric_limits<int>::max();

@@ -31,8 +31,9 @@ net::Address address_of(std::string_view host, std::string_view port) {
 
 }  // namespace
 
-SentinelStream::SentinelStream(net::Loop& loop, client::LinkOptions link, std::string service,
-                               std::weak_ptr<Listener> listener, client::Link::Open open)
+SentinelStream::SentinelStream(net::Loop& loop, client::StreamOptions link, std::string service,
+                               std::weak_ptr<Listener> listener,
+                               client::ReconnectingStream::Open open)
     : loop_(loop),
       service_(std::move(service)),
       address_(link.address),
@@ -71,7 +72,7 @@ net::Interest SentinelStream::step(TimePoint now) {
     none.done = true;
     return none;
   }
-  using State = client::Link::State;
+  using State = client::ReconnectingStream::State;
   const State before = link_.state();
   const int failures = link_.failures();
   if (before == State::kReady) {
@@ -94,14 +95,15 @@ void SentinelStream::read(TimePoint now, Listener& listener) {
   std::vector<resp::Reply> replies;
   const bool alive = link_.read(now, replies);
   for (const resp::Reply& reply : replies) {
-    if (link_.state() == client::Link::State::kReady || !alive) take(reply, now, listener);
+    if (link_.state() == client::ReconnectingStream::State::kReady || !alive)
+      take(reply, now, listener);
   }
-  const Millis patience = link_.options().command_timeout;
-  if (link_.state() == client::Link::State::kReady && answers_ > 0 &&
-      now >= after(asked_, patience)) {
+  const Millis command_timeout = link_.options().command_timeout;
+  if (link_.state() == client::ReconnectingStream::State::kReady && answers_ > 0 &&
+      now >= after(asked_, command_timeout)) {
     link_.fail(now,
                Status::unreachable("no reply from " + address_.text() + " within " +
-                                   std::to_string(patience.count()) + " ms"),
+                                   std::to_string(command_timeout.count()) + " ms"),
                true);
   }
 }
@@ -161,7 +163,7 @@ void SentinelStream::refused(const std::string& what, const resp::Reply& reply, 
 }
 
 void SentinelStream::write() {
-  while (!out_.empty() && link_.state() == client::Link::State::kReady) {
+  while (!out_.empty() && link_.state() == client::ReconnectingStream::State::kReady) {
     const net::IoResult result = link_.transport()->write(out_.data(), out_.size());
     // A stream that takes no more is found broken by the next read, or by its silence.
     if (result.io != net::Io::kDone) break;
@@ -171,9 +173,9 @@ void SentinelStream::write() {
 
 net::Interest SentinelStream::interest() const {
   net::Interest next = link_.interest();
-  if (link_.state() == client::Link::State::kResting)
+  if (link_.state() == client::ReconnectingStream::State::kResting)
     next.until = std::max(next.until, rests_until_);
-  if (link_.state() != client::Link::State::kReady) return next;
+  if (link_.state() != client::ReconnectingStream::State::kReady) return next;
   next.write = next.write || !out_.empty();
   if (answers_ > 0)
     next.until = std::min(next.until, after(asked_, link_.options().command_timeout));

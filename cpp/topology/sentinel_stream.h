@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "client/link.h"
+#include "client/reconnecting_stream.h"
 #include "net/loop.h"
 #include "net/pollable.h"
 #include "topology/sentinel_machine.h"
@@ -29,8 +29,8 @@ class SentinelStream final : public net::Pollable,
   };
 
   // `link`: how to reach the sentinel, and its credentials.
-  SentinelStream(net::Loop& loop, client::LinkOptions link, std::string service,
-                 std::weak_ptr<Listener> listener, client::Link::Open open = {});
+  SentinelStream(net::Loop& loop, client::StreamOptions link, std::string service,
+                 std::weak_ptr<Listener> listener, client::ReconnectingStream::Open open = {});
 
   // Any thread, with any lock held.
   void ask();
@@ -62,7 +62,7 @@ class SentinelStream final : public net::Pollable,
   Orders orders_;
 
   // The loop's thread only.
-  client::Link link_;
+  client::ReconnectingStream link_;
   std::string out_;
   bool subscribed_ = false;
   bool again_ = false;        // a question has to follow the one that is being answered

@@ -49,7 +49,7 @@ void SentinelWatch::obey(const SentinelMachine::Actions& actions) {
     if (!stream.empty()) stream.mapped()->close();
   }
   for (const net::Address& sentinel : actions.watch) {
-    client::LinkOptions link = setup_.link;
+    client::StreamOptions link = setup_.link;
     link.address = sentinel;
     const auto stream = std::make_shared<SentinelStream>(loop_, std::move(link), setup_.service,
                                                          weak_from_this(), setup_.open);

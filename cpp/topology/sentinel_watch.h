@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "client/link.h"
+#include "client/reconnecting_stream.h"
 #include "net/loop.h"
 #include "net/pollable.h"
 #include "topology/sentinel_machine.h"
@@ -22,10 +22,10 @@ class SentinelWatch final : public net::Pollable,
                             public std::enable_shared_from_this<SentinelWatch> {
  public:
   struct Setup {
-    client::LinkOptions link;  // of each sentinel, but for its address
+    client::StreamOptions link;  // of each sentinel, but for its address
     std::string service;
     std::vector<net::Address> sentinels;
-    client::Link::Open open{};  // tests: how to open a stream
+    client::ReconnectingStream::Open open{};  // tests: how to open a stream
   };
 
   SentinelWatch(const Clock& clock, net::Loop& loop, Setup setup);

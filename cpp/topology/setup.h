@@ -20,7 +20,7 @@ struct Loops {
 // What a topology is made from, whatever its deployment.
 struct Setup {
   net::Endpoint endpoint;
-  client::LinkOptions link;  // of each server that answers for keys; its address is the first one
+  client::StreamOptions link;  // of each server that answers for keys; its address is the first one
   client::Connection::Driver driver = client::Connection::Driver::kCallers;
   std::weak_ptr<client::Subscriber::Sink> sink{};
   std::function<void()> on_lost{};         // a connection broke: what is held must be verified

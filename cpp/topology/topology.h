@@ -11,8 +11,8 @@
 
 namespace holdfast::topology {
 
-// What travels on a connection: each has its own, so that none delays another. Confirmations block
-// theirs while replicas lag behind.
+// What travels on a connection: each has its own, so that none delays another. ReplicaAcknowledger
+// block theirs while replicas lag behind.
 enum class Traffic { kCalls, kRenewals, kConfirmations };
 constexpr std::array kAllTraffic{Traffic::kCalls, Traffic::kRenewals, Traffic::kConfirmations};
 

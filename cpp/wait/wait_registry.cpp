@@ -61,8 +61,8 @@ TimePoint WaitRegistry::holds_back(const std::string& channel) const {
   const Guard guard(mutex_);
   const auto found = queues_.find(channel);
   if (found != queues_.end() && !found->second.waiters.empty()) return kNever;
-  const auto courtesy = courtesies_.find(channel);
-  return courtesy == courtesies_.end() ? TimePoint{} : courtesy->second;
+  const auto fairness_yield = fairness_yields_.find(channel);
+  return fairness_yield == fairness_yields_.end() ? TimePoint{} : fairness_yield->second;
 }
 
 bool WaitRegistry::Queue::remove(const Waiter& waiter) {
@@ -90,10 +90,10 @@ void WaitRegistry::Queue::tell(Calls& calls, std::string_view payload) const {
 
 void WaitRegistry::Queue::tell_head(Calls& calls) const {
   if (waiters.empty()) return;
-  if (courtesy == TimePoint{}) {
+  if (fairness_yield == TimePoint{}) {
     calls.signal(waiters.front());
   } else {
-    calls.turn(waiters.front(), courtesy);
+    calls.turn(waiters.front(), fairness_yield);
   }
 }
 
@@ -107,14 +107,14 @@ void WaitRegistry::Queue::share(Calls& calls, std::int64_t permits,
   }
 }
 
-void WaitRegistry::Queue::pass_on(Calls& calls, const Waiter& leaver, Departure why) const {
+void WaitRegistry::Queue::pass_on(Calls& calls, const Waiter& leaver, LeaveReason why) const {
   const std::int64_t permits = leaver.wants();
-  if (why == Departure::kTrying && permits > 0) share(calls, permits);
+  if (why == LeaveReason::kTrying && permits > 0) share(calls, permits);
 }
 
-void WaitRegistry::Queue::next_head(Calls& calls, Departure why, TimePoint retry_at) const {
+void WaitRegistry::Queue::next_head(Calls& calls, LeaveReason why, TimePoint retry_at) const {
   // An attempt that was not carried through may have been the answer to the last message.
-  if (why == Departure::kTrying) {
+  if (why == LeaveReason::kTrying) {
     calls.signal(waiters.front());
   } else {
     calls.turn(waiters.front(), retry_at);
@@ -132,23 +132,23 @@ Calls WaitRegistry::told(const std::string& channel, std::int64_t subscribers, T
   const auto found = queues_.find(channel);
   Queue* queue = found == queues_.end() ? nullptr : &found->second;
   const bool others = subscribers > (queue != nullptr && queue->subscribed ? 1 : 0);
-  if (queue != nullptr && queue->courtesy != TimePoint{}) {
-    queue->courtesy = others ? now + kCourtesy : TimePoint{};
+  if (queue != nullptr && queue->fairness_yield != TimePoint{}) {
+    queue->fairness_yield = others ? now + kCourtesy : TimePoint{};
     queue->tell(calls);
   }
   if (!others) {
-    if (!courtesies_.empty()) courtesies_.erase(channel);
+    if (!fairness_yields_.empty()) fairness_yields_.erase(channel);
     return calls;
   }
-  if (courtesies_.size() >= kMostCourtesies) courtesies_.clear();
-  courtesies_[channel] = now + kCourtesy;
+  if (fairness_yields_.size() >= kMostCourtesies) fairness_yields_.clear();
+  fairness_yields_[channel] = now + kCourtesy;
   return calls;
 }
 
 WaitRegistry::Place WaitRegistry::join(const std::string& channel, WaiterPtr waiter,
-                                       std::optional<std::uint64_t> seen, Crowd crowd) {
+                                       std::optional<std::uint64_t> seen, WakePolicy policy) {
   const Guard guard(mutex_);
-  if (crowd == Crowd::kApart) {
+  if (policy == WakePolicy::kApart) {
     const Waiter* key = waiter.get();
     apart_.emplace(key, std::move(waiter));
     return Place::kHead;
@@ -158,7 +158,7 @@ WaitRegistry::Place WaitRegistry::join(const std::string& channel, WaiterPtr wai
   // Again, for messages from before it began to wait may be on their way.
   const bool late = waiter->since() > queue.asked;
   if (fresh || late) subscriptions_.subscribe(channel);
-  if (crowd == Crowd::kTogether) {
+  if (policy == WakePolicy::kTogether) {
     queue.together.push_back(std::move(waiter));
   } else {
     queue.waiters.push_back(std::move(waiter));
@@ -168,7 +168,7 @@ WaitRegistry::Place WaitRegistry::join(const std::string& channel, WaiterPtr wai
   return seen == queue.sequence ? Place::kHead : Place::kTryNow;
 }
 
-Calls WaitRegistry::leave(const std::string& channel, const Waiter& waiter, Departure why,
+Calls WaitRegistry::leave(const std::string& channel, const Waiter& waiter, LeaveReason why,
                           TimePoint retry_at) {
   const Guard guard(mutex_);
   if (!apart_.empty() && apart_.erase(&waiter) > 0) return {};
@@ -176,16 +176,16 @@ Calls WaitRegistry::leave(const std::string& channel, const Waiter& waiter, Depa
   return found == queues_.end() ? Calls() : leave_queue(*found, waiter, why, retry_at);
 }
 
-Calls WaitRegistry::leave_queue(Queues::value_type& place, const Waiter& waiter, Departure why,
+Calls WaitRegistry::leave_queue(Queues::value_type& place, const Waiter& waiter, LeaveReason why,
                                 TimePoint retry_at) {
   Calls calls;
   auto& [channel, queue] = place;
   const bool was_head = !queue.waiters.empty() && queue.waiters.front().get() == &waiter;
   if (!queue.remove(waiter)) return calls;
-  if (was_head && why == Departure::kGranted) queue.courtesy = {};
+  if (was_head && why == LeaveReason::kGranted) queue.fairness_yield = {};
   queue.pass_on(calls, waiter, why);
   if (queue.empty()) {
-    subscriptions_.release(channel, why == Departure::kGranted ? kLinger : Duration::zero());
+    subscriptions_.release(channel, why == LeaveReason::kGranted ? kLinger : Duration::zero());
   } else if (was_head && !queue.waiters.empty()) {
     queue.next_head(calls, why, retry_at);
   }
@@ -200,7 +200,7 @@ WaiterPtr WaitRegistry::heir(const std::string& channel, TimePoint now) {
   if (queue.handovers == 0) queue.first_handover = now;
   if (queue.handovers >= kMostHandovers || now >= queue.first_handover + kLongestHandovers) {
     queue.handovers = 0;
-    queue.courtesy = now + kCourtesy;
+    queue.fairness_yield = now + kCourtesy;
     return nullptr;
   }
   ++queue.handovers;
@@ -216,7 +216,7 @@ Calls WaitRegistry::subscribed(const std::string& channel, TimePoint asked) {
   queue.subscribed = true;
   queue.asked = asked;
   ++queue.sequence;
-  queue.courtesy = {};
+  queue.fairness_yield = {};
   queue.tell(calls);
   return calls;
 }
@@ -242,7 +242,7 @@ Calls WaitRegistry::not_for(const std::string& channel, const Waiter& leaver) {
   const auto found = queues_.find(channel);
   if (found == queues_.end()) return calls;
   found->second.tell_head(calls);
-  found->second.pass_on(calls, leaver, Departure::kTrying);
+  found->second.pass_on(calls, leaver, LeaveReason::kTrying);
   return calls;
 }
 

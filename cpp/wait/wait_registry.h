@@ -77,7 +77,7 @@ class Subscriptions {
 };
 
 // Why a waiter leaves its queue.
-enum class Departure {
+enum class LeaveReason {
   kGranted,  // it has what it waited for
   kGaveUp,   // while it was asleep
   kTrying,   // while an attempt was under way, or a signal not yet acted upon
@@ -107,7 +107,7 @@ class WaitRegistry {
   // Who is told of a message: of those in turn the head of the queue, of those together all, or,
   // where they want permits, the first ones for whom the number in the message is enough; of those
   // apart nobody.
-  enum class Crowd { kInTurn, kTogether, kApart };
+  enum class WakePolicy { kInTurn, kTogether, kApart };
 
   // Takes a place at the end of the queue (together: beside it, a head of its own), subscribing
   // where that has not been done; apart: no place, only to be told when the client is closed.
@@ -119,7 +119,7 @@ class WaitRegistry {
     kQueued,  // it is not the head: sleep until told
   };
   Place join(const std::string& channel, WaiterPtr waiter, std::optional<std::uint64_t> seen,
-             Crowd crowd = Crowd::kInTurn);
+             WakePolicy policy = WakePolicy::kInTurn);
 
   // So many permits are free, says the answer to an attempt that needs more.
   Calls left_over(const std::string& channel, std::int64_t permits);
@@ -128,7 +128,8 @@ class WaitRegistry {
   Calls not_for(const std::string& channel, const Waiter& leaver);
 
   // Leaves the queue. `retry_at`: until when it is held at most, as far as the leaver knows.
-  Calls leave(const std::string& channel, const Waiter& waiter, Departure why, TimePoint retry_at);
+  Calls leave(const std::string& channel, const Waiter& waiter, LeaveReason why,
+              TimePoint retry_at);
 
   // The head of the queue, for a hand-over within this client; null when there is none or when it
   // is the others' turn: after 16 hand-overs in a row, or 10 ms of them (a bound on how long this
@@ -155,7 +156,7 @@ class WaitRegistry {
     std::vector<WaiterPtr> together;  // all of them heads
     int handovers = 0;                // in a row
     TimePoint first_handover{};
-    TimePoint courtesy{};  // the head lets others go first until then; the epoch: it does not
+    TimePoint fairness_yield{};  // the head lets others go first until then; the epoch: it does not
 
     bool empty() const { return waiters.empty() && together.empty(); }
     bool remove(const Waiter& waiter);
@@ -167,15 +168,15 @@ class WaitRegistry {
     // Tells those together, in order, as far as the permits go.
     void share(Calls& calls, std::int64_t permits, std::string_view payload = {}) const;
     // The permits that a leaver was told of may be there still.
-    void pass_on(Calls& calls, const Waiter& leaver, Departure why) const;
-    void next_head(Calls& calls, Departure why, TimePoint retry_at) const;
+    void pass_on(Calls& calls, const Waiter& leaver, LeaveReason why) const;
+    void next_head(Calls& calls, LeaveReason why, TimePoint retry_at) const;
     void fail(Calls& calls, const Status& why) const;
   };
 
   using Queues = std::unordered_map<std::string, Queue>;
 
   // With the lock held.
-  Calls leave_queue(Queues::value_type& place, const Waiter& waiter, Departure why,
+  Calls leave_queue(Queues::value_type& place, const Waiter& waiter, LeaveReason why,
                     TimePoint retry_at);
 
   mutable std::mutex mutex_;
@@ -183,7 +184,7 @@ class WaitRegistry {
   Queues queues_;
   std::unordered_map<const Waiter*, WaiterPtr> apart_;
   std::unordered_map<std::string, TimePoint>
-      courtesies_;  // the turns of others, and how long they last
+      fairness_yields_;  // the turns of others, and how long they last
 };
 
 }  // namespace holdfast::wait

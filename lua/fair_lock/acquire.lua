@@ -6,9 +6,9 @@
 -- ARGV[1]  owner: who asks, "uuid:number"
 -- ARGV[2]  lease: ms, 1 to 2^53
 -- ARGV[3]  count: the holds the owner has once this one is granted, 1 for a first hold
--- ARGV[4]  patience: ms that a place lasts without a sign of life, that is, another call; 0: takes no place
+-- ARGV[4]  queue_timeout: ms that a place lasts without a sign of life, that is, another call; 0: takes no place
 -- returns  nil: granted
--- returns  >= 1: refused; the ms after which to ask again, a third of the patience at most
+-- returns  >= 1: refused; the ms after which to ask again, a third of the queue_timeout at most
 -- returns  -3: count is above 1 but the earlier holds are gone; nothing changed
 --
 -- The owner knows its count, so the count is set, not added to: a repeat means the same. A holder does not
@@ -27,12 +27,12 @@ if ttl == FREE or not redis.call('hget', KEYS[1], ARGV[1]) then
   -- @include _fair_lock/head.lua
   local head = first_waiter()
   if ttl ~= FREE or head and head ~= ARGV[1] then
-    local patience = tonumber(ARGV[4])
-    if patience == 0 then
+    local queue_timeout = tonumber(ARGV[4])
+    if queue_timeout == 0 then
       return math.max(1, ttl)
     end
     -- @include _fair_lock/place.lua
-    local third = math.floor(patience / 3)
+    local third = math.floor(queue_timeout / 3)
     return math.max(1, ttl == FOREVER and third or math.min(free, third))
   end
   if head then

@@ -49,7 +49,7 @@ class LeaseTime(NamedTuple):
     """How long a grant lasts on the server, and whether the watchdog renews it."""
 
     ms: int
-    watched: bool
+    renewed: bool
 
 
 def checked_number(what: str, value: Any) -> float:

@@ -62,7 +62,7 @@ class Client:
     def spin_lock(
         self, name: bytes, initial_ms: int, maximum_ms: int, multiplier: float, /
     ) -> Lock: ...
-    def fair_lock(self, name: bytes, patience_ms: int, /) -> Lock: ...
+    def fair_lock(self, name: bytes, queue_timeout_ms: int, /) -> Lock: ...
     # The two sides of a read-write lock.
     def read_lock(self, name: bytes, /) -> Lock: ...
     def write_lock(self, name: bytes, /) -> Lock: ...
@@ -80,7 +80,7 @@ class Lockable:
         blocking: bool,
         timeout: float,
         lease_ms: int,
-        watched: bool,
+        renewed: bool,
         listener: int,
         /,
     ) -> bool: ...
@@ -97,7 +97,7 @@ class Lockable:
         blocking: bool,
         timeout: float,
         lease_ms: int,
-        watched: bool,
+        renewed: bool,
         listener: int,
         /,
     ) -> int: ...

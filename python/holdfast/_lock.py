@@ -150,7 +150,7 @@ class BaseLock(Generic[ClientT]):
         return watcher
 
     def _asked(self, watcher: Watcher | None, granted: bool) -> None:
-        """After an acquire: one hold more is watched, or nobody who holds nothing."""
+        """After an acquire: one hold more is renewed, or nobody who holds nothing."""
         if watcher is None:
             return
         if granted:
@@ -256,7 +256,7 @@ class Lock(Decorates, BaseLock["BaseClient[Any]"]):
         listener = watcher.number if watcher else 0
         try:
             granted = self._core.acquire(
-                THIS_THREAD, blocking, seconds, lease.ms, lease.watched, listener
+                THIS_THREAD, blocking, seconds, lease.ms, lease.renewed, listener
             )
         finally:
             self._asked(watcher, granted)

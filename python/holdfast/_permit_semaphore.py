@@ -64,7 +64,7 @@ class BasePermitSemaphore:
 
     def _new_number(self, lease: LeaseTime) -> int:
         """The number of a new permit, of which the watchdog may soon have something to tell."""
-        if lease.watched and not _events.running():
+        if lease.renewed and not _events.running():
             _events.start()
         return _core.next_owner()
 
@@ -153,7 +153,7 @@ class PermitSemaphore(BasePermitSemaphore):
 
     def _acquire(self, blocking: bool, seconds: float, lease: LeaseTime) -> str | None:
         number = self._new_number(lease)
-        granted = self._core.acquire(number, blocking, seconds, lease.ms, lease.watched)
+        granted = self._core.acquire(number, blocking, seconds, lease.ms, lease.renewed)
         return self._core.permit(number).hex() if granted else None
 
     def release(self, permit: str) -> None:

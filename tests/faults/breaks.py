@@ -122,8 +122,8 @@ BREAKS = (
         "cpp/lease/lease_keeper.cpp",
         (
             (
-                "const bool renew = hold.watched() && !hold.in_flight;",
-                "const bool renew = hold.watched() && hold.in_flight;",
+                "const bool renew = hold.renewed() && !hold.in_flight;",
+                "const bool renew = hold.renewed() && hold.in_flight;",
             ),
         ),
         "tests/citizenship/test_threads.py::test_renewed_while_python_holds_the_gil",
@@ -146,7 +146,7 @@ BREAKS = (
         (15,),
         "nobody tries when the subscription stands again",
         "cpp/wait/wait_registry.cpp",
-        (("  queue.courtesy = {};\n  queue.tell(calls);", "  queue.courtesy = {};"),),
+        (("  queue.fairness_yield = {};\n  queue.tell(calls);", "  queue.fairness_yield = {};"),),
         "tests/faults/test_network.py::test_released_just_as_the_subscription_dies",
     ),
     Break(
@@ -332,8 +332,8 @@ BREAKS = (
         "cpp/wait/wait_registry.cpp",
         (
             (
-                "if (courtesy == TimePoint{}) {\n    calls.signal(waiters.front());",
-                "if (courtesy == TimePoint{}) {\n"
+                "if (fairness_yield == TimePoint{}) {\n    calls.signal(waiters.front());",
+                "if (fairness_yield == TimePoint{}) {\n"
                 "    for (const WaiterPtr& each : waiters) calls.signal(each);",
             ),
         ),

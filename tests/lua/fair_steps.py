@@ -22,7 +22,7 @@ CAROL = b"c0ffee00-0000-8000-8000-00000000000a:1"
 DAVE = b"c0ffee00-0000-8000-8000-00000000000a:2"
 # Redisson's have version 4.
 JAVA = b"0b4e2c1a-7f3d-4c5e-9a86-d1f2b3c4a5e6:37"
-REDISSONS_PATIENCE = 300_000
+REDISSONS_QUEUE_TIMEOUT = 300_000
 
 PATIENCE = 30_000
 THIRD = PATIENCE // 3
@@ -36,13 +36,13 @@ class FairLock(Lock):
         self._all = [NAME, QUEUE, TIMEOUTS, CHANNEL]
 
     def acquire(
-        self, owner: Bytes, lease: int | str = 30_000, count: int = 1, patience: int = PATIENCE
+        self, owner: Bytes, lease: int | str = 30_000, count: int = 1, queue_timeout: int = PATIENCE
     ) -> Any:
-        return self._step("acquire", self._all[:3], owner, lease, count, patience)
+        return self._step("acquire", self._all[:3], owner, lease, count, queue_timeout)
 
     def attempt(self, owner: Bytes, lease: int = 30_000) -> Any:
         """An acquire that does not wait."""
-        return self.acquire(owner, lease, patience=0)
+        return self.acquire(owner, lease, queue_timeout=0)
 
     def release(self, owner: Bytes, count: int = 0, publish: str = "publish") -> Any:
         """1 for freed; `told` then says how many subscribers heard of it."""

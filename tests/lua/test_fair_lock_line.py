@@ -15,7 +15,7 @@ from tests.lua.fair_steps import (
     NAME,
     PATIENCE,
     QUEUE,
-    REDISSONS_PATIENCE,
+    REDISSONS_QUEUE_TIMEOUT,
     THIRD,
     TIMEOUTS,
     FairLock,
@@ -80,8 +80,8 @@ def test_behind_a_dead_first_of_a_free_lock_nobody_is_told_nought(lock: FairLock
     lock.acquire(ALICE)
     lock.acquire(BOB)
     lock.release(ALICE)
-    for patience in (1, 2, 100, PATIENCE):
-        assert lock.acquire(CAROL, patience=patience) >= 1
+    for queue_timeout in (1, 2, 100, PATIENCE):
+        assert lock.acquire(CAROL, queue_timeout=queue_timeout) >= 1
     assert lock.attempt(DAVE) >= 1
 
 
@@ -162,8 +162,8 @@ def test_behind_redissons_a_place_outlasts_what_theirs_takes_off(lock: FairLock)
     lock.acquire(ALICE)
     lock.stand(JAVA, 7 * SECOND)
     lock.acquire(BOB)
-    assert lock.alive(BOB) == about(7 * SECOND + REDISSONS_PATIENCE + PATIENCE)
-    lock.let_age(BOB, REDISSONS_PATIENCE)
+    assert lock.alive(BOB) == about(7 * SECOND + REDISSONS_QUEUE_TIMEOUT + PATIENCE)
+    lock.let_age(BOB, REDISSONS_QUEUE_TIMEOUT)
     assert lock.alive(BOB) > PATIENCE
 
 
@@ -173,20 +173,20 @@ def test_even_if_theirs_is_over(lock: FairLock) -> None:
     lock.stand(JAVA, -7 * SECOND)
     lock.acquire(BOB)
     assert lock.line == [CAROL, JAVA, BOB]
-    assert lock.alive(BOB) == about(REDISSONS_PATIENCE + PATIENCE)
+    assert lock.alive(BOB) == about(REDISSONS_QUEUE_TIMEOUT + PATIENCE)
 
 
 def test_before_redissons_a_place_is_as_ever(lock: FairLock) -> None:
     lock.acquire(ALICE)
     lock.acquire(BOB)
-    lock.stand(JAVA, REDISSONS_PATIENCE)
+    lock.stand(JAVA, REDISSONS_QUEUE_TIMEOUT)
     lock.acquire(BOB)
     assert lock.alive(BOB) == about(PATIENCE)
 
 
 def test_once_they_are_gone_the_place_lasts_as_ever(lock: FairLock, server: Server) -> None:
     lock.acquire(ALICE)
-    lock.stand(JAVA, REDISSONS_PATIENCE)
+    lock.stand(JAVA, REDISSONS_QUEUE_TIMEOUT)
     lock.acquire(BOB)
     server.inspect.lpop(QUEUE)
     server.inspect.zrem(TIMEOUTS, JAVA)
@@ -198,17 +198,17 @@ def test_the_times_of_redissons_waiters_are_left_alone(lock: FairLock) -> None:
     lock.acquire(ALICE)
     lock.acquire(BOB)
     lock.acquire(CAROL)
-    lock.stand(JAVA, REDISSONS_PATIENCE)
+    lock.stand(JAVA, REDISSONS_QUEUE_TIMEOUT)
     lock.release(CAROL)
     lock.release(ALICE)
     lock.acquire(BOB)
     assert lock.line == [JAVA]
-    assert lock.alive(JAVA) == about(REDISSONS_PATIENCE)
+    assert lock.alive(JAVA) == about(REDISSONS_QUEUE_TIMEOUT)
 
 
 def test_redissons_waiter_is_told_when_it_is_first(lock: FairLock, listener: Listener) -> None:
     lock.acquire(ALICE)
-    lock.stand(JAVA, REDISSONS_PATIENCE)
+    lock.stand(JAVA, REDISSONS_QUEUE_TIMEOUT)
     lock.acquire(BOB)
     lock.release(ALICE)
     assert listener.messages() == word_to(JAVA)

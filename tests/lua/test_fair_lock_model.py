@@ -23,7 +23,7 @@ from tests.lua.fair_steps import (
     NAME,
     PATIENCE,
     QUEUE,
-    REDISSONS_PATIENCE,
+    REDISSONS_QUEUE_TIMEOUT,
     TIMEOUTS,
     FairLock,
     listen,
@@ -57,8 +57,8 @@ class FairLockAgainstModel(RuleBasedStateMachine):
     @rule(owner=ours, count=st.integers(1, 2), waits=st.booleans(), repeated=twice)
     def acquire(self, owner: bytes, count: int, waits: bool, repeated: bool) -> None:
         for _ in range(1 + repeated):
-            patience = PATIENCE if waits else 0
-            reply = self.lock.acquire(owner, MINUTE, count, patience)
+            queue_timeout = PATIENCE if waits else 0
+            reply = self.lock.acquire(owner, MINUTE, count, queue_timeout)
             if self.holder == owner:
                 assert reply is None
                 self.count = count
@@ -102,7 +102,7 @@ class FairLockAgainstModel(RuleBasedStateMachine):
     @rule()
     def redissons_waiter_comes(self) -> None:
         if JAVA not in self.line:
-            self.lock.stand(JAVA, REDISSONS_PATIENCE)
+            self.lock.stand(JAVA, REDISSONS_QUEUE_TIMEOUT)
             self.line.append(JAVA)
 
     @rule()
@@ -114,7 +114,7 @@ class FairLockAgainstModel(RuleBasedStateMachine):
         self.server.inspect.lrem(QUEUE, 0, JAVA)
         self.server.inspect.zrem(TIMEOUTS, JAVA)
         for waiter in behind:
-            self.server.inspect.zincrby(TIMEOUTS, -REDISSONS_PATIENCE, waiter)
+            self.server.inspect.zincrby(TIMEOUTS, -REDISSONS_QUEUE_TIMEOUT, waiter)
         self.line.remove(JAVA)
         self.dead.discard(JAVA)
 

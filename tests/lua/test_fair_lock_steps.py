@@ -51,7 +51,7 @@ def test_a_free_lock_is_granted_for_the_lease(lock: FairLock, server: Server) ->
 def test_who_is_refused_stands_in_line(lock: FairLock, server: Server) -> None:
     lock.acquire(ALICE, MINUTE)
     lock.acquire(BOB)
-    lock.acquire(CAROL, patience=2 * PATIENCE)
+    lock.acquire(CAROL, queue_timeout=2 * PATIENCE)
     assert lock.line == [BOB, CAROL]
     assert lock.alive(BOB) == about(PATIENCE)
     assert lock.alive(CAROL) == about(2 * PATIENCE)

@@ -27,7 +27,7 @@ chan line = [4] of { mtype, byte, byte };
 /* WaitRegistry. */
 chan waiters = [OWNERS] of { byte };
 byte handovers;
-bool courtesy;                       /* this client lets others go first */
+bool fairness_yield;                       /* this client lets others go first */
 
 bool offered[OWNERS];                /* a hand-over to it is under way */
 bool has[OWNERS];
@@ -54,7 +54,7 @@ proctype Owner(byte me) {
   :: atomic { !left[me] -> waiters!me }
      if
      :: atomic {                     /* the head tries, unless it is the others' turn */
-          waiters?[eval(me)] && !offered[me] && !courtesy && held == NOBODY ->
+          waiters?[eval(me)] && !offered[me] && !fairness_yield && held == NOBODY ->
           held = me;
           has[me] = true
         }
@@ -78,7 +78,7 @@ proctype Owner(byte me) {
        :: else ->
           handovers = 0;
 #ifndef NO_COURTESY
-          courtesy = other_waits;
+          fairness_yield = other_waits;
 #endif
           line!release, me, NOBODY
        fi
@@ -130,7 +130,7 @@ end:
           if
           :: held == NOBODY ->
              held = OTHER;
-             courtesy = false;
+             fairness_yield = false;
              other_waits = false;
              passed_by = 0;
              break

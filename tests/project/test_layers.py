@@ -10,7 +10,7 @@ from tools.lint import layers
 
 ALLOWED = [
     ("client", '#include "base/status.h"'),
-    ("client", '#include "client/link.h"'),
+    ("client", '#include "client/reconnecting_stream.h"'),
     ("sync", '#include "lua_scripts.h"'),
     ("sync", "#include <vector>"),
     ("resp", "#include <hiredis/hiredis.h>"),

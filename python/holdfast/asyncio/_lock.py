@@ -164,7 +164,7 @@ class Lock(AsyncDecorates, BaseLock["BaseClient[Any]"]):
         listener = watcher.number if watcher else 0
         try:
             number = self._core.start_acquire(
-                loop.queue, owner, blocking, seconds, lease.ms, lease.watched, listener
+                loop.queue, owner, blocking, seconds, lease.ms, lease.renewed, listener
             )
             granted = await loop.wait(
                 number, partial(self._core.start_release, loop.queue, owner, False)

@@ -65,7 +65,7 @@ class PermitSemaphore(BasePermitSemaphore):
         number = self._new_number(lease)
         permit = self._core.permit(number)
         operation = self._core.start_acquire(
-            loop.queue, number, blocking, seconds, lease.ms, lease.watched
+            loop.queue, number, blocking, seconds, lease.ms, lease.renewed
         )
         undo = partial(self._core.start_release, loop.queue, permit)
         return permit.hex() if await loop.wait(operation, undo) else None

@@ -72,12 +72,12 @@ class ConnectionTest : public ::testing::Test {
     setup.link = options;
     setup.driver = Connection::Driver::kLoop;
     setup.on_lost = [this] { ++lost; };
-    setup.redirect = [this](const Unanswered& what, std::string_view error) {
+    setup.redirect = [this](const InFlightRequest& what, std::string_view error) {
       if (error.substr(0, 5) != "MOVED") return false;
       moved.push_back(what);
       return true;
     };
-    setup.open = [this](const LinkOptions&) { return network.open("client"); };
+    setup.open = [this](const StreamOptions&) { return network.open("client"); };
     connection = std::make_shared<Connection>(world, loop, setup);
   }
 
@@ -101,11 +101,11 @@ class ConnectionTest : public ::testing::Test {
   simulation::ScriptedPeer peer;
   simulation::Network network{world, peer};
   simulation::SteppedLoop loop{world, network};
-  LinkOptions options;
+  StreamOptions options;
   std::shared_ptr<Connection> connection;
   Status submitted;
   Strings log;
-  std::vector<Unanswered> moved;
+  std::vector<InFlightRequest> moved;
   int lost = 0;
 };
 

@@ -27,13 +27,13 @@ class Question final : public Request {
   void encode(std::string& out) const override { out += resp::Command({"ASK", word_}).bytes(); }
   void complete(Result<resp::Reply> reply, const Sent&) override {
     answer = reply.ok() ? std::string(reply.value().text()) : reply.status().message();
-    stay.done.store(true, std::memory_order_release);
+    control.done.store(true, std::memory_order_release);
     parker.notify();
   }
-  bool done() const { return stay.done.load(std::memory_order_acquire); }
+  bool done() const { return control.done.load(std::memory_order_acquire); }
 
   std::string answer;
-  Stay stay;
+  ServeControl control;
   Parker parker;
 
  private:
@@ -60,7 +60,7 @@ class LeadershipTest : public ::testing::Test {
     return question;
   }
   void serve(Question& question, TimePoint slice = kNever) {
-    connection_->serve(question.parker, question.stay, slice);
+    connection_->serve(question.parker, question.control, slice);
   }
   std::string ask(const std::string& word) {
     const auto question = submit(word);
@@ -199,7 +199,7 @@ TEST_F(LeadershipTest, AChangedStayEndsTheLeadersWait) {
   server.be_silent(true);
   const auto question = submit("a");
   std::thread changer([&] {
-    question->stay.set_until(clock_.now());
+    question->control.set_until(clock_.now());
     question->parker.notify();
   });
   serve(*question);

@@ -70,7 +70,7 @@ class MoveTest : public ::testing::TestWithParam<Connection::Driver> {
     setup.driver = GetParam();
     setup.on_lost = [this] { ++lost; };
     setup.on_failed = [this] { ++failed; };
-    setup.open = [this](const LinkOptions& link) { return network.open(link.address.host); };
+    setup.open = [this](const StreamOptions& link) { return network.open(link.address.host); };
     connection = std::make_shared<Connection>(world, loop, setup);
   }
   ~MoveTest() override {

@@ -38,11 +38,11 @@ class NeighboursTest : public ::testing::Test {
     network.weather.slow_per_mille = 0;
     Connection::Setup setup;
     setup.driver = Connection::Driver::kLoop;
-    setup.open = [this](const LinkOptions&) { return network.open("client"); };
+    setup.open = [this](const StreamOptions&) { return network.open("client"); };
     setup.neighbours.mine = [this](const Request& request) {
       return mine && others.count(std::string(request.key())) == 0;
     };
-    setup.neighbours.hand_over = [this](const Unanswered& unanswered, bool queued) {
+    setup.neighbours.hand_over = [this](const InFlightRequest& unanswered, bool queued) {
       handed.push_back((queued ? "old " : "new ") + std::string(unanswered.request->key()));
       return refuses ? Status::closed("over") : Status();
     };
@@ -148,9 +148,9 @@ TEST_F(NeighboursTest, AServerInReachAnswersForWhatItWasSent) {
 TEST_F(NeighboursTest, AnErrorReplyIsLookedAtFirst) {
   Connection::Setup setup;
   setup.driver = Connection::Driver::kLoop;
-  setup.open = [this](const LinkOptions&) { return network.open("client"); };
+  setup.open = [this](const StreamOptions&) { return network.open("client"); };
   Strings seen;
-  setup.redirect = [&seen](const Unanswered& unanswered, std::string_view error) {
+  setup.redirect = [&seen](const InFlightRequest& unanswered, std::string_view error) {
     seen.push_back(std::string(unanswered.request->key()) + ": " + std::string(error));
     return error.substr(0, 5) == "MOVED";
   };

@@ -53,12 +53,12 @@ class SubscriberTest : public ::testing::Test {
  protected:
   SubscriberTest() {
     network.weather.slow_per_mille = 0;
-    LinkOptions options;
+    StreamOptions options;
     options.command_timeout = options.connect_timeout = kPatience;
     options.retries = 3;
-    subscriber =
-        std::make_shared<Subscriber>(world, loop, options, listener,
-                                     [this](const LinkOptions&) { return network.open("client"); });
+    subscriber = std::make_shared<Subscriber>(
+        world, loop, options, listener,
+        [this](const StreamOptions&) { return network.open("client"); });
     confirming();
   }
   ~SubscriberTest() override {

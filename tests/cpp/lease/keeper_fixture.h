@@ -58,7 +58,7 @@ class LeaseKeeperTest : public ::testing::Test {
     ASSERT_EQ(execute(bytes), "$-1\r\n");
     keeper().granted({name, owner, count, lease, world.now(), &sync::lock_recipe(), 0});
   }
-  void watched(OwnerNumber owner, int count = 1) { grant(owner, count, {kLease, true}); }
+  void renewed(OwnerNumber owner, int count = 1) { grant(owner, count, {kLease, true}); }
   void fixed(OwnerNumber owner, Millis lease, int count = 1) {
     grant(owner, count, {lease, false});
   }

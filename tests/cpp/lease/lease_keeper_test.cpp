@@ -9,9 +9,9 @@ namespace {
 
 TEST_F(LeaseKeeperTest, CountsTheHoldsOfEachOwner) {
   EXPECT_EQ(keeper().count(name, kAlice), 0);
-  watched(kAlice);
+  renewed(kAlice);
   EXPECT_EQ(keeper().count(name, kAlice), 1);
-  watched(kAlice, 2);
+  renewed(kAlice, 2);
   EXPECT_EQ(keeper().count(name, kAlice), 2);
   EXPECT_EQ(keeper().count(name, kBob), 0);
   EXPECT_EQ(keeper().count(LockName("other"), kAlice), 0);
@@ -63,7 +63,7 @@ TEST_F(LeaseKeeperTest, TellsOnceThatALeaseRanOut) {
 
 TEST_F(LeaseKeeperTest, RenewsAWatchedHoldEachThirdOfItsLease) {
   const TimePoint start = world.now();
-  watched(kAlice);
+  renewed(kAlice);
   pass(Millis(30000));
   EXPECT_EQ(keeper().count(name, kAlice), 1);
   EXPECT_EQ(events, Strings{});
@@ -74,7 +74,7 @@ TEST_F(LeaseKeeperTest, RenewsAWatchedHoldEachThirdOfItsLease) {
 
 TEST_F(LeaseKeeperTest, RenewalsStopWithTheLastWatchedHold) {
   fixed(kAlice, Millis(60000));
-  watched(kAlice, 2);
+  renewed(kAlice, 2);
   pass(Millis(5000));
   EXPECT_GE(renewals.size(), 4U);
   release(kAlice);
@@ -86,7 +86,7 @@ TEST_F(LeaseKeeperTest, RenewalsStopWithTheLastWatchedHold) {
 
 TEST_F(LeaseKeeperTest, ARenewalDoesNotCutALongerLeaseOfAnOuterHold) {
   fixed(kAlice, Millis(60000));
-  watched(kAlice, 2);
+  renewed(kAlice, 2);
   pass(Millis(2000));
   ASSERT_GE(renewals.size(), 1U);
   release(kAlice);
@@ -95,7 +95,7 @@ TEST_F(LeaseKeeperTest, ARenewalDoesNotCutALongerLeaseOfAnOuterHold) {
 }
 
 TEST_F(LeaseKeeperTest, AFailedRenewalIsTriedAgainWithinAQuarterOfASecond) {
-  watched(kAlice);
+  renewed(kAlice);
   pass(Millis(900));
   server.set_mood(Server::Mood::kLoading);
   pass(Millis(200));
@@ -110,7 +110,7 @@ TEST_F(LeaseKeeperTest, AFailedRenewalIsTriedAgainWithinAQuarterOfASecond) {
 }
 
 TEST_F(LeaseKeeperTest, AStallShorterThanTheLeaseLosesNothing) {
-  watched(kAlice);
+  renewed(kAlice);
   pass(Millis(900));
   server.pause(Millis(2000));
   pass(Millis(20000));
@@ -120,7 +120,7 @@ TEST_F(LeaseKeeperTest, AStallShorterThanTheLeaseLosesNothing) {
 
 TEST_F(LeaseKeeperTest, WithoutAnyAnswerTheHoldIsLostWhenItsTimeIsOver) {
   const TimePoint start = world.now();
-  watched(kAlice);
+  renewed(kAlice);
   server.pause(Millis(20000));
   pass(Millis(10000));
   EXPECT_EQ(events, Strings{"lock of 1 lost: no renewal got through before its lease was over"});
@@ -129,7 +129,7 @@ TEST_F(LeaseKeeperTest, WithoutAnyAnswerTheHoldIsLostWhenItsTimeIsOver) {
 }
 
 TEST_F(LeaseKeeperTest, ARefusedRenewalIsALoss) {
-  watched(kAlice);
+  renewed(kAlice);
   pass(Millis(100));
   server.flush_data();
   pass(Millis(1000));
@@ -139,7 +139,7 @@ TEST_F(LeaseKeeperTest, ARefusedRenewalIsALoss) {
 }
 
 TEST_F(LeaseKeeperTest, AServerThatForgotTheScriptGetsItsText) {
-  watched(kAlice);
+  renewed(kAlice);
   pass(Millis(1500));
   server.flush_scripts();
   pass(Millis(20000));
@@ -147,7 +147,7 @@ TEST_F(LeaseKeeperTest, AServerThatForgotTheScriptGetsItsText) {
 }
 
 TEST_F(LeaseKeeperTest, ABrokenConnectionHasAllHoldsVerifiedAtOnce) {
-  watched(kAlice);
+  renewed(kAlice);
   pass(Millis(1100));
   server.flush_data();
   renewals.clear();
@@ -172,8 +172,8 @@ TEST_F(LeaseKeeperTest, AFixedLeaseIsVerifiedWithoutBeingTouched) {
 }
 
 TEST_F(LeaseKeeperTest, AnOwnerThatEndsLosesItsRenewals) {
-  watched(kAlice);
-  watched(kAlice, 2);
+  renewed(kAlice);
+  renewed(kAlice, 2);
   keeper().owner_ended(kAlice);
   EXPECT_EQ(events, Strings{"lock of 1 abandoned"});
   EXPECT_EQ(keeper().count(name, kAlice), 0);
@@ -185,7 +185,7 @@ TEST_F(LeaseKeeperTest, AnOwnerThatEndsLosesItsRenewals) {
 }
 
 TEST_F(LeaseKeeperTest, ALossIsToldOnce) {
-  watched(kAlice);
+  renewed(kAlice);
   keeper().lose(name, kAlice, "somebody said so");
   keeper().lose(name, kAlice, "somebody else said so");
   keeper().forced(name);
@@ -198,7 +198,7 @@ TEST_F(LeaseKeeperTest, AGrantAfterALossIsANewHold) {
   fixed(kAlice, Millis(100));
   pass(Millis(200));
   ASSERT_TRUE(keeper().lost(name, kAlice));
-  watched(kAlice);
+  renewed(kAlice);
   EXPECT_FALSE(keeper().lost(name, kAlice));
   EXPECT_EQ(keeper().count(name, kAlice), 1);
   pass(Millis(10000));
@@ -206,7 +206,7 @@ TEST_F(LeaseKeeperTest, AGrantAfterALossIsANewHold) {
 }
 
 TEST_F(LeaseKeeperTest, ClosedItKnowsWhatWasHeldAndForgetsIt) {
-  watched(kAlice);
+  renewed(kAlice);
   EXPECT_EQ(keeper().close(), Strings{"lock"});
   EXPECT_EQ(keeper().count(name, kAlice), 0);
   pass(Millis(10000));
@@ -215,7 +215,7 @@ TEST_F(LeaseKeeperTest, ClosedItKnowsWhatWasHeldAndForgetsIt) {
 }
 
 TEST_F(LeaseKeeperTest, AForcedReleaseIsALossForEverybodyButWhoReleases) {
-  watched(kAlice);
+  renewed(kAlice);
   keeper().granted({name, kBob, 1, {kLease, true}, world.now(), &sync::lock_recipe(), 0});
   (void)keeper().begin_release(name, kBob, false);
   keeper().forced(name);
@@ -223,7 +223,7 @@ TEST_F(LeaseKeeperTest, AForcedReleaseIsALossForEverybodyButWhoReleases) {
 }
 
 TEST_F(LeaseKeeperTest, AnExtensionReplacesTheLeaseAndEndsTheRenewals) {
-  watched(kAlice);
+  renewed(kAlice);
   const std::uint32_t number = keeper().begin_extension(name, kAlice, Millis(20000));
   EXPECT_EQ(keeper().left(name, kAlice), Millis(2968));
   keeper().extended(name, kAlice, {number, Millis(20000)}, world.now());
@@ -234,7 +234,7 @@ TEST_F(LeaseKeeperTest, AnExtensionReplacesTheLeaseAndEndsTheRenewals) {
 }
 
 TEST_F(LeaseKeeperTest, AnExtensionToLessCountsBeforeItsAnswer) {
-  watched(kAlice);
+  renewed(kAlice);
   (void)keeper().begin_extension(name, kAlice, Millis(100));
   EXPECT_EQ(keeper().left(name, kAlice), Millis(97));
   pass(Millis(200));
@@ -242,7 +242,7 @@ TEST_F(LeaseKeeperTest, AnExtensionToLessCountsBeforeItsAnswer) {
 }
 
 TEST_F(LeaseKeeperTest, TheAnswerToAnEarlierExtensionPromisesNoMoreThanTheLaterOne) {
-  watched(kAlice);
+  renewed(kAlice);
   const std::uint32_t first = keeper().begin_extension(name, kAlice, Millis(2000));
   const std::uint32_t second = keeper().begin_extension(name, kAlice, Millis(100));
   keeper().extended(name, kAlice, {first, Millis(2000)}, world.now());

@@ -36,13 +36,13 @@ class ReleaseTest : public LeaseKeeperTest {
 
 TEST_F(ReleaseTest, NothingIsReleasedByWhoeverHoldsNothing) {
   EXPECT_EQ(keeper().begin_release(name, kAlice, false).verdict, Verdict::kNotOwned);
-  watched(kAlice);
+  renewed(kAlice);
   EXPECT_EQ(keeper().begin_release(name, kBob, false).verdict, Verdict::kNotOwned);
 }
 
 TEST_F(ReleaseTest, APartialReleaseKeepsTheHold) {
-  watched(kAlice);
-  watched(kAlice, 2);
+  renewed(kAlice);
+  renewed(kAlice, 2);
   const ReleasePlan plan = keeper().begin_release(name, kAlice, false);
   EXPECT_EQ(plan.verdict, Verdict::kPartial);
   EXPECT_EQ(plan.remaining, 1);
@@ -54,15 +54,15 @@ TEST_F(ReleaseTest, APartialReleaseKeepsTheHold) {
 }
 
 TEST_F(ReleaseTest, AllHoldsCanBeReleasedAtOnce) {
-  watched(kAlice);
-  watched(kAlice, 2);
+  renewed(kAlice);
+  renewed(kAlice, 2);
   const ReleasePlan plan = keeper().begin_release(name, kAlice, true);
   EXPECT_EQ(plan.verdict, Verdict::kFinal);
   EXPECT_EQ(plan.remaining, 0);
 }
 
 TEST_F(ReleaseTest, NoRenewalFollowsAFinalRelease) {
-  watched(kAlice);
+  renewed(kAlice);
   pass(Millis(1500));
   renewals.clear();
   const ReleasePlan plan = keeper().begin_release(name, kAlice, false);
@@ -75,7 +75,7 @@ TEST_F(ReleaseTest, NoRenewalFollowsAFinalRelease) {
 }
 
 TEST_F(ReleaseTest, ARenewalOnItsWayIsNotSentAfterAFinalRelease) {
-  watched(kAlice);
+  renewed(kAlice);
   pass(Millis(1100));
   server.restart(true, Millis(100), {});
   break_connection();
@@ -96,7 +96,7 @@ TEST_F(ReleaseTest, ALostHoldIsReportedByOneRelease) {
 }
 
 TEST_F(ReleaseTest, ARepeatedFinalReleaseSaysSo) {
-  watched(kAlice);
+  renewed(kAlice);
   EXPECT_FALSE(keeper().begin_release(name, kAlice, false).repeated);
   const ReleasePlan again = keeper().begin_release(name, kAlice, false);
   EXPECT_TRUE(again.repeated);
@@ -104,8 +104,8 @@ TEST_F(ReleaseTest, ARepeatedFinalReleaseSaysSo) {
 }
 
 TEST_F(ReleaseTest, OnceFinalAReleaseStaysFinal) {
-  watched(kAlice);
-  watched(kAlice, 2);
+  renewed(kAlice);
+  renewed(kAlice, 2);
   (void)keeper().begin_release(name, kAlice, true);
   const ReleasePlan again = keeper().begin_release(name, kAlice, false);
   EXPECT_EQ(again.verdict, Verdict::kFinal);
@@ -113,7 +113,7 @@ TEST_F(ReleaseTest, OnceFinalAReleaseStaysFinal) {
 }
 
 TEST_F(ReleaseTest, ALateReleaseIsToldByTheNextOne) {
-  watched(kAlice);
+  renewed(kAlice);
   const ReleasePlan plan = keeper().begin_release(name, kAlice, false);
   keeper().released_late(name, kAlice, plan, true);
   EXPECT_EQ(keeper().begin_release(name, kAlice, false).verdict, Verdict::kDone);
@@ -121,19 +121,19 @@ TEST_F(ReleaseTest, ALateReleaseIsToldByTheNextOne) {
 }
 
 TEST_F(ReleaseTest, ALateReleaseThatCameToNothingIsALoss) {
-  watched(kAlice);
+  renewed(kAlice);
   const ReleasePlan plan = keeper().begin_release(name, kAlice, false);
   keeper().released_late(name, kAlice, plan, false);
   EXPECT_EQ(keeper().begin_release(name, kAlice, false).verdict, Verdict::kLost);
 }
 
 TEST_F(ReleaseTest, AnOldReleaseDoesNotTouchANewHold) {
-  watched(kAlice);
+  renewed(kAlice);
   const ReleasePlan plan = keeper().begin_release(name, kAlice, false);
   EXPECT_FALSE(keeper().superseded(name, kAlice, plan));
   EXPECT_EQ(keeper().begin_attempt(name, kAlice).count, 1);
   EXPECT_TRUE(keeper().superseded(name, kAlice, plan));
-  watched(kAlice);
+  renewed(kAlice);
   EXPECT_TRUE(keeper().superseded(name, kAlice, plan));
   keeper().released(name, kAlice, plan);
   keeper().released_late(name, kAlice, plan, false);
@@ -186,8 +186,8 @@ TEST_F(ReleaseTest, AReleaseSaysByItselfWhatIsLeft) {
   const auto early = owe(name);
   EXPECT_EQ(keeper().begin_release(name, kAlice, false).verdict, Verdict::kNotOwned);
   EXPECT_EQ(early->cancelled, 0);
-  watched(kAlice);
-  watched(kAlice, 2);
+  renewed(kAlice);
+  renewed(kAlice, 2);
   const auto late = owe(name);
   EXPECT_EQ(keeper().begin_release(name, kAlice, false).verdict, Verdict::kPartial);
   EXPECT_EQ(early->cancelled, 1);

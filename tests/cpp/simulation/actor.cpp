@@ -181,7 +181,7 @@ void Actor::acquire(const LockName& lock, bool may_block_for_ever) {
   Random& random = world.random;
   sync::AcquireRequest request{lock, number_, {}};
   request.listener = 1 + static_cast<std::uint64_t>(lock.side());
-  request.terms = stage_.script.terms;
+  request.acquire_options = stage_.script.acquire_options;
   request.lease = {client_->plan().watch_lease, true};
   if (returns() && random.chance(350)) {
     const Duration most = random.chance(100) ? Millis(8) : Millis(1500);
@@ -193,7 +193,7 @@ void Actor::acquire(const LockName& lock, bool may_block_for_ever) {
     request.deadline = world.now() + random.between({}, Millis(600));
   }
   const bool takes_place = request.blocking && request.deadline > world.now();
-  if (!takes_place) request.terms.patience = Millis(0);
+  if (!takes_place) request.acquire_options.queue_timeout = Millis(0);
   ++acquisitions_;
   const bool listens = recipe(lock).waiting() != sync::Waiting::kBackOff;
   channel_ = listens ? recipe(lock).channel(lock, field()).bytes() : std::string();

@@ -17,7 +17,7 @@ namespace holdfast::simulation {
 // What the owners of a schedule do, and what may become of it.
 struct Script {
   const Kind& kind;
-  sync::Terms terms{};
+  sync::AcquireOptions acquire_options{};
   std::vector<LockName> locks{};  // with all sides of each name
   int rounds = 2;                 // acquisitions of each owner
   unsigned cancels = 0;           // per mille of the operations

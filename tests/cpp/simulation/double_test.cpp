@@ -252,9 +252,9 @@ class DoubleTest : public ::testing::Test {
     const std::string owner = "me:" + std::to_string(random_.below(3));
     const int count = static_cast<int>(random_.below(3));
     const sync::Recipe& recipe = kind.recipe(name);
-    const sync::Terms terms{kLease};
-    const sync::Step step{name, owner, count, kLease, "publish", true, terms};
-    const sync::Step attempt{name, owner, 1 + count / 2, kLease, "publish", true, terms};
+    const sync::AcquireOptions acquire_options{kLease};
+    const sync::Step step{name, owner, count, kLease, "publish", true, acquire_options};
+    const sync::Step attempt{name, owner, 1 + count / 2, kLease, "publish", true, acquire_options};
     std::string bytes;
     switch (random_.below(9)) {
       case 0:
@@ -278,7 +278,7 @@ class DoubleTest : public ::testing::Test {
         recipe.force_release(bytes, step);
         break;
       case 7:
-        recipe.extend(bytes, {name, owner, 0, kLease / 2, "publish", true, terms});
+        recipe.extend(bytes, {name, owner, 0, kLease / 2, "publish", true, acquire_options});
         break;
       default:
         ask_something(bytes, step, recipe);

@@ -25,10 +25,10 @@ const sync::Recipe& FairLockKind::recipe(const LockName& /*lock*/) const {
 }
 
 // From those whose places often end before they ask again to those who nearly never do.
-sync::Terms FairLockKind::terms(Random& random) const {
-  sync::Terms terms;
-  terms.patience = Millis(30 + random.below(random.chance(500) ? 100 : 3000));
-  return terms;
+sync::AcquireOptions FairLockKind::acquire_options(Random& random) const {
+  sync::AcquireOptions acquire_options;
+  acquire_options.queue_timeout = Millis(30 + random.below(random.chance(500) ? 100 : 3000));
+  return acquire_options;
 }
 
 bool FairLockKind::admits(Keyspace& data, const LockName& lock, const std::string& owner) const {

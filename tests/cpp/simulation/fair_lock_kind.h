@@ -11,10 +11,12 @@ class FairLockKind final : public LockKind {
  public:
   std::string word() const override { return "fair_lock"; }
   const sync::Recipe& recipe(const LockName& lock) const override;
-  sync::Terms terms(Random& random) const override;
+  sync::AcquireOptions acquire_options(Random& random) const override;
   bool admits(Keyspace& data, const LockName& lock, const std::string& owner) const override;
   Line line(Keyspace& data, const std::string& name) const override;
-  Duration rest(const sync::Terms& terms) const override { return terms.patience / 3; }
+  Duration rest(const sync::AcquireOptions& acquire_options) const override {
+    return acquire_options.queue_timeout / 3;
+  }
   bool may_stay(Keyspace& data, const std::string& key, bool in_peace) const override;
 };
 

@@ -46,7 +46,7 @@ class Kind {
     static const std::vector<Side> whole{Side::kWhole};
     return whole;
   }
-  virtual sync::Terms terms(Random& /*random*/) const { return {}; }
+  virtual sync::AcquireOptions acquire_options(Random& /*random*/) const { return {}; }
 
   // What has to be there before anybody asks.
   virtual void set_up(Keyspace& /*data*/, const std::string& /*name*/) const {}
@@ -79,7 +79,9 @@ class Kind {
   // Those who stand in line on the server, the first one first; only where it keeps the order.
   virtual Line line(Keyspace& /*data*/, const std::string& /*name*/) const { return {}; }
   // How long a waiter whom nobody tells anything rests at the least before it looks again.
-  virtual Duration rest(const sync::Terms& /*terms*/) const { return Duration::max(); }
+  virtual Duration rest(const sync::AcquireOptions& /*acquire_options*/) const {
+    return Duration::max();
+  }
   // Its grants bring tokens, each greater than all before it.
   virtual bool makes_tokens() const { return false; }
   // The key may stay when everybody has left; `in_peace`: nobody was kept from tidying up.

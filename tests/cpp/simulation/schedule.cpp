@@ -28,7 +28,7 @@ void Schedule::plan_script() {
     ledger_.watch(names_.back());
     for (const Side side : script_.kind.sides()) script_.locks.emplace_back(names_.back(), side);
   }
-  script_.terms = script_.kind.terms(random);
+  script_.acquire_options = script_.kind.acquire_options(random);
   neglected_since_.assign(script_.locks.size(), kNever);
   orphaned_since_.assign(names_.size(), kNever);
   script_.rounds = 1 + static_cast<int>(random.below(4));
@@ -93,7 +93,7 @@ Report Schedule::run() {
         if (!actor->over()) blame("does not end: " + actor->describe());
       }
     }
-    if (rest(start, script_.terms.patience)) check_leftovers();
+    if (rest(start, script_.acquire_options.queue_timeout)) check_leftovers();
   }
   check_effort();
   Report report = this->report();
@@ -187,7 +187,7 @@ int Schedule::most_heads() const {
 // How often waiters may have looked again though nobody told them anything.
 int Schedule::unasked_looks() const {
   const Duration time = world_.now() - TimePoint(std::chrono::hours(1));
-  const auto looks = time / script_.kind.rest(script_.terms);
+  const auto looks = time / script_.kind.rest(script_.acquire_options);
   return static_cast<int>(looks) * static_cast<int>(actors_.size());
 }
 

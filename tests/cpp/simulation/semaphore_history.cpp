@@ -44,8 +44,8 @@ class Taker final : public CounterUser {
     const OwnerNumber number = next_owner_number();
     request_ = sync::request_key(stage_.name, owner_field(client_->plan().id, number));
     sync::AcquireRequest request{stage_.name, number, {memory, false}};
-    request.terms.patience = memory;
-    request.terms.amount = wanted_;
+    request.acquire_options.request_memory = memory;
+    request.acquire_options.amount = wanted_;
     request.blocking = blocking_ = !random.chance(150);
     // Where a release may fail there may never be enough again.
     const bool hurries = random.chance(400) || stage_.failures;

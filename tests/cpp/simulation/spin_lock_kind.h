@@ -14,16 +14,17 @@ class SpinLockKind final : public LockKind {
   const sync::Recipe& recipe(const LockName& /*lock*/) const override {
     return sync::spin_lock_recipe();
   }
-  sync::Terms terms(Random& random) const override {
-    sync::Terms terms;
-    terms.back_off.initial = Millis(1 + static_cast<int>(random.below(20)));
-    terms.back_off.maximum = terms.back_off.initial * (1 + static_cast<int>(random.below(8)));
-    terms.back_off.multiplier = 1 + static_cast<double>(random.below(3));
-    return terms;
+  sync::AcquireOptions acquire_options(Random& random) const override {
+    sync::AcquireOptions acquire_options;
+    acquire_options.backoff.initial = Millis(1 + static_cast<int>(random.below(20)));
+    acquire_options.backoff.maximum =
+        acquire_options.backoff.initial * (1 + static_cast<int>(random.below(8)));
+    acquire_options.backoff.multiplier = 1 + static_cast<double>(random.below(3));
+    return acquire_options;
   }
-  Duration rest(const sync::Terms& terms) const override {
-    return std::chrono::duration_cast<Duration>(Duration(terms.back_off.initial) /
-                                                terms.back_off.multiplier);
+  Duration rest(const sync::AcquireOptions& acquire_options) const override {
+    return std::chrono::duration_cast<Duration>(Duration(acquire_options.backoff.initial) /
+                                                acquire_options.backoff.multiplier);
   }
 };
 

@@ -13,7 +13,7 @@ using client::Subscriber;
 class Topology final : public topology::Topology {
  public:
   struct Setup {
-    client::LinkOptions link;
+    client::StreamOptions link;
     std::string id;
     std::weak_ptr<Subscriber::Sink> sink;
     std::function<void()> on_lost;
@@ -44,8 +44,8 @@ class Topology final : public topology::Topology {
   }
 
  private:
-  static client::Link::Open opener(Network& network, const std::string& owner) {
-    return [&network, owner](const client::LinkOptions&) { return network.open(owner); };
+  static client::ReconnectingStream::Open opener(Network& network, const std::string& owner) {
+    return [&network, owner](const client::StreamOptions&) { return network.open(owner); };
   }
   static std::shared_ptr<Connection> connection(World& world, Network& network, SteppedLoop& loop,
                                                 const Setup& setup, const std::string& purpose) {
@@ -82,15 +82,15 @@ std::shared_ptr<Client> Client::make(World& world, Network& network, SteppedLoop
   client->hub_->set_on_lost(setup.on_lost);
   client->hub_->set_topology(topology);
   keeper->set_topology(topology);
-  std::shared_ptr<sync::Confirmations> confirmations;
+  std::shared_ptr<sync::ReplicaAcknowledger> acknowledger;
   if (plan.replicas > 0) {
-    const sync::Confirmations::Terms terms{plan.replicas, plan.command_timeout};
-    confirmations = std::make_shared<sync::Confirmations>(world, topology, terms);
+    const sync::ReplicationPolicy policy{plan.replicas, plan.command_timeout};
+    acknowledger = std::make_shared<sync::ReplicaAcknowledger>(world, topology, policy);
   }
   client->context_ = std::shared_ptr<const sync::Context>(new sync::Context{
       world, plan.id, plan.command_timeout, topology, keeper,
       std::shared_ptr<wait::WaitRegistry>(client->hub_, &client->hub_->registry()),
-      std::make_shared<sync::Timers>(world, loop), std::move(confirmations)});
+      std::make_shared<sync::Timers>(world, loop), std::move(acknowledger)});
   return client;
 }
 

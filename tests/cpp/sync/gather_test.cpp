@@ -1,7 +1,6 @@
-#include "sync/gather.h"
-
 #include <gtest/gtest.h>
 
+#include "sync/fan_out_call.h"
 #include "sync/multi_lock.h"
 #include "sync/red_lock.h"
 

@@ -82,10 +82,10 @@ class Script {
   QuorumMachine machine_;
 };
 
-QuorumMachine::Options all_of(std::size_t members, bool watched = true) {
+QuorumMachine::Options all_of(std::size_t members, bool renewed = true) {
   QuorumMachine::Options options;
   options.rule = multi_lock_rule(members, kLease);
-  options.lease = {kLease, watched};
+  options.lease = {kLease, renewed};
   options.votes.assign(members, true);
   return options;
 }
@@ -285,7 +285,7 @@ TEST(RedLockMachine, OneLessThanAMajorityIsNotTheLock) {
 
 TEST(RedLockMachine, AMajorityOutOfReachIsNeverHeldByAnother) {
   QuorumMachine::Options options = trying(majority_of(3));
-  options.patience = Millis(20);
+  options.unreachable_budget = Millis(20);
   Script script(options);
   script.start();
   script.refuse(0);

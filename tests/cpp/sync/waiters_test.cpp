@@ -172,7 +172,7 @@ TEST_F(WaitersTest, ATurnThatComesTooLateIsForTheNext) {
   wait(1, 3);
   (void)attempts_in(Millis(100));
   const std::string channel = lock_recipe().channel(name_, "").bytes();
-  wait::Calls late = registry().leave(channel, *waiter(1), wait::Departure::kGaveUp, kNever);
+  wait::Calls late = registry().leave(channel, *waiter(1), wait::LeaveReason::kGaveUp, kNever);
   waiter(1)->cancel();
   waiter(2)->cancel();
   late.run();

@@ -47,7 +47,7 @@ class WaitRegistryTest : public ::testing::Test, public Subscriptions {
     asked.push_back("release " + channel + " after " + std::to_string(milliseconds));
   }
 
-  void leave(const Sleeper& waiter, Departure why) {
+  void leave(const Sleeper& waiter, LeaveReason why) {
     registry.leave(kChannel, waiter, why, kLater).run();
   }
   // A queue of `waiters`, subscribed, whose head knows nothing new.
@@ -60,7 +60,7 @@ class WaitRegistryTest : public ::testing::Test, public Subscriptions {
   // Those `waiters` stand together, subscribed, and want so many permits each.
   void together(const std::vector<std::shared_ptr<Sleeper>>& waiters, std::int64_t wanted) {
     for (const auto& waiter : waiters) {
-      (void)registry.join(kChannel, waiter, {}, WaitRegistry::Crowd::kTogether);
+      (void)registry.join(kChannel, waiter, {}, WaitRegistry::WakePolicy::kTogether);
     }
     registry.subscribed(kChannel).run();
     for (const auto& waiter : waiters) {

@@ -40,7 +40,7 @@ TEST_F(WaitRegistryTest, ASubscriptionRegainedWakesTheHead) {
 // The lingering subscription of an earlier waiter is there when the newcomer makes its attempt.
 TEST_F(WaitRegistryTest, AMessageBetweenTheAttemptAndTheQueueIsNotMissed) {
   queue({first});
-  leave(*first, Departure::kGranted);
+  leave(*first, LeaveReason::kGranted);
   const auto seen = registry.sequence(kChannel);
   registry.message(kChannel).run();
   EXPECT_EQ(registry.join(kChannel, second, seen), Place::kTryNow);
@@ -48,7 +48,7 @@ TEST_F(WaitRegistryTest, AMessageBetweenTheAttemptAndTheQueueIsNotMissed) {
 
 TEST_F(WaitRegistryTest, ASubscriptionConfirmedAfterTheAttemptIsNotMissed) {
   queue({first});
-  leave(*first, Departure::kGranted);
+  leave(*first, LeaveReason::kGranted);
   const auto seen = registry.sequence(kChannel);
   registry.subscribed(kChannel).run();
   EXPECT_EQ(registry.join(kChannel, second, seen), Place::kTryNow);
@@ -56,47 +56,47 @@ TEST_F(WaitRegistryTest, ASubscriptionConfirmedAfterTheAttemptIsNotMissed) {
 
 TEST_F(WaitRegistryTest, WithoutNewsSinceItsAttemptTheHeadMaySleep) {
   queue({first});
-  leave(*first, Departure::kGranted);
+  leave(*first, LeaveReason::kGranted);
   EXPECT_EQ(registry.join(kChannel, second, registry.sequence(kChannel)), Place::kHead);
   EXPECT_EQ(second->told, Told{});
 }
 
 TEST_F(WaitRegistryTest, AHeadThatHasNotTriedTries) {
   queue({first});
-  leave(*first, Departure::kGranted);
+  leave(*first, LeaveReason::kGranted);
   EXPECT_EQ(registry.join(kChannel, second, {}), Place::kTryNow);
 }
 
 TEST_F(WaitRegistryTest, AHeadThatGotItGivesItsTurnToTheNext) {
   queue({first, second, third});
-  leave(*first, Departure::kGranted);
+  leave(*first, LeaveReason::kGranted);
   EXPECT_EQ(second->told, Told{"turn"});
   EXPECT_EQ(third->told, Told{});
 }
 
 TEST_F(WaitRegistryTest, AHeadThatGaveUpAsleepGivesItsTurnToTheNext) {
   queue({first, second});
-  leave(*first, Departure::kGaveUp);
+  leave(*first, LeaveReason::kGaveUp);
   EXPECT_EQ(second->told, Told{"turn"});
 }
 
 TEST_F(WaitRegistryTest, AnAttemptNotCarriedThroughIsTheNextOnesToMake) {
   queue({first, second});
   registry.message(kChannel).run();
-  leave(*first, Departure::kTrying);
+  leave(*first, LeaveReason::kTrying);
   EXPECT_EQ(second->told, Told{"signal"});
 }
 
 TEST_F(WaitRegistryTest, BeforeTheSubscriptionThereIsAHeadToo) {
   EXPECT_EQ(registry.join(kChannel, first, {}), Place::kHead);
   EXPECT_EQ(registry.join(kChannel, second, {}), Place::kQueued);
-  leave(*first, Departure::kGaveUp);
+  leave(*first, LeaveReason::kGaveUp);
   EXPECT_EQ(second->told, Told{"turn"});
 }
 
 TEST_F(WaitRegistryTest, OneThatLeavesFromBehindTellsNobody) {
   queue({first, second, third});
-  leave(*second, Departure::kGaveUp);
+  leave(*second, LeaveReason::kGaveUp);
   registry.message(kChannel).run();
   EXPECT_EQ(first->told, Told{"signal"});
   EXPECT_EQ(third->told, Told{});
@@ -104,33 +104,33 @@ TEST_F(WaitRegistryTest, OneThatLeavesFromBehindTellsNobody) {
 
 TEST_F(WaitRegistryTest, WhoeverLeavesTwiceTellsNobodyTwice) {
   queue({first, second});
-  leave(*first, Departure::kGaveUp);
-  leave(*first, Departure::kGaveUp);
+  leave(*first, LeaveReason::kGaveUp);
+  leave(*first, LeaveReason::kGaveUp);
   EXPECT_EQ(second->told, Told{"turn"});
 }
 
 TEST_F(WaitRegistryTest, AfterAGrantTheSubscriptionLingers) {
   queue({first});
-  leave(*first, Departure::kGranted);
+  leave(*first, LeaveReason::kGranted);
   EXPECT_EQ(asked.back(), "release channel after 100");
 }
 
 TEST_F(WaitRegistryTest, AfterASurrenderItDoesNot) {
   queue({first});
-  leave(*first, Departure::kGaveUp);
+  leave(*first, LeaveReason::kGaveUp);
   EXPECT_EQ(asked.back(), "release channel after 0");
 }
 
 TEST_F(WaitRegistryTest, AnUnusedSubscriptionEnds) {
   queue({first});
-  leave(*first, Departure::kGranted);
+  leave(*first, LeaveReason::kGranted);
   EXPECT_TRUE(registry.released(kChannel));
   EXPECT_FALSE(registry.sequence(kChannel));
 }
 
 TEST_F(WaitRegistryTest, ASubscriptionThatIsNeededAgainGoesOn) {
   queue({first});
-  leave(*first, Departure::kGranted);
+  leave(*first, LeaveReason::kGranted);
   (void)registry.join(kChannel, second, {});
   EXPECT_FALSE(registry.released(kChannel));
   EXPECT_TRUE(registry.sequence(kChannel));
@@ -139,7 +139,7 @@ TEST_F(WaitRegistryTest, ASubscriptionThatIsNeededAgainGoesOn) {
 
 TEST_F(WaitRegistryTest, ANewcomerAfterTheEndSubscribesAnew) {
   queue({first});
-  leave(*first, Departure::kGranted);
+  leave(*first, LeaveReason::kGranted);
   ASSERT_TRUE(registry.released(kChannel));
   EXPECT_EQ(registry.join(kChannel, second, {}), Place::kHead);
   EXPECT_EQ(asked.back(), "subscribe channel");
@@ -147,7 +147,7 @@ TEST_F(WaitRegistryTest, ANewcomerAfterTheEndSubscribesAnew) {
 
 TEST_F(WaitRegistryTest, AMessageOfAChannelThatEndedIsNobodys) {
   queue({first});
-  leave(*first, Departure::kGranted);
+  leave(*first, LeaveReason::kGranted);
   ASSERT_TRUE(registry.released(kChannel));
   registry.message(kChannel).run();
   registry.subscribed(kChannel).run();

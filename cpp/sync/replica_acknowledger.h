@@ -17,7 +17,7 @@
 namespace holdfast::sync {
 
 // What became of a question to the replicas.
-struct Confirmation {
+struct Acknowledgement {
   enum class Kind {
     kConfirmed,
     kGone,     // the server does not know the grant any more
@@ -29,9 +29,9 @@ struct Confirmation {
 };
 
 // Somebody who has been granted something that replicas are to know of.
-class Grantee {
+class AckListener {
  public:
-  virtual ~Grantee() = default;
+  virtual ~AckListener() = default;
   virtual std::string_view granted_key() const = 0;
   // Appends a command that writes once more what was granted, and never brings it back: it replies
   // 1, or 0 when it is not there any more. Called as Request::encode().
@@ -39,9 +39,15 @@ class Grantee {
   // How long the replicas have.
   virtual Millis longest_wait() const = 0;
   // Any thread, once for each confirm() and each probe(), without locks held.
-  virtual void confirmed(Confirmation outcome) = 0;
+  virtual void confirmed(Acknowledgement outcome) = 0;
 };
-using GranteePtr = std::shared_ptr<Grantee>;
+using AckListenerPtr = std::shared_ptr<AckListener>;
+
+// How many replicas have to acknowledge a grant.
+struct ReplicationPolicy {
+  int replicas = 1;
+  Millis command_timeout{5000};
+};
 
 // Has grants confirmed by replicas, for one client: WAIT, for as many as are asked for.
 //
@@ -53,22 +59,18 @@ using GranteePtr = std::shared_ptr<Grantee>;
 // What a WAIT says is believed only when it went over the same stream as the write: on a fresh one
 // there is nothing to wait for, and all replicas "have it". A write that a cluster sends on for
 // this once (ASK) takes a WAIT of its own along; after a lasting move (MOVED) it is said again.
-class Confirmations final : public std::enable_shared_from_this<Confirmations> {
+class ReplicaAcknowledger final : public std::enable_shared_from_this<ReplicaAcknowledger> {
  public:
-  struct Terms {
-    int replicas = 1;
-    Millis command_timeout{5000};
-  };
+  ReplicaAcknowledger(const Clock& clock, std::shared_ptr<topology::Topology> topology,
+                      ReplicationPolicy acquire_options);
 
-  Confirmations(const Clock& clock, std::shared_ptr<topology::Topology> topology, Terms terms);
-
-  // Any thread, with any lock of the grantee's held. Not OK when the client is closed: then nothing
-  // happens and confirmed() is not called.
-  Status confirm(GranteePtr grantee);
+  // Any thread, with any lock of the listener's held. Not OK when the client is closed: then
+  // nothing happens and confirmed() is not called.
+  Status confirm(AckListenerPtr listener);
 
   // The server of this key is known to understand WAIT. Where it is not, probe() asks it.
   bool probed(std::string_view key) const;
-  Status probe(GranteePtr grantee);
+  Status probe(AckListenerPtr listener);
 
   // The longest that replicas are waited for, of a grant with this lease.
   Millis longest_wait(Millis lease) const;
@@ -81,7 +83,7 @@ class Confirmations final : public std::enable_shared_from_this<Confirmations> {
   using WritePtr = std::shared_ptr<Write>;
 
   struct Item {
-    GranteePtr grantee;
+    AckListenerPtr listener;
     TimePoint deadline;
     bool by_text = false;
   };
@@ -91,7 +93,7 @@ class Confirmations final : public std::enable_shared_from_this<Confirmations> {
     bool probed = false;
   };
 
-  using Outcomes = std::vector<std::pair<GranteePtr, Confirmation>>;
+  using Outcomes = std::vector<std::pair<AckListenerPtr, Acknowledgement>>;
 
   ConnectionPtr route(std::string_view key) const;
   void answered(const Wait& wait, const Result<resp::Reply>& reply, const client::Sent& sent);
@@ -101,10 +103,10 @@ class Confirmations final : public std::enable_shared_from_this<Confirmations> {
   void go_on(const ConnectionPtr& connection, std::vector<Item> again, Outcomes& due);
 
   // Nothing: it is to be asked again.
-  std::optional<Confirmation> judge_write(const Item& item, const Result<resp::Reply>& reply,
-                                          const std::string& key) const;
-  Confirmation judge_wait(const Result<resp::Reply>& reply, std::string_view key,
-                          Millis patience) const;
+  std::optional<Acknowledgement> judge_write(const Item& item, const Result<resp::Reply>& reply,
+                                             const std::string& key) const;
+  Acknowledgement judge_wait(const Result<resp::Reply>& reply, std::string_view key,
+                             Millis wait_time) const;
 
   // With the lock held.
   Status add(const ConnectionPtr& connection, Item item);
@@ -112,7 +114,7 @@ class Confirmations final : public std::enable_shared_from_this<Confirmations> {
 
   const Clock& clock_;
   const std::shared_ptr<topology::Topology> topology_;
-  const Terms terms_;
+  const ReplicationPolicy policy_;
 
   mutable std::mutex mutex_;
   std::unordered_map<const client::Connection*, Queue> queues_;

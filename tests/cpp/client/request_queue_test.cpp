@@ -1,4 +1,4 @@
-#include "client/line.h"
+#include "client/request_queue.h"
 
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ class Question final : public Request {
   void complete(Result<resp::Reply> /*reply*/, const Sent& /*sent*/) override {}
 };
 
-std::weak_ptr<Request> add(Line& line, TimePoint deadline) {
+std::weak_ptr<Request> add(RequestQueue& line, TimePoint deadline) {
   const auto question = std::make_shared<Question>(deadline);
   line.add({question});
   return question;
@@ -31,13 +31,13 @@ void abandon(const std::weak_ptr<Request>& request) {
   there->abandon();
 }
 
-TEST(LineTest, WhatIsNotWantedAndWasNeverSentLeavesWhenOthersAreOverdue) {
-  Line line;
+TEST(RequestQueueTest, WhatIsNotWantedAndWasNeverSentLeavesWhenOthersAreOverdue) {
+  RequestQueue line;
   const std::weak_ptr<Request> overdue = add(line, kZero);
   const std::weak_ptr<Request> unwanted = add(line, kNever);
   const std::weak_ptr<Request> wanted = add(line, kNever);
   abandon(unwanted);
-  Line::Answers answers;
+  RequestQueue::Answers answers;
   line.drop_overdue(kZero, Status::unreachable("nobody there"), answers);
   ASSERT_EQ(answers.size(), 1U);
   EXPECT_EQ(answers.front().to.request, overdue.lock());
@@ -45,15 +45,15 @@ TEST(LineTest, WhatIsNotWantedAndWasNeverSentLeavesWhenOthersAreOverdue) {
   EXPECT_FALSE(wanted.expired());
 }
 
-TEST(LineTest, WhatIsOnTheWireKeepsItsPlaceThoughItIsNotWanted) {
-  Line line;
+TEST(RequestQueueTest, WhatIsOnTheWireKeepsItsPlaceThoughItIsNotWanted) {
+  RequestQueue line;
   const std::weak_ptr<Request> unwanted = add(line, kNever);
   const std::weak_ptr<Request> wanted = add(line, kNever);
   std::string out;
   line.send(out, kZero);
   abandon(unwanted);
   (void)add(line, kZero);
-  Line::Answers answers;
+  RequestQueue::Answers answers;
   line.drop_overdue(kZero, Status::unreachable("nobody there"), answers);
   EXPECT_TRUE(line.take(resp::Reply(nullptr), answers));
   ASSERT_EQ(answers.size(), 2U);

@@ -9,7 +9,7 @@ namespace holdfast::sync {
 // How long whoever was refused rests before it asks again: each time a random time between
 // bound / multiplier and bound, which begins with `initial` and grows by `multiplier` (1 or more)
 // up to `maximum` (`initial` or more). With a multiplier of 1 all rests are `initial`.
-struct BackOff {
+struct Backoff {
   Millis initial{1};
   Millis maximum{128};
   double multiplier = 2;
@@ -17,9 +17,9 @@ struct BackOff {
 
 // The rests of one acquisition, one after the other. The same seed gives the same rests. Never
 // zero.
-class Rests {
+class BackoffSequence {
  public:
-  Rests(const BackOff& back_off, std::uint64_t seed);
+  BackoffSequence(const Backoff& backoff, std::uint64_t seed);
   Duration next();
 
  private:

@@ -1,6 +1,6 @@
 // Whose WAIT is believed when what replicas are to know is sent on to another server.
 
-#include "sync/confirmations.h"
+#include "sync/replica_acknowledger.h"
 
 #include <gtest/gtest.h>
 
@@ -17,18 +17,18 @@ namespace holdfast::sync {
 namespace {
 
 using client::Connection;
-using client::Unanswered;
+using client::InFlightRequest;
 using Strings = std::vector<std::string>;
 
-class Winner final : public Grantee {
+class Winner final : public AckListener {
  public:
   std::string_view granted_key() const override { return "k"; }
   void write_again(std::string& out, bool) const override {
     out += resp::Command({"WRITE", "k"}).bytes();
   }
   Millis longest_wait() const override { return Millis(1000); }
-  void confirmed(Confirmation outcome) override {
-    using Kind = Confirmation::Kind;
+  void confirmed(Acknowledgement outcome) override {
+    using Kind = Acknowledgement::Kind;
     ends.emplace_back(outcome.kind == Kind::kConfirmed ? "confirmed"
                       : outcome.kind == Kind::kRefused ? "refused"
                                                        : "failed");
@@ -70,27 +70,27 @@ class Two final : public topology::Topology {
   std::shared_ptr<Connection> owner;
 };
 
-class ConfirmationsTest : public ::testing::Test {
+class ReplicaAcknowledgerTest : public ::testing::Test {
  protected:
-  ConfirmationsTest() {
+  ReplicaAcknowledgerTest() {
     network.weather.slow_per_mille = 0;
     Connection::Setup setup = setup_of("old");
     setup.neighbours.mine = [](const client::Request&) { return true; };
-    setup.neighbours.hand_over = [this](Unanswered unanswered, bool) {
+    setup.neighbours.hand_over = [this](InFlightRequest unanswered, bool) {
       topology->owner = fresh;
       return fresh->resubmit(std::move(unanswered));
     };
-    setup.redirect = [this](const Unanswered& unanswered, std::string_view error) {
+    setup.redirect = [this](const InFlightRequest& unanswered, std::string_view error) {
       follow(unanswered, error.substr(0, 3) == "ASK");
       return true;
     };
     old = std::make_shared<Connection>(world, loop, setup);
     fresh = std::make_shared<Connection>(world, loop, setup_of("new"));
     topology->owner = old;
-    confirmations =
-        std::make_shared<Confirmations>(world, topology, Confirmations::Terms{1, Millis(5000)});
+    acknowledger =
+        std::make_shared<ReplicaAcknowledger>(world, topology, ReplicationPolicy{1, Millis(5000)});
   }
-  ~ConfirmationsTest() override {
+  ~ReplicaAcknowledgerTest() override {
     for (const auto& connection : {old, fresh}) connection->close(Status::closed("over"));
     loop.run(Millis(10));
     loop.stop();
@@ -99,11 +99,11 @@ class ConfirmationsTest : public ::testing::Test {
   Connection::Setup setup_of(const std::string& server) {
     Connection::Setup setup;
     setup.driver = Connection::Driver::kLoop;
-    setup.open = [this, server](const client::LinkOptions&) { return network.open(server); };
+    setup.open = [this, server](const client::StreamOptions&) { return network.open(server); };
     return setup;
   }
   // As the cluster does.
-  void follow(const Unanswered& unanswered, bool asking) {
+  void follow(const InFlightRequest& unanswered, bool asking) {
     if (!asking) topology->owner = fresh;
     EXPECT_TRUE(fresh->resubmit({unanswered.request, unanswered.sent, asking}).ok());
     const client::RequestPtr escort = asking ? unanswered.request->escort() : nullptr;
@@ -111,7 +111,7 @@ class ConfirmationsTest : public ::testing::Test {
   }
 
   Strings confirm() {
-    EXPECT_TRUE(confirmations->confirm(winner).ok());
+    EXPECT_TRUE(acknowledger->confirm(winner).ok());
     return got();
   }
   Strings have(int replicas) {
@@ -131,18 +131,18 @@ class ConfirmationsTest : public ::testing::Test {
   std::shared_ptr<Connection> old;
   std::shared_ptr<Connection> fresh;
   const std::shared_ptr<Two> topology = std::make_shared<Two>();
-  std::shared_ptr<Confirmations> confirmations;
+  std::shared_ptr<ReplicaAcknowledger> acknowledger;
   const std::shared_ptr<Winner> winner = std::make_shared<Winner>();
 };
 
-TEST_F(ConfirmationsTest, AWaitBehindTheWriteIsBelieved) {
+TEST_F(ReplicaAcknowledgerTest, AWaitBehindTheWriteIsBelieved) {
   EXPECT_EQ(confirm(), (Strings{"old WRITE", "old WAIT"}));
   EXPECT_TRUE(winner->ends.empty());
   EXPECT_TRUE(have(1).empty());
   EXPECT_EQ(winner->ends, Strings{"confirmed"});
 }
 
-TEST_F(ConfirmationsTest, TheOldServersReplicasSayNothingOfWhatTheNewOneWrote) {
+TEST_F(ReplicaAcknowledgerTest, TheOldServersReplicasSayNothingOfWhatTheNewOneWrote) {
   servers.of_old = "-MOVED 1 h:1\r\n";
   EXPECT_EQ(confirm(), (Strings{"old WRITE", "old WAIT", "new WRITE"}));
   EXPECT_EQ(have(1), (Strings{"new WRITE", "new WAIT"}));
@@ -151,14 +151,14 @@ TEST_F(ConfirmationsTest, TheOldServersReplicasSayNothingOfWhatTheNewOneWrote) {
   EXPECT_EQ(winner->ends, Strings{"refused"});
 }
 
-TEST_F(ConfirmationsTest, AWriteThatIsSentOnForThisOnceTakesAWaitAlong) {
+TEST_F(ReplicaAcknowledgerTest, AWriteThatIsSentOnForThisOnceTakesAWaitAlong) {
   servers.of_old = "-ASK 1 h:1\r\n";
   EXPECT_EQ(confirm(), (Strings{"old WRITE", "old WAIT", "new ASKING", "new WRITE", "new WAIT"}));
   EXPECT_TRUE(have(1).empty());
   EXPECT_EQ(winner->ends, Strings{"confirmed"});
 }
 
-TEST_F(ConfirmationsTest, TheRoundsOwnWaitDoesNotSpeakForAWriteThatWasSentOn) {
+TEST_F(ReplicaAcknowledgerTest, TheRoundsOwnWaitDoesNotSpeakForAWriteThatWasSentOn) {
   servers.of_old = "-ASK 1 h:1\r\n";
   confirm();
   const auto at_new = std::exchange(servers.waiting, network.wires().front());
@@ -169,7 +169,7 @@ TEST_F(ConfirmationsTest, TheRoundsOwnWaitDoesNotSpeakForAWriteThatWasSentOn) {
   EXPECT_EQ(winner->ends, Strings{"refused"});
 }
 
-TEST_F(ConfirmationsTest, ARoundThatIsHandedOverAsAWholeCountsThere) {
+TEST_F(ReplicaAcknowledgerTest, ARoundThatIsHandedOverAsAWholeCountsThere) {
   servers.of_old = "";
   EXPECT_EQ(confirm(), (Strings{"old WRITE", "old WAIT"}));
   old->retire();
@@ -178,7 +178,7 @@ TEST_F(ConfirmationsTest, ARoundThatIsHandedOverAsAWholeCountsThere) {
   EXPECT_EQ(winner->ends, Strings{"confirmed"});
 }
 
-TEST_F(ConfirmationsTest, AWaitThatIsHandedOverWithoutItsWriteSaysNothing) {
+TEST_F(ReplicaAcknowledgerTest, AWaitThatIsHandedOverWithoutItsWriteSaysNothing) {
   EXPECT_EQ(confirm(), (Strings{"old WRITE", "old WAIT"}));
   old->retire();
   EXPECT_EQ(got(), Strings{"new WAIT"});

@@ -1,4 +1,4 @@
-#include "topology/scout.h"
+#include "topology/slots_query.h"
 
 #include <initializer_list>
 #include <string>
@@ -11,14 +11,14 @@ namespace holdfast::topology {
 
 namespace {
 
-client::Connection::Setup once(client::LinkOptions link) {
+client::Connection::Setup once(client::StreamOptions link) {
   link.retries = 0;
   return {std::move(link), client::Connection::Driver::kLoop, {}};
 }
 
 }  // namespace
 
-class Scout::Question final : public client::Request {
+class SlotsQuery::Question final : public client::Request {
  public:
   using Answered = std::function<void(Result<resp::Reply>)>;
 
@@ -36,18 +36,19 @@ class Scout::Question final : public client::Request {
   const Answered answered_;
 };
 
-Scout::Scout(const Clock& clock, net::Loop& loop, const client::LinkOptions& link, Tell tell)
+SlotsQuery::SlotsQuery(const Clock& clock, net::Loop& loop, const client::StreamOptions& link,
+                       Tell tell)
     : clock_(clock),
       address_(link.address),
-      patience_(link.command_timeout),
+      command_timeout_(link.command_timeout),
       tell_(std::move(tell)),
       connection_(std::make_shared<client::Connection>(clock, loop, once(link))) {}
 
-void Scout::start() {
+void SlotsQuery::start() {
   const auto ask = [this](std::initializer_list<std::string_view> command,
                           Question::Answered answered) {
     const auto question = std::make_shared<Question>(resp::Command(command), std::move(answered));
-    question->deadline = after(clock_.now(), patience_);
+    question->deadline = after(clock_.now(), command_timeout_);
     return connection_->submit(question);
   };
   // As Redisson finds out.
@@ -61,7 +62,7 @@ void Scout::start() {
   if (!closed.ok()) told({closed});
 }
 
-void Scout::told(Report report) {
+void SlotsQuery::told(Report report) {
   report.sharded = sharded_;
   tell_(report);
   connection_->close(Status::closed("it has been asked"));

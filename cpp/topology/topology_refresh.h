@@ -11,7 +11,7 @@ namespace holdfast::topology {
 // when something went wrong, never by the clock. In a round one after another is asked, the next
 // one when the last has failed or has been silent for a moment; the first answer ends it. Rounds
 // that fail, or tell nothing new, come ever more seldom. A machine without I/O.
-class Survey {
+class TopologyRefresh {
  public:
   // Whether to begin() a round.
   bool due(TimePoint now) const { return !asking_ && wanted_ && now >= rest_until_; }

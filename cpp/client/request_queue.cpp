@@ -1,4 +1,4 @@
-#include "client/line.h"
+#include "client/request_queue.h"
 
 #include <algorithm>
 #include <atomic>
@@ -17,16 +17,18 @@ std::uint64_t next_stream() {
 
 }  // namespace
 
-Line::Line() : stream_(next_stream()) {}
+RequestQueue::RequestQueue() : stream_(next_stream()) {}
 
-TimePoint Line::first_sent() const { return sent_ == 0 ? kNever : entries_.front().what.sent.last; }
+TimePoint RequestQueue::first_sent() const {
+  return sent_ == 0 ? kNever : entries_.front().what.sent.last;
+}
 
-void Line::add(Unanswered unanswered) {
+void RequestQueue::add(InFlightRequest unanswered) {
   next_overdue_ = std::min(next_overdue_, unanswered.request->deadline);
   entries_.push_back({std::move(unanswered), 0});
 }
 
-void Line::send(std::string& out, TimePoint now) {
+void RequestQueue::send(std::string& out, TimePoint now) {
   while (sent_ < entries_.size()) {
     Entry& entry = entries_[sent_];
     if (entry.what.request->abandoned()) {
@@ -43,7 +45,7 @@ void Line::send(std::string& out, TimePoint now) {
   }
 }
 
-bool Line::take(resp::Reply reply, Answers& answers) {
+bool RequestQueue::take(resp::Reply reply, Answers& answers) {
   if (sent_ == 0) return false;
   Entry& entry = entries_.front();
   if (entry.extra-- > 0) return true;
@@ -53,13 +55,13 @@ bool Line::take(resp::Reply reply, Answers& answers) {
   return true;
 }
 
-void Line::broken() {
+void RequestQueue::broken() {
   forget_unwanted(0, sent_);
   sent_ = 0;
   stream_ = next_stream();
 }
 
-void Line::forget_unwanted(std::size_t from, std::size_t to) {
+void RequestQueue::forget_unwanted(std::size_t from, std::size_t to) {
   const auto begin = entries_.begin() + static_cast<std::ptrdiff_t>(from);
   const auto end = entries_.begin() + static_cast<std::ptrdiff_t>(to);
   const auto unwanted = [](const Entry& e) {
@@ -68,7 +70,7 @@ void Line::forget_unwanted(std::size_t from, std::size_t to) {
   entries_.erase(std::remove_if(begin, end, unwanted), end);
 }
 
-void Line::drop_overdue(TimePoint now, const Status& why, Answers& answers) {
+void RequestQueue::drop_overdue(TimePoint now, const Status& why, Answers& answers) {
   if (now < next_overdue_) return;
   next_overdue_ = kNever;
   forget_unwanted(sent_, entries_.size());
@@ -83,7 +85,7 @@ void Line::drop_overdue(TimePoint now, const Status& why, Answers& answers) {
   entries_ = std::move(kept);
 }
 
-void Line::fail(const Status& why, bool persistent_too, Answers& answers) {
+void RequestQueue::fail(const Status& why, bool persistent_too, Answers& answers) {
   std::deque<Entry> kept;
   for (Entry& entry : entries_) {
     if (entry.what.request && entry.what.request->persistent && !persistent_too) {
@@ -96,16 +98,16 @@ void Line::fail(const Status& why, bool persistent_too, Answers& answers) {
   sent_ = 0;
 }
 
-std::vector<Unanswered> Line::take_all() {
+std::vector<InFlightRequest> RequestQueue::take_all() {
   broken();
-  std::vector<Unanswered> all;
+  std::vector<InFlightRequest> all;
   for (Entry& entry : entries_) all.push_back(std::move(entry.what));
   entries_.clear();
   return all;
 }
 
 // The entry keeps its place, without its request.
-void Line::add_answer(Entry& entry, Result<resp::Reply> reply, Answers& answers) {
+void RequestQueue::add_answer(Entry& entry, Result<resp::Reply> reply, Answers& answers) {
   if (!entry.what.request) return;
   answers.push_back({std::move(entry.what), std::move(reply)});
 }

@@ -1,4 +1,4 @@
-#include "sync/confirmations.h"
+#include "sync/replica_acknowledger.h"
 
 #include <algorithm>
 #include <optional>
@@ -12,31 +12,31 @@ namespace holdfast::sync {
 namespace {
 
 using Guard = std::lock_guard<std::mutex>;
-using Kind = Confirmation::Kind;
+using Kind = Acknowledgement::Kind;
 
 // A replica that keeps up answers within milliseconds.
 constexpr Millis kLongest{1000};
 
-void wait_command(std::string& out, int replicas, Millis patience) {
+void wait_command(std::string& out, int replicas, Millis wait_time) {
   out +=
-      resp::Command({"WAIT", std::to_string(replicas), std::to_string(patience.count())}).bytes();
+      resp::Command({"WAIT", std::to_string(replicas), std::to_string(wait_time.count())}).bytes();
 }
 
 }  // namespace
 
 // A grant, written once more; keeps what came of it for the round that it is part of.
-class Confirmations::Write final : public client::Request,
-                                   public std::enable_shared_from_this<Write> {
+class ReplicaAcknowledger::Write final : public client::Request,
+                                         public std::enable_shared_from_this<Write> {
  public:
-  Write(std::shared_ptr<Confirmations> owner, Item what)
-      : item(std::move(what)), owner_(std::move(owner)), key_(item.grantee->granted_key()) {
+  Write(std::shared_ptr<ReplicaAcknowledger> owner, Item what)
+      : item(std::move(what)), owner_(std::move(owner)), key_(item.listener->granted_key()) {
     deadline = item.deadline;
   }
 
   std::string_view key() const override { return key_; }
-  void encode(std::string& out) const override { item.grantee->write_again(out, item.by_text); }
+  void encode(std::string& out) const override { item.listener->write_again(out, item.by_text); }
   void complete(Result<resp::Reply> reply, const client::Sent& sent) override {
-    std::optional<Confirmation> outcome = owner_->judge_write(item, reply, key_);
+    std::optional<Acknowledgement> outcome = owner_->judge_write(item, reply, key_);
     const Guard guard(mutex_);
     outcome_ = std::move(outcome);
     stream_ = sent.stream;
@@ -51,7 +51,7 @@ class Confirmations::Write final : public client::Request,
   }
 
   // What came of it, over the stream of the WAIT; nothing: to be asked again.
-  std::optional<Confirmation> outcome(std::uint64_t stream) const {
+  std::optional<Acknowledgement> outcome(std::uint64_t stream) const {
     const Guard guard(mutex_);
     const bool there = outcome_ && outcome_->kind == Kind::kConfirmed;
     return there && stream_ != stream ? std::nullopt : outcome_;
@@ -60,29 +60,29 @@ class Confirmations::Write final : public client::Request,
   const Item item;
 
  private:
-  const std::shared_ptr<Confirmations> owner_;
+  const std::shared_ptr<ReplicaAcknowledger> owner_;
   const std::string key_;
   mutable std::mutex mutex_;  // the client may be closed by any thread
   bool escorted_ = false;
-  std::optional<Confirmation> outcome_;
+  std::optional<Acknowledgement> outcome_;
   std::uint64_t stream_ = 0;
 };
 
 // The end of a round, or of the way of a write that was sent on.
-class Confirmations::Wait final : public client::Request {
+class ReplicaAcknowledger::Wait final : public client::Request {
  public:
-  Wait(std::shared_ptr<Confirmations> owner, ConnectionPtr on, std::vector<WritePtr> all)
+  Wait(std::shared_ptr<ReplicaAcknowledger> owner, ConnectionPtr on, std::vector<WritePtr> all)
       : connection(std::move(on)), writes(std::move(all)), owner_(std::move(owner)) {
     deadline = TimePoint{};
     for (const WritePtr& write : writes) {
-      patience = std::max(patience, write->item.grantee->longest_wait());
+      wait_time = std::max(wait_time, write->item.listener->longest_wait());
       deadline = std::max(deadline, write->deadline);
     }
   }
 
   std::string_view key() const override { return writes.front()->key(); }
   void encode(std::string& out) const override {
-    wait_command(out, owner_->terms_.replicas, patience);
+    wait_command(out, owner_->policy_.replicas, wait_time);
   }
   void complete(Result<resp::Reply> reply, const client::Sent& sent) override {
     owner_->answered(*this, reply, sent);
@@ -92,13 +92,13 @@ class Confirmations::Wait final : public client::Request {
 
   const ConnectionPtr connection;  // of the round; null: of a single write
   const std::vector<WritePtr> writes;
-  Millis patience{1};
+  Millis wait_time{1};
 
  private:
-  const std::shared_ptr<Confirmations> owner_;
+  const std::shared_ptr<ReplicaAcknowledger> owner_;
 };
 
-std::shared_ptr<client::Request> Confirmations::Write::escort() {
+std::shared_ptr<client::Request> ReplicaAcknowledger::Write::escort() {
   {
     const Guard guard(mutex_);
     if (std::exchange(escorted_, true)) return nullptr;
@@ -107,13 +107,13 @@ std::shared_ptr<client::Request> Confirmations::Write::escort() {
 }
 
 // WAIT for nobody: whether the server and the user's rights have it.
-class Confirmations::Probe final : public client::Request {
+class ReplicaAcknowledger::Probe final : public client::Request {
  public:
-  Probe(std::shared_ptr<Confirmations> owner, GranteePtr who, ConnectionPtr on)
-      : grantee(std::move(who)),
+  Probe(std::shared_ptr<ReplicaAcknowledger> owner, AckListenerPtr who, ConnectionPtr on)
+      : listener(std::move(who)),
         connection(std::move(on)),
         owner_(std::move(owner)),
-        key_(grantee->granted_key()) {}
+        key_(listener->granted_key()) {}
 
   std::string_view key() const override { return key_; }
   void encode(std::string& out) const override { wait_command(out, 0, Millis(1)); }
@@ -121,39 +121,40 @@ class Confirmations::Probe final : public client::Request {
     owner_->answered_probe(*this, reply);
   }
 
-  const GranteePtr grantee;
+  const AckListenerPtr listener;
   const ConnectionPtr connection;
 
  private:
-  const std::shared_ptr<Confirmations> owner_;
+  const std::shared_ptr<ReplicaAcknowledger> owner_;
   const std::string key_;
 };
 
-Confirmations::Confirmations(const Clock& clock, std::shared_ptr<topology::Topology> topology,
-                             Terms terms)
-    : clock_(clock), topology_(std::move(topology)), terms_(terms) {}
+ReplicaAcknowledger::ReplicaAcknowledger(const Clock& clock,
+                                         std::shared_ptr<topology::Topology> topology,
+                                         ReplicationPolicy acquire_options)
+    : clock_(clock), topology_(std::move(topology)), policy_(acquire_options) {}
 
-Millis Confirmations::longest_wait(Millis lease) const {
-  return std::max(Millis(1), std::min({kLongest, terms_.command_timeout / 2, lease / 2}));
+Millis ReplicaAcknowledger::longest_wait(Millis lease) const {
+  return std::max(Millis(1), std::min({kLongest, policy_.command_timeout / 2, lease / 2}));
 }
 
-Confirmations::ConnectionPtr Confirmations::route(std::string_view key) const {
+ReplicaAcknowledger::ConnectionPtr ReplicaAcknowledger::route(std::string_view key) const {
   return topology_->route(key, topology::Traffic::kConfirmations);
 }
 
-Status Confirmations::confirm(GranteePtr grantee) {
-  const ConnectionPtr connection = route(grantee->granted_key());
+Status ReplicaAcknowledger::confirm(AckListenerPtr listener) {
+  const ConnectionPtr connection = route(listener->granted_key());
   const Guard guard(mutex_);
-  return add(connection, {std::move(grantee), after(clock_.now(), terms_.command_timeout)});
+  return add(connection, {std::move(listener), after(clock_.now(), policy_.command_timeout)});
 }
 
-Status Confirmations::add(const ConnectionPtr& connection, Item item) {
+Status ReplicaAcknowledger::add(const ConnectionPtr& connection, Item item) {
   Queue& queue = queues_[connection.get()];
   queue.waiting.push_back(std::move(item));
   return queue.busy ? Status{} : begin_round(connection, queue);
 }
 
-Status Confirmations::begin_round(const ConnectionPtr& connection, Queue& queue) {
+Status ReplicaAcknowledger::begin_round(const ConnectionPtr& connection, Queue& queue) {
   std::vector<WritePtr> writes;
   for (Item& item : std::exchange(queue.waiting, {})) {
     writes.push_back(std::make_shared<Write>(shared_from_this(), std::move(item)));
@@ -165,31 +166,32 @@ Status Confirmations::begin_round(const ConnectionPtr& connection, Queue& queue)
   return closed;
 }
 
-void Confirmations::answered(const Wait& wait, const Result<resp::Reply>& reply,
-                             const client::Sent& sent) {
+void ReplicaAcknowledger::answered(const Wait& wait, const Result<resp::Reply>& reply,
+                                   const client::Sent& sent) {
   Outcomes due;
   std::vector<Item> again;
   for (const WritePtr& write : wait.writes) {
     if (!wait.speaks_for(*write)) continue;
-    std::optional<Confirmation> outcome = write->outcome(sent.stream);
+    std::optional<Acknowledgement> outcome = write->outcome(sent.stream);
     if (!reply.ok() || (outcome && outcome->kind == Kind::kConfirmed)) {
-      outcome = judge_wait(reply, write->key(), wait.patience);
+      outcome = judge_wait(reply, write->key(), wait.wait_time);
     }
     if (outcome) {
-      due.emplace_back(write->item.grantee, std::move(*outcome));
+      due.emplace_back(write->item.listener, std::move(*outcome));
     } else {
       // By its text: it may have been for that, and it does no harm.
-      again.push_back({write->item.grantee, write->item.deadline, true});
+      again.push_back({write->item.listener, write->item.deadline, true});
     }
   }
   go_on(wait.connection, std::move(again), due);
-  for (auto& [grantee, outcome] : due) grantee->confirmed(std::move(outcome));
+  for (auto& [listener, outcome] : due) listener->confirmed(std::move(outcome));
 }
 
-void Confirmations::go_on(const ConnectionPtr& connection, std::vector<Item> again, Outcomes& due) {
+void ReplicaAcknowledger::go_on(const ConnectionPtr& connection, std::vector<Item> again,
+                                Outcomes& due) {
   std::vector<ConnectionPtr> free;
   free.reserve(again.size() + 1);
-  for (const Item& item : again) free.push_back(route(item.grantee->granted_key()));
+  for (const Item& item : again) free.push_back(route(item.listener->granted_key()));
   const Guard guard(mutex_);
   for (std::size_t i = 0; i < again.size(); ++i) {
     queues_[free[i].get()].waiting.push_back(std::move(again[i]));
@@ -204,28 +206,28 @@ void Confirmations::go_on(const ConnectionPtr& connection, std::vector<Item> aga
     const std::vector<Item> items = queue.waiting;
     const Status closed = begin_round(next, queue);
     for (const Item& item : items) {
-      if (!closed.ok()) due.emplace_back(item.grantee, Confirmation{Kind::kFailed, closed});
+      if (!closed.ok()) due.emplace_back(item.listener, Acknowledgement{Kind::kFailed, closed});
     }
   }
 }
 
-std::optional<Confirmation> Confirmations::judge_write(const Item& item,
-                                                       const Result<resp::Reply>& reply,
-                                                       const std::string& key) const {
+std::optional<Acknowledgement> ReplicaAcknowledger::judge_write(const Item& item,
+                                                                const Result<resp::Reply>& reply,
+                                                                const std::string& key) const {
   const LockName name(key);
-  if (!reply.ok()) return Confirmation{Kind::kFailed, unreachable_status(reply.status(), name)};
+  if (!reply.ok()) return Acknowledgement{Kind::kFailed, unreachable_status(reply.status(), name)};
   if (reply.value().is_error()) {
     const std::string_view text = reply.value().text();
     const ErrorKind kind = error_kind(text);
     if (kind == ErrorKind::kUnknownScript && !item.by_text) return std::nullopt;
-    return Confirmation{kind == ErrorKind::kPasses ? Kind::kRefused : Kind::kFailed,
-                        error_status(text, name, topology_->text())};
+    return Acknowledgement{kind == ErrorKind::kPasses ? Kind::kRefused : Kind::kFailed,
+                           error_status(text, name, topology_->text())};
   }
-  return Confirmation{reply.value().integer() != 0 ? Kind::kConfirmed : Kind::kGone};
+  return Acknowledgement{reply.value().integer() != 0 ? Kind::kConfirmed : Kind::kGone};
 }
 
-Confirmation Confirmations::judge_wait(const Result<resp::Reply>& reply, std::string_view key,
-                                       Millis patience) const {
+Acknowledgement ReplicaAcknowledger::judge_wait(const Result<resp::Reply>& reply,
+                                                std::string_view key, Millis wait_time) const {
   const LockName name{std::string(key)};
   if (!reply.ok()) return {Kind::kFailed, unreachable_status(reply.status(), name)};
   if (reply.value().is_error()) {
@@ -239,40 +241,40 @@ Confirmation Confirmations::judge_wait(const Result<resp::Reply>& reply, std::st
                                "; replicas_to_wait needs WAIT: use a server and a user that have "
                                "it, or set replicas_to_wait=0")};
   }
-  if (reply.value().integer() >= terms_.replicas) return {};
+  if (reply.value().integer() >= policy_.replicas) return {};
   return {Kind::kRefused,
           Status::server("NOREPLICAS",
                          "'" + name.bytes() + "' on " + topology_->text() + ": " +
                              std::to_string(reply.value().integer()) + " of " +
-                             std::to_string(terms_.replicas) + " replicas had the grant after " +
-                             std::to_string(patience.count()) +
+                             std::to_string(policy_.replicas) + " replicas had the grant after " +
+                             std::to_string(wait_time.count()) +
                              " ms, so it was given back; are they up and connected? else lower "
                              "replicas_to_wait")};
 }
 
-bool Confirmations::probed(std::string_view key) const {
+bool ReplicaAcknowledger::probed(std::string_view key) const {
   const ConnectionPtr connection = route(key);
   const Guard guard(mutex_);
   const auto found = queues_.find(connection.get());
   return found != queues_.end() && found->second.probed;
 }
 
-Status Confirmations::probe(GranteePtr grantee) {
-  ConnectionPtr connection = route(grantee->granted_key());
-  const auto probe = std::make_shared<Probe>(shared_from_this(), std::move(grantee), connection);
-  probe->deadline = after(clock_.now(), terms_.command_timeout);
+Status ReplicaAcknowledger::probe(AckListenerPtr listener) {
+  ConnectionPtr connection = route(listener->granted_key());
+  const auto probe = std::make_shared<Probe>(shared_from_this(), std::move(listener), connection);
+  probe->deadline = after(clock_.now(), policy_.command_timeout);
   return connection->submit(probe);
 }
 
-void Confirmations::answered_probe(const Probe& probe, const Result<resp::Reply>& reply) {
-  Confirmation outcome;
+void ReplicaAcknowledger::answered_probe(const Probe& probe, const Result<resp::Reply>& reply) {
+  Acknowledgement outcome;
   if (!reply.ok() || reply.value().is_error()) {
     outcome = judge_wait(reply, probe.key(), Millis(0));
   } else {
     const Guard guard(mutex_);
     queues_[probe.connection.get()].probed = true;
   }
-  probe.grantee->confirmed(std::move(outcome));
+  probe.listener->confirmed(std::move(outcome));
 }
 
 }  // namespace holdfast::sync

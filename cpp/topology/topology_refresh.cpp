@@ -1,4 +1,4 @@
-#include "topology/survey.h"
+#include "topology/topology_refresh.h"
 
 #include <algorithm>
 
@@ -12,7 +12,7 @@ constexpr Millis kLongestRest{500};
 
 }  // namespace
 
-void Survey::begin(std::size_t candidates) {
+void TopologyRefresh::begin(std::size_t candidates) {
   asking_ = true;
   wanted_ = false;
   candidates_ = candidates;
@@ -20,14 +20,14 @@ void Survey::begin(std::size_t candidates) {
   next_at_ = TimePoint{};
 }
 
-std::optional<std::size_t> Survey::next(TimePoint now) {
+std::optional<std::size_t> TopologyRefresh::next(TimePoint now) {
   if (!asking_ || asked_ == candidates_) return std::nullopt;
   if (asked_ > failures_ && now < next_at_) return std::nullopt;
   next_at_ = after(now, kSilence);
   return asked_++;
 }
 
-void Survey::failed(TimePoint now) {
+void TopologyRefresh::failed(TimePoint now) {
   if (!asking_ || ++failures_ < candidates_) return;
   asking_ = false;
   wanted_ = true;
@@ -35,18 +35,18 @@ void Survey::failed(TimePoint now) {
   rest(true, now);
 }
 
-void Survey::answered(bool news, TimePoint now) {
+void TopologyRefresh::answered(bool news, TimePoint now) {
   asking_ = false;
   failed_rounds_ = 0;
   rest(!news, now);
 }
 
-void Survey::rest(bool longer, TimePoint now) {
+void TopologyRefresh::rest(bool longer, TimePoint now) {
   rest_ = longer ? std::clamp<Duration>(rest_ * 2, kShortestRest, kLongestRest) : kShortestRest;
   rest_until_ = after(now, rest_);
 }
 
-TimePoint Survey::until() const {
+TimePoint TopologyRefresh::until() const {
   if (asking_) return asked_ == candidates_ ? kNever : next_at_;
   return wanted_ ? rest_until_ : kNever;
 }

@@ -3,30 +3,30 @@
 #include <functional>
 #include <memory>
 
-#include "client/line.h"
+#include "client/request_queue.h"
 #include "topology/topology.h"
 
 namespace holdfast::topology {
 
 // Requests that nobody answers for at the moment, in the order in which they came. Not thread-safe.
-class Parking {
+class DeferredRequests {
  public:
   // Where a request may go now; null: nowhere yet.
   using Find = std::function<std::shared_ptr<client::Connection>(const client::Request&, Traffic)>;
 
   bool empty() const;
   TimePoint next_overdue() const;
-  void add(client::Unanswered unanswered, Traffic traffic);
+  void add(client::InFlightRequest unanswered, Traffic traffic);
 
   // Sends on what can go. Those of a closed connection, which takes nothing, are answered.
-  void release(const Find& find, client::Line::Answers& answers);
+  void release(const Find& find, client::RequestQueue::Answers& answers);
 
-  void drop_overdue(TimePoint now, const Status& why, client::Line::Answers& answers);
-  // See Line::fail().
-  void fail(const Status& why, bool persistent_too, client::Line::Answers& answers);
+  void drop_overdue(TimePoint now, const Status& why, client::RequestQueue::Answers& answers);
+  // See RequestQueue::fail().
+  void fail(const Status& why, bool persistent_too, client::RequestQueue::Answers& answers);
 
  private:
-  PerTraffic<client::Line> lines_;
+  PerTraffic<client::RequestQueue> lines_;
 };
 
 }  // namespace holdfast::topology

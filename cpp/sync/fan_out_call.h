@@ -16,7 +16,7 @@ using Answers = std::vector<std::optional<Outcome>>;
 
 // One call on several members at once, and one outcome made of their answers. When no more answers
 // are missing than can be spared, they have a member's time; then those calls go on by themselves.
-class Gather final : public Composite {
+class FanOutCall final : public Composite {
  public:
   struct Step {
     std::size_t member;
@@ -32,7 +32,7 @@ class Gather final : public Composite {
     Combine combine;
   };
 
-  Gather(std::shared_ptr<const Context> context, LockName name, Plan plan);
+  FanOutCall(std::shared_ptr<const Context> context, LockName name, Plan plan);
 
  private:
   void handle(const Event& event) override;

@@ -11,7 +11,7 @@
 namespace holdfast::topology {
 
 // Asks one server, over a connection of its own and once, what it knows of its cluster.
-class Scout final : public std::enable_shared_from_this<Scout> {
+class SlotsQuery final : public std::enable_shared_from_this<SlotsQuery> {
  public:
   struct Report {
     Result<std::vector<SlotRange>> ranges;
@@ -20,7 +20,7 @@ class Scout final : public std::enable_shared_from_this<Scout> {
   // Called once, on any thread, without locks held.
   using Tell = std::function<void(const Report&)>;
 
-  Scout(const Clock& clock, net::Loop& loop, const client::LinkOptions& link, Tell tell);
+  SlotsQuery(const Clock& clock, net::Loop& loop, const client::StreamOptions& link, Tell tell);
 
   void start();
   void close(const Status& why) { connection_->close(why); }
@@ -32,7 +32,7 @@ class Scout final : public std::enable_shared_from_this<Scout> {
 
   const Clock& clock_;
   const net::Address address_;
-  const Millis patience_;
+  const Millis command_timeout_;
   const Tell tell_;
   const std::shared_ptr<client::Connection> connection_;
   std::atomic<bool> sharded_{false};  // its question is answered before the other one

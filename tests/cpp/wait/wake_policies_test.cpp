@@ -25,11 +25,12 @@ class Named final : public Waiter {
 };
 
 TEST_F(WaitRegistryTest, ThoseTogetherAreToldBeforeTheHead) {
-  using Crowd = WaitRegistry::Crowd;
+  using WakePolicy = WaitRegistry::WakePolicy;
   Told order;
   (void)registry.join(kChannel, std::make_shared<Named>("writer", order), {});
   for (const char* reader : {"one reader", "another reader"}) {
-    (void)registry.join(kChannel, std::make_shared<Named>(reader, order), {}, Crowd::kTogether);
+    (void)registry.join(kChannel, std::make_shared<Named>(reader, order), {},
+                        WakePolicy::kTogether);
   }
   registry.subscribed(kChannel).run();
   order.clear();
@@ -38,16 +39,16 @@ TEST_F(WaitRegistryTest, ThoseTogetherAreToldBeforeTheHead) {
 }
 
 TEST_F(WaitRegistryTest, ThoseTogetherAreAllToldOfAMessage) {
-  using Crowd = WaitRegistry::Crowd;
+  using WakePolicy = WaitRegistry::WakePolicy;
   queue({first});
-  EXPECT_EQ(registry.join(kChannel, second, registry.sequence(kChannel), Crowd::kTogether),
+  EXPECT_EQ(registry.join(kChannel, second, registry.sequence(kChannel), WakePolicy::kTogether),
             Place::kHead);
-  EXPECT_EQ(registry.join(kChannel, third, {}, Crowd::kTogether), Place::kTryNow);
+  EXPECT_EQ(registry.join(kChannel, third, {}, WakePolicy::kTogether), Place::kTryNow);
   registry.message(kChannel).run();
   EXPECT_EQ(first->told, Told{"signal"});
   EXPECT_EQ(second->told, Told{"signal"});
   EXPECT_EQ(third->told, Told{"signal"});
-  leave(*second, Departure::kGranted);
+  leave(*second, LeaveReason::kGranted);
   registry.message(kChannel).run();
   EXPECT_EQ(second->told, Told{"signal"});
   EXPECT_EQ(third->told, (Told{"signal", "signal"}));
@@ -61,12 +62,12 @@ TEST_F(WaitRegistryTest, ThoseTogetherAreToldWhatTheMessageSays) {
 }
 
 TEST_F(WaitRegistryTest, AMessageThatMayBeOlderThanAWaiterIsNoWordForIt) {
-  using Crowd = WaitRegistry::Crowd;
+  using WakePolicy = WaitRegistry::WakePolicy;
   first->began = kZero;
   second->began = kZero + Millis(20);
-  (void)registry.join(kChannel, first, {}, Crowd::kTogether);
+  (void)registry.join(kChannel, first, {}, WakePolicy::kTogether);
   registry.subscribed(kChannel, kZero + Millis(10)).run();
-  (void)registry.join(kChannel, second, {}, Crowd::kTogether);
+  (void)registry.join(kChannel, second, {}, WakePolicy::kTogether);
   EXPECT_EQ(asked, (Told{"subscribe channel", "subscribe channel"}));
   first->told.clear();
   registry.message(kChannel, "0").run();
@@ -129,7 +130,7 @@ TEST_F(WaitRegistryTest, WhatIsLeftOverIsForThoseWhoCanUseIt) {
 TEST_F(WaitRegistryTest, WhoLeavesWithASignalNotActedUponPassesItsPermitsOn) {
   together({first, second, third}, 1);
   first->wanted = 2;
-  leave(*first, Departure::kTrying);
+  leave(*first, LeaveReason::kTrying);
   EXPECT_EQ(second->told, Told{"signal"});
   EXPECT_EQ(third->told, Told{"signal"});
 }
@@ -151,8 +152,8 @@ TEST_F(WaitRegistryTest, WhatALeaverWasToldTooLateIsForTheHead) {
 
 TEST_F(WaitRegistryTest, WhoLeavesAsleepOrWithItsPermitsTellsNobody) {
   together({first, second, third}, 1);
-  leave(*first, Departure::kGaveUp);
-  leave(*second, Departure::kGranted);
+  leave(*first, LeaveReason::kGaveUp);
+  leave(*second, LeaveReason::kGranted);
   EXPECT_EQ(third->told, Told{});
 }
 
@@ -164,9 +165,9 @@ TEST_F(WaitRegistryTest, ASubscriptionRegainedWakesAllWhoWantPermits) {
 }
 
 TEST_F(WaitRegistryTest, WhoStandsApartIsToldOfTheEndOnly) {
-  using Crowd = WaitRegistry::Crowd;
-  EXPECT_EQ(registry.join(kChannel, first, {}, Crowd::kApart), Place::kHead);
-  EXPECT_EQ(registry.join(kChannel, second, {}, Crowd::kApart), Place::kHead);
+  using WakePolicy = WaitRegistry::WakePolicy;
+  EXPECT_EQ(registry.join(kChannel, first, {}, WakePolicy::kApart), Place::kHead);
+  EXPECT_EQ(registry.join(kChannel, second, {}, WakePolicy::kApart), Place::kHead);
   EXPECT_EQ(asked, Told{});
   EXPECT_EQ(registry.heir(kChannel, kZero), nullptr);
   EXPECT_EQ(registry.holds_back(kChannel), TimePoint{});
@@ -174,7 +175,7 @@ TEST_F(WaitRegistryTest, WhoStandsApartIsToldOfTheEndOnly) {
   registry.message(kChannel).run();
   registry.unreachable(Status::unreachable("no server")).run();
   EXPECT_EQ(first->told, Told{});
-  leave(*second, Departure::kGaveUp);
+  leave(*second, LeaveReason::kGaveUp);
   EXPECT_EQ(asked, Told{});
   registry.closed(Status::closed("closed")).run();
   EXPECT_EQ(first->told, Told{"failure: closed"});

@@ -1,4 +1,4 @@
-#include "sync/gather.h"
+#include "sync/fan_out_call.h"
 
 #include <algorithm>
 #include <functional>
@@ -8,12 +8,12 @@
 
 namespace holdfast::sync {
 
-Gather::Gather(std::shared_ptr<const Context> context, LockName name, Plan plan)
+FanOutCall::FanOutCall(std::shared_ptr<const Context> context, LockName name, Plan plan)
     : Composite(std::move(context), std::move(name)),
       plan_(std::move(plan)),
       answers_(plan_.rule.members) {}
 
-void Gather::handle(const Event& event) {
+void FanOutCall::handle(const Event& event) {
   if (finished()) return;
   switch (event.kind) {
     case Event::Kind::kStart:
@@ -31,14 +31,14 @@ void Gather::handle(const Event& event) {
   }
 }
 
-void Gather::run(const std::vector<Step>& steps) {
+void FanOutCall::run(const std::vector<Step>& steps) {
   for (const Step& step : steps) {
     operations_.push_back(step.call());
     ask(step.member, operations_.back());
   }
 }
 
-void Gather::go_on() {
+void FanOutCall::go_on() {
   if (answered_ == operations_.size() && plan_.next) {
     const Next next = std::exchange(plan_.next, nullptr);
     run(next(answers_));

@@ -1,4 +1,4 @@
-#include "client/link.h"
+#include "client/reconnecting_stream.h"
 
 #include <algorithm>
 #include <array>
@@ -33,15 +33,16 @@ bool is_about_access(std::string_view word) {
 
 }  // namespace
 
-Link::Link(LinkOptions options, Open open) : options_(std::move(options)), open_(std::move(open)) {
+ReconnectingStream::ReconnectingStream(StreamOptions options, Open open)
+    : options_(std::move(options)), open_(std::move(open)) {
   if (!open_) {
-    open_ = [](const LinkOptions& o) {
+    open_ = [](const StreamOptions& o) {
       return net::open_transport(o.address, o.tls, o.command_timeout);
     };
   }
 }
 
-bool Link::advance(TimePoint now) {
+bool ReconnectingStream::advance(TimePoint now) {
   if (state_ == State::kReady || state_ == State::kNowhere) return false;
   if (state_ == State::kResting && now < until_) return false;
   if (state_ == State::kIdle || state_ == State::kResting) start(now);
@@ -54,7 +55,7 @@ bool Link::advance(TimePoint now) {
   return state_ == State::kReady;
 }
 
-void Link::time_out(TimePoint now) {
+void ReconnectingStream::time_out(TimePoint now) {
   if (state_ != State::kConnecting && state_ != State::kGreeting) return;
   const char* tls = options_.tls.enabled ? ", and does its port speak TLS?" : "?";
   fail(now,
@@ -64,21 +65,21 @@ void Link::time_out(TimePoint now) {
        true);
 }
 
-void Link::connect(TimePoint now) {
+void ReconnectingStream::connect(TimePoint now) {
   net::IoResult step = transport_->connect();
   interest_ = {transport_->fd(), step.io == net::Io::kWantRead, step.io == net::Io::kWantWrite};
   if (step.io == net::Io::kFailed) fail(now, std::move(step.status), false);
   if (step.io == net::Io::kDone) greet();
 }
 
-void Link::start(TimePoint now) {
+void ReconnectingStream::start(TimePoint now) {
   transport_ = open_(options_);
   reader_ = std::make_unique<resp::Reader>();
   until_ = after(now, options_.connect_timeout);
   state_ = State::kConnecting;
 }
 
-void Link::greet() {
+void ReconnectingStream::greet() {
   const net::Credentials& who = options_.credentials;
   greeting_.clear();
   greeting_replies_ = 0;
@@ -100,7 +101,7 @@ void Link::greet() {
   state_ = State::kGreeting;
 }
 
-void Link::write_greeting() {
+void ReconnectingStream::write_greeting() {
   while (!greeting_.empty()) {
     net::IoResult step = transport_->write(greeting_.data(), greeting_.size());
     if (step.io == net::Io::kDone) {
@@ -114,7 +115,7 @@ void Link::write_greeting() {
   interest_ = {transport_->fd(), true, false};
 }
 
-void Link::read_greeting(TimePoint now) {
+void ReconnectingStream::read_greeting(TimePoint now) {
   std::array<char, 4096> buffer;
   while (greeting_replies_ > 0) {
     Result<std::optional<resp::Reply>> next = reader_->next();
@@ -133,7 +134,7 @@ void Link::read_greeting(TimePoint now) {
   until_ = kNever;
 }
 
-void Link::answer(const resp::Reply& reply, TimePoint now) {
+void ReconnectingStream::answer(const resp::Reply& reply, TimePoint now) {
   --greeting_replies_;
   const bool says_role = greeting_replies_ == 0 && !options_.service.empty();
   if (says_role && reply.is_array() && reply.text_at(0) != "master") {
@@ -157,11 +158,11 @@ void Link::answer(const resp::Reply& reply, TimePoint now) {
 
 // Servers before Redis 6, and proxies, do not know HELLO, or not its 3. The rest of the greeting
 // holds as it is.
-bool Link::stays_with_resp2(std::string_view word) const {
+bool ReconnectingStream::stays_with_resp2(std::string_view word) const {
   return greeting_replies_ == after_hello_ && (word == "ERR" || word == "NOPROTO");
 }
 
-bool Link::read(TimePoint now, std::vector<resp::Reply>& replies, Wait wait) {
+bool ReconnectingStream::read(TimePoint now, std::vector<resp::Reply>& replies, Wait wait) {
   // Read to exhaustion in large pieces, but return after a few so that the replies do not pile up.
   std::array<char, 16384> buffer;
   more_ = true;
@@ -181,7 +182,7 @@ bool Link::read(TimePoint now, std::vector<resp::Reply>& replies, Wait wait) {
   return true;
 }
 
-bool Link::take_replies(TimePoint now, std::vector<resp::Reply>& replies) {
+bool ReconnectingStream::take_replies(TimePoint now, std::vector<resp::Reply>& replies) {
   for (;;) {
     Result<std::optional<resp::Reply>> next = reader_->next();
     if (!next.ok()) {
@@ -194,9 +195,11 @@ bool Link::take_replies(TimePoint now, std::vector<resp::Reply>& replies) {
   }
 }
 
-Millis Link::moment() const { return state_ == State::kReady ? transport_->moment() : Millis(0); }
+Millis ReconnectingStream::moment() const {
+  return state_ == State::kReady ? transport_->moment() : Millis(0);
+}
 
-void Link::fail(TimePoint now, Status why, bool reset) {
+void ReconnectingStream::fail(TimePoint now, Status why, bool reset) {
   leave(reset);
   failure_ = options_.service.empty() ? std::move(why)
                                       : why.prefixed("service '" + options_.service + "': ");
@@ -205,7 +208,7 @@ void Link::fail(TimePoint now, Status why, bool reset) {
   until_ = after(now, rest_after(failures_, now));
 }
 
-void Link::move(Result<net::Address> to) {
+void ReconnectingStream::move(Result<net::Address> to) {
   leave(true);
   state_ = State::kIdle;
   close();
@@ -218,14 +221,14 @@ void Link::move(Result<net::Address> to) {
   }
 }
 
-void Link::leave(bool reset) {
+void ReconnectingStream::leave(bool reset) {
   if (transport_ && reset) transport_->abort();
   transport_.reset();
   reader_.reset();
   more_ = false;
 }
 
-void Link::close() {
+void ReconnectingStream::close() {
   if (state_ == State::kNowhere) return;
   leave(false);
   state_ = State::kIdle;
@@ -233,7 +236,7 @@ void Link::close() {
   until_ = kNever;
 }
 
-net::Interest Link::interest() const {
+net::Interest ReconnectingStream::interest() const {
   if (!transport_) return {-1, false, false, until_};
   // What TLS has decrypted already does not show at the descriptor.
   if (state_ == State::kReady) return {transport_->fd(), true, false, more_ ? TimePoint{} : kNever};
@@ -242,12 +245,12 @@ net::Interest Link::interest() const {
   return interest;
 }
 
-bool Link::hopeless() const {
+bool ReconnectingStream::hopeless() const {
   const bool down = state_ == State::kResting || state_ == State::kNowhere;
   return down && (refused() || failures_ > options_.retries);
 }
 
-std::shared_ptr<net::Transport> Link::transport() const {
+std::shared_ptr<net::Transport> ReconnectingStream::transport() const {
   return state_ == State::kReady ? transport_ : nullptr;
 }
 

@@ -11,7 +11,7 @@
 namespace holdfast::client {
 
 // A request that is owed a reply, and its way so far.
-struct Unanswered {
+struct InFlightRequest {
   RequestPtr request;
   Sent sent{};
   bool asking = false;  // goes out behind an ASKING, whose reply is nobody's
@@ -19,16 +19,16 @@ struct Unanswered {
 
 // The unanswered requests of one connection, in order; those in front are on the wire. Not
 // thread-safe.
-class Line {
+class RequestQueue {
  public:
   // What is due to a request; to be handed over without locks.
   struct Answer {
-    Unanswered to;
+    InFlightRequest to;
     Result<resp::Reply> reply;
   };
   using Answers = std::vector<Answer>;
 
-  Line();
+  RequestQueue();
 
   bool empty() const { return entries_.empty(); }
   bool awaits_replies() const { return sent_ > 0; }
@@ -36,7 +36,7 @@ class Line {
   TimePoint next_overdue() const { return next_overdue_; }
   TimePoint first_sent() const;  // when the first of those on the wire went out; kNever: none
 
-  void add(Unanswered unanswered);
+  void add(InFlightRequest unanswered);
 
   // Encodes what is not on the wire yet, and wanted; from now on it is.
   void send(std::string& out, TimePoint now);
@@ -54,12 +54,12 @@ class Line {
   void fail(const Status& why, bool persistent_too, Answers& answers);
 
   // All that is wanted, to go elsewhere; the line is empty then.
-  std::vector<Unanswered> take_all();
+  std::vector<InFlightRequest> take_all();
 
  private:
   struct Entry {
-    Unanswered what;  // without a request: given up, but its reply is still to come
-    int extra = 0;    // replies that come before its own
+    InFlightRequest what;  // without a request: given up, but its reply is still to come
+    int extra = 0;         // replies that come before its own
   };
 
   void forget_unwanted(std::size_t from, std::size_t to);

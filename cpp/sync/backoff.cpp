@@ -1,4 +1,4 @@
-#include "sync/back_off.h"
+#include "sync/backoff.h"
 
 #include <algorithm>
 
@@ -12,13 +12,13 @@ double ticks(Duration duration) { return static_cast<double>(duration.count()); 
 
 }  // namespace
 
-Rests::Rests(const BackOff& back_off, std::uint64_t seed)
-    : maximum_(ticks(back_off.maximum)),
-      multiplier_(back_off.multiplier),
-      bound_(ticks(back_off.initial)),
+BackoffSequence::BackoffSequence(const Backoff& backoff, std::uint64_t seed)
+    : maximum_(ticks(backoff.maximum)),
+      multiplier_(backoff.multiplier),
+      bound_(ticks(backoff.initial)),
       state_(seed) {}
 
-Duration Rests::next() {
+Duration BackoffSequence::next() {
   const double least = bound_ / multiplier_;
   const double rest = least + (bound_ - least) * random();
   bound_ = std::min(bound_ * multiplier_, maximum_);
@@ -26,7 +26,7 @@ Duration Rests::next() {
 }
 
 // Steele, Lea, Flood, "Fast splittable pseudorandom number generators" (2014).
-double Rests::random() {
+double BackoffSequence::random() {
   std::uint64_t bits = state_ += 0x9e3779b97f4a7c15U;
   bits = (bits ^ bits >> 30U) * 0xbf58476d1ce4e5b9U;
   bits = (bits ^ bits >> 27U) * 0x94d049bb133111ebU;

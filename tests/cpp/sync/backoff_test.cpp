@@ -1,7 +1,7 @@
 // Waiting by rests: how long they are, what the machine makes of them, and that nothing is sent but
 // attempts.
 
-#include "sync/back_off.h"
+#include "sync/backoff.h"
 
 #include <gtest/gtest.h>
 
@@ -19,10 +19,10 @@ namespace holdfast::sync {
 namespace {
 
 constexpr TimePoint kZero{std::chrono::hours(1)};
-constexpr BackOff kHour{Millis(3600000), Millis(3600000), 1};
+constexpr Backoff kHour{Millis(3600000), Millis(3600000), 1};
 
-std::vector<Duration> rests(const BackOff& back_off, std::uint64_t seed, int many) {
-  Rests drawn(back_off, seed);
+std::vector<Duration> backoff(const Backoff& backoff, std::uint64_t seed, int many) {
+  BackoffSequence drawn(backoff, seed);
   std::vector<Duration> all;
   for (int i = 0; i < many; ++i) all.push_back(drawn.next());
   return all;
@@ -30,10 +30,10 @@ std::vector<Duration> rests(const BackOff& back_off, std::uint64_t seed, int man
 
 // ---- the rests
 
-TEST(RestsTest, EachIsBetweenTheLastBoundAndItsOwn) {
+TEST(BackoffSequenceTest, EachIsBetweenTheLastBoundAndItsOwn) {
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     Duration bound = Millis(1);
-    for (const Duration rest : rests({}, seed, 12)) {
+    for (const Duration rest : backoff({}, seed, 12)) {
       EXPECT_GE(rest, bound / 2);
       EXPECT_LE(rest, bound);
       bound = std::min<Duration>(2 * bound, Millis(128));
@@ -41,11 +41,11 @@ TEST(RestsTest, EachIsBetweenTheLastBoundAndItsOwn) {
   }
 }
 
-TEST(RestsTest, TheyUseAllOfTheirRange) {
+TEST(BackoffSequenceTest, TheyUseAllOfTheirRange) {
   Duration shortest = Millis(1000);
   Duration longest{};
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
-    const Duration rest = rests({}, seed, 8).back();
+    const Duration rest = backoff({}, seed, 8).back();
     shortest = std::min(shortest, rest);
     longest = std::max(longest, rest);
   }
@@ -53,22 +53,23 @@ TEST(RestsTest, TheyUseAllOfTheirRange) {
   EXPECT_GT(longest, Millis(125));
 }
 
-TEST(RestsTest, ASeedGivesTheSameRestsAndAnotherGivesOthers) {
-  EXPECT_EQ(rests({}, 1, 20), rests({}, 1, 20));
-  EXPECT_NE(rests({}, 1, 20), rests({}, 2, 20));
+TEST(BackoffSequenceTest, ASeedGivesTheSameRestsAndAnotherGivesOthers) {
+  EXPECT_EQ(backoff({}, 1, 20), backoff({}, 1, 20));
+  EXPECT_NE(backoff({}, 1, 20), backoff({}, 2, 20));
 }
 
-TEST(RestsTest, AMultiplierOfOneIsAConstant) {
-  for (const Duration rest : rests({Millis(50), Millis(50), 1}, 7, 5)) EXPECT_EQ(rest, Millis(50));
+TEST(BackoffSequenceTest, AMultiplierOfOneIsAConstant) {
+  for (const Duration rest : backoff({Millis(50), Millis(50), 1}, 7, 5))
+    EXPECT_EQ(rest, Millis(50));
 }
 
-TEST(RestsTest, TheyAreNeverZeroAndNeverAboveTheMaximum) {
-  for (const Duration rest : rests({Millis(1), Millis(2), 1000}, 3, 50)) {
+TEST(BackoffSequenceTest, TheyAreNeverZeroAndNeverAboveTheMaximum) {
+  for (const Duration rest : backoff({Millis(1), Millis(2), 1000}, 3, 50)) {
     EXPECT_GT(rest, Duration::zero());
     EXPECT_LE(rest, Millis(2));
   }
   const Millis longest(std::int64_t{1} << 40);
-  for (const Duration rest : rests({Millis(1), longest, 1000}, 3, 50)) EXPECT_LE(rest, longest);
+  for (const Duration rest : backoff({Millis(1), longest, 1000}, 3, 50)) EXPECT_LE(rest, longest);
 }
 
 // ---- the machine
@@ -78,10 +79,10 @@ class RestingTest : public ::testing::Test {
   using Event = AcquireMachine::Event;
   using Verb = AcquireMachine::Action::Verb;
 
-  void begin(const BackOff& back_off, TimePoint deadline = kNever) {
+  void begin(const Backoff& backoff, TimePoint deadline = kNever) {
     AcquireMachine::Options options;
     options.deadline = deadline;
-    options.rests = Rests(back_off, 1);
+    options.backoff = BackoffSequence(backoff, 1);
     machine.emplace(options);
     EXPECT_EQ(feed({Event::Kind::kStart}).verb, Verb::kTry);
   }
@@ -183,9 +184,9 @@ class SpinningTest : public ::testing::Test {
     spin_lock_recipe().release(bytes, {name_, "another:1", 0, Millis(0), "publish", true});
     execute(bytes);
   }
-  void wait(std::uint64_t owner, const BackOff& back_off) {
+  void wait(std::uint64_t owner, const Backoff& backoff) {
     AcquireRequest request{name_, OwnerNumber{owner}, {Millis(60000), false}};
-    request.terms.back_off = back_off;
+    request.acquire_options.backoff = backoff;
     std::make_shared<AcquireOperation>(client_->context(), spin_lock_recipe(), request)
         ->finish_to(outcomes_, owner);
   }

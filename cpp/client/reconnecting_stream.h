@@ -17,7 +17,7 @@ namespace holdfast::client {
 
 // How to reach one server, and how patiently. A server that answers for a *service* has to be a
 // primary: it is asked for its ROLE when it is greeted, and left when it answers READONLY.
-struct LinkOptions {
+struct StreamOptions {
   net::Address address;
   net::TlsOptions tls;
   net::Credentials credentials;
@@ -34,7 +34,7 @@ struct LinkOptions {
 // SETNAME, ROLE), carry bytes, and after a failure rest for a moment (10 ms doubling to 1 s, halved
 // at random) and start again. A machine without threads: its driver calls advance() and read(); see
 // Pollable. Only transport() may be used by another thread, to write, while the driver runs.
-class Link {
+class ReconnectingStream {
  public:
   enum class State {
     kIdle,        // never started, or closed
@@ -46,12 +46,12 @@ class Link {
   };
 
   // Opens the stream to `options.address`; tests give one of their own.
-  using Open = std::function<std::unique_ptr<net::Transport>(const LinkOptions&)>;
+  using Open = std::function<std::unique_ptr<net::Transport>(const StreamOptions&)>;
 
-  explicit Link(LinkOptions options, Open open = {});
+  explicit ReconnectingStream(StreamOptions options, Open open = {});
 
   State state() const { return state_; }
-  const LinkOptions& options() const { return options_; }
+  const StreamOptions& options() const { return options_; }
 
   // Goes on towards kReady; true when kReady has been reached by this call. Starts anew when idle
   // or rested.
@@ -106,7 +106,7 @@ class Link {
   bool take_replies(TimePoint now, std::vector<resp::Reply>& replies);
   void leave(bool reset);
 
-  LinkOptions options_;
+  StreamOptions options_;
   Open open_;
   State state_ = State::kIdle;
   std::shared_ptr<net::Transport> transport_;

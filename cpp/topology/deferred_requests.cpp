@@ -1,0 +1,54 @@
+#include "topology/deferred_requests.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace holdfast::topology {
+
+using client::InFlightRequest;
+using client::RequestQueue;
+
+bool DeferredRequests::empty() const {
+  return std::all_of(lines_.begin(), lines_.end(),
+                     [](const RequestQueue& line) { return line.empty(); });
+}
+
+TimePoint DeferredRequests::next_overdue() const {
+  TimePoint next = kNever;
+  for (const RequestQueue& line : lines_) next = std::min(next, line.next_overdue());
+  return next;
+}
+
+void DeferredRequests::add(InFlightRequest unanswered, Traffic traffic) {
+  lines_[traffic].add(std::move(unanswered));
+}
+
+void DeferredRequests::release(const Find& find, RequestQueue::Answers& answers) {
+  for (const Traffic traffic : kAllTraffic) {
+    if (lines_[traffic].empty()) continue;
+    RequestQueue waiting = std::exchange(lines_[traffic], {});
+    for (InFlightRequest& unanswered : waiting.take_all()) {
+      const auto connection = find(*unanswered.request, traffic);
+      if (!connection) {
+        lines_[traffic].add(std::move(unanswered));
+        continue;
+      }
+      InFlightRequest copy = unanswered;
+      if (Status closed = connection->resubmit(std::move(copy)); !closed.ok()) {
+        answers.push_back({std::move(unanswered), std::move(closed)});
+      }
+    }
+  }
+}
+
+void DeferredRequests::drop_overdue(TimePoint now, const Status& why,
+                                    RequestQueue::Answers& answers) {
+  for (RequestQueue& line : lines_) line.drop_overdue(now, why, answers);
+}
+
+void DeferredRequests::fail(const Status& why, bool persistent_too,
+                            RequestQueue::Answers& answers) {
+  for (RequestQueue& line : lines_) line.fail(why, persistent_too, answers);
+}
+
+}  // namespace holdfast::topology
