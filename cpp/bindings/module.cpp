@@ -4,6 +4,7 @@
 PYBIND11_MODULE(_core, module) {
   module.attr("__version__") = HOLDFAST_VERSION;
   holdfast::bindings::register_client(module);
+  holdfast::bindings::register_commands(module);
   holdfast::bindings::register_lock(module);
   holdfast::bindings::register_permit_semaphore(module);
   holdfast::bindings::register_quorum(module);

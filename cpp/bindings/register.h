@@ -5,6 +5,7 @@
 namespace holdfast::bindings {
 
 void register_client(pybind11::module_& module);
+void register_commands(pybind11::module_& module);
 void register_count_down_latch(pybind11::module_& module);
 void register_lock(pybind11::module_& module);
 void register_permit_semaphore(pybind11::module_& module);

@@ -31,7 +31,7 @@ from ._semaphore import Semaphore
 from ._spin_lock import Backoff, SpinLock
 
 if TYPE_CHECKING:
-    from . import asyncio
+    from . import asyncio, inspect
 
 __all__ = [
     "Backoff",
@@ -57,6 +57,7 @@ __all__ = [
     "WriteLock",
     "__version__",
     "asyncio",
+    "inspect",
     "set_watchdog_threads",
 ]
 
@@ -81,10 +82,10 @@ del _class
 
 
 def __getattr__(name: str) -> Any:
-    # asyncio is large: whoever does not use it does not wait for it.
-    if name == "asyncio":
+    # Programs that use neither do not wait for their import.
+    if name in {"asyncio", "inspect"}:
         import importlib
 
-        return importlib.import_module("holdfast.asyncio")
+        return importlib.import_module(f"holdfast.{name}")
     msg = f"module {__name__!r} has no attribute {name!r}"
     raise AttributeError(msg)

@@ -6,7 +6,8 @@
 # answer, and a `start_` method that returns the number under which the queue will tell of it. Both
 # fail with the classes of `holdfast._errors`.
 
-from typing import final
+from collections.abc import Sequence
+from typing import Any, final
 
 __version__: str
 
@@ -70,6 +71,25 @@ class Client:
     def start_ping(self, queue: PendingQueue, /) -> int: ...
     # End all waits, stop renewing; the names of what was still held.
     def close(self) -> list[bytes]: ...
+
+# Commands as they are, sent behind each other to the server that answers for the name; each must be
+# safe to repeat. A reply is bytes, int, None, a list of replies, or an error as an exception.
+def send_commands(
+    client: Client, name: bytes, commands: Sequence[Sequence[bytes]], /
+) -> list[Any]: ...
+
+# A copy: what it is changed to is nothing to the client.
+def options_of(client: Client, /) -> ClientOptions: ...
+
+# Host, port and path of each server that the URL names.
+def addresses(endpoint: Endpoint, /) -> list[tuple[str, int, str]]: ...
+
+# One server of a deployment, and one of its sentinels, to be reached as the deployment is.
+def server_at(endpoint: Endpoint, host: str, port: int, /) -> Endpoint: ...
+def sentinel_at(endpoint: Endpoint, host: str, port: int, /) -> Endpoint: ...
+
+# Of hiredis and of OpenSSL; the latter is empty without TLS.
+def versions() -> tuple[str, str]: ...
 
 class Lockable:
     # What owners acquire and release. It has no state of its own.

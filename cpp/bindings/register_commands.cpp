@@ -1,0 +1,104 @@
+// Commands sent as they are, for looking at a deployment: holdfast.inspect is built on them.
+
+#include <pybind11/stl.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bindings/errors.h"
+#include "bindings/register.h"
+#include "bindings/waiting.h"
+#include "engine/client.h"
+#include "net/version.h"
+#include "resp/version.h"
+#include "sync/command_operation.h"
+
+namespace holdfast::bindings {
+
+namespace py = pybind11;
+
+namespace {
+
+using engine::Client;
+
+py::bytes bytes_of(std::string_view text) { return {text.data(), text.size()}; }
+
+// A map comes as a list: name, value, name, value, ...
+py::object converted(const resp::Reply& reply, const LockName& name, const std::string& server) {
+  if (reply.is_nil()) return py::none();
+  if (reply.is_error()) return exception_for(sync::error_status(reply.text(), name, server));
+  if (reply.is_integer()) return py::int_(reply.integer());
+  if (!reply.is_array()) return bytes_of(reply.text());
+  py::list elements;
+  for (std::size_t i = 0; i < reply.size(); ++i) {
+    elements.append(converted(reply.at(i), name, server));
+  }
+  return elements;
+}
+
+using Words = std::vector<std::string>;
+
+std::vector<resp::Command> encoded(const std::vector<Words>& commands) {
+  std::vector<resp::Command> all;
+  all.reserve(commands.size());
+  for (const Words& words : commands) {
+    all.emplace_back(std::vector<std::string_view>(words.begin(), words.end()));
+  }
+  return all;
+}
+
+py::list send_commands(Client& client, const std::string& name,
+                       const std::vector<Words>& commands) {
+  py::list replies;
+  if (commands.empty()) return replies;
+  const auto context = client.context();
+  const auto operation =
+      std::make_shared<sync::CommandOperation>(context, LockName(name), encoded(commands));
+  (void)wait_for(OperationKind::kCall, operation);
+  const std::string server = context->topology->text();
+  for (const std::optional<resp::Reply>& reply : operation->replies()) {
+    replies.append(converted(*reply, operation->name(), server));
+  }
+  return replies;
+}
+
+py::list addresses(const net::Endpoint& endpoint) {
+  py::list all;
+  for (const net::Address& address : endpoint.addresses) {
+    all.append(py::make_tuple(address.host, address.port, address.path));
+  }
+  return all;
+}
+
+net::Endpoint server_at(const net::Endpoint& endpoint, const std::string& host,
+                        std::uint16_t port) {
+  net::Endpoint server = endpoint;
+  server.deployment = net::Deployment::kStandalone;
+  server.addresses = {net::Address{host, port, {}}};
+  server.service.clear();
+  return server;
+}
+
+net::Endpoint sentinel_at(const net::Endpoint& endpoint, const std::string& host,
+                          std::uint16_t port) {
+  net::Endpoint sentinel = server_at(endpoint, host, port);
+  sentinel.database = 0;
+  sentinel.credentials = endpoint.sentinel_credentials;
+  return sentinel;
+}
+
+}  // namespace
+
+void register_commands(py::module_& module) {
+  module.def("send_commands", &send_commands);
+  module.def("options_of", [](const Client& client) { return client.options(); });
+  module.def("addresses", &addresses);
+  module.def("server_at", &server_at);
+  module.def("sentinel_at", &sentinel_at);
+  module.def("versions",
+             [] { return py::make_tuple(resp::hiredis_version(), net::openssl_version()); });
+}
+
+}  // namespace holdfast::bindings

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "resp/command.h"
+#include "resp/reply.h"
+#include "sync/operation.h"
+
+namespace holdfast::sync {
+
+// Commands sent as they are, one behind the other, to the server that answers for `name`; their
+// replies are kept as they come, error replies included. After a lost connection a command is sent
+// again, so each of them must be safe to repeat.
+class CommandOperation final : public Operation {
+ public:
+  // `commands` is not empty.
+  CommandOperation(std::shared_ptr<const Context> context, LockName name,
+                   std::vector<resp::Command> commands);
+
+  // After the end with kGranted: a reply for each command, in order.
+  const std::vector<std::optional<resp::Reply>>& replies() const { return replies_; }
+
+  void cancel() override;
+
+  void encode(std::string& out) const override;
+  void complete(Result<resp::Reply> reply, const client::Sent& sent) override;
+
+ private:
+  class Follower;
+
+  void begin() override;
+  void time_is_up(TimePoint /*now*/) override {}
+  Status submit_followers();
+  void leave_followers();
+  void answered(std::size_t index, Result<resp::Reply> reply);
+
+  const std::vector<resp::Command> commands_;
+  std::vector<std::optional<resp::Reply>> replies_;
+  std::size_t missing_;
+  std::vector<client::RequestPtr> followers_;  // of all commands but the first
+};
+
+}  // namespace holdfast::sync

@@ -1,0 +1,97 @@
+"""Who holds what: the locks of a deployment, of holdfast and of Redisson alike, without a lock.
+
+::
+
+    with holdfast.Client("redis://127.0.0.1:6379") as client:
+        for info in holdfast.inspect.locks(client, "order:*"):
+            print(info.name, [owner.id for owner in info.owners], info.ttl)
+
+Each client gets one more connection to each primary, so that its locks do not wait behind a
+question. Reading is done in short steps: ``SCAN`` over all primaries, and of a key only what can be
+part of a lock; no step keeps the server busy for long. The functions may be called from any thread;
+they block, with an asyncio client too (``asyncio.to_thread``).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from holdfast._arguments import checked_name, encoded_text
+from holdfast._client import BaseClient
+from holdfast._errors import ConnectionError
+
+from ._deployment import Deployment
+from ._force import force_release as _force_release
+from ._lookup import lookup
+from ._model import KINDS, LockDetail, LockInfo, Owner, OwnerClient, QueuedOwner
+from ._scan import scan
+
+if TYPE_CHECKING:
+    from holdfast._arguments import Name
+
+__all__ = [
+    "KINDS",
+    "LockDetail",
+    "LockInfo",
+    "Owner",
+    "OwnerClient",
+    "QueuedOwner",
+    "force_release",
+    "lock",
+    "locks",
+]
+
+_deployments: WeakKeyDictionary[BaseClient[Any], Deployment] = WeakKeyDictionary()
+
+
+def locks(client: BaseClient[Any], pattern: Name | None = None) -> list[LockInfo]:
+    """The locks that are held, by name; permit semaphores with permits that are out among them.
+
+    ``pattern``: a glob over the whole name, as that of ``SCAN MATCH``; ``None`` lists all. Of a
+    client with a ``name_prefix`` only the names that begin with it are listed, without it. Other
+    semaphores and latches cannot be told from plain counters: ``lock()`` shows them by name.
+
+    Raises ``ConnectionError`` or ``ServerError``, and ``TypeError`` for another type.
+    """
+    deployment = deployment_of(client)
+    return scan(deployment, b"*" if pattern is None else encoded_text("pattern", pattern))
+
+
+def lock(client: BaseClient[Any], name: Name, kind: str | None = None) -> LockDetail | None:
+    """One lock, semaphore or latch, with all that is known of it; ``None`` if there is none.
+
+    ``kind``: what to take the key for, one of ``KINDS``; ``None``: what the keys tell (a counter
+    counts as a semaphore). Raises ``LockError`` if the key is something else, ``ConnectionError``
+    or ``ServerError``, and ``TypeError`` or ``ValueError`` for a bad name or kind.
+    """
+    deployment = deployment_of(client)
+    if kind is not None and kind not in KINDS:
+        msg = f"kind must be one of {', '.join(KINDS)}, not {kind!r}"
+        raise ValueError(msg)
+    return lookup(deployment, checked_name("name", name), kind)
+
+
+def force_release(client: BaseClient[Any], name: Name) -> bool:
+    """Release a lock, whoever holds it; ``False`` if it is free. Waiters wake.
+
+    Of a permit semaphore all permits that are out are given back. Raises ``LockError`` for what has
+    no owners (semaphores, latches) and for keys that are no locks; otherwise as ``lock()``.
+    """
+    deployment = deployment_of(client)
+    encoded = checked_name("name", name)
+    return _force_release(deployment, encoded, lookup(deployment, encoded, None))
+
+
+def deployment_of(client: object) -> Deployment:
+    """The connections that the client's questions go over; made with its first one."""
+    if not isinstance(client, BaseClient):
+        msg = f"client must be holdfast.Client, not {type(client).__name__}"
+        raise TypeError(msg)
+    if client._core.closed:
+        msg = "the client was closed"
+        raise ConnectionError(msg)
+    deployment = _deployments.get(client)
+    if deployment is None:
+        deployment = _deployments.setdefault(client, Deployment(client._core))
+    return deployment

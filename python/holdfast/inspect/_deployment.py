@@ -1,0 +1,120 @@
+"""The servers of a client, asked on connections that its locks do not use."""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from holdfast import _core
+from holdfast._errors import ServerError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["Deployment", "Server", "moved"]
+
+Command = tuple[bytes, ...]
+
+
+class Server:
+    """One server that answers for keys: a primary."""
+
+    def __init__(self, options: _core.ClientOptions) -> None:
+        self.core = _core.Client(options)
+        self.text = options.endpoint.text
+
+    def ask(self, commands: Sequence[Command], name: bytes | None = None) -> list[Any]:
+        """The replies: ``bytes``, ``int``, ``None``, a list of them, or an error as an exception.
+
+        The commands travel together and must be safe to repeat. ``name``: of what they are about,
+        for messages; without one, the first command's.
+        """
+        if not commands:
+            return []
+        return _core.send_commands(self.core, name or commands[0][0], commands)
+
+    def one(self, *words: bytes) -> Any:
+        """The reply to one command; an error is raised."""
+        [reply] = self.ask([words])
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
+
+
+class Deployment:
+    """The servers of one client, which may change. Thread-safe."""
+
+    def __init__(self, core: _core.Client) -> None:
+        options = _core.options_of(core)
+        options.asynchronous = False
+        options.resp3 = False
+        options.replicas_to_wait = 0
+        self.options = options
+        self.prefix = options.name_prefix
+        self._cluster = options.endpoint.deployment == "cluster"
+        self._router = Server(options)
+        self._mutex = Lock()
+        self._nodes: dict[tuple[str, int], Server] = {}
+
+    @property
+    def core(self) -> _core.Client:
+        """The engine's client behind it: it blocks, and has the client's prefix."""
+        return self._router.core
+
+    @property
+    def sharded(self) -> bool:
+        """Whether channels may be those of a shard."""
+        return self._cluster
+
+    def ask(self, key: bytes, commands: Sequence[Command]) -> list[Any]:
+        """As ``Server.ask()``, of the server that answers for the key, wherever it is by now."""
+        return self._router.ask(commands, key)
+
+    def primaries(self) -> list[Server]:
+        """All servers that answer for keys, as the deployment says at this moment."""
+        if not self._cluster:
+            return [self._router]
+        addresses = primary_addresses(self._router.one(b"CLUSTER", b"SLOTS"), self.options.endpoint)
+        with self._mutex:
+            known = self._nodes
+            self._nodes = {
+                address: known.get(address) or self.server(*address) for address in addresses
+            }
+            return list(self._nodes.values())
+
+    def server(self, host: str, port: int) -> Server:
+        """One server by its address, whatever it answers for."""
+        return Server(self._options_at(_core.server_at(self.options.endpoint, host, port)))
+
+    def sentinels(self) -> list[Server]:
+        """The sentinels that the client was given."""
+        endpoint = self.options.endpoint
+        return [
+            Server(self._options_at(_core.sentinel_at(endpoint, host, port)))
+            for host, port, _ in _core.addresses(endpoint)
+        ]
+
+    def _options_at(self, endpoint: _core.Endpoint) -> _core.ClientOptions:
+        options = _core.options_of(self._router.core)
+        options.endpoint = endpoint
+        options.set_pubsub("auto")
+        return options
+
+
+def primary_addresses(slots: Any, endpoint: _core.Endpoint) -> list[tuple[str, int]]:
+    """The primaries of a reply to ``CLUSTER SLOTS``, each once.
+
+    A server that does not know its own address stands there without a host: it is the one asked.
+    """
+    asked = _core.addresses(endpoint)[0][0]
+    found = {
+        ((entry[2][0] or b"").decode() or asked, int(entry[2][1])): None
+        for entry in slots
+        if len(entry) > 2
+    }
+    return list(found)
+
+
+def moved(reply: object) -> bool:
+    """Whether a server has said that another one answers for the key."""
+    return isinstance(reply, ServerError) and reply.code in {"MOVED", "ASK", "TRYAGAIN"}

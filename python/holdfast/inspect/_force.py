@@ -1,0 +1,43 @@
+"""Releases by force, so that waiters wake."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast import _core
+from holdfast._errors import LockError
+
+from ._names import shown
+
+if TYPE_CHECKING:
+    from ._deployment import Deployment
+    from ._model import LockDetail
+
+__all__ = ["force_release"]
+
+#: For a fair lock that is only released: it does not wait.
+NO_PATIENCE_MS = 1
+
+
+def force_release(deployment: Deployment, name: bytes, found: LockDetail | None) -> bool:
+    """Release what was found; ``False`` if it is free by now."""
+    if found is None:
+        return False
+    core = deployment.core
+    if found.kind == "lock":
+        return core.lock(name).force_release() == 1
+    if found.kind == "fair_lock":
+        return core.fair_lock(name, NO_PATIENCE_MS).force_release() == 1
+    if found.kind == "read_write_lock":
+        written = core.write_lock(name).force_release() == 1
+        return core.read_lock(name).force_release() == 1 or written
+    if found.kind == "permit_semaphore":
+        semaphore = _core.PermitSemaphore(core, name)
+        permits = [bytes.fromhex(owner.id) for owner in found.owners]
+        released = [semaphore.release(permit) for permit in permits]
+        return any(one is not None for one in released)
+    msg = (
+        f"{shown(name)!r} is a {found.kind}, not a lock: it has no owners; "
+        "change its number with its own methods"
+    )
+    raise LockError(msg)

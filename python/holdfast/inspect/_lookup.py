@@ -1,0 +1,174 @@
+"""One lock, semaphore or latch, with all that the server knows of it."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from holdfast._errors import LockError
+
+from . import _names as names
+from ._model import LockDetail, LockInfo, QueuedOwner
+from ._people import Clients, info_of, subscribers
+from ._read import COUNTER_BYTES, Held, checked, is_number, read_locks, read_permits
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ._deployment import Deployment
+    from ._read import Ask
+
+__all__ = ["lookup"]
+
+#: The most of a queue that is shown.
+MOST_QUEUED: Final = 1000
+HASHES: Final = ("lock", "fair_lock", "read_write_lock")
+
+
+def lookup(deployment: Deployment, name: bytes, kind: str | None) -> LockDetail | None:
+    """The lock of this name; ``LockError`` where the key is something else."""
+    key = deployment.prefix + name
+    ask = partial(deployment.ask, key)
+    [reply] = ask([(b"TYPE", key)])
+    found = checked(reply)
+    if found == b"none":
+        return None
+    if found == b"hash" and kind in {None, *HASHES}:
+        return _lock(deployment, ask, key, kind)
+    if found == b"string" and kind not in HASHES:
+        return _counter(deployment, ask, key, kind)
+    wanted = "a lock, semaphore or latch" if kind is None else f"a {kind}"
+    raise _refusal(name, f"its key holds a {found.decode()}, not {wanted}")
+
+
+def _refusal(name: bytes, why: str) -> LockError:
+    return LockError(f"{names.shown(name)!r} is not a lock: {why}; use its right name or kind")
+
+
+def _lock(deployment: Deployment, ask: Ask, key: bytes, kind: str | None) -> LockDetail | None:
+    name = key.removeprefix(deployment.prefix)
+    held, _ = read_locks(ask, [key])
+    if not held:
+        if not checked(ask([(b"EXISTS", key)])[0]):
+            return None
+        raise _refusal(name, "its key holds a hash with other fields than owners")
+    [lock] = held
+    if kind == "fair_lock" and lock.kind == "lock":
+        lock.kind = kind
+    elif kind not in {None, "lock", lock.kind}:
+        raise _refusal(name, f"it is a {lock.kind}, not a {kind}")
+    info, clients = _people(deployment, lock)
+    if lock.kind == "read_write_lock":
+        return _detail(ask, info, _Parts([key, *_read_timeouts(lock)], (lock.channel,)))
+    return _hashed(ask, lock, info, clients)
+
+
+class _Parts(NamedTuple):
+    """The keys that may belong to a lock, and its channels."""
+
+    keys: Sequence[bytes]
+    channels: Sequence[bytes]
+
+
+def _people(deployment: Deployment, lock: Held) -> tuple[LockInfo, Clients]:
+    servers = deployment.primaries()
+    waiting = {} if lock.kind == "fair_lock" else subscribers(deployment, servers, [lock.channel])
+    clients = Clients(servers)
+    return info_of(lock, deployment.prefix, clients, waiting), clients
+
+
+def _hashed(ask: Ask, lock: Held, info: LockInfo, clients: Clients) -> LockDetail:
+    counter = names.token_counter(lock.name)
+    parts = [lock.name, counter]
+    [token] = ask([(b"GET", counter)])
+    channels = [lock.channel]
+    queue: tuple[QueuedOwner, ...] | None = None
+    if lock.kind == "fair_lock":
+        parts += [names.fair_queue(lock.name), names.fair_timeouts(lock.name)]
+        queue = _queue(ask, lock.name, clients)
+        channels = [lock.channel + b":" + one.id.encode() for one in queue]
+    number = int(token) if isinstance(token, bytes) and is_number(token) else None
+    return _detail(ask, info, _Parts(parts, channels), queue=queue, token=number)
+
+
+def _queue(ask: Ask, name: bytes, clients: Clients) -> tuple[QueuedOwner, ...]:
+    last = b"%d" % (MOST_QUEUED - 1)
+    owners, now = ask([(b"LRANGE", names.fair_queue(name), b"0", last), (b"TIME",)])
+    if not checked(owners):
+        return ()
+    key = names.fair_timeouts(name)
+    scores = ask([(b"ZSCORE", key, owner) for owner in owners])
+    now_ms = int(now[0]) * 1000 + int(now[1]) // 1000
+    return tuple(
+        QueuedOwner(
+            owner.decode(errors="backslashreplace"),
+            max(0.0, (float(score) - now_ms) / 1000) if isinstance(score, bytes) else None,
+            clients.of(owner.decode(errors="backslashreplace")),
+        )
+        for owner, score in zip(owners, scores, strict=True)
+    )
+
+
+def _read_timeouts(lock: Held) -> list[bytes]:
+    return [
+        names.read_timeout(lock.name, hold.owner, number)
+        for hold in lock.holds
+        if hold.mode == "read"
+        for number in range(1, hold.count + 1)
+    ][:MOST_QUEUED]
+
+
+def _counter(deployment: Deployment, ask: Ask, key: bytes, kind: str | None) -> LockDetail | None:
+    """What a counter stands for; it counts as a semaphore where nothing says otherwise."""
+    name = key.removeprefix(deployment.prefix)
+    timeouts = names.permit_timeouts(key)
+    out, length = ask([(b"EXISTS", timeouts), (b"STRLEN", key)])
+    if kind == "permit_semaphore" or (kind is None and checked(out)):
+        held = read_permits(ask, key, timeouts, all_free=True)
+        if held is not None:
+            info, _ = _people(deployment, held)
+            parts = _Parts([key, timeouts], (held.channel,))
+            return _detail(ask, info, parts, permits=held.free)
+        if kind is not None:
+            raise _refusal(name, "it is not a permit semaphore")
+    value, pttl = ask([(b"GET", key), (b"PTTL", key)]) if length <= COUNTER_BYTES else (b"", 0)
+    if value is None:
+        return None
+    if not is_number(checked(value)):
+        raise _refusal(name, "its key holds text that is not a number")
+    return _plain_counter(deployment, ask, Held(key, kind or "", [], _seconds(pttl)), int(value))
+
+
+def _seconds(pttl: Any) -> float | None:
+    return checked(pttl) / 1000 if checked(pttl) >= 0 else None
+
+
+def _plain_counter(deployment: Deployment, ask: Ask, held: Held, value: int) -> LockDetail:
+    channels = {
+        "semaphore": names.semaphore_channel(held.name),
+        "count_down_latch": names.latch_channel(held.name),
+    }
+    listening = subscribers(deployment, deployment.primaries(), list(channels.values()))
+    if not held.kind:
+        waited = [kind for kind, channel in channels.items() if listening[channel]]
+        held.kind = waited[0] if len(waited) == 1 else "semaphore"
+    held.channel = channels[held.kind]
+    info = info_of(held, deployment.prefix, Clients(()), listening)
+    parts = _Parts([held.name], (held.channel,))
+    if held.kind == "semaphore":
+        return _detail(ask, info, parts, permits=value)
+    return _detail(ask, info, parts, count=value)
+
+
+def _detail(ask: Ask, info: LockInfo, parts: _Parts, **more: Any) -> LockDetail:
+    """The lock with those of its keys that are there."""
+    exist = ask([(b"EXISTS", key) for key in parts.keys])
+    there = [key for key, found in zip(parts.keys, exist, strict=True) if found == 1]
+    base = {field.name: getattr(info, field.name) for field in fields(LockInfo)}
+    return LockDetail(
+        **base,
+        keys=tuple(map(names.shown, there)),
+        channels=tuple(map(names.shown, parts.channels)),
+        **more,
+    )

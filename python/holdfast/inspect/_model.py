@@ -1,0 +1,139 @@
+"""What is shown of a lock, and how it is written as JSON."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import unquote_to_bytes
+
+__all__ = ["KINDS", "LockDetail", "LockInfo", "Owner", "OwnerClient", "QueuedOwner"]
+
+#: What a key may be taken for. A fenced lock is a lock with a token.
+KINDS: Final = (
+    "lock",
+    "fair_lock",
+    "read_write_lock",
+    "semaphore",
+    "permit_semaphore",
+    "count_down_latch",
+)
+
+
+@dataclass(frozen=True)
+class OwnerClient:
+    """The client of an owner, as the server's list of connections has it."""
+
+    #: Host and port.
+    address: str
+    #: The connection's name.
+    name: str
+    #: Library and version, where the client says it.
+    library: str | None
+
+    def to_json(self) -> dict[str, Any]:
+        """The object as the command line prints it."""
+        return {"address": self.address, "name": self.name, "library": self.library}
+
+
+@dataclass(frozen=True)
+class Owner:
+    """One of those that hold a lock."""
+
+    #: ``<client id>:<number>``, or the id of a permit.
+    id: str
+    #: The hold count.
+    holds: int
+    #: ``read`` or ``write``; ``None`` for other locks.
+    mode: str | None = None
+    #: ``None`` where it is not known.
+    client: OwnerClient | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The object as the command line prints it."""
+        return {
+            "id": self.id,
+            "holds": self.holds,
+            "mode": self.mode,
+            "client": self.client.to_json() if self.client else None,
+        }
+
+
+@dataclass(frozen=True)
+class QueuedOwner:
+    """One of those that wait for a fair lock."""
+
+    #: ``<client id>:<number>``.
+    id: str
+    #: Seconds until it counts as dead unless it asks again; ``None`` where the server has none.
+    timeout: float | None
+    #: ``None`` where it is not known.
+    client: OwnerClient | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The object as the command line prints it."""
+        return {
+            "id": self.id,
+            "timeout": self.timeout,
+            "client": self.client.to_json() if self.client else None,
+        }
+
+
+@dataclass(frozen=True)
+class LockInfo:
+    """A lock that is held."""
+
+    #: For people: bytes that are not UTF-8, and control characters, are shown as ``\\xNN``.
+    name: str
+    #: The name, percent-encoded.
+    key: str
+    #: One of ``KINDS``.
+    kind: str
+    owners: tuple[Owner, ...]
+    #: Seconds until the lock is free if nothing renews it (of a permit semaphore: until the next
+    #: permit is); ``None``: it does not expire.
+    ttl: float | None
+    #: The length of a fair lock's queue, else the subscribers of the channel: a client counts once.
+    waiters: int
+
+    @property
+    def raw_name(self) -> bytes:
+        """The name as the server's bytes, which all functions take."""
+        return unquote_to_bytes(self.key)
+
+    def to_json(self) -> dict[str, Any]:
+        """The object as the command line prints it."""
+        return {
+            "name": self.name,
+            "key": self.key,
+            "kind": self.kind,
+            "owners": [owner.to_json() for owner in self.owners],
+            "ttl": self.ttl,
+            "waiters": self.waiters,
+        }
+
+
+@dataclass(frozen=True)
+class LockDetail(LockInfo):
+    """One lock, semaphore or latch, with what its kind has; ``None``: its kind has none."""
+
+    #: Of a fair lock, the first to be granted first.
+    queue: tuple[QueuedOwner, ...] | None = None
+    #: Of semaphores: the permits that are free.
+    permits: int | None = None
+    #: Of a latch.
+    count: int | None = None
+    #: Of a fenced lock: the last token that was given.
+    token: int | None = None
+    #: The keys on the server that belong to it.
+    keys: tuple[str, ...] = ()
+    #: The channels on which its waiters listen.
+    channels: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """The object as the command line prints it; what the kind does not have is left out."""
+        shown = super().to_json()
+        if self.queue is not None:
+            shown["queue"] = [queued.to_json() for queued in self.queue]
+        numbers = {"permits": self.permits, "count": self.count, "token": self.token}
+        shown.update((name, value) for name, value in numbers.items() if value is not None)
+        return shown | {"keys": list(self.keys), "channels": list(self.channels)}

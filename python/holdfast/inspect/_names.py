@@ -1,0 +1,149 @@
+"""Names: the keys and channels that belong to one, how people see it, and globs over it.
+
+Keys and channels are those of ``cpp/sync/keys.h``.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+from urllib.parse import quote
+
+__all__ = [
+    "escaped",
+    "fair_queue",
+    "fair_timeouts",
+    "latch_channel",
+    "lock_channel",
+    "matcher",
+    "percent_encoded",
+    "permit_timeouts",
+    "permits_of",
+    "read_timeout",
+    "rwlock_channel",
+    "semaphore_channel",
+    "shown",
+    "token_counter",
+]
+
+
+def braced(name: bytes, before: bytes = b"", after: bytes = b"") -> bytes:
+    return before + (name if b"{" in name else b"{" + name + b"}") + after
+
+
+def lock_channel(name: bytes) -> bytes:
+    return braced(name, b"redisson_lock__channel:")
+
+
+def rwlock_channel(name: bytes) -> bytes:
+    return braced(name, b"redisson_rwlock:")
+
+
+def semaphore_channel(name: bytes) -> bytes:
+    return braced(name, b"redisson_sc:")
+
+
+def latch_channel(name: bytes) -> bytes:
+    return b"redisson_countdownlatch__channel__{" + name + b"}"
+
+
+def fair_queue(name: bytes) -> bytes:
+    return braced(name, b"redisson_lock_queue:")
+
+
+def fair_timeouts(name: bytes) -> bytes:
+    return braced(name, b"redisson_lock_timeout:")
+
+
+def token_counter(name: bytes) -> bytes:
+    return braced(name, b"redisson_lock_token:")
+
+
+def read_timeout(name: bytes, owner: bytes, hold: int) -> bytes:
+    """The key that keeps one hold of a reader alive."""
+    return braced(name) + b":" + owner + b":rwlock_timeout:%d" % hold
+
+
+def permit_timeouts(name: bytes) -> bytes:
+    return braced(name, after=b":timeout")
+
+
+def permits_of(timeouts: bytes) -> list[bytes]:
+    """The names that a permit semaphore with this key of timeouts may have."""
+    whole = timeouts.removesuffix(b":timeout")
+    names = [whole] if b"{" in whole else []
+    if whole.startswith(b"{") and whole.endswith(b"}") and b"{" not in whole[1:]:
+        names.append(whole[1:-1])
+    return [name for name in names if name]
+
+
+def shown(raw: bytes) -> str:
+    r"""Text for people: what is not UTF-8, and control characters, as ``\xNN``."""
+    text = raw.decode(errors="backslashreplace")
+    if text.isprintable():
+        return text
+    return "".join(map(_shown_character, text))
+
+
+def _shown_character(character: str) -> str:
+    if unicodedata.category(character) != "Cc":
+        return character
+    return "".join(f"\\x{byte:02x}" for byte in character.encode())
+
+
+def percent_encoded(raw: bytes) -> str:
+    return quote(raw, safe="")
+
+
+def escaped(raw: bytes) -> bytes:
+    """A glob that matches these bytes only."""
+    return re.sub(rb"([*?\[\]\\])", rb"\\\1", raw)
+
+
+@lru_cache(maxsize=8)
+def matcher(pattern: bytes) -> re.Pattern[bytes]:
+    """A glob of ``SCAN MATCH`` as a regular expression for ``fullmatch``, byte by byte."""
+    parts: list[bytes] = []
+    at = 0
+    while at < len(pattern):
+        part, at = _translated(pattern, at)
+        if not (part == b".*" and parts[-1:] == [part]):
+            parts.append(part)
+    return re.compile(b"".join(parts), re.DOTALL)
+
+
+def _translated(pattern: bytes, at: int) -> tuple[bytes, int]:
+    """The element of a glob that begins there, translated, and where the next one begins."""
+    byte = pattern[at : at + 1]
+    if byte == b"*":
+        return b".*", at + 1
+    if byte == b"?":
+        return b".", at + 1
+    if byte == b"[":
+        return _translated_set(pattern, at + 1)
+    if byte == b"\\" and at + 1 < len(pattern):
+        return re.escape(pattern[at + 1 : at + 2]), at + 2
+    return re.escape(byte), at + 1
+
+
+def _translated_set(pattern: bytes, at: int) -> tuple[bytes, int]:
+    """A set in brackets; one that is not closed ends with the pattern."""
+    negated = pattern[at : at + 1] == b"^"
+    at += negated
+    members: set[int] = set()
+    while at < len(pattern) and pattern[at : at + 1] != b"]":
+        if pattern[at : at + 1] == b"\\" and at + 1 < len(pattern):
+            members.add(pattern[at + 1])
+            at += 2
+        elif pattern[at + 1 : at + 2] == b"-" and at + 2 < len(pattern):
+            low, high = sorted((pattern[at], pattern[at + 2]))
+            members.update(range(low, high + 1))
+            at += 3
+        else:
+            members.add(pattern[at])
+            at += 1
+    if negated:
+        members = set(range(256)) - members
+    body = b"".join(b"\\x%02x" % byte for byte in sorted(members))
+    return (b"[" + body + b"]" if body else rb"(?!)"), at + 1

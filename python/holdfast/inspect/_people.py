@@ -1,0 +1,111 @@
+"""The clients behind owners, and the waiters on channels, as the servers know them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from ._model import LockInfo, Owner, OwnerClient
+from ._names import percent_encoded, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from ._deployment import Deployment, Server
+    from ._read import Held, Hold
+
+__all__ = ["Clients", "info_of", "owners_of", "subscribers"]
+
+#: A server with more connections is not asked for their list: making it takes long.
+MOST_CONNECTIONS: Final = 5000
+CHANNELS_AT_ONCE: Final = 500
+#: Of a client's id, what its connections' names end with.
+ID_DIGITS: Final = 8
+
+
+class Clients:
+    """Finds the client of an owner by the names of connections."""
+
+    def __init__(self, servers: Iterable[Server]) -> None:
+        self._by_digits: dict[str, OwnerClient] = {}
+        for server in servers:
+            self._by_digits = {**_connections(server), **self._by_digits}
+
+    def of(self, owner: str) -> OwnerClient | None:
+        """The client of ``<client id>:<number>``; ``None``: it is not known."""
+        return self._by_digits.get(owner[:ID_DIGITS])
+
+
+def _connections(server: Server) -> dict[str, OwnerClient]:
+    [info] = server.ask([(b"INFO", b"clients")])
+    if not isinstance(info, bytes) or connected(info) > MOST_CONNECTIONS:
+        return {}
+    [listed] = server.ask([(b"CLIENT", b"LIST")])
+    if not isinstance(listed, bytes):
+        return {}  # this user may not ask
+    found: dict[str, OwnerClient] = {}
+    for line in listed.decode(errors="backslashreplace").splitlines():
+        pairs = dict(word.partition("=")[::2] for word in line.split(" "))
+        name = pairs.get("name", "")
+        if name.startswith("holdfast:"):
+            found.setdefault(name.rpartition(":")[2][:ID_DIGITS], _client(name, pairs))
+    return found
+
+
+def connected(info: bytes) -> int:
+    """The number of connections in a reply to ``INFO clients``."""
+    for line in info.splitlines():
+        if line.startswith(b"connected_clients:"):
+            return int(line.partition(b":")[2])
+    return 0
+
+
+def _client(name: str, pairs: dict[str, str]) -> OwnerClient:
+    library = f"{pairs.get('lib-name', '')} {pairs.get('lib-ver', '')}".strip()
+    return OwnerClient(pairs.get("addr", ""), name, library or None)
+
+
+def subscribers(
+    deployment: Deployment, servers: Sequence[Server], channels: Sequence[bytes]
+) -> dict[bytes, int]:
+    """How many clients listen to each of these channels; 0 where this user may not ask."""
+    found = dict.fromkeys(channels, 0)
+    asked = [b"NUMSUB", b"SHARDNUMSUB"] if deployment.sharded else [b"NUMSUB"]
+    for start in range(0, len(channels), CHANNELS_AT_ONCE):
+        some = channels[start : start + CHANNELS_AT_ONCE]
+        for server in servers:
+            for reply in server.ask([(b"PUBSUB", how, *some) for how in asked]):
+                _add(found, reply)
+    return found
+
+
+def _add(found: dict[bytes, int], reply: Any) -> None:
+    if isinstance(reply, list):
+        for channel, count in zip(reply[::2], reply[1::2], strict=True):
+            found[channel] += count
+
+
+def owners_of(holds: Iterable[Hold], clients: Clients, kind: str) -> tuple[Owner, ...]:
+    """The holds as they are shown; a permit's client is not known."""
+    return tuple(
+        Owner(
+            owner,
+            hold.count,
+            hold.mode,
+            None if kind == "permit_semaphore" else clients.of(owner),
+        )
+        for hold in holds
+        for owner in [hold.owner.decode()]
+    )
+
+
+def info_of(held: Held, prefix: bytes, clients: Clients, waiting: dict[bytes, int]) -> LockInfo:
+    """A lock as it is shown."""
+    name = held.name.removeprefix(prefix)
+    return LockInfo(
+        name=shown(name),
+        key=percent_encoded(name),
+        kind=held.kind,
+        owners=owners_of(held.holds, clients, held.kind),
+        ttl=held.ttl,
+        waiters=held.queued or waiting.get(held.channel, 0),
+    )

@@ -1,0 +1,251 @@
+"""Reads what keys hold, and tells locks from what is none, in steps that are short for the server.
+
+A key is read in full only after its size, and a field picked at random, fit a lock.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from holdfast._errors import ServerError
+
+from . import _names as names
+from ._deployment import moved
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from ._deployment import Command
+
+    Ask = Callable[[Sequence[Command]], list[Any]]
+
+__all__ = ["COUNTER_BYTES", "Held", "Hold", "checked", "is_number", "read_locks", "read_permits"]
+
+#: A client's UUID and a number; a writer's field, or one of a transaction, has a word more.
+OWNER: Final = re.compile(
+    rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}:-?\d{1,20}(:[0-9a-z-]{1,64})?"
+)
+WRITE: Final = b":write"
+MODES: Final = (b"read", b"write")
+
+#: The most owners of one lock that are looked at, and the most permits that are out.
+MOST_OWNERS: Final = 4096
+#: Bytes that a hash of one owner, and each further owner, may take up in the server's memory.
+HASH_BYTES: Final = 2048
+OWNER_BYTES: Final = 512
+#: How many fields the server reads for one batch of commands, and how many keys it is asked about.
+FIELDS_AT_ONCE: Final = 4096
+KEYS_AT_ONCE: Final = 250
+#: The longest counter.
+COUNTER_BYTES: Final = 20
+PERMIT_BYTES: Final = 16
+#: The expiry of a permit that never expires, in Redisson.
+NEVER: Final = 922337203685477
+
+
+@dataclass
+class Hold:
+    """One hold on a lock, as its keys have it."""
+
+    owner: bytes
+    count: int
+    mode: str | None = None
+
+
+@dataclass
+class Held:
+    """A lock as its keys have it."""
+
+    name: bytes
+    kind: str
+    holds: list[Hold]
+    ttl: float | None
+    #: Of a fair lock: the length of its queue.
+    queued: int = 0
+    #: Of a permit semaphore.
+    free: int | None = None
+    channel: bytes = field(default=b"")
+
+
+def checked(reply: Any) -> Any:
+    """The reply; an error is raised."""
+    if isinstance(reply, Exception):
+        raise reply
+    return reply
+
+
+def read_locks(ask: Ask, keys: Sequence[bytes]) -> tuple[list[Held], list[bytes]]:
+    """Of these keys, which are hashes, those that are locks; and those that another server has."""
+    held: list[Held] = []
+    elsewhere: list[bytes] = []
+    for some in batches(keys, KEYS_AT_ONCE):
+        sizes = _fitting(ask, some, elsewhere)
+        for chunk in _by_size(sizes):
+            held += _read_whole(ask, chunk)
+    _drop_dead_readers(ask, [one for one in held if one.kind == "read_write_lock"])
+    return held, elsewhere
+
+
+def batches(keys: Sequence[bytes], size: int) -> Iterator[Sequence[bytes]]:
+    for start in range(0, len(keys), size):
+        yield keys[start : start + size]
+
+
+def _fitting(ask: Ask, keys: Sequence[bytes], elsewhere: list[bytes]) -> dict[bytes, int]:
+    """The sizes of the hashes that may be locks."""
+    commands: list[Command] = []
+    for key in keys:
+        commands += [(b"HLEN", key), (b"HRANDFIELD", key)]
+    replies = ask(commands)
+    sizes: dict[bytes, int] = {}
+    for key, size, sample in zip(keys, replies[::2], replies[1::2], strict=True):
+        if moved(size):
+            elsewhere.append(key)
+        elif _is_size(size) and (_is_field(sample) or _is_refused(sample)):
+            sizes[key] = size
+    return _small(ask, sizes)
+
+
+def _small(ask: Ask, sizes: dict[bytes, int]) -> dict[bytes, int]:
+    """Those whose fields are not too long; where this user may not ask, all."""
+    usage = ask([(b"MEMORY", b"USAGE", key, b"SAMPLES", b"0") for key in sizes])
+    return {
+        key: size
+        for (key, size), used in zip(sizes.items(), usage, strict=True)
+        if not isinstance(used, int) or used <= HASH_BYTES + OWNER_BYTES * size
+    }
+
+
+def _is_size(reply: Any) -> bool:
+    """A key that has gone, or is of another type by now, has none; a missing right is an error."""
+    if isinstance(reply, ServerError) and reply.code == "WRONGTYPE":
+        return False
+    return 0 < int(checked(reply)) <= MOST_OWNERS
+
+
+def _is_field(sample: Any) -> bool:
+    return isinstance(sample, bytes) and (sample == b"mode" or OWNER.fullmatch(sample) is not None)
+
+
+def _is_refused(sample: Any) -> bool:
+    return isinstance(sample, ServerError) and sample.code in {"NOPERM", "ERR"}
+
+
+def _by_size(sizes: dict[bytes, int]) -> Iterator[list[bytes]]:
+    """The keys in groups, none with more fields than the server is to read at once."""
+    group: list[bytes] = []
+    total = 0
+    for key, size in sizes.items():
+        if group and total + size > FIELDS_AT_ONCE:
+            yield group
+            group, total = [], 0
+        group.append(key)
+        total += size
+    if group:
+        yield group
+
+
+def _read_whole(ask: Ask, keys: list[bytes]) -> Iterator[Held]:
+    commands: list[Command] = []
+    for key in keys:
+        commands += [(b"HGETALL", key), (b"PTTL", key), (b"LLEN", names.fair_queue(key))]
+    replies = ask(commands)
+    for at, key in enumerate(keys):
+        content, pttl, queued = replies[3 * at : 3 * at + 3]
+        if not isinstance(content, list) or pttl == -2:
+            continue
+        fields = dict(zip(content[::2], content[1::2], strict=True))
+        holds = _holds(fields)
+        if holds is not None:
+            yield _lock(key, fields, holds, (pttl, queued))
+
+
+def _holds(fields: dict[bytes, bytes]) -> list[Hold] | None:
+    """The holds of a lock's hash; ``None``: it is no lock."""
+    mode = fields.get(b"mode")
+    owners = {owner: count for owner, count in fields.items() if owner != b"mode"}
+    if not owners or mode not in {None, *MODES}:
+        return None
+    if not all(OWNER.fullmatch(owner) and count.isdigit() for owner, count in owners.items()):
+        return None
+    return [_hold(owner, int(count), sided=mode is not None) for owner, count in owners.items()]
+
+
+def _hold(field_name: bytes, count: int, *, sided: bool) -> Hold:
+    if not sided:
+        return Hold(field_name, count)
+    mode = "write" if field_name.endswith(WRITE) else "read"
+    return Hold(field_name.removesuffix(WRITE), count, mode)
+
+
+def _lock(key: bytes, fields: dict[bytes, bytes], holds: list[Hold], rest: tuple[Any, Any]) -> Held:
+    pttl, queued = rest
+    ttl = checked(pttl) / 1000 if checked(pttl) >= 0 else None
+    if b"mode" in fields:
+        return Held(key, "read_write_lock", holds, ttl, channel=names.rwlock_channel(key))
+    length = queued if isinstance(queued, int) else 0  # a list of something else
+    kind = "fair_lock" if length else "lock"
+    return Held(key, kind, holds, ttl, queued=length, channel=names.lock_channel(key))
+
+
+def _drop_dead_readers(ask: Ask, locks: Iterable[Held]) -> None:
+    """A reader without timeout keys holds nothing, though its field is still there."""
+    readers = [(lock, hold) for lock in locks for hold in lock.holds if hold.mode == "read"]
+    for start in range(0, len(readers), KEYS_AT_ONCE):
+        some = readers[start : start + KEYS_AT_ONCE]
+        replies = ask([(b"EXISTS", *_timeouts(lock.name, hold)) for lock, hold in some])
+        for (lock, hold), alive in zip(some, replies, strict=True):
+            if alive == 0 and len(lock.holds) > 1:
+                lock.holds.remove(hold)
+
+
+def _timeouts(name: bytes, hold: Hold) -> Iterator[bytes]:
+    for number in range(1, min(hold.count, MOST_OWNERS) + 1):
+        yield names.read_timeout(name, hold.owner, number)
+
+
+def read_permits(ask: Ask, name: bytes, timeouts: bytes, *, all_free: bool = False) -> Held | None:
+    """A permit semaphore with the permits that are out; ``None``: it is none, or all are free.
+
+    ``all_free``: show it in the latter case, too.
+    """
+    length, size, now = ask([(b"STRLEN", name), (b"ZCARD", timeouts), (b"TIME",)])
+    if not _are_sizes(length, size):
+        return None
+    free, sample = ask([(b"GET", name), (b"ZRANGE", timeouts, b"0", b"0")])
+    if not (isinstance(free, bytes) and is_number(free) and _are_permits(sample)):
+        return None
+    now_ms = int(now[0]) * 1000 + int(now[1]) // 1000
+    since = b"(%d" % now_ms
+    [out] = ask([(b"ZRANGEBYSCORE", timeouts, since, b"+inf", b"WITHSCORES")])
+    if not checked(out) and not all_free:
+        return None
+    held = _permits_out(name, out, now_ms)
+    # A permit whose time is over is counted back by the next caller.
+    held.free = int(free) + size - len(out) // 2
+    return held
+
+
+def _are_sizes(length: Any, size: Any) -> bool:
+    """Of a counter, and of the permits that are out."""
+    if not isinstance(length, int) or not isinstance(size, int):
+        return False  # a key of another type, or one that this user may not read
+    return 0 < length <= COUNTER_BYTES and size <= MOST_OWNERS
+
+
+def _are_permits(sample: Any) -> bool:
+    return isinstance(sample, list) and all(len(member) == PERMIT_BYTES for member in sample)
+
+
+def _permits_out(name: bytes, out: list[bytes], now_ms: int) -> Held:
+    expiries = [int(float(score)) for score in out[1::2]]
+    finite = [at for at in expiries if at != NEVER]
+    ttl = (min(finite) - now_ms) / 1000 if finite else None
+    holds = [Hold(permit.hex().encode(), 1) for permit in out[::2]]
+    return Held(name, "permit_semaphore", holds, ttl, channel=names.semaphore_channel(name))
+
+
+def is_number(text: bytes) -> bool:
+    return text.removeprefix(b"-").isdigit()

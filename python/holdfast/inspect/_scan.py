@@ -1,0 +1,68 @@
+"""Finds the locks of a deployment, by ``SCAN`` over all primaries."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from . import _names as names
+from ._people import Clients, info_of, subscribers
+from ._read import Held, checked, read_locks, read_permits
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ._deployment import Command, Deployment, Server
+    from ._model import LockInfo
+
+__all__ = ["scan"]
+
+#: How many keys the server looks at in one step: well below a millisecond.
+KEYS_PER_STEP: Final = b"1000"
+
+
+def scan(deployment: Deployment, pattern: bytes) -> list[LockInfo]:
+    """The locks that are held and whose names match, by name."""
+    servers = deployment.primaries()
+    whole = names.escaped(deployment.prefix) + pattern
+    held: dict[bytes, Held] = {}
+    for server in servers:
+        for lock in _held_at(server, deployment, whole):
+            held[lock.name] = lock
+    unqueued = [lock.channel for lock in held.values() if not lock.queued]
+    waiting = subscribers(deployment, servers, unqueued)
+    clients = Clients(servers if held else ())
+    return [info_of(held[name], deployment.prefix, clients, waiting) for name in sorted(held)]
+
+
+def _held_at(server: Server, deployment: Deployment, pattern: bytes) -> Iterator[Held]:
+    matches = names.matcher(pattern).fullmatch
+    for hashes, timeouts in _steps(server, pattern):
+        held, elsewhere = read_locks(server.ask, hashes)
+        yield from held
+        for key in elsewhere:
+            yield from read_locks(partial(deployment.ask, key), [key])[0]
+        candidates = [(name, key) for key in timeouts for name in names.permits_of(key)]
+        for name, key in candidates:
+            if matches(name):
+                permits = read_permits(partial(deployment.ask, name), name, key)
+                if permits is not None:
+                    yield permits
+
+
+def _steps(server: Server, pattern: bytes) -> Iterator[tuple[list[bytes], list[bytes]]]:
+    """Hashes whose names match, and what may be the timeouts of permit semaphores."""
+    globs = {b"hash": pattern, b"zset": b"*:timeout"}
+    cursors = dict.fromkeys(globs, b"0")
+    while cursors:
+        found: dict[bytes, list[bytes]] = {}
+        commands = [_scan_command(kind, at, globs[kind]) for kind, at in cursors.items()]
+        for kind, reply in zip(list(cursors), server.ask(commands), strict=True):
+            cursors[kind], found[kind] = checked(reply)
+            if cursors[kind] == b"0":
+                del cursors[kind]
+        yield found.get(b"hash", []), found.get(b"zset", [])
+
+
+def _scan_command(kind: bytes, cursor: bytes, pattern: bytes) -> Command:
+    return (b"SCAN", cursor, b"MATCH", pattern, b"COUNT", KEYS_PER_STEP, b"TYPE", kind)

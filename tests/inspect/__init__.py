@@ -1,0 +1,1 @@
+"""Who holds what, as holdfast.inspect sees it."""

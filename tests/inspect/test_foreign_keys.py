@@ -1,0 +1,93 @@
+"""Keys of others are neither shown nor read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import holdfast
+from holdfast import inspect
+from tests.support.servers import Server
+
+pytestmark = pytest.mark.servers("redis")
+
+OWNER = "5921d8b5-5d8d-4a2b-800b-a469f20f66c2:1"
+BIG = 1_000_000
+
+
+def put_foreign_keys(connection: Any) -> None:
+    connection.set("text", "x")
+    connection.set("number", "3")
+    connection.rpush("list", "a")
+    connection.sadd("set", "a")
+    connection.zadd("{number}:timeout", {"member": 1e15})
+    connection.zadd("{text}:timeout", {b"0" * 16: 1e15})
+    connection.zadd("{gone}:timeout", {b"0" * 16: 1e15})
+    connection.hset("empty name", mapping={"": "1"})
+    connection.hset("hash", mapping={"a": "1"})
+    connection.hset("mode only", mapping={"mode": "read"})
+    connection.hset("other mode", mapping={"mode": "x", OWNER: "1"})
+    connection.hset("no number", mapping={OWNER: "one"})
+    connection.hset("big value", mapping={OWNER: "1" * BIG})
+    connection.hset("wide", mapping={f"{OWNER}{i}": "1" for i in range(5000)})
+
+
+def test_nothing_but_locks_is_listed(server: Server, client: holdfast.Client) -> None:
+    with server.connect() as connection:
+        put_foreign_keys(connection)
+        connection.hset("lock", mapping={OWNER: "1"})
+    assert [(info.name, info.ttl) for info in inspect.locks(client)] == [("lock", None)]
+
+
+def test_a_key_is_read_only_if_its_size_fits(server: Server, client: holdfast.Client) -> None:
+    with server.connect() as connection:
+        put_foreign_keys(connection)
+        connection.config_resetstat()
+        before = connection.info("stats")["total_net_output_bytes"]
+        inspect.locks(client)
+        sent = connection.info("stats")["total_net_output_bytes"] - before
+        commands = connection.info("commandstats")
+    assert sent < BIG / 10
+    assert {"cmdstat_keys", "cmdstat_hvals", "cmdstat_smembers"}.isdisjoint(commands)
+    assert commands["cmdstat_hlen"]["calls"] == 7
+
+
+@pytest.mark.parametrize("name", ["hash", "text", "list", "wide", "big value"])
+def test_what_is_no_lock_is_refused_by_name(
+    server: Server, client: holdfast.Client, name: str
+) -> None:
+    with server.connect() as connection:
+        put_foreign_keys(connection)
+    with pytest.raises(holdfast.LockError, match=rf"'{name}' is not a lock"):
+        inspect.lock(client, name)
+    with pytest.raises(holdfast.LockError, match=rf"'{name}' is not a lock"):
+        inspect.force_release(client, name)
+
+
+def test_a_kind_that_does_not_fit_is_refused(server: Server, client: holdfast.Client) -> None:
+    with client.lock("demo"):
+        with pytest.raises(
+            holdfast.LockError, match="'demo' is not a lock: it is a lock, not a re"
+        ):
+            inspect.lock(client, "demo", "read_write_lock")
+        with pytest.raises(holdfast.LockError, match="a hash, not a semaphore"):
+            inspect.lock(client, "demo", "semaphore")
+    with pytest.raises(ValueError, match="kind must be one of"):
+        inspect.lock(client, "demo", "mutex")
+    with pytest.raises(TypeError, match="client must be"):
+        inspect.locks("redis://")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="pattern must be"):
+        inspect.locks(client, 1)  # type: ignore[arg-type]
+
+
+def test_many_keys_are_looked_at_in_short_steps(server: Server, client: holdfast.Client) -> None:
+    with server.connect() as connection:
+        script = "for i = 1, 50000 do redis.call('set', 'key:' .. i, 'x') end"
+        connection.eval(script, 0)
+        with client.lock("demo"):
+            connection.config_resetstat()
+            assert [info.name for info in inspect.locks(client)] == ["demo"]
+        commands = connection.info("commandstats")
+    assert commands["cmdstat_scan"]["calls"] >= 2 * 50
+    assert commands["cmdstat_hlen"]["calls"] == 1
