@@ -31,9 +31,26 @@ def test_cpp(session: nox.Session, preset: str) -> None:
 
 @nox.session(python=PYTHONS)
 def tests(session: nox.Session) -> None:
-    """The Python tests, on each Python that is there."""
+    """The quick run of the Python tests, on each Python that is there."""
     install_package(session, "test")
     session.run("pytest", *session.posargs)
+
+
+@nox.session
+def matrix(session: nox.Session) -> None:
+    """All Python tests on every installed server, the slow ones included."""
+    install_package(session, "test", "lint")
+    session.run("pytest", "--matrix", "full", *session.posargs)
+
+
+@nox.session(venv_backend="none")
+def breaks(session: nox.Session) -> None:
+    """Breaks the code on purpose, one place at a time: the quick run finds each, or this fails.
+
+    Changes files of the working copy while it runs. Posargs: rows of docs/faults.md, usually all.
+    """
+    for part in ("faults", "topology"):
+        session.run("python", "-m", f"tests.{part}.breaks", *(session.posargs or ["all"]))
 
 
 @nox.session(venv_backend="none")
@@ -73,7 +90,9 @@ def deployments(session: nox.Session) -> None:
     """What is promised of one server, on several: a service under Sentinel, a cluster."""
     install_package(session, "test")
     folders = ["tests/contract", "tests/citizenship", "tests/faults/test_fork.py"]
-    session.run("pytest", "--servers", "sentinel,cluster", *folders, *session.posargs)
+    session.run(
+        "pytest", "--matrix", "full", "--servers", "sentinel,cluster", *folders, *session.posargs
+    )
 
 
 @nox.session
@@ -83,7 +102,7 @@ def torture(session: nox.Session) -> None:
     usual = ["300", str(random.randrange(1_000_000))]
     seconds, seed, *more = [*session.posargs, *usual[len(session.posargs) :]]
     told = {"HOLDFAST_TORTURE_SECONDS": seconds, "HOLDFAST_TORTURE_SEED": seed}
-    session.run("pytest", "-n", "0", "tests/torture", *more, env=told)
+    session.run("pytest", "-n", "0", "--matrix", "full", "tests/torture", *more, env=told)
 
 
 @nox.session

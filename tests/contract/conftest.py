@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from tests.contract.kinds import KINDS, Kind, Name, as_bytes, prefixed
+from tests.contract.kinds import KINDS, SYNCHRONIZERS, Kind, Name, Synchronizer, as_bytes, prefixed
 from tests.contract.permits import Permits
 from tests.support.actors import Flavour
 from tests.support.clusters import slot_of
+from tests.support.matrix import spread
 from tests.support.owners import MakeClient
 from tests.support.recording import Messages
 from tests.support.servers import Server
@@ -133,7 +134,9 @@ def _a_name_of_one_slot(request: pytest.FixtureRequest) -> None:
     callspec = getattr(request.node, "callspec", None)
     params = callspec.params if callspec is not None else {}
     name = params.get("name")
-    if params.get("server_kind") != "cluster" or not isinstance(name, str | bytes):
+    if not isinstance(name, str | bytes) or "server_kind" not in request.fixturenames:
+        return
+    if request.getfixturevalue("server_kind") != "cluster":
         return
     key = as_bytes(name)
     latch = any(getattr(each, "name", "") == "count_down_latch" for each in params.values())
@@ -142,18 +145,27 @@ def _a_name_of_one_slot(request: pytest.FixtureRequest) -> None:
         pytest.skip("refused in a cluster")
 
 
-@pytest.fixture(params=KINDS, ids=repr)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    spread(metafunc, "kind", KINDS)
+    spread(metafunc, "synchronizer", SYNCHRONIZERS)
+
+
+@pytest.fixture
 def kind(request: pytest.FixtureRequest) -> Kind:
     """The kind of lock of this run of the test."""
     kind: Kind = request.param
-    if request.node.originalname in kind.differs:
-        pytest.skip(f"a {kind} differs: {kind.differs[request.node.originalname]}")
     return kind
 
 
 @pytest.fixture
+def synchronizer(request: pytest.FixtureRequest) -> Synchronizer:
+    """What is waited for and not owned, in this run of the test."""
+    synchronizer: Synchronizer = request.param
+    return synchronizer
+
+
+@pytest.fixture
 def stage(kind: Kind, flavour: Flavour, server: Server, make_client: MakeClient) -> Stage:
-    kind.skip_where_too_slow(server)
     return Stage(kind, flavour, server, make_client)
 
 

@@ -8,8 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-import pytest
-
 from tests.support.servers import Server
 
 Name = str | bytes
@@ -52,7 +50,7 @@ class Kind:
     suffixes: tuple[bytes, ...] = (b"",)
     """Of its keys, one for each lock it is made of; the first is at `channel` and in `holds`."""
     hurried: bool = False
-    """It gives its servers a few milliseconds, which fakeredis cannot keep to."""
+    """It gives its servers a few milliseconds: fakeredis needs more, so it is not tried there."""
     polls: bool = False
     """Whoever waits also looks again by the clock: its locks are on servers that may die."""
 
@@ -66,10 +64,6 @@ class Kind:
     def word(self) -> str:
         """The synchronizer's word."""
         return self.part_of or self.name
-
-    def skip_where_too_slow(self, server: Server) -> None:
-        if self.hurried and not server.real:
-            pytest.skip(f"a {self} gives its servers a few milliseconds: fakeredis needs more")
 
     @property
     def shared(self) -> bool:

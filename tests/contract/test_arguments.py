@@ -99,7 +99,7 @@ NO_TEXT_URLS = {
 }
 
 
-@pytest.mark.parametrize(("lease", "error"), BAD_LEASES, ids=repr)
+@pytest.mark.values(("lease", "error"), BAD_LEASES, ids=repr)
 def test_bad_leases(alice: Any, deaf: Any, kind: Kind, lease: Any, error: type[Exception]) -> None:
     with pytest.raises(error, match="lease"):
         kind.make(deaf, "myLock", lease=lease)
@@ -118,25 +118,25 @@ def test_extend_needs_a_lease(alice: Any, deaf: Any, kind: Kind) -> None:
         alice.do(lock.extend, None)
 
 
-@pytest.mark.parametrize(("wait", "error"), BAD_SECONDS, ids=repr)
+@pytest.mark.values(("wait", "error"), BAD_SECONDS, ids=repr)
 def test_bad_waits(deaf: Any, kind: Kind, wait: Any, error: type[Exception]) -> None:
     with pytest.raises(error, match="wait"):
         kind.make(deaf, "myLock", wait=wait)
 
 
-@pytest.mark.parametrize("on_lost", [1, "print", object()], ids=["int", "str", "object"])
+@pytest.mark.values("on_lost", [1, "print", object()], ids=["int", "str", "object"])
 def test_bad_callables(deaf: Any, kind: Kind, on_lost: Any) -> None:
     with pytest.raises(TypeError, match="on_lost"):
         kind.make(deaf, "myLock", on_lost=on_lost)
 
 
-@pytest.mark.parametrize("name", [None, 7, 1.5, ["a"], bytearray(b"a")], ids=repr)
+@pytest.mark.values("name", [None, 7, 1.5, ["a"], bytearray(b"a")], ids=repr)
 def test_names_of_a_wrong_type(deaf: Any, kind: Kind, name: Any) -> None:
     with pytest.raises(TypeError, match="name"):
         kind.make(deaf, name)
 
 
-@pytest.mark.parametrize("name", ["", b"", "\ud800"], ids=["empty", "no bytes", "surrogate"])
+@pytest.mark.values("name", ["", b"", "\ud800"], ids=["empty", "no bytes", "surrogate"])
 def test_names_that_cannot_be(deaf: Any, kind: Kind, name: Any) -> None:
     with pytest.raises(ValueError, match="name"):
         kind.make(deaf, name)
@@ -151,27 +151,25 @@ def test_unknown_keywords_of_a_lock(alice: Any, deaf: Any, kind: Kind) -> None:
         alice.do(kind.make(deaf, "myLock").acquire, True, -1, 30)
 
 
-@pytest.mark.parametrize(
-    "arguments", [(True, "1"), (True, -2), (False, 1), (True, math.nan)], ids=str
-)
+@pytest.mark.values("arguments", [(True, "1"), (True, -2), (False, 1), (True, math.nan)], ids=str)
 def test_bad_timeouts(alice: Any, deaf: Any, kind: Kind, arguments: tuple[Any, ...]) -> None:
     with pytest.raises((TypeError, ValueError), match="timeout"):
         alice.do(kind.make(deaf, "myLock").acquire, *arguments)
 
 
-@pytest.mark.parametrize("url", BAD_URLS, ids=repr)
+@pytest.mark.values("url", BAD_URLS, ids=repr)
 def test_bad_urls(flavour: Flavour, url: str) -> None:
     with pytest.raises(ValueError, match=r"(?i)url|lease|unknown|command_timeout"):
         flavour.client(url)
 
 
-@pytest.mark.parametrize("url", [7, b"redis://127.0.0.1", ["redis://127.0.0.1"]], ids=repr)
+@pytest.mark.values("url", [7, b"redis://127.0.0.1", ["redis://127.0.0.1"]], ids=repr)
 def test_urls_of_a_wrong_type(flavour: Flavour, url: Any) -> None:
     with pytest.raises(TypeError, match="url"):
         flavour.client(url)
 
 
-@pytest.mark.parametrize(("option", "value", "error"), BAD_OPTIONS, ids=repr)
+@pytest.mark.values(("option", "value", "error"), BAD_OPTIONS, ids=repr)
 def test_bad_options(flavour: Flavour, option: str, value: Any, error: type[Exception]) -> None:
     with pytest.raises(error, match=option):
         flavour.client("redis://127.0.0.1:1", **{option: value})
@@ -184,7 +182,7 @@ def test_unknown_options(flavour: Flavour) -> None:
         flavour.client("redis://127.0.0.1:1?leese=3")
 
 
-@pytest.mark.parametrize(
+@pytest.mark.values(
     "url",
     [
         f"redis://user:{SECRET}@127.0.0.1:port",
@@ -202,21 +200,21 @@ def test_no_message_tells_a_password(flavour: Flavour, url: str) -> None:
     assert refused.value.__cause__ is None or SECRET not in str(refused.value.__cause__)
 
 
-@pytest.mark.parametrize("option", ["username", "password", "client_name", "id", "name_prefix"])
+@pytest.mark.values("option", ["username", "password", "client_name", "id", "name_prefix"])
 def test_an_option_that_is_no_text(flavour: Flavour, option: str) -> None:
     with pytest.raises(ValueError, match=rf"^{option} must be") as refused:
         flavour.client("redis://127.0.0.1:1", **{option: NO_TEXT})
     assert SECRET not in _told(refused.value)
 
 
-@pytest.mark.parametrize("option", ["tls_ca", "tls_cert", "tls_key"])
+@pytest.mark.values("option", ["tls_ca", "tls_cert", "tls_key"])
 def test_a_file_name_that_is_no_text(flavour: Flavour, option: str) -> None:
     files = {"tls_cert": "file", "tls_key": "file"}
     with pytest.raises(ValueError, match=rf"^{option} must be"):
         flavour.client("rediss://127.0.0.1:1", **{**files, option: NO_TEXT})
 
 
-@pytest.mark.parametrize("option", ["sentinel_username", "sentinel_password"])
+@pytest.mark.values("option", ["sentinel_username", "sentinel_password"])
 def test_a_sentinels_option_that_is_no_text(flavour: Flavour, option: str) -> None:
     texts = {"sentinel_username": "me", "sentinel_password": "pass"}
     with pytest.raises(ValueError, match=rf"^{option} must be") as refused:
@@ -224,7 +222,7 @@ def test_a_sentinels_option_that_is_no_text(flavour: Flavour, option: str) -> No
     assert SECRET not in _told(refused.value)
 
 
-@pytest.mark.parametrize("url", NO_TEXT_URLS.values(), ids=NO_TEXT_URLS)
+@pytest.mark.values("url", NO_TEXT_URLS.values(), ids=NO_TEXT_URLS)
 def test_a_url_that_is_no_text(flavour: Flavour, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOLDFAST_URL", url)
     given: Any
@@ -271,7 +269,7 @@ def test_a_lock_sends_nothing_until_it_is_used(deaf: Any, kind: Kind) -> None:
     assert "not held" in repr(lock)
 
 
-@pytest.mark.parametrize(("queue_timeout", "error"), BAD_LEASES, ids=str)
+@pytest.mark.values(("queue_timeout", "error"), BAD_LEASES, ids=str)
 def test_a_bad_queue_timeout_is_refused(
     deaf: Any, queue_timeout: Any, error: type[Exception]
 ) -> None:

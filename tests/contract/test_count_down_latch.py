@@ -214,19 +214,19 @@ def test_closing_the_client_ends_the_wait(
 # ---- arguments
 
 
-@pytest.mark.parametrize("count", [0, -1, MOST + 1, 2**63], ids=str)
+@pytest.mark.values("count", [0, -1, MOST + 1, 2**63], ids=str)
 def test_counts_that_cannot_be(alice: Any, deaf: Any, count: int) -> None:
     with pytest.raises(ValueError, match="n must be"):
         alice.do(deaf.count_down_latch(NAME).try_set_count, count)
 
 
-@pytest.mark.parametrize("count", [1.0, True, "1", None, math.nan], ids=repr)
+@pytest.mark.values("count", [1.0, True, "1", None, math.nan], ids=repr)
 def test_what_is_no_count(alice: Any, deaf: Any, count: Any) -> None:
     with pytest.raises(TypeError, match="n must be"):
         alice.do(deaf.count_down_latch(NAME).try_set_count, count)
 
 
-@pytest.mark.parametrize(
+@pytest.mark.values(
     ("timeout", "error"),
     [("1", TypeError), (-2, ValueError), (math.nan, ValueError), (math.inf, OverflowError)],
     ids=str,

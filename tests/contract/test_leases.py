@@ -104,7 +104,7 @@ def test_a_partial_release_keeps_the_lease(alice: Any, stage: Stage) -> None:
     assert stage.left() > 3590
 
 
-@pytest.mark.parametrize("leases", [(100, 10), (10, 100)], ids=str)
+@pytest.mark.values("leases", [(100, 10), (10, 100)], ids=str)
 def test_of_nested_leases_the_longer_counts(
     alice: Any, lock: Any, stage: Stage, leases: tuple[int, int]
 ) -> None:

@@ -64,8 +64,8 @@ def told() -> Told:
 
 
 @pytest.mark.realtime
-@pytest.mark.parametrize("cause", CAUSES, ids=lambda cause: cause.__name__.strip("_"))
-@pytest.mark.parametrize("lease", [None, FIXED], ids=["renewed", "fixed"])
+@pytest.mark.values("cause", CAUSES, ids=lambda cause: cause.__name__.strip("_"))
+@pytest.mark.values("lease", [None, FIXED], ids=["renewed", "fixed"])
 def test_a_loss_is_told(
     alice: Any, stage: Stage, told: Told, cause: Cause, lease: float | None
 ) -> None:

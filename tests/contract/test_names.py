@@ -28,7 +28,7 @@ NAMES: dict[str, Name] = {
 }
 
 
-@pytest.mark.parametrize("name", NAMES.values(), ids=NAMES.keys())
+@pytest.mark.values("name", NAMES.values(), ids=NAMES.keys())
 def test_the_name_is_the_key(alice: Any, bob: Any, stage: Stage, name: Name) -> None:
     lock = stage.lock(name=name)
     assert alice.do(lock.acquire)
@@ -40,7 +40,7 @@ def test_the_name_is_the_key(alice: Any, bob: Any, stage: Stage, name: Name) -> 
     assert stage.all_keys() == set()
 
 
-@pytest.mark.parametrize("name", NAMES.values(), ids=NAMES.keys())
+@pytest.mark.values("name", NAMES.values(), ids=NAMES.keys())
 def test_a_waiter_is_woken_under_any_name(alice: Any, bob: Any, stage: Stage, name: Name) -> None:
     lock, theirs = stage.lock(name=name), stage.rival(stage.client(), name)
     alice.do(lock.acquire)

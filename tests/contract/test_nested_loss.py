@@ -110,7 +110,7 @@ def test_after_orderly_use_nobody_listens(
     assert told == []
 
 
-@pytest.mark.parametrize("by", ["the same", "another"])
+@pytest.mark.values("by", ["the same", "another"])
 def test_a_loss_that_an_acquire_finds_is_told(
     alice: Any, stage: Stage, told: list[Any], by: str
 ) -> None:

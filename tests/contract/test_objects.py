@@ -20,7 +20,7 @@ COPIES: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("how", COPIES.values(), ids=COPIES.keys())
+@pytest.mark.values("how", COPIES.values(), ids=COPIES.keys())
 def test_copies_are_refused(stage: Stage, how: Callable[[Any], Any]) -> None:
     for thing in (stage.lock(), stage.default_client):
         with pytest.raises(TypeError, match=type(thing).__name__):

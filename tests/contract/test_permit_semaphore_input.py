@@ -109,14 +109,14 @@ BAD_CALLS: list[BadCall] = [
 ]
 
 
-@pytest.mark.parametrize("call", BAD_CALLS, ids=repr)
+@pytest.mark.values("call", BAD_CALLS, ids=repr)
 def test_bad_input_is_refused_before_anything_is_sent(deaf: Any, alice: Any, call: BadCall) -> None:
     method, args, named, error = call
     with pytest.raises(error):
         alice.do(getattr(deaf.permit_semaphore(NAME), method), *args, **named)
 
 
-@pytest.mark.parametrize(
+@pytest.mark.values(
     ("name", "options", "error"),
     [
         ("", {}, ValueError),

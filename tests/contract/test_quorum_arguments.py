@@ -42,7 +42,7 @@ def test_one_name_of_two_clients_is_two_members(
     assert make(deaf.lock("a"), other.lock("a")).name == "a"
 
 
-@pytest.mark.parametrize("thing", [None, "a", 7, object], ids=repr)
+@pytest.mark.values("thing", [None, "a", 7, object], ids=repr)
 def test_what_is_no_lock(make: Make, deaf: Any, thing: Any) -> None:
     with pytest.raises(TypeError, match=type(thing).__name__):
         make(deaf.lock("a"), thing)

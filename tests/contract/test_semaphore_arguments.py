@@ -15,7 +15,7 @@ TOO_MANY = (MOST + 1, 2**63, 10**30)
 NO_NUMBERS = (1.0, 1.5, True, "1", None, math.inf, [1])
 
 
-@pytest.mark.parametrize("value", [*TOO_FEW, *TOO_MANY], ids=str)
+@pytest.mark.values("value", [*TOO_FEW, *TOO_MANY], ids=str)
 def test_numbers_that_cannot_be(alice: Any, deaf: Any, value: int) -> None:
     semaphore = deaf.semaphore(NAME)
     with pytest.raises(ValueError, match="permits"):
@@ -31,7 +31,7 @@ def test_numbers_that_cannot_be(alice: Any, deaf: Any, value: int) -> None:
                 alice.do(semaphore.add_permits, sign * value)
 
 
-@pytest.mark.parametrize("value", NO_NUMBERS, ids=repr)
+@pytest.mark.values("value", NO_NUMBERS, ids=repr)
 def test_what_is_no_number_of_permits(alice: Any, deaf: Any, value: Any) -> None:
     semaphore = deaf.semaphore(NAME)
     with pytest.raises(TypeError, match="permits"):
@@ -41,7 +41,7 @@ def test_what_is_no_number_of_permits(alice: Any, deaf: Any, value: Any) -> None
             alice.do(call, value)
 
 
-@pytest.mark.parametrize(
+@pytest.mark.values(
     ("arguments", "error"),
     [
         ((True, "1"), TypeError),
@@ -60,7 +60,7 @@ def test_bad_timeouts(
         alice.do(deaf.semaphore(NAME).acquire, *arguments)
 
 
-@pytest.mark.parametrize("wait", [-1, math.nan, "1"], ids=repr)
+@pytest.mark.values("wait", [-1, math.nan, "1"], ids=repr)
 def test_bad_waits(deaf: Any, wait: Any) -> None:
     with pytest.raises((TypeError, ValueError), match="wait"):
         deaf.semaphore(NAME, wait=wait)

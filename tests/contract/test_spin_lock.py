@@ -244,7 +244,7 @@ def test_many_spinners_each_get_it_once(
 # ---- bad input, and the back-off as an object
 
 
-@pytest.mark.parametrize(("backoff", "error"), BAD_BACKOFFS, ids=repr)
+@pytest.mark.values(("backoff", "error"), BAD_BACKOFFS, ids=repr)
 def test_bad_back_offs(client: Any, backoff: Any, error: type[Exception]) -> None:
     with pytest.raises(error, match="backoff"):
         client.spin_lock(NAME, backoff)
@@ -252,7 +252,7 @@ def test_bad_back_offs(client: Any, backoff: Any, error: type[Exception]) -> Non
         client.spin_lock(NAME, backoff=backoff)
 
 
-@pytest.mark.parametrize(("part", "value", "error"), BAD_PARTS, ids=lambda value: repr(value)[:20])
+@pytest.mark.values(("part", "value", "error"), BAD_PARTS, ids=lambda value: repr(value)[:20])
 def test_bad_parts_of_a_back_off(part: str, value: Any, error: type[Exception]) -> None:
     with pytest.raises(error, match=part):
         Backoff(**{part: value})
@@ -273,7 +273,7 @@ def test_a_back_off_is_what_it_was_made_of() -> None:
     assert Backoff(1e-6, 1e-6).initial == 0.001
 
 
-@pytest.mark.parametrize("part", ["initial", "maximum", "multiplier", "other"])
+@pytest.mark.values("part", ["initial", "maximum", "multiplier", "other"])
 def test_a_back_off_cannot_be_changed(part: str) -> None:
     with pytest.raises(AttributeError):
         setattr(Backoff(), part, 1)

@@ -7,21 +7,14 @@ from typing import Any
 import pytest
 
 import holdfast
-from tests.contract.kinds import SYNCHRONIZERS, Name, Synchronizer, as_bytes
+from tests.contract.kinds import Name, Synchronizer, as_bytes
 from tests.contract.test_names import NAMES
 from tests.contract.test_objects import COPIES
 from tests.support.owners import MakeClient
 from tests.support.servers import Server
 
 
-@pytest.fixture(params=SYNCHRONIZERS, ids=repr)
-def synchronizer(request: pytest.FixtureRequest) -> Synchronizer:
-    """The synchronizer of this run of the test."""
-    found: Synchronizer = request.param
-    return found
-
-
-@pytest.mark.parametrize("name", NAMES.values(), ids=NAMES.keys())
+@pytest.mark.values("name", NAMES.values(), ids=NAMES.keys())
 def test_the_name_is_the_key_and_makes_the_channel(
     alice: Any, client: Any, server: Server, synchronizer: Synchronizer, name: Name
 ) -> None:
@@ -65,19 +58,19 @@ def test_the_constructor_sends_nothing(deaf: Any, synchronizer: Synchronizer) ->
     assert repr(it) == f"<{synchronizer.class_name} 'it'>"
 
 
-@pytest.mark.parametrize("name", [None, 7, 1.5, ["a"], bytearray(b"a")], ids=repr)
+@pytest.mark.values("name", [None, 7, 1.5, ["a"], bytearray(b"a")], ids=repr)
 def test_names_of_a_wrong_type(deaf: Any, synchronizer: Synchronizer, name: Any) -> None:
     with pytest.raises(TypeError, match="name"):
         synchronizer.make(deaf, name)
 
 
-@pytest.mark.parametrize("name", ["", b"", "\ud800"], ids=["empty", "no bytes", "surrogate"])
+@pytest.mark.values("name", ["", b"", "\ud800"], ids=["empty", "no bytes", "surrogate"])
 def test_names_that_cannot_be(deaf: Any, synchronizer: Synchronizer, name: Any) -> None:
     with pytest.raises(ValueError, match="name"):
         synchronizer.make(deaf, name)
 
 
-@pytest.mark.parametrize("how", COPIES.values(), ids=COPIES.keys())
+@pytest.mark.values("how", COPIES.values(), ids=COPIES.keys())
 def test_copies_are_refused(client: Any, synchronizer: Synchronizer, how: Any) -> None:
     with pytest.raises(TypeError, match=synchronizer.class_name):
         how(synchronizer.make(client, "it"))

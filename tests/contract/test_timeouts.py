@@ -11,7 +11,7 @@ import pytest
 from tests.contract.conftest import Stage
 from tests.support.waiting import BOUND, SLACK, Stopwatch
 
-ACCEPTED = (-1, -1.0, 0, 0.0, 1, 0.5, 1e-9, 3600, threading.TIMEOUT_MAX)
+ACCEPTED = (-1, -1.0, 0, 0.0, 1, 0.5, 1e-9, 3600, threading.TIMEOUT_MAX, None)
 REFUSED: tuple[tuple[bool, Any, type[Exception]], ...] = (
     (True, -2, ValueError),
     (True, -0.5, ValueError),
@@ -27,7 +27,7 @@ REFUSED: tuple[tuple[bool, Any, type[Exception]], ...] = (
 )
 
 
-@pytest.mark.parametrize("timeout", [*ACCEPTED, None], ids=str)
+@pytest.mark.values("timeout", ACCEPTED, ids=str)
 def test_timeouts_that_threading_accepts(alice: Any, lock: Any, timeout: float | None) -> None:
     assert alice.do(lock.acquire, timeout=timeout) is True
     assert alice.do(lock.acquire, True, timeout) is True
@@ -38,7 +38,7 @@ def test_without_blocking_no_timeout_is_no_timeout(alice: Any, lock: Any) -> Non
     assert alice.do(lock.acquire, blocking=False, timeout=-1) is True
 
 
-@pytest.mark.parametrize(("blocking", "timeout", "error"), REFUSED, ids=str)
+@pytest.mark.values(("blocking", "timeout", "error"), REFUSED, ids=str)
 def test_what_threading_refuses_is_refused_alike(
     alice: Any, lock: Any, blocking: bool, timeout: Any, error: type[Exception]
 ) -> None:
@@ -49,7 +49,7 @@ def test_what_threading_refuses_is_refused_alike(
     assert not alice.do(lock.locked)
 
 
-@pytest.mark.parametrize("timeout", [None, -1, threading.TIMEOUT_MAX], ids=str)
+@pytest.mark.values("timeout", [None, -1, threading.TIMEOUT_MAX], ids=str)
 def test_a_wait_without_limit_waits(
     alice: Any, bob: Any, lock: Any, stage: Stage, timeout: float | None
 ) -> None:
@@ -61,7 +61,7 @@ def test_a_wait_without_limit_waits(
 
 
 @pytest.mark.realtime
-@pytest.mark.parametrize("timeout", [0.05, 0.4])
+@pytest.mark.values("timeout", [0.05, 0.4])
 def test_a_wait_ends_at_its_timeout(
     alice: Any, bob: Any, lock: Any, stage: Stage, timeout: float
 ) -> None:

@@ -10,6 +10,7 @@ import pytest
 import redis
 
 from tests.contract.kinds import KINDS, Kind
+from tests.support.matrix import spread
 from tests.support.owners import MakeClient
 from tests.support.proxy import FaultProxy
 from tests.support.servers import Server
@@ -33,7 +34,11 @@ def proxy(server: Server) -> Iterator[FaultProxy]:
         yield proxy
 
 
-@pytest.fixture(params=KINDS, ids=repr)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    spread(metafunc, "kind", KINDS)
+
+
+@pytest.fixture
 def kind(request: pytest.FixtureRequest) -> Kind:
     """The kind of lock, for tests of all of them."""
     chosen: Kind = request.param

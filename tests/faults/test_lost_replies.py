@@ -49,7 +49,6 @@ class Ways:
 
 @pytest.fixture
 def ways(kind: Kind, make_client: MakeClient, proxy: FaultProxy, server: Server) -> Ways:
-    kind.skip_where_too_slow(server)
     return Ways(kind, make_client, proxy, server)
 
 

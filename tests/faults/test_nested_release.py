@@ -29,7 +29,6 @@ SOME = pytest.mark.parametrize(
 @pytest.fixture
 def lock(kind: Kind, make_client: MakeClient, proxy: FaultProxy, server: Server) -> Any:
     """A renewed lock that is reached through the proxy."""
-    kind.skip_where_too_slow(server)
     return kind.make(make_client(proxy.url, command_timeout=IMPATIENT, lease=LEASE), NAME)
 
 

@@ -1,7 +1,8 @@
-"""Breaks the code on purpose and sees a test find it.
+"""Breaks the code on purpose and sees a test of the quick run find it.
 
 A break is found when its test fails. The command ends with 1 if one of them was not found. It
-changes the working copy while it runs, so run nothing else there meanwhile.
+changes the working copy while it runs, so run nothing else there meanwhile. `--list` prints which
+test finds which break, and breaks nothing.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests.support.matrix import QUICK
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = "pip install --quiet --editable ."
@@ -50,8 +53,9 @@ def is_found(which: Break, build: str, options: list[str]) -> bool:
     """Build with the break, and see its test fail."""
     with broken(which):
         subprocess.run(shlex.split(build), cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
-        pytest = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "0", which.test, *options]
-        result = subprocess.run(pytest, cwd=ROOT, capture_output=True, text=True, check=False)
+        pytest = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "0", "-m", QUICK]
+        command = [*pytest, which.test, *options]
+        result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     # 1: tests were run and failed. Whatever else went wrong proves nothing.
     return result.returncode == 1 and " failed" in result.stdout
 
@@ -60,15 +64,23 @@ def main(breaks: tuple[Break, ...]) -> int:
     """The command: rows of docs/faults.md whose breaks to make, and options of pytest."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("rows", nargs="+", help="rows of docs/faults.md, or: all")
+    parser.add_argument("--list", action="store_true", help="only print which test finds which")
     parser.add_argument("--build", default=BUILD, help=f"how to build; {BUILD!r} unless told")
     arguments, options = parser.parse_known_args()
-    wanted = {each for each in breaks if "all" in arguments.rows}
-    wanted |= {each for each in breaks if {str(row) for row in each.rows} & {*arguments.rows}}
+    wanted = [each for each in breaks if matches(each, arguments.rows)]
+    if arguments.list:
+        for each in wanted:
+            print(f"{each.rows}: {each.what} ({each.file}): {each.test}")
+        return 0
     missed = 0
-    for each in sorted(wanted, key=lambda each: each.rows):
+    for each in wanted:
         found = is_found(each, arguments.build, options)
         missed += not found
         print(f"{each.rows}: {each.what}: {'found' if found else 'NOT FOUND'} by {each.test}")
         sys.stdout.flush()
     subprocess.run(shlex.split(arguments.build), cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
     return 1 if missed else 0
+
+
+def matches(which: Break, rows: list[str]) -> bool:
+    return "all" in rows or not {str(row) for row in which.rows}.isdisjoint(rows)

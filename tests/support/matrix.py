@@ -1,0 +1,209 @@
+"""pytest plugin: how many servers, kinds of locks and values a run of the tests goes through.
+
+`pytest` is the quick run, `pytest --matrix full` the full one:
+
+| | quick | full |
+|---|---|---|
+| a test that uses a server | on one of the installed kinds, chosen by a hash of its id | on each |
+| `@pytest.mark.values(…)` | all on the first kind of lock, one on each other | all on each |
+| `@pytest.mark.slow` | not run, unless named as file.py::test | run |
+
+`--servers valkey` runs the tests that allow it on that kind. A kind of server that is not installed
+is not collected: the header of the run names it, and how to install it. `-m` replaces the selection
+by markers of either run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import pytest
+
+from tests.support.servers import DEPLOYMENTS, KINDS, REAL_KINDS, how_to_install, why_absent
+
+_GROUPS = {"all": KINDS, "real": REAL_KINDS}
+_EVERY = (*KINDS, *DEPLOYMENTS)
+_MATRIX = pytest.StashKey[str]()
+_WANTED = pytest.StashKey[tuple[str, ...]]()
+QUICK = "not interop and not slow"
+"""What -m selects in a quick run."""
+_FULL = "not interop"
+_SPREAD = pytest.StashKey[bool]()
+_TAKE_SECONDS = {"running_clusters", "running_groups", "make_service"}
+"""Fixtures whose servers take seconds to start: of a file, all items use the same kind."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--servers",
+        default="all",
+        help="kinds, by comma: fakeredis, redis, valkey, real, all (default), sentinel, cluster",
+    )
+    parser.addoption(
+        "--matrix",
+        choices=("quick", "full"),
+        default="quick",
+        help="quick (default): one server for each test; full: all servers, kinds and values",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    for line in (
+        "servers(*kinds): the kinds of servers that a test needs; it runs on one, or on each",
+        "values(names, values, ids=None): as parametrize; in a quick run all on one kind of lock",
+    ):
+        config.addinivalue_line("markers", line)
+    config.stash[_MATRIX] = config.getoption("--matrix")
+    config.stash[_WANTED] = _expand(config.getoption("--servers").split(","))
+    if not config.option.markexpr:
+        named = bool(config.args) and all("::" in argument for argument in config.args)
+        config.option.markexpr = _FULL if named or is_full(config) else QUICK
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    wanted = config.stash[_WANTED]
+    installed = [kind for kind in wanted if why_absent(kind) is None]
+    absent = [kind for kind in wanted if kind not in installed]
+    servers = f"servers: {', '.join(installed) or 'none'}"
+    if absent:
+        missing = (f"{kind} ({how_to_install(kind)})" for kind in absent)
+        servers += f"; not installed, so not tested: {', '.join(missing)}"
+    return [servers, f"matrix: {config.stash[_MATRIX]}, -m '{config.option.markexpr}'"]
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if is_full(metafunc.config) and "server_kind" in metafunc.fixturenames:
+        kinds = _allowed(metafunc.definition)
+        metafunc.parametrize("server_kind", kinds, indirect=True)
+    if not metafunc.definition.stash.get(_SPREAD, False):
+        for mark in metafunc.definition.iter_markers("values"):
+            metafunc.parametrize(*mark.args, **mark.kwargs)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Drop the items that no installed kind of server fits."""
+    items[:] = [item for item in items if _fits(item)]
+
+
+def _fits(item: pytest.Item) -> bool:
+    if "server_kind" not in _fixtures(item) and item.get_closest_marker("servers") is None:
+        return True
+    chosen = _params(item).get("server_kind")
+    kinds = server_kinds(item)
+    return chosen in kinds if chosen else bool(kinds)
+
+
+def is_full(config: pytest.Config) -> bool:
+    """Whether this run tries everything on everything."""
+    return config.stash[_MATRIX] == "full"
+
+
+def server_kinds(item: pytest.Item) -> list[str]:
+    """The installed kinds of servers that a test can run on."""
+    too_fast = any(getattr(value, "hurried", False) for value in _params(item).values())
+    return [kind for kind in _allowed(item) if not (too_fast and kind == "fakeredis")]
+
+
+def choose_server(item: pytest.Item) -> str:
+    """The kind of server that a test runs on in a quick run; the same each time."""
+    by_file = _TAKE_SECONDS.intersection(_fixtures(item))
+    return choose(server_kinds(item), item.nodeid.partition("::")[0] if by_file else item.nodeid)
+
+
+def choose(choices: Sequence[str], key: str) -> str:
+    """One of `choices` by a hash of `key`; a further choice moves only the keys that get it."""
+    return max(choices, key=lambda choice: hashlib.sha256(f"{choice}|{key}".encode()).digest())
+
+
+def spread(metafunc: pytest.Metafunc, fixture: str, rows: Iterable[Any]) -> None:
+    """Parametrize `fixture` by `rows`, and by the test's `values` unless another fixture took them.
+
+    Not where a module or a test has its own. A row leaves out the tests that it names in
+    `differs`, if it has such a member.
+    """
+    test = metafunc.definition
+    if fixture not in metafunc.fixturenames or _has_own(metafunc, fixture):
+        return
+    rows = [row for row in rows if test.name not in getattr(row, "differs", ())]
+    names, cells = _take_values(test)
+    params = []
+    for position, row in enumerate(rows):
+        whole = position == 0 or is_full(metafunc.config)
+        words = cells if whole else [choose([*cells], f"{test.name} {row}")]
+        for word in words:
+            label = f"{row}-{word}" if word else str(row)
+            params.append(pytest.param(row, *cells[word], id=label))
+    metafunc.parametrize([fixture, *names], params, indirect=[fixture])
+
+
+def _has_own(metafunc: pytest.Metafunc, fixture: str) -> bool:
+    marks = metafunc.definition.iter_markers("parametrize")
+    return hasattr(metafunc.module, fixture) or any(fixture in mark.args[0] for mark in marks)
+
+
+def _take_values(test: Any) -> tuple[list[str], dict[str, tuple[Any, ...]]]:
+    """The names that a test's `values` are for, and every combination of their values by its id.
+
+    One combination without values when there are none, or when another fixture took them.
+    """
+    marks = [] if test.stash.get(_SPREAD, False) else [*test.iter_markers("values")]
+    test.stash[_SPREAD] = True
+    lists = [_Values(*mark.args, **mark.kwargs) for mark in marks]
+    names = [name for each in lists for name in each.names]
+    return names, dict(_joined(cell) for cell in itertools.product(*(each.cells for each in lists)))
+
+
+class _Values:
+    """The arguments of one `values` mark: `cells` are pairs of an id and values for `names`."""
+
+    def __init__(
+        self,
+        names: str | Sequence[str],
+        values: Iterable[Any],
+        ids: Callable[[Any], object] | Iterable[str] = str,
+    ) -> None:
+        self.names = [names] if isinstance(names, str) else [*names]
+        lists = [(value,) if isinstance(names, str) else tuple(value) for value in values]
+        if callable(ids):
+            words = ["-".join(str(ids(value)) for value in each) for each in lists]
+        else:
+            words = [*ids]
+        self.cells = [*zip(words, lists, strict=True)]
+
+
+def _joined(cell: Iterable[tuple[str, tuple[Any, ...]]]) -> tuple[str, tuple[Any, ...]]:
+    """The ids and the values of one cell of several lists, as if it were of one."""
+    words, values = [*zip(*cell, strict=True)] or [(), ()]
+    return "-".join(words), tuple(itertools.chain(*values))
+
+
+def _allowed(node: Any) -> list[str]:
+    marker = node.get_closest_marker("servers")
+    allowed = set(_expand(marker.args) if marker else _EVERY)
+    if "start_server" in _fixtures(node):
+        allowed &= set(REAL_KINDS)
+    wanted = node.config.stash[_WANTED]
+    return [kind for kind in wanted if kind in allowed and why_absent(kind) is None]
+
+
+def _fixtures(node: Any) -> Sequence[str]:
+    return getattr(node, "fixturenames", ())
+
+
+def _params(item: pytest.Item) -> dict[str, Any]:
+    callspec = getattr(item, "callspec", None)
+    return callspec.params if callspec is not None else {}
+
+
+def _expand(words: Iterable[str]) -> tuple[str, ...]:
+    kinds: set[str] = set()
+    for word in words:
+        kinds.update(_GROUPS.get(word, (word,)))
+    unknown = kinds - set(_EVERY)
+    if unknown:
+        raise pytest.UsageError(f"unknown kinds of servers: {sorted(unknown)}")
+    return tuple(kind for kind in _EVERY if kind in kinds)
