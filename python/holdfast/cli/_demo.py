@@ -1,0 +1,24 @@
+"""``holdfast demo`` in the list of commands."""
+
+from __future__ import annotations
+
+import click
+
+from holdfast import __main__
+
+__all__ = ["demo"]
+
+
+@click.command(
+    context_settings={"ignore_unknown_options": True, "help_option_names": []},
+    epilog="Example: holdfast demo",
+)
+@click.argument("options", nargs=-1, type=click.UNPROCESSED)
+@click.pass_context
+def demo(context: click.Context, options: tuple[str, ...]) -> int:
+    """Show the lock at work, on a server of the demo's own."""
+    outer = context.find_root()
+    source = outer.get_parameter_source("url")
+    given = source is click.core.ParameterSource.COMMANDLINE
+    url = ("--url", outer.params["url"]) if given and "--url" not in options else ()
+    return __main__.demo([*url, *options])

@@ -1,0 +1,67 @@
+"""Exit statuses, and errors as one line."""
+
+from __future__ import annotations
+
+import sys
+from typing import Final
+
+import click
+
+from holdfast._errors import ConnectionError, LockError, ServerError
+
+__all__ = [
+    "CLOSED_PIPE",
+    "FREE",
+    "INTERRUPTED",
+    "NO_SERVER",
+    "TERMINATED",
+    "USAGE",
+    "complain",
+    "status_of",
+]
+
+FREE: Final = 1
+USAGE: Final = 2
+NO_SERVER: Final = 69
+INTERNAL: Final = 70
+CANNOT_WRITE: Final = 74
+INTERRUPTED: Final = 130
+CLOSED_PIPE: Final = 141
+TERMINATED: Final = 143
+
+
+def complain(message: object) -> None:
+    """One line on stderr."""
+    line = " ".join(str(message).split())
+    try:
+        print(f"holdfast: {line}", file=sys.stderr, flush=True)
+    except (OSError, AttributeError):
+        return  # there is no stderr
+
+
+def status_of(error: Exception) -> int:
+    """The status for an error, after its line has been written."""
+    if isinstance(error, click.exceptions.Exit):
+        return error.exit_code
+    if isinstance(error, click.UsageError):
+        where = error.ctx.command_path if error.ctx else "holdfast"
+        complain(f"{error.format_message().rstrip('.')}; see '{where} --help'")
+        return USAGE
+    if isinstance(error, click.ClickException):
+        complain(error.format_message())
+        return error.exit_code
+    return _status_of_failure(error)
+
+
+def _status_of_failure(error: Exception) -> int:
+    if isinstance(error, (ConnectionError, ServerError)):
+        complain(error)
+        return NO_SERVER
+    if isinstance(error, (LockError, ValueError, TypeError)):
+        complain(error)
+        return USAGE
+    if isinstance(error, OSError):
+        complain(f"cannot write the output: {error.strerror or error}")
+        return CANNOT_WRITE
+    complain(f"internal error: {type(error).__name__}: {error}")
+    return INTERNAL

@@ -1,0 +1,42 @@
+"""``holdfast ls``."""
+
+from __future__ import annotations
+
+import click
+from rich.text import Text
+
+from holdfast import inspect
+
+from ._settings import NAME, Settings, as_json, json_option
+from ._text import COLUMNS, cells, console, new_table, on_terminal, write_lines
+
+__all__ = ["ls"]
+
+
+@click.command(epilog="Example: holdfast ls 'order:*'")
+@click.argument("pattern", type=NAME, required=False)
+@json_option
+@click.pass_obj
+def ls(settings: Settings, pattern: bytes | None, wants_json: bool) -> None:
+    """List the locks that are held.
+
+    PATTERN is a glob over the whole name, as that of SCAN MATCH; without one all are listed, of
+    Python and Java programs alike. Semaphores without leases, and latches, cannot be told from
+    other counters: 'holdfast show' has them by name.
+
+    On a terminal it is a table, else a line for each lock: name, kind, owners, holds, time left,
+    waiters, separated by tabs.
+    """
+    with settings.client() as client:
+        found = inspect.locks(client, pattern)
+    if wants_json:
+        print(as_json([info.to_json() for info in found]))
+    elif not on_terminal():
+        write_lines(map(cells, found))
+    elif found:
+        table = new_table(COLUMNS)
+        for info in found:
+            table.add_row(*map(Text, cells(info)))
+        console().print(table)
+    else:
+        print("No lock is held.")

@@ -1,0 +1,80 @@
+"""Runs the command line: signals, errors, the library's silence."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+import warnings
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+from click.shell_completion import shell_complete
+
+from ._errors import CLOSED_PIPE, INTERRUPTED, TERMINATED, status_of
+from ._group import holdfast
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import FrameType
+
+__all__ = ["COMPLETION", "main"]
+
+#: The variable by which a shell asks for completions.
+COMPLETION = "_HOLDFAST_COMPLETE"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Do what the command line says; the exit status."""
+    _be_quiet()
+    try:
+        status = _run(list(arguments))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _discard_output()
+        return CLOSED_PIPE
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except click.Abort:
+        return INTERRUPTED
+    except Exception as error:  # noqa: BLE001 - each becomes one line
+        status = status_of(error)
+        with suppress(OSError):
+            sys.stdout.flush()
+    return status
+
+
+def _run(arguments: list[str]) -> int:
+    if os.environ.get(COMPLETION):
+        return shell_complete(holdfast, {}, "holdfast", COMPLETION, os.environ[COMPLETION])
+    if not arguments:
+        arguments = ["--help"]
+    with suppress(ValueError):  # not the main thread: signals are not for this one
+        signal.signal(signal.SIGTERM, _terminate)
+    with holdfast.make_context("holdfast", arguments) as context:
+        status: Any = holdfast.invoke(context)
+    return status if isinstance(status, int) else 0
+
+
+def _terminate(number: int, frame: FrameType | None) -> NoReturn:
+    raise SystemExit(TERMINATED)
+
+
+def _be_quiet() -> None:
+    """What the library has to say comes out as an error, in one line, or not at all."""
+    logger = logging.getLogger("holdfast")
+    logger.addHandler(logging.NullHandler())
+    logger.propagate = False
+    if not sys.warnoptions:
+        warnings.simplefilter("ignore")
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _discard_output() -> None:
+    """So that the interpreter's end does not try to write what is left."""
+    with suppress(OSError, AttributeError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

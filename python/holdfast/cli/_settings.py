@@ -1,0 +1,58 @@
+"""What all commands share: the client, the types of arguments, the option ``--json``."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from holdfast import Client
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    BytesType = click.ParamType[bytes]
+else:
+    BytesType = click.ParamType  # not generic in older versions
+
+__all__ = ["NAME", "Settings", "as_json", "json_option"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What stands before the command; a context's ``obj``."""
+
+    url: str | None
+
+    def client(self, **options: Any) -> Client:
+        """A client for the command, to be closed by it."""
+        return Client(self.url, **options)
+
+
+class NameType(BytesType):
+    """A name or a pattern: the bytes of the command line."""
+
+    name = "name"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> bytes:
+        encoded = value if isinstance(value, bytes) else os.fsencode(value)
+        if not encoded:
+            self.fail("it must not be empty", param, ctx)
+        return encoded
+
+
+NAME = NameType()
+
+json_option: Callable[[Any], Any] = click.option(
+    "--json", "wants_json", is_flag=True, help="Print JSON and nothing else."
+)
+
+
+def as_json(value: Any) -> str:
+    """The text that ``--json`` prints."""
+    return json.dumps(value)

@@ -1,0 +1,90 @@
+"""``holdfast show``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from holdfast import inspect
+
+from ._errors import FREE
+from ._settings import NAME, Settings, as_json, json_option
+from ._text import client_text, on_terminal, owner_text, seconds, write_pairs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["show"]
+
+#: What else a kind may be called: as `holdfast run` calls it.
+OTHER_WORDS: Final = {
+    "fair": "fair_lock",
+    "read": "read_write_lock",
+    "write": "read_write_lock",
+    "fenced": "lock",
+}
+
+
+class KindType(click.Choice[str]):
+    """A kind, by any of its words."""
+
+    def __init__(self) -> None:
+        super().__init__([*inspect.KINDS, *OTHER_WORDS])
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        chosen = super().convert(value, param, ctx)
+        return OTHER_WORDS.get(chosen, chosen)
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
+        return "[" + "|".join(inspect.KINDS) + "]"
+
+
+@click.command(epilog="Example: holdfast show myLock")
+@click.argument("name", type=NAME)
+@click.option("--kind", type=KindType(), help="What it is, where its keys do not tell.")
+@json_option
+@click.pass_obj
+def show(settings: Settings, name: bytes, kind: str | None, wants_json: bool) -> int:
+    """Show one lock, semaphore or latch.
+
+    Besides what 'holdfast ls' lists: the queue of a fair lock with the seconds after which each
+    waiter counts as dead, free permits, the count of a latch, the last fencing token, and the keys
+    and channels on the server. A number without an expiry counts as a semaphore unless --kind says
+    otherwise.
+
+    The status is 1 if nobody holds it, and 2 if it is not a lock.
+    """
+    with settings.client() as client:
+        found = inspect.lock(client, name, kind)
+    if wants_json:
+        print(as_json(found.to_json() if found else None))
+    elif found is not None:
+        write_pairs(list(_pairs(found)))
+    elif on_terminal():
+        print("It is free.")
+    return 0 if is_held(found) else FREE
+
+
+def is_held(found: inspect.LockDetail | None) -> bool:
+    """Whether somebody holds it; of counters without owners that they are there."""
+    if found is None:
+        return False
+    return bool(found.owners) or found.kind in {"semaphore", "count_down_latch"}
+
+
+def _pairs(found: inspect.LockDetail) -> Iterator[tuple[str, str]]:
+    yield "name", found.name
+    yield "kind", found.kind
+    for owner in found.owners:
+        yield "owner", f"{owner_text(owner)}, holds {owner.holds}"
+    yield "left", seconds(found.ttl)
+    yield "waiters", str(found.waiters)
+    for queued in found.queue or ():
+        left = "" if queued.timeout is None else f", counts as dead in {seconds(queued.timeout)}"
+        client = client_text(queued.client)
+        yield "queued", f"{queued.id}{' ' * bool(client)}{client}{left}"
+    numbers = {"permits": found.permits, "count": found.count, "token": found.token}
+    yield from ((word, str(value)) for word, value in numbers.items() if value is not None)
+    yield from (("key", key) for key in found.keys)
+    yield from (("channel", channel) for channel in found.channels)
