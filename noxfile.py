@@ -74,7 +74,7 @@ def tsan(session: nox.Session) -> None:
 @nox.session
 def lint(session: nox.Session) -> None:
     """All checks, or the named ones: nox -s lint -- ruff sizes."""
-    install_package(session, "lint", "test")
+    install_package(session, "lint", "test", "docs")
     session.run("python", "-m", "tools.lint", *session.posargs)
 
 
@@ -107,9 +107,10 @@ def torture(session: nox.Session) -> None:
 
 @nox.session
 def docs(session: nox.Session) -> None:
-    """The documentation as pages in build/site; a broken link is an error."""
-    session.install("mkdocs>=1.6")
+    """The documentation as pages in build/site, and the next release's change log as a draft."""
+    session.install("mkdocs>=1.6", "towncrier>=24.8")
     session.run("mkdocs", "build", "--strict")
+    session.run("towncrier", "build", "--draft", "--version", "next")
 
 
 @nox.session

@@ -12,4 +12,5 @@ pytest_plugins = (
     "tests.support.owners",
     "tests.support.processes",
     "tests.support.replicas",
+    "tests.support.state_machines",
 )

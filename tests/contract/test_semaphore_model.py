@@ -11,17 +11,16 @@ from functools import partial
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
     invariant,
     rule,
-    run_state_machine_as_test,
 )
 
 from tests.support.owners import MakeActor, MakeClient
 from tests.support.servers import Server
+from tests.support.state_machines import Compare
 from tests.support.waiting import BOUND, eventually
 
 NAME = "mySemaphore"
@@ -136,15 +135,7 @@ class Semaphores(RuleBasedStateMachine):
 @pytest.mark.servers("real")
 @pytest.mark.flavours("sync")
 def test_the_counter_is_right_and_nobody_waits_in_vain(
-    server: Server, make_client: MakeClient, make_actor: MakeActor
+    server: Server, compare: Compare, make_client: MakeClient, make_actor: MakeActor
 ) -> None:
     made = [make_client().semaphore(NAME) for _ in range(2)]
-    run_state_machine_as_test(
-        partial(Semaphores, server, made, make_actor),  # type: ignore[arg-type]
-        settings=settings(
-            max_examples=40,
-            stateful_step_count=40,
-            deadline=None,
-            suppress_health_check=[HealthCheck.too_slow],
-        ),
-    )
+    compare(partial(Semaphores, server, made, make_actor), examples=40)

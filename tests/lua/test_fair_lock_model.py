@@ -10,9 +10,8 @@ from __future__ import annotations
 from functools import partial
 
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from tests.lua.fair_steps import (
     ALICE,
@@ -31,6 +30,7 @@ from tests.lua.fair_steps import (
 )
 from tests.lua.steps import MINUTE, Listener
 from tests.support.servers import Server
+from tests.support.state_machines import Compare
 
 ours = st.sampled_from([ALICE, BOB, CAROL, DAVE])
 twice = st.booleans()
@@ -175,14 +175,6 @@ class FairLockAgainstModel(RuleBasedStateMachine):
 
 
 @pytest.mark.timeout(300)
-def test_the_steps_do_what_the_model_says(server: Server) -> None:
+def test_the_steps_do_what_the_model_says(server: Server, compare: Compare) -> None:
     with listen(server) as listener:
-        run_state_machine_as_test(
-            partial(FairLockAgainstModel, server, listener),  # type: ignore[arg-type]
-            settings=settings(
-                max_examples=150 if server.real else 10,
-                stateful_step_count=40,
-                deadline=None,
-                suppress_health_check=[HealthCheck.too_slow],
-            ),
-        )
+        compare(partial(FairLockAgainstModel, server, listener), examples=150)

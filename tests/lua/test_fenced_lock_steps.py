@@ -7,9 +7,8 @@ from functools import partial
 
 import pytest
 import redis
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import invariant, rule
 
 from tests.lua.steps import (
     ALICE,
@@ -25,6 +24,7 @@ from tests.lua.steps import (
 )
 from tests.lua.test_lock_model import LockAgainstModel
 from tests.support.servers import Server
+from tests.support.state_machines import Compare
 
 CENTURY = 100 * 365 * 24 * 3600 * 1_000_000
 """Microseconds: a counter that the clock will not reach for a while."""
@@ -225,14 +225,6 @@ class FencedLockAgainstModel(LockAgainstModel):
 
 
 @pytest.mark.timeout(300)
-def test_the_steps_do_what_the_model_says(server: Server) -> None:
+def test_the_steps_do_what_the_model_says(server: Server, compare: Compare) -> None:
     with Listener(server, CHANNEL) as listener:
-        run_state_machine_as_test(
-            partial(FencedLockAgainstModel, server, listener),  # type: ignore[arg-type]
-            settings=settings(
-                max_examples=60 if server.real else 5,
-                stateful_step_count=40,
-                deadline=None,
-                suppress_health_check=[HealthCheck.too_slow],
-            ),
-        )
+        compare(partial(FencedLockAgainstModel, server, listener), examples=60)

@@ -12,12 +12,12 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from tests.lua.steps import ALICE, BOB, CAROL, CHANNEL, NAME, Listener, Lock, Message
 from tests.support.servers import Server
+from tests.support.state_machines import Compare
 
 owners = st.sampled_from([ALICE, BOB, CAROL])
 leases = st.sampled_from([60_000, 100_000, 400_000, 3_600_000])
@@ -193,13 +193,7 @@ class LockAgainstModel(RuleBasedStateMachine):
 
 
 @pytest.mark.timeout(300)
-def test_the_steps_do_what_the_model_says(server: Server, listener: Listener) -> None:
-    run_state_machine_as_test(
-        partial(LockAgainstModel, server, listener),  # type: ignore[arg-type]
-        settings=settings(
-            max_examples=150 if server.real else 10,
-            stateful_step_count=40,
-            deadline=None,
-            suppress_health_check=[HealthCheck.too_slow],
-        ),
-    )
+def test_the_steps_do_what_the_model_says(
+    server: Server, compare: Compare, listener: Listener
+) -> None:
+    compare(partial(LockAgainstModel, server, listener), examples=150)

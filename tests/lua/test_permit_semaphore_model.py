@@ -9,13 +9,13 @@ from __future__ import annotations
 from functools import partial
 
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from tests.lua.permit_steps import CHANNEL, NAME, ONE, THREE, TWO, PermitSemaphore
 from tests.lua.steps import Listener
 from tests.support.servers import Server
+from tests.support.state_machines import Compare
 
 permits = st.sampled_from([ONE, TWO, THREE, b"the 4th's id 16B"])
 twice = st.booleans()
@@ -131,15 +131,6 @@ class SemaphoreAgainstModel(RuleBasedStateMachine):
 
 
 @pytest.mark.timeout(300)
-def test_the_steps_do_what_the_model_says(server: Server) -> None:
+def test_the_steps_do_what_the_model_says(server: Server, compare: Compare) -> None:
     with Listener(server, CHANNEL) as listener:
-        examples = 25 if server.kind == "fakeredis" else 60
-        run_state_machine_as_test(  # type: ignore[no-untyped-call]
-            partial(SemaphoreAgainstModel, server, listener),
-            settings=settings(
-                max_examples=examples,
-                stateful_step_count=30,
-                deadline=None,
-                suppress_health_check=list(HealthCheck),
-            ),
-        )
+        compare(partial(SemaphoreAgainstModel, server, listener), examples=60, steps=30)

@@ -12,20 +12,19 @@ from functools import partial
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
     initialize,
     invariant,
     rule,
-    run_state_machine_as_test,
 )
 
 from tests.lua.read_write_lock import CHANNEL, ReadWriteLock
 from tests.lua.steps import ALICE, BOB, CAROL, NAME, Listener, Message
 from tests.lua.test_lock_model import FREE, LOST, OVER, Span, now
 from tests.support.servers import Server
+from tests.support.state_machines import Compare
 
 owners = st.sampled_from([ALICE, BOB, CAROL])
 leases = st.sampled_from([60_000, 100_000, 400_000, 3_600_000])
@@ -285,13 +284,7 @@ class ReadWriteLockAgainstModel(RuleBasedStateMachine):
 
 
 @pytest.mark.timeout(300)
-def test_the_steps_do_what_the_model_says(server: Server, rw_listener: Listener) -> None:
-    run_state_machine_as_test(
-        partial(ReadWriteLockAgainstModel, server, rw_listener),  # type: ignore[arg-type]
-        settings=settings(
-            max_examples=150 if server.real else 10,
-            stateful_step_count=40,
-            deadline=None,
-            suppress_health_check=[HealthCheck.too_slow],
-        ),
-    )
+def test_the_steps_do_what_the_model_says(
+    server: Server, compare: Compare, rw_listener: Listener
+) -> None:
+    compare(partial(ReadWriteLockAgainstModel, server, rw_listener), examples=150)

@@ -11,13 +11,13 @@ from functools import partial
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from tests.lua.counters import CLIENT, Semaphore
 from tests.lua.steps import Listener, Message
 from tests.support.servers import Server
+from tests.support.state_machines import Compare
 
 requests = st.integers(1, 12).map(lambda number: f"{CLIENT}:{number}")
 permits = st.integers(1, 4)
@@ -121,14 +121,6 @@ class SemaphoreAgainstModel(RuleBasedStateMachine):
 
 
 @pytest.mark.timeout(300)
-def test_the_steps_do_what_the_model_says(server: Server) -> None:
+def test_the_steps_do_what_the_model_says(server: Server, compare: Compare) -> None:
     with Listener(server, Semaphore.channel) as listener:
-        run_state_machine_as_test(
-            partial(SemaphoreAgainstModel, server, listener),  # type: ignore[arg-type]
-            settings=settings(
-                max_examples=100 if server.real else 10,
-                stateful_step_count=40,
-                deadline=None,
-                suppress_health_check=[HealthCheck.too_slow],
-            ),
-        )
+        compare(partial(SemaphoreAgainstModel, server, listener), examples=100)

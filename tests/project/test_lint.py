@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.lint import sizes, texts
+from tools.lint import pages, sizes, texts
 
 # In two halves, so that the lint does not find them here.
 FORBIDDEN = [
@@ -51,3 +51,47 @@ def test_our_texts_pass() -> None:
 def test_a_file_has_at_most_400_lines(tmp_path: Path, lines: int, problems: int) -> None:
     (tmp_path / "long.cpp").write_text("\n" * lines)
     assert len(sizes.long_files(tmp_path)) == problems
+
+
+DECISION = "# 1. One\n\nStatus: accepted\nDate: 2026-01-31\n\nText.\n"
+ROW = "| 1 | [One](0001-one.md) | accepted | 2026-01-31 |\n"
+
+
+@pytest.mark.parametrize(
+    ("page", "index", "problem"),
+    [
+        (DECISION, ROW, None),
+        (DECISION.replace("Status: accepted\n", ""), ROW, "must begin with"),
+        (DECISION.replace("Date: 2026-01-31", "Date: soon"), ROW, "must begin with"),
+        (DECISION, "", "needs the row | 1 | [One]"),
+        (DECISION, ROW.replace("2026", "2025"), "needs the row | 1 | [One]"),
+    ],
+)
+def test_a_decision_has_status_and_date(
+    tmp_path: Path, page: str, index: str, problem: str | None
+) -> None:
+    folder = tmp_path / "docs" / "decisions"
+    folder.mkdir(parents=True)
+    (folder / "0001-one.md").write_text(page)
+    (folder / "index.md").write_text(index)
+    found = pages.check_decisions(tmp_path)
+    assert len(found) == (problem is not None)
+    assert problem is None or problem in found[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "problems"),
+    [
+        ("+a_lock.added.md", "One paragraph\nof two lines.\n", 0),
+        ("+a_lock.new.md", "Unknown kind.\n", 1),
+        ("a_lock.added.md", "Without a plus.\n", 1),
+        ("+a_lock.added.md", "Two.\n\nParagraphs.\n", 1),
+        ("+a_lock.added.md", "", 1),
+    ],
+)
+def test_a_change_note_is_one_paragraph_of_a_known_kind(
+    tmp_path: Path, name: str, text: str, problems: int
+) -> None:
+    (tmp_path / "changelog.d").mkdir()
+    (tmp_path / "changelog.d" / name).write_text(text)
+    assert len(pages.check_changes(tmp_path)) == problems

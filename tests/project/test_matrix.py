@@ -48,6 +48,7 @@ def collect(*arguments: str, **environment: str) -> str:
     return run.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("matrix", "others"), [("quick", 1), ("full", len(ACCEPTED))])
 def test_a_list_of_values_is_tried_on_the_first_kind_of_lock(matrix: str, others: int) -> None:
     file = "tests/contract/test_timeouts.py"
@@ -56,6 +57,7 @@ def test_a_list_of_values_is_tried_on_the_first_kind_of_lock(matrix: str, others
     assert len(re.findall(r"\[fair_lock-.*-sync(?:-fakeredis)?\]", listed)) == others
 
 
+@pytest.mark.slow
 def test_a_kind_that_is_not_installed_is_named_and_not_collected() -> None:
     needs_redis, needs_none = "tests/security/test_tls.py", "tests/project/test_layers.py"
     listed = collect(needs_redis, needs_none, PATH="")

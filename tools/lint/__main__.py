@@ -7,12 +7,15 @@ import sys
 import time
 from collections.abc import Callable
 
-from tools.lint import cpp, layers, python, sizes, texts
+from tools.lint import cpp, layers, pages, python, sizes, texts
 
 CHECKS: dict[str, Callable[[], list[str]]] = {
     "layers": layers.check,
     "sizes": sizes.check,
     "texts": texts.check,
+    "decisions": pages.check_decisions,
+    "changes": pages.check_changes,
+    "docs": pages.check_site,
     "ruff": python.check_ruff,
     "ruff-format": python.check_ruff_format,
     "mypy": python.check_mypy,

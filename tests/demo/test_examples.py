@@ -1,0 +1,118 @@
+"""The programs of examples/ do what their first lines say."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import holdfast
+from tests.support.servers import Server
+from tests.support.waiting import eventually
+from tools.lint.tree import ROOT
+
+EXAMPLES = ROOT / "examples"
+
+ENOUGH = 45.0
+"""Seconds for a program to start and end on a busy machine."""
+
+pytestmark = pytest.mark.servers("real")
+
+
+class Example:
+    """Starts one of the programs, with `server` as the server of HOLDFAST_URL."""
+
+    def __init__(self, server: Server) -> None:
+        path = os.pathsep.join(sys.path)
+        self._environment = {**os.environ, "HOLDFAST_URL": server.url, "PYTHONPATH": path}
+
+    def start(self, program: str, *arguments: str, options: str = "") -> subprocess.Popen[str]:
+        command = [sys.executable, "-W", "error", str(EXAMPLES / program), *arguments]
+        url = self._environment["HOLDFAST_URL"] + options
+        environment = {**self._environment, "HOLDFAST_URL": url}
+        both = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        return subprocess.Popen(command, env=environment, text=True, **both)
+
+    def run(self, program: str, *arguments: str) -> tuple[int, str, str]:
+        """Its exit code, what it printed, and its standard error."""
+        process = self.start(program, *arguments)
+        printed, errors = process.communicate(timeout=ENOUGH)
+        return process.returncode, printed, errors
+
+
+@pytest.fixture
+def example(server: Server) -> Example:
+    return Example(server)
+
+
+@pytest.fixture
+def client(server: Server) -> Any:
+    with holdfast.Client(server.url) as client:
+        yield client
+
+
+def test_every_example_is_listed_and_tested() -> None:
+    programs = {path.name for path in EXAMPLES.glob("*.py")}
+    readme = (EXAMPLES / "README.md").read_text(encoding="utf-8")
+    tests = Path(__file__).read_text(encoding="utf-8")
+    assert {name for name in programs if f"({name})" not in readme} == set()
+    assert {name for name in programs if f'"{name}"' not in tests} == set()
+
+
+def test_a_command_runs_unless_another_machine_runs_it(example: Example, client: Any) -> None:
+    assert example.run("run_once.py", "echo", "done") == (0, "done\n", "")
+    assert example.run("run_once.py", "false")[0] == 1
+    with client.lock("run-once:echo"):
+        said = "echo runs on another machine\n"
+        assert example.run("run_once.py", "echo", "done") == (0, said, "")
+
+
+def test_a_command_is_ended_when_its_lock_is_lost(example: Example, server: Server) -> None:
+    process = example.start("run_once.py", "sleep", "3600", options="?lease=3")
+    eventually(lambda: server.keys() == {b"run-once:sleep"}, within=ENOUGH)
+    server.flush()
+    printed, errors = process.communicate(timeout=ENOUGH)
+    assert (process.returncode, printed) == (1, "")
+    assert "the lock was lost: sleep was ended" in errors
+
+
+def test_the_next_one_leads_when_the_leader_is_killed(example: Example, server: Server) -> None:
+    first = example.start("leader.py", "first", "3600")
+    assert first.stdout is not None
+    assert first.stdout.readline() == "first leads\n"
+    second = example.start("leader.py", "second", "3600")
+    eventually(lambda: server.inspect.exists("redisson_lock_queue:{leader}"), within=ENOUGH)
+    first.kill()
+    first.communicate()
+    assert second.stdout is not None
+    assert second.stdout.readline() == "second leads\n"
+    second.kill()
+    second.communicate()
+
+
+def test_a_late_writer_changes_nothing(example: Example, server: Server, tmp_path: Path) -> None:
+    database = str(tmp_path / "accounts")
+    assert example.run("fenced_account.py", database, "40") == (0, "40\n", "")
+    assert example.run("fenced_account.py", database, "2") == (0, "42\n", "")
+    with closing(sqlite3.connect(database)) as accounts, accounts:
+        accounts.execute("UPDATE account SET fence = ?", (2**62,))
+    code, printed, errors = example.run("fenced_account.py", database, "8")
+    assert (code, printed) == (1, "")
+    assert "is older than the last one that wrote" in errors
+
+
+def test_tasks_share_a_limit(example: Example, client: Any) -> None:
+    assert example.run("limited_fetch.py", "8") == (0, "140\n", "")
+    assert client.permit_semaphore("fetches").available_permits() == 3
+
+
+def test_workers_start_together(example: Example) -> None:
+    code, printed, errors = example.run("start_together.py", "3")
+    assert (code, errors) == (0, "")
+    assert sorted(printed.splitlines()) == [f"worker {number} begins" for number in range(3)]

@@ -1,0 +1,58 @@
+"""Rules for pages that follow a form: decisions and change notes; and that the site builds."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+from tools.lint import tree
+from tools.lint.cpp import command
+
+DECISIONS = Path("docs/decisions")
+NOTES = Path("changelog.d")
+HEAD = re.compile(
+    r"# (?P<number>\d+)\. (?P<title>.+)\n\n"
+    r"Status: (?P<status>accepted|superseded by \[\d+\]\([\w-]+\.md\))\n"
+    r"Date: (?P<date>\d{4}-\d\d-\d\d)\n\n"
+)
+NOTE_NAME = re.compile(r"\+[a-z0-9_]+\.(?:added|changed|fixed|removed|security)\.md")
+
+
+def check_decisions(root: Path = tree.ROOT) -> list[str]:
+    """Returns a line for each decision without title, status and date, or not listed with them."""
+    problems = []
+    index = (root / DECISIONS / "index.md").read_text(encoding="utf-8").splitlines()
+    pages = sorted((root / DECISIONS).glob("[0-9]*.md"))
+    for number, page in enumerate(pages, start=1):
+        place = f"{DECISIONS}/{page.name}"
+        head = HEAD.match(page.read_text(encoding="utf-8"))
+        if head is None or not page.name.startswith(f"{number:04}-"):
+            problems.append(f"{place}:1: must begin with '# {number}. …', 'Status: …', 'Date: …'")
+        elif (row := index_row(page, head)) not in index:
+            problems.append(f"{DECISIONS}/index.md: needs the row {row}")
+    return problems
+
+
+def index_row(page: Path, head: re.Match[str]) -> str:
+    cells = (head["number"], f"[{head['title']}]({page.name})", head["status"], head["date"])
+    return f"| {' | '.join(cells)} |"
+
+
+def check_changes(root: Path = tree.ROOT) -> list[str]:
+    """Returns a line for each change note that towncrier would leave out or take for two."""
+    problems = []
+    for note in sorted((root / NOTES).iterdir()):
+        if note.name == "README.md":
+            continue
+        if NOTE_NAME.fullmatch(note.name) is None:
+            problems.append(f"{NOTES}/{note.name}: must be named +<words>.<kind>.md, see README.md")
+        elif not re.fullmatch(r"(?:\S.*\n)+", note.read_text(encoding="utf-8")):
+            problems.append(f"{NOTES}/{note.name}: must be one paragraph")
+    return problems
+
+
+def check_site() -> list[str]:
+    """Returns what mkdocs says when the site cannot be built, a broken link included."""
+    run = command([sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet"])
+    return [] if run.returncode == 0 else run.stdout.splitlines()
