@@ -100,6 +100,11 @@ void register_lock(py::module_& module) {
                              std::uint64_t owner) { return self.known_count(owner_of(owner)); })
       .def("known_lost", [](const Lockable& self,
                             std::uint64_t owner) { return self.known_lost(owner_of(owner)); })
+      .def("known_loss", [](const Lockable& self, std::uint64_t owner) -> py::object {
+        const auto why = self.known_loss(owner_of(owner));
+        if (!why) return py::none();
+        return py::str(*why);
+      })
       .def("forget_listener",
            [](const Lockable& self, std::uint64_t owner, std::uint64_t listener) {
              self.forget_listener(owner_of(owner), listener);

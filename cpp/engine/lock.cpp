@@ -80,6 +80,10 @@ bool Lock::known_lost(OwnerNumber owner) const {
   return client_->context()->keeper->lost(name_, owner);
 }
 
+std::optional<std::string> Lock::known_loss(OwnerNumber owner) const {
+  return client_->context()->keeper->loss(name_, owner);
+}
+
 std::optional<std::int64_t> Lock::known_token(OwnerNumber owner) const {
   return client_->context()->keeper->token(name_, owner);
 }

@@ -37,6 +37,7 @@ class Lock : public Lockable {
 
   int known_count(OwnerNumber owner) const override;
   bool known_lost(OwnerNumber owner) const override;
+  std::optional<std::string> known_loss(OwnerNumber owner) const override;
   std::optional<Duration> known_left(OwnerNumber owner) const override;
   void forget_listener(OwnerNumber owner, std::uint64_t listener) const override;
   int known_reads(OwnerNumber owner) const;  // of the read side of this name

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "sync/acquire_operation.h"
 
@@ -35,6 +36,8 @@ class Lockable {
   // By what the client knows, without asking the server.
   virtual int known_count(OwnerNumber owner) const = 0;
   virtual bool known_lost(OwnerNumber owner) const = 0;
+  // Why; nothing where known_lost() is false.
+  virtual std::optional<std::string> known_loss(OwnerNumber owner) const = 0;
   virtual std::optional<Duration> known_left(OwnerNumber owner) const = 0;
 
   // Of an attempt that was granted: it is not to be told any more.

@@ -166,6 +166,14 @@ bool Quorum::known_lost(OwnerNumber owner) const {
   return any && (rule().spare() == 0 || known_count(owner) == 0);
 }
 
+std::optional<std::string> Quorum::known_loss(OwnerNumber owner) const {
+  if (!known_lost(owner)) return std::nullopt;
+  for (const auto& lock : members_) {
+    if (std::optional<std::string> why = lock->known_loss(owner)) return why;
+  }
+  return std::nullopt;
+}
+
 std::optional<Duration> Quorum::known_left(OwnerNumber owner) const {
   std::vector<Duration> left;
   for (const auto& lock : members_) left.push_back(lock->known_left(owner).value_or(Duration(-1)));

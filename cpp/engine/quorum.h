@@ -33,6 +33,7 @@ class Quorum final : public Lockable {
   int known_count(OwnerNumber owner) const override;
   // Where all are needed, a member's loss; else the loss of so many that a quorum is not held.
   bool known_lost(OwnerNumber owner) const override;
+  std::optional<std::string> known_loss(OwnerNumber owner) const override;
   std::optional<Duration> known_left(OwnerNumber owner) const override;
   void forget_listener(OwnerNumber owner, std::uint64_t listener) const override;
 

@@ -60,6 +60,9 @@ class LeaseKeeper::Hold final : public client::Request, public std::enable_share
 
   bool held() const { return state == State::kHeld; }
   bool trusted_at(TimePoint now) const { return held() && now < trusted; }
+  bool lost_at(TimePoint now) const {
+    return state == State::kLost || (held() && now >= trusted);
+  }
   bool renewed() const { return levels.renewed(); }
 
   void listen(std::uint64_t listener) {

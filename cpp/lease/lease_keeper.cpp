@@ -10,6 +10,7 @@ namespace holdfast::lease {
 
 namespace {
 constexpr std::size_t kMostLosses = 10'000;
+constexpr const char* kRanOut = "its lease ran out";
 }  // namespace
 
 std::size_t LeaseKeeper::KeyHash::operator()(const Key& key) const {
@@ -50,8 +51,14 @@ bool LeaseKeeper::knows(const LockName& name, OwnerNumber owner) const {
 bool LeaseKeeper::lost(const LockName& name, OwnerNumber owner) const {
   const Guard guard(mutex_);
   const Hold* hold = find(name, owner);
-  if (hold == nullptr) return false;
-  return hold->state == Hold::State::kLost || (hold->held() && clock_.now() >= hold->trusted);
+  return hold != nullptr && hold->lost_at(clock_.now());
+}
+
+std::optional<std::string> LeaseKeeper::loss(const LockName& name, OwnerNumber owner) const {
+  const Guard guard(mutex_);
+  const Hold* hold = find(name, owner);
+  if (hold == nullptr || !hold->lost_at(clock_.now())) return std::nullopt;
+  return hold->reason ? *hold->reason : kRanOut;
 }
 
 std::optional<Duration> LeaseKeeper::left(const LockName& name, OwnerNumber owner) const {
@@ -75,7 +82,7 @@ AttemptPlan LeaseKeeper::begin_attempt(const LockName& name, OwnerNumber owner) 
   Hold* hold = find(name, owner);
   if (hold == nullptr) return plan;
   // What comes late must not revive a hold that this attempt takes for gone.
-  if (hold->held() && clock_.now() >= hold->trusted) note_lost(*hold, "its lease ran out");
+  if (hold->held() && clock_.now() >= hold->trusted) note_lost(*hold, kRanOut);
   hold->superseded = hold->state == Hold::State::kReleasing;
   if (hold->held()) plan.count = hold->levels.count() + 1;
   return plan;
@@ -141,7 +148,7 @@ ReleasePlan LeaseKeeper::begin_release(const LockName& name, OwnerNumber owner, 
   const Guard guard(mutex_);
   Hold* hold = find(name, owner);
   if (hold == nullptr) return {};
-  if (hold->held() && clock_.now() >= hold->trusted) note_lost(*hold, "its lease ran out");
+  if (hold->held() && clock_.now() >= hold->trusted) note_lost(*hold, kRanOut);
   ReleasePlan plan = plan_release(*hold, all);
   if (hold->held()) (void)debts_.cancel(name, owner);  // it says itself how many holds are left
   if (plan.verdict == ReleasePlan::Verdict::kFinal) retire(*hold, Hold::State::kReleasing);

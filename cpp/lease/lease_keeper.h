@@ -66,6 +66,8 @@ class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_t
   bool knows(const LockName& name, OwnerNumber owner) const;
   // A hold of the owner's is known to be gone, and no grant came since.
   bool lost(const LockName& name, OwnerNumber owner) const;
+  // Why that hold is gone, or is going to be told to be; nothing where lost() is false.
+  std::optional<std::string> loss(const LockName& name, OwnerNumber owner) const;
   // What the newest grant of the owner's hold that brought a token has brought; nothing when not
   // held, or when none did.
   std::optional<std::int64_t> token(const LockName& name, OwnerNumber owner) const;

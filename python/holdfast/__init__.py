@@ -22,6 +22,7 @@ from ._errors import (
 )
 from ._fair_lock import FairLock
 from ._fenced_lock import FencedLock
+from ._hold import Hold
 from ._lock import Lock
 from ._multi_lock import MultiLock
 from ._permit_semaphore import PermitSemaphore
@@ -40,6 +41,7 @@ __all__ = [
     "CountDownLatch",
     "FairLock",
     "FencedLock",
+    "Hold",
     "HoldfastError",
     "Lock",
     "LockError",
@@ -67,6 +69,7 @@ for _class in (
     CountDownLatch,
     FairLock,
     FencedLock,
+    Hold,
     Lock,
     MultiLock,
     PermitSemaphore,

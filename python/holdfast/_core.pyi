@@ -131,6 +131,7 @@ class Lockable:
     # By what the client knows, without asking the server.
     def known_count(self, owner: int, /) -> int: ...
     def known_lost(self, owner: int, /) -> bool: ...
+    def known_loss(self, owner: int, /) -> str | None: ...  # why; None: not lost
     def known_left(self, owner: int, /) -> float | None: ...  # None: not held
 
     # Of an acquire that succeeded: its listener is not to be told of the loss any more.

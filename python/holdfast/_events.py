@@ -128,7 +128,7 @@ def _log(word: str, name: str, owner: int, reason: str) -> None:
         log.warning("%r, for which owner %d waits, %s", name, owner, reason)
     elif word == "abandoned":
         log.warning(
-            "the thread or task that held %r (owner %d) has ended without releasing it; "
+            "the thread, task or Hold that held %r (owner %d) has ended without releasing it; "
             "it is no longer renewed and expires with its lease",
             name,
             owner,

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from ._client import BaseClient
+    from ._hold import Hold
 
 __all__ = ["BaseLock", "Lock"]
 
@@ -108,6 +109,11 @@ class BaseLock(Generic[ClientT]):
     def lost(self) -> bool:
         """A hold of the caller's is known to be gone; cleared by the next grant."""
         return self._core.known_lost(self._owner())
+
+    @property
+    def loss(self) -> str | None:
+        """Why a hold of the caller's was lost; ``None`` while ``lost`` is false."""
+        return self._core.known_loss(self._owner())
 
     def _new_core(self, name: bytes) -> _core.Lockable:
         """The engine's lock of this kind; other kinds say theirs."""
@@ -302,6 +308,22 @@ class Lock(Decorates, BaseLock["BaseClient[Any]"]):
     def force_release(self) -> bool:
         """Free the lock whoever holds it; ``True`` if someone did. Waiters wake."""
         return self._core.force_release() == 1
+
+    def hold(
+        self, *, wait: Seconds | Unset | None = UNSET, lease: Seconds | Unset | None = UNSET
+    ) -> Hold:
+        """Take the lock for a ``Hold``: an object that any thread may use and release.
+
+        ``wait``: seconds to wait for it, 0 not to wait, ``None`` without limit; ``lease``: as of
+        ``acquire``; both default to the lock's. Another hold of the lock waits for this one, in
+        the same thread too.
+
+        Raises ``LockTimeout`` when the lock stays busy for ``wait``, ``ConnectionError`` when the
+        server is out of reach for longer than the command time-out.
+        """
+        from . import _hold
+
+        return _hold.acquire(self, wait, lease)
 
     def __enter__(self) -> Self:
         if not self._acquire(True, self._wait, self._lease):

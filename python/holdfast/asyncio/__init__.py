@@ -6,6 +6,7 @@ from ._client import Client
 from ._count_down_latch import CountDownLatch
 from ._fair_lock import FairLock
 from ._fenced_lock import FencedLock
+from ._hold import Hold
 from ._lock import Lock
 from ._multi_lock import MultiLock
 from ._permit_semaphore import PermitSemaphore
@@ -19,6 +20,7 @@ __all__ = [
     "CountDownLatch",
     "FairLock",
     "FencedLock",
+    "Hold",
     "Lock",
     "MultiLock",
     "PermitSemaphore",
@@ -35,6 +37,7 @@ for _class in (
     CountDownLatch,
     FairLock,
     FencedLock,
+    Hold,
     Lock,
     MultiLock,
     PermitSemaphore,

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
     from holdfast._client import BaseClient
 
+    from ._hold import Hold
+
 __all__ = ["Lock"]
 
 
@@ -217,6 +219,17 @@ class Lock(AsyncDecorates, BaseLock["BaseClient[Any]"]):
         """Free the lock whoever holds it; ``True`` if someone did. Waiters wake."""
         answer: int = await self._ask(self._core.start_force_release)
         return answer == 1
+
+    async def hold(
+        self, *, wait: Seconds | Unset | None = UNSET, lease: Seconds | Unset | None = UNSET
+    ) -> Hold:
+        """Take the lock for a ``Hold``: an object that any task of the loop may use and release.
+
+        As ``holdfast.Lock.hold``. A task that is cancelled meanwhile leaves nothing behind.
+        """
+        from . import _hold
+
+        return await _hold.acquire(self, wait, lease)
 
     @staticmethod
     async def _ask(start: Callable[..., int], *arguments: Any) -> Any:

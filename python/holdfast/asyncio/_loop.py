@@ -48,14 +48,15 @@ class Bridge:
     async def wait(self, number: int, undo: Callable[[], object] | None = None) -> Any:
         """Wait for operation `number`.
 
-        When the task is cancelled meanwhile the operation is, too. If it had succeeded already (its
-        result was ``True`` and on its way to the task), `undo` is called.
+        When the task is cancelled meanwhile, or its coroutine closed, the operation is cancelled,
+        too. If it had succeeded already (its result was ``True`` and on its way to the task),
+        `undo` is called.
         """
         future = get_running_loop().create_future()
         self._waiting[number] = (future, undo)
         try:
             return await future
-        except CancelledError:
+        except (CancelledError, GeneratorExit):
             if self._waiting.pop(number, None) is not None:
                 self.queue.cancel(number)
             elif _granted(future) and undo is not None:

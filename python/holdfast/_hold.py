@@ -1,0 +1,253 @@
+"""A hold as an object: what belongs to no thread and no task, but to whoever has the ``Hold``."""
+
+from __future__ import annotations
+
+import warnings
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+from weakref import ref
+
+from . import _core, _events
+from ._arguments import UNSET, LeaseTime, Name, Seconds, Unset, checked_wait, milliseconds
+from ._errors import HoldfastError, LockTimeout, NotOwnedError
+from ._lock import BaseLock, Watcher
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from typing_extensions import Self
+
+    from ._lock import Lock
+
+__all__ = ["BaseHold", "Hold", "HoldWatching", "acquire", "checked", "timed_out"]
+
+
+class HoldWatching(Watcher):
+    """What calls ``on_lost`` with a hold object. It does not keep that alive."""
+
+    __slots__ = ()
+
+    _hold: ref[BaseHold]
+
+    def _hold_lost(self, reason: str) -> None:
+        hold = self._hold()
+        if hold is None:
+            return None
+        if hold.lost:
+            return super()._hold_lost(reason)
+        # Of a red lock a minority is lost: enough is held, and may be lost later.
+        self.listen()
+        if not hold._known_count():
+            self.forget()
+        return None
+
+    def _call_on_lost(self) -> None:
+        hold = self._hold()
+        if hold is not None and self.lock._on_lost is not None:
+            self.lock._on_lost(hold)
+
+
+class HoldWatcher(HoldWatching):
+    """The same for the blocking client."""
+
+    __slots__ = ("_hold",)
+
+    def __init__(self, hold: BaseHold) -> None:
+        self._hold = ref(hold)
+        super().__init__(hold.lock)
+
+
+class BaseHold:
+    """What the holds for threads and for tasks have in common: all but the waiting."""
+
+    __slots__ = ("__weakref__", "_claims", "_core", "_epoch", "_owner", "_watcher", "lock", "name")
+
+    #: The lock that is held.
+    lock: Any
+    #: The lock's name, as it was given.
+    name: Name
+
+    def __init__(self, lock: BaseLock[Any]) -> None:
+        self._epoch = _core.epoch()
+        self._core = lock._core
+        self._owner = _core.next_owner()  # each hold has one to itself
+        # Popped by the one call that ends the hold: an entry stands for the right to do so.
+        self._claims = ["release"]
+        self._watcher: HoldWatching | None = None
+        self.name = lock.name
+        self.lock = lock
+        if not _events.running():
+            _events.start()
+        if lock._on_lost is not None:
+            self._watcher = self._new_watcher()
+
+    @property
+    def lost(self) -> bool:
+        """The hold is known to be gone without having been released."""
+        return self._core.known_lost(self._owner)
+
+    @property
+    def loss(self) -> str | None:
+        """Why the hold was lost; ``None`` while it is held, and after its release."""
+        return self._core.known_loss(self._owner)
+
+    @property
+    def left(self) -> float | None:
+        """Seconds that the hold is trusted for, by the client's clock; ``None`` when not held."""
+        return self._core.known_left(self._owner)
+
+    @property
+    def token(self) -> int | None:
+        """The token of a fenced lock's grant; ``None`` when not held, and for other kinds."""
+        core = self._core
+        return core.known_token(self._owner) if isinstance(core, _core.Lock) else None
+
+    def _new_watcher(self) -> HoldWatching:
+        raise NotImplementedError
+
+    def _known_count(self) -> int:
+        return self._core.known_count(self._owner)
+
+    def _listener(self) -> int:
+        return self._watcher.number if self._watcher is not None else 0
+
+    def _claim(self) -> None:
+        """Begin to end the hold; of several callers one may."""
+        try:
+            self._claims.pop()
+        except IndexError:
+            msg = f"the hold on {self.name!r} cannot be released: it has been released already"
+            raise NotOwnedError(msg) from None
+
+    def _unclaim(self) -> None:
+        """The hold could not be ended: that may be tried again."""
+        self._claims.append("release")
+
+    def _unwatch(self) -> None:
+        """The hold has ended as its owner wanted: there is nothing to report any more."""
+        if self._watcher is not None:
+            self._watcher.forget()
+
+    def __repr__(self) -> str:
+        left = self.left
+        state = "not held" if left is None else f"held, {left:.1f} s left"
+        return f"<{type(self).__name__} on {self.name!r}, {state}>"
+
+    def __reduce__(self) -> Any:
+        msg = f"a {type(self).__name__} cannot be pickled or copied"
+        raise TypeError(msg)
+
+    def _abandon(self) -> None:
+        """Give the hold up: it is not renewed any more, and its lease runs out."""
+        self._unwatch()
+        held = self._known_count() > 0
+        if held or self.lost:
+            _core.owner_ended(self._owner)
+        if held:
+            msg = (
+                f"the hold on {self.name!r} was collected while held: it is no longer renewed and "
+                "expires with its lease; release it, or use `with`"
+            )
+            warnings.warn(msg, ResourceWarning, stacklevel=3, source=self)
+
+    def __del__(self) -> None:
+        # Without `lock` it is incomplete, because of a signal: nothing was acquired.
+        if hasattr(self, "lock") and self._epoch == _core.epoch():
+            self._abandon()
+
+
+class Hold(BaseHold):
+    """One acquisition of a lock as an object, which any thread may use and end.
+
+    Made by ``lock.hold()``. It does not belong to the thread that made it, is not reentrant, and
+    shares nothing with the holds of threads: another hold of the lock waits for it, in the same
+    thread too. ``with hold:`` releases it at the end. A hold that is garbage-collected before its
+    release is no longer renewed and expires with its lease; a ``ResourceWarning`` names it.
+
+    In a child of ``fork()`` it is not held. More is in ``docs/holds.md``.
+    """
+
+    __slots__ = ()
+
+    lock: Lock
+
+    def release(self) -> None:
+        """Free the lock.
+
+        Raises ``NotOwnedError`` when it has been released before, ``LockLostError`` (once) when
+        the hold was lost, ``ConnectionError`` when the server cannot be reached: then the release
+        goes on in the background until the lease is over, and may be called again.
+        """
+        self._claim()
+        try:
+            self._core.release(self._owner, True)
+        except NotOwnedError:
+            raise
+        except BaseException:
+            self._unclaim()
+            raise
+        self._unwatch()
+
+    def extend(self, lease: Seconds) -> bool:
+        """Set a new fixed lease from now on, no longer renewed; ``False`` when not held.
+
+        Raises ``ConnectionError`` when the server is out of reach, ``TypeError`` or ``ValueError``
+        for a lease that is no positive number of seconds.
+        """
+        ms = milliseconds("lease", lease)
+        return self._core.extend(self._owner, ms) == 1 and not self.lost
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if exc is None:
+            return self.release()
+        try:
+            self.release()
+        except HoldfastError as error:
+            self.lock._note(exc, error)
+        return None
+
+    def _new_watcher(self) -> HoldWatcher:
+        return HoldWatcher(self)
+
+
+def checked(
+    lock: BaseLock[Any], wait: Seconds | Unset | None, lease: Seconds | Unset | None
+) -> tuple[float, LeaseTime]:
+    """How long ``hold()`` waits and for how long it is granted: the lock's, unless given."""
+    seconds = lock._wait if isinstance(wait, Unset) else checked_wait(wait)
+    return seconds, lock._lease_of(lease)
+
+
+def timed_out(lock: BaseLock[Any], seconds: float) -> LockTimeout:
+    return LockTimeout(
+        f"{lock.name!r} was held by another for all of the {seconds:g} s that were to be waited"
+    )
+
+
+def acquire(
+    lock: Lock, wait: Seconds | Unset | None = UNSET, lease: Seconds | Unset | None = UNSET
+) -> Hold:
+    """What ``lock.hold()`` does.
+
+    The object is made before the grant. So a signal's handler that raises between the grant and
+    the caller's assignment leaves nothing that is renewed: the object is collected.
+    """
+    seconds, (ms, renewed) = checked(lock, wait, lease)
+    hold = Hold(lock)
+    try:
+        if not hold._core.acquire(hold._owner, True, seconds, ms, renewed, hold._listener()):
+            raise timed_out(lock, seconds)
+        return hold
+    except BaseException:
+        # The traceback keeps the object alive for as long as somebody keeps the error.
+        with suppress(ResourceWarning):
+            hold._abandon()
+        raise

@@ -1,0 +1,109 @@
+"""A hold as an object for asyncio: the twin of ``holdfast.Hold``."""
+
+from __future__ import annotations
+
+from asyncio import CancelledError
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING
+from weakref import ref
+
+from holdfast._arguments import UNSET, Seconds, Unset, milliseconds
+from holdfast._errors import HoldfastError, NotOwnedError
+from holdfast._hold import BaseHold, HoldWatching, checked, timed_out
+
+from ._lock import TaskWatcher
+from ._loop import ask, bridge
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from typing_extensions import Self
+
+    from ._lock import Lock
+
+__all__ = ["Hold", "acquire"]
+
+
+class TaskHoldWatcher(HoldWatching, TaskWatcher):
+    """What calls ``on_lost`` with a hold object, on the loop that acquired it."""
+
+    __slots__ = ("_hold",)
+
+    def __init__(self, hold: Hold) -> None:
+        self._hold = ref(hold)
+        super().__init__(hold.lock)
+
+
+class Hold(BaseHold):
+    """One acquisition of a lock as an object, which any task of the loop may use and end.
+
+    Made by ``await lock.hold()``; as ``holdfast.Hold``, with ``async with hold:``.
+    """
+
+    __slots__ = ()
+
+    lock: Lock
+
+    async def release(self) -> None:
+        """Free the lock, as ``holdfast.Hold.release``. Once begun it is carried through."""
+        self._claim()
+        loop = bridge()
+        try:
+            await loop.wait(self._core.start_release(loop.queue, self._owner, True))
+        except NotOwnedError:
+            raise
+        except CancelledError:
+            self._unwatch()
+            raise
+        except BaseException:
+            self._unclaim()
+            raise
+        self._unwatch()
+
+    async def extend(self, lease: Seconds) -> bool:
+        """Set a new fixed lease from now on, no longer renewed; ``False`` when not held."""
+        ms = milliseconds("lease", lease)
+        answer: int = await ask(self._core.start_extend, self._owner, ms)
+        return answer == 1 and not self.lost
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        try:
+            await self.release()
+        except HoldfastError as error:
+            if exc is None:
+                raise
+            self.lock._note(exc, error)
+
+    def _new_watcher(self) -> TaskHoldWatcher:
+        return TaskHoldWatcher(self)
+
+
+async def acquire(
+    lock: Lock, wait: Seconds | Unset | None = UNSET, lease: Seconds | Unset | None = UNSET
+) -> Hold:
+    """What ``lock.hold()`` does; a task that is cancelled meanwhile leaves nothing behind."""
+    seconds, (ms, renewed) = checked(lock, wait, lease)
+    loop = bridge()
+    hold = Hold(lock)
+    try:
+        number = hold._core.start_acquire(
+            loop.queue, hold._owner, True, seconds, ms, renewed, hold._listener()
+        )
+        undo = partial(hold._core.start_release, loop.queue, hold._owner, True)
+        if not await loop.wait(number, undo):
+            raise timed_out(lock, seconds)
+        return hold
+    except BaseException:
+        # The traceback keeps the object alive for as long as somebody keeps the error.
+        with suppress(ResourceWarning):
+            hold._abandon()
+        raise
