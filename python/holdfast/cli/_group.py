@@ -20,6 +20,8 @@ __all__ = ["COMMANDS", "holdfast"]
 COMMANDS: Final[Mapping[str, str]] = {
     "ls": "_ls:ls",
     "show": "_show:show",
+    "watch": "_watch:watch",
+    "unlock": "_unlock:unlock",
     "demo": "_demo:demo",
 }
 

@@ -85,7 +85,7 @@ def new_table(columns: Sequence[str]) -> Table:
 def write_lines(rows: Iterable[Sequence[str]]) -> None:
     """For other programs: a line for each row, its cells separated by tabs."""
     for row in rows:
-        print("\t".join(cell.replace("\n", ",") for cell in row))
+        print("\t".join(cell.replace("\n", ",") for cell in row), flush=True)
 
 
 def write_pairs(pairs: Sequence[tuple[str, str]]) -> None:

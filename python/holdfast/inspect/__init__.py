@@ -25,6 +25,7 @@ from ._deployment import Deployment
 from ._force import force_release as _force_release
 from ._lookup import lookup
 from ._model import KINDS, LockDetail, LockInfo, Owner, OwnerClient, QueuedOwner
+from ._names import shown
 from ._scan import scan
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ __all__ = [
     "force_release",
     "lock",
     "locks",
+    "shown",
 ]
 
 _deployments: WeakKeyDictionary[BaseClient[Any], Deployment] = WeakKeyDictionary()

@@ -1,0 +1,59 @@
+"""``holdfast unlock``."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+from rich.prompt import Confirm
+from rich.text import Text
+
+from holdfast import inspect
+
+from ._errors import FREE, USAGE, complain
+from ._settings import NAME, Settings
+from ._text import console, owner_text
+
+__all__ = ["unlock"]
+
+
+@click.command(epilog="Example: holdfast unlock myLock --yes")
+@click.argument("name", type=NAME)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.pass_obj
+def unlock(settings: Settings, name: bytes, yes: bool) -> int:
+    """Release a lock by force.
+
+    Its owner may still be at work: two may then be inside at once. The owner learns that it lost
+    the lock, and waiters wake. Of a permit semaphore all permits that are out are given back.
+
+    Without --yes it asks first, and refuses where there is no terminal to ask on. The status is 0
+    if it was held, 1 if nobody held it, and 2 if it is not a lock, or the answer was no.
+    """
+    with settings.client() as client:
+        found = inspect.lock(client, name)
+        if found is None:
+            complain(f"{inspect.shown(name)!r} is free: there is nothing to release")
+            return FREE
+        if not yes and found.owners and not _confirmed(found):
+            return USAGE
+        if inspect.force_release(client, name):
+            return 0
+        complain(f"{found.name!r} was released by its owner meanwhile")
+        return FREE
+
+
+def _confirmed(found: inspect.LockDetail) -> bool:
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        complain(f"{found.name!r} stays locked: there is no terminal to ask on; use --yes")
+        return False
+    terminal = console()
+    for owner in found.owners:
+        terminal.print(Text(f"{found.name!r} is held by {owner_text(owner)}"))
+    try:
+        agreed = Confirm.ask(Text("Release it by force?"), console=terminal, default=False)
+    except EOFError:
+        agreed = False
+    if not agreed:
+        complain(f"{found.name!r} stays locked")
+    return agreed

@@ -1,0 +1,129 @@
+"""``holdfast watch``."""
+
+from __future__ import annotations
+
+import time
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+from rich.console import Group
+from rich.live import Live
+from rich.text import Text
+
+from holdfast import Client, inspect
+from holdfast._errors import ConnectionError
+
+from ._changes import Change, Changes
+from ._errors import complain
+from ._settings import NAME, Settings, as_json, json_option
+from ._text import cells, console, new_table, on_terminal, owner_text, seconds, write_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from holdfast.inspect import LockInfo
+
+__all__ = ["watch"]
+
+COLUMNS: Final = ("name", "kind", "owners", "held for", "left", "waiters", "per second")
+
+
+@click.command(epilog="Example: holdfast watch 'order:*'")
+@click.argument("pattern", type=NAME, required=False)
+@click.option(
+    "--interval",
+    type=click.FloatRange(0.1, 3600),
+    default=1.0,
+    show_default=True,
+    metavar="S",
+    help="Seconds between two readings.",
+)
+@json_option
+@click.pass_obj
+def watch(settings: Settings, pattern: bytes | None, interval: float, wants_json: bool) -> None:
+    """Watch the locks that are held, until Ctrl-C.
+
+    Who holds each of those that 'holdfast ls' lists, for how long it has been seen to, how many
+    wait, and how often in a second the lock passes from owner to owner, over the last 10 s. Owners
+    that come and go between two readings are not seen.
+
+    Where it is not a terminal, each change is a line: time, event ("lock" or "gone"), name, owners,
+    waiters, separated by tabs; with --json, an object with the lock's own fields. A server that
+    goes away is waited for.
+    """
+    with settings.client() as client:
+        first = inspect.locks(client, pattern)
+        view = _Live() if on_terminal() and not wants_json else _Lines(wants_json)
+        with view.live:
+            view.show(first)
+            while True:
+                time.sleep(interval)
+                _read_again(client, pattern, view)
+
+
+def _read_again(client: Client, pattern: bytes | None, view: _Live | _Lines) -> None:
+    try:
+        found = inspect.locks(client, pattern)
+    except ConnectionError as error:
+        view.show_failure(error)
+    else:
+        view.show(found)
+
+
+class _Lines:
+    """A line for each change."""
+
+    def __init__(self, wants_json: bool) -> None:
+        self.live: Any = nullcontext()
+        self._wants_json = wants_json
+        self._changes = Changes()
+        self._failed = False
+
+    def show(self, found: Sequence[LockInfo]) -> None:
+        self._failed = False
+        for change in self._changes.update(found, time.monotonic()):
+            if self._wants_json:
+                event = {"event": change.event, "at": time.time()}
+                print(as_json(event | change.info.to_json()), flush=True)
+            else:
+                write_lines([_line(change)])
+
+    def show_failure(self, error: ConnectionError) -> None:
+        if not self._failed:
+            complain(error)
+        self._failed = True
+
+
+def _line(change: Change) -> tuple[str, ...]:
+    info = change.info
+    at = time.strftime("%Y-%m-%dT%H:%M:%S%z")
+    owners = ",".join(map(owner_text, info.owners))
+    return at, change.event, info.name, owners, str(info.waiters)
+
+
+class _Live:
+    """A table that is drawn again and again."""
+
+    def __init__(self) -> None:
+        self.live = Live(console=console(), auto_refresh=False)
+        self._changes = Changes()
+        self._found: Sequence[LockInfo] = ()
+
+    def show(self, found: Sequence[LockInfo]) -> None:
+        self._changes.update(found, time.monotonic())
+        self._found = found
+        self._draw("" if found else "No lock is held.")
+
+    def show_failure(self, error: ConnectionError) -> None:
+        self._draw(str(error))
+
+    def _draw(self, message: str) -> None:
+        now = time.monotonic()
+        table = new_table(COLUMNS)
+        for info in self._found:
+            name, kind, owners, _, left, waiters = cells(info)
+            held = seconds(self._changes.held_for(info.key, now))
+            rate = f"{self._changes.handovers(info.key, now):.1f}"
+            table.add_row(*map(Text, (name, kind, owners, held, left, waiters, rate)))
+        self.live.update(Group(table, Text(message)), refresh=True)
