@@ -97,6 +97,10 @@ void register_commands(py::module_& module) {
   module.def("addresses", &addresses);
   module.def("server_at", &server_at);
   module.def("sentinel_at", &sentinel_at);
+  module.def("service_of", [](const net::Endpoint& endpoint) { return endpoint.service; });
+  module.def("client_certificate", [](const net::Endpoint& endpoint) {
+    return py::make_tuple(endpoint.tls.cert, endpoint.tls.key);
+  });
   module.def("versions",
              [] { return py::make_tuple(resp::hiredis_version(), net::openssl_version()); });
 }

@@ -22,6 +22,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "show": "_show:show",
     "watch": "_watch:watch",
     "unlock": "_unlock:unlock",
+    "doctor": "_doctor:doctor",
     "demo": "_demo:demo",
 }
 

@@ -6,7 +6,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from holdfast import _core
-from holdfast._errors import ServerError
+from holdfast._errors import ConnectionError, HoldfastError, ServerError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,13 +74,34 @@ class Deployment:
         """All servers that answer for keys, as the deployment says at this moment."""
         if not self._cluster:
             return [self._router]
-        addresses = primary_addresses(self._router.one(b"CLUSTER", b"SLOTS"), self.options.endpoint)
+        addresses = self.primary_addresses()
         with self._mutex:
             known = self._nodes
             self._nodes = {
                 address: known.get(address) or self.server(*address) for address in addresses
             }
             return list(self._nodes.values())
+
+    def primary_addresses(self) -> list[tuple[str, int]]:
+        """Where they are: host and port of each; without a host for a unix socket."""
+        endpoint = self.options.endpoint
+        if self._cluster:
+            return slot_owners(self._router.one(b"CLUSTER", b"SLOTS"), endpoint)
+        service = _core.service_of(endpoint)
+        if not service:
+            return [(host, port) for host, port, _ in _core.addresses(endpoint)]
+        return [self._primary_of(service.encode())]
+
+    def _primary_of(self, service: bytes) -> tuple[str, int]:
+        failure: Exception | None = None
+        for sentinel in self.sentinels():
+            try:
+                host, port = sentinel.one(b"SENTINEL", b"GET-MASTER-ADDR-BY-NAME", service)
+            except HoldfastError as error:
+                failure = error
+            else:
+                return host.decode(), int(port)
+        raise failure or ConnectionError("no sentinel is known")
 
     def server(self, host: str, port: int) -> Server:
         """One server by its address, whatever it answers for."""
@@ -101,7 +122,7 @@ class Deployment:
         return options
 
 
-def primary_addresses(slots: Any, endpoint: _core.Endpoint) -> list[tuple[str, int]]:
+def slot_owners(slots: Any, endpoint: _core.Endpoint) -> list[tuple[str, int]]:
     """The primaries of a reply to ``CLUSTER SLOTS``, each once.
 
     A server that does not know its own address stands there without a host: it is the one asked.

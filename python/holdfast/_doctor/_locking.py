@@ -1,0 +1,105 @@
+"""Checks that lock: whether scripts and messages do what locks need."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING, Final
+
+from holdfast._errors import HoldfastError
+from holdfast.inspect._names import lock_channel
+from holdfast.inspect._people import subscribers
+
+from ._finding import Finding, bad, good, unknown
+
+if TYPE_CHECKING:
+    from holdfast._client import Client
+    from holdfast.inspect._deployment import Deployment
+
+__all__ = ["check_messages", "check_scripts"]
+
+#: Seconds. A message that takes longer has not come; the lease is longer still.
+LEASE: Final = 20.0
+PATIENCE: Final = 5.0
+#: A waiter that has not subscribed gets the lock without a message.
+SUBSCRIPTION: Final = 1.0
+GLANCE: Final = 0.02
+
+
+def check_scripts(client: Client, name: bytes) -> Finding:
+    """Acquire a free lock, and release it."""
+    lock = client.lock(name, lease=LEASE)
+    start = time.perf_counter()
+    try:
+        if not lock.acquire(blocking=False):
+            return unknown("scripts", "the name to try with is locked", "give another by --name")
+        lock.release()
+    except HoldfastError as error:
+        return bad(
+            "scripts",
+            str(error),
+            "nothing can be locked",
+            "see the error; if it is about rights, see the findings on those",
+        )
+    took = (time.perf_counter() - start) * 1000
+    return good("scripts", f"acquired and released in {took:.3f} ms", "locks work on this server")
+
+
+def check_messages(client: Client, other: Client, name: bytes, deployment: Deployment) -> Finding:
+    """Let a second client wait, and see whether a release wakes it."""
+    lock = client.lock(name, lease=LEASE)
+    waiter = _Waiter(other, name)
+    try:
+        if not lock.acquire(blocking=False):
+            return unknown("pub/sub", "the name to try with is locked", "give another by --name")
+        waiter.start()
+        _await_subscription(deployment, name, waiter)
+        released = time.perf_counter()
+        lock.release()
+        waiter.join()
+    except HoldfastError as error:
+        waiter.error = waiter.error or error
+    if waiter.error is not None:
+        return _failed(str(waiter.error))
+    if waiter.woken is None:
+        return _failed(f"no message came within {PATIENCE:.0f} s")
+    took = (waiter.woken - released) * 1000
+    return good("pub/sub", f"a waiter woke {took:.3f} ms after the release", "waiters wake at once")
+
+
+def _await_subscription(deployment: Deployment, name: bytes, waiter: threading.Thread) -> None:
+    """As far as this user may see it; otherwise for as long as it may take."""
+    channel = lock_channel(deployment.prefix + name)
+    servers = deployment.primaries()
+    until = time.monotonic() + SUBSCRIPTION
+    while waiter.is_alive() and time.monotonic() < until:
+        if subscribers(deployment, servers, [channel])[channel]:
+            return
+        time.sleep(GLANCE)
+
+
+def _failed(found: str) -> Finding:
+    return bad(
+        "pub/sub",
+        found,
+        "waiters do not learn of a release: they wait until the lease is over, or fail",
+        "allow subscribe, unsubscribe and the channels; see that no proxy swallows messages",
+    )
+
+
+class _Waiter(threading.Thread):
+    """Waits for a lock, and releases it again."""
+
+    def __init__(self, client: Client, name: bytes) -> None:
+        super().__init__(daemon=True)
+        self._lock = client.lock(name, lease=LEASE)
+        self.error: HoldfastError | None = None
+        self.woken: float | None = None
+
+    def run(self) -> None:
+        try:
+            if self._lock.acquire(timeout=PATIENCE):
+                self.woken = time.perf_counter()
+                self._lock.release()
+        except HoldfastError as error:
+            self.error = error
