@@ -11,6 +11,7 @@
 #include "bindings/register.h"
 #include "bindings/waiting.h"
 #include "engine/client.h"
+#include "lua_scripts.h"
 #include "net/version.h"
 #include "resp/version.h"
 #include "sync/command_operation.h"
@@ -89,6 +90,14 @@ net::Endpoint sentinel_at(const net::Endpoint& endpoint, const std::string& host
   return sentinel;
 }
 
+// Nothing for a name that no script has.
+py::object script_text(const std::string& name) {
+  for (const script::Script* script : script::lua::all) {
+    if (script->name == name) return bytes_of(script->text);
+  }
+  return py::none();
+}
+
 }  // namespace
 
 void register_commands(py::module_& module) {
@@ -98,9 +107,12 @@ void register_commands(py::module_& module) {
   module.def("server_at", &server_at);
   module.def("sentinel_at", &sentinel_at);
   module.def("service_of", [](const net::Endpoint& endpoint) { return endpoint.service; });
-  module.def("client_certificate", [](const net::Endpoint& endpoint) {
-    return py::make_tuple(endpoint.tls.cert, endpoint.tls.key);
+  module.def("tls_options", [](const net::Endpoint& endpoint) {
+    const net::TlsOptions& tls = endpoint.tls;
+    return py::make_tuple(tls.verify, tls.ca, tls.cert, tls.key);
   });
+  module.def("database_of", [](const net::Endpoint& endpoint) { return endpoint.database; });
+  module.def("script_text", &script_text);
   module.def("versions",
              [] { return py::make_tuple(resp::hiredis_version(), net::openssl_version()); });
 }

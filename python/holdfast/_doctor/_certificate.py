@@ -60,7 +60,7 @@ def _context(endpoint: _core.Endpoint) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
-    certificate, key = _core.client_certificate(endpoint)
+    _, _, certificate, key = _core.tls_options(endpoint)
     if certificate:
         context.load_cert_chain(certificate, key or None)
     return context

@@ -23,7 +23,9 @@ COMMANDS: Final[Mapping[str, str]] = {
     "watch": "_watch:watch",
     "unlock": "_unlock:unlock",
     "doctor": "_doctor:doctor",
+    "bench": "_bench:bench",
     "demo": "_demo:demo",
+    "completion": "_completion:completion",
 }
 
 

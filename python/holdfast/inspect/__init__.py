@@ -25,7 +25,7 @@ from ._deployment import Deployment
 from ._force import force_release as _force_release
 from ._lookup import lookup
 from ._model import KINDS, LockDetail, LockInfo, Owner, OwnerClient, QueuedOwner
-from ._names import shown
+from ._names import escaped, shown
 from ._scan import scan
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ __all__ = [
     "Owner",
     "OwnerClient",
     "QueuedOwner",
+    "escaped",
     "force_release",
     "lock",
     "locks",
