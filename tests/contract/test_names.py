@@ -107,10 +107,7 @@ class Neighbours:
 
 @pytest.fixture(params=[("a", "{a}"), ("{a}", "a")], ids=" ".join)
 def neighbours(request: pytest.FixtureRequest, stage: Stage) -> Neighbours:
-    names: tuple[str, str] = request.param
-    if stage.kind.line:
-        pytest.skip("the two names also have one line")
-    return Neighbours(stage, names)
+    return Neighbours(stage, request.param)
 
 
 @pytest.mark.realtime

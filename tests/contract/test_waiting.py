@@ -78,8 +78,6 @@ def test_a_try_does_not_subscribe(
 @pytest.mark.servers("real")
 @pytest.mark.realtime
 def test_nothing_is_sent_while_nothing_changes(alice: Any, lock: Any, stage: Stage) -> None:
-    if stage.kind.polls:
-        pytest.skip(f"{stage.kind} also looks again by the clock")
     alice.do(lock.acquire, lease=3600)
     clients = [stage.client() for _ in range(3)]
     waiting = [stage.wait(stage.actor(), stage.rival(clients[n % 3])) for n in range(9)]
@@ -127,8 +125,6 @@ def test_commands_per_acquisition_do_not_grow_with_the_waiters(stage: Stage, cli
 
 @pytest.mark.servers("real")
 def test_one_message_makes_one_waiter_try(alice: Any, lock: Any, rival: Any, stage: Stage) -> None:
-    if stage.kind.polls:
-        pytest.skip(f"{stage.kind} also looks again by the clock")
     alice.do(lock.acquire, lease=3600)
     waiting = [stage.wait(stage.actor(), rival) for _ in range(10)]
     eventually(lambda: stage.server.inspect.ping() and others_sleep())  # they have asked once more

@@ -110,11 +110,10 @@ def test_of_nested_holds_the_outer_one_stays(
     assert bob.do(lock.locked) is False
 
 
+@pytest.mark.flavours("asyncio")  # a thread cannot be cancelled
 def test_cancelled_while_replicas_are_asked_it_is_given_back(
-    alice: Any, bob: Any, client: Any, replicated: Replicated, flavour: Any
+    alice: Any, bob: Any, client: Any, replicated: Replicated
 ) -> None:
-    if not flavour.asyncio:
-        pytest.skip("a thread cannot be cancelled")
     for replica in replicated.replicas:
         replica.pause()
     lock = client.lock(NAME)
