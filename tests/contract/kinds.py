@@ -51,6 +51,8 @@ class Kind:
     """Of its keys, one for each lock it is made of; the first is at `channel` and in `holds`."""
     hurried: bool = False
     """It gives its servers a few milliseconds: fakeredis needs more, so it is not tried there."""
+    one_flavour_is_enough: bool = True
+    """A quick run tries each test for all kinds by sync or by asyncio, not by both."""
     polls: bool = False
     """Whoever waits also looks again by the clock: its locks are on servers that may die."""
 
@@ -208,6 +210,7 @@ def _red_lock(client: Any, name: Name, **options: Any) -> Any:
 KINDS = (
     Kind(
         name="lock",
+        one_flavour_is_enough=False,
         class_name="Lock",
         make=lambda client, name, **options: client.lock(name, **options),
         channel=_lock_channel,
@@ -237,6 +240,7 @@ KINDS = (
     ),
     Kind(
         name="fair_lock",
+        one_flavour_is_enough=False,
         class_name="FairLock",
         make=lambda client, name, **options: client.fair_lock(name, **options),
         channel=_lock_channel,

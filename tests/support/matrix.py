@@ -5,6 +5,7 @@
 | | quick | full |
 |---|---|---|
 | a test that uses a server | on one of the installed kinds, chosen by a hash of its id | on each |
+| a test for all kinds of locks | lock and fair lock by sync and asyncio, others by one | by both |
 | `@pytest.mark.values(…)` | all on the first kind of lock, one on each other | all on each |
 | `@pytest.mark.slow` | not run, unless named as file.py::test | run |
 
@@ -31,6 +32,10 @@ _WANTED = pytest.StashKey[tuple[str, ...]]()
 QUICK = "not interop and not slow"
 """What -m selects in a quick run."""
 _FULL = "not interop"
+FLAVOURS = ("sync", "asyncio")
+_SHARES = {"fakeredis": 1}
+"""Of the items that may run on any kind of server; 3 for the kinds that are not named."""
+_NAMED = pytest.StashKey[bool]()
 _SPREAD = pytest.StashKey[bool]()
 _TAKE_SECONDS = {"running_clusters", "running_groups", "make_service"}
 """Fixtures whose servers take seconds to start: of a file, all items use the same kind."""
@@ -57,10 +62,10 @@ def pytest_configure(config: pytest.Config) -> None:
     ):
         config.addinivalue_line("markers", line)
     config.stash[_MATRIX] = config.getoption("--matrix")
+    config.stash[_NAMED] = bool(config.args) and all("::" in each for each in config.args)
     config.stash[_WANTED] = _expand(config.getoption("--servers").split(","))
     if not config.option.markexpr:
-        named = bool(config.args) and all("::" in argument for argument in config.args)
-        config.option.markexpr = _FULL if named or is_full(config) else QUICK
+        config.option.markexpr = _FULL if config.stash[_NAMED] or is_full(config) else QUICK
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
@@ -85,8 +90,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Drop the items that no installed kind of server fits."""
-    items[:] = [item for item in items if _fits(item)]
+    """Drop the items that no installed kind of server fits, and what a quick run leaves out."""
+    whole = is_full(config) or config.stash[_NAMED]
+    kept = [item for item in items if _fits(item) and (whole or not _is_left_out(item))]
+    config.hook.pytest_deselected(items=[*set(items).difference(kept)])
+    items[:] = kept
 
 
 def _fits(item: pytest.Item) -> bool:
@@ -95,6 +103,20 @@ def _fits(item: pytest.Item) -> bool:
     chosen = _params(item).get("server_kind")
     kinds = server_kinds(item)
     return chosen in kinds if chosen else bool(kinds)
+
+
+def _is_left_out(item: pytest.Item) -> bool:
+    """Whether a quick run tries this kind of lock by the other flavour only."""
+    params = _params(item)
+    kind, flavour = params.get("kind"), params.get("flavour")
+    if flavour is None or not getattr(kind, "one_flavour_is_enough", False):
+        return False
+    mark = item.get_closest_marker("flavours")
+    return mark is None and flavour != choose(FLAVOURS, f"{_name(item)} {kind}")
+
+
+def _name(item: pytest.Item) -> str:
+    return item.nodeid.partition("[")[0]
 
 
 def is_full(config: pytest.Config) -> bool:
@@ -111,7 +133,9 @@ def server_kinds(item: pytest.Item) -> list[str]:
 def choose_server(item: pytest.Item) -> str:
     """The kind of server that a test runs on in a quick run; the same each time."""
     by_file = _TAKE_SECONDS.intersection(_fixtures(item))
-    return choose(server_kinds(item), item.nodeid.partition("::")[0] if by_file else item.nodeid)
+    key = item.nodeid.partition("::")[0] if by_file else item.nodeid
+    places = [f"{kind} {n}" for kind in server_kinds(item) for n in range(_SHARES.get(kind, 3))]
+    return choose(places, key).partition(" ")[0]
 
 
 def choose(choices: Sequence[str], key: str) -> str:

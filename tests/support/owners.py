@@ -15,13 +15,11 @@ from typing import Any
 import pytest
 
 from tests.support.actors import Flavour
-from tests.support.matrix import spread
+from tests.support.matrix import FLAVOURS, spread
 from tests.support.servers import Server
 
 MakeClient = Callable[..., Any]
 MakeActor = Callable[[], Any]
-
-FLAVOURS = ("sync", "asyncio")
 
 
 def pytest_configure(config: pytest.Config) -> None:
