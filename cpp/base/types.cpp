@@ -1,12 +1,28 @@
 #include "base/types.h"
 
 #include <atomic>
+#include <random>
 
 namespace holdfast {
 
-OwnerNumber next_owner_number() {
-  static std::atomic<std::uint64_t> last{0};
-  return OwnerNumber{++last};
+namespace {
+
+// Low enough for 2^51 numbers to follow.
+std::uint64_t random_start() {
+  std::random_device random;
+  const std::uint64_t bits = static_cast<std::uint64_t>(random()) << 32U | random();
+  return kFirstOwnerNumber + bits % (kOwnerNumbersEnd / 2 - kFirstOwnerNumber);
 }
+
+std::atomic<std::uint64_t>& next_number() {
+  static std::atomic<std::uint64_t> next{random_start()};
+  return next;
+}
+
+}  // namespace
+
+OwnerNumber next_owner_number() { return OwnerNumber{next_number().fetch_add(1)}; }
+
+void restart_owner_numbers(std::uint64_t first) { next_number().store(first); }
 
 }  // namespace holdfast

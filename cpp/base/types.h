@@ -38,11 +38,19 @@ class Channel {
   std::string bytes_;
 };
 
-// A thread or a task. Numbers grow and are never used again in a process.
+// A thread, a task, a hold or a request. Numbers grow and are never used again in a process. A
+// process starts at a random one from kFirstOwnerNumber on, so that a program that is started again
+// with the same client id does not meet what its predecessor left on the server. All stay below
+// kOwnerNumbersEnd, which Lua and JSON hold exactly; Redisson's thread ids stay below the first.
 enum class OwnerNumber : std::uint64_t {};
+constexpr std::uint64_t kFirstOwnerNumber = std::uint64_t{1} << 40U;
+constexpr std::uint64_t kOwnerNumbersEnd = std::uint64_t{1} << 52U;
 
 // The next number; thread-safe.
 OwnerNumber next_owner_number();
+
+// For a test that has to be repeatable: numbers go on from `first`.
+void restart_owner_numbers(std::uint64_t first);
 
 // "<client's UUID>:<number>": the field of an owner, Redisson's <UUID>:<threadId>.
 inline std::string owner_field(const std::string& client_id, OwnerNumber owner) {

@@ -1,6 +1,7 @@
 #include "client/subscriber.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <utility>
 
@@ -12,6 +13,14 @@ namespace {
 bool same_word(std::string_view command, std::string_view kind) {
   const auto same = [](char a, char b) { return a == std::toupper(static_cast<unsigned char>(b)); };
   return std::equal(command.begin(), command.end(), kind.begin(), kind.end(), same);
+}
+
+// Until a channel is asked for again that a server refused for a moment.
+constexpr Millis kRefusedPause{50};
+
+bool passes(std::string_view word) {
+  constexpr std::array<std::string_view, 3> kPassing{"BUSY", "LOADING", "MASTERDOWN"};
+  return std::find(kPassing.begin(), kPassing.end(), word) != kPassing.end();
 }
 
 }  // namespace
@@ -84,6 +93,7 @@ net::Interest Subscriber::step(TimePoint now) {
   } else if (!channels_.empty()) {
     connect(now, *sink);
   }
+  retry_refused(now);
   write();
   judge(now, *sink);
   return interest();
@@ -144,6 +154,7 @@ void Subscriber::forget(const std::string& channel) {
 }
 
 void Subscriber::forget_ways(const std::string& channel) {
+  refusals_.erase(channel);
   for (const char* way : {"subscribe", "ssubscribe"}) subscribed_.erase({way, channel});
 }
 
@@ -194,8 +205,9 @@ void Subscriber::refused(const std::string& text, Sink& sink) {
   const std::string& channel = asked.channel;
   // Who may not leave a channel goes on hearing it, whether it is wanted again or not.
   if (asked.leaves() || channels_.count(channel) == 0) return;
-  end(channel);
   const std::string word = text.substr(0, text.find(' '));
+  if (retries(channel, word)) return;
+  end(channel);
   const char* hint = word == "NOPERM" ? "; whoever waits needs the rights to subscribe and to the "
                                         "channel (or use a spin lock, which does not)"
                                       : "";
@@ -203,6 +215,24 @@ void Subscriber::refused(const std::string& text, Sink& sink) {
       Status::server(word, link_.options().address.text() + " refused to subscribe to '" + channel +
                                "': " + text + hint);
   if (!sink.on_redirected(channel, text)) sink.on_refused(channel, why);
+}
+
+// True: the channel stays wanted and is asked for again soon.
+bool Subscriber::retries(const std::string& channel, std::string_view word) {
+  if (!passes(word)) return false;
+  const TimePoint now = clock_.now();
+  const TimePoint since = refusals_.insert({channel, {now, now}}).first->second.since;
+  if (now >= after(since, link_.options().command_timeout)) return false;
+  refusals_[channel].again = after(now, kRefusedPause);
+  return true;
+}
+
+void Subscriber::retry_refused(TimePoint now) {
+  for (auto& [channel, refusal] : refusals_) {
+    if (now < refusal.again) continue;
+    refusal.again = kNever;
+    say(true, channel);
+  }
 }
 
 void Subscriber::confirmed(std::string_view kind, const std::string& channel, Sink& sink) {
@@ -230,6 +260,7 @@ bool Subscriber::is_left(const std::string& channel) const {
 
 void Subscriber::subscribed(std::string_view kind, const std::string& channel, TimePoint asked,
                             Sink& sink) {
+  refusals_.erase(channel);
   const bool fresh = subscribed_.insert({std::string(kind), channel}).second;
   fresh ? sink.on_subscribed(channel, asked) : sink.on_caught_up(channel, asked);
 }
@@ -242,6 +273,7 @@ void Subscriber::lost(TimePoint now, Sink& sink) {
 void Subscriber::forget_stream(TimePoint now) {
   awaited_.clear();
   subscribed_.clear();
+  refusals_.clear();
   out_.clear();
   if (!channels_.empty()) down_since_ = std::min(down_since_, now);
 }
@@ -269,6 +301,7 @@ net::Interest Subscriber::interest() {
   next.write = next.write || !out_.empty();
   if (down_since_ != kNever) next.until = std::min(next.until, after(down_since_, command_timeout));
   if (!awaited_.empty()) next.until = std::min(next.until, after(last_read_, command_timeout));
+  for (const auto& [channel, refusal] : refusals_) next.until = std::min(next.until, refusal.again);
   const std::lock_guard<std::mutex> lock(mutex_);
   // Without channels there is nothing to connect for; a stream that stands is kept.
   const bool idle = link_.state() != ReconnectingStream::State::kReady && channels_.empty();

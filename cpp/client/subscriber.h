@@ -1,6 +1,7 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -35,7 +36,8 @@ class Subscriber final : public net::Pollable, public std::enable_shared_from_th
     // `asked`.
     virtual void on_caught_up(const std::string& channel, TimePoint asked) = 0;
     virtual void on_message(const std::string& channel, std::string_view payload) = 0;
-    // The server refuses this channel (an ACL, for example).
+    // The server refuses this channel: an ACL, or longer than the command timeout a state that
+    // passes (BUSY, for example).
     virtual void on_refused(const std::string& channel, const Status& why) = 0;
     // No answer for longer than the command time-out, or the greeting was refused: tell every
     // waiter.
@@ -101,6 +103,8 @@ class Subscriber final : public net::Pollable, public std::enable_shared_from_th
   void forget_ways(const std::string& channel);
   void end(const std::string& channel);
   void refused(const std::string& text, Sink& sink);
+  bool retries(const std::string& channel, std::string_view word);
+  void retry_refused(TimePoint now);
   void confirmed(std::string_view kind, const std::string& channel, Sink& sink);
   bool is_left(const std::string& channel) const;
   void subscribed(std::string_view kind, const std::string& channel, TimePoint asked, Sink& sink);
@@ -129,6 +133,12 @@ class Subscriber final : public net::Pollable, public std::enable_shared_from_th
   std::set<std::pair<std::string, std::string>>
       subscribed_;               // way, channel: what this stream brings
   std::deque<Awaited> awaited_;  // sent and not yet answered, in order
+  // Channels that the server refused for a moment, and when to ask for them again.
+  struct Refusal {
+    TimePoint since;
+    TimePoint again;
+  };
+  std::map<std::string, Refusal> refusals_;
   std::string out_;
   TimePoint last_read_{};
   TimePoint down_since_ = kNever;  // there are channels, and no server that answers

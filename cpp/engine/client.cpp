@@ -16,8 +16,8 @@ namespace holdfast::engine {
 
 namespace {
 
-// A random UUID in the spelling of Java's UUID.toString(). Its version is 8 (RFC 9562), Redisson's
-// have 4: in a line of waiters ours are known by that (lua/_fair_lock/place.lua).
+// A random UUID in the spelling of Java's UUID.toString(). Its version is 8 (RFC 9562), that of
+// Redisson's clients is 4.
 std::string fresh_uuid() {
   std::random_device random;
   std::array<unsigned, 4> bits{random(), random(), random(), random()};

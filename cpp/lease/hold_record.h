@@ -92,7 +92,8 @@ class LeaseKeeper::Hold final : public client::Request, public std::enable_share
   bool told = false;        // of the loss, by a release
   bool in_flight = false;
   bool by_text = false;
-  bool asked_renewed = false;  // what is in flight: a renewal, or a check
+  std::uint32_t asked_extensions = 0;  // those that had begun before what is in flight
+  bool asked_renewed = false;          // what is in flight: a renewal, or a check
   Millis asked_lease{0};
 };
 

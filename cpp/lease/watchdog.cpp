@@ -68,6 +68,7 @@ void LeaseKeeper::ask(Hold& hold, TimePoint now, std::vector<HoldPtr>& questions
   if (!hold.held()) return;
   if (!std::exchange(hold.in_flight, true)) {
     hold.asked_renewed = hold.renewed();
+    hold.asked_extensions = hold.extensions;
     // An outer hold with a longer lease of its own must not be cut short.
     hold.asked_lease = std::max(hold.lease, lease_until(now, hold.trusted));
     hold.deadline = hold.trusted;
@@ -103,7 +104,10 @@ void LeaseKeeper::answered(Hold& hold, const Result<resp::Reply>& reply, const c
     return note_lost(
         hold, "the server does not know it any more (it was removed, expired, or forgotten)");
   } else if (hold.asked_renewed && hold.renewed()) {
-    hold.trusted = std::max(hold.trusted, trusted_until(sent.last, hold.asked_lease));
+    // A lease that extend() has set since may have cut the renewed one on the server.
+    if (hold.asked_extensions == hold.extensions) {
+      hold.trusted = std::max(hold.trusted, trusted_until(sent.last, hold.asked_lease));
+    }
     hold.next_renewal = renewal_after(sent.last, hold.lease, hold.ticket);
   }
   arm(hold, now);

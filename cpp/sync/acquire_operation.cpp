@@ -208,7 +208,7 @@ std::optional<AcquireMachine::Event> AcquireOperation::refused(std::string_view 
 
 AcquireMachine::Event AcquireOperation::granted(const Answer& answer, const client::Sent& sent) {
   sent_ = sent.last;
-  const bool ends = recipe_.makes_holds();
+  const bool ends = recipe_.grants_end();
   return {Event::Kind::kAnswer, answer,
           ends ? trusted_until(sent.last, request_.lease.time) : kNever};
 }

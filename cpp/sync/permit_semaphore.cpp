@@ -68,6 +68,7 @@ class Permit final : public Recipe {
   }
 
   bool makes_holds() const override { return renewed_; }
+  bool grants_end() const override { return true; }
   bool has_permits() const override { return true; }
   bool owners_return() const override { return false; }
 

@@ -64,6 +64,8 @@ class Recipe : public lease::Renewal {
   virtual Waiting waiting() const { return Waiting::kInTurn; }
   // A grant is a hold with a lease, which the client keeps account of.
   virtual bool makes_holds() const { return true; }
+  // A grant ends with its lease, whether the client keeps account of it or not.
+  virtual bool grants_end() const { return makes_holds(); }
   // An attempt may change something on the server, which release() takes back.
   virtual bool takes() const { return true; }
   // What release() has taken back, this owner number never gets again.

@@ -5,11 +5,15 @@
 -- A waiter of ours says now and then that it lives, so its time counts from the last sign of that, wherever
 -- in the line it stands. One of Redisson's says nothing: its time is that of who stood before it and its own
 -- queue_timeout, which it takes off the times of all behind it when it leaves the line for whatever reason. Behind
--- such a waiter a place has to last for that much longer. A client's UUID tells them apart: Redisson's have
--- version 4.
+-- such a waiter a place has to last for that much longer. The owner's number tells them apart: ours lie from
+-- 2^40 up to 2^52, Redisson's are the ids of Java's threads, far below.
 --
 -- ZREM comes before ZADD: who has a place keeps it on a server that is out of memory.
 local REDISSONS_QUEUE_TIMEOUT = 300000
+local function is_ours(waiter)
+  local number = tonumber(string.match(waiter, ':(%d+)$') or 0)
+  return number >= 1099511627776 and number < 4503599627370496
+end
 local alive, free, placed = {}, ttl, false
 local timeouts = redis.call('zrange', KEYS[3], 0, -1, 'withscores')
 for index = 1, #timeouts, 2 do
@@ -24,7 +28,7 @@ for _, waiter in ipairs(redis.call('lrange', KEYS[2], 0, -1)) do
   end
   local theirs = alive[waiter] or now
   free = math.max(free, theirs - now)
-  if string.sub(waiter, 15, 15) == '4' then
+  if not is_ours(waiter) then
     mine = math.max(mine, math.max(theirs, now) + REDISSONS_QUEUE_TIMEOUT + queue_timeout)
   end
 end

@@ -217,3 +217,17 @@ def test_a_server_that_forgets_is_told_as_a_loss(
 
     eventually(gone)
     assert alice.do(semaphore.available_permits) == 0
+
+
+@pytest.mark.realtime
+def test_a_permit_whose_lease_is_over_on_arrival_is_given_back(
+    permits: Permits, far: Any, proxy: FaultProxy
+) -> None:
+    """39: the caller gets an error, never the id of a permit that is free again."""
+    permits.semaphore(1)
+    assert permits.do(far.available_permits) == 1
+    proxy.delay(0.1)
+    with pytest.raises(holdfast.LockLostError):
+        permits.take(far, lease=0.05)
+    proxy.heal()
+    eventually(lambda: permits.free == 1)

@@ -15,12 +15,12 @@ QUEUE = b"redisson_lock_queue:{myLock}"
 TIMEOUTS = b"redisson_lock_timeout:{myLock}"
 CHANNEL = b"redisson_lock__channel:{myLock}"
 
-# Our waiters; the UUIDs of our clients have version 8.
-ALICE = b"5921d8b5-5d8d-8a2b-800b-a469f20f66c2:1"
-BOB = b"5921d8b5-5d8d-8a2b-800b-a469f20f66c2:2"
-CAROL = b"c0ffee00-0000-8000-8000-00000000000a:1"
-DAVE = b"c0ffee00-0000-8000-8000-00000000000a:2"
-# Redisson's have version 4.
+# Our waiters: their numbers lie from 2^40 up to 2^52, whatever the client's UUID is.
+ALICE = b"5921d8b5-5d8d-8a2b-800b-a469f20f66c2:1099511627776"
+BOB = b"5921d8b5-5d8d-8a2b-800b-a469f20f66c2:1099511627777"
+CAROL = b"c0ffee00-0000-4000-8000-00000000000a:4503599627370494"
+DAVE = b"c0ffee00-0000-4000-8000-00000000000a:4503599627370495"
+# Redisson's are the ids of Java's threads.
 JAVA = b"0b4e2c1a-7f3d-4c5e-9a86-d1f2b3c4a5e6:37"
 REDISSONS_QUEUE_TIMEOUT = 300_000
 

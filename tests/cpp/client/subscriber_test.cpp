@@ -100,6 +100,27 @@ TEST_F(SubscriberTest, ConnectsWithTheFirstChannel) {
   EXPECT_EQ(got(), Strings{"SUBSCRIBE a"});
 }
 
+TEST_F(SubscriberTest, AServerThatIsBusyIsAskedAgain) {
+  int refusals = 3;
+  const auto confirm = peer.answer;
+  peer.answer = [&](const std::string& words) {
+    return refusals-- > 0 ? "-BUSY a script is running\r\n" : confirm(words);
+  };
+  subscribe("a");
+  EXPECT_EQ(heard(), Strings{});
+  loop.run(Millis(300));
+  EXPECT_EQ(heard(), Strings{"on a"});
+}
+
+TEST_F(SubscriberTest, AServerThatStaysBusyRefusesAfterTheCommandTimeout) {
+  peer.answer = [](const std::string&) { return std::string("-BUSY a script is running\r\n"); };
+  subscribe("a");
+  loop.run(Millis(10'000));
+  const Strings told = heard();
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_NE(told[0].find("BUSY"), std::string::npos);
+}
+
 TEST_F(SubscriberTest, AllChannelsShareOneStream) {
   subscribe("a");
   subscribe("b");

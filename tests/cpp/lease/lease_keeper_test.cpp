@@ -241,6 +241,18 @@ TEST_F(LeaseKeeperTest, AnExtensionToLessCountsBeforeItsAnswer) {
   EXPECT_EQ(events, Strings{"lock of 1 lost: its lease ran out"});
 }
 
+TEST_F(LeaseKeeperTest, ARenewalFromBeforeAnExtensionPromisesNoMoreThanTheExtension) {
+  fixed(kAlice, Millis(120'000));
+  renewed(kAlice, 2);
+  while (renewals.empty()) pass(Millis(1));  // executed; its reply is on its way
+  const LeaseKeeper::Extension extension{keeper().begin_extension(name, kAlice, Millis(6000)),
+                                         Millis(6000)};
+  keeper().extended(name, kAlice, extension, world.now());
+  renewed(kAlice, 3);
+  pass(kSoon);
+  EXPECT_LE(*keeper().left(name, kAlice), Millis(6000));
+}
+
 TEST_F(LeaseKeeperTest, TheAnswerToAnEarlierExtensionPromisesNoMoreThanTheLaterOne) {
   renewed(kAlice);
   const std::uint32_t first = keeper().begin_extension(name, kAlice, Millis(2000));

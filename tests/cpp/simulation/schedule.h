@@ -47,7 +47,7 @@ class Schedule final : public History {
   Ledger ledger_;
   std::vector<std::shared_ptr<Actor>> actors_;
   std::vector<std::string> names_;
-  std::uint64_t numbers_ = 0;  // of owners, used so far
+  std::uint64_t numbers_ = kFirstOwnerNumber;  // of owners, used so far
   // Of each lock, and each name: since when what must not last.
   std::vector<TimePoint> neglected_since_;
   std::vector<TimePoint> orphaned_since_;
