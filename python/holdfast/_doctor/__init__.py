@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from holdfast import _core
+from holdfast._errors import ConnectionError
 from holdfast.inspect import deployment_of
 
 from ._certificate import check_certificate
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from holdfast._client import Client
+    from holdfast.inspect._deployment import Deployment
 
 __all__ = ["KINDS", "LEVELS", "Finding", "examine"]
 
@@ -30,9 +33,16 @@ def examine(
     answers, and ``ServerError`` when it lets nobody in.
     """
     deployment = deployment_of(client)
-    servers = deployment.primaries()
-    for server in servers:
-        server.ask([(b"PING",)])  # whether it may be run is another question
+    try:
+        servers = deployment.primaries()
+        for server in servers:
+            server.ask([(b"PING",)])  # whether it may be run is another question
+    except ConnectionError:
+        expired = list(_expired_certificates(deployment))
+        if not expired:
+            raise
+        yield from expired
+        return
     clustered = deployment.sharded
     accounts = [Account(server, clustered=clustered) for server in servers]
     for check in CHECKS:
@@ -42,7 +52,21 @@ def examine(
     yield from check_rights(deployment, name, kinds)
     endpoint = deployment.options.endpoint
     addresses = deployment.primary_addresses() if endpoint.tls else [("", 0)]
-    yield from _merged([(f"{at[0]}:{at[1]}", check_certificate(endpoint, *at)) for at in addresses])
+    yield from _certificates(endpoint, addresses)
+
+
+def _certificates(
+    endpoint: _core.Endpoint, addresses: Iterable[tuple[str, int]]
+) -> Iterator[Finding]:
+    return _merged((f"{at[0]}:{at[1]}", check_certificate(endpoint, *at)) for at in addresses)
+
+
+def _expired_certificates(deployment: Deployment) -> Iterator[Finding]:
+    """Those of the servers in the URL that keep a client from connecting."""
+    endpoint = deployment.options.endpoint
+    if endpoint.tls:
+        addresses = [(host, port) for host, port, _ in _core.addresses(endpoint)]
+        yield from (one for one in _certificates(endpoint, addresses) if one.level == "bad")
 
 
 def _merged(findings: Iterable[tuple[str, Finding]]) -> Iterator[Finding]:

@@ -73,13 +73,18 @@ def _findings(refusals: Mapping[str, tuple[str, list[str]]]) -> list[Finding]:
     return [
         bad(
             "rights",
-            f"{command} is refused: {text.partition('NOPERM')[2].strip(' ;') or text}",
+            f"{command} is refused: {_reason(text)}",
             f"what needs it fails: {', '.join(kinds)}",
             f"ACL SETUSER <user> +{command}, and the patterns of keys (~) and channels (&) "
             "that the documentation lists",
         )
         for command, (text, kinds) in refusals.items()
     ]
+
+
+def _reason(message: str) -> str:
+    """The server's own words, without the advice behind them."""
+    return message.partition("NOPERM")[2].partition(";")[0].strip()
 
 
 def _tried(deployment: Deployment, key: bytes, kind: str) -> list[tuple[str, Any]]:

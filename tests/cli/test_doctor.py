@@ -1,0 +1,182 @@
+"""``doctor``: each finding on a server that has it, and none on one that has not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import holdfast
+from holdfast._doctor import KINDS, LEVELS, examine
+from tests.cli.conftest import Run
+from tests.security.test_rights import rights_of
+from tests.support.certificates import make_certificates
+from tests.support.clocks import Clocks
+from tests.support.clusters import Cluster
+from tests.support.fixtures import StartServer
+from tests.support.servers import Server
+from tests.support.waiting import eventually
+
+pytestmark = pytest.mark.servers("redis")
+
+CHECKS = [
+    "version",
+    "round trip",
+    "eviction policy",
+    "persistence",
+    "min-replicas-to-write",
+    "replicas",
+    "cluster coverage",
+    "clock",
+    "scripts",
+    "pub/sub",
+    "rights",
+    "TLS",
+]
+
+
+def levels(url: str, kinds: Sequence[str] = KINDS, **options: Any) -> dict[str, str]:
+    """The worst level of each check."""
+    found: dict[str, str] = {}
+    with holdfast.Client(url, **options) as client, holdfast.Client(url, **options) as other:
+        for finding in examine(client, other, b"app:doctor", kinds):
+            assert finding.found
+            assert finding.means
+            assert finding.do
+            found[finding.check] = max(
+                found.get(finding.check, "good"), finding.level, key=LEVELS.index
+            )
+    return found
+
+
+def others(found: dict[str, str], *checks: str) -> set[str]:
+    return {level for check, level in found.items() if check not in checks}
+
+
+def test_every_check_is_made_and_leaves_nothing_behind(run: Run, server: Server) -> None:
+    done = run("doctor", "--json")
+    findings = json.loads(done.stdout)["findings"]
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [finding["check"] for finding in findings] == CHECKS
+    assert {tuple(finding) for finding in findings} == {("check", "level", "found", "means", "do")}
+    assert server.keys() == set()
+    lines = [line.split("\t") for line in run("doctor").stdout.splitlines()]
+    assert [(line[0], line[1]) for line in lines] == [(f["level"], f["check"]) for f in findings]
+
+
+@pytest.mark.parametrize(
+    ("settings", "check", "level"),
+    [
+        ({"appendonly": "yes"}, "persistence", "good"),
+        ({"save": "3600 1"}, "persistence", "good"),
+        ({"save": ""}, "persistence", "warning"),
+        ({"maxmemory-policy": "allkeys-lru"}, "eviction policy", "bad"),
+    ],
+    ids=["file", "snapshots", "none", "eviction"],
+)
+def test_settings_that_matter(
+    start_server: StartServer, settings: dict[str, str], check: str, level: str
+) -> None:
+    found = levels(start_server(settings).url, ["lock"])
+    assert found[check] == level
+    assert others(found, check, "persistence") == {"good"}
+
+
+def test_missing_replicas_are_bad(start_server: StartServer) -> None:
+    server = start_server({"min-replicas-to-write": "1", "min-replicas-max-lag": "10"})
+    found = levels(server.url, ["lock"], command_timeout=0.5)
+    assert found["min-replicas-to-write"] == "bad"
+    assert found["scripts"] == found["pub/sub"] == "bad"
+
+
+def test_a_replica_that_falls_behind_is_a_warning(start_server: StartServer) -> None:
+    primary = start_server()
+    replica = start_server({"replicaof": f"127.0.0.1 {primary.port}"})
+    eventually(lambda: levels(primary.url, ["lock"])["replicas"] == "good", what="it follows")
+    replica.pause()
+    eventually(lambda: levels(primary.url, ["lock"])["replicas"] == "warning", what="it lags")
+    replica.resume()
+
+
+def test_a_clock_that_is_wrong_is_a_warning(start_server: StartServer, clocks: Clocks) -> None:
+    server = start_server(environment=clocks.environment)
+    clocks.step(wall=3600)
+    found = levels(server.url, ["lock"])
+    assert found["clock"] == "warning"
+    assert others(found, "clock", "persistence") == {"good"}
+
+
+@pytest.fixture
+def user(server: Server) -> Iterator[Any]:
+    """Makes a user with these rights; its URL."""
+
+    def make(*rights: str) -> str:
+        with server.connect() as connection:
+            connection.execute_command("ACL", "SETUSER", "few", "reset", "on", ">secret", *rights)
+        return server.url.replace("redis://", "redis://few:secret@")
+
+    yield make
+    with server.connect() as connection:
+        connection.execute_command("ACL", "DELUSER", "few")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_documented_rights_are_enough_for_their_kind(user: Any, kind: str) -> None:
+    titles = {"read_write_lock": "read-write lock", "count_down_latch": "count-down latch"}
+    messages = ("subscribe", "unsubscribe")
+    rights = rights_of(titles.get(kind, kind.replace("_", " ")))
+    lock = ["+hset", "+hdel", "+hexists", "+hget", "+hlen", "+pttl", "+pexpire", "~*", "&*"]
+    found = levels(user(*rights, *(f"+{word}" for word in messages), *lock), [kind])
+    assert found["rights"] == found["scripts"] == found["pub/sub"] == "good"
+    assert found["eviction policy"] == found["persistence"] == "unknown"
+
+
+def test_each_missing_right_is_named(user: Any) -> None:
+    url = user("+@all", "~*", "&*", "-zadd", "-publish")
+    with holdfast.Client(url) as client, holdfast.Client(url) as other:
+        findings = list(examine(client, other, b"app:doctor"))
+    rights = [finding for finding in findings if finding.check == "rights"]
+    assert [(one.level, one.found.partition(" ")[0]) for one in rights] == [
+        ("bad", "publish"),
+        ("bad", "zadd"),
+    ]
+    assert "fair_lock, permit_semaphore" in rights[1].means
+    assert "+zadd" in rights[1].do
+
+
+def test_messages_that_do_not_come_are_bad(user: Any) -> None:
+    found = levels(user("+@all", "~*", "&*", "-subscribe"), ["lock"])
+    assert (found["pub/sub"], found["scripts"], found["rights"]) == ("bad", "good", "good")
+
+
+def test_the_status_tells_of_bad_findings(user: Any, run: Run) -> None:
+    done = run("--url", user("+@all", "~*", "&*", "-zadd"), "doctor")
+    assert (done.returncode, done.stderr) == (1, "")
+
+
+@pytest.mark.parametrize(
+    ("days", "level"), [(-1, "bad"), (10, "warning"), (100, "good")], ids=["over", "soon", "late"]
+)
+def test_when_the_certificate_expires(
+    start_server: StartServer, tmp_path: Path, days: int, level: str
+) -> None:
+    directory = make_certificates(tmp_path / "certificates", days=days)
+    server = start_server(tls=directory)
+    found = levels(server.url, ["lock"], tls_ca=str(directory / "ca.crt"), retries=0)
+    assert found["TLS"] == level
+    assert set(found) == ({"TLS"} if days < 0 else set(CHECKS))
+    assert levels(server.url, ["lock"], tls_verify=False)["TLS"] == level
+
+
+def test_slots_without_a_server_are_bad() -> None:
+    with Cluster("redis") as cluster:
+        found = levels(cluster.url, ["lock"])
+        assert others(found, "persistence") == {"good"}
+        cluster.servers[0].inspect.execute_command("CLUSTER", "DELSLOTS", "0")
+        found = levels(cluster.url, ["lock"])
+        assert found["cluster coverage"] == "bad"
+        single = cluster.servers[1].url
+        assert levels(single, ["lock"])["cluster coverage"] == "warning"
