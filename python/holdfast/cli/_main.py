@@ -49,8 +49,6 @@ def main(arguments: Sequence[str]) -> int:
 def _run(arguments: list[str]) -> int:
     if os.environ.get(COMPLETION):
         return shell_complete(holdfast, {}, "holdfast", COMPLETION, os.environ[COMPLETION])
-    if not arguments:
-        arguments = ["--help"]
     with suppress(ValueError):  # not the main thread: signals are not for this one
         signal.signal(signal.SIGTERM, _terminate)
     with holdfast.make_context("holdfast", arguments) as context:
