@@ -18,6 +18,7 @@
 #include "sync/lock.h"
 #include "sync/read_write_lock.h"
 #include "sync/spin_lock.h"
+#include "sync/ticket.h"
 
 namespace holdfast::bindings {
 
@@ -44,23 +45,33 @@ sync::OperationPtr ping(Client& client) {
       [](std::string& out, bool) { out += resp::Command({"PING"}).bytes(); });
 }
 
-std::shared_ptr<engine::Lock> lock(const std::shared_ptr<Client>& client, const py::bytes& name) {
-  return std::make_shared<engine::Lock>(client, sync::lock_recipe(), name_for(*client, name));
+engine::Lock::Options closed_for(std::int64_t at_least_ms) {
+  engine::Lock::Options options;
+  options.acquire_options.at_least = Millis(at_least_ms);
+  return options;
+}
+
+std::shared_ptr<engine::Lock> lock(const std::shared_ptr<Client>& client, const py::bytes& name,
+                                   std::int64_t at_least_ms) {
+  return std::make_shared<engine::Lock>(client, sync::lock_recipe(), name_for(*client, name),
+                                        closed_for(at_least_ms));
 }
 
 std::shared_ptr<engine::Lock> fenced_lock(const std::shared_ptr<Client>& client,
-                                          const py::bytes& name) {
+                                          const py::bytes& name, std::int64_t at_least_ms) {
   return std::make_shared<engine::Lock>(client, sync::fenced_lock_recipe(),
-                                        name_for(*client, name));
+                                        name_for(*client, name), closed_for(at_least_ms));
 }
 
 std::shared_ptr<engine::Lock> spin_lock(const std::shared_ptr<Client>& client,
-                                        const py::bytes& name, std::int64_t initial_ms,
-                                        std::int64_t maximum_ms, double multiplier) {
-  sync::AcquireOptions acquire_options;
-  acquire_options.backoff = {Millis(initial_ms), Millis(maximum_ms), multiplier};
+                                        const py::bytes& name, std::int64_t at_least_ms,
+                                        const py::tuple& backoff) {
+  engine::Lock::Options options = closed_for(at_least_ms);
+  options.acquire_options.backoff = {Millis(backoff[0].cast<std::int64_t>()),
+                                     Millis(backoff[1].cast<std::int64_t>()),
+                                     backoff[2].cast<double>()};
   return std::make_shared<engine::Lock>(client, sync::spin_lock_recipe(), name_for(*client, name),
-                                        engine::Lock::Options{Side::kWhole, acquire_options});
+                                        options);
 }
 
 std::shared_ptr<engine::Lock> fair_lock(const std::shared_ptr<Client>& client,
@@ -81,6 +92,18 @@ std::shared_ptr<engine::Lock> write_lock(const std::shared_ptr<Client>& client,
                                          const py::bytes& name) {
   return std::make_shared<engine::Lock>(client, sync::write_lock_recipe(), name_for(*client, name),
                                         engine::Lock::Options{Side::kWrite, {}});
+}
+
+// What a ticket is of: the kind, and the name without the client's prefix.
+py::tuple read_ticket(const Client& client, const std::string& text) {
+  const Result<sync::Ticket> ticket = sync::parse_ticket(text);
+  if (!ticket.ok()) raise(exception_for(ticket.status()));
+  const std::string& prefix = client.options().name_prefix;
+  const std::string& name = ticket.value().name;
+  if (name.size() <= prefix.size() || name.compare(0, prefix.size(), prefix) != 0) {
+    raise(exception_for(Status::invalid("ticket is of a name outside this client's name_prefix")));
+  }
+  return py::make_tuple(ticket.value().kind, py::bytes(name.substr(prefix.size())));
 }
 
 // Nothing for "auto".
@@ -163,6 +186,7 @@ void register_client(py::module_& module) {
            [](Client& self, PendingQueue& queue) {
              return queue.start(OperationKind::kCall, ping(self));
            })
+      .def("read_ticket", &read_ticket)
       .def("lock", &lock)
       .def("fenced_lock", &fenced_lock)
       .def("spin_lock", &spin_lock)

@@ -90,6 +90,44 @@ void add_starting(py::class_<Lockable, std::shared_ptr<Lockable>>& lock) {
       });
 }
 
+// The operation that Python asks for by a ticket that read_ticket() has found to be one.
+sync::ExchangePtr attach(const engine::Lock& self, const std::string& ticket,
+                         const py::tuple& heir) {
+  return self.attach(sync::parse_ticket(ticket).value(),
+                     {OwnerNumber{heir[0].cast<std::uint64_t>()},
+                      {Millis(heir[1].cast<std::int64_t>()), heir[2].cast<bool>()},
+                      heir[3].cast<std::uint64_t>()});
+}
+
+void add_passing_on(py::class_<engine::Lock, Lockable, std::shared_ptr<engine::Lock>>& lock) {
+  using engine::Lock;
+  lock.def_property_readonly("movable_as", &Lock::movable_as)
+      .def("detach",
+           [](const Lock& self, std::uint64_t owner, std::int64_t lease_ms) {
+             (void)wait_for(Kind::kRelease, self.detach(OwnerNumber{owner}, Millis(lease_ms)));
+           })
+      .def("start_detach",
+           [](const Lock& self, PendingQueue& queue, std::uint64_t owner, std::int64_t lease_ms) {
+             return queue.start(Kind::kRelease, self.detach(OwnerNumber{owner}, Millis(lease_ms)));
+           })
+      .def("ticket",
+           [](const Lock& self, std::uint64_t owner) { return self.ticket(OwnerNumber{owner}); })
+      .def("end_detach", [](const Lock& self, std::uint64_t owner,
+                            bool done) { self.end_detach(OwnerNumber{owner}, done); })
+      .def("give_back",
+           [](const Lock& self, const std::string& ticket, std::uint64_t owner) {
+             self.give_back(sync::parse_ticket(ticket).value(), OwnerNumber{owner});
+           })
+      .def("attach",
+           [](const Lock& self, const std::string& ticket, const py::args& heir) {
+             return wait_for(Kind::kAcquire, attach(self, ticket, heir));
+           })
+      .def("start_attach", [](const Lock& self, PendingQueue& queue, const std::string& ticket,
+                              const py::args& heir) {
+        return queue.start(Kind::kAcquire, attach(self, ticket, heir));
+      });
+}
+
 }  // namespace
 
 void register_lock(py::module_& module) {
@@ -114,8 +152,9 @@ void register_lock(py::module_& module) {
         if (!left) return py::none();
         return py::float_(static_cast<double>(left->count()) / kNanos);
       });
-  py::class_<engine::Lock, Lockable, std::shared_ptr<engine::Lock>>(module, "Lock")
-      .def("same_as", &engine::Lock::same_as)
+  py::class_<engine::Lock, Lockable, std::shared_ptr<engine::Lock>> whole(module, "Lock");
+  add_passing_on(whole);
+  whole.def("same_as", &engine::Lock::same_as)
       .def("known_reads", [](const engine::Lock& self,
                              std::uint64_t owner) { return self.known_reads(owner_of(owner)); })
       .def("known_token", [](const engine::Lock& self, std::uint64_t owner) {

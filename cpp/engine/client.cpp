@@ -1,11 +1,9 @@
 #include "engine/client.h"
 
-#include <array>
-#include <cstdio>
-#include <random>
 #include <utility>
 
 #include "base/process.h"
+#include "base/uuid.h"
 #include "engine/engine.h"
 #include "engine/wait_hub.h"
 #include "sync/keys.h"
@@ -15,17 +13,6 @@
 namespace holdfast::engine {
 
 namespace {
-
-// A random UUID in the spelling of Java's UUID.toString(). Its version is 8 (RFC 9562), that of
-// Redisson's clients is 4.
-std::string fresh_uuid() {
-  std::random_device random;
-  std::array<unsigned, 4> bits{random(), random(), random(), random()};
-  std::array<char, 37> text;
-  std::snprintf(text.data(), text.size(), "%08x-%04x-8%03x-%04x-%04x%08x", bits[0], bits[1] >> 16,
-                bits[1] & 0xfffU, (bits[2] >> 16 & 0x3fffU) | 0x8000U, bits[2] & 0xffffU, bits[3]);
-  return text.data();
-}
 
 topology::Setup topology_setup(const ClientOptions& options, const std::shared_ptr<WaitHub>& hub,
                                const std::shared_ptr<lease::LeaseKeeper>& keeper) {

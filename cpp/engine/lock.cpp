@@ -24,6 +24,7 @@ sync::ExchangePtr Lock::acquire(const Attempt& attempt) const {
   sync::AcquireOptions acquire_options = acquire_options_;
   if (!attempt.blocking || attempt.timeout <= Duration::zero())
     acquire_options.queue_timeout = Millis(0);
+  if (attempt.member) acquire_options.at_least = Millis(0);
   return std::make_shared<sync::AcquireOperation>(
       std::move(context), recipe_,
       sync::AcquireRequest{name_, attempt.owner, attempt.lease, attempt.blocking, deadline,
@@ -66,6 +67,30 @@ sync::ExchangePtr Lock::ttl() const {
       client_->context(), name_, [recipe = &recipe_, name = name_](std::string& out, bool by_text) {
         recipe->ttl(out, name, by_text);
       });
+}
+
+sync::ExchangePtr Lock::detach(OwnerNumber owner, Millis lease) const {
+  return std::make_shared<sync::DetachOperation>(client_->context(), recipe_, name_, owner, lease);
+}
+
+std::string Lock::ticket(OwnerNumber owner) const {
+  const auto detached = client_->context()->keeper->detached(name_, owner);
+  if (!detached) return {};
+  return sync::to_text({std::string(recipe_.movable_as()), detached->field, detached->token,
+                        detached->lease, detached->minimum, name_.bytes()});
+}
+
+void Lock::end_detach(OwnerNumber owner, bool done) const {
+  client_->context()->keeper->end_detach(name_, owner, done);
+}
+
+sync::ExchangePtr Lock::attach(const sync::Ticket& ticket,
+                               const sync::AttachOperation::Heir& heir) const {
+  return std::make_shared<sync::AttachOperation>(client_->context(), recipe_, name_, ticket, heir);
+}
+
+void Lock::give_back(const sync::Ticket& ticket, OwnerNumber owner) const {
+  sync::AttachOperation::give_back(*client_->context(), recipe_, name_, ticket, owner);
 }
 
 int Lock::known_count(OwnerNumber owner) const {

@@ -2,11 +2,14 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "engine/client.h"
 #include "engine/lockable.h"
 #include "sync/operation.h"
 #include "sync/recipe.h"
+#include "sync/ticket.h"
+#include "sync/transfer_operation.h"
 
 namespace holdfast::engine {
 
@@ -40,6 +43,19 @@ class Lock : public Lockable {
   std::optional<std::string> known_loss(OwnerNumber owner) const override;
   std::optional<Duration> known_left(OwnerNumber owner) const override;
   void forget_listener(OwnerNumber owner, std::uint64_t listener) const override;
+  // The two halves of passing a hold on to another process, and what lies between them: see
+  // sync/transfer_operation.h. After detach(), end_detach() has to follow.
+  sync::ExchangePtr detach(OwnerNumber owner, Millis lease) const;
+  // The ticket of a hold that is being detached; empty when none is, or when it was lost meanwhile.
+  std::string ticket(OwnerNumber owner) const;
+  void end_detach(OwnerNumber owner, bool done) const;
+  sync::ExchangePtr attach(const sync::Ticket& ticket,
+                           const sync::AttachOperation::Heir& heir) const;
+  // What an owner has got by a ticket becomes the ticket's again; no answer is waited for.
+  void give_back(const sync::Ticket& ticket, OwnerNumber owner) const;
+  // As a ticket calls its kind; empty: its holds cannot be detached.
+  std::string_view movable_as() const { return recipe_.movable_as(); }
+
   int known_reads(OwnerNumber owner) const;  // of the read side of this name
   std::optional<std::int64_t> known_token(OwnerNumber owner) const;
 

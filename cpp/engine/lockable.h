@@ -19,6 +19,7 @@ class Lockable {
     bool blocking = true;
     Duration timeout = kNever - TimePoint{};
     std::uint64_t listener = 0;
+    bool member = false;  // of a lock made of several, whose members' own options play no part
     bool again = false;  // no hold more: the lease of the one that is held counts from now on
     sync::RefusalBudget refusal_budget = sync::RefusalBudget::kCallers;
   };

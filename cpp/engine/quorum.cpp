@@ -36,6 +36,7 @@ class Member final : public sync::QuorumMember {
     Lock::Attempt attempt = attempt_;
     attempt.blocking = how == How::kWait;
     attempt.again = how == How::kAgain;
+    attempt.member = true;
     attempt.refusal_budget = refusal_budget_;
     const TimePoint now = lock_->client().context()->clock.now();
     attempt.timeout = deadline_ == kNever ? kNever - TimePoint{} : deadline_ - now;

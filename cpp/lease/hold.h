@@ -13,6 +13,12 @@
 
 namespace holdfast::lease {
 
+// The fields that one hold may have on the server.
+struct Owners {
+  std::string owner;
+  std::string other;
+};
+
 // How a kind of lock keeps a hold alive on the server; stateless, one object for each kind.
 class Renewal {
  public:
@@ -21,6 +27,11 @@ class Renewal {
   // A command that sets the lease anew if `owner` (a field) still holds, replying 1, or 0.
   virtual void renew(std::string& out, const LockName& name, const std::string& owner, Millis lease,
                      bool by_text) const = 0;
+  // The same where the hold may be under `other` by now, of a kind that can be moved.
+  virtual void renew_either(std::string& out, const LockName& name, const Owners& owners,
+                            Millis lease, bool by_text) const {
+    renew(out, name, owners.owner, lease, by_text);
+  }
   // The same question without touching the lease.
   virtual void check(std::string& out, const LockName& name, const std::string& owner) const = 0;
 };
@@ -56,6 +67,7 @@ struct Grant {
   const Renewal* renewal = nullptr;
   std::uint64_t listener = 0;           // who is to be told of its loss, 0: nobody
   std::optional<std::int64_t> token{};  // that came with it
+  Millis at_least{0};                   // from the first grant on the lock stays closed for so long
 };
 
 }  // namespace holdfast::lease

@@ -10,6 +10,13 @@
 
 namespace holdfast::lease {
 
+constexpr const char* kRanOut = "its lease ran out";
+
+// When the watchdog renews next: a third of the lease after `sent`, less some tenths of that for
+// holds that were renewed at one moment to drift apart, and on a grid, so that what is due together
+// goes out together.
+TimePoint renewal_after(TimePoint sent, Millis lease, std::uint64_t ticket);
+
 // The holds that one owner has of one lock, nested: was each acquired without a lease?
 class Levels {
  public:
@@ -32,6 +39,14 @@ class LeaseKeeper::Hold final : public client::Request, public std::enable_share
  public:
   using State = HoldState;
 
+  // A step that was to give it another field, and may do so yet.
+  struct Move {
+    const std::string other;
+    Millis asked{0};     // the lease that the newest one sets
+    Millis shortest{0};  // of those that any of them sets
+    Millis minimum{0};   // that the lock was to stay closed when the newest one began
+  };
+
   struct DueTimer : Timer {
     Hold* hold = nullptr;
   };
@@ -47,7 +62,9 @@ class LeaseKeeper::Hold final : public client::Request, public std::enable_share
   void encode(std::string& out) const override {
     const std::shared_ptr<LeaseKeeper> to = keeper.lock();
     const std::string field = to ? owner_field(to->client_id_, owner) : std::string();
-    if (asked_renewed) {
+    if (asked_either) {
+      renewal->renew_either(out, name, {field, move->other}, asked_lease, by_text);
+    } else if (asked_renewed) {
       renewal->renew(out, name, field, asked_lease, by_text);
     } else {
       renewal->check(out, name, field);
@@ -64,6 +81,20 @@ class LeaseKeeper::Hold final : public client::Request, public std::enable_share
     return state == State::kLost || (held() && now >= trusted);
   }
   bool renewed() const { return levels.renewed(); }
+
+  // What a lease that the server has confirmed is good for: a move may still cut it.
+  Millis sure(Millis confirmed) const { return move ? std::min(confirmed, move->shortest) : confirmed; }
+
+  bool asked_before_move() const { return move && !asked_either; }
+
+  // A renewal that was sent then has been confirmed.
+  void renewed_at(TimePoint sent) {
+    // A lease that extend() has set since may have cut the renewed one on the server.
+    if (asked_extensions == extensions) {
+      trusted = std::max(trusted, trusted_until(sent, sure(asked_lease)));
+    }
+    next_renewal = renewal_after(sent, sure(lease), ticket);
+  }
 
   void listen(std::uint64_t listener) {
     forget(listener);
@@ -87,6 +118,10 @@ class LeaseKeeper::Hold final : public client::Request, public std::enable_share
   TimePoint next_renewal = kNever;
   DueTimer timer;
   std::uint32_t extensions = 0;  // that have begun
+  std::unique_ptr<Move> move;    // once one was begun: the hold may be under its field
+  bool detaching = false;        // whether that is under way
+  TimePoint granted{};           // the first time
+  TimePoint closed_until{};      // the lock, whenever it is released
   State state = State::kHeld;
   bool superseded = false;  // while releasing: its owner has asked for it again
   bool told = false;        // of the loss, by a release
@@ -94,12 +129,8 @@ class LeaseKeeper::Hold final : public client::Request, public std::enable_share
   bool by_text = false;
   std::uint32_t asked_extensions = 0;  // those that had begun before what is in flight
   bool asked_renewed = false;          // what is in flight: a renewal, or a check
+  bool asked_either = false;  // the renewal is good for the field of `move`, too
   Millis asked_lease{0};
 };
-
-// When the watchdog renews next: a third of the lease after `sent`, less some tenths of that for
-// holds that were renewed at one moment to drift apart, and on a grid, so that what is due together
-// goes out together.
-TimePoint renewal_after(TimePoint sent, Millis lease, std::uint64_t ticket);
 
 }  // namespace holdfast::lease

@@ -10,7 +10,6 @@ namespace holdfast::lease {
 
 namespace {
 constexpr std::size_t kMostLosses = 10'000;
-constexpr const char* kRanOut = "its lease ran out";
 }  // namespace
 
 std::size_t LeaseKeeper::KeyHash::operator()(const Key& key) const {
@@ -113,6 +112,9 @@ void LeaseKeeper::granted(const Grant& grant) {
     hold->next_renewal = renewal_after(grant.sent, grant.lease.time, 0);
   }
   hold->trusted = std::max(hold->trusted, trusted_until(grant.sent, grant.lease.time));
+  if (grant.at_least > Millis(0)) {
+    hold->closed_until = std::max(hold->closed_until, after(hold->granted, grant.at_least));
+  }
   arm(*hold, grant.sent);
 }
 
@@ -129,13 +131,14 @@ LeaseKeeper::Hold* LeaseKeeper::add_hold(const Grant& grant) {
   forget_old_losses();
   const auto fresh = std::make_shared<Hold>(weak_from_this(), grant);
   fresh->ticket = ++tickets_;
+  fresh->granted = clock_.now();
   holds_.emplace(Key(fresh->name, fresh->owner), fresh);
   ++holds_of_[grant.owner];
   return fresh.get();
 }
 
 void LeaseKeeper::arm(Hold& hold, TimePoint now) {
-  const bool renew = hold.renewed() && !hold.in_flight;
+  const bool renew = hold.renewed() && !hold.in_flight && !hold.detaching;
   const TimePoint at = renew ? std::min(hold.next_renewal, hold.trusted) : hold.trusted;
   wheel_.arm(hold.timer, std::max(at, now));
   if (at < armed_) {
@@ -161,6 +164,8 @@ ReleasePlan LeaseKeeper::plan_release(Hold& hold, bool all) {
   ReleasePlan plan;
   plan.ticket = hold.ticket;
   plan.trusted = hold.trusted;
+  plan.closed_until = hold.closed_until;
+  if (hold.move) plan.other = hold.move->other;
   if (hold.reason) plan.reason = *hold.reason;
   switch (hold.state) {
     case Hold::State::kLost:
@@ -231,7 +236,7 @@ void LeaseKeeper::extended(const LockName& name, OwnerNumber owner, const Extens
   const Guard guard(mutex_);
   Hold* hold = find(name, owner);
   if (hold == nullptr || !hold->held()) return;
-  const TimePoint until = trusted_until(sent, extension.lease);
+  const TimePoint until = trusted_until(sent, hold->sure(extension.lease));
   const bool newest = extension.number == hold->extensions;
   hold->trusted = newest ? until : std::min(hold->trusted, until);
   arm(*hold, sent);

@@ -34,6 +34,9 @@ struct ReleasePlan {
   std::uint64_t ticket = 0;  // for released()
   TimePoint trusted{};       // until when the hold may be believed to be there
   bool repeated = false;     // an earlier release of this hold may have been executed
+  std::string other{};       // the field that the hold may have instead of its owner's; else empty
+  TimePoint closed_until{};  // the lock stays closed until then
+  Millis stays(TimePoint now) const;  // for so long, 0: it is freed at once
 };
 
 // What an attempt begins with.
@@ -97,6 +100,24 @@ class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_t
   // be sent again. What the owner asks for or releases meanwhile cancels it.
   void owe(const LockName& name, OwnerNumber owner, std::shared_ptr<Debt> debt, bool covers);
   void settled(OwnerNumber owner, const Debt& debt);
+
+  // The hold is to be given another field, with another lease, and ends here then: see
+  // sync/transfer_operation.h. From now on it may have either field: what renews or releases it has
+  // to know both, and it is trusted for the shorter one of both leases. It is not renewed before
+  // end_detach(). The verdict: kFinal, and the field is in `other`; kNotOwned, kLost.
+  ReleasePlan begin_detach(const LockName& name, OwnerNumber owner, Millis lease);
+  // `done`: its caller has got the ticket. Else the hold is its owner's still.
+  void end_detach(const LockName& name, OwnerNumber owner, bool done);
+  // What a ticket has to tell of a hold that is being detached; nothing when it is not.
+  struct Detached {
+    std::string field;
+    std::optional<std::int64_t> token;
+    Millis lease;
+    Millis minimum;  // that the lock is to stay closed, from the beginning of the detaching
+  };
+  std::optional<Detached> detached(const LockName& name, OwnerNumber owner) const;
+  // The field that the owner's hold may have instead of its own; empty: none.
+  std::string other_field(const LockName& name, OwnerNumber owner) const;
 
   // A new fixed lease is about to be asked for: from now on the hold is not renewed, and until the
   // answer is there, the shorter one of both leases counts. The number of the extension.

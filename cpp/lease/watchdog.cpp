@@ -66,9 +66,13 @@ void LeaseKeeper::due(Hold& hold, TimePoint now, std::vector<HoldPtr>& questions
 
 void LeaseKeeper::ask(Hold& hold, TimePoint now, std::vector<HoldPtr>& questions) {
   if (!hold.held()) return;
+  // Of a hold that is renewed by nobody and may have two fields, a check would say too little.
+  const bool quiet = hold.detaching || (hold.move && !hold.renewed());
+  if (quiet) return arm(hold, now);
   if (!std::exchange(hold.in_flight, true)) {
     hold.asked_renewed = hold.renewed();
     hold.asked_extensions = hold.extensions;
+    hold.asked_either = hold.move != nullptr;
     // An outer hold with a longer lease of its own must not be cut short.
     hold.asked_lease = std::max(hold.lease, lease_until(now, hold.trusted));
     hold.deadline = hold.trusted;
@@ -101,14 +105,15 @@ void LeaseKeeper::answered(Hold& hold, const Result<resp::Reply>& reply, const c
     const Duration soon = std::min<Duration>(kSoonest, Duration(hold.lease) / 12);
     hold.next_renewal = hold.by_text ? now : after(now, soon);
   } else if (reply.value().integer() == 0) {
+    // Asked before a move began, it says no more than that the hold may have been moved.
+    if (hold.asked_before_move()) {
+      hold.next_renewal = now;
+      return arm(hold, now);
+    }
     return note_lost(
         hold, "the server does not know it any more (it was removed, expired, or forgotten)");
   } else if (hold.asked_renewed && hold.renewed()) {
-    // A lease that extend() has set since may have cut the renewed one on the server.
-    if (hold.asked_extensions == hold.extensions) {
-      hold.trusted = std::max(hold.trusted, trusted_until(sent.last, hold.asked_lease));
-    }
-    hold.next_renewal = renewal_after(sent.last, hold.lease, hold.ticket);
+    hold.renewed_at(sent.last);
   }
   arm(hold, now);
 }

@@ -352,7 +352,8 @@ void AcquireOperation::conclude(const Machine::Action& action, wait::Calls& call
   TimePoint retry_at = machine_.retry_at();
   if (won && recipe_.makes_holds()) {
     context().keeper->granted(
-        {name(), owner_, count_, request_.lease, sent_, &recipe_, request_.listener, action.value});
+        {name(), owner_, count_, request_.lease, sent_, &recipe_, request_.listener, action.value,
+         request_.acquire_options.at_least});
     retry_at = after(now(), request_.lease.time);
   }
   if (action.until != kNever) retry_at = action.until;

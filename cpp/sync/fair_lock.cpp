@@ -40,6 +40,26 @@ class FairLock final : public Recipe {
         << lock_channel(step.name).bytes() << step.owner << step.count << step.publish;
   }
 
+  void release_either(std::string& out, const Step& step) const override {
+    Call(out, lua::fair_lock_release_either, step.by_text, 4, 3)
+        << step.name.bytes() << fair_queue(step.name) << fair_timeouts(step.name)
+        << lock_channel(step.name).bytes() << step.owner << step.other << step.publish;
+  }
+
+  std::string_view movable_as() const override { return "fair_lock"; }
+
+  void move(std::string& out, const Step& step, const std::string& next) const override {
+    Call(out, lua::fair_lock_move, step.by_text, 4, 4)
+        << step.name.bytes() << fair_queue(step.name) << fair_timeouts(step.name)
+        << lock_channel(step.name).bytes() << step.owner << next << step.lease.count()
+        << step.publish;
+  }
+
+  void renew_either(std::string& out, const LockName& name, const lease::Owners& owners,
+                    Millis lease, bool by_text) const override {
+    plain_.renew_either(out, name, owners, lease, by_text);
+  }
+
   void force_release(std::string& out, const Step& step) const override {
     Call(out, lua::fair_lock_force_release, step.by_text, 4, 1)
         << step.name.bytes() << fair_queue(step.name) << fair_timeouts(step.name)

@@ -35,6 +35,8 @@ class FencedLockRecipe final : public LockRecipe {
             &lua::lock_ttl};
   }
 
+  std::string_view movable_as() const override { return "fenced_lock"; }
+
   void acquire(std::string& out, const Step& step) const override {
     Call(out, lua::fenced_lock_acquire, step.by_text, 2, 3)
         << step.name.bytes() << token_counter(step.name) << step.owner << step.lease.count()

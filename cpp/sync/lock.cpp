@@ -48,6 +48,31 @@ void LockRecipe::transfer(std::string& out, const Step& step, const std::string&
       << step.lease.count() << step.publish;
 }
 
+void LockRecipe::retain(std::string& out, const Step& step) const {
+  Call(out, lua::lock_retain, step.by_text, 2, 5)
+      << step.name.bytes() << lock_channel(step.name).bytes() << step.owner
+      << (step.other.empty() ? step.owner : step.other) << step.keeper << step.stays.count()
+      << step.publish;
+}
+
+void LockRecipe::release_either(std::string& out, const Step& step) const {
+  Call(out, lua::lock_release_either, step.by_text, 2, 3)
+      << step.name.bytes() << lock_channel(step.name).bytes() << step.owner << step.other
+      << step.publish;
+}
+
+void LockRecipe::move(std::string& out, const Step& step, const std::string& next) const {
+  Call(out, lua::lock_move, step.by_text, 2, 4)
+      << step.name.bytes() << lock_channel(step.name).bytes() << step.owner << next
+      << step.lease.count() << step.publish;
+}
+
+void LockRecipe::renew_either(std::string& out, const LockName& name, const lease::Owners& owners,
+                              Millis lease, bool by_text) const {
+  Call(out, lua::lock_renew_either, by_text, 1, 3)
+      << name.bytes() << owners.owner << owners.other << lease.count();
+}
+
 void LockRecipe::force_release(std::string& out, const Step& step) const {
   Call(out, lua::lock_force_release, step.by_text, 2, 1)
       << step.name.bytes() << lock_channel(step.name).bytes() << step.publish;

@@ -15,6 +15,12 @@ class LockRecipe : public Recipe {
   void release(std::string& out, const Step& step) const override;
   bool transfers() const override { return true; }
   void transfer(std::string& out, const Step& step, const std::string& heir) const override;
+  void retain(std::string& out, const Step& step) const override;
+  void release_either(std::string& out, const Step& step) const override;
+  std::string_view movable_as() const override { return "lock"; }
+  void move(std::string& out, const Step& step, const std::string& next) const override;
+  void renew_either(std::string& out, const LockName& name, const lease::Owners& owners,
+                    Millis lease, bool by_text) const override;
   void force_release(std::string& out, const Step& step) const override;
   void extend(std::string& out, const Step& step) const override;
   void renew(std::string& out, const LockName& name, const std::string& owner, Millis lease,

@@ -12,13 +12,17 @@ OperationPtr extend(std::shared_ptr<const Context> context, const Recipe& recipe
   const auto topology = context->topology;
   const std::string field = owner_field(context->client_id, owner);
   const std::uint32_t number = keeper->begin_extension(name, owner, lease);
+  const std::string other = keeper->other_field(name, owner);
   return std::make_shared<CallOperation>(
       std::move(context), name,
-      [recipe = &recipe, name, field, lease, topology](std::string& out, bool by_text) {
-        recipe->extend(out, {name, field, 0, lease, topology->publish_command(), by_text});
+      [recipe = &recipe, name, field, other, lease, topology](std::string& out, bool by_text) {
+        const std::string_view publish = topology->publish_command();
+        if (other.empty()) return recipe->extend(out, {name, field, 0, lease, publish, by_text});
+        recipe->move(out, {name, other, 1, lease, publish, by_text}, field);
       },
-      [keeper, name, owner, number, lease](std::optional<std::int64_t> value,
-                                           const client::Sent& sent) {
+      [keeper, name, owner, number, lease, moves = !other.empty()](
+          std::optional<std::int64_t>& value, const client::Sent& sent) {
+        if (moves) value = value ? 1 : 0;
         if (value == 1) {
           keeper->extended(name, owner, {number, lease}, sent.last);
         } else {

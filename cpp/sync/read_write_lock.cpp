@@ -135,6 +135,27 @@ class WriteLock final : public SideRecipe {
     release_by(lua::read_write_lock_write_release, out, step);
   }
 
+  void release_either(std::string& out, const Step& step) const override {
+    Call(out, lua::read_write_lock_write_release_either, step.by_text, 2, 3)
+        << step.name.bytes() << rwlock_channel(step.name).bytes() << step.owner << step.other
+        << step.publish;
+  }
+
+  std::string_view movable_as() const override { return "write_lock"; }
+
+  void move(std::string& out, const Step& step, const std::string& next) const override {
+    Call(out, lua::read_write_lock_write_move, step.by_text, 2, 4)
+        << step.name.bytes() << rwlock_channel(step.name).bytes() << step.owner << next
+        << step.lease.count() << step.publish;
+  }
+
+  void renew_either(std::string& out, const LockName& name, const lease::Owners& owners,
+                    Millis lease, bool by_text) const override {
+    Call(out, lua::lock_renew_either, by_text, 1, 3)
+        << name.bytes() << write_field(owners.owner) << write_field(owners.other)
+        << lease.count();
+  }
+
   void extend(std::string& out, const Step& step) const override {
     extend_by(lua::read_write_lock_write_extend, out, step);
   }

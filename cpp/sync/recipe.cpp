@@ -10,4 +10,20 @@ Answer Recipe::transferred(const resp::Reply& reply) const {
   return {Answer::Kind::kGranted, Millis(0)};
 }
 
+void Recipe::retain(std::string& out, const Step& step) const { release(out, step); }
+
+void Recipe::release_either(std::string& out, const Step& step) const { release(out, step); }
+
+void Recipe::move(std::string& /*out*/, const Step& /*step*/, const std::string& /*next*/) const {}
+
+void encode_release(const Recipe& recipe, std::string& out, const Step& step) {
+  if (step.stays > Millis(0)) {
+    recipe.retain(out, step);
+  } else if (!step.other.empty()) {
+    recipe.release_either(out, step);
+  } else {
+    recipe.release(out, step);
+  }
+}
+
 }  // namespace holdfast::sync

@@ -34,6 +34,7 @@ struct AcquireOptions {
   Millis request_memory{0};  // how long the server remembers its request
   std::int64_t amount = 1;   // of permits
   Backoff backoff{};         // of those who ask again (Waiting::kBackOff)
+  Millis at_least{0};        // that the lock stays closed from the first grant on
 };
 
 // One attempt, or one release, as scripts need it.
@@ -45,6 +46,9 @@ struct Step {
   std::string_view publish;  // the publishing command
   bool by_text = false;      // the server does not know the script
   AcquireOptions acquire_options{};
+  std::string other{};  // of a release: the field that the hold may have by now; empty: none
+  Millis stays{0};      // of a last release: the lock stays closed for so long
+  std::string keeper{};  // in the name of this field
 };
 
 // How those who wait for a kind are told that it may be free.
@@ -90,6 +94,15 @@ class Recipe : public lease::Renewal {
   // Hands the lock to `heir`, another owner of this client. Replies nil: `owner` does not hold it.
   virtual void transfer(std::string& out, const Step& step, const std::string& heir) const;
   virtual Answer transferred(const resp::Reply& reply) const;
+  // Of a last release: what the steps of release() are where `step.stays`, else `step.other`, is set.
+  // The first is for kinds that know a minimum hold time, the second for those that can be moved.
+  virtual void retain(std::string& out, const Step& step) const;
+  virtual void release_either(std::string& out, const Step& step) const;
+  // By what a ticket calls the kind; empty: its holds cannot be moved.
+  virtual std::string_view movable_as() const { return {}; }
+  // Gives the hold of `step.owner` to `next`, for `step.lease`. Replies the ms that were left before,
+  // -1: not known; nil: neither of them holds it. A repeat means the same.
+  virtual void move(std::string& out, const Step& step, const std::string& next) const;
   // Sets the lease anew, shorter or longer (a renewal never cuts it). Replies 1, or 0: not held.
   virtual void extend(std::string& out, const Step& step) const = 0;
   // Replies 1: it was held, 0: it was not.
@@ -100,5 +113,8 @@ class Recipe : public lease::Renewal {
   virtual void hold_count(std::string& out, const Step& step) const = 0;                // nil: 0
   virtual void ttl(std::string& out, const LockName& name, bool by_text) const = 0;  // ms, -1, -2
 };
+
+// The step of `recipe` that ends, or lessens, the holds of an owner as `step` says.
+void encode_release(const Recipe& recipe, std::string& out, const Step& step);
 
 }  // namespace holdfast::sync

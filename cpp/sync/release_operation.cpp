@@ -35,12 +35,18 @@ void ReleaseOperation::begin() {
     case Plan::Verdict::kDone:
       return finish({});
     case Plan::Verdict::kFinal:
-      if (recipe_.transfers() && !shares_channels(name()) && hand_over()) return;
+      if (may_hand_over() && hand_over()) return;
       break;
     case Plan::Verdict::kPartial:
       break;
   }
   go();
+}
+
+// Not a hold that may be under another field by now, nor a lock that has to stay closed.
+bool ReleaseOperation::may_hand_over() const {
+  const bool plain = plan_.other.empty() && plan_.stays(now()) == Millis(0);
+  return plain && recipe_.transfers() && !shares_channels(name());
 }
 
 bool ReleaseOperation::hand_over() {
@@ -77,17 +83,15 @@ void ReleaseOperation::time_is_up(TimePoint /*now*/) {
 }
 
 void ReleaseOperation::encode(std::string& out) const {
-  const Step step{name(),
-                  field(what_.owner),
-                  plan_.remaining,
-                  heir_ ? heir_->lease_time() : Millis(0),
-                  context().topology->publish_command(),
-                  by_text_};
-  if (heir_) {
-    heir_->recipe().transfer(out, step, heir_->owner_field());
-  } else {
-    recipe_.release(out, step);
-  }
+  Step step{name(),
+            field(what_.owner),
+            plan_.remaining,
+            heir_ ? heir_->lease_time() : Millis(0),
+            context().topology->publish_command(),
+            by_text_};
+  if (heir_) return heir_->recipe().transfer(out, step, heir_->owner_field());
+  add_plan(step, plan_, context());
+  encode_release(recipe_, out, step);
 }
 
 void ReleaseOperation::complete(Result<resp::Reply> reply, const client::Sent& sent) {

@@ -37,6 +37,7 @@ class ReleaseOperation final : public Operation {
   void begin() override;
   void time_is_up(TimePoint now) override;
 
+  bool may_hand_over() const;
   bool hand_over();  // false: there is nobody to hand it to
   void go();
   void go_again();  // unless it would overtake what its owner has asked for since

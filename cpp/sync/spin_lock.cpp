@@ -9,6 +9,7 @@ namespace {
 class SpinLockRecipe final : public LockRecipe {
  public:
   Waiting waiting() const override { return Waiting::kBackOff; }
+  std::string_view movable_as() const override { return {}; }
 };
 
 }  // namespace

@@ -10,6 +10,13 @@ namespace {
 constexpr Millis kRefusedRest{250};
 }  // namespace
 
+void add_plan(Step& step, const lease::ReleasePlan& plan, const Context& context) {
+  if (step.count > 0) return;
+  step.other = plan.other;
+  step.stays = plan.stays(context.clock.now());
+  step.keeper = owner_field(context.client_id, OwnerNumber{0});
+}
+
 Undo::Undo(std::shared_ptr<const Context> context, const Recipe& recipe, What what)
     : context_(std::move(context)), recipe_(recipe), what_(std::move(what)) {
   persistent = true;
@@ -57,9 +64,15 @@ void Undo::go() {
 }
 
 void Undo::encode(std::string& out) const {
-  recipe_.release(
-      out, {what_.name, owner_field(context_->client_id, what_.owner), what_.remaining, Millis(0),
-            context_->topology->publish_command(), true, what_.acquire_options});
+  Step step{what_.name,
+            owner_field(context_->client_id, what_.owner),
+            what_.remaining,
+            Millis(0),
+            context_->topology->publish_command(),
+            true,
+            what_.acquire_options};
+  if (plan_) add_plan(step, *plan_, *context_);
+  encode_release(recipe_, out, step);
 }
 
 void Undo::complete(Result<resp::Reply> reply, const client::Sent& /*sent*/) {

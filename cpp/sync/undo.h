@@ -11,6 +11,9 @@
 
 namespace holdfast::sync {
 
+// What a plan says of a last release, for encode_release().
+void add_plan(Step& step, const lease::ReleasePlan& plan, const Context& context);
+
 // A release that nobody waits for: takes back an attempt that was cancelled on its way, or goes on
 // with a release whose caller was told that the server is out of reach. It stands in the
 // connection's line behind the command it takes back, and is tried until the lease (of a place in

@@ -13,6 +13,8 @@ __all__ = [
     "Name",
     "Seconds",
     "Unset",
+    "check_minimum",
+    "checked_at_least",
     "checked_callback",
     "checked_count",
     "checked_lease",
@@ -82,6 +84,25 @@ def checked_lease(what: str, value: Any, watchdog_ms: int) -> LeaseTime:
 def _watched(ms: int) -> LeaseTime:
     """One object for the many locks of a client."""
     return LeaseTime(ms, True)
+
+
+def checked_at_least(value: Any, lease: LeaseTime) -> int:
+    """A minimum hold time in milliseconds, 0 for none: no longer than the lease."""
+    if value is None:
+        return 0
+    ms = milliseconds("at_least", value)
+    check_minimum(ms, lease)
+    return ms
+
+
+def check_minimum(at_least: int, lease: LeaseTime) -> None:
+    """Refuse a lease that ends before the minimum hold time."""
+    if at_least > lease.ms:
+        msg = (
+            f"at_least must not be longer than the lease: {at_least / 1000:g} s is longer than "
+            f"{lease.ms / 1000:g} s"
+        )
+        raise ValueError(msg)
 
 
 def checked_timeout(blocking: bool, timeout: Any) -> float:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
     from ._arguments import Name, Seconds
+    from ._hold import Hold
     from ._options import Keywords
 
 __all__ = ["BaseClient", "Client", "set_watchdog_threads"]
@@ -105,9 +106,14 @@ class Client(Locked, BaseClient[Lock]):
         lease: Seconds | None = None,
         wait: Seconds | None = None,
         on_lost: Callable[[Lock], object] | None = None,
+        at_least: Seconds | None = None,
     ) -> Lock:
-        """A reentrant lock of this name; nothing is sent yet."""
-        return Lock(self, name, lease=lease, wait=wait, on_lost=on_lost)
+        """A reentrant lock of this name; nothing is sent yet.
+
+        ``at_least``: after an earlier release nobody gets it before so many seconds have passed
+        since its grant; not longer than the lease.
+        """
+        return Lock(self, name, lease=lease, wait=wait, on_lost=on_lost, at_least=at_least)
 
     def fair_lock(
         self,
@@ -139,9 +145,13 @@ class Client(Locked, BaseClient[Lock]):
         lease: Seconds | None = None,
         wait: Seconds | None = None,
         on_lost: Callable[[FencedLock], object] | None = None,
+        at_least: Seconds | None = None,
     ) -> FencedLock:
-        """A reentrant lock of this name whose grants bring a token; nothing is sent yet."""
-        return FencedLock(self, name, lease=lease, wait=wait, on_lost=on_lost)
+        """A reentrant lock of this name whose grants bring a token; nothing is sent yet.
+
+        ``at_least``: as of ``lock``.
+        """
+        return FencedLock(self, name, lease=lease, wait=wait, on_lost=on_lost, at_least=at_least)
 
     def spin_lock(
         self,
@@ -151,12 +161,16 @@ class Client(Locked, BaseClient[Lock]):
         lease: Seconds | None = None,
         wait: Seconds | None = None,
         on_lost: Callable[[SpinLock], object] | None = None,
+        at_least: Seconds | None = None,
     ) -> SpinLock:
         """A reentrant lock of this name whose waiters do not subscribe; nothing is sent yet.
 
-        ``backoff``: how they rest between attempts, a ``Backoff`` or always so many seconds.
+        ``backoff``: how they rest between attempts, a ``Backoff`` or always so many seconds;
+        ``at_least``: as of ``lock``.
         """
-        return SpinLock(self, name, backoff, lease=lease, wait=wait, on_lost=on_lost)
+        return SpinLock(
+            self, name, backoff, lease=lease, wait=wait, on_lost=on_lost, at_least=at_least
+        )
 
     def multi_lock(
         self,
@@ -181,6 +195,26 @@ class Client(Locked, BaseClient[Lock]):
     def count_down_latch(self, name: Name) -> CountDownLatch:
         """A count-down latch of this name; nothing is sent yet."""
         return CountDownLatch(self, name)
+
+    def attach(
+        self,
+        ticket: str,
+        *,
+        lease: Seconds | None = None,
+        on_lost: Callable[[Hold], object] | None = None,
+    ) -> Hold:
+        """Continue a hold that was detached, in whatever thread, process or machine that was.
+
+        ``ticket``: of ``Hold.detach()``. The hold is renewed unless ``lease`` is given; a fenced
+        lock keeps its token. ``on_lost``: called once with the hold when it is found lost.
+
+        Raises ``ValueError`` for a text that is no ticket, ``LockLostError`` for a ticket that was
+        used before, has expired, or whose lock was taken away; ``ConnectionError`` when the server
+        is out of reach: then the ticket may be tried again.
+        """
+        from . import _hold
+
+        return _hold.attach(self, ticket, lease, on_lost)
 
     def ping(self) -> None:
         """Ask the server for a sign of life; raises when there is none."""

@@ -58,10 +58,14 @@ class Client:
     def id(self) -> str: ...
     @property
     def closed(self) -> bool: ...
-    def lock(self, name: bytes, /) -> Lock: ...
-    def fenced_lock(self, name: bytes, /) -> Lock: ...
+    # The kind and the name that a ticket is of; ValueError for what is none.
+    def read_ticket(self, ticket: str, /) -> tuple[str, bytes]: ...
+    # `at_least_ms`: from the first grant on it stays closed for so long, 0: not.
+    def lock(self, name: bytes, at_least_ms: int, /) -> Lock: ...
+    def fenced_lock(self, name: bytes, at_least_ms: int, /) -> Lock: ...
+    # `backoff`: first and greatest rest in ms, and by how much it grows.
     def spin_lock(
-        self, name: bytes, initial_ms: int, maximum_ms: int, multiplier: float, /
+        self, name: bytes, at_least_ms: int, backoff: tuple[int, int, float], /
     ) -> Lock: ...
     def fair_lock(self, name: bytes, queue_timeout_ms: int, /) -> Lock: ...
     # The two sides of a read-write lock.
@@ -221,6 +225,32 @@ class Lock(Lockable):
     # A lock of a client, under one name.
 
     def same_as(self, other: Lock, /) -> bool: ...  # one client, one name
+    @property
+    def movable_as(self) -> str: ...  # by what a ticket calls the kind; "": it cannot be moved
+
+    # The hold gets the field of a ticket, with a lease of its own. Whatever comes of it,
+    # end_detach() has to follow: `done` when the ticket has reached the caller.
+    def detach(self, owner: int, lease_ms: int, /) -> None: ...
+    def start_detach(self, queue: PendingQueue, owner: int, lease_ms: int, /) -> int: ...
+    def ticket(self, owner: int, /) -> str: ...  # after detach(); "": it was lost meanwhile
+    def end_detach(self, owner: int, done: bool, /) -> None: ...
+
+    # An owner gets the hold of a ticket, which read_ticket() has accepted.
+    def attach(
+        self, ticket: str, owner: int, lease_ms: int, renewed: bool, listener: int, /
+    ) -> bool: ...
+    def start_attach(
+        self,
+        queue: PendingQueue,
+        ticket: str,
+        owner: int,
+        lease_ms: int,
+        renewed: bool,
+        listener: int,
+        /,
+    ) -> int: ...
+    # After attach(): the hold becomes the ticket's again.
+    def give_back(self, ticket: str, owner: int, /) -> None: ...
     def known_reads(self, owner: int, /) -> int: ...  # of a read-write lock's read side
     def known_token(self, owner: int, /) -> int | None: ...  # None: not held, or no fenced lock
 

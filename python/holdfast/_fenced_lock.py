@@ -29,7 +29,7 @@ class BaseFencedLock(BaseLock[ClientT]):
         return self._core.known_token(self._owner())
 
     def _new_core(self, name: bytes) -> CoreLock:
-        return self._client._core.fenced_lock(name)
+        return self._client._core.fenced_lock(name, self._at_least)
 
 
 class FencedLock(BaseFencedLock[Any], Lock):

@@ -17,9 +17,19 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
+    from ._client import Client
     from ._lock import Lock
 
-__all__ = ["BaseHold", "Hold", "HoldWatching", "acquire", "checked", "timed_out"]
+__all__ = [
+    "BaseHold",
+    "Hold",
+    "HoldWatching",
+    "acquire",
+    "attach",
+    "checked",
+    "lock_of",
+    "timed_out",
+]
 
 
 class HoldWatching(Watcher):
@@ -60,7 +70,17 @@ class HoldWatcher(HoldWatching):
 class BaseHold:
     """What the holds for threads and for tasks have in common: all but the waiting."""
 
-    __slots__ = ("__weakref__", "_claims", "_core", "_epoch", "_owner", "_watcher", "lock", "name")
+    __slots__ = (
+        "__weakref__",
+        "_claims",
+        "_core",
+        "_detached",
+        "_epoch",
+        "_owner",
+        "_watcher",
+        "lock",
+        "name",
+    )
 
     #: The lock that is held.
     lock: Any
@@ -73,6 +93,7 @@ class BaseHold:
         self._owner = _core.next_owner()  # each hold has one to itself
         # Popped by the one call that ends the hold: an entry stands for the right to do so.
         self._claims = ["release"]
+        self._detached = False
         self._watcher: HoldWatching | None = None
         self.name = lock.name
         self.lock = lock
@@ -116,12 +137,33 @@ class BaseHold:
         try:
             self._claims.pop()
         except IndexError:
-            msg = f"the hold on {self.name!r} cannot be released: it has been released already"
+            how = "detached" if self._detached else "released"
+            msg = f"the hold on {self.name!r} cannot be released: it has been {how} already"
             raise NotOwnedError(msg) from None
 
     def _unclaim(self) -> None:
         """The hold could not be ended: that may be tried again."""
         self._claims.append("release")
+
+    def _passed_on(self) -> _core.Lock:
+        """The engine's lock, if its holds can be detached."""
+        core = self._core
+        if not isinstance(core, _core.Lock) or not core.movable_as:
+            msg = (
+                f"a hold of a {type(self.lock).__name__} cannot be detached: those of Lock, "
+                "FairLock, FencedLock and WriteLock can"
+            )
+            raise TypeError(msg)
+        return core
+
+    def _ticket(self, core: _core.Lock) -> str:
+        """What detach() returns; empty when the hold was lost meanwhile."""
+        ticket = core.ticket(self._owner)
+        if ticket:
+            core.end_detach(self._owner, True)
+            self._detached = True
+            self._unwatch()
+        return ticket
 
     def _unwatch(self) -> None:
         """The hold has ended as its owner wanted: there is nothing to report any more."""
@@ -197,6 +239,31 @@ class Hold(BaseHold):
         ms = milliseconds("lease", lease)
         return self._core.extend(self._owner, ms) == 1 and not self.lost
 
+    def detach(self, lease: Seconds = 30.0) -> str:
+        """End the hold here without releasing it, and return the ticket that continues it.
+
+        The lock stays held on the server for ``lease`` seconds from now, renewed by nobody, for
+        the process that calls ``client.attach(ticket)``. The ticket is printable ASCII.
+
+        Raises ``TypeError`` for a hold of a spin, read, multi or red lock, ``NotOwnedError`` when
+        it was released or detached before, ``LockLostError`` when it was lost; ``ConnectionError``
+        when the server is out of reach: then the hold is held and renewed here as before.
+        """
+        core, ms = self._passed_on(), milliseconds("lease", lease)
+        self._claim()
+        try:
+            core.detach(self._owner, ms)
+            ticket = self._ticket(core)
+            if not ticket:
+                core.release(self._owner, True)  # which says how it was lost
+            return ticket
+        except NotOwnedError:
+            raise
+        except BaseException:
+            core.end_detach(self._owner, False)
+            self._unclaim()
+            raise
+
     def __enter__(self) -> Self:
         return self
 
@@ -206,6 +273,8 @@ class Hold(BaseHold):
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        if self._detached:
+            return None  # it is not this process's to release any more
         if exc is None:
             return self.release()
         try:
@@ -224,6 +293,28 @@ def checked(
     """How long ``hold()`` waits and for how long it is granted: the lock's, unless given."""
     seconds = lock._wait if isinstance(wait, Unset) else checked_wait(wait)
     return seconds, lock._lease_of(lease)
+
+
+def lock_of(client: Any, ticket: Any, lease: Any, on_lost: Any) -> Any:
+    """The lock that a ticket is of, with these options; refuses what is no ticket."""
+    if not isinstance(ticket, str):
+        msg = f"ticket must be str, not {type(ticket).__name__}"
+        raise TypeError(msg)
+    if not ticket.isascii():
+        msg = "ticket is not a ticket of Hold.detach(): it is not ASCII"
+        raise ValueError(msg)
+    kind, key = client._core.read_ticket(ticket)
+    name = _shown(key)
+    if kind == "write_lock":
+        return client.read_write_lock(name, lease=lease, on_lost=on_lost).write
+    return getattr(client, kind)(name, lease=lease, on_lost=on_lost)
+
+
+def _shown(key: bytes) -> Name:
+    try:
+        return key.decode()
+    except UnicodeDecodeError:
+        return key
 
 
 def timed_out(lock: BaseLock[Any], seconds: float) -> LockTimeout:
@@ -250,4 +341,18 @@ def acquire(
         # The traceback keeps the object alive for as long as somebody keeps the error.
         with suppress(ResourceWarning):
             hold._abandon()
+        raise
+
+
+def attach(client: Client, ticket: Any, lease: Any, on_lost: Any) -> Hold:
+    """What ``client.attach()`` does; interrupted, it gives the hold back to the ticket."""
+    lock = lock_of(client, ticket, lease, on_lost)
+    core, (ms, renewed) = lock._core, lock._lease
+    hold = Hold(lock)
+    try:
+        core.attach(ticket, hold._owner, ms, renewed, hold._listener())
+        return hold
+    except BaseException:
+        core.give_back(ticket, hold._owner)
+        hold._unwatch()
         raise

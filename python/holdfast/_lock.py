@@ -13,6 +13,8 @@ from ._arguments import (
     Name,
     Seconds,
     Unset,
+    check_minimum,
+    checked_at_least,
     checked_callback,
     checked_lease,
     checked_name,
@@ -72,6 +74,7 @@ class BaseLock(Generic[ClientT]):
 
     __slots__ = (
         "__weakref__",
+        "_at_least",
         "_client",
         "_core",
         "_lease",
@@ -94,11 +97,13 @@ class BaseLock(Generic[ClientT]):
         lease: Seconds | None = None,
         wait: Seconds | None = None,
         on_lost: Callable[[Any], object] | None = None,
+        at_least: Seconds | None = None,
     ) -> None:
         checked_callback("on_lost", on_lost)
         self._client = client
-        self._core = self._new_core(checked_name("name", name))
         self._lease = checked_lease("lease", lease, client._lease_ms)
+        self._at_least = checked_at_least(at_least, self._lease)
+        self._core = self._new_core(checked_name("name", name))
         self._wait = checked_wait(wait)
         self._on_lost = on_lost
         # By owner; of the many locks that nobody watches, one for all.
@@ -117,7 +122,7 @@ class BaseLock(Generic[ClientT]):
 
     def _new_core(self, name: bytes) -> _core.Lockable:
         """The engine's lock of this kind; other kinds say theirs."""
-        return self._client._core.lock(name)
+        return self._client._core.lock(name, self._at_least)
 
     def _owner(self) -> int:
         raise NotImplementedError
@@ -125,7 +130,9 @@ class BaseLock(Generic[ClientT]):
     def _lease_of(self, lease: Seconds | Unset | None) -> LeaseTime:
         if isinstance(lease, Unset):
             return self._lease
-        return checked_lease("lease", lease, self._client._lease_ms)
+        given = checked_lease("lease", lease, self._client._lease_ms)
+        check_minimum(self._at_least, given)
+        return given
 
     def _key(self) -> int:
         """Tells the owners of this process apart."""

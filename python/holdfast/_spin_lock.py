@@ -103,7 +103,7 @@ class BaseSpinLock(BaseLock[ClientT]):
         return self._backoff
 
     def _new_core(self, name: bytes) -> _core.Lock:
-        return self._client._core.spin_lock(name, *self._backoff._terms())
+        return self._client._core.spin_lock(name, self._at_least, self._backoff._terms())
 
 
 class SpinLock(BaseSpinLock[Any], Lock):
@@ -126,9 +126,10 @@ class SpinLock(BaseSpinLock[Any], Lock):
         lease: Seconds | None = None,
         wait: Seconds | None = None,
         on_lost: Callable[[Any], object] | None = None,
+        at_least: Seconds | None = None,
     ) -> None:
         self._backoff = checked_backoff(backoff)
-        super().__init__(client, name, lease=lease, wait=wait, on_lost=on_lost)
+        super().__init__(client, name, lease=lease, wait=wait, on_lost=on_lost, at_least=at_least)
 
 
 def checked_backoff(backoff: Any) -> Backoff:

@@ -122,8 +122,8 @@ BREAKS = (
         "cpp/lease/lease_keeper.cpp",
         (
             (
-                "const bool renew = hold.renewed() && !hold.in_flight;",
-                "const bool renew = hold.renewed() && hold.in_flight;",
+                "const bool renew = hold.renewed() && !hold.in_flight &&",
+                "const bool renew = hold.renewed() && hold.in_flight &&",
             ),
         ),
         "tests/citizenship/test_threads.py::test_renewed_while_python_holds_the_gil",

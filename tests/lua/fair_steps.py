@@ -50,6 +50,14 @@ class FairLock(Lock):
         self.told = reply - 1 if reply else None
         return min(reply, 1) if reply else reply
 
+    def move(self, owner: Bytes, to: Bytes, lease: int = 30_000) -> Any:
+        return self._step("move", self._all, owner, to, lease, "publish")
+
+    def release_either(self, owner: Bytes, other: Bytes) -> Any:
+        """1 for freed."""
+        reply = self._step("release_either", self._all, owner, other, "publish")
+        return min(reply, 1) if reply else reply
+
     def extend(self, owner: Bytes, lease: int = 30_000, publish: str = "publish") -> Any:
         return self._step("extend", self._all, owner, lease, publish)
 
@@ -103,6 +111,9 @@ FAIR_STEPS: dict[str, Callable[[FairLock], Any]] = {
     "acquire a second hold": lambda lock: lock.acquire(ALICE, 5 * MINUTE, count=2),
     "release the last hold": lambda lock: lock.release(ALICE),
     "release one of two holds": lambda lock: lock.release(ALICE, count=1),
+    "move": lambda lock: lock.move(ALICE, CAROL, MINUTE),
+    "move, shorter": lambda lock: lock.move(ALICE, CAROL, MINUTE // 6),
+    "release under either owner": lambda lock: lock.release_either(ALICE, CAROL),
     "extend": lambda lock: lock.extend(ALICE, MINUTE),
     "force release": lambda lock: lock.force_release(),
 }

@@ -55,6 +55,15 @@ class ReadWriteLock:
     def write_extend(self, owner: Bytes, lease: int = 30_000, publish: str = "publish") -> Any:
         return self._run("write_extend", self._all_keys, owner, lease, publish)
 
+    def write_move(self, owner: Bytes, to: Bytes, lease: int = 30_000) -> Any:
+        return self._run("write_move", [self.name, self.channel], owner, to, lease, "publish")
+
+    def write_release_either(self, owner: Bytes, other: Bytes) -> Any:
+        """1 for freed."""
+        keys = [self.name, self.channel]
+        reply = self._run("write_release_either", keys, owner, other, "publish")
+        return min(reply, 1) if reply else reply
+
     def force_release(self, mode: str, publish: str = "publish") -> Any:
         return self._run("force_release", self._all_keys, mode, publish)
 
@@ -121,6 +130,8 @@ STEPS: dict[str, Run] = {
     "release the last write hold": lambda lock: lock.write_release(ALICE),
     "release one of two write holds": lambda lock: lock.write_release(ALICE, count=1),
     "extend the write hold": lambda lock: lock.write_extend(ALICE, MINUTE),
+    "move the write hold": lambda lock: lock.write_move(ALICE, BOB, MINUTE),
+    "release under either writer": lambda lock: lock.write_release_either(ALICE, BOB),
     "force the readers": lambda lock: lock.force_release("read"),
     "force the writer": lambda lock: lock.force_release("write"),
     "ask if anyone reads": lambda lock: lock.locked("read"),

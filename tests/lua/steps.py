@@ -24,6 +24,7 @@ Bytes = str | bytes
 ALICE = b"5921d8b5-5d8d-4a2b-800b-a469f20f66c2:1"
 BOB = b"5921d8b5-5d8d-4a2b-800b-a469f20f66c2:2"
 CAROL = b"c0ffee00-0000-4000-8000-00000000000a:1"
+KEEPER = b"5921d8b5-5d8d-4a2b-800b-a469f20f66c2:0"
 
 SECOND, MINUTE = 1000, 60_000
 
@@ -66,6 +67,24 @@ class Lock:
 
     def transfer(self, owner: Bytes, to: Bytes, lease: int = 30_000) -> Any:
         return self._run("transfer", [self.name, self.channel], owner, to, lease, "publish")
+
+    def move(self, owner: Bytes, to: Bytes, lease: int = 30_000) -> Any:
+        return self._run("move", [self.name, self.channel], owner, to, lease, "publish")
+
+    def release_either(self, owner: Bytes, other: Bytes) -> Any:
+        """1 for freed."""
+        keys = [self.name, self.channel]
+        reply = self._run("release_either", keys, owner, other, "publish")
+        return min(reply, 1) if reply else reply
+
+    def renew_either(self, owner: Bytes, other: Bytes, lease: int = 30_000) -> Any:
+        return self._run("renew_either", [self.name], owner, other, lease)
+
+    def retain(self, owner: Bytes, other: Bytes, keeper: Bytes, time: int) -> Any:
+        """1 for closed."""
+        keys = [self.name, self.channel]
+        reply = self._run("retain", keys, owner, other, keeper, time, "publish")
+        return min(reply, 1) if reply else reply
 
     def renew(self, owner: Bytes, lease: int = 30_000) -> Any:
         return self._run("renew", [self.name], owner, lease)
@@ -137,6 +156,10 @@ STEPS: dict[str, Callable[[Lock], Any]] = {
     "release the last hold": lambda lock: lock.release(ALICE),
     "release one of two holds": lambda lock: lock.release(ALICE, count=1),
     "transfer": lambda lock: lock.transfer(ALICE, BOB, MINUTE),
+    "move": lambda lock: lock.move(ALICE, BOB, MINUTE),
+    "release under either owner": lambda lock: lock.release_either(ALICE, BOB),
+    "renew under either owner": lambda lock: lock.renew_either(ALICE, BOB, MINUTE),
+    "retain": lambda lock: lock.retain(ALICE, ALICE, KEEPER, MINUTE),
     "renew": lambda lock: lock.renew(ALICE, MINUTE),
     "extend": lambda lock: lock.extend(ALICE, MINUTE),
     "force release": lambda lock: lock.force_release(),

@@ -53,6 +53,7 @@ STATES: dict[str, Callable[[FairLock, Server], None]] = {
 
 REPLIES_OF_A_REPEAT = {
     ("release the last hold", 1): None,
+    ("release under either owner", 1): None,
     ("force release", 1): 0,
 }
 """Replies that a repeat does not get again: there is nothing left to free."""
@@ -75,6 +76,8 @@ def test_a_repeat_changes_nothing(server: Server, step: str, state: str) -> None
         assert lock.line == line
         assert listener.messages() == []
         expected = REPLIES_OF_A_REPEAT.get((step, reply), reply)
+        if step.startswith("move") and reply is not None:
+            expected = -1  # how long was left before is known the first time only
         if isinstance(expected, int) and expected > 1:
             assert again == pytest.approx(expected, abs=2000)
         else:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 import redis
 
-from tests.lua.steps import ALICE, BOB, CHANNEL, MINUTE, NAME, Listener, Lock, Message
+from tests.lua.steps import ALICE, BOB, CHANNEL, KEEPER, MINUTE, NAME, Listener, Lock, Message
 from tests.support.servers import Server
 
 FREED = [Message("message", CHANNEL, b"0")]
@@ -54,6 +54,23 @@ def test_force_release_works(full: Full) -> None:
 def test_renew_works(full: Full) -> None:
     assert full.lock.renew(ALICE, 5 * MINUTE) == 1
     assert full.lock.left == pytest.approx(5 * MINUTE, abs=2000)
+
+
+def test_a_release_under_either_owner_works(full: Full) -> None:
+    assert full.lock.release_either(BOB, ALICE) == 1
+    assert full.server.keys() == set()
+    assert full.listener.messages() == FREED
+
+
+def test_a_lock_can_be_kept_closed(full: Full) -> None:
+    assert full.lock.retain(ALICE, ALICE, KEEPER, 5 * MINUTE) == 1
+    assert full.lock.holds == {KEEPER: b"1"}
+    assert full.lock.left == pytest.approx(5 * MINUTE, abs=2000)
+    assert full.listener.messages() == FREED
+
+
+def test_a_move_is_refused_whole(full: Full) -> None:
+    full.refuses(lambda: full.lock.move(ALICE, BOB, 5 * MINUTE))
 
 
 def test_others_are_told_the_time_left(full: Full) -> None:

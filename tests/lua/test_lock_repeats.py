@@ -17,6 +17,7 @@ STATES: dict[str, dict[bytes, int]] = {
 
 REPLIES_OF_A_REPEAT = {
     ("release the last hold", 1): None,
+    ("release under either owner", 1): None,
     ("force release", 1): 0,
 }
 """Replies that a repeat does not get again: there is nothing left to free."""
@@ -40,6 +41,8 @@ def test_a_repeat_changes_nothing(
     assert lock.left == pytest.approx(left, abs=2000)
     assert listener.messages() == []
     expected = REPLIES_OF_A_REPEAT.get((step, reply), reply)
+    if step == "move" and reply is not None:
+        expected = -1  # how long was left before is known the first time only
     if isinstance(expected, int) and expected > 1:
         assert again == pytest.approx(expected, abs=2000)
     else:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from holdfast._lock import BaseLock
     from holdfast._spin_lock import Backoff
 
+    from ._hold import Hold
+
 __all__ = ["Client"]
 
 
@@ -47,11 +49,22 @@ class Client(AsyncLocked, BaseClient[Lock]):
         lease: Seconds | None = None,
         wait: Seconds | None = None,
         on_lost: Callable[[Lock], object] | None = None,
+        at_least: Seconds | None = None,
         cancel_on_lost: bool = False,
     ) -> Lock:
-        """A reentrant lock of this name; nothing is sent yet."""
+        """A reentrant lock of this name; nothing is sent yet.
+
+        ``at_least``: after an earlier release nobody gets it before so many seconds have passed
+        since its grant; not longer than the lease.
+        """
         return Lock(
-            self, name, lease=lease, wait=wait, on_lost=on_lost, cancel_on_lost=cancel_on_lost
+            self,
+            name,
+            lease=lease,
+            wait=wait,
+            on_lost=on_lost,
+            at_least=at_least,
+            cancel_on_lost=cancel_on_lost,
         )
 
     def fair_lock(
@@ -96,11 +109,21 @@ class Client(AsyncLocked, BaseClient[Lock]):
         lease: Seconds | None = None,
         wait: Seconds | None = None,
         on_lost: Callable[[FencedLock], object] | None = None,
+        at_least: Seconds | None = None,
         cancel_on_lost: bool = False,
     ) -> FencedLock:
-        """A reentrant lock of this name whose grants bring a token; nothing is sent yet."""
+        """A reentrant lock of this name whose grants bring a token; nothing is sent yet.
+
+        ``at_least``: as of ``lock``.
+        """
         return FencedLock(
-            self, name, lease=lease, wait=wait, on_lost=on_lost, cancel_on_lost=cancel_on_lost
+            self,
+            name,
+            lease=lease,
+            wait=wait,
+            on_lost=on_lost,
+            at_least=at_least,
+            cancel_on_lost=cancel_on_lost,
         )
 
     def spin_lock(
@@ -111,11 +134,13 @@ class Client(AsyncLocked, BaseClient[Lock]):
         lease: Seconds | None = None,
         wait: Seconds | None = None,
         on_lost: Callable[[SpinLock], object] | None = None,
+        at_least: Seconds | None = None,
         cancel_on_lost: bool = False,
     ) -> SpinLock:
         """A reentrant lock of this name whose waiters do not subscribe; nothing is sent yet.
 
-        ``backoff``: how they rest between attempts, a ``Backoff`` or always so many seconds.
+        ``backoff``: how they rest between attempts, a ``Backoff`` or always so many seconds;
+        ``at_least``: as of ``lock``.
         """
         return SpinLock(
             self,
@@ -124,6 +149,7 @@ class Client(AsyncLocked, BaseClient[Lock]):
             lease=lease,
             wait=wait,
             on_lost=on_lost,
+            at_least=at_least,
             cancel_on_lost=cancel_on_lost,
         )
 
@@ -153,6 +179,18 @@ class Client(AsyncLocked, BaseClient[Lock]):
     def count_down_latch(self, name: Name) -> CountDownLatch:
         """A count-down latch of this name; nothing is sent yet."""
         return CountDownLatch(self, name)
+
+    async def attach(
+        self,
+        ticket: str,
+        *,
+        lease: Seconds | None = None,
+        on_lost: Callable[[Hold], object] | None = None,
+    ) -> Hold:
+        """Continue a hold that was detached, as ``holdfast.Client.attach``."""
+        from . import _hold
+
+        return await _hold.attach(self, ticket, lease, on_lost)
 
     async def ping(self) -> None:
         """Ask the server for a sign of life; raises when there is none."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from asyncio import CancelledError
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 from holdfast._arguments import UNSET, Seconds, Unset, milliseconds
 from holdfast._errors import HoldfastError, NotOwnedError
-from holdfast._hold import BaseHold, HoldWatching, checked, timed_out
+from holdfast._hold import BaseHold, HoldWatching, checked, lock_of, timed_out
 
 from ._lock import TaskWatcher
 from ._loop import ask, bridge
@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
+    from ._client import Client
     from ._lock import Lock
 
-__all__ = ["Hold", "acquire"]
+__all__ = ["Hold", "acquire", "attach"]
 
 
 class TaskHoldWatcher(HoldWatching, TaskWatcher):
@@ -67,6 +68,27 @@ class Hold(BaseHold):
         answer: int = await ask(self._core.start_extend, self._owner, ms)
         return answer == 1 and not self.lost
 
+    async def detach(self, lease: Seconds = 30.0) -> str:
+        """End the hold here without releasing it, as ``holdfast.Hold.detach``.
+
+        A task that is cancelled meanwhile holds it as before.
+        """
+        core, ms = self._passed_on(), milliseconds("lease", lease)
+        loop = bridge()
+        self._claim()
+        try:
+            await loop.wait(core.start_detach(loop.queue, self._owner, ms))
+            ticket = self._ticket(core)
+            if not ticket:
+                await loop.wait(core.start_release(loop.queue, self._owner, True))
+            return ticket
+        except NotOwnedError:
+            raise
+        except BaseException:
+            core.end_detach(self._owner, False)
+            self._unclaim()
+            raise
+
     async def __aenter__(self) -> Self:
         return self
 
@@ -76,6 +98,8 @@ class Hold(BaseHold):
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        if self._detached:
+            return  # it is not this process's to release any more
         try:
             await self.release()
         except HoldfastError as error:
@@ -106,4 +130,20 @@ async def acquire(
         # The traceback keeps the object alive for as long as somebody keeps the error.
         with suppress(ResourceWarning):
             hold._abandon()
+        raise
+
+
+async def attach(client: Client, ticket: Any, lease: Any, on_lost: Any) -> Hold:
+    """What ``client.attach()`` does; cancelled, it gives the hold back to the ticket."""
+    lock = lock_of(client, ticket, lease, on_lost)
+    core, (ms, renewed) = lock._core, lock._lease
+    loop = bridge()
+    hold = Hold(lock)
+    try:
+        number = core.start_attach(loop.queue, ticket, hold._owner, ms, renewed, hold._listener())
+        await loop.wait(number, partial(core.give_back, ticket, hold._owner))
+        return hold
+    except BaseException:
+        core.give_back(ticket, hold._owner)
+        hold._unwatch()
         raise

@@ -119,9 +119,10 @@ class Lock(AsyncDecorates, BaseLock["BaseClient[Any]"]):
         lease: Seconds | None = None,
         wait: Seconds | None = None,
         on_lost: Callable[[Any], object] | None = None,
+        at_least: Seconds | None = None,
         cancel_on_lost: bool = False,
     ) -> None:
-        super().__init__(client, name, lease=lease, wait=wait, on_lost=on_lost)
+        super().__init__(client, name, lease=lease, wait=wait, on_lost=on_lost, at_least=at_least)
         self._cancel_on_lost = bool(cancel_on_lost)
         if self._cancel_on_lost:
             self._watchers = {}

@@ -34,9 +34,16 @@ class SpinLock(BaseSpinLock[Any], Lock):
         lease: Seconds | None = None,
         wait: Seconds | None = None,
         on_lost: Callable[[Any], object] | None = None,
+        at_least: Seconds | None = None,
         cancel_on_lost: bool = False,
     ) -> None:
         self._backoff = checked_backoff(backoff)
         super().__init__(
-            client, name, lease=lease, wait=wait, on_lost=on_lost, cancel_on_lost=cancel_on_lost
+            client,
+            name,
+            lease=lease,
+            wait=wait,
+            on_lost=on_lost,
+            at_least=at_least,
+            cancel_on_lost=cancel_on_lost,
         )

@@ -25,7 +25,7 @@ def force_release(deployment: Deployment, name: bytes, found: LockDetail | None)
         return False
     core = deployment.core
     if found.kind == "lock":
-        return core.lock(name).force_release() == 1
+        return core.lock(name, 0).force_release() == 1
     if found.kind == "fair_lock":
         return core.fair_lock(name, NO_PATIENCE_MS).force_release() == 1
     if found.kind == "read_write_lock":

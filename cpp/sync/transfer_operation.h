@@ -1,0 +1,106 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "sync/operation.h"
+#include "sync/recipe.h"
+#include "sync/ticket.h"
+
+namespace holdfast::sync {
+
+// A step that gives the hold of one owner to another (Recipe::move), for processes to pass a hold
+// on. It means the same when it is repeated, so it may be sent again after a lost reply.
+class TransferOperation : public Operation {
+ public:
+  // The owners' fields.
+  struct Transfer {
+    std::string from;
+    std::string to;
+    Millis lease{0};
+  };
+
+  // It may still be executed; it is not sent again.
+  void cancel() final;
+
+  void encode(std::string& out) const final;
+  void complete(Result<resp::Reply> reply, const client::Sent& sent) final;
+
+ protected:
+  TransferOperation(std::shared_ptr<const Context> context, const Recipe& recipe, LockName name)
+      : Operation(std::move(context), std::move(name)), recipe_(recipe) {}
+
+  // All with mutex_ held.
+  void send(Transfer transfer);
+  // `to` holds the lock; `left`: the ms that were left before, negative where that is not known.
+  virtual void moved(Millis left, const client::Sent& sent) = 0;
+  virtual void not_there() = 0;  // neither owner holds it
+  // No answer will come to its caller, and it may have been executed.
+  virtual void unanswered() {}
+  // Its caller will never see the answer that it has got.
+  virtual void taken_back() {}
+
+  const Recipe& recipe() const { return recipe_; }
+  const Transfer& transfer() const { return transfer_; }
+
+ private:
+  void time_is_up(TimePoint now) final;
+  void go();
+  void refused(std::string_view text);
+  void failed(const Status& why);
+
+  const Recipe& recipe_;
+  Transfer transfer_;
+  TimePoint give_up_ = kNever;
+  bool by_text_ = false;
+  bool cancelled_ = false;
+};
+
+// The first half, in the process that holds: from the owner's field to that of a ticket. How it
+// ended, in Outcome::verdict: kGranted (moved), kBusy (the caller holds nothing), kGone (its hold
+// was lost; `why` says how), kFailed. In any case LeaseKeeper::end_detach() has to follow.
+class DetachOperation final : public TransferOperation {
+ public:
+  DetachOperation(std::shared_ptr<const Context> context, const Recipe& recipe, LockName name,
+                  OwnerNumber owner, Millis lease);
+
+ private:
+  void begin() override;
+  void moved(Millis left, const client::Sent& sent) override;
+  void not_there() override;
+
+  const OwnerNumber owner_;
+  const Millis lease_;
+};
+
+// The second half, in any process: from the ticket's field to that of a new owner. Outcome::verdict:
+// kGranted (held, and recorded with the keeper), kGone (the ticket is good for nothing any more),
+// kFailed. If it fails, or its caller has gone, the hold is given back to the ticket.
+class AttachOperation final : public TransferOperation {
+ public:
+  struct Heir {
+    OwnerNumber owner;
+    Lease lease;
+    std::uint64_t listener = 0;
+  };
+  // `ticket`: of a lock of this recipe, whose name is `name`.
+  AttachOperation(std::shared_ptr<const Context> context, const Recipe& recipe, LockName name,
+                  Ticket ticket, const Heir& heir);
+
+  // The hold of `owner` becomes the ticket's again, if the owner has it; no answer is waited for.
+  static void give_back(const Context& context, const Recipe& recipe, const LockName& name,
+                        const Ticket& ticket, OwnerNumber owner);
+
+ private:
+  void begin() override;
+  void moved(Millis left, const client::Sent& sent) override;
+  void not_there() override;
+  void unanswered() override;
+  void taken_back() override;
+
+  const Ticket ticket_;
+  const Heir heir_;
+};
+
+}  // namespace holdfast::sync

@@ -1,0 +1,15 @@
+-- Gives back the hold that is under one of two owners, because a step that was to move it has no answer.
+-- KEYS[1]  name: the lock's hash, owner -> hold count
+-- KEYS[2]  channel: where waiters listen
+-- ARGV[1]  owner: who releases, "uuid:number"
+-- ARGV[2]  other: the owner that the hold may have by now
+-- ARGV[3]  publish: the command that reaches the waiters, "publish", "spublish" or "both"
+-- returns  >= 1: freed, "0" is published; one more than the subscribers that were told
+-- returns  nil: neither of them holds it; nothing changed
+--
+-- Freeing takes no memory, so it works on a server that has none left.
+-- @include _publish/tell.lua
+if redis.call('hdel', KEYS[1], ARGV[1], ARGV[2]) == 0 then
+  return nil
+end
+return 1 + tell(ARGV[3], KEYS[2], '0')

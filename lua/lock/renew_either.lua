@@ -1,0 +1,14 @@
+-- Keeps the hold alive that is under one of two owners, because a step that was to move it has no answer.
+-- KEYS[1]  name: the lock's hash, owner -> hold count
+-- ARGV[1]  owner: who should hold it, "uuid:number"
+-- ARGV[2]  other: the owner that the hold may have by now
+-- ARGV[3]  lease: ms from now, 1 to 2^53
+-- returns  1: the key lives for the lease or longer
+-- returns  0: neither of them holds it; nothing changed
+if redis.call('hexists', KEYS[1], ARGV[1]) == 0 and redis.call('hexists', KEYS[1], ARGV[2]) == 0 then
+  return 0
+end
+if redis.call('pttl', KEYS[1]) < tonumber(ARGV[3]) then
+  redis.call('pexpire', KEYS[1], ARGV[3])
+end
+return 1
