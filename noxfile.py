@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
+from pathlib import Path
 
 import nox
 
@@ -83,6 +85,19 @@ def interop(session: nox.Session) -> None:
     """The tests against the real Redisson; need a JDK and Maven."""
     install_package(session, "test")
     session.run("pytest", "-m", "interop", "tests/interop", *session.posargs)
+
+
+@nox.session
+def browser(session: nox.Session) -> None:
+    """The inspector in headless Chromium, with axe-core; needs chromium, chromedriver and npm."""
+    install_package(session, "test")
+    session.install("selenium>=4.20")
+    folder = Path("build/browser")
+    folder.mkdir(parents=True, exist_ok=True)
+    shutil.copy("tests/browser/package.json", folder)
+    npm = ["npm", "install", "--no-package-lock", "--no-audit", "--no-fund"]
+    session.run(*npm, "--prefix", str(folder), external=True)
+    session.run("pytest", "-m", "browser", "tests/browser", *session.posargs)
 
 
 @nox.session

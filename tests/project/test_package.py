@@ -36,7 +36,7 @@ def test_nothing_is_needed_at_run_time() -> None:
 
 def test_the_extras_are_the_documented_ones() -> None:
     extras = metadata.metadata("holdfast").get_all("Provides-Extra") or []
-    assert set(extras) == {"bench", "cli", "docs", "lint", "server", "test"}
+    assert set(extras) == {"bench", "cli", "docs", "lint", "server", "test", "web"}
 
 
 def test_the_version_is_the_same_everywhere() -> None:

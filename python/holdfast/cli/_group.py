@@ -24,6 +24,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "unlock": "_unlock:unlock",
     "doctor": "_doctor:doctor",
     "bench": "_bench:bench",
+    "inspect": "_inspect:inspect",
     "demo": "_demo:demo",
     "completion": "_completion:completion",
 }

@@ -1,0 +1,256 @@
+"""What the pages see: one scan of the server per second, however many pages are open.
+
+Nothing is read while no page is open. Every scan is compared with the one before; a stream gets
+the differences as server-sent events. All of it belongs to one event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from sse_starlette import ServerSentEvent
+
+from holdfast._errors import HoldfastError
+
+from .threads import in_thread
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+__all__ = ["Feed", "Json", "Status", "TooManyStreamsError"]
+
+Json = dict[str, Any]
+
+PERIOD = 1.0
+"""Seconds from the begin of a scan to the begin of the next."""
+
+TOLERANCE = 0.5
+"""Seconds by which the end of a lease may move unnoticed."""
+
+MOST_STREAMS = 256
+"""Streams at most. A browser has one for each visible page."""
+
+
+class TooManyStreamsError(Exception):
+    """More streams are open than `MOST_STREAMS`."""
+
+
+@dataclass(frozen=True)
+class Status:
+    """The state of the server at the last scan."""
+
+    up: bool
+    error: str | None
+    """Why the last scan failed."""
+    since: float
+    """When `up` changed last, as ``time.time`` counts."""
+    locks: int
+    scan_seconds: float | None
+    """How long the last scan took that did not fail."""
+
+    def to_json(self) -> Json:
+        """The data of a ``server`` event."""
+        return {
+            "up": self.up,
+            "error": self.error,
+            "since": self.since,
+            "locks": self.locks,
+            "scan_seconds": self.scan_seconds,
+        }
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """A lock as the streams know it."""
+
+    lock: Json
+    earliest: float
+    """When the lease ends if it was read at the begin of the scan, by the loop's clock."""
+    latest: float
+    """When it ends if it was read at the end of the scan."""
+
+    def differs(self, other: _Seen) -> bool:
+        """Whether `other` is more than the same lock a little later."""
+        moved = other.earliest > self.latest + TOLERANCE or other.latest < self.earliest - TOLERANCE
+        return moved or {**self.lock, "ttl": None} != {**other.lock, "ttl": None}
+
+
+def _seen(lock: Json, began: float, ended: float) -> _Seen:
+    left = math.inf if lock["ttl"] is None else lock["ttl"]
+    return _Seen(lock, began + left, ended + left)
+
+
+class _Stream:
+    """The events that an open page has not been sent yet: of each lock only the latest.
+
+    A reader that is slow misses states in between, and occupies no more memory than the locks do.
+    """
+
+    def __init__(self) -> None:
+        self.wake = asyncio.Event()
+        self._pending: dict[str, bytes] = {}
+
+    def put(self, events: dict[str, bytes]) -> None:
+        for key, event in events.items():
+            self._pending.pop(key, None)
+            self._pending[key] = event
+        self.wake.set()
+
+    def take(self) -> bytes:
+        self.wake.clear()
+        chunk = b"".join(self._pending.values())
+        self._pending.clear()
+        return chunk
+
+
+class Feed:
+    """Scans by `read`, which blocks and returns the JSON of each lock, and feeds the streams."""
+
+    def __init__(self, read: Callable[[], list[Json]]) -> None:
+        self._read = read
+        self._streams: set[_Stream] = set()
+        self._loop_task: asyncio.Task[None] | None = None
+        self._closed = False
+        self._turn = asyncio.Lock()
+        self._begun = 0
+        self._scanned = asyncio.Event()
+        self._known: dict[str, _Seen] = {}
+        self._snapshot: bytes | None = None
+        self._status: Status | None = None
+        self._failure: HoldfastError | None = None
+
+    @property
+    def status(self) -> Status | None:
+        """What the last scan found; None before the first one has ended."""
+        return self._status
+
+    async def locks(self) -> list[Json]:
+        """The locks of a scan that begins after this call; raises what the scan raised.
+
+        Calls at the same time share a scan.
+        """
+        begun_before = self._begun
+        async with self._turn:
+            if self._begun == begun_before:
+                await self._scan()
+            elif self._failure is not None:
+                raise type(self._failure)(*self._failure.args)
+            return [seen.lock for seen in self._known.values()]
+
+    async def stream(self) -> AsyncIterator[bytes]:
+        """Server-sent events: every lock at first, then each change, until `close`.
+
+        Raises `TooManyStreamsError` before the first event.
+        """
+        stream = _Stream()
+        self._streams.add(stream)
+        try:
+            if self._loop_task is None or self._loop_task.done():
+                self._scanned.clear()
+                self._loop_task = asyncio.create_task(self._run())
+            await self._scanned.wait()
+            stream.take()
+            chunk = self._first_events()
+            while not self._closed:
+                if chunk:
+                    yield chunk
+                await stream.wake.wait()
+                chunk = stream.take()
+        finally:
+            self._streams.discard(stream)
+
+    def check_room(self) -> None:
+        """Raise `TooManyStreamsError` where no further stream is allowed."""
+        if len(self._streams) >= MOST_STREAMS:
+            raise TooManyStreamsError
+
+    def close(self) -> None:
+        """End every stream. May be called from a signal handler of the loop's thread."""
+        self._closed = True
+        self._scanned.set()
+        for stream in self._streams:
+            stream.wake.set()
+
+    async def _run(self) -> None:
+        loop = asyncio.get_running_loop()
+        while self._streams and not self._closed:
+            began = loop.time()
+            async with self._turn:
+                try:
+                    await self._scan()
+                except HoldfastError:
+                    pass  # the status has it
+                finally:
+                    self._scanned.set()
+            await asyncio.sleep(max(0.0, began + PERIOD - loop.time()))
+
+    async def _scan(self) -> None:
+        """Scan once, for a caller that has the turn; raises what the scan raised."""
+        self._begun += 1
+        began = asyncio.get_running_loop().time()
+        try:
+            locks = await in_thread(self._read)
+        except HoldfastError as error:
+            self._failure = error
+            self._publish({}, self._changed_status(str(error), None))
+            raise
+        self._failure = None
+        ended = asyncio.get_running_loop().time()
+        events = self._compare([_seen(lock, began, ended) for lock in locks])
+        self._publish(events, self._changed_status(None, ended - began))
+
+    def _compare(self, scanned: list[_Seen]) -> dict[str, bytes]:
+        """Take the locks of a scan as known; the events of what has changed."""
+        before, self._known = self._known, {}
+        events: dict[str, bytes] = {}
+        for seen in scanned:
+            key = seen.lock["key"]
+            old = before.pop(key, None)
+            if old is None or old.differs(seen):
+                events[key] = _event("lock", seen.lock)
+                self._known[key] = seen
+            else:
+                # The end that the streams were sent stays the one to compare with.
+                self._known[key] = replace(old, lock=seen.lock)
+        for key, old in before.items():
+            events[key] = _event("gone", {"name": old.lock["name"], "key": key})
+        self._snapshot = None
+        return events
+
+    def _changed_status(self, error: str | None, seconds: float | None) -> bool:
+        """Note how a scan ended; whether the server has gone or returned."""
+        old, up = self._status, error is None
+        changed = not up if old is None else old.up != up
+        since = time.time() if old is None or changed else old.since
+        if seconds is None and old is not None:
+            seconds = old.scan_seconds
+        self._status = Status(up, error, since, len(self._known), seconds)
+        return changed
+
+    def _publish(self, events: dict[str, bytes], status_changed: bool) -> None:
+        if status_changed and self._status is not None:
+            events = {**events, "": _event("server", self._status.to_json())}
+        if events:
+            for stream in self._streams:
+                stream.put(events)
+
+    def _first_events(self) -> bytes:
+        """Every lock known; whether the server is away, if it is."""
+        if self._status is not None and not self._status.up:
+            return self._locks_known() + _event("server", self._status.to_json())
+        return self._locks_known()
+
+    def _locks_known(self) -> bytes:
+        if self._snapshot is None:
+            events = (_event("lock", seen.lock) for seen in self._known.values())
+            self._snapshot = b"".join(events)
+        return self._snapshot
+
+
+def _event(kind: str, data: Json) -> bytes:
+    return ServerSentEvent(json.dumps(data, separators=(",", ":")), event=kind).encode()

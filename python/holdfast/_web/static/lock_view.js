@@ -1,0 +1,173 @@
+// The page of one lock: who holds it, who waits, how long, which keys; and its forced release.
+
+import { element, holdsOf, kindText, leftText, nameText, ownerText, setText } from "./dom.js";
+import { confirmRelease } from "./release.js";
+import { fetchJson } from "./store.js";
+
+const REFRESH_MS = 5000;
+const TIMES = new Set(["ttl", "timeout"]);
+const RELEASABLE = new Set(["lock", "fair_lock", "read_write_lock"]);
+
+export class LockView {
+  #store;
+  #key;
+  #known;
+  #detail = null;
+  #problem = null;
+  #loaded = false;
+  #loading = false;
+  #readOnly = true;
+  #countdowns = [];
+  #drawn = null;
+  #read = 0;
+  #timer;
+
+  constructor(store, key) {
+    this.#store = store;
+    this.#key = key;
+    this.#name = store.locks.get(key)?.name ?? decoded(key);
+    this.title = this.#name;
+    this.#state = element("span", { class: "badge" });
+    this.#button = element("button", {
+      type: "button", class: "danger", hidden: true,
+      click: () => confirmRelease(this.#name, this.#key, () => this.#load()),
+    }, "Force release…");
+    this.#body = element("div");
+    this.node = element("article", {},
+      element("a", { class: "back", href: "#/" }, "← All locks"),
+      element("div", { class: "lock-head" },
+        element("h1", {}, nameText(this.#name, 2000)), this.#state, this.#button),
+      this.#body);
+    this.#timer = setInterval(() => document.visibilityState === "visible" && this.#load(), REFRESH_MS);
+    fetchJson("/api/server").then((answer) => { this.#readOnly = answer.body.read_only !== false; this.#draw(); });
+    this.#load();
+  }
+
+  #name; #state; #button; #body;
+
+  update() {
+    if (this.#store.locks.get(this.#key) !== this.#known) this.#load();
+  }
+
+  tick() {
+    if (this.#detail === null) return;
+    for (const [node, seconds] of this.#countdowns) {
+      const left = seconds(this.#detail);
+      setText(node, leftText(left == null ? null : this.#read + left * 1000, 1));
+    }
+  }
+
+  leave() {
+    clearInterval(this.#timer);
+  }
+
+  async #load() {
+    if (this.#loading) return;
+    this.#loading = true;
+    this.#known = this.#store.locks.get(this.#key);
+    const answer = await fetchJson(`/api/locks/${this.#key}`);
+    this.#loading = false;
+    if (answer.ok || answer.status === 404) this.#detail = answer.ok ? answer.body : null;
+    this.#problem = answer.ok || answer.status === 404 ? null : answer.body.error;
+    this.#loaded = true;
+    this.#read = performance.now();
+    this.#draw();
+    this.update();
+  }
+
+  #draw() {
+    if (!this.#loaded) return;
+    const lock = this.#detail;
+    this.#button.hidden = this.#readOnly || lock === null || !RELEASABLE.has(lock.kind);
+    // While only times change, the elements stay, and with them what the user has selected.
+    const drawn = JSON.stringify([lock, this.#problem], (key, value) => (TIMES.has(key) ? null : value));
+    if (drawn === this.#drawn) return;
+    this.#drawn = drawn;
+    this.#countdowns = [];
+    setText(this.#state, lock === null ? "free" : "held");
+    this.#state.classList.toggle("free", lock === null);
+    this.#body.replaceChildren(...this.#parts(lock));
+    this.tick();
+  }
+
+  #parts(lock) {
+    const problem = this.#problem === null ? []
+      : [element("p", { class: "panel", role: "status" }, `These figures are not current: ${this.#problem}`)];
+    if (lock === null) {
+      return [...problem, element("p", { class: "panel" }, "Nobody holds this lock now. The page follows when someone does.")];
+    }
+    return [
+      ...problem,
+      element("section", { class: "panel" }, this.#facts(lock)),
+      this.#owners(lock),
+      this.#queue(lock),
+      element("div", { class: "columns" },
+        names("Keys", lock.keys, "None."), names("Channels", lock.channels, "None.")),
+    ];
+  }
+
+  #facts(lock) {
+    const left = this.#countdown((current) => current.ttl);
+    const seen = this.#store.locks.get(this.#key)?.seenSince;
+    const facts = [
+      ["Time left", element("span", { class: "large number" }, left)],
+      ["Kind", kindText(lock.kind)],
+      ["Holds", String(holdsOf(lock))],
+      ["Waiters", String(lock.waiters)],
+      ["Permits", lock.permits], ["Count", lock.count], ["Fencing token", lock.token],
+      ["Owner seen since", seen?.toLocaleTimeString([], { hour12: false })],
+    ];
+    return element("dl", { class: "facts" }, facts.filter(([, value]) => value != null).map(([term, value]) =>
+      element("div", {}, element("dt", {}, term), element("dd", {}, typeof value === "object" && !value.nodeType ? JSON.stringify(value) : typeof value === "number" ? String(value) : value))));
+  }
+
+  #owners(lock) {
+    const rows = lock.owners.map((owner) => element("li", {},
+      nameText(ownerText(owner)), element("span", { class: "quiet" }, ownerFacts(owner)),
+      ownerText(owner) === owner.id ? null : element("div", { class: "small quiet" }, nameText(owner.id))));
+    return section(lock.owners.length === 1 ? "Owner" : `Owners (${lock.owners.length})`, rows, "ul", "No owner is known.");
+  }
+
+  #queue(lock) {
+    if (!lock.queue) return section("Queue", [], "ol", lock.waiters ? `${lock.waiters} wait; this kind keeps no order.` : "Nobody waits.");
+    const rows = lock.queue.map((waiter, index) => element("li", {},
+      element("span", { class: "quiet number" }, `${index + 1}. `), nameText(ownerText(waiter)),
+      element("span", { class: "quiet" }, ", its place is kept for "),
+      element("span", { class: "number" }, this.#countdown((current) => current.queue[index].timeout)),
+      ownerText(waiter) === waiter.id ? null : element("div", { class: "small quiet" }, nameText(waiter.id))));
+    return section(`Queue (${rows.length})`, rows, "ol", "Nobody waits.");
+  }
+
+  // A node that counts down the seconds that `seconds` finds in the latest figures.
+  #countdown(seconds) {
+    const node = element("span");
+    this.#countdowns.push([node, seconds]);
+    return node;
+  }
+}
+
+function ownerFacts(owner) {
+  const facts = [];
+  if (owner.mode) facts.push(owner.mode === "read" ? "reads" : "writes");
+  facts.push(owner.holds === 1 ? "1 hold" : `${owner.holds} holds`);
+  if (owner.client?.address && owner.client.name) facts.push(owner.client.address);
+  if (owner.client?.library) facts.push(owner.client.library);
+  return `, ${facts.join(", ")}`;
+}
+
+function section(title, rows, list, none) {
+  return element("section", { class: "panel" }, element("h2", {}, title),
+    rows.length ? element(list, { class: "list" }, rows) : element("p", { class: "quiet" }, none));
+}
+
+function names(title, values, none) {
+  return section(title, (values ?? []).map((value) => element("li", {}, nameText(value))), "ul", none);
+}
+
+function decoded(key) {
+  try {
+    return decodeURIComponent(key);
+  } catch {
+    return key;
+  }
+}

@@ -1,0 +1,138 @@
+// The page of all locks: search, sort, a row for each.
+
+import { arrange, element, holdsOf, kindText, leftText, lockHref, nameText, ownersText, ownerText, setText } from "./dom.js";
+
+const MOST_ROWS = 1000;
+
+const ORDERS = {
+  name: (a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0),
+  left: (a, b) => (a.ends ?? Infinity) - (b.ends ?? Infinity) || 0,
+  waiters: (a, b) => a.waiters - b.waiters,
+};
+
+// What the user chose stays while other pages are shown.
+const chosen = { search: "", order: "name", descending: false };
+
+export class LocksView {
+  title = "Locks";
+  #store;
+  #rows = new Map();
+
+  constructor(store) {
+    this.#store = store;
+    this.#count = element("p", { class: "count", "aria-live": "polite" });
+    this.#search = element("input", {
+      type: "search", id: "search", autocomplete: "off", spellcheck: "false",
+      input: () => { chosen.search = this.#search.value; this.update(); },
+    });
+    this.#search.value = chosen.search;
+    this.#heads = {
+      name: this.#head("name", "Name"),
+      left: this.#head("left", "Time left", "right"),
+      waiters: this.#head("waiters", "Waiters", "right"),
+    };
+    this.#body = element("tbody");
+    this.#table = element("table", { class: "table-locks", "aria-label": "Locks that are held" },
+      element("thead", {}, element("tr", {},
+        this.#heads.name,
+        element("th", { scope: "col", class: "wide" }, "Kind"),
+        element("th", { scope: "col", class: "wide" }, "Held by"),
+        this.#heads.left, this.#heads.waiters)),
+      this.#body);
+    this.#empty = element("p");
+    this.node = element("section", {},
+      element("div", { class: "tools" },
+        element("h1", {}, "Locks"), this.#count,
+        element("div", { class: "search" },
+          element("label", { for: "search" }, "Search"), this.#search)),
+      element("div", { class: "frame" }, this.#table, this.#empty));
+  }
+
+  #count; #search; #heads; #body; #table; #empty;
+
+  #head(order, text, side) {
+    const sort = () => {
+      chosen.descending = chosen.order === order && !chosen.descending;
+      chosen.order = order;
+      this.update();
+    };
+    return element("th", { scope: "col", class: side }, element("button", { type: "button", click: sort }, text));
+  }
+
+  update() {
+    const found = this.#found();
+    const shown = found.slice(0, MOST_ROWS);
+    arrange(this.#body, shown.map((lock) => this.#row(lock).node));
+    const keys = new Set(shown.map((lock) => lock.key));
+    for (const key of this.#rows.keys()) if (!keys.has(key)) this.#rows.delete(key);
+    for (const [order, head] of Object.entries(this.#heads)) {
+      if (order === chosen.order) head.setAttribute("aria-sort", chosen.descending ? "descending" : "ascending");
+      else head.removeAttribute("aria-sort");
+    }
+    this.#table.hidden = shown.length === 0;
+    this.#empty.hidden = shown.length > 0;
+    setText(this.#empty, this.#emptyText());
+    setText(this.#count, this.#countText(found.length, shown.length));
+    this.tick();
+  }
+
+  tick() {
+    for (const { lock, left } of this.#rows.values()) setText(left, leftText(lock.ends));
+  }
+
+  #found() {
+    const wanted = chosen.search.toLowerCase();
+    const found = [...this.#store.locks.values()].filter((lock) => matches(lock, wanted));
+    const by = ORDERS[chosen.order];
+    const sign = chosen.descending ? -1 : 1;
+    return found.sort((a, b) => sign * by(a, b) || ORDERS.name(a, b));
+  }
+
+  #countText(found, shown) {
+    const all = this.#store.locks.size;
+    if (!this.#store.settled && all === 0) return "";
+    const held = `${all} held`;
+    if (shown < found) return `${held}, the first ${shown} of ${found} shown: search to see others`;
+    return found < all ? `${found} of ${held}` : held;
+  }
+
+  #emptyText() {
+    if (this.#store.locks.size > 0) return "No lock that is held matches the search.";
+    return this.#store.settled ? "No lock is held now." : "Reading the locks…";
+  }
+
+  #row(lock) {
+    const old = this.#rows.get(lock.key);
+    if (old?.lock === lock) return old;
+    const left = element("td", { class: "right number" });
+    const node = old?.node ?? element("tr", { animationend: (event) => event.currentTarget.classList.remove("changed") });
+    const link = old?.link ?? element("a", { href: lockHref(lock.key) }, nameText(lock.name));
+    const owners = ownersText(lock.owners);
+    node.replaceChildren(
+      element("td", {}, link,
+        element("span", { class: "second narrow" }, `${kindText(lock.kind)}, ${owners}`)),
+      element("td", { class: "wide" }, element("span", { class: "badge" }, kindText(lock.kind))),
+      element("td", { class: "wide" }, nameText(owners, 80), ownerDetail(lock)),
+      left,
+      element("td", { class: "right number" }, String(lock.waiters)));
+    if (lock.fresh) node.classList.add("changed");
+    const row = { lock, node, left, link };
+    this.#rows.set(lock.key, row);
+    return row;
+  }
+}
+
+function ownerDetail(lock) {
+  const [owner] = lock.owners;
+  if (owner === undefined) return null;
+  const parts = [];
+  if (lock.owners.length === 1 && ownerText(owner) !== owner.id) parts.push(owner.id);
+  if (owner.mode) parts.push(owner.mode === "read" ? "reading" : "writing");
+  if (holdsOf(lock) > lock.owners.length) parts.push(`${holdsOf(lock)} holds`);
+  return parts.length ? element("span", { class: "second name" }, parts.join(", ")) : null;
+}
+
+function matches(lock, wanted) {
+  if (wanted === "" || lock.name.toLowerCase().includes(wanted)) return true;
+  return lock.owners.some((owner) => ownerText(owner).toLowerCase().includes(wanted) || owner.id.includes(wanted));
+}

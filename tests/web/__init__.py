@@ -1,0 +1,1 @@
+"""The inspector over HTTP: access, API, load."""
