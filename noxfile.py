@@ -121,6 +121,15 @@ def torture(session: nox.Session) -> None:
 
 
 @nox.session
+def interrupts(session: nox.Session) -> None:
+    """20,000 interrupts of `with` blocks of each kind: nox -s interrupts -- [how many]."""
+    install_package(session, "test")
+    count, *more = [*session.posargs, "20000"][: max(1, len(session.posargs))]
+    tests = ["--timeout", "7200", "tests/faults/test_interrupted_blocks.py"]
+    session.run("pytest", *tests, *more, env={"HOLDFAST_INTERRUPTS": count})
+
+
+@nox.session
 def docs(session: nox.Session) -> None:
     """The documentation as pages in build/site, and the next release's change log as a draft."""
     session.install("mkdocs>=1.6", "towncrier>=24.8")

@@ -4,6 +4,9 @@
 
 namespace holdfast::bindings {
 
+void register_blocking_lock(pybind11::module_& module);
+void register_blocking_permit_semaphore(pybind11::module_& module);
+void register_blocking_semaphore(pybind11::module_& module);
 void register_client(pybind11::module_& module);
 void register_commands(pybind11::module_& module);
 void register_count_down_latch(pybind11::module_& module);

@@ -46,6 +46,7 @@ void register_queues(py::module_& module) {
              "Block until there is something to tell: (word, name, owner, listeners, reason); None "
              "after stop_events(). The word is \"lost\", \"abandoned\" or \"overlong\".");
   module.def("stop_events", [] { engine::Engine::instance().events()->stop(); });
+  module.def("set_events_running", &set_events_running);
   module.def("see_out", &see_out);
   module.def("next_owner", [] { return static_cast<std::uint64_t>(next_owner_number()); });
   module.def("this_thread",

@@ -36,6 +36,9 @@ class Signals final : public sync::Interrupt {
 
 std::atomic<int> g_inside{0};
 
+// In which the thread of holdfast._events was started; 0: in none.
+std::atomic<std::uint64_t> g_events_epoch{0};
+
 // The threads that a parent had inside are not in its child.
 const bool g_registered = (call_in_child([] { g_inside.store(0); }), true);
 
@@ -79,6 +82,14 @@ py::object wait_for(OperationKind kind, const sync::ExchangePtr& operation) {
   if (result.exception) raise(result.exception);
   return result.value;
 }
+
+void events_needed() {
+  if (g_events_epoch.load(std::memory_order_relaxed) != fork_epoch()) {
+    py::module_::import("holdfast._events").attr("start")();
+  }
+}
+
+void set_events_running(bool running) { g_events_epoch.store(running ? fork_epoch() : 0); }
 
 void see_out(double seconds) {
   (void)g_registered;

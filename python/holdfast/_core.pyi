@@ -7,7 +7,12 @@
 # fail with the classes of `holdfast._errors`.
 
 from collections.abc import Sequence
+from types import TracebackType
 from typing import Any, final
+
+from typing_extensions import Self
+
+from ._arguments import LeaseTime, Seconds
 
 __version__: str
 
@@ -104,6 +109,70 @@ def script_text(name: str, /) -> bytes | None: ...
 
 # Of hiredis and of OpenSSL; the latter is empty without TLS.
 def versions() -> tuple[str, str]: ...
+
+class Native:
+    # What native methods need; the root of the classes below and of the public classes.
+    ...
+
+class BlockingLock(Native):
+    # The methods of locks for threads that no signal interrupts between the grant and the return.
+
+    def _bind(self, lock: Lockable, lease: LeaseTime, wait: float, prepares: bool, /) -> None: ...
+    def acquire(
+        self,
+        blocking: bool = True,
+        timeout: Seconds | None = -1,
+        *,
+        lease: Seconds | None = ...,
+    ) -> bool: ...
+    def release(self) -> None: ...
+    def _release_all(self) -> None: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+        /,
+    ) -> None: ...
+
+class BlockingSemaphore(Native):
+    # The same of semaphores.
+
+    def _bind(self, semaphore: Semaphore, wait: float, /) -> None: ...
+    def acquire(
+        self, blocking: bool = True, timeout: Seconds | None = None, *, permits: int = 1
+    ) -> bool: ...
+    def release(self, n: int = 1) -> None: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+        /,
+    ) -> None: ...
+
+class BlockingPermitSemaphore(Native):
+    # The same of permit semaphores.
+
+    def _bind(self, semaphore: PermitSemaphore, lease: LeaseTime, wait: float, /) -> None: ...
+    def acquire(
+        self,
+        blocking: bool = True,
+        timeout: Seconds | None = None,
+        *,
+        lease: Seconds | None = ...,
+    ) -> str | None: ...
+    def release(self, permit: str) -> None: ...
+    def __enter__(self) -> str: ...
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+        /,
+    ) -> None: ...
 
 class Lockable:
     # What owners acquire and release. It has no state of its own.
@@ -281,6 +350,9 @@ class PendingQueue:
 # owner waits for is held for suspiciously long. None after stop_events().
 def next_event() -> tuple[str, bytes, int, list[int], str] | None: ...
 def stop_events() -> None: ...
+
+# Whether a thread takes events; what may be lost later starts it by holdfast._events.start().
+def set_events_running(running: bool, /) -> None: ...
 
 # Wait until no thread is inside a blocking method any more, or for so long.
 def see_out(seconds: float, /) -> None: ...

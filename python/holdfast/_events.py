@@ -89,6 +89,7 @@ def start() -> None:
             thread = threading.Thread(target=_run, name="holdfast-events", daemon=True)
             thread.start()
             _thread = thread
+            _core.set_events_running(True)
 
 
 def running() -> bool:

@@ -27,9 +27,6 @@ from ._errors import HoldfastError, LockLostError, LockTimeout
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import TracebackType
-
-    from typing_extensions import Self
 
     from ._client import BaseClient
     from ._hold import Hold
@@ -69,7 +66,7 @@ class Watcher(_events.Listener):
 NO_WATCHERS: dict[int, Watcher] = {}
 
 
-class BaseLock(Generic[ClientT]):
+class BaseLock(_core.Native, Generic[ClientT]):
     """What the locks for threads and for tasks have in common: all but the waiting."""
 
     __slots__ = (
@@ -85,6 +82,7 @@ class BaseLock(Generic[ClientT]):
     )
 
     _owner_word = "thread"
+    _may_wait_for_itself = False  # see _refuse_upgrade()
 
     #: The name, as it was given.
     name: Name
@@ -109,6 +107,7 @@ class BaseLock(Generic[ClientT]):
         # By owner; of the many locks that nobody watches, one for all.
         self._watchers: dict[int, Watcher] = NO_WATCHERS if on_lost is None else {}
         self.name = name
+        self._bind_core()
 
     @property
     def lost(self) -> bool:
@@ -123,6 +122,9 @@ class BaseLock(Generic[ClientT]):
     def _new_core(self, name: bytes) -> _core.Lockable:
         """The engine's lock of this kind; other kinds say theirs."""
         return self._client._core.lock(name, self._at_least)
+
+    def _bind_core(self) -> None:
+        """Give native methods what they work on, where there are any."""
 
     def _owner(self) -> int:
         raise NotImplementedError
@@ -225,7 +227,7 @@ class BaseLock(Generic[ClientT]):
         raise TypeError(msg)
 
 
-class Lock(Decorates, BaseLock["BaseClient[Any]"]):
+class Lock(Decorates, BaseLock["BaseClient[Any]"], _core.BlockingLock):
     """A reentrant lock, held by a thread and shared by all processes that use its name.
 
     Made by ``client.lock(name)``. All lock objects of one name and client share the holds of a
@@ -243,54 +245,35 @@ class Lock(Decorates, BaseLock["BaseClient[Any]"]):
     def _key(self) -> int:
         return threading.get_ident()
 
-    def acquire(
+    def _bind_core(self) -> None:
+        prepares = self._wants_watcher() or self._may_wait_for_itself
+        self._bind(self._core, self._lease, self._wait, prepares)
+
+    def _checked_request(
         self,
         blocking: bool = True,
         timeout: Seconds | None = -1,
         *,
         lease: Seconds | Unset | None = UNSET,
-    ) -> bool:
-        """Take the lock, or one more hold of it; ``True`` when that was done.
-
-        As ``threading.RLock.acquire``: -1 or ``None`` waits without limit, ``blocking=False`` not
-        at all. ``lease``: how long the hold lasts without being renewed, in seconds; ``None``: it
-        is renewed.
-
-        Raises ``ConnectionError`` when the server is out of reach for longer than the command
-        time-out, ``LockLostError`` when earlier holds of the caller turn out to be gone.
-        """
+    ) -> tuple[bool, float, LeaseTime]:
+        """The arguments of ``acquire``, as the engine has them."""
         seconds = checked_timeout(blocking, timeout)
-        return self._acquire(bool(blocking), seconds, self._lease_of(lease))
+        return bool(blocking), seconds, self._lease_of(lease)
 
-    def _acquire(self, blocking: bool, seconds: float, lease: LeaseTime) -> bool:
+    def _prepare(self) -> Watcher | None:
+        """Before an acquire: all that is to be done in Python."""
         self._refuse_upgrade()
-        granted = False
-        watcher = self._watch()
-        listener = watcher.number if watcher else 0
-        try:
-            granted = self._core.acquire(
-                THIS_THREAD, blocking, seconds, lease.ms, lease.renewed, listener
-            )
-        finally:
-            self._asked(watcher, granted)
-        return granted
+        return self._watch()
 
-    def release(self) -> None:
-        """Give one hold back; the last one frees the lock.
+    def _refused(self, watcher: Watcher | None) -> None:
+        """After an acquire that ended without a grant."""
+        self._asked(watcher, False)
 
-        Raises ``NotOwnedError`` when the caller holds none, ``LockLostError`` (once) when it held
-        one that is gone, ``ConnectionError`` when the server cannot be told: then the release goes
-        on in the background until the lease is over, and may be called again.
-        """
-        done = 0
-        try:
-            self._core.release(THIS_THREAD, False)
-            done = 1
-        except LockLostError:
+    def _released(self, holds: int, error: BaseException | None) -> None:
+        """After a release of so many holds; an interrupt leaves it to the background."""
+        if isinstance(error, LockLostError):
             self._leave_watcher()
-            raise
-        finally:
-            self._gave_back(done)
+        self._gave_back(0 if isinstance(error, HoldfastError) else holds)
 
     def locked(self) -> bool:
         """Whether anyone holds it, asked of the server."""
@@ -332,25 +315,6 @@ class Lock(Decorates, BaseLock["BaseClient[Any]"]):
 
         return _hold.acquire(self, wait, lease)
 
-    def __enter__(self) -> Self:
-        if not self._acquire(True, self._wait, self._lease):
-            raise self._timed_out()
-        return self
-
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        if exc is None:
-            return self.release()
-        try:
-            self.release()
-        except HoldfastError as error:
-            self._note(exc, error)
-        return None
-
     # What threading.Condition(lock) asks of a lock.
 
     def _is_owned(self) -> bool:
@@ -358,8 +322,7 @@ class Lock(Decorates, BaseLock["BaseClient[Any]"]):
 
     def _release_save(self) -> int:
         count = self._core.known_count(THIS_THREAD)
-        self._core.release(THIS_THREAD, True)
-        self._gave_back(count)
+        self._release_all()
         return count
 
     def _acquire_restore(self, count: int) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import threading
 from typing import TYPE_CHECKING, Any, Final
 
 from . import _core, _events
@@ -23,9 +22,6 @@ from ._arguments import (
 from ._errors import HoldfastError, LockTimeout, NotOwnedError
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
-    from types import TracebackType
-
     from ._client import BaseClient
 
 __all__ = ["BasePermitSemaphore", "PermitSemaphore"]
@@ -33,10 +29,10 @@ __all__ = ["BasePermitSemaphore", "PermitSemaphore"]
 PERMIT: Final = re.compile("[0-9a-fA-F]{32}")
 
 
-class BasePermitSemaphore:
+class BasePermitSemaphore(_core.Native):
     """What the semaphores for threads and for tasks have in common: all but the waiting."""
 
-    __slots__ = ("__weakref__", "_client", "_core", "_entered", "_lease", "_wait", "name")
+    __slots__ = ("__weakref__", "_client", "_core", "_lease", "_wait", "name")
 
     #: The name, as it was given.
     name: Name
@@ -53,8 +49,6 @@ class BasePermitSemaphore:
         self._core = _core.PermitSemaphore(client._core, checked_name("name", name))
         self._lease = checked_lease("lease", lease, client._lease_ms)
         self._wait = checked_wait(wait)
-        # The permits of `with`, by who is inside; each leaves with the last one it came in with.
-        self._entered: dict[tuple[int, Hashable], list[str]] = {}
         self.name = name
 
     def _lease_of(self, lease: Seconds | Unset | None) -> LeaseTime:
@@ -68,35 +62,19 @@ class BasePermitSemaphore:
             _events.start()
         return _core.next_owner()
 
-    def _caller(self) -> Hashable:
-        raise NotImplementedError
+    def _timed_out(self) -> LockTimeout:
+        return LockTimeout(
+            f"no permit of {self.name!r} was free in the {self._wait:g} s that were waited"
+        )
 
-    def _enter(self, permit: str | None) -> str:
-        if permit is None:
-            msg = f"no permit of {self.name!r} was free in the {self._wait:g} s that were waited"
-            raise LockTimeout(msg)
-        self._entered.setdefault((_core.epoch(), self._caller()), []).append(permit)
-        return permit
+    def _not_out(self, permit: str) -> NotOwnedError:
+        return NotOwnedError(
+            f"{permit!r} is no permit of {self.name!r} that is out: "
+            "it was released, has expired, or never was one"
+        )
 
-    def _leave(self) -> str:
-        key = (_core.epoch(), self._caller())
-        permits = self._entered.get(key)
-        if not permits:
-            # A child of fork() must not give back what its parent works under.
-            msg = f"{self.name!r} was entered by another thread, task or process"
-            raise NotOwnedError(msg)
-        permit = permits.pop()
-        if not permits:
-            del self._entered[key]
-        return permit
-
-    def _check_released(self, permit: str, answer: int | None) -> None:
-        if answer == 0:
-            msg = (
-                f"{permit!r} is no permit of {self.name!r} that is out: "
-                "it was released, has expired, or never was one"
-            )
-            raise NotOwnedError(msg)
+    def _not_entered(self) -> NotOwnedError:
+        return NotOwnedError(f"{self.name!r} was not entered, or entered by another process")
 
     def _note(self, body: BaseException, release: HoldfastError) -> None:
         """An error of the release must not hide the error of the body: it is added to it."""
@@ -114,7 +92,7 @@ class BasePermitSemaphore:
         raise TypeError(msg)
 
 
-class PermitSemaphore(BasePermitSemaphore):
+class PermitSemaphore(BasePermitSemaphore, _core.BlockingPermitSemaphore):
     """A semaphore whose permits have ids and come back by themselves when their lease is over.
 
     Made by ``client.permit_semaphore(name)``, shared by all processes that use its name. A permit
@@ -125,45 +103,35 @@ class PermitSemaphore(BasePermitSemaphore):
 
     __slots__ = ()
 
-    def _caller(self) -> Hashable:
-        return threading.get_ident()
+    def __init__(
+        self,
+        client: BaseClient[Any],
+        name: Name,
+        *,
+        lease: Seconds | None = None,
+        wait: Seconds | None = None,
+    ) -> None:
+        super().__init__(client, name, lease=lease, wait=wait)
+        self._bind(self._core, self._lease, self._wait)
 
     def try_set_permits(self, n: int) -> bool:
         """Say how many permits there are; ``False`` when that was said before: nothing changes."""
         return self._core.try_set_permits(checked_count("n", n, least=0)) == 1
 
-    def acquire(
+    def _checked_request(
         self,
         blocking: bool = True,
         timeout: Seconds | None = None,
         *,
         lease: Seconds | Unset | None = UNSET,
-    ) -> str | None:
-        """Take a permit; its id, 32 hex digits, or ``None`` when none was free in time.
-
-        ``timeout``: seconds to wait, -1 or ``None`` without limit; ``blocking=False`` waits not at
-        all. ``lease``: after how many seconds the permit comes back by itself; ``None``: it is
-        renewed.
-
-        Raises ``ConnectionError`` when the server is out of reach for longer than the command
-        time-out.
-        """
+    ) -> tuple[bool, float, LeaseTime]:
+        """The arguments of ``acquire``, as the engine has them."""
         seconds = checked_timeout(blocking, timeout)
-        return self._acquire(bool(blocking), seconds, self._lease_of(lease))
+        return bool(blocking), seconds, self._lease_of(lease)
 
-    def _acquire(self, blocking: bool, seconds: float, lease: LeaseTime) -> str | None:
-        number = self._new_number(lease)
-        granted = self._core.acquire(number, blocking, seconds, lease.ms, lease.renewed)
-        return self._core.permit(number).hex() if granted else None
-
-    def release(self, permit: str) -> None:
-        """Give a permit back, whoever has taken it.
-
-        Raises ``NotOwnedError`` when it is unknown or has expired; ``LockLostError``, a kind of
-        that, (once) when this client renewed it and found it gone; ``ConnectionError`` when the
-        server cannot be told: it may be called again.
-        """
-        self._check_released(permit, self._core.release(checked_permit(permit)))
+    def _checked_permit(self, permit: str) -> tuple[bytes]:
+        """The argument of ``release``."""
+        return (checked_permit(permit),)
 
     def try_release(self, permit: str) -> bool:
         """Give a permit back, whoever has taken it; ``False`` when it is unknown or has expired."""
@@ -188,22 +156,6 @@ class PermitSemaphore(BasePermitSemaphore):
     def delete(self) -> bool:
         """Remove the semaphore and all its permits; ``True`` if it was there."""
         return self._core.delete() == 1
-
-    def __enter__(self) -> str:
-        return self._enter(self._acquire(True, self._wait, self._lease))
-
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        try:
-            self.release(self._leave())
-        except HoldfastError as error:
-            if exc is None:
-                raise
-            self._note(exc, error)
 
 
 def checked_permit(permit: Any) -> bytes:

@@ -21,6 +21,8 @@ class QuorumSide(BaseLock[Any]):
 
     __slots__ = ()
 
+    _may_wait_for_itself = True
+
     _members: Members
 
     def _refuse_upgrade(self) -> None:

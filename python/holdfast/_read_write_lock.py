@@ -31,6 +31,8 @@ class WriteSide(BaseLock["BaseClient[Any]"]):
 
     __slots__ = ()
 
+    _may_wait_for_itself = True
+
     _core: CoreLock
 
     def _new_core(self, name: bytes) -> CoreLock:

@@ -10,10 +10,6 @@ from ._errors import HoldfastError, LockTimeout
 from ._synchronizer import Synchronizer
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
-    from typing_extensions import Self
-
     from ._client import BaseClient
 
 __all__ = ["BaseSemaphore", "Semaphore"]
@@ -40,7 +36,7 @@ class BaseSemaphore(Synchronizer):
         _events.note(body, f"{what}: {type(release).__name__}: {release}")
 
 
-class Semaphore(BaseSemaphore):
+class Semaphore(BaseSemaphore, _core.BlockingSemaphore):
     """A counter of free permits, shared by all processes that use its name.
 
     Made by ``client.semaphore(name)``; there are no permits before somebody has set their number.
@@ -51,31 +47,24 @@ class Semaphore(BaseSemaphore):
 
     __slots__ = ()
 
+    def __init__(self, client: BaseClient[Any], name: Name, *, wait: Seconds | None = None) -> None:
+        super().__init__(client, name, wait=wait)
+        self._bind(self._core, self._wait)
+
     def try_set_permits(self, n: int) -> bool:
         """Make the semaphore with ``n`` permits; ``False`` if it is there, however many it has."""
         return self._core.try_set_permits(checked_count("n", n, least=0)) == 1
 
-    def acquire(
+    def _checked_request(
         self, blocking: bool = True, timeout: Seconds | None = None, *, permits: int = 1
-    ) -> bool:
-        """Take ``permits`` at once, all or none; ``True`` when that was done.
-
-        ``timeout=None`` waits without limit, ``blocking=False`` not at all. Who asks for many may
-        be overtaken by those who ask for fewer.
-
-        Raises ``ConnectionError`` when the server is out of reach for longer than the command
-        time-out; then nothing was taken.
-        """
+    ) -> tuple[int, bool, float]:
+        """The arguments of ``acquire``, as the engine has them."""
         seconds = checked_timeout(blocking, timeout)
-        return self._core.acquire(checked_count("permits", permits), bool(blocking), seconds)
+        return checked_count("permits", permits), bool(blocking), seconds
 
-    def release(self, n: int = 1) -> None:
-        """Give ``n`` permits back; waiters wake.
-
-        Raises ``ConnectionError`` when the server cannot be told: then it goes on in the
-        background for twice the command time-out. Do not call it again: it would count twice.
-        """
-        self._core.release(checked_count("n", n))
+    def _checked_permits(self, n: int = 1) -> tuple[int]:
+        """The argument of ``release``."""
+        return (checked_count("n", n),)
 
     def available_permits(self) -> int:
         """How many permits are free; below 0 when more were taken away than there were."""
@@ -95,22 +84,3 @@ class Semaphore(BaseSemaphore):
         Who waits goes on waiting, until permits are set anew.
         """
         return self._core.delete() == 1
-
-    def __enter__(self) -> Self:
-        if not self._core.acquire(1, True, self._wait):
-            raise self._timed_out()
-        return self
-
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        if exc is None:
-            return self.release()
-        try:
-            self.release()
-        except HoldfastError as error:
-            self._note(exc, error)
-        return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from . import _core
 from ._arguments import Name, checked_name
 
 if TYPE_CHECKING:
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["Synchronizer"]
 
 
-class Synchronizer:
+class Synchronizer(_core.Native):
     """An object of a client, under one name, without a state of its own."""
 
     __slots__ = ("__weakref__", "_client", "_name", "name")

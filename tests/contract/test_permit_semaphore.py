@@ -263,10 +263,23 @@ def test_with_can_be_nested_and_shared(permits: Permits, alice: Any, bob: Any) -
     assert set(permits.out) == {outer, of_bob}
     alice.do(leave, None, None, None)
     assert set(permits.out) == {of_bob}
-    with pytest.raises(holdfast.NotOwnedError):
-        alice.do(leave, None, None, None)
     bob.do(leave, None, None, None)
     assert (permits.free, inner in permits.out) == (3, False)
+    with pytest.raises(holdfast.NotOwnedError):
+        alice.do(leave, None, None, None)
+
+
+def test_with_may_end_in_another_thread(permits: Permits, alice: Any, bob: Any) -> None:
+    """It gives back the latest permit of who leaves, and the oldest where they have none."""
+    semaphore = permits.semaphore(3)
+    word = "a" if permits.flavour.asyncio else ""
+    enter = getattr(semaphore, f"__{word}enter__")
+    leave = getattr(semaphore, f"__{word}exit__")
+    oldest, latest = alice.do(enter), alice.do(enter)
+    bob.do(leave, None, None, None)
+    assert (oldest in permits.out, latest in permits.out) == (False, True)
+    bob.do(leave, None, None, None)
+    assert permits.free == 3
 
 
 def test_with_waits_no_longer_than_told(permits: Permits, client: Any, alice: Any) -> None:

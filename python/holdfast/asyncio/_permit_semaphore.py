@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from asyncio import current_task
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from holdfast import _core
 from holdfast._arguments import (
     UNSET,
     LeaseTime,
+    Name,
     Seconds,
     Unset,
     checked_count,
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
     from types import TracebackType
 
+    from holdfast._client import BaseClient
+
 __all__ = ["PermitSemaphore"]
 
 
@@ -34,10 +38,19 @@ class PermitSemaphore(BasePermitSemaphore):
     belongs to whoever has its id, not to a task.
     """
 
-    __slots__ = ()
+    __slots__ = ("_entered",)
 
-    def _caller(self) -> Hashable:
-        return current_task()
+    def __init__(
+        self,
+        client: BaseClient[Any],
+        name: Name,
+        *,
+        lease: Seconds | None = None,
+        wait: Seconds | None = None,
+    ) -> None:
+        super().__init__(client, name, lease=lease, wait=wait)
+        # The permits of `async with`, oldest first: epoch, task, permit.
+        self._entered: list[tuple[int, Hashable, str]] = []
 
     async def try_set_permits(self, n: int) -> bool:
         """Say how many permits there are; ``False`` when that was said before: nothing changes."""
@@ -73,7 +86,8 @@ class PermitSemaphore(BasePermitSemaphore):
     async def release(self, permit: str) -> None:
         """Give a permit back, as ``holdfast.PermitSemaphore.release``."""
         raw = checked_permit(permit)
-        self._check_released(permit, await ask(self._core.start_release, raw))
+        if await ask(self._core.start_release, raw) == 0:
+            raise self._not_out(permit)
 
     async def try_release(self, permit: str) -> bool:
         """Give a permit back, whoever has taken it; ``False`` when it is unknown or has expired."""
@@ -103,7 +117,22 @@ class PermitSemaphore(BasePermitSemaphore):
         return answer == 1
 
     async def __aenter__(self) -> str:
-        return self._enter(await self._acquire(True, self._wait, self._lease))
+        permit = await self._acquire(True, self._wait, self._lease)
+        if permit is None:
+            raise self._timed_out()
+        self._entered.append((_core.epoch(), current_task(), permit))
+        return permit
+
+    def _leave(self) -> str:
+        """The current task's latest permit, else the oldest."""
+        # A child of fork() must not give back what its parent works under.
+        self._entered = [each for each in self._entered if each[0] == _core.epoch()]
+        task = current_task()
+        mine = [each for each in self._entered if each[1] is task] or self._entered[:1]
+        if not mine:
+            raise self._not_entered()
+        self._entered.remove(mine[-1])
+        return mine[-1][2]
 
     async def __aexit__(
         self,

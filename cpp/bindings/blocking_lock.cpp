@@ -1,0 +1,175 @@
+// The methods of locks for threads that must not be interrupted between the grant and their return.
+// Python is asked before the grant (arguments, watchers, what the caller may not do), and after a
+// release or a refusal; never between the grant and the return to the interpreter, which is where a
+// signal's handler would leave a lock held that no variable knows.
+
+#include <memory>
+#include <utility>
+
+#include "bindings/native_object.h"
+#include "bindings/register.h"
+#include "bindings/times.h"
+#include "bindings/waiting.h"
+#include "engine/engine.h"
+#include "engine/lockable.h"
+
+namespace holdfast::bindings {
+
+namespace py = pybind11;
+
+namespace {
+
+struct LockState final : NativeState {
+  std::shared_ptr<engine::Lockable> lock;
+  Lease lease;
+  Duration wait{};
+  bool prepares = false;  // Python's _prepare() and _released() have something to do
+};
+
+struct Request {
+  bool blocking;
+  Duration timeout;
+  Lease lease;
+};
+
+PyObject* bind(PyObject* self, PyObject* arguments) {
+  return guarded([&]() -> py::object {
+    const auto said = py::reinterpret_borrow<py::tuple>(arguments);
+    auto state = std::make_unique<LockState>();
+    state->lock = said[0].cast<std::shared_ptr<engine::Lockable>>();
+    state->lease = lease_of(said[1]);
+    state->wait = wait_time(said[2].cast<double>());
+    state->prepares = said[3].cast<bool>();
+    set_state(self, std::move(state));
+    return py::none();
+  });
+}
+
+// By slots and small integers only: no bytecode runs here.
+void count_hold(const py::object& watcher) {
+  if (!watcher.is_none()) watcher.attr("holds") = watcher.attr("holds").cast<int>() + 1;
+}
+
+bool acquire(PyObject* self, const LockState& state, const Request& request) {
+  events_needed();
+  engine::Lockable::Attempt attempt{engine::current_thread_owner(), request.lease,
+                                    request.blocking, request.timeout};
+  if (!state.prepares) {
+    return wait_for(OperationKind::kAcquire, state.lock->acquire(attempt)).is(py::bool_(true));
+  }
+  const py::object watcher = self_of(self).attr("_prepare")();
+  if (!watcher.is_none()) attempt.listener = watcher.attr("number").cast<std::uint64_t>();
+  bool granted = false;
+  try {
+    granted =
+        wait_for(OperationKind::kAcquire, state.lock->acquire(attempt)).is(py::bool_(true));
+  } catch (py::error_already_set&) {
+    self_of(self).attr("_refused")(watcher);
+    throw;
+  }
+  if (granted) {
+    count_hold(watcher);
+  } else {
+    self_of(self).attr("_refused")(watcher);
+  }
+  return granted;
+}
+
+void release(PyObject* self, const LockState& state, bool all) {
+  const OwnerNumber owner = engine::current_thread_owner();
+  if (!state.prepares) {
+    (void)wait_for(OperationKind::kRelease, state.lock->release(owner, all));
+    return;
+  }
+  const int holds = all ? state.lock->known_count(owner) : 1;
+  try {
+    (void)wait_for(OperationKind::kRelease, state.lock->release(owner, all));
+  } catch (py::error_already_set& error) {
+    self_of(self).attr("_released")(holds, error.value());
+    throw;
+  }
+  self_of(self).attr("_released")(holds, py::none());
+}
+
+// What is asked for; Python checks arguments, before anything is sent.
+Request request_of(PyObject* self, const LockState& state, const Arguments& arguments) {
+  if (arguments.empty()) return {true, wait_time(-1), state.lease};
+  const py::tuple request = checked(self, "_checked_request", arguments);
+  return {request[0].cast<bool>(), wait_time(request[1].cast<double>()), lease_of(request[2])};
+}
+
+PyObject* acquire_method(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
+                         PyObject* keywords) {
+  return guarded([&]() -> py::object {
+    const auto& state = state_of<LockState>(self);
+    const Request request = request_of(self, state, {arguments, count, keywords});
+    return py::bool_(acquire(self, state, request));
+  });
+}
+
+PyObject* release_method(PyObject* self, PyObject* /*unused*/) {
+  return guarded([&]() -> py::object {
+    release(self, state_of<LockState>(self), false);
+    return py::none();
+  });
+}
+
+PyObject* enter(PyObject* self, PyObject* /*unused*/) {
+  return guarded([&]() -> py::object {
+    const auto& state = state_of<LockState>(self);
+    if (acquire(self, state, {true, state.wait, state.lease})) return self_of(self);
+    raise(self_of(self).attr("_timed_out")());
+  });
+}
+
+PyObject* exit(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
+  return leave(self, arguments, count,
+               [self] { release(self, state_of<LockState>(self), false); });
+}
+
+PyObject* release_all(PyObject* self, PyObject* /*unused*/) {
+  return guarded([&]() -> py::object {
+    release(self, state_of<LockState>(self), true);
+    return py::none();
+  });
+}
+
+PyMethodDef g_methods[] = {
+    {"_bind", bind, METH_VARARGS,
+     "What the methods work on: the engine's lock, the LeaseTime, seconds to wait inside `with`\n"
+     "(negative: without limit), whether _prepare() and _released() are to be called."},
+    {"acquire", as_method(acquire_method), METH_FASTCALL | METH_KEYWORDS,
+     "acquire($self, /, blocking=True, timeout=-1, *, lease=...)\n--\n\n"
+     "Take the lock, or one more hold of it; ``True`` when that was done.\n\n"
+     "As ``threading.RLock.acquire``. ``blocking``: ``False`` does not wait. ``timeout``: seconds\n"
+     "to wait; -1 or ``None`` waits without limit. ``lease``: how long the hold lasts without\n"
+     "being renewed, in seconds; ``None``: it is renewed; by default the lock's own.\n\n"
+     "Raises ``TypeError``, ``ValueError`` or ``OverflowError`` for a bad argument, before\n"
+     "anything is sent; ``ConnectionError`` when the server is out of reach for longer than the\n"
+     "command time-out; ``ServerError`` when it refuses; ``LockLostError`` when earlier holds of\n"
+     "the caller turn out to be gone."},
+    {"release", release_method, METH_NOARGS,
+     "release($self, /)\n--\n\n"
+     "Give one hold back; the last one frees the lock.\n\n"
+     "Raises ``NotOwnedError`` when the caller holds none, ``LockLostError`` (once) when it held\n"
+     "one that is gone, ``ConnectionError`` when the server cannot be told: then the release goes\n"
+     "on in the background until the lease is over, and may be called again."},
+    {"__enter__", enter, METH_NOARGS,
+     "__enter__($self, /)\n--\n\n"
+     "Acquire the lock; it waits for ``wait`` seconds, then raises ``LockTimeout``."},
+    {"__exit__", as_method(exit), METH_FASTCALL,
+     "__exit__($self, exc_type, exc, traceback, /)\n--\n\n"
+     "Release the lock. An error of the body comes out itself; one of the release is added to it\n"
+     "as a note, and logged."},
+    {"_release_all", release_all, METH_NOARGS, "Give all holds of the caller back at once."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+void register_blocking_lock(py::module_& module) {
+  add_native_type(module, "holdfast._core.BlockingLock", "The methods of locks for threads.",
+                  g_methods);
+}
+
+}  // namespace holdfast::bindings

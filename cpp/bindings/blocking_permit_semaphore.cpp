@@ -1,0 +1,196 @@
+// The methods of permit semaphores for threads that must not be interrupted between the grant and
+// their return: see blocking_lock.cpp.
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/process.h"
+#include "bindings/native_object.h"
+#include "bindings/register.h"
+#include "bindings/times.h"
+#include "bindings/waiting.h"
+#include "engine/engine.h"
+#include "engine/permit_semaphore.h"
+
+namespace holdfast::bindings {
+
+namespace py = pybind11;
+
+namespace {
+
+using engine::PermitSemaphore;
+
+// A permit of a `with` block.
+struct Entered {
+  std::uint64_t epoch;  // a child of fork() must not give back what its parent works under
+  OwnerNumber thread;
+  std::string permit;
+};
+
+struct PermitState final : NativeState {
+  std::shared_ptr<PermitSemaphore> semaphore;
+  Lease lease;
+  Duration wait{};
+  std::vector<Entered> entered;  // oldest first
+};
+
+PyObject* bind(PyObject* self, PyObject* arguments) {
+  return guarded([&]() -> py::object {
+    const auto said = py::reinterpret_borrow<py::tuple>(arguments);
+    auto state = std::make_unique<PermitState>();
+    state->semaphore = said[0].cast<std::shared_ptr<PermitSemaphore>>();
+    state->lease = lease_of(said[1]);
+    state->wait = wait_time(said[2].cast<double>());
+    set_state(self, std::move(state));
+    return py::none();
+  });
+}
+
+py::object hex_of(const std::string& permit) {
+  static constexpr std::array<char, 17> kDigits{"0123456789abcdef"};
+  std::string text;
+  for (const char byte : permit) {
+    const auto value = static_cast<unsigned char>(byte);
+    text += kDigits[value >> 4U];
+    text += kDigits[value & 15U];
+  }
+  return py::str(text);
+}
+
+// A permit's id; nothing when there was none in time. `entered`: as the thread's latest.
+py::object acquire(PermitState& state, PermitSemaphore::Attempt attempt, bool entered) {
+  events_needed();
+  attempt.number = next_owner_number();
+  std::string permit = state.semaphore->permit(attempt.number);
+  py::object id = hex_of(permit);
+  if (entered) state.entered.reserve(state.entered.size() + 1);
+  const OwnerNumber thread = engine::current_thread_owner();
+  const auto granted = wait_for(OperationKind::kAcquire, state.semaphore->acquire(attempt));
+  if (!granted.is(py::bool_(true))) return py::none();
+  if (entered) state.entered.push_back({fork_epoch(), thread, std::move(permit)});
+  return id;
+}
+
+// 1, or 0: it is not out; raises what a renewed one's release ends with.
+bool release(const PermitState& state, const std::string& permit) {
+  const PermitSemaphore::Release release = state.semaphore->release(permit);
+  const auto kind = release.renewed ? OperationKind::kRelease : OperationKind::kCall;
+  const py::object answer = wait_for(kind, release.operation);
+  return answer.is_none() || answer.cast<int>() != 0;
+}
+
+// Raises NotOwnedError.
+[[noreturn]] void not_out(PyObject* self, const std::string& permit) {
+  raise(self_of(self).attr("_not_out")(hex_of(permit)));
+}
+
+PyObject* acquire_method(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
+                         PyObject* keywords) {
+  return guarded([&]() -> py::object {
+    auto& state = state_of<PermitState>(self);
+    PermitSemaphore::Attempt attempt;
+    attempt.lease = state.lease;
+    if (const Arguments given{arguments, count, keywords}; !given.empty()) {
+      const py::tuple request = checked(self, "_checked_request", given);
+      attempt.blocking = request[0].cast<bool>();
+      attempt.timeout = wait_time(request[1].cast<double>());
+      attempt.lease = lease_of(request[2]);
+    }
+    return acquire(state, attempt, false);
+  });
+}
+
+PyObject* release_method(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
+                         PyObject* keywords) {
+  return guarded([&]() -> py::object {
+    const auto& state = state_of<PermitState>(self);
+    const py::tuple said = checked(self, "_checked_permit", {arguments, count, keywords});
+    const auto permit = said[0].cast<std::string>();
+    if (!release(state, permit)) not_out(self, permit);
+    return py::none();
+  });
+}
+
+PyObject* enter(PyObject* self, PyObject* /*unused*/) {
+  return guarded([&]() -> py::object {
+    auto& state = state_of<PermitState>(self);
+    PermitSemaphore::Attempt attempt;
+    attempt.lease = state.lease;
+    attempt.timeout = state.wait;
+    py::object permit = acquire(state, attempt, true);
+    if (!permit.is_none()) return permit;
+    raise(self_of(self).attr("_timed_out")());
+  });
+}
+
+// The calling thread's latest permit, else the oldest; empty: there is none.
+std::string take_entered(PermitState& state) {
+  auto& all = state.entered;
+  const std::uint64_t epoch = fork_epoch();
+  all.erase(std::remove_if(all.begin(), all.end(),
+                           [epoch](const Entered& each) { return each.epoch != epoch; }),
+            all.end());
+  const OwnerNumber thread = engine::current_thread_owner();
+  const auto mine = std::find_if(all.rbegin(), all.rend(), [thread](const Entered& each) {
+    return each.thread == thread;
+  });
+  if (all.empty()) return {};
+  const auto chosen = mine == all.rend() ? all.begin() : std::prev(mine.base());
+  std::string permit = std::move(chosen->permit);
+  all.erase(chosen);
+  return permit;
+}
+
+PyObject* exit(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
+  return leave(self, arguments, count, [self] {
+    auto& state = state_of<PermitState>(self);
+    const std::string permit = take_entered(state);
+    if (permit.empty()) raise(self_of(self).attr("_not_entered")());
+    if (!release(state, permit)) not_out(self, permit);
+  });
+}
+
+PyMethodDef g_methods[] = {
+    {"_bind", bind, METH_VARARGS,
+     "What the methods work on: the engine's permit semaphore, the LeaseTime, seconds to wait\n"
+     "inside `with` (negative: without limit)."},
+    {"acquire", as_method(acquire_method), METH_FASTCALL | METH_KEYWORDS,
+     "acquire($self, /, blocking=True, timeout=None, *, lease=...)\n--\n\n"
+     "Take a permit; its id, 32 hex digits, or ``None`` when none was free in time.\n\n"
+     "``blocking``: ``False`` does not wait. ``timeout``: seconds to wait; ``None`` or -1 waits\n"
+     "without limit. ``lease``: after how many seconds the permit comes back by itself; ``None``:\n"
+     "it is renewed; by default the semaphore's own.\n\n"
+     "Raises ``TypeError``, ``ValueError`` or ``OverflowError`` for a bad argument, before\n"
+     "anything is sent; ``ConnectionError`` when the server is out of reach for longer than the\n"
+     "command time-out, ``ServerError`` when it refuses."},
+    {"release", as_method(release_method), METH_FASTCALL | METH_KEYWORDS,
+     "release($self, /, permit)\n--\n\n"
+     "Give a permit back, whoever has taken it.\n\n"
+     "Raises ``TypeError`` or ``ValueError`` for what is no permit's id; ``NotOwnedError`` when it\n"
+     "is unknown or has expired; ``LockLostError``, a kind of that, (once) when this client\n"
+     "renewed it and found it gone; ``ConnectionError`` when the server cannot be told: it may be\n"
+     "called again."},
+    {"__enter__", enter, METH_NOARGS,
+     "__enter__($self, /)\n--\n\n"
+     "Take a permit and return its id; it waits for ``wait`` seconds, then raises\n"
+     "``LockTimeout``."},
+    {"__exit__", as_method(exit), METH_FASTCALL,
+     "__exit__($self, exc_type, exc, traceback, /)\n--\n\n"
+     "Give back the latest permit that the calling thread has entered with, else the oldest. An\n"
+     "error of the body comes out itself; one of the release is added to it as a note, and\n"
+     "logged."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+void register_blocking_permit_semaphore(py::module_& module) {
+  add_native_type(module, "holdfast._core.BlockingPermitSemaphore",
+                  "The methods of permit semaphores for threads.", g_methods);
+}
+
+}  // namespace holdfast::bindings

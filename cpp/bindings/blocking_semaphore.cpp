@@ -1,0 +1,120 @@
+// The methods of semaphores for threads that must not be interrupted between the grant and their
+// return: see blocking_lock.cpp.
+
+#include <memory>
+#include <utility>
+
+#include "bindings/native_object.h"
+#include "bindings/register.h"
+#include "bindings/times.h"
+#include "bindings/waiting.h"
+#include "engine/semaphore.h"
+
+namespace holdfast::bindings {
+
+namespace py = pybind11;
+
+namespace {
+
+struct SemaphoreState final : NativeState {
+  std::shared_ptr<engine::Semaphore> semaphore;
+  Duration wait{};
+};
+
+PyObject* bind(PyObject* self, PyObject* arguments) {
+  return guarded([&]() -> py::object {
+    const auto said = py::reinterpret_borrow<py::tuple>(arguments);
+    auto state = std::make_unique<SemaphoreState>();
+    state->semaphore = said[0].cast<std::shared_ptr<engine::Semaphore>>();
+    state->wait = wait_time(said[1].cast<double>());
+    set_state(self, std::move(state));
+    return py::none();
+  });
+}
+
+const engine::Semaphore& semaphore_of(PyObject* self) {
+  return *state_of<SemaphoreState>(self).semaphore;
+}
+
+PyObject* acquire(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
+                  PyObject* keywords) {
+  return guarded([&]() -> py::object {
+    const engine::Semaphore& semaphore = semaphore_of(self);
+    std::int64_t permits = 1;
+    bool blocking = true;
+    double seconds = -1;
+    if (const Arguments given{arguments, count, keywords}; !given.empty()) {
+      const py::tuple said = checked(self, "_checked_request", given);
+      permits = said[0].cast<std::int64_t>();
+      blocking = said[1].cast<bool>();
+      seconds = said[2].cast<double>();
+    }
+    return wait_for(OperationKind::kAcquire,
+                    semaphore.acquire(permits, blocking, wait_time(seconds)));
+  });
+}
+
+PyObject* release(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
+                  PyObject* keywords) {
+  return guarded([&]() -> py::object {
+    const engine::Semaphore& semaphore = semaphore_of(self);
+    std::int64_t permits = 1;
+    if (const Arguments given{arguments, count, keywords}; !given.empty()) {
+      permits = checked(self, "_checked_permits", given)[0].cast<std::int64_t>();
+    }
+    (void)wait_for(OperationKind::kCall, semaphore.release(permits));
+    return py::none();
+  });
+}
+
+PyObject* enter(PyObject* self, PyObject* /*unused*/) {
+  return guarded([&]() -> py::object {
+    const Duration wait = state_of<SemaphoreState>(self).wait;
+    const py::object granted =
+        wait_for(OperationKind::kAcquire, semaphore_of(self).acquire(1, true, wait));
+    if (granted.is(py::bool_(true))) return self_of(self);
+    raise(self_of(self).attr("_timed_out")());
+  });
+}
+
+PyObject* exit(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
+  return leave(self, arguments, count,
+               [self] { (void)wait_for(OperationKind::kCall, semaphore_of(self).release(1)); });
+}
+
+PyMethodDef g_methods[] = {
+    {"_bind", bind, METH_VARARGS,
+     "What the methods work on: the engine's semaphore, seconds to wait inside `with` (negative:\n"
+     "without limit)."},
+    {"acquire", as_method(acquire), METH_FASTCALL | METH_KEYWORDS,
+     "acquire($self, /, blocking=True, timeout=None, *, permits=1)\n--\n\n"
+     "Take ``permits`` at once, all or none; ``True`` when that was done.\n\n"
+     "``blocking``: ``False`` does not wait. ``timeout``: seconds to wait; ``None`` or -1 waits\n"
+     "without limit. Who asks for many may be overtaken by those who ask for fewer.\n\n"
+     "Raises ``TypeError``, ``ValueError`` or ``OverflowError`` for a bad argument, before\n"
+     "anything is sent; ``ConnectionError`` when the server is out of reach for longer than the\n"
+     "command time-out, ``ServerError`` when it refuses; then nothing was taken."},
+    {"release", as_method(release), METH_FASTCALL | METH_KEYWORDS,
+     "release($self, /, n=1)\n--\n\n"
+     "Give ``n`` permits back; waiters wake.\n\n"
+     "Raises ``TypeError`` or ``ValueError`` for a bad ``n``; ``ConnectionError`` when the server\n"
+     "cannot be told: then it goes on in the background for twice the command time-out. Do not\n"
+     "call it again: it would count twice."},
+    {"__enter__", enter, METH_NOARGS,
+     "__enter__($self, /)\n--\n\n"
+     "Take one permit; it waits for ``wait`` seconds, then raises ``LockTimeout``."},
+    {"__exit__", as_method(exit), METH_FASTCALL,
+     "__exit__($self, exc_type, exc, traceback, /)\n--\n\n"
+     "Give the permit back. An error of the body comes out itself; one of the release is added to\n"
+     "it as a note, and logged."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+void register_blocking_semaphore(py::module_& module) {
+  add_native_type(module, "holdfast._core.BlockingSemaphore",
+                  "The methods of semaphores for threads.", g_methods);
+}
+
+}  // namespace holdfast::bindings

@@ -1,0 +1,127 @@
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <exception>
+#include <memory>
+#include <new>
+
+namespace holdfast::bindings {
+
+// What a native method finds in its object. Used with the GIL held.
+struct NativeState {
+  NativeState() = default;
+  virtual ~NativeState() = default;
+  NativeState(const NativeState&) = delete;
+  NativeState& operator=(const NativeState&) = delete;
+};
+
+// The layout of all native types: `holdfast._core.Native` is the common base, so that a Python
+// class may derive from it and from one native type below it. The state is set by the type's
+// `_bind`, called by the __init__ of the Python class.
+struct NativeObject {
+  PyObject ob_base;
+  NativeState* state;
+};
+
+// The type `Native`, a new reference each time; made by the first call.
+pybind11::object native_root();
+
+// Adds a type below `Native` to the module. `methods` (static storage) are C functions, found by
+// `with` and by calls without a step of bytecode: no signal handler runs between what they do and
+// their return.
+void add_native_type(pybind11::module_& module, const char* qualified_name, const char* doc,
+                     PyMethodDef* methods);
+
+// The state of `self`, as set by the `_bind` of the type whose method runs. Raises RuntimeError
+// where a subclass has not called the constructor of its base class.
+template <typename State>
+State& state_of(PyObject* self) {
+  auto* const state = reinterpret_cast<NativeObject*>(self)->state;
+  if (state == nullptr) {
+    PyErr_Format(PyExc_RuntimeError, "%.100s.__init__() was not called", Py_TYPE(self)->tp_name);
+    throw pybind11::error_already_set();
+  }
+  return *static_cast<State*>(state);
+}
+
+inline void set_state(PyObject* self, std::unique_ptr<NativeState> state) {
+  auto* const object = reinterpret_cast<NativeObject*>(self);
+  delete object->state;
+  object->state = state.release();
+}
+
+// Calls `body`, which returns a new reference as py::object, and turns what it throws into a Python
+// error.
+template <typename Body>
+PyObject* guarded(const Body& body) {
+  try {
+    return body().release().ptr();
+  } catch (pybind11::error_already_set& error) {
+    error.restore();
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
+  }
+  return nullptr;
+}
+
+inline pybind11::object self_of(PyObject* self) {
+  return pybind11::reinterpret_borrow<pybind11::object>(self);
+}
+
+// The arguments of a vectorcall.
+struct Arguments {
+  PyObject* const* values;
+  Py_ssize_t count;
+  PyObject* keywords;  // null: none
+
+  bool empty() const { return count == 0 && keywords == nullptr; }
+};
+
+// What the method `check` of `self`, in Python, makes of the arguments of a call, or raises.
+inline pybind11::tuple checked(PyObject* self, const char* check, const Arguments& arguments) {
+  const pybind11::object method = self_of(self).attr(check);
+  PyObject* const result =
+      PyObject_Vectorcall(method.ptr(), arguments.values,
+                          static_cast<std::size_t>(arguments.count), arguments.keywords);
+  if (result == nullptr) throw pybind11::error_already_set();
+  return pybind11::reinterpret_steal<pybind11::tuple>(result);
+}
+
+// The error of the body that an __exit__ is called with; null: it ended without one.
+inline PyObject* body_error(PyObject* const* arguments, Py_ssize_t count) {
+  constexpr Py_ssize_t kTypeValueTraceback = 3;
+  if (count != kTypeValueTraceback) {
+    PyErr_Format(PyExc_TypeError, "__exit__() takes exactly 3 arguments (%zd given)", count);
+    throw pybind11::error_already_set();
+  }
+  return arguments[1] == Py_None ? nullptr : arguments[1];
+}
+
+// An __exit__: runs `release`. Where the body has failed, too, an error of ours is handed to
+// `self._note(body, error)`, and the body's comes out.
+template <typename Release>
+PyObject* leave(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
+                const Release& release) {
+  return guarded([&]() -> pybind11::object {
+    PyObject* const body = body_error(arguments, count);
+    try {
+      release();
+    } catch (pybind11::error_already_set& error) {
+      const auto ours = pybind11::module_::import("holdfast._errors").attr("HoldfastError");
+      if (body == nullptr || !error.matches(ours)) throw;
+      self_of(self).attr("_note")(self_of(body), error.value());
+    }
+    return pybind11::none();
+  });
+}
+
+// For PyMethodDef, whose functions have one type whatever they take.
+template <typename Function>
+PyCFunction as_method(Function function) {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function));
+}
+
+}  // namespace holdfast::bindings

@@ -1,0 +1,128 @@
+"""Ctrl-C at any moment: a `with` block that it ends holds nothing afterwards.
+
+An alarm rings at a random moment of each round, in the program's main thread, and raises
+KeyboardInterrupt as Ctrl-C does. `HOLDFAST_INTERRUPTS` is the number of interrupts of each kind:
+300 in the usual run, 20,000 by `nox -s interrupts`.
+"""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from tests.contract.kinds import KINDS, Kind
+from tests.faults.conftest import NAME, left
+from tests.support.processes import StartChild
+from tests.support.servers import Server
+from tests.support.waiting import eventually
+
+INTERRUPTS = int(os.environ.get("HOLDFAST_INTERRUPTS", "300"))
+ROUND = 0.0015
+"""Seconds within which the alarm of a round rings: somewhat longer than a round."""
+
+STORM = """
+import random
+sys.setswitchinterval(0.0001)
+
+def ring(number, frame):
+    raise KeyboardInterrupt
+
+def storm(block, held):
+    '''Blocks until so many have been interrupted; those after which something is held.'''
+    signal.signal(signal.SIGALRM, ring)
+    random.seed(SEED)
+    interrupted, leaks = 0, []
+    while interrupted < INTERRUPTS:
+        try:
+            signal.setitimer(signal.ITIMER_REAL, random.uniform(0.00002, ROUND))
+            try:
+                while True:
+                    with block:
+                        pass
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+        except KeyboardInterrupt:
+            interrupted += 1
+        if held():
+            leaks.append(interrupted)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    return leaks
+"""
+
+LOCKS = (
+    STORM
+    + """
+from tests.contract.kinds import KINDS
+kind = next(each for each in KINDS if each.name == KIND)
+client = holdfast.Client(URL)
+losses = []
+lock = kind.make(client, NAME, on_lost=losses.append if WATCHED else None)
+with lock:
+    pass
+say("leaks", len(storm(lock, lambda: lock._core.known_count(0))))
+hear("go")
+with lock:  # for all that was interrupted the lock can be acquired at once
+    pass
+say("done")
+"""
+)
+
+SEMAPHORES = (
+    STORM
+    + """
+client = holdfast.Client(URL)
+semaphore = getattr(client, KIND)(NAME)
+semaphore.try_set_permits(3)
+say("leaks", len(storm(semaphore, lambda: False)))
+hear("go")
+say("free", semaphore.available_permits())
+"""
+)
+
+
+@pytest.mark.servers("real")
+@pytest.mark.parametrize(
+    ("kind", "watched"),
+    [*((kind, False) for kind in KINDS), (KINDS[0], True)],
+    ids=[*(kind.name for kind in KINDS), "lock with on_lost"],
+)
+def test_an_interrupted_block_holds_no_lock(
+    start_child: StartChild, server: Server, kind: Kind, watched: bool
+) -> None:
+    """9, I7: whenever the signal arrives, nothing is held, on the client and on the server."""
+    child = start_child(
+        LOCKS,
+        URL=server.url,
+        NAME=NAME,
+        KIND=kind.name,
+        WATCHED=watched,
+        INTERRUPTS=INTERRUPTS,
+        ROUND=ROUND,
+        SEED=1,
+    )
+    assert child.expect("leaks", within=3600) == ["0"]
+    eventually(lambda: left(kind, server) == set())
+    child.send("go")
+    child.expect("done")
+
+
+@pytest.mark.servers("real")
+@pytest.mark.parametrize("kind", ["semaphore", "permit_semaphore"])
+def test_an_interrupted_block_holds_no_permit(
+    start_child: StartChild, server: Server, kind: str
+) -> None:
+    """9, I7: all permits are back."""
+    child = start_child(
+        SEMAPHORES,
+        URL=server.url,
+        NAME=NAME,
+        KIND=kind,
+        INTERRUPTS=INTERRUPTS,
+        ROUND=ROUND,
+        SEED=1,
+    )
+    child.expect("leaks", within=3600)
+    eventually(lambda: server.inspect.get(NAME) == b"3")
+    child.send("go")
+    assert child.expect("free") == ["3"]
