@@ -48,12 +48,12 @@ class Bare:
         self._stream.close()
 
     def call(self, commands: bytes, lines: int) -> bytes:
-        """Send encoded commands; the replies, of so many lines altogether."""
+        """Send encoded commands; the replies, which have ``lines`` lines."""
         self._stream.sendall(commands)
         return self.receive(lines)
 
     def receive(self, lines: int) -> bytes:
-        """So many lines."""
+        """What comes, until it has ``lines`` lines."""
         pieces = [self._stream.recv(PIECE)]
         seen = pieces[0].count(END)
         while seen < lines:

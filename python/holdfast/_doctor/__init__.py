@@ -30,7 +30,7 @@ def examine(
 
     Two clients of one deployment are needed to see whether one wakes the other. ``name`` is locked
     and released; ``kinds``: whose rights are looked at. Raises ``ConnectionError`` when no server
-    answers, and ``ServerError`` when it lets nobody in.
+    answers, and ``ServerError`` when it refuses the connection.
     """
     deployment = deployment_of(client)
     try:

@@ -53,7 +53,7 @@ def show(settings: Settings, name: bytes, kind: str | None, wants_json: bool) ->
     and channels on the server. A number without an expiry counts as a semaphore unless --kind says
     otherwise.
 
-    The status is 1 if nobody holds it, and 2 if it is not a lock.
+    The status is 1 if it is free, and 2 if it is not a lock.
     """
     with settings.client() as client:
         found = inspect.lock(client, name, kind)

@@ -74,7 +74,7 @@ def cells(info: LockInfo) -> tuple[str, ...]:
 
 
 def new_table(columns: Sequence[str]) -> Table:
-    """A table without lines of its own."""
+    """An empty table with these columns."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for column in columns:
         right = column in NUMBERS

@@ -28,7 +28,7 @@ def unlock(settings: Settings, name: bytes, yes: bool) -> int:
     the lock, and waiters wake. Of a permit semaphore all permits that are out are given back.
 
     Without --yes it asks first, and refuses where there is no terminal to ask on. The status is 0
-    if it was held, 1 if nobody held it, and 2 if it is not a lock, or the answer was no.
+    if it was held, 1 if it was free, and 2 if it is not a lock, or the answer was no.
     """
     with settings.client() as client:
         found = inspect.lock(client, name)

@@ -76,7 +76,7 @@ def lock(client: BaseClient[Any], name: Name, kind: str | None = None) -> LockDe
 
 
 def force_release(client: BaseClient[Any], name: Name) -> bool:
-    """Release a lock, whoever holds it; ``False`` if it is free. Waiters wake.
+    """Release a lock for any owner; ``False`` if it is free. Waiters wake.
 
     Of a permit semaphore all permits that are out are given back. Raises ``LockError`` for what has
     no owners (semaphores, latches) and for keys that are no locks; otherwise as ``lock()``.
