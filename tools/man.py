@@ -83,7 +83,7 @@ def _options(command: click.Command, context: click.Context) -> Iterator[str]:
     for option in command.params:
         if isinstance(option, click.Option):
             metavar = "" if option.is_flag else f" {option.make_metavar(context)}"
-            default = f"  [default: {option.default:g}]" if option.show_default else ""
+            default = f"  [default: {option.default}]" if option.show_default else ""
             yield from _entries([(", ".join(option.opts) + metavar, f"{option.help}{default}")])
 
 

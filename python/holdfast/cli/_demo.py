@@ -11,6 +11,7 @@ __all__ = ["demo"]
 
 @click.command(
     context_settings={"ignore_unknown_options": True, "help_option_names": []},
+    options_metavar="",
     epilog="Example: holdfast demo",
 )
 @click.argument("options", nargs=-1, type=click.UNPROCESSED)
