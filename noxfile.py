@@ -120,6 +120,12 @@ def torture(session: nox.Session) -> None:
     session.run("pytest", "-n", "0", "--matrix", "full", "tests/torture", *more, env=told)
 
 
+@nox.session(venv_backend="none")
+def fuzz(session: nox.Session) -> None:
+    """What is parsed from outside, under libFuzzer: nox -s fuzz -- [seconds for each target]."""
+    session.run("python3", "-m", "tests.fuzz", *(session.posargs or ["600"]))
+
+
 @nox.session
 def interrupts(session: nox.Session) -> None:
     """20,000 interrupts of `with` blocks of each kind: nox -s interrupts -- [how many]."""

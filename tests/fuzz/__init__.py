@@ -1,0 +1,1 @@
+"""Fuzzers of everything that is parsed from outside, and what runs them."""
