@@ -235,6 +235,12 @@ void Subscriber::retry_refused(TimePoint now) {
   }
 }
 
+TimePoint Subscriber::next_retry() const {
+  TimePoint next = kNever;
+  for (const auto& [channel, refusal] : refusals_) next = std::min(next, refusal.again);
+  return next;
+}
+
 void Subscriber::confirmed(std::string_view kind, const std::string& channel, Sink& sink) {
   TimePoint when = TimePoint::min();
   const bool asked = !awaited_.empty() && awaited_.front().channel == channel &&
@@ -301,7 +307,7 @@ net::Interest Subscriber::interest() {
   next.write = next.write || !out_.empty();
   if (down_since_ != kNever) next.until = std::min(next.until, after(down_since_, command_timeout));
   if (!awaited_.empty()) next.until = std::min(next.until, after(last_read_, command_timeout));
-  for (const auto& [channel, refusal] : refusals_) next.until = std::min(next.until, refusal.again);
+  next.until = std::min(next.until, next_retry());
   const std::lock_guard<std::mutex> lock(mutex_);
   // Without channels there is nothing to connect for; a stream that stands is kept.
   const bool idle = link_.state() != ReconnectingStream::State::kReady && channels_.empty();

@@ -105,6 +105,7 @@ class Subscriber final : public net::Pollable, public std::enable_shared_from_th
   void refused(const std::string& text, Sink& sink);
   bool retries(const std::string& channel, std::string_view word);
   void retry_refused(TimePoint now);
+  TimePoint next_retry() const;
   void confirmed(std::string_view kind, const std::string& channel, Sink& sink);
   bool is_left(const std::string& channel) const;
   void subscribed(std::string_view kind, const std::string& channel, TimePoint asked, Sink& sink);

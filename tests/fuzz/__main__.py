@@ -1,7 +1,7 @@
 """Builds the fuzzers and runs them: python -m tests.fuzz [seconds for each [target ...]].
 
-A target begins with the inputs in ``tests/data/fuzz/<target>``; what it adds stays in ``build/fuzz``.
-An input that ends a target is printed by libFuzzer and kept there, too.
+A target begins with the inputs in ``tests/data/fuzz/<target>``; what it adds stays in
+``build/fuzz``. An input that ends a target is kept there, too, and named in the output.
 """
 
 from __future__ import annotations
