@@ -15,3 +15,7 @@ set(exports "${PROJECT_SOURCE_DIR}/cmake/exports.map")
 target_link_options(_core PRIVATE "-Wl,--version-script=${exports}" -Wl,--gc-sections)
 set_target_properties(_core PROPERTIES LINK_DEPENDS "${exports}")
 install(TARGETS _core LIBRARY DESTINATION holdfast COMPONENT python)
+if(DEFINED SKBUILD)
+  install(FILES "${PROJECT_SOURCE_DIR}/docs/man/holdfast.1"
+          DESTINATION "${SKBUILD_DATA_DIR}/share/man/man1" COMPONENT python)
+endif()

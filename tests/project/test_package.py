@@ -23,6 +23,7 @@ NEEDED_BY_THE_BUILD = [
     "cmake/hiredis.cmake",
     "cpp/bindings/module.cpp",
     "lua/lock/acquire.lua",
+    "docs/man/holdfast.1",
     "pyproject.toml",
     "python/holdfast/__init__.py",
     "python/holdfast/py.typed",
