@@ -24,7 +24,7 @@ PythonOutcome failure(py::object exception) { return {py::none(), std::move(exce
 
 PythonOutcome lost(const std::string& name, const std::string& reason) {
   return failure(make("LockLostError", "the hold on " + quoted(name) + " was lost: " + reason +
-                                           "; what was done under it may have met another holder"));
+                                           "; another owner may have held it at the same time"));
 }
 
 PythonOutcome not_owned(const std::string& name) {
@@ -32,11 +32,12 @@ PythonOutcome not_owned(const std::string& name) {
                       quoted(name) + " is not held by the caller; only its owner can release it"));
 }
 
-// In time nobody could say whether another holds it: no False, and the refusal is the cause.
+// Whether another owner holds the lock is unknown: so not False, but an error with the refusal as
+// its cause.
 py::object timed_out(const std::string& name, const Status& why) {
   const py::object cause = exception_for(why);
-  py::object error = make("LockTimeout", quoted(name) + " was not to be had in time; all along " +
-                                             "the server refused to work: " + why.message());
+  py::object error = make("LockTimeout", "timed out acquiring " + quoted(name) +
+                                             ": server not ready (" + why.message() + ")");
   PyException_SetCause(error.ptr(), py::object(cause).release().ptr());
   return error;
 }
@@ -92,7 +93,7 @@ PythonOutcome to_python(OperationKind kind, const std::string& name, const sync:
     case Verdict::kGone:
       return lost(name, outcome.why.message());
     case Verdict::kExpired:
-      return lost(name, "its lease was over before the grant arrived; ask for a longer one");
+      return lost(name, "its lease expired before the grant arrived; use a longer lease");
     case Verdict::kTimedOut:
     case Verdict::kFailed:
       return not_done(name, outcome);

@@ -59,8 +59,8 @@ std::shared_ptr<engine::Lock> lock(const std::shared_ptr<Client>& client, const 
 
 std::shared_ptr<engine::Lock> fenced_lock(const std::shared_ptr<Client>& client,
                                           const py::bytes& name, std::int64_t at_least_ms) {
-  return std::make_shared<engine::Lock>(client, sync::fenced_lock_recipe(),
-                                        name_for(*client, name), closed_for(at_least_ms));
+  return std::make_shared<engine::Lock>(client, sync::fenced_lock_recipe(), name_for(*client, name),
+                                        closed_for(at_least_ms));
 }
 
 std::shared_ptr<engine::Lock> spin_lock(const std::shared_ptr<Client>& client,
@@ -101,7 +101,7 @@ py::tuple read_ticket(const Client& client, const std::string& text) {
   const std::string& prefix = client.options().name_prefix;
   const std::string& name = ticket.value().name;
   if (name.size() <= prefix.size() || name.compare(0, prefix.size(), prefix) != 0) {
-    raise(exception_for(Status::invalid("ticket is of a name outside this client's name_prefix")));
+    raise(exception_for(Status::invalid("ticket is for a name outside this client's name_prefix")));
   }
   return py::make_tuple(ticket.value().kind, py::bytes(name.substr(prefix.size())));
 }

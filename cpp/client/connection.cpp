@@ -171,7 +171,7 @@ void Connection::obey_move() {
 bool Connection::stream_failed(TimePoint now) {
   if (!writer_) return false;
   if (write_failed_) {
-    link_.fail(now, Status::unreachable(address() + " takes no more commands"), true);
+    link_.fail(now, Status::unreachable("cannot send commands to " + address()), true);
     return true;
   }
   const Millis command_timeout = setup_.link.command_timeout;

@@ -138,7 +138,7 @@ void ReconnectingStream::answer(const resp::Reply& reply, TimePoint now) {
   --greeting_replies_;
   const bool says_role = greeting_replies_ == 0 && !options_.service.empty();
   if (says_role && reply.is_array() && reply.text_at(0) != "master") {
-    return fail(now, Status::unreachable(options_.address.text() + " is no primary, but a replica"),
+    return fail(now, Status::unreachable(options_.address.text() + " is a replica, not a primary"),
                 true);
   }
   if (!reply.is_error()) return;

@@ -208,9 +208,10 @@ void Subscriber::refused(const std::string& text, Sink& sink) {
   const std::string word = text.substr(0, text.find(' '));
   if (retries(channel, word)) return;
   end(channel);
-  const char* hint = word == "NOPERM" ? "; whoever waits needs the rights to subscribe and to the "
-                                        "channel (or use a spin lock, which does not)"
-                                      : "";
+  const char* hint = word == "NOPERM"
+                         ? "; waiting needs the rights to subscribe and to the channel "
+                           "(a spin lock needs neither)"
+                         : "";
   const Status why =
       Status::server(word, link_.options().address.text() + " refused to subscribe to '" + channel +
                                "': " + text + hint);

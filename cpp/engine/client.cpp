@@ -99,11 +99,10 @@ Status Client::check_name(const std::string& name, Use use) const {
   const bool together =
       topology::hash_tag(channel.bytes()) == tag && topology::hash_tag(request) == tag;
   if (together) return {};
-  return Status::invalid(
-      "'" + whole.bytes() +
-      "' cannot be a name in a cluster: what belongs to it would be in different "
-      "slots; use a name without braces" +
-      (latch ? "" : ", or with one tag in them, such as 'order:{42}'"));
+  return Status::invalid("'" + whole.bytes() +
+                         "' cannot be a name in a cluster: its keys would be in different slots; "
+                         "use a name without braces" +
+                         (latch ? "" : ", or with one tag in them, such as 'order:{42}'"));
 }
 
 std::vector<std::string> Client::close() {

@@ -203,8 +203,8 @@ void LeaseKeeper::released_late(const LockName& name, OwnerNumber owner, const R
     return;
   hold->state = confirmed ? Hold::State::kReleased : Hold::State::kLost;
   if (!confirmed) {
-    hold->reason = std::make_unique<std::string>(
-        "its lease ran out before the server could be told of its release");
+    hold->reason =
+        std::make_unique<std::string>("its lease ran out before its release reached the server");
     losses_.push_back(hold->weak_from_this());
   }
 }
@@ -276,8 +276,8 @@ void LeaseKeeper::mind_overlong(const LockName& name, OwnerNumber owner, Millis 
                  static_cast<std::uint64_t>(owner),
                  {},
                  "is held for another " + seconds +
-                     " s: whoever holds it asked for so long a lease, or the server's clock was "
-                     "set back; force_release() frees it"});
+                     " s: its owner set a lease of that length, or the server's clock was set "
+                     "back; force_release() frees it"});
 }
 
 void LeaseKeeper::note_lost(Hold& hold, const std::string& reason) {

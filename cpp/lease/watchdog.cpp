@@ -55,7 +55,7 @@ net::Interest LeaseKeeper::step(TimePoint now) {
 
 void LeaseKeeper::due(Hold& hold, TimePoint now, std::vector<HoldPtr>& questions) {
   if (now >= hold.trusted) {
-    note_lost(hold, hold.renewed() ? "no renewal got through before its lease was over"
+    note_lost(hold, hold.renewed() ? "no renewal reached the server before its lease ran out"
                                    : "its lease ran out");
   } else if (hold.renewed() && hold.next_renewal <= now) {
     ask(hold, now, questions);
@@ -111,7 +111,7 @@ void LeaseKeeper::answered(Hold& hold, const Result<resp::Reply>& reply, const c
       return arm(hold, now);
     }
     return note_lost(
-        hold, "the server does not know it any more (it was removed, expired, or forgotten)");
+        hold, "the server no longer has it (it expired, was removed, or the server lost its data)");
   } else if (hold.asked_renewed && hold.renewed()) {
     hold.renewed_at(sent.last);
   }

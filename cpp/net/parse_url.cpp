@@ -110,7 +110,7 @@ Result<Parts> split(std::string_view url) {
   Parts parts;
   const std::size_t colon = url.find("://");
   if (colon == std::string_view::npos) {
-    return bad("it has no scheme; write redis://host:port/db, say");
+    return bad("it has no scheme; write redis://host:port/db, for example");
   }
   for (const char c : url.substr(0, colon)) {
     if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '+') return bad("unknown scheme");
@@ -118,7 +118,7 @@ Result<Parts> split(std::string_view url) {
   }
   std::string_view rest = url.substr(colon + 3);
   if (rest.find('#') != std::string_view::npos) {
-    return bad(std::string("it has a fragment (#...), which means nothing here") + kEncodeHint);
+    return bad(std::string("a fragment (#...) is not supported") + kEncodeHint);
   }
   bool found = false;
   std::string_view before_query = cut(rest, '?', found);
@@ -143,9 +143,9 @@ Status read_credentials(const Parts& parts, Credentials& into) {
 
 Status check_host(std::string_view host, bool bracketed) {
   if (host.empty()) return bad(std::string("the host is empty") + kEncodeHint);
-  if (bracketed && !is_ipv6(host)) return bad("what stands in brackets is no IPv6 address");
+  if (bracketed && !is_ipv6(host)) return bad("the text in brackets is not an IPv6 address");
   if (!bracketed && !plain_host(host)) {
-    return bad("a host name may not hold blanks, control characters or brackets");
+    return bad("a host name must not contain spaces, control characters or brackets");
   }
   return {};
 }
@@ -156,7 +156,7 @@ Status read_host(std::string_view& text, std::string& into) {
   if (bracketed) text.remove_prefix(1);
   const std::size_t end = text.find(bracketed ? ']' : ':');
   if (bracketed && end == std::string_view::npos) {
-    return bad("a '[' before an IPv6 address without its ']'");
+    return bad("an IPv6 address begins with '[' but has no ']'");
   }
   const std::string_view host = text.substr(0, end);
   text.remove_prefix(host.size() + (bracketed ? 1 : 0));
@@ -171,7 +171,7 @@ Result<Address> read_address(std::string_view text, std::uint16_t port) {
   if (text.empty()) return address;
   const auto given = text.front() == ':' ? number(text.substr(1), 65535) : std::nullopt;
   if (!given || *given == 0) {
-    return bad(std::string("the port is no number from 1 to 65535 (an IPv6 address needs "
+    return bad(std::string("the port is not a number from 1 to 65535 (an IPv6 address needs "
                            "brackets)") +
                kEncodeHint);
   }
@@ -198,7 +198,7 @@ Status read_addresses(const Parts& parts, Endpoint& into) {
 
 Status read_database(std::string_view text, int& into) {
   const auto database = number(text, std::numeric_limits<int>::max());
-  if (!database) return bad(std::string("the database is no number from 0 on") + kEncodeHint);
+  if (!database) return bad(std::string("the database is not a number from 0 up") + kEncodeHint);
   into = *database;
   return {};
 }
@@ -213,14 +213,14 @@ Status read_path(const Parts& parts, Endpoint& into) {
     if (into.service.empty()) {
       return bad(
           "the service is missing: redis+sentinel://host:port/service, with the name that "
-          "the sentinels give to the primary");
+          "the sentinels use for the primary");
     }
     has_database = has_database && !rest.empty();
   }
   if (!has_database) return {};
   if (Status fault = read_database(rest, into.database); !fault.ok()) return fault;
   if (into.deployment == Deployment::kCluster && into.database != 0) {
-    return bad("a cluster has no database but 0");
+    return bad("a cluster has only database 0");
   }
   return {};
 }
@@ -240,7 +240,7 @@ Result<std::vector<UrlOption>> read_options(std::string_view query) {
     bool has_value = false;
     const std::string_view name = cut(value, '=', has_value);
     if (!has_value || !option_name(name)) {
-      return bad(std::string("the part after '?' is not made of options like name=value") +
+      return bad(std::string("the query after '?' does not consist of options like name=value") +
                  kEncodeHint);
     }
     UrlOption option{std::string(name), {}};

@@ -66,8 +66,8 @@ Status present(SSL_CTX* context, const TlsOptions& options) {
   if (SSL_CTX_use_PrivateKey_file(context, key.c_str(), SSL_FILETYPE_PEM) != 1 ||
       SSL_CTX_check_private_key(context) != 1) {
     return Status::unreachable("tls_key: " + key +
-                               " holds no private key, without passphrase, "
-                               "for the certificate: " +
+                               " does not contain the certificate's private key, without "
+                               "passphrase: " +
                                tls_error());
   }
   return {};
@@ -76,7 +76,8 @@ Status present(SSL_CTX* context, const TlsOptions& options) {
 Result<TlsContext> make_context(const TlsOptions& options) {
   ERR_clear_error();
   TlsContext context(SSL_CTX_new(TLS_client_method()), SSL_CTX_free);
-  if (context == nullptr) return Status::unreachable("OpenSSL gives no context: " + tls_error());
+  if (context == nullptr)
+    return Status::unreachable("OpenSSL cannot create a context: " + tls_error());
   SSL_CTX* const raw = context.get();
   SSL_CTX_set_min_proto_version(raw, TLS1_2_VERSION);
   SSL_CTX_set_options(raw, SSL_OP_NO_RENEGOTIATION);

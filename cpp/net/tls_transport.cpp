@@ -85,9 +85,9 @@ bool expect_host(SSL* ssl, std::string host, bool verify) {
 
 std::string hint_for(long verdict, const TlsOptions& options) {
   if (verdict == X509_V_ERR_HOSTNAME_MISMATCH || verdict == X509_V_ERR_IP_ADDRESS_MISMATCH) {
-    return " (the certificate is another host's; use the name it was made for)";
+    return " (the certificate is for another host; connect by the name it was issued for)";
   }
-  return options.ca.empty() ? " (is its authority in the system's trust store? else give tls_ca)"
+  return options.ca.empty() ? " (if its authority is not in the system's trust store, set tls_ca)"
                             : " (is tls_ca the authority that signed it?)";
 }
 
@@ -160,7 +160,7 @@ IoResult TlsTransport::result_of(int returned, std::size_t bytes) {
 Status TlsTransport::broken() const {
   if (heard_ || !options_.cert.empty()) return socket_failure_;
   return Status::unreachable(socket_failure_.message() +
-                             " (does the server want a certificate? see tls_cert)");
+                             " (does the server require a certificate? see tls_cert)");
 }
 
 Status TlsTransport::reason(int error) const {
@@ -181,7 +181,7 @@ Status TlsTransport::reason(int error) const {
   const bool refused_by_server = ERR_GET_REASON(ERR_peek_last_error()) >= SSL_AD_REASON_OFFSET;
   return Status::unreachable(what + tls_error() +
                              (refused_by_server
-                                  ? " (does the server want another certificate? see tls_cert)"
+                                  ? " (does the server require another certificate? see tls_cert)"
                                   : " (does the port speak TLS?)"));
 }
 

@@ -351,14 +351,13 @@ void AcquireOperation::conclude(const Machine::Action& action, wait::Calls& call
   const bool won = action.verdict == Verdict::kGranted;
   TimePoint retry_at = machine_.retry_at();
   if (won && recipe_.makes_holds()) {
-    context().keeper->granted(
-        {name(), owner_, count_, request_.lease, sent_, &recipe_, request_.listener, action.value,
-         request_.acquire_options.at_least});
+    context().keeper->granted({name(), owner_, count_, request_.lease, sent_, &recipe_,
+                               request_.listener, action.value, request_.acquire_options.at_least});
     retry_at = after(now(), request_.lease.time);
   }
   if (action.until != kNever) retry_at = action.until;
   if (action.verdict == Verdict::kGone) {
-    context().keeper->lose(name(), owner_, "a reentrant acquire found it gone");
+    context().keeper->lose(name(), owner_, "a reentrant acquire did not find it on the server");
   }
   abandon();
   if (action.give_back || owes_) undo(count_ - 1);

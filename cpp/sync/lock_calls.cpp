@@ -26,8 +26,7 @@ OperationPtr extend(std::shared_ptr<const Context> context, const Recipe& recipe
         if (value == 1) {
           keeper->extended(name, owner, {number, lease}, sent.last);
         } else {
-          keeper->lose(name, owner,
-                       "the server did not know it any more when it was to be extended");
+          keeper->lose(name, owner, "the server no longer had it when it was extended");
         }
       });
 }

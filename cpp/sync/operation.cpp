@@ -147,15 +147,15 @@ std::string quoted(const LockName& name) { return "'" + name.bytes() + "'"; }
 std::string hint(std::string_view word) {
   using Hint = std::pair<std::string_view, std::string_view>;
   constexpr std::array<Hint, 10> kHints{
-      Hint{"WRONGTYPE", "the key holds something that is no lock: use another name"},
+      Hint{"WRONGTYPE", "the key holds data that is not a lock: use another name"},
       Hint{"NOAUTH", "give the client a password"},
-      Hint{"NOPERM", "give the user the rights that the documentation lists"},
+      Hint{"NOPERM", "grant the user the rights that the documentation lists"},
       Hint{"OOM", "the server has no memory left: raise maxmemory or remove keys"},
       Hint{"MISCONF", "the server cannot save to its disk: see its log"},
       Hint{"READONLY", "this server is a replica: name the primary in the URL"},
-      Hint{"NOREPLICAS", "too few replicas follow the server: see to them"},
+      Hint{"NOREPLICAS", "too few replicas are connected: check the replicas"},
       Hint{"LOADING", "the server is starting: try again later"},
-      Hint{"BUSY", "another client's script does not end: SCRIPT KILL ends it"},
+      Hint{"BUSY", "another client's script is still running: SCRIPT KILL stops it"},
       Hint{"MASTERDOWN", "this server is a replica that has lost its primary"}};
   const auto is_it = [word](const Hint& hint) { return hint.first == word; };
   const auto found = std::find_if(kHints.begin(), kHints.end(), is_it);

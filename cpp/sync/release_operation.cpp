@@ -134,7 +134,7 @@ void ReleaseOperation::answered(const resp::Reply& reply) {
     return finish({});
   }
   const char* reason =
-      "the server does not know it any more (it was removed, expired, or forgotten)";
+      "the server no longer has it (it expired, was removed, or the server lost its data)";
   context().keeper->lose(name(), what_.owner, reason);
   (void)context().keeper->begin_release(name(), what_.owner, true);
   gone(reason);

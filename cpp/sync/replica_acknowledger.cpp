@@ -238,18 +238,19 @@ Acknowledgement ReplicaAcknowledger::judge_wait(const Result<resp::Reply>& reply
     return {Kind::kFailed,
             Status::server(text.substr(0, text.find(' ')),
                            "'" + name.bytes() + "' on " + topology_->text() + ": " + text +
-                               "; replicas_to_wait needs WAIT: use a server and a user that have "
-                               "it, or set replicas_to_wait=0")};
+                               "; replicas_to_wait needs WAIT: use a server that has it and a "
+                               "user that may run it, or set replicas_to_wait=0")};
   }
   if (reply.value().integer() >= policy_.replicas) return {};
-  return {Kind::kRefused,
-          Status::server("NOREPLICAS",
-                         "'" + name.bytes() + "' on " + topology_->text() + ": " +
-                             std::to_string(reply.value().integer()) + " of " +
-                             std::to_string(policy_.replicas) + " replicas had the grant after " +
-                             std::to_string(wait_time.count()) +
-                             " ms, so it was given back; are they up and connected? else lower "
-                             "replicas_to_wait")};
+  return {
+      Kind::kRefused,
+      Status::server(
+          "NOREPLICAS",
+          "'" + name.bytes() + "' on " + topology_->text() + ": " +
+              std::to_string(reply.value().integer()) + " of " + std::to_string(policy_.replicas) +
+              " replicas acknowledged the grant within " + std::to_string(wait_time.count()) +
+              " ms, so it was released; check that they are up and connected, or "
+              "lower replicas_to_wait")};
 }
 
 bool ReplicaAcknowledger::probed(std::string_view key) const {

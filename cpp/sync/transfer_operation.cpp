@@ -9,7 +9,7 @@ namespace {
 
 constexpr Millis kRefusedRest{50};
 constexpr const char* kUnknown =
-    "the server does not know it any more (it was removed, expired, or forgotten)";
+    "the server no longer has it (it expired, was removed, or the server lost its data)";
 
 // A transfer that nobody waits for. It goes out with the script's text: nobody could tell it that
 // the server does not know the script.
@@ -17,10 +17,7 @@ class LateTransfer final : public client::Request {
  public:
   LateTransfer(const Recipe& recipe, LockName name, TransferOperation::Transfer transfer,
                std::string_view publish)
-      : recipe_(recipe),
-        name_(std::move(name)),
-        transfer_(std::move(transfer)),
-        publish_(publish) {
+      : recipe_(recipe), name_(std::move(name)), transfer_(std::move(transfer)), publish_(publish) {
     persistent = true;
   }
 
@@ -163,17 +160,15 @@ void AttachOperation::moved(Millis left, const client::Sent& sent) {
 
 void AttachOperation::not_there() {
   finish({Verdict::kGone,
-          Status::invalid("its ticket has been used before, has expired, or the lock was released "
-                          "by force")});
+          Status::invalid("its ticket has been used before or has expired, or the lock was "
+                          "released by force")});
 }
 
 void AttachOperation::unanswered() {
   return_to(context(), recipe(), name(), ticket_, transfer().to);
 }
 
-void AttachOperation::taken_back() {
-  give_back(context(), recipe(), name(), ticket_, heir_.owner);
-}
+void AttachOperation::taken_back() { give_back(context(), recipe(), name(), ticket_, heir_.owner); }
 
 void AttachOperation::give_back(const Context& context, const Recipe& recipe, const LockName& name,
                                 const Ticket& ticket, OwnerNumber owner) {

@@ -149,7 +149,8 @@ net::Interest Cluster::step(TimePoint now) {
     const Guard guard(mutex_);
     next.done = !closed_.ok();
     if (next.done) return next;
-    const std::string why = failure_.ok() ? text_ + " has no server for it" : failure_.message();
+    const std::string why =
+        failure_.ok() ? text_ + " has no server for the slot" : failure_.message();
     deferred_.drop_overdue(now, Status::unreachable(why), answers);
     fresh = send_scouts(now);
     next.until = std::min(refresh_.until(), deferred_.next_overdue());
@@ -175,7 +176,7 @@ void Cluster::reported(std::uint64_t round, const SlotsQuery::Report& report) {
     }
     loops_.io.drive(shared_from_this());
   }
-  for (const auto& query : done) query->close(Status::closed("another one was quicker"));
+  for (const auto& query : done) query->close(Status::closed("another query finished first"));
   answer(answers);
   if (news && setup_.on_lost) setup_.on_lost();
 }

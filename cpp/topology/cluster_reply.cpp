@@ -93,17 +93,18 @@ Result<std::vector<SlotRange>> read_slots(const resp::Reply& reply, const net::A
     const std::string text(reply.text());
     const bool standalone = text.find("cluster support disabled") != std::string::npos;
     return Status::unreachable(
-        asked.text() + " tells nothing of a cluster: " + text +
+        asked.text() + " cannot list the slots of the cluster: " + text +
         (standalone ? "; it is a single server: use redis:// or rediss://" : ""));
   }
   std::vector<SlotRange> ranges;
   for (std::size_t i = 0; i < reply.size(); ++i) {
     std::optional<SlotRange> range = read_range(reply.at(i), asked);
-    if (!range) return Status::unreachable(asked.text() + ": no reply to CLUSTER SLOTS");
+    if (!range) return Status::unreachable(asked.text() + ": malformed reply to CLUSTER SLOTS");
     ranges.push_back(std::move(*range));
   }
   if (!ranges.empty()) return ranges;
-  return Status::unreachable(asked.text() + " knows of no server with slots; is the cluster made?");
+  return Status::unreachable(asked.text() +
+                             " lists no server with slots; has the cluster been created?");
 }
 
 }  // namespace holdfast::topology

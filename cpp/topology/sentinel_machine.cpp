@@ -186,13 +186,13 @@ Status SentinelMachine::failure() const {
   const std::string service = "service '" + service_ + "': ";
   if (anybody(Voice::kSaid)) {
     return Status::server("ERR", service + "its sentinels (" + names +
-                                     ") know no such service; give the URL the name that they "
-                                     "have for the primary (SENTINEL MASTERS tells it)");
+                                     ") know no such service; use the primary's name in the "
+                                     "URL, as SENTINEL MASTERS lists it");
   }
   if (refusing != nullptr) {
     return Status::server(refusing->failure.word(),
                           service + "sentinel " + refusing->failure.message() +
-                              " (sentinels have users of their own: sentinel_username, "
+                              " (sentinels have separate users: sentinel_username, "
                               "sentinel_password)");
   }
   return Status::unreachable(service + "none of its sentinels (" + names +

@@ -158,7 +158,7 @@ void SentinelStream::refused(const std::string& what, const resp::Reply& reply, 
   link_.fail(now,
              Status::server(text.substr(0, text.find(' ')),
                             address_.text() + " refused " + what + ": " + text +
-                                "; give its user the rights that the documentation lists"),
+                                "; grant its user the rights that the documentation lists"),
              false);
 }
 

@@ -65,7 +65,7 @@ void SlotsQuery::start() {
 void SlotsQuery::told(Report report) {
   report.sharded = sharded_;
   tell_(report);
-  connection_->close(Status::closed("it has been asked"));
+  connection_->close(Status::closed("the query is complete"));
 }
 
 }  // namespace holdfast::topology

@@ -1,6 +1,6 @@
 """Distributed locks on Redis and Valkey, shared with Java's Redisson.
 
-``with holdfast.Client("redis://127.0.0.1:6379").lock("myLock"):`` holds a lock over all processes
+``with holdfast.Client("redis://127.0.0.1:6379").lock("myLock"):`` holds a lock across all processes
 that use the name. For asyncio: ``holdfast.asyncio.Client``.
 """
 
@@ -85,7 +85,7 @@ del _class
 
 
 def __getattr__(name: str) -> Any:
-    # Programs that use neither do not wait for their import.
+    # Imported on first use, to keep the import of the package fast.
     if name in {"asyncio", "inspect"}:
         import importlib
 

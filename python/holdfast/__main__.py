@@ -18,7 +18,7 @@ USAGE = 2
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Do what the command line says; the exit code."""
+    """Run the command line and return its exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     if arguments[:1] == ["demo"]:
         return demo(arguments[1:])
@@ -32,14 +32,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def version_line() -> str:
-    """The versions of the package, and of what its engine is built with."""
+    """The versions of the package and of the libraries in its engine."""
     hiredis, openssl = versions()
     tls = f"OpenSSL {openssl}" if openssl else "without TLS"
     return f"holdfast {__version__} (engine {__version__}, hiredis {hiredis}, {tls})"
 
 
 def without_extra(arguments: Sequence[str]) -> int:
-    """What can be done with nothing but the package."""
+    """Run what works without further packages: the demo."""
     parser = argparse.ArgumentParser(
         prog="holdfast",
         description="Distributed locks on Redis.",
@@ -59,11 +59,11 @@ def demo(arguments: Sequence[str]) -> int:
     """Show the lock at work."""
     parser = argparse.ArgumentParser(
         prog="holdfast demo",
-        description="Show the lock at work, on a server of the demo's own.",
+        description="Show the lock at work, on a server started for the demo.",
         epilog="example: holdfast demo --url redis://127.0.0.1:6379",
     )
     where = parser.add_mutually_exclusive_group()
-    where.add_argument("--url", help="use this server, with keys of the demo's own")
+    where.add_argument("--url", help="use this server, with keys that only the demo uses")
     where.add_argument(
         "--server", choices=SERVERS, help="start this one (default: the first found)"
     )
@@ -76,7 +76,7 @@ def demo(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         print("\ninterrupted; everything that the demo started is gone", flush=True)
         return INTERRUPTED
-    except BrokenPipeError:  # nothing more can be said
+    except BrokenPipeError:  # the reader of the output is gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
 

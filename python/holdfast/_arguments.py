@@ -28,7 +28,7 @@ __all__ = [
 Seconds = int | float
 Name = str | bytes
 
-#: As ``threading.TIMEOUT_MAX``, which is not imported for its sake alone.
+#: As ``threading.TIMEOUT_MAX``, without the import of ``threading``.
 TIMEOUT_MAX: Final = 9223372036.0
 #: The engine counts nanoseconds.
 LONGEST_LEASE: Final = TIMEOUT_MAX
@@ -74,7 +74,7 @@ def milliseconds(what: str, value: Any) -> int:
 
 
 def checked_lease(what: str, value: Any, watchdog_ms: int) -> LeaseTime:
-    """``None`` means: the watchdog's lease, renewed."""
+    """The lease of an argument; ``None`` means the watchdog's lease, renewed."""
     if value is None:
         return _watched(watchdog_ms)
     return LeaseTime(milliseconds(what, value), False)
@@ -82,7 +82,7 @@ def checked_lease(what: str, value: Any, watchdog_ms: int) -> LeaseTime:
 
 @lru_cache(maxsize=16)
 def _watched(ms: int) -> LeaseTime:
-    """One object for the many locks of a client."""
+    """The renewed lease, one object for all locks of a client."""
     return LeaseTime(ms, True)
 
 
@@ -106,7 +106,7 @@ def check_minimum(at_least: int, lease: LeaseTime) -> None:
 
 
 def checked_timeout(blocking: bool, timeout: Any) -> float:
-    """The time to wait as ``threading`` has it, -1 for no limit."""
+    """The time to wait as in ``threading``, -1 for no limit."""
     if timeout is None or (type(timeout) is int and timeout == -1):
         return -1.0
     seconds = checked_number("timeout", timeout)
@@ -123,7 +123,7 @@ def checked_timeout(blocking: bool, timeout: Any) -> float:
 
 
 def checked_wait(wait: Any) -> float:
-    """How long ``with`` waits: as a timeout, ``None`` for no limit."""
+    """The time that ``with`` waits, as a timeout: -1 for ``None``, no limit."""
     if wait is None:
         return -1.0
     seconds = checked_number("wait", wait)

@@ -41,7 +41,7 @@ _clients: WeakSet[BaseClient[Any]] = WeakSet()
 
 
 class BaseClient(Generic[LockT]):
-    """What the clients for threads and for tasks have in common."""
+    """The common part of the clients for threads and for tasks."""
 
     _asynchronous = False
 
@@ -50,18 +50,18 @@ class BaseClient(Generic[LockT]):
         self._lease_ms = read.lease_ms
         self._url = read.url
         self._core = _core.Client(read.core)
-        self._listeners: dict[int, _events.Listener] = {}  # of the holds: see there
+        self._listeners: dict[int, _events.Listener] = {}  # see _events.Listener
         _clients.add(self)
 
     @property
     def id(self) -> str:
-        """The client's UUID; after ``fork()`` the child's copy has one of its own."""
+        """The client's UUID; after ``fork()`` the child's copy has a new one."""
         return self._core.id
 
     def _close(self) -> None:
         held = self._core.close()
         if held:
-            held = sorted({*held})  # of a semaphore's permits each is a hold
+            held = sorted({*held})  # each permit of a semaphore is a hold
             names = ", ".join(repr(name.decode(errors="backslashreplace")) for name in held)
             warnings.warn(
                 f"{self!r} was closed while it held {names}: what is held expires with its lease",
@@ -91,12 +91,13 @@ class Client(Locked, BaseClient[Lock]):
     each third of it), ``id`` (a UUID), ``name_prefix``, ``username``, ``password``,
     ``connect_timeout``, ``command_timeout`` (seconds, 5: for each exchange with the server as a
     whole), ``retries`` (10: attempts to connect again), ``tls_ca``, ``tls_cert``, ``tls_key``,
-    ``tls_verify``, ``client_name``, ``replicas_to_wait`` (0: so many must know of a grant),
-    ``protocol`` (2, or 3 where the server has it); under Sentinel also ``sentinel_username`` and
-    ``sentinel_password``; of a cluster ``pubsub``: ``"sharded"`` or ``"classic"`` channels,
-    ``"both"``, or ``"auto"``, sharded where the servers know them, as Redisson does.
+    ``tls_verify``, ``client_name``, ``replicas_to_wait`` (0: how many replicas must acknowledge a
+    grant), ``protocol`` (2, or 3 if the server supports it); with Sentinel also
+    ``sentinel_username`` and ``sentinel_password``; with a cluster ``pubsub``: ``"sharded"`` or
+    ``"classic"`` channels, ``"both"``, or ``"auto"``: sharded if the servers support them, as
+    Redisson does.
 
-    Raises ``ValueError`` or ``TypeError`` for what it does not understand; nothing is sent.
+    Raises ``ValueError`` or ``TypeError`` for an invalid URL, option or value; nothing is sent.
     """
 
     def lock(
@@ -110,8 +111,8 @@ class Client(Locked, BaseClient[Lock]):
     ) -> Lock:
         """A reentrant lock of this name; nothing is sent yet.
 
-        ``at_least``: after an earlier release nobody gets it before so many seconds have passed
-        since its grant; not longer than the lease.
+        ``at_least``: the minimum hold time in seconds: after an earlier release the lock stays
+        taken until that time after its grant; not longer than the lease.
         """
         return Lock(self, name, lease=lease, wait=wait, on_lost=on_lost, at_least=at_least)
 
@@ -124,7 +125,7 @@ class Client(Locked, BaseClient[Lock]):
         wait: Seconds | None = None,
         on_lost: Callable[[FairLock], object] | None = None,
     ) -> FairLock:
-        """A lock that is granted in the order of asking; nothing is sent yet."""
+        """A lock that is granted in the order of the requests; nothing is sent yet."""
         return FairLock(self, name, queue_timeout, lease=lease, wait=wait, on_lost=on_lost)
 
     def read_write_lock(
@@ -135,7 +136,7 @@ class Client(Locked, BaseClient[Lock]):
         wait: Seconds | None = None,
         on_lost: Callable[[ReadLock | WriteLock], object] | None = None,
     ) -> ReadWriteLock:
-        """A lock of this name that many may read or one may write; nothing is sent yet."""
+        """A lock of this name with many readers or one writer; nothing is sent yet."""
         return ReadWriteLock(self, name, lease=lease, wait=wait, on_lost=on_lost)
 
     def fenced_lock(
@@ -147,7 +148,7 @@ class Client(Locked, BaseClient[Lock]):
         on_lost: Callable[[FencedLock], object] | None = None,
         at_least: Seconds | None = None,
     ) -> FencedLock:
-        """A reentrant lock of this name whose grants bring a token; nothing is sent yet.
+        """A reentrant lock of this name with fencing tokens; nothing is sent yet.
 
         ``at_least``: as of ``lock``.
         """
@@ -165,7 +166,7 @@ class Client(Locked, BaseClient[Lock]):
     ) -> SpinLock:
         """A reentrant lock of this name whose waiters do not subscribe; nothing is sent yet.
 
-        ``backoff``: how they rest between attempts, a ``Backoff`` or always so many seconds;
+        ``backoff``: the rest between attempts, a ``Backoff`` or a fixed number of seconds;
         ``at_least``: as of ``lock``.
         """
         return SpinLock(
@@ -203,28 +204,30 @@ class Client(Locked, BaseClient[Lock]):
         lease: Seconds | None = None,
         on_lost: Callable[[Hold], object] | None = None,
     ) -> Hold:
-        """Continue a hold that was detached, in whatever thread, process or machine that was.
+        """Continue a hold that was detached by any thread, on any machine.
 
         ``ticket``: of ``Hold.detach()``. The hold is renewed unless ``lease`` is given; a fenced
         lock keeps its token. ``on_lost``: called once with the hold when it is found lost.
 
-        Raises ``ValueError`` for a text that is no ticket, ``LockLostError`` for a ticket that was
-        used before, has expired, or whose lock was taken away; ``ConnectionError`` when the server
-        is out of reach: then the ticket may be tried again.
+        Raises ``ValueError`` for text that is not a ticket, ``LockLostError`` for a ticket that
+        was used before, has expired, or whose lock was released by force; ``ConnectionError`` when
+        the server is out of reach: then the ticket may be tried again.
         """
         from . import _hold
 
         return _hold.attach(self, ticket, lease, on_lost)
 
     def ping(self) -> None:
-        """Ask the server for a sign of life; raises when there is none."""
+        """Check that the server answers.
+
+        Raises ``ConnectionError`` or ``ServerError`` if it does not.
+        """
         self._core.ping()
 
     def close(self) -> None:
         """End all waits with ``ConnectionError`` and stop renewing.
 
-        It releases nothing: what is still held expires with its lease, and a ``ResourceWarning``
-        names it.
+        It releases nothing: holds expire with their leases, and a ``ResourceWarning`` names them.
         """
         self._close()
 
@@ -241,9 +244,9 @@ class Client(Locked, BaseClient[Lock]):
 
 
 def set_watchdog_threads(count: int) -> None:
-    """How many threads renew the holds of all clients of this process: 2 unless told otherwise.
+    """Set how many threads renew the holds of all clients of this process; the default is 2.
 
-    For the clients that are made from now on; a thread is started with the first hold it renews.
+    It applies to clients made from now on; a thread is started with the first hold it renews.
     """
     if isinstance(count, bool) or not isinstance(count, int):  # pyright: ignore[reportUnnecessaryIsInstance]
         msg = f"count must be int, not {type(count).__name__}"
@@ -256,9 +259,9 @@ def set_watchdog_threads(count: int) -> None:
 
 @atexit.register
 def _close_all() -> None:
-    """Close what is open, and see every thread out of the engine: later it could not come back."""
+    """Close all clients and wait until every thread has left the engine: later it would crash."""
     with ExitStack() as stack:
         stack.callback(_core.see_out, 1.0)
         stack.callback(_events.stop)
         for client in list(_clients):
-            stack.callback(client._close)  # each, also where a warning is an error
+            stack.callback(client._close)  # all of them, even if a warning is an error

@@ -15,7 +15,7 @@ __all__ = ["BaseCountDownLatch", "CountDownLatch"]
 
 
 class BaseCountDownLatch(Synchronizer):
-    """What the latches for threads and for tasks have in common: all but the waiting."""
+    """The common part of the latches for threads and for tasks: everything except waiting."""
 
     __slots__ = ("_core",)
 
@@ -25,11 +25,10 @@ class BaseCountDownLatch(Synchronizer):
 
 
 class CountDownLatch(BaseCountDownLatch):
-    """A gate that opens when a count has come down to nought, shared by all processes.
+    """A gate that opens when its count reaches zero, shared by all processes.
 
-    Made by ``client.count_down_latch(name)``; it is open until somebody sets a count, and can be
-    closed again after it has opened. Redisson's ``RCountDownLatch`` of the same name is the same
-    latch.
+    Made by ``client.count_down_latch(name)``; it is open until a count is set, and can be closed
+    again after it has opened. Redisson's ``RCountDownLatch`` of the same name is the same latch.
     """
 
     __slots__ = ()
@@ -39,9 +38,9 @@ class CountDownLatch(BaseCountDownLatch):
         return self._core.try_set_count(checked_count("n", n)) == 1
 
     def count_down(self) -> None:
-        """Lower the count by one; at nought the latch opens. Nothing happens to an open one.
+        """Lower the count by one; at zero the latch opens. An open latch does not change.
 
-        Raises ``ConnectionError`` when the server cannot be told: then it goes on in the
+        Raises ``ConnectionError`` when the server is out of reach: then the call goes on in the
         background for twice the command time-out. Do not call it again: it would count twice.
         """
         self._core.count_down()
@@ -51,13 +50,13 @@ class CountDownLatch(BaseCountDownLatch):
         return max(0, self._core.count() or 0)
 
     def wait(self, timeout: Seconds | None = None) -> bool:
-        """Wait until the latch is open; ``False`` when it was not, all that time.
+        """Wait until the latch is open; ``False`` if it stayed closed until the timeout.
 
-        ``timeout=None`` waits without limit. Who waits when the count comes to nought gets out,
-        even if the latch is closed again at once; so it is when it is deleted.
+        ``timeout=None`` waits without limit. When the count reaches zero or the latch is deleted,
+        all waiters return, even if the latch is closed again at once.
         """
         return self._core.wait(checked_timeout(True, timeout))
 
     def delete(self) -> bool:
-        """Remove the latch from the server, which opens it; ``False`` when it was not there."""
+        """Remove the latch from the server, which opens it; ``False`` if it did not exist."""
         return self._core.delete() == 1

@@ -1,6 +1,6 @@
-"""What makes locks decorators, and gives clients ``locked``; the work is in ``_decorators``.
+"""Mixins that make locks decorators and give clients ``locked``; ``_decorators`` does the work.
 
-That module is imported by the first decoration: a program that has none does not wait for it.
+That module is imported by the first decoration, so programs without one start faster.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["AsyncDecorates", "AsyncLocked", "Decorates", "Locked"]
 
 
 class Decorates:
-    """What makes a lock for threads a decorator."""
+    """Makes a lock for threads a decorator."""
 
     __slots__ = ()
 
@@ -37,7 +37,7 @@ class Decorates:
 
 
 class AsyncDecorates:
-    """What makes a lock for asyncio a decorator."""
+    """Makes a lock for asyncio a decorator."""
 
     __slots__ = ()
 
@@ -54,7 +54,7 @@ class AsyncDecorates:
 
 
 class Locked:
-    """What gives a client for threads its decorator ``locked``."""
+    """Gives a client for threads its decorator ``locked``."""
 
     if TYPE_CHECKING:
 
@@ -94,8 +94,8 @@ class Locked:
         ``None`` without calling the function. ``lease``, ``at_least``, ``on_lost``: the lock's.
 
         Raises ``ValueError`` for a positional field, a field that the function's signature lacks,
-        or ``wait`` together with another ``busy`` than ``"wait"``; ``TypeError`` for a function of
-        the wrong kind. Both are raised before the first call.
+        or ``wait`` with a ``busy`` other than ``"wait"``; ``TypeError`` for a function of the wrong
+        kind. Both are raised before the first call.
         """
         from ._decorators import locked
 
@@ -103,7 +103,7 @@ class Locked:
 
 
 class AsyncLocked:
-    """What gives a client for asyncio its decorator ``locked``."""
+    """Gives a client for asyncio its decorator ``locked``."""
 
     if TYPE_CHECKING:
 

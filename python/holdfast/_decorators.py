@@ -19,15 +19,15 @@ __all__ = ["async_decorated", "async_locked", "decorated", "locked"]
 
 KINDS = ("lock", "fair_lock", "fenced_lock", "read", "write")
 BUSY = ("wait", "raise", "skip")
-#: The kinds that know a minimum hold time.
+#: The kinds that support a minimum hold time.
 WITH_AT_LEAST = ("lock", "fenced_lock")
 
-#: A lock of this name is made to check the other arguments; nothing is sent for it.
+#: A lock of this name is made to check the other arguments; it sends nothing.
 ANY_NAME = "name"
 
 
 def decorated(lock: Any, function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function inside ``with lock:``."""
+    """The function, called inside ``with lock:``."""
     checked_function(function, asynchronous=False)
 
     @wraps(function)
@@ -39,7 +39,7 @@ def decorated(lock: Any, function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def async_decorated(lock: Any, function: Callable[..., Any]) -> Callable[..., Any]:
-    """The coroutine function inside ``async with lock:``."""
+    """The coroutine function, called inside ``async with lock:``."""
     checked_function(function, asynchronous=True)
 
     @wraps(function)
@@ -139,7 +139,7 @@ class Naming:
         return getattr(self._client, self._kind)(name, **self._options)
 
     def bound_to(self, function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
-        """Who says which lock a call of `function` with (args, kwargs) holds."""
+        """The function that returns the lock for a call of `function` with (args, kwargs)."""
         if not self._fields:
             lock = self._lock(self._template.format())
             return lambda args, kwargs: lock
@@ -147,7 +147,7 @@ class Naming:
         for field in self._fields:
             if field not in known.parameters:
                 msg = (
-                    f"field {field!r} of the template {self._template!r} is no parameter of "
+                    f"field {field!r} of the template {self._template!r} is not a parameter of "
                     f"{function!r}{known}"
                 )
                 raise ValueError(msg)
@@ -160,7 +160,7 @@ class Naming:
         return lock_of
 
     def skips(self, error: LockTimeout) -> bool:
-        """Whether a call is left out: the lock is busy, and no server refuses to work."""
+        """Whether to skip the call: the lock is busy, and no server refused to work."""
         return self._busy == "skip" and error.__cause__ is None
 
 
@@ -174,14 +174,14 @@ def checked_word(what: str, word: Any, words: tuple[str, ...]) -> None:
 
 
 def checked_fields(template: Any) -> list[str]:
-    """The names of the arguments that a template is filled in with."""
+    """The names of the arguments that a template contains."""
     if not isinstance(template, str):
         msg = f"template must be str, not {type(template).__name__}"
         raise TypeError(msg)
     try:
         fields = list(_fields(template))
     except ValueError as error:
-        msg = f"template {template!r} is no format string: {error}"
+        msg = f"template {template!r} is not a format string: {error}"
         raise ValueError(msg) from None
     for field in fields:
         if not field.isidentifier():
@@ -201,7 +201,7 @@ def _fields(template: str) -> Iterator[str]:
 
 
 def checked_function(function: Any, *, asynchronous: bool) -> None:
-    """Raise ``TypeError`` for what a lock of this client cannot hold for the time of a call."""
+    """Raise ``TypeError`` for a function that a lock of this client cannot decorate."""
     found = _kind_of(function)
     wanted = "a coroutine function" if asynchronous else "a function"
     if found != wanted:

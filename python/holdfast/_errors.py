@@ -1,10 +1,10 @@
-"""What can go wrong.
+"""The errors.
 
 ::
 
     HoldfastError
     ├── LockError                 also a RuntimeError, as threading has it
-    │   ├── NotOwnedError         released by somebody who does not hold it
+    │   ├── NotOwnedError         the caller does not hold what it released
     │   │   └── LockLostError     the caller did hold it, and its hold is gone
     │   └── LockTimeout           also a TimeoutError: ``with`` could not get the lock in time
     ├── ConnectionError           also the built-in one: no server, or none in time
@@ -41,7 +41,7 @@ class LockError(HoldfastError, RuntimeError):
 
 
 class NotOwnedError(LockError):
-    """The caller (its thread or task) does not hold what it wanted to release."""
+    """The caller (its thread or task) does not hold what it released."""
 
     __module__ = "holdfast"
 
@@ -53,7 +53,7 @@ class LockLostError(NotOwnedError):
 
 
 class LockTimeout(LockError, TimeoutError):
-    """The lock was held by another for all of the time that the caller would wait.
+    """Another owner held the lock for as long as the caller waited.
 
     Or the server refused to work until then: ``__cause__`` is its error.
     """
@@ -68,7 +68,7 @@ class ConnectionError(HoldfastError, builtins.ConnectionError):
 
 
 class ServerError(HoldfastError):
-    """The server answered with an error (wrong password and missing rights too)."""
+    """The server answered with an error (including a wrong password and missing rights)."""
 
     __module__ = "holdfast"
 

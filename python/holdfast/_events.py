@@ -1,7 +1,7 @@
-"""What happens to holds behind their owners' backs, told to logs and to whoever asked.
+"""Losses and other events of holds, reported to the log and to ``on_lost``.
 
-The engine's threads never touch the interpreter. What they have to tell waits in a queue, from
-which one daemon thread of Python takes it; it is started with the first acquisition of the process.
+The engine's threads never touch the interpreter. They put events into a queue, from which one
+daemon thread of Python takes them; it is started with the first acquisition of the process.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _starting = threading.Lock()
 def logger() -> Logger:
     """The library's logger, silent unless the program asks for it.
 
-    ``logging`` is slow to import: that is done only when there is something to say.
+    ``logging`` is slow to import, so it is imported with the first record.
     """
     import logging
 
@@ -45,7 +45,7 @@ if "logging" in sys.modules:
 
 
 def note(error: BaseException, text: str) -> None:
-    """Add a note to an error that goes on its way, and log it."""
+    """Add a note to an error that is being raised, and log it."""
     if sys.version_info >= (3, 11):
         error.add_note(text)
     else:
@@ -54,14 +54,14 @@ def note(error: BaseException, text: str) -> None:
 
 
 class Listener:
-    """Somebody who is told, once and on the events' thread, that a hold was lost.
+    """Receives the loss of a hold, once and on the events' thread.
 
-    Until then it is kept by its client: a client that is forgotten takes its listeners with it.
+    Until then its client keeps it: a client that is collected takes its listeners with it.
     """
 
     __slots__ = ("__weakref__", "_kept_in", "number")
 
-    #: The number by which the engine knows it.
+    #: Its number in the engine.
     number: int
 
     def __init__(self, keep: dict[int, Listener]) -> None:
@@ -82,7 +82,7 @@ class Listener:
 
 
 def start() -> None:
-    """Start the thread unless it runs."""
+    """Start the thread unless it is running."""
     global _thread  # noqa: PLW0603
     with _starting:
         if _thread is None:
@@ -97,10 +97,10 @@ def running() -> bool:
 
 
 def stop() -> None:
-    """End the thread, at the interpreter's end: a thread that comes back later would crash."""
+    """End the thread before the interpreter ends: a thread that returned later would crash."""
     if _thread is not None:
         _core.stop_events()
-        with contextlib.suppress(RuntimeError):  # interrupted before it had begun: it ends at once
+        with contextlib.suppress(RuntimeError):  # its start was interrupted: it ends at once
             _thread.join(timeout=1.0)
 
 
@@ -108,9 +108,9 @@ def _run() -> None:
     while (event := _core.next_event()) is not None:
         try:
             _tell(*event)
-        except BaseException:  # also SystemExit: or nobody would be told of anything any more
+        except BaseException:  # also SystemExit, which would end all reports
             log = logger()
-            log.exception("telling of %r failed", event)
+            log.exception("reporting the event %r failed", event)
 
 
 def _tell(word: str, name: bytes, owner: int, numbers: list[int], reason: str) -> None:
@@ -126,7 +126,7 @@ def _tell(word: str, name: bytes, owner: int, numbers: list[int], reason: str) -
 def _log(word: str, name: str, owner: int, reason: str) -> None:
     log = logger()
     if word == "overlong":
-        log.warning("%r, for which owner %d waits, %s", name, owner, reason)
+        log.warning("owner %d waits for %r, which %s", owner, name, reason)
     elif word == "abandoned":
         log.warning(
             "the thread, task or Hold that held %r (owner %d) has ended without releasing it; "

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FairLock"]
 
-#: A place has to outlast the pauses of a living waiter, which refreshes it three times as often.
+#: A place must outlast the pauses of a live waiter, which refreshes it three times as often.
 SHORTEST_QUEUE_TIMEOUT_MS: Final = 100
 
 
@@ -26,14 +26,14 @@ def checked_queue_timeout(queue_timeout: Seconds | None, watchdog_ms: int) -> in
 
 
 class FairLock(Lock):
-    """A reentrant lock that is granted in the order in which it was asked for.
+    """A reentrant lock that is granted in the order of the requests.
 
     Made by ``client.fair_lock(name)``. Otherwise as ``holdfast.Lock``. The order holds over all
     threads, tasks and processes that wait for the name, and over those of Redisson's ``RFairLock``.
-    Who tries without waiting does not overtake those who wait.
+    An attempt without waiting does not overtake the waiters.
 
     ``queue_timeout`` (seconds, by default the client's ``lease``, at least 0.1): how long a waiter
-    that has died keeps its place. A living one refreshes its place by itself.
+    that has died keeps its place. A live waiter refreshes its place automatically.
 
     What it guarantees, and what it does not, is in ``docs/synchronizers/fair_lock.md``.
     """

@@ -1,4 +1,4 @@
-"""The fenced lock: a reentrant lock whose grants bring a token that grows."""
+"""The fenced lock: a reentrant lock with fencing tokens, which grow with each grant."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["BaseFencedLock", "FencedLock"]
 
 
 class BaseFencedLock(BaseLock[ClientT]):
-    """What the fenced locks for threads and for tasks have in common."""
+    """The common part of the fenced locks for threads and for tasks."""
 
     __slots__ = ()
 
@@ -23,8 +23,8 @@ class BaseFencedLock(BaseLock[ClientT]):
     def token(self) -> int | None:
         """The token of the caller's newest grant; ``None`` when it holds nothing.
 
-        It is greater than that of every grant before it, whoever got it; known without asking
-        the server. A nested grant brings a new one, which stays after its release.
+        It is greater than the token of every earlier grant to any owner, and known without asking
+        the server. A nested grant brings a new token, which stays after its release.
         """
         return self._core.known_token(self._owner())
 
@@ -33,11 +33,11 @@ class BaseFencedLock(BaseLock[ClientT]):
 
 
 class FencedLock(BaseFencedLock[Any], Lock):
-    """A ``Lock`` whose grants bring a token, with which a resource can refuse a late holder.
+    """A ``Lock`` with fencing tokens, by which a resource can refuse a late owner.
 
     Made by ``client.fenced_lock(name)``. ``token`` grows with each grant over all clients, also
     after the server has lost its data. Redisson's ``RFencedLock`` of the same name is the same
-    lock; so is ``client.lock(name)``, whose grants bring no token.
+    lock; so is ``client.lock(name)``, whose grants have no token.
     """
 
     __slots__ = ()

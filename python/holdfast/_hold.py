@@ -1,4 +1,4 @@
-"""A hold as an object: what belongs to no thread and no task, but to whoever has the ``Hold``."""
+"""A hold as an object: it belongs to the ``Hold``, not to a thread or a task."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = [
 
 
 class HoldWatching(Watcher):
-    """What calls ``on_lost`` with a hold object. It does not keep that alive."""
+    """Calls ``on_lost`` with a hold object, which it does not keep alive."""
 
     __slots__ = ()
 
@@ -45,7 +45,7 @@ class HoldWatching(Watcher):
             return None
         if hold.lost:
             return super()._hold_lost(reason)
-        # Of a red lock a minority is lost: enough is held, and may be lost later.
+        # A red lock that lost a minority still holds enough, and may lose more later.
         self.listen()
         if not hold._known_count():
             self.forget()
@@ -58,7 +58,7 @@ class HoldWatching(Watcher):
 
 
 class HoldWatcher(HoldWatching):
-    """The same for the blocking client."""
+    """Calls ``on_lost`` for the holds of the blocking client."""
 
     __slots__ = ("_hold",)
 
@@ -68,7 +68,7 @@ class HoldWatcher(HoldWatching):
 
 
 class BaseHold:
-    """What the holds for threads and for tasks have in common: all but the waiting."""
+    """The common part of the holds for threads and for tasks: everything except waiting."""
 
     __slots__ = (
         "__weakref__",
@@ -90,8 +90,8 @@ class BaseHold:
     def __init__(self, lock: BaseLock[Any]) -> None:
         self._epoch = _core.epoch()
         self._core = lock._core
-        self._owner = _core.next_owner()  # each hold has one to itself
-        # Popped by the one call that ends the hold: an entry stands for the right to do so.
+        self._owner = _core.next_owner()  # an owner for this hold alone
+        # The entry is the right to end the hold: the one call that does so pops it.
         self._claims = ["release"]
         self._detached = False
         self._watcher: HoldWatching | None = None
@@ -104,7 +104,7 @@ class BaseHold:
 
     @property
     def lost(self) -> bool:
-        """The hold is known to be gone without having been released."""
+        """Whether the hold is known to be gone without having been released."""
         return self._core.known_lost(self._owner)
 
     @property
@@ -133,7 +133,7 @@ class BaseHold:
         return self._watcher.number if self._watcher is not None else 0
 
     def _claim(self) -> None:
-        """Begin to end the hold; of several callers one may."""
+        """Begin to end the hold; only the first of several callers succeeds."""
         try:
             self._claims.pop()
         except IndexError:
@@ -142,7 +142,7 @@ class BaseHold:
             raise NotOwnedError(msg) from None
 
     def _unclaim(self) -> None:
-        """The hold could not be ended: that may be tried again."""
+        """Allow another attempt, after the hold could not be ended."""
         self._claims.append("release")
 
     def _passed_on(self) -> _core.Lock:
@@ -166,7 +166,7 @@ class BaseHold:
         return ticket
 
     def _unwatch(self) -> None:
-        """The hold has ended as its owner wanted: there is nothing to report any more."""
+        """Stop watching: the hold has ended as its owner wanted, there is nothing to report."""
         if self._watcher is not None:
             self._watcher.forget()
 
@@ -180,7 +180,7 @@ class BaseHold:
         raise TypeError(msg)
 
     def _abandon(self) -> None:
-        """Give the hold up: it is not renewed any more, and its lease runs out."""
+        """Stop renewing the hold; it expires with its lease."""
         self._unwatch()
         held = self._known_count() > 0
         if held or self.lost:
@@ -193,7 +193,7 @@ class BaseHold:
             warnings.warn(msg, ResourceWarning, stacklevel=3, source=self)
 
     def __del__(self) -> None:
-        # Without `lock` it is incomplete, because of a signal: nothing was acquired.
+        # Without `lock` a signal interrupted the constructor: nothing was acquired.
         if hasattr(self, "lock") and self._epoch == _core.epoch():
             self._abandon()
 
@@ -242,8 +242,8 @@ class Hold(BaseHold):
     def detach(self, lease: Seconds = 30.0) -> str:
         """End the hold here without releasing it, and return the ticket that continues it.
 
-        The lock stays held on the server for ``lease`` seconds from now, renewed by nobody, for
-        the process that calls ``client.attach(ticket)``. The ticket is printable ASCII.
+        The lock stays held on the server for ``lease`` seconds from now, without renewal, for the
+        process that calls ``client.attach(ticket)``. The ticket is printable ASCII.
 
         Raises ``TypeError`` for a hold of a spin, read, multi or red lock, ``NotOwnedError`` when
         it was released or detached before, ``LockLostError`` when it was lost; ``ConnectionError``
@@ -255,7 +255,7 @@ class Hold(BaseHold):
             core.detach(self._owner, ms)
             ticket = self._ticket(core)
             if not ticket:
-                core.release(self._owner, True)  # which says how it was lost
+                core.release(self._owner, True)  # raises with the reason of the loss
             return ticket
         except NotOwnedError:
             raise
@@ -274,7 +274,7 @@ class Hold(BaseHold):
         traceback: TracebackType | None,
     ) -> None:
         if self._detached:
-            return None  # it is not this process's to release any more
+            return None  # a child of fork(): the hold is its parent's
         if exc is None:
             return self.release()
         try:
@@ -290,13 +290,13 @@ class Hold(BaseHold):
 def checked(
     lock: BaseLock[Any], wait: Seconds | Unset | None, lease: Seconds | Unset | None
 ) -> tuple[float, LeaseTime]:
-    """How long ``hold()`` waits and for how long it is granted: the lock's, unless given."""
+    """The wait and the lease of ``hold()``, which default to those of the lock."""
     seconds = lock._wait if isinstance(wait, Unset) else checked_wait(wait)
     return seconds, lock._lease_of(lease)
 
 
 def lock_of(client: Any, ticket: Any, lease: Any, on_lost: Any) -> Any:
-    """The lock that a ticket is of, with these options; refuses what is no ticket."""
+    """The lock of a ticket, with these options; raises ``ValueError`` for an invalid ticket."""
     if not isinstance(ticket, str):
         msg = f"ticket must be str, not {type(ticket).__name__}"
         raise TypeError(msg)
@@ -319,17 +319,17 @@ def _shown(key: bytes) -> Name:
 
 def timed_out(lock: BaseLock[Any], seconds: float) -> LockTimeout:
     return LockTimeout(
-        f"{lock.name!r} was held by another for all of the {seconds:g} s that were to be waited"
+        f"timed out after {seconds:g} s waiting for {lock.name!r}: another owner holds it"
     )
 
 
 def acquire(
     lock: Lock, wait: Seconds | Unset | None = UNSET, lease: Seconds | Unset | None = UNSET
 ) -> Hold:
-    """What ``lock.hold()`` does.
+    """Carry out ``lock.hold()``.
 
-    The object is made before the grant. So a signal's handler that raises between the grant and
-    the caller's assignment leaves nothing that is renewed: the object is collected.
+    The object is made before the grant. When a signal handler raises between the grant and the
+    caller's assignment, the object is collected and its hold is no longer renewed.
     """
     seconds, (ms, renewed) = checked(lock, wait, lease)
     hold = Hold(lock)
@@ -338,14 +338,14 @@ def acquire(
             raise timed_out(lock, seconds)
         return hold
     except BaseException:
-        # The traceback keeps the object alive for as long as somebody keeps the error.
+        # The traceback keeps the object alive for as long as the error is referenced.
         with suppress(ResourceWarning):
             hold._abandon()
         raise
 
 
 def attach(client: Client, ticket: Any, lease: Any, on_lost: Any) -> Hold:
-    """What ``client.attach()`` does; interrupted, it gives the hold back to the ticket."""
+    """Carry out ``client.attach()``; when interrupted, return the hold to the ticket."""
     lock = lock_of(client, ticket, lease, on_lost)
     core, (ms, renewed) = lock._core, lock._lease
     hold = Hold(lock)

@@ -41,19 +41,19 @@ THIS_THREAD = 0
 
 
 class Watcher(_events.Listener):
-    """One owner of a lock, who is to be told when its hold is lost."""
+    """Receives the losses of one owner of a lock."""
 
     __slots__ = ("holds", "lock")
 
     def __init__(self, lock: BaseLock[Any]) -> None:
         self.lock = lock
-        self.holds = 0  # that were acquired by this lock object
+        self.holds = 0  # acquired by this lock object
         super().__init__(lock._client._listeners)
 
     def _hold_lost(self, reason: str) -> None:
         try:
             self._call_on_lost()
-        except BaseException:  # also SystemExit: of this thread it ends the telling only
+        except BaseException:  # also SystemExit, which would end the events' thread
             log = _events.logger()
             log.exception("on_lost of %r raised", self.lock.name)
 
@@ -67,7 +67,7 @@ NO_WATCHERS: dict[int, Watcher] = {}
 
 
 class BaseLock(_core.Native, Generic[ClientT]):
-    """What the locks for threads and for tasks have in common: all but the waiting."""
+    """The common part of the locks for threads and for tasks: everything except waiting."""
 
     __slots__ = (
         "__weakref__",
@@ -104,27 +104,27 @@ class BaseLock(_core.Native, Generic[ClientT]):
         self._core = self._new_core(checked_name("name", name))
         self._wait = checked_wait(wait)
         self._on_lost = on_lost
-        # By owner; of the many locks that nobody watches, one for all.
+        # By owner; one empty dict is shared by all locks without watchers.
         self._watchers: dict[int, Watcher] = NO_WATCHERS if on_lost is None else {}
         self.name = name
         self._bind_core()
 
     @property
     def lost(self) -> bool:
-        """A hold of the caller's is known to be gone; cleared by the next grant."""
+        """Whether a hold of the caller is known to be gone; cleared by the next grant."""
         return self._core.known_lost(self._owner())
 
     @property
     def loss(self) -> str | None:
-        """Why a hold of the caller's was lost; ``None`` while ``lost`` is false."""
+        """Why a hold of the caller was lost; ``None`` while ``lost`` is false."""
         return self._core.known_loss(self._owner())
 
     def _new_core(self, name: bytes) -> _core.Lockable:
-        """The engine's lock of this kind; other kinds say theirs."""
+        """The engine's lock; other kinds override it."""
         return self._client._core.lock(name, self._at_least)
 
     def _bind_core(self) -> None:
-        """Give native methods what they work on, where there are any."""
+        """Pass the engine's objects to the native methods, where the class has any."""
 
     def _owner(self) -> int:
         raise NotImplementedError
@@ -137,7 +137,7 @@ class BaseLock(_core.Native, Generic[ClientT]):
         return given
 
     def _key(self) -> int:
-        """Tells the owners of this process apart."""
+        """The owner's number, unique in this process."""
         return self._owner()
 
     def _wants_watcher(self) -> bool:
@@ -147,10 +147,10 @@ class BaseLock(_core.Native, Generic[ClientT]):
         return Watcher(self)
 
     def _watch(self) -> Watcher | None:
-        """Before an acquire: be ready to tell the caller of a loss, if it wants that.
+        """Before an acquire: prepare to report a loss to the caller, if ``on_lost`` is set.
 
-        Each hold has a watcher of its own: what is still to be told of an earlier one, or of
-        another owner's, does not get in its way.
+        Each hold has a separate watcher, so that a report of an earlier hold, or of another
+        owner's, that is still to be delivered does not get in its way.
         """
         if not _events.running():
             _events.start()
@@ -165,7 +165,7 @@ class BaseLock(_core.Native, Generic[ClientT]):
         return watcher
 
     def _asked(self, watcher: Watcher | None, granted: bool) -> None:
-        """After an acquire: one hold more is renewed, or nobody who holds nothing."""
+        """After an acquire: count the hold, or forget the watcher of an owner without holds."""
         if watcher is None:
             return
         if granted:
@@ -174,7 +174,7 @@ class BaseLock(_core.Native, Generic[ClientT]):
             self._unwatch(watcher)
 
     def _gave_back(self, holds: int) -> None:
-        """After a release of so many; none when it failed."""
+        """After a release of ``holds`` holds; 0 when it failed."""
         watcher = self._watchers.get(self._key()) if self._watchers else None
         if watcher is None:
             return
@@ -188,20 +188,19 @@ class BaseLock(_core.Native, Generic[ClientT]):
         self._core.forget_listener(self._owner(), watcher.number)
 
     def _leave_watcher(self) -> None:
-        """Of a hold that is lost: what its watcher has still to tell it will be told."""
+        """Leave the watcher of a lost hold in place: it still reports the loss."""
         self._watchers.pop(self._key(), None)
 
     def _refuse_upgrade(self) -> None:
-        """Raise ``LockError`` where the caller would wait for itself."""
+        """Raise ``LockError`` if the caller would wait for itself."""
 
     def _timed_out(self) -> LockTimeout:
         return LockTimeout(
-            f"{self.name!r} was held by another for all of the {self._wait:g} s "
-            "that were to be waited"
+            f"timed out after {self._wait:g} s waiting for {self.name!r}: another owner holds it"
         )
 
     def _note(self, body: BaseException, release: HoldfastError) -> None:
-        """An error of the release must not hide the error of the body: it is added to it."""
+        """Add an error of the release to the body's error, which it must not hide."""
         what = f"while {self.name!r} was released after this"
         _events.note(body, f"{what}: {type(release).__name__}: {release}")
 
@@ -261,7 +260,7 @@ class Lock(Decorates, BaseLock["BaseClient[Any]"], _core.BlockingLock):
         return bool(blocking), seconds, self._lease_of(lease)
 
     def _prepare(self) -> Watcher | None:
-        """Before an acquire: all that is to be done in Python."""
+        """Before an acquire: the part in Python."""
         self._refuse_upgrade()
         return self._watch()
 
@@ -270,25 +269,25 @@ class Lock(Decorates, BaseLock["BaseClient[Any]"], _core.BlockingLock):
         self._asked(watcher, False)
 
     def _released(self, holds: int, error: BaseException | None) -> None:
-        """After a release of so many holds; an interrupt leaves it to the background."""
+        """After a release of ``holds`` holds; an interrupted one goes on in the background."""
         if isinstance(error, LockLostError):
             self._leave_watcher()
         self._gave_back(0 if isinstance(error, HoldfastError) else holds)
 
     def locked(self) -> bool:
-        """Whether anyone holds it, asked of the server."""
+        """Whether any owner holds it, according to the server."""
         return self._core.locked() > 0
 
     def owned(self) -> bool:
-        """Whether the calling thread holds it, asked of the server."""
+        """Whether the calling thread holds it, according to the server."""
         return self.hold_count() > 0
 
     def hold_count(self) -> int:
-        """The holds of the calling thread, asked of the server."""
+        """The holds of the calling thread, according to the server."""
         return self._core.hold_count(THIS_THREAD) or 0
 
     def ttl(self) -> float | None:
-        """Seconds left on the server; ``None``: nobody holds it; infinite: it has no limit."""
+        """Seconds left on the server; ``None`` if it is free; infinite if it has no expiry."""
         return seconds_left(self._core.ttl())
 
     def extend(self, lease: Seconds) -> bool:
@@ -296,7 +295,7 @@ class Lock(Decorates, BaseLock["BaseClient[Any]"], _core.BlockingLock):
         return self._core.extend(THIS_THREAD, milliseconds("lease", lease)) == 1 and not self.lost
 
     def force_release(self) -> bool:
-        """Free the lock whoever holds it; ``True`` if someone did. Waiters wake."""
+        """Free the lock, regardless of its owner; ``True`` if it was held. Waiters wake."""
         return self._core.force_release() == 1
 
     def hold(
@@ -331,7 +330,7 @@ class Lock(Decorates, BaseLock["BaseClient[Any]"], _core.BlockingLock):
 
 
 def seconds_left(ms: int) -> float | None:
-    """The server's PTTL as seconds."""
+    """The server's PTTL in seconds."""
     if ms == -2:
         return None
     return math.inf if ms < 0 else ms / 1000

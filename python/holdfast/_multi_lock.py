@@ -21,13 +21,14 @@ class MultiLock(QuorumSide, Lock):
     """Several locks as one, held by a thread: all of them, or none.
 
     Made by ``client.multi_lock(*locks)``; the locks may belong to several clients, and be of any
-    kinds. Their own ``lease``, ``wait`` and ``on_lost`` play no part. It waits for another holder
-    only while it holds nothing itself, so no two of them wait for each other, in whatever order
-    their members come. Redisson's ``RMultiLock`` of the same names takes the same locks.
+    kinds. The ``lease``, ``wait`` and ``on_lost`` of the members are not used. A multi lock waits
+    for another owner only while it holds no member, so two multi locks never wait for each other,
+    whatever the order of their members. Redisson's ``RMultiLock`` of the same names takes the same
+    locks.
 
-    ``lost`` is true when any member is; ``ttl()`` and ``hold_count()`` are the least of the
-    members'; ``locked()`` is true when anyone holds one of them; ``force_release()`` frees them
-    all. ``release()`` goes through all members even when one is lost, and raises then.
+    ``lost`` is true when any member is lost; ``ttl()`` and ``hold_count()`` are the minimum over
+    the members; ``locked()`` is true when any member is held; ``force_release()`` frees them all.
+    ``release()`` releases all members even when one is lost, and then raises.
     """
 
     __slots__ = ("_members",)

@@ -52,7 +52,7 @@ PROTOCOLS = (2, 3)  # RESP2 and RESP3
 WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 PUBSUB = ("auto", "sharded", "classic", "both")
-CLIENT_NAME = re.compile(r"[!-~]*")  # what CLIENT SETNAME takes
+CLIENT_NAME = re.compile(r"[!-~]*")  # as CLIENT SETNAME accepts it
 
 
 class Keywords(TypedDict, total=False):
@@ -79,7 +79,7 @@ class Keywords(TypedDict, total=False):
 
 
 class Options(NamedTuple):
-    """What a client keeps of its options; the rest is the engine's."""
+    """The options that a client keeps; the engine has the others."""
 
     core: _core.ClientOptions
     lease_ms: int
@@ -127,13 +127,13 @@ def _parse(url: str) -> tuple[_core.Endpoint, list[tuple[str, str]]]:
         endpoint, pairs = _core.parse_url(url)
         _ = endpoint.username, endpoint.password, endpoint.text
     except UnicodeDecodeError:
-        msg = "url must be of UTF-8 characters, those with a percent sign, too"
+        msg = "url must be valid UTF-8, percent-escapes included"
         raise ValueError(msg) from None
     return endpoint, pairs
 
 
 def _check_encodable(name: str, text: str) -> None:
-    """As an environment's bytes may not be. The message must not show a password."""
+    """Refuse text from the environment that is not UTF-8, without quoting it: it may be secret."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -182,7 +182,7 @@ def _check(values: dict[str, Any]) -> None:
         msg = f"pubsub must be one of {', '.join(PUBSUB)}, not {values['pubsub']!r}"
         raise ValueError(msg)
     if not CLIENT_NAME.fullmatch(values["client_name"] or ""):
-        msg = "client_name must be of printable ASCII characters and without spaces"
+        msg = "client_name must consist of printable ASCII characters without spaces"
         raise ValueError(msg)
 
 
@@ -208,7 +208,7 @@ def _check_id(client_id: str | None) -> None:
 
 
 def _complete(endpoint: _core.Endpoint, values: dict[str, Any]) -> None:
-    """Add what keywords and query say to what the URL says; keywords win."""
+    """Add the keywords and the query's options to those of the URL; keywords win."""
     if values["pubsub"] not in ("auto", "classic") and endpoint.deployment != "cluster":
         msg = f"pubsub={values['pubsub']!r} needs a cluster (redis+cluster://)"
         raise ValueError(msg)

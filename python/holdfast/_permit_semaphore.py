@@ -30,7 +30,7 @@ PERMIT: Final = re.compile("[0-9a-fA-F]{32}")
 
 
 class BasePermitSemaphore(_core.Native):
-    """What the semaphores for threads and for tasks have in common: all but the waiting."""
+    """The common part of the semaphores for threads and for tasks: everything except waiting."""
 
     __slots__ = ("__weakref__", "_client", "_core", "_lease", "_wait", "name")
 
@@ -57,27 +57,27 @@ class BasePermitSemaphore(_core.Native):
         return checked_lease("lease", lease, self._client._lease_ms)
 
     def _new_number(self, lease: LeaseTime) -> int:
-        """The number of a new permit, of which the watchdog may soon have something to tell."""
+        """The number of a new permit; starts the events' thread if the watchdog will renew it."""
         if lease.renewed and not _events.running():
             _events.start()
         return _core.next_owner()
 
     def _timed_out(self) -> LockTimeout:
         return LockTimeout(
-            f"no permit of {self.name!r} was free in the {self._wait:g} s that were waited"
+            f"timed out after {self._wait:g} s waiting for a permit of {self.name!r}: none is free"
         )
 
     def _not_out(self, permit: str) -> NotOwnedError:
         return NotOwnedError(
-            f"{permit!r} is no permit of {self.name!r} that is out: "
-            "it was released, has expired, or never was one"
+            f"{permit!r} is not a permit of {self.name!r} in use: "
+            "it was released, has expired, or never existed"
         )
 
     def _not_entered(self) -> NotOwnedError:
         return NotOwnedError(f"{self.name!r} was not entered, or entered by another process")
 
     def _note(self, body: BaseException, release: HoldfastError) -> None:
-        """An error of the release must not hide the error of the body: it is added to it."""
+        """Add an error of the release to the body's error, which it must not hide."""
         what = f"while a permit of {self.name!r} was released after this"
         _events.note(body, f"{what}: {type(release).__name__}: {release}")
 
@@ -93,12 +93,13 @@ class BasePermitSemaphore(_core.Native):
 
 
 class PermitSemaphore(BasePermitSemaphore, _core.BlockingPermitSemaphore):
-    """A semaphore whose permits have ids and come back by themselves when their lease is over.
+    """A semaphore whose permits have ids and are returned when their lease ends.
 
     Made by ``client.permit_semaphore(name)``, shared by all processes that use its name. A permit
-    belongs to whoever has its id, not to a thread: any client may release or extend it. One that is
-    taken without a lease is renewed by the client that took it until it is released, or the client
-    is closed. Redisson's ``RPermitExpirableSemaphore`` of the same name is the same semaphore.
+    is identified by its id and belongs to no thread: any client that knows the id may release or
+    extend it. The client renews a permit that it took without a lease, until the permit is released
+    or the client is closed. Redisson's ``RPermitExpirableSemaphore`` of the same name is the same
+    semaphore.
     """
 
     __slots__ = ()
@@ -115,7 +116,7 @@ class PermitSemaphore(BasePermitSemaphore, _core.BlockingPermitSemaphore):
         self._bind(self._core, self._lease, self._wait)
 
     def try_set_permits(self, n: int) -> bool:
-        """Say how many permits there are; ``False`` when that was said before: nothing changes."""
+        """Set the number of permits; ``False``, and no change, if it has been set before."""
         return self._core.try_set_permits(checked_count("n", n, least=0)) == 1
 
     def _checked_request(
@@ -134,7 +135,7 @@ class PermitSemaphore(BasePermitSemaphore, _core.BlockingPermitSemaphore):
         return (checked_permit(permit),)
 
     def try_release(self, permit: str) -> bool:
-        """Give a permit back, whoever has taken it; ``False`` when it is unknown or has expired."""
+        """Release a permit of any client; ``False`` when it is unknown or has expired."""
         try:
             self.release(permit)
         except NotOwnedError:
@@ -150,7 +151,7 @@ class PermitSemaphore(BasePermitSemaphore, _core.BlockingPermitSemaphore):
         return self._core.extend(raw, ms) == 1
 
     def available_permits(self) -> int:
-        """The permits that are free, once those that have expired are counted back."""
+        """The number of free permits, including those that have expired."""
         return self._core.available_permits()
 
     def delete(self) -> bool:
@@ -159,7 +160,7 @@ class PermitSemaphore(BasePermitSemaphore, _core.BlockingPermitSemaphore):
 
 
 def checked_permit(permit: Any) -> bytes:
-    """A permit's id as the server has it: 16 bytes."""
+    """A permit's id as stored on the server: 16 bytes."""
     if not isinstance(permit, str):
         msg = f"permit must be str, not {type(permit).__name__}"
         raise TypeError(msg)

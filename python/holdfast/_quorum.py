@@ -1,4 +1,4 @@
-"""What a ``MultiLock`` and a ``RedLock`` have in common: members."""
+"""The common part of ``MultiLock`` and ``RedLock``: members."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Members = tuple[BaseLock[Any], ...]
 
 
 class QuorumSide(BaseLock[Any]):
-    """What a multi lock and a red lock, for threads and for tasks, have in common."""
+    """The common part of multi locks and red locks, for threads and for tasks."""
 
     __slots__ = ()
 
@@ -31,7 +31,7 @@ class QuorumSide(BaseLock[Any]):
 
 
 def checked_members(kind: type, locks: Sequence[Any], asynchronous: bool) -> Members:
-    """The locks, if a lock can be made of them: at least one, each once, of open clients."""
+    """The members: at least one lock, each once, of open clients; raises for others."""
     if not locks:
         msg = f"a {kind.__name__} needs at least one lock"
         raise ValueError(msg)
@@ -64,7 +64,7 @@ def _check_member(kind: type, lock: Any, asynchronous: bool) -> None:
 
 
 def title_of(members: Members) -> str:
-    """The names of the members, each once, as the name of the whole."""
+    """The name of the whole: the members' names, each once."""
     names = dict.fromkeys(member.name for member in members)
     return ", ".join(
         name if isinstance(name, str) else name.decode(errors="backslashreplace") for name in names
@@ -76,7 +76,7 @@ def cores_of(members: Members) -> list[_core.Lock]:
 
 
 def may_stand(watcher: Watcher, owner: int) -> bool:
-    """After the loss of a member: whether enough are held; then `watcher` goes on watching."""
+    """After the loss of a member: whether enough members are held; `watcher` then stays."""
     core = watcher.lock._core
     if core.known_lost(owner):
         return False

@@ -18,7 +18,7 @@ __all__ = ["BaseReadWriteLock", "ReadLock", "ReadSide", "ReadWriteLock", "WriteL
 
 
 class ReadSide(BaseLock["BaseClient[Any]"]):
-    """What the read locks for threads and for tasks have in common."""
+    """The common part of the read locks for threads and for tasks."""
 
     __slots__ = ()
 
@@ -27,7 +27,7 @@ class ReadSide(BaseLock["BaseClient[Any]"]):
 
 
 class WriteSide(BaseLock["BaseClient[Any]"]):
-    """What the write locks for threads and for tasks have in common."""
+    """The common part of the write locks for threads and for tasks."""
 
     __slots__ = ()
 
@@ -42,33 +42,33 @@ class WriteSide(BaseLock["BaseClient[Any]"]):
         owner = self._owner()
         if self._core.known_reads(owner) and not self._core.known_count(owner):
             msg = (
-                f"this {self._owner_word} reads {self.name!r} and asks to write: it would wait for "
-                "itself; release the read lock first, or take the write lock before it"
+                f"this {self._owner_word} holds the read lock of {self.name!r} and would wait for "
+                "itself; release the read lock first, or acquire the write lock before it"
             )
             raise LockError(msg)
 
 
 class ReadLock(ReadSide, Lock):
-    """The shared side of a read-write lock: any number of owners at once, while nobody writes.
+    """The shared side of a read-write lock: any number of owners, while the write lock is free.
 
-    ``read_write_lock.read``; a ``Lock`` in all else. Readers do not wait for writers that wait.
+    ``read_write_lock.read``; otherwise a ``Lock``. Readers do not wait for waiting writers.
     """
 
     __slots__ = ()
 
 
 class WriteLock(WriteSide, Lock):
-    """The exclusive side of a read-write lock: one owner, while nobody else reads or writes.
+    """The exclusive side of a read-write lock: one owner, without other readers or writers.
 
-    ``read_write_lock.write``; a ``Lock`` in all else. Its owner may read too. Asking for it while
-    only reading raises ``LockError``, and nothing is sent.
+    ``read_write_lock.write``; otherwise a ``Lock``. Its owner may also read. Acquiring it while
+    holding only the read lock raises ``LockError``, and nothing is sent.
     """
 
     __slots__ = ()
 
 
 class BaseReadWriteLock:
-    """What the read-write locks for threads and for tasks have in common."""
+    """The common part of the read-write locks for threads and for tasks."""
 
     __slots__ = ("__weakref__", "name")
 
@@ -89,9 +89,9 @@ class BaseReadWriteLock:
 class ReadWriteLock(BaseReadWriteLock):
     """A reentrant lock that many may read or one may write, shared by all that use its name.
 
-    Made by ``client.read_write_lock(name)``. ``read`` and ``write`` are its two locks, each with
-    holds, a lease and losses of its own. A thread that writes may read too, and goes on reading
-    when it has released the write lock. Redisson's ``RReadWriteLock`` of the same name is the same
+    Made by ``client.read_write_lock(name)``. ``read`` and ``write`` are its two locks, with
+    separate holds, leases and losses. A thread that writes may also read, and may go on reading
+    after it has released the write lock. Redisson's ``RReadWriteLock`` of the same name is the same
     lock. More is in ``docs/synchronizers/read_write_lock.md``.
     """
 

@@ -17,7 +17,7 @@ __all__ = ["RedLock"]
 
 
 class MajorityWatcher(Watcher):
-    """A thread that is to be told when its majority is lost; the loss of fewer is not."""
+    """Reports the loss of a thread's majority; the loss of a minority is not reported."""
 
     __slots__ = ("owner",)
 
@@ -33,15 +33,17 @@ class MajorityWatcher(Watcher):
 class RedLock(QuorumSide, Lock):
     """A majority of several locks on independent servers (Redlock), held by a thread.
 
-    ``RedLock(*locks)``: one lock of each server, under one name, of a client each. It works while a
-    minority of the servers is down, hangs, or refuses to work. All members are asked at once, and
-    have a 200th of the lease, 5 to 50 ms, to answer. When a majority has granted in time it is held
-    for ``validity`` seconds; else everything is given back, and tried again after a random rest.
+    ``RedLock(*locks)``: one lock on each server, under one name, each of another client. It works
+    while a minority of the servers is down, hangs, or refuses to work. All members are asked at
+    once, and have a 200th of the lease, 5 to 50 ms, to answer. If a majority grants in time, the
+    lock is held for ``validity`` seconds; otherwise all members are released, and tried again after
+    a random rest.
 
-    ``lost`` is true when a majority is not held any more; ``ttl()`` and ``hold_count()`` are the
-    least of the best majority. A majority out of reach is a ``ConnectionError``.
+    ``lost`` is true when the majority is no longer held; ``ttl()`` and ``hold_count()`` are the
+    minimum over the best majority. A majority out of reach raises ``ConnectionError``.
 
-    What it guarantees, and what not, is in ``docs/synchronizers/red_lock.md``. Read that first.
+    What it guarantees, and what it does not, is in ``docs/synchronizers/red_lock.md``. Read that
+    first.
     """
 
     __slots__ = ("_members",)
@@ -59,9 +61,9 @@ class RedLock(QuorumSide, Lock):
 
     @property
     def validity(self) -> float | None:
-        """Of the seconds granted, those that are left; ``None`` when not held.
+        """The seconds of validity that are left; ``None`` when not held.
 
-        The lease, less the time since it was asked for, less 1 % and 2 ms for clocks that differ.
+        The lease, less the time since the request, less 1 % and 2 ms for clock drift.
         """
         return self._core.known_left(THIS_THREAD)
 

@@ -16,7 +16,7 @@ __all__ = ["BaseSemaphore", "Semaphore"]
 
 
 class BaseSemaphore(Synchronizer):
-    """What the semaphores for threads and for tasks have in common: all but the waiting."""
+    """The common part of the semaphores for threads and for tasks: everything except waiting."""
 
     __slots__ = ("_core", "_wait")
 
@@ -27,8 +27,7 @@ class BaseSemaphore(Synchronizer):
 
     def _timed_out(self) -> LockTimeout:
         return LockTimeout(
-            f"{self.name!r} had no free permit for all of the {self._wait:g} s "
-            "that were to be waited"
+            f"timed out after {self._wait:g} s waiting for a permit of {self.name!r}: none is free"
         )
 
     def _note(self, body: BaseException, release: HoldfastError) -> None:
@@ -39,9 +38,9 @@ class BaseSemaphore(Synchronizer):
 class Semaphore(BaseSemaphore, _core.BlockingSemaphore):
     """A counter of free permits, shared by all processes that use its name.
 
-    Made by ``client.semaphore(name)``; there are no permits before somebody has set their number.
-    Permits belong to nobody: whoever takes one may let another give it back, and a process that
-    dies takes its permits with it. Where they must come back, use a permit semaphore. Redisson's
+    Made by ``client.semaphore(name)``; there are no permits until their number is set. Permits have
+    no owner: one thread or process may take a permit and another release it, and the permits of a
+    process that dies stay taken. If they must be returned, use a permit semaphore. Redisson's
     ``RSemaphore`` of the same name is the same semaphore.
     """
 
@@ -52,7 +51,7 @@ class Semaphore(BaseSemaphore, _core.BlockingSemaphore):
         self._bind(self._core, self._wait)
 
     def try_set_permits(self, n: int) -> bool:
-        """Make the semaphore with ``n`` permits; ``False`` if it is there, however many it has."""
+        """Create the semaphore with ``n`` permits; ``False`` if it exists with any number."""
         return self._core.try_set_permits(checked_count("n", n, least=0)) == 1
 
     def _checked_request(
@@ -67,11 +66,11 @@ class Semaphore(BaseSemaphore, _core.BlockingSemaphore):
         return (checked_count("n", n),)
 
     def available_permits(self) -> int:
-        """How many permits are free; below 0 when more were taken away than there were."""
+        """The number of free permits; negative when more were removed than were free."""
         return self._core.available_permits() or 0
 
     def drain_permits(self) -> int:
-        """Take all permits that are free; how many that were."""
+        """Take all free permits and return their number."""
         return self._core.drain_permits()
 
     def add_permits(self, n: int) -> None:
@@ -79,8 +78,8 @@ class Semaphore(BaseSemaphore, _core.BlockingSemaphore):
         self._core.add_permits(checked_count("n", n, least=-MOST))
 
     def delete(self) -> bool:
-        """Remove the semaphore from the server; ``False`` when it was not there.
+        """Remove the semaphore from the server; ``False`` when it did not exist.
 
-        Who waits goes on waiting, until permits are set anew.
+        Waiters go on waiting until permits are set again.
         """
         return self._core.delete() == 1

@@ -1,4 +1,4 @@
-"""The spin lock: a reentrant lock whose waiters ask again instead of listening."""
+"""The spin lock: a reentrant lock whose waiters poll instead of subscribing."""
 
 from __future__ import annotations
 
@@ -30,16 +30,15 @@ def _checked_multiplier(multiplier: Any) -> float:
 
 
 class Backoff:
-    """How long a waiter rests before it asks again: ever longer, at random.
+    """How long a waiter rests between attempts: random times with a growing bound.
 
     Each rest is a random time between ``bound / multiplier`` and ``bound``, which begins with
     ``initial`` seconds and grows by ``multiplier`` each time, up to ``maximum`` seconds. With a
-    multiplier of 1 every rest is ``initial``. Below a millisecond counts as one. It cannot be
-    changed.
+    multiplier of 1 every rest is ``initial``. Times below a millisecond count as one. A ``Backoff``
+    is immutable.
 
     Raises ``ValueError`` or ``TypeError``, naming the argument, for times that are not positive, a
-    ``maximum`` below ``initial``, a ``multiplier`` that is not from 1
-    to 1000.
+    ``maximum`` below ``initial``, or a ``multiplier`` that is not from 1 to 1000.
     """
 
     __slots__ = ("_initial", "_maximum", "_multiplier")
@@ -66,11 +65,11 @@ class Backoff:
 
     @property
     def multiplier(self) -> float:
-        """By how much the bound grows each time."""
+        """The factor by which the bound grows each time."""
         return self._multiplier
 
     def _terms(self) -> tuple[int, int, float]:
-        """As the engine has it."""
+        """The arguments of the engine's back-off: milliseconds and the factor."""
         return self._initial, self._maximum, self._multiplier
 
     def __eq__(self, other: object) -> bool:
@@ -91,7 +90,7 @@ EXPONENTIAL: Final = Backoff()
 
 
 class BaseSpinLock(BaseLock[ClientT]):
-    """What the spin locks for threads and for tasks have in common."""
+    """The common part of the spin locks for threads and for tasks."""
 
     __slots__ = ()
 
@@ -99,7 +98,7 @@ class BaseSpinLock(BaseLock[ClientT]):
 
     @property
     def backoff(self) -> Backoff:
-        """How its waiters rest between attempts."""
+        """The rest between its waiters' attempts."""
         return self._backoff
 
     def _new_core(self, name: bytes) -> _core.Lock:
@@ -107,12 +106,12 @@ class BaseSpinLock(BaseLock[ClientT]):
 
 
 class SpinLock(BaseSpinLock[Any], Lock):
-    """A ``Lock`` whose waiters ask the server again and again, resting in between.
+    """A ``Lock`` whose waiters poll the server, with rests in between.
 
     Made by ``client.spin_lock(name)``. It never subscribes: for servers without pub/sub, and for
     clusters where each message goes to every node. On the server it is the lock of
-    ``client.lock(name)``, and Redisson's ``RSpinLock`` and ``RLock``; its release wakes those who
-    listen.
+    ``client.lock(name)``, and Redisson's ``RSpinLock`` and ``RLock``; its release wakes their
+    subscribers.
     """
 
     __slots__ = ("_backoff",)

@@ -1,4 +1,4 @@
-"""What the synchronizers that nobody owns have in common, for threads and for tasks."""
+"""The common part of the synchronizers without owners, for threads and for tasks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Synchronizer"]
 
 
 class Synchronizer(_core.Native):
-    """An object of a client, under one name, without a state of its own."""
+    """An object of a client, under one name; its state is on the server."""
 
     __slots__ = ("__weakref__", "_client", "_name", "name")
 

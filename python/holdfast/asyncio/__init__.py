@@ -1,4 +1,4 @@
-"""The same locks for asyncio: what talks to the server is awaited, and the owner is the task."""
+"""The same locks for asyncio: calls to the server are awaited, and the owner is the task."""
 
 from __future__ import annotations
 

@@ -54,8 +54,8 @@ class Client(AsyncLocked, BaseClient[Lock]):
     ) -> Lock:
         """A reentrant lock of this name; nothing is sent yet.
 
-        ``at_least``: after an earlier release nobody gets it before so many seconds have passed
-        since its grant; not longer than the lease.
+        ``at_least``: the minimum hold time in seconds: after an earlier release the lock stays
+        taken until that time after its grant; not longer than the lease.
         """
         return Lock(
             self,
@@ -77,7 +77,7 @@ class Client(AsyncLocked, BaseClient[Lock]):
         on_lost: Callable[[FairLock], object] | None = None,
         cancel_on_lost: bool = False,
     ) -> FairLock:
-        """A lock that is granted in the order of asking; nothing is sent yet."""
+        """A lock that is granted in the order of the requests; nothing is sent yet."""
         return FairLock(
             self,
             name,
@@ -97,7 +97,7 @@ class Client(AsyncLocked, BaseClient[Lock]):
         on_lost: Callable[[ReadLock | WriteLock], object] | None = None,
         cancel_on_lost: bool = False,
     ) -> ReadWriteLock:
-        """A lock of this name that many may read or one may write; nothing is sent yet."""
+        """A lock of this name with many readers or one writer; nothing is sent yet."""
         return ReadWriteLock(
             self, name, lease=lease, wait=wait, on_lost=on_lost, cancel_on_lost=cancel_on_lost
         )
@@ -112,7 +112,7 @@ class Client(AsyncLocked, BaseClient[Lock]):
         at_least: Seconds | None = None,
         cancel_on_lost: bool = False,
     ) -> FencedLock:
-        """A reentrant lock of this name whose grants bring a token; nothing is sent yet.
+        """A reentrant lock of this name with fencing tokens; nothing is sent yet.
 
         ``at_least``: as of ``lock``.
         """
@@ -139,7 +139,7 @@ class Client(AsyncLocked, BaseClient[Lock]):
     ) -> SpinLock:
         """A reentrant lock of this name whose waiters do not subscribe; nothing is sent yet.
 
-        ``backoff``: how they rest between attempts, a ``Backoff`` or always so many seconds;
+        ``backoff``: the rest between attempts, a ``Backoff`` or a fixed number of seconds;
         ``at_least``: as of ``lock``.
         """
         return SpinLock(
@@ -193,7 +193,7 @@ class Client(AsyncLocked, BaseClient[Lock]):
         return await _hold.attach(self, ticket, lease, on_lost)
 
     async def ping(self) -> None:
-        """Ask the server for a sign of life; raises when there is none."""
+        """Check that the server answers, as ``holdfast.Client.ping``."""
         loop = bridge()
         await loop.wait(self._core.start_ping(loop.queue))
 

@@ -16,7 +16,7 @@ __all__ = ["CountDownLatch"]
 
 
 class CountDownLatch(BaseCountDownLatch):
-    """A gate that opens when a count has come down to nought, shared by all processes.
+    """A gate that opens when its count reaches zero, shared by all processes.
 
     Made by ``client.count_down_latch(name)``. As ``holdfast.CountDownLatch``.
     """
@@ -31,7 +31,7 @@ class CountDownLatch(BaseCountDownLatch):
     async def count_down(self) -> None:
         """Lower the count by one, as ``holdfast.CountDownLatch.count_down``.
 
-        Once begun it is carried through.
+        Cancelling the task does not stop it.
         """
         await ask(self._core.start_count_down)
 
@@ -46,6 +46,6 @@ class CountDownLatch(BaseCountDownLatch):
         return opened
 
     async def delete(self) -> bool:
-        """Remove the latch from the server, which opens it; ``False`` when it was not there."""
+        """Remove the latch from the server, which opens it; ``False`` if it did not exist."""
         answer: int = await ask(self._core.start_delete)
         return answer == 1

@@ -19,7 +19,7 @@ __all__ = ["FairLock"]
 
 
 class FairLock(Lock):
-    """A reentrant lock that is granted in the order in which it was asked for.
+    """A reentrant lock that is granted in the order of the requests.
 
     Made by ``client.fair_lock(name)``. Otherwise as ``holdfast.asyncio.Lock``; ``queue_timeout`` as
     that of ``holdfast.FairLock``.

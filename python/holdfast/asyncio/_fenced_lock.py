@@ -12,7 +12,7 @@ __all__ = ["FencedLock"]
 
 
 class FencedLock(BaseFencedLock[Any], Lock):
-    """A ``Lock`` whose grants bring a token, with which a resource can refuse a late holder.
+    """A ``Lock`` with fencing tokens, by which a resource can refuse a late owner.
 
     Made by ``client.fenced_lock(name)``; as ``holdfast.FencedLock``, with the task as owner.
     """

@@ -27,7 +27,7 @@ __all__ = ["Hold", "acquire", "attach"]
 
 
 class TaskHoldWatcher(HoldWatching, TaskWatcher):
-    """What calls ``on_lost`` with a hold object, on the loop that acquired it."""
+    """Calls ``on_lost`` with a hold object, on the loop that acquired it."""
 
     __slots__ = ("_hold",)
 
@@ -47,7 +47,7 @@ class Hold(BaseHold):
     lock: Lock
 
     async def release(self) -> None:
-        """Free the lock, as ``holdfast.Hold.release``. Once begun it is carried through."""
+        """Free the lock, as ``holdfast.Hold.release``. Cancelling the task does not stop it."""
         self._claim()
         loop = bridge()
         try:
@@ -99,7 +99,7 @@ class Hold(BaseHold):
         traceback: TracebackType | None,
     ) -> None:
         if self._detached:
-            return  # it is not this process's to release any more
+            return  # a child of fork(): the hold is its parent's
         try:
             await self.release()
         except HoldfastError as error:
@@ -114,7 +114,7 @@ class Hold(BaseHold):
 async def acquire(
     lock: Lock, wait: Seconds | Unset | None = UNSET, lease: Seconds | Unset | None = UNSET
 ) -> Hold:
-    """What ``lock.hold()`` does; a task that is cancelled meanwhile leaves nothing behind."""
+    """Carry out ``lock.hold()``; a task that is cancelled meanwhile leaves nothing behind."""
     seconds, (ms, renewed) = checked(lock, wait, lease)
     loop = bridge()
     hold = Hold(lock)
@@ -127,14 +127,14 @@ async def acquire(
             raise timed_out(lock, seconds)
         return hold
     except BaseException:
-        # The traceback keeps the object alive for as long as somebody keeps the error.
+        # The traceback keeps the object alive for as long as the error is referenced.
         with suppress(ResourceWarning):
             hold._abandon()
         raise
 
 
 async def attach(client: Client, ticket: Any, lease: Any, on_lost: Any) -> Hold:
-    """What ``client.attach()`` does; cancelled, it gives the hold back to the ticket."""
+    """Carry out ``client.attach()``; when cancelled, return the hold to the ticket."""
     lock = lock_of(client, ticket, lease, on_lost)
     core, (ms, renewed) = lock._core, lock._lease
     loop = bridge()

@@ -42,15 +42,15 @@ __all__ = ["Lock"]
 def _this_task() -> Task[Any]:
     task = current_task()
     if task is None:
-        msg = "a lock can be taken and released by a task only"
+        msg = "only a task can acquire or release a lock"
         raise RuntimeError(msg)
     return task
 
 
 class TaskWatcher(Watcher):
-    """A task that holds a lock. Used on its loop's thread, but for ``_hold_lost``.
+    """A task that holds a lock. Used on its loop's thread, except ``_hold_lost``.
 
-    It keeps neither alive: a loop that is forgotten with its tasks unfinished has lost its locks.
+    It keeps neither alive: a loop that is collected with unfinished tasks has lost its locks.
     """
 
     __slots__ = ("_before", "_cancelled", "_depth", "_loop", "_task", "reason")
@@ -59,8 +59,8 @@ class TaskWatcher(Watcher):
         self._loop: ref[AbstractEventLoop] = ref(get_running_loop())
         self._task: ref[Task[Any]] = ref(_this_task())
         self.reason: str | None = None  # of the loss
-        self._depth = 0  # how often it is inside `async with` and wants to be cancelled
-        self._before = 0  # how often it had been cancelled when it entered the first of them
+        self._depth = 0  # how many `async with` blocks with `cancel_on_lost` it is inside
+        self._before = 0  # how often it had been cancelled when it entered the first block
         self._cancelled = False  # by this watcher
         super().__init__(lock)
 
@@ -70,12 +70,12 @@ class TaskWatcher(Watcher):
         self._depth += 1
 
     def leave_body(self, exc: BaseException | None) -> bool:
-        """Whether the body was cancelled because the hold was lost: that is undone here."""
+        """Whether the loss of the hold cancelled the body; undoes that cancellation."""
         self._depth -= 1
         if self._depth or not self._cancelled:
             return False
         if sys.version_info >= (3, 11) and _this_task().uncancel() > self._before:
-            return False  # somebody else has cancelled it, too
+            return False  # it was also cancelled from elsewhere
         return isinstance(exc, CancelledError)
 
     def loss(self) -> LockLostError:
@@ -126,7 +126,7 @@ class Lock(AsyncDecorates, BaseLock["BaseClient[Any]"]):
         self._cancel_on_lost = bool(cancel_on_lost)
         if self._cancel_on_lost:
             self._watchers = {}
-            # Whom the loss cancels, by owner: one for each `async with` that a task is inside.
+            # The watchers that cancel a task, by owner: one for each `async with` it is inside.
             self._bodies: dict[int, list[TaskWatcher]] = {}
 
     def _owner(self) -> int:
@@ -149,7 +149,7 @@ class Lock(AsyncDecorates, BaseLock["BaseClient[Any]"]):
         *,
         lease: Seconds | Unset | None = UNSET,
     ) -> bool:
-        """Take the lock, or one more hold of it; ``True`` when that was done.
+        """Take the lock, or one more hold of it; ``True`` if it was acquired.
 
         As ``holdfast.Lock.acquire``, for the current task. A task that is cancelled meanwhile
         leaves nothing behind.
@@ -177,7 +177,7 @@ class Lock(AsyncDecorates, BaseLock["BaseClient[Any]"]):
         return granted
 
     async def release(self) -> None:
-        """Give one hold back, as ``holdfast.Lock.release``. Once begun it is carried through."""
+        """Release one hold, as ``holdfast.Lock.release``. Cancelling the task does not stop it."""
         loop = bridge()
         done = 0
         try:
@@ -193,21 +193,21 @@ class Lock(AsyncDecorates, BaseLock["BaseClient[Any]"]):
             self._gave_back(done)
 
     async def locked(self) -> bool:
-        """Whether anyone holds it, asked of the server."""
+        """Whether any owner holds it, according to the server."""
         count: int = await self._ask(self._core.start_locked)
         return count > 0
 
     async def owned(self) -> bool:
-        """Whether the current task holds it, asked of the server."""
+        """Whether the current task holds it, according to the server."""
         return await self.hold_count() > 0
 
     async def hold_count(self) -> int:
-        """The holds of the current task, asked of the server."""
+        """The holds of the current task, according to the server."""
         count: int | None = await self._ask(self._core.start_hold_count, self._owner())
         return count or 0
 
     async def ttl(self) -> float | None:
-        """Seconds left on the server; ``None``: nobody holds it; infinite: it has no limit."""
+        """Seconds left on the server; ``None`` if it is free; infinite if it has no expiry."""
         return seconds_left(await self._ask(self._core.start_ttl))
 
     async def extend(self, lease: Seconds) -> bool:
@@ -217,7 +217,7 @@ class Lock(AsyncDecorates, BaseLock["BaseClient[Any]"]):
         return answer == 1 and not self.lost
 
     async def force_release(self) -> bool:
-        """Free the lock whoever holds it; ``True`` if someone did. Waiters wake."""
+        """Free the lock, regardless of its owner; ``True`` if it was held. Waiters wake."""
         answer: int = await self._ask(self._core.start_force_release)
         return answer == 1
 
@@ -248,7 +248,7 @@ class Lock(AsyncDecorates, BaseLock["BaseClient[Any]"]):
         owner = self._owner()
         watcher = self._watchers[owner]
         assert isinstance(watcher, TaskWatcher)
-        if watcher.reason is not None:  # told while the grant was on its way to the task
+        if watcher.reason is not None:  # lost while the grant was on its way to the task
             with suppress(HoldfastError):
                 await self.release()
             raise watcher.loss()
@@ -259,7 +259,7 @@ class Lock(AsyncDecorates, BaseLock["BaseClient[Any]"]):
         owner = self._owner()
         bodies = self._bodies.get(owner)
         if not bodies:
-            return None  # a coroutine that is collected leaves it outside of its task
+            return None  # a collected coroutine leaves the block outside of its task
         watcher = bodies.pop()
         if not bodies:
             del self._bodies[owner]
@@ -273,7 +273,7 @@ class Lock(AsyncDecorates, BaseLock["BaseClient[Any]"]):
     ) -> None:
         watcher = self._leave_body() if self._cancel_on_lost else None
         if watcher is not None and watcher.leave_body(exc):
-            with suppress(HoldfastError):  # that it is lost
+            with suppress(HoldfastError):  # the hold is lost
                 await self.release()
             raise watcher.loss() from exc
         try:

@@ -1,6 +1,6 @@
-"""Between the engine and one event loop: what ends over there wakes the task that waits here.
+"""Between the engine and one event loop: an operation that ends wakes the task that waits for it.
 
-The engine puts what has ended into a queue with an eventfd; the loop takes it out in batches.
+The engine puts completions into a queue with an eventfd; the loop takes them out in batches.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ if TYPE_CHECKING:
 
 __all__ = ["Bridge", "ask", "bridge", "owner_of_this_task"]
 
-#: To the engine: nobody. A caller outside of any task owns nothing.
+#: To the engine: no owner. A caller outside of any task owns nothing.
 NOBODY = 2**64 - 1
 
 
 class Bridge:
-    """The operations under way and the owners of one event loop. Used on its thread only."""
+    """The pending operations and the owners of one event loop. Used on its thread only."""
 
     def __init__(self, loop: AbstractEventLoop) -> None:
         self.queue = _core.PendingQueue()
         self._owners: dict[Task[Any], int] = {}
         self._waiting: dict[int, tuple[Future[Any], Callable[[], object] | None]] = {}
         self._numbers: set[int] = set()  # of the owners
-        # The loop's reader and its tasks keep this, and nobody else does: a loop that is gone with
-        # its tasks unfinished takes their waits with it, and their renewals.
+        # Only the loop's reader and its tasks keep this object: the waits and renewals of a loop
+        # that is collected with unfinished tasks end with it.
         loop.add_reader(self.queue.fileno(), self._drain)
         finalize(self, _end_owners, self._numbers)
 
     def owner(self, task: Task[Any]) -> int:
-        """The owner's number of a task; its holds are given up when it is done."""
+        """The owner's number of a task; its holds are abandoned when it is done."""
         number = self._owners.get(task)
         if number is None:
             number = self._owners[task] = _core.next_owner()
@@ -107,13 +107,13 @@ def bridge() -> Bridge:
 
 
 async def ask(start: Callable[..., int], *arguments: Any) -> Any:
-    """The answer to an operation, which `start` starts in the queue of the running loop."""
+    """The result of an operation, which `start` starts with the queue of the running loop."""
     loop = bridge()
     return await loop.wait(start(loop.queue, *arguments))
 
 
 def owner_of_this_task() -> int:
-    """The number of the current task as far as it has one."""
+    """The number of the current task, ``NOBODY`` if it has none."""
     try:
         task = current_task()
     except RuntimeError:

@@ -32,10 +32,10 @@ __all__ = ["PermitSemaphore"]
 
 
 class PermitSemaphore(BasePermitSemaphore):
-    """A semaphore whose permits have ids and come back by themselves when their lease is over.
+    """A semaphore whose permits have ids and are returned when their lease ends.
 
     Made by ``client.permit_semaphore(name)``: the twin of ``holdfast.PermitSemaphore``. A permit
-    belongs to whoever has its id, not to a task.
+    is identified by its id and belongs to no task.
     """
 
     __slots__ = ("_entered",)
@@ -53,7 +53,7 @@ class PermitSemaphore(BasePermitSemaphore):
         self._entered: list[tuple[int, Hashable, str]] = []
 
     async def try_set_permits(self, n: int) -> bool:
-        """Say how many permits there are; ``False`` when that was said before: nothing changes."""
+        """Set the number of permits; ``False``, and no change, if it has been set before."""
         count = checked_count("n", n, least=0)
         answer: int = await ask(self._core.start_try_set_permits, count)
         return answer == 1
@@ -84,13 +84,13 @@ class PermitSemaphore(BasePermitSemaphore):
         return permit.hex() if await loop.wait(operation, undo) else None
 
     async def release(self, permit: str) -> None:
-        """Give a permit back, as ``holdfast.PermitSemaphore.release``."""
+        """Release a permit, as ``holdfast.PermitSemaphore.release``."""
         raw = checked_permit(permit)
         if await ask(self._core.start_release, raw) == 0:
             raise self._not_out(permit)
 
     async def try_release(self, permit: str) -> bool:
-        """Give a permit back, whoever has taken it; ``False`` when it is unknown or has expired."""
+        """Release a permit of any client; ``False`` when it is unknown or has expired."""
         try:
             await self.release(permit)
         except NotOwnedError:
@@ -107,7 +107,7 @@ class PermitSemaphore(BasePermitSemaphore):
         return answer == 1
 
     async def available_permits(self) -> int:
-        """The permits that are free, once those that have expired are counted back."""
+        """The number of free permits, including those that have expired."""
         free: int = await ask(self._core.start_available_permits)
         return free
 
@@ -125,7 +125,7 @@ class PermitSemaphore(BasePermitSemaphore):
 
     def _leave(self) -> str:
         """The current task's latest permit, else the oldest."""
-        # A child of fork() must not give back what its parent works under.
+        # A child of fork() must not release the permits of its parent.
         self._entered = [each for each in self._entered if each[0] == _core.epoch()]
         task = current_task()
         mine = [each for each in self._entered if each[1] is task] or self._entered[:1]

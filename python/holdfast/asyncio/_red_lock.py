@@ -20,7 +20,7 @@ __all__ = ["RedLock"]
 
 
 class MajorityTaskWatcher(TaskWatcher):
-    """A task that is to be told when its majority is lost; the loss of fewer is not."""
+    """Reports the loss of a task's majority; the loss of a minority is not reported."""
 
     __slots__ = ("owner",)
 
@@ -58,7 +58,7 @@ class RedLock(QuorumSide, Lock):
 
     @property
     def validity(self) -> float | None:
-        """Of the seconds granted, those that are left; ``None`` when not held."""
+        """The seconds of validity that are left; ``None`` when not held."""
         return self._core.known_left(self._owner())
 
     def _new_core(self, name: bytes) -> _core.Lockable:

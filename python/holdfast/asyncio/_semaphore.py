@@ -24,21 +24,20 @@ __all__ = ["Semaphore"]
 class Semaphore(BaseSemaphore):
     """A counter of free permits, shared by all processes that use its name.
 
-    Made by ``client.semaphore(name)``. As ``holdfast.Semaphore``: permits belong to nobody, not to
-    tasks either.
+    Made by ``client.semaphore(name)``. As ``holdfast.Semaphore``: permits have no owner.
     """
 
     __slots__ = ()
 
     async def try_set_permits(self, n: int) -> bool:
-        """Make the semaphore with ``n`` permits; ``False`` if it is there, however many it has."""
+        """Create the semaphore with ``n`` permits; ``False`` if it exists with any number."""
         answer: int = await ask(self._core.start_try_set_permits, checked_count("n", n, least=0))
         return answer == 1
 
     async def acquire(
         self, blocking: bool = True, timeout: Seconds | None = None, *, permits: int = 1
     ) -> bool:
-        """Take ``permits`` at once, all or none; ``True`` when that was done.
+        """Take ``permits`` at once, all or none; ``True`` if they were taken.
 
         As ``holdfast.Semaphore.acquire``. A task that is cancelled meanwhile has taken nothing.
         """
@@ -54,19 +53,19 @@ class Semaphore(BaseSemaphore):
         return granted
 
     async def release(self, n: int = 1) -> None:
-        """Give ``n`` permits back, as ``holdfast.Semaphore.release``.
+        """Release ``n`` permits, as ``holdfast.Semaphore.release``.
 
-        Once begun it is carried through.
+        Cancelling the task does not stop it.
         """
         await ask(self._core.start_release, checked_count("n", n))
 
     async def available_permits(self) -> int:
-        """How many permits are free; below 0 when more were taken away than there were."""
+        """The number of free permits; negative when more were removed than were free."""
         free: int | None = await ask(self._core.start_available_permits)
         return free or 0
 
     async def drain_permits(self) -> int:
-        """Take all permits that are free; how many that were."""
+        """Take all free permits and return their number."""
         free: int = await ask(self._core.start_drain_permits)
         return free
 
@@ -75,7 +74,7 @@ class Semaphore(BaseSemaphore):
         await ask(self._core.start_add_permits, checked_count("n", n, least=-MOST))
 
     async def delete(self) -> bool:
-        """Remove the semaphore from the server; ``False`` when it was not there."""
+        """Remove the semaphore from the server; ``False`` when it did not exist."""
         answer: int = await ask(self._core.start_delete)
         return answer == 1
 

@@ -18,7 +18,7 @@ __all__ = ["SpinLock"]
 
 
 class SpinLock(BaseSpinLock[Any], Lock):
-    """A ``Lock`` whose waiters ask the server again and again, resting in between.
+    """A ``Lock`` whose waiters poll the server, with rests in between.
 
     Made by ``client.spin_lock(name)``; as ``holdfast.SpinLock``, with the task as owner.
     """

@@ -17,7 +17,7 @@ __all__ = ["demo"]
 @click.argument("options", nargs=-1, type=click.UNPROCESSED)
 @click.pass_context
 def demo(context: click.Context, options: tuple[str, ...]) -> int:
-    """Show the lock at work, on a server of the demo's own."""
+    """Show the lock at work, on a server started for the demo."""
     outer = context.find_root()
     source = outer.get_parameter_source("url")
     given = source is click.core.ParameterSource.COMMANDLINE

@@ -223,7 +223,7 @@ TEST_F(SentinelMachineTest, ARefusalWeighsMoreThanSilence) {
   EXPECT_EQ(failed("s2"), "nowhere");
   EXPECT_EQ(last.move->status().word(), "WRONGPASS");
   EXPECT_EQ(last.move->status().message(),
-            "service 'svc': sentinel s1 refused (sentinels have users of their own: "
+            "service 'svc': sentinel s1 refused (sentinels have separate users: "
             "sentinel_username, sentinel_password)");
 }
 
