@@ -1,10 +1,10 @@
 # The engine, as the bindings in cpp/bindings show it. The public classes lie above it.
 #
-# Arguments are taken as they are: whoever calls has checked them. Owners are numbers, 0 stands for
-# the calling thread; times to wait are seconds, negative for no limit; leases are milliseconds.
-# Whatever talks to the server exists twice: a method that blocks without the GIL and returns the
-# answer, and a `start_` method that returns the number under which the queue will tell of it. Both
-# fail with the classes of `holdfast._errors`.
+# Arguments are not checked here: the callers check them. Owners are numbers, 0 stands for the
+# calling thread; times to wait are seconds, negative for no limit; leases are milliseconds. Each
+# operation on the server exists twice: as a method that blocks without the GIL and returns the
+# result, and as a `start_` method that returns the number of the operation, whose result the queue
+# delivers. Both raise the classes of `holdfast._errors`.
 
 from collections.abc import Sequence
 from types import TracebackType
@@ -18,7 +18,7 @@ __version__: str
 
 @final
 class Endpoint:
-    # Where a server is, and how to be let in.
+    # The addresses of a deployment, with the credentials and the TLS options.
 
     @property
     def text(self) -> str: ...  # for messages: without user and password
@@ -39,7 +39,7 @@ def parse_url(url: str, /) -> tuple[Endpoint, list[tuple[str, str]]]: ...
 
 @final
 class ClientOptions:
-    # All that a client is made of.
+    # The options of a client.
 
     endpoint: Endpoint
     id: str  # empty: a fresh UUID
@@ -63,9 +63,9 @@ class Client:
     def id(self) -> str: ...
     @property
     def closed(self) -> bool: ...
-    # The kind and the name that a ticket is of; ValueError for what is none.
+    # The kind and the name of a ticket; ValueError for text that is not a ticket.
     def read_ticket(self, ticket: str, /) -> tuple[str, bytes]: ...
-    # `at_least_ms`: from the first grant on it stays closed for so long, 0: not.
+    # `at_least_ms`: the minimum hold time, counted from the first grant; 0: none.
     def lock(self, name: bytes, at_least_ms: int, /) -> Lock: ...
     def fenced_lock(self, name: bytes, at_least_ms: int, /) -> Lock: ...
     # `backoff`: first and greatest rest in ms, and by how much it grows.
@@ -78,26 +78,26 @@ class Client:
     def write_lock(self, name: bytes, /) -> Lock: ...
     def ping(self) -> None: ...
     def start_ping(self, queue: PendingQueue, /) -> int: ...
-    # End all waits, stop renewing; the names of what was still held.
+    # End all waits, stop renewing; returns the names of the locks that were still held.
     def close(self) -> list[bytes]: ...
 
-# Commands as they are, sent behind each other to the server that answers for the name; each must be
-# safe to repeat. A reply is bytes, int, None, a list of replies, or an error as an exception.
+# Commands in a pipeline to the server that serves the name; each must be safe to repeat. A reply is
+# bytes, int, None, a list of replies, or an error as an exception.
 def send_commands(
     client: Client, name: bytes, commands: Sequence[Sequence[bytes]], /
 ) -> list[Any]: ...
 
-# A copy: what it is changed to is nothing to the client.
+# A copy: changes to it do not affect the client.
 def options_of(client: Client, /) -> ClientOptions: ...
 
 # Host, port and path of each server that the URL names.
 def addresses(endpoint: Endpoint, /) -> list[tuple[str, int, str]]: ...
 
-# One server of a deployment, and one of its sentinels, to be reached as the deployment is.
+# One server of a deployment, and one of its sentinels, with the deployment's credentials and TLS.
 def server_at(endpoint: Endpoint, host: str, port: int, /) -> Endpoint: ...
 def sentinel_at(endpoint: Endpoint, host: str, port: int, /) -> Endpoint: ...
 
-# What the sentinels call the primary; empty without sentinels.
+# The sentinels' name for the primary; empty without sentinels.
 def service_of(endpoint: Endpoint, /) -> str: ...
 def database_of(endpoint: Endpoint, /) -> int: ...
 
@@ -111,11 +111,11 @@ def script_text(name: str, /) -> bytes | None: ...
 def versions() -> tuple[str, str]: ...
 
 class Native:
-    # What native methods need; the root of the classes below and of the public classes.
+    # The base of the classes with native methods and of the public classes.
     ...
 
 class BlockingLock(Native):
-    # The methods of locks for threads that no signal interrupts between the grant and the return.
+    # The methods of locks for threads: no signal interrupts them between the grant and the return.
 
     def _bind(self, lock: Lockable, lease: LeaseTime, wait: float, prepares: bool, /) -> None: ...
     def acquire(
@@ -175,7 +175,7 @@ class BlockingPermitSemaphore(Native):
     ) -> None: ...
 
 class Lockable:
-    # What owners acquire and release. It has no state of its own.
+    # A lock of any kind: owners acquire and release it. The client keeps its state.
 
     def acquire(
         self,
@@ -189,10 +189,10 @@ class Lockable:
     ) -> bool: ...
     def release(self, owner: int, all_holds: bool, /) -> None: ...
     def extend(self, owner: int, lease_ms: int, /) -> int: ...  # 1, or 0: not held
-    def force_release(self) -> int: ...  # 1, or 0: nobody held it
+    def force_release(self) -> int: ...  # 1, or 0: it was free
     def locked(self) -> int: ...  # above 0: held
     def hold_count(self, owner: int, /) -> int | None: ...  # None: no hold
-    def ttl(self) -> int: ...  # ms; -1: without a limit; -2: nobody holds it
+    def ttl(self) -> int: ...  # ms; -1: without a limit; -2: it is free
     def start_acquire(
         self,
         queue: PendingQueue,
@@ -211,18 +211,18 @@ class Lockable:
     def start_hold_count(self, queue: PendingQueue, owner: int, /) -> int: ...
     def start_ttl(self, queue: PendingQueue, /) -> int: ...
 
-    # By what the client knows, without asking the server.
+    # From the client's memory, without a command to the server.
     def known_count(self, owner: int, /) -> int: ...
     def known_lost(self, owner: int, /) -> bool: ...
     def known_loss(self, owner: int, /) -> str | None: ...  # why; None: not lost
     def known_left(self, owner: int, /) -> float | None: ...  # None: not held
 
-    # Of an acquire that succeeded: its listener is not to be told of the loss any more.
+    # After an acquire: its listener no longer receives the loss.
     def forget_listener(self, owner: int, listener: int, /) -> None: ...
 
 @final
 class Semaphore:
-    # A semaphore of a client, under one name. It has no state of its own.
+    # A semaphore of a client, under one name. Its state is on the server.
 
     def __init__(self, client: Client, name: bytes, /) -> None: ...
     def acquire(self, permits: int, blocking: bool, timeout: float, /) -> bool: ...
@@ -244,7 +244,7 @@ class Semaphore:
 
 @final
 class CountDownLatch:
-    # A latch of a client, under one name. It has no state of its own.
+    # A latch of a client, under one name. Its state is on the server.
 
     def __init__(self, client: Client, name: bytes, /) -> None: ...
     def wait(self, timeout: float, /) -> bool: ...
@@ -263,7 +263,7 @@ class PermitSemaphore:
     # A semaphore of a client whose permits have ids and expire. Permits are their ids, 16 bytes.
 
     def __init__(self, client: Client, name: bytes, /) -> None: ...
-    # The id of the permit that is taken under a number; each attempt has a number of its own.
+    # The id of the permit that is taken under a number; each attempt uses a new number.
     def permit(self, number: int, /) -> bytes: ...
     def acquire(
         self, number: int, blocking: bool, timeout: float, lease_ms: int, renewed: bool, /
@@ -297,8 +297,8 @@ class Lock(Lockable):
     @property
     def movable_as(self) -> str: ...  # by what a ticket calls the kind; "": it cannot be moved
 
-    # The hold gets the field of a ticket, with a lease of its own. Whatever comes of it,
-    # end_detach() has to follow: `done` when the ticket has reached the caller.
+    # The hold gets the field of a ticket, with a new lease. end_detach() must follow whether or not
+    # it succeeds: `done` when the ticket has reached the caller.
     def detach(self, owner: int, lease_ms: int, /) -> None: ...
     def start_detach(self, queue: PendingQueue, owner: int, lease_ms: int, /) -> int: ...
     def ticket(self, owner: int, /) -> str: ...  # after detach(); "": it was lost meanwhile
@@ -325,7 +325,7 @@ class Lock(Lockable):
 
 @final
 class Quorum(Lockable):
-    # A lock that is made of others: all of them, or a majority.
+    # A lock made of other locks: all of them, or a majority.
     ...
 
 # `name` is for messages.
@@ -334,27 +334,27 @@ def red_lock(members: list[Lock], name: bytes, /) -> Quorum: ...
 
 @final
 class PendingQueue:
-    # The operations under way for one event loop; used on its thread only.
+    # The pending operations of one event loop; used on its thread only.
 
     def __init__(self) -> None: ...
-    def fileno(self) -> int: ...  # readable when drain() has something to tell
-    # Nobody waits for it any more: drain() will not tell of it.
+    def fileno(self) -> int: ...  # readable when drain() has a result
+    # The caller no longer waits for it: drain() will not return it.
     def cancel(self, number: int, /) -> None: ...
 
-    # Of each that has ended: its number, and its answer or why there is none.
+    # For each completed operation: its number, and its result or its error.
     def drain(self) -> list[tuple[int, int | None, Exception | None]]: ...
 
-# Block until there is something to tell: (word, name, owner, listeners, reason).
+# Block until there is an event: (word, name, owner, listeners, reason).
 #
-# "lost": a hold is gone. "abandoned": its thread or task ended while it held. "overlong": what the
-# owner waits for is held for suspiciously long. None after stop_events().
+# "lost": a hold is gone. "abandoned": its thread or task ended while it held. "overlong": the lock
+# that the owner waits for is held for suspiciously long. None after stop_events().
 def next_event() -> tuple[str, bytes, int, list[int], str] | None: ...
 def stop_events() -> None: ...
 
-# Whether a thread takes events; what may be lost later starts it by holdfast._events.start().
+# Whether a thread takes events; holdfast._events.start() starts it with the first acquisition.
 def set_events_running(running: bool, /) -> None: ...
 
-# Wait until no thread is inside a blocking method any more, or for so long.
+# Wait until no thread is inside a blocking method, at most for the given time.
 def see_out(seconds: float, /) -> None: ...
 
 # A number that no owner of this process has had.
@@ -363,10 +363,10 @@ def next_owner() -> int: ...
 # The number of the calling thread as an owner.
 def this_thread() -> int: ...
 
-# A task is done: what it still holds is no longer renewed.
+# A task is done: its remaining holds are no longer renewed.
 def owner_ended(owner: int, /) -> None: ...
 
-# Grows with each fork(): what was made under another one belongs to an ancestor.
+# Grows with each fork(): objects with another epoch belong to an ancestor process.
 def epoch() -> int: ...
 
 # How many threads renew, for clients made from now on (2).

@@ -47,7 +47,7 @@ def test_without_a_terminal_it_refuses_unless_told(run: Run, client: holdfast.Cl
     done = run("unlock", "demo")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        "holdfast: 'demo' stays locked: there is no terminal to ask on; use --yes\n"
+        "holdfast: 'demo' stays locked: there is no terminal for the question; use --yes\n"
     )
     assert inspect.lock(client, "demo") is not None
     done = run("unlock", "demo", "--yes")

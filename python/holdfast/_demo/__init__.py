@@ -1,4 +1,4 @@
-"""``holdfast demo``: what the lock promises, done and checked before the user's eyes."""
+"""``holdfast demo``: shows and checks the guarantees of the lock."""
 
 from __future__ import annotations
 

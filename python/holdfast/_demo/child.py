@@ -1,4 +1,4 @@
-"""What the other processes of the demo do; they talk with the telling one line by line.
+"""The other processes of the demo, which talk with the main process line by line.
 
 ``python -m holdfast._demo.child add NAME FILE THREADS ROUNDS``: threads that add 1 to the number in
 a file, a number of times, each time under the lock. ``… hold NAME LEASE``: hold the lock until a
@@ -26,7 +26,7 @@ def say(*words: object) -> None:
 
 
 def add(name: str, path: str, threads: str, rounds: str) -> None:
-    """Say ``ready``; when told to, add; say ``added``."""
+    """Say ``ready``; add after the next line; say ``added``."""
     file = Path(path)
     with Client() as client:
         client.ping()
@@ -54,7 +54,7 @@ def _add(lock: Lock, file: Path, rounds: int) -> None:
 
 
 def hold(name: str, lease: str) -> None:
-    """Say ``held``, ``lost`` (when told so) and, after a line, ``released`` or ``refused``."""
+    """Say ``held``, ``lost`` (in ``on_lost``) and, after a line, ``released`` or ``refused``."""
     with Client(lease=float(lease)) as client:
         lock = client.lock(name, on_lost=lambda _: say("lost", time.monotonic()))
         lock.acquire()

@@ -1,4 +1,4 @@
-"""The other processes of the demo: what they say to the telling one, and what they are told."""
+"""The other processes of the demo, and the lines that they exchange with the main process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Child", "Children", "guarded"]
 
-#: Seconds within which whatever should happen at once must have happened.
+#: Seconds within which an immediate event must have happened.
 BOUND = 20.0
 
 
@@ -41,7 +41,7 @@ class Child:
             stdout=subprocess.PIPE,
             text=True,
             env={**os.environ, "HOLDFAST_URL": url},
-            start_new_session=True,  # Ctrl-C is for the telling process, which ends this one
+            start_new_session=True,  # Ctrl-C is for the main process, which ends this one
         )
         self._lines: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -52,7 +52,7 @@ class Child:
         return self._process.pid
 
     def hear(self, word: str) -> str:
-        """Wait until it says `word`; what it said after that on the line."""
+        """Wait until it says `word`; return the rest of that line."""
         try:
             line = self._lines.get(timeout=BOUND)
         except queue.Empty:

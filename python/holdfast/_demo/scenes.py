@@ -1,4 +1,4 @@
-"""The scenes: each does something with the lock, tells it, and checks what was promised."""
+"""The scenes: each shows one guarantee of the lock, and checks it."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 __all__ = ["SCENES", "Stage"]
 
 PROCESSES, THREADS, ROUNDS = 3, 3, 40
-#: What is done at once takes no longer than this, also on a busy machine.
+#: An immediate step takes no longer than this, even on a busy machine.
 AT_ONCE = 1.0
 #: How long a scene lets something stand, to be seen.
 WHILE = 0.5
 
 
 class Stage(NamedTuple):
-    """What a scene works with."""
+    """The objects that a scene uses."""
 
     story: Story
     client: Client
@@ -39,7 +39,7 @@ def turns(stage: Stage) -> None:
     story = stage.story
     story.title("Processes and threads take turns")
     file = stage.folder / "number"
-    file.write_text("0 0 nobody")
+    file.write_text("0 0 none")
     words = ("add", stage.name, str(file), str(THREADS), str(ROUNDS))
     children = [stage.children.start(*words) for _ in range(PROCESSES)]
     for child in children:
@@ -99,7 +99,7 @@ def killed(stage: Stage) -> None:
 
 
 def lost(stage: Stage) -> None:
-    """A holder that slept past its lease is told so, and takes nothing from the next one."""
+    """An owner that slept past its lease learns of the loss, and does not free the next hold."""
     story, lock = stage.story, stage.client.lock(stage.name)
     story.title("A holder is stopped for longer than its lease")
     child = stage.children.start("hold", stage.name, "1")
@@ -112,11 +112,11 @@ def lost(stage: Stage) -> None:
     child.resume()
     told = float(child.hear("lost"))
     story.tell(f"process {child.pid} runs again", resumed)
-    story.tell(f"and is told that it has lost the lock, {ms(told - resumed)} later", told)
-    check(told - resumed < AT_ONCE, "the loss was not told at once")
+    story.tell(f"and learns that it has lost the lock, {ms(told - resumed)} later", told)
+    check(told - resumed < AT_ONCE, "the loss was not reported at once")
     child.say("0")
     story.tell(f"its release() raises LockLostError: {child.hear('refused')}")
-    check(lock.owned(), "the release of the one who had lost the lock took it from the next one")
+    check(lock.owned(), "the release of the former owner freed the lock of the next one")
     story.tell("this process still holds the lock")
     lock.release()
 

@@ -51,7 +51,7 @@ def _command(kind: str) -> list[str] | None:
 class Server:
     """The first server of `kinds` that is to be found, running inside its ``with`` block.
 
-    A real one listens on a unix socket in a directory that nobody else can read, fakeredis on a
+    A real one listens on a unix socket in a directory that only this user can read, fakeredis on a
     free port of 127.0.0.1. Raises ``NoServerError`` when there is none.
     """
 

@@ -1,4 +1,4 @@
-"""Telling what happens, with the time at which it happened."""
+"""Prints events with their times."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Story:
         sys.stdout.flush()
 
     def tell(self, text: str, at: float | None = None) -> None:
-        """Tell of something that happened at `at` (of ``time.monotonic``; default: now)."""
+        """Print an event of the time `at` (of ``time.monotonic``; default: now)."""
         since = (time.monotonic() if at is None else at) - self._began
         sys.stdout.write(f"{since:6.3f} s  {text}\n")
         sys.stdout.flush()

@@ -70,7 +70,7 @@ def _expired_certificates(deployment: Deployment) -> Iterator[Finding]:
 
 
 def _merged(findings: Iterable[tuple[str, Finding]]) -> Iterator[Finding]:
-    """Of several servers what they have in common is said once."""
+    """Findings that several servers share, merged into one."""
     alike: dict[Finding, list[str]] = {}
     for server, finding in findings:
         alike.setdefault(finding, []).append(server)

@@ -24,7 +24,7 @@ MOST_DIFFERENCE: Final = 1.0
 
 
 class Account:
-    """What one server says of itself."""
+    """The configuration and state that one server reports."""
 
     def __init__(self, server: Server, *, clustered: bool) -> None:
         self.server = server

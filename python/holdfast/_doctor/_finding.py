@@ -1,4 +1,4 @@
-"""What one check has found."""
+"""The finding of one check."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NOTHING: Final = "nothing to do"
 
 @dataclass(frozen=True)
 class Finding:
-    """What was looked at, what was found, what that means for locks, and what to do."""
+    """A check, its finding, what that means for locks, and what to do."""
 
     check: str
     #: One of ``LEVELS``.
@@ -51,5 +51,5 @@ def refused(check: str, reply: object, command: str) -> Finding:
     return unknown(
         check,
         f"{command} is refused ({word})",
-        f"give a user that may run {command}, or ask those who run the server",
+        f"use a user that may run {command}, or ask the server's administrator",
     )

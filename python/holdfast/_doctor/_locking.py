@@ -32,7 +32,7 @@ def check_scripts(client: Client, name: bytes) -> Finding:
     start = time.perf_counter()
     try:
         if not lock.acquire(blocking=False):
-            return unknown("scripts", "the name to try with is locked", "give another by --name")
+            return unknown("scripts", "the test name is locked", "choose another with --name")
         lock.release()
     except HoldfastError as error:
         return bad(
@@ -51,7 +51,7 @@ def check_messages(client: Client, other: Client, name: bytes, deployment: Deplo
     waiter = _Waiter(other, name)
     try:
         if not lock.acquire(blocking=False):
-            return unknown("pub/sub", "the name to try with is locked", "give another by --name")
+            return unknown("pub/sub", "the test name is locked", "choose another with --name")
         waiter.start()
         _await_subscription(deployment, name, waiter)
         released = time.perf_counter()
@@ -82,7 +82,7 @@ def _failed(found: str) -> Finding:
     return bad(
         "pub/sub",
         found,
-        "waiters do not learn of a release: they wait until the lease is over, or fail",
+        "waiters are not woken by a release: they wait until the lease ends, or fail",
         "allow subscribe, unsubscribe and the channels; see that no proxy swallows messages",
     )
 

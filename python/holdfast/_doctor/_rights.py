@@ -1,6 +1,6 @@
 """Whether this user may run every command that locks need, found out by running each of them.
 
-The commands are run on keys of a name that is used for nothing else; what they write is removed.
+The commands are run on keys of a name that is used for nothing else; these are removed afterwards.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _findings(refusals: Mapping[str, tuple[str, list[str]]]) -> list[Finding]:
         bad(
             "rights",
             f"{command} is refused: {_reason(text)}",
-            f"what needs it fails: {', '.join(kinds)}",
+            f"these kinds fail: {', '.join(kinds)}",
             f"ACL SETUSER <user> +{command}, and the patterns of keys (~) and channels (&) "
             "that the documentation lists",
         )
@@ -83,7 +83,7 @@ def _findings(refusals: Mapping[str, tuple[str, list[str]]]) -> list[Finding]:
 
 
 def _reason(message: str) -> str:
-    """The server's own words, without the advice behind them."""
+    """The server's message, without the advice after it."""
     return message.partition("NOPERM")[2].partition(";")[0].strip()
 
 

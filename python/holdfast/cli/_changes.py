@@ -1,4 +1,4 @@
-"""What has changed from one reading of the locks to the next."""
+"""The changes between two readings of the locks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WINDOW: Final = 10.0
 
 @dataclass(frozen=True)
 class Change:
-    """``lock``: it is held, or held otherwise than before; ``gone``: it is held no more."""
+    """``lock``: it is held, or its hold has changed; ``gone``: it is no longer held."""
 
     event: str
     info: LockInfo
@@ -55,7 +55,7 @@ class Changes:
         return now - self._since.get(key, now)
 
     def handovers(self, key: str, now: float) -> float:
-        """How often in a second it has passed from one owner to another, of late."""
+        """Recent hand-overs between owners, per second."""
         return sum(at > now - WINDOW for at in self._passed.get(key, ())) / WINDOW
 
     def _count(self, key: str, info: LockInfo, now: float) -> None:
@@ -68,7 +68,7 @@ class Changes:
         self._seen[key] = now
 
     def _forget(self, now: float) -> None:
-        """What lies too far back, so that neither names nor times pile up."""
+        """Drop old entries, so that neither names nor times accumulate."""
         for key, seen in list(self._seen.items()):
             passed = self._passed[key]
             while passed and passed[0] <= now - WINDOW:

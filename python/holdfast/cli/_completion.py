@@ -16,9 +16,9 @@ SHELLS = ("bash", "zsh", "fish")
 @click.argument("shell", type=click.Choice(SHELLS))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:
-    """Print what makes a shell complete commands, options and the names of held locks.
+    """Print a script that completes commands, options and the names of held locks.
 
-    To be evaluated by the shell when it starts: in ~/.bashrc or ~/.zshrc; for fish, to be saved as
+    Evaluate it when the shell starts, in ~/.bashrc or ~/.zshrc; for fish, save it as
     ~/.config/fish/completions/holdfast.fish.
     """
     maker = get_completion_class(shell)

@@ -28,7 +28,7 @@ WIDTH: Final = 9
 @click.option(
     "--name",
     type=NAME,
-    help="A name to try locks with, which nothing else uses.  [default: a random one]",
+    help="The name of the test lock, which nothing else uses.  [default: a random one]",
 )
 @click.option(
     "--kind",

@@ -1,4 +1,4 @@
-"""The command ``holdfast``: its commands and what they have in common."""
+"""The command ``holdfast``: the group of its commands."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _print_version(context: click.Context, _: click.Parameter, wanted: bool) -> 
 )
 @click.pass_context
 def holdfast(context: click.Context, url: str | None) -> None:
-    """Distributed locks on Redis and Valkey: hold one, and see who holds what.
+    """Distributed locks on Redis and Valkey: hold a lock, and list locks with their owners.
 
     The locks are those of Python programs that use holdfast, and of Java programs that use
     Redisson.

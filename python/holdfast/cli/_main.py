@@ -27,7 +27,7 @@ COMPLETION = "_HOLDFAST_COMPLETE"
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Do what the command line says; the exit status."""
+    """Run the command line and return its exit status."""
     _be_quiet()
     try:
         status = _run(list(arguments))
@@ -61,7 +61,7 @@ def _terminate(number: int, frame: FrameType | None) -> NoReturn:
 
 
 def _be_quiet() -> None:
-    """What the library has to say comes out as an error, in one line, or not at all."""
+    """Silence warnings and logs of the library: errors are printed in one line."""
     logger = logging.getLogger("holdfast")
     logger.addHandler(logging.NullHandler())
     logger.propagate = False
@@ -73,6 +73,6 @@ def _be_quiet() -> None:
 
 
 def _discard_output() -> None:
-    """So that the interpreter's end does not try to write what is left."""
+    """Keep the interpreter from writing the buffered output at its end."""
     with suppress(OSError, AttributeError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

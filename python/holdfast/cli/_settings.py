@@ -1,4 +1,4 @@
-"""What all commands share: the client, the types of arguments, the option ``--json``."""
+"""Shared by all commands: the client, the types of arguments, the option ``--json``."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ HASTE: Final[Keywords] = {"connect_timeout": 0.5, "command_timeout": 1.0, "retri
 
 @dataclass(frozen=True)
 class Settings:
-    """What stands before the command; a context's ``obj``."""
+    """The options before the command; a context's ``obj``."""
 
     url: str | None
 

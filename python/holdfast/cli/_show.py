@@ -42,7 +42,7 @@ class KindType(click.Choice[str]):
 
 @click.command(epilog="Example: holdfast show myLock")
 @click.argument("name", type=NAME)
-@click.option("--kind", type=KindType(), help="What it is, where its keys do not tell.")
+@click.option("--kind", type=KindType(), help="The kind, if the keys do not show it.")
 @json_option
 @click.pass_obj
 def show(settings: Settings, name: bytes, kind: str | None, wants_json: bool) -> int:
@@ -67,7 +67,7 @@ def show(settings: Settings, name: bytes, kind: str | None, wants_json: bool) ->
 
 
 def is_held(found: inspect.LockDetail | None) -> bool:
-    """Whether somebody holds it; of counters without owners that they are there."""
+    """Whether it is held; for counters without owners, whether they exist."""
     if found is None:
         return False
     return bool(found.owners) or found.kind in {"semaphore", "count_down_latch"}

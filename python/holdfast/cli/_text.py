@@ -89,7 +89,7 @@ def write_lines(rows: Iterable[Sequence[str]]) -> None:
 
 
 def write_pairs(pairs: Sequence[tuple[str, str]]) -> None:
-    """What is known of one thing: a word and its value in each line."""
+    """The properties of one lock: a word and its value in each line."""
     if not on_terminal():
         write_lines(pairs)
         return

@@ -24,11 +24,11 @@ __all__ = ["unlock"]
 def unlock(settings: Settings, name: bytes, yes: bool) -> int:
     """Release a lock by force.
 
-    Its owner may still be at work: two may then be inside at once. The owner learns that it lost
-    the lock, and waiters wake. Of a permit semaphore all permits that are out are given back.
+    Its owner may still be at work: two owners may then work at the same time. The former owner
+    learns of the loss, and waiters wake. For a permit semaphore, all permits in use are released.
 
-    Without --yes it asks first, and refuses where there is no terminal to ask on. The status is 0
-    if it was held, 1 if it was free, and 2 if it is not a lock, or the answer was no.
+    Without --yes it asks first, and fails if there is no terminal. The status is 0 if the lock was
+    held, 1 if it was free, and 2 if it is not a lock or the answer was no.
     """
     with settings.client() as client:
         found = inspect.lock(client, name)
@@ -45,7 +45,7 @@ def unlock(settings: Settings, name: bytes, yes: bool) -> int:
 
 def _confirmed(found: inspect.LockDetail) -> bool:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        complain(f"{found.name!r} stays locked: there is no terminal to ask on; use --yes")
+        complain(f"{found.name!r} stays locked: there is no terminal for the question; use --yes")
         return False
     terminal = console()
     for owner in found.owners:

@@ -44,13 +44,13 @@ COLUMNS: Final = ("name", "kind", "owners", "held for", "left", "waiters", "per 
 def watch(settings: Settings, pattern: bytes | None, interval: float, wants_json: bool) -> None:
     """Watch the locks that are held, until Ctrl-C.
 
-    Who holds each of those that 'holdfast ls' lists, for how long it has been seen to, how many
-    wait, and how often in a second the lock passes from owner to owner, over the last 10 s. Owners
-    that come and go between two readings are not seen.
+    Shows, for each lock of 'holdfast ls', the owners, how long the current owner has been seen, the
+    number of waiters, and the hand-overs per second over the last 10 s. Owners that come and go
+    between two readings are not seen.
 
-    Where it is not a terminal, each change is a line: time, event ("lock" or "gone"), name, owners,
-    waiters, separated by tabs; with --json, an object with the lock's own fields. A server that
-    goes away is waited for.
+    If the output is not a terminal, each change is a line: time, event ("lock" or "gone"), name,
+    owners, waiters, separated by tabs; with --json, an object with the lock's fields. When the
+    server goes away, the command waits for it.
     """
     with settings.client() as client:
         first = inspect.locks(client, pattern)

@@ -1,4 +1,4 @@
-"""Who holds what: the locks of a deployment, of holdfast and of Redisson alike, without a lock.
+"""The locks of a deployment with their owners, of holdfast and of Redisson, without taking a lock.
 
 ::
 
@@ -8,7 +8,7 @@
 
 Each client gets one more connection to each primary, so that its locks do not wait behind a
 question. Reading is done in short steps: ``SCAN`` over all primaries, and of a key only what can be
-part of a lock; no step keeps the server busy for long. The functions may be called from any thread;
+part of a lock; no step blocks the server for long. The functions may be called from any thread;
 they block, with an asyncio client too (``asyncio.to_thread``).
 """
 
@@ -49,11 +49,11 @@ _deployments: WeakKeyDictionary[BaseClient[Any], Deployment] = WeakKeyDictionary
 
 
 def locks(client: BaseClient[Any], pattern: Name | None = None) -> list[LockInfo]:
-    """The locks that are held, by name; permit semaphores with permits that are out among them.
+    """The locks that are held, by name, including permit semaphores with permits in use.
 
     ``pattern``: a glob over the whole name, as that of ``SCAN MATCH``; ``None`` lists all. Of a
     client with a ``name_prefix`` only the names that begin with it are listed, without it. Other
-    semaphores and latches cannot be told from plain counters: ``lock()`` shows them by name.
+    semaphores and latches look like plain counters: ``lock()`` shows them by name.
 
     Raises ``ConnectionError`` or ``ServerError``, and ``TypeError`` for another type.
     """
@@ -62,11 +62,12 @@ def locks(client: BaseClient[Any], pattern: Name | None = None) -> list[LockInfo
 
 
 def lock(client: BaseClient[Any], name: Name, kind: str | None = None) -> LockDetail | None:
-    """One lock, semaphore or latch, with all that is known of it; ``None`` if there is none.
+    """One lock, semaphore or latch, with all details; ``None`` if there is none.
 
-    ``kind``: what to take the key for, one of ``KINDS``; ``None``: what the keys tell (a counter
-    counts as a semaphore). Raises ``LockError`` if the key is something else, ``ConnectionError``
-    or ``ServerError``, and ``TypeError`` or ``ValueError`` for a bad name or kind.
+    ``kind``: the kind to read the key as, one of ``KINDS``; ``None``: found from the keys (a
+    counter counts as a semaphore). Raises ``LockError`` if the key is something else,
+    ``ConnectionError`` or ``ServerError``, and ``TypeError`` or ``ValueError`` for a bad name or
+    kind.
     """
     deployment = deployment_of(client)
     if kind is not None and kind not in KINDS:
@@ -78,8 +79,8 @@ def lock(client: BaseClient[Any], name: Name, kind: str | None = None) -> LockDe
 def force_release(client: BaseClient[Any], name: Name) -> bool:
     """Release a lock for any owner; ``False`` if it is free. Waiters wake.
 
-    Of a permit semaphore all permits that are out are given back. Raises ``LockError`` for what has
-    no owners (semaphores, latches) and for keys that are no locks; otherwise as ``lock()``.
+    For a permit semaphore, all permits in use are released. Raises ``LockError`` for kinds without
+    owners (semaphores, latches) and for keys that are not locks; otherwise as ``lock()``.
     """
     deployment = deployment_of(client)
     encoded = checked_name("name", name)

@@ -26,8 +26,8 @@ class Server:
     def ask(self, commands: Sequence[Command], name: bytes | None = None) -> list[Any]:
         """The replies: ``bytes``, ``int``, ``None``, a list of them, or an error as an exception.
 
-        The commands travel together and must be safe to repeat. ``name``: of what they are about,
-        for messages; without one, the first command's.
+        The commands are sent together and must be safe to repeat. ``name``: the lock's name for
+        messages; by default that of the first command.
         """
         if not commands:
             return []
@@ -83,7 +83,7 @@ class Deployment:
             return list(self._nodes.values())
 
     def primary_addresses(self) -> list[tuple[str, int]]:
-        """Where they are: host and port of each; without a host for a unix socket."""
+        """The host and port of each primary; without a host for a unix socket."""
         endpoint = self.options.endpoint
         if self._cluster:
             return slot_owners(self._router.one(b"CLUSTER", b"SLOTS"), endpoint)
@@ -125,7 +125,7 @@ class Deployment:
 def slot_owners(slots: Any, endpoint: _core.Endpoint) -> list[tuple[str, int]]:
     """The primaries of a reply to ``CLUSTER SLOTS``, each once.
 
-    A server that does not know its own address stands there without a host: it is the one asked.
+    A server that does not know its address is listed without a host: it is the one that replied.
     """
     asked = _core.addresses(endpoint)[0][0]
     found = {

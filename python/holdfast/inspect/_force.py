@@ -20,7 +20,7 @@ NO_PATIENCE_MS = 1
 
 
 def force_release(deployment: Deployment, name: bytes, found: LockDetail | None) -> bool:
-    """Release what was found; ``False`` if it is free by now."""
+    """Release the lock that was found; ``False`` if it is free by now."""
     if found is None:
         return False
     core = deployment.core

@@ -120,7 +120,7 @@ def _read_timeouts(lock: Held) -> list[bytes]:
 
 
 def _counter(deployment: Deployment, ask: Ask, key: bytes, kind: str | None) -> LockDetail | None:
-    """What a counter stands for; it counts as a semaphore where nothing says otherwise."""
+    """The kind of a counter; it counts as a semaphore unless another key shows a different kind."""
     name = key.removeprefix(deployment.prefix)
     timeouts = names.permit_timeouts(key)
     out, length = ask([(b"EXISTS", timeouts), (b"STRLEN", key)])

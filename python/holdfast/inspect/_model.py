@@ -1,4 +1,4 @@
-"""What is shown of a lock, and how it is written as JSON."""
+"""The details of a lock, and their form as JSON."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class OwnerClient:
 
 @dataclass(frozen=True)
 class Owner:
-    """One of those that hold a lock."""
+    """An owner of a lock."""
 
     #: ``<client id>:<number>``, or the id of a permit.
     id: str
@@ -60,7 +60,7 @@ class Owner:
 
 @dataclass(frozen=True)
 class QueuedOwner:
-    """One of those that wait for a fair lock."""
+    """A waiter in the queue of a fair lock."""
 
     #: ``<client id>:<number>``.
     id: str
@@ -114,7 +114,7 @@ class LockInfo:
 
 @dataclass(frozen=True)
 class LockDetail(LockInfo):
-    """One lock, semaphore or latch, with what its kind has; ``None``: its kind has none."""
+    """One lock, semaphore or latch; fields that its kind lacks are ``None``."""
 
     #: Of a fair lock, the first to be granted first.
     queue: tuple[QueuedOwner, ...] | None = None
@@ -130,7 +130,7 @@ class LockDetail(LockInfo):
     channels: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """The object as the command line prints it; what the kind does not have is left out."""
+        """The object as the command line prints it, without the fields that the kind lacks."""
         shown = super().to_json()
         if self.queue is not None:
             shown["queue"] = [queued.to_json() for queued in self.queue]

@@ -1,4 +1,4 @@
-"""Names: the keys and channels that belong to one, how people see it, and globs over it.
+"""Names: the keys and channels of a name, its printable form, and globs over names.
 
 Keys and channels are those of ``cpp/sync/keys.h``.
 """
@@ -79,7 +79,7 @@ def permits_of(timeouts: bytes) -> list[bytes]:
 
 
 def shown(raw: bytes) -> str:
-    r"""Text for people: what is not UTF-8, and control characters, as ``\xNN``."""
+    r"""Printable text: bytes that are not UTF-8, and control characters, as ``\xNN``."""
     text = raw.decode(errors="backslashreplace")
     if text.isprintable():
         return text

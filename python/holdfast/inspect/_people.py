@@ -18,7 +18,7 @@ __all__ = ["Clients", "info_of", "owners_of", "subscribers"]
 #: A server with more connections is not asked for their list: making it takes long.
 MOST_CONNECTIONS: Final = 5000
 CHANNELS_AT_ONCE: Final = 500
-#: Of a client's id, what its connections' names end with.
+#: The length of the part of a client's id that ends the names of its connections.
 ID_DIGITS: Final = 8
 
 

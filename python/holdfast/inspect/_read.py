@@ -1,4 +1,4 @@
-"""Reads what keys hold, and tells locks from what is none, in steps that are short for the server.
+"""Reads keys and recognizes locks among them, in steps that are short for the server.
 
 A key is read in full only after its size, and a field picked at random, fit a lock.
 """
@@ -207,7 +207,7 @@ def _timeouts(name: bytes, hold: Hold) -> Iterator[bytes]:
 
 
 def read_permits(ask: Ask, name: bytes, timeouts: bytes, *, all_free: bool = False) -> Held | None:
-    """A permit semaphore with the permits that are out; ``None``: it is none, or all are free.
+    """A permit semaphore with the permits in use; ``None``: it is none, or all are free.
 
     ``all_free``: show it in the latter case, too.
     """

@@ -51,7 +51,7 @@ def _held_at(server: Server, deployment: Deployment, pattern: bytes) -> Iterator
 
 
 def _steps(server: Server, pattern: bytes) -> Iterator[tuple[list[bytes], list[bytes]]]:
-    """Hashes whose names match, and what may be the timeouts of permit semaphores."""
+    """Hashes whose names match, and possible timeout keys of permit semaphores."""
     globs = {b"hash": pattern, b"zset": b"*:timeout"}
     cursors = dict.fromkeys(globs, b"0")
     while cursors:
