@@ -111,7 +111,7 @@ def interpreter(_cache: Path) -> list[Contender]:
 
 def holdfast(_cache: Path) -> list[Contender]:
     try:
-        version = importlib.metadata.version("holdfast")
+        version = importlib.metadata.version("holdfast-locks")
     except importlib.metadata.PackageNotFoundError:
         raise Absent(f"holdfast is not installed in {sys.executable}") from None
     cases = ALONE | WAITING | CROWD | WATCHDOG | STARTUP | FAMILY | CLUSTER

@@ -43,13 +43,14 @@ def without_extra(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="holdfast",
         description="Distributed locks on Redis.",
-        epilog="All commands but demo need further packages: pip install 'holdfast[cli]'",
+        epilog="All commands but demo need further packages: pip install 'holdfast-locks[cli]'",
     )
     parser.add_argument("--version", action="version", version=version_line())
     parser.add_argument("command", metavar="demo", help="show the lock at work")
     command = parser.parse_known_args(arguments)[0].command
     print(
-        f"holdfast: {command!r} needs packages that are not installed: pip install 'holdfast[cli]'",
+        f"holdfast: {command!r} needs packages that are not installed: "
+        "pip install 'holdfast-locks[cli]'",
         file=sys.stderr,
     )
     return USAGE

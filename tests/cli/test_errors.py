@@ -118,7 +118,7 @@ def test_without_the_extra_one_line_says_what_to_install() -> None:
     done = main("ls")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        "holdfast: 'ls' needs packages that are not installed: pip install 'holdfast[cli]'\n"
+        "holdfast: 'ls' needs packages that are not installed: pip install 'holdfast-locks[cli]'\n"
     )
     assert main("--version").stdout.startswith("holdfast ")
     assert "--server" in main("demo", "--help").stdout

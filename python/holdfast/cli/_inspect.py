@@ -44,7 +44,7 @@ def inspect(settings: Settings, /, **options: Any) -> None:
     except ModuleNotFoundError as error:
         if error.name not in PACKAGES:
             raise
-        msg = "inspect needs packages that are not installed: pip install 'holdfast[web]'"
+        msg = "inspect needs packages that are not installed: pip install 'holdfast-locks[web]'"
         raise click.ClickException(msg) from error
     with settings.client() as client:
         try:
