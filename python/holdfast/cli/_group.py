@@ -18,6 +18,7 @@ __all__ = ["COMMANDS", "holdfast"]
 
 #: By name: the module of this package that has the command, which is called as its function is.
 COMMANDS: Final[Mapping[str, str]] = {
+    "run": "_run:run",
     "ls": "_ls:ls",
     "show": "_show:show",
     "watch": "_watch:watch",

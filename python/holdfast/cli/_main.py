@@ -49,8 +49,9 @@ def main(arguments: Sequence[str]) -> int:
 def _run(arguments: list[str]) -> int:
     if os.environ.get(COMPLETION):
         return shell_complete(holdfast, {}, "holdfast", COMPLETION, os.environ[COMPLETION])
-    with suppress(ValueError):  # not the main thread: signals are not for this one
-        signal.signal(signal.SIGTERM, _terminate)
+    if signal.getsignal(signal.SIGTERM) is not signal.SIG_IGN:
+        with suppress(ValueError):  # not the main thread: signals are not for this one
+            signal.signal(signal.SIGTERM, _terminate)
     with holdfast.make_context("holdfast", arguments) as context:
         status: Any = holdfast.invoke(context)
     return status if isinstance(status, int) else 0

@@ -1,0 +1,40 @@
+"""What the command line asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["BUSY", "KINDS", "LOST", "Job"]
+
+KINDS: Final = ("lock", "fair", "read", "write", "fenced", "semaphore")
+BUSY: Final = 75
+LOST: Final = 74
+
+
+@dataclass(frozen=True)
+class Job:
+    """A command, and the lock that it runs under. Times are seconds."""
+
+    url: str | None
+    name: bytes
+    command: tuple[bytes, ...]
+    kind: str = "lock"
+    wait: float | None = None
+    """How long to wait for the lock; None: without limit."""
+    lease: float | None = None
+    """The lease that is renewed; None: the client's."""
+    at_least: float | None = None
+    permits: int = 1
+    """Of a semaphore that does not exist yet."""
+    busy_status: int = BUSY
+    lost_status: int = LOST
+    grace: float = 10.0
+    """From SIGTERM to SIGKILL for a command whose lock was lost."""
+    tell: Callable[[str], None] = field(default=lambda _: None)
+    """Called with what happens, where the user wants to know."""
+    complain: Callable[[str], None] = field(default=lambda _: None)
+    """Called with what goes wrong."""

@@ -1,0 +1,103 @@
+"""The process that becomes the command.
+
+It is forked before the client has threads and connections, and waits for the word to go on. Then it
+becomes the command at once: nothing of the client is in it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import signal
+from contextlib import suppress
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+__all__ = ["Launcher"]
+
+PR_SET_PDEATHSIG = 1
+GO = b"\0go"
+IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
+BROKEN = 70
+
+
+class Launcher:
+    """A child in a process group of its own, which is killed if this process dies.
+
+    To be made by the main thread while it is the only one. The command inherits standard streams,
+    further open files, the mask of signals and which of them are ignored.
+    """
+
+    def __init__(self, command: Sequence[bytes]) -> None:
+        parent = os.getpid()
+        go, self._go = os.pipe()
+        self._failure, failure = os.pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            os.close(self._go)
+            os.close(self._failure)
+            _become(command, parent, go, failure)
+        os.close(go)
+        os.close(failure)
+        with suppress(OSError):  # the child does the same: one of the two is first
+            os.setpgid(self.pid, self.pid)
+
+    def start(self, environment: Mapping[bytes, bytes]) -> int:
+        """Let it become the command, with more environment; an ``errno`` if it cannot, else 0."""
+        words = [name + b"=" + value for name, value in environment.items()]
+        with suppress(BrokenPipeError):  # it was killed meanwhile: its status says so
+            os.write(self._go, b"\0".join(words) + GO)
+        os.close(self._go)
+        failure = os.read(self._failure, 16)  # it is closed when the command begins
+        os.close(self._failure)
+        self._go = -1
+        return int(failure or 0)
+
+    def cancel(self) -> None:
+        """End the child if it has not become the command."""
+        if self._go < 0:
+            return
+        os.close(self._go)
+        os.close(self._failure)
+        self._go = -1
+        with suppress(ProcessLookupError, ChildProcessError):
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+
+
+def _become(command: Sequence[bytes], parent: int, go: int, failure: int) -> NoReturn:
+    """In the child: become the command when told to, else end."""
+    try:
+        _restore_signals()
+        os.setpgid(0, 0)
+        _die_with(parent)
+        told = b""
+        while part := os.read(go, 65536):
+            told += part
+        if not told.endswith(GO):
+            os._exit(0)
+        more = told.removesuffix(GO).split(b"\0")
+        environment = {**os.environb, **dict(word.split(b"=", 1) for word in more)}
+        os.execvpe(command[0], [*command], environment)
+    except OSError as error:
+        os.write(failure, b"%d" % (error.errno or errno.EIO))
+    except BaseException:  # noqa: BLE001 - nothing of the parent's code may run here
+        os.write(failure, b"%d" % errno.EIO)
+    os._exit(BROKEN)
+
+
+def _restore_signals() -> None:
+    """Whatever this interpreter handles, the command has at its default."""
+    for number in signal.valid_signals():
+        if callable(signal.getsignal(number)) or number in IGNORED_BY_PYTHON:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _die_with(parent: int) -> None:
+    with suppress(AttributeError):  # no Linux
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(BROKEN)

@@ -1,0 +1,1 @@
+"""`holdfast run`: statuses, signals, terminals, and the death of each process involved."""
