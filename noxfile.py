@@ -101,6 +101,14 @@ def browser(session: nox.Session) -> None:
 
 
 @nox.session
+def frameworks(session: nox.Session) -> None:
+    """The modules of holdfast.contrib in real processes of the real frameworks."""
+    install_package(session, "test", "frameworks")
+    folders = ["tests/frameworks", "tests/application"]
+    session.run("pytest", "-m", "frameworks or not interop", *folders, *session.posargs)
+
+
+@nox.session
 def deployments(session: nox.Session) -> None:
     """What is promised of one server, on several: a service under Sentinel, a cluster."""
     install_package(session, "test")

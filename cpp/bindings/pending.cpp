@@ -13,8 +13,9 @@ PendingQueue::~PendingQueue() {
 }
 
 std::uint64_t PendingQueue::start(OperationKind kind, const sync::ExchangePtr& operation) {
+  Observation observation(kind, *operation);
   const std::uint64_t id = ++last_;
-  entries_.emplace(id, Entry{kind, operation});
+  entries_.emplace(id, Entry{kind, operation, std::move(observation)});
   operation->finish_to(queue_, id);
   return id;
 }
@@ -22,9 +23,20 @@ std::uint64_t PendingQueue::start(OperationKind kind, const sync::ExchangePtr& o
 void PendingQueue::cancel(std::uint64_t id) {
   const auto found = entries_.find(id);
   if (found == entries_.end()) return;
-  const sync::ExchangePtr operation = std::move(found->second.operation);
+  Entry entry = std::move(found->second);
   entries_.erase(found);
-  operation->cancel();
+  entry.operation->cancel();
+  entry.observation.cancelled(*entry.operation);
+}
+
+// What it is interrupted by is for the loop's own steps: the others that have ended are told, too.
+void PendingQueue::observe(Entry& entry, const sync::Outcome& outcome) {
+  try {
+    entry.observation.ended(*entry.operation, outcome);
+  } catch (py::error_already_set& error) {
+    error.discard_as_unraisable("observing the end of an operation");
+    PyErr_SetInterrupt();
+  }
 }
 
 py::list PendingQueue::drain() {
@@ -32,8 +44,9 @@ py::list PendingQueue::drain() {
   for (const auto& [id, outcome] : queue_->drain()) {
     const auto found = entries_.find(id);
     if (found == entries_.end()) continue;
-    const Entry entry = std::move(found->second);
+    Entry entry = std::move(found->second);
     entries_.erase(found);
+    observe(entry, outcome);
     PythonOutcome result = to_python(entry.kind, entry.operation->name().bytes(), outcome);
     if (!result.exception) result.exception = py::none();
     results.append(py::make_tuple(id, std::move(result.value), std::move(result.exception)));

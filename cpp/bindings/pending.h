@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "bindings/errors.h"
+#include "bindings/observer.h"
 #include "engine/completion_queue.h"
 
 namespace holdfast::bindings {
@@ -34,7 +35,10 @@ class PendingQueue {
   struct Entry {
     OperationKind kind;
     sync::ExchangePtr operation;
+    Observation observation;
   };
+
+  static void observe(Entry& entry, const sync::Outcome& outcome);
 
   const std::shared_ptr<engine::CompletionQueue> queue_;
   std::unordered_map<std::uint64_t, Entry> entries_;

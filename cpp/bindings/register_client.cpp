@@ -8,6 +8,7 @@
 #include "bindings/errors.h"
 #include "bindings/pending.h"
 #include "bindings/register.h"
+#include "bindings/stats.h"
 #include "bindings/waiting.h"
 #include "engine/client.h"
 #include "engine/lock.h"
@@ -175,6 +176,7 @@ void register_options(py::module_& module) {
 }  // namespace
 
 void register_client(py::module_& module) {
+  module.def("histogram_bounds", &histogram_bounds);
   register_endpoint(module);
   register_options(module);
   py::class_<Client, std::shared_ptr<Client>>(module, "Client")
@@ -187,6 +189,7 @@ void register_client(py::module_& module) {
              return queue.start(OperationKind::kCall, ping(self));
            })
       .def("read_ticket", &read_ticket)
+      .def("stats", [](Client& self) { return stats_to_python(*self.context()->stats); })
       .def("lock", &lock)
       .def("fenced_lock", &fenced_lock)
       .def("spin_lock", &spin_lock)

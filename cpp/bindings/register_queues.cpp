@@ -1,6 +1,7 @@
 #include <pybind11/stl.h>
 
 #include "base/process.h"
+#include "bindings/observer.h"
 #include "bindings/pending.h"
 #include "bindings/register.h"
 #include "bindings/waiting.h"
@@ -48,6 +49,7 @@ void register_queues(py::module_& module) {
   module.def("stop_events", [] { engine::Engine::instance().events()->stop(); });
   module.def("set_events_running", &set_events_running);
   module.def("see_out", &see_out);
+  module.def("set_observer", &set_observer);
   module.def("next_owner", [] { return static_cast<std::uint64_t>(next_owner_number()); });
   module.def("this_thread",
              [] { return static_cast<std::uint64_t>(engine::current_thread_owner()); });

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "base/process.h"
+#include "bindings/observer.h"
 
 namespace holdfast::bindings {
 
@@ -59,6 +60,7 @@ py::object wait_for(OperationKind kind, const sync::ExchangePtr& operation) {
   // Not by a guard object: at the interpreter's end taking the GIL ends the thread, which must not
   // happen inside a destructor.
   const bool main = on_main_thread();
+  Observation observation(kind, *operation);
   g_inside.fetch_add(1);
   PyThreadState* state = PyEval_SaveThread();
   Signals signals(state);
@@ -72,11 +74,18 @@ py::object wait_for(OperationKind kind, const sync::ExchangePtr& operation) {
   PyEval_RestoreThread(state);
   g_inside.fetch_sub(1);
   if (thrown) std::rethrow_exception(thrown);
-  if (!outcome) throw py::error_already_set();
-  if (main && PyErr_CheckSignals() != 0) {
-    // The caller will never see this outcome: a grant is given back.
+  if (!outcome || (main && PyErr_CheckSignals() != 0)) {
+    py::error_already_set interrupt;
+    // The caller will never see the outcome, if there is one: a grant is given back.
+    if (outcome) operation->cancel();
+    observation.cancelled(*operation);
+    throw interrupt;
+  }
+  try {
+    observation.ended(*operation, *outcome);
+  } catch (...) {
     operation->cancel();
-    throw py::error_already_set();
+    throw;
   }
   const PythonOutcome result = to_python(kind, operation->name().bytes(), *outcome);
   if (result.exception) raise(result.exception);

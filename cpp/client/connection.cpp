@@ -289,8 +289,9 @@ bool Connection::flush(Lock& lock) {
   flushing_ = true;
   bool stuck = false;
   while (writer_ && !write_blocked_ && !write_failed_) {
-    line_.send(out_, clock_.now());
+    const int sent = line_.send(out_, clock_.now());
     if (out_.empty()) break;
+    setup_.link.stats->add(Stats::Counter::kCommands, sent);
     writing_.swap(out_);
     const std::shared_ptr<net::Transport> writer = writer_;
     lock.unlock();

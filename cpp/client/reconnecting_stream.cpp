@@ -132,6 +132,7 @@ void ReconnectingStream::read_greeting(TimePoint now) {
   }
   state_ = State::kReady;
   until_ = kNever;
+  if (std::exchange(known_, true)) options_.stats->add(Stats::Counter::kReconnects);
 }
 
 void ReconnectingStream::answer(const resp::Reply& reply, TimePoint now) {

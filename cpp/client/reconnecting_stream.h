@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/stats.h"
 #include "base/status.h"
 #include "net/endpoint.h"
 #include "net/pollable.h"
@@ -28,6 +29,7 @@ struct StreamOptions {
   int retries = 10;       // attempts to connect after the first, before callers are told
   std::string service{};  // what the sentinels call the group whose primary this is; else empty
   bool resp3 = false;     // replies, and what comes unasked, in RESP3, where the server has it
+  std::shared_ptr<Stats> stats = std::make_shared<Stats>();  // the client's
 };
 
 // One stream to one server that makes itself anew: connect, greet (AUTH, HELLO, SELECT, CLIENT
@@ -119,6 +121,7 @@ class ReconnectingStream {
   TimePoint until_ = kNever;  // end of the attempt, or of the rest
   Status failure_;
   int failures_ = 0;
+  bool known_ = false;  // it has been ready before
 };
 
 }  // namespace holdfast::client

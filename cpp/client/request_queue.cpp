@@ -28,7 +28,8 @@ void RequestQueue::add(InFlightRequest unanswered) {
   entries_.push_back({std::move(unanswered), 0});
 }
 
-void RequestQueue::send(std::string& out, TimePoint now) {
+int RequestQueue::send(std::string& out, TimePoint now) {
+  int commands = 0;
   while (sent_ < entries_.size()) {
     Entry& entry = entries_[sent_];
     if (entry.what.request->abandoned()) {
@@ -42,7 +43,9 @@ void RequestQueue::send(std::string& out, TimePoint now) {
     entry.what.sent.stream = stream_;
     entry.what.request->encode(out);
     ++sent_;
+    commands += 1 + entry.extra;
   }
+  return commands;
 }
 
 bool RequestQueue::take(resp::Reply reply, Answers& answers) {

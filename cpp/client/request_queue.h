@@ -38,8 +38,8 @@ class RequestQueue {
 
   void add(InFlightRequest unanswered);
 
-  // Encodes what is not on the wire yet, and wanted; from now on it is.
-  void send(std::string& out, TimePoint now);
+  // Encodes what is not on the wire yet, and wanted; from now on it is. How many commands.
+  int send(std::string& out, TimePoint now);
 
   // The next reply on the wire has come. False when nothing was on the wire.
   bool take(resp::Reply reply, Answers& answers);

@@ -168,6 +168,7 @@ void Subscriber::say(bool subscribe, const std::string& channel) {
 void Subscriber::send(std::string_view command, const std::string& channel) {
   out_ += resp::Command({command, channel}).bytes();
   awaited_.push_back({command, channel, clock_.now()});
+  link_.options().stats->add(Stats::Counter::kCommands);
 }
 
 // By the server's doing; of two subscriptions, one may be left.

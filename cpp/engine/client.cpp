@@ -15,7 +15,8 @@ namespace holdfast::engine {
 namespace {
 
 topology::Setup topology_setup(const ClientOptions& options, const std::shared_ptr<WaitHub>& hub,
-                               const std::shared_ptr<lease::LeaseKeeper>& keeper) {
+                               const std::shared_ptr<lease::LeaseKeeper>& keeper,
+                               const std::shared_ptr<Stats>& stats) {
   const net::Endpoint& endpoint = options.endpoint;
   topology::Setup setup;
   setup.endpoint = endpoint;
@@ -23,6 +24,7 @@ topology::Setup topology_setup(const ClientOptions& options, const std::shared_p
                 endpoint.database,          options.client_name, options.connect_timeout,
                 options.command_timeout,    options.retries};
   setup.link.resp3 = options.resp3;
+  setup.link.stats = stats;
   using Driver = client::Connection::Driver;
   setup.driver = options.asynchronous ? Driver::kLoop : Driver::kCallers;
   setup.sink = hub;
@@ -53,10 +55,11 @@ Client::Core* Client::make_core(bool first) {
   Engine& engine = Engine::instance();
   const topology::Loops loops = engine.assign_loops();
   const std::string id = first && !options_.id.empty() ? options_.id : fresh_uuid();
-  const auto keeper =
-      std::make_shared<lease::LeaseKeeper>(engine.clock(), loops.watchdog, id, engine.events());
+  const auto stats = std::make_shared<Stats>();
+  const auto keeper = std::make_shared<lease::LeaseKeeper>(engine.clock(), loops.watchdog, id,
+                                                           engine.events(), stats);
   const auto hub = std::make_shared<WaitHub>();
-  const topology::Setup setup = topology_setup(options_, hub, keeper);
+  const topology::Setup setup = topology_setup(options_, hub, keeper, stats);
   const auto topology = topology::make(engine.clock(), loops, setup);
   hub->set_on_lost(setup.on_lost);
   hub->set_topology(topology);
@@ -73,7 +76,7 @@ Client::Core* Client::make_core(bool first) {
   return new Core{fork_epoch(),
                   std::shared_ptr<const sync::Context>(
                       new sync::Context{engine.clock(), id, options_.command_timeout, topology,
-                                        keeper, waits, timers, acknowledger}),
+                                        keeper, waits, timers, acknowledger, stats}),
                   hub};
 }
 

@@ -28,8 +28,8 @@ sync::ExchangePtr Lock::acquire(const Attempt& attempt) const {
   return std::make_shared<sync::AcquireOperation>(
       std::move(context), recipe_,
       sync::AcquireRequest{name_, attempt.owner, attempt.lease, attempt.blocking, deadline,
-                           attempt.listener, acquire_options, attempt.again,
-                           attempt.refusal_budget});
+                           attempt.listener, acquire_options, attempt.again, attempt.refusal_budget,
+                           attempt.part});
 }
 
 sync::ExchangePtr Lock::release(OwnerNumber owner, bool all) const {

@@ -22,6 +22,7 @@ class Lockable {
     bool member = false;  // of a lock made of several, whose members' own options play no part
     bool again = false;  // no hold more: the lease of the one that is held counts from now on
     sync::RefusalBudget refusal_budget = sync::RefusalBudget::kCallers;
+    bool part = false;  // of a lock made of locks
   };
 
   virtual ~Lockable() = default;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sync/quorum_acquire.h"
+#include "sync/red_lock.h"
 
 namespace holdfast::engine {
 
@@ -38,6 +39,7 @@ class Member final : public sync::QuorumMember {
     attempt.again = how == How::kAgain;
     attempt.member = true;
     attempt.refusal_budget = refusal_budget_;
+    attempt.part = true;
     const TimePoint now = lock_->client().context()->clock.now();
     attempt.timeout = deadline_ == kNever ? kNever - TimePoint{} : deadline_ - now;
     return operation(lock_->acquire(attempt));
@@ -85,8 +87,10 @@ sync::ExchangePtr Quorum::acquire(const Attempt& attempt) const {
     options.votes.push_back(lock->known_count(attempt.owner) >= held);
     members.push_back(std::make_unique<Member>(lock, attempt, options.deadline, refusal_budget));
   }
-  return std::make_shared<sync::QuorumAcquire>(std::move(context), name_, std::move(members),
-                                               std::move(options));
+  const auto made =
+      std::make_shared<sync::QuorumAcquire>(context, name_, std::move(members), std::move(options));
+  made->set_about({kind(), attempt.owner});
+  return made;
 }
 
 // What another lock object holds of a member is left alone: of a lock that is held, a hold more
@@ -116,7 +120,9 @@ sync::ExchangePtr Quorum::release(OwnerNumber owner, bool all) const {
     if (outcome.verdict == sync::Verdict::kGranted) self.forget_losses(owner);
     return outcome;
   };
-  return gather({rule(), std::move(first), next, combine});
+  const auto made = gather({rule(), std::move(first), next, combine});
+  made->set_about({kind(), owner, all || count <= 1});
+  return made;
 }
 
 sync::ExchangePtr Quorum::extend(OwnerNumber owner, Millis lease) const {
@@ -186,9 +192,13 @@ void Quorum::forget_listener(OwnerNumber owner, std::uint64_t listener) const {
   for (const auto& lock : members_) lock->forget_listener(owner, listener);
 }
 
+std::string_view Quorum::kind() const {
+  return rule_for_ == &sync::red_lock_rule ? "red_lock" : "multi_lock";
+}
+
 sync::QuorumRule Quorum::rule() const { return rule_for_(members_.size(), kUsualLease); }
 
-sync::ExchangePtr Quorum::gather(FanOutCall::Plan plan) const {
+std::shared_ptr<FanOutCall> Quorum::gather(FanOutCall::Plan plan) const {
   return std::make_shared<FanOutCall>(members_.front()->client().context(), name_, std::move(plan));
 }
 

@@ -41,8 +41,9 @@ class Quorum final : public Lockable {
   using Step = sync::FanOutCall::Step;
   using Call = std::function<sync::ExchangePtr(const Lock& member)>;
 
+  std::string_view kind() const;  // as Recipe::kind()
   sync::QuorumRule rule() const;  // for calls that have no lease
-  sync::ExchangePtr gather(sync::FanOutCall::Plan plan) const;
+  std::shared_ptr<sync::FanOutCall> gather(sync::FanOutCall::Plan plan) const;
   sync::ExchangePtr ask_all(const Call& call, sync::FanOutCall::Combine combine) const;
   Step step(std::size_t member, const Call& call) const;
   std::vector<int> counts(OwnerNumber owner) const;

@@ -44,7 +44,11 @@ void LeaseKeeper::end_detach(const LockName& name, OwnerNumber owner, bool done)
   const Guard guard(mutex_);
   Hold* hold = find(name, owner);
   if (hold == nullptr || !std::exchange(hold->detaching, false) || !hold->held()) return;
-  if (done) return erase(*hold);
+  if (done) {
+    count(*hold, Stats::Counter::kReleased);
+    count_end(*hold, clock_.now());
+    return erase(*hold);
+  }
   hold->next_renewal = clock_.now();
   arm(*hold, hold->next_renewal);
 }

@@ -68,6 +68,8 @@ struct Grant {
   std::uint64_t listener = 0;           // who is to be told of its loss, 0: nobody
   std::optional<std::int64_t> token{};  // that came with it
   Millis at_least{0};                   // from the first grant on the lock stays closed for so long
+  TimePoint at{};                       // when the grant arrived
+  bool counted = true;                  // among the figures of the client's locks
 };
 
 }  // namespace holdfast::lease

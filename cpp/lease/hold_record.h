@@ -52,7 +52,12 @@ class LeaseKeeper::Hold final : public client::Request, public std::enable_share
   };
 
   Hold(std::weak_ptr<LeaseKeeper> of, const Grant& grant)
-      : keeper(std::move(of)), name(grant.name), owner(grant.owner), renewal(grant.renewal) {
+      : keeper(std::move(of)),
+        name(grant.name),
+        owner(grant.owner),
+        renewal(grant.renewal),
+        since(grant.at),
+        counted(grant.counted) {
     persistent = true;
     timer.hold = this;
   }
@@ -77,13 +82,13 @@ class LeaseKeeper::Hold final : public client::Request, public std::enable_share
 
   bool held() const { return state == State::kHeld; }
   bool trusted_at(TimePoint now) const { return held() && now < trusted; }
-  bool lost_at(TimePoint now) const {
-    return state == State::kLost || (held() && now >= trusted);
-  }
+  bool lost_at(TimePoint now) const { return state == State::kLost || (held() && now >= trusted); }
   bool renewed() const { return levels.renewed(); }
 
   // What a lease that the server has confirmed is good for: a move may still cut it.
-  Millis sure(Millis confirmed) const { return move ? std::min(confirmed, move->shortest) : confirmed; }
+  Millis sure(Millis confirmed) const {
+    return move ? std::min(confirmed, move->shortest) : confirmed;
+  }
 
   bool asked_before_move() const { return move && !asked_either; }
 
@@ -108,6 +113,8 @@ class LeaseKeeper::Hold final : public client::Request, public std::enable_share
   const LockName name;
   const OwnerNumber owner;
   const Renewal* const renewal;
+  const TimePoint since;                 // the first of its grants arrived
+  const bool counted;                    // among the figures of the client's locks
   std::vector<std::uint64_t> listeners;  // each once
   std::uint64_t ticket = 0;
   Levels levels;
@@ -129,7 +136,7 @@ class LeaseKeeper::Hold final : public client::Request, public std::enable_share
   bool by_text = false;
   std::uint32_t asked_extensions = 0;  // those that had begun before what is in flight
   bool asked_renewed = false;          // what is in flight: a renewal, or a check
-  bool asked_either = false;  // the renewal is good for the field of `move`, too
+  bool asked_either = false;           // the renewal is good for the field of `move`, too
   Millis asked_lease{0};
 };
 

@@ -17,11 +17,12 @@ std::size_t LeaseKeeper::KeyHash::operator()(const Key& key) const {
 }
 
 LeaseKeeper::LeaseKeeper(const Clock& clock, net::Loop& loop, std::string client_id,
-                         std::shared_ptr<EventSink> events)
+                         std::shared_ptr<EventSink> events, std::shared_ptr<Stats> stats)
     : clock_(clock),
       loop_(loop),
       client_id_(std::move(client_id)),
       events_(std::move(events)),
+      stats_(std::move(stats)),
       wheel_(clock.now()) {}
 
 LeaseKeeper::~LeaseKeeper() = default;
@@ -99,6 +100,9 @@ void LeaseKeeper::granted(const Grant& grant) {
   if (closed_) return;
   Hold* hold = find(grant.name, grant.owner);
   if (hold != nullptr && !hold->held()) {
+    // Its release was superseded by this grant.
+    const bool released = hold->state == Hold::State::kReleasing;
+    if (released) count(*hold, Stats::Counter::kReleased, hold->levels.count());
     erase(*hold);
     hold = nullptr;
   }
@@ -134,6 +138,7 @@ LeaseKeeper::Hold* LeaseKeeper::add_hold(const Grant& grant) {
   fresh->granted = clock_.now();
   holds_.emplace(Key(fresh->name, fresh->owner), fresh);
   ++holds_of_[grant.owner];
+  count(*fresh, Stats::Counter::kHeld);
   return fresh.get();
 }
 
@@ -151,10 +156,14 @@ ReleasePlan LeaseKeeper::begin_release(const LockName& name, OwnerNumber owner, 
   const Guard guard(mutex_);
   Hold* hold = find(name, owner);
   if (hold == nullptr) return {};
-  if (hold->held() && clock_.now() >= hold->trusted) note_lost(*hold, kRanOut);
+  const TimePoint now = clock_.now();
+  if (hold->held() && now >= hold->trusted) note_lost(*hold, kRanOut);
   ReleasePlan plan = plan_release(*hold, all);
   if (hold->held()) (void)debts_.cancel(name, owner);  // it says itself how many holds are left
-  if (plan.verdict == ReleasePlan::Verdict::kFinal) retire(*hold, Hold::State::kReleasing);
+  if (plan.verdict == ReleasePlan::Verdict::kFinal) {
+    count_end(*hold, now);
+    retire(*hold, Hold::State::kReleasing);
+  }
   if (plan.verdict == ReleasePlan::Verdict::kDone) erase(*hold);
   return plan;
 }
@@ -191,6 +200,7 @@ void LeaseKeeper::released(const LockName& name, OwnerNumber owner, const Releas
   const Guard guard(mutex_);
   Hold* hold = find(name, owner);
   if (hold == nullptr || hold->ticket != plan.ticket) return;
+  count(*hold, Stats::Counter::kReleased, hold->levels.count() - plan.remaining);
   if (plan.remaining == 0) return erase(*hold);
   hold->levels.set_count(plan.remaining);
 }
@@ -202,6 +212,9 @@ void LeaseKeeper::released_late(const LockName& name, OwnerNumber owner, const R
   if (hold == nullptr || hold->ticket != plan.ticket || hold->state != Hold::State::kReleasing)
     return;
   hold->state = confirmed ? Hold::State::kReleased : Hold::State::kLost;
+  using Counter = Stats::Counter;
+  count(*hold, confirmed ? Counter::kReleased : Counter::kLost,
+        confirmed ? hold->levels.count() : 1);
   if (!confirmed) {
     hold->reason =
         std::make_unique<std::string>("its lease ran out before its release reached the server");
@@ -280,7 +293,17 @@ void LeaseKeeper::mind_overlong(const LockName& name, OwnerNumber owner, Millis 
                      "back; force_release() frees it"});
 }
 
+void LeaseKeeper::count(const Hold& hold, Stats::Counter counter, std::int64_t amount) {
+  if (hold.counted) stats_->add(counter, amount);
+}
+
+void LeaseKeeper::count_end(const Hold& hold, TimePoint now) {
+  if (hold.held() && hold.counted) stats_->hold_ended(now - hold.since);
+}
+
 void LeaseKeeper::note_lost(Hold& hold, const std::string& reason) {
+  count_end(hold, clock_.now());
+  count(hold, Stats::Counter::kLost);
   retire(hold, Hold::State::kLost);
   hold.reason = std::make_unique<std::string>(reason);
   losses_.push_back(hold.weak_from_this());
@@ -315,7 +338,11 @@ void LeaseKeeper::owner_ended(OwnerNumber owner) {
     if (key.owner == owner) left.push_back(hold);
   }
   for (const HoldPtr& hold : left) {
-    if (hold->held()) post(*hold, Event::Kind::kAbandoned);
+    if (hold->held()) {
+      post(*hold, Event::Kind::kAbandoned);
+      count_end(*hold, clock_.now());
+      count(*hold, Stats::Counter::kLost);
+    }
     erase(*hold);
   }
 }
@@ -331,6 +358,7 @@ std::vector<std::string> LeaseKeeper::close() {
   closed_ = true;
   for (const auto& [key, hold] : holds_) {
     hold->timer.disarm();
+    count_end(*hold, clock_.now());
     if (hold->held()) held.emplace_back(key.name);
   }
   holds_.clear();

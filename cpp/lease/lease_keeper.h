@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/stats.h"
 #include "base/timer_wheel.h"
 #include "lease/debts.h"
 #include "lease/hold.h"
@@ -57,7 +58,8 @@ struct AttemptPlan {
 class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_this<LeaseKeeper> {
  public:
   LeaseKeeper(const Clock& clock, net::Loop& loop, std::string client_id,
-              std::shared_ptr<EventSink> events);
+              std::shared_ptr<EventSink> events,
+              std::shared_ptr<Stats> stats = std::make_shared<Stats>());
   ~LeaseKeeper() override;
 
   // Where renewals go; to be set once, before the first grant.
@@ -184,6 +186,9 @@ class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_t
   static ReleasePlan plan_release(Hold& hold, bool all);
   void arm(Hold& hold, TimePoint now);
   void note_lost(Hold& hold, const std::string& reason);
+  void count(const Hold& hold, Stats::Counter counter, std::int64_t amount = 1);
+  void count_renewal(const Hold& hold, const Result<resp::Reply>& reply);
+  void count_end(const Hold& hold, TimePoint now);  // nothing unless it is held
   void post(const Hold& hold, Event::Kind kind);
   void retire(Hold& hold, HoldState state);  // no longer timed nor renewed
   void erase(Hold& hold);
@@ -198,6 +203,7 @@ class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_t
   net::Loop& loop_;
   const std::string client_id_;
   const std::shared_ptr<EventSink> events_;
+  const std::shared_ptr<Stats> stats_;
 
   mutable std::mutex mutex_;
   std::weak_ptr<topology::Topology> topology_;

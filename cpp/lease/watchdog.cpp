@@ -101,6 +101,7 @@ void LeaseKeeper::answered(Hold& hold, const Result<resp::Reply>& reply, const c
   hold.by_text = unknown_script(reply);
   if (hold.ticket == 0 || !hold.held()) return;
   const TimePoint now = clock_.now();
+  count_renewal(hold, reply);
   if (!reply.ok() || !reply.value().is_integer()) {
     const Duration soon = std::min<Duration>(kSoonest, Duration(hold.lease) / 12);
     hold.next_renewal = hold.by_text ? now : after(now, soon);
@@ -116,6 +117,12 @@ void LeaseKeeper::answered(Hold& hold, const Result<resp::Reply>& reply, const c
     hold.renewed_at(sent.last);
   }
   arm(hold, now);
+}
+
+void LeaseKeeper::count_renewal(const Hold& hold, const Result<resp::Reply>& reply) {
+  if (!hold.asked_renewed || hold.by_text) return;
+  const bool renewed = reply.ok() && reply.value().is_integer() && reply.value().integer() != 0;
+  count(hold, renewed ? Stats::Counter::kRenewals : Stats::Counter::kRenewalFailures);
 }
 
 void LeaseKeeper::verify() {

@@ -72,7 +72,8 @@ AcquireOperation::AcquireOperation(std::shared_ptr<const Context> context, const
                 recipe.waiting() == Waiting::kInLine &&
                     request_.acquire_options.queue_timeout > Millis(0),
                 backoff(recipe, request_, this->context()),
-                confirms(recipe, request_, this->context())}) {}
+                confirms(recipe, request_, this->context())}),
+      stats_(*this->context().stats, {recipe.counted() && !request_.again, request_.part}) {}
 
 void AcquireOperation::begin() {
   Event event{Event::Kind::kStart};
@@ -252,10 +253,12 @@ std::optional<AcquireMachine::Event> AcquireOperation::perform(const Machine::Ac
     case Verb::kTry:
       return attempt(action);
     case Verb::kJoin:
+      stats_.waits();
       return join();
     case Verb::kConfirm:
       return confirm();
     case Verb::kSleep:
+      stats_.waits();
       if (action.give_back) undo(count_ - 1);
       if (action.give_back && recipe_.undone_for_good()) owner_ = next_owner_number();
       wake_at(action.until);
@@ -349,11 +352,14 @@ std::optional<AcquireMachine::Event> AcquireOperation::join() {
 
 void AcquireOperation::conclude(const Machine::Action& action, wait::Calls& calls) {
   const bool won = action.verdict == Verdict::kGranted;
+  const TimePoint moment = now();
+  stats_.ended(action.verdict, moment - begun_);
   TimePoint retry_at = machine_.retry_at();
   if (won && recipe_.makes_holds()) {
     context().keeper->granted({name(), owner_, count_, request_.lease, sent_, &recipe_,
-                               request_.listener, action.value, request_.acquire_options.at_least});
-    retry_at = after(now(), request_.lease.time);
+                               request_.listener, action.value, request_.acquire_options.at_least,
+                               moment, stats_.counted()});
+    retry_at = after(moment, request_.lease.time);
   }
   if (action.until != kNever) retry_at = action.until;
   if (action.verdict == Verdict::kGone) {

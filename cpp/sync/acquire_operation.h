@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "sync/acquire_stats.h"
 #include "sync/operation.h"
 
 namespace holdfast::sync {
@@ -26,6 +27,7 @@ struct AcquireRequest {
   AcquireOptions acquire_options{};
   bool again = false;  // no hold more: the lease of the one that is held counts from now on
   RefusalBudget refusal_budget = RefusalBudget::kCallers;
+  bool part = false;  // of a lock made of locks: only its grant is counted
 };
 
 // An acquisition: the machine, obeyed. A grant is recorded with the keeper before anybody is told
@@ -36,6 +38,7 @@ class AcquireOperation final : public Operation, public wait::Waiter, public Ack
                    AcquireRequest request);
 
   void cancel() override;
+  About about() override { return {recipe_.kind(), request_.owner}; }
 
   // The holder hands its lock over, with a command of its own, whose answer follows by
   // offer_answered() or on_failure(). False when the offer is not wanted any more; else `send` is
@@ -87,6 +90,7 @@ class AcquireOperation final : public Operation, public wait::Waiter, public Ack
   const std::string channel_;
   OwnerNumber owner_;
   Machine machine_;
+  AcquireStats stats_;
   bool probing_ = false;  // whether the server can have a grant confirmed; the attempt follows
   int count_ = 0;         // the hold count that a grant makes; 0 before the first attempt
   bool by_text_ = false;

@@ -32,6 +32,8 @@ class Composite : public Exchange,
   void finish_to(std::shared_ptr<Completion> completion, std::uint64_t id) final;
   void cancel() final;
   const LockName& name() const final { return name_; }
+  About about() final { return about_; }
+  void set_about(const About& about) { about_ = about; }  // before it begins
 
   void done(std::uint64_t id, Outcome outcome) final;
 
@@ -84,6 +86,7 @@ class Composite : public Exchange,
 
   const std::shared_ptr<const Context> context_;
   const LockName name_;
+  About about_;
 
   // Of the thread that handles.
   Parker* parker_ = nullptr;  // it is in wait()

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/clock.h"
+#include "base/stats.h"
 #include "lease/lease_keeper.h"
 #include "sync/replica_acknowledger.h"
 #include "sync/timers.h"
@@ -22,6 +23,7 @@ struct Context {
   const std::shared_ptr<wait::WaitRegistry> waits;
   const std::shared_ptr<Timers> timers;
   const std::shared_ptr<ReplicaAcknowledger> acknowledger{};  // null: grants need none
+  const std::shared_ptr<Stats> stats = std::make_shared<Stats>();
 };
 
 }  // namespace holdfast::sync

@@ -15,6 +15,7 @@ namespace lua = script::lua;
 // Once granted, it is a lock as any other: only the way to it, and what a release tells, differ.
 class FairLock final : public Recipe {
  public:
+  std::string_view kind() const override { return "fair_lock"; }
   std::vector<const script::Script*> scripts() const override {
     return {&lua::fair_lock_acquire, &lua::fair_lock_release, &lua::fair_lock_force_release,
             &lua::lock_renew,        &lua::fair_lock_extend,  &lua::lock_ttl};

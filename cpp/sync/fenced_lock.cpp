@@ -25,6 +25,7 @@ std::optional<std::int64_t> token(const resp::Reply& reply) {
 
 class FencedLockRecipe final : public LockRecipe {
  public:
+  std::string_view kind() const override { return "fenced_lock"; }
   std::vector<const script::Script*> scripts() const override {
     return {&lua::fenced_lock_acquire,
             &lua::lock_release,

@@ -8,6 +8,7 @@ namespace holdfast::sync {
 // a part only are derived from it.
 class LockRecipe : public Recipe {
  public:
+  std::string_view kind() const override { return "lock"; }
   std::vector<const script::Script*> scripts() const override;
   Channel channel(const LockName& name, const std::string& owner) const override;
   void acquire(std::string& out, const Step& step) const override;

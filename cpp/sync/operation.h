@@ -55,6 +55,15 @@ class Exchange {
   virtual void cancel() = 0;
 
   virtual const LockName& name() const = 0;
+
+  // For observers, before its beginning and after its end: of an acquisition and a release of a
+  // lock, which kind of lock, and whose.
+  struct About {
+    std::string_view kind{};  // empty: nothing to observe
+    OwnerNumber owner{};
+    bool last = false;  // a release after which the owner holds nothing
+  };
+  virtual About about() { return {}; }
 };
 using ExchangePtr = std::shared_ptr<Exchange>;
 

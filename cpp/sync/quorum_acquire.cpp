@@ -2,11 +2,14 @@
 
 #include <utility>
 
+#include "sync/acquire_stats.h"
+
 namespace holdfast::sync {
 
-QuorumAcquire::QuorumAcquire(std::shared_ptr<const Context> context, LockName name, Members members,
-                             QuorumMachine::Options options)
-    : Composite(std::move(context), std::move(name)),
+QuorumAcquire::QuorumAcquire(const std::shared_ptr<const Context>& context, LockName name,
+                             Members members, QuorumMachine::Options options)
+    : Composite(context, std::move(name)),
+      stats_(context->stats),
       members_(std::move(members)),
       machine_(std::move(options)),
       operations_(members_.size()) {}
@@ -38,7 +41,10 @@ void QuorumAcquire::obey(const Machine::Action& action) {
                    : action.verb == Verb::kWait ? QuorumMember::How::kWait
                                                 : QuorumMember::How::kAgain;
   for (const std::size_t member : action.members) ask(member, how);
-  if (action.verb == Verb::kFinish) finish({action.verdict, action.why});
+  if (action.verb != Verb::kFinish) return;
+  const Stats::Counter end = AcquireStats::counter(action.verdict);
+  if (end != Stats::Counter::kAcquired) stats_->add(end);  // a grant is each member's
+  finish({action.verdict, action.why});
 }
 
 void QuorumAcquire::ask(std::size_t member, QuorumMember::How how) {

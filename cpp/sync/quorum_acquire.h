@@ -27,7 +27,7 @@ class QuorumAcquire final : public Composite {
  public:
   using Members = std::vector<std::unique_ptr<const QuorumMember>>;
 
-  QuorumAcquire(std::shared_ptr<const Context> context, LockName name, Members members,
+  QuorumAcquire(const std::shared_ptr<const Context>& context, LockName name, Members members,
                 QuorumMachine::Options options);
 
  private:
@@ -39,6 +39,7 @@ class QuorumAcquire final : public Composite {
   void give_back(std::size_t member);
   std::vector<TimePoint> trusted() const;
 
+  const std::shared_ptr<Stats> stats_;
   const Members members_;
   Machine machine_;
   // What was asked of each member since it was last given back.

@@ -64,6 +64,7 @@ class SideRecipe : public Recipe {
 
 class ReadLock final : public SideRecipe {
  public:
+  std::string_view kind() const override { return "read"; }
   ReadLock() : SideRecipe("read") {}
 
   std::vector<const script::Script*> scripts() const override {
@@ -114,6 +115,7 @@ class ReadLock final : public SideRecipe {
 
 class WriteLock final : public SideRecipe {
  public:
+  std::string_view kind() const override { return "write"; }
   WriteLock() : SideRecipe("write") {}
 
   std::vector<const script::Script*> scripts() const override {

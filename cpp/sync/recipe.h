@@ -65,6 +65,8 @@ enum class Waiting {
 class Recipe : public lease::Renewal {
  public:
   virtual std::vector<const script::Script*> scripts() const = 0;
+  // Of a lock: the word for it, as observers have it.
+  virtual std::string_view kind() const { return {}; }
   virtual Waiting waiting() const { return Waiting::kInTurn; }
   // A grant is a hold with a lease, which the client keeps account of.
   virtual bool makes_holds() const { return true; }
@@ -78,6 +80,8 @@ class Recipe : public lease::Renewal {
   virtual std::optional<std::string_view> granting_message() const { return std::nullopt; }
   // Several may have it at a time, as many as there are permits.
   virtual bool has_permits() const { return false; }
+  // Its acquisitions and holds are among the figures of the client's locks.
+  bool counted() const { return makes_holds() && !has_permits(); }
   // An owner may come again; else each acquisition has an owner number of its own.
   virtual bool owners_return() const { return true; }
   // Where `owner` (a field) listens while it waits.

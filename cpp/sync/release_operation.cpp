@@ -75,6 +75,11 @@ void ReleaseOperation::cancel() {
   abandon();
 }
 
+Exchange::About ReleaseOperation::about() {
+  const Lock lock(mutex_);
+  return {recipe_.kind(), what_.owner, plan_.remaining == 0};
+}
+
 void ReleaseOperation::time_is_up(TimePoint /*now*/) {
   const Lock lock(mutex_);
   if (finished()) return;

@@ -26,6 +26,7 @@ class ReleaseOperation final : public Operation {
   // A release that has begun is carried through; only nobody waits for it. One that leaves holds
   // counts at once: it is not sent again, as the next one says by itself how many are left.
   void cancel() override;
+  About about() override;
 
   void encode(std::string& out) const override;
   void complete(Result<resp::Reply> reply, const client::Sent& sent) override;

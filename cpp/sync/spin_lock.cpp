@@ -8,6 +8,7 @@ namespace {
 
 class SpinLockRecipe final : public LockRecipe {
  public:
+  std::string_view kind() const override { return "spin_lock"; }
   Waiting waiting() const override { return Waiting::kBackOff; }
   std::string_view movable_as() const override { return {}; }
 };

@@ -154,6 +154,8 @@ void AttachOperation::moved(Millis left, const client::Sent& sent) {
   grant.listener = heir_.listener;
   grant.token = ticket_.token;
   grant.at_least = std::max(ticket_.minimum - passed, Millis(0));
+  grant.at = now();
+  context().stats->granted(false, Duration::zero());
   context().keeper->granted(grant);
   finish({Verdict::kGranted, {}, left.count()});
 }

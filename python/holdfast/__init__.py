@@ -33,6 +33,7 @@ from ._spin_lock import Backoff, SpinLock
 
 if TYPE_CHECKING:
     from . import asyncio, inspect
+    from ._stats import Histogram, Stats
 
 __all__ = [
     "Backoff",
@@ -41,6 +42,7 @@ __all__ = [
     "CountDownLatch",
     "FairLock",
     "FencedLock",
+    "Histogram",
     "Hold",
     "HoldfastError",
     "Lock",
@@ -56,6 +58,7 @@ __all__ = [
     "Semaphore",
     "ServerError",
     "SpinLock",
+    "Stats",
     "WriteLock",
     "__version__",
     "asyncio",
@@ -90,5 +93,9 @@ def __getattr__(name: str) -> Any:
         import importlib
 
         return importlib.import_module(f"holdfast.{name}")
+    if name in {"Histogram", "Stats"}:  # dataclasses are slow to import
+        from . import _stats
+
+        return getattr(_stats, name)
     msg = f"module {__name__!r} has no attribute {name!r}"
     raise AttributeError(msg)

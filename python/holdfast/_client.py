@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ._arguments import Name, Seconds
     from ._hold import Hold
     from ._options import Keywords
+    from ._stats import Stats
 
 __all__ = ["BaseClient", "Client", "set_watchdog_threads"]
 
@@ -49,6 +50,7 @@ class BaseClient(Generic[LockT]):
         read = read_options(url, options, asynchronous=self._asynchronous)
         self._lease_ms = read.lease_ms
         self._url = read.url
+        self._name = read.core.client_name  # as given, for monitoring
         self._core = _core.Client(read.core)
         self._listeners: dict[int, _events.Listener] = {}  # see _events.Listener
         _clients.add(self)
@@ -57,6 +59,12 @@ class BaseClient(Generic[LockT]):
     def id(self) -> str:
         """The client's UUID; after ``fork()`` the child's copy has a new one."""
         return self._core.id
+
+    def stats(self) -> Stats:
+        """What this client's locks did since it was made, counted by the engine; sends nothing."""
+        from ._stats import read_stats
+
+        return read_stats(self._core)
 
     def _close(self) -> None:
         held = self._core.close()
@@ -255,6 +263,11 @@ def set_watchdog_threads(count: int) -> None:
         msg = f"count must be from 1 to {MOST_WATCHDOG_THREADS}, not {count}"
         raise ValueError(msg)
     _core.set_watchdog_threads(count)
+
+
+def all_clients() -> list[BaseClient[Any]]:
+    """The clients of this process that there are now."""
+    return list(_clients)
 
 
 @atexit.register

@@ -26,6 +26,9 @@ _listeners: WeakValueDictionary[int, Listener] = WeakValueDictionary()
 _thread: threading.Thread | None = None
 _starting = threading.Lock()
 
+#: Who observes the locks of this process, see holdfast.contrib.opentelemetry.
+observer: _core.Observer | None = None
+
 
 def logger() -> Logger:
     """The library's logger, silent unless the program asks for it.
@@ -114,6 +117,8 @@ def _run() -> None:
 
 
 def _tell(word: str, name: bytes, owner: int, numbers: list[int], reason: str) -> None:
+    if observer is not None:
+        _tell_observer(observer, word, name, owner, reason)
     listeners = [each for each in map(_listeners.get, numbers) if each is not None]
     for listener in listeners:
         listener.forget()
@@ -121,6 +126,17 @@ def _tell(word: str, name: bytes, owner: int, numbers: list[int], reason: str) -
     if word == "lost":
         for listener in listeners:
             listener._hold_lost(reason)
+
+
+def _tell_observer(told: _core.Observer, word: str, name: bytes, owner: int, reason: str) -> None:
+    try:
+        if word == "lost":
+            told.lost(name, owner, reason)
+        elif word == "abandoned":
+            told.released(name, owner)
+    except Exception:
+        log = logger()
+        log.exception("observing that %r was %s failed", name, word)
 
 
 def _log(word: str, name: str, owner: int, reason: str) -> None:

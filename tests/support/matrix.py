@@ -29,9 +29,9 @@ _GROUPS = {"all": KINDS, "real": REAL_KINDS}
 _EVERY = (*KINDS, *DEPLOYMENTS)
 _MATRIX = pytest.StashKey[str]()
 _WANTED = pytest.StashKey[tuple[str, ...]]()
-QUICK = "not interop and not browser and not slow"
+QUICK = "not interop and not browser and not frameworks and not slow"
 """What -m selects in a quick run."""
-_FULL = "not interop and not browser"
+_FULL = "not interop and not browser and not frameworks"
 FLAVOURS = ("sync", "asyncio")
 _SHARES = {"fakeredis": 1}
 """Of the items that may run on any kind of server; 3 for the kinds that are not named."""

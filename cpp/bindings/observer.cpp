@@ -1,0 +1,88 @@
+#include "bindings/observer.h"
+
+#include <string>
+#include <utility>
+
+namespace holdfast::bindings {
+
+namespace py = pybind11;
+
+namespace {
+
+// Leaked: at the interpreter's end it is too late to let go of it.
+PyObject* g_observer = nullptr;
+
+// The words of holdfast.outcome.
+const char* word(sync::Verdict verdict) {
+  using sync::Verdict;
+  switch (verdict) {
+    case Verdict::kGranted:
+      return "acquired";
+    case Verdict::kBusy:
+    case Verdict::kTimedOut:
+      return "timed_out";
+    case Verdict::kCancelled:
+      return "cancelled";
+    case Verdict::kGone:
+    case Verdict::kExpired:
+    case Verdict::kFailed:
+      break;
+  }
+  return "failed";
+}
+
+// Whether a caller gets LockLostError for it.
+bool is_loss(sync::Verdict verdict) {
+  return verdict == sync::Verdict::kGone || verdict == sync::Verdict::kExpired;
+}
+
+template <typename... Args>
+void tell(const py::object& observer, const char* what, Args&&... args) {
+  try {
+    observer.attr(what)(std::forward<Args>(args)...);
+  } catch (py::error_already_set& error) {
+    if (!error.matches(PyExc_Exception)) throw;
+    error.discard_as_unraisable(what);
+  }
+}
+
+}  // namespace
+
+void set_observer(const py::object& observer) {
+  PyObject* const old = g_observer;
+  g_observer = observer.is_none() ? nullptr : py::object(observer).release().ptr();
+  Observation::observed_ = g_observer != nullptr;
+  Py_XDECREF(old);
+}
+
+void Observation::begin(OperationKind kind, sync::Exchange& exchange) {
+  if (kind == OperationKind::kCall) return;
+  const sync::Exchange::About about = exchange.about();
+  if (about.kind.empty()) return;
+  kind_ = kind;
+  const auto observer = py::reinterpret_borrow<py::object>(g_observer);
+  try {
+    const py::bytes name(exchange.name().bytes());
+    if (kind == OperationKind::kAcquire)
+      begun_ = observer.attr("begun")(std::string(about.kind), name);
+    observer_ = observer;
+  } catch (py::error_already_set& error) {
+    if (!error.matches(PyExc_Exception)) throw;
+    error.discard_as_unraisable("begun");
+  }
+}
+
+void Observation::end(sync::Exchange& exchange, const sync::Outcome& outcome) {
+  const py::object observer = std::exchange(observer_, py::object());
+  const sync::Exchange::About about = exchange.about();
+  const py::bytes name(exchange.name().bytes());
+  const auto owner = static_cast<std::uint64_t>(about.owner);
+  if (kind_ == OperationKind::kAcquire) {
+    tell(observer, "ended", begun_, word(outcome.verdict), owner);
+  } else if (outcome.verdict == sync::Verdict::kGranted && about.last) {
+    tell(observer, "released", name, owner);
+  }
+  if (is_loss(outcome.verdict)) tell(observer, "lost", name, owner, outcome.why.message());
+}
+
+}  // namespace holdfast::bindings

@@ -1,0 +1,86 @@
+"""The figures of a client: what its locks did, and what they do now.
+
+A module that is imported when somebody asks: ``dataclasses`` is slow to import.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from . import _core
+
+if TYPE_CHECKING:
+    from typing import Any
+
+__all__ = ["Histogram", "Stats", "read_stats"]
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """How often something took how long, in seconds.
+
+    ``counts[i]`` is the number of values up to ``bounds[i]`` and above the bound before it; the
+    last count is that of the values above all bounds.
+    """
+
+    bounds: tuple[float, ...]
+    counts: tuple[int, ...]
+    sum: float
+    count: int
+
+
+@dataclass(frozen=True)
+class Stats:
+    """What the locks of one client did since it was made (in a forked child: since the fork).
+
+    A ``MultiLock`` or ``RedLock`` counts as the locks that it is made of, each in the figures of
+    its own client; an acquisition of one that ends without a grant counts once, for its first lock.
+    """
+
+    #: Grants, nested ones included.
+    acquired: int
+    #: Of these, grants that had to wait.
+    contended: int
+    #: Acquisitions that ended without a grant because another held the lock.
+    timed_out: int
+    #: Acquisitions that their caller gave up: a cancelled task, Ctrl-C.
+    cancelled: int
+    #: Acquisitions that ended with an error.
+    failed: int
+    #: Releases, nested ones included.
+    released: int
+    #: Holds lost, or left behind by a thread or task that ended; nested ones count once.
+    lost: int
+    #: Renewals by the watchdog that the server has answered.
+    renewals: int
+    #: Renewals that the server has refused or not answered.
+    renewal_failures: int
+    #: Commands sent, also those that were sent again.
+    commands: int
+    #: Connections established again.
+    reconnects: int
+    #: Holds now; nested ones count once.
+    held: int
+    #: Acquisitions that wait now.
+    waiting: int
+    #: From the beginning of an acquisition to its grant.
+    wait_seconds: Histogram
+    #: From the first grant of a hold to its last release, or its loss.
+    hold_seconds: Histogram
+
+
+def read_stats(core: _core.Client) -> Stats:
+    """The figures as the engine has them now."""
+    figures = core.stats()
+    return Stats(*figures[:-2], *map(_histogram, figures[-2:]))
+
+
+def _histogram(figures: tuple[Any, ...]) -> Histogram:
+    counts, total = figures
+    return Histogram(_core.histogram_bounds(), counts, total, sum(counts))
+
+
+for _class in (Histogram, Stats):
+    _class.__module__ = "holdfast"
+del _class

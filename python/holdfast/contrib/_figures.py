@@ -1,0 +1,45 @@
+"""What the modules for monitoring share: what each figure means, and how a client is called."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from holdfast._client import BaseClient
+
+__all__ = ["HELP", "checked_clients", "label"]
+
+#: By the fields of ``holdfast.Stats``, in their order.
+HELP = {
+    "acquired": "Grants of locks, nested ones included",
+    "contended": "Grants that had to wait",
+    "timed_out": "Acquisitions that ended because another held the lock",
+    "cancelled": "Acquisitions that their caller gave up",
+    "failed": "Acquisitions that ended with an error",
+    "released": "Releases of locks, nested ones included",
+    "lost": "Holds lost, or left behind by a thread or task that ended",
+    "renewals": "Renewals that the server answered",
+    "renewal_failures": "Renewals that the server refused or did not answer",
+    "commands": "Commands sent to servers",
+    "reconnects": "Connections established again",
+    "held": "Locks held now",
+    "waiting": "Acquisitions that wait now",
+    "wait_seconds": "Time from the beginning of an acquisition to its grant",
+    "hold_seconds": "Time from a grant to its last release, or its loss",
+}
+
+
+def label(client: BaseClient[Any]) -> str:
+    """The name that the client was given, else its id."""
+    return client._name or client.id
+
+
+def checked_clients(clients: tuple[Any, ...]) -> tuple[BaseClient[Any], ...]:
+    """Raise ``TypeError`` unless these are clients, one at least."""
+    if not clients:
+        msg = "clients: at least one holdfast.Client is needed"
+        raise TypeError(msg)
+    for client in clients:
+        if not isinstance(client, BaseClient):
+            msg = f"clients must be holdfast.Client, not {type(client).__name__}"
+            raise TypeError(msg)
+    return clients

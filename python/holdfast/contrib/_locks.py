@@ -1,0 +1,42 @@
+"""What the modules for frameworks share: locks by kind, and when it is worth asking again."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from holdfast._arguments import checked_lease, checked_wait
+from holdfast._decorators import KINDS, checked_fields, checked_word
+
+__all__ = ["checked_options", "new_lock", "seconds_to_retry"]
+
+#: What a busy lock's time to live says of when it is free: rarely more than this.
+LONGEST_RETRY = 30
+
+#: For ``checked_lease``: any value of ``None`` will do.
+_ANY_LEASE_MS = 30_000
+
+
+def checked_options(template: str, kind: str, **options: Any) -> list[str]:
+    """The fields of a template, when these may be the arguments of a lock; else raises."""
+    checked_word("kind", kind, KINDS)
+    fields = checked_fields(template)
+    if not template:
+        msg = "template cannot be empty: it is the lock's name"
+        raise ValueError(msg)
+    checked_wait(options.get("wait"))
+    checked_lease("lease", options.get("lease"), _ANY_LEASE_MS)
+    return fields
+
+
+def new_lock(client: Any, kind: str, name: str, **options: Any) -> Any:
+    """A lock of one of the kinds that decorators know."""
+    if kind in {"read", "write"}:
+        return getattr(client.read_write_lock(name, **options), kind)
+    return getattr(client, kind)(name, **options)
+
+
+def seconds_to_retry(time_to_live: float | None) -> int:
+    """Whole seconds after which a busy lock is worth asking for again."""
+    left = 0.0 if time_to_live is None else time_to_live
+    return max(1, math.ceil(min(left, LONGEST_RETRY)))

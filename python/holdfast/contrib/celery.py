@@ -1,0 +1,313 @@
+"""Locks around Celery tasks; needs the extra ``holdfast[celery]``.
+
+::
+
+    @app.task
+    @single("export:{user_id}", busy="retry")
+    def export(user_id): ...
+
+
+    enqueue_once(rebuild, (7,), name="rebuild:7", lease=3600)
+
+The server is ``app.conf.holdfast_url``, else the environment's ``HOLDFAST_URL``. A worker that
+imports this module does not start without either.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import threading
+from datetime import datetime, timezone
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+from celery import Task, current_app, current_task, signals
+from celery.exceptions import Ignore, ImproperlyConfigured, Reject, Retry
+from celery.local import Proxy
+from celery.utils.log import get_task_logger
+
+from holdfast import (
+    Client,
+    ConnectionError,
+    HoldfastError,
+    LockLostError,
+    LockTimeout,
+)
+from holdfast._arguments import checked_name, milliseconds
+from holdfast._decorators import checked_function, checked_word
+from holdfast.contrib._locks import checked_options, seconds_to_retry
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from holdfast._arguments import Seconds
+
+__all__ = ["enqueue_once", "single"]
+
+BUSY = ("skip", "retry", "wait")
+
+#: The headers of a message whose sender holds the lock for the task.
+TICKET = "holdfast_ticket"
+NAME = "holdfast_name"
+LEASE = "holdfast_lease"
+
+#: Seconds until a task whose ticket could not be presented tries again.
+UNREACHABLE_RETRY = 5
+
+logger = get_task_logger("holdfast.celery")
+
+_clients: dict[str, Client] = {}
+_making = threading.Lock()
+
+
+def _client_of(app: Any) -> Client:
+    """The client of an application in this process; a fork of it has connections of its own."""
+    url = app.conf.get("holdfast_url") or os.environ.get("HOLDFAST_URL")
+    if not url:
+        msg = (
+            f"the Celery application {app.main!r} has no server for its locks: set "
+            "app.conf.holdfast_url, or HOLDFAST_URL in the environment, such as "
+            '"redis://127.0.0.1:6379"'
+        )
+        raise ImproperlyConfigured(msg)
+    client = _clients.get(url)
+    if client is None:
+        with _making:
+            client = _clients.get(url)
+            if client is None:
+                client = _clients[url] = Client(url)
+    return client
+
+
+def single(
+    template: str,
+    *,
+    busy: str = "skip",
+    wait: Seconds | None = None,
+    lease: Seconds | None = None,
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorate the function of a task, below ``@app.task``: one at a time for each name.
+
+    ``template`` is filled in with the task's arguments by name: ``"export:{user_id}"``. ``busy``:
+    ``"skip"`` returns ``None`` without running the task; ``"retry"`` has it run again after the
+    lock's time to live (1 to 30 s), as often as it takes, without counting as a retry of the task;
+    ``"wait"`` waits up to ``wait`` seconds (``None``: without limit), then raises ``LockTimeout``.
+    ``lease``: the lock's. Called outside of a worker, ``"retry"`` raises ``LockTimeout``.
+
+    Raises ``TypeError`` or ``ValueError`` at decoration for bad arguments, for a field that the
+    function's signature lacks, and above ``@app.task``.
+    """
+    fields = checked_options(template, "lock", wait=wait, lease=lease)
+    checked_word("busy", busy, BUSY)
+    if wait is not None and busy != "wait":
+        msg = f"wait cannot be given with busy={busy!r}: only busy='wait' waits"
+        raise ValueError(msg)
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        signature = _checked_signature(template, fields, function)
+        run = _Single(template, signature, busy, {"wait": wait, "lease": lease})
+
+        @wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return run(function, args, kwargs)
+
+        call.__signature__ = signature  # type: ignore[attr-defined] # for Celery's own check
+        return call
+
+    return decorate
+
+
+class _Single:
+    """How ``single`` runs a function: the lock of a call, and what to do when it is busy."""
+
+    def __init__(
+        self, template: str, signature: inspect.Signature, busy: str, options: dict[str, Any]
+    ) -> None:
+        self._template = template
+        self._signature = signature
+        self._busy = busy
+        self._options = {**options, "wait": options["wait"] if busy == "wait" else 0}
+
+    def __call__(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        bound = self._signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        task = _running_task()
+        client = _client_of(current_app if task is None else task.app)
+        lock = client.lock(self._template.format_map(bound.arguments), **self._options)
+        try:
+            hold = lock.hold()
+        except LockTimeout:
+            if self._busy == "wait":
+                raise
+            return _left_out(lock, self._busy, task)
+        with hold:
+            return function(*args, **kwargs)
+
+
+def _checked_signature(template: str, fields: list[str], function: Any) -> inspect.Signature:
+    if isinstance(function, (Task, Proxy)):
+        msg = f"single({template!r}) decorates the function of a task: put it below @app.task"
+        raise TypeError(msg)
+    checked_function(function, asynchronous=False)
+    signature = inspect.signature(function)
+    for field in fields:
+        if field not in signature.parameters:
+            msg = (
+                f"field {field!r} of the template {template!r} is no parameter of "
+                f"{function!r}{signature}"
+            )
+            raise ValueError(msg)
+    return signature
+
+
+def _running_task() -> Any:
+    """The task that runs in this thread or greenlet, by a worker or eagerly; else ``None``."""
+    task: Any = current_task
+    return task if task and not task.request.called_directly else None
+
+
+def _left_out(lock: Any, busy: str, task: Any) -> None:
+    """What becomes of a call whose lock is busy."""
+    if busy == "skip":
+        logger.info("skipped: %r is held by another task", lock.name)
+        return
+    if task is None or task.request.is_eager:
+        msg = f"{lock.name!r} is held by another task, and only a worker can retry"
+        raise LockTimeout(msg)
+    _again(task, seconds_to_retry(lock.ttl()))
+
+
+def _again(task: Any, countdown: int) -> None:
+    """End this run of a task in favour of a later one; it does not count as a retry."""
+    request = task.request
+    later = task.signature_from_request(request, countdown=countdown, retries=request.retries)
+    try:
+        later.apply_async()
+    except Exception as error:
+        raise Reject(error, requeue=False) from error  # as Task.retry() has it
+    raise Retry(when=countdown, sig=later)
+
+
+def enqueue_once(
+    task: Any,
+    args: Any = (),
+    kwargs: Any = None,
+    *,
+    name: str,
+    lease: Seconds = 3600.0,
+    **options: Any,
+) -> Any:
+    """Send a task unless it is in the queue, or runs: ``AsyncResult``, or ``None`` if it is.
+
+    The lock `name` is held from now to the end of the task, its retries included. ``lease`` has to
+    cover the time in the queue, in seconds: a task that starts later finds its ticket expired, and
+    is skipped with a warning, as is one that is delivered a second time. ``options``: those of
+    ``apply_async``. What is sent by a retry has the same lease, and its countdown in addition.
+
+    Raises ``TypeError`` or ``ValueError`` for bad arguments, ``holdfast.ConnectionError`` without a
+    server, and what ``apply_async`` raises: then nothing stays held.
+    """
+    if not isinstance(task, Task):
+        msg = f"task must be a Celery task, not {type(task).__name__}"
+        raise TypeError(msg)
+    checked_name("name", name)
+    milliseconds("lease", lease)
+    _watch(task)
+    client = _client_of(task.app)
+    try:
+        hold = client.lock(name, wait=0).hold()
+    except LockTimeout:
+        return None
+    ticket = hold.detach(lease=lease)
+    headers = {**(options.pop("headers", None) or {}), TICKET: ticket, NAME: name, LEASE: lease}
+    try:
+        return task.apply_async(args, kwargs, headers=headers, **options)
+    except BaseException:
+        client.attach(ticket).release()
+        raise
+
+
+def _watch(task: Any) -> None:
+    """Have a task present its ticket before it starts.
+
+    By its class, which Celery makes for each task, and asks when it builds what runs the task.
+    """
+    kind = task.__class__  # not of the proxy that app.task may return
+    theirs = kind.before_start
+    if getattr(theirs, "_holdfast", False):
+        return
+
+    @wraps(theirs)
+    def before_start(self: Any, task_id: str, args: Any, kwargs: Any) -> None:
+        _present_ticket(self)
+        theirs(self, task_id, args, kwargs)
+
+    before_start._holdfast = True  # type: ignore[attr-defined]
+    kind.before_start = before_start
+
+
+def _present_ticket(task: Any) -> None:
+    request = task.request
+    headers = request.headers or {}
+    ticket = headers.get(TICKET)
+    if ticket is None:
+        return
+    try:
+        request.holdfast_hold = _client_of(task.app).attach(ticket)
+    except LockLostError as error:
+        text = "%s[%s] is skipped: its ticket for the lock %r is used or expired (%s)"
+        logger.warning(text, task.name, request.id, headers.get(NAME), error)
+        raise Ignore from error
+    except ConnectionError as error:
+        if request.is_eager:
+            raise
+        text = "%s[%s] could not present its ticket for the lock %r, and tries again: %s"
+        logger.warning(text, task.name, request.id, headers.get(NAME), error)
+        _again(task, UNREACHABLE_RETRY)
+
+
+@signals.before_task_publish.connect(weak=False, dispatch_uid="holdfast.contrib.celery")
+def _before_publish(headers: Any = None, **_: Any) -> None:
+    """A task that holds by a ticket is sent again: the hold goes with the message."""
+    task: Any = current_task
+    request: Any = task.request if task else None
+    hold = getattr(request, "holdfast_hold", None)
+    if hold is None or headers is None or headers.get("id") != request.id:
+        return
+    later = _seconds_until(headers.get("eta"))
+    headers[TICKET] = hold.detach(lease=headers[LEASE] + later)
+    request.holdfast_hold = None
+
+
+def _seconds_until(eta: str | None) -> float:
+    if eta is None:
+        return 0.0
+    at = datetime.fromisoformat(eta)
+    at = at if at.tzinfo else at.replace(tzinfo=timezone.utc)
+    return max(0.0, (at - datetime.now(timezone.utc)).total_seconds())
+
+
+@signals.task_postrun.connect(weak=False, dispatch_uid="holdfast.contrib.celery")
+def _after_run(task: Any = None, **_: Any) -> None:
+    """The end of a task: its hold is given back."""
+    hold = getattr(task.request, "holdfast_hold", None)
+    if hold is None:
+        return
+    task.request.holdfast_hold = None
+    try:
+        hold.release()
+    except HoldfastError as error:
+        text = "the lock %r of %s[%s] could not be released: %s"
+        logger.warning(text, hold.name, task.name, task.request.id, error)
+
+
+@signals.worker_init.connect(weak=False, dispatch_uid="holdfast.contrib.celery")
+def _worker_starts(sender: Any = None, **_: Any) -> None:
+    """Refuse a missing or bad URL, and have all tasks present their tickets."""
+    try:
+        _client_of(sender.app)
+    except (ImproperlyConfigured, ValueError, TypeError) as error:
+        raise SystemExit(f"holdfast.contrib.celery: {error}") from error  # others are only logged
+    for task in sender.app.tasks.values():
+        _watch(task)

@@ -1,0 +1,194 @@
+"""Traces and metrics of locks by OpenTelemetry; needs the extra ``holdfast[opentelemetry]``.
+
+>>> HoldfastInstrumentor().instrument()
+
+Each acquisition is a span ``holdfast.acquire``; the loss of a hold is an event ``holdfast.lost`` on
+the span that was current when it was acquired; the figures of ``client.stats()`` are metrics.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from opentelemetry import context, metrics, trace
+from opentelemetry.metrics import Observation
+from opentelemetry.trace import SpanKind, Status, StatusCode
+
+from holdfast import Stats, __version__, _core, _events
+from holdfast._client import all_clients
+from holdfast.contrib._figures import HELP, label
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable
+
+    from opentelemetry.context import Context
+    from opentelemetry.trace import Span
+
+__all__ = ["HoldfastInstrumentor"]
+
+SCOPE = "holdfast"
+NAME = "holdfast.lock.name"
+KIND = "holdfast.lock.kind"
+OUTCOME = "holdfast.outcome"
+REASON = "holdfast.reason"
+CLIENT = "holdfast.client"
+LOST = "holdfast.lost"
+
+_NOW = ("held", "waiting")
+_TIMES = ("wait_seconds", "hold_seconds")
+
+
+class HoldfastInstrumentor:
+    """Instruments all clients of the process, those that there are and those to come.
+
+    There is one of it: each call of the class returns the same object.
+    """
+
+    _one: HoldfastInstrumentor | None = None
+    _recorder: _Recorder | None = None
+
+    def __new__(cls) -> HoldfastInstrumentor:  # noqa: D102 - the class says it
+        if cls._one is None:
+            cls._one = super().__new__(cls)
+        return cls._one
+
+    def instrument(
+        self, *, tracer_provider: Any = None, meter_provider: Any = None, **_: Any
+    ) -> None:
+        """Begin; without providers with the global ones. When it has begun already: nothing."""
+        if self._recorder is not None:
+            _events.logger().warning("holdfast is instrumented already; uninstrument() it first")
+            return
+        tracer = trace.get_tracer(SCOPE, __version__, tracer_provider)
+        meter = metrics.get_meter(SCOPE, __version__, meter_provider)
+        self._recorder = _Recorder(tracer, meter)
+        _events.observer = self._recorder
+        _core.set_observer(self._recorder)
+
+    def uninstrument(self, **_: Any) -> None:
+        """End: no span begins any more, and metrics have no new values."""
+        if self._recorder is None:
+            return
+        _core.set_observer(None)
+        _events.observer = None
+        self._recorder.stop()
+        self._recorder = None
+
+    @property
+    def is_instrumented_by_opentelemetry(self) -> bool:
+        """Whether ``instrument()`` was called last."""
+        return self._recorder is not None
+
+    def instrumentation_dependencies(self) -> Collection[str]:
+        """What has to be installed to be instrumented: nothing but this package."""
+        return ()
+
+
+class _Acquisition:
+    """An acquisition under way."""
+
+    __slots__ = ("around", "begun", "kind", "name", "span", "surrounding")
+
+    def __init__(self, tracer: Any, kind: str, name: bytes) -> None:
+        self.kind = kind
+        self.name = name
+        self.around: Context = context.get_current()
+        self.surrounding: Span = trace.get_current_span(self.around)
+        attributes = {NAME: _text(name), KIND: kind}
+        self.span: Span = tracer.start_span(
+            "holdfast.acquire", self.around, SpanKind.CLIENT, attributes
+        )
+        self.begun = perf_counter()
+
+
+class _Held:
+    """A hold, since its first grant."""
+
+    __slots__ = ("around", "attributes", "since", "surrounding")
+
+    def __init__(self, acquisition: _Acquisition) -> None:
+        self.around = acquisition.around
+        self.surrounding = acquisition.surrounding
+        self.attributes = {KIND: acquisition.kind}
+        self.since = perf_counter()
+
+
+def _text(name: bytes) -> str:
+    return name.decode(errors="backslashreplace")
+
+
+class _Recorder:
+    """What the engine tells of; called on any thread, before the caller of a lock knows."""
+
+    def __init__(self, tracer: Any, meter: Any) -> None:
+        self._tracer = tracer
+        self._holds: dict[tuple[bytes, int], _Held] = {}
+        self._stopped = False
+        bounds = list(_core.histogram_bounds())
+        for field in fields(Stats):
+            name, words = f"holdfast.{field.name}", HELP[field.name]
+            if field.name in _TIMES:
+                continue
+            create = meter.create_observable_counter
+            if field.name in _NOW:
+                create = meter.create_observable_up_down_counter
+            create(name, [self._reader(field.name)], description=words)
+        self._waits, self._times_held = (
+            meter.create_histogram(
+                f"holdfast.{name}",
+                "s",
+                HELP[name],
+                explicit_bucket_boundaries_advisory=bounds,
+            )
+            for name in _TIMES
+        )
+
+    def stop(self) -> None:
+        self._stopped = True
+        self._holds.clear()
+
+    def _reader(self, field: str) -> Callable[[Any], Iterable[Observation]]:
+        def read(_: Any) -> Iterable[Observation]:
+            if self._stopped:
+                return []
+            sums: dict[str, int] = {}
+            for client in all_clients():
+                name = label(client)
+                sums[name] = sums.get(name, 0) + getattr(client.stats(), field)
+            return [Observation(value, {CLIENT: name}) for name, value in sums.items()]
+
+        return read
+
+    # ---- as holdfast._core.Observer
+
+    def begun(self, kind: str, name: bytes) -> _Acquisition:
+        return _Acquisition(self._tracer, kind, name)
+
+    def ended(self, acquisition: _Acquisition, outcome: str, owner: int) -> None:
+        took = perf_counter() - acquisition.begun
+        span = acquisition.span
+        span.set_attribute(OUTCOME, outcome)
+        if outcome == "failed":
+            span.set_status(Status(StatusCode.ERROR))
+        if outcome == "acquired":
+            self._holds.setdefault((acquisition.name, owner), _Held(acquisition))
+            self._waits.record(took, {KIND: acquisition.kind}, acquisition.around)
+        span.end()
+
+    def released(self, name: bytes, owner: int) -> None:
+        hold = self._holds.pop((name, owner), None)
+        if hold is not None:
+            self._record_end(hold)
+
+    def lost(self, name: bytes, owner: int, reason: str) -> None:
+        hold = self._holds.pop((name, owner), None)
+        if hold is None:  # it has been said already
+            return
+        attributes = {NAME: _text(name), REASON: reason, **hold.attributes}
+        hold.surrounding.add_event(LOST, attributes)
+        self._record_end(hold)
+
+    def _record_end(self, hold: _Held) -> None:
+        self._times_held.record(perf_counter() - hold.since, hold.attributes, hold.around)

@@ -1,0 +1,286 @@
+"""`holdfast.contrib.opentelemetry`: spans, events and metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import holdfast
+from tests.support.owners import MakeClient
+from tests.support.processes import StartChild
+from tests.support.servers import Server
+from tests.support.waiting import eventually
+
+pytest.importorskip("opentelemetry.sdk")
+
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import (
+    InMemorySpanExporter,
+)
+
+from holdfast.contrib.opentelemetry import HoldfastInstrumentor
+
+pytestmark = pytest.mark.servers("redis")
+
+
+class Telescope:
+    """What was recorded."""
+
+    def __init__(self) -> None:
+        self._exporter = InMemorySpanExporter()
+        self._reader = InMemoryMetricReader()
+        self.tracers = TracerProvider(shutdown_on_exit=False)
+        self.tracers.add_span_processor(SimpleSpanProcessor(self._exporter))
+        self.meters = MeterProvider([self._reader], shutdown_on_exit=False)
+        self.tracer = self.tracers.get_tracer("test")
+
+    def spans(self, name: str = "holdfast.acquire") -> list[Any]:
+        return [span for span in self._exporter.get_finished_spans() if span.name == name]
+
+    def outcomes(self) -> list[Any]:
+        return [span.attributes["holdfast.outcome"] for span in self.spans()]
+
+    def points(self) -> dict[str, list[Any]]:
+        """The data points of each metric, read now."""
+        data = self._reader.get_metrics_data()
+        return {
+            metric.name: list(metric.data.data_points)
+            for resource in (data.resource_metrics if data else [])
+            for scope in resource.scope_metrics
+            for metric in scope.metrics
+        }
+
+
+@pytest.fixture
+def telescope() -> Iterator[Telescope]:
+    """Instruments with providers of the test's own."""
+    telescope = Telescope()
+    HoldfastInstrumentor().instrument(
+        tracer_provider=telescope.tracers, meter_provider=telescope.meters
+    )
+    yield telescope
+    HoldfastInstrumentor().uninstrument()
+    telescope.meters.shutdown()
+
+
+def test_an_acquisition_is_a_span(client: Any, alice: Any, bob: Any, telescope: Telescope) -> None:
+    lock = client.lock("myLock")
+    alice.do(lock.acquire)
+    (span,) = telescope.spans()
+    assert dict(span.attributes) == {
+        "holdfast.lock.name": "myLock",
+        "holdfast.lock.kind": "lock",
+        "holdfast.outcome": "acquired",
+    }
+    assert not bob.do(lock.acquire, blocking=False)
+    assert not bob.do(lock.acquire, timeout=0.01)
+    alice.do(lock.release)
+    assert telescope.outcomes() == ["acquired", "timed_out", "timed_out"]
+
+
+def test_each_kind_of_lock_has_its_word(client: Any, alice: Any, telescope: Telescope) -> None:
+    both = client.read_write_lock("rw")
+    locks = {
+        "lock": client.lock("a"),
+        "fair_lock": client.fair_lock("b"),
+        "fenced_lock": client.fenced_lock("c"),
+        "spin_lock": client.spin_lock("d"),
+        "read": both.read,
+        "multi_lock": client.multi_lock(client.lock("e"), client.lock("f")),
+    }
+    for lock in locks.values():
+        alice.do(lock.acquire)
+        alice.do(lock.release)
+    alice.do(both.write.acquire)
+    kinds = [span.attributes["holdfast.lock.kind"] for span in telescope.spans()]
+    assert kinds == [*locks, "write"]
+
+
+def test_a_span_belongs_to_the_one_around_it_and_takes_the_time_of_the_wait(
+    client: Any, alice: Any, bob: Any, telescope: Telescope
+) -> None:
+    lock = client.lock("myLock")
+    alice.do(lock.acquire)
+
+    def waits() -> Iterator[Any]:
+        with telescope.tracer.start_as_current_span("job"):
+            yield lock.acquire()
+
+    waiting = bob.begin(waits)
+    eventually(lambda: client.stats().waiting == 1)
+    assert len(telescope.spans()) == 1  # of the one that waits: not yet
+    alice.do(lock.release)
+    waiting.result(10)
+    (job,) = telescope.spans("job")
+    span = telescope.spans()[-1]
+    assert span.parent.span_id == job.context.span_id
+    assert job.start_time <= span.start_time < span.end_time <= job.end_time
+
+
+@pytest.mark.flavours("asyncio")
+def test_a_cancelled_acquisition_is_a_span(
+    client: Any, alice: Any, bob: Any, telescope: Telescope
+) -> None:
+    alice.do(client.lock("myLock").acquire)
+    bob.begin(client.lock("myLock").acquire)
+    eventually(lambda: client.stats().waiting == 1)
+    bob.cancel()
+    eventually(lambda: telescope.outcomes() == ["acquired", "cancelled"])
+
+
+def test_an_acquisition_without_a_server_is_a_failed_span(
+    make_client: MakeClient, alice: Any, telescope: Telescope, server: Server
+) -> None:
+    client = make_client("redis://127.0.0.1:1", retries=0)
+    with pytest.raises(holdfast.ConnectionError):
+        alice.do(client.lock("myLock").acquire)
+    (span,) = telescope.spans()
+    assert span.attributes["holdfast.outcome"] == "failed"
+    assert not span.status.is_ok
+
+
+def test_a_loss_is_an_event_on_the_span_around_the_acquire_before_the_error(
+    client: Any, alice: Any, telescope: Telescope, server: Server
+) -> None:
+    lock = client.lock("myLock")
+    seen: list[Any] = []
+
+    def work() -> Iterator[Any]:
+        with telescope.tracer.start_as_current_span("job") as job:
+            yield lock.acquire()
+            server.inspect.delete("myLock")
+            with telescope.tracer.start_as_current_span("inner"):
+                try:
+                    yield lock.release()
+                except holdfast.LockLostError:
+                    seen.extend(job.events)
+
+    alice.do(work)
+    (event,) = seen
+    assert event.name == "holdfast.lost"
+    assert event.attributes["holdfast.lock.name"] == "myLock"
+    (job,) = telescope.spans("job")
+    assert len(job.events) == 1
+    assert not telescope.spans("inner")[0].events
+
+
+def test_a_loss_that_no_call_finds_is_an_event_too(
+    client: Any, alice: Any, telescope: Telescope
+) -> None:
+    told: list[Any] = []
+    lock = client.lock("myLock", on_lost=lambda _: told.extend(job.events))
+    job = telescope.tracer.start_span("job")
+
+    def work() -> Iterator[Any]:
+        from opentelemetry.trace import use_span
+
+        with use_span(job):
+            yield lock.acquire()
+        yield lock.force_release()
+
+    alice.do(work)
+    eventually(lambda: told)
+    assert [event.name for event in told] == ["holdfast.lost"]
+    assert telescope.points()["holdfast.hold_seconds"][0].count == 1
+
+
+def test_figures_are_metrics_of_each_client(
+    client: Any, make_client: MakeClient, alice: Any, telescope: Telescope
+) -> None:
+    named = make_client(client_name="web")
+    alice.do(client.lock("one").acquire)
+    alice.do(named.lock("two").acquire)
+    alice.do(named.lock("three").acquire)
+    points = telescope.points()
+    for name in ("acquired", "contended", "timed_out", "cancelled", "failed", "released", "lost",
+                 "renewals", "renewal_failures", "commands", "reconnects", "held",
+                 "waiting"):  # fmt: skip
+        values = {p.attributes["holdfast.client"]: p.value for p in points[f"holdfast.{name}"]}
+        assert values[client.id] == getattr(client.stats(), name), name
+        assert values["web"] == getattr(named.stats(), name), name
+    assert {p.attributes["holdfast.client"]: p.value for p in points["holdfast.held"]}["web"] == 2
+
+
+def test_times_are_recorded_before_the_caller_goes_on(
+    client: Any, alice: Any, telescope: Telescope
+) -> None:
+    lock = client.lock("myLock")
+    counts = []
+
+    def work() -> Iterator[Any]:
+        yield lock.acquire()
+        counts.append(telescope.points()["holdfast.wait_seconds"][0].count)
+        yield lock.acquire()
+        yield lock.release()
+        counts.append("holdfast.hold_seconds" in telescope.points())
+        yield lock.release()
+        counts.append(telescope.points()["holdfast.hold_seconds"][0].count)
+
+    alice.do(work)
+    assert counts == [1, False, 1]
+    (point,) = telescope.points()["holdfast.wait_seconds"]
+    assert point.explicit_bounds == client.stats().wait_seconds.bounds
+    assert point.count == 2
+
+
+def test_nothing_is_recorded_after_uninstrument(
+    client: Any, alice: Any, telescope: Telescope
+) -> None:
+    HoldfastInstrumentor().uninstrument()
+    assert not HoldfastInstrumentor().is_instrumented_by_opentelemetry
+    alice.do(client.lock("myLock").acquire)
+    assert telescope.spans() == []
+    assert not telescope.points().get("holdfast.acquired")
+    HoldfastInstrumentor().uninstrument()  # again: nothing
+    HoldfastInstrumentor().instrument(tracer_provider=telescope.tracers)
+    alice.do(client.lock("myLock").acquire)
+    assert telescope.outcomes() == ["acquired"]
+
+
+def test_an_observer_that_fails_does_not_fail_the_lock(
+    client: Any, alice: Any, telescope: Telescope, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: Any) -> None:
+        raise KeyError("reason")
+
+    monkeypatch.setattr("sys.unraisablehook", lambda _: None)
+    recorder = HoldfastInstrumentor()._recorder
+    monkeypatch.setattr(type(recorder), "ended", fails)
+    lock = client.lock("myLock")
+    assert alice.do(lock.acquire)
+    alice.do(lock.release)
+
+
+@pytest.mark.flavours("sync")
+def test_an_interrupt_while_it_is_recorded_leaves_nothing_held(
+    start_child: StartChild, server: Server
+) -> None:
+    child = start_child(
+        """
+        from holdfast.contrib.opentelemetry import HoldfastInstrumentor
+        HoldfastInstrumentor().instrument()
+        recorder = type(HoldfastInstrumentor()._recorder)
+        def ended(*_):
+            os.kill(os.getpid(), signal.SIGINT)
+            for _ in range(1000):
+                pass
+        recorder.ended = ended
+        client = holdfast.Client(URL)
+        lock = client.lock("myLock")
+        try:
+            lock.acquire()
+        except KeyboardInterrupt:
+            say("interrupted", client.stats().held)
+        hear("end")
+        """,
+        URL=server.url,
+    )
+    assert child.expect("interrupted") == ["0"]
+    eventually(lambda: not server.inspect.exists("myLock"))
+    child.send("end")
+    assert child.wait() == 0

@@ -1,0 +1,119 @@
+"""`holdfast.contrib.prometheus`, and the dashboard over it."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import holdfast
+from tests.support.owners import MakeClient
+from tests.support.servers import Server
+
+prometheus_client = pytest.importorskip("prometheus_client")
+
+from holdfast.contrib.prometheus import Collector  # noqa: E402 - its package may be missing
+
+pytestmark = pytest.mark.servers("redis")
+
+DASHBOARD = Path(__file__).parents[2] / "docs/monitoring/grafana.json"
+
+
+def registry_of(*clients: Any) -> Any:
+    registry = prometheus_client.CollectorRegistry()
+    registry.register(Collector(*clients))
+    return registry
+
+
+def test_each_figure_is_a_metric_labelled_with_the_client(client: Any, alice: Any) -> None:
+    alice.do(client.lock("myLock").acquire)
+    registry = registry_of(client)
+    label = {"client": client.id}
+    stats = client.stats()
+    for name in ("acquired", "contended", "timed_out", "cancelled", "failed", "released", "lost",
+                 "renewals", "renewal_failures", "commands", "reconnects"):  # fmt: skip
+        assert registry.get_sample_value(f"holdfast_{name}_total", label) == getattr(stats, name)
+    assert registry.get_sample_value("holdfast_held", label) == 1
+    assert registry.get_sample_value("holdfast_waiting", label) == 0
+    assert registry.get_sample_value("holdfast_wait_seconds_count", label) == 1
+    assert registry.get_sample_value("holdfast_wait_seconds_sum", label) == stats.wait_seconds.sum
+    assert registry.get_sample_value("holdfast_hold_seconds_count", label) == 0
+
+
+def test_buckets_are_cumulative(client: Any, alice: Any) -> None:
+    lock = client.lock("myLock")
+    for _ in range(5):
+        alice.do(lock.acquire)
+        alice.do(lock.release)
+    registry = registry_of(client)
+    histogram = client.stats().hold_seconds
+    seen = 0
+    for bound, count in zip([*map(str, histogram.bounds), "+Inf"], histogram.counts, strict=True):
+        seen += count
+        label = {"client": client.id, "le": bound}
+        assert registry.get_sample_value("holdfast_hold_seconds_bucket", label) == seen
+    assert seen == 5
+
+
+def test_clients_of_one_name_are_added_up(
+    server: Server, make_client: MakeClient, alice: Any
+) -> None:
+    clients = [make_client(client_name="web"), make_client(client_name="web"), make_client()]
+    for number, client in enumerate(clients):
+        alice.do(client.lock(f"lock{number}").acquire)
+    registry = registry_of(*clients)
+    assert registry.get_sample_value("holdfast_held", {"client": "web"}) == 2
+    assert registry.get_sample_value("holdfast_held", {"client": clients[2].id}) == 1
+    text = prometheus_client.generate_latest(registry).decode()
+    assert text.count("\nholdfast_acquired_total{") == 2
+
+
+def test_a_registry_knows_the_names_before_the_first_scrape(client: Any) -> None:
+    registry = registry_of(client)
+    with pytest.raises(ValueError, match="holdfast_held"):
+        registry.register(Collector(client))
+
+
+@pytest.mark.parametrize("clients", [(), (None,), ("redis://",)], ids=["none", "None", "url"])
+def test_what_is_no_client_is_refused(clients: tuple[Any, ...]) -> None:
+    with pytest.raises(TypeError, match="clients"):
+        Collector(*clients)
+
+
+def test_the_dashboard_asks_for_metrics_that_there_are() -> None:
+    registry = registry_of(holdfast.Client())
+    names = {sample.name for family in registry.collect() for sample in family.samples}
+    dashboard = json.loads(DASHBOARD.read_text())
+    asked = set(re.findall(r"holdfast_\w+", json.dumps(dashboard)))
+    assert asked <= names
+    assert {name for name in names if name.endswith(("_total", "held", "waiting"))} <= asked
+
+
+def test_the_dashboard_is_what_grafana_s_schema_knows() -> None:
+    """Read and written by the classes that Grafana makes of its schema, nothing is missing."""
+    pytest.importorskip("grafana_foundation_sdk")
+    from grafana_foundation_sdk.cog.encoder import JSONEncoder
+    from grafana_foundation_sdk.cog.plugins import register_default_plugins
+    from grafana_foundation_sdk.models.dashboard import Dashboard
+
+    register_default_plugins()
+    dashboard = json.loads(DASHBOARD.read_text())
+    known = json.loads(JSONEncoder().encode(Dashboard.from_json(dashboard)))
+    assert list(differences(dashboard, known)) == []
+    places = [(panel["id"], tuple(panel["gridPos"].values())) for panel in dashboard["panels"]]
+    assert len(dict(places)) == len({place for _, place in places}) == len(places)
+
+
+def differences(ours: Any, known: Any, path: str = "") -> Any:
+    """Where `known` lacks or changes something of `ours`; what it adds are defaults."""
+    if isinstance(ours, dict) and isinstance(known, dict):
+        for key, value in ours.items():
+            yield from differences(value, known.get(key), f"{path}/{key}")
+    elif isinstance(ours, list) and isinstance(known, list) and len(ours) == len(known):
+        for number, (one, other) in enumerate(zip(ours, known, strict=True)):
+            yield from differences(one, other, f"{path}/{number}")
+    elif ours != known:
+        yield path, ours, known

@@ -1,0 +1,1 @@
+"""The modules of holdfast.contrib in real processes of the real frameworks: `nox -s frameworks`."""

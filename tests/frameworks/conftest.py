@@ -1,0 +1,92 @@
+"""Fixtures of the tests with frameworks: servers for HTTP as processes of their own."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import urlopen
+
+import pytest
+
+from tests.support.waiting import eventually
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port: int = listener.getsockname()[1]
+        return port
+
+
+class Program:
+    """A process with its log."""
+
+    def __init__(self, *command: str, environment: Mapping[str, str]) -> None:
+        self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed by close()
+        self.process = subprocess.Popen(
+            [sys.executable, *command],
+            cwd=ROOT,
+            stdin=subprocess.DEVNULL,
+            stdout=self._log,
+            stderr=subprocess.STDOUT,
+            env={
+                **os.environ,
+                "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path]),
+                **environment,
+            },
+        )
+
+    @property
+    def log(self) -> str:
+        """What it said so far."""
+        self._log.seek(0)
+        return self._log.read()
+
+    def wait_for(self, words: str) -> None:
+        """Until its log has these words."""
+        eventually(lambda: words in self.log or self.process.poll() is not None, within=60)
+        assert words in self.log, self.log
+
+    def close(self) -> None:
+        """End it, at first politely."""
+        self.process.terminate()
+        try:
+            self.process.wait(20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait(20)
+        self._log.close()
+
+
+Run = Callable[..., Program]
+
+
+@pytest.fixture
+def run() -> Iterator[Run]:
+    """Start a process: `run("-m", "uvicorn", …, NAME=value)`; ended with the test."""
+    programs: list[Program] = []
+
+    def start(*command: str, **environment: str) -> Program:
+        programs.append(Program(*command, environment=environment))
+        return programs[-1]
+
+    yield start
+    for program in reversed(programs):
+        program.close()
+
+
+def get(url: str) -> tuple[int, str]:
+    """The status and the text of an answer."""
+    try:
+        with urlopen(url, timeout=60) as answer:
+            return answer.status, answer.read().decode()
+    except HTTPError as error:
+        with error:
+            return error.code, error.read().decode()

@@ -1,0 +1,92 @@
+"""A FastAPI application; the server of the locks is named by the environment."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, FastAPI, Request
+from fastapi.responses import StreamingResponse
+
+from holdfast.contrib.fastapi import Locked, lifespan
+
+app = FastAPI(lifespan=lifespan(os.environ["HOLDFAST_URL"], retries=0))
+
+COUNTER = "counter"
+
+
+@app.post("/orders/{order_id}", dependencies=[Depends(Locked("order:{order_id}", wait=30))])
+async def change(order_id: int, path: str) -> int:
+    """Read a number from a file and write the next one: two at once would lose one."""
+    with open(path) as file:  # noqa: ASYNC230, PTH123 - small
+        number = int(file.read())
+    await asyncio.sleep(0.001)
+    with open(path, "w") as file:  # noqa: ASYNC230, PTH123
+        file.write(str(number + 1))
+    return number + 1
+
+
+@app.get("/pid")
+async def pid() -> int:
+    """Which worker it is."""
+    return os.getpid()
+
+
+@app.get("/impatient/{order_id}", dependencies=[Depends(Locked("order:{order_id}", wait=0.01))])
+async def impatient(order_id: int) -> str:
+    """Does not wait."""
+    return "done"
+
+
+@app.get("/slow/{order_id}")
+async def slow(
+    order_id: int,
+    request: Request,
+    hold: Annotated[Any, Depends(Locked("slow:{order_id}:{kind}", kind="fenced_lock"))],
+    kind: str = "plain",
+) -> str:
+    """Say that it has begun, and go on until it is told to end, by keys of the same server."""
+    redis = await asyncio.to_thread(connect)
+    redis.set(f"began:{order_id}", hold.token)
+    while not redis.exists(f"go:{order_id}"):  # noqa: ASYNC110 - the test is another process
+        await asyncio.sleep(0.01)
+    redis.set(f"ended:{order_id}", int(not hold.lost))
+    return "done"
+
+
+@app.get("/stream/{order_id}", dependencies=[Depends(Locked("stream:{order_id}"))])
+async def stream(order_id: int) -> StreamingResponse:
+    """A response that is sent in two parts, the second when it is told to."""
+    redis = await asyncio.to_thread(connect)
+
+    async def parts() -> AsyncIterator[str]:
+        yield "first\n"
+        while not redis.exists(f"go:{order_id}"):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        yield "second\n"
+
+    return StreamingResponse(parts())
+
+
+def tenant_of(tenant: str) -> str:
+    return tenant
+
+
+router = APIRouter(prefix="/tenants", dependencies=[Depends(Locked("tenant:{tenant}:{page}"))])
+
+
+@router.get("/{tenant}")
+def names(request: Request, tenant: Annotated[str, Depends(tenant_of)], page: int = 1) -> list[str]:
+    """What locks are held during the request; a function that runs in a thread."""
+    return sorted(key.decode() for key in connect().scan_iter("tenant:*"))
+
+
+app.include_router(router, prefix="/v1")
+
+
+def connect() -> Any:
+    import redis
+
+    return redis.Redis.from_url(os.environ["HOLDFAST_URL"])

@@ -1,0 +1,1 @@
+"""A Django project with one table."""

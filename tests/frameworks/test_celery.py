@@ -1,0 +1,181 @@
+"""Celery workers on a Redis broker, with each of the pools."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.frameworks.conftest import Program, Run
+from tests.support.servers import Server
+from tests.support.waiting import eventually
+
+pytest.importorskip("celery")
+
+pytestmark = [pytest.mark.frameworks, pytest.mark.servers("redis"), pytest.mark.timeout(180)]
+
+POOLS = ("prefork", "threads")
+
+Start = Callable[..., Program]
+
+
+@pytest.fixture
+def exports(private_server: Server, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The application's module, as its callers import it."""
+    monkeypatch.setenv("HOLDFAST_URL", private_server.url)
+    sys.modules.pop("tests.frameworks.exports", None)
+    module = importlib.import_module("tests.frameworks.exports")
+    yield module
+    module.app.close()
+
+
+@pytest.fixture
+def start(run: Run, private_server: Server, exports: Any) -> Start:
+    """Start a worker with a pool."""
+
+    def start(pool: str, concurrency: int = 4, **environment: str) -> Program:
+        worker = run(
+            "-m", "celery", "-A", "tests.frameworks.exports", "worker", "--pool", pool,
+            "--concurrency", str(concurrency), "--without-mingle", "--without-gossip",
+            "--without-heartbeat", "--loglevel", "INFO",
+            **{"HOLDFAST_URL": private_server.url, **environment},
+        )  # fmt: skip
+        worker.wait_for(" ready.")
+        return worker
+
+    return start
+
+
+@pytest.mark.parametrize("pool", POOLS)
+def test_one_task_of_a_name_runs_at_a_time(
+    pool: str, start: Start, exports: Any, private_server: Server
+) -> None:
+    start(pool)
+    first = exports.skipping.delay("ann")
+    eventually(lambda: private_server.inspect.llen("ann:began") == 1, within=30)
+    assert exports.skipping.delay("ann").get(timeout=30) is None
+    private_server.inspect.set("ann:go", 1)
+    assert first.get(timeout=30) == "done"
+    assert exports.skipping.delay("ann").get(timeout=30) == "done"
+    assert private_server.inspect.lrange("ann:began", 0, -1) == [b"1", b"1"]
+
+
+@pytest.mark.parametrize("pool", POOLS)
+def test_tasks_that_wait_run_one_after_the_other(
+    pool: str, start: Start, exports: Any, private_server: Server
+) -> None:
+    start(pool)
+    results = [exports.waiting.delay("ann", 0.01) for _ in range(12)]
+    assert [result.get(timeout=60) for result in results] == ["done"] * 12
+    assert private_server.inspect.lrange("ann:began", 0, -1) == [b"1"] * 12
+    assert not private_server.inspect.exists("export:ann")
+
+
+@pytest.mark.parametrize("pool", POOLS)
+def test_a_busy_task_is_retried_without_counting_as_a_retry(
+    pool: str, start: Start, exports: Any, private_server: Server
+) -> None:
+    start(pool)
+    redis = private_server.inspect
+    redis.hset("export:ann", "another:1", 1)
+    redis.pexpire("export:ann", 1500)
+    redis.set("ann:go", 1)
+    result = exports.retrying.delay("ann")
+    eventually(lambda: result.state == "RETRY", within=30)
+    assert result.get(timeout=60) == 0
+    assert redis.lrange("ann:began", 0, -1) == [b"1"]
+
+
+@pytest.mark.parametrize("pool", POOLS)
+def test_a_task_is_enqueued_once_until_it_has_ended(
+    pool: str, start: Start, exports: Any, private_server: Server
+) -> None:
+    redis = private_server.inspect
+    first = exports.enqueue_once(exports.plain, ("ann",), name="export:ann", lease=60)
+    assert exports.enqueue_once(exports.plain, ("ann",), name="export:ann", lease=60) is None
+    assert redis.exists("export:ann")
+    start(pool)
+    eventually(lambda: redis.llen("ann:began") == 1, within=30)
+    assert exports.enqueue_once(exports.plain, ("ann",), name="export:ann", lease=60) is None
+    redis.set("ann:go", 1)
+    assert first.get(timeout=30) == "done"
+    eventually(lambda: not redis.exists("export:ann"))
+    again = exports.enqueue_once(exports.plain, ("ann",), name="export:ann", lease=60)
+    assert again.get(timeout=30) == "done"
+
+
+@pytest.mark.parametrize("pool", POOLS)
+def test_a_retry_keeps_the_lock(
+    pool: str, start: Start, exports: Any, private_server: Server
+) -> None:
+    start(pool)
+    result = exports.enqueue_once(exports.failing, ("ann",), name="export:ann", lease=60)
+    assert result.get(timeout=60) == 2
+    assert private_server.inspect.lrange("ann:held", 0, -1) == [b"1"] * 3
+    eventually(lambda: not private_server.inspect.exists("export:ann"))
+
+
+@pytest.mark.parametrize("pool", POOLS)
+def test_a_task_whose_ticket_has_expired_is_skipped_with_a_warning(
+    pool: str, start: Start, exports: Any, private_server: Server
+) -> None:
+    exports.enqueue_once(exports.plain, ("ann",), name="export:ann", lease=0.05)
+    eventually(lambda: not private_server.inspect.exists("export:ann"))
+    worker = start(pool)
+    worker.wait_for("is skipped: its ticket for the lock 'export:ann'")
+    private_server.inspect.set("bob:go", 1)
+    assert exports.plain.delay("bob").get(timeout=30) == "done"
+    assert not private_server.inspect.exists("ann:began")
+
+
+@pytest.mark.parametrize("pool", POOLS)
+def test_a_worker_that_is_killed_in_the_middle_leaves_the_lock_to_its_lease(
+    pool: str, start: Start, exports: Any, private_server: Server
+) -> None:
+    redis = private_server.inspect
+    url = private_server.url + "?lease=2"
+    worker = start(pool, HOLDFAST_TEST_LOCKS=url)
+    exports.skipping.delay("ann")
+    eventually(lambda: redis.llen("ann:began") == 1, within=30)
+    kill_all(worker)
+    assert redis.exists("export:ann")
+    eventually(lambda: not redis.exists("export:ann"), within=30)
+    redis.delete("ann:running", "ann:began")
+    redis.set("ann:go", 1)
+    start(pool)
+    assert exports.skipping.delay("ann").get(timeout=60) == "done"
+
+
+def kill_all(worker: Program) -> None:
+    """Kill -9: the worker and, with prefork, its children."""
+    pid = worker.process.pid
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    worker.process.kill()
+    worker.process.wait(20)
+    for child in map(int, children):
+        try:
+            os.kill(child, signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+
+
+def test_a_worker_without_a_server_for_its_locks_does_not_start(
+    run: Run, exports: Any, private_server: Server, tmp_path: Any
+) -> None:
+    (tmp_path / "bare.py").write_text(
+        "from celery import Celery\n"
+        "import holdfast.contrib.celery\n"
+        f"app = Celery('bare', broker={private_server.url!r})\n"
+    )
+    worker = run(
+        "-m", "celery", "-A", "bare", "--workdir", str(tmp_path), "worker", "--pool", "solo",
+        HOLDFAST_URL="",
+    )  # fmt: skip
+    assert worker.process.wait(60) != 0
+    assert "app.conf.holdfast_url" in worker.log

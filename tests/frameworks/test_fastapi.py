@@ -1,0 +1,148 @@
+"""A FastAPI application in four worker processes of uvicorn."""
+
+from __future__ import annotations
+
+import socket
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+
+import pytest
+
+from tests.frameworks.conftest import Run, free_port, get
+from tests.support.servers import Server
+from tests.support.waiting import eventually
+
+pytest.importorskip("fastapi")
+pytest.importorskip("uvicorn")
+
+pytestmark = [pytest.mark.frameworks, pytest.mark.servers("redis")]
+
+
+@pytest.fixture
+def port(run: Run, server: Server) -> int:
+    """The port of the application."""
+    port = free_port()
+    start(run, port, server.url, workers=4)
+    return port
+
+
+def start(run: Run, port: int, url: str, workers: int = 1) -> None:
+    program = run(
+        "-m", "uvicorn", "tests.frameworks.orders:app", "--port", str(port),
+        "--workers", str(workers), HOLDFAST_URL=url,
+    )  # fmt: skip
+    eventually(lambda: answers(port) or program.process.poll() is not None, within=60)
+    assert program.process.poll() is None, program.log
+
+
+def answers(port: int) -> bool:
+    try:
+        return get(f"http://127.0.0.1:{port}/pid")[0] == 200
+    except OSError:
+        return False
+
+
+def post(url: str) -> int:
+    with urllib.request.urlopen(urllib.request.Request(url, method="POST"), timeout=60) as answer:
+        return int(answer.read())
+
+
+def hang_up(port: int, path: str) -> socket.socket:
+    """Ask for something, as a client that will not wait for the answer."""
+    connection = socket.create_connection(("127.0.0.1", port))
+    connection.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+    return connection
+
+
+def test_requests_to_all_workers_change_one_thing_after_the_other(
+    port: int, tmp_path: Path, server: Server
+) -> None:
+    counter = tmp_path / "counter"
+    counter.write_text("0")
+    url = f"http://127.0.0.1:{port}/orders/7?path={counter}"
+    with ThreadPoolExecutor(16) as pool:
+        numbers = list(pool.map(post, [url] * 80))
+    assert sorted(numbers) == list(range(1, 81))
+    eventually(lambda: server.keys() == set())
+
+
+def test_a_client_that_hangs_up_does_not_end_the_request_that_holds(
+    port: int, server: Server
+) -> None:
+    name = "slow:7:plain"
+    connection = hang_up(port, "/slow/7")
+    eventually(lambda: server.inspect.exists("began:7"))
+    connection.close()
+    busy = hang_up(port, "/slow/7")  # waits for the lock
+    busy.close()
+    assert server.inspect.exists(name)
+    assert not server.inspect.exists("ended:7")
+    server.inspect.set("go:7", 1)
+    eventually(lambda: server.inspect.get("ended:7") == b"1")
+    eventually(lambda: not server.inspect.exists(name), within=30)
+    assert int(server.inspect.get("began:7")) > 0  # the token of the fenced lock
+
+
+def test_the_lock_is_held_until_the_response_has_been_sent(port: int, server: Server) -> None:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/stream/7", timeout=60) as answer:
+        assert answer.readline() == b"first\n"
+        assert server.inspect.exists("stream:7")
+        server.inspect.set("go:7", 1)
+        assert answer.read() == b"second\n"
+    eventually(lambda: not server.inspect.exists("stream:7"))
+
+
+def test_a_client_that_leaves_a_stream_frees_the_lock(port: int, server: Server) -> None:
+    connection = hang_up(port, "/stream/8")
+    assert connection.recv(1)
+    assert server.inspect.exists("stream:8")
+    connection.close()
+    server.inspect.set("go:8", 1)
+    eventually(lambda: not server.inspect.exists("stream:8"))
+
+
+def test_a_busy_lock_is_423_and_says_when_to_come_again(port: int, server: Server) -> None:
+    connection = hang_up(port, "/slow/9")
+    eventually(lambda: server.inspect.exists("began:9"))
+    with pytest.raises(HTTPError) as caught:
+        urllib.request.urlopen(f"http://127.0.0.1:{port}/slow/9?kind=plain", timeout=60)
+    server.inspect.set("go:9", 1)
+    connection.close()
+    with caught.value as answer:
+        assert answer.code == 423
+        assert 1 <= int(answer.headers["Retry-After"]) <= 30
+        assert "slow:9:plain" in answer.read().decode()
+
+
+def test_parameters_of_routers_and_dependencies_are_in_the_name(port: int) -> None:
+    status, text = get(f"http://127.0.0.1:{port}/v1/tenants/acme")
+    assert (status, text) == (200, '["tenant:acme:1"]')
+    assert get(f"http://127.0.0.1:{port}/v1/tenants/acme?page=2")[1] == '["tenant:acme:2"]'
+    assert get(f"http://127.0.0.1:{port}/v1/tenants/acme?page=x")[0] == 422
+
+
+def test_without_a_server_the_answer_is_503(run: Run, start_server: Any) -> None:
+    server = start_server()
+    port = free_port()
+    start(run, port, server.url)
+    assert get(f"http://127.0.0.1:{port}/impatient/7") == (200, '"done"')
+    server.stop()
+    assert get(f"http://127.0.0.1:{port}/impatient/7")[0] == 503
+
+
+def test_an_application_with_an_unknown_field_does_not_start(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "wrong.py").write_text(
+        """
+from fastapi import Depends, FastAPI
+from holdfast.contrib.fastapi import Locked, lifespan
+app = FastAPI(lifespan=lifespan())
+@app.get("/{order_id}", dependencies=[Depends(Locked("order:{order}"))])
+def view(order_id: int): ...
+"""
+    )
+    program = run("-m", "uvicorn", "wrong:app", "--port", "0", "--app-dir", str(tmp_path))
+    assert program.process.wait(60) != 0
+    assert "field 'order' of the template 'order:{order}'" in program.log

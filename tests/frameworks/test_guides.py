@@ -1,0 +1,61 @@
+"""The examples in the guides about frameworks and monitoring run, page by page."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.support.processes import StartChild
+from tests.support.servers import Server
+
+pytestmark = [pytest.mark.frameworks, pytest.mark.servers("redis")]
+
+GUIDES = Path(__file__).parents[2] / "docs/guides"
+
+SETUP = {
+    "django": """
+from django.conf import settings
+settings.configure(
+    INSTALLED_APPS=["holdfast.contrib.django"], HOLDFAST_URL=URL,
+    DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}},
+)
+import django
+django.setup()
+""",
+}
+
+AFTER = {
+    "django": "withdraw(7, 5)\nassert settings.HOLDFAST_URL == URL\n",
+    "fastapi": """
+from fastapi.testclient import TestClient
+with TestClient(app) as test_client:
+    assert test_client.get("/report").json() == "done"
+""",
+    "celery": "assert export.apply((7,)).get() is None\n",
+}
+
+NEEDS = {
+    "monitoring": ["prometheus_client", "opentelemetry.sdk"],
+    "django": ["django"],
+    "fastapi": ["fastapi", "httpx"],
+    "celery": ["celery"],
+}
+
+
+def examples(page: str) -> list[str]:
+    text = (GUIDES / f"{page}.md").read_text()
+    return re.findall(r"^```python\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("page", NEEDS)
+def test_the_examples_run(page: str, start_child: StartChild, server: Server) -> None:
+    for package in NEEDS[page]:
+        pytest.importorskip(package)
+    blocks = [block.replace("redis://127.0.0.1:6379", server.url) for block in examples(page)]
+    assert blocks
+    program = "\n".join([SETUP.get(page, ""), *blocks, AFTER.get(page, ""), 'say("done")'])
+    child = start_child(program, URL=server.url, environment={"HOLDFAST_URL": server.url})
+    child.expect("done", within=60)
+    assert child.wait(60) == 0, child.errors
