@@ -5,6 +5,7 @@
 PYBIND11_MODULE(_core, module) {
   module.attr("__version__") = HOLDFAST_VERSION;
   module.add_object("Native", holdfast::bindings::native_root());
+  holdfast::bindings::register_blocking_hold(module);
   holdfast::bindings::register_blocking_lock(module);
   holdfast::bindings::register_blocking_permit_semaphore(module);
   holdfast::bindings::register_blocking_semaphore(module);

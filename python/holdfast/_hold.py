@@ -13,10 +13,6 @@ from ._errors import HoldfastError, LockTimeout, NotOwnedError
 from ._lock import BaseLock, Watcher
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
-    from typing_extensions import Self
-
     from ._client import Client
     from ._lock import Lock
 
@@ -67,12 +63,11 @@ class HoldWatcher(HoldWatching):
         super().__init__(hold.lock)
 
 
-class BaseHold:
+class BaseHold(_core.Native):
     """The common part of the holds for threads and for tasks: everything except waiting."""
 
     __slots__ = (
         "__weakref__",
-        "_claims",
         "_core",
         "_detached",
         "_epoch",
@@ -91,8 +86,6 @@ class BaseHold:
         self._epoch = _core.epoch()
         self._core = lock._core
         self._owner = _core.next_owner()  # an owner for this hold alone
-        # The entry is the right to end the hold: the one call that does so pops it.
-        self._claims = ["release"]
         self._detached = False
         self._watcher: HoldWatching | None = None
         self.name = lock.name
@@ -132,18 +125,15 @@ class BaseHold:
     def _listener(self) -> int:
         return self._watcher.number if self._watcher is not None else 0
 
-    def _claim(self) -> None:
-        """Begin to end the hold; only the first of several callers succeeds."""
-        try:
-            self._claims.pop()
-        except IndexError:
-            how = "detached" if self._detached else "released"
-            msg = f"the hold on {self.name!r} cannot be released: it has been {how} already"
-            raise NotOwnedError(msg) from None
+    def _ended_before(self) -> NotOwnedError:
+        how = "detached" if self._detached else "released"
+        return NotOwnedError(
+            f"the hold on {self.name!r} cannot be released: it has been {how} already"
+        )
 
-    def _unclaim(self) -> None:
-        """Allow another attempt, after the hold could not be ended."""
-        self._claims.append("release")
+    def _note(self, body: BaseException, release: HoldfastError) -> None:
+        """An error of the release must not hide the error of the body: it is added to it."""
+        self.lock._note(body, release)
 
     def _passed_on(self) -> _core.Lock:
         """The engine's lock, if its holds can be detached."""
@@ -198,7 +188,7 @@ class BaseHold:
             self._abandon()
 
 
-class Hold(BaseHold):
+class Hold(BaseHold, _core.BlockingHold):
     """One acquisition of a lock as an object, which any thread may use and end.
 
     Made by ``lock.hold()``. It does not belong to the thread that made it, is not reentrant, and
@@ -213,22 +203,9 @@ class Hold(BaseHold):
 
     lock: Lock
 
-    def release(self) -> None:
-        """Free the lock.
-
-        Raises ``NotOwnedError`` when it has been released before, ``LockLostError`` (once) when
-        the hold was lost, ``ConnectionError`` when the server cannot be reached: then the release
-        goes on in the background until the lease is over, and may be called again.
-        """
-        self._claim()
-        try:
-            self._core.release(self._owner, True)
-        except NotOwnedError:
-            raise
-        except BaseException:
-            self._unclaim()
-            raise
-        self._unwatch()
+    def __init__(self, lock: BaseLock[Any]) -> None:
+        super().__init__(lock)
+        self._bind(self._core, self._owner)
 
     def extend(self, lease: Seconds) -> bool:
         """Set a new fixed lease from now on, no longer renewed; ``False`` when not held.
@@ -256,6 +233,7 @@ class Hold(BaseHold):
             ticket = self._ticket(core)
             if not ticket:
                 core.release(self._owner, True)  # raises with the reason of the loss
+            self._mark_detached()
             return ticket
         except NotOwnedError:
             raise
@@ -263,25 +241,6 @@ class Hold(BaseHold):
             core.end_detach(self._owner, False)
             self._unclaim()
             raise
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        if self._detached:
-            return None  # a child of fork(): the hold is its parent's
-        if exc is None:
-            return self.release()
-        try:
-            self.release()
-        except HoldfastError as error:
-            self.lock._note(exc, error)
-        return None
 
     def _new_watcher(self) -> HoldWatcher:
         return HoldWatcher(self)

@@ -38,6 +38,12 @@ def threads() -> None:
         assert_type(lock.name, str | bytes)
         with lock as held:
             assert_type(held, holdfast.Lock)
+        with lock.hold(wait=0, lease=None) as hold:
+            assert_type(hold, holdfast.Hold)
+            assert_type(hold.left, float | None)
+            assert_type(hold.token, int | None)
+            assert_type(client.attach(hold.detach(lease=5)), holdfast.Hold)
+        assert_type(client.lock("myLock", at_least=5), holdfast.Lock)
         fenced = client.fenced_lock("myLock", on_lost=told)
         assert_type(fenced, holdfast.FencedLock)
         assert_type(fenced.token, int | None)
@@ -68,6 +74,10 @@ async def tasks() -> None:
         assert_type(lock.lost, bool)
         async with lock as held:
             assert_type(held, holdfast.asyncio.Lock)
+        hold = await lock.hold(wait=0, lease=None)
+        assert_type(hold, holdfast.asyncio.Hold)
+        assert_type(hold.loss, str | None)
+        assert_type(await client.attach(await hold.detach()), holdfast.asyncio.Hold)
         assert_type(client.fenced_lock("myLock"), holdfast.asyncio.FencedLock)
         assert_type(client.fenced_lock("myLock").token, int | None)
         assert_type(client.spin_lock("myLock", backoff=0.05), holdfast.asyncio.SpinLock)

@@ -111,8 +111,8 @@ BREAKS = (
         "cpp/lease/lease_keeper.cpp",
         (
             (
-                "if (plan.verdict == ReleasePlan::Verdict::kFinal) retire(",
-                "if (plan.verdict == ReleasePlan::Verdict::kFinal && all) retire(",
+                "if (plan.verdict == ReleasePlan::Verdict::kFinal) {",
+                "if (plan.verdict == ReleasePlan::Verdict::kFinal && all) {",
             ),
         ),
         "tests/faults/test_network.py::test_renewals_that_cross_a_release_tell_no_loss",
@@ -346,6 +346,27 @@ BREAKS = (
             ),
         ),
         "tests/contract/test_waiting.py::test_one_message_makes_one_waiter_try",
+    ),
+    Break(
+        (42,),
+        "a hold that was collected is renewed",
+        "python/holdfast/_hold.py",
+        (("_core.owner_ended(self._owner)", "_core.owner_ended(2**63)"),),
+        "tests/contract/test_hold.py::test_a_collected_hold_expires_with_its_lease",
+    ),
+    Break(
+        (43,),
+        "a hold whose detach has no answer is renewed under one owner",
+        "cpp/lease/watchdog.cpp",
+        (("hold.asked_either = hold.move != nullptr;", "hold.asked_either = false;"),),
+        "tests/faults/test_passing_on.py::test_a_hold_is_renewed_after_a_detach_without_an_answer",
+    ),
+    Break(
+        (44,),
+        "a lock is freed before its minimum hold time",
+        "cpp/sync/recipe.cpp",
+        (("if (step.stays > Millis(0)) {", "if (step.stays < Millis(0)) {"),),
+        "tests/contract/test_at_least.py::test_nobody_enters_before_the_minimum_is_over",
     ),
 )
 

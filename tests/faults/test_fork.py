@@ -62,6 +62,40 @@ def test_fork_while_holding(
     assert server.keys() == set()
 
 
+HOLD_OBJECT = """
+import gc, warnings
+warnings.simplefilter("error")
+hold = holdfast.Client(URL).lock(NAME).hold()
+if os.fork() == 0:
+    say("child", hold.left, hold.lost, hold.loss)
+    try:
+        hold.release()
+    except holdfast.NotOwnedError as error:
+        say("releases", type(error).__name__)
+    del hold
+    gc.collect()
+    say("forgot")
+    os._exit(0)
+os.wait()
+say("parent", hold.left is not None, hold.lost)
+hold.release()
+say("done")
+"""
+
+
+def test_a_hold_object_is_not_held_in_the_child(start_child: StartChild, server: Server) -> None:
+    """7: it warns of nothing there, and the parent's stays."""
+    parent = start_child(HOLD_OBJECT, URL=server.url, NAME=NAME)
+    assert parent.expect("child") == ["None", "False", "None"]
+    assert parent.expect("releases") == ["NotOwnedError"]
+    parent.expect("forgot")
+    assert parent.expect("parent") == ["True", "False"]
+    parent.expect("done")
+    assert parent.wait() == 0
+    assert parent.errors == ""
+    assert server.keys() == set()
+
+
 @pytest.mark.servers("real")
 def test_the_child_never_uses_the_parents_sockets(start_child: StartChild, server: Server) -> None:
     """7: what the child does and closes leaves the parent's connections as they were."""

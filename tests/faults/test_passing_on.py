@@ -25,7 +25,7 @@ ALL = pytest.mark.parametrize("kind", MOVABLE, ids=repr)
 def test_a_detach_and_an_attach_whose_replies_are_lost_are_done_once(
     alice: Any, kind: Kind, make_client: MakeClient, proxy: FaultProxy, server: Server
 ) -> None:
-    """42: the repeat finds the hold moved already, and says so."""
+    """43: the repeat finds the hold moved already, and says so."""
     client = make_client(proxy.url)
     hold = alice.do(kind.make(client, NAME).hold)
     token = hold.token
@@ -49,7 +49,7 @@ def test_a_detach_and_an_attach_whose_replies_are_lost_are_done_once(
 def test_a_detach_without_an_answer_leaves_the_hold_to_its_owner(
     alice: Any, kind: Kind, make_client: MakeClient, proxy: FaultProxy, executed: bool
 ) -> None:
-    """42: release and detach go by both owners, whichever the server has."""
+    """43: release and detach go by both owners, whichever the server has."""
     client = make_client(proxy.url, command_timeout=IMPATIENT)
     rival = kind.make(client, NAME)
     for end in ("release", "detach"):
@@ -70,7 +70,7 @@ def test_a_detach_without_an_answer_leaves_the_hold_to_its_owner(
 def test_a_hold_is_renewed_after_a_detach_without_an_answer(
     alice: Any, make_client: MakeClient, proxy: FaultProxy, server: Server, executed: bool
 ) -> None:
-    """42: under whichever owner the server has it."""
+    """43: under whichever owner the server has it."""
     client = make_client(proxy.url, lease=2 * LASTING, command_timeout=IMPATIENT)
     hold = alice.do(client.lock(NAME).hold)
     before = set(holds(server))
@@ -90,7 +90,7 @@ def test_a_hold_is_renewed_after_a_detach_without_an_answer(
 def test_trust_ends_at_the_earlier_deadline_after_a_detach_without_an_answer(
     alice: Any, make_client: MakeClient, proxy: FaultProxy, server: Server
 ) -> None:
-    """42: the server may have set the ticket's lease, however late."""
+    """43: the server may have set the ticket's lease, however late."""
     client = make_client(proxy.url, command_timeout=IMPATIENT)
     told: list[Any] = []
     hold = alice.do(client.lock(NAME, on_lost=told.append).hold)
@@ -104,7 +104,7 @@ def test_trust_ends_at_the_earlier_deadline_after_a_detach_without_an_answer(
 def test_an_attach_without_an_answer_may_be_tried_again(
     alice: Any, make_client: MakeClient, proxy: FaultProxy, server: Server
 ) -> None:
-    """42: what it may have got is given back to the ticket."""
+    """43: what it may have got is given back to the ticket."""
     client = make_client(proxy.url, command_timeout=IMPATIENT)
     ticket = alice.do(alice.do(client.lock(NAME).hold).detach)
     for fault in (proxy.deafen, proxy.black_hole):
@@ -123,7 +123,7 @@ def test_an_attach_without_an_answer_may_be_tried_again(
 def test_of_two_processes_one_attaches_a_ticket(
     alice: Any, kind: Kind, make_client: MakeClient, server: Server, start_child: StartChild
 ) -> None:
-    """42: the other is told that it is used."""
+    """43: the other is told that it is used."""
     program = """
         client = holdfast.Client(URL)
         client.ping()
@@ -160,7 +160,7 @@ def test_of_two_processes_one_attaches_a_ticket(
 def test_a_death_between_detach_and_attach_costs_the_lease_of_the_ticket(
     alice: Any, make_client: MakeClient, server: Server, start_child: StartChild
 ) -> None:
-    """42: nobody renews it; a waiter gets in when it is over."""
+    """43: nobody renews it; a waiter gets in when it is over."""
     program = """
         client = holdfast.Client(URL, lease=SHORT)
         say("ticket", client.lock(NAME).hold().detach(2 * SHORT))

@@ -42,9 +42,21 @@ class Hold(BaseHold):
     Made by ``await lock.hold()``; as ``holdfast.Hold``, with ``async with hold:``.
     """
 
-    __slots__ = ()
+    __slots__ = ("_claimed",)
 
     lock: Lock
+
+    def __init__(self, lock: Lock) -> None:
+        super().__init__(lock)
+        self._claimed = False
+
+    def _claim(self) -> None:
+        if self._claimed:
+            raise self._ended_before()
+        self._claimed = True
+
+    def _unclaim(self) -> None:
+        self._claimed = False
 
     async def release(self) -> None:
         """Free the lock, as ``holdfast.Hold.release``. Cancelling the task does not stop it."""
@@ -105,7 +117,7 @@ class Hold(BaseHold):
         except HoldfastError as error:
             if exc is None:
                 raise
-            self.lock._note(exc, error)
+            self._note(exc, error)
 
     def _new_watcher(self) -> TaskHoldWatcher:
         return TaskHoldWatcher(self)

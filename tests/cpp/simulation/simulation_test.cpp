@@ -9,6 +9,7 @@
 #include "simulation/latch_history.h"
 #include "simulation/schedule.h"
 #include "simulation/semaphore_history.h"
+#include "simulation/transfer_history.h"
 
 namespace holdfast::simulation {
 namespace {
@@ -52,6 +53,7 @@ std::vector<Subject> subjects() {
   }
   all.push_back(counter<SemaphoreHistory>("semaphore"));
   all.push_back(counter<LatchHistory>("count_down_latch"));
+  all.push_back(counter<TransferHistory>("passing_on"));
   return all;
 }
 
