@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -40,7 +41,16 @@ class [[nodiscard]] Status {
   const std::string& word() const { return word_; }
 
   // The same failure with `more` before its message.
-  Status prefixed(const std::string& more) const { return Status(code_, more + message_, word_); }
+  Status prefixed(const std::string& more) const {
+    return Status(code_, more + message_, word_).caused_by(cause_);
+  }
+
+  // The number of what an application's callable raised, where that is the reason; 0: nothing.
+  std::uint64_t cause() const { return cause_; }
+  Status caused_by(std::uint64_t cause) && {
+    cause_ = cause;
+    return std::move(*this);
+  }
 
  private:
   Status(Code code, std::string message, std::string word)
@@ -49,6 +59,7 @@ class [[nodiscard]] Status {
   Code code_ = Code::kOk;
   std::string message_;
   std::string word_;
+  std::uint64_t cause_ = 0;
 };
 
 // A value, or the Status that says why there is none.

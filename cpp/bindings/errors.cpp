@@ -18,6 +18,14 @@ py::object make(const char* name, const std::string& message) {
   return py::module_::import("holdfast._errors").attr(name)(shown(message));
 }
 
+// With what an application's callable raised as its cause, as far as that is still known.
+py::object caused(py::object error, std::uint64_t cause) {
+  if (cause == 0) return error;
+  py::object reason = py::module_::import("holdfast._passwords").attr("cause")(cause);
+  if (!reason.is_none()) PyException_SetCause(error.ptr(), reason.release().ptr());
+  return error;
+}
+
 std::string quoted(const std::string& name) { return "'" + name + "'"; }
 
 PythonOutcome failure(py::object exception) { return {py::none(), std::move(exception)}; }
@@ -66,7 +74,7 @@ py::object exception_for(const Status& status) {
     case Code::kInvalid:
       return py::reinterpret_borrow<py::object>(PyExc_ValueError)(shown(status.message()));
     default:
-      return make("ConnectionError", status.message());
+      return caused(make("ConnectionError", status.message()), status.cause());
   }
 }
 

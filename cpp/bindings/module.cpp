@@ -12,6 +12,7 @@ PYBIND11_MODULE(_core, module) {
   holdfast::bindings::register_client(module);
   holdfast::bindings::register_commands(module);
   holdfast::bindings::register_lock(module);
+  holdfast::bindings::register_passwords(module);
   holdfast::bindings::register_permit_semaphore(module);
   holdfast::bindings::register_quorum(module);
   holdfast::bindings::register_queues(module);

@@ -12,6 +12,7 @@ void register_client(pybind11::module_& module);
 void register_commands(pybind11::module_& module);
 void register_count_down_latch(pybind11::module_& module);
 void register_lock(pybind11::module_& module);
+void register_passwords(pybind11::module_& module);
 void register_permit_semaphore(pybind11::module_& module);
 void register_quorum(pybind11::module_& module);
 void register_queues(pybind11::module_& module);

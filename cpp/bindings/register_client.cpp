@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "bindings/errors.h"
+#include "bindings/passwords.h"
 #include "bindings/pending.h"
 #include "bindings/register.h"
 #include "bindings/stats.h"
@@ -135,6 +136,10 @@ void register_endpoint(py::module_& module) {
       .def("set_credentials",
            [](net::Endpoint& e, const std::string& username, const std::string& password) {
              e.credentials = {username, password};
+           })
+      .def("set_password_source",
+           [](net::Endpoint& e, std::uint64_t number) {
+             e.credential_source = [number] { return ask_password(number); };
            })
       .def("set_sentinel_credentials",
            [](net::Endpoint& e, const std::string& username, const std::string& password) {

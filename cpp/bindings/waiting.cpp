@@ -10,6 +10,7 @@
 
 #include "base/process.h"
 #include "bindings/observer.h"
+#include "bindings/passwords.h"
 
 namespace holdfast::bindings {
 
@@ -104,7 +105,7 @@ void see_out(double seconds) {
   (void)g_registered;
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
   PyThreadState* state = PyEval_SaveThread();
-  while (g_inside.load() > 0 && std::chrono::steady_clock::now() < end) {
+  while ((g_inside.load() > 0 || passwords_asked() > 0) && std::chrono::steady_clock::now() < end) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   PyEval_RestoreThread(state);

@@ -19,7 +19,8 @@ void events_needed();
 // Python: whether that thread runs, in this process.
 void set_events_running(bool running);
 
-// Waits, without the GIL, until no thread is inside wait_for() any more, or for so many seconds.
+// Waits, without the GIL, until no thread is inside wait_for() or asks for a password any more, or
+// for so many seconds.
 void see_out(double seconds);
 
 }  // namespace holdfast::bindings

@@ -276,12 +276,15 @@ void Connection::attempt_failed(Batch& batch) {
 
 void Connection::drop_overdue(TimePoint now, Batch& batch) {
   if (now < line_.next_overdue()) return;
-  std::string why = link_.failure().message();
-  if (writer_ || why.empty()) {
-    const bool greets = !writer_ && setup_.link.tls.enabled;
-    why = "no reply from " + address() + " in time" + (greets ? "; does its port speak TLS?" : "");
-  }
-  line_.drop_overdue(now, Status::unreachable(why), batch.answers);
+  const bool unknown = writer_ || link_.failure().ok();
+  const bool greets = !writer_ && setup_.link.tls.enabled;
+  const std::string late =
+      "no reply from " + address() + " in time" + (greets ? "; does its port speak TLS?" : "");
+  const Status& why = link_.failure();
+  line_.drop_overdue(now,
+                     unknown ? Status::unreachable(late)
+                             : Status::unreachable(why.message()).caused_by(why.cause()),
+                     batch.answers);
 }
 
 bool Connection::flush(Lock& lock) {

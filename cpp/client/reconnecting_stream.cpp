@@ -43,26 +43,30 @@ ReconnectingStream::ReconnectingStream(StreamOptions options, Open open)
 }
 
 bool ReconnectingStream::advance(TimePoint now) {
-  if (state_ == State::kReady || state_ == State::kNowhere) return false;
-  if (state_ == State::kResting && now < until_) return false;
+  const bool rests = state_ == State::kResting && now < until_;
+  if (rests || state_ == State::kReady || state_ == State::kNowhere) return false;
   if (state_ == State::kIdle || state_ == State::kResting) start(now);
+  if (request_) ask(now);
   if (state_ == State::kConnecting) connect(now);
-  if (state_ == State::kGreeting) {
-    write_greeting();
-    read_greeting(now);
-  }
+  if (state_ == State::kGreeting) exchange_greeting(now);
   if (now >= until_) time_out(now);
   return state_ == State::kReady;
 }
 
 void ReconnectingStream::time_out(TimePoint now) {
-  if (state_ != State::kConnecting && state_ != State::kGreeting) return;
+  const bool under_way =
+      state_ == State::kAsking || state_ == State::kConnecting || state_ == State::kGreeting;
+  if (under_way) fail(now, Status::unreachable(overdue()), true);
+}
+
+std::string ReconnectingStream::overdue() const {
+  const std::string within = options_.address.text() + " within " +
+                             std::to_string(options_.connect_timeout.count()) + " ms";
+  if (state_ == State::kAsking) {
+    return "no password for " + within + "; what blocks the callable that was given for it?";
+  }
   const char* tls = options_.tls.enabled ? ", and does its port speak TLS?" : "?";
-  fail(now,
-       Status::unreachable("no connection to " + options_.address.text() + " within " +
-                           std::to_string(options_.connect_timeout.count()) +
-                           " ms; is a server running and reachable there" + tls),
-       true);
+  return "no connection to " + within + "; is a server running and reachable there" + tls;
 }
 
 void ReconnectingStream::connect(TimePoint now) {
@@ -73,14 +77,34 @@ void ReconnectingStream::connect(TimePoint now) {
 }
 
 void ReconnectingStream::start(TimePoint now) {
+  until_ = after(now, options_.connect_timeout);
+  if (!options_.credential_source) {
+    credentials_ = options_.credentials;
+    return open();
+  }
+  request_ = options_.credential_source();
+  state_ = State::kAsking;
+}
+
+void ReconnectingStream::ask(TimePoint now) {
+  if (!request_->done()) return;
+  Result<net::Credentials> answer = request_->take();
+  if (!answer.ok()) {
+    return fail(now, answer.status().prefixed(options_.address.text() + ": "), false);
+  }
+  credentials_ = std::move(answer.value());
+  request_.reset();
+  open();
+}
+
+void ReconnectingStream::open() {
   transport_ = open_(options_);
   reader_ = std::make_unique<resp::Reader>();
-  until_ = after(now, options_.connect_timeout);
   state_ = State::kConnecting;
 }
 
 void ReconnectingStream::greet() {
-  const net::Credentials& who = options_.credentials;
+  const net::Credentials who = std::exchange(credentials_, {});
   greeting_.clear();
   greeting_replies_ = 0;
   const auto say = [this](const resp::Command& command) {
@@ -99,6 +123,11 @@ void ReconnectingStream::greet() {
   if (!options_.service.empty()) say({"ROLE"});
   after_hello_ = options_.resp3 ? greeting_replies_ - hello : -1;
   state_ = State::kGreeting;
+}
+
+void ReconnectingStream::exchange_greeting(TimePoint now) {
+  write_greeting();
+  read_greeting(now);
 }
 
 void ReconnectingStream::write_greeting() {
@@ -224,6 +253,7 @@ void ReconnectingStream::move(Result<net::Address> to) {
 
 void ReconnectingStream::leave(bool reset) {
   if (transport_ && reset) transport_->abort();
+  request_.reset();
   transport_.reset();
   reader_.reset();
   more_ = false;
@@ -238,6 +268,7 @@ void ReconnectingStream::close() {
 }
 
 net::Interest ReconnectingStream::interest() const {
+  if (request_) return {request_->fd(), true, false, until_};
   if (!transport_) return {-1, false, false, until_};
   // What TLS has decrypted already does not show at the descriptor.
   if (state_ == State::kReady) return {transport_->fd(), true, false, more_ ? TimePoint{} : kNever};

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/stats.h"
 #include "base/status.h"
+#include "net/credential_request.h"
 #include "net/endpoint.h"
 #include "net/pollable.h"
 #include "net/transport.h"
@@ -30,6 +31,7 @@ struct StreamOptions {
   std::string service{};  // what the sentinels call the group whose primary this is; else empty
   bool resp3 = false;     // replies, and what comes unasked, in RESP3, where the server has it
   std::shared_ptr<Stats> stats = std::make_shared<Stats>();  // the client's
+  net::CredentialSource credential_source{};  // asked for each attempt, instead of `credentials`
 };
 
 // One stream to one server that makes itself anew: connect, greet (AUTH, HELLO, SELECT, CLIENT
@@ -40,6 +42,7 @@ class ReconnectingStream {
  public:
   enum class State {
     kIdle,        // never started, or closed
+    kAsking,      // for credentials, before connecting
     kConnecting,  // the transport connects
     kGreeting,    // our first commands are on their way
     kReady,       // carries bytes
@@ -98,9 +101,13 @@ class ReconnectingStream {
 
  private:
   void start(TimePoint now);
+  void ask(TimePoint now);
+  void open();
+  std::string overdue() const;
   void connect(TimePoint now);
   void time_out(TimePoint now);
   void greet();
+  void exchange_greeting(TimePoint now);
   void write_greeting();
   void read_greeting(TimePoint now);
   void answer(const resp::Reply& reply, TimePoint now);
@@ -111,6 +118,8 @@ class ReconnectingStream {
   StreamOptions options_;
   Open open_;
   State state_ = State::kIdle;
+  std::shared_ptr<net::CredentialRequest> request_;  // of kAsking
+  net::Credentials credentials_;                     // of this attempt
   std::shared_ptr<net::Transport> transport_;
   std::unique_ptr<resp::Reader> reader_;
   std::string greeting_;      // not yet written

@@ -25,6 +25,7 @@ topology::Setup topology_setup(const ClientOptions& options, const std::shared_p
                 options.command_timeout,    options.retries};
   setup.link.resp3 = options.resp3;
   setup.link.stats = stats;
+  setup.link.credential_source = endpoint.credential_source;
   using Driver = client::Connection::Driver;
   setup.driver = options.asynchronous ? Driver::kLoop : Driver::kCallers;
   setup.sink = hub;

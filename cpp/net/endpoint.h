@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -33,6 +35,11 @@ struct Credentials {
   std::string password;
 };
 
+class CredentialRequest;
+
+// Asked before each attempt to connect, by any thread; returns at once. See CredentialRequest.
+using CredentialSource = std::function<std::shared_ptr<CredentialRequest>()>;
+
 enum class Deployment { kStandalone, kSentinel, kCluster };
 
 // All a client knows about its servers: what a URL says, completed and overridden by keywords.
@@ -42,7 +49,8 @@ struct Endpoint {
   std::string service;             // sentinel's name of the primary
   int database = 0;
   Credentials credentials;
-  Credentials sentinel_credentials;  // of the sentinels, which have users of their own
+  CredentialSource credential_source;  // where there is one, `credentials` are not used
+  Credentials sentinel_credentials;    // of the sentinels, which have users of their own
   TlsOptions tls;
 
   std::string text() const;  // "redis://127.0.0.1:6379/0" without user and password: for messages

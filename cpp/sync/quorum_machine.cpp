@@ -294,7 +294,8 @@ Status QuorumMachine::out_of_reach() const {
   const Status first =
       count(MemberState::kFailed) > 0 ? why(MemberState::kFailed) : why(MemberState::kSilent);
   return Status::unreachable("a majority of the " + std::to_string(members_.size()) +
-                             " servers is out of reach: " + first.message());
+                             " servers is out of reach: " + first.message())
+      .caused_by(first.cause());
 }
 
 Duration QuorumMachine::random(Duration longest) {

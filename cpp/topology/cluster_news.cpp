@@ -151,7 +151,7 @@ net::Interest Cluster::step(TimePoint now) {
     if (next.done) return next;
     const std::string why =
         failure_.ok() ? text_ + " has no server for the slot" : failure_.message();
-    deferred_.drop_overdue(now, Status::unreachable(why), answers);
+    deferred_.drop_overdue(now, Status::unreachable(why).caused_by(failure_.cause()), answers);
     fresh = send_scouts(now);
     next.until = std::min(refresh_.until(), deferred_.next_overdue());
     next.done = next.until == kNever && deferred_.empty();

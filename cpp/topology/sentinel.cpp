@@ -21,6 +21,7 @@ SentinelWatch::Setup watch_setup(const Setup& setup) {
   SentinelWatch::Setup watch;
   watch.link = setup.link;
   watch.link.credentials = setup.endpoint.sentinel_credentials;
+  watch.link.credential_source = {};
   watch.link.database = 0;
   watch.link.resp3 = true;
   watch.service = setup.endpoint.service;

@@ -51,6 +51,7 @@ class BaseClient(Generic[LockT]):
         self._lease_ms = read.lease_ms
         self._url = read.url
         self._name = read.core.client_name  # as given, for monitoring
+        self._password = read.password
         self._core = _core.Client(read.core)
         self._listeners: dict[int, _events.Listener] = {}  # see _events.Listener
         _clients.add(self)
@@ -65,6 +66,23 @@ class BaseClient(Generic[LockT]):
         from ._stats import read_stats
 
         return read_stats(self._core)
+
+    @classmethod
+    def from_redis(cls, source: Any, **options: Unpack[Keywords]) -> Self:
+        """A client with the connection settings of one of redis-py or valkey-py, of either flavour.
+
+        ``source``: a ``Redis``, a ``RedisCluster``, what ``Sentinel.master_for()`` returns, or a
+        ``ConnectionPool``. Host, port, database, unix socket, user, password or credential
+        provider, TLS files and checks, client name and protocol carry over; ``options`` win.
+        No reference to ``source`` is kept, and no socket is shared.
+
+        Raises ``ValueError``, naming it, for a setting that has no counterpart, ``TypeError`` for
+        any other source.
+        """
+        from ._from_redis import read_source
+
+        url, carried = read_source(source, options)
+        return cls(url, **{**carried, **options})
 
     def _close(self) -> None:
         held = self._core.close()
@@ -104,6 +122,10 @@ class Client(Locked, BaseClient[Lock]):
     ``sentinel_username`` and ``sentinel_password``; with a cluster ``pubsub``: ``"sharded"`` or
     ``"classic"`` channels, ``"both"``, or ``"auto"``: sharded if the servers support them, as
     Redisson does.
+
+    ``password`` may be a callable that returns the password, or a tuple of user name and password.
+    It is called for each attempt to connect, on a thread of the library and perhaps on several at
+    once; what it raises becomes the cause of the ``ConnectionError``.
 
     Raises ``ValueError`` or ``TypeError`` for an invalid URL, option or value; nothing is sent.
     """
@@ -275,6 +297,7 @@ def _close_all() -> None:
     """Close all clients and wait until every thread has left the engine: later it would crash."""
     with ExitStack() as stack:
         stack.callback(_core.see_out, 1.0)
+        stack.callback(_core.stop_passwords)
         stack.callback(_events.stop)
         for client in list(_clients):
             stack.callback(client._close)  # all of them, even if a warning is an error

@@ -10,7 +10,9 @@ from . import _core
 from ._arguments import Name, Seconds, encoded_text, milliseconds
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+
+    from ._passwords import Password
 
 __all__ = ["DEFAULT_URL", "Keywords", "Options", "read_options"]
 
@@ -62,7 +64,7 @@ class Keywords(TypedDict, total=False):
     id: str | None
     name_prefix: Name
     username: str | None
-    password: str | None
+    password: str | Callable[[], str | tuple[str] | tuple[str, str]] | None
     sentinel_username: str | None
     sentinel_password: str | None
     connect_timeout: Seconds
@@ -84,6 +86,7 @@ class Options(NamedTuple):
     core: _core.ClientOptions
     lease_ms: int
     url: str  # without user and password
+    password: Password | None  # where it is a callable
 
 
 def read_options(url: object, keywords: Mapping[str, object], *, asynchronous: bool) -> Options:
@@ -106,6 +109,7 @@ def read_options(url: object, keywords: Mapping[str, object], *, asynchronous: b
     for name in SECONDS:
         values[name] = milliseconds(name, values[name])
     _check(values)
+    password = _take_callable(endpoint, values)
     _complete(endpoint, values)
     core = _core.ClientOptions()
     core.endpoint = endpoint
@@ -118,7 +122,19 @@ def read_options(url: object, keywords: Mapping[str, object], *, asynchronous: b
     core.asynchronous = asynchronous
     core.set_pubsub(values["pubsub"])
     core.set_timeouts(values["connect_timeout"], values["command_timeout"])
-    return Options(core, values["lease"], endpoint.text)
+    return Options(core, values["lease"], endpoint.text, password)
+
+
+def _take_callable(endpoint: _core.Endpoint, values: dict[str, Any]) -> Password | None:
+    """A password that is a callable is asked for credentials instead of being them."""
+    if not callable(values["password"]):
+        return None
+    from ._passwords import Password
+
+    password = Password(values["password"], values["username"] or endpoint.username)
+    values["password"] = ""
+    endpoint.set_password_source(password.number)
+    return password
 
 
 def _parse(url: str) -> tuple[_core.Endpoint, list[tuple[str, str]]]:
@@ -188,10 +204,7 @@ def _check(values: dict[str, Any]) -> None:
 
 def _check_types(values: dict[str, Any]) -> None:
     for name in TEXTS:
-        if values[name] is not None and not isinstance(values[name], str):
-            msg = f"{name} must be str, not {type(values[name]).__name__}"
-            raise TypeError(msg)
-        _check_encodable(name, values[name] or "")
+        _check_text(name, values[name])
     for name in COUNTS:
         if isinstance(values[name], bool) or not isinstance(values[name], int):
             msg = f"{name} must be int, not {type(values[name]).__name__}"
@@ -199,6 +212,16 @@ def _check_types(values: dict[str, Any]) -> None:
     if not isinstance(values["tls_verify"], bool):
         msg = f"tls_verify must be bool, not {type(values['tls_verify']).__name__}"
         raise TypeError(msg)
+
+
+def _check_text(name: str, value: object) -> None:
+    if name == "password" and callable(value):
+        return
+    if value is not None and not isinstance(value, str):
+        also = " or a callable" if name == "password" else ""
+        msg = f"{name} must be str{also}, not {type(value).__name__}"
+        raise TypeError(msg)
+    _check_encodable(name, value or "")
 
 
 def _check_id(client_id: str | None) -> None:

@@ -1,0 +1,95 @@
+"""Passwords that change: a callable that is called for each attempt to connect.
+
+The engine calls ``ask`` on a thread that lives for this one call; see ``cpp/bindings/passwords.h``.
+"""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["Password", "ask", "cause"]
+
+#: Calls of one password that may be under way; more are a sign that it blocks.
+MOST_CALLS = 8
+#: How many of the newest errors are kept, for the ``ConnectionError`` that they are the cause of.
+MOST_CAUSES = 8
+
+_numbers = count(1)
+_passwords: WeakValueDictionary[int, Password] = WeakValueDictionary()
+_causes: dict[int, BaseException] = {}
+_cause_numbers = count(1)
+
+
+class Password:
+    """The callable of one client, which keeps it; ``number`` is what the engine knows it by.
+
+    ``source`` returns a password, or a tuple of a user name and a password, or of a password alone.
+    A ``username`` that is given here wins.
+    """
+
+    __slots__ = ("__weakref__", "_calls", "_source", "_username", "number")
+
+    def __init__(self, source: Callable[[], Any], username: str) -> None:
+        self._source = source
+        self._username = username
+        self._calls: set[object] = set()  # under way; no lock, which a fork() could leave locked
+        self.number = next(_numbers)
+        _passwords[self.number] = self
+
+    def credentials(self) -> tuple[str, str]:
+        """A user name, empty for none, and a password."""
+        if len(self._calls) >= MOST_CALLS:
+            msg = f"{MOST_CALLS} earlier calls of {self._source!r} have not returned yet"
+            raise RuntimeError(msg)
+        call = object()
+        self._calls.add(call)
+        try:
+            given = self._source()
+        finally:
+            self._calls.discard(call)
+        username, password = _pair(given)
+        return self._username or username, password
+
+
+def _pair(given: Any) -> tuple[str, str]:
+    words = given if isinstance(given, tuple) else (given,)
+    if len(words) not in {1, 2} or not all(isinstance(word, str) for word in words):
+        kinds = ", ".join(type(word).__name__ for word in words)
+        msg = f"the callable given as password must return str or (str, str), not {kinds}"
+        raise TypeError(msg)
+    return ("", *words) if len(words) == 1 else words
+
+
+def ask(number: int) -> tuple[str, str, str, int]:
+    """For the engine: user name and password, or a message and the number of what was raised.
+
+    The message has the kind of the error only: its text may have a password in it.
+    """
+    try:
+        password = _passwords.get(number)
+        if password is None:
+            return "", "", "its client is gone", _kept(RuntimeError("the client is gone"))
+        username, word = password.credentials()
+        (username + word).encode()
+    except BaseException as error:  # noqa: BLE001 - the caller's, who waits for the connection
+        kind = type(error).__name__
+        return "", "", f"the callable given as password raised {kind}", _kept(error)
+    return username, word, "", 0
+
+
+def _kept(error: BaseException) -> int:
+    number = next(_cause_numbers)
+    _causes[number] = error
+    for old in sorted(_causes)[:-MOST_CAUSES]:
+        _causes.pop(old, None)
+    return number
+
+
+def cause(number: int) -> BaseException | None:
+    """What was raised under this number, as far as it is kept."""
+    return _causes.get(number)
