@@ -119,6 +119,13 @@ def deployments(session: nox.Session) -> None:
 
 
 @nox.session
+def redis_py(session: nox.Session) -> None:
+    """redis-py's own tests of its locks against ours, of its newest two releases."""
+    install_package(session, "redis_py", "server", "test")
+    session.run("python", "-m", "tests.application.redis_py")
+
+
+@nox.session
 def torture(session: nox.Session) -> None:
     """All kinds under faults: nox -s torture -- [seconds [seed [what pytest is told]]]."""
     install_package(session, "test")

@@ -6,6 +6,7 @@ import signal
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 pytest_plugins = (
+    "pytester",
     "tests.support.matrix",
     "tests.support.clocks",
     "tests.support.fixtures",

@@ -201,6 +201,7 @@ void register_client(py::module_& module) {
       .def("fair_lock", &fair_lock)
       .def("read_lock", &read_lock)
       .def("write_lock", &write_lock)
+      .def("pause_renewals", &Client::pause_renewals)
       .def("close", [](Client& self) {
         py::list names;
         for (const std::string& name : self.close()) names.append(py::bytes(name));

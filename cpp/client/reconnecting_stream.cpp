@@ -43,14 +43,18 @@ ReconnectingStream::ReconnectingStream(StreamOptions options, Open open)
 }
 
 bool ReconnectingStream::advance(TimePoint now) {
-  const bool rests = state_ == State::kResting && now < until_;
-  if (rests || state_ == State::kReady || state_ == State::kNowhere) return false;
+  if (settled(now)) return false;
   if (state_ == State::kIdle || state_ == State::kResting) start(now);
   if (request_) ask(now);
   if (state_ == State::kConnecting) connect(now);
   if (state_ == State::kGreeting) exchange_greeting(now);
   if (now >= until_) time_out(now);
   return state_ == State::kReady;
+}
+
+bool ReconnectingStream::settled(TimePoint now) const {
+  const bool rests = state_ == State::kResting && now < until_;
+  return rests || state_ == State::kReady || state_ == State::kNowhere;
 }
 
 void ReconnectingStream::time_out(TimePoint now) {

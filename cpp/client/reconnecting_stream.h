@@ -100,6 +100,7 @@ class ReconnectingStream {
   bool hopeless() const;
 
  private:
+  bool settled(TimePoint now) const;  // until something happens
   void start(TimePoint now);
   void ask(TimePoint now);
   void open();

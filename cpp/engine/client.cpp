@@ -109,6 +109,8 @@ Status Client::check_name(const std::string& name, Use use) const {
                          (latch ? "" : ", or with one tag in them, such as 'order:{42}'"));
 }
 
+void Client::pause_renewals(bool on) { context()->keeper->pause(on); }
+
 std::vector<std::string> Client::close() {
   if (closed_.exchange(true)) return {};
   Core* core = core_.load();

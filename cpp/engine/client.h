@@ -47,6 +47,9 @@ class Client {
   enum class Use { kAny, kLatch };
   Status check_name(const std::string& name, Use use = Use::kAny) const;
 
+  // For tests of programs: while `on`, its holds are not renewed.
+  void pause_renewals(bool on);
+
   // Ends all waits with kClosed and stops renewing; releases nothing. The names of what was still
   // held.
   std::vector<std::string> close();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -150,6 +151,9 @@ class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_t
   // A connection broke: ask the server about every hold, now.
   void verify();
 
+  // For tests of programs: while `on`, nothing is renewed or verified, so that leases run out.
+  void pause(bool on) { paused_ = on; }
+
   // Stops everything; the names of what was still held.
   std::vector<std::string> close();
   bool closed() const;
@@ -216,6 +220,7 @@ class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_t
   TimePoint armed_ = kNever;  // when the loop will step next
   bool idle_ = false;         // the last step found no hold
   bool verify_ = false;
+  std::atomic<bool> paused_{false};
   bool closed_ = false;
 };
 

@@ -22,6 +22,9 @@ bool unknown_script(const Result<resp::Reply>& reply) {
   return reply.ok() && reply.value().is_error() && reply.value().text().substr(0, 8) == "NOSCRIPT";
 }
 
+// Until the next attempt, after one that failed.
+Duration rest_of(Millis lease) { return std::min<Duration>(kSoonest, Duration(lease) / 12); }
+
 }  // namespace
 
 TimePoint renewal_after(TimePoint sent, Millis lease, std::uint64_t ticket) {
@@ -69,7 +72,9 @@ void LeaseKeeper::ask(Hold& hold, TimePoint now, std::vector<HoldPtr>& questions
   // Of a hold that is renewed by nobody and may have two fields, a check would say too little.
   const bool quiet = hold.detaching || (hold.move && !hold.renewed());
   if (quiet) return arm(hold, now);
-  if (!std::exchange(hold.in_flight, true)) {
+  if (paused_) {
+    hold.next_renewal = after(now, rest_of(hold.lease));
+  } else if (!std::exchange(hold.in_flight, true)) {
     hold.asked_renewed = hold.renewed();
     hold.asked_extensions = hold.extensions;
     hold.asked_either = hold.move != nullptr;
@@ -103,8 +108,7 @@ void LeaseKeeper::answered(Hold& hold, const Result<resp::Reply>& reply, const c
   const TimePoint now = clock_.now();
   count_renewal(hold, reply);
   if (!reply.ok() || !reply.value().is_integer()) {
-    const Duration soon = std::min<Duration>(kSoonest, Duration(hold.lease) / 12);
-    hold.next_renewal = hold.by_text ? now : after(now, soon);
+    hold.next_renewal = hold.by_text ? now : after(now, rest_of(hold.lease));
   } else if (reply.value().integer() == 0) {
     // Asked before a move began, it says no more than that the hold may have been moved.
     if (hold.asked_before_move()) {

@@ -170,13 +170,17 @@ def _check_sentinel(sentinel: Settings, primary: Settings) -> None:
         )
 
 
-def _carried(settings: Settings, options: Mapping[str, Any]) -> dict[str, Any]:
+def _check_carries(settings: Settings, options: Mapping[str, Any]) -> None:
     for name, instead in NOT_CARRIED.items():
         value = settings.values.get(name)
         kept = name == "ssl_min_version" and value is not None and value <= TLS_1_2
         if value and not kept and (instead is None or instead not in options):
             hint = f"; give {instead}" if instead else ""
             raise _refusal(name, f"there is no counterpart{hint}")
+
+
+def _carried(settings: Settings, options: Mapping[str, Any]) -> dict[str, Any]:
+    _check_carries(settings, options)
     carried = _login(settings)
     if settings.values.get("client_name"):
         carried["client_name"] = _text(settings.values["client_name"])
@@ -217,7 +221,11 @@ def _tls(settings: Settings, options: Mapping[str, Any]) -> dict[str, Any]:
             "overrides it and verifies both"
         )
         raise _refusal("ssl_check_hostname=False", why)
-    values = settings.values
+    carried = _tls_files(settings.values, options)
+    return carried if verify else {**carried, "tls_verify": False}
+
+
+def _tls_files(values: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
     if values.get("ssl_ca_certs") and values.get("ssl_ca_path") and "tls_ca" not in options:
         raise _refusal("ssl_ca_path", "together with ssl_ca_certs; give one as tls_ca")
     files = {
@@ -225,10 +233,7 @@ def _tls(settings: Settings, options: Mapping[str, Any]) -> dict[str, Any]:
         "tls_cert": values.get("ssl_certfile"),
         "tls_key": values.get("ssl_keyfile") or values.get("ssl_certfile"),
     }
-    carried: dict[str, Any] = {name: _text(path) for name, path in files.items() if path}
-    if not verify:
-        carried["tls_verify"] = False
-    return carried
+    return {name: _text(path) for name, path in files.items() if path}
 
 
 def _library(kind: type) -> str:

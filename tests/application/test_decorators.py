@@ -203,3 +203,19 @@ def test_the_name_of_a_method_may_be_made_of_its_object(
             return server.keys()
 
     assert alice.do(Account().names) == {b"account:5"}
+
+
+@pytest.mark.parametrize("kind", ["lock", "fenced_lock"])
+def test_a_minimum_hold_time_is_the_locks(
+    client: Any, define: Define, alice: Any, bob: Any, kind: str
+) -> None:
+    """A second call within it is skipped, in the same thread or task too."""
+
+    def work() -> str:
+        return "done"
+
+    call = client.locked("name", kind=kind, busy="skip", at_least=20)(define(work))
+    assert alice.do(call) == "done"
+    assert alice.do(call) is bob.do(call) is None
+    with pytest.raises(ValueError, match="at_least"):
+        client.locked("name", kind=kind, at_least=5, lease=4)

@@ -80,7 +80,7 @@ def test_explicit_options_win(library: Any) -> None:
 
 
 class OwnConnection(redis.Connection):
-    """Nobody knows what it does."""
+    """One that a program has made."""
 
 
 @pytest.mark.parametrize(

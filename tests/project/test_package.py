@@ -37,7 +37,9 @@ def test_nothing_is_needed_at_run_time() -> None:
 
 def test_the_extras_are_the_documented_ones() -> None:
     extras = metadata.metadata("holdfast-locks").get_all("Provides-Extra") or []
-    assert set(extras) == {"bench", "cli", "docs", "lint", "server", "test", "web"}
+    integrations = {"celery", "django", "fastapi", "opentelemetry", "prometheus", "redis-py"}
+    tools = {"bench", "cli", "docs", "frameworks", "lint", "pytest", "server", "test", "web"}
+    assert set(extras) == integrations | tools
 
 
 def test_the_version_is_the_same_everywhere() -> None:

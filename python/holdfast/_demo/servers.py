@@ -115,6 +115,10 @@ class Server:
             msg = f"{self._command[0]} does not start: {self._log.read_text()[-500:] or error}"
             raise NoServerError(msg) from error
 
+    def signal(self, number: int) -> None:
+        """Send the process a signal."""
+        self._process.send_signal(number)
+
     def __exit__(
         self,
         exc_type: type[BaseException] | None,

@@ -1,0 +1,398 @@
+"""Locks in the place of redis-py's: ``r.lock("name", timeout=10, lock_class=Lock)``.
+
+Constructor, methods, attributes and exceptions are those of ``redis.lock.Lock`` and of
+``redis.asyncio.lock.Lock``. The keys are holdfast's: code that uses redis-py's locks and code that
+uses these do **not** exclude each other; ``docs/guides/redis-py.md`` says how to change over.
+
+Needs the extra ``redis_py`` (redis 5 or newer).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import threading
+import time
+import uuid
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from weakref import WeakKeyDictionary
+
+from redis import exceptions
+
+import holdfast
+import holdfast.asyncio
+from holdfast.asyncio._loop import ask
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import TracebackType
+
+    from typing_extensions import Self, Unpack
+
+    from holdfast._arguments import Seconds
+    from holdfast._client import BaseClient
+    from holdfast._options import Keywords
+
+__all__ = ["AsyncLock", "Lock", "async_client_of", "client_of"]
+
+ClientT = TypeVar("ClientT", bound="BaseClient[Any]")
+
+#: What the server says of a key that is no lock of ours: redis-py's are strings.
+NO_LOCK = "WRONGTYPE"
+
+logger = logging.getLogger(__name__)
+
+
+class _Clients(Generic[ClientT]):
+    """The clients of ours that belong to those of redis-py, as long as these live."""
+
+    def __init__(self, make: type[ClientT]) -> None:
+        self._make = make
+        self._known: WeakKeyDictionary[Any, ClientT] = WeakKeyDictionary()
+        self._making = threading.Lock()
+
+    def of(self, redis: Any, options: Keywords) -> ClientT:
+        """One client for each connection pool, or cluster."""
+        source = getattr(redis, "connection_pool", redis)
+        with self._making:
+            client = self._known.get(source)
+            if client is None:
+                client = self._known[source] = self._make.from_redis(source, **options)
+            elif options:
+                msg = "options come too late: the locks of this client have been used already"
+                raise ValueError(msg)
+        return client
+
+
+_clients = _Clients(holdfast.Client)
+_async_clients = _Clients(holdfast.asyncio.Client)
+
+
+def client_of(redis: Any, **options: Unpack[Keywords]) -> holdfast.Client:
+    """The client that the locks of a ``redis.Redis`` use, for locks of other kinds too.
+
+    ``options`` (those of ``holdfast.Client``) may be given by the first call for this client,
+    before its first lock is made; later they raise ``ValueError``.
+    """
+    return _clients.of(redis, options)
+
+
+def async_client_of(redis: Any, **options: Unpack[Keywords]) -> holdfast.asyncio.Client:
+    """The same of a ``redis.asyncio.Redis``."""
+    return _async_clients.of(redis, options)
+
+
+class _BaseLock:
+    """What both locks have in common: all but the waiting."""
+
+    #: ``token`` is that of this lock's hold, ``None`` while there is none.
+    local: Any
+
+    def __init__(  # noqa: PLR0917 - as redis-py has them
+        self,
+        redis: Any,
+        name: str,
+        timeout: float | None = None,
+        sleep: float = 0.1,
+        blocking: bool = True,
+        blocking_timeout: float | None = None,
+        thread_local: bool = True,
+        raise_on_release_error: bool = True,
+    ) -> None:
+        self.redis = redis
+        self.name = name
+        self.timeout = timeout
+        self.sleep = sleep
+        self.blocking = blocking
+        self.blocking_timeout = blocking_timeout
+        self.thread_local = bool(thread_local)
+        self.raise_on_release_error = raise_on_release_error
+        self.local = threading.local() if self.thread_local else SimpleNamespace()
+        self.local.token = None
+        self._lock: Any = self._new_lock()
+
+    def _new_lock(self) -> Any:
+        raise NotImplementedError
+
+    def _lease(self) -> float | None:
+        return max(self.timeout, 0.001) if self.timeout else None
+
+    def _token_of(self, token: str | bytes | None) -> bytes:
+        if token is None:
+            return uuid.uuid4().hex.encode()
+        return token if isinstance(token, bytes) else token.encode()
+
+    def _deadline(self, blocking: bool | None, blocking_timeout: float | None) -> float:
+        """When to stop waiting, on the monotonic clock."""
+        if not (self.blocking if blocking is None else blocking):
+            return -math.inf
+        timeout = self.blocking_timeout if blocking_timeout is None else blocking_timeout
+        return math.inf if timeout is None else time.monotonic() + timeout
+
+    def _granted(self, hold: Any, token: bytes) -> Literal[True]:
+        self.local.hold = hold
+        self.local.token = token
+        return True
+
+    def _hold(self) -> Any:
+        """The hold of the caller's; ``None`` where it has none."""
+        return None if self._token() is None else self.local.hold
+
+    def _token(self) -> bytes | None:
+        token: bytes | None = getattr(self.local, "token", None)
+        return token
+
+    def _forget(self) -> None:
+        self.local.token = self.local.hold = None
+
+    def _required(self, what: str) -> Any:
+        hold = self._hold()
+        if hold is None:
+            raise self._error(f"{self.name!r} cannot be {what}: it is not held by this lock object")
+        return hold
+
+    def _limited(self, what: str) -> Any:
+        hold = self._required(what)
+        if self.timeout is None:
+            raise self._error(f"{self.name!r} cannot be {what}: it has no timeout")
+        return hold
+
+    def _error(self, message: str) -> exceptions.LockError:
+        return exceptions.LockError(message, lock_name=self.name)
+
+    def _gone(self) -> exceptions.LockNotOwnedError:
+        message = f"{self.name!r} is not held by this lock object any more"
+        return exceptions.LockNotOwnedError(message, lock_name=self.name)
+
+    def _not_acquired(self) -> exceptions.LockError:
+        return self._error(f"{self.name!r} is held by another: it could not be acquired in time")
+
+    def _log_release(self, error: exceptions.LockError) -> None:
+        logger.warning("%r was not held any more at the end of its block: %s", self.name, error)
+
+    @contextmanager
+    def _as_of_redis_py(self) -> Iterator[None]:
+        """Raise redis-py's exceptions for ours."""
+        try:
+            yield
+        except holdfast.NotOwnedError as error:
+            raise self._gone() from error
+        except holdfast.ServerError as error:
+            if error.code == NO_LOCK:
+                raise self._gone() from error
+            raise exceptions.ResponseError(str(error)) from error
+        except holdfast.ConnectionError as error:
+            raise exceptions.ConnectionError(str(error)) from error
+
+
+def _left(deadline: float) -> float | None:
+    left = deadline - time.monotonic()
+    return None if left == math.inf else max(left, 0.0)
+
+
+def _refused(error: holdfast.HoldfastError) -> bool:
+    """The key is a lock of redis-py's: it is busy, and no message will say when it is not."""
+    return isinstance(error, holdfast.ServerError) and error.code == NO_LOCK
+
+
+class Lock(_BaseLock):
+    """A lock in the place of ``redis.lock.Lock``.
+
+    ``timeout=None`` is renewed until ``release()`` instead of living for ever. Waiters are woken by
+    messages; ``sleep`` is used only while the key is one of redis-py's own locks.
+    """
+
+    def _new_lock(self) -> holdfast.Lock:
+        return client_of(self.redis).lock(self.name)
+
+    def acquire(
+        self,
+        sleep: Seconds | None = None,
+        blocking: bool | None = None,
+        blocking_timeout: Seconds | None = None,
+        token: str | bytes | None = None,
+    ) -> bool:
+        """Take the lock; ``False`` when it stays held by another for ``blocking_timeout``."""
+        word = self._token_of(token)
+        deadline = self._deadline(blocking, blocking_timeout)
+        with self._as_of_redis_py():
+            while True:
+                try:
+                    hold = self._lock.hold(wait=_left(deadline), lease=self._lease())
+                    return self._granted(hold, word)
+                except holdfast.LockTimeout:
+                    return False
+                except holdfast.ServerError as error:
+                    pause = self.sleep if sleep is None else sleep
+                    if not _refused(error):
+                        raise
+                    if time.monotonic() + pause > deadline:
+                        return False
+                    time.sleep(pause)
+
+    def locked(self) -> bool:
+        """Whether anyone holds it."""
+        try:
+            with self._as_of_redis_py():
+                held: bool = self._lock.locked()
+                return held
+        except exceptions.LockNotOwnedError:
+            return True  # the key is one of redis-py's locks
+
+    def owned(self) -> bool:
+        """Whether this lock object holds it, asked of the server."""
+        hold = self._hold()
+        try:
+            with self._as_of_redis_py():
+                return hold is not None and (hold._core.hold_count(hold._owner) or 0) > 0
+        except exceptions.LockNotOwnedError:
+            return False
+
+    def release(self) -> None:
+        """Free the lock.
+
+        Raises ``LockError`` when this lock object holds nothing, ``LockNotOwnedError`` when its
+        hold is gone.
+        """
+        hold = self._required("released")
+        try:
+            with self._as_of_redis_py():
+                hold.release()
+        except exceptions.LockNotOwnedError:
+            self._forget()
+            raise
+        self._forget()
+
+    def extend(self, additional_time: Seconds, replace_ttl: bool = False) -> Literal[True]:
+        """Add seconds to the time that is left, or, with ``replace_ttl``, replace it."""
+        hold = self._limited("extended")
+        with self._as_of_redis_py():
+            left = 0.0 if replace_ttl else self._lock.ttl()
+            if left is None or not hold.extend(left + additional_time):
+                raise self._gone()
+        return True
+
+    def reacquire(self) -> Literal[True]:
+        """Set the time that is left to ``timeout`` again."""
+        hold = self._limited("reacquired")
+        with self._as_of_redis_py():
+            if not hold.extend(self._lease()):
+                raise self._gone()
+        return True
+
+    def __enter__(self) -> Self:
+        if not self.acquire():
+            raise self._not_acquired()
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        try:
+            self.release()
+        except exceptions.LockError as error:
+            if self.raise_on_release_error:
+                raise
+            self._log_release(error)
+
+
+class AsyncLock(_BaseLock):
+    """A lock in the place of ``redis.asyncio.lock.Lock``; otherwise as ``Lock``."""
+
+    def _new_lock(self) -> holdfast.asyncio.Lock:
+        return async_client_of(self.redis).lock(self.name)
+
+    async def acquire(
+        self,
+        blocking: bool | None = None,
+        blocking_timeout: Seconds | None = None,
+        token: str | bytes | None = None,
+    ) -> bool:
+        """Take the lock; ``False`` when it stays held by another for ``blocking_timeout``."""
+        word = self._token_of(token)
+        deadline = self._deadline(blocking, blocking_timeout)
+        with self._as_of_redis_py():
+            while True:
+                try:
+                    hold = await self._lock.hold(wait=_left(deadline), lease=self._lease())
+                    return self._granted(hold, word)
+                except holdfast.LockTimeout:
+                    return False
+                except holdfast.ServerError as error:
+                    if not _refused(error):
+                        raise
+                    if time.monotonic() + self.sleep > deadline:
+                        return False
+                    await asyncio.sleep(self.sleep)
+
+    async def locked(self) -> bool:
+        """Whether anyone holds it."""
+        try:
+            with self._as_of_redis_py():
+                held: bool = await self._lock.locked()
+                return held
+        except exceptions.LockNotOwnedError:
+            return True  # the key is one of redis-py's locks
+
+    async def owned(self) -> bool:
+        """Whether this lock object holds it, asked of the server."""
+        hold = self._hold()
+        if hold is None:
+            return False
+        try:
+            with self._as_of_redis_py():
+                return (await ask(hold._core.start_hold_count, hold._owner) or 0) > 0
+        except exceptions.LockNotOwnedError:
+            return False
+
+    async def release(self) -> None:
+        """Free the lock; errors as those of ``Lock.release``. Once begun it is carried through."""
+        hold = self._required("released")
+        try:
+            with self._as_of_redis_py():
+                await hold.release()
+        except exceptions.LockNotOwnedError:
+            self._forget()
+            raise
+        self._forget()
+
+    async def extend(self, additional_time: Seconds, replace_ttl: bool = False) -> Literal[True]:
+        """Add seconds to the time that is left, or, with ``replace_ttl``, replace it."""
+        hold = self._limited("extended")
+        with self._as_of_redis_py():
+            left = 0.0 if replace_ttl else await self._lock.ttl()
+            if left is None or not await hold.extend(left + additional_time):
+                raise self._gone()
+        return True
+
+    async def reacquire(self) -> Literal[True]:
+        """Set the time that is left to ``timeout`` again."""
+        hold = self._limited("reacquired")
+        with self._as_of_redis_py():
+            if not await hold.extend(self._lease()):
+                raise self._gone()
+        return True
+
+    async def __aenter__(self) -> Self:
+        if not await self.acquire():
+            raise self._not_acquired()
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        try:
+            await self.release()
+        except exceptions.LockError as error:
+            if self.raise_on_release_error:
+                raise
+            self._log_release(error)

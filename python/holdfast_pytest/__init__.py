@@ -1,0 +1,96 @@
+"""Fixtures for tests of programs that use holdfast; pytest finds them by itself.
+
+============================ =====================================================================
+``holdfast_server``          a real server for the session, emptied before each test: ``.url``
+``holdfast_client``          a client of it; a lock that is still held at the end fails the test
+``holdfast_async_client``    the same for asyncio: pytest-asyncio in both modes, or anyio
+``holdfast_faults``          makes the locks of the test's clients fail, as servers and networks do
+============================ =====================================================================
+
+holdfast is imported by the first fixture that needs it: a run that uses none does not wait for it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import holdfast
+    import holdfast.asyncio
+
+    from ._faults import Faults
+    from ._server import TestServer
+
+_running = pytest.StashKey["TestServer"]()
+
+
+@pytest.fixture(scope="session")
+def holdfast_server(request: pytest.FixtureRequest) -> Iterator[TestServer]:
+    """A real server, empty at the start of each test; ``url`` is its URL.
+
+    It is that of ``HOLDFAST_TEST_URL``, else one that pip has installed (``holdfast[server]``),
+    else redis-server or valkey-server from PATH. Without any the test is skipped.
+    """
+    from ._server import NoServer, find
+
+    try:
+        server = find()
+    except NoServer as reason:
+        pytest.skip(str(reason))
+    request.session.stash[_running] = server
+    yield server
+    del request.session.stash[_running]
+    server.close()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Empty the server before each test, once there is one."""
+    server = item.session.stash.get(_running, None)
+    if server is not None:
+        server.empty()
+
+
+@pytest.fixture
+def holdfast_client(
+    holdfast_server: TestServer, request: pytest.FixtureRequest
+) -> Iterator[holdfast.Client]:
+    """A client of the test's server; it fails the test that leaves a lock held."""
+    from ._clients import closing, new_client
+
+    client = new_client(holdfast_server)
+    with closing(client):
+        yield client
+
+
+@pytest.fixture
+def holdfast_async_client(holdfast_server: TestServer) -> Iterator[holdfast.asyncio.Client]:
+    """The same for asyncio. It needs no loop to be made and none to be closed."""
+    from ._clients import closing, new_async_client
+
+    client = new_async_client(holdfast_server)
+    with closing(client):
+        yield client
+
+
+@pytest.fixture
+def holdfast_faults(holdfast_server: TestServer) -> Iterator[Faults]:
+    """What goes wrong with locks, done on purpose: see ``holdfast_pytest._faults.Faults``."""
+    from ._faults import Faults
+
+    faults = Faults(holdfast_server)
+    yield faults
+    faults.end()
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Faults":
+        from ._faults import Faults
+
+        return Faults
+    msg = f"module {__name__!r} has no attribute {name!r}"
+    raise AttributeError(msg)

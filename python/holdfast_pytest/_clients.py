@@ -1,0 +1,60 @@
+"""Clients that notice what a test has left held."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import holdfast
+import holdfast.inspect
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import holdfast.asyncio
+
+    from ._server import TestServer
+
+__all__ = ["closing", "new_async_client", "new_client"]
+
+
+def new_client(server: TestServer) -> holdfast.Client:
+    """A client for threads."""
+    return holdfast.Client(server.url)
+
+
+def new_async_client(server: TestServer) -> holdfast.asyncio.Client:
+    """A client for tasks."""
+    import holdfast.asyncio
+
+    return holdfast.asyncio.Client(server.url)
+
+
+@contextmanager
+def closing(client: Any) -> Iterator[None]:
+    """Close the client at the end, and fail where it still held something."""
+    yield
+    held = _held_by(client) | {
+        name.decode(errors="backslashreplace") for name in client._core.close()
+    }
+    if held:
+        names = ", ".join(map(repr, sorted(held)))
+        pytest.fail(f"still held at the end of the test: {names}; release it", pytrace=False)
+
+
+def _held_by(client: Any) -> set[str]:
+    """The names on the server under owners of this client, also of tasks that are done by now."""
+    try:
+        locks = holdfast.inspect.locks(client)
+    except holdfast.HoldfastError:  # the test has made it unreachable
+        return set()
+    return {
+        str(lock.name) for lock in locks if any(_is_of(client, owner.id) for owner in lock.owners)
+    }
+
+
+def _is_of(client: Any, owner: str) -> bool:
+    """Owner 0 does not count: the rest of a minimum hold time."""
+    return owner.startswith(client.id) and not owner.endswith(":0")

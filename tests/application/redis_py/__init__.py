@@ -1,0 +1,1 @@
+"""redis-py's own tests of its locks, run against ours."""

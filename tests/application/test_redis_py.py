@@ -1,0 +1,185 @@
+"""The stand-ins for redis-py's locks: a selection; `nox -s redis_py` runs redis-py's own tests."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import threading
+from typing import Any
+
+import pytest
+import redis
+import redis.asyncio
+import redis.asyncio.lock
+import redis.lock
+
+import holdfast
+from holdfast.contrib.redis_py import AsyncLock, Lock, async_client_of, client_of
+from tests.application.redis_py.stand_in import LEFT_OUT
+from tests.support.actors import Flavour
+from tests.support.servers import Server
+from tools.lint.tree import ROOT
+
+pytestmark = pytest.mark.servers("redis")
+
+
+@pytest.fixture
+def r(flavour: Flavour, server: Server, alice: Any) -> Any:
+    """A client of redis-py."""
+    source = (redis.asyncio if flavour.asyncio else redis).Redis(port=server.port)
+    yield source
+    client = async_client_of(source) if flavour.asyncio else client_of(source)
+    alice.do(client.close)
+    alice.do(source.aclose if flavour.asyncio else source.close)
+
+
+@pytest.fixture
+def lock_class(flavour: Flavour) -> Any:
+    return AsyncLock if flavour.asyncio else Lock
+
+
+@pytest.mark.flavours("sync")
+def test_constructor_and_methods_are_those_of_redis_py(flavour: Flavour) -> None:
+    for ours, theirs in ((Lock, redis.lock.Lock), (AsyncLock, redis.asyncio.lock.Lock)):
+        known = inspect.signature(theirs.__init__).parameters
+        assert list(inspect.signature(ours.__init__).parameters) == list(known)
+        for name in ("acquire", "release", "locked", "owned", "extend", "reacquire"):
+            expected = list(inspect.signature(getattr(theirs, name)).parameters)
+            assert list(inspect.signature(getattr(ours, name)).parameters) == expected, name
+
+
+def test_a_lock_of_redis_py_is_replaced_by_naming_the_class(
+    r: Any, lock_class: Any, server: Server, alice: Any, bob: Any
+) -> None:
+    lock = r.lock("name", timeout=10, lock_class=lock_class)
+    assert (lock.name, lock.timeout, lock.blocking, lock.thread_local) == ("name", 10, True, True)
+    assert alice.do(lock.acquire, token="word")
+    assert alice.do(lambda: lock.local.token) == b"word"
+    assert alice.do(lock.owned) is alice.do(lock.locked) is True
+    assert 9000 < server.inspect.pttl("name") <= 10_000
+    other = r.lock("name", blocking_timeout=0.01, lock_class=lock_class)
+    assert bob.do(other.acquire) is bob.do(other.owned) is False
+    with pytest.raises(redis.exceptions.LockError, match="name") as caught:
+        bob.inside(other, lambda _: None)
+    assert caught.value.lock_name == "name"
+    waiting = bob.begin(other.acquire, blocking_timeout=10)
+    alice.do(lock.release)
+    assert waiting.result(10)
+    bob.do(other.release)
+    assert server.keys() == set()
+
+
+def test_it_is_not_reentrant_as_redis_py_is_not(r: Any, lock_class: Any, alice: Any) -> None:
+    lock = r.lock("name", lock_class=lock_class)
+    assert alice.do(lock.acquire)
+    assert not alice.do(lock.acquire, blocking=False)
+    alice.do(lock.release)
+
+
+def test_without_a_timeout_it_is_renewed(
+    r: Any, lock_class: Any, server: Server, alice: Any
+) -> None:
+    lock = r.lock("name", lock_class=lock_class)
+    assert alice.do(lock.acquire)
+    assert 0 < server.inspect.pttl("name") <= 30_000
+    for forbidden in (lock.reacquire, lambda: lock.extend(1)):
+        with pytest.raises(redis.exceptions.LockError, match="timeout"):
+            alice.do(forbidden)
+    alice.do(lock.release)
+
+
+def test_extend_and_reacquire_set_the_time_that_is_left(
+    r: Any, lock_class: Any, server: Server, alice: Any
+) -> None:
+    lock = r.lock("name", timeout=10, lock_class=lock_class)
+    alice.do(lock.acquire)
+    assert alice.do(lock.extend, 10) is True
+    assert 19_000 < server.inspect.pttl("name") <= 20_000
+    assert alice.do(lock.extend, 5, replace_ttl=True) is True
+    assert 4000 < server.inspect.pttl("name") <= 5000
+    assert alice.do(lock.reacquire) is True
+    assert 9000 < server.inspect.pttl("name") <= 10_000
+    alice.do(lock.release)
+
+
+@pytest.mark.parametrize("takes", ["removed", "replaced"])
+def test_a_hold_that_is_gone_is_not_owned_any_more(
+    r: Any, lock_class: Any, server: Server, alice: Any, takes: str
+) -> None:
+    lock = r.lock("name", timeout=10, lock_class=lock_class)
+    alice.do(lock.acquire)
+    server.inspect.delete("name")
+    if takes == "replaced":
+        server.inspect.set("name", "token of redis-py")
+    assert alice.do(lock.owned) is False
+    assert alice.do(lock.locked) is (takes == "replaced")
+    for step in (lambda: lock.extend(1), lock.reacquire, lock.release):
+        with pytest.raises(redis.exceptions.LockNotOwnedError, match="name"):
+            alice.do(step)
+    with pytest.raises(redis.exceptions.LockError):
+        alice.do(lock.release)
+
+
+def test_a_lost_hold_at_the_end_of_a_block_raises_or_is_logged(
+    r: Any, lock_class: Any, server: Server, alice: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    def lose(_: Any) -> None:
+        server.inspect.delete("name")
+
+    with pytest.raises(redis.exceptions.LockNotOwnedError):
+        alice.inside(r.lock("name", timeout=10, lock_class=lock_class), lose)
+    quiet = r.lock("name", timeout=10, raise_on_release_error=False, lock_class=lock_class)
+    alice.inside(quiet, lose)
+    assert "'name' was not held any more" in caplog.text
+
+
+def test_another_thread_releases_where_the_hold_is_not_local(
+    r: Any, lock_class: Any, server: Server, alice: Any, bob: Any
+) -> None:
+    lock = r.lock("name", thread_local=False, lock_class=lock_class)
+    alice.do(lock.acquire)
+    bob.do(lock.release)
+    assert server.keys() == set()
+
+
+@pytest.mark.flavours("sync")
+def test_a_local_hold_is_the_threads_own(
+    r: Any, lock_class: Any, alice: Any, bob: Any, flavour: Flavour
+) -> None:
+    lock = r.lock("name", lock_class=lock_class)
+    alice.do(lock.acquire)
+    with pytest.raises(redis.exceptions.LockError):
+        bob.do(lock.release)
+    alice.do(lock.release)
+    assert threading.current_thread()
+
+
+def test_while_the_key_is_a_lock_of_redis_py_it_is_busy(
+    r: Any, lock_class: Any, server: Server, alice: Any
+) -> None:
+    server.inspect.set("name", "token of redis-py")
+    lock = r.lock("name", sleep=0.01, lock_class=lock_class)
+    assert alice.do(lock.acquire, blocking=False) is False
+    assert alice.do(lock.acquire, blocking_timeout=0.03) is False
+    waiting = alice.begin(lock.acquire)
+    server.inspect.delete("name")
+    assert waiting.result(10)
+    alice.do(lock.release)
+
+
+@pytest.mark.flavours("sync")
+def test_an_unreachable_server_is_an_error_of_redis_py(flavour: Flavour) -> None:
+    source = redis.Redis(port=1)
+    client = client_of(source, retries=0, command_timeout=0.3)
+    assert isinstance(client, holdfast.Client)
+    with pytest.raises(redis.exceptions.ConnectionError):
+        source.lock("name", lock_class=Lock).acquire()
+    with pytest.raises(ValueError, match="too late"):
+        client_of(source, retries=1)
+    client.close()
+
+
+@pytest.mark.flavours("sync")
+def test_the_guide_lists_each_test_of_redis_py_that_is_left_out(flavour: Flavour) -> None:
+    page = (ROOT / "docs/guides/redis-py.md").read_text()
+    assert set(re.findall(r"`(test_\w+)`", page)) == set(LEFT_OUT)
