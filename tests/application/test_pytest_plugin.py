@@ -220,7 +220,7 @@ def test_without_a_server_the_reason_is_given(
     )
     result = run(pytester, "def test_it(holdfast_client): pass", "-rs")
     result.assert_outcomes(skipped=1)
-    result.stdout.fnmatch_lines(["*pip install 'holdfast?server?'*"])
+    result.stdout.fnmatch_lines(["*pip install 'holdfast-locks?server?'*"])
     assert sys.executable
 
 
