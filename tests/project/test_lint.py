@@ -43,6 +43,28 @@ def test_a_harmless_text_passes(tmp_path: Path, line: str) -> None:
     assert texts.check(tmp_path) == []
 
 
+# In two halves, too.
+RIDDLES = ["who+ever", "who+m", "no+body", "no+ught", "so +many", "is +told", "are +told"]
+RIDDLES += ["was +told", "had +from", "of its +own", "of their +own"]
+
+
+def test_words_that_are_not_plain_english_are_named_in_a_plain_folder(tmp_path: Path) -> None:
+    words = [riddle.replace("+", "") for riddle in RIDDLES]
+    for name in ("docs/synchronizers/lock.md", "data/sample.md"):
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_text("".join(f"It holds, {word}.\n" for word in words))
+    problems = texts.check(tmp_path)
+    assert len(problems) == len(words)
+    for number, word in enumerate(words, start=1):
+        place = f"docs/synchronizers/lock.md:{number}: not plain English, "
+        assert problems[number - 1].startswith(place + repr(word))
+
+
+def test_words_that_contain_a_riddle_pass(tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text("_Nobody()_ so manyfold, its own, told, whole")
+    assert texts.check(tmp_path) == []
+
+
 def test_our_texts_pass() -> None:
     assert texts.check() == []
 

@@ -1,4 +1,4 @@
-"""The text rules: nothing that belongs to one machine, one index or one day."""
+"""The text rules: nothing that belongs to one machine, one index or one day; plain English."""
 
 from __future__ import annotations
 
@@ -18,6 +18,20 @@ RULES = {
     "a number in the tracker": re.compile(r"(?i)\bissues?\s+#?\d|\(#\d+\)|\bgh-\d"),
 }
 
+# Words that leave the subject unnamed, and archaisms: see "Plain English" in CONTRIBUTING.md.
+RIDDLE = re.compile(
+    r"(?i)\b(?:who[e]ver|who[m]|no[b]ody|no[u]ght|of (?:its|their|his) o[w]n|so m[a]ny"
+    r"|(?:is|are|was|were) t[o]ld|had fr[o]m)\b"
+)
+
+# What is written in plain English so far, and stays so: folders and files.
+PLAIN = (
+    "CONTRIBUTING.md",
+    "README.md",
+    "docs/synchronizers",
+    "tools",
+)
+
 
 def check(root: Path = tree.ROOT) -> list[str]:
     """Returns one line for each place in a text file that breaks a rule."""
@@ -28,9 +42,19 @@ def check(root: Path = tree.ROOT) -> list[str]:
         except UnicodeDecodeError:
             continue
         for number, line in enumerate(text.splitlines(), start=1):
-            problems += [f"{path}:{number}: {what}: {line.strip()}" for what in faults(line)]
+            found = faults(line) + riddles(line) * is_plain(path)
+            problems += [f"{path}:{number}: {what}: {line.strip()}" for what in found]
     return problems
 
 
 def faults(line: str) -> list[str]:
     return [what for what, pattern in RULES.items() if pattern.search(line)]
+
+
+def riddles(line: str) -> list[str]:
+    return [f"not plain English, {word!r}" for word in RIDDLE.findall(line)]
+
+
+def is_plain(path: Path) -> bool:
+    """Whether a path is in a folder, or is a file, that is written in plain English."""
+    return any(path.is_relative_to(place) for place in PLAIN)
