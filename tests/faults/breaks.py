@@ -60,7 +60,7 @@ BREAKS = (
     ),
     Break(
         (6,),
-        "a client that nobody knows any more lives on",
+        "a client without references lives on",
         "python/holdfast/_client.py",
         (
             (
@@ -80,7 +80,7 @@ BREAKS = (
     ),
     Break(
         (8,),
-        "nobody is told what is left behind",
+        "the names of the remaining holds are not reported",
         "python/holdfast/_client.py",
         (("        if held:\n", "        if held and not held:\n"),),
         "tests/citizenship/test_exit.py::test_exit_names_what_was_held",
@@ -152,7 +152,7 @@ BREAKS = (
     ),
     Break(
         (15,),
-        "nobody tries when the subscription stands again",
+        "no waiter tries when the subscription is back",
         "cpp/wait/wait_registry.cpp",
         (("  queue.fairness_yield = {};\n  queue.tell(calls);", "  queue.fairness_yield = {};"),),
         "tests/faults/test_network.py::test_released_just_as_the_subscription_dies",
@@ -190,7 +190,7 @@ BREAKS = (
     ),
     Break(
         (19,),
-        "the caller's time is over before anybody answered",
+        "the caller's time is over before the first reply",
         "cpp/sync/acquire_machine.cpp",
         (
             (
@@ -215,7 +215,7 @@ BREAKS = (
         (21,),
         "a failed renewal waits for the next third of the lease",
         "cpp/lease/watchdog.cpp",
-        (("std::min<Duration>(kSoonest, Duration(hold.lease) / 12)", "Duration(hold.lease) / 3"),),
+        (("std::min<Duration>(kSoonest, Duration(lease) / 12)", "Duration(hold.lease) / 3"),),
         "tests/faults/test_server.py::test_a_refused_renewal_is_tried_again_soon",
     ),
     Break(
@@ -265,7 +265,7 @@ BREAKS = (
     ),
     Break(
         (29,),
-        "whoever waits is not told that nobody may subscribe",
+        "a waiter gets no error when it may not subscribe",
         "cpp/wait/wait_registry.cpp",
         (("  found->second.fail(calls, why);\n", "  (void)why;\n"),),
         "tests/faults/test_subscriptions.py"
@@ -298,7 +298,7 @@ BREAKS = (
     ),
     Break(
         (36,),
-        "nobody minds how long a lease is",
+        "the length of a lease is not checked",
         "cpp/sync/acquire_operation.cpp",
         (("answer.ttl > usual;", "answer.ttl < Millis(-1);"),),
         "tests/faults/test_clocks.py::test_a_lease_that_a_server_clock_made_too_long_is_reported",

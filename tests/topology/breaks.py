@@ -82,7 +82,7 @@ BREAKS = (
     ),
     Break(
         (27,),
-        "sentinels are told the servers' password",
+        "sentinels are sent the servers' password",
         "cpp/topology/sentinel.cpp",
         (("setup.endpoint.sentinel_credentials", "setup.endpoint.credentials"),),
         f"{SENTINELS}::test_sentinels_have_a_password_of_their_own",

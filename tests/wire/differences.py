@@ -109,7 +109,7 @@ def written_by(owner: str) -> Callable[[Keys], Keys]:
 A_LEASE_IS_NEVER_CUT = "a nested acquire with a shorter lease"
 A_RELEASE_KEEPS_THE_LEASE = "release of one hold of several"
 NO_LOCK_AT_ALL = "a key that is no lock: `locked`, `ttl`, `force_release`"
-HOLDS_NOTHING = "release by somebody who holds nothing"
+HOLDS_NOTHING = "release without a hold"
 A_LOSS_IS_TOLD = "release of a hold that is gone"
 HANDED_OVER = "release with a waiter in the same client"
 
@@ -159,7 +159,7 @@ def _line(*waiters: str) -> dict[str, Any]:
 
 
 FAIR = (
-    Difference("fair", "basic", (10,), "release when nobody holds it", {"result": NOT_OWNED}),
+    Difference("fair", "basic", (10,), "release of a lock that is not held", {"result": NOT_OWNED}),
     *(
         Difference("fair", scenario, tuple(steps), A_PLACE_LASTS, {"keys": alive(30_000)})
         for scenario, steps in PLACES.items()
@@ -187,7 +187,7 @@ TWICE_THE_LEASE = "a nested write"
 A_DOWNGRADE = "a writer ends writing, and reads on"
 AN_UPGRADE = "a reader asks to write"
 FORCED = "`force_release`"
-NOBODY_HOLDS_IT = "release of a side that nobody holds"
+NOT_HELD = "release of a side that is not held"
 OVER = "a reader whose lease is over: `owned`, `hold_count`, `release`"
 A_LEASE_FALLS = "the readers' lease falls when one of them leaves"
 BY_A_READER = (("redisson_rwlock:{demo}", "0"),)
@@ -214,8 +214,8 @@ READ_WRITE = (
     Difference("rw", "watchdog", (6,), A_LEASE_FALLS, {"published": IF_IT_WAS_THE_LONGEST}),
     Difference("rw", "watchdog", (11,), "renewal of both sides", {"keys": left(1350)}, ("3.17.6",)),
     Difference("rw", "upgrade", (1,), AN_UPGRADE, {"result": Error("LockError")}),
-    Difference("rw", "not-owner", (0, 1), NOBODY_HOLDS_IT, {"published": ()}),
-    Difference("rw", "not-owner", (0, 1), NOBODY_HOLDS_IT, {"result": NOT_OWNED}, ("3.17.6",)),
+    Difference("rw", "not-owner", (0, 1), NOT_HELD, {"published": ()}),
+    Difference("rw", "not-owner", (0, 1), NOT_HELD, {"result": NOT_OWNED}, ("3.17.6",)),
     Difference("rw", "reader-expires", (3,), OVER, {"result": False}),
     Difference("rw", "reader-expires", (4,), OVER, {"result": 0}),
     Difference("rw", "reader-expires", (5,), OVER, {"result": LOST}),
@@ -268,7 +268,7 @@ MULTI = (
         "multi",
         "redlock-basic",
         (5,),
-        "release of a red lock that nobody holds",
+        "release of a red lock that is not held",
         {"result": NOT_OWNED},
     ),
 )

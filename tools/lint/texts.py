@@ -28,7 +28,7 @@ RIDDLE = re.compile(
 PLAIN = (
     "CONTRIBUTING.md",
     "README.md",
-    "docs/synchronizers",
+    "docs",
     "tools",
 )
 
