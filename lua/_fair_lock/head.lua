@@ -1,6 +1,6 @@
--- first_waiter() drops those at the head of the line whose time is over: KEYS[2] is the line, KEYS[3] tells
--- until when each one counts as alive. ARGV[1], if it stands there, is alive: it asks. It returns the first of
--- those who wait, false when nobody does. An entry without a time is nobody's, so it goes too.
+-- first_waiter() drops the waiters at the head of the queue whose time is over: KEYS[2] is the queue, KEYS[3] has
+-- the time until which each waiter counts as alive. ARGV[1], if queued, is alive, because it asks. It returns the
+-- first waiter, false when there is none. An entry without a time has no live waiter, so it is dropped too.
 local function clock()
   local time = redis.call('time')
   return time[1] * 1000 + math.floor(time[2] / 1000)

@@ -1,14 +1,14 @@
--- Gives ARGV[1] a place at the end of the line, or makes the one it has last for another `queue_timeout` ms from
--- now on. Follows head.lua, and expects `ttl`, the lock's. Afterwards `free` is when it could be this owner's
--- turn at the earliest, in ms from now: when the lease and the time of all who stand before it are over.
+-- Gives ARGV[1] a place at the end of the queue, or makes its existing place last for another `queue_timeout` ms
+-- from now on. Follows head.lua, and expects `ttl`, the lock's. Afterwards `free` is the earliest time at which it
+-- could be this owner's turn, in ms from now: when the lease and the times of all earlier waiters are over.
 --
--- A waiter of ours says now and then that it lives, so its time counts from the last sign of that, wherever
--- in the line it stands. One of Redisson's says nothing: its time is that of who stood before it and its own
--- queue_timeout, which it takes off the times of all behind it when it leaves the line for whatever reason. Behind
--- such a waiter a place has to last for that much longer. The owner's number tells them apart: ours lie from
--- 2^40 up to 2^52, Redisson's are the ids of Java's threads, far below.
+-- A holdfast waiter refreshes its place, so its time counts from the last refresh, wherever it is in the queue. A
+-- Redisson waiter does not: its time is that of the waiter before it plus its queue_timeout, which it subtracts
+-- from the times of all later waiters when it leaves the queue. Behind such a waiter a place has to last for that
+-- much longer. The owner's number shows the library: those of holdfast lie from 2^40 up to 2^52, those of Redisson
+-- are the ids of Java threads, far below.
 --
--- ZREM comes before ZADD: who has a place keeps it on a server that is out of memory.
+-- ZREM comes before ZADD: a waiter keeps its place on a server that is out of memory.
 local REDISSONS_QUEUE_TIMEOUT = 300000
 local function is_ours(waiter)
   local number = tonumber(string.match(waiter, ':(%d+)$') or 0)

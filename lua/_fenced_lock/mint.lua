@@ -1,9 +1,9 @@
 -- Mints the next token from a counter: greater than all before it, as decimal text (a number of Lua is exact
 -- up to 2^53 only, the counter up to 2^63).
 --
--- It is the server's clock in microseconds at least. A counter that the server has lost, or of which it has an
--- old copy (a failover, a backup), would else give a token once more. INCR comes first: it fails, with nothing
--- done, on a key that is no counter and on a server out of memory.
+-- It is at least the server's clock in microseconds. Otherwise a counter that the server has lost, or restored from
+-- an old copy (a failover, a backup), would return a token twice. INCR comes first: on a key that is not a counter,
+-- and on a server out of memory, it fails without an effect.
 local function mint(counter)
   local token = redis.call('incr', counter)
   local time = redis.call('time')

@@ -1,6 +1,6 @@
--- Ends the script where the owner (ARGV[1]) cannot have the lock (KEYS[1]) with so many holds (ARGV[3]): with the
--- ms that are left of another's lease, -1 if that never ends, or -3 if earlier holds of the owner are gone.
--- Writes nothing. `ttl` is then what is left of the key (-2: there is none), `lease` the ms asked for (ARGV[2]).
+-- Ends the script if the owner (ARGV[1]) cannot have the lock (KEYS[1]) with the hold count ARGV[3]: with the
+-- ms left of another owner's lease, -1 if that never ends, or -3 if earlier holds of the owner are gone.
+-- Writes nothing. `ttl` is then the key's (-2: there is none), `lease` the requested ms (ARGV[2]).
 local FREE, LOST = -2, -3
 local lease = tonumber(ARGV[2])
 local ttl = redis.call('pttl', KEYS[1])

@@ -1,5 +1,5 @@
--- Sets the lease of a lock anew; true if it falls. Waiters sleep until the lease they were told ends: of a shorter
--- one they must hear.
+-- Sets the lease of a lock; true if it becomes shorter. Waiters sleep until the end of the lease that they know: a
+-- shorter one must be published.
 local function set_lease(name, lease)
   local before = redis.call('pttl', name)
   redis.call('pexpire', name, lease)

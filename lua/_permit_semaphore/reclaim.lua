@@ -1,6 +1,6 @@
--- free: the permits that are free, once those that have expired are counted back. Others are told of
--- them: expiry itself sends no message. Needs `publish`, the command.
--- The counter is read as a number before anything is written; removing comes first, for it needs no memory.
+-- free: the number of free permits, including those that have expired. The latter are published, because expiry
+-- itself sends no message. Needs `publish`, the command.
+-- The counter is read as a number before anything is written; removing comes first, because it needs no memory.
 -- @include _publish/tell.lua
 -- @include _permit_semaphore/now.lua
 local free = (redis.call('get', KEYS[1]) or 0) + 0

@@ -1,6 +1,6 @@
--- tell(command, channel, message): publishes, and returns how many subscribers were told. The command is "publish",
--- "spublish", or "both": ordinary and sharded subscribers of a channel do not hear each other's messages. Who is both
--- counts once.
+-- tell(command, channel, message): publishes, and returns the number of subscribers that received it. The command is
+-- "publish", "spublish", or "both": ordinary and sharded subscribers of a channel do not receive each other's messages.
+-- A subscriber of both forms counts once.
 local function tell(command, channel, message)
   if command ~= 'both' then
     return redis.call(command, channel, message)

@@ -1,6 +1,6 @@
 -- @include _publish/tell.lua
 -- @include _read_write_lock/longest_read.lua
--- Time goes on in a script (before Redis 7.2): ends that were set as one may lie so many ms apart.
+-- Time goes on during a script (before Redis 7.2): ends that were set together may differ by this many ms.
 local slack = 10
 
 -- follow_readers(name, prefix, command, channel): the lease of a lock in mode read becomes that of the longest read

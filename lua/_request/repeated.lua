@@ -1,4 +1,4 @@
--- A request that is sent again gets the answer that its first sending got.
+-- A request that is sent again gets the reply to its first sending.
 local answer = redis.call('get', KEYS[2])
 if answer then
   return tonumber(answer)

@@ -1,7 +1,7 @@
--- Lowers the count by one; at nought the latch is open, and the waiters are told.
+-- Lowers the count by one; at zero the latch opens, and the waiters wake.
 -- KEYS[1]  name: the latch's count; the key is gone when it is open
 -- KEYS[2]  request: the answer to this request, kept for a while
--- KEYS[3]  channel: where waiters listen
+-- KEYS[3]  channel: to which waiters subscribe
 -- ARGV[1]  memory: ms for which it is kept
 -- ARGV[2]  publish: the command that reaches the waiters, "publish", "spublish" or "both"
 -- returns  >= 1: the count that is left; a repeat gets the same answer

@@ -1,7 +1,7 @@
 -- Closes the latch with a count, unless it has one.
 -- KEYS[1]  name: the latch's count
 -- KEYS[2]  request: the answer to this request, kept for a while
--- KEYS[3]  channel: where waiters listen
+-- KEYS[3]  channel: to which waiters subscribe
 -- ARGV[1]  memory: ms for which it is kept
 -- ARGV[2]  count: 1 to 2^31-1
 -- ARGV[3]  publish: the command that reaches the waiters, "publish", "spublish" or "both"

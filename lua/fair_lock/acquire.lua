@@ -1,19 +1,18 @@
--- Grants the lock to an owner whose turn it is; another one gets a place in the line of those who wait, or
--- keeps the one it has.
+-- Grants the lock to the owner whose turn it is; another owner gets a place in the queue, or keeps the one it has.
 -- KEYS[1]  name: the lock's hash, owner -> hold count
--- KEYS[2]  queue: the line, a list of owners
+-- KEYS[2]  queue: the waiters, a list of owners
 -- KEYS[3]  timeouts: until when each of them counts as alive, ms since 1970; a sorted set
--- ARGV[1]  owner: who asks, "uuid:number"
+-- ARGV[1]  owner: the requesting owner, "uuid:number"
 -- ARGV[2]  lease: ms, 1 to 2^53
 -- ARGV[3]  count: the holds the owner has once this one is granted, 1 for a first hold
--- ARGV[4]  queue_timeout: ms that a place lasts without a sign of life, that is, another call; 0: takes no place
+-- ARGV[4]  queue_timeout: ms that a place lasts without a refresh, that is, another call; 0: takes no place
 -- returns  nil: granted
 -- returns  >= 1: refused; the ms after which to ask again, a third of the queue_timeout at most
 -- returns  -3: count is above 1 but the earlier holds are gone; nothing changed
 --
--- The owner knows its count, so the count is set, not added to: a repeat means the same. A holder does not
--- stand in line for another hold. Who is refused is told to come back when the lock could be free and
--- everybody before them dead: those behind the first do not wake with it. Never at once: see the 1.
+-- The owner knows its count, so the count is set, not added to: a repeat means the same. The holder does
+-- not queue for another hold. A refused owner asks again when the lock could be free and all earlier waiters
+-- dead: later waiters do not wake with the first. Never at once: see the 1.
 local FREE, FOREVER, LOST = -2, -1, -3
 local ttl = redis.call('pttl', KEYS[1])
 -- A longer lease that still runs is kept. Compared before the first write, so that a lease that is no number

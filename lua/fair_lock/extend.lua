@@ -1,12 +1,12 @@
 -- Sets the owner's lease anew, shorter or longer than what is left of it.
 -- KEYS[1]  name: the lock's hash, owner -> hold count
--- KEYS[2]  queue: the line, a list of owners
+-- KEYS[2]  queue: the waiters, a list of owners
 -- KEYS[3]  timeouts: until when each of them counts as alive, ms since 1970; a sorted set
--- KEYS[4]  channel: with ":" and an owner behind it, where that one listens
--- ARGV[1]  owner: who should hold it, "uuid:number"
+-- KEYS[4]  channel: with ":" and an owner behind it, the channel of that waiter
+-- ARGV[1]  owner: the expected owner, "uuid:number"
 -- ARGV[2]  lease: ms from now, 1 to 2^53
 -- ARGV[3]  publish: the command that reaches the waiters, "publish", "spublish" or "both"
--- returns  1: the key lives for the lease from now on; if that is shorter, the first in line is sent "0"
+-- returns  1: the key lives for the lease from now on; if that is shorter, the first in the queue is sent "0"
 -- returns  0: the owner does not hold it; nothing changed
 -- @include _publish/tell.lua
 -- @include _lock/set_lease.lua

@@ -1,11 +1,11 @@
--- Frees the lock whoever holds it, and tells the first in line.
+-- Frees the lock, regardless of its owner, and wakes the first in the queue.
 -- KEYS[1]  name: the lock's hash, owner -> hold count
--- KEYS[2]  queue: the line, a list of owners
+-- KEYS[2]  queue: the waiters, a list of owners
 -- KEYS[3]  timeouts: until when each of them counts as alive, ms since 1970; a sorted set
--- KEYS[4]  channel: with ":" and an owner behind it, where that one listens
+-- KEYS[4]  channel: with ":" and an owner behind it, the channel of that waiter
 -- ARGV[1]  publish: the command that reaches the waiters, "publish", "spublish" or "both"
--- returns  1: someone held it; it is free and the first in line is sent "0"
--- returns  0: nobody held it; nothing changed
+-- returns  1: someone held it; it is free and the first in the queue is sent "0"
+-- returns  0: it was free; nothing changed
 --
 -- HLEN is there for its type check: DEL alone would delete a key that is no lock.
 -- @include _publish/tell.lua

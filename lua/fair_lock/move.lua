@@ -1,14 +1,14 @@
--- Gives the hold of one owner to another, for a lease of its own; the lock is never free between the two.
+-- Gives the hold of one owner to another, with a new lease; the lock is never free between the two.
 -- KEYS[1]  name: the lock's hash, owner -> hold count
--- KEYS[2]  queue: the line, a list of owners
+-- KEYS[2]  queue: the waiters, a list of owners
 -- KEYS[3]  timeouts: until when each of them counts as alive, ms since 1970; a sorted set
--- KEYS[4]  channel: with ":" and an owner behind it, where that one listens
+-- KEYS[4]  channel: with ":" and an owner behind it, the channel of that waiter
 -- ARGV[1]  owner: who holds it, once
 -- ARGV[2]  next: who holds it afterwards; another owner than ARGV[1]
 -- ARGV[3]  lease: ms from now, 1 to 2^53
 -- ARGV[4]  publish: the command that reaches the waiters, "publish", "spublish" or "both"
 -- returns  >= -1: next holds it for the lease; the ms that were left before, -1 if that is not known because next
---          held it already (a repeat); if the lease is shorter, the first in line is sent "0"
+--          held it already (a repeat); if the lease is shorter, the first in the queue is sent "0"
 -- returns  nil: neither of them holds it; nothing changed
 -- @include _publish/tell.lua
 -- @include _lock/set_lease.lua

@@ -1,12 +1,12 @@
--- Gives back the hold that is under one of two owners, because a step that was to move it has no answer.
+-- Releases the hold that is under one of two owners, because a step that was to move it has no answer.
 -- KEYS[1]  name: the lock's hash, owner -> hold count
--- KEYS[2]  queue: the line, a list of owners
+-- KEYS[2]  queue: the waiters, a list of owners
 -- KEYS[3]  timeouts: until when each of them counts as alive, ms since 1970; a sorted set
--- KEYS[4]  channel: with ":" and an owner behind it, where that one listens
--- ARGV[1]  owner: who releases, "uuid:number"
+-- KEYS[4]  channel: with ":" and an owner behind it, the channel of that waiter
+-- ARGV[1]  owner: the releasing owner, "uuid:number"
 -- ARGV[2]  other: the owner that the hold may have by now
 -- ARGV[3]  publish: the command that reaches the waiters, "publish", "spublish" or "both"
--- returns  >= 1: freed, the first in line is sent "0"; one more than the subscribers that were told
+-- returns  >= 1: freed, the first in the queue is sent "0"; one more than the subscribers that received it
 -- returns  nil: neither of them holds it; nothing changed
 --
 -- Freeing takes no memory, so it works on a server that has none left.

@@ -1,7 +1,7 @@
 -- Grants the lock to an owner with a token, or says how long the holder's lease still runs.
 -- KEYS[1]  name: the lock's hash, owner -> hold count
 -- KEYS[2]  counter: the last token of this name; a string without expiry
--- ARGV[1]  owner: who asks, "uuid:number"
+-- ARGV[1]  owner: the requesting owner, "uuid:number"
 -- ARGV[2]  lease: ms, 1 to 2^53
 -- ARGV[3]  count: the holds the owner has once this one is granted, 1 for a first hold
 -- returns  text: granted; the token, decimal

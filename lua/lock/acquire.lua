@@ -1,6 +1,6 @@
 -- Grants the lock to an owner, or says how long the holder's lease still runs.
 -- KEYS[1]  name: the lock's hash, owner -> hold count
--- ARGV[1]  owner: who asks, "uuid:number"
+-- ARGV[1]  owner: the requesting owner, "uuid:number"
 -- ARGV[2]  lease: ms, 1 to 2^53
 -- ARGV[3]  count: the holds the owner has once this one is granted, 1 for a first hold
 -- returns  nil: granted

@@ -1,7 +1,7 @@
 -- Sets the owner's lease anew, shorter or longer than what is left of it.
 -- KEYS[1]  name: the lock's hash, owner -> hold count
--- KEYS[2]  channel: where waiters listen
--- ARGV[1]  owner: who should hold it, "uuid:number"
+-- KEYS[2]  channel: to which waiters subscribe
+-- ARGV[1]  owner: the expected owner, "uuid:number"
 -- ARGV[2]  lease: ms from now, 1 to 2^53
 -- ARGV[3]  publish: the command that reaches the waiters, "publish", "spublish" or "both"
 -- returns  1: the key lives for the lease from now on; if that is shorter, "0" is published

@@ -1,9 +1,9 @@
--- Frees the lock whoever holds it, and wakes the waiters.
+-- Frees the lock, regardless of its owner, and wakes the waiters.
 -- KEYS[1]  name: the lock's hash, owner -> hold count
--- KEYS[2]  channel: where waiters listen
+-- KEYS[2]  channel: to which waiters subscribe
 -- ARGV[1]  publish: the command that reaches the waiters, "publish", "spublish" or "both"
 -- returns  1: someone held it; it is free and "0" is published
--- returns  0: nobody held it; nothing is published
+-- returns  0: it was free; nothing is published
 --
 -- HLEN is there for its type check: DEL alone would delete a key that is no lock.
 -- @include _publish/tell.lua

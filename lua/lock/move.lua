@@ -1,6 +1,6 @@
--- Gives the hold of one owner to another, for a lease of its own; the lock is never free between the two.
+-- Gives the hold of one owner to another, with a new lease; the lock is never free between the two.
 -- KEYS[1]  name: the lock's hash, owner -> hold count
--- KEYS[2]  channel: where waiters listen
+-- KEYS[2]  channel: to which waiters subscribe
 -- ARGV[1]  owner: who holds it, once
 -- ARGV[2]  next: who holds it afterwards; another owner than ARGV[1]
 -- ARGV[3]  lease: ms from now, 1 to 2^53

@@ -1,10 +1,10 @@
--- Gives back one hold; the last one frees the lock and wakes the waiters.
+-- Releases one hold; the last one frees the lock and wakes the waiters.
 -- KEYS[1]  name: the lock's hash, owner -> hold count
--- KEYS[2]  channel: where waiters listen
--- ARGV[1]  owner: who releases, "uuid:number"
+-- KEYS[2]  channel: to which waiters subscribe
+-- ARGV[1]  owner: the releasing owner, "uuid:number"
 -- ARGV[2]  count: the holds that remain, 0 to free the lock
 -- ARGV[3]  publish: the command that reaches the waiters, "publish", "spublish" or "both"
--- returns  >= 1: freed, "0" is published; one more than the subscribers that were told
+-- returns  >= 1: freed, "0" is published; one more than the subscribers that received it
 -- returns  0: still held, count times; the lease runs on as it was
 -- returns  nil: the owner does not hold it; nothing changed
 --

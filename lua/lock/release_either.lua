@@ -1,10 +1,10 @@
--- Gives back the hold that is under one of two owners, because a step that was to move it has no answer.
+-- Releases the hold that is under one of two owners, because a step that was to move it has no answer.
 -- KEYS[1]  name: the lock's hash, owner -> hold count
--- KEYS[2]  channel: where waiters listen
--- ARGV[1]  owner: who releases, "uuid:number"
+-- KEYS[2]  channel: to which waiters subscribe
+-- ARGV[1]  owner: the releasing owner, "uuid:number"
 -- ARGV[2]  other: the owner that the hold may have by now
 -- ARGV[3]  publish: the command that reaches the waiters, "publish", "spublish" or "both"
--- returns  >= 1: freed, "0" is published; one more than the subscribers that were told
+-- returns  >= 1: freed, "0" is published; one more than the subscribers that received it
 -- returns  nil: neither of them holds it; nothing changed
 --
 -- Freeing takes no memory, so it works on a server that has none left.

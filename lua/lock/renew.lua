@@ -1,6 +1,6 @@
 -- Keeps the owner's hold alive: the key lives for the lease from now on, at least.
 -- KEYS[1]  name: the lock's hash, owner -> hold count
--- ARGV[1]  owner: who should hold it, "uuid:number"
+-- ARGV[1]  owner: the expected owner, "uuid:number"
 -- ARGV[2]  lease: ms from now, 1 to 2^53
 -- returns  1: the key lives for the lease or longer
 -- returns  0: the owner does not hold it; nothing changed

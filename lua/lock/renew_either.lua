@@ -1,6 +1,6 @@
 -- Keeps the hold alive that is under one of two owners, because a step that was to move it has no answer.
 -- KEYS[1]  name: the lock's hash, owner -> hold count
--- ARGV[1]  owner: who should hold it, "uuid:number"
+-- ARGV[1]  owner: the expected owner, "uuid:number"
 -- ARGV[2]  other: the owner that the hold may have by now
 -- ARGV[3]  lease: ms from now, 1 to 2^53
 -- returns  1: the key lives for the lease or longer

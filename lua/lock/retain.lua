@@ -1,17 +1,17 @@
 -- Ends the hold of an owner but keeps the lock closed for a while: the hash has the field of a keeper instead, who
 -- never asks for the lock.
 -- KEYS[1]  name: the lock's hash, owner -> hold count
--- KEYS[2]  channel: where waiters listen
--- ARGV[1]  owner: who releases, "uuid:number", with however many holds
+-- KEYS[2]  channel: to which waiters subscribe
+-- ARGV[1]  owner: the releasing owner, "uuid:number", with however many holds
 -- ARGV[2]  other: the owner that the hold may have by now; the same as ARGV[1] where it was never to be moved
 -- ARGV[3]  keeper: who holds it afterwards, the owner's "uuid:0"
--- ARGV[4]  time: ms from now that nobody is to have it, 1 to 2^53
+-- ARGV[4]  time: ms from now during which it is not granted, 1 to 2^53
 -- ARGV[5]  publish: the command that reaches the waiters, "publish", "spublish" or "both"
--- returns  >= 1: the keeper holds it for the time, "0" is published; one more than the subscribers that were told;
+-- returns  >= 1: the keeper holds it for the time, "0" is published; one more than the subscribers that received it;
 --          1 also where the keeper held it already (a repeat): nothing is changed or published then
 -- returns  nil: the owner does not hold it; nothing changed
 --
--- HDEL comes before HSET: after it nothing is refused for the lack of memory. Waiters are told, as by a release:
+-- HDEL comes before HSET: after it nothing is refused for lack of memory. It is published, as by a release:
 -- they ask again, and learn how long it stays.
 -- @include _publish/tell.lua
 if redis.call('hdel', KEYS[1], ARGV[1], ARGV[2]) == 0 then

@@ -1,6 +1,6 @@
 -- Hands the lock from its owner to the next one; it is never free between the two.
 -- KEYS[1]  name: the lock's hash, owner -> hold count
--- KEYS[2]  channel: where waiters listen
+-- KEYS[2]  channel: to which waiters subscribe
 -- ARGV[1]  owner: who holds it, with however many holds
 -- ARGV[2]  next: who gets it, with one hold; another owner than ARGV[1]
 -- ARGV[3]  lease: of the next owner, ms, 1 to 2^53

@@ -1,7 +1,7 @@
 -- Takes a permit, or says when the next one that is out expires.
 -- KEYS[1]  name: the counter of free permits
 -- KEYS[2]  timeouts: a sorted set of the permits that are out, id -> ms since 1970 at which it expires
--- KEYS[3]  channel: where waiters listen
+-- KEYS[3]  channel: to which waiters subscribe
 -- ARGV[1]  permit: the id that it is to have, 16 bytes, made for this acquisition
 -- ARGV[2]  lease: ms, 1 to 2^53
 -- ARGV[3]  publish: the command that reaches the waiters, "publish", "spublish" or "both"

@@ -1,7 +1,7 @@
 -- Counts the free permits, those that have expired included.
 -- KEYS[1]  name: the counter of free permits
 -- KEYS[2]  timeouts: a sorted set of the permits that are out, id -> ms since 1970 at which it expires
--- KEYS[3]  channel: where waiters listen
+-- KEYS[3]  channel: to which waiters subscribe
 -- ARGV[1]  publish: the command that reaches the waiters, "publish", "spublish" or "both"
 -- returns  any number: the free permits, 0 where none were set; below 0 when some were taken away
 local publish = ARGV[1]

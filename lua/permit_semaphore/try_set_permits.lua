@@ -1,13 +1,13 @@
--- Says how many permits there are, where that has not been said yet.
+-- Sets the number of permits, unless it has been set.
 -- KEYS[1]  name: the counter of free permits
 -- KEYS[2]  timeouts: a sorted set of the permits that are out, id -> ms since 1970 at which it expires
--- KEYS[3]  channel: where waiters listen
+-- KEYS[3]  channel: to which waiters subscribe
 -- ARGV[1]  permits: 0 to 2^31 - 1
 -- ARGV[2]  publish: the command that reaches the waiters, "publish", "spublish" or "both"
--- returns  1: there are so many, which is published
+-- returns  1: the number is set and published
 -- returns  0: there is a counter already; nothing changed
 --
--- Permits that are out of a counter that is gone are out no more: given back, they would be too many.
+-- Permits in use of a counter that is gone are dropped: returned, they would be too many.
 -- @include _publish/tell.lua
 if redis.call('get', KEYS[1]) then
   return 0

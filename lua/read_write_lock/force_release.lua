@@ -1,6 +1,6 @@
 -- Frees the lock of all readers, or of the writer and what it reads, and wakes the waiters.
 -- KEYS[1]  name: the lock's hash, mode and owner -> hold count
--- KEYS[2]  channel: where waiters listen
+-- KEYS[2]  channel: to which waiters subscribe
 -- KEYS[3]  prefix: what the name's timeout keys begin with
 -- ARGV[1]  mode: whose lock, "read" or "write"
 -- ARGV[2]  publish: the command that reaches the waiters, "publish", "spublish" or "both"

@@ -1,8 +1,8 @@
--- Tells whether anyone reads, or whether anyone writes.
+-- Whether the lock is held for reading, or for writing.
 -- KEYS[1]  name: the lock's hash, mode and owner -> hold count
--- ARGV[1]  mode: what is asked, "read" or "write"
--- returns  1: someone does; a writer that reads too does both
--- returns  0: nobody does
+-- ARGV[1]  mode: the side, "read" or "write"
+-- returns  1: it is held; a writer that also reads holds both
+-- returns  0: it is not held
 local mode = redis.call('hget', KEYS[1], 'mode')
 if mode == ARGV[1] then
   return 1

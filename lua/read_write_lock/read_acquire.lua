@@ -1,7 +1,7 @@
 -- Grants a read hold to an owner, or says how long the writer's lease still runs.
 -- KEYS[1]  name: the lock's hash, mode and owner -> hold count
 -- KEYS[2]  prefix: what the name's timeout keys begin with
--- ARGV[1]  owner: who asks, "uuid:number"
+-- ARGV[1]  owner: the requesting owner, "uuid:number"
 -- ARGV[2]  lease: ms, 1 to 2^53
 -- ARGV[3]  count: the read holds the owner has once this one is granted, 1 for a first hold
 -- returns  nil: granted
@@ -28,7 +28,7 @@ elseif ttl ~= FREE then
   if mode ~= 'read' and (mode ~= 'write' or redis.call('hexists', name, owner .. ':write') == 0) then
     return ttl
   end
-  -- A hold of its own, whose release it has overtaken, is not cut short: others were told its lease.
+  -- The owner's earlier hold, whose release it has overtaken, is not cut short: waiters know its lease.
   lease = math.max(lease, redis.call('pttl', timeout(KEYS[2], owner, 1)))
 end
 

@@ -1,6 +1,6 @@
 -- Sets the lease of the owner's read holds anew, shorter or longer than what is left of it.
 -- KEYS[1]  name: the lock's hash, mode and owner -> hold count
--- KEYS[2]  channel: where waiters listen
+-- KEYS[2]  channel: to which waiters subscribe
 -- KEYS[3]  prefix: what the name's timeout keys begin with
 -- ARGV[1]  owner: who should read, "uuid:number"
 -- ARGV[2]  lease: ms from now, 1 to 2^53

@@ -1,11 +1,11 @@
--- Gives back one read hold; the last one of all frees the lock and wakes the waiters.
+-- Releases one read hold; the last one of all frees the lock and wakes the waiters.
 -- KEYS[1]  name: the lock's hash, mode and owner -> hold count
--- KEYS[2]  channel: where waiters listen
+-- KEYS[2]  channel: to which waiters subscribe
 -- KEYS[3]  prefix: what the name's timeout keys begin with
--- ARGV[1]  owner: who releases, "uuid:number"
+-- ARGV[1]  owner: the releasing owner, "uuid:number"
 -- ARGV[2]  count: the read holds that remain, 0 to leave the lock
 -- ARGV[3]  publish: the command that reaches the waiters, "publish", "spublish" or "both"
--- returns  >= 1: freed, "0" is published; one more than the subscribers that were told
+-- returns  >= 1: freed, "0" is published; one more than the subscribers that received it
 -- returns  0: still held, by this owner or others; if the lock's lease is shorter then, "0" is published
 -- returns  nil: the owner has no read hold; only timeout keys that it had left behind are removed
 --
@@ -31,7 +31,7 @@ end
 
 if shared then
   redis.call('hdel', name, owner)
-  -- Who was not the longest changes nothing for the others.
+  -- A hold that was not the longest changes nothing for the others.
   if redis.call('hget', name, 'mode') == 'write' or redis.call('pttl', name) > left + slack
     or follow_readers(name, prefix, ARGV[3], KEYS[2]) then
     return 0

@@ -1,4 +1,4 @@
--- Keeps the owner's read holds alive, and nobody else's: they live for the lease from now on, at least.
+-- Keeps the read holds of this owner only alive: they live for the lease from now on, at least.
 -- KEYS[1]  name: the lock's hash, mode and owner -> hold count
 -- KEYS[2]  prefix: what the name's timeout keys begin with
 -- ARGV[1]  owner: who should read, "uuid:number"

@@ -1,6 +1,6 @@
 -- Grants the write lock to an owner, or says how long the holders' leases still run.
 -- KEYS[1]  name: the lock's hash, mode and owner -> hold count
--- ARGV[1]  owner: who asks, "uuid:number"
+-- ARGV[1]  owner: the requesting owner, "uuid:number"
 -- ARGV[2]  lease: ms, 1 to 2^53
 -- ARGV[3]  count: the write holds the owner has once this one is granted, 1 for a first hold
 -- returns  nil: granted

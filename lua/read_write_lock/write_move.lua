@@ -1,6 +1,6 @@
--- Gives the write hold of one owner to another, for a lease of its own; the lock is never free between the two.
+-- Gives the write hold of one owner to another, with a new lease; the lock is never free between the two.
 -- KEYS[1]  name: the lock's hash, mode and owner -> hold count
--- KEYS[2]  channel: where waiters listen
+-- KEYS[2]  channel: to which waiters subscribe
 -- ARGV[1]  owner: who writes, once, and does not read
 -- ARGV[2]  next: who writes afterwards; another owner than ARGV[1]
 -- ARGV[3]  lease: ms from now, 1 to 2^53

@@ -1,12 +1,12 @@
--- Gives back one write hold; the last one frees the lock, or leaves it to the owner's read holds, and
+-- Releases one write hold; the last one frees the lock, or leaves it to the owner's read holds, and
 -- wakes the waiters.
 -- KEYS[1]  name: the lock's hash, mode and owner -> hold count
--- KEYS[2]  channel: where waiters listen
+-- KEYS[2]  channel: to which waiters subscribe
 -- KEYS[3]  prefix: what the name's timeout keys begin with
--- ARGV[1]  owner: who releases, "uuid:number"
+-- ARGV[1]  owner: the releasing owner, "uuid:number"
 -- ARGV[2]  count: the write holds that remain, 0 to end writing
 -- ARGV[3]  publish: the command that reaches the waiters, "publish", "spublish" or "both"
--- returns  >= 1: freed, "1" is published; one more than the subscribers that were told
+-- returns  >= 1: freed, "1" is published; one more than the subscribers that received it
 -- returns  0: still held, count times; or only read from now on, and "1" is published
 -- returns  nil: the owner does not write; nothing changed
 --

@@ -1,14 +1,14 @@
--- Adds permits, given back or new, and tells the waiters how many are free.
+-- Adds permits, released or new, and publishes the number of free permits.
 -- KEYS[1]  name: the semaphore's counter, the permits that are free; made if it is not there
 -- KEYS[2]  request: the answer to this request, kept for a while
--- KEYS[3]  channel: where waiters listen
+-- KEYS[3]  channel: to which waiters subscribe
 -- ARGV[1]  memory: ms for which it is kept
--- ARGV[2]  permits: how many; below 0 so many are taken away, free or not
+-- ARGV[2]  permits: how many; below 0 they are removed, free or not
 -- ARGV[3]  publish: the command that reaches the waiters, "publish", "spublish" or "both"
 -- returns  the permits that are free now; a repeat gets the same answer
 -- returns  an error OVERFLOW: there would be more than 2^31-1; nothing changed
 --
--- What is published is above 0: Redisson wakes so many waiters, and fails at less.
+-- The published number is above 0: Redisson wakes that many waiters, and fails at less.
 -- @include _publish/tell.lua
 -- @include _request/repeated.lua
 local MOST = 2147483647

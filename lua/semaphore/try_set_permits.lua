@@ -1,7 +1,7 @@
--- Makes the semaphore with so many permits, unless it is there.
+-- Creates the semaphore with a number of permits, unless it exists.
 -- KEYS[1]  name: the semaphore's counter, the permits that are free
 -- KEYS[2]  request: the answer to this request, kept for a while
--- KEYS[3]  channel: where waiters listen
+-- KEYS[3]  channel: to which waiters subscribe
 -- ARGV[1]  memory: ms for which it is kept
 -- ARGV[2]  permits: 0 to 2^31-1
 -- ARGV[3]  publish: the command that reaches the waiters, "publish", "spublish" or "both"

@@ -1,10 +1,10 @@
 -- Takes an acquisition back, whether it was executed, is still on its way, or never arrives.
 -- KEYS[1]  name: the semaphore's counter, the permits that are free
 -- KEYS[2]  request: what that acquisition has taken; "0" from now on, so that it takes nothing later
--- KEYS[3]  channel: where waiters listen
+-- KEYS[3]  channel: to which waiters subscribe
 -- ARGV[1]  memory: ms for which that is kept
 -- ARGV[2]  publish: the command that reaches the waiters, "publish", "spublish" or "both"
--- returns  >= 1: so many permits are given back
+-- returns  >= 1: the number of permits that are released
 -- returns  0: it had taken none, or the semaphore is gone and they with it
 -- @include _publish/tell.lua
 local taken = redis.call('get', KEYS[2]) or '0'

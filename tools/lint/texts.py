@@ -28,7 +28,12 @@ RIDDLE = re.compile(
 PLAIN = (
     "CONTRIBUTING.md",
     "README.md",
+    "SECURITY.md",
+    "changelog.d",
+    "cmake",
     "docs",
+    "examples",
+    "lua",
     "tools",
 )
 
