@@ -152,9 +152,11 @@ def interrupts(session: nox.Session) -> None:
 
 @nox.session
 def docs(session: nox.Session) -> None:
-    """The documentation as pages in build/site, and the next release's change log as a draft."""
-    session.install("mkdocs>=1.6", "towncrier>=24.8")
-    session.run("mkdocs", "build", "--strict")
+    """The documentation as a site in build/site, and the next release's change log as a draft."""
+    session.install(
+        *nox.project.load_toml("pyproject.toml")["project"]["optional-dependencies"]["docs"]
+    )
+    session.run("python", "-m", "tools.lint", "docs")
     session.run("towncrier", "build", "--draft", "--version", "next")
 
 

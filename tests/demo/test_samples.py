@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,8 @@ import pytest
 from tests.support.servers import Server
 from tools.lint.tree import ROOT
 
-SAMPLE = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+# Indented ones are in a tab of the site.
+SAMPLE = re.compile(r"^( *)```python\n(.*?)^\1```$", re.DOTALL | re.MULTILINE)
 URL = "redis://127.0.0.1:6379/0"
 
 
@@ -28,7 +30,8 @@ def pages() -> list[Path]:
 
 
 def samples(path: Path) -> list[str]:
-    return SAMPLE.findall(path.read_text(encoding="utf-8"))
+    found = SAMPLE.findall(path.read_text(encoding="utf-8"))
+    return [textwrap.dedent(sample) for _, sample in found]
 
 
 def test_the_pages_that_users_copy_from_have_samples() -> None:

@@ -1,4 +1,4 @@
-"""Rules for pages that follow a form: decisions and change notes; and that the site builds."""
+"""Rules for pages that follow a form: decisions and change notes; and for the site."""
 
 from __future__ import annotations
 
@@ -11,10 +11,16 @@ from tools.lint.cpp import command
 
 DECISIONS = Path("docs/decisions")
 NOTES = Path("changelog.d")
+SITE = Path("build/site")
 HEAD = re.compile(
     r"# (?P<number>\d+)\. (?P<title>.+)\n\n"
     r"Status: (?P<status>accepted|superseded by \[\d+\]\([\w-]+\.md\))\n"
     r"Date: (?P<date>\d{4}-\d\d-\d\d)\n\n"
+)
+# Links that a reader follows do not match, nor does the page's own address.
+LOADED = re.compile(
+    r"""(?:<(?:script|img|iframe|source|embed)\b[^>]*?\bsrc=|<link\b(?![^>]*\brel="?canonical)"""
+    r"""[^>]*?\bhref=|\burl\(|@import\s+)["']?((?:https?:)?//[^"'\s>)]+)"""
 )
 NOTE_NAME = re.compile(r"\+[a-z0-9_]+\.(?:added|changed|fixed|removed|security)\.md")
 
@@ -53,6 +59,15 @@ def check_changes(root: Path = tree.ROOT) -> list[str]:
 
 
 def check_site() -> list[str]:
-    """Returns what mkdocs says when the site cannot be built, a broken link included."""
+    """Builds the site; returns warnings, broken links included, and what other hosts would load."""
     run = command([sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet"])
-    return [] if run.returncode == 0 else run.stdout.splitlines()
+    return loaded_from_others(tree.ROOT / SITE) if run.returncode == 0 else run.stdout.splitlines()
+
+
+def loaded_from_others(site: Path) -> list[str]:
+    """Returns a line for each part of a page or a style sheet that another host has to send."""
+    problems = []
+    for page in sorted([*site.rglob("*.html"), *site.rglob("*.css")]):
+        found = LOADED.findall(page.read_text(encoding="utf-8"))
+        problems += [f"{SITE / page.relative_to(site)}: loads {part}" for part in found]
+    return problems

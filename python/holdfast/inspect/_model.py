@@ -88,6 +88,7 @@ class LockInfo:
     key: str
     #: One of ``KINDS``.
     kind: str
+    #: Who holds it; of a permit semaphore the permits in use.
     owners: tuple[Owner, ...]
     #: Seconds until the lock is free if nothing renews it (of a permit semaphore: until the next
     #: permit is); ``None``: it does not expire.
