@@ -18,7 +18,7 @@ from tests.support.waiting import eventually
 pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
 
-pytestmark = [pytest.mark.frameworks, pytest.mark.servers("redis")]
+pytestmark = [pytest.mark.frameworks, pytest.mark.servers("redis"), pytest.mark.timeout(180)]
 
 
 @pytest.fixture
