@@ -19,7 +19,7 @@ JOBS = str(os.cpu_count() or 2)
 
 
 def install_package(session: nox.Session, *extras: str) -> None:
-    """Installs as a user would, with a build folder of its own, so that sessions do not collide."""
+    """Installs as a user would, with a separate build folder, so that sessions do not collide."""
     build = f"build/nox-{session.name}"
     session.install("-e", f".[{','.join(extras)}]", env={"SKBUILD_BUILD_DIR": build})
 
@@ -127,7 +127,7 @@ def redis_py(session: nox.Session) -> None:
 
 @nox.session
 def torture(session: nox.Session) -> None:
-    """All kinds under faults: nox -s torture -- [seconds [seed [what pytest is told]]]."""
+    """All kinds under faults: nox -s torture -- [seconds [seed [options of pytest]]]."""
     install_package(session, "test")
     usual = ["300", str(random.randrange(1_000_000))]
     seconds, seed, *more = [*session.posargs, *usual[len(session.posargs) :]]

@@ -9,7 +9,7 @@
 namespace holdfast {
 
 // One thread's place to sleep. notify() is remembered until the sleeper has seen it, so none is
-// missed; several may count as one. The sleeper may also wait in a poll() of its own, with
+// missed; several may count as one. The sleeper may also wait in its own poll(), with
 // wake_fd() in it.
 class Parker {
  public:
@@ -39,7 +39,7 @@ class Parker {
   bool notified_ = false;
   bool polling_ = false;
   int fd_ = -1;              // made by the first begin_poll()
-  std::uint64_t epoch_ = 0;  // in which it was made: a child of fork() needs one of its own
+  std::uint64_t epoch_ = 0;  // in which fd_ was made: a child of fork() needs a new one
 };
 
 }  // namespace holdfast

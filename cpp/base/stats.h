@@ -83,8 +83,8 @@ class Stats {
     void add(Timing timing, Duration time);
   };
 
-  // Threads are told apart by their stacks, which is quicker than a variable of each thread. Two
-  // that share a shard disturb each other, no more.
+  // The address of its stack selects a thread's shard, which is quicker than a thread_local
+  // variable. Two threads that share a shard contend, with no other effect.
   Shard& mine() {
     constexpr unsigned kStackBits = 20;
     const auto frame = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));

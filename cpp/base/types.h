@@ -8,7 +8,7 @@
 
 namespace holdfast {
 
-// Which lock of those that share a name: a read-write lock is two, with holds of their own.
+// Which of the locks that share a name: a read-write lock consists of two, with separate holds.
 enum class Side : std::uint8_t { kWhole, kRead, kWrite };
 
 // The name of a lock or synchronizer as the server knows it: its main key, prefix included. Any
@@ -28,7 +28,7 @@ class LockName {
   Side side_;
 };
 
-// A pub/sub channel on which the release of something is told.
+// A pub/sub channel on which releases are published.
 class Channel {
  public:
   explicit Channel(std::string bytes) : bytes_(std::move(bytes)) {}

@@ -85,7 +85,7 @@ net::Interest Connection::step(TimePoint now) {
   return next;
 }
 
-// Somebody may have come since advance() looked.
+// A request may have arrived since advance() looked.
 void Connection::look_again(net::Interest& next, TimePoint now) const {
   if (!next.done || line_.empty()) return;
   next.done = false;
@@ -202,7 +202,7 @@ void Connection::hand_over(Batch& batch) {
   }
 }
 
-// A stream that is up is read; one is made only for somebody.
+// A stream that is up is read; a new one is made only for a request.
 bool Connection::wanted() const {
   const Lock lock(mutex_);
   return closed_.ok() && (!line_.empty() || writer_);
@@ -218,7 +218,7 @@ net::Interest Connection::interest() const {
     if (line_.awaits_replies())
       next.until = std::min(next.until, after(silent_since(), setup_.link.command_timeout));
   }
-  // The loop keeps reading its own streams; otherwise whoever leads stops when all is answered.
+  // The loop keeps reading its own streams; any other leader stops when all requests are answered.
   const bool keeps = setup_.driver == Driver::kLoop && writer_;
   next.done = line_.empty() && !keeps;
   return next;

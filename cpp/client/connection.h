@@ -17,7 +17,7 @@
 
 namespace holdfast::client {
 
-// How long a thread in serve() stays; anybody may change it, and then notify() its Parker.
+// How long a thread in serve() stays; any thread may change it, and then notify() its Parker.
 struct ServeControl {
   std::atomic<bool> done{false};
   std::atomic<BootTime::rep> until{kNever.time_since_epoch().count()};
@@ -31,11 +31,12 @@ struct ServeControl {
 // those not answered when the stream breaks are sent again, in order, on the next one (so every
 // command must be safe to repeat), until their deadline.
 //
-// Somebody has to read: the *leader*. With Driver::kCallers it is one of the threads that wait in
-// serve() (alone, a caller does its own I/O without any hand-over), and where there is work but
-// nobody waits, the loop, which else only watches for the death of the stream. With Driver::kLoop
-// it is always the loop. Anybody may write: with kCallers submit() sends at once, together with
-// whatever others submit meanwhile; with kLoop the loop sends what has gathered.
+// One thread reads: the *leader*. With Driver::kCallers it is one of the threads that wait in
+// serve() (a single caller does its own I/O without any hand-over); if there is work but no thread
+// waits, it is the loop, which otherwise only watches for the end of the stream. With
+// Driver::kLoop it is always the loop. Any thread may write: with kCallers submit() sends at once,
+// together with the requests that others submit meanwhile; with kLoop the loop sends the collected
+// requests.
 class Connection final : public net::Pollable, public std::enable_shared_from_this<Connection> {
  public:
   enum class Driver { kCallers, kLoop };
@@ -47,8 +48,8 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
     // must be quick and take no lock.
     std::function<bool(const Request&)> mine;
     // Takes over a request that may not, or that stood in line (`queued`) when this server was
-    // found not to be the one any more. Any thread, no locks held, those of a line in order. Not
-    // OK: nobody will answer it.
+    // found to be no longer responsible. Any thread, no locks held, those of a queue in order. Not
+    // OK: it will not be answered.
     std::function<Status(InFlightRequest, bool queued)> hand_over;
   };
 
@@ -70,7 +71,7 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   Connection(const Clock& clock, net::Loop& loop, Setup setup);
 
   // Any thread. Takes its place behind all earlier requests. `waiter`: the thread that is, or soon
-  // will be, in serve() for this request; without one, and with nobody else in serve(), the loop
+  // will be, in serve() for this request; without one, and with no thread in serve(), the loop
   // reads. Not OK when the connection is closed: then nothing happens and complete() is not called.
   Status submit(RequestPtr request, Parker* waiter = nullptr);
 
@@ -86,9 +87,9 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   // sent is delivered late, and all that waits here, and all that still comes, is handed over.
   void retire();
 
-  // Blocks the calling thread until `stay` is over, or `slice` is, reading for everybody meanwhile
-  // if nobody else does. `stay` is looked at after each notify() of `parker` and each batch of
-  // replies.
+  // Blocks the calling thread until `control` or `slice` is over, and reads for all threads
+  // meanwhile if there is no other leader. `control` is checked after each notify() of `parker` and
+  // each batch of replies.
   void serve(Parker& parker, const ServeControl& control, TimePoint slice);
 
   // Any thread: the server is at `to` from now on, or, for now, nowhere, and why. Nothing more is
@@ -167,7 +168,7 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   Leader leader_ = Leader::kNone;
   Parker* leading_ = nullptr;   // of kCaller
   std::list<Parker*> waiters_;  // in serve(), not leading: the next leaders
-  Parker* called_ = nullptr;    // the one of them that was told to lead, until it looks
+  Parker* called_ = nullptr;    // the one of them that was called to lead, until it wakes
   TimePoint last_read_{};
   bool retired_ = false;
   bool review_ = false;                       // the leader is to hand over

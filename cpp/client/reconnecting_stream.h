@@ -27,7 +27,7 @@ struct StreamOptions {
   std::string client_name;
   Millis connect_timeout{5000};  // for connecting and the greeting together
   Millis command_timeout{5000};
-  int retries = 10;       // attempts to connect after the first, before callers are told
+  int retries = 10;       // attempts to connect after the first, before callers get an error
   std::string service{};  // what the sentinels call the group whose primary this is; else empty
   bool resp3 = false;     // replies, and what comes unasked, in RESP3, where the server has it
   std::shared_ptr<Stats> stats = std::make_shared<Stats>();  // the client's
@@ -50,7 +50,7 @@ class ReconnectingStream {
     kNowhere,     // no address is known: until move()
   };
 
-  // Opens the stream to `options.address`; tests give one of their own.
+  // Opens the stream to `options.address`; tests supply their own function.
   using Open = std::function<std::unique_ptr<net::Transport>(const StreamOptions&)>;
 
   explicit ReconnectingStream(StreamOptions options, Open open = {});
@@ -92,8 +92,8 @@ class ReconnectingStream {
   int failures() const { return failures_; }
 
   // The latest failure is an error reply to the greeting (wrong password, no such database, ...),
-  // or of those who know where the server is: trying again does not help until somebody changes
-  // something.
+  // or of a server that locates this one: trying again does not help until the configuration
+  // changes.
   bool refused() const { return failure_.code() == Code::kServer; }
 
   // No stream, and callers are to be told: refused, or more attempts have failed than are allowed.

@@ -36,17 +36,17 @@ class Request {
   // Called once for each submit(), on any thread, with no lock of the connection held.
   virtual void complete(Result<resp::Reply> reply, const Sent& sent) = 0;
 
-  // What is to go out right behind it where a server sends it for this once (ASK); null: nothing.
-  // Quick, and takes no lock of others: called with the topology's held.
+  // The request to send right behind it at the server of an ASK redirection; null: none. Quick, and
+  // takes no other lock: called with the topology's held.
   virtual std::shared_ptr<Request> escort() { return nullptr; }
 
   // To be set before submit(): until when the connection goes on trying to get a reply.
   TimePoint deadline = kNever;
-  // Nobody waits for it: the connection goes on until `deadline` although `retries` are used up.
+  // No caller waits for it: the connection goes on until `deadline` although `retries` are used up.
   bool persistent = false;
 
-  // Any thread: nobody wants it any more. Not sent (again) from now on; if it was sent, its reply
-  // still comes to complete().
+  // Any thread: the request is no longer wanted. Not sent (again) from now on; if it was sent, its
+  // reply is still passed to complete().
   void abandon() { abandoned_.store(true, std::memory_order_release); }
   bool abandoned() const { return abandoned_.load(std::memory_order_acquire); }
   void readopt() { abandoned_.store(false, std::memory_order_release); }

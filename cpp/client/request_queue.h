@@ -10,18 +10,18 @@
 
 namespace holdfast::client {
 
-// A request that is owed a reply, and its way so far.
+// A request without a reply yet, and when it was sent.
 struct InFlightRequest {
   RequestPtr request;
   Sent sent{};
-  bool asking = false;  // goes out behind an ASKING, whose reply is nobody's
+  bool asking = false;  // sent behind an ASKING, whose reply is dropped
 };
 
 // The unanswered requests of one connection, in order; those in front are on the wire. Not
 // thread-safe.
 class RequestQueue {
  public:
-  // What is due to a request; to be handed over without locks.
+  // The reply for a request; to be delivered without locks.
   struct Answer {
     InFlightRequest to;
     Result<resp::Reply> reply;
@@ -38,22 +38,23 @@ class RequestQueue {
 
   void add(InFlightRequest unanswered);
 
-  // Encodes what is not on the wire yet, and wanted; from now on it is. How many commands.
+  // Encodes the wanted requests that are not on the wire yet; from now on they are. Returns the
+  // number of commands.
   int send(std::string& out, TimePoint now);
 
   // The next reply on the wire has come. False when nothing was on the wire.
   bool take(resp::Reply reply, Answers& answers);
 
-  // Nothing is on the wire any more; what is still wanted waits to be sent again.
+  // The stream broke: the requests that are still wanted wait to be sent again.
   void broken();
 
-  // What was never sent, and nobody wants, goes without an answer.
+  // Drops requests that were never sent and are no longer wanted without an answer.
   void drop_overdue(TimePoint now, const Status& why, Answers& answers);
 
-  // All, or all but those that go on although nobody waits.
+  // All requests, or all but the persistent ones.
   void fail(const Status& why, bool persistent_too, Answers& answers);
 
-  // All that is wanted, to go elsewhere; the line is empty then.
+  // All wanted requests, to be sent elsewhere; the queue is empty afterwards.
   std::vector<InFlightRequest> take_all();
 
  private:

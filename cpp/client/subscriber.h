@@ -39,7 +39,7 @@ class Subscriber final : public net::Pollable, public std::enable_shared_from_th
     // The server refuses this channel: an ACL, or longer than the command timeout a state that
     // passes (BUSY, for example).
     virtual void on_refused(const std::string& channel, const Status& why) = 0;
-    // No answer for longer than the command time-out, or the greeting was refused: tell every
+    // No answer for longer than the command time-out, or the greeting was refused: notify every
     // waiter.
     virtual void on_unreachable(const Status& why) = 0;
     // The same, with the channels of this server, where there are others.
@@ -52,8 +52,7 @@ class Subscriber final : public net::Pollable, public std::enable_shared_from_th
       return false;
     }
     virtual void on_failed() {}  // an attempt to connect failed
-    // Nobody has needed the channel since release(): true to unsubscribe, false when somebody does
-    // again.
+    // The linger of release() is over: true to unsubscribe, false when the channel is needed again.
     virtual bool on_released(const std::string& channel) = 0;
     virtual void on_lost() = 0;  // a stream that had been ready broke
   };
@@ -61,14 +60,14 @@ class Subscriber final : public net::Pollable, public std::enable_shared_from_th
   Subscriber(const Clock& clock, net::Loop& loop, StreamOptions options, std::weak_ptr<Sink> sink,
              ReconnectingStream::Open open = {});
 
-  // To be called before anything else; kClassic unless told otherwise.
+  // To be called before anything else; kClassic by default.
   void set_mode(PubSub mode) { mode_ = mode; }
 
   // Any thread, with any lock held. A second time: on_caught_up().
   void subscribe(const std::string& channel);
   void release(const std::string& channel,
                Duration linger);          // asks on_released() once that has passed
-  void drop(const std::string& channel);  // it is subscribed to elsewhere: asks nobody
+  void drop(const std::string& channel);  // it is subscribed to elsewhere: without on_released()
   // As Connection::move(). The channels are subscribed to again where the server is.
   void move(Result<net::Address> to);
   void close();

@@ -10,8 +10,8 @@
 
 namespace holdfast::net {
 
-// The credentials for one attempt to connect, which another thread finds out. Whoever asked waits
-// for fd() as for a socket, and may leave: then the answer goes nowhere.
+// The credentials for one attempt to connect, which another thread supplies. The requester waits
+// for fd() as for a socket, and may leave: then the answer is dropped.
 class CredentialRequest {
  public:
   CredentialRequest();  // done() from the start, with a failure, where there are no descriptors

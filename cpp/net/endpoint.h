@@ -50,7 +50,7 @@ struct Endpoint {
   int database = 0;
   Credentials credentials;
   CredentialSource credential_source;  // where there is one, `credentials` are not used
-  Credentials sentinel_credentials;    // of the sentinels, which have users of their own
+  Credentials sentinel_credentials;    // of the sentinels, whose users are separate
   TlsOptions tls;
 
   std::string text() const;  // "redis://127.0.0.1:6379/0" without user and password: for messages

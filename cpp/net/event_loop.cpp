@@ -48,7 +48,7 @@ class EventLoop::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   void join() {
-    const std::lock_guard lock(join_mutex_);  // everybody returns after the end
+    const std::lock_guard lock(join_mutex_);  // every caller returns after the end
     if (thread_.joinable()) thread_.join();
   }
 
@@ -95,12 +95,12 @@ class EventLoop::Impl : public std::enable_shared_from_this<Impl> {
 
   std::mutex mutex_;  // guards the next four, and making poller_
   Inbox inbox_;
-  bool waiting_ = false;  // the loop is in a wait that nobody has ended yet, or about to be
+  bool waiting_ = false;  // the loop is in a wait that has not been ended, or about to be
   std::atomic<bool> stopping_{false};  // read without it too
   std::thread thread_;                 // stable once stopping
   std::mutex join_mutex_;
 
-  // Made with the thread: a loop that nobody uses opens no descriptor.
+  // Made with the thread: an unused loop opens no descriptor.
   std::optional<Poller> poller_;
 
   // The loop's thread only.

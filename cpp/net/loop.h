@@ -6,7 +6,7 @@
 
 namespace holdfast::net {
 
-// Whoever drives Pollables that no thread waits for: an EventLoop, or a test that steps them by
+// The driver of Pollables that no thread waits for: an EventLoop, or a test that steps them by
 // hand.
 class Loop {
  public:

@@ -63,7 +63,7 @@ bool Poller::update(Watch& watch, const Interest& interest) {
   }
   const std::uint64_t serial = serial_of(interest.fd);
   if (watch.fd == interest.fd && watch.serial == serial) {
-    // Of a descriptor that is not ours nobody can say whether it is still the same: ask each time.
+    // A foreign descriptor may have been closed and reopened unnoticed: modify it each time.
     if (watch.events == events && serial != 0) return true;
     watch.events = events;
     if (tell(watch, EPOLL_CTL_MOD)) return true;
@@ -76,8 +76,8 @@ bool Poller::update(Watch& watch, const Interest& interest) {
 }
 
 bool Poller::add(Watch& watch) {
-  // Whoever waited for this number before waits for a descriptor that is closed, and must not take
-  // this one out of the kernel's set.
+  // The earlier watch of this number waits for a descriptor that is closed, and must not remove
+  // this one from the kernel's set.
   if (const auto before = by_fd_.find(watch.fd); before != by_fd_.end()) drop(*before->second);
   watch.token = ++last_token_;
   const bool told = tell(watch, EPOLL_CTL_ADD) || (errno == EEXIST && tell(watch, EPOLL_CTL_MOD));

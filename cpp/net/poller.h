@@ -16,8 +16,8 @@ namespace holdfast::net {
 // one thread, but for wake().
 class Poller {
  public:
-  // What one pollable waits for; the kernel is told of changes only. Owned by the caller; to be
-  // dropped before it dies.
+  // The events that one pollable waits for; only changes are passed to the kernel. Owned by the
+  // caller, which drops it before destroying it.
   struct Watch {
    private:
     friend class Poller;
@@ -32,8 +32,8 @@ class Poller {
   Poller& operator=(const Poller&) = delete;
 
   // From now on `watch` is for the interest's fd and events; for none of them it waits for nothing.
-  // A descriptor that was closed meanwhile, and one that got its number, are told apart. False when
-  // the system refuses: there will be no event.
+  // A descriptor that was closed meanwhile is distinguished from a new one with its number. False
+  // when the system refuses: there will be no event.
   bool update(Watch& watch, const Interest& interest);
   void drop(Watch& watch);
 

@@ -137,7 +137,7 @@ void SocketTransport::prepare_tcp(Millis connect_timeout) const {
   set_user_timeout(fd, connect_timeout);
 }
 
-// Everybody else says MSG_DONTWAIT.
+// All other calls use MSG_DONTWAIT.
 void SocketTransport::let_await_block() const {
   const int fd = socket_.get();
   const timeval longest{0, std::chrono::microseconds(moment()).count()};
@@ -145,7 +145,7 @@ void SocketTransport::let_await_block() const {
   fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
 }
 
-// Where nobody listens on a port that the system also hands out to outgoing connections, TCP can
+// If no server listens on a port that the system also uses for outgoing connections, TCP can
 // connect a socket to itself. It would read its own commands as replies, and keep the port from
 // the server that is about to come back.
 bool SocketTransport::connected_to_itself() const {
@@ -165,7 +165,7 @@ IoResult SocketTransport::read(char* into, std::size_t size) {
 
 IoResult SocketTransport::await(char* into, std::size_t size) { return receive(into, size, 0); }
 
-// Longer than a reply takes, shorter than anybody minds who has something to say to the reader.
+// Longer than a reply takes, short enough for threads that have to interrupt the reader.
 Millis SocketTransport::moment() const { return Millis(20); }
 
 IoResult SocketTransport::receive(char* into, std::size_t size, int flags) {

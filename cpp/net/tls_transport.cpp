@@ -72,7 +72,7 @@ bool is_ip(const std::string& host) {
          inet_pton(AF_INET6, host.c_str(), address) == 1;
 }
 
-// Whom the certificate must name, and (SNI) whom we ask for.
+// Sets the host that the certificate must name, and that SNI requests.
 bool expect_host(SSL* ssl, std::string host, bool verify) {
   host.resize(std::min(host.find('%'), host.size()));  // the zone of an IPv6 address
   if (host.empty()) return false;

@@ -54,11 +54,11 @@ class Transport {
   virtual void abort() = 0;
 };
 
-// Starts connecting; returns at once. Host names are resolved on a short-lived thread of their own
+// Starts connecting; returns at once. Host names are resolved on a separate, short-lived thread
 // (the fd is an eventfd until then), IP literals without one; each address found is tried in turn.
 // `user_timeout`: how long sent bytes may stay unacknowledged; while connecting, the addresses of
 // one name share it. Without OpenSSL in the build, tls.enabled gives a transport that fails with a
-// message saying so. Whatever goes wrong is told by connect().
+// message saying so. Errors are returned by connect().
 std::unique_ptr<Transport> open_transport(const Address& address, const TlsOptions& tls,
                                           Millis user_timeout);
 

@@ -118,7 +118,7 @@ Result<std::optional<Reply>> Reader::next() {
     if (reply == nullptr) break;
     incomplete_ = reader_->len - reader_->pos;
     Reply whole(static_cast<redisReply*>(reply));
-    // An attribute says something about the reply that follows it: nobody asked for it.
+    // An attribute describes the reply that follows it: it is not part of that reply.
     if (whole.raw().type != REDIS_REPLY_ATTR) return std::optional<Reply>(std::move(whole));
   }
   if (incomplete_ > kMaxReply) return failure();

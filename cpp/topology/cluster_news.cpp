@@ -129,9 +129,9 @@ std::vector<std::shared_ptr<SlotsQuery>> Cluster::send_scouts(TimePoint now) {
     queries_.clear();
   }
   std::vector<std::shared_ptr<SlotsQuery>> fresh;
-  while (const auto whom = refresh_.next(now)) {
+  while (const auto candidate = refresh_.next(now)) {
     client::StreamOptions link = setup_.link;
-    link.address = asked_[*whom];
+    link.address = asked_[*candidate];
     const auto tell = [weak = weak_from_this(), round = round_](const SlotsQuery::Report& report) {
       if (const auto cluster = weak.lock()) cluster->reported(round, report);
     };

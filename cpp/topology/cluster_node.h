@@ -30,7 +30,7 @@ class ClusterWatcher {
   // See Subscriber::Sink.
   virtual bool redirect_channel(const Server& from, const std::string& channel,
                                 std::string_view error) = 0;
-  // How often the channel has been asked for so far; and: nobody has needed it since.
+  // How often the channel has been requested so far; and: it has not been needed since.
   virtual std::uint64_t times_asked(const std::string& channel) const = 0;
   virtual void forget_channel(const std::string& channel, std::uint64_t times_asked) = 0;
 

@@ -35,7 +35,7 @@ net::Address address(std::string_view host, std::uint16_t port, const net::Addre
   return found;
 }
 
-// "<slot> <host>:<port>"; the host may be an IPv6 literal, which has colons of its own.
+// "<slot> <host>:<port>"; the host may be an IPv6 literal, which also contains colons.
 Redirection elsewhere(Redirection::Kind kind, std::string_view rest, const net::Address& asked) {
   const auto slot = number<Slot>(next_word(rest), kSlots);
   const std::string_view target = next_word(rest);

@@ -16,7 +16,7 @@ namespace holdfast::topology {
 // What an error reply demands.
 struct Redirection {
   enum class Kind {
-    kNone,   // nothing: it is for whoever sent the command
+    kNone,   // nothing: it is for the sender of the command
     kMoved,  // the slot is another's, for good
     kAsk,    // this key is at another, which takes it only behind an ASKING
     kStale,  // the cluster, or this server's place in it, is not what it was
@@ -36,7 +36,7 @@ struct SlotRange {
 };
 
 // The reply to CLUSTER SLOTS. Not OK for an error reply, for anything else than ranges of slots,
-// and where not a single slot is anybody's.
+// and if no slot has a server.
 Result<std::vector<SlotRange>> read_slots(const resp::Reply& reply, const net::Address& asked);
 
 }  // namespace holdfast::topology

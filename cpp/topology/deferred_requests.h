@@ -8,7 +8,7 @@
 
 namespace holdfast::topology {
 
-// Requests that nobody answers for at the moment, in the order in which they came. Not thread-safe.
+// Requests without a server at the moment, in the order of their arrival. Not thread-safe.
 class DeferredRequests {
  public:
   // Where a request may go now; null: nowhere yet.

@@ -8,7 +8,7 @@ namespace holdfast::topology {
 namespace {
 
 constexpr Millis kGrace{100};
-// More are not learnt: what names so many is no sentinel.
+// More sentinels are ignored: a server that lists more is not a sentinel.
 constexpr std::size_t kMostSentinels = 32;
 
 bool same(const net::Address& one, const net::Address& other) {

@@ -11,7 +11,7 @@
 
 namespace holdfast::topology {
 
-// What one sentinel says of a service.
+// The reply of one sentinel about a service.
 struct Opinion {
   std::optional<net::Address> primary;  // nothing: it knows no such service
   std::uint64_t epoch = 0;              // of what it knows: each failover has a greater one
@@ -20,24 +20,23 @@ struct Opinion {
 
 // Which server is the primary of a service, by what its sentinels say: a machine without I/O.
 //
-// Of those who answer, the greatest epoch is believed: no failover gets one without a majority of
-// the sentinels, and every sentinel takes it over from the others when they hear of each other. Of
-// equal epochs the address that most name. So a sentinel that was cut off, and still names the old
-// primary, is outvoted by a single one that knows better, and to what has been believed once, older
-// epochs are no news. Only when the primary is in *doubt* (no stream to it, or it is no primary)
-// all are asked anew, and what they say now counts, whatever was believed before: sentinels that
-// were set up again begin with epoch 0.
+// Of the replies, the one with the greatest epoch counts: no failover gets an epoch without a
+// majority of the sentinels, and the sentinels copy it from each other. Of equal epochs, the
+// address that most sentinels name. So a sentinel that was cut off, and still names the old
+// primary, is overruled by a single one with a newer epoch, and epochs older than the accepted one
+// are ignored. Only when the primary is in *doubt* (no stream to it, or it is not a primary) all
+// are asked again, and only these replies count, with any epoch: sentinels that were set up again
+// begin with epoch 0.
 //
-// Where everybody has to be heard first (at the beginning, and in doubt), nobody is waited for
-// longer than 100 ms after the first answer. While no sentinel answers, the primary that is known
-// stays.
+// When all sentinels have to be asked (at the beginning, and in doubt), the wait ends 100 ms after
+// the first answer. While no sentinel answers, the known primary stays.
 //
 // Not thread-safe.
 class SentinelMachine {
  public:
   // What is to be done, in this order.
   struct Actions {
-    std::vector<net::Address> leave;  // sentinels that nobody names any more
+    std::vector<net::Address> leave;  // sentinels that are no longer listed
     std::vector<net::Address> watch;  // sentinels to connect to, to ask, and to listen to
     bool ask = false;                 // all sentinels that are connected, once more
     // Where the primary is from now on; or, for now, nowhere, and why.
@@ -49,7 +48,7 @@ class SentinelMachine {
 
   Actions start();
   Actions said(const net::Address& address, Opinion opinion, TimePoint now);
-  // No stream to the sentinel, or it refused: it is tried again by whoever watches it.
+  // No stream to the sentinel, or it refused: its watcher tries it again.
   Actions failed(const net::Address& address, Status why, TimePoint now);
   // The known primary cannot be reached, or is no primary.
   Actions doubt();

@@ -14,9 +14,9 @@
 namespace holdfast::topology {
 
 // The stream to one sentinel, driven by the loop, made anew whenever it breaks. It asks what the
-// sentinel knows of the service when it is up, when it is told to, and whenever the sentinel says
-// of itself that something has happened to the service: so a message needs no meaning, and one that
-// was missed while the stream was down is made good.
+// sentinel knows of the service when the stream is up, on request, and whenever the sentinel
+// announces a change of the service: so the content of a message does not matter, and a message
+// that was missed while the stream was down is compensated.
 class SentinelStream final : public net::Pollable,
                              public std::enable_shared_from_this<SentinelStream> {
  public:

@@ -14,9 +14,9 @@ namespace holdfast::topology {
 // The number that a client gives to a server; never used again. 0 is none.
 using ServerNumber = std::uint32_t;
 
-// Whose each slot is. A slot that changes hands is nobody's at first: what was sent to its old
-// server is answered there, sent on by it, or handed over, and only then may anything else go to
-// the new one, or it might overtake. A *fence*, a request of its own behind the others, tells when
+// Maps hash slots to servers. A slot that moves has no server at first: requests sent to its old
+// server are answered there, redirected by it, or handed over, and only then may others go to the
+// new one, so that none is overtaken. A *fence*, a separate request behind the others, shows when
 // that is. Does no I/O.
 class SlotMap {
  public:

@@ -10,7 +10,7 @@
 
 namespace holdfast::topology {
 
-// Asks one server, over a connection of its own and once, what it knows of its cluster.
+// Asks one server once for the slots of its cluster, on a separate connection.
 class SlotsQuery final : public std::enable_shared_from_this<SlotsQuery> {
  public:
   struct Report {

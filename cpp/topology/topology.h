@@ -38,7 +38,7 @@ class Topology {
 
   virtual std::shared_ptr<client::Connection> route(std::string_view key, Traffic traffic) = 0;
 
-  // As Subscriber's, at the server where the channel's messages are told. With any lock held.
+  // As Subscriber's, at the server where the channel's messages are published. With any lock held.
   virtual void subscribe(const std::string& channel) = 0;
   virtual void release(const std::string& channel, Duration linger) = 0;
 

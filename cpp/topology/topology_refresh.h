@@ -7,10 +7,10 @@
 
 namespace holdfast::topology {
 
-// When to ask the servers of a cluster who answers for what, and which of them. News are wanted
-// when something went wrong, never by the clock. In a round one after another is asked, the next
-// one when the last has failed or has been silent for a moment; the first answer ends it. Rounds
-// that fail, or tell nothing new, come ever more seldom. A machine without I/O.
+// Decides when to query the slots of a cluster, and which server. A refresh is wanted after a
+// failure, never by the clock. A round asks one server after another, the next one when the last
+// has failed or has been silent for a moment; the first answer ends it. Rounds that fail, or bring
+// nothing new, become less frequent. A machine without I/O.
 class TopologyRefresh {
  public:
   // Whether to begin() a round.
@@ -18,24 +18,24 @@ class TopologyRefresh {
 
   void want() { wanted_ = true; }
 
-  // Nobody needs news any more.
+  // No refresh is needed any more.
   void stop() { wanted_ = false; }
 
-  // A round over so many candidates.
+  // A round over a number of candidates.
   void begin(std::size_t candidates);
 
-  // Whom to ask now (0, 1, ... of the candidates), if anybody; to be called until nothing comes.
+  // The candidate to ask now (0, 1, ...), if any; to be called until it returns none.
   std::optional<std::size_t> next(TimePoint now);
 
-  // One of those that were asked in this round cannot say.
+  // One of the servers asked in this round has failed to answer.
   void failed(TimePoint now);
 
-  // One has told; `news`: what was not known.
+  // A server has answered; `news`: with changes.
   void answered(bool news, TimePoint now);
 
   bool asking() const { return asking_; }
   int failed_rounds() const { return failed_rounds_; }
-  TimePoint until() const;  // when next() or due() may say something else
+  TimePoint until() const;  // when the result of next() or due() may change
 
  private:
   void rest(bool longer, TimePoint now);

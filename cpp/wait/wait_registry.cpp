@@ -15,8 +15,8 @@ constexpr Millis kLongestHandovers{10};
 // A subscription outlives its last successful waiter for a moment: on a busy lock the next one
 // comes soon.
 constexpr Millis kLinger{100};
-// Long enough for a message to arrive and an attempt to follow it; whoever holds back waits for the
-// next message no longer than this.
+// Long enough for a message to arrive and an attempt to follow it; a waiter that yields waits for
+// the next message no longer than this.
 constexpr Millis kCourtesy{2};
 constexpr std::size_t kMostCourtesies = 64;
 

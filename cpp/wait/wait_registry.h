@@ -15,28 +15,27 @@
 
 namespace holdfast::wait {
 
-// Somebody of this client who waits for a channel. Called on any thread, without the registry's
-// lock.
+// A waiter of this client for a channel. Called on any thread, without the registry's lock.
 class Waiter {
  public:
   virtual ~Waiter() = default;
-  // It may be free: try. Only the head of a queue is told this.
+  // The lock may be free: try. Called for the head of a queue only.
   virtual void on_signal() = 0;
   // The same, by a message that is newer than since().
   virtual void on_message(std::string_view /*payload*/) { on_signal(); }
   // You are the head now; it is held, by what is known until `retry_at` at most.
   virtual void on_turn(TimePoint retry_at) = 0;
-  // When it began to wait, if a message says more to it than that it may try: older ones do not.
+  // When it began to wait, if a message means more to it than that it may try: older ones do not.
   virtual TimePoint since() const { return TimePoint::min(); }
-  // Of those together: how many permits it needs. Whom fewer are left for is not told; 0: any
-  // message is for it.
+  // With WakePolicy::kTogether: the permits that it needs. It is not woken for fewer; 0: any
+  // message wakes it.
   virtual std::int64_t wants() const { return 0; }
   // No message can arrive.
   virtual void on_failure(const Status& why) = 0;
 };
 using WaiterPtr = std::shared_ptr<Waiter>;
 
-// Whom to tell what, once the caller has released its own locks.
+// The waiters to notify, once the caller has released its locks.
 class [[nodiscard]] Calls {
  public:
   void signal(WaiterPtr waiter) {
@@ -87,7 +86,7 @@ enum class LeaveReason {
 // and reads no clock. Thread-safe; its lock is a leaf but for Subscriptions'.
 //
 // No wake-up is missed: a channel has a sequence that grows with every message and every confirmed
-// subscription. Whoever read it before a vain attempt may sleep only while it is unchanged.
+// subscription. A waiter that read it before a failed attempt may sleep only while it is unchanged.
 class WaitRegistry {
  public:
   explicit WaitRegistry(Subscriptions& subscriptions) : subscriptions_(subscriptions) {}
@@ -99,18 +98,17 @@ class WaitRegistry {
   // future where it is the turn of other clients (see told()); else a moment in the past.
   TimePoint holds_back(const std::string& channel) const;
 
-  // This client has just released, and so many subscribers were told. Where some are of other
-  // clients, one of them goes first: without this, whoever releases is always the quickest to take
-  // it again.
+  // This client has just released, and `subscribers` received the message. If some are of other
+  // clients, one of them goes first: otherwise the releasing client would always be the quickest to
+  // acquire again.
   Calls told(const std::string& channel, std::int64_t subscribers, TimePoint now);
 
-  // Who is told of a message: of those in turn the head of the queue, of those together all, or,
-  // where they want permits, the first ones for whom the number in the message is enough; of those
-  // apart nobody.
+  // Which waiters a message wakes. kInTurn: the head of the queue; kTogether: all, or, if they want
+  // permits, the first ones for which the number in the message is enough; kApart: none.
   enum class WakePolicy { kInTurn, kTogether, kApart };
 
-  // Takes a place at the end of the queue (together: beside it, a head of its own), subscribing
-  // where that has not been done; apart: no place, only to be told when the client is closed.
+  // Takes a place at the end of the queue (together: beside it, as another head), subscribing
+  // unless that has been done; apart: no place, it is only notified when the client is closed.
   // `seen`: the sequence before the waiter's last attempt, if it made one. What the newcomer should
   // do follows:
   enum class Place {
@@ -121,10 +119,10 @@ class WaitRegistry {
   Place join(const std::string& channel, WaiterPtr waiter, std::optional<std::uint64_t> seen,
              WakePolicy policy = WakePolicy::kInTurn);
 
-  // So many permits are free, says the answer to an attempt that needs more.
+  // The reply to an attempt that needs more: `permits` are free.
   Calls left_over(const std::string& channel, std::int64_t permits);
 
-  // What `leaver` was told came after it had left: it is for those who are there.
+  // A signal for `leaver` arrived after it had left: it is for the remaining waiters.
   Calls not_for(const std::string& channel, const Waiter& leaver);
 
   // Leaves the queue. `retry_at`: until when it is held at most, as far as the leaver knows.
@@ -167,7 +165,7 @@ class WaitRegistry {
     void tell_head(Calls& calls) const;
     // Tells those together, in order, as far as the permits go.
     void share(Calls& calls, std::int64_t permits, std::string_view payload = {}) const;
-    // The permits that a leaver was told of may be there still.
+    // The permits of a leaver's message may still be free.
     void pass_on(Calls& calls, const Waiter& leaver, LeaveReason why) const;
     void next_head(Calls& calls, LeaveReason why, TimePoint retry_at) const;
     void fail(Calls& calls, const Status& why) const;

@@ -31,9 +31,17 @@ PLAIN = (
     "SECURITY.md",
     "changelog.d",
     "cmake",
+    "cpp/base",
+    "cpp/client",
+    "cpp/net",
+    "cpp/resp",
+    "cpp/script",
+    "cpp/topology",
+    "cpp/wait",
     "docs",
     "examples",
     "lua",
+    "noxfile.py",
     "tools",
 )
 
