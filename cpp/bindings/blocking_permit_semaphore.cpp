@@ -135,9 +135,8 @@ std::string take_entered(PermitState& state) {
                            [epoch](const Entered& each) { return each.epoch != epoch; }),
             all.end());
   const OwnerNumber thread = engine::current_thread_owner();
-  const auto mine = std::find_if(all.rbegin(), all.rend(), [thread](const Entered& each) {
-    return each.thread == thread;
-  });
+  const auto mine = std::find_if(all.rbegin(), all.rend(),
+                                 [thread](const Entered& each) { return each.thread == thread; });
   if (all.empty()) return {};
   const auto chosen = mine == all.rend() ? all.begin() : std::prev(mine.base());
   std::string permit = std::move(chosen->permit);
@@ -169,8 +168,8 @@ PyMethodDef g_methods[] = {
      "command time-out, ``ServerError`` when it refuses."},
     {"release", as_method(release_method), METH_FASTCALL | METH_KEYWORDS,
      "release($self, /, permit)\n--\n\n"
-     "Give a permit back, whoever has taken it.\n\n"
-     "Raises ``TypeError`` or ``ValueError`` for what is no permit's id; ``NotOwnedError`` when it\n"
+     "Release a permit of any client.\n\n"
+     "Raises ``TypeError`` or ``ValueError`` for an invalid permit id; ``NotOwnedError`` when it\n"
      "is unknown or has expired; ``LockLostError``, a kind of that, (once) when this client\n"
      "renewed it and found it gone; ``ConnectionError`` when the server cannot be told: it may be\n"
      "called again."},

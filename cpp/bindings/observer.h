@@ -40,7 +40,7 @@ class Observation {
   static inline bool observed_ = false;
 
   OperationKind kind_ = OperationKind::kCall;
-  pybind11::object observer_;  // null: nobody observes this one
+  pybind11::object observer_;  // null: this one is not observed
   pybind11::object begun_;     // what the observer made of the beginning of an acquisition
 };
 

@@ -29,7 +29,7 @@ void PendingQueue::cancel(std::uint64_t id) {
   entry.observation.cancelled(*entry.operation);
 }
 
-// What it is interrupted by is for the loop's own steps: the others that have ended are told, too.
+// An interrupt is left to the loop's steps: the other completed operations are still reported.
 void PendingQueue::observe(Entry& entry, const sync::Outcome& outcome) {
   try {
     entry.observation.ended(*entry.operation, outcome);

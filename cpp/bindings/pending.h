@@ -25,7 +25,7 @@ class PendingQueue {
   // Starts an operation; its number, by which drain() tells of it.
   std::uint64_t start(OperationKind kind, const sync::ExchangePtr& operation);
 
-  // Nobody waits for it any more: drain() does not tell of it.
+  // The caller no longer waits for it: drain() does not return it.
   void cancel(std::uint64_t id);
 
   // Tuples (number, value, exception or None) of all that have ended.

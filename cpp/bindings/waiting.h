@@ -13,14 +13,15 @@ namespace holdfast::bindings {
 // meanwhile. Raises what the operation ends with, or what a signal's handler raises.
 pybind11::object wait_for(OperationKind kind, const sync::ExchangePtr& operation);
 
-// To be called before what may be lost later: starts the thread that tells of losses unless it runs.
+// To be called before what may be lost later: starts the thread that tells of losses unless it
+// runs.
 void events_needed();
 
 // Python: whether that thread runs, in this process.
 void set_events_running(bool running);
 
 // Waits, without the GIL, until no thread is inside wait_for() or asks for a password any more, or
-// for so many seconds.
+// at most for `seconds`.
 void see_out(double seconds);
 
 }  // namespace holdfast::bindings

@@ -23,7 +23,7 @@ struct ClientOptions {
   int retries = 10;
   std::optional<client::PubSub> pubsub;  // of a cluster; nothing: as its servers can
   bool resp3 = false;
-  int replicas_to_wait = 0;   // so many have to confirm a grant
+  int replicas_to_wait = 0;   // how many have to confirm a grant
   bool asynchronous = false;  // operations are awaited by event loops, not by threads
 };
 
@@ -42,8 +42,8 @@ class Client {
   // What operations work with, in this process.
   std::shared_ptr<const sync::Context> context();
 
-  // Whether a lock or synchronizer may have this name (without the prefix): in a cluster, whatever
-  // is derived from it has to be in one slot. A latch's channel has braces of its own.
+  // Whether a lock or synchronizer may have this name (without the prefix): in a cluster, all keys
+  // and channels of it have to be in one slot. A latch's channel adds braces.
   enum class Use { kAny, kLatch };
   Status check_name(const std::string& name, Use use = Use::kAny) const;
 

@@ -9,7 +9,7 @@
 
 namespace holdfast::engine {
 
-// A latch of a client, under one name: a maker of operations, without a state of its own.
+// A latch of a client, under one name: a factory of operations. Its state is on the server.
 class CountDownLatch {
  public:
   CountDownLatch(std::shared_ptr<Client> client, const std::string& name);

@@ -13,10 +13,9 @@
 
 namespace holdfast::engine {
 
-// What all clients of a process share: the threads, the clock, the queue of events. It is made on
+// Shared by all clients of a process: the threads, the clock, the queue of events. It is made on
 // first use and never destroyed: threads of Python may be inside until the very end. After fork()
-// the child gets one of its own and forgets its parent's, whose locks other threads may hold for
-// ever.
+// the child makes a new one and drops its parent's, whose mutexes other threads may hold for ever.
 class Engine {
  public:
   static Engine& instance();
@@ -46,8 +45,8 @@ class Engine {
   std::vector<std::weak_ptr<lease::LeaseKeeper>> keepers_;
 };
 
-// The calling thread as an owner: a number of its own from its first use to its end, which is told
-// to the engine.
+// The calling thread as an owner: a unique number from its first use to its end, of which the
+// engine is notified.
 OwnerNumber current_thread_owner();
 
 }  // namespace holdfast::engine

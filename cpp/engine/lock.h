@@ -13,8 +13,8 @@
 
 namespace holdfast::engine {
 
-// A lock of a client, under one name: a maker of operations, each to be awaited by a thread or an
-// event loop. It holds no state of its own: holds belong to owners.
+// A lock of a client, under one name: a factory of operations, each to be awaited by a thread or an
+// event loop. It has no state: holds belong to owners.
 class Lock : public Lockable {
  public:
   // What one lock object differs in from others of its kind.

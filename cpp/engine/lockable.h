@@ -20,7 +20,7 @@ class Lockable {
     Duration timeout = kNever - TimePoint{};
     std::uint64_t listener = 0;
     bool member = false;  // of a lock made of several, whose members' own options play no part
-    bool again = false;  // no hold more: the lease of the one that is held counts from now on
+    bool again = false;   // no hold more: the lease of the one that is held counts from now on
     sync::RefusalBudget refusal_budget = sync::RefusalBudget::kCallers;
     bool part = false;  // of a lock made of locks
   };
@@ -30,12 +30,12 @@ class Lockable {
   virtual sync::ExchangePtr acquire(const Attempt& attempt) const = 0;
   virtual sync::ExchangePtr release(OwnerNumber owner, bool all) const = 0;
   virtual sync::ExchangePtr extend(OwnerNumber owner, Millis lease) const = 0;  // 1, or 0: not held
-  virtual sync::ExchangePtr force_release() const = 0;  // 1, or 0: nobody held it
+  virtual sync::ExchangePtr force_release() const = 0;  // 1, or 0: it was free
   virtual sync::ExchangePtr locked() const = 0;         // 1, or 0
   virtual sync::ExchangePtr hold_count(OwnerNumber owner) const = 0;
-  virtual sync::ExchangePtr ttl() const = 0;  // ms; -1: without limit; -2: nobody holds it
+  virtual sync::ExchangePtr ttl() const = 0;  // ms; -1: without limit; -2: it is free
 
-  // By what the client knows, without asking the server.
+  // From the client's memory, without a command to the server.
   virtual int known_count(OwnerNumber owner) const = 0;
   virtual bool known_lost(OwnerNumber owner) const = 0;
   // Why; nothing where known_lost() is false.

@@ -47,7 +47,7 @@ sync::ExchangePtr PermitSemaphore::release_by_id(const std::string& permit) cons
       [context, name = name_](std::optional<std::int64_t>& value, const client::Sent& sent) {
         if (value) {
           const std::string channel = sync::renewed_permit_recipe().channel(name, {}).bytes();
-          // Permits are not handed over, so nobody is to be called.
+          // Permits are not handed over, so no waiter is to be called.
           (void)context->waits->told(channel, *value - 1, context->clock.now());
         }
         // Where it was sent again, an earlier time may have done it; it is not out in any case.

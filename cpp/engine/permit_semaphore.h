@@ -10,9 +10,9 @@
 
 namespace holdfast::engine {
 
-// A semaphore of a client whose permits have ids and expire, under one name: a maker of operations,
-// each to be awaited by a thread or an event loop. Permits belong to whoever has their ids, 16
-// bytes. Outcome::value is what each method says.
+// A semaphore of a client whose permits have ids and expire, under one name: a factory of
+// operations, each to be awaited by a thread or an event loop. A permit is identified by its id, 16
+// bytes, and has no owner. Each method describes its Outcome::value.
 class PermitSemaphore {
  public:
   struct Attempt {

@@ -16,7 +16,7 @@ using sync::Answers;
 using sync::FanOutCall;
 using sync::Outcome;
 
-// Of calls without a lease of their own.
+// For calls without a lease.
 constexpr Millis kUsualLease{30000};
 
 // A Lock's exchanges are operations, all of them.
@@ -54,7 +54,7 @@ class Member final : public sync::QuorumMember {
   const sync::RefusalBudget refusal_budget_;
 };
 
-// The largest number that so many are not below.
+// The largest number that at least `needed` numbers reach.
 template <typename T>
 T common(std::vector<T> numbers, std::size_t needed) {
   std::sort(numbers.begin(), numbers.end(), std::greater<>());
@@ -101,7 +101,7 @@ sync::ExchangePtr Quorum::release(OwnerNumber owner, bool all) const {
   const int count = common(held, rule().needed);
   std::vector<Step> first;
   std::vector<Step> second;
-  // The first one last: whoever waits, waits for that, and finds the others free.
+  // The first one last: waiters wait for that, and find the others free.
   for (std::size_t i = held.size(); i-- > 0;) {
     if (held[i] == 0 || (count > 0 && held[i] >= count)) {
       first.push_back(step(i, call));

@@ -10,9 +10,9 @@
 
 namespace holdfast::engine {
 
-// A lock that is made of others, of one client or of several: all of them, or a majority. It holds
-// no state of its own: its holds are those of its members, and what it tells of them is the least
-// that as many members have as are needed.
+// A lock made of other locks, of one client or of several: all of them, or a majority. It has no
+// state: its holds are those of its members, and its numbers are the largest that the required
+// number of members reach.
 class Quorum final : public Lockable {
  public:
   using Members = std::vector<std::shared_ptr<const Lock>>;
@@ -25,13 +25,13 @@ class Quorum final : public Lockable {
   sync::ExchangePtr release(OwnerNumber owner, bool all) const override;
   sync::ExchangePtr extend(OwnerNumber owner, Millis lease) const override;
   sync::ExchangePtr force_release() const override;
-  // 1: so much is held that nobody else can have a quorum.
+  // 1: the free members are no quorum.
   sync::ExchangePtr locked() const override;
   sync::ExchangePtr hold_count(OwnerNumber owner) const override;
   sync::ExchangePtr ttl() const override;
 
   int known_count(OwnerNumber owner) const override;
-  // Where all are needed, a member's loss; else the loss of so many that a quorum is not held.
+  // If all members are required, the loss of one; else the loss of the quorum.
   bool known_lost(OwnerNumber owner) const override;
   std::optional<std::string> known_loss(OwnerNumber owner) const override;
   std::optional<Duration> known_left(OwnerNumber owner) const override;

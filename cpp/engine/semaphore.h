@@ -9,8 +9,8 @@
 
 namespace holdfast::engine {
 
-// A semaphore of a client, under one name: a maker of operations. It holds no state of its own;
-// permits belong to nobody.
+// A semaphore of a client, under one name: a factory of operations. Its state is on the server;
+// permits have no owner.
 class Semaphore {
  public:
   Semaphore(std::shared_ptr<Client> client, const std::string& name);

@@ -8,7 +8,7 @@
 
 namespace holdfast::lease {
 
-// A release that nobody waits for, on its way to the server in an owner's name.
+// A release without a waiting caller, on its way to the server in an owner's name.
 class Debt : public client::Request {
  public:
   // The owner has asked for something since: it must not be sent, or sent again, behind that. True:

@@ -65,7 +65,7 @@ struct Grant {
   Lease lease;
   TimePoint sent;  // the moment before the granting command went out
   const Renewal* renewal = nullptr;
-  std::uint64_t listener = 0;           // who is to be told of its loss, 0: nobody
+  std::uint64_t listener = 0;           // receives its loss; 0: none
   std::optional<std::int64_t> token{};  // that came with it
   Millis at_least{0};                   // from the first grant on the lock stays closed for so long
   TimePoint at{};                       // when the grant arrived

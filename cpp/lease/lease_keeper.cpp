@@ -122,7 +122,7 @@ void LeaseKeeper::granted(const Grant& grant) {
   arm(*hold, grant.sent);
 }
 
-// Whoever takes ever new names, and lets the leases run out, would leave them all behind.
+// A client that always uses new names, and lets the leases run out, would keep all of them.
 void LeaseKeeper::forget_old_losses() {
   while (losses_.size() > kMostLosses) {
     const HoldPtr hold = losses_.front().lock();

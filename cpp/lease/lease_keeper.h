@@ -99,8 +99,8 @@ class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_t
   void released_late(const LockName& name, OwnerNumber owner, const ReleasePlan& plan,
                      bool confirmed);
 
-  // Of a release that nobody waits for: before it is sent (see Debts::add()), and when it will not
-  // be sent again. What the owner asks for or releases meanwhile cancels it.
+  // For a release without a waiting caller: before it is sent (see Debts::add()), and when it will
+  // not be sent again. An acquire or release of the owner meanwhile cancels it.
   void owe(const LockName& name, OwnerNumber owner, std::shared_ptr<Debt> debt, bool covers);
   void settled(OwnerNumber owner, const Debt& debt);
 
@@ -119,7 +119,7 @@ class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_t
     Millis minimum;  // that the lock is to stay closed, from the beginning of the detaching
   };
   std::optional<Detached> detached(const LockName& name, OwnerNumber owner) const;
-  // The field that the owner's hold may have instead of its own; empty: none.
+  // The other field that the owner's hold may have; empty: none.
   std::string other_field(const LockName& name, OwnerNumber owner) const;
 
   // A new fixed lease is about to be asked for: from now on the hold is not renewed, and until the
@@ -138,11 +138,12 @@ class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_t
   void lose(const LockName& name, OwnerNumber owner, const std::string& reason);
   // A loss that its owner need not be told of.
   void forget_loss(const LockName& name, OwnerNumber owner);
-  // Of a grant: it is not to be told of the hold's loss any more.
+  // For a grant: the listener no longer receives the loss of the hold.
   void forget_listener(const LockName& name, OwnerNumber owner, std::uint64_t listener);
-  // This client has removed the lock by force: whoever of it held it, any side of it, has lost it.
+  // This client has removed the lock by force: its owners of this client, on any side, have lost
+  // it.
   void forced(const LockName& name);
-  // Another's hold, that the owner waits for, will last suspiciously long: an event says so.
+  // The hold that the owner waits for will last suspiciously long: posts an event.
   void mind_overlong(const LockName& name, OwnerNumber owner, Millis left);
 
   // The thread or task is no more: its holds are left to expire, each with an event.

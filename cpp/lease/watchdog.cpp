@@ -69,7 +69,7 @@ void LeaseKeeper::due(Hold& hold, TimePoint now, std::vector<HoldPtr>& questions
 
 void LeaseKeeper::ask(Hold& hold, TimePoint now, std::vector<HoldPtr>& questions) {
   if (!hold.held()) return;
-  // Of a hold that is renewed by nobody and may have two fields, a check would say too little.
+  // For a hold without renewal that may have two fields, a check is not conclusive.
   const bool quiet = hold.detaching || (hold.move && !hold.renewed());
   if (quiet) return arm(hold, now);
   if (paused_) {
@@ -78,7 +78,7 @@ void LeaseKeeper::ask(Hold& hold, TimePoint now, std::vector<HoldPtr>& questions
     hold.asked_renewed = hold.renewed();
     hold.asked_extensions = hold.extensions;
     hold.asked_either = hold.move != nullptr;
-    // An outer hold with a longer lease of its own must not be cut short.
+    // An outer hold with a longer lease must not be cut short.
     hold.asked_lease = std::max(hold.lease, lease_until(now, hold.trusted));
     hold.deadline = hold.trusted;
     questions.push_back(hold.shared_from_this());

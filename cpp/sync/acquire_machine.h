@@ -22,8 +22,8 @@ enum class Verdict {
 };
 
 // The acquisition of anything that has an owner and a channel, as a machine: it reads no clock,
-// opens no socket and owns no thread. Whoever drives it feeds events and does what each action
-// says, in order.
+// opens no socket and owns no thread. Its driver feeds events and carries out each action,
+// in order.
 //
 //   new ──start──> trying ──held──> joining ──turn──> asleep ──signal, time──> trying
 //                    │                  └────signal────────────────────────────┘
@@ -32,8 +32,8 @@ enum class Verdict {
 // Where replicas have to confirm a grant, it goes from trying to confirming instead, and from there
 // to over, or, when they have not, gives the grant back and falls asleep.
 //
-// Of the caller's deadline: it counts from the first answer of the server on (before that, nobody
-// can say that the lock is held by another), or in the queue behind another waiter of this client.
+// The caller's deadline counts from the first reply of the server on (before that, it is unknown
+// whether another owner holds the lock), or in the queue behind another waiter of this client.
 // A server that refuses to work for the moment (LOADING, READONLY, ...) has answered: it is asked
 // again until the deadline, and where there is none until the refusal budget is spent.
 class AcquireMachine {
@@ -120,7 +120,7 @@ class AcquireMachine {
   Action time(TimePoint now);
   Action finish(Verdict verdict, Status why = {}, bool give_back = false);
   bool has_place() const { return options_.in_line && told_; }
-  // It has been granted, or may have been, and nobody knows yet.
+  // It has been granted, or may have been, and the outcome is not known yet.
   bool open() const { return state_ == State::kTrying || state_ == State::kConfirming; }
 
   Options options_;

@@ -14,7 +14,7 @@ namespace {
 
 using WakePolicy = wait::WaitRegistry::WakePolicy;
 
-// The rests of two acquisitions differ, whoever makes them and when.
+// The rests of any two acquisitions differ.
 std::optional<BackoffSequence> backoff(const Recipe& recipe, const AcquireRequest& request,
                                        const Context& context) {
   if (recipe.waiting() != Waiting::kBackOff) return std::nullopt;
@@ -181,7 +181,7 @@ void AcquireOperation::complete(Result<resp::Reply> reply, const client::Sent& s
   deliver(std::move(event));
 }
 
-// Nobody tells a waiter that the server's clock was set back, which makes every lease longer.
+// A server whose clock was set back does not report it, but every lease lasts longer.
 void AcquireOperation::mind_length(const Answer& answer) {
   const Millis usual = std::max(kUsual, 2 * request_.lease.time);
   const bool overlong = answer.kind == Answer::Kind::kHeld && answer.ttl > usual;
@@ -230,8 +230,8 @@ void AcquireOperation::deliver(Event event) {
   calls.run();
 }
 
-// It was chosen to be told, and left before it was. Whoever has a lock knows more than he was told;
-// whoever has a permit does not: the news may be of another one.
+// The signal arrived after this waiter had finished: forward it, unless it holds the lock. With a
+// permit it forwards it too: the message may be about another permit.
 void AcquireOperation::told_too_late(wait::Calls& calls) {
   const bool has_it = outcome()->verdict == Verdict::kGranted;
   if (has_it && !recipe_.has_permits()) return;

@@ -30,8 +30,8 @@ struct AcquireRequest {
   bool part = false;  // of a lock made of locks: only its grant is counted
 };
 
-// An acquisition: the machine, obeyed. A grant is recorded with the keeper before anybody is told
-// of it.
+// An acquisition: carries out the machine's actions. A grant is recorded with the keeper before it
+// is reported.
 class AcquireOperation final : public Operation, public wait::Waiter, public AckListener {
  public:
   AcquireOperation(std::shared_ptr<const Context> context, const Recipe& recipe,
@@ -40,7 +40,7 @@ class AcquireOperation final : public Operation, public wait::Waiter, public Ack
   void cancel() override;
   About about() override { return {recipe_.kind(), request_.owner}; }
 
-  // The holder hands its lock over, with a command of its own, whose answer follows by
+  // The holder hands its lock over, with a command whose answer follows by
   // offer_answered() or on_failure(). False when the offer is not wanted any more; else `send` is
   // called, with this operation's lock held: should it give up, its undo stands behind the command.
   bool accept_offer(const std::function<void()>& send);

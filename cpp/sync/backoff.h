@@ -6,7 +6,7 @@
 
 namespace holdfast::sync {
 
-// How long whoever was refused rests before it asks again: each time a random time between
+// How long a refused owner rests before it asks again: each time a random time between
 // bound / multiplier and bound, which begins with `initial` and grows by `multiplier` (1 or more)
 // up to `maximum` (`initial` or more). With a multiplier of 1 all rests are `initial`.
 struct Backoff {

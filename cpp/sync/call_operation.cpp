@@ -18,8 +18,8 @@ std::optional<std::int64_t> number(const resp::Reply& reply) {
   return value;
 }
 
-// A call that nobody waits for any more. It goes out with the script's text: nobody could tell it
-// that the server does not know the script.
+// A call whose caller no longer waits. It is sent with the script's text: a reply NOSCRIPT would
+// not be read.
 class LateCall final : public client::Request {
  public:
   LateCall(LockName name, CallOperation::Encode encode)

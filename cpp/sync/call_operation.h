@@ -22,8 +22,8 @@ class CallOperation final : public Operation {
   CallOperation(std::shared_ptr<const Context> context, LockName name, Encode encode,
                 Answered answered = {});
 
-  // Before it begins: it is to be done even if nobody waits for it any more. A server that is out
-  // of reach is tried for so much longer in the background, after the caller has been told.
+  // Before it begins: it is carried out even if the caller no longer waits. A server that is out of
+  // reach is tried for the time `longer` in the background, after the caller got its error.
   void carry_through(Millis longer) { longer_ = longer; }
 
   // What was sent may still be executed; it is not sent again, unless it is to be carried through.

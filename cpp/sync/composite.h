@@ -43,7 +43,7 @@ class Composite : public Exchange,
       kStart,
       kMember,  // `member` has ended with `outcome`
       kTime,    // the moment of wake_at() has come
-      kCancel,  // nobody waits any more; also after finish()
+      kCancel,  // the caller no longer waits; also after finish()
     };
     Kind kind = Kind::kStart;
     std::size_t member = 0;

@@ -9,9 +9,9 @@
 
 namespace holdfast::sync {
 
-// Counters belong to nobody, so nothing on them tells a step that is sent again from a second one.
-// Each step is a *request* with an id ("uuid:number", of a number of its own), under which the
-// server keeps the answer for a while: a repeat gets that answer and changes nothing.
+// Counters have no owner, so a step that is sent again looks like a second one. Each step is a
+// *request* with an id ("uuid:number", with a unique number), under which the server keeps the
+// reply for a while: a repeat gets that reply and changes nothing.
 
 // How long an answer is kept: longer than its request can go on being sent.
 inline Millis request_memory(const Context& context) { return 4 * context.command_timeout; }
@@ -23,7 +23,7 @@ using CounterStep = void (*)(std::string& out, const Step& step);
 OperationPtr counter_call(std::shared_ptr<const Context> context, const LockName& name,
                           CounterStep step, std::int64_t amount = 0);
 
-// The same, carried through even if nobody waits for it any more: it gives something back.
+// The same, completed even if its caller no longer waits: it releases something.
 OperationPtr counter_return(std::shared_ptr<const Context> context, const LockName& name,
                             CounterStep step, std::int64_t amount = 0);
 

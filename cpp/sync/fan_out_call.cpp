@@ -56,7 +56,7 @@ struct Failures {
   Status first{};
 };
 
-// Whoever was to answer and did not is out of reach, too.
+// A member that did not answer in time is out of reach, too.
 Failures failures(const Answers& answers, bool absent_too) {
   Failures all;
   for (const std::optional<Outcome>& answer : answers) {

@@ -53,10 +53,10 @@ class FanOutCall final : public Composite {
 // spared.
 Outcome common_number(const QuorumRule& rule, const Answers& answers);  // nil: 0
 Outcome common_ttl(const QuorumRule& rule, const Answers& answers);     // -1: endless, -2: not held
-// 1 when so many members answered 1 or more as are needed (`needed`), else 0.
+// 1 when at least `needed` members answered 1 or more, else 0.
 Outcome common_yes(const QuorumRule& rule, std::size_t needed, const Answers& answers);
-// Of a release: kBusy when no member knew a hold; kGone when what was left was no quorum any more;
-// kFailed when so many cannot be told that nobody else can have one; else kGranted.
+// Of a release: kBusy when no member had a hold; kGone when the remaining holds were no quorum;
+// kFailed when the members out of reach keep other owners from a quorum; else kGranted.
 Outcome common_release(const QuorumRule& rule, const Answers& answers);
 
 }  // namespace holdfast::sync

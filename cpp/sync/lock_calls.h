@@ -14,7 +14,7 @@ namespace holdfast::sync {
 OperationPtr extend(std::shared_ptr<const Context> context, const Recipe& recipe,
                     const LockName& name, OwnerNumber owner, Millis lease);
 
-// Frees the lock whoever holds it. Outcome::value: 1 when somebody did.
+// Frees the lock, regardless of its owner. Outcome::value: 1 when it was held.
 OperationPtr force_release(std::shared_ptr<const Context> context, const Recipe& recipe,
                            const LockName& name);
 

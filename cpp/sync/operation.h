@@ -22,8 +22,8 @@ struct Outcome {
   std::optional<std::int64_t> value{};
 };
 
-// Whoever awaits an operation without a thread of its own. Called once, on any thread, with locks
-// of the operation held: it only puts the outcome away.
+// Awaits an operation without a thread. Called once, on any thread, with locks of the operation
+// held: it only stores the outcome.
 class Completion {
  public:
   virtual ~Completion() = default;
@@ -50,8 +50,8 @@ class Exchange {
 
   virtual void finish_to(std::shared_ptr<Completion> completion, std::uint64_t id) = 0;
 
-  // Any thread (after wait(): the one that waited): nobody waits any more. What it was about to get
-  // is given back; so is a grant that it has got already, which its caller will never see.
+  // Any thread (after wait(): the one that waited): the caller no longer waits. A pending grant is
+  // released; so is a grant that has arrived, which the caller will never see.
   virtual void cancel() = 0;
 
   virtual const LockName& name() const = 0;
@@ -124,7 +124,7 @@ class Operation : public Exchange,
 };
 using OperationPtr = std::shared_ptr<Operation>;
 
-// What an error reply means for whoever sent the command.
+// What an error reply means for the sender of the command.
 enum class ErrorKind {
   kUnknownScript,  // NOSCRIPT: send the text
   kPasses,         // a state of the server that passes by itself: try again

@@ -107,7 +107,7 @@ class Permit final : public Recipe {
     renew(out, name, owner, Millis(0), true);
   }
 
-  // Nobody holds a semaphore, so nobody asks.
+  // A semaphore has no owners, so these are never called.
   void force_release(std::string& /*out*/, const Step& /*step*/) const override {}
   void locked(std::string& /*out*/, const LockName& /*name*/, bool /*by_text*/) const override {}
   void hold_count(std::string& /*out*/, const Step& /*step*/) const override {}

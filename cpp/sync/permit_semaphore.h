@@ -10,7 +10,7 @@ namespace holdfast::sync {
 
 // The recipes of the semaphore whose permits have ids and expire: a counter, and a sorted set of
 // what is out (Redisson's RPermitExpirableSemaphore). A permit that is renewed is a hold of this
-// client, with an owner number of its own; any other is the server's alone, for whoever has its id.
+// client, with a separate owner number; any other is known to the server alone, by its id.
 const Recipe& renewed_permit_recipe();
 const Recipe& leased_permit_recipe();
 
@@ -19,8 +19,8 @@ const Recipe& leased_permit_recipe();
 std::string permit_id(const std::string& client_id, OwnerNumber number);
 std::optional<OwnerNumber> permit_number(const std::string& client_id, std::string_view permit);
 
-// The steps for whoever has an id, and those that are about no permit in particular; the replies
-// are as the scripts say.
+// The steps on a permit by its id, and those on the whole semaphore; the replies are those of the
+// scripts.
 struct PermitCall {
   const LockName& name;
   std::string_view publish;  // the publishing command

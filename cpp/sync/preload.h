@@ -5,8 +5,8 @@
 
 namespace holdfast::sync {
 
-// Makes all scripts of a kind known to the server that answers for `name`, without waiting: whoever
-// finds one of them missing will need the others soon. A server that refuses is left alone: each
+// Loads all scripts of a kind on the server that serves `name`, without waiting: when one of them
+// is missing, the others will be needed soon. A server that refuses is left alone: each
 // script can still be sent with its text.
 void preload(const Context& context, const Recipe& recipe, const LockName& name);
 

@@ -21,8 +21,8 @@ class QuorumMember {
   virtual std::optional<Duration> left() const = 0;
 };
 
-// The acquisition of a lock that is made of others: the machine, obeyed. Each member keeps account
-// of its own hold.
+// The acquisition of a lock made of other locks: carries out the machine's actions. Each member
+// keeps account of its hold.
 class QuorumAcquire final : public Composite {
  public:
   using Members = std::vector<std::unique_ptr<const QuorumMember>>;

@@ -10,7 +10,7 @@ namespace holdfast::sync {
 
 namespace {
 
-// The longest rest after the second vain round; it doubles with each of so many more.
+// The longest rest after the second failed round; it doubles with each of kDoublings more.
 constexpr Millis kFirstRest{4};
 constexpr std::size_t kDoublings = 5;
 // Between two rounds in which too few members answered, or too late.
@@ -167,8 +167,8 @@ QuorumMachine::Action QuorumMachine::not_enough(TimePoint now) {
   return count(MemberState::kRefused) > 0 ? refused(now) : not_yet(Verdict::kExpired, {}, now);
 }
 
-// So much has failed that asking again does not help until somebody changes something: server
-// errors, closed clients; and where all are needed, one that is out of reach.
+// Whether asking again does not help until the configuration changes: server errors, closed
+// clients; and, if all members are required, one that is out of reach.
 bool QuorumMachine::hopeless() const {
   const auto for_good = [this](const Member& member) {
     const bool out_of_reach =
@@ -230,7 +230,7 @@ QuorumMachine::Action QuorumMachine::out_of_order(TimePoint now) {
   return action;
 }
 
-// Nobody can say that it is held by another: it is tried as long as a server may be out of reach.
+// Whether another owner holds it is unknown: it is tried as long as a server may be out of reach.
 QuorumMachine::Action QuorumMachine::not_yet(Verdict verdict, Status why, TimePoint now) {
   if (missing_since_ == kNever) missing_since_ = now;
   const bool gives_up = now >= after(missing_since_, options_.unreachable_budget);

@@ -14,9 +14,9 @@ namespace holdfast::sync {
 // What makes a lock of several locks.
 struct QuorumRule {
   std::size_t members = 0;
-  std::size_t needed = 0;  // so many of them are the lock
-  // One member is taken first, and then the others at once: who meets another holder has taken
-  // nothing from anybody. Else all are asked at once.
+  std::size_t needed = 0;  // how many of them are required
+  // One member is acquired first, and then the others at once: a multi lock that meets another
+  // owner there holds no member. Else all are asked at once.
   bool one_first = true;
   Duration member_time = kNever - TimePoint{};  // for a member to answer
   Duration watch_time = kNever - TimePoint{};   // to wait for one member before all are asked again
@@ -24,9 +24,8 @@ struct QuorumRule {
   std::size_t spare() const { return members - needed; }
 };
 
-// The acquisition of a lock that is made of others, as a machine: it reads no clock, opens no
-// socket and owns no thread. Whoever drives it feeds events and does what each action says, in
-// order.
+// The acquisition of a lock made of other locks, as a machine: it reads no clock, opens no socket
+// and owns no thread. Its driver feeds events and carries out each action, in order.
 //
 //   new ──> first ──granted──> all ──enough──> over
 //    └──────────────────────────┘│
@@ -94,7 +93,7 @@ class QuorumMachine {
     bool ours = false;  // granted, whatever became of a second question
     Status why{};
 
-    // Nothing that helps to ask again, until somebody changes something.
+    // Asking again does not help until the configuration changes.
     bool failed_for_good() const;
     // Its server refuses to work for the moment.
     bool refuses() const;

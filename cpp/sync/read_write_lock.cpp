@@ -96,7 +96,7 @@ class ReadLock final : public SideRecipe {
         << name.bytes() << rwlock_prefix(name) << owner << lease.count();
   }
 
-  // With the script's text: it is rare, and nobody would send it a second time.
+  // With the script's text: it is rare, and is not sent a second time after NOSCRIPT.
   void check(std::string& out, const LockName& name, const std::string& owner) const override {
     holds(out, name, owner, true);
   }
@@ -154,8 +154,7 @@ class WriteLock final : public SideRecipe {
   void renew_either(std::string& out, const LockName& name, const lease::Owners& owners,
                     Millis lease, bool by_text) const override {
     Call(out, lua::lock_renew_either, by_text, 1, 3)
-        << name.bytes() << write_field(owners.owner) << write_field(owners.other)
-        << lease.count();
+        << name.bytes() << write_field(owners.owner) << write_field(owners.other) << lease.count();
   }
 
   void extend(std::string& out, const Step& step) const override {

@@ -24,8 +24,9 @@ struct Answer {
   };
   Kind kind = Kind::kGranted;
   Millis ttl{0};  // of a grant: when the next in line is to look again; 0: after the lease
-  std::optional<std::int64_t> value{};  // what a grant brings with it; kByCount: so many are free
-  bool more = false;                    // granted, and there is some left for the next in line
+  std::optional<std::int64_t>
+      value{};        // what a grant brings with it; kByCount: the number that is free
+  bool more = false;  // granted, with permits left for the next waiter
 };
 
 // What a caller asks for beyond the hold itself, of the kinds that know it.
@@ -46,12 +47,12 @@ struct Step {
   std::string_view publish;  // the publishing command
   bool by_text = false;      // the server does not know the script
   AcquireOptions acquire_options{};
-  std::string other{};  // of a release: the field that the hold may have by now; empty: none
-  Millis stays{0};      // of a last release: the lock stays closed for so long
+  std::string other{};   // of a release: the field that the hold may have by now; empty: none
+  Millis stays{0};       // of a last release: the lock stays closed for so long
   std::string keeper{};  // in the name of this field
 };
 
-// How those who wait for a kind are told that it may be free.
+// How the waiters of a kind learn that it may be free.
 enum class Waiting {
   kInTurn,    // one channel; of a client's waiters the first tries, the others stand behind it
   kTogether,  // one channel; all of a client's waiters try at once
@@ -82,15 +83,15 @@ class Recipe : public lease::Renewal {
   virtual bool has_permits() const { return false; }
   // Its acquisitions and holds are among the figures of the client's locks.
   bool counted() const { return makes_holds() && !has_permits(); }
-  // An owner may come again; else each acquisition has an owner number of its own.
+  // An owner may acquire again; else each acquisition has a new owner number.
   virtual bool owners_return() const { return true; }
   // Where `owner` (a field) listens while it waits.
   virtual Channel channel(const LockName& name, const std::string& owner) const = 0;
   virtual void acquire(std::string& out, const Step& step) const = 0;
   virtual Answer acquired(const resp::Reply& reply) const = 0;
 
-  // Replies n >= 1: free now, and n - 1 subscribers were told; 0: holds are left; nil: the owner's
-  // field is not there.
+  // Replies n >= 1: free now, and n - 1 subscribers received it; 0: holds are left; nil: the
+  // owner's field is not there.
   virtual void release(std::string& out, const Step& step) const = 0;
   // A last release may hand the lock to the first of this client's waiters (kInTurn), of whatever
   // kind it is: by the heir's recipe, not the holder's.
@@ -98,14 +99,15 @@ class Recipe : public lease::Renewal {
   // Hands the lock to `heir`, another owner of this client. Replies nil: `owner` does not hold it.
   virtual void transfer(std::string& out, const Step& step, const std::string& heir) const;
   virtual Answer transferred(const resp::Reply& reply) const;
-  // Of a last release: what the steps of release() are where `step.stays`, else `step.other`, is set.
-  // The first is for kinds that know a minimum hold time, the second for those that can be moved.
+  // Of a last release: what the steps of release() are where `step.stays`, else `step.other`, is
+  // set. The first is for kinds that know a minimum hold time, the second for those that can be
+  // moved.
   virtual void retain(std::string& out, const Step& step) const;
   virtual void release_either(std::string& out, const Step& step) const;
   // By what a ticket calls the kind; empty: its holds cannot be moved.
   virtual std::string_view movable_as() const { return {}; }
-  // Gives the hold of `step.owner` to `next`, for `step.lease`. Replies the ms that were left before,
-  // -1: not known; nil: neither of them holds it. A repeat means the same.
+  // Gives the hold of `step.owner` to `next`, for `step.lease`. Replies the ms that were left
+  // before, -1: not known; nil: neither of them holds it. A repeat means the same.
   virtual void move(std::string& out, const Step& step, const std::string& next) const;
   // Sets the lease anew, shorter or longer (a renewal never cuts it). Replies 1, or 0: not held.
   virtual void extend(std::string& out, const Step& step) const = 0;

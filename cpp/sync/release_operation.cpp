@@ -152,7 +152,7 @@ void ReleaseOperation::gone(const std::string& reason) {
 }
 
 void ReleaseOperation::refused(std::string_view text) {
-  // The heir is told to try for itself: by the time of a second attempt it may have given up.
+  // The heir is signalled to try for itself: by the time of a second attempt it may have given up.
   const bool handing_over = std::exchange(heir_, nullptr) != nullptr;
   const ErrorKind kind = error_kind(text);
   if (kind == ErrorKind::kUnknownScript && !by_text_) {

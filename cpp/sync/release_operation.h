@@ -23,8 +23,8 @@ class ReleaseOperation final : public Operation {
 
   ReleaseOperation(std::shared_ptr<const Context> context, const Recipe& recipe, What what);
 
-  // A release that has begun is carried through; only nobody waits for it. One that leaves holds
-  // counts at once: it is not sent again, as the next one says by itself how many are left.
+  // A release that has begun is completed without its caller. One that leaves holds counts at once:
+  // it is not sent again, as the next release contains the remaining count.
   void cancel() override;
   About about() override;
 
@@ -39,7 +39,7 @@ class ReleaseOperation final : public Operation {
   void time_is_up(TimePoint now) override;
 
   bool may_hand_over() const;
-  bool hand_over();  // false: there is nobody to hand it to
+  bool hand_over();  // false: there is no waiter to hand it to
   void go();
   void go_again();  // unless it would overtake what its owner has asked for since
   void answered(const resp::Reply& reply);

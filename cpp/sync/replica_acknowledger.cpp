@@ -43,7 +43,7 @@ class ReplicaAcknowledger::Write final : public client::Request,
   }
   std::shared_ptr<Request> escort() override;
 
-  // A WAIT of its own will say what became of it. Connections for confirmations are read by one
+  // A separate WAIT will show its outcome. Connections for confirmations are read by one
   // thread, so it is known before the round's own WAIT is answered.
   bool escorted() const {
     const Guard guard(mutex_);
@@ -106,7 +106,7 @@ std::shared_ptr<client::Request> ReplicaAcknowledger::Write::escort() {
   return std::make_shared<Wait>(owner_, nullptr, std::vector<WritePtr>{shared_from_this()});
 }
 
-// WAIT for nobody: whether the server and the user's rights have it.
+// WAIT for no replicas: whether the server and the user's rights have the command.
 class ReplicaAcknowledger::Probe final : public client::Request {
  public:
   Probe(std::shared_ptr<ReplicaAcknowledger> owner, AckListenerPtr who, ConnectionPtr on)

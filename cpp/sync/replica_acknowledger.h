@@ -28,7 +28,7 @@ struct Acknowledgement {
   Status why{};
 };
 
-// Somebody who has been granted something that replicas are to know of.
+// The owner of a grant that replicas have to acknowledge.
 class AckListener {
  public:
   virtual ~AckListener() = default;
@@ -58,7 +58,7 @@ struct ReplicationPolicy {
 //
 // What a WAIT says is believed only when it went over the same stream as the write: on a fresh one
 // there is nothing to wait for, and all replicas "have it". A write that a cluster sends on for
-// this once (ASK) takes a WAIT of its own along; after a lasting move (MOVED) it is said again.
+// this once (ASK) is followed by a separate WAIT; after a lasting move (MOVED) it is sent again.
 class ReplicaAcknowledger final : public std::enable_shared_from_this<ReplicaAcknowledger> {
  public:
   ReplicaAcknowledger(const Clock& clock, std::shared_ptr<topology::Topology> topology,

@@ -11,8 +11,8 @@ constexpr Millis kRefusedRest{50};
 constexpr const char* kUnknown =
     "the server no longer has it (it expired, was removed, or the server lost its data)";
 
-// A transfer that nobody waits for. It goes out with the script's text: nobody could tell it that
-// the server does not know the script.
+// A transfer without a waiting caller. It is sent with the script's text: a reply NOSCRIPT would
+// not be read.
 class LateTransfer final : public client::Request {
  public:
   LateTransfer(const Recipe& recipe, LockName name, TransferOperation::Transfer transfer,

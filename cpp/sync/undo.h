@@ -14,14 +14,14 @@ namespace holdfast::sync {
 // What a plan says of a last release, for encode_release().
 void add_plan(Step& step, const lease::ReleasePlan& plan, const Context& context);
 
-// A release that nobody waits for: takes back an attempt that was cancelled on its way, or goes on
-// with a release whose caller was told that the server is out of reach. It stands in the
-// connection's line behind the command it takes back, and is tried until the lease (of a place in
-// line: its time) is over: then there is nothing left to release. Where holds are counted it makes
-// those of the same owner before it unnecessary, however many attempts it stands for. It goes out
-// with the script's text: a second attempt, for a server that does not know the script, would stand
-// behind what the owner asks for next. Where a server refuses to work for the moment, it is tried
-// again for as long as the owner has asked for nothing else.
+// A compensating release without a waiting caller: takes back an attempt that was cancelled on its
+// way, or continues a release whose caller got an error because the server was out of reach. It
+// stands in the connection's line behind the command it takes back, and is tried until the lease
+// (of a place in line: its time) is over: then there is nothing left to release. Where holds are
+// counted it makes those of the same owner before it unnecessary, however many attempts it stands
+// for. It goes out with the script's text: a second attempt, for a server that does not know the
+// script, would stand behind what the owner asks for next. Where a server refuses to work for the
+// moment, it is tried again for as long as the owner has asked for nothing else.
 class Undo final : public lease::Debt, public Timed, public std::enable_shared_from_this<Undo> {
  public:
   struct What {
