@@ -373,7 +373,7 @@ class Observer(Protocol):
     # A hold is gone; said once or twice.
     def lost(self, name: bytes, owner: int, reason: str, /) -> None: ...
 
-# One for the process; None: nobody.
+# One for the process; None: no observer.
 def set_observer(observer: Observer | None, /) -> None: ...
 
 # Wait until no thread is inside a blocking method, at most for the given time.

@@ -59,7 +59,7 @@ def test_every_page_is_accessible_and_fits(
     page.click("Cancel")
     assert (findings(page, axe), fits(page)) == ([], True)
     server.inspect.delete("nightly/report")
-    page.until_text("Nobody holds this lock now.")
+    page.until_text("This lock is free now.")
     assert findings(page, axe) == []
     page.click("Hand-overs")
     page.until_text("nightly/report")

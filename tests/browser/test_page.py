@@ -105,7 +105,7 @@ def test_force_release_requires_the_name(page: Page, server: Server) -> None:
     typed.send_keys("t")
     assert button.is_enabled()
     typed.send_keys(Keys.ENTER)
-    page.until_text("Nobody holds this lock now.")
+    page.until_text("This lock is free now.")
     assert not server.inspect.exists("nightly/report")
 
 
@@ -137,7 +137,7 @@ def test_everything_is_done_by_keyboard(page: Page, server: Server) -> None:
     page.type(Keys.ENTER)
     page.until("return document.activeElement.id === 'typed-name'")
     page.type("cache:rebuild", Keys.ENTER)
-    page.until_text("Nobody holds this lock now.")
+    page.until_text("This lock is free now.")
     assert not server.inspect.exists("cache:rebuild")
 
 

@@ -25,7 +25,7 @@ BROKEN = 70
 
 
 class Launcher:
-    """A child in a process group of its own, which is killed if this process dies.
+    """A child in a new process group, which is killed if this process dies.
 
     To be made by the main thread while it is the only one. The command inherits standard streams,
     further open files, the mask of signals and which of them are ignored.

@@ -142,7 +142,7 @@ class Guard:
 def own_hosts(host: str, allowed: Iterable[str], port: int) -> frozenset[str]:
     """The ``Host`` values of an inspector on `port`: loopback, `host` and those allowed.
 
-    An allowed host with a port of its own is taken as it is, for a proxy before the inspector.
+    An allowed host with a port is taken as it is, for a proxy before the inspector.
     """
     own = {host_with_port(name, port) for name in ("127.0.0.1", "localhost", "::1", host)}
     for name in allowed:

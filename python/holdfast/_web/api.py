@@ -77,7 +77,7 @@ class _Api:
         except _errors.LockError as error:
             return _problem(404, str(error))
         if found is None:
-            return _problem(404, "nobody holds this lock")
+            return _problem(404, "the lock is free")
         return JSONResponse(found.to_json())
 
     async def force_release(self, request: Request) -> Response:

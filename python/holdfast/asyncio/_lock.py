@@ -23,7 +23,7 @@ from holdfast._errors import HoldfastError, LockLostError
 from holdfast._events import logger
 from holdfast._lock import BaseLock, Watcher, seconds_left
 
-from ._loop import NOBODY, Bridge, bridge, owner_of_this_task
+from ._loop import NO_OWNER, Bridge, bridge, owner_of_this_task
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
@@ -134,7 +134,7 @@ class Lock(AsyncDecorates, BaseLock["BaseClient[Any]"]):
 
     def _known_owner(self) -> int | None:
         owner = owner_of_this_task()
-        return None if owner == NOBODY else owner
+        return None if owner == NO_OWNER else owner
 
     def _wants_watcher(self) -> bool:
         return self._cancel_on_lost or self._on_lost is not None

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Bridge", "ask", "bridge", "owner_of_this_task"]
 
 #: To the engine: no owner. A caller outside of any task owns nothing.
-NOBODY = 2**64 - 1
+NO_OWNER = 2**64 - 1
 
 
 class Bridge:
@@ -113,11 +113,11 @@ async def ask(start: Callable[..., int], *arguments: Any) -> Any:
 
 
 def owner_of_this_task() -> int:
-    """The number of the current task, ``NOBODY`` if it has none."""
+    """The number of the current task, ``NO_OWNER`` if it has none."""
     try:
         task = current_task()
     except RuntimeError:
-        return NOBODY
+        return NO_OWNER
     if task is None:
-        return NOBODY
-    return bridge().known_owner(task) or NOBODY
+        return NO_OWNER
+    return bridge().known_owner(task) or NO_OWNER

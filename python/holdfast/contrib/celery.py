@@ -62,7 +62,7 @@ _making = threading.Lock()
 
 
 def _client_of(app: Any) -> Client:
-    """The client of an application in this process; a fork of it has connections of its own."""
+    """The client of an application in this process; a fork of it has new connections."""
     url = app.conf.get("holdfast_url") or os.environ.get("HOLDFAST_URL")
     if not url:
         msg = (

@@ -167,7 +167,7 @@ def lifespan(
     ``FastAPI(lifespan=lifespan(url))``; within a lifespan of the application:
     ``async with lifespan(url)(app): ...``. Arguments as those of ``holdfast.asyncio.Client``, and
     its errors, at once; at the start ``ValueError`` for a ``Locked`` whose route lacks a parameter.
-    Each worker process has a client of its own.
+    Each worker process has a separate client.
     """
     Client(url, **options)  # refuses what it does not understand, and sends nothing
 

@@ -64,7 +64,7 @@ export function ownerText(owner) {
 }
 
 export function ownersText(owners) {
-  if (owners.length === 0) return "nobody";
+  if (owners.length === 0) return "none";
   const first = ownerText(owners[0]);
   return owners.length === 1 ? first : `${first} and ${owners.length - 1} more`;
 }

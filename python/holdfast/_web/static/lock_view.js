@@ -94,7 +94,7 @@ export class LockView {
     const problem = this.#problem === null ? []
       : [element("p", { class: "panel", role: "status" }, `These figures are not current: ${this.#problem}`)];
     if (lock === null) {
-      return [...problem, element("p", { class: "panel" }, "Nobody holds this lock now. The page follows when someone does.")];
+      return [...problem, element("p", { class: "panel" }, "This lock is free now. The page follows when it is acquired.")];
     }
     return [
       ...problem,
@@ -129,13 +129,13 @@ export class LockView {
   }
 
   #queue(lock) {
-    if (!lock.queue) return section("Queue", [], "ol", lock.waiters ? `${lock.waiters} wait; this kind keeps no order.` : "Nobody waits.");
+    if (!lock.queue) return section("Queue", [], "ol", lock.waiters ? `${lock.waiters} wait; this kind keeps no order.` : "No waiters.");
     const rows = lock.queue.map((waiter, index) => element("li", {},
       element("span", { class: "quiet number" }, `${index + 1}. `), nameText(ownerText(waiter)),
       element("span", { class: "quiet" }, ", its place is kept for "),
       element("span", { class: "number" }, this.#countdown((current) => current.queue[index].timeout)),
       ownerText(waiter) === waiter.id ? null : element("div", { class: "small quiet" }, nameText(waiter.id))));
-    return section(`Queue (${rows.length})`, rows, "ol", "Nobody waits.");
+    return section(`Queue (${rows.length})`, rows, "ol", "No waiters.");
   }
 
   // A node that counts down the seconds that `seconds` finds in the latest figures.

@@ -28,7 +28,7 @@ export function confirmRelease(name, key, done) {
       done();
       return;
     }
-    setText(outcome, answer.ok ? "Nobody held it any more." : `Not released: ${answer.body.error}`);
+    setText(outcome, answer.ok ? "It was free already." : `Not released: ${answer.body.error}`);
     setText(cancel, "Close");
   }
 

@@ -36,7 +36,7 @@ _making = threading.Lock()
 def get_client() -> Client:
     """The client of this process, made of ``settings.HOLDFAST_URL`` when first asked for.
 
-    Any thread; after ``fork()`` the child's copy works with connections of its own. Raises
+    Any thread; after ``fork()`` the child's copy makes new connections. Raises
     ``django.core.exceptions.ImproperlyConfigured`` when the setting is missing or is no URL.
     """
     global _client  # noqa: PLW0603
