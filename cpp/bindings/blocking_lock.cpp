@@ -52,8 +52,8 @@ void count_hold(const py::object& watcher) {
 
 bool acquire(PyObject* self, const LockState& state, const Request& request) {
   events_needed();
-  engine::Lockable::Attempt attempt{engine::current_thread_owner(), request.lease,
-                                    request.blocking, request.timeout};
+  engine::Lockable::Attempt attempt{engine::current_thread_owner(), request.lease, request.blocking,
+                                    request.timeout};
   if (!state.prepares) {
     return wait_for(OperationKind::kAcquire, state.lock->acquire(attempt)).is(py::bool_(true));
   }
@@ -61,8 +61,7 @@ bool acquire(PyObject* self, const LockState& state, const Request& request) {
   if (!watcher.is_none()) attempt.listener = watcher.attr("number").cast<std::uint64_t>();
   bool granted = false;
   try {
-    granted =
-        wait_for(OperationKind::kAcquire, state.lock->acquire(attempt)).is(py::bool_(true));
+    granted = wait_for(OperationKind::kAcquire, state.lock->acquire(attempt)).is(py::bool_(true));
   } catch (py::error_already_set&) {
     self_of(self).attr("_refused")(watcher);
     throw;
@@ -123,8 +122,7 @@ PyObject* enter(PyObject* self, PyObject* /*unused*/) {
 }
 
 PyObject* exit(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
-  return leave(self, arguments, count,
-               [self] { release(self, state_of<LockState>(self), false); });
+  return leave(self, arguments, count, [self] { release(self, state_of<LockState>(self), false); });
 }
 
 PyObject* release_all(PyObject* self, PyObject* /*unused*/) {
@@ -136,11 +134,12 @@ PyObject* release_all(PyObject* self, PyObject* /*unused*/) {
 
 PyMethodDef g_methods[] = {
     {"_bind", bind, METH_VARARGS,
-     "What the methods work on: the engine's lock, the LeaseTime, seconds to wait inside `with`\n"
+     "Set the objects of the methods: the engine's lock, the LeaseTime, seconds to wait inside "
+     "`with`\n"
      "(negative: without limit), whether _prepare() and _released() are to be called."},
     {"acquire", as_method(acquire_method), METH_FASTCALL | METH_KEYWORDS,
      "acquire($self, /, blocking=True, timeout=-1, *, lease=...)\n--\n\n"
-     "Take the lock, or one more hold of it; ``True`` when that was done.\n\n"
+     "Take the lock, or one more hold of it; ``True`` if it was acquired.\n\n"
      "As ``threading.RLock.acquire``. ``blocking``: ``False`` does not wait. ``timeout``: seconds\n"
      "to wait; -1 or ``None`` waits without limit. ``lease``: how long the hold lasts without\n"
      "being renewed, in seconds; ``None``: it is renewed; by default the lock's own.\n\n"
@@ -150,18 +149,18 @@ PyMethodDef g_methods[] = {
      "the caller turn out to be gone."},
     {"release", release_method, METH_NOARGS,
      "release($self, /)\n--\n\n"
-     "Give one hold back; the last one frees the lock.\n\n"
+     "Release one hold; the last release frees the lock.\n\n"
      "Raises ``NotOwnedError`` when the caller holds none, ``LockLostError`` (once) when it held\n"
-     "one that is gone, ``ConnectionError`` when the server cannot be told: then the release goes\n"
+     "one that is gone, ``ConnectionError`` when the server is out of reach: then the release goes\n"
      "on in the background until the lease is over, and may be called again."},
     {"__enter__", enter, METH_NOARGS,
      "__enter__($self, /)\n--\n\n"
      "Acquire the lock; it waits for ``wait`` seconds, then raises ``LockTimeout``."},
     {"__exit__", as_method(exit), METH_FASTCALL,
      "__exit__($self, exc_type, exc, traceback, /)\n--\n\n"
-     "Release the lock. An error of the body comes out itself; one of the release is added to it\n"
+     "Release the lock. An error of the body is raised; one of the release is added to it\n"
      "as a note, and logged."},
-    {"_release_all", release_all, METH_NOARGS, "Give all holds of the caller back at once."},
+    {"_release_all", release_all, METH_NOARGS, "Release all holds of the caller at once."},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -161,7 +161,7 @@ PyMethodDef g_methods[] = {
      "acquire($self, /, blocking=True, timeout=None, *, lease=...)\n--\n\n"
      "Take a permit; its id, 32 hex digits, or ``None`` when none was free in time.\n\n"
      "``blocking``: ``False`` does not wait. ``timeout``: seconds to wait; ``None`` or -1 waits\n"
-     "without limit. ``lease``: after how many seconds the permit comes back by itself; ``None``:\n"
+     "without limit. ``lease``: after how many seconds the permit is returned; ``None``:\n"
      "it is renewed; by default the semaphore's own.\n\n"
      "Raises ``TypeError``, ``ValueError`` or ``OverflowError`` for a bad argument, before\n"
      "anything is sent; ``ConnectionError`` when the server is out of reach for longer than the\n"
@@ -171,7 +171,7 @@ PyMethodDef g_methods[] = {
      "Release a permit of any client.\n\n"
      "Raises ``TypeError`` or ``ValueError`` for an invalid permit id; ``NotOwnedError`` when it\n"
      "is unknown or has expired; ``LockLostError``, a kind of that, (once) when this client\n"
-     "renewed it and found it gone; ``ConnectionError`` when the server cannot be told: it may be\n"
+     "renewed it and found it gone; ``ConnectionError`` when the server is out of reach: it may be\n"
      "called again."},
     {"__enter__", enter, METH_NOARGS,
      "__enter__($self, /)\n--\n\n"
@@ -179,8 +179,8 @@ PyMethodDef g_methods[] = {
      "``LockTimeout``."},
     {"__exit__", as_method(exit), METH_FASTCALL,
      "__exit__($self, exc_type, exc, traceback, /)\n--\n\n"
-     "Give back the latest permit that the calling thread has entered with, else the oldest. An\n"
-     "error of the body comes out itself; one of the release is added to it as a note, and\n"
+     "Release the latest permit that the calling thread has entered with, else the oldest. An\n"
+     "error of the body is raised; one of the release is added to it as a note, and\n"
      "logged."},
     {nullptr, nullptr, 0, nullptr},
 };

@@ -34,7 +34,7 @@ py::object native_root() {
     static std::array<PyType_Slot, 4> slots{{
         {Py_tp_new, reinterpret_cast<void*>(make)},
         {Py_tp_dealloc, reinterpret_cast<void*>(destroy)},
-        {Py_tp_doc, const_cast<char*>("What native methods need; a base of Python classes.")},
+        {Py_tp_doc, const_cast<char*>("The base of the Python classes with native methods.")},
         {0, nullptr},
     }};
     static PyType_Spec spec{"holdfast._core.Native", sizeof(NativeObject), 0,
