@@ -103,9 +103,12 @@ PyMethodDef g_methods[] = {
      "__exit__($self, exc_type, exc, traceback, /)\n--\n\n"
      "Release the hold, unless it was detached. An error of the body comes out itself; one of the\n"
      "release is added to it as a note, and logged."},
-    {"_claim", claim_method, METH_NOARGS, "Begin to end the hold; only the first of several callers succeeds."},
-    {"_unclaim", unclaim_method, METH_NOARGS, "Allow another attempt, after the hold could not be ended."},
-    {"_mark_detached", mark_detached, METH_NOARGS, "Note that a ticket was returned: `with` does not release it."},
+    {"_claim", claim_method, METH_NOARGS,
+     "Begin to end the hold; only the first of several callers succeeds."},
+    {"_unclaim", unclaim_method, METH_NOARGS,
+     "Allow another attempt, after the hold could not be ended."},
+    {"_mark_detached", mark_detached, METH_NOARGS,
+     "Note that a ticket was returned: `with` does not release it."},
     {nullptr, nullptr, 0, nullptr},
 };
 

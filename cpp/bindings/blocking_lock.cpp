@@ -151,7 +151,8 @@ PyMethodDef g_methods[] = {
      "release($self, /)\n--\n\n"
      "Release one hold; the last release frees the lock.\n\n"
      "Raises ``NotOwnedError`` when the caller holds none, ``LockLostError`` (once) when it held\n"
-     "one that is gone, ``ConnectionError`` when the server is out of reach: then the release goes\n"
+     "one that is gone, ``ConnectionError`` when the server is out of reach: then the release "
+     "goes\n"
      "on in the background until the lease is over, and may be called again."},
     {"__enter__", enter, METH_NOARGS,
      "__enter__($self, /)\n--\n\n"

@@ -171,7 +171,8 @@ PyMethodDef g_methods[] = {
      "Release a permit of any client.\n\n"
      "Raises ``TypeError`` or ``ValueError`` for an invalid permit id; ``NotOwnedError`` when it\n"
      "is unknown or has expired; ``LockLostError``, a kind of that, (once) when this client\n"
-     "renewed it and found it gone; ``ConnectionError`` when the server is out of reach: it may be\n"
+     "renewed it and found it gone; ``ConnectionError`` when the server is out of reach: it may "
+     "be\n"
      "called again."},
     {"__enter__", enter, METH_NOARGS,
      "__enter__($self, /)\n--\n\n"

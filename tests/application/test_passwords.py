@@ -91,7 +91,7 @@ def test_what_the_callable_raises_is_the_cause_of_the_connection_error(
     assert "first" not in str(caught.value)
 
 
-def test_a_wrong_password_is_told_at_once_and_the_next_call_asks_again(
+def test_a_wrong_password_fails_at_once_and_the_next_call_asks_again(
     guarded: Server, make_client: MakeClient, alice: Any
 ) -> None:
     secret = Secret("wrong")

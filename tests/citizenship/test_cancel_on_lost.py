@@ -104,7 +104,7 @@ def test_a_loss_after_a_nested_block_comes_out_of_the_outer_one(server: Server, 
     assert told == []
 
 
-def test_a_loss_cancels_the_outer_block_and_is_told_inside(server: Server, run: Run) -> None:
+def test_a_loss_cancels_the_outer_block_and_is_reported_inside(server: Server, run: Run) -> None:
     """An inner lock object that is told does not take the outer one's place."""
 
     async def main() -> None:

@@ -79,7 +79,7 @@ def test_the_url_comes_from_the_environment(server: Server) -> None:
     assert fails("ls", HOLDFAST_URL="x://")[0] == 2
 
 
-def test_a_full_disk_is_told(run: Run, server: Server) -> None:
+def test_a_full_disk_is_reported(run: Run, server: Server) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [*COMMAND, "--url", server.url, "ls", "--json"],

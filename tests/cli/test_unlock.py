@@ -42,7 +42,7 @@ def answer(server: Server, text: str) -> tuple[int, str]:
     return process.wait(BOUND), shown.decode()
 
 
-def test_without_a_terminal_it_refuses_unless_told(run: Run, client: holdfast.Client) -> None:
+def test_without_a_terminal_it_refuses_without_yes(run: Run, client: holdfast.Client) -> None:
     client.lock("demo", lease=60).acquire()
     done = run("unlock", "demo")
     assert (done.returncode, done.stdout) == (2, "")

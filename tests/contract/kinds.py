@@ -247,7 +247,7 @@ KINDS = (
         holds=_hash_holds,
         line=_fair_line,
         differs={
-            "test_a_release_lets_in_nobody_who_waits_for_another_name": ONE_LINE,
+            "test_a_release_wakes_no_waiter_of_another_name": ONE_LINE,
             "test_a_free_lock_is_granted_at_once_beside_another_name": ONE_LINE,
             "test_who_waits_for_either_name_gets_it": ONE_LINE,
         },

@@ -22,7 +22,7 @@ def kind(request: pytest.FixtureRequest) -> Kind:
     return kind
 
 
-def test_nobody_enters_before_the_minimum_is_over(alice: Any, bob: Any, stage: Stage) -> None:
+def test_no_owner_enters_before_the_minimum_is_over(alice: Any, bob: Any, stage: Stage) -> None:
     client = stage.default_client
     lock = stage.lock(at_least=20)
     alice.do(lock.acquire)

@@ -105,7 +105,7 @@ def test_all_who_wait_get_out(
     eventually(lambda: server.subscribers(CHANNEL) == 0)
 
 
-def test_whoever_waits_gets_out_even_if_it_is_closed_again_at_once(
+def test_waiters_return_even_if_it_is_closed_again_at_once(
     alice: Any, latch: Any, make_client: MakeClient, make_actor: MakeActor, server: Server
 ) -> None:
     """On the server both happen before anybody can look."""
@@ -140,7 +140,7 @@ def test_any_message_makes_a_waiter_look(
     assert waiting.result(SOON) is True
 
 
-def test_a_message_that_changes_nothing_lets_nobody_out(
+def test_a_message_that_changes_nothing_releases_no_waiter(
     alice: Any, latch: Any, server: Server
 ) -> None:
     server.inspect.set(NAME, 2)
@@ -159,7 +159,7 @@ def test_a_message_that_changes_nothing_lets_nobody_out(
 
 @pytest.mark.servers("real")
 @pytest.mark.realtime
-def test_an_opening_that_nobody_told_of_is_found_in_time(
+def test_an_opening_without_a_message_is_found_in_time(
     alice: Any, latch: Any, server: Server
 ) -> None:
     server.inspect.set(NAME, 1)

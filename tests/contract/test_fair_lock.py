@@ -183,7 +183,7 @@ def test_a_wait_cancelled_at_any_moment_leaves_the_line(
     eventually(lambda: nobody_waits(stage))
 
 
-def test_whoever_comes_and_goes_the_line_ends_empty(stage: Stage) -> None:
+def test_after_all_waiters_the_queue_is_empty(stage: Stage) -> None:
     inside: list[int] = []
 
     def come_and_go(number: int, lock: Any) -> Generator[Any, Any, None]:
@@ -293,7 +293,7 @@ def test_the_dead_are_passed_over_when_their_time_is_up(
 
 @pytest.mark.realtime
 @pytest.mark.servers("real")
-def test_nobody_is_busy_while_the_first_is_dead(stage: Stage) -> None:
+def test_no_waiter_is_busy_while_the_first_is_dead(stage: Stage) -> None:
     """The same with Redisson since 3.32 was 12 555 scripts in four seconds, from one waiter."""
     stand(stage, DEAD, 2)
     locks = [stage.lock(stage.client()) for _ in range(4)]

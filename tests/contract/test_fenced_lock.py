@@ -85,7 +85,7 @@ def test_a_token_is_inside_with(alice: Any, lock: Any) -> None:
 
 
 @pytest.mark.servers("real")
-def test_asking_for_the_token_asks_nobody(alice: Any, lock: Any, server: Server) -> None:
+def test_reading_the_token_sends_no_command(alice: Any, lock: Any, server: Server) -> None:
     granted(alice, lock)
     with server.recording() as recording:
         token(alice, lock)

@@ -69,7 +69,7 @@ def told() -> Told:
 @pytest.mark.realtime
 @pytest.mark.values("cause", CAUSES, ids=lambda cause: cause.__name__.strip("_"))
 @pytest.mark.values("lease", [None, FIXED], ids=["renewed", "fixed"])
-def test_a_loss_is_told(
+def test_a_loss_is_reported(
     alice: Any, stage: Stage, told: Told, cause: Cause, lease: float | None
 ) -> None:
     default_client = stage.client(lease=SHORT)
@@ -87,7 +87,7 @@ def test_a_loss_is_told(
 
 
 @pytest.mark.realtime
-def test_a_fixed_lease_that_ran_out_is_told(alice: Any, stage: Stage, told: Told) -> None:
+def test_a_fixed_lease_that_ran_out_is_reported(alice: Any, stage: Stage, told: Told) -> None:
     lock = stage.lock(on_lost=told)
     alice.do(lock.acquire, lease=FIXED)
     assert not alice.do(lambda: lock.lost)

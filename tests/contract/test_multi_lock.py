@@ -159,7 +159,7 @@ def test_extend_of_what_is_not_held_leaves_the_members_alone(
     assert server.inspect.pttl(A) <= 10_000
 
 
-def test_the_least_of_the_members_is_told(
+def test_the_minimum_of_the_members_is_returned(
     alice: Any, client: Any, multi: Any, server: Server
 ) -> None:
     alice.do(multi.acquire, lease=50)

@@ -111,7 +111,7 @@ def neighbours(request: pytest.FixtureRequest, stage: Stage) -> Neighbours:
 
 
 @pytest.mark.realtime
-def test_a_release_lets_in_nobody_who_waits_for_another_name(neighbours: Neighbours) -> None:
+def test_a_release_wakes_no_waiter_of_another_name(neighbours: Neighbours) -> None:
     neighbours.alice.do(neighbours.mine.release)
     assert neighbours.stage.holds(neighbours.names[0]) == {}
     stays(lambda: not neighbours.waiting.done(), during=0.2)

@@ -35,7 +35,9 @@ def _lose(stage: Stage, owner: Any, lock: Any) -> None:
 
 
 @pytest.mark.realtime
-def test_all_who_hold_it_are_told(alice: Any, stage: Stage, told: list[Any]) -> None:
+def test_a_loss_is_reported_to_all_objects_with_a_hold(
+    alice: Any, stage: Stage, told: list[Any]
+) -> None:
     outer, inner = _pair(stage, told)
     for lock in (outer, inner, inner):
         alice.do(lock.acquire)
@@ -48,7 +50,9 @@ def test_all_who_hold_it_are_told(alice: Any, stage: Stage, told: list[Any]) -> 
 
 
 @pytest.mark.realtime
-def test_who_has_released_is_not_told(alice: Any, stage: Stage, told: list[Any]) -> None:
+def test_a_loss_is_not_reported_to_an_object_that_has_released(
+    alice: Any, stage: Stage, told: list[Any]
+) -> None:
     outer, inner = _pair(stage, told)
     for lock in (outer, inner, inner):
         alice.do(lock.acquire)
@@ -62,7 +66,7 @@ def test_who_has_released_is_not_told(alice: Any, stage: Stage, told: list[Any])
 
 
 @pytest.mark.realtime
-def test_the_inner_one_is_told_after_the_outer_has_released(
+def test_a_loss_is_reported_to_the_inner_object_after_the_outer_has_released(
     alice: Any, stage: Stage, told: list[Any]
 ) -> None:
     outer, inner = _pair(stage, told)
@@ -77,7 +81,7 @@ def test_the_inner_one_is_told_after_the_outer_has_released(
 
 
 @pytest.mark.realtime
-def test_who_did_not_get_it_is_not_told(
+def test_a_loss_is_not_reported_to_an_object_without_a_grant(
     alice: Any, bob: Any, stage: Stage, told: list[Any]
 ) -> None:
     mine, theirs = _pair(stage, told)
@@ -90,7 +94,7 @@ def test_who_did_not_get_it_is_not_told(
     stays(lambda: told == [mine], during=0.1)
 
 
-def test_after_orderly_use_nobody_listens(
+def test_after_orderly_use_no_listener_is_left(
     alice: Any, bob: Any, stage: Stage, told: list[Any]
 ) -> None:
     client = stage.client()
@@ -111,7 +115,7 @@ def test_after_orderly_use_nobody_listens(
 
 
 @pytest.mark.values("by", ["the same", "another"])
-def test_a_loss_that_an_acquire_finds_is_told(
+def test_a_loss_that_an_acquire_finds_is_reported(
     alice: Any, stage: Stage, told: list[Any], by: str
 ) -> None:
     client = stage.client()

@@ -117,7 +117,7 @@ def test_delete_removes_the_permits_too(permits: Permits) -> None:
     assert permits.do(semaphore.try_release, permit) is False
 
 
-def test_who_holds_a_permit_is_told_of_a_delete(permits: Permits) -> None:
+def test_a_delete_is_reported_as_a_loss_of_the_permit(permits: Permits) -> None:
     semaphore = permits.semaphore(1)
     permit = permits.take(semaphore)
     permits.do(semaphore.delete)
@@ -215,7 +215,7 @@ def test_a_renewed_permit_never_gets_the_score_that_never_expires(permits: Permi
     assert permits.out == {permit: pytest.approx(30, abs=5)}
 
 
-def test_a_permit_that_is_gone_is_told_by_its_renewal(
+def test_a_permit_that_is_gone_is_reported_by_its_renewal(
     permits: Permits, caplog: pytest.LogCaptureFixture
 ) -> None:
     semaphore = permits.semaphore(1, lease=SHORT)
@@ -231,7 +231,7 @@ def test_a_permit_that_is_gone_is_told_by_its_renewal(
     assert not isinstance(again.value, holdfast.LockLostError)
 
 
-def test_a_permit_that_is_gone_is_told_by_its_release(permits: Permits) -> None:
+def test_a_permit_that_is_gone_is_reported_by_its_release(permits: Permits) -> None:
     semaphore = permits.semaphore(1)
     # The server has to know the script: fakeredis hangs up after NOSCRIPT, and then a release that
     # finds nothing counts as the repeat of one that was done.
@@ -282,7 +282,7 @@ def test_with_may_end_in_another_thread(permits: Permits, alice: Any, bob: Any) 
     assert permits.free == 3
 
 
-def test_with_waits_no_longer_than_told(permits: Permits, client: Any, alice: Any) -> None:
+def test_with_waits_no_longer_than_its_wait(permits: Permits, client: Any, alice: Any) -> None:
     semaphore = client.permit_semaphore(NAME, wait=0.05)
     permits.semaphore(0)
     with pytest.raises(holdfast.LockTimeout, match=NAME):
@@ -301,7 +301,7 @@ def test_an_error_of_the_body_comes_out_itself(permits: Permits, alice: Any) -> 
     assert "LockLostError" in "".join(getattr(caught.value, "__notes__", []))
 
 
-def test_a_block_that_has_given_its_permit_back_is_told(permits: Permits, alice: Any) -> None:
+def test_a_block_that_has_released_its_permit_raises(permits: Permits, alice: Any) -> None:
     semaphore = permits.semaphore(2)
     with pytest.raises(holdfast.NotOwnedError):
         alice.inside(semaphore, semaphore.release)

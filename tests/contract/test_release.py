@@ -55,7 +55,7 @@ def test_one_release_too_many(alice: Any, lock: Any, stage: Stage) -> None:
     assert stage.all_keys() == set()
 
 
-def test_a_hold_that_is_gone_is_told_once(alice: Any, lock: Any, stage: Stage) -> None:
+def test_a_hold_that_is_gone_is_reported_once(alice: Any, lock: Any, stage: Stage) -> None:
     for _ in range(3):
         alice.do(lock.acquire)
     stage.take_away()

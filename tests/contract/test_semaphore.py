@@ -108,7 +108,7 @@ def test_several_permits_are_taken_together_or_not_at_all(alice: Any, semaphore:
     assert alice.do(semaphore.acquire, False, permits=2) is True
 
 
-def test_permits_belong_to_nobody(alice: Any, bob: Any, semaphore: Any) -> None:
+def test_permits_have_no_owner(alice: Any, bob: Any, semaphore: Any) -> None:
     alice.do(semaphore.try_set_permits, 1)
     alice.do(semaphore.acquire)
     bob.do(semaphore.release, 4)
@@ -261,7 +261,7 @@ def test_what_a_big_waiter_cannot_use_is_left_to_a_small_one(
 
 
 @pytest.mark.flavours("asyncio")
-def test_a_waiter_that_is_told_and_gives_up_passes_it_on(
+def test_a_waiter_that_is_woken_and_gives_up_wakes_the_next(
     flavour: Flavour, semaphore: Any, waiters: Waiters, server: Server
 ) -> None:
     """Who was quick enough to get it before it was cancelled has it, and gives it back."""
@@ -307,7 +307,7 @@ def test_nothing_is_sent_while_nothing_changes(
 
 @pytest.mark.servers("real")
 @pytest.mark.realtime
-def test_permits_that_nobody_told_of_are_found_in_time(
+def test_permits_without_a_message_are_found_in_time(
     semaphore: Any, waiters: Waiters, server: Server
 ) -> None:
     waiting = waiters.wait(semaphore)

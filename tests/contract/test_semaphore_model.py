@@ -134,7 +134,7 @@ class Semaphores(RuleBasedStateMachine):
 @pytest.mark.timeout(300)
 @pytest.mark.servers("real")
 @pytest.mark.flavours("sync")
-def test_the_counter_is_right_and_nobody_waits_in_vain(
+def test_the_counter_is_right_and_no_waiter_is_left(
     server: Server, compare: Compare, make_client: MakeClient, make_actor: MakeActor
 ) -> None:
     made = [make_client().semaphore(NAME) for _ in range(2)]

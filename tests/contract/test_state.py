@@ -90,7 +90,7 @@ def test_repr_of_a_lock_that_is_held(alice: Any, lock: Any, stage: Stage) -> Non
 
 
 @pytest.mark.servers("real")
-def test_attributes_ask_nobody(alice: Any, lock: Any, stage: Stage) -> None:
+def test_attributes_send_no_command(alice: Any, lock: Any, stage: Stage) -> None:
     alice.do(lock.acquire)
     with stage.server.recording() as recording:
         alice.do(lambda: (repr(lock), lock.lost, lock.name))

@@ -13,7 +13,7 @@ from tests.support.halting import others_sleep
 from tests.support.waiting import BOUND, eventually, stays
 
 
-def test_after_a_grant_nobody_is_subscribed(
+def test_after_a_grant_no_subscription_is_left(
     alice: Any, bob: Any, lock: Any, rival: Any, stage: Stage
 ) -> None:
     alice.do(lock.acquire)

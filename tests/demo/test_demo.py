@@ -123,7 +123,7 @@ def test_a_server_that_runs_already(folder: Path, server: Server) -> None:
 
 @pytest.mark.slow
 @pytest.mark.servers("redis")
-def test_a_broken_promise_is_told(folder: Path, server: Server) -> None:
+def test_a_broken_promise_is_reported(folder: Path, server: Server) -> None:
     """It ends with 1 when the lock does not do what it should: here its key is deleted."""
     demo = Demo(folder, "--url", server.url)
     demo.read_until("lease of 1.5 s")

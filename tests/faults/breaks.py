@@ -148,7 +148,7 @@ BREAKS = (
         "only an answer tells a loss, no deadline does",
         "cpp/lease/watchdog.cpp",
         (("if (now >= hold.trusted) {", "if (now >= hold.trusted && hold.ticket == 0) {"),),
-        "tests/faults/test_network.py::test_a_black_hole_is_told_at_the_deadline",
+        "tests/faults/test_network.py::test_a_black_hole_is_reported_at_the_deadline",
     ),
     Break(
         (15,),
@@ -261,7 +261,7 @@ BREAKS = (
                 "if redis.call('hexists', KEYS[1], ARGV[1]) == 7 then",
             ),
         ),
-        "tests/contract/test_loss.py::test_a_loss_is_told",
+        "tests/contract/test_loss.py::test_a_loss_is_reported",
     ),
     Break(
         (29,),
@@ -269,7 +269,7 @@ BREAKS = (
         "cpp/wait/wait_registry.cpp",
         (("  found->second.fail(calls, why);\n", "  (void)why;\n"),),
         "tests/faults/test_subscriptions.py"
-        "::test_a_user_who_may_not_subscribe_is_told_when_he_waits",
+        "::test_a_user_without_the_right_to_subscribe_gets_an_error_when_it_waits",
     ),
     Break(
         (34,),
@@ -294,7 +294,7 @@ BREAKS = (
                 "} else if (reply.value().integer() == 7) {",
             ),
         ),
-        "tests/faults/test_clocks.py::test_a_server_clock_that_jumps_ahead_is_told_as_a_loss",
+        "tests/faults/test_clocks.py::test_a_server_clock_that_jumps_ahead_is_reported_as_a_loss",
     ),
     Break(
         (36,),
@@ -366,7 +366,7 @@ BREAKS = (
         "a lock is freed before its minimum hold time",
         "cpp/sync/recipe.cpp",
         (("if (step.stays > Millis(0)) {", "if (step.stays < Millis(0)) {"),),
-        "tests/contract/test_at_least.py::test_nobody_enters_before_the_minimum_is_over",
+        "tests/contract/test_at_least.py::test_no_owner_enters_before_the_minimum_is_over",
     ),
 )
 

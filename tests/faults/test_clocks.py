@@ -62,7 +62,7 @@ def skewed(start_server: StartServer, clocks: Clocks) -> Server:
 
 
 @pytest.mark.realtime
-def test_a_server_clock_that_jumps_ahead_is_told_as_a_loss(
+def test_a_server_clock_that_jumps_ahead_is_reported_as_a_loss(
     alice: Any, bob: Any, skewed: Server, clocks: Clocks, make_client: MakeClient
 ) -> None:
     """35: every lease on the server is over: the holder hears of it with its next renewal."""

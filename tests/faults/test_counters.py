@@ -128,7 +128,7 @@ def test_a_message_lost_with_its_connection_is_made_up_for(
 
 
 @pytest.mark.realtime
-def test_what_is_granted_after_the_caller_was_told_of_an_error_is_given_back(
+def test_a_grant_after_the_callers_error_is_released(
     alice: Any, make_client: MakeClient, private_server: Server
 ) -> None:
     semaphore = make_client(private_server.url, command_timeout=IMPATIENT).semaphore(NAME)

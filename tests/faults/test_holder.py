@@ -86,7 +86,7 @@ def test_a_killed_holders_lock_is_taken_when_it_expires(
     lock.release()
 
 
-def test_a_stopped_holder_is_told_before_anything_else(
+def test_a_stopped_owner_learns_of_the_loss_before_anything_else(
     holder: Child, lock: Any, server: Server
 ) -> None:
     """2, 3: SIGSTOP past the lease: nothing says "held" afterwards; the new owner is safe."""

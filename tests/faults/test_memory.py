@@ -67,7 +67,7 @@ def test_a_release_wakes_the_waiter_of_another_client(
 
 
 @pytest.mark.realtime
-def test_an_evicted_lock_is_told_as_a_loss(
+def test_an_evicted_lock_is_reported_as_a_loss(
     alice: Any, bob: Any, private_server: Server, make_client: MakeClient
 ) -> None:
     """28: by the next renewal; it is not made again behind the holder's back."""

@@ -56,7 +56,7 @@ def test_the_last_release_frees_the_lock(
 
 
 @SOME
-def test_also_when_it_cannot_be_told_either(
+def test_also_when_the_last_release_fails_too(
     alice: Any, lock: Any, proxy: FaultProxy, server: Server
 ) -> None:
     """18: it goes on in the background, and frees the lock long before its lease is over."""

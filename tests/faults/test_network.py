@@ -165,7 +165,7 @@ def test_renewals_that_cross_a_release_tell_no_loss(
 
 
 @pytest.mark.realtime
-def test_a_black_hole_is_told_at_the_deadline(
+def test_a_black_hole_is_reported_at_the_deadline(
     alice: Any, make_client: MakeClient, proxy: FaultProxy
 ) -> None:
     """14: no reset, no reply: the local timer tells the loss when the lease is over."""
@@ -301,7 +301,7 @@ def test_messages_missed_while_deaf_are_made_up_for(
 
 @pytest.mark.servers("real")
 @pytest.mark.parametrize("type_", ["pubsub", "normal"])
-def test_killed_connections_wake_nobody_in_vain(
+def test_killed_connections_wake_no_waiter_in_vain(
     alice: Any, bob: Any, near: Any, server: Server, type_: str
 ) -> None:
     """13, 15: CLIENT KILL of either connection under a holder and a waiter, many times."""

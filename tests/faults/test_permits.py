@@ -202,7 +202,7 @@ def test_what_an_acquire_out_of_reach_may_have_got_is_given_back(
 
 
 @pytest.mark.realtime
-def test_a_server_that_forgets_is_told_as_a_loss(
+def test_a_server_that_loses_its_data_is_reported_as_a_loss(
     make_client: MakeClient, private_server: Server, alice: Any
 ) -> None:
     semaphore = make_client(private_server.url, lease=2).permit_semaphore(NAME)

@@ -214,7 +214,7 @@ def test_a_minority_lost_is_no_loss(alice: Any, cluster: Cluster) -> None:
     assert told == []
 
 
-def test_a_majority_lost_is_told_once(alice: Any, cluster: Cluster) -> None:
+def test_a_lost_majority_is_reported_once(alice: Any, cluster: Cluster) -> None:
     told: list[Any] = []
     lock = cluster.red_lock(watchdog=SHORT, on_lost=told.append)
     alice.do(lock.acquire)

@@ -31,7 +31,7 @@ IMPOSTORS: dict[str, tuple[bytes | None, bool]] = {
 }
 
 
-def test_nobody_listens(alice: Any, make_client: MakeClient) -> None:
+def test_no_server_listens(alice: Any, make_client: MakeClient) -> None:
     """A refused connection is a ConnectionError that names the address."""
     watch = Stopwatch()
     with nobody() as port:
@@ -111,7 +111,7 @@ def _with_login(server: Server, login: str) -> str:
 
 
 @pytest.mark.parametrize("login", ["", ":wrong" + SECRET, f"nobody:{SECRET}x"], ids=str)
-def test_a_wrong_password_is_told_at_once(
+def test_a_wrong_password_fails_at_once(
     alice: Any, make_client: MakeClient, guarded: Server, login: str
 ) -> None:
     """27: ServerError with the server's code; the password is in no message."""

@@ -51,7 +51,7 @@ def test_a_lost_message_costs_no_more_than_the_lease(
 
 
 @pytest.mark.realtime
-def test_a_waiter_that_cannot_subscribe_again_is_told(
+def test_a_waiter_that_cannot_subscribe_again_gets_an_error(
     alice: Any, bob: Any, make_client: MakeClient, proxy: FaultProxy, server: Server
 ) -> None:
     """15: no subscription for longer than command_timeout: an error, not a sleep without end."""
@@ -68,7 +68,7 @@ def test_a_waiter_that_cannot_subscribe_again_is_told(
 
 
 @pytest.mark.realtime
-def test_commands_that_get_nowhere_are_told_while_messages_arrive(
+def test_commands_without_a_reply_fail_while_messages_arrive(
     alice: Any, bob: Any, make_client: MakeClient, proxy: FaultProxy, server: Server
 ) -> None:
     """14: the message says "free", and the try that follows has no answer: ConnectionError."""
@@ -106,7 +106,7 @@ def test_what_was_granted_unheard_is_given_back(
 
 
 @pytest.mark.servers("redis", "valkey")
-def test_a_user_who_may_not_subscribe_is_told_when_he_waits(
+def test_a_user_without_the_right_to_subscribe_gets_an_error_when_it_waits(
     alice: Any, bob: Any, make_client: MakeClient, start_server: StartServer
 ) -> None:
     """27, 29: a try needs no subscription; a wait without one would be a sleep: NOPERM at once."""

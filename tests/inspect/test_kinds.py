@@ -120,7 +120,7 @@ def test_a_fair_lock_without_waiters_is_known_by_its_kind(client: holdfast.Clien
         assert (found["kind"], found["queue"]) == ("fair_lock", [])
 
 
-def test_both_sides_of_a_read_write_lock_are_told_apart(client: holdfast.Client) -> None:
+def test_both_sides_of_a_read_write_lock_are_distinguished(client: holdfast.Client) -> None:
     lock = client.read_write_lock("demo")
     with lock.write, lock.read:
         found = shown(client, "demo")

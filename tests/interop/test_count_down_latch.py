@@ -156,7 +156,7 @@ def test_all_waiters_of_both_languages_go_on_at_once(
     eventually(key.nobody_waits)
 
 
-def test_a_latch_that_opens_and_closes_again_keeps_nobody_behind(
+def test_a_latch_that_opens_and_closes_again_releases_all_waiters(
     java: JavaLatch, mine: Any, python_thread: ThreadPoolExecutor, key: LatchKey
 ) -> None:
     for _ in range(ROUNDS):

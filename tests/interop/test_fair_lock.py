@@ -82,7 +82,7 @@ def test_a_queue_of_java_and_python_is_served_in_its_order(
     assert not key.exists()
 
 
-def test_nobody_gets_past_a_queue_of_the_other(
+def test_no_owner_overtakes_a_queue_of_the_other(
     java: Callable[[str], JavaLock],
     python: holdfast.Client,
     python_waiter: Callable[[], PythonWaiter],

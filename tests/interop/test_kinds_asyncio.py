@@ -51,7 +51,7 @@ async def test_a_queue_of_java_and_tasks_is_served_in_its_order(
     await until(key.nobody_waits)
 
 
-async def test_a_cancelled_task_in_the_queue_stands_in_nobodys_way(
+async def test_a_cancelled_task_in_the_queue_blocks_no_waiter(
     peer: JavaPeer, client: holdfast.asyncio.Client, redis_server: Server, name: str
 ) -> None:
     key = FairKey(redis_server, name)

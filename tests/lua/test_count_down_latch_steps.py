@@ -80,7 +80,7 @@ def test_an_open_latch_is_closed_again(latch: Latch, listener: Listener) -> None
     assert listener.messages() == told(OPEN, CLOSED, OPEN)
 
 
-def test_a_latch_is_deleted_and_its_waiters_told(latch: Latch, listener: Listener) -> None:
+def test_a_latch_is_deleted_and_its_waiters_woken(latch: Latch, listener: Listener) -> None:
     latch.put(2)
     assert latch.delete(ONE) == 1
     assert latch.value is None

@@ -47,7 +47,7 @@ def test_the_first_in_line_asks_again_when_the_lease_is_over(lock: FairLock) -> 
 
 
 @pytest.mark.parametrize("lease", [MINUTE, None])
-def test_nobody_asks_later_than_a_third_of_the_patience(
+def test_no_waiter_asks_later_than_a_third_of_the_queue_timeout(
     lock: FairLock, server: Server, lease: int | None
 ) -> None:
     """So that a living waiter's place never runs out, however long the lease, or without one."""
@@ -75,7 +75,7 @@ def test_the_second_asks_again_when_the_first_counts_as_dead(lock: FairLock) -> 
     assert lock.acquire(DAVE) == THIRD
 
 
-def test_behind_a_dead_first_of_a_free_lock_nobody_is_told_nought(lock: FairLock) -> None:
+def test_behind_a_dead_first_of_a_free_lock_no_waiter_gets_zero(lock: FairLock) -> None:
     """Redisson since 3.32 says 0 here, and its waiters ask thousands of times a second."""
     lock.acquire(ALICE)
     lock.acquire(BOB)
@@ -110,7 +110,7 @@ def test_all_who_died_together_are_passed_over_together(lock: FairLock) -> None:
     assert lock.acquire(CAROL) is None
 
 
-def test_the_dead_are_dropped_by_whoever_asks(lock: FairLock) -> None:
+def test_dead_waiters_are_dropped_by_any_acquire(lock: FairLock) -> None:
     lock.acquire(ALICE)
     lock.acquire(BOB)
     lock.acquire(CAROL)
@@ -148,7 +148,7 @@ def test_who_was_dropped_takes_a_new_place(lock: FairLock) -> None:
     assert lock.line == [CAROL, BOB]
 
 
-def test_an_entry_without_a_time_is_nobodys(lock: FairLock, server: Server) -> None:
+def test_an_entry_without_a_time_is_dropped(lock: FairLock, server: Server) -> None:
     server.inspect.rpush(QUEUE, BOB)
     assert lock.acquire(ALICE) is None
     assert server.keys() == {NAME}
@@ -206,7 +206,7 @@ def test_the_times_of_redissons_waiters_are_left_alone(lock: FairLock) -> None:
     assert lock.alive(JAVA) == about(REDISSONS_QUEUE_TIMEOUT)
 
 
-def test_redissons_waiter_is_told_when_it_is_first(lock: FairLock, listener: Listener) -> None:
+def test_redissons_waiter_is_notified_when_it_is_first(lock: FairLock, listener: Listener) -> None:
     lock.acquire(ALICE)
     lock.stand(JAVA, REDISSONS_QUEUE_TIMEOUT)
     lock.acquire(BOB)

@@ -118,7 +118,7 @@ def test_a_further_hold_never_cuts_the_lease(lock: FairLock) -> None:
 
 
 @pytest.mark.parametrize("taken", [False, True])
-def test_a_further_hold_of_a_lock_gone_is_told_so_and_takes_no_place(
+def test_a_further_hold_of_a_lock_gone_is_refused_and_takes_no_place(
     lock: FairLock, taken: bool
 ) -> None:
     if taken:
@@ -149,7 +149,7 @@ def test_the_last_release_tells_the_first_in_line_only(lock: FairLock, listener:
     assert lock.line == [BOB, CAROL]
 
 
-def test_without_a_line_nobody_is_told(lock: FairLock, listener: Listener) -> None:
+def test_without_a_queue_nothing_is_published(lock: FairLock, listener: Listener) -> None:
     lock.acquire(ALICE)
     assert lock.release(ALICE) == 1
     assert lock.told == 0
@@ -210,7 +210,9 @@ def test_the_last_to_give_up_leaves_no_keys(lock: FairLock, server: Server) -> N
     assert server.keys() == {NAME}
 
 
-def test_who_was_told_and_gives_up_tells_the_next(lock: FairLock, listener: Listener) -> None:
+def test_a_notified_waiter_that_gives_up_notifies_the_next(
+    lock: FairLock, listener: Listener
+) -> None:
     lock.acquire(ALICE)
     lock.acquire(BOB)
     lock.acquire(CAROL)
@@ -231,7 +233,9 @@ def test_who_gives_up_behind_the_dead_tells_the_next(lock: FairLock, listener: L
     assert lock.line == [DAVE]
 
 
-def test_who_was_not_told_and_gives_up_tells_nobody(lock: FairLock, listener: Listener) -> None:
+def test_a_waiter_without_a_turn_that_gives_up_notifies_no_waiter(
+    lock: FairLock, listener: Listener
+) -> None:
     lock.acquire(ALICE)
     lock.acquire(BOB)
     lock.acquire(CAROL)

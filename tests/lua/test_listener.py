@@ -9,7 +9,7 @@ from tests.support.servers import Server
 
 
 @pytest.mark.parametrize("pattern", [b"", b"redisson_*"], ids=["channel", "pattern"])
-def test_a_closed_listener_is_told_nothing(server: Server, pattern: bytes) -> None:
+def test_a_closed_listener_receives_nothing(server: Server, pattern: bytes) -> None:
     lock, listener = Lock(server.inspect), Listener(server, CHANNEL, pattern)
     with pytest.raises(ZeroDivisionError), listener:
         raise ZeroDivisionError

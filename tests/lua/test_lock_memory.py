@@ -73,7 +73,7 @@ def test_a_move_is_refused_whole(full: Full) -> None:
     full.refuses(lambda: full.lock.move(ALICE, BOB, 5 * MINUTE))
 
 
-def test_others_are_told_the_time_left(full: Full) -> None:
+def test_other_owners_get_the_time_left(full: Full) -> None:
     assert full.lock.acquire(BOB) == pytest.approx(MINUTE, abs=2000)
     assert full.lock.acquire(BOB, count=2) == -3
     assert full.lock.ttl() == pytest.approx(MINUTE, abs=2000)

@@ -47,7 +47,7 @@ def test_a_lock_held_without_expiry_is_refused_with_minus_one(lock: Lock, server
     assert lock.left == -1
 
 
-def test_a_further_hold_sets_the_count_it_is_told(lock: Lock) -> None:
+def test_a_further_hold_sets_the_count_that_it_is_sent(lock: Lock) -> None:
     lock.acquire(ALICE)
     assert lock.acquire(ALICE, count=2) is None
     assert lock.acquire(ALICE, count=3) is None
@@ -91,12 +91,12 @@ def test_a_lease_that_is_no_number_changes_nothing(lock: Lock, server: Server) -
     assert server.keys() == set()
 
 
-def test_a_further_hold_of_a_lock_gone_is_told_so(lock: Lock, server: Server) -> None:
+def test_a_further_hold_of_a_lock_gone_is_refused(lock: Lock, server: Server) -> None:
     assert lock.acquire(ALICE, count=2) == -3
     assert server.keys() == set()
 
 
-def test_a_further_hold_of_a_lock_lost_to_another_is_told_so(lock: Lock) -> None:
+def test_a_further_hold_of_a_lock_lost_to_another_is_refused(lock: Lock) -> None:
     lock.acquire(BOB, MINUTE)
     assert lock.acquire(ALICE, 5 * MINUTE, count=2) == -3
     assert lock.holds == {BOB: b"1"}
@@ -113,13 +113,13 @@ def test_the_last_release_deletes_the_key_and_publishes(lock: Lock, listener: Li
     assert listener.messages() == FREED
 
 
-def test_a_release_says_how_many_subscribers_were_told(lock: Lock) -> None:
+def test_a_release_returns_the_number_of_subscribers(lock: Lock) -> None:
     lock.acquire(ALICE)
     lock.release(ALICE)
     assert lock.told == 0
 
 
-def test_a_release_says_that_a_listener_was_told(lock: Lock, listener: Listener) -> None:
+def test_a_release_counts_a_listener(lock: Lock, listener: Listener) -> None:
     lock.acquire(ALICE)
     lock.release(ALICE)
     assert lock.told == 1
@@ -223,7 +223,7 @@ def test_extend_sets_the_lease(lock: Lock, lease: int) -> None:
     assert lock.left == about(lease)
 
 
-def test_waiters_are_told_of_a_lease_that_ends_sooner(lock: Lock, listener: Listener) -> None:
+def test_a_lease_that_ends_sooner_is_published(lock: Lock, listener: Listener) -> None:
     lock.acquire(ALICE, 5 * MINUTE)
     lock.extend(ALICE, 10 * MINUTE)
     assert listener.messages() == []

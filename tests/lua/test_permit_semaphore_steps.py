@@ -157,7 +157,7 @@ def test_a_release_gives_the_permit_back_and_tells(
     assert listener.messages() == told(1)
 
 
-def test_nobody_waits_for_what_was_not_the_last(
+def test_a_permit_that_was_not_the_only_free_one_wakes_no_waiter(
     semaphore: PermitSemaphore, listener: Listener
 ) -> None:
     semaphore.try_set_permits(2)
@@ -192,7 +192,7 @@ def test_a_release_of_an_expired_permit_counts_it_back_once(
     assert listener.messages() == told(1)
 
 
-def test_no_number_is_told_that_redisson_stumbles_over(
+def test_no_number_is_published_that_redisson_fails_at(
     semaphore: PermitSemaphore, server: Server, listener: Listener
 ) -> None:
     semaphore.try_set_permits(1)
@@ -259,7 +259,7 @@ def test_only_a_permit_that_is_out_gets_another_lease(
 # ---- try_set_permits, available_permits, delete
 
 
-def test_permits_are_set_once_and_told(semaphore: PermitSemaphore, listener: Listener) -> None:
+def test_permits_are_set_once_and_published(semaphore: PermitSemaphore, listener: Listener) -> None:
     assert semaphore.try_set_permits(3) == 1
     assert semaphore.try_set_permits(5) == 0
     assert semaphore.free == 3

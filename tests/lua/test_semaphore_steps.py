@@ -52,7 +52,7 @@ def test_permits_are_taken(semaphore: Semaphore) -> None:
 
 
 @pytest.mark.parametrize("free", [None, -3, 0, 1])
-def test_who_asks_for_more_than_are_free_is_told_how_many_are(
+def test_a_request_for_more_than_are_free_gets_their_number(
     semaphore: Semaphore, server: Server, free: int | None
 ) -> None:
     if free is not None:
@@ -133,7 +133,7 @@ def test_what_was_taken_from_a_deleted_semaphore_is_not_given_back(
     assert listener.messages() == []
 
 
-def test_an_undo_tells_nobody_while_permits_are_owed(
+def test_an_undo_publishes_nothing_while_permits_are_owed(
     semaphore: Semaphore, listener: Listener
 ) -> None:
     semaphore.put(1)
@@ -148,7 +148,7 @@ def test_an_undo_tells_nobody_while_permits_are_owed(
 
 
 @pytest.mark.parametrize("before", [None, 0, 4])
-def test_added_permits_are_told_as_the_new_sum(
+def test_added_permits_are_published_as_the_new_sum(
     semaphore: Semaphore, listener: Listener, before: int | None
 ) -> None:
     if before is not None:
@@ -160,7 +160,7 @@ def test_added_permits_are_told_as_the_new_sum(
 
 
 @pytest.mark.parametrize(("before", "added"), [(None, -2), (3, -3), (-3, 2), (-1, 1)])
-def test_nobody_is_told_of_no_permits(
+def test_no_permits_are_not_published(
     semaphore: Semaphore, listener: Listener, before: int | None, added: int
 ) -> None:
     if before is not None:
@@ -171,7 +171,7 @@ def test_nobody_is_told_of_no_permits(
     assert listener.messages() == []
 
 
-def test_fewer_permits_are_told_while_there_are_some(
+def test_fewer_permits_are_published_while_there_are_some(
     semaphore: Semaphore, listener: Listener
 ) -> None:
     semaphore.put(5)
@@ -210,7 +210,7 @@ def test_a_semaphore_without_free_permits_is_there(semaphore: Semaphore) -> None
     assert semaphore.value == 0
 
 
-def test_none_is_a_number_of_permits_to_set_and_nobody_is_told(
+def test_zero_permits_can_be_set_and_are_not_published(
     semaphore: Semaphore, listener: Listener
 ) -> None:
     assert semaphore.try_set_permits(ONE, 0) == 1
@@ -353,7 +353,7 @@ class TestOutOfMemory:
         assert full.value == 3
         assert private_server.keys() == keys
 
-    def test_whoever_asks_for_too_many_is_told_so(self, full: Semaphore) -> None:
+    def test_a_request_for_too_many_is_refused(self, full: Semaphore) -> None:
         assert full.acquire(ONE, 4) == 3
         assert full.acquire(TWO, 2) is None
         assert full.value == 3

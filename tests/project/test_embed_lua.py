@@ -111,7 +111,7 @@ def test_a_script_that_breaks_its_word_is_refused(tmp_path: Path, source: str, r
     assert "lock/give.lua" in message
 
 
-def test_all_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
+def test_all_faults_are_reported_at_once(tmp_path: Path) -> None:
     message = refusal(write(tmp_path, {"lock/give.lua": BODY, "lock/take.lua": BODY}))
     assert "lock/give.lua" in message
     assert "lock/take.lua" in message

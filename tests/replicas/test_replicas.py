@@ -62,7 +62,9 @@ def test_a_waiter_gets_it_when_the_replica_is_back(alice: Any, bob: Any, granted
     assert not granted.free(bob)
 
 
-def test_a_waiter_whose_time_is_over_is_told_why(alice: Any, bob: Any, granted: Granted) -> None:
+def test_a_waiter_whose_time_is_over_gets_the_reason(
+    alice: Any, bob: Any, granted: Granted
+) -> None:
     granted.group.replicas[0].pause()
     waiting = granted.begin(alice, timeout=0.1)
     _timed_out(waiting)
@@ -126,7 +128,7 @@ def test_cancelled_while_replicas_are_asked_it_is_given_back(
     del bob
 
 
-def test_nobody_waits_for_those_who_ask_replicas(
+def test_no_caller_waits_for_the_wait_of_another(
     alice: Any, bob: Any, client: Any, replicated: Replicated
 ) -> None:
     """While a grant is not confirmed, other commands of the client are answered."""
@@ -254,7 +256,7 @@ def test_what_a_replica_refuses_to_take_back_is_taken_back_when_it_is_a_primary_
 
 @pytest.mark.flavours("sync")
 @pytest.mark.parametrize("denied", ["a right", "the command"])
-def test_a_server_without_wait_is_told_before_anything_is_granted(
+def test_a_server_without_wait_is_an_error_before_anything_is_granted(
     alice: Any, start_server: StartServer, make_client: MakeClient, denied: str, tmp_path: Path
 ) -> None:
     """29: never guessed. Without the option nothing of it is needed."""

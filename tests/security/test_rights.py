@@ -241,7 +241,7 @@ def test_the_rights_are_enough(kind: Kind, live: Callable[[list[str]], None]) ->
 
 @pytest.mark.slow
 @pytest.mark.flavours("sync")
-def test_each_right_is_needed_and_its_absence_told(
+def test_each_right_is_needed_and_its_absence_reported(
     kind: Kind, live: Callable[[list[str]], None]
 ) -> None:
     """27: the code is NOPERM, the message says what to do, and nobody waits for ever."""

@@ -38,7 +38,7 @@ def _refusal(alice: Any, client: Any) -> str:
 
 
 @pytest.mark.parametrize("where", ["file", "directory", "url"])
-def test_whom_an_authority_vouches_for(
+def test_certificates_of_a_trusted_authority(
     alice: Any, make_client: MakeClient, guarded: Server, right: Path, where: str
 ) -> None:
     ca = str(right / "ca.crt")
@@ -50,7 +50,9 @@ def test_whom_an_authority_vouches_for(
     alice.do(lock.release)
 
 
-def test_unverified_when_told_so(alice: Any, make_client: MakeClient, guarded: Server) -> None:
+def test_unverified_with_tls_verify_off(
+    alice: Any, make_client: MakeClient, guarded: Server
+) -> None:
     assert alice.do(make_client(guarded.url, tls_verify=False).lock(NAME).acquire)
 
 

@@ -226,7 +226,7 @@ def test_a_child_meets_its_parent(start_child: StartChild) -> None:
     assert child.wait() == 3
 
 
-def test_a_child_that_fails_is_told_with_its_errors(start_child: StartChild) -> None:
+def test_a_child_that_fails_is_reported_with_its_errors(start_child: StartChild) -> None:
     child = start_child("raise KeyError('lost')")
     with pytest.raises(AssertionError, match="KeyError: 'lost'"):
         child.expect("anything")

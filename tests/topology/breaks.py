@@ -31,7 +31,7 @@ BREAKS = (
         "holds are not verified after a reconnect",
         "cpp/engine/client.cpp",
         (("strong->verify();", "(void)strong;"),),
-        f"{FAILOVERS}::test_a_failover_that_forgets_the_lock_is_told_to_its_holder",
+        f"{FAILOVERS}::test_a_failover_that_loses_the_lock_is_reported_to_its_owner",
     ),
     Break(
         (32,),
@@ -135,7 +135,7 @@ BREAKS = (
             ("  if (setup_.on_lost) setup_.on_lost();\n}", "}"),
             ("if (news && setup_.on_lost) setup_.on_lost();", "(void)news;"),
         ),
-        f"{CLUSTER_FAILOVERS}::test_a_hold_that_was_not_copied_is_told_lost",
+        f"{CLUSTER_FAILOVERS}::test_a_hold_that_was_not_copied_is_reported_lost",
     ),
     Break(
         (33,),

@@ -46,7 +46,7 @@ def test_each_kind_excludes_and_wakes(
 
 
 @pytest.mark.parametrize("kind", SYNCHRONIZERS, ids=repr)
-def test_each_synchronizer_is_told(
+def test_each_synchronizer_reports_it(
     cluster: Cluster, make_client: MakeClient, alice: Any, bob: Any, kind: Synchronizer
 ) -> None:
     """Permits that come into being, and a latch that opens, wake who waits for them."""
@@ -172,7 +172,7 @@ def test_a_seed_that_says_nothing_is_passed_over(
 
 
 @pytest.mark.parametrize("command_timeout", [0.9, 1.3, 2.3])
-def test_what_failed_is_told_though_others_are_being_asked(
+def test_a_failure_is_reported_though_others_are_being_asked(
     make_client: MakeClient, private_server: Server, alice: Any, command_timeout: float
 ) -> None:
     """The reason is that of the last one who could not say, of this round or the one before."""
@@ -184,7 +184,7 @@ def test_what_failed_is_told_though_others_are_being_asked(
     private_server.resume()
 
 
-def test_nobody_there(make_client: MakeClient, cluster: Cluster, alice: Any) -> None:
+def test_no_server_there(make_client: MakeClient, cluster: Cluster, alice: Any) -> None:
     """Without any server it is a ConnectionError that names one, and no password."""
     with nobody() as port:
         client = make_client(f"redis+cluster://:secret@127.0.0.1:{port}", retries=1)

@@ -71,7 +71,7 @@ def test_calls_wait_for_the_failover(cluster: Cluster, make_client: MakeClient, 
     alice.do(lock.release)
 
 
-def test_a_hold_that_was_not_copied_is_told_lost(
+def test_a_hold_that_was_not_copied_is_reported_lost(
     cluster: Cluster, make_client: MakeClient, alice: Any, bob: Any
 ) -> None:
     """The failover forgets the lock: the holder is told at once, not with the next renewal."""

@@ -29,7 +29,7 @@ HEARD = {"auto": (1, 0), "sharded": (1, 0), "classic": (0, 1), "both": (1, 1)}
 
 
 @pytest.mark.parametrize("how", HEARD)
-def test_a_waiter_listens_as_it_is_told(
+def test_a_waiter_subscribes_as_configured(
     cluster: Cluster, make_client: MakeClient, alice: Any, bob: Any, how: str
 ) -> None:
     """On a server that knows sharded channels, "auto" is sharded."""

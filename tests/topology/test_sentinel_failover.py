@@ -107,7 +107,7 @@ def test_a_release_during_a_failover_lets_the_waiter_in_within_a_second_of_it(
 
 
 @pytest.mark.realtime
-def test_a_failover_that_forgets_the_lock_is_told_to_its_holder(
+def test_a_failover_that_loses_the_lock_is_reported_to_its_owner(
     alice: Any, bob: Any, client: Any, make_client: MakeClient, service: Service
 ) -> None:
     """31: the grant reached no replica; the holder learns it long before its next renewal."""

@@ -84,7 +84,7 @@ def test_two_trusted_holds_at_one_time() -> None:
     assert promises_broken(hold(0, 1, 2, 2.1), hold(0.5, 1.9, 3, 3)) == ["trusted at one time"]
 
 
-def test_a_hold_that_is_not_trusted_any_more_is_nobodys() -> None:
+def test_a_hold_that_is_no_longer_trusted_has_no_owner() -> None:
     assert promises_broken(hold(0, 1, 2, None, worker="dead"), hold(0.5, 2.1, 3, 3)) == []
 
 
@@ -134,7 +134,7 @@ def test_what_failed_may_have_been_granted() -> None:
     assert promises_broken(hold(0, 0.1, 1, 1), failed, hold(0.5, 4, 5, 5)) == []
 
 
-def test_nobody_is_blamed_while_something_is_broken() -> None:
+def test_no_worker_is_blamed_while_something_is_broken() -> None:
     facts = Facts(FACTS.rules, disturbances=[Window(at(1.5), at(2.5))])
     assert promises_broken(hold(0, 0.1, 1, 1), hold(0.5, 3.4, 4, 4), facts=facts) == []
     found = promises_broken(hold(0, 0.1, 1, 1), hold(0.5, 3.6, 4, 4), facts=facts)
@@ -200,7 +200,7 @@ def test_asleep_at_an_open_latch() -> None:
     assert promises_broken(closed, wait(0.5, 3.2, "refused")) == ["asleep on a free lock"]
 
 
-def test_who_waits_keeps_nobody_out() -> None:
+def test_a_waiter_keeps_no_owner_out() -> None:
     closed = hold(0, 0.1, 1, 1.05, subject="latch")
     again = hold(1.1, 1.2, 2, 2.1, subject="latch")
     waiting = [wait(0.5, 1.1), wait(1.15, 9, "refused", timeout=1.0), wait(1.3, 2.1)]

@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.servers("real")]
 
 @pytest.mark.timeout(0)  # as long as it is told to take; every step has its bound
 @pytest.mark.parametrize("topology", sorted(TOPOLOGIES))
-def test_nobody_is_hurt_by_faults(
+def test_faults_break_no_guarantee(
     topology: str, server_kind: str, seed: int, size: Size, tmp_path: Path
 ) -> None:
     faulthandler.cancel_dump_traceback_later()  # a long run is not stuck

@@ -48,7 +48,7 @@ def test_a_lock_has_its_queue_keys_and_channels(inspector: Inspector, client: An
     waiting.join(BOUND)
 
 
-def test_a_lock_that_nobody_holds_is_not_found(inspector: Inspector) -> None:
+def test_a_free_lock_is_not_found(inspector: Inspector) -> None:
     assert inspector.get("/api/locks/myLock").status == 404
 
 
@@ -150,7 +150,7 @@ def test_a_stream_tells_when_the_server_goes_and_returns() -> None:
         events.until("lock", name="after")
 
 
-def test_a_page_that_is_opened_without_a_server_is_told() -> None:
+def test_a_page_that_is_opened_without_a_server_says_so() -> None:
     with Inspector("redis://127.0.0.1:1") as inspector, inspector.events() as events:
         kind, status = events.next()
         assert (kind, status["up"]) == ("server", False)
