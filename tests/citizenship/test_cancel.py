@@ -63,7 +63,7 @@ def test_cancelled_after_any_number_of_turns_of_the_loop(server: Server) -> None
 
 
 def test_cancelled_while_waiting(server: Server) -> None:
-    """9: the wait ends, the holder notices nothing, nobody stays subscribed."""
+    """9: the wait ends, the holder notices nothing, no subscription is left."""
 
     async def main() -> None:
         async with holdfast.asyncio.Client(server.url) as client:
@@ -84,7 +84,7 @@ def test_cancelled_while_waiting(server: Server) -> None:
 
 @pytest.mark.parametrize("turns", [0, 1, 2, 5, 20, 100])
 def test_a_cancelled_waiter_passes_its_wake_up_on(server: Server, turns: int) -> None:
-    """9: whoever is cancelled in the moment of its wake-up does not take it along."""
+    """9: a waiter that is cancelled at its wake-up passes it on."""
 
     async def main() -> None:
         async with holdfast.asyncio.Client(server.url) as client:

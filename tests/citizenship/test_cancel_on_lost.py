@@ -23,7 +23,7 @@ Body = Callable[[], Coroutine[Any, Any, Any]]
 
 async def _until_cancelled() -> None:
     await asyncio.sleep(BOUND)
-    pytest.fail("nobody cancelled the body")
+    pytest.fail("the body was not cancelled")
 
 
 async def _swallow() -> None:
@@ -105,7 +105,7 @@ def test_a_loss_after_a_nested_block_comes_out_of_the_outer_one(server: Server, 
 
 
 def test_a_loss_cancels_the_outer_block_and_is_reported_inside(server: Server, run: Run) -> None:
-    """An inner lock object that is told does not take the outer one's place."""
+    """A loss at an inner lock object does not take the outer one's place."""
 
     async def main() -> None:
         told: asyncio.Queue[Any] = asyncio.Queue()
@@ -148,7 +148,7 @@ def test_an_inner_block_that_is_cancelled_leaves_the_outer_one_alone(
 def test_a_task_that_was_cancelled_before_gets_the_loss(
     server: Server, run: Run, body: Body
 ) -> None:
-    """It goes on after a cancellation of its own, which the block neither undoes nor mistakes."""
+    """It goes on after its own cancellation, which the block neither undoes nor mistakes."""
 
     async def go_on() -> None:
         task = asyncio.current_task()
@@ -191,7 +191,7 @@ def test_a_loss_before_the_body_begins_keeps_it_from_beginning(
         async with holdfast.asyncio.Client(server.url, lease=SHORT) as client:
             entering = asyncio.create_task(enter(client))
             await asyncio.sleep(0)
-            eventually(lambda: holds(server))  # this loop stands still until the loss is told
+            eventually(lambda: holds(server))  # this loop blocks until the loss is reported
             server.inspect.delete(NAME)
             eventually(lambda: notices.naming(NAME), within=SHORT + SLACK)
             _see_everything_told(server)

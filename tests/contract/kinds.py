@@ -24,7 +24,7 @@ class Kind:
     kind, and why.
 
     `line(server, key)` is how many stand in line on the server, where it keeps one: then each
-    waiter has a channel of its own, `channel(key)` with ":" and the owner behind it.
+    waiter has a separate channel, `channel(key)` with ":" and the owner behind it.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Kind:
     one_flavour_is_enough: bool = True
     """A quick run tries each test for all kinds by sync or by asyncio, not by both."""
     polls: bool = False
-    """Whoever waits also looks again by the clock: its locks are on servers that may die."""
+    """A waiter also looks again by the clock: its locks are on servers that may die."""
 
     def subscriptions(self, clients: int, waiters: int) -> int:
         """How many there are while so many waiters of so many clients wait for one name."""
@@ -124,7 +124,7 @@ def latch_channel(name: Name) -> bytes:
 
 @dataclass(frozen=True)
 class Synchronizer:
-    """How something that is waited for and that nobody owns is made, and what it is on the server.
+    """How something that is waited for and has no owner is made, and what it is on the server.
 
     `make(client, name)` constructs it; `begin(it)` brings it into being and is announced on
     `channel(key)`.
@@ -173,7 +173,7 @@ def _rwlock_channel(name: Name) -> bytes:
 
 
 def _rwlock_holds(server: Server, name: Name) -> dict[bytes, int]:
-    """Whoever reads or writes."""
+    """A reader or a writer."""
     fields = server.inspect.hgetall(name)
     fields.pop(b"mode", None)
     return {owner.removesuffix(b":write"): int(count) for owner, count in fields.items()}

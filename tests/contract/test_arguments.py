@@ -1,6 +1,6 @@
 """Every argument is checked before anything is sent, and the message names it.
 
-The client's server is a socket that listens and never answers: whoever connects is seen.
+The client's server is a socket that listens and never answers: a connection is seen.
 """
 
 from __future__ import annotations

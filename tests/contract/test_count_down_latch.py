@@ -1,4 +1,4 @@
-"""The latch: whoever waits gets out when the count has come to nought, whatever happens then."""
+"""The latch: waiters return when the count has reached zero, whatever happens then."""
 
 from __future__ import annotations
 

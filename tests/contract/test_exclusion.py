@@ -1,4 +1,4 @@
-"""One owner at a time, whoever asks: threads, tasks, clients."""
+"""One owner at a time, among threads, tasks, clients."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ QUEUE = prefixed(b"redisson_lock_queue", NAME)
 TIMEOUTS = prefixed(b"redisson_lock_timeout", NAME)
 CHANNEL = prefixed(b"redisson_lock__channel", NAME)
 
-# Waiters that nobody is behind: one of ours, and one of Redisson's.
+# Waiters at the end of the queue: one of ours, and one of Redisson's.
 DEAD = b"c0ffee00-0000-8000-8000-00000000000a:1"
 JAVA = b"0b4e2c1a-7f3d-4c5e-9a86-d1f2b3c4a5e6:37"
 
@@ -209,7 +209,7 @@ def test_after_all_waiters_the_queue_is_empty(stage: Stage) -> None:
 def test_who_gives_up_when_it_is_its_turn_tells_the_next(
     alice: Any, lock: Any, stage: Stage
 ) -> None:
-    """The first in line of a free lock leaves: nobody else would tell the second."""
+    """The first in the queue of a free lock leaves: no other message would wake the second."""
     alice.do(lock.acquire, lease=3600)
     first = stage.actor().begin(lock.acquire, timeout=2)
     eventually(lambda: len(line(stage)) == 1)
@@ -283,7 +283,7 @@ def test_a_key_without_expiry_does_not_stop_the_signs_of_life(
 def test_the_dead_are_passed_over_when_their_time_is_up(
     alice: Any, stage: Stage, dead: int
 ) -> None:
-    """The lock is free: nobody says so, each waiter finds out by its own timer."""
+    """The lock is free: without a message, each waiter finds out by its own timer."""
     watch = Stopwatch()
     for number in range(dead):
         stand(stage, DEAD + b"%d" % number, 1)

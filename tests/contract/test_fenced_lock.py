@@ -1,4 +1,4 @@
-"""Tokens: the caller's own, and greater with each grant, whoever gets it and whatever is lost."""
+"""Tokens: the caller's own, and greater with each grant, for any owner, and whatever is lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A hold that is gone is told by `lost`, `on_lost` and `LockLostError`, once; others never are."""
+"""A lost hold is reported by `lost`, `on_lost` and `LockLostError`, once; other holds never are."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KEPT = 1.5
 """The lease of what is to be kept: a machine that is busy for most of a second keeps it."""
 
 FIXED = 0.8
-"""One that nobody renews: it is to outlive a nested acquire, and a look, on a busy machine."""
+"""One without renewal: it is to outlive a nested acquire, and a look, on a busy machine."""
 
 
 def _deleted(stage: Stage) -> None:
@@ -52,7 +52,7 @@ Cause = Callable[[Stage], None]
 
 
 class Told:
-    """An `on_lost` that remembers what it was told."""
+    """An `on_lost` that remembers its calls."""
 
     def __init__(self) -> None:
         self.locks: list[Any] = []

@@ -1,4 +1,4 @@
-"""What is a multi lock's own: all of its members or none, whoever else takes one of them."""
+"""The multi lock: all of its members or none, whichever other owners take one of them."""
 
 from __future__ import annotations
 

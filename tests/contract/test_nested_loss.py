@@ -1,4 +1,4 @@
-"""The loss of a nested hold is told to every lock object that holds it, and to no other."""
+"""The loss of a nested hold is reported to every lock object with a hold, and to no other."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROUNDS = 30
 
 @pytest.fixture
 def told() -> list[Any]:
-    """The lock objects that were told of a loss."""
+    """The lock objects that received a loss."""
     return []
 
 

@@ -1,4 +1,4 @@
-"""Only the owner releases, and is told once when its hold was gone."""
+"""Only the owner releases, and learns once that its hold was gone."""
 
 from __future__ import annotations
 

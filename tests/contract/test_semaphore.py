@@ -1,4 +1,4 @@
-"""The semaphore: as many get in as there are permits, and nobody sleeps who could go on."""
+"""The semaphore: never more than the permits, and no waiter sleeps beside enough free permits."""
 
 from __future__ import annotations
 

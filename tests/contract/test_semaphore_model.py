@@ -1,7 +1,7 @@
 """The semaphore under random use by threads of two clients, against a model.
 
 Who gets a permit first is open. What is not: the counter is what the model makes of all that was
-granted, and nobody goes on waiting for what is there.
+granted, and no waiter is left for what is there.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class Semaphores(RuleBasedStateMachine):
         return self.actor.do(getattr(self.semaphores[client], method), *args, **named)
 
     def settle(self) -> None:
-        """Wait until nobody waits for what is there, and note who was granted what."""
+        """Wait until no waiter is left for the free permits, and note the grants."""
         eventually(self.nobody_waits_for_what_is_there, within=3)
 
     def nobody_waits_for_what_is_there(self) -> bool:

@@ -46,7 +46,7 @@ BAD_PARTS: list[tuple[str, Any, type[Exception]]] = [
 
 
 def hold_elsewhere(server: Server, lease: float = HOUR) -> None:
-    """Make a lock that nobody here holds."""
+    """Make a lock that no owner here holds."""
     server.inspect.hset(NAME, "somebody-else:1", 1)
     server.inspect.pexpire(NAME, int(lease * 1000))
 
@@ -147,7 +147,7 @@ def test_closing_the_client_ends_a_rest(
         assert isinstance(each.exception(BOUND), holdfast.ConnectionError)
 
 
-@pytest.mark.servers("real")  # elsewhere nobody can see when it rests
+@pytest.mark.servers("real")  # elsewhere its rests cannot be seen
 @pytest.mark.flavours("asyncio")
 def test_cancelling_ends_a_rest_and_leaves_nothing(
     alice: Any, bob: Any, client: Any, server: Server

@@ -1,4 +1,4 @@
-"""`holdfast demo` as a user runs it: in a process of its own, with whatever it starts."""
+"""`holdfast demo` as a user runs it: in a separate process, with whatever it starts."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_all_is_as_promised(folder: Path, kind: str) -> None:
 @pytest.mark.realtime
 @pytest.mark.servers("redis")
 def test_a_server_that_runs_already(folder: Path, server: Server) -> None:
-    """With --url it uses keys of its own there, and leaves none."""
+    """With --url it uses separate keys there, and leaves none."""
     server.inspect.hset("myLock", "somebody's", 1)
     code, told, errors = Demo(folder, "--url", server.url).end()
     assert (code, errors) == (0, ""), told
@@ -182,7 +182,7 @@ def test_a_server_that_does_not_start(folder: Path) -> None:
 
 
 def test_a_server_out_of_reach(folder: Path) -> None:
-    """A URL at which nobody answers, and one that is none."""
+    """A URL without a server, and one that is none."""
     code, told, errors = Demo(folder, "--url", "redis://127.0.0.1:1?retries=0").end()
     assert (code, errors) == (1, "")
     assert "The demo cannot begin" in told

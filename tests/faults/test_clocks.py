@@ -103,7 +103,7 @@ def test_a_renewed_hold_survives_a_server_clock_that_jumps_back(
 def test_a_lease_that_a_server_clock_made_too_long_is_reported(
     alice: Any, bob: Any, skewed: Server, clocks: Clocks, warnings: Warnings
 ) -> None:
-    """36: its holder is told in time, waiters log how long it will last, force_release ends it."""
+    """36: its owner learns of it in time, waiters log how long it lasts, force_release ends it."""
     lock = warnings.client(skewed.url).lock(NAME)
     alice.do(lock.acquire, lease=LEASE)
     clocks.step(wall=-HOUR)

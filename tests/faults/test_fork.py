@@ -47,7 +47,7 @@ hear("end")
 def test_fork_while_holding(
     start_child: StartChild, server: Server, options: dict[str, Any]
 ) -> None:
-    """7: the child has an id of its own and no holds; the parent's hold and connection stay."""
+    """7: the child has a new id and no holds; the parent's hold and connection stay."""
     parent = start_child(HOLDING, URL=server.url, NAME=NAME, OPTIONS=options)
     parent.expect("ready")
     before = holds(server)
@@ -205,7 +205,7 @@ def test_forked_workers_exclude_each_other(start_child: StartChild, server: Serv
 
 
 def test_fork_of_a_fork(start_child: StartChild, server: Server) -> None:
-    """7: each generation has an id and holds of its own."""
+    """7: each generation has a new id and separate holds."""
     parent = start_child(
         """
         client = holdfast.Client(URL)

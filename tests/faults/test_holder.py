@@ -1,4 +1,4 @@
-"""Holders that die or stand still, in processes of their own."""
+"""Holders that die or stand still, in separate processes."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class Ways:
         self._make_client = make_client
 
     def far(self, **options: Any) -> Any:
-        """A lock of a client of its own, with these options."""
+        """A lock of a separate client, with these options."""
         return self.kind.make(self._make_client(self.proxy.url, **options), NAME)
 
     def near(self) -> Any:

@@ -26,7 +26,7 @@ def fill(server: Server) -> None:
 def test_renewal_and_release_take_no_memory(
     alice: Any, bob: Any, kind: Kind, make_client: MakeClient, private_server: Server
 ) -> None:
-    """25: who holds it keeps it and can free it; who wants it is told why not."""
+    """25: the owner keeps it and can free it; other owners get an error with the reason."""
     lock = kind.make(make_client(private_server.url, lease=LASTING), NAME)
     another = kind.make(make_client(private_server.url), "another")
     alice.do(lock.acquire)
@@ -46,7 +46,7 @@ def test_renewal_and_release_take_no_memory(
 def test_a_release_wakes_the_waiter_of_another_client(
     alice: Any, bob: Any, kind: Kind, make_client: MakeClient, private_server: Server
 ) -> None:
-    """25: it gets the lock, or is told that the server has no memory; it never sleeps on."""
+    """25: it gets the lock, or an error that the server has no memory; it never sleeps on."""
     rival = (kind.make_rival or kind.make)(make_client(private_server.url), NAME)
     lock = kind.make(make_client(private_server.url), NAME)
     alice.do(lock.acquire, lease=3600)

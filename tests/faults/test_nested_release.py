@@ -42,7 +42,7 @@ def others_get_in(bob: Any, kind: Kind, make_client: MakeClient) -> Callable[...
 def test_the_last_release_frees_the_lock(
     alice: Any, lock: Any, kind: Kind, proxy: FaultProxy, server: Server
 ) -> None:
-    """18: nobody renews what is left of it, and nobody needs to wait for it."""
+    """18: the rest is not renewed, and no caller waits for it."""
     for _ in range(2):
         alice.do(lock.acquire)
     proxy.refuse()
@@ -94,7 +94,7 @@ def test_what_is_still_held_is_kept(
 def test_a_server_that_says_nothing(
     alice: Any, lock: Any, proxy: FaultProxy, server: Server, fault: str
 ) -> None:
-    """14, 18: whether it was told or not: one release is one release."""
+    """14, 18: whether the call failed or not: one release is one release."""
     for _ in range(3):
         alice.do(lock.acquire, lease=3600)
     getattr(proxy, fault)()

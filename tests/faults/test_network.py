@@ -110,7 +110,7 @@ class Follower:
 
 @pytest.fixture(params=["near", "far"])
 def follower(request: pytest.FixtureRequest, bob: Any, server: Server) -> Follower:
-    """An owner with a client of its own, or with the holder's."""
+    """An owner with a separate client, or with the holder's."""
     return Follower(bob, request.getfixturevalue(request.param), server)
 
 
@@ -241,7 +241,7 @@ def test_a_release_that_cannot_be_sent_goes_on_in_the_background(
 def test_a_release_that_failed_may_be_called_again(
     alice: Any, make_client: MakeClient, proxy: FaultProxy, server: Server
 ) -> None:
-    """18: and then it succeeds, whoever was first, the background or the caller."""
+    """18: and then it succeeds, whether the background or the caller was first."""
     lock = make_client(proxy.url, command_timeout=2 * IMPATIENT).lock(NAME)
     alice.do(lock.acquire)
     proxy.refuse()

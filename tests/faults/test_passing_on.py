@@ -123,7 +123,7 @@ def test_an_attach_without_an_answer_may_be_tried_again(
 def test_of_two_processes_one_attaches_a_ticket(
     alice: Any, kind: Kind, make_client: MakeClient, server: Server, start_child: StartChild
 ) -> None:
-    """43: the other is told that it is used."""
+    """43: the other gets the error that it is used."""
     program = """
         client = holdfast.Client(URL)
         client.ping()
@@ -160,7 +160,7 @@ def test_of_two_processes_one_attaches_a_ticket(
 def test_a_death_between_detach_and_attach_costs_the_lease_of_the_ticket(
     alice: Any, make_client: MakeClient, server: Server, start_child: StartChild
 ) -> None:
-    """43: nobody renews it; a waiter gets in when it is over."""
+    """43: it is not renewed; a waiter gets the lock when it is over."""
     program = """
         client = holdfast.Client(URL, lease=SHORT)
         say("ticket", client.lock(NAME).hold().detach(2 * SHORT))

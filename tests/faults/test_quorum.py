@@ -197,7 +197,7 @@ def test_what_is_taken_back_from_a_dead_server_is_taken_back_once(
 
 
 def _evals(server: Server) -> int:
-    """The scripts that came with their text: releases that nobody waits for do."""
+    """The scripts that came with their text: releases without a caller do."""
     return int(server.inspect.info("commandstats").get("cmdstat_eval", {}).get("calls", 0))
 
 

@@ -12,7 +12,7 @@ import holdfast
 from tests.faults.conftest import IMPATIENT, NAME
 from tests.support.actors import Flavour
 from tests.support.fixtures import StartServer
-from tests.support.impostors import impostor, nobody
+from tests.support.impostors import closed_port, impostor
 from tests.support.owners import MakeClient
 from tests.support.servers import Server
 from tests.support.waiting import SLACK, Stopwatch, eventually
@@ -34,7 +34,7 @@ IMPOSTORS: dict[str, tuple[bytes | None, bool]] = {
 def test_no_server_listens(alice: Any, make_client: MakeClient) -> None:
     """A refused connection is a ConnectionError that names the address."""
     watch = Stopwatch()
-    with nobody() as port:
+    with closed_port() as port:
         client = make_client(f"redis://127.0.0.1:{port}", command_timeout=IMPATIENT)
         for _ in range(3):
             with pytest.raises(holdfast.ConnectionError, match=str(port)):
@@ -160,7 +160,7 @@ def test_missing_rights(alice: Any, make_client: MakeClient, guarded: Server) ->
 
 
 def test_a_unix_socket(alice: Any, make_client: MakeClient, private_server: Server) -> None:
-    """Locks over a unix socket, in a database of its own."""
+    """Locks over a unix socket, in a separate database."""
     lock = make_client(f"unix://{private_server.socket_path}?db=2").lock(NAME)
     assert alice.do(lock.acquire)
     assert private_server.keys() == set()

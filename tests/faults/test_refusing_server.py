@@ -69,7 +69,7 @@ STATES = {
     "CLUSTERDOWN": without_slots,
 }
 START: dict[str, dict[str, str]] = {
-    # A folder in which nobody can make a file, root neither.
+    # A folder in which no user can make a file, not even root.
     "MISCONF": {"dir": "/proc", "save": "3600 1000000"},
     "CLUSTERDOWN": {"cluster-enabled": "yes"},
 }
@@ -130,7 +130,7 @@ def test_a_wait_with_a_limit_ends_as_a_time_out_that_names_the_state(
 def test_a_wait_without_a_limit_ends_with_the_command_timeout(
     alice: Any, refusing: Refusing, make_client: MakeClient
 ) -> None:
-    """26: nobody waits for ever for a server that is out of order."""
+    """26: no caller waits for ever for a server that is out of order."""
     lock = make_client(refusing.server.url, command_timeout=IMPATIENT).lock(NAME)
     with pytest.raises(holdfast.ServerError, match=refusing.code):
         alice.do(lock.acquire)
@@ -139,7 +139,7 @@ def test_a_wait_without_a_limit_ends_with_the_command_timeout(
 def test_a_wait_lasts_longer_than_the_state(
     alice: Any, refusing: Refusing, make_client: MakeClient, flavour: Flavour
 ) -> None:
-    """26: whoever may wait gets the lock when the server works again."""
+    """26: a waiter gets the lock when the server works again."""
     client = make_client(refusing.server.url, command_timeout=BOUND)
     waiting: list[Future[Any]] = [
         alice.begin(client.lock("first").acquire),
@@ -194,7 +194,7 @@ def test_a_release_is_carried_on_until_the_state_has_passed(
 def test_a_late_release_leaves_a_new_hold_alone(
     alice: Any, private_server: Server, make_client: MakeClient
 ) -> None:
-    """18, 26: whoever has acquired again meanwhile keeps what was granted."""
+    """18, 26: an owner that has acquired again meanwhile keeps its grant."""
     lock = make_client(private_server.url, command_timeout=IMPATIENT).lock(NAME)
     alice.do(lock.acquire, lease=3600)
     with read_only(private_server):

@@ -28,7 +28,7 @@ def _wait(actor: Any, lock: Any, server: Server) -> Any:
 
 @pytest.mark.realtime
 def test_short_stalls(alice: Any, bob: Any, lock: Any, private_server: Server) -> None:
-    """21: 60 ms of silence, again and again: nobody hangs, nothing is lost."""
+    """21: 60 ms of silence, again and again: no caller hangs, nothing is lost."""
     for _ in range(15):
         private_server.pause()
         first = alice.begin(lock.acquire)
@@ -256,7 +256,7 @@ def test_a_busy_server_is_waited_for(
 def test_a_loading_server_is_waited_for(
     alice: Any, private_server: Server, make_client: MakeClient
 ) -> None:
-    """26: LOADING is no answer: whoever may wait gets the lock when the data are there."""
+    """26: LOADING is no answer: a waiter gets the lock when the data are there."""
     server = private_server
     pipeline = server.inspect.pipeline()
     for number in range(3000):

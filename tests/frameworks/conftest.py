@@ -1,4 +1,4 @@
-"""Fixtures of the tests with frameworks: servers for HTTP as processes of their own."""
+"""Fixtures of the tests with frameworks: servers for HTTP as separate processes."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def redis_server() -> Iterator[Server]:
-    """One Redis for the whole session; each test uses names of its own on it."""
+    """One Redis for the whole session; each test uses separate names on it."""
     with Server("redis") as server:
         yield server
 

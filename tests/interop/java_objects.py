@@ -121,7 +121,7 @@ class JavaFencedLock(JavaLock):
     """An RFencedLock."""
 
     def token(self) -> int:
-        """Return the newest token of all clients, whoever holds the lock."""
+        """Return the newest token of all clients, for any owner of the lock."""
         return int(self._call("getToken", kind="token"))
 
     def lock_and_get_token(self) -> int:

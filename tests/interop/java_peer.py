@@ -1,4 +1,4 @@
-"""A Redisson client in a process of its own, driven from Python; the protocol is in README.md.
+"""A Redisson client in a separate process, driven from Python; the protocol is in README.md.
 
 Times are seconds here and milliseconds on the line; time stamps are nanoseconds of the machine's
 monotonic clock on both sides, comparable with `time.monotonic_ns()`.

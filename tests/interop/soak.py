@@ -16,7 +16,7 @@ PAUSE = 0.002
 
 
 def one_more(store: redis.Redis, counter: str) -> None:
-    """Read the counter and write it back plus one: right only while nobody else does."""
+    """Read the counter and write it back plus one: right only while no other owner does."""
     value = int(store.get(counter) or 0)
     store.set(counter, value + 1)
 

@@ -256,7 +256,7 @@ def test_the_last_reader_of_python_wakes_a_writer_of_java(
 def test_a_downgrade_in_python_wakes_the_readers_of_java(
     java: Callable[..., JavaLock], mine: Any, key: ReadWriteKey, report: Report
 ) -> None:
-    """Redisson's own downgrade tells nobody."""
+    """Redisson's downgrade publishes nothing."""
     assert mine.write.acquire(lease=LONG)
     assert mine.read.acquire(lease=LONG)
     readers = [java("read", thread) for thread in JAVA_READERS]

@@ -123,7 +123,7 @@ def test_what_makes_permits_in_one_language_wakes_the_other_and_several_are_take
     giver: str,
     more: Callable[[Any], Any],
 ) -> None:
-    """Whoever waits does so before anybody has set the permits."""
+    """A waiter waits before the permits are set."""
     asleep = key.next_waiter_sleeps(java if giver == "python" else None)
     waiting: Future[Any] = (
         java.begin_acquire(2)

@@ -26,7 +26,7 @@ class SharedKey:
 
     @property
     def channel(self) -> str:
-        """The channel on which waiters are told."""
+        """The channel to which waiters subscribe."""
         return f"{self.CHANNEL}:{self.braced}"
 
     @property
@@ -87,7 +87,7 @@ class LockKey(SharedKey):
     CHANNEL = "redisson_lock__channel"
 
     def holds(self) -> dict[str, int]:
-        """Owner field to hold count; empty when nobody holds it."""
+        """Owner field to hold count; empty when it is free."""
         fields = self.server.inspect.hgetall(self.name)
         return {owner.decode(): int(count) for owner, count in fields.items()}
 
@@ -126,7 +126,7 @@ class FairKey(LockKey):
         return min(len(channels), len(self.queue()))
 
     def nobody_waits(self) -> bool:
-        """Whether nobody listens on a channel of the lock and nothing is left of the queue."""
+        """Whether no client listens on a channel of the lock and nothing is left of the queue."""
         start = f"{self.channel}:".encode()
         return not self.server.inspect.exists(self.queue_key, self.timeouts_key) and not any(
             channel.startswith(start) for channel in self.server.subscribed_channels()
@@ -142,13 +142,13 @@ class SpinKey(LockKey):
 
 
 class ReadWriteKey(LockKey):
-    """A read and write lock: the hash of both has a mode, and each read hold a key of its own."""
+    """A read and write lock: the hash of both has a mode, and each read hold a separate key."""
 
     CHANNEL = "redisson_rwlock"
     WRITER = ":write"
 
     def mode(self) -> str | None:
-        """The mode: read, write, or None when nobody holds it."""
+        """The mode: read, write, or None when it is free."""
         value = self.server.inspect.hget(self.name, "mode")
         return None if value is None else str(value.decode())
 
@@ -166,7 +166,7 @@ class ReadWriteKey(LockKey):
         return {field: fields[field] for field in fields if not field.endswith(self.WRITER)}
 
     def read_holds_left(self, owner: str) -> list[float]:
-        """The seconds left of each read hold of an owner, as its key of its own says."""
+        """The seconds left of each read hold of an owner, as its separate key says."""
         first = f"{self.braced}:{owner}:rwlock_timeout"
         left = [self.server.inspect.pttl(f"{first}:{number}") for number in range(1, 10)]
         return [milliseconds / 1000 for milliseconds in left if milliseconds >= 0]
@@ -182,7 +182,7 @@ class SemaphoreKey(SharedKey):
     CHANNEL = "redisson_sc"
 
     def permits(self) -> int | None:
-        """The free permits, or None when nobody has set any."""
+        """The free permits, or None when their number is not set."""
         return self._number()
 
 
@@ -202,7 +202,7 @@ class LatchKey(SharedKey):
 
     @property
     def channel(self) -> str:
-        """The channel, whose name has braces of its own whatever the latch is called."""
+        """The channel, whose name has additional braces whatever the latch is called."""
         return f"redisson_countdownlatch__channel__{{{self.name}}}"
 
     def count(self) -> int | None:

@@ -28,7 +28,7 @@ from tests.support.servers import Server
 
 @pytest.fixture
 def lock(server: Server) -> FairLock:
-    """A free lock that nobody waits for."""
+    """A free lock without waiters."""
     return FairLock(server.inspect)
 
 

@@ -22,7 +22,7 @@ SYNCHRONIZERS = (
     "permit_semaphore",
     "count_down_latch",
 )
-# Made of other locks, or the same as another on the server: without a step of their own there.
+# Made of other locks, or the same as another on the server: without a separate step there.
 WITHOUT_SCRIPTS = {"multi_lock", "red_lock", "spin_lock"}
 
 

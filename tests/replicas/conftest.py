@@ -18,7 +18,7 @@ NAME = "myLock"
 class Thing:
     """What a client is granted.
 
-    `make(client)` is an object to acquire, `free(object)` how anybody can see that nobody has it;
+    `make(client)` is an object to acquire, `free(object)` whether it is free;
     with `begin` there have to be permits first.
     """
 
@@ -78,7 +78,7 @@ class Granted:
         return owner.begin(self.own.acquire, **options, **self.thing.options)
 
     def free(self, owner: Any) -> bool:
-        """Nobody has it."""
+        """It is free."""
         state = owner.do(self.thing.free(self.seen))
         return state == 1 if self.thing.begin else state is False
 

@@ -1,4 +1,4 @@
-"""Starts `holdfast run` in a process of its own; what is left of it is killed."""
+"""Starts `holdfast run` in a separate process; what is left of it is killed."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ CTRL_C, CTRL_Z = "\x03", "\x1a"
 
 
 class Shell:
-    """An interactive bash with a terminal of its own."""
+    """An interactive bash with a separate terminal."""
 
     def __init__(self, server: Server) -> None:
         self._terminal, slave = pty.openpty()

@@ -1,1 +1,1 @@
-"""Who may talk to whom: TLS, users with few rights, servers that refuse commands."""
+"""Access: TLS, users with few rights, servers that refuse commands."""

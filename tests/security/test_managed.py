@@ -29,7 +29,7 @@ SECRET = "hunter2"
 
 @pytest.fixture
 def managed(private_server: Server) -> str:
-    """The URL of a user of a server that lets nobody see or change how it is run."""
+    """The URL of a user of a server without administrative commands."""
     rights = ["~*", "&*", "+@all", "-@admin", "-@dangerous", *(f"-{word}" for word in REFUSED)]
     words = ["on", f">{SECRET}", *rights]
     private_server.inspect.execute_command("ACL", "SETUSER", "app", *words)

@@ -40,7 +40,7 @@ class Life:
     clients: list[Any] = field(default_factory=list)
 
     def thing(self, **options: Any) -> Any:
-        """The kind's object, of a client of its own."""
+        """The kind's object, of a separate client."""
         url = self.server.url.replace("redis://", f"redis://app:{SECRET}@")
         self.clients.append(self.flavour.client(url, **options))
         return self.make(self.clients[-1])
@@ -78,7 +78,7 @@ def _lock(life: Life) -> None:
 
 
 def _handed_over(life: Life, mine: Any) -> None:
-    """Within a client; to whom comes later; and taken away by force."""
+    """Within a client; to a later owner; and taken away by force."""
     life.alice.do(mine.acquire)
     waiting = life.wait(mine)
     life.alice.do(mine.release)
@@ -174,7 +174,7 @@ def _latch(life: Life) -> None:
 
 @dataclass(frozen=True)
 class Kind:
-    """How one kind is made and lives; `quiet`: rights whose absence nobody is told of."""
+    """How one kind is made and lives; `quiet`: rights whose absence causes no error."""
 
     title: str
     make: Callable[[Any], Any]
@@ -244,7 +244,7 @@ def test_the_rights_are_enough(kind: Kind, live: Callable[[list[str]], None]) ->
 def test_each_right_is_needed_and_its_absence_reported(
     kind: Kind, live: Callable[[list[str]], None]
 ) -> None:
-    """27: the code is NOPERM, the message says what to do, and nobody waits for ever."""
+    """27: the code is NOPERM, the message says what to do, and no caller waits for ever."""
     rights = rights_of(kind.title)
     told = {missing: _told(live, [r for r in rights if r != missing]) for missing in rights}
     assert {missing for missing in told if told[missing] is None} == kind.quiet

@@ -1,4 +1,4 @@
-"""TLS: whom the client trusts, whom the server trusts, and that all connections speak it."""
+"""TLS: the servers that the client trusts, the clients that the server trusts, all connections."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_a_server_that_vouches_for_itself(
 
 @pytest.fixture
 def demanding(start_server: StartServer, right: Path) -> Server:
-    """A server that lets nobody in without a certificate."""
+    """A server that requires a certificate."""
     return start_server({"tls-auth-clients": "yes"}, tls=right)
 
 

@@ -174,7 +174,7 @@ class Cluster:
             role = server.inspect.execute_command("ROLE")
             if role[0] == b"slave" and role[2] == primary.port:
                 return server
-        raise AssertionError(f"nobody follows {primary.port}")
+        raise AssertionError(f"no replica follows {primary.port}")
 
     def other_primary(self, name: str | bytes) -> Server:
         """A primary that does not have the key's slot."""
@@ -242,7 +242,7 @@ class Cluster:
         """Return when the votes of its last election do not count for its next one.
 
         Redis 7.0 counts them once more for twice the time an election has at most: the replica
-        takes itself for elected, and nobody else does.
+        takes itself for elected, and no other server does.
         """
         eventually(
             lambda: time.monotonic() > self._elected.get(replica, 0) + _ELECTION, within=_FORM_BOUND

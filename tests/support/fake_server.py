@@ -1,6 +1,6 @@
 """fakeredis's TCP server as a program: prints its port on one line, serves until it is killed.
 
-A process of its own, so that a test that holds the GIL or stops its own process does not stop
+A separate process, so that a test that holds the GIL or stops its own process does not stop
 the server, and so that the server can be paused by a signal like a real one.
 """
 

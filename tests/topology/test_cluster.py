@@ -10,7 +10,7 @@ import pytest
 import holdfast
 from tests.contract.kinds import KINDS, SYNCHRONIZERS, Kind, Synchronizer
 from tests.support.clusters import Cluster, slot_of
-from tests.support.impostors import nobody
+from tests.support.impostors import closed_port
 from tests.support.owners import MakeClient
 from tests.support.servers import Server
 from tests.support.waiting import BOUND, eventually, let_pass, stays
@@ -31,7 +31,7 @@ def _wait(cluster: Cluster, channel: bytes, waiting: Future[Any]) -> Future[Any]
 def test_each_kind_excludes_and_wakes(
     cluster: Cluster, make_client: MakeClient, alice: Any, bob: Any, kind: Kind
 ) -> None:
-    """Whoever waits is woken by the release, whatever the kind, long before the lease is over."""
+    """A waiter is woken by the release, whatever the kind, long before the lease is over."""
     held = kind.make(make_client(cluster.url, lease=LONG), NAME)
     rival = (kind.make_rival or kind.make)(make_client(cluster.url, lease=LONG), NAME)
     assert alice.do(held.acquire)
@@ -123,7 +123,7 @@ def test_a_name_of_two_slots_is_refused(
 
 
 def test_a_tag_is_welcome_but_in_a_latch(cluster: Cluster, client_of: Any, alice: Any) -> None:
-    """A tag puts names into one slot; a latch's channel has braces of its own around its name."""
+    """A tag puts names into one slot; a latch's channel has additional braces around its name."""
     lock = client_of.lock("order:{42}:lock")
     assert alice.do(lock.acquire)
     alice.do(lock.release)
@@ -148,8 +148,8 @@ def test_a_single_server_takes_any_name(
 
 
 def test_one_living_seed_is_enough(cluster: Cluster, make_client: MakeClient, alice: Any) -> None:
-    """Seeds that nobody listens on are passed over."""
-    with nobody() as port:
+    """Seeds without a listener are skipped."""
+    with closed_port() as port:
         url = f"redis+cluster://127.0.0.1:{port},127.0.0.1:{cluster.servers[4].port}"
         lock = make_client(url).lock(NAME)
         assert alice.do(lock.acquire)
@@ -186,7 +186,7 @@ def test_a_failure_is_reported_though_others_are_being_asked(
 
 def test_no_server_there(make_client: MakeClient, cluster: Cluster, alice: Any) -> None:
     """Without any server it is a ConnectionError that names one, and no password."""
-    with nobody() as port:
+    with closed_port() as port:
         client = make_client(f"redis+cluster://:secret@127.0.0.1:{port}", retries=1)
         with pytest.raises(holdfast.ConnectionError, match=str(port)) as raised:
             alice.do(client.lock(NAME).acquire)
@@ -221,7 +221,7 @@ def test_a_healthy_cluster_is_not_asked(cluster: Cluster, client_of: Any, alice:
 def test_close_ends_waits(
     cluster: Cluster, near: Any, client_of: Any, alice: Any, bob: Any
 ) -> None:
-    """Whoever waits is told at once."""
+    """A waiter is told at once."""
     alice.do(near.acquire)
     waiting = wait(cluster, bob, client_of.lock(NAME))
     alice.do(client_of.close)

@@ -1,4 +1,4 @@
-"""A replica takes a primary's place: holds live on where they were copied, or are told lost."""
+"""A replica takes a primary's place: holds live on if they were copied, or are reported lost."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_calls_wait_for_the_failover(cluster: Cluster, make_client: MakeClient, 
 def test_a_hold_that_was_not_copied_is_reported_lost(
     cluster: Cluster, make_client: MakeClient, alice: Any, bob: Any
 ) -> None:
-    """The failover forgets the lock: the holder is told at once, not with the next renewal."""
+    """The failover forgets the lock: the owner learns of it at once, not with the next renewal."""
     lock = make_client(cluster.url, lease=20 * FAILOVER).lock(NAME)
     primary = cluster.primary_of(NAME)
     replica = cluster.stop_replication(primary)
@@ -107,7 +107,7 @@ def test_the_old_primary_comes_back_as_a_replica(
 
 
 def test_a_cluster_that_is_down_is_waited_for(cluster: Cluster, near: Any, alice: Any) -> None:
-    """CLUSTERDOWN: nobody has the slot, for a while."""
+    """CLUSTERDOWN: no server has the slot, for a while."""
     alice.do(near.acquire)
     alice.do(near.release)
     primary, slot = cluster.primary_of(NAME), slot_of(NAME)

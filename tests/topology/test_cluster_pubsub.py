@@ -1,4 +1,4 @@
-"""Whose messages reach whom in a cluster: sharded, classic, or both ways."""
+"""Which messages reach which waiters in a cluster: sharded, classic, or both ways."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ say("code", os.wait()[1])
 
 
 def _fork(parent: Child) -> None:
-    """The child has an id of its own, holds nothing, gets nothing that the parent holds."""
+    """The child has a new id, holds nothing, gets nothing that the parent holds."""
     parent.send("fork")
     assert parent.expect("child") == ["True", "False"]
     assert parent.expect("tries") == ["False"]
@@ -92,7 +92,7 @@ def test_a_cluster_client_is_forked_while_it_holds(
 def test_child_and_parent_follow_a_failover_of_a_cluster(
     cluster: Cluster, start_child: StartChild
 ) -> None:
-    """7: each has threads of its own that learn who has the slots now."""
+    """7: each has separate threads that learn the new slots."""
     parent = start_child(HOLDING, URL=cluster.url, NAMES=NAMES, LONG=LONG)
     parent.expect("ready")
     _fork(parent)
@@ -107,7 +107,7 @@ def test_child_and_parent_follow_a_failover_of_a_cluster(
 def test_child_and_parent_follow_a_failover_under_sentinel(
     service: Service, start_child: StartChild
 ) -> None:
-    """7: each has streams of its own to the sentinels."""
+    """7: each has separate streams to the sentinels."""
     parent = start_child(HOLDING, URL=service.url, NAMES=NAMES, LONG=LONG)
     parent.expect("ready")
     before = _streams([service.primary])

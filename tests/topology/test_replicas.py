@@ -144,7 +144,7 @@ def test_what_is_asked_for_again_is_not_given_back_any_more(
 def test_a_primary_of_a_cluster_that_lost_its_only_replica(
     cluster: Cluster, lock: Any, alice: Any
 ) -> None:
-    """30: after a failover nobody copies; when the old primary is back, as a replica, it counts."""
+    """30: after a failover no replica copies; the old primary, back as a replica, counts."""
     assert alice.do(lock.acquire)
     old = cluster.primary_of(NAME)
     new = cluster.replica_of(old)

@@ -9,7 +9,7 @@ import pytest
 
 import holdfast
 from tests.support.certificates import make_certificates
-from tests.support.impostors import nobody
+from tests.support.impostors import closed_port
 from tests.support.owners import MakeClient
 from tests.support.proxy import FaultProxy
 from tests.support.renewals import see_renewals
@@ -76,7 +76,7 @@ def test_without_sentinels_the_known_primary_is_used(
 @pytest.mark.realtime
 def test_sentinels_that_never_answered_are_named(alice: Any, make_client: MakeClient) -> None:
     """Nothing listens there: the error comes within the command timeout, and tells where."""
-    with nobody() as one, nobody() as other:
+    with closed_port() as one, closed_port() as other:
         hosts = f"127.0.0.1:{one},127.0.0.1:{other}"
         client = make_client(f"redis+sentinel://:{SECRET}@{hosts}/{SERVICE}", command_timeout=1)
         with pytest.raises(holdfast.ConnectionError) as error:
@@ -104,7 +104,7 @@ def test_an_unknown_service_is_an_error_at_once(
 def test_sentinels_have_a_password_of_their_own(
     alice: Any, make_client: MakeClient, make_service: MakeService
 ) -> None:
-    """And it is told to nobody: neither to the servers, nor in a message."""
+    """It is sent nowhere else: neither to the servers, nor in a message."""
     service = make_service(password="theirs", sentinel_password=SECRET)
     options = {"password": "theirs", "command_timeout": LONG}
     client = make_client(service.url, sentinel_password=SECRET, **options)

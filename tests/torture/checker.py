@@ -2,7 +2,7 @@
 
 It believes the owners' clock and their lines, and nothing of the library. What cannot be known is
 taken in the library's favour: an acquisition that failed may have been granted until its lease is
-over, and nobody is blamed for a sleep while something was broken.
+over, and no worker is blamed for a sleep while something was broken.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def _crowds(holds: Iterable[Operation]) -> Iterator[tuple[int, list[Operation]]]
             inside.remove(hold)
 
 
-# ---- nobody gets out of what is closed
+# ---- no waiter returns from a closed latch
 
 
 def out_of_closed(everything: Iterable[Operation]) -> list[Violation]:
@@ -176,7 +176,7 @@ def _kept_closed(keeper: Operation, waiter: Operation) -> bool:
     return _returned(keeper) <= waiter.call.at and _returned(waiter) <= opened
 
 
-# ---- nobody sleeps beside what it could have
+# ---- no waiter sleeps beside a free lock or permit
 
 
 def sleepers(everything: Sequence[Operation], facts: Facts) -> list[Violation]:

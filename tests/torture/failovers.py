@@ -1,6 +1,6 @@
 """Topologies in which a server's replica takes its place: a service under Sentinel, a cluster.
 
-Replication is asynchronous, so a failover may forget what nobody has waited for. All grants wait
+Replication is asynchronous, so a failover may lose a grant that was not waited for. All grants wait
 for all replicas here; no renewal and no release does. `subjects.py` and `worker.py` draw the
 consequences for what can be judged.
 """

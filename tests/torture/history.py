@@ -1,4 +1,4 @@
-"""What owners did and were told, as lines in a file of each worker: written by it, read by the run.
+"""The calls of owners and their results, as lines in a file of each worker, read by the run.
 
 A line is written in one piece before or after what it tells of, so a killed worker's file ends
 with what it was at. Times are nanoseconds since boot: one clock for all processes.

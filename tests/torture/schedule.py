@@ -39,7 +39,7 @@ WORKERS: Group = {
 
 
 def draw(seed: int, seconds: float, groups: list[Group]) -> list[Fault]:
-    """Faults for so many seconds, from each group as many, in any order."""
+    """Faults for a number of seconds, from each group as many, in any order."""
     source = random.Random(seed)
     faults, total = [], 0.0
     while total < seconds:

@@ -19,7 +19,7 @@ _RECORD = struct.Struct("qqq")  # value, writes taken, largest token seen
 
 
 class Store:
-    """One number. Each thread or task of each process may use a store of its own."""
+    """One number. Each thread or task of each process may use a separate store."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

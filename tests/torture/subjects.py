@@ -68,7 +68,7 @@ class Subject:
 def rest_of_the_moment() -> float:
     """Seconds until the names change.
 
-    Owners come to the new ones together, a few to each, and nobody comes later: so most of what
+    Owners come to the new ones together, a few to each, and no owner comes later: so most of what
     happens is what happens first, and whoever sleeps on there is woken by nobody by chance.
     """
     return (_MOMENT - now() % _MOMENT) / SECOND
@@ -110,7 +110,7 @@ class Fenced(Held):
 
 
 class Permits(Held):
-    """Permits without a lease: nobody takes them away."""
+    """Permits without a lease: they are not taken away."""
 
     undone = False
 

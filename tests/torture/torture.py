@@ -47,12 +47,12 @@ class Size:
     threads: int = 2
     tasks: int = 2
     calm: float = 5.0
-    """Seconds without a fault at the end, in which nobody may sleep on."""
+    """Seconds without a fault at the end, in which no waiter may sleep on."""
 
 
 @dataclass
 class Worker:
-    """A process full of owners, and what it was told."""
+    """A process full of owners, and its orders."""
 
     index: int
     order: Order

@@ -46,7 +46,7 @@ Still = Callable[[], bool]
 
 @dataclass(frozen=True)
 class Order:
-    """What a worker is told by whoever starts it."""
+    """The orders of a worker."""
 
     name: str
     urls: Sequence[str]
@@ -140,7 +140,7 @@ class Owner:
         return trusted
 
     def _work(self, subject: Subject, name: str, token: int | None, still: Still) -> Program:
-        """Count, if nobody else may be there, in two steps with a pause between them.
+        """Count, if no other owner may be there, in two steps with a pause between them.
 
         Who works longer looks now and then whether he may go on trusting.
         """
@@ -154,7 +154,7 @@ class Owner:
             left -= _LONGEST_WORK
         yield self._pause(left)
         if value is not None:
-            # A token is all the guard there is: whoever has been overtaken may try to write.
+            # A token is all the guard there is: an overtaken owner may try to write.
             store.write(value + 1, (lambda: True) if token else still, token or 0)
 
     def _time_to_work(self) -> float:

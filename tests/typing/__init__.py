@@ -1,1 +1,1 @@
-"""What type checkers are told is what is there."""
+"""The types match the package."""

@@ -1,4 +1,4 @@
-"""`holdfast inspect` in a process of its own, and requests to it as they stand on the wire."""
+"""`holdfast inspect` in a separate process, and requests to it as they stand on the wire."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class MainActor(ThreadActor):
         self.thread = threading.main_thread()
 
     def serve(self) -> None:
-        """Do what it is told, until `end`."""
+        """Carry out its orders, until `end`."""
         self._work()
 
     def end(self) -> None:
