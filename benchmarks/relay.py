@@ -1,4 +1,4 @@
-"""Servers that are far away: relays in a process of their own, which keep what passes for a while.
+"""Servers that are far away: relays in a separate process, which keep what passes for a while.
 
 ``relay.py MS PORT…`` listens on a port for each, says them in one line, and relays until its stdin
 ends.

@@ -19,7 +19,7 @@ Reply = str | int | list["Reply"] | None
 
 
 def free_port() -> int:
-    """A loopback port that nobody listens on."""
+    """A loopback port without a listener."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

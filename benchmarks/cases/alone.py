@@ -1,4 +1,4 @@
-"""Locks that nobody else wants: one caller's latency, many callers' throughput."""
+"""Locks without contention: one caller's latency, many callers' throughput."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def pair_samples(server: Server, contender: Contender, plan: Plan, **words: obje
 
 
 def percentile(values: Sequence[float], percent: float) -> float:
-    """The smallest value that so many percent of the values do not exceed."""
+    """The smallest value that the given percentage of the values does not exceed."""
     if not values:
         raise WorkerFailed("there is not one value to judge by")
     ordered = sorted(values)
@@ -117,5 +117,5 @@ def merge_grants(results: Sequence[dict[str, list[list[int]]]]) -> list[Grant]:
 
 
 def soon(seconds: float) -> int:
-    """The moment so many seconds from now."""
+    """The moment the given seconds from now."""
     return time.monotonic_ns() + int(seconds * 1e9)

@@ -28,7 +28,7 @@ class Config:
     workers: int = 1
     warmup: float = 0.0
     seconds: float = 1.0
-    own: int = 0  # 1: each worker has a lock of its own
+    own: int = 0  # 1: each worker has a separate lock
     grants: int = 0  # how often each worker takes the lock; 0: until the moment given
     hold_us: int = 0
     lease: float = 0.0  # 0: as the contender does by default

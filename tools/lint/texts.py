@@ -29,6 +29,7 @@ PLAIN = (
     "CONTRIBUTING.md",
     "README.md",
     "SECURITY.md",
+    "benchmarks",
     "changelog.d",
     "cmake",
     "cpp",
@@ -37,6 +38,9 @@ PLAIN = (
     "lua",
     "noxfile.py",
     "python",
+    "tests/README.md",
+    "tests/models/README.md",
+    "tests/torture/README.md",
     "tools",
 )
 
