@@ -4,7 +4,7 @@
 -- KEYS[3]  timeouts: until when each of them counts as alive, ms since 1970; a sorted set
 -- KEYS[4]  channel: with ":" and an owner behind it, the channel of that waiter
 -- ARGV[1]  publish: the command that reaches the waiters, "publish", "spublish" or "both"
--- returns  1: someone held it; it is free and the first in the queue is sent "0"
+-- returns  1: it was held; it is free and the first in the queue is sent "0"
 -- returns  0: it was free; nothing changed
 --
 -- HLEN is there for its type check: DEL alone would delete a key that is no lock.

@@ -3,8 +3,8 @@
 -- KEYS[2]  queue: the waiters, a list of owners
 -- KEYS[3]  timeouts: until when each of them counts as alive, ms since 1970; a sorted set
 -- KEYS[4]  channel: with ":" and an owner behind it, the channel of that waiter
--- ARGV[1]  owner: who holds it, once
--- ARGV[2]  next: who holds it afterwards; another owner than ARGV[1]
+-- ARGV[1]  owner: the present owner, once
+-- ARGV[2]  next: the owner afterwards; another owner than ARGV[1]
 -- ARGV[3]  lease: ms from now, 1 to 2^53
 -- ARGV[4]  publish: the command that reaches the waiters, "publish", "spublish" or "both"
 -- returns  >= -1: next holds it for the lease; the ms that were left before, -1 if that is not known because next

@@ -2,7 +2,7 @@
 -- KEYS[1]  name: the lock's hash, owner -> hold count
 -- KEYS[2]  channel: to which waiters subscribe
 -- KEYS[3]  counter: the last token of this name; a string without expiry
--- ARGV[1]  owner: who holds it, with however many holds
+-- ARGV[1]  owner: the present owner, with however many holds
 -- ARGV[2]  next: who gets it, with one hold; another owner than ARGV[1]
 -- ARGV[3]  lease: of the next owner, ms, 1 to 2^53
 -- ARGV[4]  publish: the command that reaches the waiters, "publish", "spublish" or "both"

@@ -4,7 +4,7 @@
 -- KEYS[2]  channel: to which waiters subscribe
 -- ARGV[1]  owner: the releasing owner, "uuid:number", with however many holds
 -- ARGV[2]  other: the owner that the hold may have by now; the same as ARGV[1] where it was never to be moved
--- ARGV[3]  keeper: who holds it afterwards, the owner's "uuid:0"
+-- ARGV[3]  keeper: the owner afterwards, the owner's "uuid:0"
 -- ARGV[4]  time: ms from now during which it is not granted, 1 to 2^53
 -- ARGV[5]  publish: the command that reaches the waiters, "publish", "spublish" or "both"
 -- returns  >= 1: the keeper holds it for the time, "0" is published; one more than the subscribers that received it;

@@ -1,4 +1,4 @@
--- Tells how long the holder's lease still runs.
+-- The remaining time of the holder's lease.
 -- KEYS[1]  name: the lock's hash, owner -> hold count
 -- returns  >= 0: ms left
 -- returns  -1: held, and the key never expires

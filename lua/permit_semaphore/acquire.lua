@@ -10,7 +10,7 @@
 -- returns  -1: none is free, and none that is out expires
 --
 -- An id that is out already was taken by this step before: a repeat takes no second one, and starts the
--- lease anew. The set lives as long as the counter, should somebody have set that to expire.
+-- lease anew. The set lives as long as the counter, if a program has set that to expire.
 local NEVER = 922337203685477
 local publish = ARGV[3]
 -- @include _permit_semaphore/reclaim.lua

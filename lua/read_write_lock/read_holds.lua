@@ -1,4 +1,4 @@
--- Tells how many read holds an owner has.
+-- The number of read holds of an owner.
 -- KEYS[1]  name: the lock's hash, mode and owner -> hold count
 -- KEYS[2]  prefix: what the name's timeout keys begin with
 -- ARGV[1]  owner: whose holds, "uuid:number"

@@ -1,6 +1,6 @@
 """The figures of a client: what its locks did, and what they do now.
 
-A module that is imported when somebody asks: ``dataclasses`` is slow to import.
+A module that is imported on first use: ``dataclasses`` is slow to import.
 """
 
 from __future__ import annotations

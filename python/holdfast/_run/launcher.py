@@ -69,7 +69,7 @@ class Launcher:
 
 
 def _become(command: Sequence[bytes], parent: int, go: int, failure: int) -> NoReturn:
-    """In the child: become the command when told to, else end."""
+    """In the child: become the command after GO, else end."""
     try:
         _restore_signals()
         os.setpgid(0, 0)

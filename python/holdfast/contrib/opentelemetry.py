@@ -120,7 +120,7 @@ def _text(name: bytes) -> str:
 
 
 class _Recorder:
-    """What the engine tells of; called on any thread, before the caller of a lock knows."""
+    """Receives the engine's events; called on any thread, before the caller of a lock returns."""
 
     def __init__(self, tracer: Any, meter: Any) -> None:
         self._tracer = tracer
