@@ -154,7 +154,7 @@ def _checked_signature(template: str, fields: list[str], function: Any) -> inspe
     for field in fields:
         if field not in signature.parameters:
             msg = (
-                f"field {field!r} of the template {template!r} is no parameter of "
+                f"field {field!r} of the template {template!r} is not a parameter of "
                 f"{function!r}{signature}"
             )
             raise ValueError(msg)
