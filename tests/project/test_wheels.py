@@ -1,0 +1,30 @@
+"""The check of wheels before a release."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from zipfile import ZipFile
+
+import holdfast._core
+from tools import wheels
+
+
+def test_the_module_exports_its_entry_only() -> None:
+    module = Path(holdfast._core.__file__).read_bytes()
+    assert wheels.exported(module) == wheels.ENTRY
+
+
+def test_what_a_wheel_lacks_is_named(tmp_path: Path) -> None:
+    wheel = tmp_path / "holdfast_locks-1-cp311-cp311-linux_x86_64.whl"
+    with ZipFile(wheel, "w") as archive:
+        archive.writestr("holdfast/py.typed", b"")
+        archive.writestr("padding", bytes(wheels.LARGEST))
+    found = wheels.faults(wheel)
+    assert any("bytes, at most" in fault for fault in found)
+    assert any("not repaired" in fault for fault in found)
+    assert "lacks holdfast/_core*.so" in found
+    assert "lacks holdfast/py.typed" not in found
+
+
+def test_a_folder_without_wheels_is_an_error(tmp_path: Path) -> None:
+    assert wheels.main([str(tmp_path)]) == 1

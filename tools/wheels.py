@@ -1,0 +1,84 @@
+"""Checks wheels before they are published: python tools/wheels.py FOLDER.
+
+With --installed it checks the installed package instead: that it uses the OpenSSL of its wheel.
+Needs no package but the standard library, as it also runs where cibuildwheel repairs a wheel, and
+nm of binutils.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from fnmatch import fnmatch
+from pathlib import Path
+from zipfile import ZipFile
+
+LARGEST = 4_000_000  # bytes
+ENTRY = {"PyInit__core"}
+#: What every wheel has to contain.
+PARTS = (
+    "holdfast/_core*.so",
+    "holdfast/py.typed",
+    "holdfast_locks.libs/libcrypto*",
+    "holdfast_locks.libs/libssl*",
+    "*.dist-info/licenses/LICENSE",
+    "*.dist-info/licenses/hiredis/COPYING",
+    "*.dist-info/licenses/pybind11/LICENSE",
+    "*.dist-info/sboms/auditwheel.cdx.json",
+    "*.dist-info/sboms/holdfast.cdx.json",
+)
+
+
+def main(arguments: list[str]) -> int:
+    if arguments == ["--installed"]:
+        problems = foreign_libraries()
+    else:
+        wheels = sorted(Path(arguments[0]).glob("*.whl"))
+        problems = [f"{arguments[0]}: no wheel"] * (not wheels)
+        problems += [f"{wheel.name}: {fault}" for wheel in wheels for fault in faults(wheel)]
+    print("\n".join(problems) or "ok")
+    return 1 if problems else 0
+
+
+def faults(wheel: Path) -> list[str]:
+    """Returns what is wrong with a repaired wheel."""
+    found = []
+    size = wheel.stat().st_size
+    if size > LARGEST:
+        found.append(f"{size} bytes, at most {LARGEST}")
+    if "manylinux" not in wheel.name and "musllinux" not in wheel.name:
+        found.append("not repaired: it runs only on machines like this one")
+    with ZipFile(wheel) as archive:
+        names = archive.namelist()
+        found += [f"lacks {part}" for part in PARTS if not any(fnmatch(n, part) for n in names)]
+        for name in names:
+            if fnmatch(name, "holdfast/_core*.so"):
+                visible = exported(archive.read(name)) - ENTRY
+                found += [f"{name} exports {symbol}" for symbol in sorted(visible)]
+    return found
+
+
+def exported(module: bytes) -> set[str]:
+    """Returns the names that a shared library defines for others."""
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(module)
+        file.flush()
+        command = ["nm", "--dynamic", "--defined-only", "--format=posix", file.name]
+        run = subprocess.run(command, capture_output=True, text=True, check=True)
+    return {line.split()[0] for line in run.stdout.splitlines()}
+
+
+def foreign_libraries() -> list[str]:
+    """Returns the OpenSSL libraries of this process that are not of the wheel."""
+    import holdfast
+
+    folder = str(Path(holdfast.__file__).parents[1] / "holdfast_locks.libs")
+    maps = Path("/proc/self/maps").read_text(encoding="utf-8")
+    loaded = {line.split()[-1] for line in maps.splitlines() if "/libssl" in line}
+    own = {path for path in loaded if path.startswith(folder)}
+    return [f"loaded: {path}" for path in loaded - own] or ["no libssl of the wheel"] * (not own)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
