@@ -1,0 +1,38 @@
+"""The reference of the site leaves no public module out, and finds the texts of native methods."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import holdfast._core
+from tools.lint.tree import ROOT
+
+PACKAGE = ROOT / "python" / "holdfast"
+
+
+def public_modules() -> list[str]:
+    contrib = [path.stem for path in (PACKAGE / "contrib").iterdir() if path.stem[0] != "_"]
+    return ["holdfast", "holdfast.asyncio", "holdfast.inspect"] + [
+        f"holdfast.contrib.{name}" for name in sorted(contrib)
+    ]
+
+
+def test_every_public_module_is_in_the_reference() -> None:
+    pages = (ROOT / "docs" / "reference").glob("*.md")
+    text = "\n".join(page.read_text(encoding="utf-8") for page in pages)
+    shown = set(re.findall(r"^::: (\S+)$", text, re.MULTILINE))
+    assert [name for name in public_modules() if name not in shown] == []
+
+
+def test_the_reference_has_the_docstrings_of_native_methods() -> None:
+    pytest.importorskip("griffe", reason="griffe comes with the extra docs")
+    from tools.reference import native_docstrings
+
+    for name in ("BlockingLock", "BlockingSemaphore", "BlockingPermitSemaphore"):
+        native = getattr(holdfast._core, name)
+        found = native_docstrings(name)
+        assert {"acquire", "release"} <= set(found)
+        for method, text in found.items():
+            assert getattr(native, method).__doc__ == text
