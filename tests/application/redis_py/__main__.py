@@ -13,7 +13,7 @@ import tarfile
 import tempfile
 from pathlib import Path
 
-from holdfast_pytest._server import find
+from tests.support.servers import Server
 from tools.lint.tree import ROOT
 
 TESTS = ("tests/test_lock.py", "tests/test_asyncio/test_lock.py")
@@ -48,7 +48,8 @@ def run(source: Path) -> int:
     """The tests of one release, with that release."""
     version = version_of(source)
     subprocess.run([*PIP, "install", f"redis=={version}"], check=True)
-    server = find()
+    server = Server("redis")  # on a TCP port: their fixtures know no unix socket
+    server.start()
     print(f"redis-py {version}", flush=True)
     options = [
         "-p",
