@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.frameworks.test_guides import NEEDS
 from tests.support.servers import Server
 from tools.lint.tree import ROOT
 
@@ -23,10 +24,15 @@ SAMPLE = re.compile(r"^( *)```python\n(.*?)^\1```$", re.DOTALL | re.MULTILINE)
 URL = "redis://127.0.0.1:6379/0"
 
 
+# Need the packages of frameworks: tests/frameworks runs them.
+FRAMEWORKS = {Path("docs/guides") / f"{name}.md" for name in NEEDS}
+
+
 def pages() -> list[Path]:
     """The pages with samples, relative to the checkout."""
     texts = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-    return [path.relative_to(ROOT) for path in texts if samples(path)]
+    found = [path.relative_to(ROOT) for path in texts if samples(path)]
+    return [path for path in found if path not in FRAMEWORKS]
 
 
 def samples(path: Path) -> list[str]:

@@ -117,3 +117,21 @@ def test_a_change_note_is_one_paragraph_of_a_known_kind(
     (tmp_path / "changelog.d").mkdir()
     (tmp_path / "changelog.d" / name).write_text(text)
     assert len(pages.check_changes(tmp_path)) == problems
+
+
+def test_a_page_that_loads_from_another_host_is_found(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    page.write_text(
+        '<link rel="canonical" href="https://one.example/page.html">'
+        '<a href="https://two.example/">a link</a><script src="assets/own.js"></script>'
+        '<script defer src="https://three.example/x.js"></script>'
+        '<link rel="stylesheet" href="//four.example/x.css">',
+        encoding="utf-8",
+    )
+    (tmp_path / "style.css").write_text("@import 'https://five.example/font.css';", "utf-8")
+    found = [line.rpartition(" ")[2] for line in pages.loaded_from_others(tmp_path)]
+    assert found == [
+        "https://three.example/x.js",
+        "//four.example/x.css",
+        "https://five.example/font.css",
+    ]
