@@ -14,6 +14,7 @@ enum class Code {
   kServer,       // the server answered with an error; `word` is the first word of it
   kClosed,       // the client was closed
   kInvalid,      // an argument is bad; nothing was sent
+  kRevoked,      // a later command of the same owner goes first; nothing was sent
 };
 
 // The outcome of an operation that yields nothing, or the reason why one yielded nothing.
@@ -33,6 +34,10 @@ class [[nodiscard]] Status {
   }
   static Status closed(std::string message) {
     return Status(Code::kClosed, std::move(message), {});
+  }
+
+  static Status revoked() {
+    return Status(Code::kRevoked, "a later command of the same owner goes first", {});
   }
 
   bool ok() const { return code_ == Code::kOk; }

@@ -178,6 +178,27 @@ void register_options(py::module_& module) {
            });
 }
 
+std::shared_ptr<engine::Closing> close(Client& client, std::optional<std::int64_t> patience_ms,
+                                       bool release_held) {
+  const py::gil_scoped_release released;
+  const Millis most = client.options().command_timeout;
+  return client.close(Millis(patience_ms.value_or(most.count())), release_held);
+}
+
+void register_closing(py::module_& module) {
+  using engine::Closing;
+  py::class_<Closing, std::shared_ptr<Closing>>(module, "Closing")
+      .def("wait",
+           [](const std::shared_ptr<Closing>& self) { (void)wait_for(OperationKind::kCall, self); })
+      .def("start", [](const std::shared_ptr<Closing>& self,
+                       PendingQueue& queue) { return queue.start(OperationKind::kCall, self); })
+      .def_property_readonly("names", [](const Closing& self) {
+        py::list names;
+        for (const std::string& name : self.names()) names.append(py::bytes(name));
+        return names;
+      });
+}
+
 }  // namespace
 
 void register_client(py::module_& module) {
@@ -202,11 +223,8 @@ void register_client(py::module_& module) {
       .def("read_lock", &read_lock)
       .def("write_lock", &write_lock)
       .def("pause_renewals", &Client::pause_renewals)
-      .def("close", [](Client& self) {
-        py::list names;
-        for (const std::string& name : self.close()) names.append(py::bytes(name));
-        return names;
-      });
+      .def("close", &close, py::arg("patience_ms") = py::none(), py::arg("release_held") = false);
+  register_closing(module);
 }
 
 }  // namespace holdfast::bindings

@@ -8,9 +8,11 @@ namespace holdfast::client {
 
 Status Connection::submit(RequestPtr request, Parker* waiter) {
   Lock lock(mutex_);
-  if (takes(*request, false)) return add(lock, {std::move(request)}, waiter);
+  const bool taken = takes(*request, false);
+  InFlightRequest fresh{std::move(request), {}, false, true};
+  if (taken) return add(lock, std::move(fresh), waiter);
   lock.unlock();
-  return setup_.neighbours.hand_over({std::move(request)}, false);
+  return setup_.neighbours.hand_over(std::move(fresh), false);
 }
 
 Status Connection::resubmit(InFlightRequest unanswered) {
@@ -44,6 +46,8 @@ void Connection::retire() {
 
 Status Connection::add(Lock& lock, InFlightRequest unanswered, Parker* waiter) {
   if (!closed_.ok()) return closed_;
+  if (unanswered.barred()) return Status::revoked();
+  unanswered.fresh = false;
   // A leader that awaits replies sends what has gathered when the next ones arrive, all in one
   // piece; one that was called, when it comes.
   const bool leads = leader_ == Leader::kCaller || called_ != nullptr;

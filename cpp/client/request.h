@@ -51,8 +51,15 @@ class Request {
   bool abandoned() const { return abandoned_.load(std::memory_order_acquire); }
   void readopt() { abandoned_.store(false, std::memory_order_release); }
 
+  // Any thread, with locks held: it must not be put in line any more, since a later command of its
+  // owner is about to be. Where it stands in line it stays. Connection::submit() looks under the
+  // lock under which the line is made, so whatever is submitted after revoke() stands behind it.
+  void revoke() { revoked_.store(true); }
+  bool revoked() const { return revoked_.load(); }
+
  private:
   std::atomic<bool> abandoned_{false};
+  std::atomic<bool> revoked_{false};
 };
 
 using RequestPtr = std::shared_ptr<Request>;

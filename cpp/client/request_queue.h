@@ -15,6 +15,9 @@ struct InFlightRequest {
   RequestPtr request;
   Sent sent{};
   bool asking = false;  // sent behind an ASKING, whose reply is dropped
+  bool fresh = false;   // has not stood in any line: not let into one when it was revoked
+
+  bool barred() const { return fresh && request->revoked(); }
 };
 
 // The unanswered requests of one connection, in order; those in front are on the wire. Not

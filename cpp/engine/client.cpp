@@ -1,5 +1,6 @@
 #include "engine/client.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/process.h"
@@ -47,7 +48,7 @@ struct Client::Core {
 Client::Client(ClientOptions options) : options_(std::move(options)), core_(make_core(true)) {}
 
 Client::~Client() {
-  close();
+  (void)close(options_.command_timeout);  // the engine's thread finishes what is pending
   // An ancestor's core is left alone: its threads do not exist here.
   if (Core* core = core_.load(); core->epoch == fork_epoch()) delete core;
 }
@@ -111,15 +112,12 @@ Status Client::check_name(const std::string& name, Use use) const {
 
 void Client::pause_renewals(bool on) { context()->keeper->pause(on); }
 
-std::vector<std::string> Client::close() {
-  if (closed_.exchange(true)) return {};
+std::shared_ptr<Closing> Client::close(Millis patience, bool release_held) {
+  const bool first = !closed_.exchange(true);
   Core* core = core_.load();
-  if (core->epoch != fork_epoch()) return {};
-  const Status why = Status::closed("the client was closed");
-  std::vector<std::string> held = core->context->keeper->close();
-  core->context->topology->close(why);
-  core->hub->registry().closed(why).run();
-  return held;
+  const bool ours = core->epoch == fork_epoch();
+  return Closing::begin(first && ours ? core->context : nullptr,
+                        {std::min(patience, options_.command_timeout), release_held});
 }
 
 }  // namespace holdfast::engine

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/closing.h"
 #include "net/endpoint.h"
 #include "sync/context.h"
 
@@ -50,9 +51,9 @@ class Client {
   // For tests of programs: while `on`, its holds are not renewed.
   void pause_renewals(bool on);
 
-  // Ends all waits with kClosed and stops renewing; releases nothing. The names of what was still
-  // held.
-  std::vector<std::string> close();
+  // Begins to close it: see Closing. `patience`: at most the command timeout. Only the first one
+  // has anything to do.
+  std::shared_ptr<Closing> close(Millis patience, bool release_held = false);
   bool closed() const { return closed_.load(); }
 
  private:

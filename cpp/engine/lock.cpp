@@ -90,7 +90,7 @@ sync::ExchangePtr Lock::attach(const sync::Ticket& ticket,
 }
 
 void Lock::give_back(const sync::Ticket& ticket, OwnerNumber owner) const {
-  sync::AttachOperation::give_back(*client_->context(), recipe_, name_, ticket, owner);
+  sync::AttachOperation::give_back(client_->context(), recipe_, name_, ticket, owner);
 }
 
 int Lock::known_count(OwnerNumber owner) const {

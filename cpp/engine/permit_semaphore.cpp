@@ -10,6 +10,11 @@ namespace holdfast::engine {
 
 using sync::CallOperation;
 
+namespace {
+// For so long a permit that is known by its id only is given back where the server is out of reach.
+constexpr Millis kLongestLease{60'000};
+}  // namespace
+
 PermitSemaphore::PermitSemaphore(std::shared_ptr<Client> client, const std::string& name)
     : client_(std::move(client)), name_(client_->options().name_prefix + name) {}
 
@@ -39,7 +44,7 @@ PermitSemaphore::Release PermitSemaphore::release(const std::string& permit) con
 
 sync::ExchangePtr PermitSemaphore::release_by_id(const std::string& permit) const {
   const auto context = client_->context();
-  return std::make_shared<CallOperation>(
+  auto release = std::make_shared<CallOperation>(
       context, name_,
       [name = name_, permit, topology = context->topology](std::string& out, bool by_text) {
         sync::release_permit(out, {name, topology->publish_command(), by_text}, permit);
@@ -53,6 +58,9 @@ sync::ExchangePtr PermitSemaphore::release_by_id(const std::string& permit) cons
         // Where it was sent again, an earlier time may have done it; it is not out in any case.
         value = value || sent.times > 1 ? 1 : 0;
       });
+  // Its lease is not known here, where only the id is. A permit is given back once at most.
+  release->carry_through({next_owner_number(), Millis(0), kLongestLease});
+  return release;
 }
 
 sync::ExchangePtr PermitSemaphore::extend(const std::string& permit, Millis lease) const {
@@ -60,8 +68,7 @@ sync::ExchangePtr PermitSemaphore::extend(const std::string& permit, Millis leas
   const auto number = sync::permit_number(context->client_id, permit);
   if (number && context->keeper->count(name_, *number) > 0) {
     // From now on, even if this fails, it is not renewed, but left to the server.
-    const auto plan = context->keeper->begin_release(name_, *number, true);
-    context->keeper->released(name_, *number, plan);
+    context->keeper->leave_to_lease(name_, *number);
   }
   return std::make_shared<CallOperation>(
       context, name_,

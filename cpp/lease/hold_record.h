@@ -10,6 +10,7 @@
 
 namespace holdfast::lease {
 
+// The reason of a loss of which no server has told.
 constexpr const char* kRanOut = "its lease ran out";
 
 // When the watchdog renews next: a third of the lease after `sent`, less some tenths of that for
@@ -35,7 +36,7 @@ class Levels {
 
 // One owner's hold of one lock; as a request, its renewal (or check). Its fields are guarded by the
 // keeper's lock, but for what encode() reads: that stays as it is while a renewal is under way.
-class LeaseKeeper::Hold final : public client::Request, public std::enable_shared_from_this<Hold> {
+class Hold final : public client::Request, public std::enable_shared_from_this<Hold> {
  public:
   using State = HoldState;
 
@@ -130,8 +131,7 @@ class LeaseKeeper::Hold final : public client::Request, public std::enable_share
   TimePoint granted{};           // the first time
   TimePoint closed_until{};      // the lock, whenever it is released
   State state = State::kHeld;
-  bool superseded = false;  // while releasing: its owner has asked for it again
-  bool told = false;        // of the loss, by a release
+  bool told = false;  // of the loss, by a release
   bool in_flight = false;
   bool by_text = false;
   std::uint32_t asked_extensions = 0;  // those that had begun before what is in flight

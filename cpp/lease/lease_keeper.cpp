@@ -32,7 +32,7 @@ void LeaseKeeper::set_topology(std::weak_ptr<topology::Topology> topology) {
   topology_ = std::move(topology);
 }
 
-LeaseKeeper::Hold* LeaseKeeper::find(const LockName& name, OwnerNumber owner) const {
+Hold* LeaseKeeper::find(const LockName& name, OwnerNumber owner) const {
   const auto found = holds_.find(Key(name, owner));
   return found == holds_.end() ? nullptr : found->second.get();
 }
@@ -45,7 +45,7 @@ int LeaseKeeper::count(const LockName& name, OwnerNumber owner) const {
 
 bool LeaseKeeper::knows(const LockName& name, OwnerNumber owner) const {
   const Guard guard(mutex_);
-  return find(name, owner) != nullptr;
+  return find(name, owner) != nullptr || ledger_.find(name, owner) != nullptr;
 }
 
 bool LeaseKeeper::lost(const LockName& name, OwnerNumber owner) const {
@@ -76,33 +76,13 @@ std::optional<std::int64_t> LeaseKeeper::token(const LockName& name, OwnerNumber
   return hold->token;
 }
 
-AttemptPlan LeaseKeeper::begin_attempt(const LockName& name, OwnerNumber owner) {
+bool LeaseKeeper::granted(const Grant& grant) {
   const Guard guard(mutex_);
-  AttemptPlan plan{1, debts_.cancel(name, owner)};
-  Hold* hold = find(name, owner);
-  if (hold == nullptr) return plan;
-  // What comes late must not revive a hold that this attempt takes for gone.
-  if (hold->held() && clock_.now() >= hold->trusted) note_lost(*hold, kRanOut);
-  hold->superseded = hold->state == Hold::State::kReleasing;
-  if (hold->held()) plan.count = hold->levels.count() + 1;
-  return plan;
-}
-
-bool LeaseKeeper::superseded(const LockName& name, OwnerNumber owner,
-                             const ReleasePlan& plan) const {
-  const Guard guard(mutex_);
-  const Hold* hold = find(name, owner);
-  return hold != nullptr && (hold->ticket != plan.ticket || hold->superseded);
-}
-
-void LeaseKeeper::granted(const Grant& grant) {
-  const Guard guard(mutex_);
-  if (closed_) return;
+  if (closing_) return false;
+  --acquisitions_;
+  drop_pending(grant.name, grant.owner);
   Hold* hold = find(grant.name, grant.owner);
   if (hold != nullptr && !hold->held()) {
-    // Its release was superseded by this grant.
-    const bool released = hold->state == Hold::State::kReleasing;
-    if (released) count(*hold, Stats::Counter::kReleased, hold->levels.count());
     erase(*hold);
     hold = nullptr;
   }
@@ -120,6 +100,7 @@ void LeaseKeeper::granted(const Grant& grant) {
     hold->closed_until = std::max(hold->closed_until, after(hold->granted, grant.at_least));
   }
   arm(*hold, grant.sent);
+  return true;
 }
 
 // A client that always uses new names, and lets the leases run out, would keep all of them.
@@ -131,7 +112,7 @@ void LeaseKeeper::forget_old_losses() {
   }
 }
 
-LeaseKeeper::Hold* LeaseKeeper::add_hold(const Grant& grant) {
+Hold* LeaseKeeper::add_hold(const Grant& grant) {
   forget_old_losses();
   const auto fresh = std::make_shared<Hold>(weak_from_this(), grant);
   fresh->ticket = ++tickets_;
@@ -150,87 +131,6 @@ void LeaseKeeper::arm(Hold& hold, TimePoint now) {
     armed_ = at;
     loop_.drive(shared_from_this());
   }
-}
-
-ReleasePlan LeaseKeeper::begin_release(const LockName& name, OwnerNumber owner, bool all) {
-  const Guard guard(mutex_);
-  Hold* hold = find(name, owner);
-  if (hold == nullptr) return {};
-  const TimePoint now = clock_.now();
-  if (hold->held() && now >= hold->trusted) note_lost(*hold, kRanOut);
-  ReleasePlan plan = plan_release(*hold, all);
-  if (hold->held()) (void)debts_.cancel(name, owner);  // it says itself how many holds are left
-  if (plan.verdict == ReleasePlan::Verdict::kFinal) {
-    count_end(*hold, now);
-    retire(*hold, Hold::State::kReleasing);
-  }
-  if (plan.verdict == ReleasePlan::Verdict::kDone) erase(*hold);
-  return plan;
-}
-
-ReleasePlan LeaseKeeper::plan_release(Hold& hold, bool all) {
-  using Verdict = ReleasePlan::Verdict;
-  ReleasePlan plan;
-  plan.ticket = hold.ticket;
-  plan.trusted = hold.trusted;
-  plan.closed_until = hold.closed_until;
-  if (hold.move) plan.other = hold.move->other;
-  if (hold.reason) plan.reason = *hold.reason;
-  switch (hold.state) {
-    case Hold::State::kLost:
-      // `lost` stays to be seen until the next grant; the error comes once.
-      plan.verdict = std::exchange(hold.told, true) ? Verdict::kNotOwned : Verdict::kLost;
-      break;
-    case Hold::State::kReleased:
-      plan.verdict = Verdict::kDone;
-      break;
-    case Hold::State::kReleasing:
-      plan.verdict = Verdict::kFinal;
-      plan.repeated = true;
-      break;
-    case Hold::State::kHeld:
-      plan.remaining = all ? 0 : hold.levels.count() - 1;
-      plan.verdict = plan.remaining > 0 ? Verdict::kPartial : Verdict::kFinal;
-      break;
-  }
-  return plan;
-}
-
-void LeaseKeeper::released(const LockName& name, OwnerNumber owner, const ReleasePlan& plan) {
-  const Guard guard(mutex_);
-  Hold* hold = find(name, owner);
-  if (hold == nullptr || hold->ticket != plan.ticket) return;
-  count(*hold, Stats::Counter::kReleased, hold->levels.count() - plan.remaining);
-  if (plan.remaining == 0) return erase(*hold);
-  hold->levels.set_count(plan.remaining);
-}
-
-void LeaseKeeper::released_late(const LockName& name, OwnerNumber owner, const ReleasePlan& plan,
-                                bool confirmed) {
-  const Guard guard(mutex_);
-  Hold* hold = find(name, owner);
-  if (hold == nullptr || hold->ticket != plan.ticket || hold->state != Hold::State::kReleasing)
-    return;
-  hold->state = confirmed ? Hold::State::kReleased : Hold::State::kLost;
-  using Counter = Stats::Counter;
-  count(*hold, confirmed ? Counter::kReleased : Counter::kLost,
-        confirmed ? hold->levels.count() : 1);
-  if (!confirmed) {
-    hold->reason =
-        std::make_unique<std::string>("its lease ran out before its release reached the server");
-    losses_.push_back(hold->weak_from_this());
-  }
-}
-
-void LeaseKeeper::owe(const LockName& name, OwnerNumber owner, std::shared_ptr<Debt> debt,
-                      bool covers) {
-  const Guard guard(mutex_);
-  if (!closed_) debts_.add(name, owner, std::move(debt), covers);
-}
-
-void LeaseKeeper::settled(OwnerNumber owner, const Debt& debt) {
-  const Guard guard(mutex_);
-  debts_.remove(owner, debt);
 }
 
 std::uint32_t LeaseKeeper::begin_extension(const LockName& name, OwnerNumber owner, Millis lease) {
@@ -322,16 +222,24 @@ void LeaseKeeper::retire(Hold& hold, HoldState state) {
 }
 
 void LeaseKeeper::erase(Hold& hold) {
-  hold.timer.disarm();
-  hold.abandon();
-  hold.ticket = 0;
+  const HoldPtr taken = take(hold);
+  taken->timer.disarm();
+  taken->abandon();
+  taken->ticket = 0;
+}
+
+LeaseKeeper::HoldPtr LeaseKeeper::take(Hold& hold) {
   const auto of = holds_of_.find(hold.owner);
   if (--of->second == 0) holds_of_.erase(of);
-  holds_.erase(Key(hold.name, hold.owner));
+  const auto found = holds_.find(Key(hold.name, hold.owner));
+  HoldPtr taken = std::move(found->second);
+  holds_.erase(found);
+  return taken;
 }
 
 void LeaseKeeper::owner_ended(OwnerNumber owner) {
   const Guard guard(mutex_);
+  ledger_.owner_ended(owner);
   if (holds_of_.count(owner) == 0) return;
   std::vector<HoldPtr> left;
   for (const auto& [key, hold] : holds_) {
@@ -347,6 +255,35 @@ void LeaseKeeper::owner_ended(OwnerNumber owner) {
   }
 }
 
+void LeaseKeeper::begin_close(std::function<void()> on_idle) {
+  const Guard guard(mutex_);
+  closing_ = true;
+  on_idle_ = std::move(on_idle);
+}
+
+bool LeaseKeeper::closing() const {
+  const Guard guard(mutex_);
+  return closing_;
+}
+
+bool LeaseKeeper::idle() const {
+  const Guard guard(mutex_);
+  return acquisitions_ == 0 && ledger_.pending() == 0;
+}
+
+void LeaseKeeper::tell_idle() const {
+  if (closing_ && on_idle_ && acquisitions_ == 0 && ledger_.pending() == 0) on_idle_();
+}
+
+std::vector<LeaseKeeper::Held> LeaseKeeper::held() const {
+  const Guard guard(mutex_);
+  std::vector<Held> all;
+  for (const auto& [key, hold] : holds_) {
+    if (hold->held()) all.push_back({hold->name, hold->owner, hold->renewal});
+  }
+  return all;
+}
+
 bool LeaseKeeper::closed() const {
   const Guard guard(mutex_);
   return closed_;
@@ -354,8 +291,9 @@ bool LeaseKeeper::closed() const {
 
 std::vector<std::string> LeaseKeeper::close() {
   const Guard guard(mutex_);
-  std::vector<std::string> held;
-  closed_ = true;
+  std::vector<std::string> held = ledger_.names();
+  closing_ = closed_ = true;
+  on_idle_ = {};
   for (const auto& [key, hold] : holds_) {
     hold->timer.disarm();
     count_end(*hold, clock_.now());
@@ -364,7 +302,7 @@ std::vector<std::string> LeaseKeeper::close() {
   holds_.clear();
   holds_of_.clear();
   losses_.clear();
-  debts_ = {};
+  ledger_.clear();
   loop_.drive(shared_from_this());
   return held;
 }

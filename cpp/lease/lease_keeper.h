@@ -13,8 +13,8 @@
 
 #include "base/stats.h"
 #include "base/timer_wheel.h"
-#include "lease/debts.h"
 #include "lease/hold.h"
+#include "lease/release_ledger.h"
 #include "net/loop.h"
 #include "net/pollable.h"
 #include "topology/topology.h"
@@ -33,7 +33,7 @@ struct ReleasePlan {
   Verdict verdict = Verdict::kNotOwned;
   int remaining = 0;
   std::string reason;        // of kLost
-  std::uint64_t ticket = 0;  // for released()
+  std::uint64_t ticket = 0;  // of the hold (kPartial), or the turn in the ledger (kFinal)
   TimePoint trusted{};       // until when the hold may be believed to be there
   bool repeated = false;     // an earlier release of this hold may have been executed
   std::string other{};       // the field that the hold may have instead of its owner's; else empty
@@ -43,8 +43,16 @@ struct ReleasePlan {
 
 // What an attempt begins with.
 struct AttemptPlan {
-  int count = 1;      // the number that the hold will have
-  bool owes = false;  // unless the server answers it, there may be something to give back
+  int count = 1;            // the number that the hold will have
+  bool takes_over = false;  // a release of its owner's: unless the server answers the attempt,
+                            // there may be something to give back
+  bool closed = false;  // the client is (being) closed: nothing may be sent
+};
+
+enum class HoldState : std::uint8_t {
+  kHeld,
+  kReleasing,  // the last release is on its way: see the ledger
+  kLost,       // gone; kept until the owner's next grant, so that it can be told
 };
 
 // All holds of one client: their counts, until when each may be trusted, and the watchdog that
@@ -80,29 +88,48 @@ class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_t
   // Seconds that are left by the client's own reckoning; nothing when not held.
   std::optional<Duration> left(const LockName& name, OwnerNumber owner) const;
 
-  // The owner asks the server for one more hold. A release of its that is still under way (its
-  // caller was cancelled) is superseded: it must not be sent again, behind this attempt. Its debts
-  // are cancelled; the attempt takes them over.
-  AttemptPlan begin_attempt(const LockName& name, OwnerNumber owner);
-  void granted(const Grant& grant);
+  // The owner is about to ask the server for one more hold: the first time in this acquisition, or
+  // again. What the ledger has of it is taken over: nothing of it is put in line behind the
+  // attempt. Each acquisition that was begun ends with granted() or acquisition_over().
+  AttemptPlan begin_attempt(const LockName& name, OwnerNumber owner, bool first = true);
+  // The server has answered the attempt that took something over.
+  void attempt_answered(const LockName& name, OwnerNumber owner);
+  // The end of an acquisition. False, and nothing is recorded, when the client is being closed: the
+  // grant is to be given back, and acquisition_over() follows.
+  bool granted(const Grant& grant);
+  void acquisition_over();
 
-  // The first half of a release: from a final one on the hold is not renewed any more. `all`: all
-  // holds of the owner at once.
-  ReleasePlan begin_release(const LockName& name, OwnerNumber owner, bool all);
+  // The first half of a release: a final one ends the hold and enters the ledger with its carrier,
+  // which is about to be sent (null: carry_on() follows). `all`: all holds of the owner at once.
+  ReleasePlan begin_release(const LockName& name, OwnerNumber owner, bool all,
+                            ReleaseLedger::Carrier carrier = {});
   // The second half, after the server has answered: `remaining` holds are left.
   void released(const LockName& name, OwnerNumber owner, const ReleasePlan& plan);
-  // The owner has come back since begin_release(), and what is there now may be a new hold.
-  bool superseded(const LockName& name, OwnerNumber owner, const ReleasePlan& plan) const;
-  // The same as released() for a release whose caller had to be told that the server is out of
-  // reach: `confirmed` by the server since, or else over with the lease. The caller's next
-  // release() gets to know.
-  void released_late(const LockName& name, OwnerNumber owner, const ReleasePlan& plan,
-                     bool confirmed);
+  // The same where the owner's field was not there: the hold is lost, of which this release tells.
+  void release_found_nothing(const LockName& name, OwnerNumber owner, const ReleasePlan& plan,
+                             const std::string& reason);
 
-  // For a release without a waiting caller: before it is sent (see Debts::add()), and when it will
-  // not be sent again. An acquire or release of the owner meanwhile cancels it.
-  void owe(const LockName& name, OwnerNumber owner, std::shared_ptr<Debt> debt, bool covers);
-  void settled(OwnerNumber owner, const Debt& debt);
+  // What an attempt may have been granted is about to be taken back by `carrier`, at most until
+  // `until`. The turn.
+  ReleaseLedger::Turn take_back(const LockName& name, OwnerNumber owner,
+                                ReleaseLedger::Carrier carrier, TimePoint until);
+  // Another carrier goes on with a release. Until when; nothing when the release of that turn is
+  // over, or was taken over: then it must not be sent.
+  std::optional<TimePoint> carry_on(const LockName& name, OwnerNumber owner,
+                                    ReleaseLedger::Turn turn, ReleaseLedger::Carrier carrier);
+  // No caller knows of the hold that is being released: the owner's next release does not report
+  // it.
+  void disown(const LockName& name, OwnerNumber owner, ReleaseLedger::Turn turn);
+  // How a release ended whose caller has left; the owner's next release gets to know.
+  enum class LateEnd {
+    kDone,     // the server has answered
+    kRefused,  // it refuses for good
+    kExpired,  // the lease was over first
+  };
+  void ended_late(const LockName& name, OwnerNumber owner, ReleaseLedger::Turn turn, LateEnd how);
+
+  // The hold is left to its lease, without a release.
+  void leave_to_lease(const LockName& name, OwnerNumber owner);
 
   // The hold is to be given another field, with another lease, and ends here then: see
   // sync/transfer_operation.h. From now on it may have either field: what renews or releases it has
@@ -155,21 +182,26 @@ class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_t
   // For tests of programs: while `on`, nothing is renewed or verified, so that leases run out.
   void pause(bool on) { paused_ = on; }
 
-  // Stops everything; the names of what was still held.
+  // The client is being closed: what is granted from now on is given back. `on_idle` is called, on
+  // any thread, with locks held, whenever no acquisition is under way any more and no release.
+  void begin_close(std::function<void()> on_idle);
+  bool closing() const;
+  bool idle() const;
+  struct Held {
+    LockName name;
+    OwnerNumber owner;
+    const Renewal* renewal;
+  };
+  std::vector<Held> held() const;
+  // Stops everything; the names of what was still held, or may be.
   std::vector<std::string> close();
   bool closed() const;
 
   net::Interest step(TimePoint now) override;
 
  private:
-  class Hold;
+  friend class Hold;
   using HoldPtr = std::shared_ptr<Hold>;
-  enum class HoldState : std::uint8_t {
-    kHeld,
-    kReleasing,  // the last release is on its way
-    kReleased,   // it got through after its caller had been told that it could not
-    kLost,       // gone; kept until the owner's next grant, so that it can be told
-  };
   struct Key {
     Key(const LockName& of, OwnerNumber by) : name(of.bytes()), side(of.side()), owner(by) {}
     std::string_view name;
@@ -188,7 +220,16 @@ class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_t
   Hold* find(const LockName& name, OwnerNumber owner) const;
   Hold* add_hold(const Grant& grant);
   void forget_old_losses();
-  static ReleasePlan plan_release(Hold& hold, bool all);
+  ReleasePlan plan_release(Hold& hold, bool all);
+  ReleasePlan plan_pending(const LockName& name, OwnerNumber owner,
+                           ReleaseLedger::Carrier& carrier);
+  std::uint64_t enter(Hold& hold, ReleaseLedger::Carrier carrier);
+  void drop_pending(const LockName& name, OwnerNumber owner);
+  void count_released(const HoldPtr& hold);
+  void keep_loss(const HoldPtr& hold);
+  void lose_released(const HoldPtr& hold, const std::string& reason);
+  HoldPtr take(Hold& hold);
+  void tell_idle() const;
   void arm(Hold& hold, TimePoint now);
   void note_lost(Hold& hold, const std::string& reason);
   void count(const Hold& hold, Stats::Counter counter, std::int64_t amount = 1);
@@ -216,12 +257,15 @@ class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_t
   std::unordered_map<Key, HoldPtr, KeyHash> holds_;
   std::unordered_map<OwnerNumber, std::size_t> holds_of_;
   std::deque<std::weak_ptr<Hold>> losses_;  // the oldest first
-  Debts debts_;
+  ReleaseLedger ledger_;
+  std::size_t acquisitions_ = 0;  // under way
+  std::function<void()> on_idle_;
   std::uint64_t tickets_ = 0;
   TimePoint armed_ = kNever;  // when the loop will step next
   bool idle_ = false;         // the last step found no hold
   bool verify_ = false;
   std::atomic<bool> paused_{false};
+  bool closing_ = false;
   bool closed_ = false;
 };
 

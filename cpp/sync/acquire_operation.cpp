@@ -6,7 +6,6 @@
 
 #include "sync/keys.h"
 #include "sync/preload.h"
-#include "sync/undo.h"
 
 namespace holdfast::sync {
 
@@ -39,6 +38,8 @@ Millis refusal_budget(const AcquireRequest& request, const Context& context) {
 bool confirms(const Recipe& recipe, const AcquireRequest& request, const Context& context) {
   return context.acknowledger && recipe.takes() && !request.again;
 }
+
+Status closed_status() { return Status::closed("the client was closed"); }
 
 // A queue is of one channel: of two names that share one, only the waiters of the first queue up.
 bool in_turn(const Recipe& recipe, const LockName& name) {
@@ -101,22 +102,6 @@ void AcquireOperation::cancel() {
   if (!request_.again) give_back_grant();  // else the hold is another's to give back
 }
 
-void AcquireOperation::give_back_grant() {
-  given_back_ = true;
-  if (!recipe_.makes_holds()) return undo(0);
-  const lease::ReleasePlan plan = context().keeper->begin_release(name(), owner_, false);
-  using Plan = lease::ReleasePlan::Verdict;
-  if (plan.verdict != Plan::kPartial && plan.verdict != Plan::kFinal) return;
-  context().keeper->released(name(), owner_, plan);
-  undo(plan.remaining);
-}
-
-void AcquireOperation::undo(int remaining) {
-  if (!recipe_.takes()) return;
-  Undo::submit(shared_context(), recipe_, {name(), owner_, remaining, request_.acquire_options},
-               std::max(request_.lease.time, request_.acquire_options.queue_timeout));
-}
-
 std::int64_t AcquireOperation::wants() const {
   return recipe_.waiting() == Waiting::kByCount ? request_.acquire_options.amount : 0;
 }
@@ -136,25 +121,6 @@ void AcquireOperation::on_turn(TimePoint retry_at) { deliver({Event::Kind::kTurn
 
 void AcquireOperation::on_failure(const Status& why) {
   deliver({Event::Kind::kFailed, {}, kNever, unreachable_status(why, name()), true});
-}
-
-bool AcquireOperation::accept_offer(const std::function<void()>& send) {
-  const Lock lock(mutex_);
-  if (!machine_.open_to_offers()) return false;
-  (void)machine_.resume({Event::Kind::kOffer}, now());
-  (void)begin_attempt();
-  count_ = 1;
-  send();
-  return true;
-}
-
-void AcquireOperation::offer_answered(const Answer& answer, const client::Sent& sent) {
-  Event event;
-  {
-    const Lock lock(mutex_);
-    event = granted(answer, sent);
-  }
-  deliver(std::move(event));
 }
 
 void AcquireOperation::encode(std::string& out) const {
@@ -222,12 +188,17 @@ void AcquireOperation::deliver(Event event) {
     const bool told = next->kind == Event::Kind::kTryNow || next->kind == Event::Kind::kTurn;
     if (told && machine_.over()) told_too_late(calls);
     if (next->kind == Event::Kind::kAnswer) {
-      owes_ = false;
+      answered();
       leave_to_others(next->answer, calls);
     }
     while (next) next = perform(machine_.resume(*next, now()), calls);
   }
   calls.run();
+}
+
+// Whatever was there before the attempt is its grant now, or is there no more.
+void AcquireOperation::answered() {
+  if (std::exchange(takes_over_, false)) context().keeper->attempt_answered(name(), owner_);
 }
 
 // The signal arrived after this waiter had finished: forward it, unless it holds the lock. With a
@@ -259,7 +230,7 @@ std::optional<AcquireMachine::Event> AcquireOperation::perform(const Machine::Ac
       return confirm();
     case Verb::kSleep:
       stats_.waits();
-      if (action.give_back) undo(count_ - 1);
+      if (action.give_back) take_back(count_ - 1);
       if (action.give_back && recipe_.undone_for_good()) owner_ = next_owner_number();
       wake_at(action.until);
       return std::nullopt;
@@ -272,19 +243,21 @@ std::optional<AcquireMachine::Event> AcquireOperation::perform(const Machine::Ac
 
 std::optional<AcquireMachine::Event> AcquireOperation::attempt(const Machine::Action& action) {
   wake_at(action.until);
-  const int count = recipe_.makes_holds() ? begin_attempt() : 1;
-  if (count_ == 0) count_ = request_.again ? std::max(count - 1, 1) : count;
+  Status closed = begin_attempt();
+  if (!closed.ok()) return Event{Event::Kind::kFailed, {}, kNever, std::move(closed), false};
   if (request_.blocking) seen_ = context().waits->sequence(channel_);
-  const Status closed = send();
+  closed = send();
   if (closed.ok()) return std::nullopt;
-  return Event{Event::Kind::kFailed, {}, kNever, closed, false};
+  return Event{Event::Kind::kFailed, {}, kNever, std::move(closed), false};
 }
 
-// The number of the hold that it will make.
-int AcquireOperation::begin_attempt() {
-  const lease::AttemptPlan plan = context().keeper->begin_attempt(name(), owner_);
-  owes_ = owes_ || plan.owes;
-  return plan.count;
+Status AcquireOperation::begin_attempt() {
+  const bool first = !std::exchange(begun_attempt_, true);
+  const lease::AttemptPlan plan = context().keeper->begin_attempt(name(), owner_, first);
+  if (plan.closed) return closed_status();
+  takes_over_ = takes_over_ || plan.takes_over;
+  if (count_ == 0) count_ = request_.again ? std::max(plan.count - 1, 1) : plan.count;
+  return {};
 }
 
 // The attempt; where replicas are to confirm, only when it is known that they can be asked.
@@ -304,42 +277,15 @@ std::optional<AcquireMachine::Event> AcquireOperation::confirm() {
   return Event{Event::Kind::kFailed, {}, kNever, closed, true};
 }
 
-// A millisecond longer than the grant, which makes it a write whatever the server compares.
-void AcquireOperation::write_again(std::string& out, bool by_text) const {
-  recipe_.renew(out, name(), field(owner_), request_.lease.time + Millis(1), by_text);
-}
-
-Millis AcquireOperation::longest_wait() const {
-  return context().acknowledger->longest_wait(request_.lease.time);
-}
-
-void AcquireOperation::confirmed(Acknowledgement outcome) {
-  using Kind = Acknowledgement::Kind;
-  Event event{Event::Kind::kConfirmed};
-  {
-    const Lock lock(mutex_);
-    const bool probed = std::exchange(probing_, false);
-    if (finished()) return;
-    if (probed && outcome.kind == Kind::kConfirmed) {
-      const Status closed = submit();
-      if (closed.ok()) return;
-      outcome = {Kind::kFailed, closed};
-    }
-    event.why = std::move(outcome.why);
-    event.unknown = !probed;
-    if (outcome.kind == Kind::kFailed) event.kind = Event::Kind::kFailed;
-    if (outcome.kind == Kind::kGone) event.kind = Event::Kind::kForgotten;
-    if (outcome.kind == Kind::kRefused) {
-      event.kind = probed ? Event::Kind::kRefused : Event::Kind::kUnconfirmed;
-    }
-  }
-  deliver(std::move(event));
-}
-
 std::optional<AcquireMachine::Event> AcquireOperation::join() {
   using Place = wait::WaitRegistry::Place;
   const auto self = std::static_pointer_cast<AcquireOperation>(shared_from_this());
-  switch (context().waits->join(channel_, self, seen_, wake_policy(recipe_, name()))) {
+  const Place place = context().waits->join(channel_, self, seen_, wake_policy(recipe_, name()));
+  // Closing marks the keeper first, and then ends all waits.
+  if (context().keeper->closing()) {
+    return Event{Event::Kind::kFailed, {}, kNever, closed_status(), false};
+  }
+  switch (place) {
     case Place::kTryNow:
       return Event{Event::Kind::kTryNow};
     case Place::kHead:
@@ -350,23 +296,26 @@ std::optional<AcquireMachine::Event> AcquireOperation::join() {
   return Event{Event::Kind::kTurn, {}, kNever};
 }
 
-void AcquireOperation::conclude(const Machine::Action& action, wait::Calls& calls) {
+void AcquireOperation::conclude(Machine::Action action, wait::Calls& calls) {
+  if (action.verdict == Verdict::kGranted && !keep_grant(action)) {
+    action.verdict = Verdict::kFailed;
+    action.why =
+        Status::closed("'" + name().bytes() +
+                       "': the client was closed before the grant arrived; it was given back");
+    action.give_back = true;
+  }
   const bool won = action.verdict == Verdict::kGranted;
   const TimePoint moment = now();
   stats_.ended(action.verdict, moment - begun_);
   TimePoint retry_at = machine_.retry_at();
-  if (won && recipe_.makes_holds()) {
-    context().keeper->granted({name(), owner_, count_, request_.lease, sent_, &recipe_,
-                               request_.listener, action.value, request_.acquire_options.at_least,
-                               moment, stats_.counted()});
-    retry_at = after(moment, request_.lease.time);
-  }
+  if (won && recipe_.makes_holds()) retry_at = after(moment, request_.lease.time);
   if (action.until != kNever) retry_at = action.until;
   if (action.verdict == Verdict::kGone) {
     context().keeper->lose(name(), owner_, "a reentrant acquire did not find it on the server");
   }
   abandon();
-  if (action.give_back || owes_) undo(count_ - 1);
+  if (action.give_back || takes_over_) take_back(count_ - 1);
+  if (std::exchange(begun_attempt_, false)) context().keeper->acquisition_over();
   if (machine_.joined()) {
     using wait::LeaveReason;
     const LeaveReason why = machine_.unsettled() ? LeaveReason::kTrying

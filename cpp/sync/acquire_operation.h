@@ -7,6 +7,7 @@
 
 #include "sync/acquire_stats.h"
 #include "sync/operation.h"
+#include "sync/pending_release.h"
 
 namespace holdfast::sync {
 
@@ -42,7 +43,8 @@ class AcquireOperation final : public Operation, public wait::Waiter, public Ack
 
   // The holder hands its lock over, with a command whose answer follows by
   // offer_answered() or on_failure(). False when the offer is not wanted any more; else `send` is
-  // called, with this operation's lock held: should it give up, its undo stands behind the command.
+  // called, with this operation's lock held: should it give up, what takes it back stands behind
+  // the command.
   bool accept_offer(const std::function<void()>& send);
   void offer_answered(const Answer& answer, const client::Sent& sent);
   std::string owner_field() const { return field(owner_); }
@@ -74,11 +76,14 @@ class AcquireOperation final : public Operation, public wait::Waiter, public Ack
   std::optional<Event> attempt(const Machine::Action& action);
   std::optional<Event> join();
   std::optional<Event> confirm();
-  int begin_attempt();
+  Status begin_attempt();
   Status send();
-  void conclude(const Machine::Action& action, wait::Calls& calls);
+  void conclude(Machine::Action action, wait::Calls& calls);
+  bool keep_grant(const Machine::Action& action);
+  void answered();
   void give_back_grant();
-  void undo(int remaining);
+  void take_back(int remaining);
+  PendingRelease::What release_to(int remaining) const;
   std::optional<Event> refused(std::string_view text);
   Event granted(const Answer& answer, const client::Sent& sent);
   void mind_length(const Answer& answer);
@@ -95,7 +100,8 @@ class AcquireOperation final : public Operation, public wait::Waiter, public Ack
   int count_ = 0;         // the hold count that a grant makes; 0 before the first attempt
   bool by_text_ = false;
   bool given_back_ = false;
-  bool owes_ = false;  // what an earlier attempt of the owner's may have been granted
+  bool begun_attempt_ = false;  // the keeper counts this acquisition
+  bool takes_over_ = false;     // a release of the owner's, until the server answers
   bool minded_ = false;
   std::optional<std::uint64_t> seen_;  // the channel's sequence before the attempt
   TimePoint begun_{};

@@ -3,6 +3,8 @@
 #include <charconv>
 #include <utility>
 
+#include "sync/pending_release.h"
+
 namespace holdfast::sync {
 
 namespace {
@@ -18,25 +20,6 @@ std::optional<std::int64_t> number(const resp::Reply& reply) {
   return value;
 }
 
-// A call whose caller no longer waits. It is sent with the script's text: a reply NOSCRIPT would
-// not be read.
-class LateCall final : public client::Request {
- public:
-  LateCall(LockName name, CallOperation::Encode encode)
-      : name_(std::move(name)), encode_(std::move(encode)) {
-    persistent = true;
-  }
-
-  std::string_view key() const override { return name_.bytes(); }
-
-  void encode(std::string& out) const override { encode_(out, true); }
-  void complete(Result<resp::Reply> /*reply*/, const client::Sent& /*sent*/) override {}
-
- private:
-  const LockName name_;
-  const CallOperation::Encode encode_;
-};
-
 }  // namespace
 
 CallOperation::CallOperation(std::shared_ptr<const Context> context, LockName name, Encode encode,
@@ -48,18 +31,28 @@ CallOperation::CallOperation(std::shared_ptr<const Context> context, LockName na
 void CallOperation::begin() {
   const Lock lock(mutex_);
   give_up_ = after(now(), context().command_timeout);
+  if (return_) {
+    const TimePoint until = return_->lease > Millis(0)
+                                ? after(now(), return_->lease)
+                                : after(now(), context().command_timeout + return_->longer);
+    turn_ = context().keeper->take_back(name(), return_->owner, shared_from_this(), until);
+  }
   go();
 }
 
 void CallOperation::cancel() {
   const Lock lock(mutex_);
-  if (longer_) return;
+  if (finished()) return;
   cancelled_ = true;
-  abandon();
+  if (!return_) return abandon();
+  if (!resting_) return;  // complete() follows
+  leave_to_ledger(true);
+  finish({Verdict::kCancelled});
 }
 
 void CallOperation::go() {
   wake_at(kNever);
+  resting_ = false;
   const Status closed = submit();
   if (!closed.ok()) finish({Verdict::kFailed, closed});
 }
@@ -67,40 +60,56 @@ void CallOperation::go() {
 void CallOperation::time_is_up(TimePoint /*now*/) {
   const Lock lock(mutex_);
   if (finished()) return;
-  if (cancelled_) return finish({Verdict::kCancelled});
+  if (cancelled_ && !return_) return finish({Verdict::kCancelled});
   go();
 }
 
 void CallOperation::complete(Result<resp::Reply> reply, const client::Sent& sent) {
   const Lock lock(mutex_);
   if (finished()) return;
-  if (!reply.ok()) return unreachable(reply.status());
-  if (reply.value().is_error()) return refused(reply.value().text());
+  const bool refusal = reply.ok() && reply.value().is_error();
+  maybe_done_ = maybe_done_ || sent.times > (refusal ? 1 : 0);
+  if (!reply.ok()) return failed(unreachable_status(reply.status(), name()), false);
+  if (refusal) return refused(reply.value().text());
+  settle();
   std::optional<std::int64_t> value = number(reply.value());
   if (answered_) answered_(value, sent);
   finish({Verdict::kGranted, {}, value});
 }
 
-void CallOperation::unreachable(const Status& why) {
-  if (longer_) {
-    const auto late = std::make_shared<LateCall>(name(), encode_);
-    late->deadline = after(now(), *longer_);
-    const auto connection = context().topology->route(late->key(), topology::Traffic::kCalls);
-    (void)connection->submit(late);  // a closed client leaves it undone
-  }
-  finish({Verdict::kFailed, unreachable_status(why, name())});
+void CallOperation::settle() {
+  using LateEnd = lease::LeaseKeeper::LateEnd;
+  if (return_) context().keeper->ended_late(name(), return_->owner, turn_, LateEnd::kDone);
+}
+
+void CallOperation::failed(const Status& why, bool rested) {
+  if (return_ && why.code() != Code::kClosed) leave_to_ledger(rested);
+  finish({Verdict::kFailed, why});
+}
+
+// It goes out with the script's text: a second attempt would come later.
+void CallOperation::leave_to_ledger(bool rested) {
+  PendingRelease::What what{name(), return_->owner,
+                            [encode = encode_](std::string& out) { encode(out, true); },
+                            return_->longer, maybe_done_};
+  PendingRelease::carry_on(shared_context(), std::move(what), turn_, rested);
 }
 
 void CallOperation::refused(std::string_view text) {
   const ErrorKind kind = error_kind(text);
-  if (kind == ErrorKind::kUnknownScript && !by_text_ && !cancelled_) {
+  const bool unwanted = cancelled_ && !return_;
+  if (kind == ErrorKind::kUnknownScript && !by_text_ && !unwanted) {
     by_text_ = true;
     return go();
   }
-  if (kind == ErrorKind::kPasses && now() < give_up_ && !cancelled_) {
-    return wake_at(after(now(), kRefusedRest));
+  const Status why = error_status(text, name(), context().topology->text());
+  if (kind != ErrorKind::kPasses) {
+    settle();
+    return finish({Verdict::kFailed, why});
   }
-  finish({Verdict::kFailed, error_status(text, name(), context().topology->text())});
+  if (cancelled_ || now() >= give_up_) return failed(why, true);
+  resting_ = true;
+  wake_at(after(now(), kRefusedRest));
 }
 
 }  // namespace holdfast::sync

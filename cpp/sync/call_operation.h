@@ -22,9 +22,16 @@ class CallOperation final : public Operation {
   CallOperation(std::shared_ptr<const Context> context, LockName name, Encode encode,
                 Answered answered = {});
 
-  // Before it begins: it is carried out even if the caller no longer waits. A server that is out of
-  // reach is tried for the time `longer` in the background, after the caller got its error.
-  void carry_through(Millis longer) { longer_ = longer; }
+  // It gives something back, in the name of `owner` (the number of the request), and is carried
+  // through by the ledger of releases when its caller no longer waits. It may be repeated for
+  // `longer` after it may have been executed; 0: always.
+  struct Return {
+    OwnerNumber owner;
+    Millis longer{0};
+    Millis lease{0};  // when what it gives back is over anyway; 0: never
+  };
+  // Before it begins.
+  void carry_through(Return what) { return_ = what; }
 
   // What was sent may still be executed; it is not sent again, unless it is to be carried through.
   void cancel() override;
@@ -37,13 +44,18 @@ class CallOperation final : public Operation {
   void time_is_up(TimePoint now) override;
   void go();
   void refused(std::string_view text);
-  void unreachable(const Status& why);
+  void failed(const Status& why, bool rested);
+  void leave_to_ledger(bool rested);
+  void settle();
 
   const Encode encode_;
   const Answered answered_;
-  std::optional<Millis> longer_;
+  std::optional<Return> return_;
+  lease::ReleaseLedger::Turn turn_ = 0;  // of return_
   bool by_text_ = false;
   bool cancelled_ = false;
+  bool resting_ = false;  // until wake_at(): it is not in line
+  bool maybe_done_ = false;
   TimePoint give_up_ = kNever;
 };
 

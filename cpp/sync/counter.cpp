@@ -10,8 +10,9 @@ namespace holdfast::sync {
 namespace {
 
 std::shared_ptr<CallOperation> request(std::shared_ptr<const Context> context, const LockName& name,
-                                       CounterStep step, std::int64_t amount) {
-  const std::string id = owner_field(context->client_id, next_owner_number());
+                                       CounterStep step, std::int64_t amount,
+                                       OwnerNumber number = next_owner_number()) {
+  const std::string id = owner_field(context->client_id, number);
   const AcquireOptions acquire_options{Millis(0), request_memory(*context), amount};
   const auto topology = context->topology;
   return std::make_shared<CallOperation>(
@@ -32,8 +33,9 @@ OperationPtr counter_return(std::shared_ptr<const Context> context, const LockNa
                             CounterStep step, std::int64_t amount) {
   // Its last sending must come before its first answer is forgotten.
   const Millis longer = request_memory(*context) / 2;
-  const auto operation = request(std::move(context), name, step, amount);
-  operation->carry_through(longer);
+  const OwnerNumber number = next_owner_number();
+  const auto operation = request(std::move(context), name, step, amount, number);
+  operation->carry_through({number, longer});
   return operation;
 }
 

@@ -25,14 +25,21 @@ std::optional<Outcome> Operation::wait(Interrupt* interrupt) {
     if (now() >= serve_control_.end()) time_is_up(now());
     if (interrupt != nullptr && !serve_control_.done.load() && interrupt->pending()) {
       cancel();
-      // What still comes must not look for this thread.
-      const Lock lock(mutex_);
-      parker_ = nullptr;
+      leave();
       return std::nullopt;
     }
   }
   const Lock lock(mutex_);
   return outcome_;
+}
+
+// What still comes must not look for this thread, and is for others to read.
+void Operation::leave() {
+  {
+    const Lock lock(mutex_);
+    parker_ = nullptr;
+  }
+  connection_->serve(Parker::of_this_thread(), serve_control_, TimePoint{});
 }
 
 void Operation::finish_to(std::shared_ptr<Completion> completion, std::uint64_t id) {

@@ -111,6 +111,7 @@ class Operation : public Exchange,
  private:
   void on_time() final;
   static void wake(Parker* parker);
+  void leave();
 
   const std::shared_ptr<const Context> context_;
   const LockName name_;

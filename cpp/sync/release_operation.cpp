@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "sync/keys.h"
+#include "sync/pending_release.h"
 #include "sync/preload.h"
-#include "sync/undo.h"
 
 namespace holdfast::sync {
 
@@ -21,7 +21,7 @@ ReleaseOperation::ReleaseOperation(std::shared_ptr<const Context> context, const
 
 void ReleaseOperation::begin() {
   const Lock lock(mutex_);
-  plan_ = context().keeper->begin_release(name(), what_.owner, what_.all);
+  plan_ = context().keeper->begin_release(name(), what_.owner, what_.all, shared_from_this());
   give_up_ = after(now(), context().command_timeout);
   sent_before_ = plan_.repeated;
   switch (plan_.verdict) {
@@ -30,7 +30,7 @@ void ReleaseOperation::begin() {
       return finish({Verdict::kBusy});
     case Plan::Verdict::kLost:
       // By the client's reckoning it is over; what the server may still have of it need not wait.
-      Undo::submit(shared_context(), recipe_, {name(), what_.owner, 0}, context().command_timeout);
+      PendingRelease::take_back(shared_context(), pending(), context().command_timeout);
       return gone(plan_.reason);
     case Plan::Verdict::kDone:
       return finish({});
@@ -51,28 +51,35 @@ bool ReleaseOperation::may_hand_over() const {
 
 bool ReleaseOperation::hand_over() {
   heir_ = std::dynamic_pointer_cast<AcquireOperation>(context().waits->heir(channel_, now()));
-  if (heir_ && heir_->accept_offer([this] { go(); })) return true;
-  heir_.reset();
-  return false;
+  if (!heir_ || !heir_->accept_offer([this] { go(); })) {
+    heir_.reset();
+    return false;
+  }
+  // Not sent after all: the heir is to ask for itself.
+  if (finished()) std::exchange(heir_, nullptr)->offer_answered({Answer::Kind::kHeld}, {});
+  return true;
 }
 
 void ReleaseOperation::go() {
   wake_at(kNever);
-  const Status closed = submit();
-  if (!closed.ok()) failed(closed);
-}
-
-void ReleaseOperation::go_again() {
-  if (context().keeper->superseded(name(), what_.owner, plan_)) return finish({});
-  go();
+  resting_ = false;
+  const Status refused = submit();
+  // Its owner has asked for the lock again, and whatever comes of that counts.
+  if (refused.code() == Code::kRevoked) return finish({});
+  if (!refused.ok()) failed(refused);
 }
 
 void ReleaseOperation::cancel() {
   const Lock lock(mutex_);
-  if (finished() || plan_.verdict != Plan::Verdict::kPartial) return;
+  if (finished()) return;
   cancelled_ = true;
-  context().keeper->released(name(), what_.owner, plan_);
-  abandon();
+  if (plan_.verdict == Plan::Verdict::kPartial) {
+    context().keeper->released(name(), what_.owner, plan_);
+    return abandon();
+  }
+  if (!resting_) return;  // complete() follows
+  leave_to_ledger(true);
+  finish({Verdict::kCancelled});
 }
 
 Exchange::About ReleaseOperation::about() {
@@ -84,7 +91,16 @@ void ReleaseOperation::time_is_up(TimePoint /*now*/) {
   const Lock lock(mutex_);
   if (finished()) return;
   if (cancelled_) return finish({Verdict::kCancelled});
-  go_again();
+  go();
+}
+
+PendingRelease::What ReleaseOperation::pending() const {
+  return PendingRelease::release_of(shared_context(), recipe_, {name(), what_.owner, 0, {}, plan_});
+}
+
+// It goes on without its caller, unless something newer has taken its place.
+void ReleaseOperation::leave_to_ledger(bool rested) {
+  PendingRelease::carry_on(shared_context(), pending(), plan_.ticket, rested);
 }
 
 void ReleaseOperation::encode(std::string& out) const {
@@ -106,7 +122,9 @@ void ReleaseOperation::complete(Result<resp::Reply> reply, const client::Sent& s
     const Lock lock(mutex_);
     heir = heir_;
     sent_before_ = sent_before_ || sent.times > 1;
-    if (cancelled_) return finish({Verdict::kCancelled});
+    if (cancelled_ && plan_.verdict == Plan::Verdict::kPartial) {
+      return finish({Verdict::kCancelled});
+    }
     if (!reply.ok()) {
       failed(unreachable_status(reply.status(), name()));
     } else if (reply.value().is_error()) {
@@ -127,9 +145,11 @@ void ReleaseOperation::complete(Result<resp::Reply> reply, const client::Sent& s
 }
 
 void ReleaseOperation::answered(const resp::Reply& reply) {
-  // Gone, but asked before, and the lease cannot have run out since: the first time has done it.
-  const bool done = !reply.is_nil() || (sent_before_ && now() < plan_.trusted);
-  if (done) {
+  // Gone, but asked before, and the lease cannot have run out since: the first time has done it. A
+  // release that leaves holds leaves the field, too, however often it is sent.
+  const bool by_first =
+      plan_.verdict == Plan::Verdict::kFinal && sent_before_ && now() < plan_.trusted;
+  if (!reply.is_nil() || by_first) {
     context().keeper->released(name(), what_.owner, plan_);
     const bool told = reply.is_integer() && reply.integer() > 0 && !heir_;
     const Waiting waiting = recipe_.waiting();
@@ -140,8 +160,7 @@ void ReleaseOperation::answered(const resp::Reply& reply) {
   }
   const char* reason =
       "the server no longer has it (it expired, was removed, or the server lost its data)";
-  context().keeper->lose(name(), what_.owner, reason);
-  (void)context().keeper->begin_release(name(), what_.owner, true);
+  context().keeper->release_found_nothing(name(), what_.owner, plan_, reason);
   gone(reason);
 }
 
@@ -158,12 +177,20 @@ void ReleaseOperation::refused(std::string_view text) {
   if (kind == ErrorKind::kUnknownScript && !by_text_) {
     by_text_ = true;
     preload(context(), recipe_, name());
-    return go_again();
+    return go();
   }
-  if (kind == ErrorKind::kPasses && now() < give_up_) return wake_at(after(now(), kRefusedRest));
+  if (kind == ErrorKind::kPasses && !cancelled_ && now() < give_up_) {
+    resting_ = true;
+    return wake_at(after(now(), kRefusedRest));
+  }
   // Handing over may need what the server has not (memory); freeing does not.
-  if (handing_over) return go_again();
-  failed(error_status(text, name(), context().topology->text()));
+  if (handing_over) return go();
+  const Status why = error_status(text, name(), context().topology->text());
+  const bool for_good = kind != ErrorKind::kPasses && plan_.verdict == Plan::Verdict::kFinal;
+  if (!for_good) return failed(why);
+  using LateEnd = lease::LeaseKeeper::LateEnd;
+  context().keeper->ended_late(name(), what_.owner, plan_.ticket, LateEnd::kRefused);
+  finish({Verdict::kFailed, why});
 }
 
 void ReleaseOperation::failed(const Status& why) {
@@ -173,9 +200,8 @@ void ReleaseOperation::failed(const Status& why) {
     context().keeper->released(name(), what_.owner, plan_);
     return finish({});
   }
-  const bool superseded = context().keeper->superseded(name(), what_.owner, plan_);
-  if (plan_.verdict == Plan::Verdict::kFinal && !superseded) {
-    Undo::submit_late_release(shared_context(), recipe_, {name(), what_.owner, 0}, plan_);
+  if (plan_.verdict == Plan::Verdict::kFinal && why.code() != Code::kClosed) {
+    leave_to_ledger(why.code() == Code::kServer);
   }
   finish({Verdict::kFailed, why});
 }

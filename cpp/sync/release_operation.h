@@ -5,6 +5,7 @@
 
 #include "sync/acquire_operation.h"
 #include "sync/operation.h"
+#include "sync/pending_release.h"
 
 namespace holdfast::sync {
 
@@ -23,8 +24,8 @@ class ReleaseOperation final : public Operation {
 
   ReleaseOperation(std::shared_ptr<const Context> context, const Recipe& recipe, What what);
 
-  // A release that has begun is completed without its caller. One that leaves holds counts at once:
-  // it is not sent again, as the next release contains the remaining count.
+  // A release that has begun is completed by the ledger. One that leaves holds counts at once: it
+  // is not sent again, as the next release contains the remaining count.
   void cancel() override;
   About about() override;
 
@@ -41,7 +42,8 @@ class ReleaseOperation final : public Operation {
   bool may_hand_over() const;
   bool hand_over();  // false: there is no waiter to hand it to
   void go();
-  void go_again();  // unless it would overtake what its owner has asked for since
+  PendingRelease::What pending() const;
+  void leave_to_ledger(bool rested);
   void answered(const resp::Reply& reply);
   void gone(const std::string& reason);
   void refused(std::string_view text);
@@ -55,6 +57,7 @@ class ReleaseOperation final : public Operation {
   wait::Calls calls_;  // to be run without mutex_
   bool by_text_ = false;
   bool cancelled_ = false;
+  bool resting_ = false;      // until wake_at(): it is not in line
   bool sent_before_ = false;  // an earlier sending may have been executed
   TimePoint give_up_ = kNever;
 };

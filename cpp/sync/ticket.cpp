@@ -74,8 +74,7 @@ bool is_uuid(std::string_view text) {
 
 bool is_field(std::string_view text) {
   if (text.size() <= kUuid + 1 || text[kUuid] != ':') return false;
-  return is_uuid(text.substr(0, kUuid)) &&
-         number(text.substr(kUuid + 1), 1, kLargest).has_value();
+  return is_uuid(text.substr(0, kUuid)) && number(text.substr(kUuid + 1), 1, kLargest).has_value();
 }
 
 // The text up to the next colon, which is taken off; nothing when there is none.
@@ -139,9 +138,9 @@ std::optional<Ticket> parsed(std::string_view text) {
 std::string to_text(const Ticket& ticket) {
   std::string text(kVersion);
   const std::string token = ticket.token ? std::to_string(*ticket.token) : std::string();
-  for (const std::string& part : {ticket.kind, ticket.field, token,
-                                  std::to_string(ticket.lease.count()),
-                                  std::to_string(ticket.minimum.count()), escaped(ticket.name)}) {
+  for (const std::string& part :
+       {ticket.kind, ticket.field, token, std::to_string(ticket.lease.count()),
+        std::to_string(ticket.minimum.count()), escaped(ticket.name)}) {
     text += ':';
     text += part;
   }

@@ -13,12 +13,12 @@ namespace holdfast::sync {
 // What a detached hold is attached by: all that another process needs to know of it. Times are
 // milliseconds.
 struct Ticket {
-  std::string kind;                    // as Recipe::movable_as()
-  std::string field;                   // "<UUID>:<number>", which holds the lock meanwhile
-  std::optional<std::int64_t> token;   // of a fenced lock's grant
-  Millis lease{0};                     // from the moment of the detaching
-  Millis minimum{0};                   // that the lock is to stay closed, from that moment; 0: none
-  std::string name;                    // the key, any bytes but none at all
+  std::string kind;                   // as Recipe::movable_as()
+  std::string field;                  // "<UUID>:<number>", which holds the lock meanwhile
+  std::optional<std::int64_t> token;  // of a fenced lock's grant
+  Millis lease{0};                    // from the moment of the detaching
+  Millis minimum{0};                  // that the lock is to stay closed, from that moment; 0: none
+  std::string name;                   // the key, any bytes but none at all
 };
 
 // Printable ASCII without blanks:

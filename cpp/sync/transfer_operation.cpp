@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "sync/pending_release.h"
+
 namespace holdfast::sync {
 
 namespace {
@@ -11,38 +13,16 @@ constexpr Millis kRefusedRest{50};
 constexpr const char* kUnknown =
     "the server no longer has it (it expired, was removed, or the server lost its data)";
 
-// A transfer without a waiting caller. It is sent with the script's text: a reply NOSCRIPT would
-// not be read.
-class LateTransfer final : public client::Request {
- public:
-  LateTransfer(const Recipe& recipe, LockName name, TransferOperation::Transfer transfer,
-               std::string_view publish)
-      : recipe_(recipe), name_(std::move(name)), transfer_(std::move(transfer)), publish_(publish) {
-    persistent = true;
-  }
-
-  std::string_view key() const override { return name_.bytes(); }
-  void encode(std::string& out) const override {
-    recipe_.move(out, {name_, transfer_.from, 1, transfer_.lease, publish_, true}, transfer_.to);
-  }
-  void complete(Result<resp::Reply> /*reply*/, const client::Sent& /*sent*/) override {}
-
- private:
-  const Recipe& recipe_;
-  const LockName name_;
-  const TransferOperation::Transfer transfer_;
-  const std::string_view publish_;
-};
-
-// The hold that is under `field`, if there is one, becomes the ticket's again.
-void return_to(const Context& context, const Recipe& recipe, const LockName& name,
-               const Ticket& ticket, const std::string& field) {
-  const auto late = std::make_shared<LateTransfer>(
-      recipe, name, TransferOperation::Transfer{field, ticket.field, ticket.lease},
-      context.topology->publish_command());
-  late->deadline = after(context.clock.now(), ticket.lease);
-  const auto connection = context.topology->route(late->key(), topology::Traffic::kCalls);
-  (void)connection->submit(late);  // a closed client leaves it to its lease
+// The hold that `from` may have becomes the ticket's again.
+PendingRelease::What return_to(const std::shared_ptr<const Context>& context, const Recipe& recipe,
+                               const LockName& name, const Ticket& ticket, OwnerNumber from) {
+  const std::string field = owner_field(context->client_id, from);
+  return {name, from,
+          [context, recipe = &recipe, name, field, to = ticket.field,
+           lease = ticket.lease](std::string& out) {
+            const std::string_view publish = context->topology->publish_command();
+            recipe->move(out, {name, field, 1, lease, publish, true}, to);
+          }};
 }
 
 }  // namespace
@@ -143,6 +123,8 @@ AttachOperation::AttachOperation(std::shared_ptr<const Context> context, const R
 
 void AttachOperation::begin() {
   const Lock lock(mutex_);
+  begun_ = true;
+  if (context().keeper->begin_attempt(name(), heir_.owner).closed) return closed();
   send({ticket_.field, field(heir_.owner), heir_.lease.time});
 }
 
@@ -155,29 +137,49 @@ void AttachOperation::moved(Millis left, const client::Sent& sent) {
   grant.token = ticket_.token;
   grant.at_least = std::max(ticket_.minimum - passed, Millis(0));
   grant.at = now();
+  if (!context().keeper->granted(grant)) {
+    unanswered();
+    return closed();
+  }
+  begun_ = false;
   context().stats->granted(false, Duration::zero());
-  context().keeper->granted(grant);
   finish({Verdict::kGranted, {}, left.count()});
 }
 
 void AttachOperation::not_there() {
+  over();
   finish({Verdict::kGone,
           Status::invalid("its ticket has been used before or has expired, or the lock was "
                           "released by force")});
 }
 
-void AttachOperation::unanswered() {
-  return_to(context(), recipe(), name(), ticket_, transfer().to);
+void AttachOperation::closed() {
+  over();
+  finish({Verdict::kFailed, Status::closed("the client was closed")});
 }
 
-void AttachOperation::taken_back() { give_back(context(), recipe(), name(), ticket_, heir_.owner); }
+void AttachOperation::unanswered() {
+  PendingRelease::take_back(shared_context(),
+                            return_to(shared_context(), recipe(), name(), ticket_, heir_.owner),
+                            ticket_.lease);
+  over();
+}
 
-void AttachOperation::give_back(const Context& context, const Recipe& recipe, const LockName& name,
-                                const Ticket& ticket, OwnerNumber owner) {
-  const lease::ReleasePlan plan = context.keeper->begin_release(name, owner, true);
+void AttachOperation::over() {
+  if (std::exchange(begun_, false)) context().keeper->acquisition_over();
+}
+
+void AttachOperation::taken_back() {
+  give_back(shared_context(), recipe(), name(), ticket_, heir_.owner);
+}
+
+void AttachOperation::give_back(const std::shared_ptr<const Context>& context, const Recipe& recipe,
+                                const LockName& name, const Ticket& ticket, OwnerNumber owner) {
+  const lease::ReleasePlan plan = context->keeper->begin_release(name, owner, true);
   if (plan.verdict != lease::ReleasePlan::Verdict::kFinal) return;
-  context.keeper->released(name, owner, plan);
-  return_to(context, recipe, name, ticket, owner_field(context.client_id, owner));
+  context->keeper->disown(name, owner, plan.ticket);
+  PendingRelease::carry_on(context, return_to(context, recipe, name, ticket, owner), plan.ticket,
+                           false);
 }
 
 }  // namespace holdfast::sync

@@ -74,9 +74,10 @@ class DetachOperation final : public TransferOperation {
   const Millis lease_;
 };
 
-// The second half, in any process: from the ticket's field to that of a new owner. Outcome::verdict:
-// kGranted (held, and recorded with the keeper), kGone (the ticket is good for nothing any more),
-// kFailed. If it fails, or its caller has gone, the hold is given back to the ticket.
+// The second half, in any process: from the ticket's field to that of a new owner.
+// Outcome::verdict: kGranted (held, and recorded with the keeper), kGone (the ticket is good for
+// nothing any more), kFailed. If it fails, or its caller has gone, the hold is given back to the
+// ticket.
 class AttachOperation final : public TransferOperation {
  public:
   struct Heir {
@@ -89,8 +90,8 @@ class AttachOperation final : public TransferOperation {
                   Ticket ticket, const Heir& heir);
 
   // The hold of `owner` becomes the ticket's again, if the owner has it; no answer is waited for.
-  static void give_back(const Context& context, const Recipe& recipe, const LockName& name,
-                        const Ticket& ticket, OwnerNumber owner);
+  static void give_back(const std::shared_ptr<const Context>& context, const Recipe& recipe,
+                        const LockName& name, const Ticket& ticket, OwnerNumber owner);
 
  private:
   void begin() override;
@@ -98,9 +99,12 @@ class AttachOperation final : public TransferOperation {
   void not_there() override;
   void unanswered() override;
   void taken_back() override;
+  void closed();
+  void over();
 
   const Ticket ticket_;
   const Heir heir_;
+  bool begun_ = false;  // the keeper counts this acquisition
 };
 
 }  // namespace holdfast::sync

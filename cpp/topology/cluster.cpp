@@ -86,6 +86,8 @@ Status Cluster::take_over(InFlightRequest unanswered, Traffic traffic, bool queu
   if (const ClusterNode* found = node(target)) {
     return found->connection(traffic)->resubmit(std::move(unanswered));
   }
+  if (unanswered.barred()) return Status::revoked();
+  unanswered.fresh = false;
   deferred_.add(std::move(unanswered), traffic);
   if (map_.target(slot) == 0) refresh_.want();
   loops_.io.drive(shared_from_this());

@@ -166,6 +166,14 @@ def checked_count(what: str, value: Any, *, least: int = 1) -> int:
     return int(value)
 
 
+def checked_flag(what: str, value: Any) -> bool:
+    """A flag: `bool`."""
+    if not isinstance(value, bool):
+        msg = f"{what} must be bool, not {type(value).__name__}"
+        raise TypeError(msg)
+    return value
+
+
 def checked_callback(what: str, callback: Any) -> None:
     """A callable, or ``None``."""
     if callback is not None and not callable(callback):

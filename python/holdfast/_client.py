@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from weakref import WeakSet
 
 from . import _core, _events
+from ._arguments import checked_flag
 from ._count_down_latch import CountDownLatch
 from ._decorating import Locked
 from ._fair_lock import FairLock
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
 __all__ = ["BaseClient", "Client", "set_watchdog_threads"]
 
 MOST_WATCHDOG_THREADS = 64
+
+#: How long pending releases may take at the interpreter's end.
+EXIT_PATIENCE_MS = 1000
 
 LockT = TypeVar("LockT")
 
@@ -84,21 +88,21 @@ class BaseClient(Generic[LockT]):
         url, carried = read_source(source, options)
         return cls(url, **{**carried, **options})
 
-    def _close(self) -> None:
-        held = self._core.close()
+    def _warn_of(self, held: list[bytes], stacklevel: int = 3) -> None:
         if held:
             held = sorted({*held})  # each permit of a semaphore is a hold
             names = ", ".join(repr(name.decode(errors="backslashreplace")) for name in held)
             warnings.warn(
                 f"{self!r} was closed while it held {names}: what is held expires with its lease",
                 ResourceWarning,
-                stacklevel=3,
+                stacklevel=stacklevel,
                 source=self,
             )
 
     def __del__(self) -> None:
+        # The engine's thread finishes what is pending; a finalizer does not wait for it.
         if hasattr(self, "_core"):
-            self._close()
+            self._warn_of(self._core.close().names)
 
     def __repr__(self) -> str:
         state = " closed" if self._core.closed else ""
@@ -254,12 +258,18 @@ class Client(Locked, BaseClient[Lock]):
         """
         self._core.ping()
 
-    def close(self) -> None:
-        """End all waits with ``ConnectionError`` and stop renewing.
+    def close(self, *, release_held: bool = False) -> None:
+        """End all waits with ``ConnectionError``, finish pending releases, and stop renewing.
 
-        It releases nothing: holds expire with their leases, and a ``ResourceWarning`` names them.
+        ``release_held``: whatever the client holds is released first. Else a ``ResourceWarning``
+        names it, and it expires with its lease. Waits for the server for ``command_timeout`` at
+        most; the warning also names what could not be released by then.
         """
-        self._close()
+        closing = self._core.close(None, checked_flag("release_held", release_held))
+        try:
+            closing.wait()
+        finally:
+            self._warn_of(closing.names)
 
     def __enter__(self) -> Self:
         return self
@@ -270,7 +280,7 @@ class Client(Locked, BaseClient[Lock]):
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._close()
+        self.close()
 
 
 def set_watchdog_threads(count: int) -> None:
@@ -299,5 +309,9 @@ def _close_all() -> None:
         stack.callback(_core.see_out, 1.0)
         stack.callback(_core.stop_passwords)
         stack.callback(_events.stop)
-        for client in list(_clients):
-            stack.callback(client._close)  # all of them, even if a warning is an error
+        # All at once, so that together they take no longer than one.
+        closings = [(each, each._core.close(EXIT_PATIENCE_MS)) for each in list(_clients)]
+        for client, closing in closings:
+            # Each, also where a warning is an error.
+            stack.callback(lambda of, what: of._warn_of(what.names, 4), client, closing)
+            stack.callback(closing.wait)

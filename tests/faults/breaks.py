@@ -12,6 +12,8 @@ import sys
 
 from tests.support.breaking import Break, main
 
+PENDING = "tests/faults/test_pending_releases.py"
+
 BREAKS = (
     Break(
         (1,),
@@ -64,8 +66,8 @@ BREAKS = (
         "python/holdfast/_client.py",
         (
             (
-                '        if hasattr(self, "_core"):\n            self._close()',
-                '        if hasattr(self, "_core"):\n            _forgotten.append(self._core)',
+                "            self._warn_of(self._core.close().names)",
+                "            _forgotten.append(self._core)",
             ),
             ("@atexit.register\n", "_forgotten: list[Any] = []\n\n\n@atexit.register\n"),
         ),
@@ -108,12 +110,13 @@ BREAKS = (
     Break(
         (10,),
         "renewal goes on while the release is on its way",
-        "cpp/lease/lease_keeper.cpp",
+        "cpp/lease/releases.cpp",
         (
             (
-                "if (plan.verdict == ReleasePlan::Verdict::kFinal) {",
-                "if (plan.verdict == ReleasePlan::Verdict::kFinal && all) {",
+                "retire(hold, HoldState::kReleasing);",
+                "if (clock_.now() < TimePoint{}) retire(hold, HoldState::kReleasing);",
             ),
+            ("fresh.hold = take(hold);", "fresh.hold = hold.shared_from_this();"),
         ),
         "tests/faults/test_network.py::test_renewals_that_cross_a_release_tell_no_loss",
     ),
@@ -185,7 +188,7 @@ BREAKS = (
         (18,),
         "a repeated release that finds nothing is a loss",
         "cpp/sync/release_operation.cpp",
-        (("!reply.is_nil() || (sent_before_ && now() < plan_.trusted)", "!reply.is_nil()"),),
+        (("&& sent_before_ && now() < plan_.trusted", "&& now() < TimePoint{}"),),
         "tests/faults/test_lost_replies.py::test_partial_and_final_release_count_once",
     ),
     Break(
@@ -367,6 +370,44 @@ BREAKS = (
         "cpp/sync/recipe.cpp",
         (("if (step.stays > Millis(0)) {", "if (step.stays < Millis(0)) {"),),
         "tests/contract/test_at_least.py::test_no_owner_enters_before_the_minimum_is_over",
+    ),
+    Break(
+        (45,),
+        "a release at rest is forgotten with its caller",
+        "cpp/sync/release_operation.cpp",
+        (("  if (!resting_) return;", "  if (resting_ || finished() || !resting_) return;"),),
+        f"{PENDING}::test_ctrl_c_during_the_back_off_of_a_release_loses_nothing",
+    ),
+    Break(
+        (46,),
+        "an old release may go behind a new attempt",
+        "cpp/lease/release_ledger.cpp",
+        (
+            ("  entry.carrier->revoke();\n", ""),
+            ("  if (entry.carrier->persistent) entry.carrier->abandon();\n", ""),
+        ),
+        f"{PENDING}::test_a_release_that_was_left_never_frees_the_next_hold",
+    ),
+    Break(
+        (46,),
+        "an attempt forgets the release that it takes over",
+        "cpp/sync/acquire_operation.cpp",
+        (("if (action.give_back || takes_over_) take", "if (action.give_back) take"),),
+        f"{PENDING}::test_a_release_goes_on_when_the_attempt_that_took_it_over_is_refused",
+    ),
+    Break(
+        (47,),
+        "close waits for nothing",
+        "cpp/engine/closing.cpp",
+        (("  if (context_->keeper->idle()) return end();\n", "  end();\n"),),
+        f"{PENDING}::test_close_finishes_what_cancelled_tasks_have_left",
+    ),
+    Break(
+        (48,),
+        "what is granted while the client is closed is taken",
+        "cpp/lease/lease_keeper.cpp",
+        (("  if (closing_) return false;", "  if (closed_) return false;"),),
+        f"{PENDING}::test_a_grant_that_arrives_during_close_is_given_back",
     ),
 )
 

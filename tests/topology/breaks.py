@@ -154,17 +154,17 @@ BREAKS = (
     Break(
         (33,),
         "what could not be given back at once is left to its lease",
-        "cpp/sync/undo.cpp",
-        (("  if (refused && error_kind(", "  if (plan_ && refused && error_kind("),),
+        "cpp/sync/pending_release.cpp",
+        (("  if (!passes) return", "  if (answered || !passes) return"),),
         f"{REPLICAS}::test_what_a_slot_that_moves_cannot_give_back_is_given_back_later",
     ),
     Break(
         (33,),
         "what is given back late takes what its owner has now",
-        "cpp/sync/undo.cpp",
+        "cpp/lease/release_ledger.cpp",
         (
-            ("  if (again_) abandon();", "  (void)again_;"),
-            ("  if (cancelled_ || superseded) return", "  if (superseded) return"),
+            ("  entry.carrier->revoke();\n", ""),
+            ("  if (entry.carrier->persistent) entry.carrier->abandon();\n", ""),
         ),
         f"{REPLICAS}::test_what_is_asked_for_again_is_not_given_back_any_more",
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from holdfast._arguments import checked_flag
 from holdfast._client import BaseClient
 from holdfast._decorating import AsyncLocked
 from holdfast._spin_lock import EXPONENTIAL
@@ -197,9 +198,14 @@ class Client(AsyncLocked, BaseClient[Lock]):
         loop = bridge()
         await loop.wait(self._core.start_ping(loop.queue))
 
-    async def close(self) -> None:
-        """End all waits with ``ConnectionError`` and stop renewing; release nothing."""
-        self._close()
+    async def close(self, *, release_held: bool = False) -> None:
+        """End all waits, finish pending releases, stop renewing: see ``holdfast.Client.close``."""
+        closing = self._core.close(None, checked_flag("release_held", release_held))
+        try:
+            loop = bridge()
+            await loop.wait(closing.start(loop.queue))
+        finally:
+            self._warn_of(closing.names)
 
     async def __aenter__(self) -> Self:
         return self
@@ -210,4 +216,4 @@ class Client(AsyncLocked, BaseClient[Lock]):
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._close()
+        await self.close()

@@ -56,7 +56,9 @@ class LeaseKeeperTest : public ::testing::Test {
     std::string bytes;
     sync::lock_recipe().acquire(bytes, {name, field, count, lease.time, {}, true});
     ASSERT_EQ(execute(bytes), "$-1\r\n");
-    keeper().granted({name, owner, count, lease, world.now(), &sync::lock_recipe(), 0});
+    (void)keeper().begin_attempt(name, owner);
+    ASSERT_TRUE(
+        keeper().granted({name, owner, count, lease, world.now(), &sync::lock_recipe(), 0}));
   }
   void renewed(OwnerNumber owner, int count = 1) { grant(owner, count, {kLease, true}); }
   void fixed(OwnerNumber owner, Millis lease, int count = 1) {

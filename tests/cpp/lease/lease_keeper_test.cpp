@@ -21,7 +21,8 @@ TEST_F(LeaseKeeperTest, KeepsTheNewestTokenOfAHoldWhileItIsTrusted) {
   const auto token = [this](std::int64_t value) {
     const int holds = keeper().begin_attempt(name, kAlice).count;
     const Lease lease{Millis(1000), false};
-    keeper().granted({name, kAlice, holds, lease, world.now(), &sync::lock_recipe(), 0, value});
+    EXPECT_TRUE(keeper().granted(
+        {name, kAlice, holds, lease, world.now(), &sync::lock_recipe(), 0, value}));
   };
   EXPECT_EQ(keeper().token(name, kAlice), std::nullopt);
   fixed(kAlice, Millis(1000));
@@ -217,7 +218,9 @@ TEST_F(LeaseKeeperTest, ClosedItKnowsWhatWasHeldAndForgetsIt) {
 
 TEST_F(LeaseKeeperTest, AForcedReleaseIsALossForEverybodyButWhoReleases) {
   renewed(kAlice);
-  keeper().granted({name, kBob, 1, {kLease, true}, world.now(), &sync::lock_recipe(), 0});
+  (void)keeper().begin_attempt(name, kBob);
+  EXPECT_TRUE(
+      keeper().granted({name, kBob, 1, {kLease, true}, world.now(), &sync::lock_recipe(), 0}));
   (void)keeper().begin_release(name, kBob, false);
   keeper().forced(name);
   EXPECT_EQ(events, Strings{"lock of 1 lost: it was released by force"});

@@ -11,27 +11,21 @@ namespace {
 
 using Verdict = ReleasePlan::Verdict;
 
-class Owed final : public Debt {
+using LateEnd = LeaseKeeper::LateEnd;
+
+class Sending final : public client::Request {
  public:
   std::string_view key() const override { return {}; }
   void encode(std::string&) const override {}
   void complete(Result<resp::Reply>, const client::Sent&) override {}
-  bool cancel() override {
-    ++cancelled;
-    return in_front;
-  }
-
-  bool in_front = false;
-  int cancelled = 0;
 };
 
 class ReleaseTest : public LeaseKeeperTest {
  protected:
-  std::shared_ptr<Owed> owe(const LockName& of) {
-    auto owed = std::make_shared<Owed>();
-    keeper().owe(of, kAlice, owed, false);
-    return owed;
+  ReleasePlan begin_release(const std::shared_ptr<Sending>& carrier = {}) {
+    return keeper().begin_release(name, kAlice, false, carrier);
   }
+  const std::shared_ptr<Sending> sending = std::make_shared<Sending>();
 };
 
 TEST_F(ReleaseTest, NothingIsReleasedByWhoeverHoldsNothing) {
@@ -114,30 +108,61 @@ TEST_F(ReleaseTest, OnceFinalAReleaseStaysFinal) {
 
 TEST_F(ReleaseTest, ALateReleaseIsToldByTheNextOne) {
   renewed(kAlice);
-  const ReleasePlan plan = keeper().begin_release(name, kAlice, false);
-  keeper().released_late(name, kAlice, plan, true);
-  EXPECT_EQ(keeper().begin_release(name, kAlice, false).verdict, Verdict::kDone);
-  EXPECT_EQ(keeper().begin_release(name, kAlice, false).verdict, Verdict::kNotOwned);
+  const ReleasePlan plan = begin_release();
+  keeper().ended_late(name, kAlice, plan.ticket, LateEnd::kDone);
+  EXPECT_EQ(begin_release().verdict, Verdict::kDone);
+  EXPECT_EQ(begin_release().verdict, Verdict::kNotOwned);
 }
 
 TEST_F(ReleaseTest, ALateReleaseThatCameToNothingIsALoss) {
   renewed(kAlice);
-  const ReleasePlan plan = keeper().begin_release(name, kAlice, false);
-  keeper().released_late(name, kAlice, plan, false);
-  EXPECT_EQ(keeper().begin_release(name, kAlice, false).verdict, Verdict::kLost);
+  const ReleasePlan plan = begin_release();
+  keeper().ended_late(name, kAlice, plan.ticket, LateEnd::kExpired);
+  EXPECT_TRUE(keeper().lost(name, kAlice));
+  EXPECT_EQ(begin_release().verdict, Verdict::kLost);
+}
+
+TEST_F(ReleaseTest, AReleaseThatIsRefusedForGoodIsAskedAgainByTheNextOne) {
+  renewed(kAlice);
+  const ReleasePlan plan = begin_release(sending);
+  keeper().ended_late(name, kAlice, plan.ticket, LateEnd::kRefused);
+  EXPECT_TRUE(keeper().idle());
+  const ReleasePlan again = begin_release();
+  EXPECT_EQ(again.verdict, Verdict::kFinal);
+  EXPECT_TRUE(again.repeated);
 }
 
 TEST_F(ReleaseTest, AnOldReleaseDoesNotTouchANewHold) {
   renewed(kAlice);
-  const ReleasePlan plan = keeper().begin_release(name, kAlice, false);
-  EXPECT_FALSE(keeper().superseded(name, kAlice, plan));
+  const ReleasePlan plan = begin_release(sending);
+  EXPECT_FALSE(sending->revoked());
   EXPECT_EQ(keeper().begin_attempt(name, kAlice).count, 1);
-  EXPECT_TRUE(keeper().superseded(name, kAlice, plan));
+  EXPECT_TRUE(sending->revoked());
+  keeper().acquisition_over();
   renewed(kAlice);
-  EXPECT_TRUE(keeper().superseded(name, kAlice, plan));
+  EXPECT_FALSE(keeper().carry_on(name, kAlice, plan.ticket, sending));
   keeper().released(name, kAlice, plan);
-  keeper().released_late(name, kAlice, plan, false);
+  keeper().ended_late(name, kAlice, plan.ticket, LateEnd::kExpired);
   EXPECT_EQ(keeper().count(name, kAlice), 1);
+}
+
+TEST_F(ReleaseTest, APartialReleaseThatFindsNothingTellsOfTheLoss) {
+  renewed(kAlice);
+  renewed(kAlice, 2);
+  const ReleasePlan plan = begin_release();
+  keeper().release_found_nothing(name, kAlice, plan, "it is gone");
+  EXPECT_TRUE(keeper().lost(name, kAlice));
+  EXPECT_EQ(events.size(), 1U);
+  EXPECT_EQ(begin_release().verdict, Verdict::kNotOwned);
+}
+
+TEST_F(ReleaseTest, ALastReleaseThatFindsNothingTellsOfTheLoss) {
+  renewed(kAlice);
+  const ReleasePlan plan = begin_release();
+  keeper().release_found_nothing(name, kAlice, plan, "it is gone");
+  EXPECT_TRUE(keeper().lost(name, kAlice));
+  EXPECT_EQ(events.size(), 1U);
+  EXPECT_EQ(begin_release().verdict, Verdict::kNotOwned);
 }
 
 TEST_F(ReleaseTest, AnAcquisitionKnowsTheCountItMakes) {
@@ -149,49 +174,70 @@ TEST_F(ReleaseTest, AnAcquisitionKnowsTheCountItMakes) {
   EXPECT_EQ(keeper().begin_attempt(name, kAlice).count, 1);
 }
 
-TEST_F(ReleaseTest, AnAttemptTakesOverWhatItsOwnerOwesForTheName) {
-  const auto first = owe(name);
-  const auto second = owe(name);
-  const auto other = owe(LockName("other"));
-  const auto side = owe(LockName(name.bytes(), Side::kWrite));
-  EXPECT_FALSE(keeper().begin_attempt(name, kBob).owes);
-  EXPECT_TRUE(keeper().begin_attempt(name, kAlice).owes);
-  EXPECT_EQ(first->cancelled, 1);
-  EXPECT_EQ(second->cancelled, 1);
-  EXPECT_EQ(other->cancelled, 0);
-  EXPECT_EQ(side->cancelled, 0);
-  EXPECT_FALSE(keeper().begin_attempt(name, kAlice).owes);
+TEST_F(ReleaseTest, AReleaseIsSentUntilNoRenewalUnderWayCanKeepTheHold) {
+  renewed(kAlice);
+  pass(Millis(1001));  // a renewal is on its way
+  const TimePoint now = world.now();
+  const ReleasePlan plan = begin_release();
+  const auto until = keeper().carry_on(name, kAlice, plan.ticket, sending);
+  ASSERT_TRUE(until);
+  EXPECT_GE(*until, now + kLease);
 }
 
-TEST_F(ReleaseTest, WhatStandsInFrontOfAnAttemptStaysOwed) {
-  const auto owed = owe(name);
-  owed->in_front = true;
-  EXPECT_TRUE(keeper().begin_attempt(name, kAlice).owes);
-  EXPECT_TRUE(keeper().begin_attempt(name, kAlice).owes);
-  keeper().settled(kAlice, *owed);
-  EXPECT_FALSE(keeper().begin_attempt(name, kAlice).owes);
+TEST_F(ReleaseTest, AnAttemptTakesOverWhatItsOwnerHasPendingForTheName) {
+  (void)keeper().take_back(name, kAlice, sending, kNever);
+  const auto other = std::make_shared<Sending>();
+  const LockName side(name.bytes(), Side::kWrite);
+  (void)keeper().take_back(side, kAlice, other, kNever);
+  EXPECT_FALSE(keeper().begin_attempt(name, kBob).takes_over);
+  EXPECT_TRUE(keeper().begin_attempt(name, kAlice).takes_over);
+  EXPECT_TRUE(sending->revoked());
+  EXPECT_FALSE(other->revoked());
+  keeper().attempt_answered(name, kAlice);
+  EXPECT_FALSE(keeper().begin_attempt(name, kAlice).takes_over);
 }
 
-TEST_F(ReleaseTest, WhatIsSettledIsNotOwedAnyMore) {
-  const auto first = owe(name);
-  const auto second = owe(name);
-  keeper().settled(kAlice, *second);
-  keeper().settled(kAlice, *second);
-  EXPECT_TRUE(keeper().begin_attempt(name, kAlice).owes);
-  EXPECT_EQ(first->cancelled, 1);
-  EXPECT_EQ(second->cancelled, 0);
+TEST_F(ReleaseTest, WhatNobodyHoldsIsTakenBackWithoutTellingTheNextRelease) {
+  const auto turn = keeper().take_back(name, kAlice, sending, kNever);
+  EXPECT_EQ(begin_release().verdict, Verdict::kNotOwned);
+  EXPECT_FALSE(keeper().idle());
+  keeper().ended_late(name, kAlice, turn, LateEnd::kDone);
+  EXPECT_TRUE(keeper().idle());
+  EXPECT_EQ(begin_release().verdict, Verdict::kNotOwned);
 }
 
 TEST_F(ReleaseTest, AReleaseSaysByItselfWhatIsLeft) {
-  const auto early = owe(name);
-  EXPECT_EQ(keeper().begin_release(name, kAlice, false).verdict, Verdict::kNotOwned);
-  EXPECT_EQ(early->cancelled, 0);
   renewed(kAlice);
   renewed(kAlice, 2);
-  const auto late = owe(name);
-  EXPECT_EQ(keeper().begin_release(name, kAlice, false).verdict, Verdict::kPartial);
-  EXPECT_EQ(early->cancelled, 1);
-  EXPECT_EQ(late->cancelled, 1);
+  (void)keeper().take_back(name, kAlice, sending, kNever);
+  EXPECT_EQ(begin_release().verdict, Verdict::kPartial);
+  EXPECT_TRUE(sending->revoked());
+  EXPECT_TRUE(keeper().idle());
+}
+
+TEST_F(ReleaseTest, WhatIsGrantedWhileTheClientIsClosedIsNotRecorded) {
+  bool idle = false;
+  EXPECT_FALSE(keeper().begin_attempt(name, kAlice).closed);
+  keeper().begin_close([&idle] { idle = true; });
+  EXPECT_TRUE(keeper().begin_attempt(name, kBob).closed);
+  keeper().acquisition_over();
+  EXPECT_FALSE(idle);
+  EXPECT_FALSE(keeper().granted(
+      {name, kAlice, 1, {kLease, true}, world.now(), &sync::lock_recipe(), 0}));
+  keeper().acquisition_over();
+  EXPECT_TRUE(idle);
+  EXPECT_EQ(keeper().close(), Strings{});
+}
+
+TEST_F(ReleaseTest, CloseNamesWhatIsHeldAndWhatIsPending) {
+  renewed(kAlice);
+  (void)keeper().take_back(LockName("pending"), kBob, sending, kNever);
+  bool idle = false;
+  keeper().begin_close([&idle] { idle = true; });
+  EXPECT_FALSE(idle);
+  Strings names = keeper().close();
+  std::sort(names.begin(), names.end());
+  EXPECT_EQ(names, (Strings{"lock", "pending"}));
 }
 
 }  // namespace

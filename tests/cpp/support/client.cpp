@@ -94,12 +94,9 @@ std::shared_ptr<Client> Client::make(World& world, Network& network, SteppedLoop
   return client;
 }
 
-void Client::close() {
+void Client::close(Millis patience, bool release_held) {
   closed_ = true;
-  const Status why = Status::closed("the client was closed");
-  (void)keeper().close();
-  context_->topology->close(why);
-  hub_->registry().closed(why).run();
+  closing_ = engine::Closing::begin(context_, {patience, release_held});
 }
 
 bool Client::reachable(const Network& network, const std::string& channel) const {

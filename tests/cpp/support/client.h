@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "engine/closing.h"
 #include "engine/wait_hub.h"
 #include "lease/lease_keeper.h"
 #include "support/network.h"
@@ -30,7 +31,7 @@ class Client final : public lease::EventSink, public std::enable_shared_from_thi
   const ClientPlan& plan() const { return plan_; }
   const std::shared_ptr<const sync::Context>& context() const { return context_; }
   lease::LeaseKeeper& keeper() const { return *context_->keeper; }
-  void close();
+  void close(Millis patience = Millis(0), bool release_held = false);
   bool closed() const { return closed_; }
 
   // Its connections stand, and the server sends it the messages of the channel (empty: of none).
@@ -45,6 +46,7 @@ class Client final : public lease::EventSink, public std::enable_shared_from_thi
   const ClientPlan plan_;
   std::shared_ptr<engine::WaitHub> hub_;
   std::shared_ptr<const sync::Context> context_;
+  std::shared_ptr<engine::Closing> closing_;
   bool closed_ = false;
 };
 

@@ -1,0 +1,120 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/types.h"
+#include "client/request.h"
+
+namespace holdfast::lease {
+
+class Hold;
+
+// Every release of one client that the server has not answered for certain, by name, side and
+// owner: of a hold, and of an attempt that may have been granted unheard. An entry is made before
+// the release is first sent, and stays until the server has answered it or the lease is over.
+//
+//   (none) ──open──> open ──settle──> (none), or told to the owner's next release
+//                     │ ^
+//            take_over│ │open (the attempt has ended without an answer)
+//                     v │
+//                  taken over ──settle_attempt (the attempt was answered)──> (none)
+//
+// An entry has one *carrier*: the command that carries the release to the server, now in line, or
+// at rest until it is to be sent again. To replace the carrier is to revoke it, so that nothing
+// older is put in line behind what is newer (Request::revoke()). Each replacement gives the entry a
+// new *turn*; what a carrier of an earlier turn has to say changes nothing.
+//
+// A machine without I/O and without a clock. Not thread-safe: the LeaseKeeper's lock guards it, as
+// it guards the holds, so that a hold is at any moment either held or on its way back.
+class ReleaseLedger {
+ public:
+  using Carrier = std::shared_ptr<client::Request>;
+  using Turn = std::uint64_t;
+
+  enum class State : std::uint8_t {
+    kOpen,       // its carrier is in line, or rests
+    kTakenOver,  // the owner's next attempt is under way, and says what is there
+    kRefused,    // the server refuses it for good; the owner's next release asks again
+    kReleased,   // done after its caller had left; the owner's next release reports it
+  };
+
+  struct Entry {
+    LockName name;
+    Turn turn = 0;
+    State state = State::kOpen;
+    Carrier carrier{};             // may be null: not yet there
+    TimePoint until = kNever;      // when the lease is over for certain
+    TimePoint trusted{};           // until when the released hold was trusted
+    std::shared_ptr<Hold> hold{};  // that is being released; null: an attempt is taken back
+  };
+
+  // Nothing is there.
+  bool empty() const { return entries_.empty(); }
+  // The holds that may still be on the server.
+  std::size_t pending() const { return pending_; }
+
+  Entry* find(const LockName& name, OwnerNumber owner);
+  const Entry* find(const LockName& name, OwnerNumber owner) const;
+  // Of that turn, open still; null otherwise.
+  Entry* open_at(const LockName& name, OwnerNumber owner, Turn turn);
+
+  // A release is about to be sent. One of the same owner and name that is open, or was taken over,
+  // becomes part of it: its carrier is revoked, and the longer time counts.
+  Entry& open(OwnerNumber owner, Entry fresh);
+
+  // Another carrier for the same release. False when the entry is not at that turn, or not open.
+  bool carry_on(const LockName& name, OwnerNumber owner, Turn turn, Carrier carrier);
+
+  // The owner makes an attempt: what is open is the attempt's affair from now on. True when there
+  // was something.
+  bool take_over(const LockName& name, OwnerNumber owner);
+
+  // The attempt was answered: what was there before it is there no more, or is its grant.
+  void settle_attempt(const LockName& name, OwnerNumber owner);
+
+  // The server has answered the release of that turn, or its lease is over. Gives back the entry;
+  // an empty name: it was at another turn.
+  Entry settle(const LockName& name, OwnerNumber owner, Turn turn);
+
+  // The same, where the owner's next release is to be told of it, or to ask again.
+  void keep(const LockName& name, OwnerNumber owner, Turn turn, State state);
+
+  // Whatever there is of that owner and name: its carrier is revoked.
+  void drop(const LockName& name, OwnerNumber owner);
+
+  // The owner has ended: no caller is left to report to. What is pending goes on.
+  void owner_ended(OwnerNumber owner);
+
+  // The names of what may still be there on the server.
+  std::vector<std::string> names() const;
+  void clear();
+
+ private:
+  using Entries = std::unordered_multimap<OwnerNumber, Entry>;
+  struct Told {
+    OwnerNumber owner;
+    LockName name;
+    Turn turn;
+  };
+
+  static bool counts(State state) { return state == State::kOpen || state == State::kTakenOver; }
+  static void revoke(Entry& entry);
+  Entries::iterator at(const LockName& name, OwnerNumber owner);
+  void set_state(Entry& entry, State state);
+  void erase(Entries::iterator entry);
+  void forget_old();
+
+  Entries entries_;
+  std::size_t pending_ = 0;
+  Turn turns_ = 0;
+  std::deque<Told> told_;  // of kRefused and kReleased, the oldest first; their number is bounded
+};
+
+}  // namespace holdfast::lease

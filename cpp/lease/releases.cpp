@@ -1,0 +1,237 @@
+// The keeper's part in releases: what they have to do, and what has become of them.
+
+#include <algorithm>
+#include <utility>
+
+#include "lease/hold_record.h"
+#include "lease/lease_keeper.h"
+
+namespace holdfast::lease {
+
+namespace {
+
+// What runs out by the client's clock may be there for a moment longer on the server.
+constexpr Millis kGrace{250};
+
+// By when the lease is over for certain, whatever renewals are under way.
+TimePoint surely_over(const Hold& hold, TimePoint now) {
+  const Millis asked = hold.in_flight ? hold.asked_lease : Millis(0);
+  const TimePoint latest = std::max(hold.trusted, after(now, std::max(hold.lease, asked)));
+  return after(latest, (latest - now) / 50 + kGrace);
+}
+
+}  // namespace
+
+AttemptPlan LeaseKeeper::begin_attempt(const LockName& name, OwnerNumber owner, bool first) {
+  const Guard guard(mutex_);
+  AttemptPlan plan;
+  plan.closed = closing_;
+  if (first) ++acquisitions_;
+  if (closing_) return plan;
+  plan.takes_over = !ledger_.empty() && ledger_.take_over(name, owner);
+  Hold* hold = find(name, owner);
+  if (hold == nullptr) return plan;
+  // What comes late must not revive a hold that this attempt takes for gone.
+  if (hold->held() && clock_.now() >= hold->trusted) note_lost(*hold, kRanOut);
+  if (hold->held()) plan.count = hold->levels.count() + 1;
+  return plan;
+}
+
+void LeaseKeeper::attempt_answered(const LockName& name, OwnerNumber owner) {
+  const Guard guard(mutex_);
+  const ReleaseLedger::Entry* entry = ledger_.find(name, owner);
+  const bool taken_over = entry != nullptr && entry->state == ReleaseLedger::State::kTakenOver;
+  if (taken_over) drop_pending(name, owner);
+}
+
+// What the owner does next does its work; a hold that was being released counts as released.
+void LeaseKeeper::drop_pending(const LockName& name, OwnerNumber owner) {
+  if (ledger_.empty()) return;
+  const ReleaseLedger::Entry* entry = ledger_.find(name, owner);
+  if (entry == nullptr) return;
+  if (entry->state != ReleaseLedger::State::kReleased) count_released(entry->hold);
+  ledger_.drop(name, owner);
+}
+
+void LeaseKeeper::count_released(const HoldPtr& hold) {
+  if (hold) count(*hold, Stats::Counter::kReleased, hold->levels.count());
+}
+
+void LeaseKeeper::acquisition_over() {
+  const Guard guard(mutex_);
+  --acquisitions_;
+  tell_idle();
+}
+
+ReleasePlan LeaseKeeper::begin_release(const LockName& name, OwnerNumber owner, bool all,
+                                       ReleaseLedger::Carrier carrier) {
+  const Guard guard(mutex_);
+  Hold* hold = find(name, owner);
+  if (hold == nullptr) return plan_pending(name, owner, carrier);
+  if (hold->held() && clock_.now() >= hold->trusted) note_lost(*hold, kRanOut);
+  ReleasePlan plan = plan_release(*hold, all);
+  // It says itself how many holds are left.
+  if (plan.verdict == ReleasePlan::Verdict::kPartial) {
+    drop_pending(name, owner);
+    tell_idle();
+  }
+  if (plan.verdict == ReleasePlan::Verdict::kFinal) plan.ticket = enter(*hold, std::move(carrier));
+  return plan;
+}
+
+ReleasePlan LeaseKeeper::plan_release(Hold& hold, bool all) {
+  using Verdict = ReleasePlan::Verdict;
+  ReleasePlan plan;
+  plan.ticket = hold.ticket;
+  plan.trusted = hold.trusted;
+  plan.closed_until = hold.closed_until;
+  if (hold.move) plan.other = hold.move->other;
+  if (hold.reason) plan.reason = *hold.reason;
+  if (hold.held()) {
+    plan.remaining = all ? 0 : hold.levels.count() - 1;
+    plan.verdict = plan.remaining > 0 ? Verdict::kPartial : Verdict::kFinal;
+  } else {
+    // `lost` stays to be seen until the next grant; the error comes once.
+    plan.verdict = std::exchange(hold.told, true) ? Verdict::kNotOwned : Verdict::kLost;
+  }
+  return plan;
+}
+
+// A last release: the hold moves from the holds into the ledger.
+std::uint64_t LeaseKeeper::enter(Hold& hold, ReleaseLedger::Carrier carrier) {
+  const TimePoint now = clock_.now();
+  count_end(hold, now);
+  retire(hold, HoldState::kReleasing);
+  const OwnerNumber owner = hold.owner;
+  ReleaseLedger::Entry fresh{hold.name};
+  fresh.carrier = std::move(carrier);
+  fresh.until = surely_over(hold, now);
+  fresh.trusted = hold.trusted;
+  fresh.hold = take(hold);
+  return ledger_.open(owner, std::move(fresh)).turn;
+}
+
+// The owner holds nothing, but may have begun to release, and asks again.
+ReleasePlan LeaseKeeper::plan_pending(const LockName& name, OwnerNumber owner,
+                                      ReleaseLedger::Carrier& carrier) {
+  using Verdict = ReleasePlan::Verdict;
+  using State = ReleaseLedger::State;
+  ReleasePlan plan;
+  ReleaseLedger::Entry* entry = ledger_.find(name, owner);
+  if (entry == nullptr || !entry->hold || entry->state == State::kTakenOver) return plan;
+  plan.trusted = entry->trusted;
+  plan.closed_until = entry->hold->closed_until;
+  if (entry->hold->move) plan.other = entry->hold->move->other;
+  if (entry->state == State::kReleased) {
+    plan.verdict = Verdict::kDone;
+    ledger_.drop(name, owner);
+    return plan;
+  }
+  ReleaseLedger::Entry again{name};
+  again.carrier = std::move(carrier);
+  again.until = entry->until;
+  plan.verdict = Verdict::kFinal;
+  plan.repeated = true;
+  plan.ticket = ledger_.open(owner, std::move(again)).turn;
+  return plan;
+}
+
+void LeaseKeeper::released(const LockName& name, OwnerNumber owner, const ReleasePlan& plan) {
+  const Guard guard(mutex_);
+  if (plan.verdict == ReleasePlan::Verdict::kFinal) {
+    count_released(ledger_.settle(name, owner, plan.ticket).hold);
+    return tell_idle();
+  }
+  Hold* hold = find(name, owner);
+  if (hold == nullptr || hold->ticket != plan.ticket) return;
+  count(*hold, Stats::Counter::kReleased, hold->levels.count() - plan.remaining);
+  hold->levels.set_count(plan.remaining);
+}
+
+void LeaseKeeper::release_found_nothing(const LockName& name, OwnerNumber owner,
+                                        const ReleasePlan& plan, const std::string& reason) {
+  const Guard guard(mutex_);
+  if (plan.verdict == ReleasePlan::Verdict::kFinal) {
+    lose_released(ledger_.settle(name, owner, plan.ticket).hold, reason);
+    return tell_idle();
+  }
+  Hold* hold = find(name, owner);
+  if (hold == nullptr || hold->ticket != plan.ticket || !hold->held()) return;
+  note_lost(*hold, reason);
+  hold->told = true;
+}
+
+// It turned out during its release that the hold is lost; that release tells of it.
+void LeaseKeeper::lose_released(const HoldPtr& hold, const std::string& reason) {
+  if (!hold || closed_ || find(hold->name, hold->owner) != nullptr) return;
+  keep_loss(hold);
+  note_lost(*hold, reason);
+  hold->told = true;
+}
+
+void LeaseKeeper::keep_loss(const HoldPtr& hold) {
+  forget_old_losses();
+  holds_.emplace(Key(hold->name, hold->owner), hold);
+  ++holds_of_[hold->owner];
+}
+
+ReleaseLedger::Turn LeaseKeeper::take_back(const LockName& name, OwnerNumber owner,
+                                           ReleaseLedger::Carrier carrier, TimePoint until) {
+  const Guard guard(mutex_);
+  ReleaseLedger::Entry fresh{name};
+  fresh.carrier = std::move(carrier);
+  fresh.until = until;
+  return closed_ ? 0 : ledger_.open(owner, std::move(fresh)).turn;
+}
+
+std::optional<TimePoint> LeaseKeeper::carry_on(const LockName& name, OwnerNumber owner,
+                                               ReleaseLedger::Turn turn,
+                                               ReleaseLedger::Carrier carrier) {
+  const Guard guard(mutex_);
+  if (!ledger_.carry_on(name, owner, turn, std::move(carrier))) return std::nullopt;
+  return ledger_.find(name, owner)->until;
+}
+
+void LeaseKeeper::disown(const LockName& name, OwnerNumber owner, ReleaseLedger::Turn turn) {
+  const Guard guard(mutex_);
+  ReleaseLedger::Entry* entry = ledger_.open_at(name, owner, turn);
+  if (entry == nullptr) return;
+  count_released(entry->hold);
+  entry->hold.reset();
+}
+
+void LeaseKeeper::ended_late(const LockName& name, OwnerNumber owner, ReleaseLedger::Turn turn,
+                             LateEnd how) {
+  const Guard guard(mutex_);
+  const ReleaseLedger::Entry* entry = ledger_.open_at(name, owner, turn);
+  if (entry == nullptr) return;
+  const bool to_be_told = entry->hold != nullptr;
+  if (how == LateEnd::kRefused) {
+    ledger_.keep(name, owner, turn, ReleaseLedger::State::kRefused);
+  } else if (how == LateEnd::kDone && to_be_told) {
+    count_released(entry->hold);
+    ledger_.keep(name, owner, turn, ReleaseLedger::State::kReleased);
+  } else {
+    const HoldPtr hold = ledger_.settle(name, owner, turn).hold;
+    if (how == LateEnd::kExpired && hold && find(name, owner) == nullptr) {
+      count(*hold, Stats::Counter::kLost);
+      hold->state = HoldState::kLost;
+      hold->reason =
+          std::make_unique<std::string>("its lease ran out before its release reached the server");
+      keep_loss(hold);
+      losses_.push_back(hold->weak_from_this());
+    }
+  }
+  tell_idle();
+}
+
+void LeaseKeeper::leave_to_lease(const LockName& name, OwnerNumber owner) {
+  const Guard guard(mutex_);
+  Hold* hold = find(name, owner);
+  if (hold == nullptr || !hold->held()) return;
+  count_end(*hold, clock_.now());
+  count(*hold, Stats::Counter::kReleased, hold->levels.count());
+  erase(*hold);
+}
+
+}  // namespace holdfast::lease

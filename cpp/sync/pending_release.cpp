@@ -1,0 +1,102 @@
+#include "sync/pending_release.h"
+
+#include <utility>
+
+#include "sync/operation.h"
+
+namespace holdfast::sync {
+
+namespace {
+
+constexpr Millis kRest{100};
+// A lease lasts a moment longer on the server, whose clock may be slower.
+constexpr Millis kGrace{250};
+
+}  // namespace
+
+void add_plan(Step& step, const lease::ReleasePlan& plan, const Context& context) {
+  if (step.count > 0) return;
+  step.other = plan.other;
+  step.stays = plan.stays(context.clock.now());
+  step.keeper = owner_field(context.client_id, OwnerNumber{0});
+}
+
+PendingRelease::PendingRelease(std::shared_ptr<const Context> context, What what)
+    : context_(std::move(context)), what_(std::move(what)) {
+  persistent = true;
+}
+
+PendingRelease::What PendingRelease::release_of(std::shared_ptr<const Context> context,
+                                                const Recipe& recipe, Of what) {
+  const LockName name = what.name;
+  const OwnerNumber owner = what.owner;
+  return {name, owner,
+          [context = std::move(context), recipe = &recipe, of = std::move(what)](std::string& out) {
+            Step step{of.name,           owner_field(context->client_id, of.owner), of.remaining,
+                      Millis(0),         context->topology->publish_command(),      true,
+                      of.acquire_options};
+            add_plan(step, of.plan, *context);
+            encode_release(*recipe, out, step);
+          }};
+}
+
+void PendingRelease::take_back(std::shared_ptr<const Context> context, What what, Millis lease) {
+  const auto release = std::make_shared<PendingRelease>(std::move(context), std::move(what));
+  const Context& with = *release->context_;
+  release->until_ = after(with.clock.now(), lease + lease / 50 + kGrace);
+  release->turn_ =
+      with.keeper->take_back(release->what_.name, release->what_.owner, release, release->until_);
+  if (release->turn_ != 0) release->go();
+}
+
+void PendingRelease::carry_on(std::shared_ptr<const Context> context, What what,
+                              lease::ReleaseLedger::Turn turn, bool rested) {
+  const auto release = std::make_shared<PendingRelease>(std::move(context), std::move(what));
+  release->turn_ = turn;
+  const What& of = release->what_;
+  const auto until = release->context_->keeper->carry_on(of.name, of.owner, turn, release);
+  if (!until) return;
+  release->until_ = *until;
+  if (rested) {
+    release->rest();
+  } else {
+    release->go();
+  }
+}
+
+void PendingRelease::on_time() { go(); }
+
+// Not sent where it was revoked, or by a closed client, which leaves its holds to their leases.
+void PendingRelease::go() {
+  deadline = until_;
+  const auto connection = context_->topology->route(key(), topology::Traffic::kCalls);
+  (void)connection->submit(shared_from_this());
+}
+
+void PendingRelease::rest() {
+  context_->timers->arm(shared_from_this(), after(context_->clock.now(), kRest));
+}
+
+// A counter's step that was certainly not executed may be sent for as long again.
+void PendingRelease::remember(const client::Sent& sent, bool refused) {
+  if (what_.memory == Millis(0)) return;
+  what_.maybe_done = what_.maybe_done || sent.times > (refused ? 1 : 0);
+  if (!what_.maybe_done) until_ = after(context_->clock.now(), what_.memory);
+}
+
+void PendingRelease::complete(Result<resp::Reply> reply, const client::Sent& sent) {
+  const auto end = [this](LateEnd how) {
+    context_->keeper->ended_late(what_.name, what_.owner, turn_, how);
+  };
+  const bool answered = reply.ok();
+  if (answered && !reply.value().is_error()) return end(LateEnd::kDone);
+  const bool passes = answered ? error_kind(reply.value().text()) == ErrorKind::kPasses
+                               : reply.status().code() == Code::kUnreachable;
+  remember(sent, answered);
+  if (!answered && reply.status().code() == Code::kClosed) return;
+  if (!passes) return end(LateEnd::kRefused);
+  if (context_->clock.now() >= until_) return end(LateEnd::kExpired);
+  rest();
+}
+
+}  // namespace holdfast::sync
