@@ -10,7 +10,6 @@
 #include "bindings/register.h"
 #include "bindings/times.h"
 #include "bindings/waiting.h"
-#include "engine/engine.h"
 #include "engine/lockable.h"
 
 namespace holdfast::bindings {
@@ -51,8 +50,8 @@ void count_hold(const py::object& watcher) {
 }
 
 bool acquire(PyObject* self, const LockState& state, const Request& request) {
-  events_needed();
-  engine::Lockable::Attempt attempt{engine::current_thread_owner(), request.lease, request.blocking,
+  before_acquire(self);
+  engine::Lockable::Attempt attempt{calling_owner(), request.lease, request.blocking,
                                     request.timeout};
   if (!state.prepares) {
     return wait_for(OperationKind::kAcquire, state.lock->acquire(attempt)).is(py::bool_(true));
@@ -74,15 +73,23 @@ bool acquire(PyObject* self, const LockState& state, const Request& request) {
   return granted;
 }
 
-void release(PyObject* self, const LockState& state, bool all) {
-  const OwnerNumber owner = engine::current_thread_owner();
-  if (!state.prepares) {
-    (void)wait_for(OperationKind::kRelease, state.lock->release(owner, all));
-    return;
+// Waits for a release; an error that says who does not hold it also says who does.
+void wait_for_release(PyObject* self, const sync::ExchangePtr& operation) {
+  try {
+    (void)wait_for(OperationKind::kRelease, operation);
+  } catch (py::error_already_set& error) {
+    const auto not_owned = py::module_::import("holdfast._errors").attr("NotOwnedError");
+    if (!error.type().is(not_owned)) throw;
+    raise(self_of(self).attr("_not_owned")());
   }
+}
+
+void release(PyObject* self, const LockState& state, bool all) {
+  const OwnerNumber owner = calling_owner();
+  if (!state.prepares) return wait_for_release(self, state.lock->release(owner, all));
   const int holds = all ? state.lock->known_count(owner) : 1;
   try {
-    (void)wait_for(OperationKind::kRelease, state.lock->release(owner, all));
+    wait_for_release(self, state.lock->release(owner, all));
   } catch (py::error_already_set& error) {
     self_of(self).attr("_released")(holds, error.value());
     throw;

@@ -13,7 +13,6 @@
 #include "bindings/register.h"
 #include "bindings/times.h"
 #include "bindings/waiting.h"
-#include "engine/engine.h"
 #include "engine/permit_semaphore.h"
 
 namespace holdfast::bindings {
@@ -61,26 +60,46 @@ py::object hex_of(const std::string& permit) {
   return py::str(text);
 }
 
-// A permit's id; nothing when there was none in time. `entered`: as the thread's latest.
-py::object acquire(PermitState& state, PermitSemaphore::Attempt attempt, bool entered) {
-  events_needed();
+// A permit's id; nothing when there was none in time. `entered`: as the caller's latest. Python is
+// told of the permit before the attempt, and of an attempt that was in vain.
+py::object acquire(PyObject* self, PermitSemaphore::Attempt attempt, bool entered) {
+  auto& state = state_of<PermitState>(self);
+  before_acquire(self);
+  const OwnerNumber caller = calling_owner();
   attempt.number = next_owner_number();
   std::string permit = state.semaphore->permit(attempt.number);
   py::object id = hex_of(permit);
+  attempt.listener = self_of(self).attr("_expect")(id).cast<std::uint64_t>();
   if (entered) state.entered.reserve(state.entered.size() + 1);
-  const OwnerNumber thread = engine::current_thread_owner();
-  const auto granted = wait_for(OperationKind::kAcquire, state.semaphore->acquire(attempt));
-  if (!granted.is(py::bool_(true))) return py::none();
-  if (entered) state.entered.push_back({fork_epoch(), thread, std::move(permit)});
-  return id;
+  bool granted = false;
+  try {
+    const auto answer = wait_for(OperationKind::kAcquire, state.semaphore->acquire(attempt));
+    granted = answer.is(py::bool_(true));
+  } catch (py::error_already_set&) {
+    self_of(self).attr("_forget")(id);
+    throw;
+  }
+  if (granted && entered) state.entered.push_back({fork_epoch(), caller, std::move(permit)});
+  if (granted) return id;
+  self_of(self).attr("_forget")(id);
+  return py::none();
 }
 
-// 1, or 0: it is not out; raises what a renewed one's release ends with.
-bool release(const PermitState& state, const std::string& permit) {
+// False: it is not out; raises what a renewed one's release ends with.
+bool release(PyObject* self, const std::string& permit) {
+  const auto& state = state_of<PermitState>(self);
   const PermitSemaphore::Release release = state.semaphore->release(permit);
   const auto kind = release.renewed ? OperationKind::kRelease : OperationKind::kCall;
-  const py::object answer = wait_for(kind, release.operation);
-  return answer.is_none() || answer.cast<int>() != 0;
+  const auto ended = [&] { self_of(self).attr("_forget")(hex_of(permit)); };
+  try {
+    const py::object answer = wait_for(kind, release.operation);
+    ended();
+    return answer.is_none() || answer.cast<int>() != 0;
+  } catch (py::error_already_set& error) {
+    const auto gone = py::module_::import("holdfast._errors").attr("NotOwnedError");
+    if (error.matches(gone)) ended();
+    throw;
+  }
 }
 
 // Raises NotOwnedError.
@@ -100,17 +119,16 @@ PyObject* acquire_method(PyObject* self, PyObject* const* arguments, Py_ssize_t 
       attempt.timeout = wait_time(request[1].cast<double>());
       attempt.lease = lease_of(request[2]);
     }
-    return acquire(state, attempt, false);
+    return acquire(self, attempt, false);
   });
 }
 
 PyObject* release_method(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
                          PyObject* keywords) {
   return guarded([&]() -> py::object {
-    const auto& state = state_of<PermitState>(self);
     const py::tuple said = checked(self, "_checked_permit", {arguments, count, keywords});
     const auto permit = said[0].cast<std::string>();
-    if (!release(state, permit)) not_out(self, permit);
+    if (!release(self, permit)) not_out(self, permit);
     return py::none();
   });
 }
@@ -121,7 +139,7 @@ PyObject* enter(PyObject* self, PyObject* /*unused*/) {
     PermitSemaphore::Attempt attempt;
     attempt.lease = state.lease;
     attempt.timeout = state.wait;
-    py::object permit = acquire(state, attempt, true);
+    py::object permit = acquire(self, attempt, true);
     if (!permit.is_none()) return permit;
     raise(self_of(self).attr("_timed_out")());
   });
@@ -134,7 +152,7 @@ std::string take_entered(PermitState& state) {
   all.erase(std::remove_if(all.begin(), all.end(),
                            [epoch](const Entered& each) { return each.epoch != epoch; }),
             all.end());
-  const OwnerNumber thread = engine::current_thread_owner();
+  const OwnerNumber thread = calling_owner();
   const auto mine = std::find_if(all.rbegin(), all.rend(),
                                  [thread](const Entered& each) { return each.thread == thread; });
   if (all.empty()) return {};
@@ -149,7 +167,7 @@ PyObject* exit(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
     auto& state = state_of<PermitState>(self);
     const std::string permit = take_entered(state);
     if (permit.empty()) raise(self_of(self).attr("_not_entered")());
-    if (!release(state, permit)) not_out(self, permit);
+    if (!release(self, permit)) not_out(self, permit);
   });
 }
 

@@ -49,6 +49,7 @@ PyObject* acquire(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
       blocking = said[1].cast<bool>();
       seconds = said[2].cast<double>();
     }
+    before_acquire(self);
     return wait_for(OperationKind::kAcquire,
                     semaphore.acquire(permits, blocking, wait_time(seconds)));
   });
@@ -70,6 +71,7 @@ PyObject* release(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
 PyObject* enter(PyObject* self, PyObject* /*unused*/) {
   return guarded([&]() -> py::object {
     const Duration wait = state_of<SemaphoreState>(self).wait;
+    before_acquire(self);
     const py::object granted =
         wait_for(OperationKind::kAcquire, semaphore_of(self).acquire(1, true, wait));
     if (granted.is(py::bool_(true))) return self_of(self);

@@ -2,7 +2,7 @@
 #include "bindings/register.h"
 
 // The engine as Python sees it: conversions only. The public classes are in python/holdfast.
-PYBIND11_MODULE(_core, module) {
+PYBIND11_MODULE(core_of_main_interpreter, module) {
   module.attr("__version__") = HOLDFAST_VERSION;
   module.add_object("Native", holdfast::bindings::native_root());
   holdfast::bindings::register_blocking_hold(module);
@@ -18,4 +18,15 @@ PYBIND11_MODULE(_core, module) {
   holdfast::bindings::register_queues(module);
   holdfast::bindings::register_semaphore(module);
   holdfast::bindings::register_count_down_latch(module);
+}
+
+// What Python calls. pybind11 would wait for ever in a subinterpreter, so it is not asked there.
+extern "C" PYBIND11_EXPORT PyObject* PyInit__core() {
+  if (PyInterpreterState_Get() == PyInterpreterState_Main()) {
+    return PyInit_core_of_main_interpreter();
+  }
+  PyErr_SetString(PyExc_ImportError,
+                  "holdfast cannot be imported in a subinterpreter: its threads serve the main "
+                  "interpreter only; import it there, or in another process");
+  return nullptr;
 }

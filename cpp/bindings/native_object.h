@@ -6,6 +6,8 @@
 #include <memory>
 #include <new>
 
+#include "bindings/waiting.h"
+
 namespace holdfast::bindings {
 
 // What a native method finds in its object. Used with the GIL held.
@@ -71,6 +73,13 @@ inline pybind11::object self_of(PyObject* self) {
   return pybind11::reinterpret_borrow<pybind11::object>(self);
 }
 
+// Before each acquire of a thread: the thread of events runs, and who would block an event loop is
+// warned.
+inline void before_acquire(PyObject* self) {
+  events_needed();
+  if (runs_event_loop()) self_of(self).attr("_client").attr("_warn_of_loop")();
+}
+
 // The arguments of a vectorcall.
 struct Arguments {
   PyObject* const* values;
@@ -84,8 +93,8 @@ struct Arguments {
 inline pybind11::tuple checked(PyObject* self, const char* check, const Arguments& arguments) {
   const pybind11::object method = self_of(self).attr(check);
   PyObject* const result =
-      PyObject_Vectorcall(method.ptr(), arguments.values,
-                          static_cast<std::size_t>(arguments.count), arguments.keywords);
+      PyObject_Vectorcall(method.ptr(), arguments.values, static_cast<std::size_t>(arguments.count),
+                          arguments.keywords);
   if (result == nullptr) throw pybind11::error_already_set();
   return pybind11::reinterpret_steal<pybind11::tuple>(result);
 }

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "bindings/waiting.h"
+
 namespace holdfast::bindings {
 
 namespace py = pybind11;
@@ -41,6 +43,7 @@ void PendingQueue::observe(Entry& entry, const sync::Outcome& outcome) {
 
 py::list PendingQueue::drain() {
   py::list results;
+  if (exiting()) return results;  // what ends now would be reported as an error by a dying loop
   for (const auto& [id, outcome] : queue_->drain()) {
     const auto found = entries_.find(id);
     if (found == entries_.end()) continue;

@@ -24,7 +24,7 @@ constexpr double kNanos = 1e9;
 
 // Python's number of an owner; 0 stands for the calling thread.
 OwnerNumber owner_of(std::uint64_t number) {
-  return number == 0 ? engine::current_thread_owner() : OwnerNumber{number};
+  return number == 0 ? calling_owner() : OwnerNumber{number};
 }
 
 // What Python says of an attempt: (owner, blocking, timeout, lease in ms, renewed, listener).
@@ -128,21 +128,33 @@ void add_passing_on(py::class_<engine::Lock, Lockable, std::shared_ptr<engine::L
       });
 }
 
-}  // namespace
-
-void register_lock(py::module_& module) {
-  py::class_<Lockable, std::shared_ptr<Lockable>> lock(module, "Lockable");
-  add_waiting(lock);
-  add_starting(lock);
+void add_known(py::class_<Lockable, std::shared_ptr<Lockable>>& lock) {
   lock.def("known_count", [](const Lockable& self,
                              std::uint64_t owner) { return self.known_count(owner_of(owner)); })
+      .def("known_levels",
+           [](const Lockable& self, std::uint64_t owner) {
+             py::list leases;
+             for (const Lease& lease : self.known_levels(owner_of(owner))) {
+               leases.append(lease.renewed ? 0 : lease.time.count());
+             }
+             return leases;
+           })
+      .def("known_owners",
+           [](const Lockable& self) {
+             py::list owners;
+             for (const auto& [owner, ended] : self.known_owners()) {
+               owners.append(py::make_tuple(static_cast<std::uint64_t>(owner), ended));
+             }
+             return owners;
+           })
       .def("known_lost", [](const Lockable& self,
                             std::uint64_t owner) { return self.known_lost(owner_of(owner)); })
-      .def("known_loss", [](const Lockable& self, std::uint64_t owner) -> py::object {
-        const auto why = self.known_loss(owner_of(owner));
-        if (!why) return py::none();
-        return py::str(*why);
-      })
+      .def("known_loss",
+           [](const Lockable& self, std::uint64_t owner) -> py::object {
+             const auto why = self.known_loss(owner_of(owner));
+             if (!why) return py::none();
+             return py::str(*why);
+           })
       .def("forget_listener",
            [](const Lockable& self, std::uint64_t owner, std::uint64_t listener) {
              self.forget_listener(owner_of(owner), listener);
@@ -152,6 +164,15 @@ void register_lock(py::module_& module) {
         if (!left) return py::none();
         return py::float_(static_cast<double>(left->count()) / kNanos);
       });
+}
+
+}  // namespace
+
+void register_lock(py::module_& module) {
+  py::class_<Lockable, std::shared_ptr<Lockable>> lock(module, "Lockable");
+  add_waiting(lock);
+  add_starting(lock);
+  add_known(lock);
   py::class_<engine::Lock, Lockable, std::shared_ptr<engine::Lock>> whole(module, "Lock");
   add_passing_on(whole);
   whole.def("same_as", &engine::Lock::same_as)

@@ -18,12 +18,13 @@ using engine::PermitSemaphore;
 using Kind = OperationKind;
 using Class = py::class_<PermitSemaphore, std::shared_ptr<PermitSemaphore>>;
 
-// What Python says of an attempt: (number, blocking, timeout, lease in ms, renewed).
+// What Python says of an attempt: (number, blocking, timeout, lease in ms, renewed, listener).
 PermitSemaphore::Attempt attempt(const py::tuple& said) {
   return {OwnerNumber{said[0].cast<std::uint64_t>()},
           {Millis(said[3].cast<std::int64_t>()), said[4].cast<bool>()},
           said[1].cast<bool>(),
-          wait_time(said[2].cast<double>())};
+          wait_time(said[2].cast<double>()),
+          said[5].cast<std::uint64_t>()};
 }
 
 Kind kind_of(const PermitSemaphore::Release& release) {

@@ -11,6 +11,7 @@
 #include "base/process.h"
 #include "bindings/observer.h"
 #include "bindings/passwords.h"
+#include "engine/engine.h"
 
 namespace holdfast::bindings {
 
@@ -55,9 +56,69 @@ bool on_main_thread() {
   return main;
 }
 
+std::atomic<bool> g_exiting{false};
+
+// Of holdfast._greenlets, once gevent has patched; with the GIL held, never freed.
+PyObject* g_greenlet_wait = nullptr;
+PyObject* g_greenlet_owner = nullptr;
+
+// A module that has been imported by somebody; borrowed, null: it has not.
+PyObject* imported(PyObject* name) {
+  return PyDict_GetItemWithError(PyImport_GetModuleDict(), name);
+}
+
+// Whether greenlets may be about; asked before each wait, as a program may patch late.
+bool greenlets() {
+  if (g_exiting.load()) return false;  // modules may be gone already
+  if (g_greenlet_wait != nullptr) return true;
+  static PyObject* const monkey = PyUnicode_InternFromString("gevent.monkey");
+  if (imported(monkey) == nullptr) return false;
+  py::module_::import("holdfast._greenlets").attr("install")();
+  return g_greenlet_wait != nullptr;
+}
+
 }  // namespace
 
-py::object wait_for(OperationKind kind, const sync::ExchangePtr& operation) {
+OwnerNumber calling_owner() {
+  if (greenlets()) {
+    const py::object number = py::handle(g_greenlet_owner)();
+    if (const auto own = number.cast<std::uint64_t>(); own != 0) return OwnerNumber{own};
+  }
+  return engine::current_thread_owner();
+}
+
+bool runs_event_loop() {
+  if (g_exiting.load()) return false;
+  static PyObject* const asyncio = PyUnicode_InternFromString("_asyncio");
+  static PyObject* ask = nullptr;
+  if (ask == nullptr) {
+    PyObject* const module = imported(asyncio);
+    if (module == nullptr) return false;
+    ask = py::object(py::handle(module).attr("_get_running_loop")).release().ptr();
+  }
+  return !py::handle(ask)().is_none();
+}
+
+void begin_exit() { g_exiting.store(true); }
+
+bool exiting() { return g_exiting.load() && !on_main_thread(); }
+
+void set_greenlets(const py::object& wait, const py::object& owner) {
+  g_greenlet_wait = wait.inc_ref().ptr();
+  g_greenlet_owner = owner.inc_ref().ptr();
+}
+
+namespace {
+
+// Takes the GIL again, unless the interpreter ends: then a thread must not come back.
+void return_from_wait(PyThreadState* state) {
+  const bool stays = exiting();
+  if (!stays) PyEval_RestoreThread(state);
+  g_inside.fetch_sub(1);
+  while (stays) ::pause();
+}
+
+py::object wait_on_thread(OperationKind kind, const sync::ExchangePtr& operation) {
   // Not by a guard object: at the interpreter's end taking the GIL ends the thread, which must not
   // happen inside a destructor.
   const bool main = on_main_thread();
@@ -72,8 +133,7 @@ py::object wait_for(OperationKind kind, const sync::ExchangePtr& operation) {
   } catch (...) {
     thrown = std::current_exception();
   }
-  PyEval_RestoreThread(state);
-  g_inside.fetch_sub(1);
+  return_from_wait(state);
   if (thrown) std::rethrow_exception(thrown);
   if (!outcome || (main && PyErr_CheckSignals() != 0)) {
     py::error_already_set interrupt;
@@ -91,6 +151,16 @@ py::object wait_for(OperationKind kind, const sync::ExchangePtr& operation) {
   const PythonOutcome result = to_python(kind, operation->name().bytes(), *outcome);
   if (result.exception) raise(result.exception);
   return result.value;
+}
+
+}  // namespace
+
+py::object wait_for(OperationKind kind, const sync::ExchangePtr& operation) {
+  if (greenlets()) {
+    py::object answer = py::handle(g_greenlet_wait)(Waitable{kind, operation});
+    if (!answer.is(py::handle(Py_NotImplemented))) return answer;
+  }
+  return wait_on_thread(kind, operation);
 }
 
 void events_needed() {

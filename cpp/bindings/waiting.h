@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "base/types.h"
 #include "bindings/errors.h"
 #include "sync/operation.h"
 
@@ -19,6 +20,28 @@ void events_needed();
 
 // Python: whether that thread runs, in this process.
 void set_events_running(bool running);
+
+// The owner that calls: the current greenlet where gevent has patched Python, else the thread.
+OwnerNumber calling_owner();
+
+// The calling thread runs an event loop of asyncio, which a wait would block.
+bool runs_event_loop();
+
+// From now on to the interpreter's end, threads but the calling one do not return from wait_for():
+// they would print tracebacks, or crash.
+void begin_exit();
+bool exiting();
+
+// What a greenlet waits for: see set_greenlets().
+struct Waitable {
+  OperationKind kind;
+  sync::ExchangePtr operation;
+};
+
+// Python, once gevent has patched: `wait(waitable)` waits for it as a greenlet and returns the
+// answer, or NotImplemented where the caller is none; `owner()` is the number of the current
+// greenlet, or 0 where the thread is the owner.
+void set_greenlets(const pybind11::object& wait, const pybind11::object& owner);
 
 // Waits, without the GIL, until no thread is inside wait_for() or asks for a password any more, or
 // at most for `seconds`.

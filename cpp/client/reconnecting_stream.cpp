@@ -27,8 +27,9 @@ bool passes_by_itself(std::string_view word) {
   return word == "LOADING" || word == "BUSY" || word == "MASTERDOWN" || word == "TRYAGAIN";
 }
 
-bool is_about_access(std::string_view word) {
-  return word == "WRONGPASS" || word == "NOAUTH" || word == "NOPERM";
+const char* hint_for(std::string_view word) {
+  const bool access = word == "WRONGPASS" || word == "NOAUTH" || word == "NOPERM";
+  return access ? "; check the user name and the password" : "; check the options of the client";
 }
 
 }  // namespace
@@ -123,8 +124,9 @@ void ReconnectingStream::greet() {
   if (options_.resp3) say({"HELLO", "3"});
   const int hello = options_.resp3 ? greeting_replies_ : 0;
   if (options_.database != 0) say({"SELECT", std::to_string(options_.database)});
-  if (!options_.client_name.empty()) say({"CLIENT", "SETNAME", options_.client_name});
   if (!options_.service.empty()) say({"ROLE"});
+  optional_ = 0;
+  if (introduces_) introduce();
   after_hello_ = options_.resp3 ? greeting_replies_ - hello : -1;
   state_ = State::kGreeting;
 }
@@ -132,6 +134,19 @@ void ReconnectingStream::greet() {
 void ReconnectingStream::exchange_greeting(TimePoint now) {
   write_greeting();
   read_greeting(now);
+}
+
+// For people who look at the server; whatever becomes of it, the stream is as good.
+void ReconnectingStream::introduce() {
+  const auto say = [this](const resp::Command& command) {
+    greeting_ += command.bytes();
+    ++greeting_replies_;
+    ++optional_;
+  };
+  if (!options_.client_name.empty()) say({"CLIENT", "SETNAME", options_.client_name});
+  if (options_.library_version.empty()) return;
+  say({"CLIENT", "SETINFO", "LIB-NAME", "holdfast"});
+  say({"CLIENT", "SETINFO", "LIB-VER", options_.library_version});
 }
 
 void ReconnectingStream::write_greeting() {
@@ -170,7 +185,12 @@ void ReconnectingStream::read_greeting(TimePoint now) {
 
 void ReconnectingStream::answer(const resp::Reply& reply, TimePoint now) {
   --greeting_replies_;
-  const bool says_role = greeting_replies_ == 0 && !options_.service.empty();
+  if (greeting_replies_ < optional_) {
+    // Some servers hang up after an error: the next greeting must not end so.
+    introduces_ = introduces_ && !reply.is_error();
+    return;
+  }
+  const bool says_role = greeting_replies_ == optional_ && !options_.service.empty();
   if (says_role && reply.is_array() && reply.text_at(0) != "master") {
     return fail(now, Status::unreachable(options_.address.text() + " is a replica, not a primary"),
                 true);
@@ -183,10 +203,9 @@ void ReconnectingStream::answer(const resp::Reply& reply, TimePoint now) {
     return fail(now, Status::unreachable(options_.address.text() + " is not ready: " + text),
                 false);
   }
-  const char* hint = is_about_access(word) ? "; check the user name and the password"
-                                           : "; check the options of the client";
   fail(now,
-       Status::server(word, options_.address.text() + " refused the connection: " + text + hint),
+       Status::server(
+           word, options_.address.text() + " refused the connection: " + text + hint_for(word)),
        false);
 }
 
@@ -234,6 +253,7 @@ Millis ReconnectingStream::moment() const {
 }
 
 void ReconnectingStream::fail(TimePoint now, Status why, bool reset) {
+  if (state_ == State::kGreeting && greeting_replies_ <= optional_) introduces_ = false;
   leave(reset);
   failure_ = options_.service.empty() ? std::move(why)
                                       : why.prefixed("service '" + options_.service + "': ");

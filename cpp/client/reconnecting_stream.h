@@ -29,15 +29,17 @@ struct StreamOptions {
   Millis command_timeout{5000};
   int retries = 10;       // attempts to connect after the first, before callers get an error
   std::string service{};  // what the sentinels call the group whose primary this is; else empty
+  std::string library_version{};  // told with the library's name; empty: neither is
   bool resp3 = false;     // replies, and what comes unasked, in RESP3, where the server has it
   std::shared_ptr<Stats> stats = std::make_shared<Stats>();  // the client's
   net::CredentialSource credential_source{};  // asked for each attempt, instead of `credentials`
 };
 
-// One stream to one server that makes itself anew: connect, greet (AUTH, HELLO, SELECT, CLIENT
-// SETNAME, ROLE), carry bytes, and after a failure rest for a moment (10 ms doubling to 1 s, halved
-// at random) and start again. A machine without threads: its driver calls advance() and read(); see
-// Pollable. Only transport() may be used by another thread, to write, while the driver runs.
+// One stream to one server that makes itself anew: connect, greet (AUTH, HELLO, SELECT, ROLE, and
+// what a server may refuse: CLIENT SETNAME and SETINFO), carry bytes, and after a failure rest for
+// a moment (10 ms doubling to 1 s, halved at random) and start again. A machine without threads:
+// its driver calls advance() and read(); see Pollable. Only transport() may be used by another
+// thread, to write, while the driver runs.
 class ReconnectingStream {
  public:
   enum class State {
@@ -113,6 +115,7 @@ class ReconnectingStream {
   void read_greeting(TimePoint now);
   void answer(const resp::Reply& reply, TimePoint now);
   bool stays_with_resp2(std::string_view word) const;
+  void introduce();
   bool take_replies(TimePoint now, std::vector<resp::Reply>& replies);
   void leave(bool reset);
 
@@ -126,6 +129,8 @@ class ReconnectingStream {
   std::string greeting_;      // not yet written
   int greeting_replies_ = 0;  // still to come
   int after_hello_ = -1;      // of these, behind the one to HELLO
+  int optional_ = 0;          // of these, the last: replies that may be errors
+  bool introduces_ = true;    // until a server refuses to be told who we are
   net::Interest interest_;
   bool more_ = false;         // the last read() stopped before it had everything
   TimePoint until_ = kNever;  // end of the attempt, or of the rest

@@ -1,6 +1,9 @@
 #include "engine/client.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "base/process.h"
@@ -15,18 +18,32 @@ namespace holdfast::engine {
 
 namespace {
 
+// "holdfast:<host>:<pid>:<the id's begin>", without what a server refuses in a name.
+std::string default_name(const std::string& id) {
+  constexpr std::size_t kIdLength = 8;
+  std::array<char, 256> host{};
+  (void)::gethostname(host.data(), host.size() - 1);
+  std::string name = "holdfast:" + std::string(host.data()) + ":" + std::to_string(::getpid()) +
+                     ":" + id.substr(0, kIdLength);
+  const auto refused = [](char c) { return c < '!' || c > '~'; };
+  name.erase(std::remove_if(name.begin(), name.end(), refused), name.end());
+  return name;
+}
+
 topology::Setup topology_setup(const ClientOptions& options, const std::shared_ptr<WaitHub>& hub,
                                const std::shared_ptr<lease::LeaseKeeper>& keeper,
-                               const std::shared_ptr<Stats>& stats) {
+                               const std::shared_ptr<Stats>& stats,
+                               const std::string& client_name) {
   const net::Endpoint& endpoint = options.endpoint;
   topology::Setup setup;
   setup.endpoint = endpoint;
-  setup.link = {endpoint.addresses.front(), endpoint.tls,        endpoint.credentials,
-                endpoint.database,          options.client_name, options.connect_timeout,
+  setup.link = {endpoint.addresses.front(), endpoint.tls,   endpoint.credentials,
+                endpoint.database,          client_name,    options.connect_timeout,
                 options.command_timeout,    options.retries};
   setup.link.resp3 = options.resp3;
   setup.link.stats = stats;
   setup.link.credential_source = endpoint.credential_source;
+  setup.link.library_version = HOLDFAST_VERSION;
   using Driver = client::Connection::Driver;
   setup.driver = options.asynchronous ? Driver::kLoop : Driver::kCallers;
   setup.sink = hub;
@@ -61,7 +78,8 @@ Client::Core* Client::make_core(bool first) {
   const auto keeper = std::make_shared<lease::LeaseKeeper>(engine.clock(), loops.watchdog, id,
                                                            engine.events(), stats);
   const auto hub = std::make_shared<WaitHub>();
-  const topology::Setup setup = topology_setup(options_, hub, keeper, stats);
+  const topology::Setup setup = topology_setup(
+      options_, hub, keeper, stats, options_.client_name.value_or(default_name(id)));
   const auto topology = topology::make(engine.clock(), loops, setup);
   hub->set_on_lost(setup.on_lost);
   hub->set_topology(topology);

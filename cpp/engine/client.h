@@ -18,7 +18,7 @@ struct ClientOptions {
   Lease lease;     // the watchdog's
   std::string id;  // empty: a fresh UUID
   std::string name_prefix;
-  std::string client_name;
+  std::optional<std::string> client_name{};  // nothing: one that says who this is; empty: none
   Millis connect_timeout{5000};
   Millis command_timeout{5000};
   int retries = 10;

@@ -1,8 +1,12 @@
 #include "engine/engine.h"
 
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <string>
+#include <unordered_map>
 
 #include "base/process.h"
 #include "net/transport.h"
@@ -14,17 +18,55 @@ namespace {
 std::atomic<Engine*> g_engine{nullptr};
 std::atomic<std::size_t> g_watchdog_threads{2};
 
+// The system's ids of the threads that are owners; for messages.
+class ThreadTable {
+ public:
+  void add(OwnerNumber owner) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ids_[owner] = static_cast<int>(::syscall(SYS_gettid));
+  }
+  void remove(OwnerNumber owner) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ids_.erase(owner);
+  }
+  int find(OwnerNumber owner) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = ids_.find(owner);
+    return found == ids_.end() ? 0 : found->second;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::unordered_map<OwnerNumber, int> ids_;
+};
+
+// Of the process as it is since the latest fork(): a parent's may be locked for ever. Never
+// destroyed, as threads end until the very end.
+std::atomic<ThreadTable*> g_threads{nullptr};
+
+ThreadTable& threads() {
+  ThreadTable* table = g_threads.load();
+  if (table != nullptr) return *table;
+  auto* fresh = new ThreadTable();
+  if (g_threads.compare_exchange_strong(table, fresh)) return *fresh;
+  delete fresh;
+  return *table;
+}
+
 // Runs in the child right after fork(), where only async-signal-safe steps are allowed.
 void forget_parent() {
   net::close_inherited_sockets();
   g_engine.store(nullptr);
+  g_threads.store(nullptr);
 }
 
 class ThreadOwner {
  public:
+  ThreadOwner() { threads().add(number_); }
   OwnerNumber number() const { return number_; }
   ~ThreadOwner() {
-    if (Engine* engine = g_engine.load()) engine->owner_ended(number_);
+    threads().remove(number_);
+    if (Engine* engine = g_engine.load()) engine->owner_ended(number_, "thread");
   }
 
  private:
@@ -72,16 +114,18 @@ void Engine::add(std::weak_ptr<lease::LeaseKeeper> keeper) {
   keepers_.push_back(std::move(keeper));
 }
 
-void Engine::owner_ended(OwnerNumber owner) {
+void Engine::owner_ended(OwnerNumber owner, const std::string& what) {
   std::vector<std::weak_ptr<lease::LeaseKeeper>> keepers;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     keepers = keepers_;
   }
   for (const auto& weak : keepers) {
-    if (const auto keeper = weak.lock()) keeper->owner_ended(owner);
+    if (const auto keeper = weak.lock()) keeper->owner_ended(owner, what);
   }
 }
+
+int thread_of(OwnerNumber owner) { return threads().find(owner); }
 
 OwnerNumber current_thread_owner() {
   thread_local const ThreadOwner owner;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "base/clock.h"
@@ -31,7 +32,7 @@ class Engine {
 
   // The holds of a thread or task that has ended are given up in every client that was added.
   void add(std::weak_ptr<lease::LeaseKeeper> keeper);
-  void owner_ended(OwnerNumber owner);
+  void owner_ended(OwnerNumber owner, const std::string& what);
 
  private:
   Engine();
@@ -48,5 +49,8 @@ class Engine {
 // The calling thread as an owner: a unique number from its first use to its end, of which the
 // engine is notified.
 OwnerNumber current_thread_owner();
+
+// The system's id of the thread that has that number; 0: there is none.
+int thread_of(OwnerNumber owner);
 
 }  // namespace holdfast::engine

@@ -101,6 +101,14 @@ int Lock::known_reads(OwnerNumber owner) const {
   return client_->context()->keeper->count(LockName(name_.bytes(), Side::kRead), owner);
 }
 
+std::vector<Lease> Lock::known_levels(OwnerNumber owner) const {
+  return client_->context()->keeper->levels(name_, owner);
+}
+
+std::vector<lease::LeaseKeeper::Holder> Lock::known_owners() const {
+  return client_->context()->keeper->holders(name_);
+}
+
 bool Lock::known_lost(OwnerNumber owner) const {
   return client_->context()->keeper->lost(name_, owner);
 }

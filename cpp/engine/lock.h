@@ -39,6 +39,8 @@ class Lock : public Lockable {
   sync::ExchangePtr ttl() const override;
 
   int known_count(OwnerNumber owner) const override;
+  std::vector<Lease> known_levels(OwnerNumber owner) const override;
+  std::vector<lease::LeaseKeeper::Holder> known_owners() const override;
   bool known_lost(OwnerNumber owner) const override;
   std::optional<std::string> known_loss(OwnerNumber owner) const override;
   std::optional<Duration> known_left(OwnerNumber owner) const override;

@@ -4,7 +4,9 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "lease/lease_keeper.h"
 #include "sync/acquire_operation.h"
 
 namespace holdfast::engine {
@@ -37,6 +39,10 @@ class Lockable {
 
   // From the client's memory, without a command to the server.
   virtual int known_count(OwnerNumber owner) const = 0;
+  // The leases of the owner's nested holds, the outermost first.
+  virtual std::vector<Lease> known_levels(OwnerNumber owner) const = 0;
+  // Owners of the same client that hold it, or have ended while they did.
+  virtual std::vector<lease::LeaseKeeper::Holder> known_owners() const = 0;
   virtual bool known_lost(OwnerNumber owner) const = 0;
   // Why; nothing where known_lost() is false.
   virtual std::optional<std::string> known_loss(OwnerNumber owner) const = 0;

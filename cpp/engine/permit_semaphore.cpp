@@ -21,11 +21,14 @@ PermitSemaphore::PermitSemaphore(std::shared_ptr<Client> client, const std::stri
 sync::ExchangePtr PermitSemaphore::acquire(const Attempt& attempt) const {
   auto context = client_->context();
   const TimePoint deadline = after(context->clock.now(), attempt.timeout);
+  // What nobody asks about is left to the server.
+  const bool watched = attempt.lease.renewed || attempt.listener != 0;
   const sync::Recipe& recipe =
-      attempt.lease.renewed ? sync::renewed_permit_recipe() : sync::leased_permit_recipe();
+      watched ? sync::renewed_permit_recipe() : sync::leased_permit_recipe();
   return std::make_shared<sync::AcquireOperation>(
       std::move(context), recipe,
-      sync::AcquireRequest{name_, attempt.number, attempt.lease, attempt.blocking, deadline});
+      sync::AcquireRequest{name_, attempt.number, attempt.lease, attempt.blocking, deadline,
+                           attempt.listener});
 }
 
 std::string PermitSemaphore::permit(OwnerNumber number) const {

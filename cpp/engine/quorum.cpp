@@ -167,6 +167,24 @@ sync::ExchangePtr Quorum::ttl() const {
 
 int Quorum::known_count(OwnerNumber owner) const { return common(counts(owner), rule().needed); }
 
+// Of the member that the owner holds most often.
+std::vector<Lease> Quorum::known_levels(OwnerNumber owner) const {
+  std::vector<Lease> levels;
+  for (const auto& lock : members_) {
+    std::vector<Lease> of_member = lock->known_levels(owner);
+    if (of_member.size() > levels.size()) levels = std::move(of_member);
+  }
+  return levels;
+}
+
+std::vector<lease::LeaseKeeper::Holder> Quorum::known_owners() const {
+  for (const auto& lock : members_) {
+    std::vector<lease::LeaseKeeper::Holder> holders = lock->known_owners();
+    if (!holders.empty()) return holders;
+  }
+  return {};
+}
+
 bool Quorum::known_lost(OwnerNumber owner) const {
   const bool any = std::any_of(members_.begin(), members_.end(),
                                [owner](const auto& lock) { return lock->known_lost(owner); });

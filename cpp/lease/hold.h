@@ -47,7 +47,8 @@ struct Event {
   std::string name;
   std::uint64_t owner = 0;
   std::vector<std::uint64_t> listeners;  // who asked to be told
-  std::string reason;
+  std::string reason;                    // of kAbandoned: what has ended, "thread" or "task"
+  std::optional<std::int64_t> token{};   // of a hold that is lost: its newest
 };
 
 // Where events go. Called on any thread, with locks held: it only puts the event away.

@@ -21,6 +21,7 @@ TimePoint renewal_after(TimePoint sent, Millis lease, std::uint64_t ticket);
 // The holds that one owner has of one lock, nested: was each acquired without a lease?
 class Levels {
  public:
+  bool renewed_at(int level) const { return marks_[static_cast<std::size_t>(level)] == kRenewed; }
   int count() const { return static_cast<int>(marks_.size()); }
   bool renewed() const { return marks_.find(kRenewed) != std::string::npos; }
   // The inner ones end; or, if the server knows of more holds than we do, those have a lease.
@@ -122,6 +123,7 @@ class Hold final : public client::Request, public std::enable_shared_from_this<H
   std::unique_ptr<const std::string> reason;  // of the loss
   std::int64_t token = 0;  // of the newest grant that brought one (they are positive)
   Millis lease{0};         // of the renewed holds
+  Millis fixed_lease{0};   // the newest one that is not renewed
   TimePoint trusted{};     // until when the hold may be believed to be there
   TimePoint next_renewal = kNever;
   DueTimer timer;

@@ -94,6 +94,8 @@ bool LeaseKeeper::granted(const Grant& grant) {
   if (grant.lease.renewed) {
     hold->lease = grant.lease.time;
     hold->next_renewal = renewal_after(grant.sent, grant.lease.time, 0);
+  } else {
+    hold->fixed_lease = grant.lease.time;
   }
   hold->trusted = std::max(hold->trusted, trusted_until(grant.sent, grant.lease.time));
   if (grant.at_least > Millis(0)) {
@@ -139,6 +141,7 @@ std::uint32_t LeaseKeeper::begin_extension(const LockName& name, OwnerNumber own
   if (hold == nullptr || !hold->held()) return 0;
   const TimePoint now = clock_.now();
   hold->levels.all_leased();
+  hold->fixed_lease = lease;
   hold->trusted = std::min(hold->trusted, trusted_until(now, lease));
   arm(*hold, now);
   return ++hold->extensions;
@@ -211,8 +214,10 @@ void LeaseKeeper::note_lost(Hold& hold, const std::string& reason) {
 }
 
 void LeaseKeeper::post(const Hold& hold, Event::Kind kind) {
-  events_->post({kind, hold.name.bytes(), static_cast<std::uint64_t>(hold.owner), hold.listeners,
-                 hold.reason ? *hold.reason : std::string()});
+  Event event{kind, hold.name.bytes(), static_cast<std::uint64_t>(hold.owner), hold.listeners,
+              hold.reason ? *hold.reason : std::string()};
+  if (hold.token != 0) event.token = hold.token;
+  events_->post(std::move(event));
 }
 
 void LeaseKeeper::retire(Hold& hold, HoldState state) {
@@ -237,7 +242,7 @@ LeaseKeeper::HoldPtr LeaseKeeper::take(Hold& hold) {
   return taken;
 }
 
-void LeaseKeeper::owner_ended(OwnerNumber owner) {
+void LeaseKeeper::owner_ended(OwnerNumber owner, const std::string& what) {
   const Guard guard(mutex_);
   ledger_.owner_ended(owner);
   if (holds_of_.count(owner) == 0) return;
@@ -247,7 +252,9 @@ void LeaseKeeper::owner_ended(OwnerNumber owner) {
   }
   for (const HoldPtr& hold : left) {
     if (hold->held()) {
+      hold->reason = std::make_unique<std::string>(what);
       post(*hold, Event::Kind::kAbandoned);
+      remember_ended(*hold, what);
       count_end(*hold, clock_.now());
       count(*hold, Stats::Counter::kLost);
     }

@@ -85,6 +85,14 @@ class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_t
   // What the newest grant of the owner's hold that brought a token has brought; nothing when not
   // held, or when none did.
   std::optional<std::int64_t> token(const LockName& name, OwnerNumber owner) const;
+  // The leases of the owner's nested holds, the outermost first; none when not held.
+  std::vector<Lease> levels(const LockName& name, OwnerNumber owner) const;
+  // Who of this client holds it, and who has ended while holding it and left it to expire.
+  struct Holder {
+    OwnerNumber owner;
+    std::string ended;  // what has, "thread" or "task"; empty: it holds
+  };
+  std::vector<Holder> holders(const LockName& name) const;
   // Seconds that are left by the client's own reckoning; nothing when not held.
   std::optional<Duration> left(const LockName& name, OwnerNumber owner) const;
 
@@ -173,8 +181,9 @@ class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_t
   // The hold that the owner waits for will last suspiciously long: posts an event.
   void mind_overlong(const LockName& name, OwnerNumber owner, Millis left);
 
-  // The thread or task is no more: its holds are left to expire, each with an event.
-  void owner_ended(OwnerNumber owner);
+  // The owner is no more, `what` says which kind of it ("thread", "task"): its holds are left to
+  // expire, each with an event.
+  void owner_ended(OwnerNumber owner, const std::string& what = "owner");
 
   // A connection broke: ask the server about every hold, now.
   void verify();
@@ -230,6 +239,7 @@ class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_t
   void lose_released(const HoldPtr& hold, const std::string& reason);
   HoldPtr take(Hold& hold);
   void tell_idle() const;
+  void remember_ended(const Hold& hold, const std::string& what);
   void arm(Hold& hold, TimePoint now);
   void note_lost(Hold& hold, const std::string& reason);
   void count(const Hold& hold, Stats::Counter counter, std::int64_t amount = 1);
@@ -260,6 +270,12 @@ class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_t
   ReleaseLedger ledger_;
   std::size_t acquisitions_ = 0;  // under way
   std::function<void()> on_idle_;
+  struct Ended {
+    LockName name;
+    Holder holder;
+    TimePoint until;  // the end of the lease
+  };
+  std::deque<Ended> ended_;  // the latest
   std::uint64_t tickets_ = 0;
   TimePoint armed_ = kNever;  // when the loop will step next
   bool idle_ = false;         // the last step found no hold

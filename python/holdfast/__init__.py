@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ._client import Client, set_watchdog_threads
+from ._client import BaseClient, Client, set_watchdog_threads
 from ._core import __version__
 from ._count_down_latch import CountDownLatch
 from ._errors import (
-    ConnectionError,
+    ConnectionError as ConnectionError,  # not in __all__: `import *` must not hide the built-in
+)
+from ._errors import (
     HoldfastError,
     LockError,
     LockLostError,
@@ -22,9 +24,11 @@ from ._errors import (
 )
 from ._fair_lock import FairLock
 from ._fenced_lock import FencedLock
+from ._hints import complete as complete_hints
 from ._hold import Hold
-from ._lock import Lock
+from ._lock import BaseLock, Lock
 from ._multi_lock import MultiLock
+from ._options import Keywords
 from ._permit_semaphore import PermitSemaphore
 from ._read_write_lock import ReadLock, ReadWriteLock, WriteLock
 from ._red_lock import RedLock
@@ -38,7 +42,6 @@ if TYPE_CHECKING:
 __all__ = [
     "Backoff",
     "Client",
-    "ConnectionError",
     "CountDownLatch",
     "FairLock",
     "FencedLock",
@@ -85,6 +88,9 @@ for _class in (
 ):
     _class.__module__ = "holdfast"
 del _class
+complete_hints(
+    "holdfast", BaseClient=BaseClient, BaseLock=BaseLock, Lock=Lock, Hold=Hold, Keywords=Keywords
+)
 
 
 def __getattr__(name: str) -> Any:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from functools import lru_cache, partial, wraps
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
 
 __all__ = [
+    "ACQUIRE_KEYWORDS",
+    "LOCK_KEYWORDS",
     "MOST",
     "UNSET",
     "LeaseTime",
@@ -15,6 +20,7 @@ __all__ = [
     "Unset",
     "check_minimum",
     "checked_at_least",
+    "checked_blocking",
     "checked_callback",
     "checked_count",
     "checked_lease",
@@ -22,8 +28,16 @@ __all__ = [
     "checked_timeout",
     "checked_wait",
     "encoded_text",
+    "foreign_keyword",
+    "instead_of",
+    "is_coroutine_function",
     "milliseconds",
+    "refuses_foreign_keywords",
 ]
+
+FunctionT = TypeVar("FunctionT", bound="Callable[..., Any]")
+ClassT = TypeVar("ClassT", bound=type)
+CO_COROUTINE: Final = 0x80  # inspect.CO_COROUTINE, which is slow to import
 
 Seconds = int | float
 Name = str | bytes
@@ -45,6 +59,82 @@ class Unset:
 
 
 UNSET: Final = Unset()
+
+
+def instead_of(names: Mapping[str, str], title: str = "") -> Callable[[FunctionT], FunctionT]:
+    """A decorator: keywords that redis-py has are refused, and the error names those of holdfast.
+
+    ``title``: what errors call the function, where that is not its name.
+    """
+
+    def decorate(function: FunctionT) -> FunctionT:
+        name = title or function.__name__
+        if title:
+            function.__qualname__ = title  # for the interpreter's own errors
+
+        def check(keywords: Iterable[str]) -> None:
+            for keyword in keywords:
+                if keyword in names:
+                    raise TypeError(foreign_keyword(name, keyword, names[keyword]))
+
+        @wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            check(kwargs)
+            return function(*args, **kwargs)
+
+        @wraps(function)
+        async def call_later(*args: Any, **kwargs: Any) -> Any:
+            check(kwargs)
+            return await function(*args, **kwargs)
+
+        asynchronous = function.__code__.co_flags & CO_COROUTINE
+        return cast("FunctionT", call_later if asynchronous else call)
+
+    return decorate
+
+
+def refuses_foreign_keywords(client: ClassT) -> ClassT:
+    """A decorator of a client's class, whose locks are not made with redis-py's keywords."""
+    for name in CONSTRUCTORS:
+        setattr(client, name, instead_of(LOCK_KEYWORDS)(vars(client)[name]))
+    return client
+
+
+def foreign_keyword(function: str, name: str, hint: str) -> str:
+    """The message for a keyword of redis-py."""
+    return f"{function}() got an unexpected keyword argument {name!r}: {hint}"
+
+
+#: What makes locks and synchronizers.
+CONSTRUCTORS: Final = (
+    "lock",
+    "fair_lock",
+    "read_write_lock",
+    "fenced_lock",
+    "spin_lock",
+    "multi_lock",
+    "semaphore",
+    "permit_semaphore",
+    "count_down_latch",
+)
+
+#: What redis-py's locks are made with, and what to use here.
+LOCK_KEYWORDS: Final = {
+    "timeout": "use lease=, in seconds (without it the lock is renewed until it is released)",
+    "blocking_timeout": "use wait=, in seconds",
+    "blocking": "use wait=0 in order not to wait, or acquire(blocking=False)",
+    "sleep": "leave it out (who waits is woken by a message); client.spin_lock() has backoff=",
+    "thread_local": "leave it out (a hold belongs to its thread); lock.hold() belongs to no thread",
+    "raise_on_release_error": "leave it out (an error inside `with` is never hidden)",
+    "lock_class": "call client.fair_lock(), client.spin_lock() and so on",
+}
+
+#: What redis-py's ``acquire`` has.
+ACQUIRE_KEYWORDS: Final = {
+    "blocking_timeout": "use timeout=, in seconds",
+    "sleep": "leave it out: who waits is woken by a message",
+    "token": "leave it out: a fenced lock, client.fenced_lock(), has tokens",
+}
 
 
 class LeaseTime(NamedTuple):
@@ -105,8 +195,16 @@ def check_minimum(at_least: int, lease: LeaseTime) -> None:
         raise ValueError(msg)
 
 
-def checked_timeout(blocking: bool, timeout: Any) -> float:
+def checked_blocking(blocking: Any) -> None:
+    """A truth value. A number is taken for a time-out in the wrong place."""
+    if hasattr(type(blocking), "__float__") and blocking not in (0, 1):
+        msg = f"blocking must be True or False, not {blocking!r}: to wait, use timeout={blocking!r}"
+        raise TypeError(msg)
+
+
+def checked_timeout(blocking: Any, timeout: Any) -> float:
     """The time to wait as in ``threading``, -1 for no limit."""
+    checked_blocking(blocking)
     if timeout is None or (type(timeout) is int and timeout == -1):
         return -1.0
     seconds = checked_number("timeout", timeout)
@@ -130,7 +228,13 @@ def checked_wait(wait: Any) -> float:
     if seconds < 0:
         msg = f"wait must not be negative, not {wait!r}; None waits without limit"
         raise ValueError(msg)
-    return min(seconds, TIMEOUT_MAX)
+    if seconds > TIMEOUT_MAX:
+        msg = (
+            f"wait is too large: {wait!r} (threading.TIMEOUT_MAX is {TIMEOUT_MAX:.0f}); "
+            "None waits without limit"
+        )
+        raise OverflowError(msg)
+    return seconds
 
 
 def checked_name(what: str, name: Any) -> bytes:
@@ -174,8 +278,26 @@ def checked_flag(what: str, value: Any) -> bool:
     return value
 
 
-def checked_callback(what: str, callback: Any) -> None:
-    """A callable, or ``None``."""
-    if callback is not None and not callable(callback):
+def checked_callback(what: str, callback: Any, *, asynchronous: bool) -> None:
+    """A callable, or ``None``; a coroutine function where a loop can run it."""
+    if callback is None:
+        return
+    if not callable(callback):
         msg = f"{what} must be callable, not {type(callback).__name__}"
         raise TypeError(msg)
+    if not asynchronous and is_coroutine_function(callback):
+        msg = (
+            f"{what} must be a function, not a coroutine function: the blocking client has no "
+            "event loop to run it; holdfast.asyncio.Client has"
+        )
+        raise TypeError(msg)
+
+
+def is_coroutine_function(function: Any) -> bool:
+    """Whether a call makes a coroutine; also of methods, partial functions and callable objects."""
+    while isinstance(function, partial):
+        function = function.func
+    code = getattr(function, "__code__", None)
+    if code is None:
+        code = getattr(vars(type(function)).get("__call__"), "__code__", None)
+    return code is not None and bool(code.co_flags & CO_COROUTINE)

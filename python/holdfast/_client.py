@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import atexit
+import sys
+import threading
 import warnings
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from weakref import WeakSet
 
 from . import _core, _events
-from ._arguments import checked_flag
+from ._arguments import checked_flag, refuses_foreign_keywords
 from ._count_down_latch import CountDownLatch
 from ._decorating import Locked
 from ._fair_lock import FairLock
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from ._arguments import Name, Seconds
     from ._hold import Hold
     from ._options import Keywords
+    from ._permit_semaphore import PermitWatcher
     from ._stats import Stats
 
 __all__ = ["BaseClient", "Client", "set_watchdog_threads"]
@@ -51,6 +54,7 @@ class BaseClient(Generic[LockT]):
     _asynchronous = False
 
     def __init__(self, url: str | None = None, **options: Unpack[Keywords]) -> None:
+        _refuse_eventlet()
         read = read_options(url, options, asynchronous=self._asynchronous)
         self._lease_ms = read.lease_ms
         self._url = read.url
@@ -58,6 +62,8 @@ class BaseClient(Generic[LockT]):
         self._password = read.password
         self._core = _core.Client(read.core)
         self._listeners: dict[int, _events.Listener] = {}  # see _events.Listener
+        self._warned = False
+        self._permits: dict[str, PermitWatcher] = {}  # of permit semaphores, not yet released
         _clients.add(self)
 
     @property
@@ -88,6 +94,25 @@ class BaseClient(Generic[LockT]):
         url, carried = read_source(source, options)
         return cls(url, **{**carried, **options})
 
+    def _owner_title(self, number: int) -> str:
+        """Who that owner is, for messages."""
+        native_id = _core.thread_of(number)
+        for thread in threading.enumerate():
+            if native_id and thread.native_id == native_id:
+                return f"thread {thread.name!r}"
+        return "a thread" if native_id else "a hold object, or another owner"
+
+    def _warn_of_loop(self) -> None:
+        """On a thread with a running event loop: say once that every call blocks it."""
+        if self._warned:
+            return
+        self._warned = True
+        msg = (
+            f"{self!r} is used on a thread with a running event loop, which every call blocks; "
+            "use holdfast.asyncio.Client there"
+        )
+        warnings.warn(msg, RuntimeWarning, stacklevel=2)
+
     def _warn_of(self, held: list[bytes], stacklevel: int = 3) -> None:
         if held:
             held = sorted({*held})  # each permit of a semaphore is a hold
@@ -113,6 +138,7 @@ class BaseClient(Generic[LockT]):
         raise TypeError(msg)
 
 
+@refuses_foreign_keywords
 class Client(Locked, BaseClient[Lock]):
     """A client of one deployment, to be shared by all threads; it connects on first use.
 
@@ -145,8 +171,14 @@ class Client(Locked, BaseClient[Lock]):
     ) -> Lock:
         """A reentrant lock of this name; nothing is sent yet.
 
-        ``at_least``: the minimum hold time in seconds: after an earlier release the lock stays
-        taken until that time after its grant; not longer than the lease.
+        ``lease``: seconds after which a hold ends by itself; ``None``: it is renewed until it is
+        released. ``wait``: seconds that ``with`` waits before ``LockTimeout``; ``None``: without
+        limit. ``on_lost``: called once with the lock when a hold is found lost. ``at_least``: the
+        minimum hold time in seconds: after an earlier release the lock stays taken until that time
+        after its grant; not longer than the lease.
+
+        Raises ``TypeError``, ``ValueError`` or ``OverflowError``, naming the argument, for what it
+        does not take; so do the other methods that make locks.
         """
         return Lock(self, name, lease=lease, wait=wait, on_lost=on_lost, at_least=at_least)
 
@@ -159,7 +191,11 @@ class Client(Locked, BaseClient[Lock]):
         wait: Seconds | None = None,
         on_lost: Callable[[FairLock], object] | None = None,
     ) -> FairLock:
-        """A lock that is granted in the order of the requests; nothing is sent yet."""
+        """A lock that is granted in the order of the requests; nothing is sent yet.
+
+        ``queue_timeout``: how many seconds a waiter that has died may keep its place; by default
+        the client's ``lease``. ``lease``, ``wait``, ``on_lost``: as of ``lock``.
+        """
         return FairLock(self, name, queue_timeout, lease=lease, wait=wait, on_lost=on_lost)
 
     def read_write_lock(
@@ -170,7 +206,10 @@ class Client(Locked, BaseClient[Lock]):
         wait: Seconds | None = None,
         on_lost: Callable[[ReadLock | WriteLock], object] | None = None,
     ) -> ReadWriteLock:
-        """A lock of this name with many readers or one writer; nothing is sent yet."""
+        """A lock of this name with many readers or one writer; nothing is sent yet.
+
+        ``lease``, ``wait``, ``on_lost``: as of ``lock``, of either side.
+        """
         return ReadWriteLock(self, name, lease=lease, wait=wait, on_lost=on_lost)
 
     def fenced_lock(
@@ -184,7 +223,7 @@ class Client(Locked, BaseClient[Lock]):
     ) -> FencedLock:
         """A reentrant lock of this name with fencing tokens; nothing is sent yet.
 
-        ``at_least``: as of ``lock``.
+        ``lease``, ``wait``, ``on_lost``, ``at_least``: as of ``lock``.
         """
         return FencedLock(self, name, lease=lease, wait=wait, on_lost=on_lost, at_least=at_least)
 
@@ -201,7 +240,7 @@ class Client(Locked, BaseClient[Lock]):
         """A reentrant lock of this name whose waiters do not subscribe; nothing is sent yet.
 
         ``backoff``: the rest between attempts, a ``Backoff`` or a fixed number of seconds;
-        ``at_least``: as of ``lock``.
+        ``lease``, ``wait``, ``on_lost``, ``at_least``: as of ``lock``.
         """
         return SpinLock(
             self, name, backoff, lease=lease, wait=wait, on_lost=on_lost, at_least=at_least
@@ -214,7 +253,10 @@ class Client(Locked, BaseClient[Lock]):
         wait: Seconds | None = None,
         on_lost: Callable[[MultiLock], object] | None = None,
     ) -> MultiLock:
-        """Several locks as one, all or none; they may belong to several clients."""
+        """Several ``locks`` as one, all or none; they may belong to several clients.
+
+        ``lease``, ``wait``, ``on_lost``: as of ``lock``; those of the members are not used.
+        """
         return MultiLock(self, *locks, lease=lease, wait=wait, on_lost=on_lost)
 
     def semaphore(self, name: Name, wait: Seconds | None = None) -> Semaphore:
@@ -222,10 +264,20 @@ class Client(Locked, BaseClient[Lock]):
         return Semaphore(self, name, wait=wait)
 
     def permit_semaphore(
-        self, name: Name, lease: Seconds | None = None, wait: Seconds | None = None
+        self,
+        name: Name,
+        lease: Seconds | None = None,
+        wait: Seconds | None = None,
+        *,
+        on_lost: Callable[[str], object] | None = None,
     ) -> PermitSemaphore:
-        """A semaphore of this name whose permits have ids and expire; nothing is sent yet."""
-        return PermitSemaphore(self, name, lease=lease, wait=wait)
+        """A semaphore of this name whose permits have ids and expire; nothing is sent yet.
+
+        ``lease``: after how many seconds a permit comes back by itself (``None``: it is renewed
+        until it is released); ``wait``: how long ``with`` waits for one; ``on_lost``: called with
+        the id of a permit that is found gone.
+        """
+        return PermitSemaphore(self, name, lease=lease, wait=wait, on_lost=on_lost)
 
     def count_down_latch(self, name: Name) -> CountDownLatch:
         """A count-down latch of this name; nothing is sent yet."""
@@ -251,12 +303,13 @@ class Client(Locked, BaseClient[Lock]):
 
         return _hold.attach(self, ticket, lease, on_lost)
 
-    def ping(self) -> None:
-        """Check that the server answers.
+    def ping(self) -> bool:
+        """Check that the server answers: ``True``.
 
         Raises ``ConnectionError`` or ``ServerError`` if it does not.
         """
         self._core.ping()
+        return True
 
     def close(self, *, release_held: bool = False) -> None:
         """End all waits with ``ConnectionError``, finish pending releases, and stop renewing.
@@ -283,6 +336,16 @@ class Client(Locked, BaseClient[Lock]):
         self.close()
 
 
+def _refuse_eventlet() -> None:
+    patcher = sys.modules.get("eventlet.patcher")
+    if patcher is not None and getattr(patcher, "already_patched", None):
+        msg = (
+            "holdfast does not work with eventlet, which is no longer maintained and has patched "
+            "this process: a wait would block all of its green threads; use gevent or asyncio"
+        )
+        raise RuntimeError(msg)
+
+
 def set_watchdog_threads(count: int) -> None:
     """Set how many threads renew the holds of all clients of this process; the default is 2.
 
@@ -305,6 +368,7 @@ def all_clients() -> list[BaseClient[Any]]:
 @atexit.register
 def _close_all() -> None:
     """Close all clients and wait until every thread has left the engine: later it would crash."""
+    _core.begin_exit()
     with ExitStack() as stack:
         stack.callback(_core.see_out, 1.0)
         stack.callback(_core.stop_passwords)

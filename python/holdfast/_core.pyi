@@ -6,15 +6,17 @@
 # result, and as a `start_` method that returns the number of the operation, whose result the queue
 # delivers. Both raise the classes of `holdfast._errors`.
 
-from collections.abc import Sequence
-from types import TracebackType
-from typing import Any, Protocol, final
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeAlias, final
 
 from typing_extensions import Self
 
 from ._arguments import LeaseTime, Seconds
 
 __version__: str
+
+Limit: TypeAlias = Seconds | None
 
 @final
 class Endpoint:
@@ -48,7 +50,7 @@ class ClientOptions:
     endpoint: Endpoint
     id: str  # empty: a fresh UUID
     name_prefix: bytes
-    client_name: str
+    client_name: str | None  # None: one that says who this is; empty: none
     retries: int
     resp3: bool
     replicas_to_wait: int
@@ -129,31 +131,20 @@ def script_text(name: str, /) -> bytes | None: ...
 # Of hiredis and of OpenSSL; the latter is empty without TLS.
 def versions() -> tuple[str, str]: ...
 
-class Native:
-    # The base of the classes with native methods and of the public classes.
-    ...
+class Native: ...  # the base of the classes with native methods and of the public classes
 
-class BlockingLock(Native):
+# For type checkers an RLock, as threading.Condition takes no other class.
+class BlockingLock(Native, threading.RLock):  # type: ignore[misc]
     # The methods of locks for threads: no signal interrupts them between the grant and the return.
 
     def _bind(self, lock: Lockable, lease: LeaseTime, wait: float, prepares: bool, /) -> None: ...
     def acquire(
-        self,
-        blocking: bool = True,
-        timeout: Seconds | None = -1,
-        *,
-        lease: Seconds | None = ...,
+        self, blocking: bool = True, timeout: Limit = -1, *, lease: Limit = ...
     ) -> bool: ...
     def release(self) -> None: ...
     def _release_all(self) -> None: ...
-    def __enter__(self) -> Self: ...
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-        /,
-    ) -> None: ...
+    def __enter__(self) -> Self: ...  # type: ignore[override]
+    def __exit__(self, *error: object) -> None: ...
 
 class BlockingHold(Native):
     # How hold objects for threads end.
@@ -166,37 +157,23 @@ class BlockingHold(Native):
     def __enter__(self) -> Self: ...
     def __exit__(self, kind: object, exc: object, traceback: object, /) -> None: ...
 
-class BlockingSemaphore(Native):
-    # The same of semaphores.
-
+class BlockingSemaphore(Native):  # the same of semaphores
     def _bind(self, semaphore: Semaphore, wait: float, /) -> None: ...
     def acquire(
-        self, blocking: bool = True, timeout: Seconds | None = None, *, permits: int = 1
+        self, blocking: bool = True, timeout: Limit = None, *, permits: int = 1
     ) -> bool: ...
     def release(self, n: int = 1) -> None: ...
     def __enter__(self) -> Self: ...
     def __exit__(self, kind: object, exc: object, traceback: object, /) -> None: ...
 
-class BlockingPermitSemaphore(Native):
-    # The same of permit semaphores.
-
+class BlockingPermitSemaphore(Native):  # the same of permit semaphores
     def _bind(self, semaphore: PermitSemaphore, lease: LeaseTime, wait: float, /) -> None: ...
     def acquire(
-        self,
-        blocking: bool = True,
-        timeout: Seconds | None = None,
-        *,
-        lease: Seconds | None = ...,
+        self, blocking: bool = True, timeout: Limit = None, *, lease: Limit = ...
     ) -> str | None: ...
     def release(self, permit: str) -> None: ...
     def __enter__(self) -> str: ...
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-        /,
-    ) -> None: ...
+    def __exit__(self, *error: object) -> None: ...
 
 class Lockable:
     # A lock of any kind: owners acquire and release it. The client keeps its state.
@@ -237,6 +214,8 @@ class Lockable:
 
     # From the client's memory, without a command to the server.
     def known_count(self, owner: int, /) -> int: ...
+    def known_levels(self, owner: int, /) -> list[int]: ...  # ms; 0: renewed
+    def known_owners(self) -> list[tuple[int, str]]: ...  # with what has ended, "" if nothing
     def known_lost(self, owner: int, /) -> bool: ...
     def known_loss(self, owner: int, /) -> str | None: ...  # why; None: not lost
     def known_left(self, owner: int, /) -> float | None: ...  # None: not held
@@ -290,12 +269,19 @@ class PermitSemaphore:
     # The id of the permit that is taken under a number; each attempt uses a new number.
     def permit(self, number: int, /) -> bytes: ...
     def acquire(
-        self, number: int, blocking: bool, timeout: float, lease_ms: int, renewed: bool, /
+        self,
+        number: int,
+        blocking: bool,
+        timeout: float,
+        lease_ms: int,
+        renewed: bool,
+        listener: int,
+        /,
     ) -> bool: ...
     def release(self, permit: bytes, /) -> int | None: ...  # 0: it is not out
     def extend(self, permit: bytes, lease_ms: int, /) -> int: ...  # 1, or 0: it is not out
     def try_set_permits(self, permits: int, /) -> int: ...  # 1, or 0: they were set before
-    def available_permits(self) -> int: ...
+    def available_permits(self) -> int | None: ...  # None: it was never initialized
     def delete(self) -> int: ...  # 1, or 0: it was not there
     def start_acquire(
         self,
@@ -305,6 +291,7 @@ class PermitSemaphore:
         timeout: float,
         lease_ms: int,
         renewed: bool,
+        listener: int,
         /,
     ) -> int: ...
     def start_release(self, queue: PendingQueue, permit: bytes, /) -> int: ...
@@ -359,11 +346,11 @@ class PendingQueue:
     # For each completed operation: its number, and its result or its error.
     def drain(self) -> list[tuple[int, int | None, Exception | None]]: ...
 
-# Block until there is an event: (word, name, owner, listeners, reason).
+# Block until there is an event: (word, name, owner, listeners, reason, token).
 #
 # "lost": a hold is gone. "abandoned": its thread or task ended while it held. "overlong": the lock
 # that the owner waits for is held for suspiciously long. None after stop_events().
-def next_event() -> tuple[str, bytes, int, list[int], str] | None: ...
+def next_event() -> tuple[str, bytes, int, list[int], str, int | None] | None: ...
 def stop_passwords() -> None: ...  # ask for no more of them: the interpreter is ending
 def stop_events() -> None: ...
 
@@ -397,7 +384,23 @@ def next_owner() -> int: ...
 def this_thread() -> int: ...
 
 # A task is done: its remaining holds are no longer renewed.
-def owner_ended(owner: int, /) -> None: ...
+#
+# `what` it was: "task", "greenlet", ...
+def owner_ended(owner: int, what: str, /) -> None: ...
+
+# The system's id of the thread that has that number as an owner; 0: there is none.
+def thread_of(owner: int, /) -> int: ...
+
+# From now on threads but the calling one do not return from the engine.
+def begin_exit() -> None: ...
+
+@final
+class Waitable:  # what a greenlet waits for
+    def start(self, queue: PendingQueue, /) -> int: ...
+    def give_back(self) -> None: ...  # of a grant that its caller will not see
+
+# How greenlets wait (NotImplemented: the caller is none), and their numbers (0: the thread's).
+def set_greenlets(wait: Callable[[Waitable], Any], owner: Callable[[], int], /) -> None: ...
 
 # Grows with each fork(): objects with another epoch belong to an ancestor process.
 def epoch() -> int: ...

@@ -16,6 +16,10 @@ A message says what was tried, on which name and server, and what to do; never a
 from __future__ import annotations
 
 import builtins
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = [
     "ConnectionError",
@@ -25,6 +29,7 @@ __all__ = [
     "LockTimeout",
     "NotOwnedError",
     "ServerError",
+    "not_owned",
 ]
 
 
@@ -74,3 +79,20 @@ class ServerError(HoldfastError):
 
     #: The first word of the server's reply, such as ``WRONGTYPE``.
     code: str = ""
+
+
+def not_owned(
+    name: object, owners: list[tuple[int, str]], title: Callable[[int], str]
+) -> NotOwnedError:
+    """The error of a release by who does not hold it.
+
+    ``owners``: those of the same client who do, each with what has ended ("thread", "task"), or
+    "" while it is there; ``title`` says who that is.
+    """
+    if not owners:
+        msg = f"{name!r} is not held by the caller; only its owner can release it"
+        return NotOwnedError(msg)
+    number, ended = owners[0]
+    who = f"acquired by a {ended} that has ended" if ended else f"held by {title(number)}"
+    msg = f"{name!r} is not held by the caller, but {who}; only its owner can release it"
+    return NotOwnedError(msg)

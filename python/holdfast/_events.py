@@ -10,8 +10,9 @@ import contextlib
 import os
 import sys
 import threading
+from contextvars import ContextVar
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakValueDictionary
 
 from . import _core
@@ -19,11 +20,26 @@ from . import _core
 if TYPE_CHECKING:
     from logging import Logger
 
-__all__ = ["Listener", "logger", "note", "running", "start", "stop"]
+#: As the engine has it: word, name, owner, listeners, reason, token.
+Event = tuple[str, bytes, int, list[int], str, int | None]
+
+__all__ = [
+    "Listener",
+    "Loss",
+    "current_loss",
+    "logger",
+    "loss_of",
+    "note",
+    "running",
+    "start",
+    "stop",
+]
 
 _numbers = count(1)
 _listeners: WeakValueDictionary[int, Listener] = WeakValueDictionary()
-_thread: threading.Thread | None = None
+#: In place of the thread where gevent has replaced ``threading``.
+NATIVE = object()
+_thread: object | None = None
 _starting = threading.Lock()
 
 #: Who observes the locks of this process, see holdfast.contrib.opentelemetry.
@@ -31,20 +47,14 @@ observer: _core.Observer | None = None
 
 
 def logger() -> Logger:
-    """The library's logger, silent unless the program asks for it.
+    """The library's logger.
 
+    Without a handler it writes errors and warnings to stderr, as ``logging`` does for all loggers.
     ``logging`` is slow to import, so it is imported with the first record.
     """
     import logging
 
-    log = logging.getLogger("holdfast")
-    if not log.handlers:
-        log.addHandler(logging.NullHandler())
-    return log
-
-
-if "logging" in sys.modules:
-    logger()
+    return logging.getLogger("holdfast")
 
 
 def note(error: BaseException, text: str) -> None:
@@ -56,16 +66,38 @@ def note(error: BaseException, text: str) -> None:
     logger().error("%s", text)
 
 
+class Loss(NamedTuple):
+    """A hold that is gone, as the callback sees it that is called for it."""
+
+    subject: object  # the lock
+    owner: int
+    token: int | None
+    reason: str
+
+
+#: The loss for which ``on_lost`` is being called.
+current_loss: ContextVar[Loss | None] = ContextVar("holdfast_current_loss", default=None)
+
+
+def loss_of(subject: object) -> Loss | None:
+    """The loss of a lock, inside ``on_lost`` of that lock; else ``None``."""
+    loss = current_loss.get()
+    return loss if loss is not None and loss.subject is subject else None
+
+
 class Listener:
     """Receives the loss of a hold, once and on the events' thread.
 
     Until then its client keeps it: a client that is collected takes its listeners with it.
     """
 
-    __slots__ = ("__weakref__", "_kept_in", "number")
+    __slots__ = ("__weakref__", "_kept_in", "lost_owner", "lost_token", "number")
 
     #: Its number in the engine.
     number: int
+    #: Of the hold that was lost, before ``_hold_lost`` is called.
+    lost_owner: int
+    lost_token: int | None
 
     def __init__(self, keep: dict[int, Listener]) -> None:
         self.number = next(_numbers)
@@ -88,11 +120,27 @@ def start() -> None:
     """Start the thread unless it is running."""
     global _thread  # noqa: PLW0603
     with _starting:
-        if _thread is None:
+        if _thread is not None:
+            return
+        if _gevent_patched():
+            from . import _greenlets
+
+            _greenlets.start_native_thread(_run)
+            _thread = NATIVE
+        else:
             thread = threading.Thread(target=_run, name="holdfast-events", daemon=True)
             thread.start()
             _thread = thread
-            _core.set_events_running(True)
+        _core.set_events_running(True)
+
+
+def _gevent_patched() -> bool:
+    """Whether ``threading`` may have greenlets in place of threads."""
+    if "gevent.monkey" not in sys.modules:
+        return False
+    from . import _greenlets
+
+    return _greenlets.install()
 
 
 def running() -> bool:
@@ -103,6 +151,7 @@ def stop() -> None:
     """End the thread before the interpreter ends: a thread that returned later would crash."""
     if _thread is not None:
         _core.stop_events()
+    if isinstance(_thread, threading.Thread):
         with contextlib.suppress(RuntimeError):  # its start was interrupted: it ends at once
             _thread.join(timeout=1.0)
 
@@ -110,18 +159,34 @@ def stop() -> None:
 def _run() -> None:
     while (event := _core.next_event()) is not None:
         try:
-            _tell(*event)
+            _deliver(event)
         except BaseException:  # also SystemExit, which would end all reports
             log = logger()
             log.exception("reporting the event %r failed", event)
 
 
-def _tell(word: str, name: bytes, owner: int, numbers: list[int], reason: str) -> None:
+def _deliver(event: Event) -> None:
+    """Report an event here, or, of a greenlet, in a greenlet of its hub."""
+    run = None
+    if _gevent_patched():
+        from . import _greenlets
+
+        run = _greenlets.runner_of(event[2])
+    if run is None:
+        _tell(*event)
+    else:
+        run(_tell, *event)
+
+
+def _tell(  # noqa: PLR0917 - an event as the engine has it
+    word: str, name: bytes, owner: int, numbers: list[int], reason: str, token: int | None
+) -> None:
     if observer is not None:
         _tell_observer(observer, word, name, owner, reason)
     listeners = [each for each in map(_listeners.get, numbers) if each is not None]
     for listener in listeners:
         listener.forget()
+        listener.lost_owner, listener.lost_token = owner, token
     _log(word, name.decode(errors="backslashreplace"), owner, reason)
     if word == "lost":
         for listener in listeners:
@@ -145,8 +210,9 @@ def _log(word: str, name: str, owner: int, reason: str) -> None:
         log.warning("owner %d waits for %r, which %s", owner, name, reason)
     elif word == "abandoned":
         log.warning(
-            "the thread, task or Hold that held %r (owner %d) has ended without releasing it; "
+            "the %s that held %r (owner %d) has ended without releasing it; "
             "it is no longer renewed and expires with its lease",
+            reason,
             name,
             owner,
         )

@@ -25,7 +25,7 @@ def checked_queue_timeout(queue_timeout: Seconds | None, watchdog_ms: int) -> in
     return max(SHORTEST_QUEUE_TIMEOUT_MS, given)
 
 
-class FairLock(Lock):
+class FairLock(Lock):  # type: ignore[misc]
     """A reentrant lock that is granted in the order of the requests.
 
     Made by ``client.fair_lock(name)``. Otherwise as ``holdfast.Lock``. The order holds over all

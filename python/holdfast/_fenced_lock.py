@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ._events import loss_of
 from ._lock import BaseLock, ClientT, Lock
 
 if TYPE_CHECKING:
@@ -26,13 +27,14 @@ class BaseFencedLock(BaseLock[ClientT]):
         It is greater than the token of every earlier grant to any owner, and known without asking
         the server. A nested grant brings a new token, which stays after its release.
         """
-        return self._core.known_token(self._owner())
+        loss = loss_of(self)
+        return self._core.known_token(self._owner()) if loss is None else loss.token
 
     def _new_core(self, name: bytes) -> CoreLock:
         return self._client._core.fenced_lock(name, self._at_least)
 
 
-class FencedLock(BaseFencedLock[Any], Lock):
+class FencedLock(BaseFencedLock[Any], Lock):  # type: ignore[misc]
     """A ``Lock`` with fencing tokens, by which a resource can refuse a late owner.
 
     Made by ``client.fenced_lock(name)``. ``token`` grows with each grant over all clients, also

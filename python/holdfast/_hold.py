@@ -47,10 +47,11 @@ class HoldWatching(Watcher):
             self.forget()
         return None
 
-    def _call_on_lost(self) -> None:
+    def _call_on_lost(self) -> Any:
         hold = self._hold()
         if hold is not None and self.lock._on_lost is not None:
-            self.lock._on_lost(hold)
+            return self.lock._on_lost(hold)
+        return None
 
 
 class HoldWatcher(HoldWatching):
@@ -174,7 +175,7 @@ class BaseHold(_core.Native):
         self._unwatch()
         held = self._known_count() > 0
         if held or self.lost:
-            _core.owner_ended(self._owner)
+            _core.owner_ended(self._owner, "hold object")
         if held:
             msg = (
                 f"the hold on {self.name!r} was collected while held: it is no longer renewed and "

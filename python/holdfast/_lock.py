@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import threading
+from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from . import _core, _events
 from ._arguments import (
+    ACQUIRE_KEYWORDS,
     UNSET,
     LeaseTime,
     Name,
@@ -20,10 +22,11 @@ from ._arguments import (
     checked_name,
     checked_timeout,
     checked_wait,
+    instead_of,
     milliseconds,
 )
 from ._decorating import Decorates
-from ._errors import HoldfastError, LockLostError, LockTimeout
+from ._errors import HoldfastError, LockLostError, LockTimeout, NotOwnedError, not_owned
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,23 +46,31 @@ THIS_THREAD = 0
 class Watcher(_events.Listener):
     """Receives the losses of one owner of a lock."""
 
-    __slots__ = ("holds", "lock")
+    __slots__ = ("_context", "holds", "lock")
 
     def __init__(self, lock: BaseLock[Any]) -> None:
         self.lock = lock
         self.holds = 0  # acquired by this lock object
+        self._context = copy_context()  # of the acquiring caller
         super().__init__(lock._client._listeners)
 
     def _hold_lost(self, reason: str) -> None:
         try:
-            self._call_on_lost()
+            self._context.run(self._report, reason)
         except BaseException:  # also SystemExit, which would end the events' thread
             log = _events.logger()
             log.exception("on_lost of %r raised", self.lock.name)
 
-    def _call_on_lost(self) -> None:
+    def _report(self, reason: str) -> Any:
+        """Call ``on_lost``; in the acquirer's context."""
+        loss = _events.Loss(self.lock, self.lost_owner, self.lost_token, reason)
+        _events.current_loss.set(loss)
+        return self._call_on_lost()
+
+    def _call_on_lost(self) -> Any:
         if self.lock._on_lost is not None:
-            self.lock._on_lost(self.lock)
+            return self.lock._on_lost(self.lock)
+        return None
 
 
 #: Never written to.
@@ -97,7 +108,7 @@ class BaseLock(_core.Native, Generic[ClientT]):
         on_lost: Callable[[Any], object] | None = None,
         at_least: Seconds | None = None,
     ) -> None:
-        checked_callback("on_lost", on_lost)
+        checked_callback("on_lost", on_lost, asynchronous=client._asynchronous)
         self._client = client
         self._lease = checked_lease("lease", lease, client._lease_ms)
         self._at_least = checked_at_least(at_least, self._lease)
@@ -111,13 +122,17 @@ class BaseLock(_core.Native, Generic[ClientT]):
 
     @property
     def lost(self) -> bool:
-        """Whether a hold of the caller is known to be gone; cleared by the next grant."""
-        return self._core.known_lost(self._owner())
+        """Whether a hold of the caller is known to be gone; cleared by the next grant.
+
+        Inside ``on_lost`` it is the hold that was lost, as for ``loss``, ``token`` and ``repr``.
+        """
+        return _events.loss_of(self) is not None or self._core.known_lost(self._owner())
 
     @property
     def loss(self) -> str | None:
         """Why a hold of the caller was lost; ``None`` while ``lost`` is false."""
-        return self._core.known_loss(self._owner())
+        loss = _events.loss_of(self)
+        return self._core.known_loss(self._owner()) if loss is None else loss.reason
 
     def _new_core(self, name: bytes) -> _core.Lockable:
         """The engine's lock; other kinds override it."""
@@ -199,14 +214,19 @@ class BaseLock(_core.Native, Generic[ClientT]):
             f"timed out after {self._wait:g} s waiting for {self.name!r}: another owner holds it"
         )
 
+    def _not_owned(self) -> NotOwnedError:
+        return not_owned(self.name, self._core.known_owners(), self._client._owner_title)
+
     def _note(self, body: BaseException, release: HoldfastError) -> None:
         """Add an error of the release to the body's error, which it must not hide."""
         what = f"while {self.name!r} was released after this"
         _events.note(body, f"{what}: {type(release).__name__}: {release}")
 
     def __repr__(self) -> str:
-        owner = self._known_owner()
         kind = type(self).__name__
+        if (loss := _events.loss_of(self)) is not None:
+            return f"<{kind} {self.name!r} lost: {loss.reason}>"
+        owner = self._known_owner()
         count = self._core.known_count(owner) if owner is not None else 0
         left = self._core.known_left(owner) if count and owner is not None else None
         if left is None:
@@ -226,7 +246,7 @@ class BaseLock(_core.Native, Generic[ClientT]):
         raise TypeError(msg)
 
 
-class Lock(Decorates, BaseLock["BaseClient[Any]"], _core.BlockingLock):
+class Lock(Decorates, BaseLock["BaseClient[Any]"], _core.BlockingLock):  # type: ignore[misc]
     """A reentrant lock, held by a thread and shared by all processes that use its name.
 
     Made by ``client.lock(name)``. All lock objects of one name and client share the holds of a
@@ -248,6 +268,7 @@ class Lock(Decorates, BaseLock["BaseClient[Any]"], _core.BlockingLock):
         prepares = self._wants_watcher() or self._may_wait_for_itself
         self._bind(self._core, self._lease, self._wait, prepares)
 
+    @instead_of(ACQUIRE_KEYWORDS, "acquire")
     def _checked_request(
         self,
         blocking: bool = True,
@@ -319,14 +340,15 @@ class Lock(Decorates, BaseLock["BaseClient[Any]"], _core.BlockingLock):
     def _is_owned(self) -> bool:
         return self._core.known_count(THIS_THREAD) > 0
 
-    def _release_save(self) -> int:
-        count = self._core.known_count(THIS_THREAD)
+    def _release_save(self) -> list[float | None]:
+        """Release all holds; the lease of each, ``None`` for a renewed one."""
+        levels = self._core.known_levels(THIS_THREAD)
         self._release_all()
-        return count
+        return [ms / 1000 if ms else None for ms in levels]
 
-    def _acquire_restore(self, count: int) -> None:
-        for _ in range(count):
-            self.acquire()
+    def _acquire_restore(self, leases: list[float | None]) -> None:
+        for lease in leases:
+            self.acquire(lease=lease)
 
 
 def seconds_left(ms: int) -> float | None:

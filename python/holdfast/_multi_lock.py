@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["MultiLock"]
 
 
-class MultiLock(QuorumSide, Lock):
+class MultiLock(QuorumSide, Lock):  # type: ignore[misc]
     """Several locks as one, held by a thread: all of them, or none.
 
     Made by ``client.multi_lock(*locks)``; the locks may belong to several clients, and be of any

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict
 
 from . import _core
-from ._arguments import Name, Seconds, encoded_text, milliseconds
+from ._arguments import Name, Seconds, encoded_text, foreign_keyword, milliseconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -50,11 +50,39 @@ TEXTS = SENTINEL_TEXTS | {
     "tls_key",
     "client_name",
 }
+FILES = ("tls_ca", "tls_cert", "tls_key")
 PROTOCOLS = (2, 3)  # RESP2 and RESP3
 WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 PUBSUB = ("auto", "sharded", "classic", "both")
 CLIENT_NAME = re.compile(r"[!-~]*")  # as CLIENT SETNAME accepts it
+
+
+#: What redis-py's clients are made with, and what to use here.
+FOREIGN: dict[str, str] = {
+    "host": "name it in the URL, redis://host:port/db",
+    "port": "name it in the URL, redis://host:port/db",
+    "db": "name it in the URL, redis://host:port/db",
+    "unix_socket_path": "use the URL unix:///path/to.sock",
+    "ssl": "use the URL rediss://host:port/db",
+    "ssl_cert_reqs": "use tls_verify=, True or False",
+    "ssl_check_hostname": "use tls_verify=, True or False",
+    "ssl_ca_certs": "use tls_ca=",
+    "ssl_certfile": "use tls_cert=",
+    "ssl_keyfile": "use tls_key=",
+    "timeout": "use command_timeout=, or lease= for how long locks last without being renewed",
+    "socket_timeout": "use command_timeout=",
+    "socket_connect_timeout": "use connect_timeout=",
+    "retry": "use retries=, a number",
+    "retry_on_timeout": "use retries=, a number",
+    "retry_on_error": "use retries=, a number",
+    "credential_provider": "use password=",
+    "connection_pool": "leave it out: a client has connections of its own",
+    "max_connections": "leave it out: a client needs no pool",
+    "decode_responses": "leave it out",
+    "health_check_interval": "leave it out: a broken connection is noticed and replaced",
+    "socket_keepalive": "leave it out: a broken connection is noticed and replaced",
+}
 
 
 class Keywords(TypedDict, total=False):
@@ -70,9 +98,9 @@ class Keywords(TypedDict, total=False):
     connect_timeout: Seconds
     command_timeout: Seconds
     retries: int
-    tls_ca: str | None
-    tls_cert: str | None
-    tls_key: str | None
+    tls_ca: str | os.PathLike[str] | None
+    tls_cert: str | os.PathLike[str] | None
+    tls_key: str | os.PathLike[str] | None
     tls_verify: bool
     replicas_to_wait: int
     client_name: str | None
@@ -96,6 +124,8 @@ def read_options(url: object, keywords: Mapping[str, object], *, asynchronous: b
     unknown keyword; the message names it.
     """
     for name in keywords:
+        if name in FOREIGN:
+            raise TypeError(foreign_keyword("Client", name, FOREIGN[name]))
         if name not in DEFAULTS:
             msg = f"Client() got an unexpected keyword argument {name!r}"
             raise TypeError(msg)
@@ -108,6 +138,7 @@ def read_options(url: object, keywords: Mapping[str, object], *, asynchronous: b
     values: dict[str, Any] = {**DEFAULTS, **_from_query(pairs), **keywords}
     for name in SECONDS:
         values[name] = milliseconds(name, values[name])
+    values |= {name: _path(values[name]) for name in FILES}
     _check(values)
     password = _take_callable(endpoint, values)
     _complete(endpoint, values)
@@ -115,7 +146,7 @@ def read_options(url: object, keywords: Mapping[str, object], *, asynchronous: b
     core.endpoint = endpoint
     core.id = values["id"] or ""
     core.name_prefix = encoded_text("name_prefix", values["name_prefix"])
-    core.client_name = values["client_name"] or ""
+    core.client_name = values["client_name"]
     core.retries = values["retries"]
     core.resp3 = values["protocol"] == max(PROTOCOLS)
     core.replicas_to_wait = values["replicas_to_wait"]
@@ -161,7 +192,8 @@ def _from_query(pairs: list[tuple[str, str]]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for name, text in pairs:
         if name not in DEFAULTS:
-            msg = f"unknown option in the URL: {name!r}"
+            hint = f"; {FOREIGN[name]}" if name in FOREIGN else ""
+            msg = f"unknown option in the URL: {name!r}{hint}"
             raise ValueError(msg)
         if name in values:
             msg = f"option {name!r} occurs twice in the URL"
@@ -182,6 +214,10 @@ def _convert(name: str, text: str) -> Any:
         msg = f"bad value for option {name!r} in the URL: {text!r}"
         raise ValueError(msg) from None
     return text
+
+
+def _path(value: Any) -> Any:
+    return os.fspath(value) if isinstance(value, os.PathLike) else value
 
 
 def _check(values: dict[str, Any]) -> None:

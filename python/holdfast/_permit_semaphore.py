@@ -3,36 +3,73 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
+from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, Final
 
 from . import _core, _events
 from ._arguments import (
+    ACQUIRE_KEYWORDS,
     UNSET,
     LeaseTime,
     Name,
     Seconds,
     Unset,
+    checked_callback,
     checked_count,
     checked_lease,
     checked_name,
     checked_timeout,
     checked_wait,
+    instead_of,
     milliseconds,
 )
 from ._errors import HoldfastError, LockTimeout, NotOwnedError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ._client import BaseClient
 
-__all__ = ["BasePermitSemaphore", "PermitSemaphore"]
+__all__ = ["NEVER_INITIALIZED", "BasePermitSemaphore", "PermitSemaphore", "PermitWatcher"]
 
+NEVER_INITIALIZED: Final = "it was never initialized, or was deleted; call try_set_permits() first"
+MOST_LOSSES: Final = 10_000
 PERMIT: Final = re.compile("[0-9a-fA-F]{32}")
+
+
+class PermitWatcher(_events.Listener):
+    """A permit that is out: its semaphore is told when it is lost."""
+
+    __slots__ = ("_context", "permit", "semaphore")
+
+    def __init__(self, semaphore: BasePermitSemaphore, permit: str) -> None:
+        self.semaphore = semaphore
+        self.permit = permit
+        self._context = copy_context()  # of the caller who acquires
+        super().__init__(semaphore._client._listeners)
+
+    def _remember(self) -> None:
+        """Of a program that never releases what it has lost, the latest are known."""
+        gone = self.semaphore._gone
+        while len(gone) >= MOST_LOSSES:
+            self.semaphore._client._permits.pop(oldest := next(iter(gone)), None)
+            gone.pop(oldest, None)
+        gone[self.permit] = None
+
+    def _hold_lost(self, reason: str) -> None:
+        self._remember()
+        try:
+            self._context.run(self.semaphore._report, self.permit)
+        except BaseException:  # also SystemExit: of this thread it ends the telling only
+            log = _events.logger()
+            log.exception("on_lost of %r raised", self.semaphore.name)
 
 
 class BasePermitSemaphore(_core.Native):
     """The common part of the semaphores for threads and for tasks: everything except waiting."""
 
-    __slots__ = ("__weakref__", "_client", "_core", "_lease", "_wait", "name")
+    __slots__ = ("__weakref__", "_client", "_core", "_gone", "_lease", "_on_lost", "_wait", "name")
 
     #: The name, as it was given.
     name: Name
@@ -44,8 +81,12 @@ class BasePermitSemaphore(_core.Native):
         *,
         lease: Seconds | None = None,
         wait: Seconds | None = None,
+        on_lost: Callable[[str], object] | None = None,
     ) -> None:
+        checked_callback("on_lost", on_lost, asynchronous=client._asynchronous)
         self._client = client
+        self._on_lost = on_lost
+        self._gone: dict[str, None] = {}  # permits of this object, lost and not released
         self._core = _core.PermitSemaphore(client._core, checked_name("name", name))
         self._lease = checked_lease("lease", lease, client._lease_ms)
         self._wait = checked_wait(wait)
@@ -56,16 +97,32 @@ class BasePermitSemaphore(_core.Native):
             return self._lease
         return checked_lease("lease", lease, self._client._lease_ms)
 
-    def _new_number(self, lease: LeaseTime) -> int:
-        """The number of a new permit; starts the events' thread if the watchdog will renew it."""
-        if lease.renewed and not _events.running():
-            _events.start()
-        return _core.next_owner()
+    @property
+    def lost(self) -> bool:
+        """A permit that was taken through this object is gone, and has not been released."""
+        return bool(self._gone)
 
-    def _timed_out(self) -> LockTimeout:
-        return LockTimeout(
-            f"timed out after {self._wait:g} s waiting for a permit of {self.name!r}: none is free"
-        )
+    def _new_watcher(self, permit: str) -> PermitWatcher:
+        return PermitWatcher(self, permit)
+
+    def _expect(self, permit: str) -> int:
+        """Before a permit is asked for: be told of its loss; the number of the listener."""
+        watcher = self._client._permits[permit] = self._new_watcher(permit)
+        return watcher.number
+
+    def _forget(self, permit: str) -> None:
+        """The permit is not out, or nobody's any more."""
+        watcher = self._client._permits.pop(permit.lower(), None)
+        if watcher is not None:
+            watcher.forget()
+            watcher.semaphore._gone.pop(watcher.permit, None)
+
+    def _report(self, permit: str) -> Any:
+        return self._on_lost(permit) if self._on_lost is not None else None
+
+    def _timeout(self, exists: bool) -> LockTimeout:
+        msg = f"timed out after {self._wait:g} s waiting for a permit of {self.name!r}: "
+        return LockTimeout(msg + ("none is free" if exists else NEVER_INITIALIZED))
 
     def _not_out(self, permit: str) -> NotOwnedError:
         return NotOwnedError(
@@ -111,14 +168,22 @@ class PermitSemaphore(BasePermitSemaphore, _core.BlockingPermitSemaphore):
         *,
         lease: Seconds | None = None,
         wait: Seconds | None = None,
+        on_lost: Callable[[str], object] | None = None,
     ) -> None:
-        super().__init__(client, name, lease=lease, wait=wait)
+        super().__init__(client, name, lease=lease, wait=wait, on_lost=on_lost)
         self._bind(self._core, self._lease, self._wait)
+
+    def _timed_out(self) -> LockTimeout:
+        exists = True
+        with suppress(HoldfastError):  # the time-out is what matters
+            exists = self._core.available_permits() is not None
+        return self._timeout(exists)
 
     def try_set_permits(self, n: int) -> bool:
         """Set the number of permits; ``False``, and no change, if it has been set before."""
         return self._core.try_set_permits(checked_count("n", n, least=0)) == 1
 
+    @instead_of(ACQUIRE_KEYWORDS, "acquire")
     def _checked_request(
         self,
         blocking: bool = True,
@@ -130,6 +195,7 @@ class PermitSemaphore(BasePermitSemaphore, _core.BlockingPermitSemaphore):
         seconds = checked_timeout(blocking, timeout)
         return bool(blocking), seconds, self._lease_of(lease)
 
+    @instead_of({}, "release")
     def _checked_permit(self, permit: str) -> tuple[bytes]:
         """The argument of ``release``."""
         return (checked_permit(permit),)
@@ -148,11 +214,12 @@ class PermitSemaphore(BasePermitSemaphore, _core.BlockingPermitSemaphore):
         This client no longer renews it.
         """
         raw, ms = checked_permit(permit), milliseconds("lease", lease)
+        self._forget(permit)  # the server alone knows from now on
         return self._core.extend(raw, ms) == 1
 
     def available_permits(self) -> int:
         """The number of free permits, including those that have expired."""
-        return self._core.available_permits()
+        return self._core.available_permits() or 0
 
     def delete(self) -> bool:
         """Remove the semaphore and all its permits; ``True`` if it was there."""

@@ -48,7 +48,7 @@ class WriteSide(BaseLock["BaseClient[Any]"]):
             raise LockError(msg)
 
 
-class ReadLock(ReadSide, Lock):
+class ReadLock(ReadSide, Lock):  # type: ignore[misc]
     """The shared side of a read-write lock: any number of owners, while the write lock is free.
 
     ``read_write_lock.read``; otherwise a ``Lock``. Readers do not wait for waiting writers.
@@ -57,7 +57,7 @@ class ReadLock(ReadSide, Lock):
     __slots__ = ()
 
 
-class WriteLock(WriteSide, Lock):
+class WriteLock(WriteSide, Lock):  # type: ignore[misc]
     """The exclusive side of a read-write lock: one owner, without other readers or writers.
 
     ``read_write_lock.write``; otherwise a ``Lock``. Its owner may also read. Acquiring it while

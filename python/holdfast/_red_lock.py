@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from . import _core
+from ._arguments import LOCK_KEYWORDS, instead_of
 from ._lock import THIS_THREAD, BaseLock, Lock, Watcher
 from ._quorum import QuorumSide, checked_members, cores_of, may_stand, title_of
 
@@ -30,7 +31,7 @@ class MajorityWatcher(Watcher):
             super()._hold_lost(reason)
 
 
-class RedLock(QuorumSide, Lock):
+class RedLock(QuorumSide, Lock):  # type: ignore[misc]
     """A majority of several locks on independent servers (Redlock), held by a thread.
 
     ``RedLock(*locks)``: one lock on each server, under one name, each of another client. It works
@@ -48,6 +49,7 @@ class RedLock(QuorumSide, Lock):
 
     __slots__ = ("_members",)
 
+    @instead_of(LOCK_KEYWORDS, "RedLock")
     def __init__(
         self,
         *locks: BaseLock[Any],

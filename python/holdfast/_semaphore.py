@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from . import _core, _events
-from ._arguments import MOST, Name, Seconds, checked_count, checked_timeout, checked_wait
+from ._arguments import (
+    ACQUIRE_KEYWORDS,
+    MOST,
+    Name,
+    Seconds,
+    checked_count,
+    checked_timeout,
+    checked_wait,
+    instead_of,
+)
 from ._errors import HoldfastError, LockTimeout
+from ._permit_semaphore import NEVER_INITIALIZED
 from ._synchronizer import Synchronizer
 
 if TYPE_CHECKING:
@@ -25,10 +36,9 @@ class BaseSemaphore(Synchronizer):
         self._core = _core.Semaphore(client._core, self._name)
         self._wait = checked_wait(wait)
 
-    def _timed_out(self) -> LockTimeout:
-        return LockTimeout(
-            f"timed out after {self._wait:g} s waiting for a permit of {self.name!r}: none is free"
-        )
+    def _timeout(self, exists: bool) -> LockTimeout:
+        msg = f"timed out after {self._wait:g} s waiting for a permit of {self.name!r}: "
+        return LockTimeout(msg + ("none is free" if exists else NEVER_INITIALIZED))
 
     def _note(self, body: BaseException, release: HoldfastError) -> None:
         what = f"while a permit of {self.name!r} was released after this"
@@ -50,10 +60,17 @@ class Semaphore(BaseSemaphore, _core.BlockingSemaphore):
         super().__init__(client, name, wait=wait)
         self._bind(self._core, self._wait)
 
+    def _timed_out(self) -> LockTimeout:
+        exists = True
+        with suppress(HoldfastError):  # the time-out is what matters
+            exists = self._core.available_permits() is not None
+        return self._timeout(exists)
+
     def try_set_permits(self, n: int) -> bool:
         """Create the semaphore with ``n`` permits; ``False`` if it exists with any number."""
         return self._core.try_set_permits(checked_count("n", n, least=0)) == 1
 
+    @instead_of(ACQUIRE_KEYWORDS, "acquire")
     def _checked_request(
         self, blocking: bool = True, timeout: Seconds | None = None, *, permits: int = 1
     ) -> tuple[int, bool, float]:
@@ -61,6 +78,7 @@ class Semaphore(BaseSemaphore, _core.BlockingSemaphore):
         seconds = checked_timeout(blocking, timeout)
         return checked_count("permits", permits), bool(blocking), seconds
 
+    @instead_of({}, "release")
     def _checked_permits(self, n: int = 1) -> tuple[int]:
         """The argument of ``release``."""
         return (checked_count("n", n),)

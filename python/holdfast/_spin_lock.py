@@ -105,7 +105,7 @@ class BaseSpinLock(BaseLock[ClientT]):
         return self._client._core.spin_lock(name, self._at_least, self._backoff._terms())
 
 
-class SpinLock(BaseSpinLock[Any], Lock):
+class SpinLock(BaseSpinLock[Any], Lock):  # type: ignore[misc]
     """A ``Lock`` whose waiters poll the server, with rests in between.
 
     Made by ``client.spin_lock(name)``. It never subscribes: for servers without pub/sub, and for

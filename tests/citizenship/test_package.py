@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import builtins
+import importlib
 import importlib.util
+import inspect
 import json
 import subprocess
 import sys
+import typing
 from pathlib import Path
 
 import pytest
@@ -57,8 +60,8 @@ def test_public_names() -> None:
 
 
 @pytest.mark.realtime
-def test_nothing_is_printed_by_itself(start_child: StartChild, server: Server) -> None:
-    """The logger says it to a NullHandler, at no level of its own: nothing is on stderr."""
+def test_a_loss_is_printed_without_set_up(start_child: StartChild, server: Server) -> None:
+    """The logger has no handler and no level of its own, so errors are on stderr."""
     child = start_child(
         """
         lost = threading.Event()
@@ -79,10 +82,11 @@ def test_nothing_is_printed_by_itself(start_child: StartChild, server: Server) -
     child.expect("held")
     server.inspect.delete(NAME)
     child.expect("lost")
-    assert child.expect("handlers") == ["NullHandler"]
+    assert child.expect("handlers") == []
     assert child.expect("settings") == ["True", "True"]
     assert child.wait() == 0
-    assert child.errors == ""
+    assert "'myLock'" in child.errors
+    assert "was lost" in child.errors
 
 
 def test_importing_is_light() -> None:
@@ -125,3 +129,17 @@ def test_pyright_accepts_the_interface(tmp_path: Path) -> None:
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert checked.returncode == 0, checked.stdout
+
+
+@pytest.mark.parametrize("package", ["holdfast", "holdfast.asyncio"])
+def test_type_hints_can_be_evaluated(package: str) -> None:
+    """Of every public class and its methods, as tools that make documentation or forms do."""
+    module = importlib.import_module(package)
+    classes = [getattr(module, name) for name in module.__all__]
+    for each in classes:
+        if not isinstance(each, type):
+            continue
+        typing.get_type_hints(each)
+        for name, method in inspect.getmembers(each, inspect.isfunction):
+            if name == "__init__" or not name.startswith("_"):
+                typing.get_type_hints(method)

@@ -63,7 +63,8 @@ def test_two_worlds_exclude_each_other(server: Server, run: Run) -> None:
                 async with theirs:
                     assert not mine.acquire(blocking=False)
 
-        run(main())
+        with pytest.warns(RuntimeWarning, match="event loop"):
+            run(main())
 
 
 def test_a_client_serves_many_loops(server: Server, run: Run) -> None:

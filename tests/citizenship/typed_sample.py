@@ -6,6 +6,7 @@ needs.
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING
 
 import holdfast
@@ -36,6 +37,8 @@ def threads() -> None:
         assert_type(lock.force_release(), bool)
         assert_type(lock.lost, bool)
         assert_type(lock.name, str | bytes)
+        assert_type(lock.loss, str | None)
+        threading.Condition(lock)
         with lock as held:
             assert_type(held, holdfast.Lock)
         with lock.hold(wait=0, lease=None) as hold:

@@ -81,3 +81,30 @@ def test_without_the_lock_nothing_can_be_waited_for(
         alice.do(condition.wait, 0.01)
     with pytest.raises(RuntimeError, match="un-acquired"):
         alice.do(condition.notify)
+
+
+def test_waiting_keeps_a_fixed_lease(alice: Any, bob: Any, stage: Stage) -> None:
+    """What was acquired with a lease is not renewed after the wait; the holds around it are."""
+    lock = stage.lock()
+    condition = threading.Condition(lock)
+    notified: list[bool] = []
+
+    def wait_leased() -> list[int]:
+        lock.acquire(lease=None)
+        lock.acquire(lease=7)
+        try:
+            condition.wait_for(lambda: notified, BOUND)
+            return list(lock._core.known_levels(0))
+        finally:
+            lock.release()
+            lock.release()
+
+    def notify() -> None:
+        with condition:
+            notified.append(True)
+            condition.notify_all()
+
+    waiting = alice.begin(wait_leased)
+    eventually(lambda: len(condition._waiters) == 1)  # type: ignore[attr-defined]
+    bob.do(notify)
+    assert waiting.result(BOUND) == [0, 7000]

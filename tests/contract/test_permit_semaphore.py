@@ -306,3 +306,35 @@ def test_a_block_that_has_released_its_permit_raises(permits: Permits, alice: An
     with pytest.raises(holdfast.NotOwnedError):
         alice.inside(semaphore, semaphore.release)
     assert permits.free == 2
+
+
+@pytest.mark.parametrize("lease", [None, SHORT], ids=["renewed", "leased"])
+def test_a_lost_permit_is_reported_with_its_id(
+    permits: Permits, make_client: MakeClient, alice: Any, lease: float | None
+) -> None:
+    """`lost` is true from then on until it is released; a permit that is held is no loss."""
+    lost: list[str] = []
+    permits.semaphore(2)
+    client = make_client(lease=SHORT)
+    semaphore = client.permit_semaphore(NAME, lease=lease, on_lost=lost.append)
+    permit = alice.do(semaphore.acquire)
+    assert (semaphore.lost, lost) == (False, [])
+    if lease is None:
+        permits.take_away(permit)
+    eventually(lambda: lost == [permit])
+    assert semaphore.lost
+    with pytest.raises(holdfast.NotOwnedError):
+        alice.do(semaphore.release, permit)
+    assert not semaphore.lost
+
+
+def test_a_permit_that_was_released_is_not_lost(
+    permits: Permits, make_client: MakeClient, alice: Any
+) -> None:
+    lost: list[str] = []
+    permits.semaphore(1)
+    client = make_client(lease=SHORT)
+    taking = client.permit_semaphore(NAME, on_lost=lost.append)
+    giving = client.permit_semaphore(NAME)
+    alice.do(giving.release, alice.do(taking.acquire))
+    assert (taking.lost, lost, client._permits) == (False, [], {})

@@ -154,7 +154,7 @@ def _permits(life: Life) -> None:
     permit = waiting.result(BOUND)
     eventually(lambda: (life.server.scripts_run() or 0) >= before + 3)
     life.bob.do(theirs.release, permit)
-    assert life.alice.do(mine.acquire, lease=0.001)
+    assert life.alice.do(mine.acquire, lease=0.5)
     eventually(lambda: life.alice.do(mine.available_permits) == 1)
     assert life.alice.do(mine.acquire)
     assert life.alice.do(mine.delete)

@@ -15,14 +15,14 @@ STUB = ast.parse((Path(holdfast.__file__).parent / "_core.pyi").read_text(encodi
 
 
 def declared(body: list[ast.stmt]) -> set[str]:
-    """The names that a part of the stub declares."""
+    """The public names that a part of the stub declares."""
     names = set()
     for statement in body:
         if isinstance(statement, ast.ClassDef | ast.FunctionDef):
             names.add(statement.name)
         elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
             names.add(statement.target.id)
-    return names - {"__init__", "__version__"}
+    return {name for name in names if not name.startswith("_")}
 
 
 def public(thing: Any) -> set[str]:

@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+from asyncio import AbstractEventLoop
+
+from holdfast._client import BaseClient
+from holdfast._hints import complete as complete_hints
+from holdfast._lock import BaseLock
+from holdfast._options import Keywords
+from holdfast._spin_lock import Backoff
+
 from ._client import Client
 from ._count_down_latch import CountDownLatch
 from ._fair_lock import FairLock
@@ -50,3 +58,13 @@ for _class in (
 ):
     _class.__module__ = "holdfast.asyncio"
 del _class
+complete_hints(
+    "holdfast.asyncio",
+    BaseClient=BaseClient,
+    BaseLock=BaseLock,
+    Lock=Lock,
+    Hold=Hold,
+    Keywords=Keywords,
+    AbstractEventLoop=AbstractEventLoop,
+    Backoff=Backoff,
+)

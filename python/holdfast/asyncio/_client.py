@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from holdfast._arguments import checked_flag
+from holdfast._arguments import checked_flag, refuses_foreign_keywords
 from holdfast._client import BaseClient
 from holdfast._decorating import AsyncLocked
 from holdfast._spin_lock import EXPONENTIAL
@@ -13,7 +13,7 @@ from ._count_down_latch import CountDownLatch
 from ._fair_lock import FairLock
 from ._fenced_lock import FencedLock
 from ._lock import Lock
-from ._loop import bridge
+from ._loop import bridge, task_of
 from ._multi_lock import MultiLock
 from ._permit_semaphore import PermitSemaphore
 from ._read_write_lock import ReadLock, ReadWriteLock, WriteLock
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["Client"]
 
 
+@refuses_foreign_keywords
 class Client(AsyncLocked, BaseClient[Lock]):
     """A client of one server for any number of event loops; it connects on first use.
 
@@ -42,6 +43,10 @@ class Client(AsyncLocked, BaseClient[Lock]):
     """
 
     _asynchronous = True
+
+    def _owner_title(self, number: int) -> str:
+        task = task_of(number)
+        return "another owner" if task is None else f"task {task.get_name()!r}"
 
     def lock(
         self,
@@ -55,8 +60,9 @@ class Client(AsyncLocked, BaseClient[Lock]):
     ) -> Lock:
         """A reentrant lock of this name; nothing is sent yet.
 
-        ``at_least``: the minimum hold time in seconds: after an earlier release the lock stays
-        taken until that time after its grant; not longer than the lease.
+        ``lease``, ``wait``, ``at_least``: as of ``holdfast.Client.lock``. ``on_lost``: the same,
+        called on the owner's loop; it may be a coroutine function. ``cancel_on_lost``: the loss of
+        a hold cancels its owner inside ``async with``, which then raises ``LockLostError``.
         """
         return Lock(
             self,
@@ -78,7 +84,11 @@ class Client(AsyncLocked, BaseClient[Lock]):
         on_lost: Callable[[FairLock], object] | None = None,
         cancel_on_lost: bool = False,
     ) -> FairLock:
-        """A lock that is granted in the order of the requests; nothing is sent yet."""
+        """A lock that is granted in the order of the requests; nothing is sent yet.
+
+        ``queue_timeout``: as of ``holdfast.Client.fair_lock``. ``lease``, ``wait``, ``on_lost``,
+        ``cancel_on_lost``: as of ``lock``.
+        """
         return FairLock(
             self,
             name,
@@ -98,7 +108,10 @@ class Client(AsyncLocked, BaseClient[Lock]):
         on_lost: Callable[[ReadLock | WriteLock], object] | None = None,
         cancel_on_lost: bool = False,
     ) -> ReadWriteLock:
-        """A lock of this name with many readers or one writer; nothing is sent yet."""
+        """A lock of this name with many readers or one writer; nothing is sent yet.
+
+        ``lease``, ``wait``, ``on_lost``, ``cancel_on_lost``: as of ``lock``, of either side.
+        """
         return ReadWriteLock(
             self, name, lease=lease, wait=wait, on_lost=on_lost, cancel_on_lost=cancel_on_lost
         )
@@ -115,7 +128,7 @@ class Client(AsyncLocked, BaseClient[Lock]):
     ) -> FencedLock:
         """A reentrant lock of this name with fencing tokens; nothing is sent yet.
 
-        ``at_least``: as of ``lock``.
+        ``lease``, ``wait``, ``on_lost``, ``at_least``, ``cancel_on_lost``: as of ``lock``.
         """
         return FencedLock(
             self,
@@ -141,7 +154,7 @@ class Client(AsyncLocked, BaseClient[Lock]):
         """A reentrant lock of this name whose waiters do not subscribe; nothing is sent yet.
 
         ``backoff``: the rest between attempts, a ``Backoff`` or a fixed number of seconds;
-        ``at_least``: as of ``lock``.
+        ``lease``, ``wait``, ``on_lost``, ``at_least``, ``cancel_on_lost``: as of ``lock``.
         """
         return SpinLock(
             self,
@@ -162,7 +175,11 @@ class Client(AsyncLocked, BaseClient[Lock]):
         on_lost: Callable[[MultiLock], object] | None = None,
         cancel_on_lost: bool = False,
     ) -> MultiLock:
-        """Several locks as one, all or none; they may belong to several clients."""
+        """Several ``locks`` as one, all or none; they may belong to several clients.
+
+        ``lease``, ``wait``, ``on_lost``, ``cancel_on_lost``: as of ``lock``; those of the members
+        are not used.
+        """
         return MultiLock(
             self, *locks, lease=lease, wait=wait, on_lost=on_lost, cancel_on_lost=cancel_on_lost
         )
@@ -172,10 +189,19 @@ class Client(AsyncLocked, BaseClient[Lock]):
         return Semaphore(self, name, wait=wait)
 
     def permit_semaphore(
-        self, name: Name, lease: Seconds | None = None, wait: Seconds | None = None
+        self,
+        name: Name,
+        lease: Seconds | None = None,
+        wait: Seconds | None = None,
+        *,
+        on_lost: Callable[[str], object] | None = None,
     ) -> PermitSemaphore:
-        """A semaphore of this name whose permits have ids and expire; nothing is sent yet."""
-        return PermitSemaphore(self, name, lease=lease, wait=wait)
+        """A semaphore of this name whose permits have ids and expire; nothing is sent yet.
+
+        ``lease``, ``wait``: as of ``holdfast.Client.permit_semaphore``. ``on_lost``: the same,
+        called on the loop of the task that acquired; it may be a coroutine function.
+        """
+        return PermitSemaphore(self, name, lease=lease, wait=wait, on_lost=on_lost)
 
     def count_down_latch(self, name: Name) -> CountDownLatch:
         """A count-down latch of this name; nothing is sent yet."""
@@ -193,10 +219,11 @@ class Client(AsyncLocked, BaseClient[Lock]):
 
         return await _hold.attach(self, ticket, lease, on_lost)
 
-    async def ping(self) -> None:
-        """Check that the server answers, as ``holdfast.Client.ping``."""
+    async def ping(self) -> bool:
+        """Check that the server answers: ``True``, as ``holdfast.Client.ping``."""
         loop = bridge()
         await loop.wait(self._core.start_ping(loop.queue))
+        return True
 
     async def close(self, *, release_held: bool = False) -> None:
         """End all waits, finish pending releases, stop renewing: see ``holdfast.Client.close``."""

@@ -10,20 +10,21 @@ from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 from holdfast._arguments import (
+    ACQUIRE_KEYWORDS,
     UNSET,
     LeaseTime,
     Name,
     Seconds,
     Unset,
     checked_timeout,
+    instead_of,
     milliseconds,
 )
 from holdfast._decorating import AsyncDecorates
-from holdfast._errors import HoldfastError, LockLostError
-from holdfast._events import logger
+from holdfast._errors import HoldfastError, LockLostError, NotOwnedError
 from holdfast._lock import BaseLock, Watcher, seconds_left
 
-from ._loop import NO_OWNER, Bridge, bridge, owner_of_this_task
+from ._loop import NO_OWNER, Bridge, bridge, call_on_loop, owner_of_this_task
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
@@ -85,18 +86,14 @@ class TaskWatcher(Watcher):
         loop = self._loop()
         if loop is not None:
             with suppress(RuntimeError):  # it was closed
-                loop.call_soon_threadsafe(self._tell, reason)
+                loop.call_soon_threadsafe(self._tell, reason, context=self._context)
 
     def _tell(self, reason: str) -> None:
         self.reason = reason
         task = self._task()
         if self._depth and task is not None:
             self._cancelled = task.cancel()
-        try:
-            self._call_on_lost()
-        except Exception:
-            log = logger()
-            log.exception("on_lost of %r raised", self.lock.name)
+        call_on_loop(partial(self._report, reason), self.lock.name)
 
 
 class Lock(AsyncDecorates, BaseLock["BaseClient[Any]"]):
@@ -142,6 +139,7 @@ class Lock(AsyncDecorates, BaseLock["BaseClient[Any]"]):
     def _new_watcher(self) -> TaskWatcher:
         return TaskWatcher(self)
 
+    @instead_of(ACQUIRE_KEYWORDS)
     async def acquire(
         self,
         blocking: bool = True,
@@ -186,6 +184,8 @@ class Lock(AsyncDecorates, BaseLock["BaseClient[Any]"]):
         except LockLostError:
             self._leave_watcher()
             raise
+        except NotOwnedError:
+            raise self._not_owned() from None
         except CancelledError:
             done = 1
             raise

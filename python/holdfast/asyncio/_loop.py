@@ -5,16 +5,25 @@ The engine puts completions into a queue with an eventfd; the loop takes them ou
 
 from __future__ import annotations
 
-from asyncio import AbstractEventLoop, CancelledError, Future, Task, current_task, get_running_loop
+from asyncio import (
+    AbstractEventLoop,
+    CancelledError,
+    Future,
+    Task,
+    current_task,
+    get_running_loop,
+    iscoroutine,
+)
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, finalize, ref
 
 from holdfast import _core
+from holdfast._events import logger
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Bridge", "ask", "bridge", "owner_of_this_task"]
+__all__ = ["Bridge", "ask", "bridge", "call_on_loop", "owner_of_this_task", "task_of"]
 
 #: To the engine: no owner. A caller outside of any task owns nothing.
 NO_OWNER = 2**64 - 1
@@ -80,7 +89,7 @@ class Bridge:
         number = self._owners.pop(task, None)
         if number is not None:
             self._numbers.discard(number)
-            _core.owner_ended(number)
+            _core.owner_ended(number, "task")
 
 
 def _granted(future: Future[Any]) -> bool:
@@ -89,9 +98,10 @@ def _granted(future: Future[Any]) -> bool:
 
 def _end_owners(numbers: set[int]) -> None:
     for number in numbers:
-        _core.owner_ended(number)
+        _core.owner_ended(number, "task")
 
 
+_callbacks: set[Task[Any]] = set()
 _bridges: WeakKeyDictionary[AbstractEventLoop, tuple[int, ref[Bridge]]] = WeakKeyDictionary()
 
 
@@ -104,6 +114,41 @@ def bridge() -> Bridge:
         found = Bridge(loop)
         _bridges[loop] = (_core.epoch(), ref(found))
     return found
+
+
+def call_on_loop(report: Callable[[], Any], name: object) -> None:
+    """Call what calls ``on_lost``; the coroutine that it may return is run as a task.
+
+    What either raises is logged.
+    """
+    try:
+        result = report()
+    except Exception:
+        log = logger()
+        log.exception("on_lost of %r raised", name)
+        return
+    if not iscoroutine(result):
+        return
+    task = get_running_loop().create_task(result)
+    _callbacks.add(task)  # the loop keeps no strong reference
+
+    def done(task: Task[Any]) -> None:
+        _callbacks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log = logger()
+            log.error("on_lost of %r raised", name, exc_info=error)
+
+    task.add_done_callback(done)
+
+
+def task_of(number: int) -> Task[Any] | None:
+    """The task that has that number as an owner, on whichever loop."""
+    for _, known in list(_bridges.values()):
+        loop = known()
+        for task, owner in list(loop._owners.items()) if loop is not None else ():
+            if owner == number:
+                return task
+    return None
 
 
 async def ask(start: Callable[..., int], *arguments: Any) -> Any:

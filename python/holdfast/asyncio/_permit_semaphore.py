@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from asyncio import current_task
+from asyncio import current_task, get_running_loop
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
-from holdfast import _core
+from holdfast import _core, _events
 from holdfast._arguments import (
+    ACQUIRE_KEYWORDS,
     UNSET,
     LeaseTime,
     Name,
@@ -15,20 +18,42 @@ from holdfast._arguments import (
     Unset,
     checked_count,
     checked_timeout,
+    instead_of,
     milliseconds,
 )
-from holdfast._errors import HoldfastError, NotOwnedError
-from holdfast._permit_semaphore import BasePermitSemaphore, checked_permit
+from holdfast._errors import HoldfastError, LockTimeout, NotOwnedError
+from holdfast._permit_semaphore import BasePermitSemaphore, PermitWatcher, checked_permit
 
-from ._loop import ask, bridge
+from ._loop import ask, bridge, call_on_loop
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from asyncio import AbstractEventLoop
+    from collections.abc import Callable, Hashable
     from types import TracebackType
 
     from holdfast._client import BaseClient
 
 __all__ = ["PermitSemaphore"]
+
+
+class TaskPermitWatcher(PermitWatcher):
+    """The same for a task: its loop calls ``on_lost``. It does not keep the loop alive."""
+
+    __slots__ = ("_loop",)
+
+    def __init__(self, semaphore: PermitSemaphore, permit: str) -> None:
+        self._loop: ref[AbstractEventLoop] = ref(get_running_loop())
+        super().__init__(semaphore, permit)
+
+    def _hold_lost(self, reason: str) -> None:
+        self._remember()
+        loop = self._loop()
+        if loop is not None and self.semaphore._on_lost is not None:
+            with suppress(RuntimeError):  # it was closed
+                loop.call_soon_threadsafe(self._tell, context=self._context)
+
+    def _tell(self) -> None:
+        call_on_loop(partial(self.semaphore._report, self.permit), self.semaphore.name)
 
 
 class PermitSemaphore(BasePermitSemaphore):
@@ -47,10 +72,20 @@ class PermitSemaphore(BasePermitSemaphore):
         *,
         lease: Seconds | None = None,
         wait: Seconds | None = None,
+        on_lost: Callable[[str], object] | None = None,
     ) -> None:
-        super().__init__(client, name, lease=lease, wait=wait)
+        super().__init__(client, name, lease=lease, wait=wait, on_lost=on_lost)
         # The permits of `async with`, oldest first: epoch, task, permit.
         self._entered: list[tuple[int, Hashable, str]] = []
+
+    def _new_watcher(self, permit: str) -> PermitWatcher:
+        return TaskPermitWatcher(self, permit)
+
+    async def _timed_out(self) -> LockTimeout:
+        exists = True
+        with suppress(HoldfastError):  # the time-out is what matters
+            exists = await ask(self._core.start_available_permits) is not None
+        return self._timeout(exists)
 
     async def try_set_permits(self, n: int) -> bool:
         """Set the number of permits; ``False``, and no change, if it has been set before."""
@@ -58,6 +93,7 @@ class PermitSemaphore(BasePermitSemaphore):
         answer: int = await ask(self._core.start_try_set_permits, count)
         return answer == 1
 
+    @instead_of(ACQUIRE_KEYWORDS)
     async def acquire(
         self,
         blocking: bool = True,
@@ -75,18 +111,34 @@ class PermitSemaphore(BasePermitSemaphore):
 
     async def _acquire(self, blocking: bool, seconds: float, lease: LeaseTime) -> str | None:
         loop = bridge()
-        number = self._new_number(lease)
-        permit = self._core.permit(number)
-        operation = self._core.start_acquire(
-            loop.queue, number, blocking, seconds, lease.ms, lease.renewed
-        )
-        undo = partial(self._core.start_release, loop.queue, permit)
-        return permit.hex() if await loop.wait(operation, undo) else None
+        if not _events.running():
+            _events.start()
+        number = _core.next_owner()
+        raw = self._core.permit(number)
+        permit = raw.hex()
+        listener = self._expect(permit)
+        granted = False
+        try:
+            operation = self._core.start_acquire(
+                loop.queue, number, blocking, seconds, lease.ms, lease.renewed, listener
+            )
+            undo = partial(self._core.start_release, loop.queue, raw)
+            granted = await loop.wait(operation, undo)
+        finally:
+            if not granted:
+                self._forget(permit)
+        return permit if granted else None
 
     async def release(self, permit: str) -> None:
         """Release a permit, as ``holdfast.PermitSemaphore.release``."""
         raw = checked_permit(permit)
-        if await ask(self._core.start_release, raw) == 0:
+        try:
+            answer = await ask(self._core.start_release, raw)
+        except NotOwnedError:
+            self._forget(permit)
+            raise
+        self._forget(permit)
+        if answer == 0:
             raise self._not_out(permit)
 
     async def try_release(self, permit: str) -> bool:
@@ -103,13 +155,14 @@ class PermitSemaphore(BasePermitSemaphore):
         This client no longer renews it.
         """
         raw, ms = checked_permit(permit), milliseconds("lease", lease)
+        self._forget(permit)  # the server alone knows from now on
         answer: int = await ask(self._core.start_extend, raw, ms)
         return answer == 1
 
     async def available_permits(self) -> int:
         """The number of free permits, including those that have expired."""
-        free: int = await ask(self._core.start_available_permits)
-        return free
+        free: int | None = await ask(self._core.start_available_permits)
+        return free or 0
 
     async def delete(self) -> bool:
         """Remove the semaphore and all its permits; ``True`` if it was there."""
@@ -119,7 +172,7 @@ class PermitSemaphore(BasePermitSemaphore):
     async def __aenter__(self) -> str:
         permit = await self._acquire(True, self._wait, self._lease)
         if permit is None:
-            raise self._timed_out()
+            raise await self._timed_out()
         self._entered.append((_core.epoch(), current_task(), permit))
         return permit
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from holdfast import _core
+from holdfast._arguments import LOCK_KEYWORDS, instead_of
 from holdfast._lock import BaseLock
 from holdfast._quorum import QuorumSide, checked_members, cores_of, may_stand, title_of
 
@@ -38,6 +39,7 @@ class RedLock(QuorumSide, Lock):
 
     __slots__ = ("_members",)
 
+    @instead_of(LOCK_KEYWORDS, "RedLock")
     def __init__(
         self,
         *locks: BaseLock[Any],

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
-from holdfast._arguments import MOST, checked_count, checked_timeout
-from holdfast._errors import HoldfastError
+from holdfast._arguments import (
+    ACQUIRE_KEYWORDS,
+    MOST,
+    checked_count,
+    checked_timeout,
+    instead_of,
+)
+from holdfast._errors import HoldfastError, LockTimeout
 from holdfast._semaphore import BaseSemaphore
 
 from ._loop import ask, bridge
@@ -29,11 +36,18 @@ class Semaphore(BaseSemaphore):
 
     __slots__ = ()
 
+    async def _timed_out(self) -> LockTimeout:
+        exists = True
+        with suppress(HoldfastError):  # the time-out is what matters
+            exists = await ask(self._core.start_available_permits) is not None
+        return self._timeout(exists)
+
     async def try_set_permits(self, n: int) -> bool:
         """Create the semaphore with ``n`` permits; ``False`` if it exists with any number."""
         answer: int = await ask(self._core.start_try_set_permits, checked_count("n", n, least=0))
         return answer == 1
 
+    @instead_of(ACQUIRE_KEYWORDS)
     async def acquire(
         self, blocking: bool = True, timeout: Seconds | None = None, *, permits: int = 1
     ) -> bool:
@@ -80,7 +94,7 @@ class Semaphore(BaseSemaphore):
 
     async def __aenter__(self) -> Self:
         if not await self._acquire(1, True, self._wait):
-            raise self._timed_out()
+            raise await self._timed_out()
         return self
 
     async def __aexit__(

@@ -1,0 +1,41 @@
+"""Annotations that ``typing.get_type_hints`` can evaluate.
+
+The modules import what only annotations need for type checkers alone: so they may refer to each
+other. Here they get these names, once all of them are there.
+"""
+
+from __future__ import annotations
+
+import sys
+import typing
+from collections.abc import Callable, Coroutine, Sequence
+from types import TracebackType
+from typing import Any
+
+from . import _core
+from ._arguments import Name, Seconds
+
+__all__ = ["complete"]
+
+
+def complete(package: str, **names: Any) -> None:
+    """Give the modules of a package the names that they lack, and its own classes' by ``names``."""
+    common: dict[str, Any] = {
+        "Callable": Callable,
+        "Coroutine": Coroutine,
+        "Sequence": Sequence,
+        "TracebackType": TracebackType,
+        "Name": Name,
+        "Seconds": Seconds,
+        "CoreLock": _core.Lock,
+        # Of Python 3.11 on; before that, something that can be written in their place.
+        "Self": getattr(typing, "Self", Any),
+        "Unpack": getattr(typing, "Unpack", list),
+    }
+    prefix = f"{package}._"
+    modules = [each for name, each in sys.modules.items() if name.startswith(prefix)]
+    for module in modules:
+        if module is _core:
+            continue
+        for name, value in {**common, **names}.items():
+            vars(module).setdefault(name, value)

@@ -1,0 +1,1 @@
+"""Programs under gevent, each in a process of its own."""

@@ -1,0 +1,150 @@
+"""Programs under gevent: a greenlet waits cooperatively and is the owner."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from tests.support.processes import StartChild
+from tests.support.servers import Server
+
+pytest.importorskip("gevent")
+pytestmark = pytest.mark.servers("real")
+
+NAME = "myLock"
+
+EXCLUSION = """
+from gevent import monkey
+monkey.patch_all(thread=THREAD)
+import gevent
+client = holdfast.Client(URL)
+lock = client.lock(NAME)
+inside, most, ticks = 0, 0, 0
+
+def work():
+    global inside, most
+    for _ in range(5):
+        with lock:
+            inside += 1
+            most = max(most, inside)
+            gevent.sleep(0.002)
+            inside -= 1
+
+def tick():
+    global ticks
+    while True:
+        ticks += 1
+        gevent.sleep(0.001)
+
+ticker = gevent.spawn(tick)
+gevent.joinall([gevent.spawn(work) for _ in range(10)], raise_error=True)
+say("most", most)
+say("ticked", ticks > 10)
+try:
+    gevent.spawn(lock.acquire).get()
+    lock.release()
+except holdfast.NotOwnedError as error:
+    say("not-owned", "greenlet that has ended" in str(error))
+"""
+
+LOSS = """
+from gevent import monkey
+monkey.patch_all()
+import gevent
+from greenlet import getcurrent
+client = holdfast.Client(URL)
+seen = []
+
+def work():
+    hub = gevent.get_hub()
+    lock = client.lock(NAME, on_lost=lambda lock: seen.append(
+        (gevent.get_hub() is hub, lock.lost, getcurrent() is not hub)))
+    lock.acquire()
+    client.lock(NAME).force_release()
+    with gevent.Timeout(10):
+        while not seen:
+            gevent.sleep(0.005)
+
+gevent.spawn(work).get()
+say("seen", *seen[0])
+"""
+
+KILLED = """
+from gevent import monkey
+monkey.patch_all()
+import gevent
+client = holdfast.Client(URL)
+lock = client.lock(NAME)
+
+def give_up():
+    with gevent.Timeout(0.1, False):
+        lock.acquire()
+        return "held"
+    return "gave-up"
+
+with lock:
+    say(gevent.spawn(give_up).get())
+    waiting = gevent.spawn(lock.acquire)
+    gevent.sleep(0.05)
+    waiting.kill()
+say("free", not lock.locked())
+client.close()
+"""
+
+
+@pytest.mark.parametrize("thread", [True, False], ids=["patched", "without threads"])
+def test_greenlets_exclude_each_other(
+    start_child: StartChild, server: Server, thread: bool
+) -> None:
+    child = start_child(EXCLUSION, URL=server.url, NAME=NAME, THREAD=thread)
+    assert child.expect("most") == ["1"]
+    assert child.expect("ticked") == ["True"]
+    assert child.expect("not-owned") == ["True"]
+
+
+def test_on_lost_runs_on_the_acquirers_hub(start_child: StartChild, server: Server) -> None:
+    child = start_child(LOSS, URL=server.url, NAME=NAME)
+    assert child.expect("seen") == ["True", "True", "True"]
+    assert child.wait() == 0
+
+
+def test_a_greenlet_that_gives_up_leaves_nothing(start_child: StartChild, server: Server) -> None:
+    child = start_child(KILLED, URL=server.url, NAME=NAME)
+    child.expect("gave-up")
+    assert child.expect("free") == ["True"]
+    assert child.wait() == 0
+
+
+def test_eventlet_is_refused(start_child: StartChild, server: Server) -> None:
+    child = start_child(
+        """
+        import types
+        patcher = types.ModuleType("eventlet.patcher")
+        patcher.already_patched = {"socket": True}
+        sys.modules["eventlet.patcher"] = patcher
+        try:
+            holdfast.Client(URL)
+        except RuntimeError as error:
+            say("refused", "eventlet" in str(error))
+        """,
+        URL=server.url,
+    )
+    assert child.expect("refused") == ["True"]
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 13), reason="_xxsubinterpreters has another name")
+def test_a_subinterpreter_is_refused(start_child: StartChild) -> None:
+    child = start_child(
+        """
+        import _xxsubinterpreters as interpreters
+        name = interpreters.create()
+        text = (
+            "try:\\n import holdfast\\nexcept ImportError as error:\\n"
+            " import os; os.write(1, b'refused\\\\n')"
+        )
+        interpreters.run_string(name, text)
+        """
+    )
+    child.expect("refused")
+    assert child.wait() == 0
