@@ -72,8 +72,8 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
 
   // Any thread. Takes its place behind all earlier requests. `waiter`: the thread that is, or soon
   // will be, in serve() for this request; without one, and with no thread in serve(), the loop
-  // reads. Not OK when the connection is closed, or the request was revoked (kRevoked): then nothing
-  // happens and complete() is not called.
+  // reads. Not OK when the connection is closed, or the request was revoked (kRevoked): then
+  // nothing happens and complete() is not called.
   Status submit(RequestPtr request, Parker* waiter = nullptr);
 
   // Any thread: as submit(), of a request that has been on its way over another connection, or this

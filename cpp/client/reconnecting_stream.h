@@ -30,7 +30,7 @@ struct StreamOptions {
   int retries = 10;       // attempts to connect after the first, before callers get an error
   std::string service{};  // what the sentinels call the group whose primary this is; else empty
   std::string library_version{};  // told with the library's name; empty: neither is
-  bool resp3 = false;     // replies, and what comes unasked, in RESP3, where the server has it
+  bool resp3 = false;  // replies, and what comes unasked, in RESP3, where the server has it
   std::shared_ptr<Stats> stats = std::make_shared<Stats>();  // the client's
   net::CredentialSource credential_source{};  // asked for each attempt, instead of `credentials`
 };

@@ -78,8 +78,8 @@ Client::Core* Client::make_core(bool first) {
   const auto keeper = std::make_shared<lease::LeaseKeeper>(engine.clock(), loops.watchdog, id,
                                                            engine.events(), stats);
   const auto hub = std::make_shared<WaitHub>();
-  const topology::Setup setup = topology_setup(
-      options_, hub, keeper, stats, options_.client_name.value_or(default_name(id)));
+  const topology::Setup setup =
+      topology_setup(options_, hub, keeper, stats, options_.client_name.value_or(default_name(id)));
   const auto topology = topology::make(engine.clock(), loops, setup);
   hub->set_on_lost(setup.on_lost);
   hub->set_topology(topology);

@@ -12,10 +12,9 @@
 
 namespace holdfast::engine {
 
-// The end of a client, awaited like an operation, or without a caller: then the engine's thread
-// sees to it. All waits end with kClosed. Releases that are pending are finished, and grants that
-// still arrive are given back, for `patience` at most; then the connections are closed.
-// Thread-safe.
+// The end of a client. It is awaited like an operation, or left to the engine's thread. All waits
+// end with kClosed. Pending releases are finished, and grants that still arrive are given back, for
+// `patience` at most; then the connections are closed. Thread-safe.
 class Closing final : public sync::Exchange,
                       public sync::Timed,
                       public std::enable_shared_from_this<Closing> {

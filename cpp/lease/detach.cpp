@@ -1,4 +1,5 @@
-// The keeper's part of detaching: a hold that is to be given another field, and may have it already.
+// The keeper's part of detaching: a hold that is to be given another field, and may have it
+// already.
 
 #include <algorithm>
 #include <utility>

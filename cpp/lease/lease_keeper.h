@@ -44,9 +44,9 @@ struct ReleasePlan {
 // What an attempt begins with.
 struct AttemptPlan {
   int count = 1;            // the number that the hold will have
-  bool takes_over = false;  // a release of its owner's: unless the server answers the attempt,
-                            // there may be something to give back
-  bool closed = false;  // the client is (being) closed: nothing may be sent
+  bool takes_over = false;  // a release of its owner's, to be resumed if the attempt stays
+                            // unanswered
+  bool closed = false;      // the client is (being) closed: nothing may be sent
 };
 
 enum class HoldState : std::uint8_t {
@@ -97,8 +97,8 @@ class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_t
   std::optional<Duration> left(const LockName& name, OwnerNumber owner) const;
 
   // The owner is about to ask the server for one more hold: the first time in this acquisition, or
-  // again. What the ledger has of it is taken over: nothing of it is put in line behind the
-  // attempt. Each acquisition that was begun ends with granted() or acquisition_over().
+  // again. The attempt takes over what the ledger has of it: none of it is put in line behind it.
+  // Each acquisition that was begun ends with granted() or acquisition_over().
   AttemptPlan begin_attempt(const LockName& name, OwnerNumber owner, bool first = true);
   // The server has answered the attempt that took something over.
   void attempt_answered(const LockName& name, OwnerNumber owner);

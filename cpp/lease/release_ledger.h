@@ -27,9 +27,9 @@ class Hold;
 //                  taken over ──settle_attempt (the attempt was answered)──> (none)
 //
 // An entry has one *carrier*: the command that carries the release to the server, now in line, or
-// at rest until it is to be sent again. To replace the carrier is to revoke it, so that nothing
-// older is put in line behind what is newer (Request::revoke()). Each replacement gives the entry a
-// new *turn*; what a carrier of an earlier turn has to say changes nothing.
+// at rest until it is to be sent again. Its successor revokes it, so that nothing older is put in
+// line behind what is newer (Request::revoke()). Each new release, and each attempt that takes the
+// entry over, begins a new *turn*; the answer to a carrier of an earlier turn changes nothing.
 //
 // A machine without I/O and without a clock. Not thread-safe: the LeaseKeeper's lock guards it, as
 // it guards the holds, so that a hold is at any moment either held or on its way back.
@@ -57,7 +57,7 @@ class ReleaseLedger {
 
   // Nothing is there.
   bool empty() const { return entries_.empty(); }
-  // The holds that may still be on the server.
+  // The number of entries that may still be there on the server.
   std::size_t pending() const { return pending_; }
 
   Entry* find(const LockName& name, OwnerNumber owner);
@@ -114,7 +114,7 @@ class ReleaseLedger {
   Entries entries_;
   std::size_t pending_ = 0;
   Turn turns_ = 0;
-  std::deque<Told> told_;  // of kRefused and kReleased, the oldest first; their number is bounded
+  std::deque<Told> told_;  // of kRefused and kReleased, the oldest first; bounded
 };
 
 }  // namespace holdfast::lease

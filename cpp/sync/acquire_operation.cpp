@@ -281,7 +281,7 @@ std::optional<AcquireMachine::Event> AcquireOperation::join() {
   using Place = wait::WaitRegistry::Place;
   const auto self = std::static_pointer_cast<AcquireOperation>(shared_from_this());
   const Place place = context().waits->join(channel_, self, seen_, wake_policy(recipe_, name()));
-  // Closing marks the keeper first, and then ends all waits.
+  // A closing client first sets this state and then ends all waits.
   if (context().keeper->closing()) {
     return Event{Event::Kind::kFailed, {}, kNever, closed_status(), false};
   }
@@ -304,26 +304,29 @@ void AcquireOperation::conclude(Machine::Action action, wait::Calls& calls) {
                        "': the client was closed before the grant arrived; it was given back");
     action.give_back = true;
   }
-  const bool won = action.verdict == Verdict::kGranted;
   const TimePoint moment = now();
   stats_.ended(action.verdict, moment - begun_);
-  TimePoint retry_at = machine_.retry_at();
-  if (won && recipe_.makes_holds()) retry_at = after(moment, request_.lease.time);
-  if (action.until != kNever) retry_at = action.until;
   if (action.verdict == Verdict::kGone) {
     context().keeper->lose(name(), owner_, "a reentrant acquire did not find it on the server");
   }
   abandon();
   if (action.give_back || takes_over_) take_back(count_ - 1);
   if (std::exchange(begun_attempt_, false)) context().keeper->acquisition_over();
-  if (machine_.joined()) {
-    using wait::LeaveReason;
-    const LeaveReason why = machine_.unsettled() ? LeaveReason::kTrying
-                            : won                ? LeaveReason::kGranted
-                                                 : LeaveReason::kGaveUp;
-    calls.append(context().waits->leave(channel_, *this, why, retry_at));
-  }
+  if (machine_.joined()) leave_queue(action, moment, calls);
   finish({action.verdict, action.why, action.value});
+}
+
+void AcquireOperation::leave_queue(const Machine::Action& action, TimePoint moment,
+                                   wait::Calls& calls) {
+  const bool won = action.verdict == Verdict::kGranted;
+  TimePoint retry_at = machine_.retry_at();
+  if (won && recipe_.makes_holds()) retry_at = after(moment, request_.lease.time);
+  if (action.until != kNever) retry_at = action.until;
+  using wait::LeaveReason;
+  const LeaveReason why = machine_.unsettled() ? LeaveReason::kTrying
+                          : won                ? LeaveReason::kGranted
+                                               : LeaveReason::kGaveUp;
+  calls.append(context().waits->leave(channel_, *this, why, retry_at));
 }
 
 }  // namespace holdfast::sync

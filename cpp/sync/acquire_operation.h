@@ -41,10 +41,9 @@ class AcquireOperation final : public Operation, public wait::Waiter, public Ack
   void cancel() override;
   About about() override { return {recipe_.kind(), request_.owner}; }
 
-  // The holder hands its lock over, with a command whose answer follows by
-  // offer_answered() or on_failure(). False when the offer is not wanted any more; else `send` is
-  // called, with this operation's lock held: should it give up, what takes it back stands behind
-  // the command.
+  // The holder hands its lock over, with a command whose answer follows by offer_answered() or
+  // on_failure(). False when the offer is not wanted any more; else `send` is called, with this
+  // operation's lock held: a release, should this operation give up, stands behind the command.
   bool accept_offer(const std::function<void()>& send);
   void offer_answered(const Answer& answer, const client::Sent& sent);
   std::string owner_field() const { return field(owner_); }
@@ -79,6 +78,7 @@ class AcquireOperation final : public Operation, public wait::Waiter, public Ack
   Status begin_attempt();
   Status send();
   void conclude(Machine::Action action, wait::Calls& calls);
+  void leave_queue(const Machine::Action& action, TimePoint moment, wait::Calls& calls);
   bool keep_grant(const Machine::Action& action);
   void answered();
   void give_back_grant();

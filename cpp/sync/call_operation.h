@@ -22,8 +22,8 @@ class CallOperation final : public Operation {
   CallOperation(std::shared_ptr<const Context> context, LockName name, Encode encode,
                 Answered answered = {});
 
-  // It gives something back, in the name of `owner` (the number of the request), and is carried
-  // through by the ledger of releases when its caller no longer waits. It may be repeated for
+  // It gives something back, in the name of `owner` (the number of the request), and is completed
+  // without its caller if need be, by way of the ledger of releases. It may be repeated for
   // `longer` after it may have been executed; 0: always.
   struct Return {
     OwnerNumber owner;

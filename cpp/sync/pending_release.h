@@ -14,11 +14,11 @@ namespace holdfast::sync {
 void add_plan(Step& step, const lease::ReleasePlan& plan, const Context& context);
 
 // Sends a release that no caller waits for: it takes back an attempt that ended on its way, or goes
-// on with a release whose caller has left or has got an error. It obeys the
-// ledger (lease/release_ledger.h): it is the carrier of its entry until another one takes its
-// place, and is tried until the server has answered or the lease is over. It stands in the
-// connection's line behind the command that it takes back, and goes out with the script's text: a
-// second attempt, for a server that does not know the script, would come later.
+// on with a release whose caller has left or has got an error. It obeys the ledger
+// (lease/release_ledger.h): it is the carrier of its entry until another one takes its place, and
+// is tried until the server has answered or the lease is over. It stands in the connection's line
+// behind the command that it takes back, and is sent with the script's text: a second attempt, for
+// a server that does not know the script, would come later.
 class PendingRelease final : public client::Request,
                              public Timed,
                              public std::enable_shared_from_this<PendingRelease> {

@@ -1,10 +1,8 @@
-# The engine, as the bindings in cpp/bindings show it. The public classes lie above it.
-#
-# Arguments are not checked here: the callers check them. Owners are numbers, 0 stands for the
-# calling thread; times to wait are seconds, negative for no limit; leases are milliseconds. Each
-# operation on the server exists twice: as a method that blocks without the GIL and returns the
-# result, and as a `start_` method that returns the number of the operation, whose result the queue
-# delivers. Both raise the classes of `holdfast._errors`.
+# The engine, as the bindings in cpp/bindings show it. The public classes lie above it and check the
+# arguments. Owners are numbers, 0 stands for the calling thread; times to wait are seconds, negative
+# for no limit; leases are milliseconds. Each operation on the server exists twice: as a method that
+# blocks without the GIL and returns the result, and as a `start_` method that returns the number of
+# the operation, whose result the queue delivers. Both raise the classes of `holdfast._errors`.
 
 import threading
 from collections.abc import Callable, Sequence
@@ -88,19 +86,15 @@ class Client:
     def start_ping(self, queue: PendingQueue, /) -> int: ...
     # For tests of programs: while it is on, its holds are not renewed.
     def pause_renewals(self, on: bool, /) -> None: ...
-    # Begins to close: ends all waits, stops renewing. `patience_ms`: for pending releases, the
-    # command timeout at most.
+    # Begins to close it; `patience_ms`: for pending releases, the command timeout at most.
     def close(self, patience_ms: int | None = None, release_held: bool = False, /) -> Closing: ...
 
 @final
 class Closing:
-    # The end of a client; without a waiting caller the engine's thread completes it.
-
     def wait(self) -> None: ...
     def start(self, queue: PendingQueue, /) -> int: ...
-    # Of what may still be held; before the end: of what is.
     @property
-    def names(self) -> list[bytes]: ...
+    def names(self) -> list[bytes]: ...  # of what may still be held; before the end: is held
 
 # Commands in a pipeline to the server that serves the name; each must be safe to repeat. A reply is
 # bytes, int, None, a list of replies, or an error as an exception.

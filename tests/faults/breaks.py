@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import sys
 
+from tests.faults.caller_breaks import CALLER_BREAKS
 from tests.support.breaking import Break, main
-
-PENDING = "tests/faults/test_pending_releases.py"
 
 BREAKS = (
     Break(
@@ -378,44 +377,7 @@ BREAKS = (
         (("if (step.stays > Millis(0)) {", "if (step.stays < Millis(0)) {"),),
         "tests/contract/test_at_least.py::test_no_owner_enters_before_the_minimum_is_over",
     ),
-    Break(
-        (45,),
-        "a release at rest is forgotten with its caller",
-        "cpp/sync/release_operation.cpp",
-        (("  if (!resting_) return;", "  if (resting_ || finished() || !resting_) return;"),),
-        f"{PENDING}::test_ctrl_c_during_the_back_off_of_a_release_loses_nothing",
-    ),
-    Break(
-        (46,),
-        "an old release may go behind a new attempt",
-        "cpp/lease/release_ledger.cpp",
-        (
-            ("  entry.carrier->revoke();\n", ""),
-            ("  if (entry.carrier->persistent) entry.carrier->abandon();\n", ""),
-        ),
-        f"{PENDING}::test_a_release_that_was_left_never_frees_the_next_hold",
-    ),
-    Break(
-        (46,),
-        "an attempt forgets the release that it takes over",
-        "cpp/sync/acquire_operation.cpp",
-        (("if (action.give_back || takes_over_) take", "if (action.give_back) take"),),
-        f"{PENDING}::test_a_release_goes_on_when_the_attempt_that_took_it_over_is_refused",
-    ),
-    Break(
-        (47,),
-        "close waits for nothing",
-        "cpp/engine/closing.cpp",
-        (("  if (context_->keeper->idle()) return end();\n", "  end();\n"),),
-        f"{PENDING}::test_close_finishes_what_cancelled_tasks_have_left",
-    ),
-    Break(
-        (48,),
-        "what is granted while the client is closed is taken",
-        "cpp/lease/lease_keeper.cpp",
-        (("  if (closing_) return false;", "  if (closed_) return false;"),),
-        f"{PENDING}::test_a_grant_that_arrives_during_close_is_given_back",
-    ),
+    *CALLER_BREAKS,
 )
 
 

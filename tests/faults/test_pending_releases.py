@@ -77,9 +77,8 @@ def test_ctrl_c_during_the_back_off_of_a_release_loses_nothing(
         permit = permits.acquire()
         say("ready")
         hear("go")
-        for release in (
-            lock.release, semaphore.release, latch.count_down, lambda: permits.release(permit)
-        ):
+        by_id = lambda: permits.release(permit)
+        for release in (lock.release, semaphore.release, latch.count_down, by_id):
             try:
                 say("releases")
                 release()
@@ -103,7 +102,6 @@ def test_ctrl_c_during_the_back_off_of_a_release_loses_nothing(
     eventually(lambda: private_server.inspect.get("latch") in (None, b"0"))
     eventually(lambda: private_server.inspect.get("ids") == b"1")
     child.send("end")
-    assert child.wait() == 0
 
 
 def test_a_release_that_was_left_never_frees_the_next_hold(
