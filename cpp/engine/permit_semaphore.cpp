@@ -21,7 +21,7 @@ PermitSemaphore::PermitSemaphore(std::shared_ptr<Client> client, const std::stri
 sync::ExchangePtr PermitSemaphore::acquire(const Attempt& attempt) const {
   auto context = client_->context();
   const TimePoint deadline = after(context->clock.now(), attempt.timeout);
-  // What nobody asks about is left to the server.
+  // A hold without a listener is left to the server.
   const bool watched = attempt.lease.renewed || attempt.listener != 0;
   const sync::Recipe& recipe =
       watched ? sync::renewed_permit_recipe() : sync::leased_permit_recipe();

@@ -20,7 +20,7 @@ class PermitSemaphore {
     Lease lease;
     bool blocking = true;
     Duration timeout = kNever - TimePoint{};
-    std::uint64_t listener = 0;  // who is to be told when the permit is lost; 0: nobody
+    std::uint64_t listener = 0;  // receives the loss of the permit; 0: none
   };
 
   // A release of what this client renews ends as that of a lock does; of any other permit, with

@@ -133,7 +133,12 @@ void AcquireOperation::complete(Result<resp::Reply> reply, const client::Sent& s
   {
     const Lock lock(mutex_);
     if (!reply.ok()) {
-      event = {Event::Kind::kFailed, {}, kNever, unreachable_status(reply.status(), name()), true};
+      // What was never sent cannot have been granted.
+      event = {Event::Kind::kFailed,
+               {},
+               kNever,
+               unreachable_status(reply.status(), name()),
+               sent.times > 0};
     } else if (!reply.value().is_error()) {
       by_text_ = false;
       event = granted(recipe_.acquired(reply.value()), sent);

@@ -102,6 +102,8 @@ def __getattr__(name: str) -> Any:
     if name in {"Histogram", "Stats"}:  # dataclasses are slow to import
         from . import _stats
 
-        return getattr(_stats, name)
+        # Annotations are evaluated in this module.
+        globals().update(Histogram=_stats.Histogram, Stats=_stats.Stats)
+        return globals()[name]
     msg = f"module {__name__!r} has no attribute {name!r}"
     raise AttributeError(msg)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ._hold import Hold
     from ._options import Keywords
     from ._permit_semaphore import PermitWatcher
-    from ._stats import Stats
+    import holdfast
 
 __all__ = ["BaseClient", "Client", "set_watchdog_threads"]
 
@@ -71,7 +71,7 @@ class BaseClient(Generic[LockT]):
         """The client's UUID; after ``fork()`` the child's copy has a new one."""
         return self._core.id
 
-    def stats(self) -> Stats:
+    def stats(self) -> holdfast.Stats:
         """What this client's locks did since it was made, counted by the engine; sends nothing."""
         from ._stats import read_stats
 

@@ -25,6 +25,7 @@ def complete(package: str, **names: Any) -> None:
         "Coroutine": Coroutine,
         "Sequence": Sequence,
         "TracebackType": TracebackType,
+        "holdfast": sys.modules["holdfast"],
         "Name": Name,
         "Seconds": Seconds,
         "CoreLock": _core.Lock,

@@ -77,7 +77,7 @@ FOREIGN: dict[str, str] = {
     "retry_on_timeout": "use retries=, a number",
     "retry_on_error": "use retries=, a number",
     "credential_provider": "use password=",
-    "connection_pool": "leave it out: a client has connections of its own",
+    "connection_pool": "leave it out: a client opens its own connections",
     "max_connections": "leave it out: a client needs no pool",
     "decode_responses": "leave it out",
     "health_check_interval": "leave it out: a broken connection is noticed and replaced",

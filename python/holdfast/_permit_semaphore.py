@@ -39,7 +39,7 @@ PERMIT: Final = re.compile("[0-9a-fA-F]{32}")
 
 
 class PermitWatcher(_events.Listener):
-    """A permit that is out: its semaphore is told when it is lost."""
+    """A permit that is out; its semaphore learns of its loss."""
 
     __slots__ = ("_context", "permit", "semaphore")
 
@@ -111,7 +111,7 @@ class BasePermitSemaphore(_core.Native):
         return watcher.number
 
     def _forget(self, permit: str) -> None:
-        """The permit is not out, or nobody's any more."""
+        """The permit is not out, or has no owner any more."""
         watcher = self._client._permits.pop(permit.lower(), None)
         if watcher is not None:
             watcher.forget()

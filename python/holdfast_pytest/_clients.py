@@ -37,7 +37,7 @@ def closing(client: Any) -> Iterator[None]:
     """Close the client at the end, and fail where it still held something."""
     yield
     held = _held_by(client) | {
-        name.decode(errors="backslashreplace") for name in client._core.close()
+        name.decode(errors="backslashreplace") for name in client._core.close().names
     }
     if held:
         names = ", ".join(map(repr, sorted(held)))

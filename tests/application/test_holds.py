@@ -7,16 +7,16 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-import fastapi
-import httpx
 import pytest
-from fastapi.responses import StreamingResponse
 
 import holdfast
 import holdfast.asyncio
 from tests.support.processes import StartChild
 from tests.support.servers import Server
 from tests.support.waiting import BOUND, eventually
+
+fastapi = pytest.importorskip("fastapi", reason="FastAPI comes with the extra fastapi")
+httpx = pytest.importorskip("httpx", reason="httpx comes with FastAPI's test client")
 
 pytestmark = pytest.mark.servers("redis")
 
@@ -82,7 +82,7 @@ async def test_a_streaming_response(client: holdfast.Client, server: Server) -> 
                 for _ in range(20):
                     yield "held " if hold.left else "lost "
 
-        return StreamingResponse(body())
+        return fastapi.responses.StreamingResponse(body())
 
     async with served(app) as web:
         assert (await web.get("/")).text == 20 * "held "

@@ -102,6 +102,7 @@ def test_extend_and_reacquire_set_the_time_that_is_left(
     alice.do(lock.release)
 
 
+@pytest.mark.filterwarnings("ignore:.* was closed while it held:ResourceWarning")
 @pytest.mark.parametrize("takes", ["removed", "replaced"])
 def test_a_hold_that_is_gone_is_not_owned_any_more(
     r: Any, lock_class: Any, server: Server, alice: Any, takes: str

@@ -134,6 +134,7 @@ def test_documented_rights_are_enough_for_their_kind(user: Any, kind: str) -> No
     assert found["eviction policy"] == found["persistence"] == "unknown"
 
 
+@pytest.mark.filterwarnings("ignore:.* was closed while it held:ResourceWarning")
 def test_each_missing_right_is_named(user: Any) -> None:
     url = user("+@all", "~*", "&*", "-zadd", "-publish")
     with holdfast.Client(url) as client, holdfast.Client(url) as other:

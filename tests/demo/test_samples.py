@@ -61,7 +61,9 @@ def test_the_samples_of_a_page_run(page: Path, server: Server) -> None:
         timeout=30,
         check=False,
     )
-    assert (run.returncode, run.stderr) == (0, "")
+    # A sample that shows a loss has it logged.
+    errors = [line for line in run.stderr.splitlines() if not line.startswith("the hold on ")]
+    assert (run.returncode, errors) == (0, [])
     assert server.url in program
     assert {key for key in server.keys() if not stays(server, key)} == set()  # noqa: SIM118
 

@@ -72,6 +72,7 @@ def test_not_a_redis_server(
         assert watch.seconds < 2 * IMPATIENT + SLACK
 
 
+@pytest.mark.filterwarnings("ignore:.* was closed while it held:ResourceWarning")
 @pytest.mark.parametrize("answer", IMPOSTORS.values(), ids=IMPOSTORS.keys())
 def test_failing_again_and_again_leaks_nothing(
     flavour: Flavour, alice: Any, answer: tuple[bytes | None, bool]

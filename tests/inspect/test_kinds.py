@@ -185,6 +185,7 @@ def test_names_of_any_bytes_are_shown_and_found(client: holdfast.Client) -> None
         assert found.keys == (info.name,)
 
 
+@pytest.mark.filterwarnings("ignore:.* was closed while it held:ResourceWarning")
 def test_permit_semaphores_with_braces_in_their_names_are_found(client: holdfast.Client) -> None:
     names = ["a", "{b}", "c{d}", "{e}:f"]
     for name in names:

@@ -52,7 +52,7 @@ def test_the_command_is_installed() -> None:
     [command] = [
         entry
         for entry in metadata.entry_points(group="console_scripts")
-        if entry.dist is not None and entry.dist.name == "holdfast"
+        if entry.dist is not None and entry.dist.name == "holdfast-locks"
     ]
     assert (command.name, command.value) == ("holdfast", "holdfast.__main__:main")
     assert callable(command.load())

@@ -25,6 +25,7 @@ PART = re.compile(r"[AB]:t\d+")
 """An owner as the steps name it: of client A, thread t1."""
 IS_GONE = re.compile(r"client (\w) is gone")
 QUEUE = "redisson_lock_queue:{demo}"
+TIMEOUTS = "redisson_lock_timeout:{demo}"
 PROBE = "whose field is it"
 ANSWER = "redisson_request:"
 ANSWERS_LAST = 20_000
@@ -124,8 +125,15 @@ class Replay:
         self._server.inspect.execute_command(*words)
 
     def _close_client(self, which: str) -> None:
-        """What waits with this client ends, and stays in line."""
+        """What waits with this client ends, and stays in line as if its process had been killed."""
+        inspect = self._server.inspect
+        line = inspect.lrange(QUEUE, 0, -1)
+        timeouts = inspect.zrange(TIMEOUTS, 0, -1, withscores=True)
         self._make_actor(which).do(self._clients[which].close)
+        inspect.delete(QUEUE, TIMEOUTS)
+        if line:
+            inspect.rpush(QUEUE, *line)
+            inspect.zadd(TIMEOUTS, dict(timeouts))
         self._waiting = {p: future for p, future in self._waiting.items() if p[0] != which}
 
     def _call(self, step: Step, owner: Owner) -> None:

@@ -210,14 +210,14 @@ TEST(StressTest, ThreadsAndLoopsNeverMeetInsideALock) {
     });
   }
   EXPECT_TRUE(net::eventually([&] { return rooms.visits > 100; }));
-  EXPECT_LE(doomed->close().size(), kLocks);
+  EXPECT_LE(doomed->close(Millis(0))->names().size(), kLocks);
   for (std::thread& thread : threads) thread.join();
   for (std::size_t room = 0; room < kLocks; ++room) {
     const Lock lock = lock_of(sync[0], room);
     EXPECT_TRUE(net::eventually([&] { return lock.locked()->wait(nullptr)->value == 0; })) << room;
   }
   for (const auto& client : {sync[0], sync[1], async[0], async[1]}) {
-    EXPECT_TRUE(client->close().empty());
+    EXPECT_TRUE(client->close(Millis(0))->names().empty());
   }
 }
 
