@@ -81,7 +81,7 @@ TEST(Ticket, WhatIsAcceptedHasOneSpelling) {
   int accepted = 0;
   for (int round = 0; round < 20000; ++round) {
     std::string text = whole;
-    for (std::uint32_t edits = static_cast<std::uint32_t>(random()) % 3 + 1; edits > 0; --edits) {
+    for (std::size_t edits = random() % 3 + 1; edits > 0; --edits) {
       text[random() % text.size()] = static_cast<char>(random() % 256);
     }
     if (random() % 4 == 0) text.resize(random() % text.size());
