@@ -30,11 +30,12 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self, Unpack
 
+    import holdfast
+
     from ._arguments import Name, Seconds
     from ._hold import Hold
     from ._options import Keywords
     from ._permit_semaphore import PermitWatcher
-    import holdfast
 
 __all__ = ["BaseClient", "Client", "set_watchdog_threads"]
 

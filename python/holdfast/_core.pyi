@@ -1,8 +1,7 @@
-# The engine, as the bindings in cpp/bindings show it. The public classes lie above it and check the
-# arguments. Owners are numbers, 0 stands for the calling thread; times to wait are seconds, negative
-# for no limit; leases are milliseconds. Each operation on the server exists twice: as a method that
-# blocks without the GIL and returns the result, and as a `start_` method that returns the number of
-# the operation, whose result the queue delivers. Both raise the classes of `holdfast._errors`.
+# The engine, as the bindings in cpp/bindings show it. The public classes check the arguments.
+# Owners are numbers, 0 stands for the calling thread; times to wait are seconds, negative for no
+# limit; leases are milliseconds. Each operation on the server exists twice: as a method that blocks
+# without the GIL, and as a `start_` method that returns the operation's number.
 
 import threading
 from collections.abc import Callable, Sequence
@@ -219,8 +218,6 @@ class Lockable:
 
 @final
 class Semaphore:
-    # A semaphore of a client, under one name. Its state is on the server.
-
     def __init__(self, client: Client, name: bytes, /) -> None: ...
     def acquire(self, permits: int, blocking: bool, timeout: float, /) -> bool: ...
     def release(self, permits: int, /) -> int: ...  # the permits free then
@@ -241,8 +238,6 @@ class Semaphore:
 
 @final
 class CountDownLatch:
-    # A latch of a client, under one name. Its state is on the server.
-
     def __init__(self, client: Client, name: bytes, /) -> None: ...
     def wait(self, timeout: float, /) -> bool: ...
     def try_set_count(self, count: int, /) -> int: ...  # 1, or 0: it had one
@@ -296,8 +291,6 @@ class PermitSemaphore:
 
 @final
 class Lock(Lockable):
-    # A lock of a client, under one name.
-
     def same_as(self, other: Lock, /) -> bool: ...  # one client, one name
     @property
     def movable_as(self) -> str: ...  # by what a ticket calls the kind; "": it cannot be moved

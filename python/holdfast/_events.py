@@ -43,7 +43,7 @@ _thread: object | None = None
 _starting = threading.Lock()
 
 #: Who observes the locks of this process, see holdfast.contrib.opentelemetry.
-observer: _core.Observer | None = None
+observer: _core._Observer | None = None
 
 
 def logger() -> Logger:
@@ -193,7 +193,7 @@ def _tell(  # noqa: PLR0917 - an event as the engine has it
             listener._hold_lost(reason)
 
 
-def _tell_observer(told: _core.Observer, word: str, name: bytes, owner: int, reason: str) -> None:
+def _tell_observer(told: _core._Observer, word: str, name: bytes, owner: int, reason: str) -> None:
     try:
         if word == "lost":
             told.lost(name, owner, reason)

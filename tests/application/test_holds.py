@@ -74,7 +74,7 @@ async def test_a_streaming_response(client: holdfast.Client, server: Server) -> 
     app = fastapi.FastAPI()
 
     @app.get("/")
-    def read() -> StreamingResponse:
+    def read() -> fastapi.responses.StreamingResponse:
         hold = client.lock(NAME).hold()
 
         def body() -> Iterator[str]:

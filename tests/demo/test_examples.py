@@ -116,4 +116,6 @@ def test_tasks_share_a_limit(example: Example, client: Any) -> None:
 def test_workers_start_together(example: Example) -> None:
     code, printed, errors = example.run("start_together.py", "3")
     assert (code, errors) == (0, "")
-    assert sorted(re.findall(r"worker \d begins", printed)) == [f"worker {n} begins" for n in range(3)]
+    assert sorted(re.findall(r"worker \d begins", printed)) == [
+        f"worker {n} begins" for n in range(3)
+    ]

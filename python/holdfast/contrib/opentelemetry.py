@@ -161,7 +161,7 @@ class _Recorder:
 
         return read
 
-    # ---- as holdfast._core.Observer
+    # ---- as holdfast._core._Observer
 
     def begun(self, kind: str, name: bytes) -> _Acquisition:
         return _Acquisition(self._tracer, kind, name)

@@ -32,7 +32,7 @@ class LeaseKeeperTest : public ::testing::Test {
   LeaseKeeperTest() {
     network_.weather.slow_per_mille = 0;
     client_->on_event = [this](const Event& event) {
-      const char* kind = event.kind == Event::Kind::kLost ? "lost: " : "abandoned";
+      const char* kind = event.kind == Event::Kind::kLost ? "lost: " : "abandoned by ";
       events.push_back(event.name + " of " + std::to_string(event.owner) + " " + kind +
                        event.reason);
       told_at = world.now();

@@ -176,8 +176,8 @@ TEST_F(LeaseKeeperTest, AFixedLeaseIsVerifiedWithoutBeingTouched) {
 TEST_F(LeaseKeeperTest, AnOwnerThatEndsLosesItsRenewals) {
   renewed(kAlice);
   renewed(kAlice, 2);
-  keeper().owner_ended(kAlice);
-  EXPECT_EQ(events, Strings{"lock of 1 abandoned"});
+  keeper().owner_ended(kAlice, "thread");
+  EXPECT_EQ(events, Strings{"lock of 1 abandoned by thread"});
   EXPECT_EQ(keeper().count(name, kAlice), 0);
   EXPECT_FALSE(keeper().lost(name, kAlice));
   pass(Millis(10000));

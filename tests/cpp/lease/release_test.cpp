@@ -222,8 +222,8 @@ TEST_F(ReleaseTest, WhatIsGrantedWhileTheClientIsClosedIsNotRecorded) {
   EXPECT_TRUE(keeper().begin_attempt(name, kBob).closed);
   keeper().acquisition_over();
   EXPECT_FALSE(idle);
-  EXPECT_FALSE(keeper().granted(
-      {name, kAlice, 1, {kLease, true}, world.now(), &sync::lock_recipe(), 0}));
+  EXPECT_FALSE(
+      keeper().granted({name, kAlice, 1, {kLease, true}, world.now(), &sync::lock_recipe(), 0}));
   keeper().acquisition_over();
   EXPECT_TRUE(idle);
   EXPECT_EQ(keeper().close(), Strings{});

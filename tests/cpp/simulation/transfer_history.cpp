@@ -148,8 +148,9 @@ class TransferHistory::Courier final : public CounterUser {
     if (done) {
       const auto kind = std::string(recipe().movable_as());
       const Millis sure = lease_ * 98 / 100 - Millis(2);
-      history_.post({{kind, detached->field, {}, detached->lease, detached->minimum, name().bytes()},
-                     after(since_, sure)});
+      history_.post(
+          {{kind, detached->field, {}, detached->lease, detached->minimum, name().bytes()},
+           after(since_, sure)});
     }
     keeper.end_detach(name(), owner_, done);
     expect(!done || keeper.count(name(), owner_) == 0, "trusts what it has detached");
@@ -175,7 +176,7 @@ class TransferHistory::Courier final : public CounterUser {
   OwnerNumber owner_{0};
   bool holds_ = false;   // as it was told
   bool unsure_ = false;  // it has not read that its hold is lost, perhaps
-  std::string other_;   // the hold's second field when its release began
+  std::string other_;    // the hold's second field when its release began
   std::optional<Letter> letter_;
   Millis lease_{0};
   Millis at_least_{0};
@@ -229,9 +230,8 @@ std::vector<std::string> TransferHistory::owners() {
 }
 
 bool TransferHistory::all_over() const {
-  return std::all_of(couriers_.begin(), couriers_.end(), [](const auto& each) {
-    return each->over();
-  });
+  return std::all_of(couriers_.begin(), couriers_.end(),
+                     [](const auto& each) { return each->over(); });
 }
 
 void TransferHistory::check() {
