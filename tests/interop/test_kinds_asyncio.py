@@ -181,6 +181,7 @@ async def test_a_cancelled_task_takes_no_permit_from_java(
     assert java.try_acquire()
 
 
+@pytest.mark.filterwarnings("ignore:.* was closed while it held:ResourceWarning")
 async def test_ids_of_permits_pass_between_java_and_tasks(
     peer: JavaPeer, client: holdfast.asyncio.Client, redis_server: Server, name: str
 ) -> None:
