@@ -75,6 +75,18 @@ def tsan(session: nox.Session) -> None:
     test_cpp(session, "tsan")
 
 
+@nox.session(venv_backend="none")
+def interleavings(session: nox.Session) -> None:
+    """100,000 orders of the engine's threads: nox -s interleavings -- [how many [seed]]."""
+    count, seed, *_ = [*session.posargs, *["100000", "1"][len(session.posargs) :]]
+    session.run("cmake", "--preset", "dev")
+    target = ["--target", "test_interleavings", "--parallel", JOBS]
+    session.run("cmake", "--build", "--preset", "dev", *target)
+    # Each test runs a quarter: the callers are threads or tasks, which wait for releases or not.
+    chosen = {"HOLDFAST_SIM_COUNT": str(int(count) // 4), "HOLDFAST_SIM_SEED": seed}
+    session.run("build/dev/test_interleavings", external=True, env=chosen)
+
+
 @nox.session
 def lint(session: nox.Session) -> None:
     """All checks, or the named ones: nox -s lint -- ruff sizes."""
@@ -110,6 +122,27 @@ def frameworks(session: nox.Session) -> None:
     session.run("pytest", "-m", "frameworks or not interop", *folders, *session.posargs)
 
 
+@nox.session(venv_backend="uv")
+def lowest(session: nox.Session) -> None:
+    """The modules of holdfast.contrib with the lowest versions of all that their extras name.
+
+    The pytest plugin is run by the lowest pytest in an environment beside it.
+    """
+    build = {"SKBUILD_BUILD_DIR": f"build/nox-{session.name}"}
+    install = ["--resolution", "lowest-direct", "-e"]
+    session.install(*install, ".[test,frameworks,redis_py]", env=build)
+    folders = ["tests/frameworks", "tests/application"]
+    session.run("pytest", "-m", "frameworks or not interop", *folders, *session.posargs)
+    beside = Path(session.create_tmp()).resolve() / "pytest"
+    session.run("uv", "venv", "--clear", "-p", f"{session.bin}/python", str(beside), external=True)
+    python = str(beside / "bin/python")
+    uv = ["uv", "pip", "install", "--python", python]
+    plugins = ["pytest-asyncio>=0.23.5", "pytest-xdist>=3.5", "anyio>=4"]
+    session.run(*uv, *install, ".[pytest,server]", *plugins, external=True, env=build)
+    plugin = "tests/application/test_pytest_plugin.py"
+    session.run("pytest", plugin, env={"HOLDFAST_TEST_PYTEST": python})
+
+
 @nox.session
 def deployments(session: nox.Session) -> None:
     """What is promised of one server, on several: a service under Sentinel, a cluster."""
@@ -125,6 +158,14 @@ def redis_py(session: nox.Session) -> None:
     """redis-py's own tests of its locks against ours, of its newest two releases."""
     install_package(session, "redis_py", "server", "test")
     session.run("python", "-m", "tests.application.redis_py")
+
+
+@nox.session
+def deferred(session: nox.Session) -> None:
+    """What does not depend on the answer to a release, with releases that are not awaited."""
+    install_package(session, "test")
+    told = {"HOLDFAST_TEST_RELEASES": "deferred"}
+    session.run("pytest", "tests/faults", "tests/contract", *session.posargs, env=told)
 
 
 @nox.session
@@ -163,7 +204,8 @@ def wheels(session: nox.Session) -> None:
     for used in (built, folder):
         shutil.rmtree(used, ignore_errors=True)
     epoch = {"SOURCE_DATE_EPOCH": commit_time(session)}
-    build = {**epoch, "SKBUILD_BUILD_DIR": f"build/nox-{session.name}"}
+    build_folder = os.environ.get("SKBUILD_BUILD_DIR", f"build/nox-{session.name}")
+    build = {**epoch, "SKBUILD_BUILD_DIR": build_folder}
     session.run("pip", "wheel", "--no-deps", "--wheel-dir", str(built), ".", env=build)
     repair = ["auditwheel", "repair", "--strip", "--wheel-dir", str(folder)]
     session.run(*repair, *map(str, built.glob("*.whl")), env=epoch)

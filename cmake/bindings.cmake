@@ -5,7 +5,7 @@ if(NOT DEFINED SKBUILD)
     OUTPUT_VARIABLE pybind11_ROOT OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
 endif()
 set(PYBIND11_FINDPYTHON ON)
-find_package(pybind11 3 CONFIG REQUIRED)
+find_package(pybind11 3.0.2 CONFIG REQUIRED)
 
 file(GLOB binding_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/cpp/bindings/*.cpp")
 pybind11_add_module(_core MODULE NO_EXTRAS ${binding_sources})

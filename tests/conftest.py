@@ -2,8 +2,9 @@
 
 import signal
 
-# A run in the background of a shell inherits a Ctrl-C that is ignored, and so would its children.
+# A run in the background of a shell inherits these ignored, and so would its children.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 pytest_plugins = (
     "pytester",
@@ -14,4 +15,5 @@ pytest_plugins = (
     "tests.support.processes",
     "tests.support.replicas",
     "tests.support.state_machines",
+    "tests.support.workers",
 )

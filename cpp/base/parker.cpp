@@ -1,70 +1,170 @@
 #include "base/parker.h"
 
+#include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include <algorithm>
+#include <array>
+#include <atomic>
+#include <memory>
+#include <vector>
 
+#include "base/mutex.h"
 #include "base/process.h"
 
 namespace holdfast {
 
 namespace {
-// Far enough for any wait, near enough for the arithmetic of condition variables.
-constexpr Duration kLongest = std::chrono::hours(24);
+
+// The Parkers of threads that have ended.
+class Pool {
+ public:
+  static Pool& instance();
+
+  Parker& take() {
+    const MutexLock lock(mutex_);
+    if (idle_.empty()) return *new Parker();
+    Parker* const parker = idle_.back();
+    idle_.pop_back();
+    return *parker;
+  }
+
+  void give(Parker& parker) {
+    const MutexLock lock(mutex_);
+    idle_.push_back(&parker);
+  }
+
+ private:
+  Mutex mutex_;
+  std::vector<Parker*> idle_;
+};
+
+// Never freed: threads end after everything else. A child of fork() drops its parent's, whose mutex
+// another thread may hold for ever.
+std::atomic<Pool*> g_pool{nullptr};
+
+Pool& Pool::instance() {
+  static const bool registered = (call_in_child([] { g_pool.store(nullptr); }), true);
+  (void)registered;
+  Pool* pool = g_pool.load();
+  if (pool != nullptr) return *pool;
+  auto fresh = std::make_unique<Pool>();
+  if (g_pool.compare_exchange_strong(pool, fresh.get())) pool = fresh.release();
+  return *pool;
+}
+
+struct Lodging {
+  Parker& parker = Pool::instance().take();
+
+  Lodging() = default;
+  ~Lodging() { Pool::instance().give(parker); }
+  Lodging(const Lodging&) = delete;
+  Lodging& operator=(const Lodging&) = delete;
+};
+
+// The eventfds that no poll() has. Without a lock, which a child of fork() could inherit locked.
+class IdleDescriptors {
+ public:
+  int take() {
+    for (Slot& slot : slots_) {
+      if (slot.fd.load(std::memory_order_relaxed) < 0) continue;
+      if (const int fd = slot.fd.exchange(-1); fd >= 0) return fd;
+    }
+    return ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  }
+
+  void give(int fd) {
+    for (Slot& slot : slots_) {
+      int none = -1;
+      if (!keeps_ || !slot.fd.compare_exchange_strong(none, fd)) continue;
+      if (!keeps_) close_all();
+      return;
+    }
+    ::close(fd);
+  }
+
+  void keep(bool on) {
+    keeps_ = on;
+    if (!on) close_all();
+  }
+
+  void close_all() {
+    for (Slot& slot : slots_) {
+      if (const int fd = slot.fd.exchange(-1); fd >= 0) ::close(fd);
+    }
+  }
+
+ private:
+  // More threads than that poll at once only with as many connections.
+  static constexpr std::size_t kSlots = 32;
+  struct Slot {
+    std::atomic<int> fd{-1};
+  };
+
+  std::atomic<bool> keeps_{true};
+  std::array<Slot, kSlots> slots_;
+};
+
+IdleDescriptors g_idle;
+const bool g_registered = (call_in_child([] { g_idle.close_all(); }), true);
+
 }  // namespace
 
-Parker::~Parker() {
-  if (fd_ >= 0) ::close(fd_);
-}
+void Parker::keep_descriptors(bool on) { g_idle.keep(on); }
 
 Parker& Parker::of_this_thread() {
-  thread_local Parker parker;
-  return parker;
+  thread_local const Lodging lodging;
+  return lodging.parker;
 }
 
+// The Parker may have another thread by the end of this: the word is not read again.
 void Parker::notify() {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  notified_ = true;
-  if (polling_) {
-    eventfd_write(fd_, 1);
-  } else {
-    wake_.notify_one();
+  switch (state_.exchange(kNotified)) {
+    case kAsleep:
+      return futex_wake(state_, 1);
+    case kPolling:
+      eventfd_write(fd_, 1);  // for which end_poll() waits
+      return;
+    default:
+      return;
   }
 }
 
 void Parker::park(const Clock& clock, TimePoint until) {
-  std::unique_lock<std::mutex> lock(mutex_);
-  while (!notified_) {
-    const TimePoint now = clock.now();
+  for (;;) {
+    if (change(kNotified, kAwake)) return;
+    const TimePoint now = until == kNever ? TimePoint{} : clock.now();
     if (now >= until) return;
-    wake_.wait_for(lock, std::min<Duration>(until - now, kLongest));
+    if (!change(kAwake, kAsleep)) continue;
+    futex_wait(state_, kAsleep, until - now);
+    if (state_.exchange(kAwake) == kNotified) return;
   }
-  notified_ = false;
 }
 
 bool Parker::begin_poll() {
-  if (const std::uint64_t epoch = fork_epoch(); epoch_ != epoch) {
-    if (fd_ >= 0) ::close(fd_);
-    fd_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    epoch_ = epoch;
-  }
-  const std::lock_guard<std::mutex> lock(mutex_);
-  if (notified_) {
-    notified_ = false;
-    return false;
-  }
-  polling_ = true;
-  return true;
+  (void)g_registered;
+  fd_ = g_idle.take();
+  if (change(kAwake, kPolling)) return true;
+  state_.store(kAwake);
+  give_back();
+  return false;
 }
 
 void Parker::end_poll() {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  polling_ = false;
-  if (!notified_) return;
-  notified_ = false;
-  eventfd_t ignored = 0;
-  eventfd_read(fd_, &ignored);
+  if (state_.exchange(kAwake) == kNotified && fd_ >= 0) {
+    // Until it is written, the notifier may use the descriptor.
+    eventfd_t ignored = 0;
+    while (eventfd_read(fd_, &ignored) != 0) {
+      pollfd written{fd_, POLLIN, 0};
+      ::poll(&written, 1, -1);
+    }
+  }
+  give_back();
+}
+
+void Parker::give_back() {
+  if (fd_ >= 0) g_idle.give(fd_);
+  fd_ = -1;
 }
 
 }  // namespace holdfast

@@ -1,20 +1,22 @@
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
-#include <mutex>
 
 #include "base/clock.h"
+#include "base/futex.h"
 
 namespace holdfast {
 
 // One thread's place to sleep. notify() is remembered until the sleeper has seen it, so none is
 // missed; several may count as one. The sleeper may also wait in its own poll(), with
 // wake_fd() in it.
+//
+// The Parker of a thread is never destroyed: when the thread ends, another one gets it. So
+// notify() may come late, without a lock that keeps the sleeper from leaving; a sleeper has to look
+// again at what it waits for, as the notification may have been meant for an earlier wait.
 class Parker {
  public:
   Parker() = default;
-  ~Parker();
   Parker(const Parker&) = delete;
   Parker& operator=(const Parker&) = delete;
 
@@ -33,13 +35,20 @@ class Parker {
   void end_poll();
   int wake_fd() const { return fd_; }
 
+  // Whether descriptors that no poll() has are kept for the next one, as they are at first. If not,
+  // they are closed. Any thread.
+  static void keep_descriptors(bool on);
+
  private:
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  bool notified_ = false;
-  bool polling_ = false;
-  int fd_ = -1;              // made by the first begin_poll()
-  std::uint64_t epoch_ = 0;  // in which fd_ was made: a child of fork() needs a new one
+  enum State : std::uint32_t { kAwake, kNotified, kAsleep, kPolling };
+
+  void give_back();
+  bool change(std::uint32_t from, std::uint32_t to) {
+    return state_.compare_exchange_strong(from, to);
+  }
+
+  FutexWord state_{kAwake};
+  int fd_ = -1;  // between begin_poll() and end_poll()
 };
 
 }  // namespace holdfast

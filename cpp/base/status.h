@@ -17,14 +17,23 @@ enum class Code {
   kRevoked,      // a later command of the same owner goes first; nothing was sent
 };
 
+// What is known of a server that cannot be reached.
+enum class Reach {
+  kUnknown,
+  kRefused,    // nothing listens at its address: a connection is refused at once
+  kPlainText,  // it answers in plain text where TLS is wanted
+};
+
 // The outcome of an operation that yields nothing, or the reason why one yielded nothing.
 // A message says what was tried, on which server, and what to do next; never a password.
 class [[nodiscard]] Status {
  public:
   Status() = default;
 
-  static Status unreachable(std::string message) {
-    return Status(Code::kUnreachable, std::move(message), {});
+  static Status unreachable(std::string message, Reach reach = Reach::kUnknown) {
+    Status status(Code::kUnreachable, std::move(message), {});
+    status.reach_ = reach;
+    return status;
   }
   static Status server(std::string word, std::string message) {
     return Status(Code::kServer, std::move(message), std::move(word));
@@ -47,8 +56,12 @@ class [[nodiscard]] Status {
 
   // The same failure with `more` before its message.
   Status prefixed(const std::string& more) const {
-    return Status(code_, more + message_, word_).caused_by(cause_);
+    Status status = *this;
+    status.message_ = more + message_;
+    return status;
   }
+
+  Reach reach() const { return reach_; }
 
   // The number of what an application's callable raised, where that is the reason; 0: nothing.
   std::uint64_t cause() const { return cause_; }
@@ -62,6 +75,7 @@ class [[nodiscard]] Status {
       : code_(code), message_(std::move(message)), word_(std::move(word)) {}
 
   Code code_ = Code::kOk;
+  Reach reach_ = Reach::kUnknown;
   std::string message_;
   std::string word_;
   std::uint64_t cause_ = 0;

@@ -1,7 +1,10 @@
 #include "base/thread.h"
 
 #include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <utility>
 
@@ -32,6 +35,15 @@ std::thread start_thread(const std::string& name, std::function<void()> body) {
     pthread_setname_np(pthread_self(), name.c_str());
     body();
   });
+}
+
+int this_thread_id() { return static_cast<int>(::syscall(SYS_gettid)); }
+
+void await_exit(int thread_id) {
+  constexpr int kLooks = 200;
+  constexpr auto kLook = std::chrono::microseconds(50);
+  const auto there = [thread_id] { return ::syscall(SYS_tgkill, ::getpid(), thread_id, 0) == 0; };
+  for (int look = 0; look < kLooks && there(); ++look) std::this_thread::sleep_for(kLook);
 }
 
 }  // namespace holdfast

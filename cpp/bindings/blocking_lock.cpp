@@ -23,6 +23,7 @@ struct LockState final : NativeState {
   Lease lease;
   Duration wait{};
   bool prepares = false;  // Python's _prepare() and _released() have something to do
+  bool defers = false;    // __exit__ does not wait for the answer
 };
 
 struct Request {
@@ -39,6 +40,7 @@ PyObject* bind(PyObject* self, PyObject* arguments) {
     state->lease = lease_of(said[1]);
     state->wait = wait_time(said[2].cast<double>());
     state->prepares = said[3].cast<bool>();
+    state->defers = said[4].cast<bool>();
     set_state(self, std::move(state));
     return py::none();
   });
@@ -54,13 +56,13 @@ bool acquire(PyObject* self, const LockState& state, const Request& request) {
   engine::Lockable::Attempt attempt{calling_owner(), request.lease, request.blocking,
                                     request.timeout};
   if (!state.prepares) {
-    return wait_for(OperationKind::kAcquire, state.lock->acquire(attempt)).is(py::bool_(true));
+    return wait_to_acquire(*state.lock, attempt);
   }
   const py::object watcher = self_of(self).attr("_prepare")();
   if (!watcher.is_none()) attempt.listener = watcher.attr("number").cast<std::uint64_t>();
   bool granted = false;
   try {
-    granted = wait_for(OperationKind::kAcquire, state.lock->acquire(attempt)).is(py::bool_(true));
+    granted = wait_to_acquire(*state.lock, attempt);
   } catch (py::error_already_set&) {
     self_of(self).attr("_refused")(watcher);
     throw;
@@ -73,10 +75,16 @@ bool acquire(PyObject* self, const LockState& state, const Request& request) {
   return granted;
 }
 
+enum class Release { kOne, kAll, kDeferred };
+
 // Waits for a release; an error that says who does not hold it also says who does.
-void wait_for_release(PyObject* self, const sync::ExchangePtr& operation) {
+void wait_for_release(PyObject* self, const LockState& state, OwnerNumber owner, Release how) {
   try {
-    (void)wait_for(OperationKind::kRelease, operation);
+    if (how == Release::kDeferred) {
+      (void)wait_for(OperationKind::kRelease, state.lock->release_deferred(owner));
+    } else {
+      wait_to_release(*state.lock, owner, how == Release::kAll);
+    }
   } catch (py::error_already_set& error) {
     const auto not_owned = py::module_::import("holdfast._errors").attr("NotOwnedError");
     if (!error.type().is(not_owned)) throw;
@@ -84,17 +92,25 @@ void wait_for_release(PyObject* self, const sync::ExchangePtr& operation) {
   }
 }
 
-void release(PyObject* self, const LockState& state, bool all) {
+void release(PyObject* self, const LockState& state, Release how) {
   const OwnerNumber owner = calling_owner();
-  if (!state.prepares) return wait_for_release(self, state.lock->release(owner, all));
-  const int holds = all ? state.lock->known_count(owner) : 1;
+  if (!state.prepares) return wait_for_release(self, state, owner, how);
+  const int holds = how == Release::kAll ? state.lock->known_count(owner) : 1;
+  const bool deferred = how == Release::kDeferred;
   try {
-    wait_for_release(self, state.lock->release(owner, all));
+    wait_for_release(self, state, owner, how);
   } catch (py::error_already_set& error) {
-    self_of(self).attr("_released")(holds, error.value());
+    self_of(self).attr("_released")(holds, error.value(), deferred);
     throw;
   }
-  self_of(self).attr("_released")(holds, py::none());
+  self_of(self).attr("_released")(holds, py::none(), deferred);
+}
+
+// What release() is asked for; Python has the words for what cannot be.
+Release release_of(PyObject* self, const Arguments& arguments) {
+  if (arguments.empty()) return Release::kOne;
+  const py::tuple said = checked(self, "_checked_release", arguments);
+  return said[0].cast<bool>() ? Release::kOne : Release::kDeferred;
 }
 
 // What is asked for; Python checks arguments, before anything is sent.
@@ -113,9 +129,11 @@ PyObject* acquire_method(PyObject* self, PyObject* const* arguments, Py_ssize_t 
   });
 }
 
-PyObject* release_method(PyObject* self, PyObject* /*unused*/) {
+PyObject* release_method(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
+                         PyObject* keywords) {
   return guarded([&]() -> py::object {
-    release(self, state_of<LockState>(self), false);
+    const auto& state = state_of<LockState>(self);
+    release(self, state, release_of(self, {arguments, count, keywords}));
     return py::none();
   });
 }
@@ -129,12 +147,15 @@ PyObject* enter(PyObject* self, PyObject* /*unused*/) {
 }
 
 PyObject* exit(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
-  return leave(self, arguments, count, [self] { release(self, state_of<LockState>(self), false); });
+  return leave(self, arguments, count, [self] {
+    const auto& state = state_of<LockState>(self);
+    release(self, state, state.defers ? Release::kDeferred : Release::kOne);
+  });
 }
 
 PyObject* release_all(PyObject* self, PyObject* /*unused*/) {
   return guarded([&]() -> py::object {
-    release(self, state_of<LockState>(self), true);
+    release(self, state_of<LockState>(self), Release::kAll);
     return py::none();
   });
 }
@@ -143,7 +164,9 @@ PyMethodDef g_methods[] = {
     {"_bind", bind, METH_VARARGS,
      "Set the objects of the methods: the engine's lock, the LeaseTime, seconds to wait inside "
      "`with`\n"
-     "(negative: without limit), whether _prepare() and _released() are to be called."},
+     "(negative: without limit), whether _prepare() and _released() are to be called, whether "
+     "`with`\n"
+     "does not wait for the answer to its release."},
     {"acquire", as_method(acquire_method), METH_FASTCALL | METH_KEYWORDS,
      "acquire($self, /, blocking=True, timeout=-1, *, lease=...)\n--\n\n"
      "Take the lock, or one more hold of it; ``True`` if it was acquired.\n\n"
@@ -154,9 +177,11 @@ PyMethodDef g_methods[] = {
      "anything is sent; ``ConnectionError`` when the server is out of reach for longer than the\n"
      "command time-out; ``ServerError`` when it refuses; ``LockLostError`` when earlier holds of\n"
      "the caller turn out to be gone."},
-    {"release", release_method, METH_NOARGS,
-     "release($self, /)\n--\n\n"
+    {"release", as_method(release_method), METH_FASTCALL | METH_KEYWORDS,
+     "release($self, /, *, wait=True)\n--\n\n"
      "Release one hold; the last release frees the lock.\n\n"
+     "``wait=False``: a last release returns once the command is written. What only the server\n"
+     "knows then, the loss of the hold, is reported to ``on_lost`` and the log.\n\n"
      "Raises ``NotOwnedError`` when the caller holds none, ``LockLostError`` (once) when it held\n"
      "one that is gone, ``ConnectionError`` when the server is out of reach: then the release "
      "goes\n"

@@ -119,7 +119,9 @@ PyObject* acquire_method(PyObject* self, PyObject* const* arguments, Py_ssize_t 
       attempt.timeout = wait_time(request[1].cast<double>());
       attempt.lease = lease_of(request[2]);
     }
-    return acquire(self, attempt, false);
+    py::object id = acquire(self, attempt, false);
+    if (attempt.blocking && id.is_none()) self_of(self).attr("_mind_time_out")();
+    return id;
   });
 }
 
@@ -185,7 +187,7 @@ PyMethodDef g_methods[] = {
      "anything is sent; ``ConnectionError`` when the server is out of reach for longer than the\n"
      "command time-out, ``ServerError`` when it refuses."},
     {"release", as_method(release_method), METH_FASTCALL | METH_KEYWORDS,
-     "release($self, /, permit)\n--\n\n"
+     "release($self, /, permit, *, wait=True)\n--\n\n"
      "Release a permit of any client.\n\n"
      "Raises ``TypeError`` or ``ValueError`` for an invalid permit id; ``NotOwnedError`` when it\n"
      "is unknown or has expired; ``LockLostError``, a kind of that, (once) when this client\n"

@@ -50,8 +50,10 @@ PyObject* acquire(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
       seconds = said[2].cast<double>();
     }
     before_acquire(self);
-    return wait_for(OperationKind::kAcquire,
-                    semaphore.acquire(permits, blocking, wait_time(seconds)));
+    py::object granted =
+        wait_for(OperationKind::kAcquire, semaphore.acquire(permits, blocking, wait_time(seconds)));
+    if (blocking && granted.is(py::bool_(false))) self_of(self).attr("_mind_time_out")();
+    return granted;
   });
 }
 
@@ -97,7 +99,7 @@ PyMethodDef g_methods[] = {
      "anything is sent; ``ConnectionError`` when the server is out of reach for longer than the\n"
      "command time-out, ``ServerError`` when it refuses; then nothing was taken."},
     {"release", as_method(release), METH_FASTCALL | METH_KEYWORDS,
-     "release($self, /, n=1)\n--\n\n"
+     "release($self, /, n=1, *, wait=True)\n--\n\n"
      "Release ``n`` permits; waiters wake.\n\n"
      "Raises ``TypeError`` or ``ValueError`` for a bad ``n``; ``ConnectionError`` when the server\n"
      "is out of reach: then it goes on in the background for twice the command time-out. Do not\n"

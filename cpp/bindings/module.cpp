@@ -18,6 +18,7 @@ PYBIND11_MODULE(core_of_main_interpreter, module) {
   holdfast::bindings::register_queues(module);
   holdfast::bindings::register_semaphore(module);
   holdfast::bindings::register_count_down_latch(module);
+  holdfast::bindings::register_task_queue(module);
 }
 
 // What Python calls. pybind11 would wait for ever in a subinterpreter, so it is not asked there.

@@ -22,6 +22,9 @@ class Observation {
     if (observed_) begin(kind, exchange);
   }
 
+  // Whether there is an observer.
+  static bool wanted() { return observed_; }
+
   // Tells of the end. An Exception that the observer raises is reported and goes no further; what
   // else it raises (KeyboardInterrupt) comes out, and the caller of this gives back what was
   // granted.

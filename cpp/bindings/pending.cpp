@@ -3,26 +3,33 @@
 #include <utility>
 
 #include "bindings/waiting.h"
+#include "client/foreign_loop.h"
 
 namespace holdfast::bindings {
 
 namespace py = pybind11;
 
-PendingQueue::PendingQueue() : queue_(std::make_shared<engine::CompletionQueue>()) {}
+using client::ForeignLoop;
+using Scope = ForeignLoop::Scope;
+using Sends = ForeignLoop::Sends;
 
-PendingQueue::~PendingQueue() {
+PendingQueue::PendingQueue() : completions_(std::make_shared<engine::CompletionQueue>()) {}
+
+NumberedQueue::~NumberedQueue() {
   for (const auto& [id, entry] : entries_) entry.operation->cancel();
+  completions().loop().give_up();
 }
 
-std::uint64_t PendingQueue::start(OperationKind kind, const sync::ExchangePtr& operation) {
+py::object NumberedQueue::start(OperationKind kind, const sync::ExchangePtr& operation) {
   Observation observation(kind, *operation);
-  const std::uint64_t id = ++last_;
+  const std::uint64_t id = next_id();
   entries_.emplace(id, Entry{kind, operation, std::move(observation)});
-  operation->finish_to(queue_, id);
-  return id;
+  const Scope scope(completions().loop(), Sends::kAtOnce);
+  operation->finish_to(shared_completions(), id);
+  return py::int_(id);
 }
 
-void PendingQueue::cancel(std::uint64_t id) {
+void NumberedQueue::cancel(std::uint64_t id) {
   const auto found = entries_.find(id);
   if (found == entries_.end()) return;
   Entry entry = std::move(found->second);
@@ -32,7 +39,7 @@ void PendingQueue::cancel(std::uint64_t id) {
 }
 
 // An interrupt is left to the loop's steps: the other completed operations are still reported.
-void PendingQueue::observe(Entry& entry, const sync::Outcome& outcome) {
+void NumberedQueue::observe(Entry& entry, const sync::Outcome& outcome) {
   try {
     entry.observation.ended(*entry.operation, outcome);
   } catch (py::error_already_set& error) {
@@ -41,10 +48,10 @@ void PendingQueue::observe(Entry& entry, const sync::Outcome& outcome) {
   }
 }
 
-py::list PendingQueue::drain() {
+py::list NumberedQueue::drain() {
   py::list results;
   if (exiting()) return results;  // what ends now would be reported as an error by a dying loop
-  for (const auto& [id, outcome] : queue_->drain()) {
+  for (const auto& [id, outcome] : completions().drain()) {
     const auto found = entries_.find(id);
     if (found == entries_.end()) continue;
     Entry entry = std::move(found->second);

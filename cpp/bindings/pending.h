@@ -2,6 +2,7 @@
 
 #include <pybind11/pybind11.h>
 
+#include <cstdint>
 #include <memory>
 #include <unordered_map>
 
@@ -11,19 +12,38 @@
 
 namespace holdfast::bindings {
 
-// The operations under way for one event loop of Python. Used with the GIL held, but for what the
-// engine does with the queue inside.
+// The operations under way for one event loop of Python. Used on its thread, with the GIL held, but
+// for what the engine does with the completions.
 class PendingQueue {
  public:
-  PendingQueue();
-  ~PendingQueue();  // the loop is gone: what was under way is given back
+  virtual ~PendingQueue() = default;
   PendingQueue(const PendingQueue&) = delete;
   PendingQueue& operator=(const PendingQueue&) = delete;
 
-  int fd() const { return queue_->fd(); }
+  // Readable when operations have ended, or are about to.
+  int fd() const { return completions_->fd(); }
 
-  // Starts an operation; its number, by which drain() tells of it.
-  std::uint64_t start(OperationKind kind, const sync::ExchangePtr& operation);
+  // Starts an operation; by what the caller waits for it.
+  virtual pybind11::object start(OperationKind kind, const sync::ExchangePtr& operation) = 0;
+
+ protected:
+  PendingQueue();
+  engine::CompletionQueue& completions() { return *completions_; }
+  const std::shared_ptr<engine::CompletionQueue>& shared_completions() { return completions_; }
+  std::uint64_t next_id() { return ++last_; }
+
+ private:
+  const std::shared_ptr<engine::CompletionQueue> completions_;
+  std::uint64_t last_ = 0;
+};
+
+// Of a hub of greenlets: start() returns a number, by which drain() tells of the operation.
+class NumberedQueue final : public PendingQueue {
+ public:
+  NumberedQueue() = default;
+  ~NumberedQueue() override;  // the loop is gone: what was under way is given back
+
+  pybind11::object start(OperationKind kind, const sync::ExchangePtr& operation) override;
 
   // The caller no longer waits for it: drain() does not return it.
   void cancel(std::uint64_t id);
@@ -40,9 +60,7 @@ class PendingQueue {
 
   static void observe(Entry& entry, const sync::Outcome& outcome);
 
-  const std::shared_ptr<engine::CompletionQueue> queue_;
   std::unordered_map<std::uint64_t, Entry> entries_;
-  std::uint64_t last_ = 0;
 };
 
 }  // namespace holdfast::bindings

@@ -4,6 +4,7 @@
 
 namespace holdfast::bindings {
 
+void register_task_queue(pybind11::module_& module);
 void register_blocking_hold(pybind11::module_& module);
 void register_blocking_lock(pybind11::module_& module);
 void register_blocking_permit_semaphore(pybind11::module_& module);

@@ -12,14 +12,8 @@
 #include "bindings/stats.h"
 #include "bindings/waiting.h"
 #include "engine/client.h"
-#include "engine/lock.h"
 #include "resp/command.h"
 #include "sync/call_operation.h"
-#include "sync/fair_lock.h"
-#include "sync/fenced_lock.h"
-#include "sync/lock.h"
-#include "sync/read_write_lock.h"
-#include "sync/spin_lock.h"
 #include "sync/ticket.h"
 
 namespace holdfast::bindings {
@@ -45,55 +39,6 @@ sync::OperationPtr ping(Client& client) {
   return std::make_shared<sync::CallOperation>(
       client.context(), LockName("PING"),
       [](std::string& out, bool) { out += resp::Command({"PING"}).bytes(); });
-}
-
-engine::Lock::Options closed_for(std::int64_t at_least_ms) {
-  engine::Lock::Options options;
-  options.acquire_options.at_least = Millis(at_least_ms);
-  return options;
-}
-
-std::shared_ptr<engine::Lock> lock(const std::shared_ptr<Client>& client, const py::bytes& name,
-                                   std::int64_t at_least_ms) {
-  return std::make_shared<engine::Lock>(client, sync::lock_recipe(), name_for(*client, name),
-                                        closed_for(at_least_ms));
-}
-
-std::shared_ptr<engine::Lock> fenced_lock(const std::shared_ptr<Client>& client,
-                                          const py::bytes& name, std::int64_t at_least_ms) {
-  return std::make_shared<engine::Lock>(client, sync::fenced_lock_recipe(), name_for(*client, name),
-                                        closed_for(at_least_ms));
-}
-
-std::shared_ptr<engine::Lock> spin_lock(const std::shared_ptr<Client>& client,
-                                        const py::bytes& name, std::int64_t at_least_ms,
-                                        const py::tuple& backoff) {
-  engine::Lock::Options options = closed_for(at_least_ms);
-  options.acquire_options.backoff = {Millis(backoff[0].cast<std::int64_t>()),
-                                     Millis(backoff[1].cast<std::int64_t>()),
-                                     backoff[2].cast<double>()};
-  return std::make_shared<engine::Lock>(client, sync::spin_lock_recipe(), name_for(*client, name),
-                                        options);
-}
-
-std::shared_ptr<engine::Lock> fair_lock(const std::shared_ptr<Client>& client,
-                                        const py::bytes& name, std::int64_t queue_timeout_ms) {
-  engine::Lock::Options options;
-  options.acquire_options.queue_timeout = Millis(queue_timeout_ms);
-  return std::make_shared<engine::Lock>(client, sync::fair_lock_recipe(), name_for(*client, name),
-                                        options);
-}
-
-std::shared_ptr<engine::Lock> read_lock(const std::shared_ptr<Client>& client,
-                                        const py::bytes& name) {
-  return std::make_shared<engine::Lock>(client, sync::read_lock_recipe(), name_for(*client, name),
-                                        engine::Lock::Options{Side::kRead, {}});
-}
-
-std::shared_ptr<engine::Lock> write_lock(const std::shared_ptr<Client>& client,
-                                         const py::bytes& name) {
-  return std::make_shared<engine::Lock>(client, sync::write_lock_recipe(), name_for(*client, name),
-                                        engine::Lock::Options{Side::kWrite, {}});
 }
 
 // What a ticket is of: the kind, and the name without the client's prefix.
@@ -149,10 +94,19 @@ void register_endpoint(py::module_& module) {
                              [](const net::Endpoint& e) { return e.credentials.username; })
       .def_property_readonly("password",
                              [](const net::Endpoint& e) { return e.credentials.password; })
-      .def("set_tls", [](net::Endpoint& e, bool verify, const std::string& ca,
-                         const std::string& cert, const std::string& key) {
-        e.tls = {e.tls.enabled, verify, ca, cert, key};
-      });
+      .def("set_tls",
+           [](net::Endpoint& e, bool verify, const std::string& ca, const std::string& cert,
+              const std::string& key) {
+             e.tls.verify = verify;
+             e.tls.ca = ca;
+             e.tls.cert = cert;
+             e.tls.key = key;
+           })
+      .def("set_system_ca",
+           [](net::Endpoint& e, const std::string& file, const std::string& directory) {
+             e.tls.system_ca_file = file;
+             e.tls.system_ca_directory = directory;
+           });
   module.def("parse_url", &parse_url);
 }
 
@@ -216,12 +170,6 @@ void register_client(py::module_& module) {
            })
       .def("read_ticket", &read_ticket)
       .def("stats", [](Client& self) { return stats_to_python(*self.context()->stats); })
-      .def("lock", &lock)
-      .def("fenced_lock", &fenced_lock)
-      .def("spin_lock", &spin_lock)
-      .def("fair_lock", &fair_lock)
-      .def("read_lock", &read_lock)
-      .def("write_lock", &write_lock)
       .def("pause_renewals", &Client::pause_renewals)
       .def("close", &close, py::arg("patience_ms") = py::none(), py::arg("release_held") = false);
   register_closing(module);

@@ -1,10 +1,11 @@
 #include <memory>
+#include <string>
+#include <utility>
 
 #include "bindings/errors.h"
-#include "bindings/pending.h"
+#include "bindings/operations.h"
 #include "bindings/register.h"
 #include "bindings/times.h"
-#include "bindings/waiting.h"
 #include "engine/count_down_latch.h"
 
 namespace holdfast::bindings {
@@ -17,44 +18,8 @@ using engine::CountDownLatch;
 using Class = py::class_<CountDownLatch, std::shared_ptr<CountDownLatch>>;
 using Kind = OperationKind;
 
-void add_waiting(Class& latch) {
-  latch
-      .def("wait",
-           [](const CountDownLatch& self, double timeout) {
-             return wait_for(Kind::kAcquire, self.wait(wait_time(timeout)));
-           })
-      .def("try_set_count",
-           [](const CountDownLatch& self, std::int64_t count) {
-             return wait_for(Kind::kCall, self.try_set_count(count));
-           })
-      .def("count_down",
-           [](const CountDownLatch& self) { return wait_for(Kind::kCall, self.count_down()); })
-      .def("count", [](const CountDownLatch& self) { return wait_for(Kind::kCall, self.count()); })
-      .def("delete",
-           [](const CountDownLatch& self) { return wait_for(Kind::kCall, self.remove()); });
-}
-
-void add_starting(Class& latch) {
-  latch
-      .def("start_wait",
-           [](const CountDownLatch& self, PendingQueue& queue, double timeout) {
-             return queue.start(Kind::kAcquire, self.wait(wait_time(timeout)));
-           })
-      .def("start_try_set_count",
-           [](const CountDownLatch& self, PendingQueue& queue, std::int64_t count) {
-             return queue.start(Kind::kCall, self.try_set_count(count));
-           })
-      .def("start_count_down",
-           [](const CountDownLatch& self, PendingQueue& queue) {
-             return queue.start(Kind::kCall, self.count_down());
-           })
-      .def("start_count",
-           [](const CountDownLatch& self, PendingQueue& queue) {
-             return queue.start(Kind::kCall, self.count());
-           })
-      .def("start_delete", [](const CountDownLatch& self, PendingQueue& queue) {
-        return queue.start(Kind::kCall, self.remove());
-      });
+sync::ExchangePtr wait(const CountDownLatch& self, double timeout) {
+  return self.wait(wait_time(timeout));
 }
 
 }  // namespace
@@ -65,8 +30,12 @@ void register_count_down_latch(py::module_& module) {
     const std::string checked = name_for(*client, name, engine::Client::Use::kLatch);
     return std::make_shared<CountDownLatch>(std::move(client), checked);
   }));
-  add_waiting(latch);
-  add_starting(latch);
+  Operations(latch)
+      .add(Kind::kAcquire, "wait", &wait)
+      .add(Kind::kCall, "try_set_count", &CountDownLatch::try_set_count)
+      .add(Kind::kCall, "count_down", &CountDownLatch::count_down)
+      .add(Kind::kCall, "count", &CountDownLatch::count)
+      .add(Kind::kCall, "delete", &CountDownLatch::remove);
 }
 
 }  // namespace holdfast::bindings

@@ -1,15 +1,25 @@
 #include <pybind11/stl.h>
 
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 
-#include "bindings/pending.h"
+#include "bindings/errors.h"
+#include "bindings/operations.h"
 #include "bindings/register.h"
 #include "bindings/times.h"
 #include "bindings/waiting.h"
+#include "engine/client.h"
 #include "engine/engine.h"
 #include "engine/lock.h"
+#include "sync/fair_lock.h"
+#include "sync/fenced_lock.h"
+#include "sync/lock.h"
+#include "sync/read_write_lock.h"
+#include "sync/spin_lock.h"
+#include "sync/ticket.h"
 
 namespace holdfast::bindings {
 
@@ -21,6 +31,53 @@ using engine::Lockable;
 using Kind = OperationKind;
 
 constexpr double kNanos = 1e9;
+
+// The kinds that are made by a client's name for them: a kind is here, in `cpp/sync`, and in
+// Python.
+struct LockKind {
+  std::string_view word;
+  const sync::Recipe& (*recipe)();
+  Side side = Side::kWhole;
+};
+
+constexpr LockKind kKinds[] = {
+    {"lock", &sync::lock_recipe},
+    {"fair_lock", &sync::fair_lock_recipe},
+    {"fenced_lock", &sync::fenced_lock_recipe},
+    {"spin_lock", &sync::spin_lock_recipe},
+    {"read_lock", &sync::read_lock_recipe, Side::kRead},
+    {"write_lock", &sync::write_lock_recipe, Side::kWrite},
+};
+
+const LockKind& kind_of(std::string_view word) {
+  for (const LockKind& kind : kKinds) {
+    if (kind.word == word) return kind;
+  }
+  throw py::value_error("no kind of lock has this name: " + std::string(word));
+}
+
+// What Python says of a lock: (minimum hold time in ms, queue timeout in ms, back-off or None), the
+// back-off as first and greatest rest in ms, and by how much it grows.
+engine::Lock::Options options_of(Side side, const py::tuple& said) {
+  engine::Lock::Options options{side, {}};
+  options.acquire_options.at_least = Millis(said[0].cast<std::int64_t>());
+  options.acquire_options.queue_timeout = Millis(said[1].cast<std::int64_t>());
+  if (!said[2].is_none()) {
+    const auto backoff = said[2].cast<py::tuple>();
+    options.acquire_options.backoff = {Millis(backoff[0].cast<std::int64_t>()),
+                                       Millis(backoff[1].cast<std::int64_t>()),
+                                       backoff[2].cast<double>()};
+  }
+  return options;
+}
+
+std::shared_ptr<engine::Lock> new_lock(const std::shared_ptr<engine::Client>& client,
+                                       std::string_view word, const py::bytes& name,
+                                       const py::args& said) {
+  const LockKind& kind = kind_of(word);
+  return std::make_shared<engine::Lock>(client, kind.recipe(), name_for(*client, name),
+                                        options_of(kind.side, said));
+}
 
 // Python's number of an owner; 0 stands for the calling thread.
 OwnerNumber owner_of(std::uint64_t number) {
@@ -36,63 +93,33 @@ Lockable::Attempt attempt(const py::tuple& said) {
           said[5].cast<std::uint64_t>()};
 }
 
-void add_waiting(py::class_<Lockable, std::shared_ptr<Lockable>>& lock) {
-  lock.def("acquire",
-           [](const Lockable& self, const py::args& said) {
-             return wait_for(Kind::kAcquire, self.acquire(attempt(said)));
-           })
-      .def("release",
-           [](const Lockable& self, std::uint64_t owner, bool all) {
-             return wait_for(Kind::kRelease, self.release(owner_of(owner), all));
-           })
-      .def("extend",
-           [](const Lockable& self, std::uint64_t owner, std::int64_t lease_ms) {
-             return wait_for(Kind::kCall, self.extend(owner_of(owner), Millis(lease_ms)));
-           })
-      .def("force_release",
-           [](const Lockable& self) { return wait_for(Kind::kCall, self.force_release()); })
-      .def("locked", [](const Lockable& self) { return wait_for(Kind::kCall, self.locked()); })
-      .def("hold_count",
-           [](const Lockable& self, std::uint64_t owner) {
-             return wait_for(Kind::kCall, self.hold_count(owner_of(owner)));
-           })
-      .def("ttl", [](const Lockable& self) { return wait_for(Kind::kCall, self.ttl()); });
+sync::ExchangePtr acquire(const Lockable& self, const py::args& said) {
+  return self.acquire(attempt(said));
 }
 
-void add_starting(py::class_<Lockable, std::shared_ptr<Lockable>>& lock) {
-  lock.def("start_acquire",
-           [](const Lockable& self, PendingQueue& queue, const py::args& said) {
-             return queue.start(Kind::kAcquire, self.acquire(attempt(said)));
-           })
-      .def("start_release",
-           [](const Lockable& self, PendingQueue& queue, std::uint64_t owner, bool all) {
-             return queue.start(Kind::kRelease, self.release(owner_of(owner), all));
-           })
-      .def("start_extend",
-           [](const Lockable& self, PendingQueue& queue, std::uint64_t owner,
-              std::int64_t lease_ms) {
-             return queue.start(Kind::kCall, self.extend(owner_of(owner), Millis(lease_ms)));
-           })
-      .def("start_force_release",
-           [](const Lockable& self, PendingQueue& queue) {
-             return queue.start(Kind::kCall, self.force_release());
-           })
-      .def("start_locked",
-           [](const Lockable& self, PendingQueue& queue) {
-             return queue.start(Kind::kCall, self.locked());
-           })
-      .def("start_hold_count",
-           [](const Lockable& self, PendingQueue& queue, std::uint64_t owner) {
-             return queue.start(Kind::kCall, self.hold_count(owner_of(owner)));
-           })
-      .def("start_ttl", [](const Lockable& self, PendingQueue& queue) {
-        return queue.start(Kind::kCall, self.ttl());
-      });
+sync::ExchangePtr release(const Lockable& self, std::uint64_t owner, bool all) {
+  return self.release(owner_of(owner), all);
+}
+
+sync::ExchangePtr release_deferred(const Lockable& self, std::uint64_t owner) {
+  return self.release_deferred(owner_of(owner));
+}
+
+sync::ExchangePtr extend(const Lockable& self, std::uint64_t owner, std::int64_t lease_ms) {
+  return self.extend(owner_of(owner), Millis(lease_ms));
+}
+
+sync::ExchangePtr hold_count(const Lockable& self, std::uint64_t owner) {
+  return self.hold_count(owner_of(owner));
+}
+
+sync::ExchangePtr detach(const engine::Lock& self, std::uint64_t owner, std::int64_t lease_ms) {
+  return self.detach(OwnerNumber{owner}, Millis(lease_ms));
 }
 
 // The operation that Python asks for by a ticket that read_ticket() has found to be one.
 sync::ExchangePtr attach(const engine::Lock& self, const std::string& ticket,
-                         const py::tuple& heir) {
+                         const py::args& heir) {
   return self.attach(sync::parse_ticket(ticket).value(),
                      {OwnerNumber{heir[0].cast<std::uint64_t>()},
                       {Millis(heir[1].cast<std::int64_t>()), heir[2].cast<bool>()},
@@ -101,30 +128,14 @@ sync::ExchangePtr attach(const engine::Lock& self, const std::string& ticket,
 
 void add_passing_on(py::class_<engine::Lock, Lockable, std::shared_ptr<engine::Lock>>& lock) {
   using engine::Lock;
+  Operations(lock).add(Kind::kRelease, "detach", &detach).add(Kind::kAcquire, "attach", &attach);
   lock.def_property_readonly("movable_as", &Lock::movable_as)
-      .def("detach",
-           [](const Lock& self, std::uint64_t owner, std::int64_t lease_ms) {
-             (void)wait_for(Kind::kRelease, self.detach(OwnerNumber{owner}, Millis(lease_ms)));
-           })
-      .def("start_detach",
-           [](const Lock& self, PendingQueue& queue, std::uint64_t owner, std::int64_t lease_ms) {
-             return queue.start(Kind::kRelease, self.detach(OwnerNumber{owner}, Millis(lease_ms)));
-           })
       .def("ticket",
            [](const Lock& self, std::uint64_t owner) { return self.ticket(OwnerNumber{owner}); })
       .def("end_detach", [](const Lock& self, std::uint64_t owner,
                             bool done) { self.end_detach(OwnerNumber{owner}, done); })
-      .def("give_back",
-           [](const Lock& self, const std::string& ticket, std::uint64_t owner) {
-             self.give_back(sync::parse_ticket(ticket).value(), OwnerNumber{owner});
-           })
-      .def("attach",
-           [](const Lock& self, const std::string& ticket, const py::args& heir) {
-             return wait_for(Kind::kAcquire, attach(self, ticket, heir));
-           })
-      .def("start_attach", [](const Lock& self, PendingQueue& queue, const std::string& ticket,
-                              const py::args& heir) {
-        return queue.start(Kind::kAcquire, attach(self, ticket, heir));
+      .def("give_back", [](const Lock& self, const std::string& ticket, std::uint64_t owner) {
+        self.give_back(sync::parse_ticket(ticket).value(), OwnerNumber{owner});
       });
 }
 
@@ -170,11 +181,19 @@ void add_known(py::class_<Lockable, std::shared_ptr<Lockable>>& lock) {
 
 void register_lock(py::module_& module) {
   py::class_<Lockable, std::shared_ptr<Lockable>> lock(module, "Lockable");
-  add_waiting(lock);
-  add_starting(lock);
+  Operations(lock)
+      .add(Kind::kAcquire, "acquire", &acquire)
+      .add(Kind::kRelease, "release", &release)
+      .add(Kind::kRelease, "release_deferred", &release_deferred)
+      .add(Kind::kCall, "extend", &extend)
+      .add(Kind::kCall, "force_release", &Lockable::force_release)
+      .add(Kind::kCall, "locked", &Lockable::locked)
+      .add(Kind::kCall, "hold_count", &hold_count)
+      .add(Kind::kCall, "ttl", &Lockable::ttl);
   add_known(lock);
   py::class_<engine::Lock, Lockable, std::shared_ptr<engine::Lock>> whole(module, "Lock");
   add_passing_on(whole);
+  module.def("new_lock", &new_lock);
   whole.def("same_as", &engine::Lock::same_as)
       .def("known_reads", [](const engine::Lock& self,
                              std::uint64_t owner) { return self.known_reads(owner_of(owner)); })

@@ -1,6 +1,7 @@
 #include <pybind11/stl.h>
 
 #include "base/process.h"
+#include "base/thread.h"
 #include "bindings/observer.h"
 #include "bindings/pending.h"
 #include "bindings/register.h"
@@ -19,43 +20,58 @@ const char* word(lease::Event::Kind kind) {
       return "abandoned";
     case lease::Event::Kind::kOverlong:
       return "overlong";
+    case lease::Event::Kind::kLostLate:
+      return "lost_late";
+    case lease::Event::Kind::kReleased:
+      return "released";
+    case lease::Event::Kind::kUnreleased:
+      return "unreleased";
     default:
       return "lost";
   }
 }
 
-py::object next_event() {
+py::object next_event(std::uint64_t run) {
   const std::shared_ptr<engine::EventQueue> events = engine::Engine::instance().events();
   PyThreadState* state = PyEval_SaveThread();
-  const std::optional<lease::Event> event = events->next();
+  const std::optional<lease::Event> event = events->next(run);
   PyEval_RestoreThread(state);
   if (!event) return py::none();
   return py::make_tuple(word(event->kind), py::bytes(event->name), event->owner, event->listeners,
                         event->reason, event->token);
 }
 
+void await_end_of_threads(double seconds) {
+  const py::gil_scoped_release released;
+  engine::Engine::instance().await_end_of_threads(
+      std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds)));
+}
+
 }  // namespace
 
 void register_queues(py::module_& module) {
-  py::class_<PendingQueue>(module, "PendingQueue")
+  py::class_<PendingQueue>(module, "PendingQueue").def("fileno", &PendingQueue::fd);
+  py::class_<NumberedQueue, PendingQueue>(module, "NumberedQueue")
       .def(py::init<>())
-      .def("fileno", &PendingQueue::fd)
-      .def("cancel", &PendingQueue::cancel)
-      .def("drain", &PendingQueue::drain);
+      .def("cancel", &NumberedQueue::cancel)
+      .def("drain", &NumberedQueue::drain);
 
   module.def("next_event", &next_event,
-             "Block until there is something to tell: (word, name, owner, listeners, reason, "
-             "token); None "
-             "after stop_events(). The word is \"lost\", \"abandoned\" or \"overlong\".");
+             "Block until there is an event: (word, name, owner, listeners, reason, token); None "
+             "once the run was stopped. The word is \"lost\", \"lost_late\", \"released\", "
+             "\"unreleased\", \"abandoned\" or \"overlong\".");
+  module.def("begin_events", [] { return engine::Engine::instance().events()->begin(); });
   module.def("stop_events", [] { engine::Engine::instance().events()->stop(); });
-  module.def("set_events_running", &set_events_running);
+  module.def("events_running", [] { return engine::Engine::instance().events()->runs(); });
+  module.def("await_end_of_threads", &await_end_of_threads);
+  module.def("await_exit", &await_exit, py::call_guard<py::gil_scoped_release>());
   module.def("begin_exit", &begin_exit);
   module.def("set_greenlets", &set_greenlets);
   module.def("thread_of",
              [](std::uint64_t owner) { return engine::thread_of(OwnerNumber{owner}); });
   py::class_<Waitable>(module, "Waitable")
       .def("start", [](const Waitable& self,
-                       PendingQueue& queue) { return queue.start(self.kind, self.operation); })
+                       NumberedQueue& queue) { return queue.start(self.kind, self.operation); })
       .def("give_back", [](const Waitable& self) { self.operation->cancel(); });
   module.def("see_out", &see_out);
   module.def("set_observer", &set_observer);

@@ -1,10 +1,12 @@
+#include <cstdint>
 #include <memory>
+#include <string>
+#include <utility>
 
 #include "bindings/errors.h"
-#include "bindings/pending.h"
+#include "bindings/operations.h"
 #include "bindings/register.h"
 #include "bindings/times.h"
-#include "bindings/waiting.h"
 #include "engine/semaphore.h"
 
 namespace holdfast::bindings {
@@ -17,62 +19,9 @@ using engine::Semaphore;
 using Class = py::class_<Semaphore, std::shared_ptr<Semaphore>>;
 using Kind = OperationKind;
 
-void add_waiting(Class& semaphore) {
-  semaphore
-      .def("acquire",
-           [](const Semaphore& self, std::int64_t permits, bool blocking, double timeout) {
-             return wait_for(Kind::kAcquire, self.acquire(permits, blocking, wait_time(timeout)));
-           })
-      .def("release",
-           [](const Semaphore& self, std::int64_t permits) {
-             return wait_for(Kind::kCall, self.release(permits));
-           })
-      .def("add_permits",
-           [](const Semaphore& self, std::int64_t permits) {
-             return wait_for(Kind::kCall, self.add_permits(permits));
-           })
-      .def("try_set_permits",
-           [](const Semaphore& self, std::int64_t permits) {
-             return wait_for(Kind::kCall, self.try_set_permits(permits));
-           })
-      .def("drain_permits",
-           [](const Semaphore& self) { return wait_for(Kind::kCall, self.drain_permits()); })
-      .def("available_permits",
-           [](const Semaphore& self) { return wait_for(Kind::kCall, self.available_permits()); })
-      .def("delete", [](const Semaphore& self) { return wait_for(Kind::kCall, self.remove()); });
-}
-
-void add_starting(Class& semaphore) {
-  semaphore
-      .def("start_acquire",
-           [](const Semaphore& self, PendingQueue& queue, std::int64_t permits, bool blocking,
-              double timeout) {
-             return queue.start(Kind::kAcquire,
-                                self.acquire(permits, blocking, wait_time(timeout)));
-           })
-      .def("start_release",
-           [](const Semaphore& self, PendingQueue& queue, std::int64_t permits) {
-             return queue.start(Kind::kCall, self.release(permits));
-           })
-      .def("start_add_permits",
-           [](const Semaphore& self, PendingQueue& queue, std::int64_t permits) {
-             return queue.start(Kind::kCall, self.add_permits(permits));
-           })
-      .def("start_try_set_permits",
-           [](const Semaphore& self, PendingQueue& queue, std::int64_t permits) {
-             return queue.start(Kind::kCall, self.try_set_permits(permits));
-           })
-      .def("start_drain_permits",
-           [](const Semaphore& self, PendingQueue& queue) {
-             return queue.start(Kind::kCall, self.drain_permits());
-           })
-      .def("start_available_permits",
-           [](const Semaphore& self, PendingQueue& queue) {
-             return queue.start(Kind::kCall, self.available_permits());
-           })
-      .def("start_delete", [](const Semaphore& self, PendingQueue& queue) {
-        return queue.start(Kind::kCall, self.remove());
-      });
+sync::ExchangePtr acquire(const Semaphore& self, std::int64_t permits, bool blocking,
+                          double timeout) {
+  return self.acquire(permits, blocking, wait_time(timeout));
 }
 
 }  // namespace
@@ -83,8 +32,14 @@ void register_semaphore(py::module_& module) {
     const std::string checked = name_for(*client, name);
     return std::make_shared<Semaphore>(std::move(client), checked);
   }));
-  add_waiting(semaphore);
-  add_starting(semaphore);
+  Operations(semaphore)
+      .add(Kind::kAcquire, "acquire", &acquire)
+      .add(Kind::kCall, "release", &Semaphore::release)
+      .add(Kind::kCall, "add_permits", &Semaphore::add_permits)
+      .add(Kind::kCall, "try_set_permits", &Semaphore::try_set_permits)
+      .add(Kind::kCall, "drain_permits", &Semaphore::drain_permits)
+      .add(Kind::kCall, "available_permits", &Semaphore::available_permits)
+      .add(Kind::kCall, "delete", &Semaphore::remove);
 }
 
 }  // namespace holdfast::bindings

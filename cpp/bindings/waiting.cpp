@@ -1,14 +1,15 @@
 #include "bindings/waiting.h"
 
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <chrono>
 #include <exception>
 #include <thread>
+#include <utility>
 
 #include "base/process.h"
+#include "base/thread.h"
 #include "bindings/observer.h"
 #include "bindings/passwords.h"
 #include "engine/engine.h"
@@ -39,9 +40,6 @@ class Signals final : public sync::Interrupt {
 
 std::atomic<int> g_inside{0};
 
-// In which the thread of holdfast._events was started; 0: in none.
-std::atomic<std::uint64_t> g_events_epoch{0};
-
 // The threads that a parent had inside are not in its child.
 const bool g_registered = (call_in_child([] { g_inside.store(0); }), true);
 
@@ -51,7 +49,7 @@ bool on_main_thread() {
   thread_local bool main = false;
   if (const std::uint64_t epoch = fork_epoch(); known != epoch) {
     known = epoch;
-    main = ::syscall(SYS_gettid) == ::getpid();
+    main = this_thread_id() == ::getpid();
   }
   return main;
 }
@@ -77,6 +75,37 @@ bool greenlets() {
   return g_greenlet_wait != nullptr;
 }
 
+// pybind11 keeps the bound functions that run on a thread as a stack, and aborts the process when
+// they end in another order, as those of greenlets do. It keeps the top to itself; an explicit
+// instantiation may name it.
+using Frame = py::detail::loader_life_support;
+using TopOfFrames = Frame*& (*)();
+template <TopOfFrames function>
+struct Opened {
+  friend Frame*& top_of_frames() { return function(); }
+};
+template struct Opened<&Frame::tls_current_frame>;
+Frame*& top_of_frames();
+
+// While it lives, the bound functions below on the thread's stack are out of sight of other
+// greenlets.
+class FramesAside {
+ public:
+  FramesAside() : top_(std::exchange(top_of_frames(), nullptr)) {}
+  ~FramesAside() { top_of_frames() = top_; }
+  FramesAside(const FramesAside&) = delete;
+  FramesAside& operator=(const FramesAside&) = delete;
+
+ private:
+  Frame* const top_;
+};
+
+py::object wait_in_greenlet(OperationKind kind, const sync::ExchangePtr& operation) {
+  const py::object waitable = py::cast(Waitable{kind, operation});
+  const FramesAside aside;
+  return py::handle(g_greenlet_wait)(waitable);
+}
+
 }  // namespace
 
 OwnerNumber calling_owner() {
@@ -96,7 +125,10 @@ bool runs_event_loop() {
     if (module == nullptr) return false;
     ask = py::object(py::handle(module).attr("_get_running_loop")).release().ptr();
   }
-  return !py::handle(ask)().is_none();
+  PyObject* const loop = PyObject_CallNoArgs(ask);
+  if (loop == nullptr) throw py::error_already_set();
+  Py_DECREF(loop);
+  return loop != Py_None;
 }
 
 void begin_exit() { g_exiting.store(true); }
@@ -118,58 +150,103 @@ void return_from_wait(PyThreadState* state) {
   while (stays) ::pause();
 }
 
-py::object wait_on_thread(OperationKind kind, const sync::ExchangePtr& operation) {
+// Calls `wait` without the GIL.
+template <typename Wait>
+sync::Waited without_gil(bool main, const Wait& wait) {
   // Not by a guard object: at the interpreter's end taking the GIL ends the thread, which must not
   // happen inside a destructor.
-  const bool main = on_main_thread();
-  Observation observation(kind, *operation);
   g_inside.fetch_add(1);
   PyThreadState* state = PyEval_SaveThread();
   Signals signals(state);
-  std::optional<sync::Outcome> outcome;
+  sync::Waited waited;
   std::exception_ptr thrown;  // for want of memory, threads or descriptors
   try {
-    outcome = operation->wait(main ? &signals : nullptr);
+    waited = wait(main ? &signals : nullptr);
   } catch (...) {
     thrown = std::current_exception();
   }
   return_from_wait(state);
   if (thrown) std::rethrow_exception(thrown);
-  if (!outcome || (main && PyErr_CheckSignals() != 0)) {
+  return waited;
+}
+
+// What an exchange has ended with, to its caller.
+py::object conclude(OperationKind kind, const sync::Waited& waited, bool main,
+                    Observation& observation) {
+  sync::Exchange& exchange = *waited.exchange;
+  if (!waited.outcome || (main && PyErr_CheckSignals() != 0)) {
     py::error_already_set interrupt;
     // The caller will never see the outcome, if there is one: a grant is given back.
-    if (outcome) operation->cancel();
-    observation.cancelled(*operation);
+    if (waited.outcome) exchange.cancel();
+    observation.cancelled(exchange);
     throw interrupt;
   }
   try {
-    observation.ended(*operation, *outcome);
+    observation.ended(exchange, *waited.outcome);
   } catch (...) {
-    operation->cancel();
+    exchange.cancel();
     throw;
   }
-  const PythonOutcome result = to_python(kind, operation->name().bytes(), *outcome);
+  const PythonOutcome result = to_python(kind, exchange.name().bytes(), *waited.outcome);
   if (result.exception) raise(result.exception);
   return result.value;
 }
+
+py::object wait_on_thread(OperationKind kind, const sync::ExchangePtr& operation) {
+  const bool main = on_main_thread();
+  Observation observation(kind, *operation);
+  const sync::Waited waited = without_gil(main, [&operation](sync::Interrupt* interrupt) {
+    return sync::Waited{operation, operation->wait(interrupt)};
+  });
+  return conclude(kind, waited, main, observation);
+}
+
+// What an observer or a greenlet waits for is an exchange from the beginning.
+bool may_be_plain() { return !Observation::wanted() && !greenlets(); }
 
 }  // namespace
 
 py::object wait_for(OperationKind kind, const sync::ExchangePtr& operation) {
   if (greenlets()) {
-    py::object answer = py::handle(g_greenlet_wait)(Waitable{kind, operation});
+    py::object answer = wait_in_greenlet(kind, operation);
     if (!answer.is(py::handle(Py_NotImplemented))) return answer;
   }
   return wait_on_thread(kind, operation);
 }
 
+bool wait_to_acquire(const engine::Lockable& lock, const engine::Lockable::Attempt& attempt) {
+  constexpr auto kKind = OperationKind::kAcquire;
+  if (!may_be_plain()) return wait_for(kKind, lock.acquire(attempt)).is(py::bool_(true));
+  const bool main = on_main_thread();
+  const sync::Waited waited = without_gil(
+      main, [&](sync::Interrupt* interrupt) { return lock.acquire_and_wait(attempt, interrupt); });
+  Observation none;
+  if (waited.exchange) return conclude(kKind, waited, main, none).is(py::bool_(true));
+  if (main && PyErr_CheckSignals() != 0) {
+    py::error_already_set interrupt;
+    lock.give_back(attempt);
+    throw interrupt;
+  }
+  return true;
+}
+
+void wait_to_release(const engine::Lockable& lock, OwnerNumber owner, bool all) {
+  constexpr auto kKind = OperationKind::kRelease;
+  if (!may_be_plain()) return (void)wait_for(kKind, lock.release(owner, all));
+  const bool main = on_main_thread();
+  const sync::Waited waited = without_gil(main, [&](sync::Interrupt* interrupt) {
+    return lock.release_and_wait(owner, all, interrupt);
+  });
+  Observation none;
+  if (waited.exchange) return (void)conclude(kKind, waited, main, none);
+  if (main && PyErr_CheckSignals() != 0) throw py::error_already_set();
+}
+
 void events_needed() {
-  if (g_events_epoch.load(std::memory_order_relaxed) != fork_epoch()) {
+  if (!engine::Engine::instance().events()->runs()) {
     py::module_::import("holdfast._events").attr("start")();
   }
 }
-
-void set_events_running(bool running) { g_events_epoch.store(running ? fork_epoch() : 0); }
 
 void see_out(double seconds) {
   (void)g_registered;

@@ -6,6 +6,7 @@
 
 #include "base/types.h"
 #include "bindings/errors.h"
+#include "engine/lockable.h"
 #include "sync/operation.h"
 
 namespace holdfast::bindings {
@@ -14,12 +15,14 @@ namespace holdfast::bindings {
 // meanwhile. Raises what the operation ends with, or what a signal's handler raises.
 pybind11::object wait_for(OperationKind kind, const sync::ExchangePtr& operation);
 
+// The same of an acquisition and a release of a lock, which may take the plain path; whether it was
+// granted.
+bool wait_to_acquire(const engine::Lockable& lock, const engine::Lockable::Attempt& attempt);
+void wait_to_release(const engine::Lockable& lock, OwnerNumber owner, bool all);
+
 // To be called before what may be lost later: starts the thread that tells of losses unless it
 // runs.
 void events_needed();
-
-// Python: whether that thread runs, in this process.
-void set_events_running(bool running);
 
 // The owner that calls: the current greenlet where gevent has patched Python, else the thread.
 OwnerNumber calling_owner();

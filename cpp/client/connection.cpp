@@ -5,6 +5,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/mutex.h"
+#include "base/sync_points.h"
+#include "base/wake_batch.h"
+
 namespace holdfast::client {
 
 // Completions that are due, to be called once the lock is released.
@@ -66,22 +70,24 @@ Connection::Connection(const Clock& clock, net::Loop& loop, Setup setup)
 net::Interest Connection::step(TimePoint now) {
   const bool for_callers = setup_.driver == Driver::kCallers;
   {
-    const Lock lock(mutex_);
-    if (for_callers) left_ = std::exchange(watched_, nullptr);
-    if (for_callers && !needs_loop()) return watch();
-    leader_ = Leader::kLoop;
-    driven_ = false;
+    const MutexLock lock(mutex_);
+    left_ = std::exchange(watched_, nullptr);
+    if (for_callers && !needs_loop(now)) return watch();
+    if (leader_ == Leader::kForeign && !takes_back(now)) return oversee(now);
+    begin_step();
   }
   net::Interest next = advance(now);
-  const Lock lock(mutex_);
+  const WakeBatch wakes;
+  const MutexLock lock(mutex_);
+  oversight_.stepping = false;
   look_again(next, now);
-  const bool hands_back = for_callers && (line_.empty() || !waiters_.empty());
+  const bool hands_back = for_callers && (line_.empty() || !followers_.empty());
   if (hands_back || next.done) leader_ = Leader::kNone;
   if (hands_back) {
     find_leader(nullptr);
     return watch();
   }
-  if (for_callers) watched_ = writer_;
+  end_step();
   return next;
 }
 
@@ -92,9 +98,11 @@ void Connection::look_again(net::Interest& next, TimePoint now) const {
   next.until = now;
 }
 
-bool Connection::needs_loop() const {
+bool Connection::needs_loop(TimePoint now) {
+  if (now >= unread_until_) unread_until_ = kNever;
   if (leader_ != Leader::kNone) return leader_ == Leader::kLoop;
-  return !line_.empty() || move_ || hung_up() || !closed_.ok() || retired_;
+  const bool unread = unread_until_ != kNever && may_lie();
+  return (!line_.empty() && !unread) || move_ || hung_up() || !closed_.ok() || retired_;
 }
 
 net::Interest Connection::watch() {
@@ -105,6 +113,7 @@ net::Interest Connection::watch() {
   if (left_) loop_.drive(shared_from_this());  // once more, when it has let go of the descriptor
   next.done = over && !left_;
   if (over) return next;
+  next.until = unread_until_;
   next.fd = writer_->fd();
   next.hangup = true;
   return next;
@@ -113,28 +122,37 @@ net::Interest Connection::watch() {
 bool Connection::hung_up() const {
   if (!writer_) return false;
   pollfd end{writer_->fd(), POLLRDHUP, 0};
-  return ::poll(&end, 1, 0) > 0;
+  return poll_descriptors(&end, 1, timespec{}) > 0;
 }
 
 net::Interest Connection::advance(TimePoint now, ReconnectingStream::Wait wait) {
   obey_move();
-  const int failures = link_.failures();
   Progress progress = advance_link(now, wait);
-  if (wait != ReconnectingStream::Wait::kNone) now = clock_.now();
+  return digest(wait != ReconnectingStream::Wait::kNone ? clock_.now() : now, std::move(progress));
+}
+
+// What has come of the stream: to the requests, and to those who watch over it.
+net::Interest Connection::digest(TimePoint now, Progress progress) {
   Batch batch;
   {
-    Lock lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!progress.replies.empty()) last_read_ = now;
     batch.answers.reserve(progress.replies.size());
     const bool demoted = !take_replies(progress.replies, now, batch);
     if (progress.ready && !move_) stream_ready(now);
     if (progress.lost || demoted || stream_failed(now)) stream_lost(batch);
-    batch.failed = link_.failures() > failures;
-    if (batch.failed || link_.state() == ReconnectingStream::State::kNowhere) attempt_failed(batch);
+    batch.failed = link_.failed_attempts() > progress.failed_attempts;
+    if (batch.failed || link_.state() == ReconnectingStream::State::kNowhere) {
+      attempt_failed(batch);
+      drop_impatient(now, batch);
+    }
     settle(now, batch);
-    (void)flush(lock);
+    (void)flush();
   }
+  const WakeBatch wakes;
   batch.run(setup_);
+  const MutexLock lock(mutex_);
+  release_followers();
   return interest();
 }
 
@@ -150,18 +168,20 @@ void Connection::settle(TimePoint now, Batch& batch) {
 
 Connection::Progress Connection::advance_link(TimePoint now, ReconnectingStream::Wait wait) {
   Progress progress;
+  progress.failed_attempts = link_.failed_attempts();
   if (!wanted()) {
     link_.close();
   } else if (link_.state() == ReconnectingStream::State::kReady) {
     progress.lost = !link_.read(now, progress.replies, wait);
   } else {
+    if (impatient(now)) link_.hurry(now);
     progress.ready = link_.advance(now);
   }
   return progress;
 }
 
 void Connection::obey_move() {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!move_) return;
   link_.move(std::move(*move_));
   move_.reset();
@@ -204,13 +224,27 @@ void Connection::hand_over(Batch& batch) {
 
 // A stream that is up is read; a new one is made only for a request.
 bool Connection::wanted() const {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   return closed_.ok() && (!line_.empty() || writer_);
+}
+
+// The latest attempt to connect met nothing that listens.
+bool Connection::refuses() const {
+  const bool failed = link_.failures() > 0 || link_.state() == ReconnectingStream::State::kNowhere;
+  return failed && link_.failure().reach() == Reach::kRefused;
+}
+
+bool Connection::impatient(TimePoint now) const {
+  if (!refuses()) return false;
+  const MutexLock lock(mutex_);
+  return line_.next_impatient() <= now;
 }
 
 net::Interest Connection::interest() const {
   net::Interest next = link_.interest();
-  const Lock lock(mutex_);
+  const bool down = link_.state() == ReconnectingStream::State::kResting ||
+                    link_.state() == ReconnectingStream::State::kNowhere;
+  if (down && refuses()) next.until = std::min(next.until, line_.next_impatient());
   next.until = std::min(next.until, line_.next_overdue());
   if (writer_) {
     next.write = write_blocked_;
@@ -259,7 +293,7 @@ void Connection::forget_stream() {
 }
 
 void Connection::move(Result<net::Address> to) {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   move_ = std::move(to);
   forget_stream();
   wake_leader();
@@ -268,10 +302,14 @@ void Connection::move(Result<net::Address> to) {
 
 void Connection::attempt_failed(Batch& batch) {
   if (link_.refused()) {
-    line_.fail(link_.failure(), true, batch.answers);
+    line_.fail(link_.failure(), link_.failure().code() == Code::kServer, batch.answers);
   } else if (link_.failures() > setup_.link.retries) {
     line_.fail(link_.failure(), false, batch.answers);
   }
+}
+
+void Connection::drop_impatient(TimePoint now, Batch& batch) {
+  if (!writer_ && refuses()) line_.drop_impatient(now, link_.failure(), batch.answers);
 }
 
 void Connection::drop_overdue(TimePoint now, Batch& batch) {
@@ -287,7 +325,7 @@ void Connection::drop_overdue(TimePoint now, Batch& batch) {
                      batch.answers);
 }
 
-bool Connection::flush(Lock& lock) {
+bool Connection::flush() {
   if (flushing_) return true;
   flushing_ = true;
   bool stuck = false;
@@ -297,17 +335,27 @@ bool Connection::flush(Lock& lock) {
     setup_.link.stats->add(Stats::Counter::kCommands, sent);
     writing_.swap(out_);
     const std::shared_ptr<net::Transport> writer = writer_;
-    lock.unlock();
-    const net::IoResult result = write_all(*writer, writing_);
-    lock.lock();
-    if (writer == writer_ && result.io != net::Io::kDone) {
-      out_.insert(0, writing_, result.bytes);
-      (result.io == net::Io::kFailed ? write_failed_ : write_blocked_) = stuck = true;
+    net::IoResult result;
+    {
+      const MutexUnlock unlocked(mutex_);
+      result = write_all(*writer, writing_);
     }
+    if (writer == writer_) stuck = !written(result) || stuck;
     writing_.clear();
   }
   flushing_ = false;
   return !stuck;
+}
+
+// As much of writing_ as the stream took; false when that is not all.
+bool Connection::written(const net::IoResult& result) {
+  if (result.io == net::Io::kDone) {
+    line_.written();
+    return true;
+  }
+  out_.insert(0, writing_, result.bytes);
+  (result.io == net::Io::kFailed ? write_failed_ : write_blocked_) = true;
+  return false;
 }
 
 TimePoint Connection::silent_since() const {
@@ -317,7 +365,7 @@ TimePoint Connection::silent_since() const {
 void Connection::close(Status why) {
   Batch batch;
   {
-    const Lock lock(mutex_);
+    const MutexLock lock(mutex_);
     closed_ = std::move(why);
     line_.fail(closed_, true, batch.answers);
     if (leader_ == Leader::kNone) {

@@ -1,26 +1,31 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/parker.h"
+#include "base/sync_points.h"
 #include "client/reconnecting_stream.h"
 #include "client/request_queue.h"
 #include "net/loop.h"
 #include "net/pollable.h"
+#include "resp/plain_reply.h"
 
 namespace holdfast::client {
 
+class ForeignLoop;
+
 // How long a thread in serve() stays; any thread may change it, and then notify() its Parker.
 struct ServeControl {
-  std::atomic<bool> done{false};
-  std::atomic<BootTime::rep> until{kNever.time_since_epoch().count()};
+  SharedAtomic<bool> done{false};
+  SharedAtomic<BootTime::rep> until{kNever.time_since_epoch().count()};
 
   void set_until(TimePoint at) { until.store(at.time_since_epoch().count()); }
   bool over(TimePoint now) const { return done.load(std::memory_order_acquire) || now >= end(); }
@@ -36,7 +41,8 @@ struct ServeControl {
 // waits, it is the loop, which otherwise only watches for the end of the stream. With
 // Driver::kLoop it is always the loop. Any thread may write: with kCallers submit() sends at once,
 // together with the requests that others submit meanwhile; with kLoop the loop sends the collected
-// requests.
+// requests, unless it has lent the lead to a ForeignLoop, or the request is deferred: then submit()
+// sends.
 class Connection final : public net::Pollable, public std::enable_shared_from_this<Connection> {
  public:
   enum class Driver { kCallers, kLoop };
@@ -88,6 +94,17 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   // sent is delivered late, and all that waits here, and all that still comes, is handed over.
   void retire();
 
+  // One command of a thread that finds this connection idle: sent and read at once, with one
+  // reading that waits for a moment. kRefused: nothing was done, and submit() is the way; the
+  // thread is not alone, or there is no stream. kInLine: it is as after submit(), and its reply,
+  // unless it has come, is to be waited for in serve().
+  enum class Alone { kAnswered, kInLine, kRefused };
+  struct PlainAnswer {
+    resp::PlainReply reply;
+    Sent sent{};
+  };
+  Alone exchange(const RequestPtr& request, Parker& parker, PlainAnswer& answer);
+
   // Blocks the calling thread until `control` or `slice` is over, and reads for all threads
   // meanwhile if there is no other leader. `control` is checked after each notify() of `parker` and
   // each batch of replies.
@@ -106,47 +123,98 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   net::Interest step(TimePoint now) override;
 
  private:
-  enum class Leader { kNone, kCaller, kLoop };
-  using Lock = std::unique_lock<std::mutex>;
+  friend class ForeignLoop;
+
+  enum class Leader { kNone, kCaller, kLoop, kForeign };
   class Batch;
 
+  // Of a lead that is lent to a ForeignLoop.
+  struct Oversight {
+    bool turning = false;      // the ForeignLoop is inside turn()
+    bool stepping = false;     // the loop is inside a step as the leader
+    bool recalled = false;     // until such a step no ForeignLoop gets the lead
+    TimePoint shared_until{};  // nor until then: two of them used it
+    bool looks = false;        // the loop will look, at look_at, whether `turns` has grown
+    TimePoint look_at{};
+    std::uint64_t turns = 0;
+    std::uint64_t turns_seen = 0;
+  };
+
   // The leader, unlocked.
-  void lead(Parker& parker, const ServeControl& control, TimePoint slice);
-  bool has_orders() const;
+  void lead(Parker& parker, const ServeControl& control, TimePoint slice) HOLDFAST_EXCLUDES(mutex_);
+  std::optional<net::Interest> without_orders() const HOLDFAST_EXCLUDES(mutex_);
   bool may_await(const net::Interest& next, Duration left) const;
   net::Interest advance(TimePoint now,
-                        ReconnectingStream::Wait wait = ReconnectingStream::Wait::kNone);
+                        ReconnectingStream::Wait wait = ReconnectingStream::Wait::kNone)
+      HOLDFAST_EXCLUDES(mutex_);
+  struct Lone;
   struct Progress {
+    std::uint64_t failed_attempts = 0;  // before this
     std::vector<resp::Reply> replies;
     bool ready = false;
     bool lost = false;
   };
-  Progress advance_link(TimePoint now, ReconnectingStream::Wait wait);
-  void obey_move();
-  net::Interest interest() const;
-  bool wanted() const;
+  Progress advance_link(TimePoint now, ReconnectingStream::Wait wait) HOLDFAST_EXCLUDES(mutex_);
+  net::Interest digest(TimePoint now, Progress progress) HOLDFAST_EXCLUDES(mutex_);
+  void put_in_line(InFlightRequest unanswered, Lone& lone) HOLDFAST_EXCLUDES(mutex_);
+  void step_back(Parker* waiter) HOLDFAST_EXCLUDES(mutex_);
+  void obey_move() HOLDFAST_EXCLUDES(mutex_);
+  bool wanted() const HOLDFAST_EXCLUDES(mutex_);
+  bool refuses() const;
+  bool impatient(TimePoint now) const HOLDFAST_EXCLUDES(mutex_);
 
   // With the lock held; flush() lets go of it while it writes.
-  Status add(Lock& lock, InFlightRequest unanswered, Parker* waiter);
-  bool take_replies(std::vector<resp::Reply>& replies, TimePoint now, Batch& batch);
-  void stream_ready(TimePoint now);
-  bool stream_failed(TimePoint now);
-  bool takes(const Request& request, bool again) const;
-  void hand_over(Batch& batch);
-  void settle(TimePoint now, Batch& batch);
-  void stream_lost(Batch& batch);
-  void forget_stream();
-  void attempt_failed(Batch& batch);
-  void drop_overdue(TimePoint now, Batch& batch);
-  bool flush(Lock& lock);  // false: the leader has to go on with it
-  void wake_leader();
-  void find_leader(Parker* preferred);
-  void call(Parker& next);
-  void look_again(net::Interest& next, TimePoint now) const;
-  bool needs_loop() const;
-  bool hung_up() const;
-  net::Interest watch();
-  TimePoint silent_since() const;
+  bool free_for(const Request& request) HOLDFAST_REQUIRES(mutex_);
+  bool sound() const HOLDFAST_REQUIRES(mutex_);
+  void meet_company() HOLDFAST_REQUIRES(mutex_);
+  bool sends_at_once(const Request& request) const HOLDFAST_REQUIRES(mutex_);
+  Status add(InFlightRequest unanswered, Parker* waiter) HOLDFAST_REQUIRES(mutex_);
+  net::Interest interest() const HOLDFAST_REQUIRES(mutex_);  // the leader
+  bool take_replies(std::vector<resp::Reply>& replies, TimePoint now, Batch& batch)
+      HOLDFAST_REQUIRES(mutex_);
+  void stream_ready(TimePoint now) HOLDFAST_REQUIRES(mutex_);
+  bool stream_failed(TimePoint now) HOLDFAST_REQUIRES(mutex_);
+  bool takes(const Request& request, bool again) const HOLDFAST_REQUIRES(mutex_);
+  void hand_over(Batch& batch) HOLDFAST_REQUIRES(mutex_);
+  void settle(TimePoint now, Batch& batch) HOLDFAST_REQUIRES(mutex_);
+  void stream_lost(Batch& batch) HOLDFAST_REQUIRES(mutex_);
+  void forget_stream() HOLDFAST_REQUIRES(mutex_);
+  void attempt_failed(Batch& batch) HOLDFAST_REQUIRES(mutex_);
+  void drop_overdue(TimePoint now, Batch& batch) HOLDFAST_REQUIRES(mutex_);
+  void drop_impatient(TimePoint now, Batch& batch) HOLDFAST_REQUIRES(mutex_);
+  bool flush() HOLDFAST_REQUIRES(mutex_);  // false: the leader has to go on with it
+  bool written(const net::IoResult& result) HOLDFAST_REQUIRES(mutex_);
+  void wake_leader() HOLDFAST_REQUIRES(mutex_);
+  void find_leader(Parker* preferred) HOLDFAST_REQUIRES(mutex_);
+  bool may_lie() const HOLDFAST_REQUIRES(mutex_);  // all replies that are to come
+  void leave_unread() HOLDFAST_REQUIRES(mutex_);
+  void call_or_drive(Parker* preferred) HOLDFAST_REQUIRES(mutex_);
+  void call(Parker& next) HOLDFAST_REQUIRES(mutex_);
+  struct Follower;
+  void unlink(Follower& follower) HOLDFAST_REQUIRES(mutex_);
+  void release_followers() HOLDFAST_REQUIRES(mutex_);
+  void look_again(net::Interest& next, TimePoint now) const HOLDFAST_REQUIRES(mutex_);
+  bool needs_loop(TimePoint now) HOLDFAST_REQUIRES(mutex_);
+  bool hung_up() const HOLDFAST_REQUIRES(mutex_);
+  net::Interest watch() HOLDFAST_REQUIRES(mutex_);
+  TimePoint silent_since() const HOLDFAST_REQUIRES(mutex_);
+
+  // By the ForeignLoop: it reads; sends what has gathered; leads no more.
+  void turn(ForeignLoop& loop) HOLDFAST_EXCLUDES(mutex_);
+  void send_gathered(const ForeignLoop& loop) HOLDFAST_EXCLUDES(mutex_);
+  void leave(const ForeignLoop& loop) HOLDFAST_EXCLUDES(mutex_);
+  // With the lock held.
+  bool needs_engine() const HOLDFAST_REQUIRES(mutex_);
+  void lend() HOLDFAST_REQUIRES(mutex_);
+  void give_back() HOLDFAST_REQUIRES(mutex_);
+  void add_for_foreign(InFlightRequest unanswered) HOLDFAST_REQUIRES(mutex_);
+  bool takes_back(TimePoint now) HOLDFAST_REQUIRES(mutex_);
+  bool neglected(TimePoint now) HOLDFAST_REQUIRES(mutex_);
+  net::Interest oversee(TimePoint now) HOLDFAST_REQUIRES(mutex_);
+  void release_left() HOLDFAST_REQUIRES(mutex_);
+  void begin_step() HOLDFAST_REQUIRES(mutex_);
+  void end_step() HOLDFAST_REQUIRES(mutex_);
+
   std::string address() const { return link_.options().address.text(); }
 
   const Clock& clock_;
@@ -154,27 +222,46 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   const Setup setup_;
   ReconnectingStream link_;  // the leader's
 
-  mutable std::mutex mutex_;
-  RequestQueue line_;
-  std::shared_ptr<net::Transport> writer_;  // the stream, while it is ready
+  mutable Mutex mutex_;
+  RequestQueue line_ HOLDFAST_GUARDED_BY(mutex_);
+  std::shared_ptr<net::Transport> writer_
+      HOLDFAST_GUARDED_BY(mutex_);  // the stream, while it is ready
   // By the loop, now and before its last step: while it may use a descriptor, that must not close.
-  std::shared_ptr<net::Transport> watched_;
-  std::shared_ptr<net::Transport> left_;
-  std::string out_;      // encoded, not yet written
-  std::string writing_;  // the flushing thread's
-  bool flushing_ = false;
-  bool driven_ = false;         // the loop has been asked for a step that has not begun
-  bool write_blocked_ = false;  // the socket's buffer is full: the leader waits for room
-  bool write_failed_ = false;
-  Leader leader_ = Leader::kNone;
-  Parker* leading_ = nullptr;   // of kCaller
-  std::list<Parker*> waiters_;  // in serve(), not leading: the next leaders
-  Parker* called_ = nullptr;    // the one of them that was called to lead, until it wakes
-  TimePoint last_read_{};
-  bool retired_ = false;
-  bool review_ = false;                       // the leader is to hand over
-  std::optional<Result<net::Address>> move_;  // not yet obeyed by the leader
-  Status closed_;
+  std::shared_ptr<net::Transport> watched_ HOLDFAST_GUARDED_BY(mutex_);
+  std::shared_ptr<net::Transport> left_ HOLDFAST_GUARDED_BY(mutex_);
+  std::string out_ HOLDFAST_GUARDED_BY(mutex_);  // encoded, not yet written
+  std::string writing_;                          // the flushing thread's, or exchange()'s
+  bool flushing_ HOLDFAST_GUARDED_BY(mutex_) = false;
+  bool driven_ HOLDFAST_GUARDED_BY(mutex_) =
+      false;  // the loop has been asked for a step that has not begun
+  bool write_blocked_ HOLDFAST_GUARDED_BY(mutex_) =
+      false;  // the socket's buffer is full: the leader waits for room
+  bool write_failed_ HOLDFAST_GUARDED_BY(mutex_) = false;
+  Leader leader_ HOLDFAST_GUARDED_BY(mutex_) = Leader::kNone;
+  Parker* leading_ HOLDFAST_GUARDED_BY(mutex_) = nullptr;  // of kCaller
+  // kCaller is in exchange(): a reply is to come that is of no request in line.
+  bool alone_ HOLDFAST_GUARDED_BY(mutex_) = false;
+  // The number of requests for which exchange() refuses still: threads have met here.
+  int company_ HOLDFAST_GUARDED_BY(mutex_) = 0;
+  // In serve(), not leading: the next leaders.
+  struct Follower {
+    Parker* parker;
+    const ServeControl* control;
+    SharedAtomic<bool> linked{true};  // false: it may leave, and is not looked at again
+  };
+  std::list<Follower*> followers_ HOLDFAST_GUARDED_BY(mutex_);
+  Parker* called_ HOLDFAST_GUARDED_BY(mutex_) =
+      nullptr;  // the one of them that was called to lead, until it wakes
+  std::shared_ptr<ForeignLoop> foreign_ HOLDFAST_GUARDED_BY(mutex_);  // of kForeign
+  Oversight oversight_ HOLDFAST_GUARDED_BY(mutex_);
+  TimePoint last_read_ HOLDFAST_GUARDED_BY(mutex_){};
+  // Then the loop looks for replies that no caller awaits.
+  TimePoint unread_until_ HOLDFAST_GUARDED_BY(mutex_) = kNever;
+  bool retired_ HOLDFAST_GUARDED_BY(mutex_) = false;
+  bool review_ HOLDFAST_GUARDED_BY(mutex_) = false;  // the leader is to hand over
+  std::optional<Result<net::Address>> move_
+      HOLDFAST_GUARDED_BY(mutex_);  // not yet obeyed by the leader
+  Status closed_ HOLDFAST_GUARDED_BY(mutex_);
 };
 
 }  // namespace holdfast::client

@@ -6,11 +6,17 @@
 #include <array>
 #include <utility>
 
+#include "base/mutex.h"
+#include "base/sync_points.h"
+#include "base/wake_batch.h"
 #include "client/connection.h"
 
 namespace holdfast::client {
 
 namespace {
+
+// How long replies that no caller awaits may lie unread.
+constexpr Millis kUnread{5};
 
 // Waits until `interest` comes true, or wake_fd is readable, or for so long.
 void wait_for(const net::Interest& interest, int wake_fd, Duration longest) {
@@ -20,33 +26,51 @@ void wait_for(const net::Interest& interest, int wake_fd, Duration longest) {
   constexpr Duration kDay = std::chrono::hours(24);
   const Duration wait = std::clamp(longest, Duration::zero(), kDay);
   const timespec time{wait.count() / 1'000'000'000, wait.count() % 1'000'000'000};
-  ::ppoll(fds.data(), interest.fd >= 0 ? 2 : 1, &time, nullptr);
+  poll_descriptors(fds.data(), fds.size(), time);  // which looks at no negative descriptor
 }
 
 }  // namespace
 
 void Connection::serve(Parker& parker, const ServeControl& control, TimePoint slice) {
-  Lock lock(mutex_);
+  MutexLock lock(mutex_);
   for (TimePoint now = clock_.now(); !control.over(now) && now < slice; now = clock_.now()) {
     if (leader_ == Leader::kNone && !line_.empty() && setup_.driver == Driver::kCallers) {
       leader_ = Leader::kCaller;
       leading_ = &parker;
-      if (line_.has_unsent()) (void)flush(lock);
+      if (line_.has_unsent()) (void)flush();
       lock.unlock();
       lead(parker, control, slice);
       lock.lock();
       leader_ = Leader::kNone;
       leading_ = nullptr;
     } else {
-      const auto place = waiters_.insert(waiters_.end(), &parker);
+      Follower self{&parker, &control};
+      followers_.push_back(&self);
       lock.unlock();
       parker.park(clock_, std::min(control.end(), slice));
+      if (!self.linked.load(std::memory_order_acquire)) return;
       lock.lock();
-      waiters_.erase(place);
-      if (called_ == &parker) called_ = nullptr;
+      unlink(self);
     }
   }
+  const WakeBatch wakes;
   find_leader(nullptr);
+  lock.unlock();
+}
+
+void Connection::unlink(Follower& follower) {
+  if (called_ == follower.parker) called_ = nullptr;
+  if (follower.linked.load(std::memory_order_relaxed)) followers_.remove(&follower);
+}
+
+// Those whose operation is over need not come back for the lock.
+void Connection::release_followers() {
+  for (auto each = followers_.begin(); each != followers_.end();) {
+    Follower& follower = **each++;
+    if (!follower.control->done.load(std::memory_order_acquire)) continue;
+    unlink(follower);
+    follower.linked.store(false, std::memory_order_release);
+  }
 }
 
 void Connection::lead(Parker& parker, const ServeControl& control, TimePoint slice) {
@@ -54,8 +78,8 @@ void Connection::lead(Parker& parker, const ServeControl& control, TimePoint sli
   // That is a reply, and soon, so the read may wait for it; what is slow is waited for by a poll,
   // which notify() ends.
   bool soon = true;
-  const bool sent = link_.state() == ReconnectingStream::State::kReady && !has_orders();
-  net::Interest next = sent ? interest() : advance(clock_.now());
+  std::optional<net::Interest> known = without_orders();
+  net::Interest next = known ? *known : advance(clock_.now());
   for (;;) {
     const TimePoint now = clock_.now();
     if (next.done || control.over(now) || now >= slice) return;
@@ -74,10 +98,12 @@ void Connection::lead(Parker& parker, const ServeControl& control, TimePoint sli
   }
 }
 
-// There is more to do than to read.
-bool Connection::has_orders() const {
-  const Lock lock(mutex_);
-  return !writer_ || move_ || review_;
+// What to wait for, where there is nothing to do but to read.
+std::optional<net::Interest> Connection::without_orders() const {
+  if (link_.state() != ReconnectingStream::State::kReady) return std::nullopt;
+  const MutexLock lock(mutex_);
+  if (!writer_ || move_ || review_) return std::nullopt;
+  return interest();
 }
 
 bool Connection::may_await(const net::Interest& next, Duration left) const {
@@ -86,8 +112,9 @@ bool Connection::may_await(const net::Interest& next, Duration left) const {
 }
 
 void Connection::wake_leader() {
-  if (leading_ != nullptr) leading_->notify();
-  if (leader_ == Leader::kLoop) loop_.drive(shared_from_this());
+  if (leading_ != nullptr) WakeBatch::notify(*leading_);
+  const bool by_loop = leader_ == Leader::kLoop || leader_ == Leader::kForeign;
+  if (by_loop) loop_.drive(shared_from_this());
 }
 
 void Connection::find_leader(Parker* preferred) {
@@ -99,17 +126,36 @@ void Connection::find_leader(Parker* preferred) {
     return;
   }
   if (leader_ != Leader::kNone || called_ != nullptr) return;
-  if (preferred == nullptr && !waiters_.empty()) preferred = waiters_.front();
+  if (may_lie()) return leave_unread();
+  call_or_drive(preferred);
+}
+
+void Connection::call_or_drive(Parker* preferred) {
+  if (preferred == nullptr && !followers_.empty()) preferred = followers_.front()->parker;
   if (preferred == nullptr) return loop_.drive(shared_from_this());
   call(*preferred);
+}
+
+bool Connection::may_lie() const {
+  const bool on_the_wire = writer_ && out_.empty() && !flushing_ && !line_.has_unsent();
+  return on_the_wire && !line_.has_awaited();
+}
+
+// The next thread that comes reads them: to wake the loop for each would cost more than the reply
+// is worth.
+void Connection::leave_unread() {
+  if (unread_until_ != kNever) return;
+  unread_until_ = after(clock_.now(), kUnread);
+  loop_.drive(shared_from_this());
 }
 
 // Parked in serve() it must be told; on its way there, perhaps by way of another connection, it
 // sees for itself.
 void Connection::call(Parker& next) {
-  if (std::find(waiters_.begin(), waiters_.end(), &next) == waiters_.end()) return;
+  const auto is_it = [&next](const Follower* each) { return each->parker == &next; };
+  if (std::none_of(followers_.begin(), followers_.end(), is_it)) return;
   called_ = &next;
-  next.notify();
+  WakeBatch::notify(next);
 }
 
 }  // namespace holdfast::client

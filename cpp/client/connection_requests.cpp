@@ -2,22 +2,41 @@
 
 #include <utility>
 
+#include "base/mutex.h"
+#include "base/wake_batch.h"
 #include "client/connection.h"
 
 namespace holdfast::client {
 
+namespace {
+
+// A leader that awaits replies sends what has gathered when the next ones arrive, all in one piece;
+// one that was called, when it comes; one that is alone, when it has its reply.
+bool gathers(bool leads, bool alone, bool awaits_replies) {
+  return alone || (leads && awaits_replies);
+}
+
+// Why a request does not get into the line; OK: it does.
+Status refusal(const Status& closed, const InFlightRequest& unanswered) {
+  if (!closed.ok()) return closed;
+  return unanswered.barred() ? Status::revoked() : Status();
+}
+
+}  // namespace
+
 Status Connection::submit(RequestPtr request, Parker* waiter) {
-  Lock lock(mutex_);
+  const WakeBatch wakes;
+  MutexLock lock(mutex_);
   const bool taken = takes(*request, false);
   InFlightRequest fresh{std::move(request), {}, false, true};
-  if (taken) return add(lock, std::move(fresh), waiter);
+  if (taken) return add(std::move(fresh), waiter);
   lock.unlock();
   return setup_.neighbours.hand_over(std::move(fresh), false);
 }
 
 Status Connection::resubmit(InFlightRequest unanswered) {
-  Lock lock(mutex_);
-  if (takes(*unanswered.request, true)) return add(lock, std::move(unanswered), nullptr);
+  MutexLock lock(mutex_);
+  if (takes(*unanswered.request, true)) return add(std::move(unanswered), nullptr);
   lock.unlock();
   return setup_.neighbours.hand_over(std::move(unanswered), true);
 }
@@ -30,7 +49,7 @@ bool Connection::takes(const Request& request, bool again) const {
 }
 
 void Connection::review() {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   review_ = true;
   wake_leader();
   loop_.drive(shared_from_this());
@@ -38,22 +57,34 @@ void Connection::review() {
 
 void Connection::retire() {
   {
-    const Lock lock(mutex_);
+    const MutexLock lock(mutex_);
     retired_ = true;
   }
   review();
 }
 
-Status Connection::add(Lock& lock, InFlightRequest unanswered, Parker* waiter) {
-  if (!closed_.ok()) return closed_;
-  if (unanswered.barred()) return Status::revoked();
-  unanswered.fresh = false;
-  // A leader that awaits replies sends what has gathered when the next ones arrive, all in one
-  // piece; one that was called, when it comes.
+bool Connection::sends_at_once(const Request& request) const {
   const bool leads = leader_ == Leader::kCaller || called_ != nullptr;
-  const bool gathers = leads && line_.awaits_replies();
+  const bool awaits = line_.awaits_replies() && !request.deferred;
+  const bool sends = setup_.driver == Driver::kCallers || request.deferred;
+  return sends && !gathers(leads, alone_, awaits);
+}
+
+Status Connection::add(InFlightRequest unanswered, Parker* waiter) {
+  Status refused = refusal(closed_, unanswered);
+  if (!refused.ok()) return refused;
+  unanswered.fresh = false;
+  const bool at_once = sends_at_once(*unanswered.request);
+  const bool impatient = unanswered.request->patience != kNever;
+  meet_company();
+  lend();
+  if (leader_ == Leader::kForeign) {
+    add_for_foreign(std::move(unanswered));
+    return {};
+  }
   line_.add(std::move(unanswered));
-  if (setup_.driver == Driver::kCallers && !gathers && !flush(lock)) wake_leader();
+  if (at_once && !flush()) wake_leader();
+  if (impatient && !writer_) wake_leader();  // which may be resting for longer
   find_leader(waiter);
   return {};
 }

@@ -12,6 +12,9 @@ namespace {
 constexpr Millis kFirstRest{10};
 constexpr Millis kLongestRest{1000};
 constexpr int kDoublings = 7;
+// In a TLS handshake, before the server is suspected of speaking none; and for it to show that.
+constexpr Millis kSilence{400};
+constexpr Millis kProbe{300};
 
 // Drawn by the nanosecond of the failure: no two clients share it, and a test's clock repeats it.
 Duration rest_after(int failures, TimePoint now) {
@@ -75,10 +78,40 @@ std::string ReconnectingStream::overdue() const {
 }
 
 void ReconnectingStream::connect(TimePoint now) {
+  if (probe_) probe(now);
+  if (probe_ || state_ != State::kConnecting) return;
   net::IoResult step = transport_->connect();
   interest_ = {transport_->fd(), step.io == net::Io::kWantRead, step.io == net::Io::kWantWrite};
   if (step.io == net::Io::kFailed) fail(now, std::move(step.status), false);
-  if (step.io == net::Io::kDone) greet();
+  if (step.io == net::Io::kDone) return greet();
+  if (state_ == State::kConnecting && !probed_) suspect(now);
+}
+
+void ReconnectingStream::suspect(TimePoint now) {
+  if (!transport_->silent()) {
+    silent_until_ = kNever;
+    return;
+  }
+  if (silent_until_ == kNever) silent_until_ = after(now, kSilence);
+  if (now < silent_until_) return;
+  probed_ = true;
+  silent_until_ = after(now, kProbe);
+  probe_ = std::make_unique<net::PlainTextProbe>(options_.address, options_.command_timeout);
+  probe(now);
+}
+
+// The handshake rests meanwhile.
+void ReconnectingStream::probe(TimePoint now) {
+  using Verdict = net::PlainTextProbe::Verdict;
+  const Verdict verdict = probe_->advance();
+  if (verdict == Verdict::kPlainText) {
+    probed_ = false;
+    return fail(now, net::PlainTextProbe::failure(options_.address), true);
+  }
+  if (verdict == Verdict::kUnknown || now >= silent_until_) {
+    probe_.reset();
+    silent_until_ = kNever;
+  }
 }
 
 void ReconnectingStream::start(TimePoint now) {
@@ -179,7 +212,7 @@ void ReconnectingStream::read_greeting(TimePoint now) {
     reader_->feed(buffer.data(), step.bytes);
   }
   state_ = State::kReady;
-  until_ = kNever;
+  until_ = rest_end_ = kNever;
   if (std::exchange(known_, true)) options_.stats->add(Stats::Counter::kReconnects);
 }
 
@@ -235,6 +268,12 @@ bool ReconnectingStream::read(TimePoint now, std::vector<resp::Reply>& replies, 
   return true;
 }
 
+bool ReconnectingStream::take(TimePoint now, const char* bytes, std::size_t size,
+                              std::vector<resp::Reply>& replies) {
+  reader_->feed(bytes, size);
+  return take_replies(now, replies);
+}
+
 bool ReconnectingStream::take_replies(TimePoint now, std::vector<resp::Reply>& replies) {
   for (;;) {
     Result<std::optional<resp::Reply>> next = reader_->next();
@@ -257,9 +296,17 @@ void ReconnectingStream::fail(TimePoint now, Status why, bool reset) {
   leave(reset);
   failure_ = options_.service.empty() ? std::move(why)
                                       : why.prefixed("service '" + options_.service + "': ");
-  ++failures_;
   state_ = State::kResting;
+  ++failed_attempts_;
+  until_ = std::exchange(rest_end_, kNever);
+  if (until_ != kNever) return;
+  ++failures_;
   until_ = after(now, rest_after(failures_, now));
+}
+
+void ReconnectingStream::hurry(TimePoint now) {
+  if (state_ != State::kResting || now >= until_) return;
+  rest_end_ = std::exchange(until_, now);
 }
 
 void ReconnectingStream::move(Result<net::Address> to) {
@@ -278,6 +325,8 @@ void ReconnectingStream::move(Result<net::Address> to) {
 void ReconnectingStream::leave(bool reset) {
   if (transport_ && reset) transport_->abort();
   request_.reset();
+  probe_.reset();
+  silent_until_ = kNever;
   transport_.reset();
   reader_.reset();
   more_ = false;
@@ -288,7 +337,7 @@ void ReconnectingStream::close() {
   leave(false);
   state_ = State::kIdle;
   failures_ = 0;
-  until_ = kNever;
+  until_ = rest_end_ = kNever;
 }
 
 net::Interest ReconnectingStream::interest() const {
@@ -296,8 +345,8 @@ net::Interest ReconnectingStream::interest() const {
   if (!transport_) return {-1, false, false, until_};
   // What TLS has decrypted already does not show at the descriptor.
   if (state_ == State::kReady) return {transport_->fd(), true, false, more_ ? TimePoint{} : kNever};
-  net::Interest interest = interest_;
-  interest.until = until_;
+  net::Interest interest = probe_ ? probe_->interest() : interest_;
+  interest.until = std::min(until_, silent_until_);
   return interest;
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -10,6 +12,7 @@
 #include "base/status.h"
 #include "net/credential_request.h"
 #include "net/endpoint.h"
+#include "net/plain_text_probe.h"
 #include "net/pollable.h"
 #include "net/transport.h"
 #include "resp/command.h"
@@ -73,6 +76,9 @@ class ReconnectingStream {
   enum class Wait { kNone, kMoment };
   bool read(TimePoint now, std::vector<resp::Reply>& replies, Wait wait = Wait::kNone);
 
+  // The same of bytes that the driver has read from transport() by itself.
+  bool take(TimePoint now, const char* bytes, std::size_t size, std::vector<resp::Reply>& replies);
+
   // Gives the stream up and rests. `reset`: let nothing that was sent before be delivered late.
   void fail(TimePoint now, Status why, bool reset);
 
@@ -89,14 +95,21 @@ class ReconnectingStream {
   // The stream of kReady; null otherwise.
   std::shared_ptr<net::Transport> transport() const;
 
+  // Resting: the next attempt begins now. If it fails, it counts towards no number of failures in a
+  // row, and the rest goes on.
+  void hurry(TimePoint now);
+
   // Why the latest attempt or stream failed, and how many attempts have failed in a row.
   const Status& failure() const { return failure_; }
   int failures() const { return failures_; }
+  std::uint64_t failed_attempts() const { return failed_attempts_; }  // ever, and streams
 
   // The latest failure is an error reply to the greeting (wrong password, no such database, ...),
-  // or of a server that locates this one: trying again does not help until the configuration
-  // changes.
-  bool refused() const { return failure_.code() == Code::kServer; }
+  // or of a server that locates this one, or plain text in place of TLS: trying again does not help
+  // until the configuration changes.
+  bool refused() const {
+    return failure_.code() == Code::kServer || failure_.reach() == Reach::kPlainText;
+  }
 
   // No stream, and callers are to be told: refused, or more attempts have failed than are allowed.
   bool hopeless() const;
@@ -108,6 +121,8 @@ class ReconnectingStream {
   void open();
   std::string overdue() const;
   void connect(TimePoint now);
+  void suspect(TimePoint now);
+  void probe(TimePoint now);
   void time_out(TimePoint now);
   void greet();
   void exchange_greeting(TimePoint now);
@@ -136,6 +151,12 @@ class ReconnectingStream {
   TimePoint until_ = kNever;  // end of the attempt, or of the rest
   Status failure_;
   int failures_ = 0;
+  std::uint64_t failed_attempts_ = 0;
+  TimePoint rest_end_ = kNever;  // of the rest that hurry() has cut short
+  // Where TLS is wanted and the server says nothing: whether it would answer in plain text.
+  TimePoint silent_until_ = kNever;
+  std::unique_ptr<net::PlainTextProbe> probe_;
+  bool probed_ = false;
   bool known_ = false;  // it has been ready before
 };
 

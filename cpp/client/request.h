@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "base/sync_points.h"
 #include "resp/reply.h"
 
 namespace holdfast::client {
@@ -42,8 +43,18 @@ class Request {
 
   // To be set before submit(): until when the connection goes on trying to get a reply.
   TimePoint deadline = kNever;
+  // To be set before submit(): until when a server that refuses connections is waited for. Then the
+  // refusal is the answer.
+  TimePoint patience = kNever;
   // No caller waits for it: the connection goes on until `deadline` although `retries` are used up.
   bool persistent = false;
+  // To be set before submit(): its caller waits until the command is written, and not for the
+  // reply. It is not gathered with others, and its reply may lie unread for some milliseconds where
+  // no thread reads.
+  bool deferred = false;
+  // Of such a request: the command is written, perhaps once more after a lost connection. Called on
+  // any thread, with the connection's lock held: it takes no lock of an operation.
+  virtual void written() {}
 
   // Any thread: the request is no longer wanted. Not sent (again) from now on; if it was sent, its
   // reply is still passed to complete().
@@ -58,8 +69,8 @@ class Request {
   bool revoked() const { return revoked_.load(); }
 
  private:
-  std::atomic<bool> abandoned_{false};
-  std::atomic<bool> revoked_{false};
+  SharedAtomic<bool> abandoned_{false};
+  SharedAtomic<bool> revoked_{false};
 };
 
 using RequestPtr = std::shared_ptr<Request>;

@@ -23,9 +23,20 @@ TimePoint RequestQueue::first_sent() const {
   return sent_ == 0 ? kNever : entries_.front().what.sent.last;
 }
 
+bool RequestQueue::has_awaited() const {
+  return std::any_of(entries_.begin(), entries_.end(),
+                     [](const Entry& e) { return e.what.request && !e.what.request->deferred; });
+}
+
 void RequestQueue::add(InFlightRequest unanswered) {
   next_overdue_ = std::min(next_overdue_, unanswered.request->deadline);
-  entries_.push_back({std::move(unanswered), 0});
+  entries_.push_back({std::move(unanswered), 0, false});
+}
+
+void RequestQueue::put_in_front(InFlightRequest unanswered, bool on_wire) {
+  next_overdue_ = std::min(next_overdue_, unanswered.request->deadline);
+  entries_.push_front({std::move(unanswered), 0, on_wire});
+  sent_ += on_wire ? 1 : 0;
 }
 
 int RequestQueue::send(std::string& out, TimePoint now) {
@@ -38,6 +49,7 @@ int RequestQueue::send(std::string& out, TimePoint now) {
     }
     if (entry.what.asking) out += resp::Command({"ASKING"}).bytes();
     entry.extra = entry.what.asking ? 1 : 0;
+    entry.written = false;
     entry.what.sent.last = now;
     ++entry.what.sent.times;
     entry.what.sent.stream = stream_;
@@ -46,6 +58,14 @@ int RequestQueue::send(std::string& out, TimePoint now) {
     commands += 1 + entry.extra;
   }
   return commands;
+}
+
+void RequestQueue::written() {
+  for (std::size_t i = sent_; i > 0 && !entries_[i - 1].written; --i) {
+    Entry& entry = entries_[i - 1];
+    entry.written = true;
+    if (entry.what.request && entry.what.request->deferred) entry.what.request->written();
+  }
 }
 
 bool RequestQueue::take(resp::Reply reply, Answers& answers) {
@@ -84,6 +104,29 @@ void RequestQueue::drop_overdue(TimePoint now, const Status& why, Answers& answe
     if (request && request->deadline <= now) add_answer(entry, why, answers);
     if (request) next_overdue_ = std::min(next_overdue_, request->deadline);
     if (request || i < sent_) kept.push_back(std::move(entry));
+  }
+  entries_ = std::move(kept);
+}
+
+TimePoint RequestQueue::patience(const Entry& entry) {
+  return entry.what.request ? entry.what.request->patience : kNever;
+}
+
+TimePoint RequestQueue::next_impatient() const {
+  TimePoint next = kNever;
+  for (const Entry& entry : entries_) next = std::min(next, patience(entry));
+  return next;
+}
+
+// Without a stream no request is on the wire.
+void RequestQueue::drop_impatient(TimePoint now, const Status& why, Answers& answers) {
+  std::deque<Entry> kept;
+  for (Entry& entry : entries_) {
+    if (patience(entry) <= now) {
+      add_answer(entry, why, answers);
+    } else {
+      kept.push_back(std::move(entry));
+    }
   }
   entries_ = std::move(kept);
 }

@@ -36,14 +36,25 @@ class RequestQueue {
   bool empty() const { return entries_.empty(); }
   bool awaits_replies() const { return sent_ > 0; }
   bool has_unsent() const { return sent_ < entries_.size(); }
+  bool has_awaited() const;  // one whose caller waits for the reply, or that no caller knows of
   TimePoint next_overdue() const { return next_overdue_; }
-  TimePoint first_sent() const;  // when the first of those on the wire went out; kNever: none
+  TimePoint next_impatient() const;  // looks through them all
+  TimePoint first_sent() const;      // when the first of those on the wire went out; kNever: none
+
+  // Of the commands that go out now: see Sent::stream.
+  std::uint64_t stream() const { return stream_; }
 
   void add(InFlightRequest unanswered);
+
+  // One that has gone out by another way than send(), before all that are here. `on_wire`: its
+  // reply comes on the present stream.
+  void put_in_front(InFlightRequest unanswered, bool on_wire);
 
   // Encodes the wanted requests that are not on the wire yet; from now on they are. Returns the
   // number of commands.
   int send(std::string& out, TimePoint now);
+  // What send() has encoded is written: its deferred requests hear of that.
+  void written();
 
   // The next reply on the wire has come. False when nothing was on the wire.
   bool take(resp::Reply reply, Answers& answers);
@@ -53,6 +64,9 @@ class RequestQueue {
 
   // Drops requests that were never sent and are no longer wanted without an answer.
   void drop_overdue(TimePoint now, const Status& why, Answers& answers);
+
+  // Of a server that refuses connections: answers those whose patience is over.
+  void drop_impatient(TimePoint now, const Status& why, Answers& answers);
 
   // All requests, or all but the persistent ones.
   void fail(const Status& why, bool persistent_too, Answers& answers);
@@ -64,9 +78,11 @@ class RequestQueue {
   struct Entry {
     InFlightRequest what;  // without a request: given up, but its reply is still to come
     int extra = 0;         // replies that come before its own
+    bool written = false;  // of those on the wire: as far as the stream has taken it
   };
 
   void forget_unwanted(std::size_t from, std::size_t to);
+  static TimePoint patience(const Entry& entry);
   void add_answer(Entry& entry, Result<resp::Reply> reply, Answers& answers);
 
   std::deque<Entry> entries_;

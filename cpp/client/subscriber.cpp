@@ -34,7 +34,7 @@ Subscriber::Subscriber(const Clock& clock, net::Loop& loop, StreamOptions option
 
 void Subscriber::subscribe(const std::string& channel) {
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     if (subscribes_.empty() || subscribes_.back() != channel) subscribes_.push_back(channel);
   }
   loop_.drive(shared_from_this());
@@ -42,7 +42,7 @@ void Subscriber::subscribe(const std::string& channel) {
 
 void Subscriber::release(const std::string& channel, Duration linger) {
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     releases_.push_back({after(clock_.now(), linger), channel});
   }
   loop_.drive(shared_from_this());
@@ -50,7 +50,7 @@ void Subscriber::release(const std::string& channel, Duration linger) {
 
 void Subscriber::drop(const std::string& channel) {
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     drops_.push_back(channel);
   }
   loop_.drive(shared_from_this());
@@ -58,7 +58,7 @@ void Subscriber::drop(const std::string& channel) {
 
 void Subscriber::move(Result<net::Address> to) {
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     move_ = std::move(to);
   }
   loop_.drive(shared_from_this());
@@ -66,7 +66,7 @@ void Subscriber::move(Result<net::Address> to) {
 
 void Subscriber::close() {
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     closed_ = true;
   }
   loop_.drive(shared_from_this());
@@ -109,7 +109,7 @@ void Subscriber::connect(TimePoint now, Sink& sink) {
 }
 
 bool Subscriber::obey_move(TimePoint now) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   if (move_) {
     link_.move(std::move(*move_));
     move_.reset();
@@ -121,7 +121,7 @@ bool Subscriber::obey_move(TimePoint now) {
 
 Subscriber::Orders Subscriber::due_orders(TimePoint now) {
   Orders orders;
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   orders.subscribes.swap(subscribes_);
   orders.drops.swap(drops_);
   const auto due = std::stable_partition(releases_.begin(), releases_.end(),
@@ -310,7 +310,7 @@ net::Interest Subscriber::interest() {
   if (down_since_ != kNever) next.until = std::min(next.until, after(down_since_, command_timeout));
   if (!awaited_.empty()) next.until = std::min(next.until, after(last_read_, command_timeout));
   next.until = std::min(next.until, next_retry());
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   // Without channels there is nothing to connect for; a stream that stands is kept.
   const bool idle = link_.state() != ReconnectingStream::State::kReady && channels_.empty();
   if (idle && subscribes_.empty() && drops_.empty()) {

@@ -3,7 +3,6 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -11,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/mutex.h"
 #include "client/reconnecting_stream.h"
 #include "net/loop.h"
 #include "net/pollable.h"
@@ -87,13 +87,13 @@ class Subscriber final : public net::Pollable, public std::enable_shared_from_th
     bool leaves() const { return command == "UNSUBSCRIBE" || command == "SUNSUBSCRIBE"; }
   };
 
-  bool obey_move(TimePoint now);  // false: closed
+  bool obey_move(TimePoint now) HOLDFAST_EXCLUDES(mutex_);  // false: closed
   struct Orders {
     std::vector<std::string> subscribes;
     std::vector<std::string> releases;
     std::vector<std::string> drops;
   };
-  Orders due_orders(TimePoint now);
+  Orders due_orders(TimePoint now) HOLDFAST_EXCLUDES(mutex_);
   void take_orders(TimePoint now, Sink& sink);
   void connect(TimePoint now, Sink& sink);
   void say(bool subscribe, const std::string& channel);
@@ -120,12 +120,12 @@ class Subscriber final : public net::Pollable, public std::enable_shared_from_th
   const std::weak_ptr<Sink> sink_;
   PubSub mode_ = PubSub::kClassic;
 
-  std::mutex mutex_;
-  std::vector<std::string> subscribes_;  // asked for, not yet taken up
-  std::vector<Release> releases_;
-  std::vector<std::string> drops_;
-  std::optional<Result<net::Address>> move_;
-  bool closed_ = false;
+  Mutex mutex_;
+  std::vector<std::string> subscribes_ HOLDFAST_GUARDED_BY(mutex_);  // asked for, not yet taken up
+  std::vector<Release> releases_ HOLDFAST_GUARDED_BY(mutex_);
+  std::vector<std::string> drops_ HOLDFAST_GUARDED_BY(mutex_);
+  std::optional<Result<net::Address>> move_ HOLDFAST_GUARDED_BY(mutex_);
+  bool closed_ HOLDFAST_GUARDED_BY(mutex_) = false;
 
   // The loop's thread only.
   ReconnectingStream link_;

@@ -58,6 +58,7 @@ topology::Setup topology_setup(const ClientOptions& options, const std::shared_p
 
 struct Client::Core {
   std::uint64_t epoch;
+  std::unique_ptr<Engine::Usage> usage;  // until it is closed
   std::shared_ptr<const sync::Context> context;
   std::shared_ptr<WaitHub> hub;
 };
@@ -72,6 +73,7 @@ Client::~Client() {
 
 Client::Core* Client::make_core(bool first) {
   Engine& engine = Engine::instance();
+  auto usage = std::make_unique<Engine::Usage>(engine);
   const topology::Loops loops = engine.assign_loops();
   const std::string id = first && !options_.id.empty() ? options_.id : fresh_uuid();
   const auto stats = std::make_shared<Stats>();
@@ -93,7 +95,7 @@ Client::Core* Client::make_core(bool first) {
         engine.clock(), topology,
         sync::ReplicationPolicy{options_.replicas_to_wait, options_.command_timeout});
   }
-  return new Core{fork_epoch(),
+  return new Core{fork_epoch(), std::move(usage),
                   std::shared_ptr<const sync::Context>(
                       new sync::Context{engine.clock(), id, options_.command_timeout, topology,
                                         keeper, waits, timers, acknowledger, stats}),
@@ -105,7 +107,10 @@ std::shared_ptr<const sync::Context> Client::context() {
   if (core->epoch == fork_epoch()) return core->context;
   Core* fresh = make_core(false);
   if (core_.compare_exchange_strong(core, fresh)) {
-    if (closed_) fresh->context->topology->close(Status::closed("the client was closed"));
+    if (closed_) {
+      fresh->context->topology->close(Status::closed("the client was closed"));
+      fresh->usage.reset();
+    }
     return fresh->context;
   }
   delete fresh;
@@ -134,8 +139,9 @@ std::shared_ptr<Closing> Client::close(Millis patience, bool release_held) {
   const bool first = !closed_.exchange(true);
   Core* core = core_.load();
   const bool ours = core->epoch == fork_epoch();
-  return Closing::begin(first && ours ? core->context : nullptr,
-                        {std::min(patience, options_.command_timeout), release_held});
+  if (!first || !ours) return Closing::begin(nullptr, {});
+  return Closing::begin(core->context, {std::min(patience, options_.command_timeout), release_held,
+                                        std::move(core->usage)});
 }
 
 }  // namespace holdfast::engine

@@ -10,28 +10,36 @@ namespace {
 
 // Ctrl-C must end the wait within 0.1 s.
 constexpr Millis kSlice{50};
+// For what is under way to end once the connections are closed: longer than an attempt rests.
+constexpr Millis kSettling{100};
+constexpr Millis kLook{1};
 
 Status closed() { return Status::closed("the client was closed"); }
 
 }  // namespace
 
 Closing::Closing(std::shared_ptr<const sync::Context> context) : context_(std::move(context)) {
-  over_ = ending_ = context_ == nullptr;
+  over_ = context_ == nullptr;
 }
 
 std::shared_ptr<Closing> Closing::begin(std::shared_ptr<const sync::Context> context,
-                                        const Options& options) {
+                                        Options options) {
   const std::shared_ptr<Closing> closing(new Closing(std::move(context)));
-  if (!closing->over_) closing->start(options);
+  if (closing->context_) closing->start(std::move(options));
   return closing;
 }
 
-void Closing::start(const Options& options) {
+void Closing::start(Options options) {
   const auto self = shared_from_this();
   until_ = after(context_->clock.now(), options.patience);
   context_->keeper->begin_close([self] { self->context_->timers->call(self); });
   context_->waits->closed(closed()).run();
   if (options.release_held) release_held();
+  {
+    const MutexLock guard(mutex_);
+    stage_ = Stage::kFinishing;
+    usage_ = std::move(options.usage);
+  }
   if (context_->keeper->idle()) return end();
   context_->timers->arm(self, until_);
 }
@@ -49,40 +57,79 @@ void Closing::release_held() {
   }
 }
 
-// Its time is over, or the keeper says that nothing is under way.
+// Its time is over, or the keeper says that nothing is under way, which it may while start() still
+// looks for what to release.
 void Closing::on_time() {
+  Stage stage = Stage::kStarting;
+  {
+    const MutexLock guard(mutex_);
+    stage = stage_;
+  }
+  if (stage == Stage::kSettling) return settle();
+  if (stage != Stage::kFinishing) return;
   if (context_->clock.now() >= until_ || context_->keeper->idle()) end();
 }
 
 void Closing::end() {
   {
-    const Guard guard(mutex_);
-    if (std::exchange(ending_, true)) return;
+    const MutexLock guard(mutex_);
+    if (stage_ != Stage::kFinishing) return;
+    stage_ = Stage::kEnding;
   }
-  std::vector<std::string> names = context_->keeper->close();
   context_->topology->close(closed());
   context_->waits->closed(closed()).run();
-  context_->timers->disarm(*this);
-  std::shared_ptr<sync::Completion> completion;
   {
-    const Guard guard(mutex_);
-    names_ = std::move(names);
+    const MutexLock guard(mutex_);
+    settled_by_ = after(context_->clock.now(), kSettling);
+    stage_ = Stage::kSettling;
+  }
+  settle();
+}
+
+// An attempt that ends without an answer, or was granted too late, gets into the ledger, and so is
+// named. Its answer may be in the hands of another thread still, or it rests after a refusal.
+void Closing::settle() {
+  const TimePoint now = context_->clock.now();
+  const bool acquiring = context_->keeper->acquiring();
+  bool waits = false;
+  {
+    const MutexLock guard(mutex_);
+    if (stage_ != Stage::kSettling) return;
+    waits = acquiring && now < settled_by_;
+    if (!waits) stage_ = Stage::kClosed;
+  }
+  if (waits) return context_->timers->arm(shared_from_this(), after(now, kLook));
+  std::vector<std::string> names = context_->keeper->close();
+  context_->timers->disarm(*this);
+  context_->timers->close();
+  std::shared_ptr<void> usage;
+  {
+    const MutexLock guard(mutex_);
+    usage.swap(usage_);
+  }
+  usage.reset();  // before any caller goes on
+  std::shared_ptr<sync::Completion> completion;
+  std::uint64_t id = 0;
+  {
+    const MutexLock guard(mutex_);
     over_ = true;
+    names_ = std::move(names);
     completion = std::exchange(completion_, nullptr);
+    id = id_;
     if (waiting_ != nullptr) waiting_->notify();
   }
-  if (completion) completion->done(id_, {});
+  if (completion) completion->done(id, {});
 }
 
 bool Closing::over() const {
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   return over_;
 }
 
 std::optional<sync::Outcome> Closing::wait(sync::Interrupt* interrupt) {
   Parker& parker = Parker::of_this_thread();
   {
-    const Guard guard(mutex_);
+    const MutexLock guard(mutex_);
     waiting_ = &parker;
   }
   bool interrupted = false;
@@ -90,7 +137,7 @@ std::optional<sync::Outcome> Closing::wait(sync::Interrupt* interrupt) {
     parker.park(context_->clock, interrupt != nullptr ? context_->clock.now() + kSlice : kNever);
     interrupted = interrupt != nullptr && !over() && interrupt->pending();
   }
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   waiting_ = nullptr;
   if (interrupted) return std::nullopt;
   return sync::Outcome{};
@@ -98,7 +145,7 @@ std::optional<sync::Outcome> Closing::wait(sync::Interrupt* interrupt) {
 
 void Closing::finish_to(std::shared_ptr<sync::Completion> completion, std::uint64_t id) {
   {
-    const Guard guard(mutex_);
+    const MutexLock guard(mutex_);
     if (!over_) {
       completion_ = std::move(completion);
       id_ = id;
@@ -109,13 +156,13 @@ void Closing::finish_to(std::shared_ptr<sync::Completion> completion, std::uint6
 }
 
 void Closing::cancel() {
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   completion_.reset();
 }
 
 std::vector<std::string> Closing::names() const {
   {
-    const Guard guard(mutex_);
+    const MutexLock guard(mutex_);
     if (over_) return names_;
   }
   std::vector<std::string> names;

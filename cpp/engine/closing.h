@@ -2,10 +2,10 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/parker.h"
 #include "sync/context.h"
 #include "sync/operation.h"
@@ -14,19 +14,21 @@ namespace holdfast::engine {
 
 // The end of a client. It is awaited like an operation, or left to the engine's thread. All waits
 // end with kClosed. Pending releases are finished, and grants that still arrive are given back, for
-// `patience` at most; then the connections are closed. Thread-safe.
+// `patience` at most; then the connections are closed, and within 100 ms more all attempts have
+// ended. Thread-safe.
 class Closing final : public sync::Exchange,
                       public sync::Timed,
                       public std::enable_shared_from_this<Closing> {
  public:
   struct Options {
     Millis patience{0};
-    bool release_held = false;  // what is held is released first
+    bool release_held = false;      // what is held is released first
+    std::shared_ptr<void> usage{};  // kept until the end
   };
 
   // `context` may be null: there is nothing to close.
   static std::shared_ptr<Closing> begin(std::shared_ptr<const sync::Context> context,
-                                        const Options& options);
+                                        Options options);
 
   std::optional<sync::Outcome> wait(sync::Interrupt* interrupt) override;
   void finish_to(std::shared_ptr<sync::Completion> completion, std::uint64_t id) override;
@@ -37,25 +39,34 @@ class Closing final : public sync::Exchange,
   std::vector<std::string> names() const;
 
  private:
-  using Guard = std::lock_guard<std::mutex>;
+  enum class Stage {
+    kStarting,   // start() looks for what is to be finished
+    kFinishing,  // until nothing is under way, or the patience is over
+    kEnding,     // the connections are being closed
+    kSettling,   // what was under way over them ends
+    kClosed,
+  };
 
   explicit Closing(std::shared_ptr<const sync::Context> context);
-  void start(const Options& options);
-  void release_held();
+  void start(Options options);
+  void release_held() HOLDFAST_EXCLUDES(mutex_);
   void on_time() override;
-  void end();
-  bool over() const;
+  void end() HOLDFAST_EXCLUDES(mutex_);
+  void settle() HOLDFAST_EXCLUDES(mutex_);
+  bool over() const HOLDFAST_EXCLUDES(mutex_);
 
   const std::shared_ptr<const sync::Context> context_;
   const LockName name_{"close"};
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   TimePoint until_{};
-  bool ending_ = false;
-  bool over_ = false;
-  Parker* waiting_ = nullptr;
-  std::shared_ptr<sync::Completion> completion_;
-  std::uint64_t id_ = 0;
-  std::vector<std::string> names_;
+  Stage stage_ HOLDFAST_GUARDED_BY(mutex_) = Stage::kStarting;
+  TimePoint settled_by_ HOLDFAST_GUARDED_BY(mutex_){};  // of kSettling
+  bool over_ HOLDFAST_GUARDED_BY(mutex_) = false;
+  Parker* waiting_ HOLDFAST_GUARDED_BY(mutex_) = nullptr;
+  std::shared_ptr<sync::Completion> completion_ HOLDFAST_GUARDED_BY(mutex_);
+  std::uint64_t id_ HOLDFAST_GUARDED_BY(mutex_) = 0;
+  std::vector<std::string> names_ HOLDFAST_GUARDED_BY(mutex_);
+  std::shared_ptr<void> usage_ HOLDFAST_GUARDED_BY(mutex_);
 };
 
 }  // namespace holdfast::engine

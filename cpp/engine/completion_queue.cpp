@@ -3,22 +3,51 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <utility>
+
 namespace holdfast::engine {
 
-CompletionQueue::CompletionQueue() : fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+CompletionQueue::CompletionQueue()
+    : loop_(std::make_shared<client::ForeignLoop>()),
+      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  loop_->watch(wake_);
+}
 
-CompletionQueue::~CompletionQueue() { ::close(fd_); }
+CompletionQueue::~CompletionQueue() { ::close(wake_); }
 
 void CompletionQueue::done(std::uint64_t id, sync::Outcome outcome) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  if (done_.empty()) eventfd_write(fd_, 1);
-  done_.emplace_back(id, std::move(outcome));
+  const bool here = client::ForeignLoop::of_this_thread() == loop_.get();
+  if (here && id == beginning_) {
+    at_once_ = std::move(outcome);
+    return;
+  }
+  const bool by_drain = here && loop_->turning();
+  bool wakes = false;
+  {
+    const MutexLock lock(mutex_);
+    wakes = done_.empty() && !by_drain;
+    woken_ = woken_ || wakes;
+    done_.emplace_back(id, std::move(outcome));
+  }
+  // The reader that it wakes finds the lock free. A drain() between the two leaves a wake-up to
+  // nothing.
+  if (wakes) eventfd_write(wake_, 1);
+}
+
+std::optional<sync::Outcome> CompletionQueue::begin(sync::Exchange& exchange, std::uint64_t id) {
+  beginning_ = id;
+  exchange.finish_to(shared_from_this(), id);
+  beginning_ = 0;
+  return std::exchange(at_once_, std::nullopt);
 }
 
 std::vector<CompletionQueue::Done> CompletionQueue::drain() {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  eventfd_t ignored = 0;
-  eventfd_read(fd_, &ignored);
+  loop_->turn();
+  const MutexLock lock(mutex_);
+  if (std::exchange(woken_, false) || done_.empty()) {
+    eventfd_t ignored = 0;
+    eventfd_read(wake_, &ignored);
+  }
   return std::exchange(done_, {});
 }
 

@@ -1,17 +1,22 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
+#include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "base/mutex.h"
+#include "client/foreign_loop.h"
 #include "sync/operation.h"
 
 namespace holdfast::engine {
 
 // The finished operations of one event loop of Python, handed over in batches: fd() becomes
-// readable with the first, and stays so until drain().
-class CompletionQueue final : public sync::Completion {
+// readable with the first, and stays so until drain(). Those whose replies the loop reads itself
+// are finished by drain().
+class CompletionQueue final : public sync::Completion,
+                              public std::enable_shared_from_this<CompletionQueue> {
  public:
   using Done = std::pair<std::uint64_t, sync::Outcome>;
 
@@ -20,16 +25,27 @@ class CompletionQueue final : public sync::Completion {
   CompletionQueue(const CompletionQueue&) = delete;
   CompletionQueue& operator=(const CompletionQueue&) = delete;
 
-  int fd() const { return fd_; }
+  int fd() const { return loop_->fd(); }
+  client::ForeignLoop& loop() { return *loop_; }
 
   void done(std::uint64_t id, sync::Outcome outcome) override;
 
+  // The loop's thread, in a Scope of loop(), with an id that is not 0: begins an exchange. Returns
+  // its outcome if it is over at once; else drain() does.
+  std::optional<sync::Outcome> begin(sync::Exchange& exchange, std::uint64_t id);
+  // The same.
   std::vector<Done> drain();
 
  private:
-  const int fd_;
-  std::mutex mutex_;
-  std::vector<Done> done_;
+  const std::shared_ptr<client::ForeignLoop> loop_;
+  const int wake_;  // an eventfd
+  // The loop's thread only.
+  std::uint64_t beginning_ = 0;  // inside begin()
+  std::optional<sync::Outcome> at_once_;
+
+  Mutex mutex_;
+  bool woken_ HOLDFAST_GUARDED_BY(mutex_) = false;
+  std::vector<Done> done_ HOLDFAST_GUARDED_BY(mutex_);
 };
 
 }  // namespace holdfast::engine

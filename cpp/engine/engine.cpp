@@ -1,14 +1,13 @@
 #include "engine/engine.h"
 
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <string>
 #include <unordered_map>
 
+#include "base/parker.h"
 #include "base/process.h"
+#include "base/thread.h"
 #include "net/transport.h"
 
 namespace holdfast::engine {
@@ -22,22 +21,22 @@ std::atomic<std::size_t> g_watchdog_threads{2};
 class ThreadTable {
  public:
   void add(OwnerNumber owner) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    ids_[owner] = static_cast<int>(::syscall(SYS_gettid));
+    const MutexLock lock(mutex_);
+    ids_[owner] = this_thread_id();
   }
   void remove(OwnerNumber owner) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     ids_.erase(owner);
   }
   int find(OwnerNumber owner) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = ids_.find(owner);
     return found == ids_.end() ? 0 : found->second;
   }
 
  private:
-  std::mutex mutex_;
-  std::unordered_map<OwnerNumber, int> ids_;
+  Mutex mutex_;
+  std::unordered_map<OwnerNumber, int> ids_ HOLDFAST_GUARDED_BY(mutex_);
 };
 
 // Of the process as it is since the latest fork(): a parent's may be locked for ever. Never
@@ -97,8 +96,42 @@ Engine& Engine::instance() {
 
 void Engine::set_watchdog_threads(std::size_t count) { g_watchdog_threads.store(count); }
 
+Engine::Usage::Usage(Engine& engine) : engine_(engine) { engine_.begin_use(); }
+Engine::Usage::~Usage() { engine_.end_use(); }
+
+std::vector<net::EventLoop*> Engine::loops() {
+  std::vector<net::EventLoop*> loops{io_.get()};
+  for (const auto& loop : watchdog_) loops.push_back(loop.get());
+  return loops;
+}
+
+void Engine::begin_use() {
+  const MutexLock lock(mutex_);
+  if (usages_++ > 0) return;
+  Parker::keep_descriptors(true);
+  for (net::EventLoop* const loop : loops()) loop->stay(true);
+}
+
+void Engine::end_use() {
+  const MutexLock lock(mutex_);
+  if (--usages_ > 0) return;
+  for (net::EventLoop* const loop : loops()) loop->stay(false);
+  events_->stop();
+  Parker::keep_descriptors(false);
+}
+
+void Engine::await_end_of_threads(Duration longest) {
+  std::vector<net::EventLoop*> ending;
+  {
+    const MutexLock lock(mutex_);
+    if (usages_ == 0) ending = loops();
+  }
+  const TimePoint until = after(clock_.now(), longest);
+  for (net::EventLoop* const loop : ending) loop->await_end(until);
+}
+
 topology::Loops Engine::assign_loops() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   const std::size_t wanted = std::max<std::size_t>(1, g_watchdog_threads.load());
   while (watchdog_.size() < wanted) {
     const std::string name = "holdfast-dog-" + std::to_string(watchdog_.size());
@@ -108,7 +141,7 @@ topology::Loops Engine::assign_loops() {
 }
 
 void Engine::add(std::weak_ptr<lease::LeaseKeeper> keeper) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto gone = [](const std::weak_ptr<lease::LeaseKeeper>& k) { return k.expired(); };
   keepers_.erase(std::remove_if(keepers_.begin(), keepers_.end(), gone), keepers_.end());
   keepers_.push_back(std::move(keeper));
@@ -117,7 +150,7 @@ void Engine::add(std::weak_ptr<lease::LeaseKeeper> keeper) {
 void Engine::owner_ended(OwnerNumber owner, const std::string& what) {
   std::vector<std::weak_ptr<lease::LeaseKeeper>> keepers;
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     keepers = keepers_;
   }
   for (const auto& weak : keepers) {

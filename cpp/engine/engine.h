@@ -2,11 +2,11 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "engine/event_queue.h"
 #include "lease/lease_keeper.h"
 #include "net/event_loop.h"
@@ -15,10 +15,24 @@
 namespace holdfast::engine {
 
 // Shared by all clients of a process: the threads, the clock, the queue of events. It is made on
-// first use and never destroyed: threads of Python may be inside until the very end. After fork()
-// the child makes a new one and drops its parent's, whose mutexes other threads may hold for ever.
+// first use and never destroyed: threads of Python may be inside until the very end. Its threads
+// and descriptors are there while a client is open. After fork() the child makes a new one and
+// drops its parent's, whose mutexes other threads may hold for ever.
 class Engine {
  public:
+  // A client is open as long as its Usage exists. With the last one the threads end, as soon as
+  // they have nothing more to drive.
+  class Usage {
+   public:
+    explicit Usage(Engine& engine);
+    ~Usage();
+    Usage(const Usage&) = delete;
+    Usage& operator=(const Usage&) = delete;
+
+   private:
+    Engine& engine_;
+  };
+
   static Engine& instance();
 
   // How many threads the watchdog has (2); for clients made from now on.
@@ -26,6 +40,9 @@ class Engine {
 
   const Clock& clock() const { return clock_; }
   const std::shared_ptr<EventQueue>& events() const { return events_; }
+
+  // Waits, for `longest` at most, until the threads have ended, if no client is open.
+  void await_end_of_threads(Duration longest);
 
   // The loops of one more client: the watchdog's threads take turns.
   topology::Loops assign_loops();
@@ -36,14 +53,18 @@ class Engine {
 
  private:
   Engine();
+  void begin_use();
+  void end_use();
+  std::vector<net::EventLoop*> loops() HOLDFAST_REQUIRES(mutex_);
 
   SystemClock clock_;
   const std::shared_ptr<EventQueue> events_;
-  std::mutex mutex_;
-  std::unique_ptr<net::EventLoop> io_;
-  std::vector<std::unique_ptr<net::EventLoop>> watchdog_;
-  std::size_t next_ = 0;
-  std::vector<std::weak_ptr<lease::LeaseKeeper>> keepers_;
+  Mutex mutex_;
+  std::unique_ptr<net::EventLoop> io_ HOLDFAST_GUARDED_BY(mutex_);
+  std::vector<std::unique_ptr<net::EventLoop>> watchdog_ HOLDFAST_GUARDED_BY(mutex_);
+  std::size_t next_ HOLDFAST_GUARDED_BY(mutex_) = 0;
+  int usages_ HOLDFAST_GUARDED_BY(mutex_) = 0;
+  std::vector<std::weak_ptr<lease::LeaseKeeper>> keepers_ HOLDFAST_GUARDED_BY(mutex_);
 };
 
 // The calling thread as an owner: a unique number from its first use to its end, of which the

@@ -5,14 +5,20 @@
 namespace holdfast::engine {
 
 void EventQueue::post(lease::Event event) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   events_.push_back(std::move(event));
   wake_.notify_one();
 }
 
-std::optional<lease::Event> EventQueue::next() {
-  std::unique_lock<std::mutex> lock(mutex_);
-  wake_.wait(lock, [this] { return stopped_ || !events_.empty(); });
+std::uint64_t EventQueue::begin() {
+  const MutexLock lock(mutex_);
+  runs_ = true;
+  return ++run_;
+}
+
+std::optional<lease::Event> EventQueue::next(std::uint64_t run) {
+  const MutexLock lock(mutex_);
+  while (runs_ && run == run_ && events_.empty()) wake_.wait(mutex_);
   if (events_.empty()) return std::nullopt;
   lease::Event event = std::move(events_.front());
   events_.pop_front();
@@ -20,8 +26,8 @@ std::optional<lease::Event> EventQueue::next() {
 }
 
 void EventQueue::stop() {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  stopped_ = true;
+  const MutexLock lock(mutex_);
+  runs_ = false;
   wake_.notify_all();
 }
 

@@ -1,10 +1,11 @@
 #pragma once
 
-#include <condition_variable>
+#include <cstdint>
 #include <deque>
-#include <mutex>
 #include <optional>
 
+#include "base/mutex.h"
+#include "base/sync_points.h"
 #include "lease/hold.h"
 
 namespace holdfast::engine {
@@ -14,16 +15,21 @@ class EventQueue final : public lease::EventSink {
  public:
   void post(lease::Event event) override;
 
-  // Blocks until there is an event; nothing once stop() was called and the queue is empty.
-  std::optional<lease::Event> next();
-
+  // A thread is about to take events out: the number of its run.
+  std::uint64_t begin();
+  // Blocks until there is an event; nothing once the run was stopped and the queue is empty.
+  std::optional<lease::Event> next(std::uint64_t run);
+  // Ends the run, if there is one.
   void stop();
+  // A run was begun and not stopped.
+  bool runs() const { return runs_.load(std::memory_order_relaxed); }
 
  private:
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  std::deque<lease::Event> events_;
-  bool stopped_ = false;
+  Mutex mutex_;
+  Condition wake_;
+  std::deque<lease::Event> events_ HOLDFAST_GUARDED_BY(mutex_);
+  std::uint64_t run_ HOLDFAST_GUARDED_BY(mutex_) = 0;
+  SharedAtomic<bool> runs_{false};
 };
 
 }  // namespace holdfast::engine

@@ -4,6 +4,7 @@
 
 #include "sync/acquire_operation.h"
 #include "sync/call_operation.h"
+#include "sync/lock.h"
 #include "sync/lock_calls.h"
 #include "sync/release_operation.h"
 
@@ -16,11 +17,37 @@ Lock::Lock(std::shared_ptr<Client> client, const sync::Recipe& recipe, const std
     : client_(std::move(client)),
       recipe_(recipe),
       name_(client_->options().name_prefix + name, options.side),
-      acquire_options_(options.acquire_options) {}
+      acquire_options_(options.acquire_options) {
+  const bool plain = &recipe == &sync::lock_recipe() && acquire_options_.at_least == Millis(0);
+  if (plain) plain_.emplace(recipe, name_);
+}
 
 sync::ExchangePtr Lock::acquire(const Attempt& attempt) const {
   auto context = client_->context();
-  const TimePoint deadline = after(context->clock.now(), attempt.timeout);
+  const TimePoint now = context->clock.now();
+  return attempt_at(now, std::move(context), attempt);
+}
+
+sync::Waited Lock::acquire_and_wait(const Attempt& attempt, sync::Interrupt* interrupt) const {
+  const ContextPtr context = client_->context();
+  if (plain_ && !attempt.again && !attempt.part && !attempt.patience) {
+    const auto go_on = [&](TimePoint begun) { return attempt_at(begun, context, attempt); };
+    const sync::PlainLock::Ask ask{attempt.owner, attempt.lease, attempt.listener, attempt.blocking,
+                                   attempt.timeout};
+    if (auto waited = plain_->acquire(context, ask, go_on, interrupt)) return std::move(*waited);
+  }
+  const auto operation = attempt_at(context->clock.now(), context, attempt);
+  return {operation, operation->wait(interrupt)};
+}
+
+void Lock::give_back(const Attempt& attempt) const {
+  sync::PendingRelease::give_back(client_->context(), recipe_,
+                                  {name_, attempt.owner, 0, acquire_options_}, attempt.lease.time);
+}
+
+std::shared_ptr<sync::AcquireOperation> Lock::attempt_at(TimePoint begun, ContextPtr context,
+                                                         const Attempt& attempt) const {
+  const TimePoint deadline = after(begun, attempt.timeout);
   sync::AcquireOptions acquire_options = acquire_options_;
   if (!attempt.blocking || attempt.timeout <= Duration::zero())
     acquire_options.queue_timeout = Millis(0);
@@ -29,12 +56,30 @@ sync::ExchangePtr Lock::acquire(const Attempt& attempt) const {
       std::move(context), recipe_,
       sync::AcquireRequest{name_, attempt.owner, attempt.lease, attempt.blocking, deadline,
                            attempt.listener, acquire_options, attempt.again, attempt.refusal_budget,
-                           attempt.part});
+                           attempt.part, attempt.patience});
 }
 
 sync::ExchangePtr Lock::release(OwnerNumber owner, bool all) const {
   return std::make_shared<sync::ReleaseOperation>(client_->context(), recipe_,
                                                   sync::ReleaseOperation::What{name_, owner, all});
+}
+
+sync::Waited Lock::release_and_wait(OwnerNumber owner, bool all, sync::Interrupt* interrupt) const {
+  const ContextPtr context = client_->context();
+  const auto go_on = [&] {
+    return std::make_shared<sync::ReleaseOperation>(
+        context, recipe_, sync::ReleaseOperation::What{name_, owner, all});
+  };
+  if (plain_) {
+    if (auto waited = plain_->release(context, owner, go_on, interrupt)) return std::move(*waited);
+  }
+  const auto operation = go_on();
+  return {operation, operation->wait(interrupt)};
+}
+
+sync::ExchangePtr Lock::release_deferred(OwnerNumber owner) const {
+  return std::make_shared<sync::ReleaseOperation>(
+      client_->context(), recipe_, sync::ReleaseOperation::What{name_, owner, false, true});
 }
 
 sync::ExchangePtr Lock::extend(OwnerNumber owner, Millis lease) const {

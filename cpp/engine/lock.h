@@ -1,12 +1,14 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "engine/client.h"
 #include "engine/lockable.h"
 #include "sync/operation.h"
+#include "sync/plain_lock.h"
 #include "sync/recipe.h"
 #include "sync/ticket.h"
 #include "sync/transfer_operation.h"
@@ -32,6 +34,11 @@ class Lock : public Lockable {
 
   sync::ExchangePtr acquire(const Attempt& attempt) const override;
   sync::ExchangePtr release(OwnerNumber owner, bool all) const override;
+  sync::Waited acquire_and_wait(const Attempt& attempt, sync::Interrupt* interrupt) const override;
+  sync::Waited release_and_wait(OwnerNumber owner, bool all,
+                                sync::Interrupt* interrupt) const override;
+  void give_back(const Attempt& attempt) const override;
+  sync::ExchangePtr release_deferred(OwnerNumber owner) const override;
   sync::ExchangePtr extend(OwnerNumber owner, Millis lease) const override;
   sync::ExchangePtr force_release() const override;
   sync::ExchangePtr locked() const override;
@@ -65,10 +72,15 @@ class Lock : public Lockable {
   void forget_loss(OwnerNumber owner) const;
 
  private:
+  using ContextPtr = std::shared_ptr<const sync::Context>;
+  std::shared_ptr<sync::AcquireOperation> attempt_at(TimePoint begun, ContextPtr context,
+                                                     const Attempt& attempt) const;
+
   const std::shared_ptr<Client> client_;
   const sync::Recipe& recipe_;
   const LockName name_;
   const sync::AcquireOptions acquire_options_;
+  std::optional<sync::PlainLock> plain_;  // of a kind and with options that allow for it
 };
 
 }  // namespace holdfast::engine

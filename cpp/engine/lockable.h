@@ -24,13 +24,25 @@ class Lockable {
     bool member = false;  // of a lock made of several, whose members' own options play no part
     bool again = false;   // no hold more: the lease of the one that is held counts from now on
     sync::RefusalBudget refusal_budget = sync::RefusalBudget::kCallers;
-    bool part = false;  // of a lock made of locks
+    bool part = false;                    // of a lock made of locks
+    std::optional<TimePoint> patience{};  // see sync::AcquireRequest
   };
 
   virtual ~Lockable() = default;
 
   virtual sync::ExchangePtr acquire(const Attempt& attempt) const = 0;
   virtual sync::ExchangePtr release(OwnerNumber owner, bool all) const = 0;
+  // The same in one step with the wait of the calling thread, which may take the plain path. After
+  // an acquisition without an exchange whose caller will never know of the grant give_back()
+  // follows.
+  virtual sync::Waited acquire_and_wait(const Attempt& attempt, sync::Interrupt* interrupt) const;
+  virtual sync::Waited release_and_wait(OwnerNumber owner, bool all,
+                                        sync::Interrupt* interrupt) const;
+  virtual void give_back(const Attempt& /*attempt*/) const {}
+  // Of one hold; the caller of a last release does not wait for the answer, of kinds that can.
+  virtual sync::ExchangePtr release_deferred(OwnerNumber owner) const {
+    return release(owner, false);
+  }
   virtual sync::ExchangePtr extend(OwnerNumber owner, Millis lease) const = 0;  // 1, or 0: not held
   virtual sync::ExchangePtr force_release() const = 0;  // 1, or 0: it was free
   virtual sync::ExchangePtr locked() const = 0;         // 1, or 0
@@ -51,5 +63,17 @@ class Lockable {
   // Of an attempt that was granted: it is not to be told any more.
   virtual void forget_listener(OwnerNumber owner, std::uint64_t listener) const = 0;
 };
+
+inline sync::Waited Lockable::acquire_and_wait(const Attempt& attempt,
+                                               sync::Interrupt* interrupt) const {
+  const sync::ExchangePtr exchange = acquire(attempt);
+  return {exchange, exchange->wait(interrupt)};
+}
+
+inline sync::Waited Lockable::release_and_wait(OwnerNumber owner, bool all,
+                                               sync::Interrupt* interrupt) const {
+  const sync::ExchangePtr exchange = release(owner, all);
+  return {exchange, exchange->wait(interrupt)};
+}
 
 }  // namespace holdfast::engine

@@ -26,20 +26,14 @@ sync::OperationPtr operation(const sync::ExchangePtr& exchange) {
 
 class Member final : public sync::QuorumMember {
  public:
-  Member(std::shared_ptr<const Lock> lock, const Lock::Attempt& attempt, TimePoint deadline,
-         sync::RefusalBudget refusal_budget)
-      : lock_(std::move(lock)),
-        attempt_(attempt),
-        deadline_(deadline),
-        refusal_budget_(refusal_budget) {}
+  Member(std::shared_ptr<const Lock> lock, const Lock::Attempt& attempt, TimePoint deadline)
+      : lock_(std::move(lock)), attempt_(attempt), deadline_(deadline) {}
 
   sync::OperationPtr acquire(How how) const override {
     Lock::Attempt attempt = attempt_;
     attempt.blocking = how == How::kWait;
     attempt.again = how == How::kAgain;
     attempt.member = true;
-    attempt.refusal_budget = refusal_budget_;
-    attempt.part = true;
     const TimePoint now = lock_->client().context()->clock.now();
     attempt.timeout = deadline_ == kNever ? kNever - TimePoint{} : deadline_ - now;
     return operation(lock_->acquire(attempt));
@@ -51,7 +45,6 @@ class Member final : public sync::QuorumMember {
   const std::shared_ptr<const Lock> lock_;
   const Lock::Attempt attempt_;
   const TimePoint deadline_;
-  const sync::RefusalBudget refusal_budget_;
 };
 
 // The largest number that at least `needed` numbers reach.
@@ -78,14 +71,18 @@ sync::ExchangePtr Quorum::acquire(const Attempt& attempt) const {
   options.seed = static_cast<std::uint32_t>(now.time_since_epoch().count() +
                                             static_cast<std::int64_t>(attempt.owner));
   const int held = known_count(attempt.owner);
-  // Where a minority can be missing, a server that refuses to work is asked again by the next
-  // round.
-  const sync::RefusalBudget refusal_budget =
-      options.rule.spare() > 0 ? sync::RefusalBudget::kNone : sync::RefusalBudget::kCallers;
+  // Where a minority can be missing, a server that refuses to work, or connections, is asked again
+  // by the next round.
+  const bool in_rounds = options.rule.spare() > 0;
+  Attempt part = attempt;
+  part.part = true;
+  part.refusal_budget = in_rounds ? sync::RefusalBudget::kNone : sync::RefusalBudget::kCallers;
+  options.patience = sync::patience_of(attempt.blocking, options.deadline, now);
+  part.patience = in_rounds ? now : options.patience;
   sync::QuorumAcquire::Members members;
   for (const auto& lock : members_) {
     options.votes.push_back(lock->known_count(attempt.owner) >= held);
-    members.push_back(std::make_unique<Member>(lock, attempt, options.deadline, refusal_budget));
+    members.push_back(std::make_unique<Member>(lock, part, options.deadline));
   }
   const auto made =
       std::make_shared<sync::QuorumAcquire>(context, name_, std::move(members), std::move(options));

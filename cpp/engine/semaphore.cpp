@@ -14,15 +14,13 @@ sync::ExchangePtr Semaphore::acquire(std::int64_t permits, bool blocking, Durati
   auto context = client_->context();
   const TimePoint deadline = after(context->clock.now(), timeout);
   const Millis memory = sync::request_memory(*context);
+  sync::AcquireOptions acquire_options{Millis(0), memory, permits};
+  acquire_options.request = context->slots->take();
+  const OwnerNumber slot = acquire_options.request->slot;
   return std::make_shared<sync::AcquireOperation>(
       std::move(context), sync::semaphore_recipe(),
-      sync::AcquireRequest{name_,
-                           next_owner_number(),
-                           {memory, false},
-                           blocking,
-                           deadline,
-                           0,
-                           {Millis(0), memory, permits}});
+      sync::AcquireRequest{
+          name_, slot, {memory, false}, blocking, deadline, 0, std::move(acquire_options)});
 }
 
 sync::ExchangePtr Semaphore::release(std::int64_t permits) const {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/mutex.h"
 #include "base/uuid.h"
 #include "lease/hold_record.h"
 #include "lease/lease_keeper.h"
@@ -17,7 +18,7 @@ Millis ReleasePlan::stays(TimePoint now) const {
 
 ReleasePlan LeaseKeeper::begin_detach(const LockName& name, OwnerNumber owner, Millis lease) {
   using Verdict = ReleasePlan::Verdict;
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   Hold* hold = find(name, owner);
   if (hold == nullptr) return {};
   const TimePoint now = clock_.now();
@@ -42,7 +43,7 @@ ReleasePlan LeaseKeeper::begin_detach(const LockName& name, OwnerNumber owner, M
 }
 
 void LeaseKeeper::end_detach(const LockName& name, OwnerNumber owner, bool done) {
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   Hold* hold = find(name, owner);
   if (hold == nullptr || !std::exchange(hold->detaching, false) || !hold->held()) return;
   if (done) {
@@ -56,7 +57,7 @@ void LeaseKeeper::end_detach(const LockName& name, OwnerNumber owner, bool done)
 
 std::optional<LeaseKeeper::Detached> LeaseKeeper::detached(const LockName& name,
                                                            OwnerNumber owner) const {
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   const Hold* hold = find(name, owner);
   if (hold == nullptr || !hold->detaching || !hold->held()) return std::nullopt;
   const Hold::Move& move = *hold->move;
@@ -66,7 +67,7 @@ std::optional<LeaseKeeper::Detached> LeaseKeeper::detached(const LockName& name,
 }
 
 std::string LeaseKeeper::other_field(const LockName& name, OwnerNumber owner) const {
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   const Hold* hold = find(name, owner);
   return hold != nullptr && hold->move ? hold->move->other : std::string();
 }

@@ -12,6 +12,8 @@ namespace holdfast::lease {
 
 // The reason of a loss of which no server has told.
 constexpr const char* kRanOut = "its lease ran out";
+// Of one whose release the server has not answered in time.
+constexpr const char* kReleaseExpired = "its lease ran out before its release reached the server";
 
 // When the watchdog renews next: a third of the lease after `sent`, less some tenths of that for
 // holds that were renewed at one moment to drift apart, and on a grid, so that what is due together

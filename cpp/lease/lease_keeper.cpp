@@ -28,7 +28,7 @@ LeaseKeeper::LeaseKeeper(const Clock& clock, net::Loop& loop, std::string client
 LeaseKeeper::~LeaseKeeper() = default;
 
 void LeaseKeeper::set_topology(std::weak_ptr<topology::Topology> topology) {
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   topology_ = std::move(topology);
 }
 
@@ -38,31 +38,31 @@ Hold* LeaseKeeper::find(const LockName& name, OwnerNumber owner) const {
 }
 
 int LeaseKeeper::count(const LockName& name, OwnerNumber owner) const {
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   const Hold* hold = find(name, owner);
   return hold != nullptr && hold->trusted_at(clock_.now()) ? hold->levels.count() : 0;
 }
 
 bool LeaseKeeper::knows(const LockName& name, OwnerNumber owner) const {
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   return find(name, owner) != nullptr || ledger_.find(name, owner) != nullptr;
 }
 
 bool LeaseKeeper::lost(const LockName& name, OwnerNumber owner) const {
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   const Hold* hold = find(name, owner);
   return hold != nullptr && hold->lost_at(clock_.now());
 }
 
 std::optional<std::string> LeaseKeeper::loss(const LockName& name, OwnerNumber owner) const {
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   const Hold* hold = find(name, owner);
   if (hold == nullptr || !hold->lost_at(clock_.now())) return std::nullopt;
   return hold->reason ? *hold->reason : kRanOut;
 }
 
 std::optional<Duration> LeaseKeeper::left(const LockName& name, OwnerNumber owner) const {
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   const Hold* hold = find(name, owner);
   const TimePoint now = clock_.now();
   if (hold == nullptr || !hold->trusted_at(now)) return std::nullopt;
@@ -70,14 +70,14 @@ std::optional<Duration> LeaseKeeper::left(const LockName& name, OwnerNumber owne
 }
 
 std::optional<std::int64_t> LeaseKeeper::token(const LockName& name, OwnerNumber owner) const {
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   const Hold* hold = find(name, owner);
   if (hold == nullptr || hold->token == 0 || !hold->trusted_at(clock_.now())) return std::nullopt;
   return hold->token;
 }
 
 bool LeaseKeeper::granted(const Grant& grant) {
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   if (closing_) return false;
   --acquisitions_;
   drop_pending(grant.name, grant.owner);
@@ -136,7 +136,7 @@ void LeaseKeeper::arm(Hold& hold, TimePoint now) {
 }
 
 std::uint32_t LeaseKeeper::begin_extension(const LockName& name, OwnerNumber owner, Millis lease) {
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   Hold* hold = find(name, owner);
   if (hold == nullptr || !hold->held()) return 0;
   const TimePoint now = clock_.now();
@@ -149,7 +149,7 @@ std::uint32_t LeaseKeeper::begin_extension(const LockName& name, OwnerNumber own
 
 void LeaseKeeper::extended(const LockName& name, OwnerNumber owner, const Extension& extension,
                            TimePoint sent) {
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   Hold* hold = find(name, owner);
   if (hold == nullptr || !hold->held()) return;
   const TimePoint until = trusted_until(sent, hold->sure(extension.lease));
@@ -159,25 +159,25 @@ void LeaseKeeper::extended(const LockName& name, OwnerNumber owner, const Extens
 }
 
 void LeaseKeeper::lose(const LockName& name, OwnerNumber owner, const std::string& reason) {
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   Hold* hold = find(name, owner);
   if (hold != nullptr && hold->state != Hold::State::kLost) note_lost(*hold, reason);
 }
 
 void LeaseKeeper::forget_loss(const LockName& name, OwnerNumber owner) {
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   Hold* hold = find(name, owner);
   if (hold != nullptr && hold->state == Hold::State::kLost) erase(*hold);
 }
 
 void LeaseKeeper::forget_listener(const LockName& name, OwnerNumber owner, std::uint64_t listener) {
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   Hold* hold = find(name, owner);
   if (hold != nullptr) hold->forget(listener);
 }
 
 void LeaseKeeper::forced(const LockName& name) {
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   for (const auto& [key, hold] : holds_) {
     // A release under way learns by its own answer what it has met.
     const bool of_it = hold->name.bytes() == name.bytes();
@@ -243,7 +243,7 @@ LeaseKeeper::HoldPtr LeaseKeeper::take(Hold& hold) {
 }
 
 void LeaseKeeper::owner_ended(OwnerNumber owner, const std::string& what) {
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   ledger_.owner_ended(owner);
   if (holds_of_.count(owner) == 0) return;
   std::vector<HoldPtr> left;
@@ -263,19 +263,24 @@ void LeaseKeeper::owner_ended(OwnerNumber owner, const std::string& what) {
 }
 
 void LeaseKeeper::begin_close(std::function<void()> on_idle) {
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   closing_ = true;
   on_idle_ = std::move(on_idle);
 }
 
 bool LeaseKeeper::closing() const {
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   return closing_;
 }
 
 bool LeaseKeeper::idle() const {
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   return acquisitions_ == 0 && ledger_.pending() == 0;
+}
+
+bool LeaseKeeper::acquiring() const {
+  const MutexLock guard(mutex_);
+  return acquisitions_ > 0;
 }
 
 void LeaseKeeper::tell_idle() const {
@@ -283,7 +288,7 @@ void LeaseKeeper::tell_idle() const {
 }
 
 std::vector<LeaseKeeper::Held> LeaseKeeper::held() const {
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   std::vector<Held> all;
   for (const auto& [key, hold] : holds_) {
     if (hold->held()) all.push_back({hold->name, hold->owner, hold->renewal});
@@ -292,12 +297,12 @@ std::vector<LeaseKeeper::Held> LeaseKeeper::held() const {
 }
 
 bool LeaseKeeper::closed() const {
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   return closed_;
 }
 
 std::vector<std::string> LeaseKeeper::close() {
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   std::vector<std::string> held = ledger_.names();
   closing_ = closed_ = true;
   on_idle_ = {};

@@ -1,17 +1,17 @@
 #pragma once
 
-#include <atomic>
 #include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/stats.h"
+#include "base/sync_points.h"
 #include "base/timer_wheel.h"
 #include "lease/hold.h"
 #include "lease/release_ledger.h"
@@ -37,7 +37,8 @@ struct ReleasePlan {
   TimePoint trusted{};       // until when the hold may be believed to be there
   bool repeated = false;     // an earlier release of this hold may have been executed
   std::string other{};       // the field that the hold may have instead of its owner's; else empty
-  TimePoint closed_until{};  // the lock stays closed until then
+  std::shared_ptr<Hold> left{};       // by defer(): the hold, of whose end no caller hears
+  TimePoint closed_until{};           // the lock stays closed until then
   Millis stays(TimePoint now) const;  // for so long, 0: it is freed at once
 };
 
@@ -100,6 +101,9 @@ class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_t
   // again. The attempt takes over what the ledger has of it: none of it is put in line behind it.
   // Each acquisition that was begun ends with granted() or acquisition_over().
   AttemptPlan begin_attempt(const LockName& name, OwnerNumber owner, bool first = true);
+  // The same, and true, where the owner has nothing of it yet, neither held nor pending; else
+  // nothing is begun.
+  bool begin_plain_attempt(const LockName& name, OwnerNumber owner);
   // The server has answered the attempt that took something over.
   void attempt_answered(const LockName& name, OwnerNumber owner);
   // The end of an acquisition. False, and nothing is recorded, when the client is being closed: the
@@ -109,13 +113,26 @@ class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_t
 
   // The first half of a release: a final one ends the hold and enters the ledger with its carrier,
   // which is about to be sent (null: carry_on() follows). `all`: all holds of the owner at once.
+  using Caller = ReleaseLedger::Caller;
   ReleasePlan begin_release(const LockName& name, OwnerNumber owner, bool all,
-                            ReleaseLedger::Carrier carrier = {});
+                            ReleaseLedger::Carrier carrier = {}, Caller caller = Caller::kAwaits);
+  // The same, with carry_on() to follow where it gets a carrier, if it is the only hold of the
+  // owner, trusted `now`, and free at once; else nothing is begun.
+  std::optional<ReleasePlan> begin_plain_release(const LockName& name, OwnerNumber owner,
+                                                 TimePoint now);
   // The second half, after the server has answered: `remaining` holds are left.
   void released(const LockName& name, OwnerNumber owner, const ReleasePlan& plan);
   // The same where the owner's field was not there: the hold is lost, of which this release tells.
   void release_found_nothing(const LockName& name, OwnerNumber owner, const ReleasePlan& plan,
                              const std::string& reason);
+
+  // The caller of that last release leaves without waiting for the answer: from now on its end is
+  // posted (Event::kLostLate, kReleased, kUnreleased), and another release of the owner's finds
+  // nothing. The hold, for the plan.
+  std::shared_ptr<Hold> defer(const LockName& name, OwnerNumber owner, ReleaseLedger::Turn turn);
+  // What has gone wrong with a deferred release, unless its owner has the lock again.
+  void release_hindered(const LockName& name, OwnerNumber owner, const ReleasePlan& plan,
+                        const std::string& reason);
 
   // What an attempt may have been granted is about to be taken back by `carrier`, at most until
   // `until`. The turn.
@@ -134,7 +151,9 @@ class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_t
     kRefused,  // it refuses for good
     kExpired,  // the lease was over first
   };
-  void ended_late(const LockName& name, OwnerNumber owner, ReleaseLedger::Turn turn, LateEnd how);
+  // `why`: of kRefused.
+  void ended_late(const LockName& name, OwnerNumber owner, ReleaseLedger::Turn turn, LateEnd how,
+                  const std::string& why = {});
 
   // The hold is left to its lease, without a release.
   void leave_to_lease(const LockName& name, OwnerNumber owner);
@@ -196,6 +215,7 @@ class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_t
   void begin_close(std::function<void()> on_idle);
   bool closing() const;
   bool idle() const;
+  bool acquiring() const;  // an acquisition is under way
   struct Held {
     LockName name;
     OwnerNumber owner;
@@ -223,37 +243,51 @@ class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_t
   struct KeyHash {
     std::size_t operator()(const Key& key) const;
   };
-  using Guard = std::lock_guard<std::mutex>;
 
   // With the lock held.
-  Hold* find(const LockName& name, OwnerNumber owner) const;
-  Hold* add_hold(const Grant& grant);
-  void forget_old_losses();
-  ReleasePlan plan_release(Hold& hold, bool all);
-  ReleasePlan plan_pending(const LockName& name, OwnerNumber owner,
-                           ReleaseLedger::Carrier& carrier);
-  std::uint64_t enter(Hold& hold, ReleaseLedger::Carrier carrier);
-  void drop_pending(const LockName& name, OwnerNumber owner);
-  void count_released(const HoldPtr& hold);
-  void keep_loss(const HoldPtr& hold);
-  void lose_released(const HoldPtr& hold, const std::string& reason);
-  HoldPtr take(Hold& hold);
-  void tell_idle() const;
-  void remember_ended(const Hold& hold, const std::string& what);
-  void arm(Hold& hold, TimePoint now);
-  void note_lost(Hold& hold, const std::string& reason);
-  void count(const Hold& hold, Stats::Counter counter, std::int64_t amount = 1);
-  void count_renewal(const Hold& hold, const Result<resp::Reply>& reply);
-  void count_end(const Hold& hold, TimePoint now);  // nothing unless it is held
-  void post(const Hold& hold, Event::Kind kind);
-  void retire(Hold& hold, HoldState state);  // no longer timed nor renewed
-  void erase(Hold& hold);
-  void due(Hold& hold, TimePoint now, std::vector<HoldPtr>& questions);
-  void ask(Hold& hold, TimePoint now, std::vector<HoldPtr>& questions);
+  Hold* find(const LockName& name, OwnerNumber owner) const HOLDFAST_REQUIRES(mutex_);
+  Hold* add_hold(const Grant& grant) HOLDFAST_REQUIRES(mutex_);
+  void forget_old_losses() HOLDFAST_REQUIRES(mutex_);
+  ReleasePlan plan_release(Hold& hold, bool all) HOLDFAST_REQUIRES(mutex_);
+  ReleasePlan plan_pending(const LockName& name, OwnerNumber owner, ReleaseLedger::Carrier& carrier)
+      HOLDFAST_REQUIRES(mutex_);
+  std::uint64_t enter(Hold& hold, ReleaseLedger::Carrier carrier, Caller caller, TimePoint now)
+      HOLDFAST_REQUIRES(mutex_);
+  void drop_pending(const LockName& name, OwnerNumber owner) HOLDFAST_REQUIRES(mutex_);
+  void count_released(const ReleaseLedger::Entry& entry) HOLDFAST_REQUIRES(mutex_);
+  void keep_loss(const HoldPtr& hold) HOLDFAST_REQUIRES(mutex_);
+  ReleaseLedger::Entry settle_deferred(const LockName& name, OwnerNumber owner,
+                                       const ReleasePlan& plan) HOLDFAST_REQUIRES(mutex_);
+  void lose_deferred(const LockName& name, OwnerNumber owner, const ReleasePlan& plan,
+                     const std::string& reason) HOLDFAST_REQUIRES(mutex_);
+  void end_deferred(const ReleaseLedger::Entry& entry, OwnerNumber owner, LateEnd how,
+                    const std::string& why) HOLDFAST_REQUIRES(mutex_);
+  void tell_unreleased(const LockName& name, OwnerNumber owner, const std::string& reason)
+      HOLDFAST_REQUIRES(mutex_);
+  void note_lost_late(const HoldPtr& hold, const std::string& reason, bool overtaken)
+      HOLDFAST_REQUIRES(mutex_);
+  void lose_released(const HoldPtr& hold, const std::string& reason) HOLDFAST_REQUIRES(mutex_);
+  HoldPtr take(Hold& hold) HOLDFAST_REQUIRES(mutex_);
+  void tell_idle() const HOLDFAST_REQUIRES(mutex_);
+  void remember_ended(const Hold& hold, const std::string& what) HOLDFAST_REQUIRES(mutex_);
+  void arm(Hold& hold, TimePoint now) HOLDFAST_REQUIRES(mutex_);
+  void note_lost(Hold& hold, const std::string& reason) HOLDFAST_REQUIRES(mutex_);
+  void count(const Hold& hold, Stats::Counter counter, std::int64_t amount = 1)
+      HOLDFAST_REQUIRES(mutex_);
+  void count_renewal(const Hold& hold, const Result<resp::Reply>& reply) HOLDFAST_REQUIRES(mutex_);
+  void count_end(const Hold& hold, TimePoint now)
+      HOLDFAST_REQUIRES(mutex_);  // nothing unless it is held
+  void post(const Hold& hold, Event::Kind kind) HOLDFAST_REQUIRES(mutex_);
+  void retire(Hold& hold, HoldState state)
+      HOLDFAST_REQUIRES(mutex_);  // no longer timed nor renewed
+  void erase(Hold& hold) HOLDFAST_REQUIRES(mutex_);
+  void due(Hold& hold, TimePoint now, std::vector<HoldPtr>& questions) HOLDFAST_REQUIRES(mutex_);
+  void ask(Hold& hold, TimePoint now, std::vector<HoldPtr>& questions) HOLDFAST_REQUIRES(mutex_);
 
   // Without the lock.
-  void answered(Hold& hold, const Result<resp::Reply>& reply, const client::Sent& sent);
-  void submit(const std::vector<HoldPtr>& questions);
+  void answered(Hold& hold, const Result<resp::Reply>& reply, const client::Sent& sent)
+      HOLDFAST_EXCLUDES(mutex_);
+  void submit(const std::vector<HoldPtr>& questions) HOLDFAST_EXCLUDES(mutex_);
 
   const Clock& clock_;
   net::Loop& loop_;
@@ -261,28 +295,28 @@ class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_t
   const std::shared_ptr<EventSink> events_;
   const std::shared_ptr<Stats> stats_;
 
-  mutable std::mutex mutex_;
-  std::weak_ptr<topology::Topology> topology_;
-  TimerWheel wheel_;
-  std::unordered_map<Key, HoldPtr, KeyHash> holds_;
-  std::unordered_map<OwnerNumber, std::size_t> holds_of_;
-  std::deque<std::weak_ptr<Hold>> losses_;  // the oldest first
-  ReleaseLedger ledger_;
-  std::size_t acquisitions_ = 0;  // under way
-  std::function<void()> on_idle_;
+  mutable Mutex mutex_;
+  std::weak_ptr<topology::Topology> topology_ HOLDFAST_GUARDED_BY(mutex_);
+  TimerWheel wheel_ HOLDFAST_GUARDED_BY(mutex_);
+  std::unordered_map<Key, HoldPtr, KeyHash> holds_ HOLDFAST_GUARDED_BY(mutex_);
+  std::unordered_map<OwnerNumber, std::size_t> holds_of_ HOLDFAST_GUARDED_BY(mutex_);
+  std::deque<std::weak_ptr<Hold>> losses_ HOLDFAST_GUARDED_BY(mutex_);  // the oldest first
+  ReleaseLedger ledger_ HOLDFAST_GUARDED_BY(mutex_);
+  std::size_t acquisitions_ HOLDFAST_GUARDED_BY(mutex_) = 0;  // under way
+  std::function<void()> on_idle_ HOLDFAST_GUARDED_BY(mutex_);
   struct Ended {
     LockName name;
     Holder holder;
     TimePoint until;  // the end of the lease
   };
-  std::deque<Ended> ended_;  // the latest
-  std::uint64_t tickets_ = 0;
-  TimePoint armed_ = kNever;  // when the loop will step next
-  bool idle_ = false;         // the last step found no hold
-  bool verify_ = false;
-  std::atomic<bool> paused_{false};
-  bool closing_ = false;
-  bool closed_ = false;
+  std::deque<Ended> ended_ HOLDFAST_GUARDED_BY(mutex_);  // the latest
+  std::uint64_t tickets_ HOLDFAST_GUARDED_BY(mutex_) = 0;
+  TimePoint armed_ HOLDFAST_GUARDED_BY(mutex_) = kNever;  // when the loop will step next
+  bool idle_ HOLDFAST_GUARDED_BY(mutex_) = false;         // the last step found no hold
+  bool verify_ HOLDFAST_GUARDED_BY(mutex_) = false;
+  SharedAtomic<bool> paused_{false};
+  bool closing_ HOLDFAST_GUARDED_BY(mutex_) = false;
+  bool closed_ HOLDFAST_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace holdfast::lease

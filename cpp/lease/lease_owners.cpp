@@ -1,5 +1,6 @@
 // Who holds what, and how: the part of LeaseKeeper that only answers.
 
+#include "base/mutex.h"
 #include "lease/hold_record.h"
 #include "lease/lease_keeper.h"
 
@@ -15,7 +16,7 @@ void LeaseKeeper::remember_ended(const Hold& hold, const std::string& what) {
 }
 
 std::vector<Lease> LeaseKeeper::levels(const LockName& name, OwnerNumber owner) const {
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   const Hold* hold = find(name, owner);
   std::vector<Lease> leases;
   if (hold == nullptr || !hold->trusted_at(clock_.now())) return leases;
@@ -27,7 +28,7 @@ std::vector<Lease> LeaseKeeper::levels(const LockName& name, OwnerNumber owner) 
 }
 
 std::vector<LeaseKeeper::Holder> LeaseKeeper::holders(const LockName& name) const {
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   const TimePoint now = clock_.now();
   std::vector<Holder> holders;
   for (const auto& [key, hold] : holds_) {

@@ -64,7 +64,10 @@ ReleaseLedger::Entry& ReleaseLedger::open(OwnerNumber owner, Entry fresh) {
   entry.carrier = std::move(fresh.carrier);
   entry.until = std::max(entry.until, fresh.until);
   entry.trusted = std::max(entry.trusted, fresh.trusted);
-  if (fresh.hold) entry.hold = std::move(fresh.hold);
+  if (fresh.hold) {
+    entry.hold = std::move(fresh.hold);
+    entry.caller = fresh.caller;
+  }
   return entry;
 }
 
@@ -128,7 +131,7 @@ void ReleaseLedger::drop(const LockName& name, OwnerNumber owner) {
 void ReleaseLedger::owner_ended(OwnerNumber owner) {
   auto [entry, end] = entries_.equal_range(owner);
   while (entry != end) {
-    entry->second.hold.reset();
+    if (entry->second.caller != Caller::kLeft) entry->second.hold.reset();
     entry = counts(entry->second.state) ? std::next(entry) : entries_.erase(entry);
   }
 }

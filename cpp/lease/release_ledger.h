@@ -45,6 +45,12 @@ class ReleaseLedger {
     kReleased,   // done after its caller had left; the owner's next release reports it
   };
 
+  enum class Caller : std::uint8_t {
+    kAwaits,    // the answer; if it never got it, the owner's next release reports the end
+    kMayLeave,  // the same until its command is written; the end is posted in any case
+    kLeft,      // has not waited for the answer: the end is posted, and no release reports it
+  };
+
   struct Entry {
     LockName name;
     Turn turn = 0;
@@ -53,6 +59,7 @@ class ReleaseLedger {
     TimePoint until = kNever;      // when the lease is over for certain
     TimePoint trusted{};           // until when the released hold was trusted
     std::shared_ptr<Hold> hold{};  // that is being released; null: an attempt is taken back
+    Caller caller = Caller::kAwaits;
   };
 
   // Nothing is there.
@@ -89,7 +96,8 @@ class ReleaseLedger {
   // Whatever there is of that owner and name: its carrier is revoked.
   void drop(const LockName& name, OwnerNumber owner);
 
-  // The owner has ended: no caller is left to report to. What is pending goes on.
+  // The owner has ended: no caller is left to report to. What is pending goes on; the end of a
+  // deferred release is still posted.
   void owner_ended(OwnerNumber owner);
 
   // The names of what may still be there on the server.

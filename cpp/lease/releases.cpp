@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/mutex.h"
 #include "lease/hold_record.h"
 #include "lease/lease_keeper.h"
 
@@ -23,7 +24,7 @@ TimePoint surely_over(const Hold& hold, TimePoint now) {
 }  // namespace
 
 AttemptPlan LeaseKeeper::begin_attempt(const LockName& name, OwnerNumber owner, bool first) {
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   AttemptPlan plan;
   plan.closed = closing_;
   if (first) ++acquisitions_;
@@ -37,8 +38,16 @@ AttemptPlan LeaseKeeper::begin_attempt(const LockName& name, OwnerNumber owner, 
   return plan;
 }
 
+bool LeaseKeeper::begin_plain_attempt(const LockName& name, OwnerNumber owner) {
+  const MutexLock guard(mutex_);
+  if (closing_ || find(name, owner) != nullptr) return false;
+  if (!ledger_.empty() && ledger_.find(name, owner) != nullptr) return false;
+  ++acquisitions_;
+  return true;
+}
+
 void LeaseKeeper::attempt_answered(const LockName& name, OwnerNumber owner) {
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   const ReleaseLedger::Entry* entry = ledger_.find(name, owner);
   const bool taken_over = entry != nullptr && entry->state == ReleaseLedger::State::kTakenOver;
   if (taken_over) drop_pending(name, owner);
@@ -49,23 +58,27 @@ void LeaseKeeper::drop_pending(const LockName& name, OwnerNumber owner) {
   if (ledger_.empty()) return;
   const ReleaseLedger::Entry* entry = ledger_.find(name, owner);
   if (entry == nullptr) return;
-  if (entry->state != ReleaseLedger::State::kReleased) count_released(entry->hold);
+  if (entry->state != ReleaseLedger::State::kReleased) count_released(*entry);
   ledger_.drop(name, owner);
 }
 
-void LeaseKeeper::count_released(const HoldPtr& hold) {
-  if (hold) count(*hold, Stats::Counter::kReleased, hold->levels.count());
+void LeaseKeeper::count_released(const ReleaseLedger::Entry& entry) {
+  if (!entry.hold || entry.hold->state == HoldState::kLost) return;
+  const Hold& hold = *entry.hold;
+  count(hold, Stats::Counter::kReleased, hold.levels.count());
+  const bool awaited = entry.caller == Caller::kAwaits;
+  if (!awaited && !hold.listeners.empty()) post(hold, Event::Kind::kReleased);
 }
 
 void LeaseKeeper::acquisition_over() {
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   --acquisitions_;
   tell_idle();
 }
 
 ReleasePlan LeaseKeeper::begin_release(const LockName& name, OwnerNumber owner, bool all,
-                                       ReleaseLedger::Carrier carrier) {
-  const Guard guard(mutex_);
+                                       ReleaseLedger::Carrier carrier, Caller caller) {
+  const MutexLock guard(mutex_);
   Hold* hold = find(name, owner);
   if (hold == nullptr) return plan_pending(name, owner, carrier);
   if (hold->held() && clock_.now() >= hold->trusted) note_lost(*hold, kRanOut);
@@ -75,7 +88,21 @@ ReleasePlan LeaseKeeper::begin_release(const LockName& name, OwnerNumber owner, 
     drop_pending(name, owner);
     tell_idle();
   }
-  if (plan.verdict == ReleasePlan::Verdict::kFinal) plan.ticket = enter(*hold, std::move(carrier));
+  if (plan.verdict == ReleasePlan::Verdict::kFinal) {
+    plan.ticket = enter(*hold, std::move(carrier), caller, clock_.now());
+  }
+  return plan;
+}
+
+std::optional<ReleasePlan> LeaseKeeper::begin_plain_release(const LockName& name, OwnerNumber owner,
+                                                            TimePoint now) {
+  const MutexLock guard(mutex_);
+  Hold* hold = find(name, owner);
+  const bool plain = hold != nullptr && hold->trusted_at(now) && hold->levels.count() == 1 &&
+                     !hold->move && hold->closed_until <= now;
+  if (!plain) return std::nullopt;
+  ReleasePlan plan = plan_release(*hold, false);
+  plan.ticket = enter(*hold, {}, Caller::kAwaits, now);
   return plan;
 }
 
@@ -98,8 +125,8 @@ ReleasePlan LeaseKeeper::plan_release(Hold& hold, bool all) {
 }
 
 // A last release: the hold moves from the holds into the ledger.
-std::uint64_t LeaseKeeper::enter(Hold& hold, ReleaseLedger::Carrier carrier) {
-  const TimePoint now = clock_.now();
+std::uint64_t LeaseKeeper::enter(Hold& hold, ReleaseLedger::Carrier carrier, Caller caller,
+                                 TimePoint now) {
   count_end(hold, now);
   retire(hold, HoldState::kReleasing);
   const OwnerNumber owner = hold.owner;
@@ -107,6 +134,7 @@ std::uint64_t LeaseKeeper::enter(Hold& hold, ReleaseLedger::Carrier carrier) {
   fresh.carrier = std::move(carrier);
   fresh.until = surely_over(hold, now);
   fresh.trusted = hold.trusted;
+  fresh.caller = caller;
   fresh.hold = take(hold);
   return ledger_.open(owner, std::move(fresh)).turn;
 }
@@ -118,7 +146,8 @@ ReleasePlan LeaseKeeper::plan_pending(const LockName& name, OwnerNumber owner,
   using State = ReleaseLedger::State;
   ReleasePlan plan;
   ReleaseLedger::Entry* entry = ledger_.find(name, owner);
-  if (entry == nullptr || !entry->hold || entry->state == State::kTakenOver) return plan;
+  const bool unknown = entry == nullptr || !entry->hold || entry->state == State::kTakenOver;
+  if (unknown || entry->caller == Caller::kLeft) return plan;
   plan.trusted = entry->trusted;
   plan.closed_until = entry->hold->closed_until;
   if (entry->hold->move) plan.other = entry->hold->move->other;
@@ -137,9 +166,9 @@ ReleasePlan LeaseKeeper::plan_pending(const LockName& name, OwnerNumber owner,
 }
 
 void LeaseKeeper::released(const LockName& name, OwnerNumber owner, const ReleasePlan& plan) {
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   if (plan.verdict == ReleasePlan::Verdict::kFinal) {
-    count_released(ledger_.settle(name, owner, plan.ticket).hold);
+    count_released(settle_deferred(name, owner, plan));
     return tell_idle();
   }
   Hold* hold = find(name, owner);
@@ -150,7 +179,8 @@ void LeaseKeeper::released(const LockName& name, OwnerNumber owner, const Releas
 
 void LeaseKeeper::release_found_nothing(const LockName& name, OwnerNumber owner,
                                         const ReleasePlan& plan, const std::string& reason) {
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
+  if (plan.left) return lose_deferred(name, owner, plan, reason);
   if (plan.verdict == ReleasePlan::Verdict::kFinal) {
     lose_released(ledger_.settle(name, owner, plan.ticket).hold, reason);
     return tell_idle();
@@ -177,7 +207,7 @@ void LeaseKeeper::keep_loss(const HoldPtr& hold) {
 
 ReleaseLedger::Turn LeaseKeeper::take_back(const LockName& name, OwnerNumber owner,
                                            ReleaseLedger::Carrier carrier, TimePoint until) {
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   ReleaseLedger::Entry fresh{name};
   fresh.carrier = std::move(carrier);
   fresh.until = until;
@@ -187,37 +217,40 @@ ReleaseLedger::Turn LeaseKeeper::take_back(const LockName& name, OwnerNumber own
 std::optional<TimePoint> LeaseKeeper::carry_on(const LockName& name, OwnerNumber owner,
                                                ReleaseLedger::Turn turn,
                                                ReleaseLedger::Carrier carrier) {
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   if (!ledger_.carry_on(name, owner, turn, std::move(carrier))) return std::nullopt;
   return ledger_.find(name, owner)->until;
 }
 
 void LeaseKeeper::disown(const LockName& name, OwnerNumber owner, ReleaseLedger::Turn turn) {
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   ReleaseLedger::Entry* entry = ledger_.open_at(name, owner, turn);
   if (entry == nullptr) return;
-  count_released(entry->hold);
+  count_released(*entry);
   entry->hold.reset();
 }
 
 void LeaseKeeper::ended_late(const LockName& name, OwnerNumber owner, ReleaseLedger::Turn turn,
-                             LateEnd how) {
-  const Guard guard(mutex_);
+                             LateEnd how, const std::string& why) {
+  const MutexLock guard(mutex_);
   const ReleaseLedger::Entry* entry = ledger_.open_at(name, owner, turn);
   if (entry == nullptr) return;
+  if (entry->caller == Caller::kLeft) {
+    end_deferred(*entry, owner, how, why);
+    return tell_idle();
+  }
   const bool to_be_told = entry->hold != nullptr;
   if (how == LateEnd::kRefused) {
     ledger_.keep(name, owner, turn, ReleaseLedger::State::kRefused);
   } else if (how == LateEnd::kDone && to_be_told) {
-    count_released(entry->hold);
+    count_released(*entry);
     ledger_.keep(name, owner, turn, ReleaseLedger::State::kReleased);
   } else {
     const HoldPtr hold = ledger_.settle(name, owner, turn).hold;
     if (how == LateEnd::kExpired && hold && find(name, owner) == nullptr) {
       count(*hold, Stats::Counter::kLost);
       hold->state = HoldState::kLost;
-      hold->reason =
-          std::make_unique<std::string>("its lease ran out before its release reached the server");
+      hold->reason = std::make_unique<std::string>(kReleaseExpired);
       keep_loss(hold);
       losses_.push_back(hold->weak_from_this());
     }
@@ -226,7 +259,7 @@ void LeaseKeeper::ended_late(const LockName& name, OwnerNumber owner, ReleaseLed
 }
 
 void LeaseKeeper::leave_to_lease(const LockName& name, OwnerNumber owner) {
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   Hold* hold = find(name, owner);
   if (hold == nullptr || !hold->held()) return;
   count_end(*hold, clock_.now());

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/mutex.h"
 #include "lease/hold_record.h"
 #include "lease/lease_keeper.h"
 
@@ -39,7 +40,7 @@ net::Interest LeaseKeeper::step(TimePoint now) {
   std::vector<HoldPtr> questions;
   net::Interest next;
   {
-    const Guard guard(mutex_);
+    const MutexLock guard(mutex_);
     while (Timer* timer = wheel_.pop_due(now)) {
       due(*static_cast<Hold::DueTimer*>(timer)->hold, now, questions);
     }
@@ -89,7 +90,7 @@ void LeaseKeeper::ask(Hold& hold, TimePoint now, std::vector<HoldPtr>& questions
 void LeaseKeeper::submit(const std::vector<HoldPtr>& questions) {
   std::shared_ptr<topology::Topology> topology;
   {
-    const Guard guard(mutex_);
+    const MutexLock guard(mutex_);
     topology = topology_.lock();
   }
   if (!topology) return;
@@ -101,7 +102,7 @@ void LeaseKeeper::submit(const std::vector<HoldPtr>& questions) {
 }
 
 void LeaseKeeper::answered(Hold& hold, const Result<resp::Reply>& reply, const client::Sent& sent) {
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   hold.in_flight = false;
   hold.by_text = unknown_script(reply);
   if (hold.ticket == 0 || !hold.held()) return;
@@ -130,7 +131,7 @@ void LeaseKeeper::count_renewal(const Hold& hold, const Result<resp::Reply>& rep
 }
 
 void LeaseKeeper::verify() {
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   if (holds_.empty() || closed_) return;
   verify_ = true;
   loop_.drive(shared_from_this());

@@ -19,14 +19,18 @@ struct Address {
   std::string text() const;  // "127.0.0.1:6379", "[::1]:6379", "unix:/tmp/x.sock": for messages
 };
 
-// How to trust and be trusted over TLS. Paths of PEM files; empty: the system's trust store, no
-// client certificate. Without `key`, the private key is in the file of the certificate.
+// How to trust and be trusted over TLS. Paths of PEM files; without `ca` the system's trust store,
+// without `cert` no client certificate, without `key` the private key is in the file `cert`.
 struct TlsOptions {
   bool enabled = false;
   bool verify = true;  // certificate and host name
   std::string ca;      // a file, or a directory of certificates by their hashes
   std::string cert;
   std::string key;
+  // Where the system's trust store is. Both empty: where this OpenSSL was built to look, which is
+  // right for the distribution's own OpenSSL only, not for a wheel's.
+  std::string system_ca_file;
+  std::string system_ca_directory;
 };
 
 // An empty password means none: nothing is sent as AUTH.

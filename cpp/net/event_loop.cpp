@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <atomic>
-#include <mutex>
-#include <optional>
 #include <thread>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "base/mutex.h"
+#include "base/parker.h"
 #include "base/thread.h"
 #include "base/timer_wheel.h"
 #include "net/poller.h"
@@ -39,16 +39,30 @@ class EventLoop::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   void ask_to_stop() {
+    std::shared_ptr<Poller> asleep;
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       stopping_ = true;
-      if (!std::exchange(waiting_, false)) return;
+      asleep = sleeper();
     }
-    poller_->wake();
+    if (asleep) asleep->wake();
   }
 
+  void stay(bool on) {
+    std::shared_ptr<Poller> asleep;
+    {
+      const MutexLock lock(mutex_);
+      stays_ = on;
+      if (awaiting_ != nullptr) awaiting_->notify();
+      asleep = sleeper();
+    }
+    if (asleep) asleep->wake();
+  }
+
+  void await_end(TimePoint until);
+
   void join() {
-    const std::lock_guard lock(join_mutex_);  // every caller returns after the end
+    const MutexLock lock(join_mutex_);  // every caller returns after the end
     if (thread_.joinable()) thread_.join();
   }
 
@@ -70,19 +84,27 @@ class EventLoop::Impl : public std::enable_shared_from_this<Impl> {
 
   template <typename Put>
   void put(Put put_into) {
+    std::shared_ptr<Poller> asleep;
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       if (stopping_) return;
-      if (!thread_.joinable()) start();
+      if (!running_) start();
       put_into(inbox_);
-      // Unless it waits, the loop looks into the inbox before it does.
-      if (!std::exchange(waiting_, false)) return;
+      asleep = sleeper();
     }
-    poller_->wake();
+    if (asleep) asleep->wake();
   }
 
-  void start();
+  // What is to be woken, without the lock, when something has changed that the thread looks at
+  // before it waits: nothing, or the wait that it is in. The thread may end before.
+  std::shared_ptr<Poller> sleeper() HOLDFAST_REQUIRES(mutex_) {
+    return std::exchange(waiting_, false) ? poller_ : nullptr;
+  }
+
+  void start() HOLDFAST_REQUIRES(mutex_);
+  void reap() HOLDFAST_REQUIRES(mutex_);
   void run();
+  bool leaves();
   void wait();
   bool take_in();
   void adopt(const std::shared_ptr<Pollable>& pollable);
@@ -93,15 +115,20 @@ class EventLoop::Impl : public std::enable_shared_from_this<Impl> {
   const std::string name_;
   const pid_t process_ = getpid();
 
-  std::mutex mutex_;  // guards the next four, and making poller_
-  Inbox inbox_;
-  bool waiting_ = false;  // the loop is in a wait that has not been ended, or about to be
+  Mutex mutex_;
+  Inbox inbox_ HOLDFAST_GUARDED_BY(mutex_);
+  bool waiting_ HOLDFAST_GUARDED_BY(mutex_) =
+      false;  // the loop is in a wait that has not been ended, or about to be
   std::atomic<bool> stopping_{false};  // read without it too
-  std::thread thread_;                 // stable once stopping
-  std::mutex join_mutex_;
+  bool stays_ HOLDFAST_GUARDED_BY(mutex_) = true;
+  bool running_ HOLDFAST_GUARDED_BY(mutex_) = false;        // the thread has not left its loop
+  Parker* awaiting_ HOLDFAST_GUARDED_BY(mutex_) = nullptr;  // in await_end()
+  std::thread thread_;                                      // with the mutex; stable once stopping
+  int thread_id_ = 0;  // by the thread; read by who has joined it
+  Mutex join_mutex_;
 
-  // Made with the thread: an unused loop opens no descriptor.
-  std::optional<Poller> poller_;
+  // Made with the thread, and dropped by it at its end.
+  std::shared_ptr<Poller> poller_;
 
   // The loop's thread only.
   TimerWheel timers_;
@@ -113,12 +140,37 @@ class EventLoop::Impl : public std::enable_shared_from_this<Impl> {
 };
 
 void EventLoop::Impl::start() {
-  poller_.emplace();
+  reap();
+  poller_ = std::make_shared<Poller>();
+  alarm_ = kNever;
   thread_ = start_thread(name_, [self = shared_from_this()] { self->run(); });
+  running_ = true;
+}
+
+// The thread that has left its loop needs the mutex no more.
+void EventLoop::Impl::reap() {
+  if (running_ || stopping_ || !thread_.joinable()) return;
+  thread_.join();
+  await_exit(thread_id_);
+}
+
+void EventLoop::Impl::await_end(TimePoint until) {
+  Parker& parker = Parker::of_this_thread();
+  const MutexLock one_at_a_time(join_mutex_);
+  MutexLock lock(mutex_);
+  awaiting_ = &parker;
+  while (running_ && !stays_ && !stopping_ && clock_.now() < until) {
+    lock.unlock();
+    parker.park(clock_, until);
+    lock.lock();
+  }
+  awaiting_ = nullptr;
+  reap();
 }
 
 void EventLoop::Impl::run() {
   loop_of_this_thread = this;
+  thread_id_ = this_thread_id();
   std::vector<Driven*> turn;
   while (take_in()) {
     while (Timer* const due = timers_.pop_due(clock_.now())) mark(static_cast<Driven&>(*due));
@@ -127,21 +179,34 @@ void EventLoop::Impl::run() {
       if (!stopping_) step(*driven);
     }
     turn.clear();
+    if (leaves()) return;
     if (!stopping_) wait();
   }
   for (auto& [pollable, driven] : driven_) poller_->drop(driven);
   driven_.clear();
   Inbox rest;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     std::swap(rest, inbox_);
   }
 }
 
-// False when the loop is to end.
+// Nothing is driven, and nothing is to be: the thread ends.
+bool EventLoop::Impl::leaves() {
+  if (!driven_.empty()) return false;
+  std::shared_ptr<Poller> poller;  // destroyed without the lock
+  const MutexLock lock(mutex_);
+  if (stays_ || stopping_ || !inbox_.empty()) return false;
+  poller_.swap(poller);
+  running_ = false;
+  if (awaiting_ != nullptr) awaiting_->notify();
+  return true;
+}
+
+// False when the loop is stopped.
 bool EventLoop::Impl::take_in() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     waiting_ = false;
     if (stopping_) return false;
     std::swap(taken_, inbox_);
@@ -198,8 +263,8 @@ void EventLoop::Impl::wait() {
   }
   bool block = next > now;
   {
-    const std::lock_guard lock(mutex_);
-    block = block && inbox_.empty() && !stopping_;
+    const MutexLock lock(mutex_);
+    block = block && inbox_.empty() && !stopping_ && (stays_ || !driven_.empty());
     waiting_ = block;
   }
   if (poller_->wait(block, watched_)) alarm_ = kNever;
@@ -222,6 +287,9 @@ EventLoop::~EventLoop() {
 
 void EventLoop::drive(std::shared_ptr<Pollable> pollable) { impl_->drive(std::move(pollable)); }
 void EventLoop::post(std::function<void()> task) { impl_->post(std::move(task)); }
+
+void EventLoop::stay(bool on) { impl_->stay(on); }
+void EventLoop::await_end(TimePoint until) { impl_->await_end(until); }
 
 void EventLoop::stop() {
   impl_->ask_to_stop();

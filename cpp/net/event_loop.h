@@ -13,10 +13,10 @@ namespace holdfast::net {
 // A thread that drives Pollables (epoll; timers by a timerfd on CLOCK_BOOTTIME, so that they fire
 // at once when the machine wakes from suspend; they are due within a millisecond of their moment).
 // The thread is started by the first call, blocks all signals (they are for Python's threads), and
-// is named for debuggers. All methods may be called from any thread, from within a step() too, with
-// whatever locks held: none of them calls a Pollable. A step that is not needed may happen; one
-// that is needed always does. All Pollables that are ready take one step each before any takes the
-// next.
+// is named for debuggers; with its end its descriptors are closed. All methods may be called from
+// any thread, from within a step() too, with whatever locks held: none of them calls a Pollable. A
+// step that is not needed may happen; one that is needed always does. All Pollables that are ready
+// take one step each before any takes the next.
 //
 // After fork() the child may destroy its copy, which does nothing, and call nothing else.
 class EventLoop final : public Loop {
@@ -36,6 +36,14 @@ class EventLoop final : public Loop {
   // Runs `task` once on the loop's thread; tasks in order. Those not yet begun when the loop is
   // stopped are dropped.
   void post(std::function<void()> task);
+
+  // Whether the thread stays while it drives nothing, as it does at first. If not, it ends then,
+  // and the next call starts another one.
+  void stay(bool on);
+
+  // Waits until the thread has ended, where it is about to: until `until` at most. Not from the
+  // loop's own thread.
+  void await_end(TimePoint until);
 
   // Ends the thread and lets go of all Pollables (on the loop's thread); later calls do nothing.
   // From the loop's own thread it only asks for the end.

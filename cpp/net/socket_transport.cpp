@@ -53,6 +53,10 @@ std::string hint_for(int error) {
   return {};
 }
 
+Reach reach_of(int error) {
+  return error == ECONNREFUSED || error == ENOENT ? Reach::kRefused : Reach::kUnknown;
+}
+
 bool same_address(const SocketAddress& a, const SocketAddress& b) {
   return a.size == b.size && std::memcmp(&a.storage, &b.storage, a.size) == 0;
 }
@@ -197,8 +201,9 @@ void SocketTransport::abort() {
 
 IoResult SocketTransport::failed(const std::string& what, int error) const {
   return {Io::kFailed, 0,
-          Status::unreachable(what + name_ + ": " + std::generic_category().message(error) +
-                              hint_for(error))};
+          Status::unreachable(
+              what + name_ + ": " + std::generic_category().message(error) + hint_for(error),
+              reach_of(error))};
 }
 
 }  // namespace holdfast::net

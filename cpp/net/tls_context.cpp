@@ -6,20 +6,21 @@
 
 #include <atomic>
 #include <map>
-#include <mutex>
 #include <system_error>
 #include <tuple>
+
+#include "base/mutex.h"
 
 namespace holdfast::net {
 namespace {
 
 // What makes contexts interchangeable.
-using Key = std::tuple<bool, std::string, std::string, std::string>;
+using Key = std::tuple<bool, std::string, std::string, std::string, std::string, std::string>;
 
 struct Cache {
   const pid_t process = getpid();
-  std::mutex mutex;
-  std::map<Key, std::weak_ptr<SSL_CTX>> contexts;
+  Mutex mutex;
+  std::map<Key, std::weak_ptr<SSL_CTX>> contexts HOLDFAST_GUARDED_BY(mutex);
 };
 
 std::atomic<Cache*> current_cache{nullptr};
@@ -38,11 +39,22 @@ Cache& cache() {
 // Instead of asking for the passphrase of an encrypted key on the terminal.
 int no_passphrase(char*, int, int, void*) { return 0; }
 
-Status trust(SSL_CTX* context, const std::string& ca) {
-  if (ca.empty()) {
+Status trust_system(SSL_CTX* context, const TlsOptions& options) {
+  const std::string& file = options.system_ca_file;
+  const std::string& directory = options.system_ca_directory;
+  if (file.empty() && directory.empty()) {
     if (SSL_CTX_set_default_verify_paths(context) == 1) return {};
     return Status::unreachable("the system's trust store cannot be read: " + tls_error());
   }
+  if (SSL_CTX_load_verify_locations(context, file.empty() ? nullptr : file.c_str(),
+                                    directory.empty() ? nullptr : directory.c_str()) == 1) {
+    return {};
+  }
+  return Status::unreachable("cannot read the system's trust store (SSL_CERT_FILE) from " +
+                             (file.empty() ? directory : file) + ": " + tls_error());
+}
+
+Status trust(SSL_CTX* context, const std::string& ca) {
   struct stat file {};
   const bool directory = stat(ca.c_str(), &file) == 0 && S_ISDIR(file.st_mode);
   const char* const path = ca.c_str();
@@ -87,7 +99,8 @@ Result<TlsContext> make_context(const TlsOptions& options) {
   SSL_CTX_set_default_passwd_cb(raw, no_passphrase);
   SSL_CTX_set_verify(raw, options.verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, nullptr);
   if (options.verify) {
-    if (Status fault = trust(raw, options.ca); !fault.ok()) return fault;
+    Status fault = options.ca.empty() ? trust_system(raw, options) : trust(raw, options.ca);
+    if (!fault.ok()) return fault;
   }
   if (Status fault = present(raw, options); !fault.ok()) return fault;
   return context;
@@ -97,9 +110,10 @@ Result<TlsContext> make_context(const TlsOptions& options) {
 
 Result<TlsContext> tls_context(const TlsOptions& options) {
   Cache& shared = cache();
-  const std::lock_guard lock(shared.mutex);
+  const MutexLock lock(shared.mutex);
   std::weak_ptr<SSL_CTX>& kept =
-      shared.contexts[{options.verify, options.ca, options.cert, options.key}];
+      shared.contexts[{options.verify, options.ca, options.cert, options.key,
+                       options.system_ca_file, options.system_ca_directory}];
   if (TlsContext context = kept.lock()) return context;
   auto made = make_context(options);
   if (made.ok()) kept = made.value();

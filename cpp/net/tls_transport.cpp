@@ -9,6 +9,8 @@
 #include <new>
 #include <utility>
 
+#include "net/plain_text_probe.h"
+
 namespace holdfast::net {
 
 // OpenSSL's own socket BIO would raise SIGPIPE; this one uses the SocketTransport.
@@ -34,7 +36,9 @@ struct SocketBio {
 
   static int read(BIO* bio, char* into, int size) {
     auto* const transport = static_cast<TlsTransport*>(BIO_get_data(bio));
-    return told(bio, transport->socket_.read(into, static_cast<std::size_t>(size)));
+    IoResult result = transport->socket_.read(into, static_cast<std::size_t>(size));
+    if (result.io == Io::kDone) transport->answered_ = true;
+    return told(bio, std::move(result));
   }
 
   static int write(BIO* bio, const char* from, int size) {
@@ -91,6 +95,12 @@ std::string hint_for(long verdict, const TlsOptions& options) {
                             : " (is tls_ca the authority that signed it?)";
 }
 
+std::string hint_for(int why) {
+  const bool refused_by_server = why >= SSL_AD_REASON_OFFSET;
+  return refused_by_server ? " (does the server require another certificate? see tls_cert)"
+                           : " (does the port speak TLS?)";
+}
+
 }  // namespace
 
 TlsTransport::TlsTransport(const Address& address, TlsOptions options, Millis user_timeout)
@@ -102,7 +112,7 @@ IoResult TlsTransport::connect() {
     if (IoResult result = socket_.connect(); result.io != Io::kDone) return result;
     if (Status fault = prepare(); !fault.ok()) return {Io::kFailed, 0, std::move(fault)};
   }
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   ERR_clear_error();
   const int returned = SSL_connect(ssl_.get());
   connected_ = returned == 1;
@@ -124,7 +134,7 @@ Status TlsTransport::prepare() {
 }
 
 IoResult TlsTransport::read(char* into, std::size_t size) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   ERR_clear_error();
   std::size_t total = 0;
   while (total < size) {
@@ -140,7 +150,7 @@ IoResult TlsTransport::read(char* into, std::size_t size) {
 
 IoResult TlsTransport::write(const char* from, std::size_t size) {
   if (size == 0) return {};
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   ERR_clear_error();
   std::size_t bytes = 0;
   const int returned = SSL_write_ex(ssl_.get(), from, size, &bytes);
@@ -178,11 +188,9 @@ Status TlsTransport::reason(int error) const {
     return Status::unreachable(what + X509_verify_cert_error_string(verdict) +
                                hint_for(verdict, options_));
   }
-  const bool refused_by_server = ERR_GET_REASON(ERR_peek_last_error()) >= SSL_AD_REASON_OFFSET;
-  return Status::unreachable(what + tls_error() +
-                             (refused_by_server
-                                  ? " (does the server require another certificate? see tls_cert)"
-                                  : " (does the port speak TLS?)"));
+  const int why = ERR_GET_REASON(ERR_peek_last_error());
+  if (!connected_ && why == SSL_R_WRONG_VERSION_NUMBER) return PlainTextProbe::failure(address_);
+  return Status::unreachable(what + tls_error() + hint_for(why));
 }
 
 }  // namespace holdfast::net

@@ -3,9 +3,9 @@
 #include <openssl/ssl.h>
 
 #include <memory>
-#include <mutex>
 #include <string>
 
+#include "base/mutex.h"
 #include "net/socket_transport.h"
 #include "net/tls_context.h"
 #include "net/transport.h"
@@ -23,6 +23,7 @@ class TlsTransport final : public Transport {
   IoResult connect() override;
   IoResult read(char* into, std::size_t size) override;
   IoResult write(const char* from, std::size_t size) override;
+  bool silent() const override { return ssl_ != nullptr && !connected_ && !answered_; }
   void abort() override { socket_.abort(); }
 
  private:
@@ -42,8 +43,9 @@ class TlsTransport final : public Transport {
   TlsContext context_;
   std::unique_ptr<SSL, FreeSsl> ssl_;
   bool connected_ = false;
-  bool heard_ = false;  // something came after that
-  std::mutex mutex_;    // guards ssl_: one thread may read while another writes
+  bool heard_ = false;     // something came after that
+  bool answered_ = false;  // anything came
+  Mutex mutex_;            // guards ssl_: one thread may read while another writes
 
   friend struct SocketBio;
 };

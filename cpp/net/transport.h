@@ -51,6 +51,9 @@ class Transport {
   // After a kWant... the next call must begin with the same bytes (more may follow them).
   virtual IoResult write(const char* from, std::size_t size) = 0;
 
+  // In a handshake: the server has been spoken to, and has said nothing yet.
+  virtual bool silent() const { return false; }
+
   virtual void abort() = 0;
 };
 

@@ -3,12 +3,23 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/mutex.h"
 #include "sync/acquire_operation.h"
 
 namespace holdfast::sync {
 
+void AcquireOperation::adopt(TimePoint begun) {
+  const MutexLock lock(mutex_);
+  waited_for_here();
+  begun_ = begun;
+  begun_attempt_ = true;
+  count_ = 1;
+  patience = first_patience();
+  (void)machine_.resume({Event::Kind::kStart}, begun);
+}
+
 bool AcquireOperation::accept_offer(const std::function<void()>& send) {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!machine_.open_to_offers()) return false;
   if (!begin_attempt().ok()) return false;
   (void)machine_.resume({Event::Kind::kOffer}, now());
@@ -20,10 +31,18 @@ bool AcquireOperation::accept_offer(const std::function<void()>& send) {
 void AcquireOperation::offer_answered(const Answer& answer, const client::Sent& sent) {
   Event event;
   {
-    const Lock lock(mutex_);
+    const MutexLock lock(mutex_);
     event = granted(answer, sent);
   }
   deliver(std::move(event));
+}
+
+void AcquireOperation::offer_in_doubt(const Status& why) {
+  {
+    const MutexLock lock(mutex_);
+    maybe_granted_ = true;
+  }
+  deliver({Event::Kind::kRefused, {}, kNever, why, true});
 }
 
 // A millisecond longer than the grant, which makes it a write whatever the server compares.
@@ -39,7 +58,7 @@ void AcquireOperation::confirmed(Acknowledgement outcome) {
   using Kind = Acknowledgement::Kind;
   Event event{Event::Kind::kConfirmed};
   {
-    const Lock lock(mutex_);
+    const MutexLock lock(mutex_);
     const bool probed = std::exchange(probing_, false);
     if (finished()) return;
     if (probed && outcome.kind == Kind::kConfirmed) {
@@ -80,25 +99,17 @@ bool AcquireOperation::keep_grant(const Machine::Action& action) {
 void AcquireOperation::give_back_grant() {
   given_back_ = true;
   if (!recipe_.makes_holds()) return take_back(0);
-  using Plan = lease::ReleasePlan::Verdict;
-  const lease::ReleasePlan plan = context().keeper->begin_release(name(), owner_, false);
-  if (plan.verdict == Plan::kPartial) {
-    context().keeper->released(name(), owner_, plan);
-    take_back(plan.remaining);
-  } else if (plan.verdict == Plan::kFinal) {
-    context().keeper->disown(name(), owner_, plan.ticket);
-    PendingRelease::carry_on(
-        shared_context(),
-        PendingRelease::release_of(shared_context(), recipe_,
-                                   {name(), owner_, 0, request_.acquire_options, plan}),
-        plan.ticket, false);
-  }
+  PendingRelease::give_back(shared_context(), recipe_,
+                            {name(), owner_, 0, request_.acquire_options}, longest_lease());
+}
+
+Millis AcquireOperation::longest_lease() const {
+  return std::max(request_.lease.time, request_.acquire_options.queue_timeout);
 }
 
 void AcquireOperation::take_back(int remaining) {
   if (!recipe_.takes()) return;
-  PendingRelease::take_back(shared_context(), release_to(remaining),
-                            std::max(request_.lease.time, request_.acquire_options.queue_timeout));
+  PendingRelease::take_back(shared_context(), release_to(remaining), longest_lease());
 }
 
 PendingRelease::What AcquireOperation::release_to(int remaining) const {

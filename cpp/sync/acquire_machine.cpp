@@ -44,7 +44,10 @@ AcquireMachine::Action AcquireMachine::resume(const Event& event, TimePoint now)
 AcquireMachine::Action AcquireMachine::replied(const Event& event, TimePoint now) {
   using Kind = Event::Kind;
   if (event.kind == Kind::kAnswer) return answered(event, now);
-  if (event.kind == Kind::kRefused) return refused(event.why, now);
+  if (event.kind == Kind::kRefused) {
+    in_doubt_ = in_doubt_ || event.unknown;
+    return refused(event.why, now);
+  }
   if (event.kind == Kind::kConfirmed) return confirmed(now);
   if (event.kind == Kind::kForgotten) return now < trusted_until_ ? attempt() : confirmed(now);
   if (event.kind == Kind::kUnconfirmed) return unconfirmed(event.why, now);
@@ -87,6 +90,7 @@ AcquireMachine::Action AcquireMachine::sleep() {
 }
 
 AcquireMachine::Action AcquireMachine::answered(const Event& event, TimePoint now) {
+  in_doubt_ = false;
   if (event.answer.kind == Answer::Kind::kGranted) return granted(event, now);
   refused_since_ = kNever;
   refusal_ = {};
@@ -168,7 +172,8 @@ AcquireMachine::Action AcquireMachine::finish(Verdict verdict, Status why, bool 
   unsettled_ = signalled_ || (open() && verdict != Verdict::kGranted);
   state_ = State::kOver;
   const bool leaves_place = has_place() && verdict != Verdict::kGranted;
-  return {Action::Verb::kFinish, kNever, verdict, give_back || leaves_place, std::move(why)};
+  const bool gives_back = give_back || in_doubt_ || leaves_place;
+  return {Action::Verb::kFinish, kNever, verdict, gives_back, std::move(why)};
 }
 
 }  // namespace holdfast::sync

@@ -53,7 +53,7 @@ class AcquireMachine {
       kStart,
       kQueueUp,  // start, behind others: of this client, or of other clients until `at`
       kAnswer,   // `answer`; when granted, it may be trusted until `at`
-      kRefused,  // an error that passes by itself: `why`
+      kRefused,  // an error that passes by itself: `why`; `unknown` as of kFailed
       kFailed,   // an error that does not: `why`; `unknown` when the attempt may have been executed
       kConfirmed,    // the grant, by replicas
       kForgotten,    // the grant, by the server: released by force, or lost in a failover
@@ -129,6 +129,7 @@ class AcquireMachine {
   bool told_ = false;       // the server, or the queue, has said that it is held by another
   bool signalled_ = false;  // during the attempt under way
   bool unsettled_ = false;
+  bool in_doubt_ = false;  // an attempt that was refused may have been executed before
   TimePoint retry_at_ = kNever;
   TimePoint refused_since_ = kNever;
   Status refusal_;

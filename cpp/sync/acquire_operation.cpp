@@ -4,6 +4,8 @@
 #include <functional>
 #include <utility>
 
+#include "base/mutex.h"
+#include "base/wake_batch.h"
 #include "sync/keys.h"
 #include "sync/preload.h"
 
@@ -25,6 +27,11 @@ std::optional<BackoffSequence> backoff(const Recipe& recipe, const AcquireReques
 // Of a caller that does not wait: enough for states that pass in a moment, as of a slot that is on
 // its way to another node.
 constexpr Millis kBriefly{200};
+
+// For a server that restarts: what a caller with a deadline waits at least, and one that does not
+// wait, so that it has the answer within 0.3 s.
+constexpr Millis kRestart{300};
+constexpr Millis kRestartBriefly{250};
 
 // A lease up to this, or twice the caller's own, is nothing to wonder about.
 constexpr Millis kUsual{60000};
@@ -62,6 +69,11 @@ WakePolicy wake_policy(const Recipe& recipe, const LockName& name) {
 
 }  // namespace
 
+TimePoint patience_of(bool blocking, TimePoint deadline, TimePoint now) {
+  if (!blocking) return after(now, kRestartBriefly);
+  return std::max(deadline, after(now, kRestart));
+}
+
 AcquireOperation::AcquireOperation(std::shared_ptr<const Context> context, const Recipe& recipe,
                                    AcquireRequest request)
     : Operation(std::move(context), request.name),
@@ -79,7 +91,7 @@ AcquireOperation::AcquireOperation(std::shared_ptr<const Context> context, const
 void AcquireOperation::begin() {
   Event event{Event::Kind::kStart};
   {
-    const Lock lock(mutex_);
+    const MutexLock lock(mutex_);
     begun_ = now();
     if (in_turn(recipe_, name()) && request_.blocking &&
         context().keeper->count(name(), owner_) == 0) {
@@ -88,6 +100,8 @@ void AcquireOperation::begin() {
       const bool behind_others = until == kNever || (until > now() && until < request_.deadline);
       if (behind_others) event = {Event::Kind::kQueueUp, {}, until};
       if (until == kNever) seen_.reset();  // those ahead may be gone before it stands in line
+      held_back_ = !behind_others && context().waits->owes(channel_);
+      if (held_back_) event = {Event::Kind::kQueueUp, {}, kNever};
     }
   }
   deliver(std::move(event));
@@ -97,7 +111,7 @@ void AcquireOperation::time_is_up(TimePoint /*now*/) { deliver({Event::Kind::kTi
 
 void AcquireOperation::cancel() {
   deliver({Event::Kind::kCancel});
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (outcome()->verdict != Verdict::kGranted || given_back_) return;
   if (!request_.again) give_back_grant();  // else the hold is another's to give back
 }
@@ -131,7 +145,7 @@ void AcquireOperation::encode(std::string& out) const {
 void AcquireOperation::complete(Result<resp::Reply> reply, const client::Sent& sent) {
   Event event;
   {
-    const Lock lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!reply.ok()) {
       // What was never sent cannot have been granted.
       event = {Event::Kind::kFailed,
@@ -140,10 +154,10 @@ void AcquireOperation::complete(Result<resp::Reply> reply, const client::Sent& s
                unreachable_status(reply.status(), name()),
                sent.times > 0};
     } else if (!reply.value().is_error()) {
-      by_text_ = false;
+      by_text_ = maybe_granted_ = false;
       event = granted(recipe_.acquired(reply.value()), sent);
       mind_length(event.answer);
-    } else if (std::optional<Event> refusal = refused(reply.value().text())) {
+    } else if (std::optional<Event> refusal = refused(reply.value().text(), sent)) {
       event = std::move(*refusal);
     } else {
       return;
@@ -161,21 +175,23 @@ void AcquireOperation::mind_length(const Answer& answer) {
   context().keeper->mind_overlong(name(), request_.owner, answer.ttl);
 }
 
-std::optional<AcquireMachine::Event> AcquireOperation::refused(std::string_view text) {
+std::optional<AcquireMachine::Event> AcquireOperation::refused(std::string_view text,
+                                                               const client::Sent& sent) {
+  maybe_granted_ = maybe_granted_ || sent.times > 1;
   const ErrorKind kind = error_kind(text);
   if (kind == ErrorKind::kUnknownScript && !by_text_ && !finished()) {
     by_text_ = true;
     const Status closed = submit();
     preload(context(), recipe_, name());
     if (closed.ok()) return std::nullopt;
-    return Event{Event::Kind::kFailed, {}, kNever, closed, false};
+    return Event{Event::Kind::kFailed, {}, kNever, closed, maybe_granted_};
   }
   const bool passes = kind == ErrorKind::kPasses;
   return Event{passes ? Event::Kind::kRefused : Event::Kind::kFailed,
                {},
                kNever,
                error_status(text, name(), context().topology->text()),
-               false};
+               maybe_granted_};
 }
 
 AcquireMachine::Event AcquireOperation::granted(const Answer& answer, const client::Sent& sent) {
@@ -186,9 +202,10 @@ AcquireMachine::Event AcquireOperation::granted(const Answer& answer, const clie
 }
 
 void AcquireOperation::deliver(Event event) {
+  const WakeBatch wakes;
   wait::Calls calls;
   {
-    const Lock lock(mutex_);
+    const MutexLock lock(mutex_);
     std::optional<Event> next = std::move(event);
     const bool told = next->kind == Event::Kind::kTryNow || next->kind == Event::Kind::kTurn;
     if (told && machine_.over()) told_too_late(calls);
@@ -236,7 +253,7 @@ std::optional<AcquireMachine::Event> AcquireOperation::perform(const Machine::Ac
     case Verb::kSleep:
       stats_.waits();
       if (action.give_back) take_back(count_ - 1);
-      if (action.give_back && recipe_.undone_for_good()) owner_ = next_owner_number();
+      if (action.give_back && recipe_.undone_for_good()) take_slot();
       wake_at(action.until);
       return std::nullopt;
     case Verb::kFinish:
@@ -246,14 +263,27 @@ std::optional<AcquireMachine::Event> AcquireOperation::perform(const Machine::Ac
   return std::nullopt;
 }
 
+// What is taken back keeps its own.
+void AcquireOperation::take_slot() {
+  request_.acquire_options.request = context().slots->take();
+  owner_ = request_.acquire_options.request->slot;
+}
+
 std::optional<AcquireMachine::Event> AcquireOperation::attempt(const Machine::Action& action) {
   wake_at(action.until);
+  // Where the deadline counts, it is looked at as it is.
+  patience = action.until != kNever ? kNever : first_patience();
   Status closed = begin_attempt();
   if (!closed.ok()) return Event{Event::Kind::kFailed, {}, kNever, std::move(closed), false};
   if (request_.blocking) seen_ = context().waits->sequence(channel_);
   closed = send();
   if (closed.ok()) return std::nullopt;
   return Event{Event::Kind::kFailed, {}, kNever, std::move(closed), false};
+}
+
+TimePoint AcquireOperation::first_patience() const {
+  if (request_.patience) return *request_.patience;
+  return patience_of(request_.blocking, request_.deadline, begun_);
 }
 
 Status AcquireOperation::begin_attempt() {
@@ -289,6 +319,10 @@ std::optional<AcquireMachine::Event> AcquireOperation::join() {
   // A closing client first sets this state and then ends all waits.
   if (context().keeper->closing()) {
     return Event{Event::Kind::kFailed, {}, kNever, closed_status(), false};
+  }
+  // What it was to wait for may have come before it stood in line.
+  if (held_back_ && place == Place::kHead && !context().waits->owes(channel_)) {
+    return Event{Event::Kind::kTryNow};
   }
   switch (place) {
     case Place::kTryNow:

@@ -29,7 +29,14 @@ struct AcquireRequest {
   bool again = false;  // no hold more: the lease of the one that is held counts from now on
   RefusalBudget refusal_budget = RefusalBudget::kCallers;
   bool part = false;  // of a lock made of locks: only its grant is counted
+  // Until when a server that refuses connections is waited for; unset: patience_of() the caller.
+  std::optional<TimePoint> patience{};
 };
+
+// How long a caller waits for a server that refuses connections to come back: without a deadline
+// as long as for one that is silent, else until the deadline, but for a moment at least, in which
+// one restarts.
+TimePoint patience_of(bool blocking, TimePoint deadline, TimePoint now);
 
 // An acquisition: carries out the machine's actions. A grant is recorded with the keeper before it
 // is reported.
@@ -38,14 +45,19 @@ class AcquireOperation final : public Operation, public wait::Waiter, public Ack
   AcquireOperation(std::shared_ptr<const Context> context, const Recipe& recipe,
                    AcquireRequest request);
 
+  // A first attempt was begun then, and sent, by the calling thread itself: see PlainLock.
+  void adopt(TimePoint begun);
   void cancel() override;
   About about() override { return {recipe_.kind(), request_.owner}; }
 
-  // The holder hands its lock over, with a command whose answer follows by offer_answered() or
-  // on_failure(). False when the offer is not wanted any more; else `send` is called, with this
-  // operation's lock held: a release, should this operation give up, stands behind the command.
+  // The holder hands its lock over, with a command whose answer follows by offer_answered(),
+  // offer_in_doubt() or on_failure(). False when the offer is not wanted any more; else `send` is
+  // called, with this operation's lock held: a release, should this operation give up, stands
+  // behind the command.
   bool accept_offer(const std::function<void()>& send);
   void offer_answered(const Answer& answer, const client::Sent& sent);
+  // The command was refused when it was sent again: an earlier sending may have been executed.
+  void offer_in_doubt(const Status& why);
   std::string owner_field() const { return field(owner_); }
   Millis lease_time() const { return request_.lease.time; }
   const Recipe& recipe() const { return recipe_; }
@@ -70,42 +82,54 @@ class AcquireOperation final : public Operation, public wait::Waiter, public Ack
   void begin() override;
   void time_is_up(TimePoint now) override;
 
-  void deliver(Event event);
-  std::optional<Event> perform(const Machine::Action& action, wait::Calls& calls);
-  std::optional<Event> attempt(const Machine::Action& action);
-  std::optional<Event> join();
-  std::optional<Event> confirm();
-  Status begin_attempt();
-  Status send();
-  void conclude(Machine::Action action, wait::Calls& calls);
-  void leave_queue(const Machine::Action& action, TimePoint moment, wait::Calls& calls);
-  bool keep_grant(const Machine::Action& action);
-  void answered();
-  void give_back_grant();
-  void take_back(int remaining);
-  PendingRelease::What release_to(int remaining) const;
-  std::optional<Event> refused(std::string_view text);
-  Event granted(const Answer& answer, const client::Sent& sent);
-  void mind_length(const Answer& answer);
-  void told_too_late(wait::Calls& calls);
-  void leave_to_others(const Answer& answer, wait::Calls& calls);
+  void deliver(Event event) HOLDFAST_EXCLUDES(mutex_);
+  std::optional<Event> perform(const Machine::Action& action, wait::Calls& calls)
+      HOLDFAST_REQUIRES(mutex_);
+  std::optional<Event> attempt(const Machine::Action& action) HOLDFAST_REQUIRES(mutex_);
+  std::optional<Event> join() HOLDFAST_REQUIRES(mutex_);
+  std::optional<Event> confirm() HOLDFAST_REQUIRES(mutex_);
+  TimePoint first_patience() const;
+  Status begin_attempt() HOLDFAST_REQUIRES(mutex_);
+  Status send() HOLDFAST_REQUIRES(mutex_);
+  void conclude(Machine::Action action, wait::Calls& calls) HOLDFAST_REQUIRES(mutex_);
+  void leave_queue(const Machine::Action& action, TimePoint moment, wait::Calls& calls)
+      HOLDFAST_REQUIRES(mutex_);
+  bool keep_grant(const Machine::Action& action) HOLDFAST_REQUIRES(mutex_);
+  void take_slot() HOLDFAST_REQUIRES(mutex_);
+  void answered() HOLDFAST_REQUIRES(mutex_);
+  void give_back_grant() HOLDFAST_REQUIRES(mutex_);
+  void take_back(int remaining) HOLDFAST_REQUIRES(mutex_);
+  Millis longest_lease() const;
+  PendingRelease::What release_to(int remaining) const HOLDFAST_REQUIRES(mutex_);
+  std::optional<Event> refused(std::string_view text, const client::Sent& sent)
+      HOLDFAST_REQUIRES(mutex_);
+  Event granted(const Answer& answer, const client::Sent& sent) HOLDFAST_REQUIRES(mutex_);
+  void mind_length(const Answer& answer) HOLDFAST_REQUIRES(mutex_);
+  void told_too_late(wait::Calls& calls) HOLDFAST_REQUIRES(mutex_);
+  void leave_to_others(const Answer& answer, wait::Calls& calls) HOLDFAST_REQUIRES(mutex_);
 
   const Recipe& recipe_;
-  const AcquireRequest request_;
+  AcquireRequest request_;  // its slot changes with owner_
   const std::string channel_;
   OwnerNumber owner_;
-  Machine machine_;
-  AcquireStats stats_;
-  bool probing_ = false;  // whether the server can have a grant confirmed; the attempt follows
-  int count_ = 0;         // the hold count that a grant makes; 0 before the first attempt
+  Machine machine_ HOLDFAST_GUARDED_BY(mutex_);
+  AcquireStats stats_ HOLDFAST_GUARDED_BY(mutex_);
+  bool probing_ HOLDFAST_GUARDED_BY(mutex_) =
+      false;       // whether the server can have a grant confirmed; the attempt follows
+  int count_ = 0;  // the hold count that a grant makes; 0 before the first attempt
   bool by_text_ = false;
-  bool given_back_ = false;
-  bool begun_attempt_ = false;  // the keeper counts this acquisition
-  bool takes_over_ = false;     // a release of the owner's, until the server answers
-  bool minded_ = false;
-  std::optional<std::uint64_t> seen_;  // the channel's sequence before the attempt
+  bool given_back_ HOLDFAST_GUARDED_BY(mutex_) = false;
+  bool begun_attempt_ HOLDFAST_GUARDED_BY(mutex_) = false;  // the keeper counts this acquisition
+  bool takes_over_ HOLDFAST_GUARDED_BY(mutex_) =
+      false;  // a release of the owner's, until the server answers
+  bool minded_ HOLDFAST_GUARDED_BY(mutex_) = false;
+  bool held_back_ HOLDFAST_GUARDED_BY(mutex_) = false;  // by an answer owed to this client
+  // An earlier sending of the attempt, whose answer was lost, may have been executed.
+  bool maybe_granted_ HOLDFAST_GUARDED_BY(mutex_) = false;
+  std::optional<std::uint64_t> seen_
+      HOLDFAST_GUARDED_BY(mutex_);  // the channel's sequence before the attempt
   TimePoint begun_{};
-  TimePoint sent_{};  // when the granting command went out
+  TimePoint sent_ HOLDFAST_GUARDED_BY(mutex_){};  // when the granting command went out
 };
 
 }  // namespace holdfast::sync

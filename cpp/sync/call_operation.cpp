@@ -3,6 +3,7 @@
 #include <charconv>
 #include <utility>
 
+#include "base/mutex.h"
 #include "sync/pending_release.h"
 
 namespace holdfast::sync {
@@ -29,7 +30,7 @@ CallOperation::CallOperation(std::shared_ptr<const Context> context, LockName na
       answered_(std::move(answered)) {}
 
 void CallOperation::begin() {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   give_up_ = after(now(), context().command_timeout);
   if (return_) {
     const TimePoint until = return_->lease > Millis(0)
@@ -41,7 +42,7 @@ void CallOperation::begin() {
 }
 
 void CallOperation::cancel() {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (finished()) return;
   cancelled_ = true;
   if (!return_) return abandon();
@@ -58,14 +59,14 @@ void CallOperation::go() {
 }
 
 void CallOperation::time_is_up(TimePoint /*now*/) {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (finished()) return;
   if (cancelled_ && !return_) return finish({Verdict::kCancelled});
   go();
 }
 
 void CallOperation::complete(Result<resp::Reply> reply, const client::Sent& sent) {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (finished()) return;
   const bool refusal = reply.ok() && reply.value().is_error();
   maybe_done_ = maybe_done_ || sent.times > (refusal ? 1 : 0);

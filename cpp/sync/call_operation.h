@@ -42,21 +42,21 @@ class CallOperation final : public Operation {
  private:
   void begin() override;
   void time_is_up(TimePoint now) override;
-  void go();
-  void refused(std::string_view text);
-  void failed(const Status& why, bool rested);
-  void leave_to_ledger(bool rested);
-  void settle();
+  void go() HOLDFAST_REQUIRES(mutex_);
+  void refused(std::string_view text) HOLDFAST_REQUIRES(mutex_);
+  void failed(const Status& why, bool rested) HOLDFAST_REQUIRES(mutex_);
+  void leave_to_ledger(bool rested) HOLDFAST_REQUIRES(mutex_);
+  void settle() HOLDFAST_REQUIRES(mutex_);
 
   const Encode encode_;
   const Answered answered_;
   std::optional<Return> return_;
-  lease::ReleaseLedger::Turn turn_ = 0;  // of return_
+  lease::ReleaseLedger::Turn turn_ HOLDFAST_GUARDED_BY(mutex_) = 0;  // of return_
   bool by_text_ = false;
-  bool cancelled_ = false;
-  bool resting_ = false;  // until wake_at(): it is not in line
-  bool maybe_done_ = false;
-  TimePoint give_up_ = kNever;
+  bool cancelled_ HOLDFAST_GUARDED_BY(mutex_) = false;
+  bool resting_ HOLDFAST_GUARDED_BY(mutex_) = false;  // until wake_at(): it is not in line
+  bool maybe_done_ HOLDFAST_GUARDED_BY(mutex_) = false;
+  TimePoint give_up_ HOLDFAST_GUARDED_BY(mutex_) = kNever;
 };
 
 }  // namespace holdfast::sync

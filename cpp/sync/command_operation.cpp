@@ -33,13 +33,13 @@ CommandOperation::CommandOperation(std::shared_ptr<const Context> context, LockN
 void CommandOperation::begin() {
   Status failed;
   {
-    const Lock lock(mutex_);
+    const MutexLock lock(mutex_);
     failed = submit();
   }
   // A follower's answer may come on this thread, and takes the lock.
   if (failed.ok()) failed = submit_followers();
   if (failed.ok()) return;
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!finished()) finish({Verdict::kFailed, failed});
 }
 
@@ -50,7 +50,7 @@ Status CommandOperation::submit_followers() {
     const auto follower = std::make_shared<Follower>(self, i);
     follower->deadline = deadline;
     {
-      const Lock lock(mutex_);
+      const MutexLock lock(mutex_);
       if (finished()) return {};
       followers_.push_back(follower);
     }
@@ -61,7 +61,7 @@ Status CommandOperation::submit_followers() {
 }
 
 void CommandOperation::cancel() {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   abandon();
   leave_followers();
 }
@@ -78,7 +78,7 @@ void CommandOperation::complete(Result<resp::Reply> reply, const client::Sent& /
 }
 
 void CommandOperation::answered(std::size_t index, Result<resp::Reply> reply) {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (finished()) return;
   if (!reply.ok()) {
     leave_followers();

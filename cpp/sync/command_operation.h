@@ -34,14 +34,15 @@ class CommandOperation final : public Operation {
 
   void begin() override;
   void time_is_up(TimePoint /*now*/) override {}
-  Status submit_followers();
-  void leave_followers();
+  Status submit_followers() HOLDFAST_EXCLUDES(mutex_);
+  void leave_followers() HOLDFAST_REQUIRES(mutex_);
   void answered(std::size_t index, Result<resp::Reply> reply);
 
   const std::vector<resp::Command> commands_;
   std::vector<std::optional<resp::Reply>> replies_;
-  std::size_t missing_;
-  std::vector<client::RequestPtr> followers_;  // of all commands but the first
+  std::size_t missing_ HOLDFAST_GUARDED_BY(mutex_);
+  std::vector<client::RequestPtr> followers_
+      HOLDFAST_GUARDED_BY(mutex_);  // of all commands but the first
 };
 
 }  // namespace holdfast::sync

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/wake_batch.h"
+
 namespace holdfast::sync {
 
 namespace {
@@ -36,7 +38,7 @@ std::optional<Outcome> Composite::wait(Interrupt* interrupt) {
 }
 
 void Composite::set_waiter(Parker* parker) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   waiter_ = parker;
 }
 
@@ -67,12 +69,13 @@ void Composite::done(std::uint64_t id, Outcome outcome) {
 }
 
 void Composite::post(News news) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const WakeBatch wakes;
+  const MutexLock lock(mutex_);
   news_.push_back(std::move(news));
   if (parker_ == nullptr) {
     if (news_.size() == 1) context_->timers->call(shared_from_this());
   } else if (waiter_ != nullptr && waiter_ != &Parker::of_this_thread()) {
-    waiter_->notify();
+    WakeBatch::notify(*waiter_);
   }
 }
 
@@ -87,7 +90,7 @@ void Composite::work() {
 }
 
 std::optional<Composite::News> Composite::next() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!news_.empty()) {
     News first = std::move(news_.front());
     news_.pop_front();

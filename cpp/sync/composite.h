@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/parker.h"
 #include "sync/operation.h"
 
@@ -75,11 +75,11 @@ class Composite : public Exchange,
   };
 
   void on_time() final;
-  void post(News news);
-  std::optional<News> next();
-  void work();
-  void read(TimePoint slice);
-  void set_waiter(Parker* parker);
+  void post(News news) HOLDFAST_EXCLUDES(mutex_);
+  std::optional<News> next() HOLDFAST_EXCLUDES(mutex_);
+  void work() HOLDFAST_EXCLUDES(mutex_);
+  void read(TimePoint slice) HOLDFAST_EXCLUDES(mutex_);
+  void set_waiter(Parker* parker) HOLDFAST_EXCLUDES(mutex_);
   void look_at_clock();
   void take(News news);
   OperationPtr drop(std::vector<Asked>::iterator asked);
@@ -97,9 +97,9 @@ class Composite : public Exchange,
   std::shared_ptr<Completion> completion_;
   std::uint64_t id_ = 0;
 
-  std::mutex mutex_;          // of what follows; held while the timer is set
-  Parker* waiter_ = nullptr;  // of the thread that is in wait() now
-  std::deque<News> news_;
+  Mutex mutex_;  // of what follows; held while the timer is set
+  Parker* waiter_ HOLDFAST_GUARDED_BY(mutex_) = nullptr;  // of the thread that is in wait() now
+  std::deque<News> news_ HOLDFAST_GUARDED_BY(mutex_);
 };
 
 }  // namespace holdfast::sync

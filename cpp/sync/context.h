@@ -7,6 +7,7 @@
 #include "base/stats.h"
 #include "lease/lease_keeper.h"
 #include "sync/replica_acknowledger.h"
+#include "sync/request_slots.h"
 #include "sync/timers.h"
 #include "topology/topology.h"
 #include "wait/wait_registry.h"
@@ -24,6 +25,7 @@ struct Context {
   const std::shared_ptr<Timers> timers;
   const std::shared_ptr<ReplicaAcknowledger> acknowledger{};  // null: grants need none
   const std::shared_ptr<Stats> stats = std::make_shared<Stats>();
+  const std::shared_ptr<RequestSlots> slots = std::make_shared<RequestSlots>();
 };
 
 }  // namespace holdfast::sync

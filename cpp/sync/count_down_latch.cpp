@@ -47,21 +47,22 @@ const Recipe& count_down_latch_recipe() {
 }
 
 void try_set_count(std::string& out, const Step& step) {
-  Call(out, lua::count_down_latch_try_set_count, step.by_text, 3, 3)
+  Call(out, lua::count_down_latch_try_set_count, step.by_text, 3, 4)
       << step.name.bytes() << request_key(step.name, step.owner) << latch_channel(step.name).bytes()
-      << step.lease.count() << step.acquire_options.amount << step.publish;
+      << step.lease.count() << step.acquire_options.request_number() << step.acquire_options.amount
+      << step.publish;
 }
 
 void count_down(std::string& out, const Step& step) {
-  Call(out, lua::count_down_latch_count_down, step.by_text, 3, 2)
+  Call(out, lua::count_down_latch_count_down, step.by_text, 3, 3)
       << step.name.bytes() << request_key(step.name, step.owner) << latch_channel(step.name).bytes()
-      << step.lease.count() << step.publish;
+      << step.lease.count() << step.acquire_options.request_number() << step.publish;
 }
 
 void delete_latch(std::string& out, const Step& step) {
-  Call(out, lua::count_down_latch_delete, step.by_text, 3, 2)
+  Call(out, lua::count_down_latch_delete, step.by_text, 3, 3)
       << step.name.bytes() << request_key(step.name, step.owner) << latch_channel(step.name).bytes()
-      << step.lease.count() << step.publish;
+      << step.lease.count() << step.acquire_options.request_number() << step.publish;
 }
 
 }  // namespace holdfast::sync

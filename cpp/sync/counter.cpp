@@ -11,9 +11,10 @@ namespace {
 
 std::shared_ptr<CallOperation> request(std::shared_ptr<const Context> context, const LockName& name,
                                        CounterStep step, std::int64_t amount,
-                                       OwnerNumber number = next_owner_number()) {
-  const std::string id = owner_field(context->client_id, number);
-  const AcquireOptions acquire_options{Millis(0), request_memory(*context), amount};
+                                       RequestSlots::RequestPtr in_slot) {
+  const std::string id = owner_field(context->client_id, in_slot->slot);
+  AcquireOptions acquire_options{Millis(0), request_memory(*context), amount};
+  acquire_options.request = std::move(in_slot);
   const auto topology = context->topology;
   return std::make_shared<CallOperation>(
       std::move(context), name, [=](std::string& out, bool by_text) {
@@ -26,16 +27,17 @@ std::shared_ptr<CallOperation> request(std::shared_ptr<const Context> context, c
 
 OperationPtr counter_call(std::shared_ptr<const Context> context, const LockName& name,
                           CounterStep step, std::int64_t amount) {
-  return request(std::move(context), name, step, amount);
+  RequestSlots::RequestPtr in_slot = context->slots->take();
+  return request(std::move(context), name, step, amount, std::move(in_slot));
 }
 
 OperationPtr counter_return(std::shared_ptr<const Context> context, const LockName& name,
                             CounterStep step, std::int64_t amount) {
   // Its last sending must come before its first answer is forgotten.
   const Millis longer = request_memory(*context) / 2;
-  const OwnerNumber number = next_owner_number();
-  const auto operation = request(std::move(context), name, step, amount, number);
-  operation->carry_through({number, longer});
+  const RequestSlots::RequestPtr in_slot = context->slots->take();
+  const auto operation = request(std::move(context), name, step, amount, in_slot);
+  operation->carry_through({in_slot->slot, longer});
   return operation;
 }
 

@@ -10,13 +10,14 @@
 namespace holdfast::sync {
 
 // Counters have no owner, so a step that is sent again looks like a second one. Each step is a
-// *request* with an id ("uuid:number", with a unique number), under which the server keeps the
-// reply for a while: a repeat gets that reply and changes nothing.
+// *request* with a number in a slot (RequestSlots), under whose id ("uuid:slot") the server keeps
+// the number and the reply for a while: a repeat gets that reply and changes nothing, and neither
+// does what comes after its successor in the slot.
 
 // How long an answer is kept: longer than its request can go on being sent.
 inline Millis request_memory(const Context& context) { return 4 * context.command_timeout; }
 
-// A step on a counter: `owner` is the request's id, `lease` how long its answer is kept.
+// A step on a counter: `owner` is the slot's id, `lease` how long its answer is kept.
 using CounterStep = void (*)(std::string& out, const Step& step);
 
 // One request. Outcome::value: the step's answer.

@@ -42,7 +42,7 @@ inline Channel latch_channel(const LockName& name) {
   return Channel("redisson_countdownlatch__channel__{" + name.bytes() + '}');
 }
 
-// Where the answer to a request is kept for a while: `id` is "uuid:number".
+// Where the answer to a request is kept for a while: `id` is "uuid:slot".
 inline std::string request_key(const LockName& name, const std::string& id) {
   return braced(name, "redisson_request:") + ':' + id;
 }

@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "base/wake_batch.h"
+
 namespace holdfast::sync {
 
 namespace {
@@ -17,26 +19,37 @@ Operation::Operation(std::shared_ptr<const Context> context, LockName name)
       connection_(context_->topology->route(key(), topology::Traffic::kCalls)) {}
 
 std::optional<Outcome> Operation::wait(Interrupt* interrupt) {
-  parker_ = &Parker::of_this_thread();
+  {
+    const MutexLock lock(mutex_);
+    waited_for_here();
+  }
   begin();
+  return go_on(interrupt);
+}
+
+std::optional<Outcome> Operation::go_on(Interrupt* interrupt) {
+  Parker& parker = Parker::of_this_thread();
   while (!serve_control_.done.load(std::memory_order_acquire)) {
-    connection_->serve(*parker_, serve_control_, interrupt != nullptr ? now() + kSlice : kNever);
+    connection_->serve(parker, serve_control_, interrupt != nullptr ? now() + kSlice : kNever);
     if (serve_control_.done.load(std::memory_order_acquire)) break;
     if (now() >= serve_control_.end()) time_is_up(now());
     if (interrupt != nullptr && !serve_control_.done.load() && interrupt->pending()) {
-      cancel();
-      leave();
+      give_up();
       return std::nullopt;
     }
   }
-  const Lock lock(mutex_);
-  return outcome_;
+  return final_outcome();
+}
+
+void Operation::give_up() {
+  cancel();
+  leave();
 }
 
 // What still comes must not look for this thread, and is for others to read.
 void Operation::leave() {
   {
-    const Lock lock(mutex_);
+    const MutexLock lock(mutex_);
     parker_ = nullptr;
   }
   connection_->serve(Parker::of_this_thread(), serve_control_, TimePoint{});
@@ -48,15 +61,18 @@ void Operation::finish_to(std::shared_ptr<Completion> completion, std::uint64_t 
 
 void Operation::finish_to(std::shared_ptr<Completion> completion, std::uint64_t id,
                           Parker* reader) {
-  completion_ = std::move(completion);
-  id_ = id;
-  reader_ = reader;
+  {
+    const MutexLock lock(mutex_);
+    completion_ = std::move(completion);
+    id_ = id;
+    reader_ = reader;
+  }
   begin();
 }
 
 void Operation::let_go(Parker& parker) {
   {
-    const Lock lock(mutex_);
+    const MutexLock lock(mutex_);
     reader_ = nullptr;
     if (finished()) return;
   }
@@ -83,7 +99,14 @@ void Operation::wake_at(TimePoint at) {
   if (sooner) wake(parker_);
 }
 
+void Operation::let_caller_go(Outcome outcome) {
+  finish(std::move(outcome));
+  parker_ = nullptr;
+  reader_ = nullptr;
+}
+
 void Operation::finish(Outcome outcome) {
+  if (finished()) return context_->timers->disarm(*this);
   outcome_ = std::move(outcome);
   if (parker_ != nullptr) {
     serve_control_.done.store(true, std::memory_order_release);
@@ -101,7 +124,7 @@ void Operation::finish(Outcome outcome) {
 
 // The waiting thread itself, busy with its own reply, sees for itself.
 void Operation::wake(Parker* parker) {
-  if (parker != &Parker::of_this_thread()) parker->notify();
+  if (parker != &Parker::of_this_thread()) WakeBatch::notify(*parker);
 }
 
 void Operation::on_time() { time_is_up(now()); }

@@ -2,11 +2,11 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "base/mutex.h"
 #include "base/parker.h"
 #include "client/connection.h"
 #include "sync/acquire_machine.h"
@@ -67,6 +67,13 @@ class Exchange {
 };
 using ExchangePtr = std::shared_ptr<Exchange>;
 
+// What a thread has waited for. Without an exchange it took the plain path (PlainLock), and is
+// granted, or released; else the outcome is that of Exchange::wait().
+struct Waited {
+  ExchangePtr exchange{};
+  std::optional<Outcome> outcome{};
+};
+
 // An exchange about one name, with the server that answers for it.
 class Operation : public Exchange,
                   public client::Request,
@@ -88,28 +95,36 @@ class Operation : public Exchange,
   // That thread leaves, whether the operation is over or not.
   void let_go(Parker& parker);
 
- protected:
-  using Lock = std::unique_lock<std::mutex>;
+  // Of an operation whose first command the calling thread has sent by itself (PlainLock), in the
+  // place of wait(): it waits for the outcome, or leaves.
+  std::optional<Outcome> go_on(Interrupt* interrupt);
+  void give_up();
 
-  virtual void begin() = 0;
+ protected:
+  virtual void begin() HOLDFAST_EXCLUDES(mutex_) = 0;
   virtual void time_is_up(TimePoint now) = 0;  // the moment of wake_at() has come
 
   // For subclasses, with mutex_ held.
-  Status submit();  // this request, with a fresh deadline
-  void wake_at(TimePoint at);
-  void finish(Outcome outcome);
-  bool finished() const { return outcome_.has_value(); }
-  const std::optional<Outcome>& outcome() const { return outcome_; }
+  Status submit() HOLDFAST_REQUIRES(mutex_);  // this request, with a fresh deadline
+  void wake_at(TimePoint at) HOLDFAST_REQUIRES(mutex_);
+  void finish(Outcome outcome) HOLDFAST_REQUIRES(mutex_);
+  void waited_for_here() HOLDFAST_REQUIRES(mutex_) { parker_ = &Parker::of_this_thread(); }
+  // The caller gets `outcome` and leaves; the operation goes on, and its own finish() only ends it.
+  void let_caller_go(Outcome outcome) HOLDFAST_REQUIRES(mutex_);
+  bool finished() const HOLDFAST_REQUIRES(mutex_) { return outcome_.has_value(); }
+  const std::optional<Outcome>& outcome() const HOLDFAST_REQUIRES(mutex_) { return outcome_; }
 
   const Context& context() const { return *context_; }
   const std::shared_ptr<const Context>& shared_context() const { return context_; }
   TimePoint now() const { return context_->clock.now(); }
   std::string field(OwnerNumber owner) const { return owner_field(context_->client_id, owner); }
 
-  std::mutex mutex_;
+  Mutex mutex_;
 
  private:
   void on_time() final;
+  // It was written before `serve_control_.done`, and is not written again.
+  std::optional<Outcome> final_outcome() const HOLDFAST_UNCHECKED { return outcome_; }
   static void wake(Parker* parker);
   void leave();
 
@@ -117,11 +132,13 @@ class Operation : public Exchange,
   const LockName name_;
   const std::shared_ptr<client::Connection> connection_;
   client::ServeControl serve_control_;
-  Parker* parker_ = nullptr;  // of the thread in wait(); it leaves only after finish()
-  Parker* reader_ = nullptr;  // of the thread that reads for this operation among others
-  std::shared_ptr<Completion> completion_;
-  std::uint64_t id_ = 0;
-  std::optional<Outcome> outcome_;
+  Parker* parker_ HOLDFAST_GUARDED_BY(mutex_) =
+      nullptr;  // of the thread in wait(); it leaves only after finish()
+  Parker* reader_ HOLDFAST_GUARDED_BY(mutex_) =
+      nullptr;  // of the thread that reads for this operation among others
+  std::shared_ptr<Completion> completion_ HOLDFAST_GUARDED_BY(mutex_);
+  std::uint64_t id_ HOLDFAST_GUARDED_BY(mutex_) = 0;
+  std::optional<Outcome> outcome_ HOLDFAST_GUARDED_BY(mutex_);
 };
 using OperationPtr = std::shared_ptr<Operation>;
 

@@ -64,6 +64,25 @@ void PendingRelease::carry_on(std::shared_ptr<const Context> context, What what,
   }
 }
 
+void PendingRelease::give_back(const std::shared_ptr<const Context>& context, const Recipe& recipe,
+                               Of of, Millis lease) {
+  using Plan = lease::ReleasePlan::Verdict;
+  lease::LeaseKeeper& keeper = *context->keeper;
+  const LockName name = of.name;
+  const OwnerNumber owner = of.owner;
+  of.plan = keeper.begin_release(name, owner, false);
+  const auto turn = of.plan.ticket;
+  if (of.plan.verdict == Plan::kPartial) {
+    keeper.released(name, owner, of.plan);
+    take_back(context,
+              release_of(context, recipe, {name, owner, of.plan.remaining, of.acquire_options}),
+              lease);
+  } else if (of.plan.verdict == Plan::kFinal) {
+    keeper.disown(name, owner, turn);
+    carry_on(context, release_of(context, recipe, std::move(of)), turn, false);
+  }
+}
+
 void PendingRelease::on_time() { go(); }
 
 // Not sent where it was revoked, or by a closed client, which leaves its holds to their leases.
@@ -84,9 +103,14 @@ void PendingRelease::remember(const client::Sent& sent, bool refused) {
   if (!what_.maybe_done) until_ = after(context_->clock.now(), what_.memory);
 }
 
+std::string PendingRelease::refusal(const Result<resp::Reply>& reply) const {
+  if (!reply.ok()) return reply.status().message();
+  return error_status(reply.value().text(), what_.name, context_->topology->text()).message();
+}
+
 void PendingRelease::complete(Result<resp::Reply> reply, const client::Sent& sent) {
-  const auto end = [this](LateEnd how) {
-    context_->keeper->ended_late(what_.name, what_.owner, turn_, how);
+  const auto end = [this](LateEnd how, const std::string& why = {}) {
+    context_->keeper->ended_late(what_.name, what_.owner, turn_, how, why);
   };
   const bool answered = reply.ok();
   if (answered && !reply.value().is_error()) return end(LateEnd::kDone);
@@ -94,7 +118,7 @@ void PendingRelease::complete(Result<resp::Reply> reply, const client::Sent& sen
                                : reply.status().code() == Code::kUnreachable;
   remember(sent, answered);
   if (!answered && reply.status().code() == Code::kClosed) return;
-  if (!passes) return end(LateEnd::kRefused);
+  if (!passes) return end(LateEnd::kRefused, refusal(reply));
   if (context_->clock.now() >= until_) return end(LateEnd::kExpired);
   rest();
 }

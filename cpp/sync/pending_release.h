@@ -52,6 +52,10 @@ class PendingRelease final : public client::Request,
   static void carry_on(std::shared_ptr<const Context> context, What what,
                        lease::ReleaseLedger::Turn turn, bool rested);
 
+  // Gives back one hold of which its caller will never know; `of`: as it was acquired.
+  static void give_back(const std::shared_ptr<const Context>& context, const Recipe& recipe, Of of,
+                        Millis lease);
+
   PendingRelease(std::shared_ptr<const Context> context, What what);
 
   std::string_view key() const override { return what_.name.bytes(); }
@@ -65,6 +69,7 @@ class PendingRelease final : public client::Request,
   void go();
   void rest();
   void remember(const client::Sent& sent, bool refused);
+  std::string refusal(const Result<resp::Reply>& reply) const;
 
   const std::shared_ptr<const Context> context_;
   What what_;

@@ -233,15 +233,25 @@ QuorumMachine::Action QuorumMachine::out_of_order(TimePoint now) {
 // Whether another owner holds it is unknown: it is tried as long as a server may be out of reach.
 QuorumMachine::Action QuorumMachine::not_yet(Verdict verdict, Status why, TimePoint now) {
   if (missing_since_ == kNever) missing_since_ = now;
-  const bool gives_up = now >= after(missing_since_, options_.unreachable_budget);
+  TimePoint until = after(missing_since_, options_.unreachable_budget);
+  if (refusing_connections()) until = std::min(until, options_.patience);
+  const bool gives_up = now >= until;
   if (gives_up || (verdict == Verdict::kExpired && !options_.blocking)) {
     return finish(verdict, std::move(why));
   }
   std::vector<std::size_t> back = take_back();
   vain_ = 0;
-  Action action = rest(after(now, kMissingRest / 2 + random(kMissingRest / 2)));
+  Action action = rest(std::min(until, after(now, kMissingRest / 2 + random(kMissingRest / 2))));
   action.give_back = std::move(back);
   return action;
+}
+
+bool QuorumMachine::refusing_connections() const {
+  const auto silent = [](const Member& member) {
+    return member.state == MemberState::kSilent ||
+           (member.state == MemberState::kFailed && member.why.reach() != Reach::kRefused);
+  };
+  return count(MemberState::kFailed) > 0 && std::none_of(members_.begin(), members_.end(), silent);
 }
 
 QuorumMachine::Action QuorumMachine::rest(TimePoint until) {

@@ -44,6 +44,7 @@ class QuorumMachine {
     TimePoint deadline = kNever;
     Lease lease{};
     Millis unreachable_budget{5000};  // how long a quorum may be out of reach
+    TimePoint patience = kNever;      // until when, where those out of reach refuse connections
     std::vector<bool> votes;  // whether a grant of this member counts: a nested hold needs an outer
     std::uint32_t seed = 1;   // of the rests
   };
@@ -113,6 +114,7 @@ class QuorumMachine {
   Action out_of_order(TimePoint now);
   Action not_yet(Verdict verdict, Status why, TimePoint now);
   Action rest(TimePoint until);
+  bool refusing_connections() const;
   Action finish(Verdict verdict, Status why = {});
 
   void note(const Event& event);

@@ -12,6 +12,7 @@
 #include "resp/reply.h"
 #include "script/script.h"
 #include "sync/backoff.h"
+#include "sync/request_slots.h"
 
 namespace holdfast::sync {
 
@@ -36,6 +37,10 @@ struct AcquireOptions {
   std::int64_t amount = 1;   // of permits
   Backoff backoff{};         // of those who ask again (Waiting::kBackOff)
   Millis at_least{0};        // that the lock stays closed from the first grant on
+  RequestSlots::RequestPtr request{};  // of a counter's step; its slot is the owner
+
+  // Null: the owner's only one.
+  std::int64_t request_number() const { return request ? request->number : 1; }
 };
 
 // One attempt, or one release, as scripts need it.
@@ -75,7 +80,7 @@ class Recipe : public lease::Renewal {
   virtual bool grants_end() const { return makes_holds(); }
   // An attempt may change something on the server, which release() takes back.
   virtual bool takes() const { return true; }
-  // What release() has taken back, this owner number never gets again.
+  // What release() has taken back, this owner (a request's slot) does not get with a later attempt.
   virtual bool undone_for_good() const { return false; }
   // The message that is the grant itself, whatever an attempt would find by now (kTogether).
   virtual std::optional<std::string_view> granting_message() const { return std::nullopt; }

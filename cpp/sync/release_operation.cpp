@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/mutex.h"
 #include "sync/keys.h"
 #include "sync/pending_release.h"
 #include "sync/preload.h"
@@ -10,6 +11,11 @@ namespace holdfast::sync {
 
 namespace {
 constexpr Millis kRefusedRest{50};
+
+using Caller = lease::LeaseKeeper::Caller;
+Caller caller_of(const ReleaseOperation::What& what) {
+  return what.deferred ? Caller::kMayLeave : Caller::kAwaits;
+}
 }  // namespace
 
 ReleaseOperation::ReleaseOperation(std::shared_ptr<const Context> context, const Recipe& recipe,
@@ -20,14 +26,15 @@ ReleaseOperation::ReleaseOperation(std::shared_ptr<const Context> context, const
       channel_(recipe.channel(name(), field(what_.owner)).bytes()) {}
 
 void ReleaseOperation::begin() {
-  const Lock lock(mutex_);
-  plan_ = context().keeper->begin_release(name(), what_.owner, what_.all, shared_from_this());
+  const MutexLock lock(mutex_);
+  plan_ = context().keeper->begin_release(name(), what_.owner, what_.all, shared_from_this(),
+                                          caller_of(what_));
   give_up_ = after(now(), context().command_timeout);
   sent_before_ = plan_.repeated;
   switch (plan_.verdict) {
     case Plan::Verdict::kNotOwned:
-      if (context().keeper->closed()) return go();  // which fails, and says why
-      return finish({Verdict::kBusy});
+      if (!context().keeper->closed()) return finish({Verdict::kBusy});
+      return finish({Verdict::kFailed, Status::closed("the client was closed")});
     case Plan::Verdict::kLost:
       // By the client's reckoning it is over; what the server may still have of it need not wait.
       PendingRelease::take_back(shared_context(), pending(), context().command_timeout);
@@ -36,11 +43,47 @@ void ReleaseOperation::begin() {
       return finish({});
     case Plan::Verdict::kFinal:
       if (may_hand_over() && hand_over()) return;
+      deferred = what_.deferred;
       break;
     case Plan::Verdict::kPartial:
       break;
   }
   go();
+  // Where it is written later, written() asks for it again.
+  if (deferred) defer_if_written(writing_.exchange(Writing::kAwaited) == Writing::kDone);
+}
+
+void ReleaseOperation::defer_if_written(bool written) {
+  if (deferred && written && !finished()) defer();
+}
+
+void ReleaseOperation::written() {
+  if (writing_.exchange(Writing::kDone) == Writing::kAwaited) {
+    context().timers->call(shared_from_this());
+  }
+}
+
+// What others of this client do next must not overtake those of other clients who hear of the
+// release.
+void ReleaseOperation::defer() {
+  plan_.left = context().keeper->defer(name(), what_.owner, plan_.ticket);
+  if (!left()) return;
+  owed_ = recipe_.waiting() == Waiting::kInTurn && context().waits->owe(channel_);
+  let_caller_go({});
+  if (resting_) rest();  // by another timer, without its caller
+}
+
+void ReleaseOperation::end(Outcome outcome) {
+  if (std::exchange(owed_, false)) calls_.append(context().waits->answered(channel_));
+  finish(std::move(outcome));
+}
+
+void ReleaseOperation::adopt(const lease::ReleasePlan& plan, TimePoint begun) {
+  const MutexLock lock(mutex_);
+  waited_for_here();
+  plan_ = plan;
+  give_up_ = after(begun, context().command_timeout);
+  (void)context().keeper->carry_on(name(), what_.owner, plan_.ticket, shared_from_this());
 }
 
 // Not a hold that may be under another field by now, nor a lock that has to stay closed.
@@ -51,7 +94,7 @@ bool ReleaseOperation::may_hand_over() const {
 
 bool ReleaseOperation::hand_over() {
   heir_ = std::dynamic_pointer_cast<AcquireOperation>(context().waits->heir(channel_, now()));
-  if (!heir_ || !heir_->accept_offer([this] { go(); })) {
+  if (!heir_ || !heir_->accept_offer([this]() HOLDFAST_REQUIRES(mutex_) { go(); })) {
     heir_.reset();
     return false;
   }
@@ -65,13 +108,20 @@ void ReleaseOperation::go() {
   resting_ = false;
   const Status refused = submit();
   // Its owner has asked for the lock again, and whatever comes of that counts.
-  if (refused.code() == Code::kRevoked) return finish({});
+  if (refused.code() == Code::kRevoked) return end({});
   if (!refused.ok()) failed(refused);
 }
 
+void ReleaseOperation::rest() {
+  resting_ = true;
+  wake_at(after(now(), kRefusedRest));
+}
+
 void ReleaseOperation::cancel() {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (finished()) return;
+  if (what_.deferred && plan_.verdict == Plan::Verdict::kFinal) defer();
+  if (left()) return;
   cancelled_ = true;
   if (plan_.verdict == Plan::Verdict::kPartial) {
     context().keeper->released(name(), what_.owner, plan_);
@@ -83,15 +133,24 @@ void ReleaseOperation::cancel() {
 }
 
 Exchange::About ReleaseOperation::about() {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   return {recipe_.kind(), what_.owner, plan_.remaining == 0};
 }
 
 void ReleaseOperation::time_is_up(TimePoint /*now*/) {
-  const Lock lock(mutex_);
-  if (finished()) return;
-  if (cancelled_) return finish({Verdict::kCancelled});
-  go();
+  wait::Calls calls;
+  {
+    const MutexLock lock(mutex_);
+    if (finished() && !left()) return;
+    if (cancelled_) return finish({Verdict::kCancelled});
+    if (resting_) {
+      go();
+    } else {
+      defer_if_written(writing_ == Writing::kDone);
+    }
+    calls = std::exchange(calls_, {});
+  }
+  calls.run();
 }
 
 PendingRelease::What ReleaseOperation::pending() const {
@@ -117,9 +176,12 @@ void ReleaseOperation::encode(std::string& out) const {
 
 void ReleaseOperation::complete(Result<resp::Reply> reply, const client::Sent& sent) {
   Heir heir;
+  wait::Calls calls;
   Answer answer{Answer::Kind::kHeld, Millis(0)};
   {
-    const Lock lock(mutex_);
+    const MutexLock lock(mutex_);
+    // What was answered was written, whether its caller has heard of that yet or not.
+    defer_if_written(reply.ok() || writing_ == Writing::kDone);
     heir = heir_;
     sent_before_ = sent_before_ || sent.times > 1;
     if (cancelled_ && plan_.verdict == Plan::Verdict::kPartial) {
@@ -134,14 +196,18 @@ void ReleaseOperation::complete(Result<resp::Reply> reply, const client::Sent& s
       answered(reply.value());
     }
     heir_.reset();
+    calls = std::exchange(calls_, {});
   }
-  calls_.run();
-  if (!heir) return;
-  if (reply.ok()) {
-    heir->offer_answered(answer, sent);
-  } else {
-    heir->on_failure(reply.status());
-  }
+  calls.run();
+  if (heir) tell(*heir, answer, reply, sent);
+}
+
+void ReleaseOperation::tell(AcquireOperation& heir, const Answer& answer,
+                            const Result<resp::Reply>& reply, const client::Sent& sent) const {
+  if (!reply.ok()) return heir.on_failure(reply.status());
+  const bool in_doubt = reply.value().is_error() && sent.times > 1;
+  if (!in_doubt) return heir.offer_answered(answer, sent);
+  heir.offer_in_doubt(error_status(reply.value().text(), name(), context().topology->text()));
 }
 
 void ReleaseOperation::answered(const resp::Reply& reply) {
@@ -156,7 +222,7 @@ void ReleaseOperation::answered(const resp::Reply& reply) {
     if (told && (waiting == Waiting::kInTurn || waiting == Waiting::kBackOff)) {
       calls_ = context().waits->told(channel_, reply.integer() - 1, now());
     }
-    return finish({});
+    return end({});
   }
   const char* reason =
       "the server no longer has it (it expired, was removed, or the server lost its data)";
@@ -167,7 +233,7 @@ void ReleaseOperation::answered(const resp::Reply& reply) {
 void ReleaseOperation::gone(const std::string& reason) {
   // The loss stays to be seen until the owner's next grant, if there can be one.
   if (!recipe_.owners_return()) context().keeper->owner_ended(what_.owner);
-  finish({Verdict::kGone, Status::invalid(reason)});
+  end({Verdict::kGone, Status::invalid(reason)});
 }
 
 void ReleaseOperation::refused(std::string_view text) {
@@ -180,8 +246,7 @@ void ReleaseOperation::refused(std::string_view text) {
     return go();
   }
   if (kind == ErrorKind::kPasses && !cancelled_ && now() < give_up_) {
-    resting_ = true;
-    return wake_at(after(now(), kRefusedRest));
+    return rest();
   }
   // Handing over may need what the server has not (memory); freeing does not.
   if (handing_over) return go();
@@ -189,8 +254,8 @@ void ReleaseOperation::refused(std::string_view text) {
   const bool for_good = kind != ErrorKind::kPasses && plan_.verdict == Plan::Verdict::kFinal;
   if (!for_good) return failed(why);
   using LateEnd = lease::LeaseKeeper::LateEnd;
-  context().keeper->ended_late(name(), what_.owner, plan_.ticket, LateEnd::kRefused);
-  finish({Verdict::kFailed, why});
+  context().keeper->ended_late(name(), what_.owner, plan_.ticket, LateEnd::kRefused, why.message());
+  end({Verdict::kFailed, why});
 }
 
 void ReleaseOperation::failed(const Status& why) {
@@ -201,9 +266,10 @@ void ReleaseOperation::failed(const Status& why) {
     return finish({});
   }
   if (plan_.verdict == Plan::Verdict::kFinal && why.code() != Code::kClosed) {
+    if (left()) context().keeper->release_hindered(name(), what_.owner, plan_, why.message());
     leave_to_ledger(why.code() == Code::kServer);
   }
-  finish({Verdict::kFailed, why});
+  end({Verdict::kFailed, why});
 }
 
 }  // namespace holdfast::sync

@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "base/sync_points.h"
 #include "sync/acquire_operation.h"
 #include "sync/operation.h"
 #include "sync/pending_release.h"
@@ -14,16 +15,22 @@ namespace holdfast::sync {
 //
 // The last release of a lock that others of this client wait for hands it to the first of them, in
 // one step on the server.
+//
+// A deferred last release that hands over to none is done for its caller once its command is
+// written. The operation goes on: what the client learns then is posted as an event.
 class ReleaseOperation final : public Operation {
  public:
   struct What {
     LockName name;
     OwnerNumber owner;
     bool all = false;  // all holds of the owner at once
+    bool deferred = false;
   };
 
   ReleaseOperation(std::shared_ptr<const Context> context, const Recipe& recipe, What what);
 
+  // It was begun then, by that plan, and sent, by the calling thread itself: see PlainLock.
+  void adopt(const lease::ReleasePlan& plan, TimePoint begun);
   // A release that has begun is completed by the ledger. One that leaves holds counts at once: it
   // is not sent again, as the next release contains the remaining count.
   void cancel() override;
@@ -31,6 +38,7 @@ class ReleaseOperation final : public Operation {
 
   void encode(std::string& out) const override;
   void complete(Result<resp::Reply> reply, const client::Sent& sent) override;
+  void written() override;
 
  private:
   using Plan = lease::ReleasePlan;
@@ -39,15 +47,26 @@ class ReleaseOperation final : public Operation {
   void begin() override;
   void time_is_up(TimePoint now) override;
 
-  bool may_hand_over() const;
-  bool hand_over();  // false: there is no waiter to hand it to
-  void go();
-  PendingRelease::What pending() const;
-  void leave_to_ledger(bool rested);
-  void answered(const resp::Reply& reply);
-  void gone(const std::string& reason);
-  void refused(std::string_view text);
-  void failed(const Status& why);
+  bool may_hand_over() const HOLDFAST_REQUIRES(mutex_);
+  bool hand_over() HOLDFAST_REQUIRES(mutex_);  // false: there is no waiter to hand it to
+  void go() HOLDFAST_REQUIRES(mutex_);
+  PendingRelease::What pending() const HOLDFAST_REQUIRES(mutex_);
+  void leave_to_ledger(bool rested) HOLDFAST_REQUIRES(mutex_);
+  void tell(AcquireOperation& heir, const Answer& answer, const Result<resp::Reply>& reply,
+            const client::Sent& sent) const HOLDFAST_EXCLUDES(mutex_);
+  void answered(const resp::Reply& reply) HOLDFAST_REQUIRES(mutex_);
+  void gone(const std::string& reason) HOLDFAST_REQUIRES(mutex_);
+  void refused(std::string_view text) HOLDFAST_REQUIRES(mutex_);
+  void failed(const Status& why) HOLDFAST_REQUIRES(mutex_);
+  void rest() HOLDFAST_REQUIRES(mutex_);
+  void defer_if_written(bool written) HOLDFAST_REQUIRES(mutex_);
+  void defer() HOLDFAST_REQUIRES(mutex_);
+  // Its caller has, and the operation goes on.
+  bool left() const HOLDFAST_REQUIRES(mutex_) { return plan_.left != nullptr; }
+  void end(Outcome outcome) HOLDFAST_REQUIRES(mutex_);
+
+  // Of a deferred release, whose caller leaves once the command is written.
+  enum class Writing { kUnknown, kAwaited, kDone };
 
   const Recipe& recipe_;
   const What what_;
@@ -56,10 +75,13 @@ class ReleaseOperation final : public Operation {
   Heir heir_;
   wait::Calls calls_;  // to be run without mutex_
   bool by_text_ = false;
-  bool cancelled_ = false;
-  bool resting_ = false;      // until wake_at(): it is not in line
-  bool sent_before_ = false;  // an earlier sending may have been executed
-  TimePoint give_up_ = kNever;
+  bool cancelled_ HOLDFAST_GUARDED_BY(mutex_) = false;
+  bool resting_ HOLDFAST_GUARDED_BY(mutex_) = false;  // until wake_at(): it is not in line
+  bool sent_before_ HOLDFAST_GUARDED_BY(mutex_) =
+      false;                                       // an earlier sending may have been executed
+  bool owed_ HOLDFAST_GUARDED_BY(mutex_) = false;  // newcomers of this client wait for the answer
+  SharedAtomic<Writing> writing_{Writing::kUnknown};
+  TimePoint give_up_ HOLDFAST_GUARDED_BY(mutex_) = kNever;
 };
 
 }  // namespace holdfast::sync

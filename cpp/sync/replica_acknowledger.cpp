@@ -11,7 +11,6 @@ namespace holdfast::sync {
 
 namespace {
 
-using Guard = std::lock_guard<std::mutex>;
 using Kind = Acknowledgement::Kind;
 
 // A replica that keeps up answers within milliseconds.
@@ -37,7 +36,7 @@ class ReplicaAcknowledger::Write final : public client::Request,
   void encode(std::string& out) const override { item.listener->write_again(out, item.by_text); }
   void complete(Result<resp::Reply> reply, const client::Sent& sent) override {
     std::optional<Acknowledgement> outcome = owner_->judge_write(item, reply, key_);
-    const Guard guard(mutex_);
+    const MutexLock guard(mutex_);
     outcome_ = std::move(outcome);
     stream_ = sent.stream;
   }
@@ -46,13 +45,13 @@ class ReplicaAcknowledger::Write final : public client::Request,
   // A separate WAIT will show its outcome. Connections for confirmations are read by one
   // thread, so it is known before the round's own WAIT is answered.
   bool escorted() const {
-    const Guard guard(mutex_);
+    const MutexLock guard(mutex_);
     return escorted_;
   }
 
   // What came of it, over the stream of the WAIT; nothing: to be asked again.
   std::optional<Acknowledgement> outcome(std::uint64_t stream) const {
-    const Guard guard(mutex_);
+    const MutexLock guard(mutex_);
     const bool there = outcome_ && outcome_->kind == Kind::kConfirmed;
     return there && stream_ != stream ? std::nullopt : outcome_;
   }
@@ -62,10 +61,10 @@ class ReplicaAcknowledger::Write final : public client::Request,
  private:
   const std::shared_ptr<ReplicaAcknowledger> owner_;
   const std::string key_;
-  mutable std::mutex mutex_;  // the client may be closed by any thread
-  bool escorted_ = false;
-  std::optional<Acknowledgement> outcome_;
-  std::uint64_t stream_ = 0;
+  mutable Mutex mutex_;  // the client may be closed by any thread
+  bool escorted_ HOLDFAST_GUARDED_BY(mutex_) = false;
+  std::optional<Acknowledgement> outcome_ HOLDFAST_GUARDED_BY(mutex_);
+  std::uint64_t stream_ HOLDFAST_GUARDED_BY(mutex_) = 0;
 };
 
 // The end of a round, or of the way of a write that was sent on.
@@ -100,7 +99,7 @@ class ReplicaAcknowledger::Wait final : public client::Request {
 
 std::shared_ptr<client::Request> ReplicaAcknowledger::Write::escort() {
   {
-    const Guard guard(mutex_);
+    const MutexLock guard(mutex_);
     if (std::exchange(escorted_, true)) return nullptr;
   }
   return std::make_shared<Wait>(owner_, nullptr, std::vector<WritePtr>{shared_from_this()});
@@ -144,7 +143,7 @@ ReplicaAcknowledger::ConnectionPtr ReplicaAcknowledger::route(std::string_view k
 
 Status ReplicaAcknowledger::confirm(AckListenerPtr listener) {
   const ConnectionPtr connection = route(listener->granted_key());
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   return add(connection, {std::move(listener), after(clock_.now(), policy_.command_timeout)});
 }
 
@@ -192,7 +191,7 @@ void ReplicaAcknowledger::go_on(const ConnectionPtr& connection, std::vector<Ite
   std::vector<ConnectionPtr> free;
   free.reserve(again.size() + 1);
   for (const Item& item : again) free.push_back(route(item.listener->granted_key()));
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   for (std::size_t i = 0; i < again.size(); ++i) {
     queues_[free[i].get()].waiting.push_back(std::move(again[i]));
   }
@@ -255,7 +254,7 @@ Acknowledgement ReplicaAcknowledger::judge_wait(const Result<resp::Reply>& reply
 
 bool ReplicaAcknowledger::probed(std::string_view key) const {
   const ConnectionPtr connection = route(key);
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   const auto found = queues_.find(connection.get());
   return found != queues_.end() && found->second.probed;
 }
@@ -272,7 +271,7 @@ void ReplicaAcknowledger::answered_probe(const Probe& probe, const Result<resp::
   if (!reply.ok() || reply.value().is_error()) {
     outcome = judge_wait(reply, probe.key(), Millis(0));
   } else {
-    const Guard guard(mutex_);
+    const MutexLock guard(mutex_);
     queues_[probe.connection.get()].probed = true;
   }
   probe.listener->confirmed(std::move(outcome));

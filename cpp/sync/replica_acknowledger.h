@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/types.h"
 #include "client/connection.h"
 #include "topology/topology.h"
@@ -96,11 +96,14 @@ class ReplicaAcknowledger final : public std::enable_shared_from_this<ReplicaAck
   using Outcomes = std::vector<std::pair<AckListenerPtr, Acknowledgement>>;
 
   ConnectionPtr route(std::string_view key) const;
-  void answered(const Wait& wait, const Result<resp::Reply>& reply, const client::Sent& sent);
-  void answered_probe(const Probe& probe, const Result<resp::Reply>& reply);
+  void answered(const Wait& wait, const Result<resp::Reply>& reply, const client::Sent& sent)
+      HOLDFAST_EXCLUDES(mutex_);
+  void answered_probe(const Probe& probe, const Result<resp::Reply>& reply)
+      HOLDFAST_EXCLUDES(mutex_);
   // A round is over (null: the way of a single write): the next one; what cannot be asked any more
   // is `due`.
-  void go_on(const ConnectionPtr& connection, std::vector<Item> again, Outcomes& due);
+  void go_on(const ConnectionPtr& connection, std::vector<Item> again, Outcomes& due)
+      HOLDFAST_EXCLUDES(mutex_);
 
   // Nothing: it is to be asked again.
   std::optional<Acknowledgement> judge_write(const Item& item, const Result<resp::Reply>& reply,
@@ -109,15 +112,15 @@ class ReplicaAcknowledger final : public std::enable_shared_from_this<ReplicaAck
                              Millis wait_time) const;
 
   // With the lock held.
-  Status add(const ConnectionPtr& connection, Item item);
-  Status begin_round(const ConnectionPtr& connection, Queue& queue);
+  Status add(const ConnectionPtr& connection, Item item) HOLDFAST_REQUIRES(mutex_);
+  Status begin_round(const ConnectionPtr& connection, Queue& queue) HOLDFAST_REQUIRES(mutex_);
 
   const Clock& clock_;
   const std::shared_ptr<topology::Topology> topology_;
   const ReplicationPolicy policy_;
 
-  mutable std::mutex mutex_;
-  std::unordered_map<const client::Connection*, Queue> queues_;
+  mutable Mutex mutex_;
+  std::unordered_map<const client::Connection*, Queue> queues_ HOLDFAST_GUARDED_BY(mutex_);
 };
 
 }  // namespace holdfast::sync

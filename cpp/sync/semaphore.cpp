@@ -28,9 +28,10 @@ class Semaphore final : public CounterRecipe {
   }
 
   void acquire(std::string& out, const Step& step) const override {
-    Call(out, lua::semaphore_acquire, step.by_text, 2, 2)
+    Call(out, lua::semaphore_acquire, step.by_text, 2, 3)
         << step.name.bytes() << request_key(step.name, step.owner)
-        << step.acquire_options.request_memory.count() << step.acquire_options.amount;
+        << step.acquire_options.request_memory.count() << step.acquire_options.request_number()
+        << step.acquire_options.amount;
   }
 
   bool undone_for_good() const override { return true; }
@@ -41,10 +42,10 @@ class Semaphore final : public CounterRecipe {
   }
 
   void release(std::string& out, const Step& step) const override {
-    Call(out, lua::semaphore_undo, step.by_text, 3, 2)
+    Call(out, lua::semaphore_undo, step.by_text, 3, 3)
         << step.name.bytes() << request_key(step.name, step.owner)
         << semaphore_channel(step.name).bytes() << step.acquire_options.request_memory.count()
-        << step.publish;
+        << step.acquire_options.request_number() << step.publish;
   }
 
   // Of what was taken, as long as its request is known.
@@ -63,27 +64,29 @@ const Recipe& semaphore_recipe() {
 }
 
 void add_permits(std::string& out, const Step& step) {
-  Call(out, lua::semaphore_add_permits, step.by_text, 3, 3)
+  Call(out, lua::semaphore_add_permits, step.by_text, 3, 4)
       << step.name.bytes() << request_key(step.name, step.owner)
-      << semaphore_channel(step.name).bytes() << step.lease.count() << step.acquire_options.amount
-      << step.publish;
+      << semaphore_channel(step.name).bytes() << step.lease.count()
+      << step.acquire_options.request_number() << step.acquire_options.amount << step.publish;
 }
 
 void try_set_permits(std::string& out, const Step& step) {
-  Call(out, lua::semaphore_try_set_permits, step.by_text, 3, 3)
+  Call(out, lua::semaphore_try_set_permits, step.by_text, 3, 4)
       << step.name.bytes() << request_key(step.name, step.owner)
-      << semaphore_channel(step.name).bytes() << step.lease.count() << step.acquire_options.amount
-      << step.publish;
+      << semaphore_channel(step.name).bytes() << step.lease.count()
+      << step.acquire_options.request_number() << step.acquire_options.amount << step.publish;
 }
 
 void drain_permits(std::string& out, const Step& step) {
-  Call(out, lua::semaphore_drain_permits, step.by_text, 2, 1)
-      << step.name.bytes() << request_key(step.name, step.owner) << step.lease.count();
+  Call(out, lua::semaphore_drain_permits, step.by_text, 2, 2)
+      << step.name.bytes() << request_key(step.name, step.owner) << step.lease.count()
+      << step.acquire_options.request_number();
 }
 
 void delete_semaphore(std::string& out, const Step& step) {
-  Call(out, lua::semaphore_delete, step.by_text, 2, 1)
-      << step.name.bytes() << request_key(step.name, step.owner) << step.lease.count();
+  Call(out, lua::semaphore_delete, step.by_text, 2, 2)
+      << step.name.bytes() << request_key(step.name, step.owner) << step.lease.count()
+      << step.acquire_options.request_number();
 }
 
 }  // namespace holdfast::sync

@@ -8,7 +8,7 @@ Timers::Timers(const Clock& clock, net::Loop& loop) : loop_(loop), wheel_(clock.
 
 void Timers::arm(const std::shared_ptr<Timed>& timed, TimePoint at) {
   if (at == kNever) return disarm(*timed);
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   timed->timer_.keeps = timed;
   wheel_.arm(timed->timer_, at);
   if (at < armed_) {
@@ -18,15 +18,22 @@ void Timers::arm(const std::shared_ptr<Timed>& timed, TimePoint at) {
 }
 
 void Timers::call(std::shared_ptr<Timed> timed) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   calls_.push_back(std::move(timed));
   if (calls_.size() == 1) loop_.drive(shared_from_this());
 }
 
+void Timers::close() {
+  const MutexLock lock(mutex_);
+  closed_ = true;
+  loop_.drive(shared_from_this());
+}
+
 std::shared_ptr<Timed> Timers::take(Timed& timed) {
   // What is taken may hold the last reference: it dies after the lock is released.
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   timed.timer_.disarm();
+  if (closed_ && armed_ != kNever && wheel_.next() == kNever) loop_.drive(shared_from_this());
   return std::exchange(timed.timer_.keeps, nullptr);
 }
 
@@ -34,7 +41,7 @@ net::Interest Timers::step(TimePoint now) {
   std::vector<std::shared_ptr<Timed>> due;
   net::Interest next;
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     due.swap(calls_);
     while (Timer* timer = wheel_.pop_due(now)) {
       due.push_back(std::exchange(static_cast<Timed::DueTimer*>(timer)->keeps, nullptr));

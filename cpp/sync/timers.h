@@ -1,9 +1,9 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/timer_wheel.h"
 #include "net/loop.h"
 #include "net/pollable.h"
@@ -33,17 +33,21 @@ class Timers final : public net::Pollable, public std::enable_shared_from_this<T
   void disarm(Timed& timed) { (void)take(timed); }
   // Calls it as soon as may be, whatever it is armed for.
   void call(std::shared_ptr<Timed> timed);
+  // The client is closed: the loop is done with it as soon as nothing is armed, and not only at the
+  // moment for which something was.
+  void close();
 
   net::Interest step(TimePoint now) override;
 
  private:
-  std::shared_ptr<Timed> take(Timed& timed);
+  std::shared_ptr<Timed> take(Timed& timed) HOLDFAST_EXCLUDES(mutex_);
 
   net::Loop& loop_;
-  std::mutex mutex_;
-  TimerWheel wheel_;
-  std::vector<std::shared_ptr<Timed>> calls_;
-  TimePoint armed_ = kNever;
+  Mutex mutex_;
+  TimerWheel wheel_ HOLDFAST_GUARDED_BY(mutex_);
+  std::vector<std::shared_ptr<Timed>> calls_ HOLDFAST_GUARDED_BY(mutex_);
+  TimePoint armed_ HOLDFAST_GUARDED_BY(mutex_) = kNever;
+  bool closed_ HOLDFAST_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace holdfast::sync

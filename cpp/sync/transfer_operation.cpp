@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/mutex.h"
 #include "sync/pending_release.h"
 
 namespace holdfast::sync {
@@ -40,7 +41,7 @@ void TransferOperation::go() {
 }
 
 void TransferOperation::cancel() {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (std::exchange(cancelled_, true)) return;
   if (!finished()) {
     abandon();
@@ -50,7 +51,7 @@ void TransferOperation::cancel() {
 }
 
 void TransferOperation::time_is_up(TimePoint /*now*/) {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (finished()) return;
   if (cancelled_) return finish({Verdict::kCancelled});
   go();
@@ -62,7 +63,7 @@ void TransferOperation::encode(std::string& out) const {
 }
 
 void TransferOperation::complete(Result<resp::Reply> reply, const client::Sent& sent) {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (finished()) return;
   if (cancelled_) return finish({Verdict::kCancelled});
   if (!reply.ok()) return failed(unreachable_status(reply.status(), name()));
@@ -93,12 +94,13 @@ DetachOperation::DetachOperation(std::shared_ptr<const Context> context, const R
       lease_(lease) {}
 
 void DetachOperation::begin() {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   using Plan = lease::ReleasePlan::Verdict;
   lease::ReleasePlan plan = context().keeper->begin_detach(name(), owner_, lease_);
   if (plan.verdict == Plan::kLost) return finish({Verdict::kGone, Status::invalid(plan.reason)});
-  if (plan.verdict == Plan::kNotOwned && !context().keeper->closed()) {
-    return finish({Verdict::kBusy});
+  if (plan.verdict == Plan::kNotOwned) {
+    if (!context().keeper->closed()) return finish({Verdict::kBusy});
+    return finish({Verdict::kFailed, Status::closed("the client was closed")});
   }
   send({field(owner_), std::move(plan.other), lease_});
 }
@@ -122,7 +124,7 @@ AttachOperation::AttachOperation(std::shared_ptr<const Context> context, const R
       heir_(heir) {}
 
 void AttachOperation::begin() {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   begun_ = true;
   if (context().keeper->begin_attempt(name(), heir_.owner).closed) return closed();
   send({ticket_.field, field(heir_.owner), heir_.lease.time});

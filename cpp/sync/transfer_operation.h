@@ -32,29 +32,29 @@ class TransferOperation : public Operation {
       : Operation(std::move(context), std::move(name)), recipe_(recipe) {}
 
   // All with mutex_ held.
-  void send(Transfer transfer);
+  void send(Transfer transfer) HOLDFAST_REQUIRES(mutex_);
   // `to` holds the lock; `left`: the ms that were left before, negative where that is not known.
-  virtual void moved(Millis left, const client::Sent& sent) = 0;
-  virtual void not_there() = 0;  // neither owner holds it
+  virtual void moved(Millis left, const client::Sent& sent) HOLDFAST_REQUIRES(mutex_) = 0;
+  virtual void not_there() HOLDFAST_REQUIRES(mutex_) = 0;  // neither owner holds it
   // No answer will come to its caller, and it may have been executed.
-  virtual void unanswered() {}
+  virtual void unanswered() HOLDFAST_REQUIRES(mutex_) {}
   // Its caller will never see the answer that it has got.
-  virtual void taken_back() {}
+  virtual void taken_back() HOLDFAST_REQUIRES(mutex_) {}
 
   const Recipe& recipe() const { return recipe_; }
   const Transfer& transfer() const { return transfer_; }
 
  private:
   void time_is_up(TimePoint now) final;
-  void go();
-  void refused(std::string_view text);
-  void failed(const Status& why);
+  void go() HOLDFAST_REQUIRES(mutex_);
+  void refused(std::string_view text) HOLDFAST_REQUIRES(mutex_);
+  void failed(const Status& why) HOLDFAST_REQUIRES(mutex_);
 
   const Recipe& recipe_;
   Transfer transfer_;
-  TimePoint give_up_ = kNever;
+  TimePoint give_up_ HOLDFAST_GUARDED_BY(mutex_) = kNever;
   bool by_text_ = false;
-  bool cancelled_ = false;
+  bool cancelled_ HOLDFAST_GUARDED_BY(mutex_) = false;
 };
 
 // The first half, in the process that holds: from the owner's field to that of a ticket. How it
@@ -67,8 +67,8 @@ class DetachOperation final : public TransferOperation {
 
  private:
   void begin() override;
-  void moved(Millis left, const client::Sent& sent) override;
-  void not_there() override;
+  void moved(Millis left, const client::Sent& sent) HOLDFAST_REQUIRES(mutex_) override;
+  void not_there() HOLDFAST_REQUIRES(mutex_) override;
 
   const OwnerNumber owner_;
   const Millis lease_;
@@ -95,16 +95,16 @@ class AttachOperation final : public TransferOperation {
 
  private:
   void begin() override;
-  void moved(Millis left, const client::Sent& sent) override;
-  void not_there() override;
-  void unanswered() override;
-  void taken_back() override;
-  void closed();
-  void over();
+  void moved(Millis left, const client::Sent& sent) HOLDFAST_REQUIRES(mutex_) override;
+  void not_there() HOLDFAST_REQUIRES(mutex_) override;
+  void unanswered() HOLDFAST_REQUIRES(mutex_) override;
+  void taken_back() HOLDFAST_REQUIRES(mutex_) override;
+  void closed() HOLDFAST_REQUIRES(mutex_);
+  void over() HOLDFAST_REQUIRES(mutex_);
 
   const Ticket ticket_;
   const Heir heir_;
-  bool begun_ = false;  // the keeper counts this acquisition
+  bool begun_ HOLDFAST_GUARDED_BY(mutex_) = false;  // the keeper counts this acquisition
 };
 
 }  // namespace holdfast::sync

@@ -62,7 +62,7 @@ void Cluster::start() {
 
 std::shared_ptr<Connection> Cluster::route(std::string_view key, Traffic traffic) {
   const ServerNumber owner = map_.owner(slot_of(key));
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   const ClusterNode* found = node(owner);
   return found != nullptr ? found->connection(traffic) : nowhere_[traffic];
 }
@@ -78,7 +78,7 @@ Status Cluster::take_over(InFlightRequest unanswered, Traffic traffic, bool queu
     return {};
   }
   const Slot slot = slot_of(request->key());
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   if (!closed_.ok()) return closed_;
   unanswered.asking = false;
   // What stood in line goes ahead of what has come since.
@@ -102,7 +102,7 @@ bool Cluster::redirect(const Server& from, const InFlightRequest& unanswered, Tr
   Answers answers;
   bool taken = false;
   {
-    const Guard guard(mutex_);
+    const MutexLock guard(mutex_);
     if (!closed_.ok()) return false;
     if (to.kind != Kind::kAsk) want_news();
     if (to.kind == Kind::kMoved) learn(to, from.number);
@@ -127,7 +127,7 @@ bool Cluster::follow(Connection& connection, const InFlightRequest& unanswered,
 }
 
 void Cluster::subscribe(const std::string& channel) {
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   Listened& listened = channels_.try_emplace(channel, Listened{slot_of(channel)}).first->second;
   ++listened.times_asked;
   if (const ClusterNode* at = node(listened.at)) return at->subscriber().subscribe(channel);
@@ -136,7 +136,7 @@ void Cluster::subscribe(const std::string& channel) {
 }
 
 void Cluster::release(const std::string& channel, Duration linger) {
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   const auto found = channels_.find(channel);
   if (found == channels_.end()) return;
   if (const ClusterNode* at = node(found->second.at)) at->subscriber().release(channel, linger);
@@ -149,7 +149,7 @@ bool Cluster::redirect_channel(const Server& from, const std::string& channel,
   if (!error.empty() && to.kind == Kind::kNone) return false;
   Answers answers;
   {
-    const Guard guard(mutex_);
+    const MutexLock guard(mutex_);
     if (!closed_.ok()) return false;
     want_news();
     const auto found = channels_.find(channel);
@@ -165,13 +165,13 @@ bool Cluster::redirect_channel(const Server& from, const std::string& channel,
 }
 
 std::uint64_t Cluster::times_asked(const std::string& channel) const {
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   const auto found = channels_.find(channel);
   return found == channels_.end() ? 0 : found->second.times_asked;
 }
 
 void Cluster::forget_channel(const std::string& channel, std::uint64_t times_asked) {
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   const auto found = channels_.find(channel);
   if (found != channels_.end() && found->second.times_asked == times_asked) channels_.erase(found);
 }
@@ -196,7 +196,7 @@ void Cluster::close(const Status& why) {
   std::vector<NodePtr> nodes;
   std::vector<std::shared_ptr<SlotsQuery>> scouts;
   {
-    const Guard guard(mutex_);
+    const MutexLock guard(mutex_);
     closed_ = why;
     for (const auto& [number, node] : nodes_) nodes.push_back(node);
     scouts.swap(queries_);
@@ -247,7 +247,7 @@ void Cluster::set_fences() {
 void Cluster::passed(std::uint64_t fence) {
   Answers answers;
   {
-    const Guard guard(mutex_);
+    const MutexLock guard(mutex_);
     if (!closed_.ok()) return;
     map_.passed(fence);
     set_fences();
@@ -259,10 +259,11 @@ void Cluster::passed(std::uint64_t fence) {
 void Cluster::release_parked(Answers& answers) {
   if (deferred_.empty()) return;
   deferred_.release(
-      [this](const client::Request& request, Traffic traffic) -> std::shared_ptr<Connection> {
-        const ClusterNode* found = node(map_.owner(slot_of(request.key())));
-        return found != nullptr ? found->connection(traffic) : nullptr;
-      },
+      [this](const client::Request& request, Traffic traffic)
+          HOLDFAST_REQUIRES(mutex_) -> std::shared_ptr<Connection> {
+            const ClusterNode* found = node(map_.owner(slot_of(request.key())));
+            return found != nullptr ? found->connection(traffic) : nullptr;
+          },
       answers);
 }
 

@@ -3,13 +3,13 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "base/mutex.h"
 #include "topology/cluster_node.h"
 #include "topology/cluster_reply.h"
 #include "topology/deferred_requests.h"
@@ -54,7 +54,6 @@ class Cluster final : public Topology,
 
  private:
   class Fence;
-  using Guard = std::lock_guard<std::mutex>;
   using NodePtr = std::shared_ptr<ClusterNode>;
   using Answers = client::RequestQueue::Answers;
   struct Listened {
@@ -64,29 +63,29 @@ class Cluster final : public Topology,
   };
 
   // With the lock held.
-  ClusterNode* node(ServerNumber number) const;
-  ClusterNode& node_at(const net::Address& address);
-  void want_news();
-  void learn(const Redirection& moved, ServerNumber from);
+  ClusterNode* node(ServerNumber number) const HOLDFAST_REQUIRES(mutex_);
+  ClusterNode& node_at(const net::Address& address) HOLDFAST_REQUIRES(mutex_);
+  void want_news() HOLDFAST_REQUIRES(mutex_);
+  void learn(const Redirection& moved, ServerNumber from) HOLDFAST_REQUIRES(mutex_);
   static bool follow(client::Connection& connection, const client::InFlightRequest& unanswered,
                      Redirection::Kind kind);
-  bool apply(const std::vector<SlotRange>& ranges);
-  void retire_nodes(const std::vector<SlotRange>& ranges);
-  void set_fences();
-  bool set_fence(const SlotMap::Fence& fence);
-  void release_parked(Answers& answers);
-  void place(const std::string& channel, Listened& listened);
-  void place_channels();
-  void decide(client::PubSub mode);
-  std::vector<net::Address> candidates() const;
-  std::vector<std::shared_ptr<SlotsQuery>> send_scouts(TimePoint now);
-  bool believe(const SlotsQuery::Report& report, Answers& answers);
-  void doubt(const Status& why, Answers& answers);
-  void give_up_hopeless(Answers& answers);
+  bool apply(const std::vector<SlotRange>& ranges) HOLDFAST_REQUIRES(mutex_);
+  void retire_nodes(const std::vector<SlotRange>& ranges) HOLDFAST_REQUIRES(mutex_);
+  void set_fences() HOLDFAST_REQUIRES(mutex_);
+  bool set_fence(const SlotMap::Fence& fence) HOLDFAST_REQUIRES(mutex_);
+  void release_parked(Answers& answers) HOLDFAST_REQUIRES(mutex_);
+  void place(const std::string& channel, Listened& listened) HOLDFAST_REQUIRES(mutex_);
+  void place_channels() HOLDFAST_REQUIRES(mutex_);
+  void decide(client::PubSub mode) HOLDFAST_REQUIRES(mutex_);
+  std::vector<net::Address> candidates() const HOLDFAST_REQUIRES(mutex_);
+  std::vector<std::shared_ptr<SlotsQuery>> send_scouts(TimePoint now) HOLDFAST_REQUIRES(mutex_);
+  bool believe(const SlotsQuery::Report& report, Answers& answers) HOLDFAST_REQUIRES(mutex_);
+  void doubt(const Status& why, Answers& answers) HOLDFAST_REQUIRES(mutex_);
+  void give_up_hopeless(Answers& answers) HOLDFAST_REQUIRES(mutex_);
 
   // Without it.
-  void passed(std::uint64_t fence);
-  void reported(std::uint64_t round, const SlotsQuery::Report& report);
+  void passed(std::uint64_t fence) HOLDFAST_EXCLUDES(mutex_);
+  void reported(std::uint64_t round, const SlotsQuery::Report& report) HOLDFAST_EXCLUDES(mutex_);
   static void answer(Answers& answers);
 
   const Clock& clock_;
@@ -97,22 +96,23 @@ class Cluster final : public Topology,
   SlotMap map_;  // but for owner(), guarded by mutex_
   PerTraffic<std::shared_ptr<client::Connection>> nowhere_;
 
-  mutable std::mutex mutex_;
-  std::optional<client::PubSub> mode_;
-  ServerNumber numbers_ = 0;
-  std::set<ServerNumber> owners_;  // of slots, in the last account
-  std::unordered_map<ServerNumber, NodePtr> nodes_;
-  std::vector<net::Address> replicas_;
-  DeferredRequests deferred_;
-  std::unordered_map<std::string, Listened> channels_;
-  TopologyRefresh refresh_;
-  std::uint64_t round_ = 0;
-  std::vector<net::Address> asked_;  // in this round
-  std::vector<std::shared_ptr<SlotsQuery>> queries_;
-  Status failure_;               // of the last one who could not say, since somebody could
-  std::uint64_t failed_in_ = 0;  // that round
-  TimePoint troubled_until_{};
-  Status closed_;
+  mutable Mutex mutex_;
+  std::optional<client::PubSub> mode_ HOLDFAST_GUARDED_BY(mutex_);
+  ServerNumber numbers_ HOLDFAST_GUARDED_BY(mutex_) = 0;
+  std::set<ServerNumber> owners_ HOLDFAST_GUARDED_BY(mutex_);  // of slots, in the last account
+  std::unordered_map<ServerNumber, NodePtr> nodes_ HOLDFAST_GUARDED_BY(mutex_);
+  std::vector<net::Address> replicas_ HOLDFAST_GUARDED_BY(mutex_);
+  DeferredRequests deferred_ HOLDFAST_GUARDED_BY(mutex_);
+  std::unordered_map<std::string, Listened> channels_ HOLDFAST_GUARDED_BY(mutex_);
+  TopologyRefresh refresh_ HOLDFAST_GUARDED_BY(mutex_);
+  std::uint64_t round_ HOLDFAST_GUARDED_BY(mutex_) = 0;
+  std::vector<net::Address> asked_ HOLDFAST_GUARDED_BY(mutex_);  // in this round
+  std::vector<std::shared_ptr<SlotsQuery>> queries_ HOLDFAST_GUARDED_BY(mutex_);
+  Status failure_
+      HOLDFAST_GUARDED_BY(mutex_);  // of the last one who could not say, since somebody could
+  std::uint64_t failed_in_ HOLDFAST_GUARDED_BY(mutex_) = 0;  // that round
+  TimePoint troubled_until_ HOLDFAST_GUARDED_BY(mutex_){};
+  Status closed_ HOLDFAST_GUARDED_BY(mutex_);
 };
 
 }  // namespace holdfast::topology

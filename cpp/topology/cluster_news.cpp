@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/mutex.h"
 #include "topology/cluster.h"
 
 namespace holdfast::topology {
@@ -48,7 +49,7 @@ void Cluster::lost(ServerNumber server) {
 }
 
 void Cluster::trouble(ServerNumber server) {
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   if (!closed_.ok()) return;
   troubled_until_ = after(clock_.now(), kTroubleLasts);
   want_news();
@@ -146,14 +147,17 @@ net::Interest Cluster::step(TimePoint now) {
   std::vector<std::shared_ptr<SlotsQuery>> fresh;
   net::Interest next;
   {
-    const Guard guard(mutex_);
+    const MutexLock guard(mutex_);
     next.done = !closed_.ok();
     if (next.done) return next;
     const std::string why =
         failure_.ok() ? text_ + " has no server for the slot" : failure_.message();
     deferred_.drop_overdue(now, Status::unreachable(why).caused_by(failure_.cause()), answers);
+    const bool refused = failure_.reach() == Reach::kRefused && !refresh_.asking();
+    if (refused) deferred_.drop_impatient(now, failure_, answers);
     fresh = send_scouts(now);
     next.until = std::min(refresh_.until(), deferred_.next_overdue());
+    if (refused) next.until = std::min(next.until, deferred_.next_impatient());
     next.done = next.until == kNever && deferred_.empty();
   }
   for (const auto& query : fresh) query->start();
@@ -166,7 +170,7 @@ void Cluster::reported(std::uint64_t round, const SlotsQuery::Report& report) {
   std::vector<std::shared_ptr<SlotsQuery>> done;
   bool news = false;
   {
-    const Guard guard(mutex_);
+    const MutexLock guard(mutex_);
     if (!closed_.ok() || round != round_ || !refresh_.asking()) return;
     if (report.ranges.ok()) {
       news = believe(report, answers);

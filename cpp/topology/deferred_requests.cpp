@@ -19,6 +19,12 @@ TimePoint DeferredRequests::next_overdue() const {
   return next;
 }
 
+TimePoint DeferredRequests::next_impatient() const {
+  TimePoint next = kNever;
+  for (const RequestQueue& line : lines_) next = std::min(next, line.next_impatient());
+  return next;
+}
+
 void DeferredRequests::add(InFlightRequest unanswered, Traffic traffic) {
   lines_[traffic].add(std::move(unanswered));
 }
@@ -44,6 +50,11 @@ void DeferredRequests::release(const Find& find, RequestQueue::Answers& answers)
 void DeferredRequests::drop_overdue(TimePoint now, const Status& why,
                                     RequestQueue::Answers& answers) {
   for (RequestQueue& line : lines_) line.drop_overdue(now, why, answers);
+}
+
+void DeferredRequests::drop_impatient(TimePoint now, const Status& why,
+                                      RequestQueue::Answers& answers) {
+  for (RequestQueue& line : lines_) line.drop_impatient(now, why, answers);
 }
 
 void DeferredRequests::fail(const Status& why, bool persistent_too,

@@ -16,13 +16,15 @@ class DeferredRequests {
 
   bool empty() const;
   TimePoint next_overdue() const;
+  TimePoint next_impatient() const;
   void add(client::InFlightRequest unanswered, Traffic traffic);
 
   // Sends on what can go. Those of a closed connection, which takes nothing, are answered.
   void release(const Find& find, client::RequestQueue::Answers& answers);
 
   void drop_overdue(TimePoint now, const Status& why, client::RequestQueue::Answers& answers);
-  // See RequestQueue::fail().
+  // See RequestQueue::drop_impatient() and fail().
+  void drop_impatient(TimePoint now, const Status& why, client::RequestQueue::Answers& answers);
   void fail(const Status& why, bool persistent_too, client::RequestQueue::Answers& answers);
 
  private:

@@ -177,7 +177,10 @@ Status SentinelMachine::failure() const {
   std::string names;
   std::string reasons;
   const Sentinel* refusing = nullptr;
+  bool all_absent = !sentinels_.empty();
   for (const Sentinel& sentinel : sentinels_) {
+    all_absent = all_absent && sentinel.voice == Voice::kFailed &&
+                 sentinel.failure.reach() == Reach::kRefused;
     names += (names.empty() ? "" : ", ") + sentinel.address.text();
     if (sentinel.voice != Voice::kFailed) continue;
     reasons += "; " + sentinel.failure.message();
@@ -196,7 +199,8 @@ Status SentinelMachine::failure() const {
                               "sentinel_password)");
   }
   return Status::unreachable(service + "none of its sentinels (" + names +
-                             ") has answered; are they running and reachable there?" + reasons);
+                                 ") has answered; are they running and reachable there?" + reasons,
+                             all_absent ? Reach::kRefused : Reach::kUnknown);
 }
 
 }  // namespace holdfast::topology

@@ -42,7 +42,7 @@ SentinelStream::SentinelStream(net::Loop& loop, client::StreamOptions link, std:
 
 void SentinelStream::ask() {
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     orders_.ask = true;
   }
   loop_.drive(shared_from_this());
@@ -50,14 +50,14 @@ void SentinelStream::ask() {
 
 void SentinelStream::close() {
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     orders_.close = true;
   }
   loop_.drive(shared_from_this());
 }
 
 SentinelStream::Orders SentinelStream::take_orders() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   const Orders orders = orders_;
   orders_.ask = false;
   return orders;

@@ -1,11 +1,11 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/mutex.h"
 #include "client/reconnecting_stream.h"
 #include "net/loop.h"
 #include "net/pollable.h"
@@ -58,8 +58,8 @@ class SentinelStream final : public net::Pollable,
   const net::Address address_;
   const std::weak_ptr<Listener> listener_;
 
-  std::mutex mutex_;
-  Orders orders_;
+  Mutex mutex_;
+  Orders orders_ HOLDFAST_GUARDED_BY(mutex_);
 
   // The loop's thread only.
   client::ReconnectingStream link_;

@@ -4,8 +4,6 @@
 
 namespace holdfast::topology {
 
-using Guard = std::lock_guard<std::mutex>;
-
 SentinelWatch::SentinelWatch(const Clock& clock, net::Loop& loop, Setup setup)
     : clock_(clock),
       loop_(loop),
@@ -13,28 +11,28 @@ SentinelWatch::SentinelWatch(const Clock& clock, net::Loop& loop, Setup setup)
       machine_(setup_.service, setup_.sentinels) {}
 
 void SentinelWatch::start(Move move) {
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   move_ = std::move(move);
   obey(machine_.start());
 }
 
 void SentinelWatch::doubt() {
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   obey(machine_.doubt());
 }
 
 void SentinelWatch::on_said(const net::Address& sentinel, Opinion opinion) {
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   obey(machine_.said(sentinel, std::move(opinion), clock_.now()));
 }
 
 void SentinelWatch::on_failed(const net::Address& sentinel, const Status& why) {
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   obey(machine_.failed(sentinel, why, clock_.now()));
 }
 
 net::Interest SentinelWatch::step(TimePoint now) {
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   if (now >= machine_.until()) obey(machine_.tick(now));
   net::Interest next;
   next.until = machine_.until();
@@ -64,7 +62,7 @@ void SentinelWatch::obey(const SentinelMachine::Actions& actions) {
 }
 
 void SentinelWatch::close() {
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   closed_ = true;
   for (const auto& [address, stream] : streams_) stream->close();
   streams_.clear();
@@ -72,7 +70,7 @@ void SentinelWatch::close() {
 }
 
 std::string SentinelWatch::text() const {
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   return machine_.text();
 }
 

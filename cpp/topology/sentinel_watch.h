@@ -3,10 +3,10 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "client/reconnecting_stream.h"
 #include "net/loop.h"
 #include "net/pollable.h"
@@ -47,17 +47,18 @@ class SentinelWatch final : public net::Pollable,
   net::Interest step(TimePoint now) override;
 
  private:
-  void obey(const SentinelMachine::Actions& actions);
+  void obey(const SentinelMachine::Actions& actions) HOLDFAST_REQUIRES(mutex_);
 
   const Clock& clock_;
   net::Loop& loop_;
   const Setup setup_;
 
-  mutable std::mutex mutex_;
-  Move move_;
-  SentinelMachine machine_;
-  std::map<std::string, std::shared_ptr<SentinelStream>> streams_;  // by address
-  bool closed_ = false;
+  mutable Mutex mutex_;
+  Move move_ HOLDFAST_GUARDED_BY(mutex_);
+  SentinelMachine machine_ HOLDFAST_GUARDED_BY(mutex_);
+  std::map<std::string, std::shared_ptr<SentinelStream>> streams_
+      HOLDFAST_GUARDED_BY(mutex_);  // by address
+  bool closed_ HOLDFAST_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace holdfast::topology

@@ -22,8 +22,6 @@ constexpr std::size_t kMostCourtesies = 64;
 
 constexpr std::int64_t kHoweverMany = std::numeric_limits<std::int64_t>::max();
 
-using Guard = std::lock_guard<std::mutex>;
-
 // How many permits a message tells of. What is no number may mean anything.
 std::int64_t permits_in(std::string_view payload) {
   std::int64_t number = 0;
@@ -51,18 +49,25 @@ void Calls::run() {
 }
 
 std::optional<std::uint64_t> WaitRegistry::sequence(const std::string& channel) const {
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   const auto found = queues_.find(channel);
   if (found == queues_.end() || !found->second.subscribed) return std::nullopt;
   return found->second.sequence;
 }
 
 TimePoint WaitRegistry::holds_back(const std::string& channel) const {
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   const auto found = queues_.find(channel);
   if (found != queues_.end() && !found->second.waiters.empty()) return kNever;
   const auto fairness_yield = fairness_yields_.find(channel);
   return fairness_yield == fairness_yields_.end() ? TimePoint{} : fairness_yield->second;
+}
+
+bool WaitRegistry::idle(const std::string& channel) const {
+  const MutexLock guard(mutex_);
+  const bool queued = !queues_.empty() && queues_.count(channel) > 0;
+  const bool owed = !owed_.empty() && owed_.count(channel) > 0;
+  return !queued && !owed && (fairness_yields_.empty() || fairness_yields_.count(channel) == 0);
 }
 
 bool WaitRegistry::Queue::remove(const Waiter& waiter) {
@@ -128,7 +133,7 @@ void WaitRegistry::Queue::fail(Calls& calls, const Status& why) const {
 
 Calls WaitRegistry::told(const std::string& channel, std::int64_t subscribers, TimePoint now) {
   Calls calls;
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   const auto found = queues_.find(channel);
   Queue* queue = found == queues_.end() ? nullptr : &found->second;
   const bool others = subscribers > (queue != nullptr && queue->subscribed ? 1 : 0);
@@ -145,9 +150,34 @@ Calls WaitRegistry::told(const std::string& channel, std::int64_t subscribers, T
   return calls;
 }
 
+bool WaitRegistry::owe(const std::string& channel) {
+  const MutexLock guard(mutex_);
+  if (fairness_yields_.count(channel) == 0) return false;
+  ++owed_[channel];
+  return true;
+}
+
+bool WaitRegistry::owes(const std::string& channel) const {
+  const MutexLock guard(mutex_);
+  return !owed_.empty() && owed_.count(channel) != 0;
+}
+
+Calls WaitRegistry::answered(const std::string& channel) {
+  Calls calls;
+  const MutexLock guard(mutex_);
+  const auto owed = owed_.find(channel);
+  if (owed == owed_.end() || --owed->second > 0) return calls;
+  owed_.erase(owed);
+  const auto found = queues_.find(channel);
+  if (found == queues_.end() || found->second.fairness_yield != kNever) return calls;
+  found->second.fairness_yield = {};
+  found->second.tell(calls);
+  return calls;
+}
+
 WaitRegistry::Place WaitRegistry::join(const std::string& channel, WaiterPtr waiter,
                                        std::optional<std::uint64_t> seen, WakePolicy policy) {
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   if (policy == WakePolicy::kApart) {
     const Waiter* key = waiter.get();
     apart_.emplace(key, std::move(waiter));
@@ -163,6 +193,10 @@ WaitRegistry::Place WaitRegistry::join(const std::string& channel, WaiterPtr wai
   } else {
     queue.waiters.push_back(std::move(waiter));
     if (queue.waiters.size() > 1) return Place::kQueued;
+    if (!owed_.empty() && owed_.count(channel) != 0) {
+      queue.fairness_yield = kNever;  // until answered()
+      return Place::kHead;
+    }
   }
   if (!queue.subscribed) return Place::kHead;
   return seen == queue.sequence ? Place::kHead : Place::kTryNow;
@@ -170,7 +204,7 @@ WaitRegistry::Place WaitRegistry::join(const std::string& channel, WaiterPtr wai
 
 Calls WaitRegistry::leave(const std::string& channel, const Waiter& waiter, LeaveReason why,
                           TimePoint retry_at) {
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   if (!apart_.empty() && apart_.erase(&waiter) > 0) return {};
   const auto found = queues_.find(channel);
   return found == queues_.end() ? Calls() : leave_queue(*found, waiter, why, retry_at);
@@ -193,7 +227,7 @@ Calls WaitRegistry::leave_queue(Queues::value_type& place, const Waiter& waiter,
 }
 
 WaiterPtr WaitRegistry::heir(const std::string& channel, TimePoint now) {
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   const auto found = queues_.find(channel);
   if (found == queues_.end() || found->second.waiters.empty()) return nullptr;
   Queue& queue = found->second;
@@ -209,20 +243,20 @@ WaiterPtr WaitRegistry::heir(const std::string& channel, TimePoint now) {
 
 Calls WaitRegistry::subscribed(const std::string& channel, TimePoint asked) {
   Calls calls;
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   const auto found = queues_.find(channel);
   if (found == queues_.end()) return calls;
   Queue& queue = found->second;
   queue.subscribed = true;
   queue.asked = asked;
   ++queue.sequence;
-  queue.fairness_yield = {};
+  if (queue.fairness_yield != kNever) queue.fairness_yield = {};
   queue.tell(calls);
   return calls;
 }
 
 void WaitRegistry::caught_up(const std::string& channel, TimePoint asked) {
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   const auto found = queues_.find(channel);
   if (found != queues_.end()) found->second.asked = asked;
 }
@@ -230,7 +264,7 @@ void WaitRegistry::caught_up(const std::string& channel, TimePoint asked) {
 Calls WaitRegistry::left_over(const std::string& channel, std::int64_t permits) {
   Calls calls;
   if (permits < 1) return calls;
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   const auto found = queues_.find(channel);
   if (found != queues_.end()) found->second.share(calls, permits);
   return calls;
@@ -238,7 +272,7 @@ Calls WaitRegistry::left_over(const std::string& channel, std::int64_t permits) 
 
 Calls WaitRegistry::not_for(const std::string& channel, const Waiter& leaver) {
   Calls calls;
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   const auto found = queues_.find(channel);
   if (found == queues_.end()) return calls;
   found->second.tell_head(calls);
@@ -248,7 +282,7 @@ Calls WaitRegistry::not_for(const std::string& channel, const Waiter& leaver) {
 
 Calls WaitRegistry::message(const std::string& channel, std::string_view payload) {
   Calls calls;
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   const auto found = queues_.find(channel);
   if (found == queues_.end()) return calls;
   ++found->second.sequence;
@@ -258,7 +292,7 @@ Calls WaitRegistry::message(const std::string& channel, std::string_view payload
 
 Calls WaitRegistry::refused(const std::string& channel, const Status& why) {
   Calls calls;
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   const auto found = queues_.find(channel);
   if (found == queues_.end()) return calls;
   found->second.fail(calls, why);
@@ -268,14 +302,14 @@ Calls WaitRegistry::refused(const std::string& channel, const Status& why) {
 
 Calls WaitRegistry::unreachable(const Status& why) {
   Calls calls;
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   for (const auto& [channel, queue] : queues_) queue.fail(calls, why);
   return calls;
 }
 
 Calls WaitRegistry::unreachable(const std::string& channel, const Status& why) {
   Calls calls;
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   const auto found = queues_.find(channel);
   if (found != queues_.end()) found->second.fail(calls, why);
   return calls;
@@ -283,13 +317,13 @@ Calls WaitRegistry::unreachable(const std::string& channel, const Status& why) {
 
 Calls WaitRegistry::closed(const Status& why) {
   Calls calls = unreachable(why);
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   for (const auto& [key, waiter] : apart_) calls.fail(waiter, why);
   return calls;
 }
 
 bool WaitRegistry::released(const std::string& channel) {
-  const Guard guard(mutex_);
+  const MutexLock guard(mutex_);
   const auto found = queues_.find(channel);
   if (found == queues_.end()) return true;
   if (!found->second.empty()) return false;

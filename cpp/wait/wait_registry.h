@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/status.h"
 
 namespace holdfast::wait {
@@ -98,10 +98,22 @@ class WaitRegistry {
   // future where it is the turn of other clients (see told()); else a moment in the past.
   TimePoint holds_back(const std::string& channel) const;
 
+  // Of this client no other waits for it, nor would a newcomer hold back.
+  bool idle(const std::string& channel) const;
+
   // This client has just released, and `subscribers` received the message. If some are of other
   // clients, one of them goes first: otherwise the releasing client would always be the quickest to
   // acquire again.
   Calls told(const std::string& channel, std::int64_t subscribers, TimePoint now);
+
+  // A release of this client is on its way, and its caller does not wait for the answer. True: by
+  // what the last answer said, others wait, too, so newcomers hold back until told() and
+  // answered().
+  bool owe(const std::string& channel);
+  // Whether a newcomer is to hold back: join() follows, and then another look.
+  bool owes(const std::string& channel) const;
+  // That release is over, or is left to the ledger.
+  Calls answered(const std::string& channel);
 
   // Which waiters a message wakes. kInTurn: the head of the queue; kTogether: all, or, if they want
   // permits, the first ones for which the number in the message is enough; kApart: none.
@@ -175,14 +187,16 @@ class WaitRegistry {
 
   // With the lock held.
   Calls leave_queue(Queues::value_type& place, const Waiter& waiter, LeaveReason why,
-                    TimePoint retry_at);
+                    TimePoint retry_at) HOLDFAST_REQUIRES(mutex_);
 
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   Subscriptions& subscriptions_;
-  Queues queues_;
-  std::unordered_map<const Waiter*, WaiterPtr> apart_;
-  std::unordered_map<std::string, TimePoint>
-      fairness_yields_;  // the turns of others, and how long they last
+  Queues queues_ HOLDFAST_GUARDED_BY(mutex_);
+  std::unordered_map<const Waiter*, WaiterPtr> apart_ HOLDFAST_GUARDED_BY(mutex_);
+  std::unordered_map<std::string, int> owed_
+      HOLDFAST_GUARDED_BY(mutex_);  // answers to releases, where others wait
+  std::unordered_map<std::string, TimePoint> fairness_yields_
+      HOLDFAST_GUARDED_BY(mutex_);  // the turns of others, and how long they last
 };
 
 }  // namespace holdfast::wait

@@ -1,21 +1,23 @@
 -- Closes the latch with a count, unless it has one.
 -- KEYS[1]  name: the latch's count
--- KEYS[2]  request: the answer to this request, kept for a while
+-- KEYS[2]  request: the place of this request, where its number and its answer are kept for a while
 -- KEYS[3]  channel: to which waiters subscribe
 -- ARGV[1]  memory: ms for which it is kept
--- ARGV[2]  count: 1 to 2^31-1
--- ARGV[3]  publish: the command that reaches the waiters, "publish", "spublish" or "both"
+-- ARGV[2]  number: of this request; each request has a higher one than the one before it in this place
+-- ARGV[3]  count: 1 to 2^31-1
+-- ARGV[4]  publish: the command that reaches the waiters, "publish", "spublish" or "both"
 -- returns  1: it is closed, and "1" is published; a repeat gets the same answer
 -- returns  0: it had a count; nothing changed
 -- @include _publish/tell.lua
 -- @include _request/repeated.lua
+-- @include _request/keep.lua
 local closed = 0
 if not redis.call('get', KEYS[1]) then
-  redis.call('set', KEYS[1], ARGV[2])
+  redis.call('set', KEYS[1], ARGV[3])
   closed = 1
 end
-redis.call('set', KEYS[2], closed, 'px', ARGV[1])
+keep(closed)
 if closed == 1 then
-  tell(ARGV[3], KEYS[3], '1')
+  tell(ARGV[4], KEYS[3], '1')
 end
 return closed

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ._client import BaseClient, Client, set_watchdog_threads
+from ._base_client import BaseClient
+from ._client import Client, set_watchdog_threads
 from ._core import __version__
 from ._count_down_latch import CountDownLatch
 from ._errors import (
@@ -28,7 +29,7 @@ from ._hints import complete as complete_hints
 from ._hold import Hold
 from ._lock import BaseLock, Lock
 from ._multi_lock import MultiLock
-from ._options import Keywords
+from ._options import Keywords, LockOptions, MinimumLockOptions
 from ._permit_semaphore import PermitSemaphore
 from ._read_write_lock import ReadLock, ReadWriteLock, WriteLock
 from ._red_lock import RedLock
@@ -69,27 +70,19 @@ __all__ = [
     "set_watchdog_threads",
 ]
 
-for _class in (
-    Backoff,
-    Client,
-    CountDownLatch,
-    FairLock,
-    FencedLock,
-    Hold,
-    Lock,
-    MultiLock,
-    PermitSemaphore,
-    ReadLock,
-    ReadWriteLock,
-    RedLock,
-    Semaphore,
-    SpinLock,
-    WriteLock,
-):
-    _class.__module__ = "holdfast"
+for _class in [globals().get(_name) for _name in __all__]:
+    if isinstance(_class, type) and _class.__module__.startswith("holdfast._"):
+        _class.__module__ = "holdfast"
 del _class
 complete_hints(
-    "holdfast", BaseClient=BaseClient, BaseLock=BaseLock, Lock=Lock, Hold=Hold, Keywords=Keywords
+    "holdfast",
+    BaseClient=BaseClient,
+    BaseLock=BaseLock,
+    Lock=Lock,
+    Hold=Hold,
+    Keywords=Keywords,
+    LockOptions=LockOptions,
+    MinimumLockOptions=MinimumLockOptions,
 )
 
 

@@ -23,6 +23,7 @@ __all__ = [
     "checked_blocking",
     "checked_callback",
     "checked_count",
+    "checked_flag",
     "checked_lease",
     "checked_name",
     "checked_timeout",
@@ -32,6 +33,7 @@ __all__ = [
     "instead_of",
     "is_coroutine_function",
     "milliseconds",
+    "refuse_deferring",
     "refuses_foreign_keywords",
 ]
 
@@ -95,8 +97,9 @@ def instead_of(names: Mapping[str, str], title: str = "") -> Callable[[FunctionT
 
 def refuses_foreign_keywords(client: ClassT) -> ClassT:
     """A decorator of a client's class, whose locks are not made with redis-py's keywords."""
-    for name in CONSTRUCTORS:
-        setattr(client, name, instead_of(LOCK_KEYWORDS)(vars(client)[name]))
+    for name, method in list(vars(client).items()):
+        if callable(method) and not name.startswith("_") and name not in NO_CONSTRUCTORS:
+            setattr(client, name, instead_of(LOCK_KEYWORDS)(method))
     return client
 
 
@@ -105,18 +108,8 @@ def foreign_keyword(function: str, name: str, hint: str) -> str:
     return f"{function}() got an unexpected keyword argument {name!r}: {hint}"
 
 
-#: What makes locks and synchronizers.
-CONSTRUCTORS: Final = (
-    "lock",
-    "fair_lock",
-    "read_write_lock",
-    "fenced_lock",
-    "spin_lock",
-    "multi_lock",
-    "semaphore",
-    "permit_semaphore",
-    "count_down_latch",
-)
+#: The methods of a client that make no lock and no other synchronizer.
+NO_CONSTRUCTORS: Final = frozenset({"attach", "close", "ping"})
 
 #: What redis-py's locks are made with, and what to use here.
 LOCK_KEYWORDS: Final = {
@@ -197,7 +190,7 @@ def check_minimum(at_least: int, lease: LeaseTime) -> None:
 
 def checked_blocking(blocking: Any) -> None:
     """A truth value. A number is taken for a time-out in the wrong place."""
-    if hasattr(type(blocking), "__float__") and blocking not in (0, 1):
+    if hasattr(blocking.__class__, "__float__") and blocking not in (0, 1):
         msg = f"blocking must be True or False, not {blocking!r}: to wait, use timeout={blocking!r}"
         raise TypeError(msg)
 
@@ -278,6 +271,13 @@ def checked_flag(what: str, value: Any) -> bool:
     return value
 
 
+def refuse_deferring(kind: str, wait: Any) -> None:
+    """Raise ``ValueError`` for ``release(wait=False)`` of a kind that is always awaited."""
+    if not checked_flag("wait", wait):
+        msg = f"wait=False cannot be given: {kind}.release() is always awaited"
+        raise ValueError(msg)
+
+
 def checked_callback(what: str, callback: Any, *, asynchronous: bool) -> None:
     """A callable, or ``None``; a coroutine function where a loop can run it."""
     if callback is None:
@@ -299,5 +299,6 @@ def is_coroutine_function(function: Any) -> bool:
         function = function.func
     code = getattr(function, "__code__", None)
     if code is None:
-        code = getattr(vars(type(function)).get("__call__"), "__code__", None)
+        kind = cast("type[Any]", function.__class__)
+        code = getattr(vars(kind).get("__call__"), "__code__", None)
     return code is not None and bool(code.co_flags & CO_COROUTINE)

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import atexit
-import sys
-import threading
-import warnings
-from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
-from weakref import WeakSet
+from typing import TYPE_CHECKING
 
-from . import _core, _events
+from . import _core
 from ._arguments import checked_flag, refuses_foreign_keywords
+from ._base_client import BaseClient
 from ._count_down_latch import CountDownLatch
 from ._decorating import Locked
 from ._fair_lock import FairLock
 from ._fenced_lock import FencedLock
 from ._lock import BaseLock, Lock
 from ._multi_lock import MultiLock
-from ._options import read_options
 from ._permit_semaphore import PermitSemaphore
 from ._read_write_lock import ReadLock, ReadWriteLock, WriteLock
 from ._semaphore import Semaphore
@@ -28,119 +22,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
-    from typing_extensions import Self, Unpack
-
-    import holdfast
+    from typing_extensions import Self
 
     from ._arguments import Name, Seconds
     from ._hold import Hold
-    from ._options import Keywords
-    from ._permit_semaphore import PermitWatcher
 
-__all__ = ["BaseClient", "Client", "set_watchdog_threads"]
+__all__ = ["Client", "set_watchdog_threads"]
 
 MOST_WATCHDOG_THREADS = 64
 
-#: How long pending releases may take at the interpreter's end.
-EXIT_PATIENCE_MS = 1000
-
-LockT = TypeVar("LockT")
-
-_clients: WeakSet[BaseClient[Any]] = WeakSet()
-
-
-class BaseClient(Generic[LockT]):
-    """The common part of the clients for threads and for tasks."""
-
-    _asynchronous = False
-
-    def __init__(self, url: str | None = None, **options: Unpack[Keywords]) -> None:
-        _refuse_eventlet()
-        read = read_options(url, options, asynchronous=self._asynchronous)
-        self._lease_ms = read.lease_ms
-        self._url = read.url
-        self._name = read.core.client_name  # as given, for monitoring
-        self._password = read.password
-        self._core = _core.Client(read.core)
-        self._listeners: dict[int, _events.Listener] = {}  # see _events.Listener
-        self._warned = False
-        self._permits: dict[str, PermitWatcher] = {}  # of permit semaphores, not yet released
-        _clients.add(self)
-
-    @property
-    def id(self) -> str:
-        """The client's UUID; after ``fork()`` the child's copy has a new one."""
-        return self._core.id
-
-    def stats(self) -> holdfast.Stats:
-        """What this client's locks did since it was made, counted by the engine; sends nothing."""
-        from ._stats import read_stats
-
-        return read_stats(self._core)
-
-    @classmethod
-    def from_redis(cls, source: Any, **options: Unpack[Keywords]) -> Self:
-        """A client with the connection settings of one of redis-py or valkey-py, of either flavour.
-
-        ``source``: a ``Redis``, a ``RedisCluster``, what ``Sentinel.master_for()`` returns, or a
-        ``ConnectionPool``. Host, port, database, unix socket, user, password or credential
-        provider, TLS files and checks, client name and protocol carry over; ``options`` win.
-        No reference to ``source`` is kept, and no socket is shared.
-
-        Raises ``ValueError``, naming it, for a setting that has no counterpart, ``TypeError`` for
-        any other source.
-        """
-        from ._from_redis import read_source
-
-        url, carried = read_source(source, options)
-        return cls(url, **{**carried, **options})
-
-    def _owner_title(self, number: int) -> str:
-        """Who that owner is, for messages."""
-        native_id = _core.thread_of(number)
-        for thread in threading.enumerate():
-            if native_id and thread.native_id == native_id:
-                return f"thread {thread.name!r}"
-        return "a thread" if native_id else "a hold object, or another owner"
-
-    def _warn_of_loop(self) -> None:
-        """On a thread with a running event loop: say once that every call blocks it."""
-        if self._warned:
-            return
-        self._warned = True
-        msg = (
-            f"{self!r} is used on a thread with a running event loop, which every call blocks; "
-            "use holdfast.asyncio.Client there"
-        )
-        warnings.warn(msg, RuntimeWarning, stacklevel=2)
-
-    def _warn_of(self, held: list[bytes], stacklevel: int = 3) -> None:
-        if held:
-            held = sorted({*held})  # each permit of a semaphore is a hold
-            names = ", ".join(repr(name.decode(errors="backslashreplace")) for name in held)
-            warnings.warn(
-                f"{self!r} was closed while it held {names}: what is held expires with its lease",
-                ResourceWarning,
-                stacklevel=stacklevel,
-                source=self,
-            )
-
-    def __del__(self) -> None:
-        # The engine's thread finishes what is pending; a finalizer does not wait for it.
-        if hasattr(self, "_core"):
-            self._warn_of(self._core.close().names)
-
-    def __repr__(self) -> str:
-        state = " closed" if self._core.closed else ""
-        return f"<{type(self).__module__}.{type(self).__qualname__} {self._url}{state}>"
-
-    def __reduce__(self) -> Any:
-        msg = f"a {type(self).__name__} cannot be pickled or copied: give the other process its URL"
-        raise TypeError(msg)
-
 
 @refuses_foreign_keywords
-class Client(Locked, BaseClient[Lock]):
+class Client(Locked, BaseClient):
     """A client of one deployment, to be shared by all threads; it connects on first use.
 
     ``url`` defaults to the environment's ``HOLDFAST_URL``, else ``redis://127.0.0.1:6379``. Options
@@ -149,10 +42,11 @@ class Client(Locked, BaseClient[Lock]):
     ``connect_timeout``, ``command_timeout`` (seconds, 5: for each exchange with the server as a
     whole), ``retries`` (10: attempts to connect again), ``tls_ca``, ``tls_cert``, ``tls_key``,
     ``tls_verify``, ``client_name``, ``replicas_to_wait`` (0: how many replicas must acknowledge a
-    grant), ``protocol`` (2, or 3 if the server supports it); with Sentinel also
-    ``sentinel_username`` and ``sentinel_password``; with a cluster ``pubsub``: ``"sharded"`` or
-    ``"classic"`` channels, ``"both"``, or ``"auto"``: sharded if the servers support them, as
-    Redisson does.
+    grant), ``protocol`` (2, or 3 if the server supports it), ``releases`` (``"awaited"``, or
+    ``"deferred"``: the end of ``with`` is ``release(wait=False)``, of the kinds that know it); with
+    Sentinel also ``sentinel_username`` and ``sentinel_password``; with a cluster ``pubsub``:
+    ``"sharded"`` or ``"classic"`` channels, ``"both"``, or ``"auto"``: sharded if the servers
+    support them, as Redisson does.
 
     ``password`` may be a callable that returns the password, or a tuple of user name and password.
     It is called for each attempt to connect, on a thread of the library and perhaps on several at
@@ -249,7 +143,7 @@ class Client(Locked, BaseClient[Lock]):
 
     def multi_lock(
         self,
-        *locks: BaseLock[Any],
+        *locks: BaseLock,
         lease: Seconds | None = None,
         wait: Seconds | None = None,
         on_lost: Callable[[MultiLock], object] | None = None,
@@ -317,13 +211,14 @@ class Client(Locked, BaseClient[Lock]):
 
         ``release_held``: whatever the client holds is released first. Else a ``ResourceWarning``
         names it, and it expires with its lease. Waits for the server for ``command_timeout`` at
-        most; the warning also names what could not be released by then.
+        most; the warning also names what could not be released by then. With the last client of the
+        process the library's threads and descriptors are gone, until a new one is used.
         """
         closing = self._core.close(None, checked_flag("release_held", release_held))
         try:
             closing.wait()
         finally:
-            self._warn_of(closing.names)
+            self._has_closed(closing)
 
     def __enter__(self) -> Self:
         return self
@@ -335,16 +230,6 @@ class Client(Locked, BaseClient[Lock]):
         traceback: TracebackType | None,
     ) -> None:
         self.close()
-
-
-def _refuse_eventlet() -> None:
-    patcher = sys.modules.get("eventlet.patcher")
-    if patcher is not None and getattr(patcher, "already_patched", None):
-        msg = (
-            "holdfast does not work with eventlet, which is no longer maintained and has patched "
-            "this process: a wait would block all of its green threads; use gevent or asyncio"
-        )
-        raise RuntimeError(msg)
 
 
 def set_watchdog_threads(count: int) -> None:
@@ -359,24 +244,3 @@ def set_watchdog_threads(count: int) -> None:
         msg = f"count must be from 1 to {MOST_WATCHDOG_THREADS}, not {count}"
         raise ValueError(msg)
     _core.set_watchdog_threads(count)
-
-
-def all_clients() -> list[BaseClient[Any]]:
-    """The clients of this process that there are now."""
-    return list(_clients)
-
-
-@atexit.register
-def _close_all() -> None:
-    """Close all clients and wait until every thread has left the engine: later it would crash."""
-    _core.begin_exit()
-    with ExitStack() as stack:
-        stack.callback(_core.see_out, 1.0)
-        stack.callback(_core.stop_passwords)
-        stack.callback(_events.stop)
-        # All at once, so that together they take no longer than one.
-        closings = [(each, each._core.close(EXIT_PATIENCE_MS)) for each in list(_clients)]
-        for client, closing in closings:
-            # Each, also where a warning is an error.
-            stack.callback(lambda of, what: of._warn_of(what.names, 4), client, closing)
-            stack.callback(closing.wait)

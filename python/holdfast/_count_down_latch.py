@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from . import _core
-from ._arguments import Name, Seconds, checked_count, checked_timeout
+from ._arguments import Name, Seconds, checked_count, checked_name, checked_timeout
 from ._synchronizer import Synchronizer
 
 if TYPE_CHECKING:
-    from ._client import BaseClient
+    from ._base_client import BaseClient
 
 __all__ = ["BaseCountDownLatch", "CountDownLatch"]
 
@@ -19,9 +19,9 @@ class BaseCountDownLatch(Synchronizer):
 
     __slots__ = ("_core",)
 
-    def __init__(self, client: BaseClient[Any], name: Name) -> None:
+    def __init__(self, client: BaseClient, name: Name) -> None:
         super().__init__(client, name)
-        self._core = _core.CountDownLatch(client._core, self._name)
+        self._core = _core.CountDownLatch(client._core, checked_name("name", name))
 
 
 class CountDownLatch(BaseCountDownLatch):

@@ -9,14 +9,33 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
-    from typing import Literal, ParamSpec, TypeVar, overload
+    from typing import Literal, ParamSpec, TypedDict, TypeVar, overload
+
+    from typing_extensions import Required, Unpack
 
     from ._arguments import Seconds
 
     P = ParamSpec("P")
     R = TypeVar("R")
 
-    Kind = Literal["lock", "fair_lock", "fenced_lock", "read", "write"]
+    class _Options(TypedDict, total=False):
+        kind: Literal["lock", "fair_lock", "fenced_lock", "read", "write"]
+        lease: Seconds | None
+        at_least: Seconds | None
+        on_lost: Callable[[Any], object] | None
+
+    class _Calling(_Options, total=False):
+        """Of calls that are all carried out, or raise."""
+
+        busy: Literal["wait", "raise"]
+        wait: Seconds | None
+
+    class _Skipping(_Options, total=False):
+        """Of calls that may be left out."""
+
+        busy: Required[Literal["skip"]]
+        wait: None
+
 
 __all__ = ["AsyncDecorates", "AsyncLocked", "Decorates", "Locked"]
 
@@ -60,28 +79,12 @@ class Locked:
 
         @overload
         def locked(
-            self,
-            template: str,
-            *,
-            kind: Kind = ...,
-            busy: Literal["wait", "raise"] = ...,
-            wait: Seconds | None = ...,
-            lease: Seconds | None = ...,
-            at_least: Seconds | None = ...,
-            on_lost: Callable[[Any], object] | None = ...,
+            self, template: str, **options: Unpack[_Calling]
         ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
 
         @overload
         def locked(
-            self,
-            template: str,
-            *,
-            kind: Kind = ...,
-            busy: Literal["skip"],
-            wait: None = ...,
-            lease: Seconds | None = ...,
-            at_least: Seconds | None = ...,
-            on_lost: Callable[[Any], object] | None = ...,
+            self, template: str, **options: Unpack[_Skipping]
         ) -> Callable[[Callable[P, R]], Callable[P, R | None]]: ...
 
     def locked(self, template: str, **options: Any) -> Any:
@@ -109,30 +112,14 @@ class AsyncLocked:
 
         @overload
         def locked(
-            self,
-            template: str,
-            *,
-            kind: Kind = ...,
-            busy: Literal["wait", "raise"] = ...,
-            wait: Seconds | None = ...,
-            lease: Seconds | None = ...,
-            at_least: Seconds | None = ...,
-            on_lost: Callable[[Any], object] | None = ...,
+            self, template: str, **options: Unpack[_Calling]
         ) -> Callable[
             [Callable[P, Coroutine[Any, Any, R]]], Callable[P, Coroutine[Any, Any, R]]
         ]: ...
 
         @overload
         def locked(
-            self,
-            template: str,
-            *,
-            kind: Kind = ...,
-            busy: Literal["skip"],
-            wait: None = ...,
-            lease: Seconds | None = ...,
-            at_least: Seconds | None = ...,
-            on_lost: Callable[[Any], object] | None = ...,
+            self, template: str, **options: Unpack[_Skipping]
         ) -> Callable[
             [Callable[P, Coroutine[Any, Any, R]]], Callable[P, Coroutine[Any, Any, R | None]]
         ]: ...

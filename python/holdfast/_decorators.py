@@ -52,12 +52,21 @@ def async_decorated(lock: Any, function: Callable[..., Any]) -> Callable[..., An
 
 def locked(client: Any, template: str, **options: Any) -> Callable[..., Any]:
     """The decorator of ``holdfast.Client.locked``."""
-    return partial(_locked, Naming(client, template, **options))
+    return partial(_locked, _naming(client, template, options))
 
 
 def async_locked(client: Any, template: str, **options: Any) -> Callable[..., Any]:
     """The decorator of ``holdfast.asyncio.Client.locked``."""
-    return partial(_async_locked, Naming(client, template, **options))
+    return partial(_async_locked, _naming(client, template, options))
+
+
+def _naming(client: Any, template: str, options: dict[str, Any]) -> Naming:
+    known = inspect.signature(Naming).parameters
+    for name in options:
+        if name not in known:
+            msg = f"locked() got an unexpected keyword argument {name!r}"
+            raise TypeError(msg)
+    return Naming(client, template, **options)
 
 
 def _locked(naming: Naming, function: Callable[..., Any], /) -> Callable[..., Any]:
@@ -194,8 +203,9 @@ def checked_fields(template: Any) -> list[str]:
 
 
 def _fields(template: str) -> Iterator[str]:
-    for _, field, spec, _ in string.Formatter().parse(template):
+    for _, field, spec, conversion in string.Formatter().parse(template):
         if field is not None:
+            string.Formatter().convert_field("", conversion)
             yield field.split(".")[0].split("[")[0]
             yield from _fields(spec or "")
 

@@ -1,7 +1,8 @@
 """Losses and other events of holds, reported to the log and to ``on_lost``.
 
 The engine's threads never touch the interpreter. They put events into a queue, from which one
-daemon thread of Python takes them; it is started with the first acquisition of the process.
+daemon thread of Python takes them; it is started with an acquisition, and ends with the last client
+of the process.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import os
 import sys
 import threading
 from contextvars import ContextVar
+from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakValueDictionary
@@ -18,6 +20,7 @@ from weakref import WeakValueDictionary
 from . import _core
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from logging import Logger
 
 #: As the engine has it: word, name, owner, listeners, reason, token.
@@ -27,6 +30,7 @@ __all__ = [
     "Listener",
     "Loss",
     "current_loss",
+    "join",
     "logger",
     "loss_of",
     "note",
@@ -37,9 +41,8 @@ __all__ = [
 
 _numbers = count(1)
 _listeners: WeakValueDictionary[int, Listener] = WeakValueDictionary()
-#: In place of the thread where gevent has replaced ``threading``.
-NATIVE = object()
-_thread: object | None = None
+#: The latest; ``None`` where gevent has replaced ``threading``.
+_thread: threading.Thread | None = None
 _starting = threading.Lock()
 
 #: Who observes the locks of this process, see holdfast.contrib.opentelemetry.
@@ -91,13 +94,15 @@ class Listener:
     Until then its client keeps it: a client that is collected takes its listeners with it.
     """
 
-    __slots__ = ("__weakref__", "_kept_in", "lost_owner", "lost_token", "number")
+    __slots__ = ("__weakref__", "_kept_in", "lost_late", "lost_owner", "lost_token", "number")
 
     #: Its number in the engine.
     number: int
     #: Of the hold that was lost, before ``_hold_lost`` is called.
     lost_owner: int
     lost_token: int | None
+    #: Found out after a deferred release of it.
+    lost_late: bool
 
     def __init__(self, keep: dict[int, Listener]) -> None:
         self.number = next(_numbers)
@@ -118,20 +123,27 @@ class Listener:
 
 def start() -> None:
     """Start the thread unless it is running."""
-    global _thread  # noqa: PLW0603
     with _starting:
-        if _thread is not None:
+        if running():
             return
-        if _gevent_patched():
-            from . import _greenlets
+        run = _core.begin_events()
+        try:
+            _start_thread(partial(_run, run))
+        except BaseException:
+            _core.stop_events()
+            raise
 
-            _greenlets.start_native_thread(_run)
-            _thread = NATIVE
-        else:
-            thread = threading.Thread(target=_run, name="holdfast-events", daemon=True)
-            thread.start()
-            _thread = thread
-        _core.set_events_running(True)
+
+def _start_thread(body: Callable[[], object]) -> None:
+    global _thread  # noqa: PLW0603
+    if _gevent_patched():
+        from . import _greenlets
+
+        _greenlets.start_native_thread(body)
+        _thread = None
+    else:
+        _thread = threading.Thread(target=body, name="holdfast-events", daemon=True)
+        _thread.start()
 
 
 def _gevent_patched() -> bool:
@@ -144,20 +156,27 @@ def _gevent_patched() -> bool:
 
 
 def running() -> bool:
-    return _thread is not None
+    return _core.events_running()
 
 
 def stop() -> None:
     """End the thread before the interpreter ends: a thread that returned later would crash."""
-    if _thread is not None:
-        _core.stop_events()
-    if isinstance(_thread, threading.Thread):
-        with contextlib.suppress(RuntimeError):  # its start was interrupted: it ends at once
-            _thread.join(timeout=1.0)
+    _core.stop_events()
+    join(1.0)
 
 
-def _run() -> None:
-    while (event := _core.next_event()) is not None:
+def join(timeout: float) -> None:
+    """Wait for the thread's end, where it is about to end and is not the calling one."""
+    if _thread is None or running() or _thread is threading.current_thread():
+        return
+    with contextlib.suppress(RuntimeError):  # its start was interrupted: it ends at once
+        _thread.join(timeout)
+        if not _thread.is_alive() and _thread.native_id is not None:
+            _core.await_exit(_thread.native_id)
+
+
+def _run(run: int) -> None:
+    while (event := _core.next_event(run)) is not None:
         try:
             _deliver(event)
         except BaseException:  # also SystemExit, which would end all reports
@@ -187,8 +206,11 @@ def _tell(  # noqa: PLR0917 - an event as the engine has it
     for listener in listeners:
         listener.forget()
         listener.lost_owner, listener.lost_token = owner, token
+        listener.lost_late = word == "lost_late"
+    if word == "released":
+        return
     _log(word, name.decode(errors="backslashreplace"), owner, reason)
-    if word == "lost":
+    if word in {"lost", "lost_late"}:
         for listener in listeners:
             listener._hold_lost(reason)
 
@@ -216,8 +238,11 @@ def _log(word: str, name: str, owner: int, reason: str) -> None:
             name,
             owner,
         )
+    elif word == "unreleased":
+        log.error("a deferred release of %r (owner %d) failed: %s", name, owner, reason)
     else:
-        log.error("the hold on %r (owner %d) was lost: %s", name, owner, reason)
+        found = ", as its deferred release has found" if word == "lost_late" else ""
+        log.error("the hold on %r (owner %d) was lost%s: %s", name, owner, found, reason)
 
 
 def _after_fork_in_child() -> None:

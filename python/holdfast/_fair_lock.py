@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
+from . import _core
 from ._arguments import Name, Seconds, milliseconds
-from ._lock import Lock
+from ._lock import BaseLock, Lock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from typing_extensions import Unpack
 
-    from . import _core
-    from ._client import BaseClient
+    from ._base_client import BaseClient
+    from ._options import LockOptions
 
-__all__ = ["FairLock"]
+__all__ = ["BaseFairLock", "FairLock", "checked_queue_timeout"]
 
 #: A place must outlast the pauses of a live waiter, which refreshes it three times as often.
 SHORTEST_QUEUE_TIMEOUT_MS: Final = 100
@@ -25,7 +26,20 @@ def checked_queue_timeout(queue_timeout: Seconds | None, watchdog_ms: int) -> in
     return max(SHORTEST_QUEUE_TIMEOUT_MS, given)
 
 
-class FairLock(Lock):  # type: ignore[misc]
+class BaseFairLock(BaseLock):
+    """The common part of the fair locks for threads and for tasks."""
+
+    __slots__ = ()
+
+    _word = "fair_lock"
+    _queue_timeout_ms: int
+
+    def _new_core(self, name: bytes) -> _core.Lock:
+        patience = self._queue_timeout_ms
+        return _core.new_lock(self._client._core, self._word, name, 0, patience, None)
+
+
+class FairLock(BaseFairLock, Lock):  # type: ignore[misc]
     """A reentrant lock that is granted in the order of the requests.
 
     Made by ``client.fair_lock(name)``. Otherwise as ``holdfast.Lock``. The order holds over all
@@ -42,16 +56,10 @@ class FairLock(Lock):  # type: ignore[misc]
 
     def __init__(
         self,
-        client: BaseClient[Any],
+        client: BaseClient,
         name: Name,
         queue_timeout: Seconds | None = None,
-        *,
-        lease: Seconds | None = None,
-        wait: Seconds | None = None,
-        on_lost: Callable[[FairLock], object] | None = None,
+        **options: Unpack[LockOptions],
     ) -> None:
         self._queue_timeout_ms = checked_queue_timeout(queue_timeout, client._lease_ms)
-        super().__init__(client, name, lease=lease, wait=wait, on_lost=on_lost)
-
-    def _new_core(self, name: bytes) -> _core.Lock:
-        return self._client._core.fair_lock(name, self._queue_timeout_ms)
+        super().__init__(client, name, **options)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ._events import loss_of
-from ._lock import BaseLock, ClientT, Lock
+from ._lock import BaseLock, Lock
 
 if TYPE_CHECKING:
     from ._core import Lock as CoreLock
@@ -13,10 +13,12 @@ if TYPE_CHECKING:
 __all__ = ["BaseFencedLock", "FencedLock"]
 
 
-class BaseFencedLock(BaseLock[ClientT]):
+class BaseFencedLock(BaseLock):
     """The common part of the fenced locks for threads and for tasks."""
 
     __slots__ = ()
+
+    _word = "fenced_lock"
 
     _core: CoreLock
 
@@ -30,11 +32,8 @@ class BaseFencedLock(BaseLock[ClientT]):
         loss = loss_of(self)
         return self._core.known_token(self._owner()) if loss is None else loss.token
 
-    def _new_core(self, name: bytes) -> CoreLock:
-        return self._client._core.fenced_lock(name, self._at_least)
 
-
-class FencedLock(BaseFencedLock[Any], Lock):  # type: ignore[misc]
+class FencedLock(BaseFencedLock, Lock):  # type: ignore[misc]
     """A ``Lock`` with fencing tokens, by which a resource can refuse a late owner.
 
     Made by ``client.fenced_lock(name)``. ``token`` grows with each grant over all clients, also

@@ -123,8 +123,8 @@ def _service(pool: Any, options: Mapping[str, Any]) -> tuple[str, dict[str, Any]
 def _cluster(source: Any, options: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     manager = source.nodes_manager
     values = getattr(manager, "connection_kwargs", None) or source.connection_kwargs
-    nodes = manager.startup_nodes
-    nodes = list(nodes.values() if isinstance(nodes, dict) else nodes)
+    started: Any = manager.startup_nodes
+    nodes: list[Any] = list(started.values() if hasattr(started, "values") else started)
     kind = values.get("connection_class") or _class_of_nodes(source, nodes)
     _check_class(kind)
     settings = Settings(kind, values)

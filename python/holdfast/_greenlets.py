@@ -38,8 +38,8 @@ class Bridge:
 
     def __init__(self, hub: Hub) -> None:
         self.epoch = _core.epoch()
-        self._queue = _core.PendingQueue()
-        self._waiting: dict[int, Waiter] = {}
+        self._queue = _core.NumberedQueue()
+        self._waiting: dict[int, Waiter[Any]] = {}
         self._watcher = hub.loop.io(self._queue.fileno(), READABLE)
 
     def wait(self, waitable: _core.Waitable) -> Any:
@@ -47,7 +47,7 @@ class Bridge:
 
         A greenlet that is killed meanwhile, or times out, leaves nothing behind.
         """
-        waiter = Waiter()
+        waiter: Waiter[Any] = Waiter()
         number = waitable.start(self._queue)
         if not self._waiting:
             self._watcher.start(self._drain)
@@ -77,10 +77,14 @@ class Bridge:
 def install() -> bool:
     """Have greenlets wait from now on, if anything is patched; whether that is so."""
     global _installed  # noqa: PLW0603
-    if not _installed and gevent.monkey.is_anything_patched():
+    if not _installed and _is_anything_patched():
         _installed = True
         _core.set_greenlets(_wait, _owner)
     return _installed
+
+
+def _is_anything_patched() -> bool:
+    return bool(gevent.monkey.is_anything_patched())  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownArgumentType]
 
 
 def _hub() -> Hub | None:
@@ -128,7 +132,7 @@ def _end_with(current: Any, number: int) -> None:
         _core.owner_ended(number, "greenlet")
 
     if isinstance(current, gevent.Greenlet):
-        current.rawlink(ended)
+        current.rawlink(ended)  # pyright: ignore[reportUnknownMemberType]
     else:
         finalize(current, ended)
 
@@ -136,11 +140,12 @@ def _end_with(current: Any, number: int) -> None:
 def runner_of(owner: int) -> Callable[..., object] | None:
     """What calls a function in a greenlet of the owner's hub; ``None`` where there is no hub."""
     hub = _hubs.get(owner) or next(iter(_bridges), None)
-    if hub is None or hub.loop is None:
+    loop: Any = None if hub is None else hub.loop
+    if loop is None:
         return None
 
     def run(function: Callable[..., object], *arguments: object) -> None:
-        hub.loop.run_callback_threadsafe(gevent.spawn, function, *arguments)
+        loop.run_callback_threadsafe(gevent.spawn, function, *arguments)
 
     return run
 

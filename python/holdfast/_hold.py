@@ -83,7 +83,7 @@ class BaseHold(_core.Native):
     #: The lock's name, as it was given.
     name: Name
 
-    def __init__(self, lock: BaseLock[Any]) -> None:
+    def __init__(self, lock: BaseLock) -> None:
         self._epoch = _core.epoch()
         self._core = lock._core
         self._owner = _core.next_owner()  # an owner for this hold alone
@@ -204,7 +204,7 @@ class Hold(BaseHold, _core.BlockingHold):
 
     lock: Lock
 
-    def __init__(self, lock: BaseLock[Any]) -> None:
+    def __init__(self, lock: BaseLock) -> None:
         super().__init__(lock)
         self._bind(self._core, self._owner)
 
@@ -248,7 +248,7 @@ class Hold(BaseHold, _core.BlockingHold):
 
 
 def checked(
-    lock: BaseLock[Any], wait: Seconds | Unset | None, lease: Seconds | Unset | None
+    lock: BaseLock, wait: Seconds | Unset | None, lease: Seconds | Unset | None
 ) -> tuple[float, LeaseTime]:
     """The wait and the lease of ``hold()``, which default to those of the lock."""
     seconds = lock._wait if isinstance(wait, Unset) else checked_wait(wait)
@@ -277,7 +277,7 @@ def _shown(key: bytes) -> Name:
         return key
 
 
-def timed_out(lock: BaseLock[Any], seconds: float) -> LockTimeout:
+def timed_out(lock: BaseLock, seconds: float) -> LockTimeout:
     return LockTimeout(
         f"timed out after {seconds:g} s waiting for {lock.name!r}: another owner holds it"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from contextvars import copy_context
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from . import _core, _events
 from ._arguments import (
@@ -18,6 +18,7 @@ from ._arguments import (
     check_minimum,
     checked_at_least,
     checked_callback,
+    checked_flag,
     checked_lease,
     checked_name,
     checked_timeout,
@@ -27,17 +28,15 @@ from ._arguments import (
 )
 from ._decorating import Decorates
 from ._errors import HoldfastError, LockLostError, LockTimeout, NotOwnedError, not_owned
+from ._synchronizer import Synchronizer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ._client import BaseClient
+    from ._base_client import BaseClient
     from ._hold import Hold
 
 __all__ = ["BaseLock", "Lock"]
-
-SelfT = TypeVar("SelfT", bound="BaseLock[Any]")
-ClientT = TypeVar("ClientT", bound="BaseClient[Any]")
 
 #: To the engine: the calling thread.
 THIS_THREAD = 0
@@ -48,7 +47,7 @@ class Watcher(_events.Listener):
 
     __slots__ = ("_context", "holds", "lock")
 
-    def __init__(self, lock: BaseLock[Any]) -> None:
+    def __init__(self, lock: BaseLock) -> None:
         self.lock = lock
         self.holds = 0  # acquired by this lock object
         self._context = copy_context()  # of the acquiring caller
@@ -77,30 +76,26 @@ class Watcher(_events.Listener):
 NO_WATCHERS: dict[int, Watcher] = {}
 
 
-class BaseLock(_core.Native, Generic[ClientT]):
+class BaseLock(Synchronizer):
     """The common part of the locks for threads and for tasks: everything except waiting."""
 
     __slots__ = (
-        "__weakref__",
         "_at_least",
-        "_client",
         "_core",
         "_lease",
         "_on_lost",
         "_wait",
         "_watchers",
-        "name",
     )
 
+    _word = "lock"  # of the kind, for the engine
     _owner_word = "thread"
     _may_wait_for_itself = False  # see _refuse_upgrade()
-
-    #: The name, as it was given.
-    name: Name
+    _may_defer = True  # a release need not be awaited
 
     def __init__(
         self,
-        client: ClientT,
+        client: BaseClient,
         name: Name,
         *,
         lease: Seconds | None = None,
@@ -109,7 +104,7 @@ class BaseLock(_core.Native, Generic[ClientT]):
         at_least: Seconds | None = None,
     ) -> None:
         checked_callback("on_lost", on_lost, asynchronous=client._asynchronous)
-        self._client = client
+        super().__init__(client, name)
         self._lease = checked_lease("lease", lease, client._lease_ms)
         self._at_least = checked_at_least(at_least, self._lease)
         self._core = self._new_core(checked_name("name", name))
@@ -117,7 +112,8 @@ class BaseLock(_core.Native, Generic[ClientT]):
         self._on_lost = on_lost
         # By owner; one empty dict is shared by all locks without watchers.
         self._watchers: dict[int, Watcher] = NO_WATCHERS if on_lost is None else {}
-        self.name = name
+        if self._defers():
+            self._check_deferring("releases='deferred'")
         self._bind_core()
 
     @property
@@ -135,14 +131,31 @@ class BaseLock(_core.Native, Generic[ClientT]):
         return self._core.known_loss(self._owner()) if loss is None else loss.reason
 
     def _new_core(self, name: bytes) -> _core.Lockable:
-        """The engine's lock; other kinds override it."""
-        return self._client._core.lock(name, self._at_least)
+        """The engine's lock; kinds with further options override it."""
+        return _core.new_lock(self._client._core, self._word, name, self._at_least, 0, None)
 
     def _bind_core(self) -> None:
         """Pass the engine's objects to the native methods, where the class has any."""
 
     def _owner(self) -> int:
         raise NotImplementedError
+
+    def _defers(self) -> bool:
+        """Whether the end of ``with`` does not wait for the answer to the release."""
+        return self._may_defer and self._client._defers
+
+    def _check_deferring(self, what: str) -> None:
+        """Raise ``ValueError`` if releases of this lock have to be awaited."""
+        reason = ""
+        if not self._may_defer:
+            reason = f"{type(self).__name__}.release() is always awaited"
+        elif self._at_least:
+            reason = "the lock has a minimum hold time (at_least)"
+        elif self._client._waits_for_replicas:
+            reason = "the client waits for replicas (replicas_to_wait)"
+        if reason:
+            msg = f"{what} cannot be given for {self.name!r}: {reason}"
+            raise ValueError(msg)
 
     def _lease_of(self, lease: Seconds | Unset | None) -> LeaseTime:
         if isinstance(lease, Unset):
@@ -188,13 +201,19 @@ class BaseLock(_core.Native, Generic[ClientT]):
         elif not watcher.holds:
             self._unwatch(watcher)
 
-    def _gave_back(self, holds: int) -> None:
-        """After a release of ``holds`` holds; 0 when it failed."""
+    def _gave_back(self, holds: int, deferred: bool = False) -> None:
+        """After a release of ``holds`` holds; 0 when it failed.
+
+        ``deferred``: the watcher of a last one goes on until the engine says how it has ended.
+        """
         watcher = self._watchers.get(self._key()) if self._watchers else None
         if watcher is None:
             return
         watcher.holds -= holds
-        if watcher.holds <= 0 or not self._core.known_count(self._owner()):
+        held = self._core.known_count(self._owner())
+        if deferred and not held:
+            self._leave_watcher()
+        elif watcher.holds <= 0 or not held:
             self._unwatch(watcher)
 
     def _unwatch(self, watcher: Watcher) -> None:
@@ -217,11 +236,6 @@ class BaseLock(_core.Native, Generic[ClientT]):
     def _not_owned(self) -> NotOwnedError:
         return not_owned(self.name, self._core.known_owners(), self._client._owner_title)
 
-    def _note(self, body: BaseException, release: HoldfastError) -> None:
-        """Add an error of the release to the body's error, which it must not hide."""
-        what = f"while {self.name!r} was released after this"
-        _events.note(body, f"{what}: {type(release).__name__}: {release}")
-
     def __repr__(self) -> str:
         kind = type(self).__name__
         if (loss := _events.loss_of(self)) is not None:
@@ -238,15 +252,8 @@ class BaseLock(_core.Native, Generic[ClientT]):
     def _known_owner(self) -> int | None:
         return self._owner()
 
-    def __reduce__(self) -> Any:
-        msg = (
-            f"a {type(self).__name__} cannot be pickled or copied: "
-            "make one of the same name from a client of the other process"
-        )
-        raise TypeError(msg)
 
-
-class Lock(Decorates, BaseLock["BaseClient[Any]"], _core.BlockingLock):  # type: ignore[misc]
+class Lock(Decorates, BaseLock, _core.BlockingLock):  # type: ignore[misc]
     """A reentrant lock, held by a thread and shared by all processes that use its name.
 
     Made by ``client.lock(name)``. All lock objects of one name and client share the holds of a
@@ -266,7 +273,7 @@ class Lock(Decorates, BaseLock["BaseClient[Any]"], _core.BlockingLock):  # type:
 
     def _bind_core(self) -> None:
         prepares = self._wants_watcher() or self._may_wait_for_itself
-        self._bind(self._core, self._lease, self._wait, prepares)
+        self._bind(self._core, self._lease, self._wait, prepares, self._defers())
 
     @instead_of(ACQUIRE_KEYWORDS, "acquire")
     def _checked_request(
@@ -280,6 +287,13 @@ class Lock(Decorates, BaseLock["BaseClient[Any]"], _core.BlockingLock):  # type:
         seconds = checked_timeout(blocking, timeout)
         return bool(blocking), seconds, self._lease_of(lease)
 
+    @instead_of({}, "release")
+    def _checked_release(self, *, wait: bool = True) -> tuple[bool]:
+        """The arguments of ``release``."""
+        if not checked_flag("wait", wait):
+            self._check_deferring("wait=False")
+        return (wait,)
+
     def _prepare(self) -> Watcher | None:
         """Before an acquire: the part in Python."""
         self._refuse_upgrade()
@@ -289,11 +303,12 @@ class Lock(Decorates, BaseLock["BaseClient[Any]"], _core.BlockingLock):  # type:
         """After an acquire that ended without a grant."""
         self._asked(watcher, False)
 
-    def _released(self, holds: int, error: BaseException | None) -> None:
+    def _released(self, holds: int, error: BaseException | None, deferred: bool) -> None:
         """After a release of ``holds`` holds; an interrupted one goes on in the background."""
         if isinstance(error, LockLostError):
             self._leave_watcher()
-        self._gave_back(0 if isinstance(error, HoldfastError) else holds)
+        failed = isinstance(error, HoldfastError)
+        self._gave_back(0 if failed else holds, deferred and not failed)
 
     def locked(self) -> bool:
         """Whether any owner holds it, according to the server."""

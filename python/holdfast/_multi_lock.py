@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from . import _core
 from ._lock import BaseLock, Lock
 from ._quorum import QuorumSide, checked_members, cores_of, title_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from typing_extensions import Unpack
 
-    from ._arguments import Seconds
-    from ._client import BaseClient
+    from ._base_client import BaseClient
+    from ._options import LockOptions
 
-__all__ = ["MultiLock"]
+__all__ = ["BaseMultiLock", "MultiLock"]
 
 
-class MultiLock(QuorumSide, Lock):  # type: ignore[misc]
+class BaseMultiLock(QuorumSide):
+    """The common part of the multi locks for threads and for tasks."""
+
+    __slots__ = ()
+
+    def _new_core(self, name: bytes) -> _core.Lockable:
+        return _core.multi_lock(cores_of(self._members), name)
+
+
+class MultiLock(BaseMultiLock, Lock):  # type: ignore[misc]
     """Several locks as one, held by a thread: all of them, or none.
 
     Made by ``client.multi_lock(*locks)``; the locks may belong to several clients, and be of any
@@ -35,15 +44,9 @@ class MultiLock(QuorumSide, Lock):  # type: ignore[misc]
 
     def __init__(
         self,
-        client: BaseClient[Any],
-        *locks: BaseLock[Any],
-        lease: Seconds | None = None,
-        wait: Seconds | None = None,
-        on_lost: Callable[[Any], object] | None = None,
+        client: BaseClient,
+        *locks: BaseLock,
+        **options: Unpack[LockOptions],
     ) -> None:
         self._members = checked_members(type(self), locks, asynchronous=False)
-        name = title_of(self._members)
-        super().__init__(client, name, lease=lease, wait=wait, on_lost=on_lost)
-
-    def _new_core(self, name: bytes) -> _core.Lockable:
-        return _core.multi_lock(cores_of(self._members), name)
+        super().__init__(client, title_of(self._members), **options)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, cast
 
 from . import _core
 from ._arguments import Name, Seconds, encoded_text, foreign_keyword, milliseconds
@@ -14,7 +14,14 @@ if TYPE_CHECKING:
 
     from ._passwords import Password
 
-__all__ = ["DEFAULT_URL", "Keywords", "Options", "read_options"]
+__all__ = [
+    "DEFAULT_URL",
+    "Keywords",
+    "LockOptions",
+    "MinimumLockOptions",
+    "Options",
+    "read_options",
+]
 
 DEFAULT_URL = "redis://127.0.0.1:6379"
 
@@ -37,6 +44,7 @@ DEFAULTS: dict[str, Any] = {
     "client_name": None,
     "protocol": 2,
     "pubsub": "auto",
+    "releases": "awaited",
 }
 SECONDS = frozenset({"lease", "connect_timeout", "command_timeout"})
 COUNTS = frozenset({"retries", "replicas_to_wait", "protocol"})
@@ -49,12 +57,14 @@ TEXTS = SENTINEL_TEXTS | {
     "tls_cert",
     "tls_key",
     "client_name",
+    "releases",
 }
 FILES = ("tls_ca", "tls_cert", "tls_key")
 PROTOCOLS = (2, 3)  # RESP2 and RESP3
 WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 PUBSUB = ("auto", "sharded", "classic", "both")
+RELEASES = ("awaited", "deferred")
 CLIENT_NAME = re.compile(r"[!-~]*")  # as CLIENT SETNAME accepts it
 
 
@@ -106,6 +116,21 @@ class Keywords(TypedDict, total=False):
     client_name: str | None
     protocol: int
     pubsub: Literal["auto", "sharded", "classic", "both"]
+    releases: Literal["awaited", "deferred"]
+
+
+class LockOptions(TypedDict, total=False):
+    """The keywords of every kind of lock, for type checkers; ``Client.lock`` describes them."""
+
+    lease: Seconds | None
+    wait: Seconds | None
+    on_lost: Callable[[Any], object] | None
+
+
+class MinimumLockOptions(LockOptions, total=False):
+    """The keywords of the kinds of locks that have a minimum hold time."""
+
+    at_least: Seconds | None
 
 
 class Options(NamedTuple):
@@ -115,6 +140,7 @@ class Options(NamedTuple):
     lease_ms: int
     url: str  # without user and password
     password: Password | None  # where it is a callable
+    defers: bool  # `with` does not wait for the answer to its release
 
 
 def read_options(url: object, keywords: Mapping[str, object], *, asynchronous: bool) -> Options:
@@ -153,7 +179,8 @@ def read_options(url: object, keywords: Mapping[str, object], *, asynchronous: b
     core.asynchronous = asynchronous
     core.set_pubsub(values["pubsub"])
     core.set_timeouts(values["connect_timeout"], values["command_timeout"])
-    return Options(core, values["lease"], endpoint.text, password)
+    defers = values["releases"] == "deferred"
+    return Options(core, values["lease"], endpoint.text, password, defers)
 
 
 def _take_callable(endpoint: _core.Endpoint, values: dict[str, Any]) -> Password | None:
@@ -217,7 +244,7 @@ def _convert(name: str, text: str) -> Any:
 
 
 def _path(value: Any) -> Any:
-    return os.fspath(value) if isinstance(value, os.PathLike) else value
+    return os.fspath(cast("os.PathLike[str]", value)) if isinstance(value, os.PathLike) else value
 
 
 def _check(values: dict[str, Any]) -> None:
@@ -233,8 +260,18 @@ def _check(values: dict[str, Any]) -> None:
     if values["pubsub"] not in PUBSUB:
         msg = f"pubsub must be one of {', '.join(PUBSUB)}, not {values['pubsub']!r}"
         raise ValueError(msg)
+    _check_releases(values["releases"], values["replicas_to_wait"])
     if not CLIENT_NAME.fullmatch(values["client_name"] or ""):
         msg = "client_name must consist of printable ASCII characters without spaces"
+        raise ValueError(msg)
+
+
+def _check_releases(releases: object, replicas_to_wait: int) -> None:
+    if releases not in RELEASES:
+        msg = f"releases must be one of {', '.join(RELEASES)}, not {releases!r}"
+        raise ValueError(msg)
+    if releases == "deferred" and replicas_to_wait:
+        msg = "releases='deferred' cannot be given with replicas_to_wait: leave one of them out"
         raise ValueError(msg)
 
 
@@ -303,3 +340,17 @@ def _complete_tls(endpoint: _core.Endpoint, values: dict[str, Any]) -> None:
         msg = "tls_cert and tls_key go together"
         raise ValueError(msg)
     endpoint.set_tls(verify, tls["tls_ca"], tls["tls_cert"], tls["tls_key"])
+    _find_system_ca(endpoint)
+
+
+def _find_system_ca(endpoint: _core.Endpoint) -> None:
+    """Let the engine trust what Python trusts: a wheel's OpenSSL was built for another system.
+
+    Python's own OpenSSL knows the system's paths, and ``SSL_CERT_FILE`` and ``SSL_CERT_DIR``.
+    """
+    if not endpoint.tls:
+        return
+    import ssl
+
+    paths = ssl.get_default_verify_paths()
+    endpoint.set_system_ca(paths.cafile or "", paths.capath or "")

@@ -6,7 +6,7 @@ The engine calls ``ask`` on a thread that lives for this one call; see ``cpp/bin
 from __future__ import annotations
 
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakValueDictionary
 
 if TYPE_CHECKING:
@@ -56,13 +56,14 @@ class Password:
         return self._username or username, password
 
 
-def _pair(given: Any) -> tuple[str, str]:
-    words = given if isinstance(given, tuple) else (given,)
-    if len(words) not in {1, 2} or not all(isinstance(word, str) for word in words):
+def _pair(given: object) -> tuple[str, str]:
+    words = cast("tuple[object, ...]", given) if isinstance(given, tuple) else (given,)
+    texts = [word for word in words if isinstance(word, str)]
+    if len(texts) != len(words) or len(texts) not in {1, 2}:
         kinds = ", ".join(type(word).__name__ for word in words)
         msg = f"the callable given as password must return str or (str, str), not {kinds}"
         raise TypeError(msg)
-    return ("", *words) if len(words) == 1 else words
+    return "" if len(texts) == 1 else texts[0], texts[-1]
 
 
 def ask(number: int) -> tuple[str, str, str, int]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from contextlib import suppress
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,17 +22,18 @@ from ._arguments import (
     checked_wait,
     instead_of,
     milliseconds,
+    refuse_deferring,
 )
-from ._errors import HoldfastError, LockTimeout, NotOwnedError
+from ._errors import NotOwnedError
+from ._synchronizer import BlockingPermits, Permits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ._client import BaseClient
+    from ._base_client import BaseClient
 
-__all__ = ["NEVER_INITIALIZED", "BasePermitSemaphore", "PermitSemaphore", "PermitWatcher"]
+__all__ = ["BasePermitSemaphore", "PermitSemaphore", "PermitWatcher"]
 
-NEVER_INITIALIZED: Final = "it was never initialized, or was deleted; call try_set_permits() first"
 MOST_LOSSES: Final = 10_000
 PERMIT: Final = re.compile("[0-9a-fA-F]{32}")
 
@@ -66,17 +66,16 @@ class PermitWatcher(_events.Listener):
             log.exception("on_lost of %r raised", self.semaphore.name)
 
 
-class BasePermitSemaphore(_core.Native):
+class BasePermitSemaphore(Permits):
     """The common part of the semaphores for threads and for tasks: everything except waiting."""
 
-    __slots__ = ("__weakref__", "_client", "_core", "_gone", "_lease", "_on_lost", "_wait", "name")
+    __slots__ = ("_gone", "_lease", "_on_lost")
 
-    #: The name, as it was given.
-    name: Name
+    _core: _core.PermitSemaphore
 
     def __init__(
         self,
-        client: BaseClient[Any],
+        client: BaseClient,
         name: Name,
         *,
         lease: Seconds | None = None,
@@ -84,13 +83,12 @@ class BasePermitSemaphore(_core.Native):
         on_lost: Callable[[str], object] | None = None,
     ) -> None:
         checked_callback("on_lost", on_lost, asynchronous=client._asynchronous)
-        self._client = client
+        super().__init__(client, name)
         self._on_lost = on_lost
         self._gone: dict[str, None] = {}  # permits of this object, lost and not released
         self._core = _core.PermitSemaphore(client._core, checked_name("name", name))
         self._lease = checked_lease("lease", lease, client._lease_ms)
         self._wait = checked_wait(wait)
-        self.name = name
 
     def _lease_of(self, lease: Seconds | Unset | None) -> LeaseTime:
         if isinstance(lease, Unset):
@@ -120,10 +118,6 @@ class BasePermitSemaphore(_core.Native):
     def _report(self, permit: str) -> Any:
         return self._on_lost(permit) if self._on_lost is not None else None
 
-    def _timeout(self, exists: bool) -> LockTimeout:
-        msg = f"timed out after {self._wait:g} s waiting for a permit of {self.name!r}: "
-        return LockTimeout(msg + ("none is free" if exists else NEVER_INITIALIZED))
-
     def _not_out(self, permit: str) -> NotOwnedError:
         return NotOwnedError(
             f"{permit!r} is not a permit of {self.name!r} in use: "
@@ -133,23 +127,8 @@ class BasePermitSemaphore(_core.Native):
     def _not_entered(self) -> NotOwnedError:
         return NotOwnedError(f"{self.name!r} was not entered, or entered by another process")
 
-    def _note(self, body: BaseException, release: HoldfastError) -> None:
-        """Add an error of the release to the body's error, which it must not hide."""
-        what = f"while a permit of {self.name!r} was released after this"
-        _events.note(body, f"{what}: {type(release).__name__}: {release}")
 
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.name!r}>"
-
-    def __reduce__(self) -> Any:
-        msg = (
-            f"a {type(self).__name__} cannot be pickled or copied: "
-            "make one of the same name from a client of the other process"
-        )
-        raise TypeError(msg)
-
-
-class PermitSemaphore(BasePermitSemaphore, _core.BlockingPermitSemaphore):
+class PermitSemaphore(BasePermitSemaphore, BlockingPermits, _core.BlockingPermitSemaphore):
     """A semaphore whose permits have ids and are returned when their lease ends.
 
     Made by ``client.permit_semaphore(name)``, shared by all processes that use its name. A permit
@@ -163,7 +142,7 @@ class PermitSemaphore(BasePermitSemaphore, _core.BlockingPermitSemaphore):
 
     def __init__(
         self,
-        client: BaseClient[Any],
+        client: BaseClient,
         name: Name,
         *,
         lease: Seconds | None = None,
@@ -172,12 +151,6 @@ class PermitSemaphore(BasePermitSemaphore, _core.BlockingPermitSemaphore):
     ) -> None:
         super().__init__(client, name, lease=lease, wait=wait, on_lost=on_lost)
         self._bind(self._core, self._lease, self._wait)
-
-    def _timed_out(self) -> LockTimeout:
-        exists = True
-        with suppress(HoldfastError):  # the time-out is what matters
-            exists = self._core.available_permits() is not None
-        return self._timeout(exists)
 
     def try_set_permits(self, n: int) -> bool:
         """Set the number of permits; ``False``, and no change, if it has been set before."""
@@ -196,8 +169,9 @@ class PermitSemaphore(BasePermitSemaphore, _core.BlockingPermitSemaphore):
         return bool(blocking), seconds, self._lease_of(lease)
 
     @instead_of({}, "release")
-    def _checked_permit(self, permit: str) -> tuple[bytes]:
-        """The argument of ``release``."""
+    def _checked_permit(self, permit: str, *, wait: bool = True) -> tuple[bytes]:
+        """The arguments of ``release``."""
+        refuse_deferring("PermitSemaphore", wait)
         return (checked_permit(permit),)
 
     def try_release(self, permit: str) -> bool:

@@ -13,15 +13,16 @@ if TYPE_CHECKING:
 
 __all__ = ["QuorumSide", "checked_members", "cores_of", "may_stand", "title_of"]
 
-Members = tuple[BaseLock[Any], ...]
+Members = tuple[BaseLock, ...]
 
 
-class QuorumSide(BaseLock[Any]):
+class QuorumSide(BaseLock):
     """The common part of multi locks and red locks, for threads and for tasks."""
 
     __slots__ = ()
 
     _may_wait_for_itself = True
+    _may_defer = False
 
     _members: Members
 

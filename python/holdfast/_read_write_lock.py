@@ -2,41 +2,40 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ._errors import LockError
 from ._lock import BaseLock, Lock
+from ._synchronizer import Synchronizer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from typing_extensions import Unpack
 
-    from ._arguments import Name, Seconds
-    from ._client import BaseClient
+    from ._arguments import Name
+    from ._base_client import BaseClient
     from ._core import Lock as CoreLock
+    from ._options import LockOptions
 
 __all__ = ["BaseReadWriteLock", "ReadLock", "ReadSide", "ReadWriteLock", "WriteLock", "WriteSide"]
 
 
-class ReadSide(BaseLock["BaseClient[Any]"]):
+class ReadSide(BaseLock):
     """The common part of the read locks for threads and for tasks."""
 
     __slots__ = ()
 
-    def _new_core(self, name: bytes) -> CoreLock:
-        return self._client._core.read_lock(name)
+    _word = "read_lock"
 
 
-class WriteSide(BaseLock["BaseClient[Any]"]):
+class WriteSide(BaseLock):
     """The common part of the write locks for threads and for tasks."""
 
     __slots__ = ()
 
+    _word = "write_lock"
     _may_wait_for_itself = True
 
     _core: CoreLock
-
-    def _new_core(self, name: bytes) -> CoreLock:
-        return self._client._core.write_lock(name)
 
     def _refuse_upgrade(self) -> None:
         owner = self._owner()
@@ -67,23 +66,10 @@ class WriteLock(WriteSide, Lock):  # type: ignore[misc]
     __slots__ = ()
 
 
-class BaseReadWriteLock:
+class BaseReadWriteLock(Synchronizer):
     """The common part of the read-write locks for threads and for tasks."""
 
-    __slots__ = ("__weakref__", "name")
-
-    #: The name, as it was given.
-    name: Name
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.name!r}>"
-
-    def __reduce__(self) -> Any:
-        msg = (
-            f"a {type(self).__name__} cannot be pickled or copied: "
-            "make one of the same name from a client of the other process"
-        )
-        raise TypeError(msg)
+    __slots__ = ()
 
 
 class ReadWriteLock(BaseReadWriteLock):
@@ -104,13 +90,10 @@ class ReadWriteLock(BaseReadWriteLock):
 
     def __init__(
         self,
-        client: BaseClient[Any],
+        client: BaseClient,
         name: Name,
-        *,
-        lease: Seconds | None = None,
-        wait: Seconds | None = None,
-        on_lost: Callable[[Any], object] | None = None,
+        **options: Unpack[LockOptions],
     ) -> None:
-        self.name = name
-        self.read = ReadLock(client, name, lease=lease, wait=wait, on_lost=on_lost)
-        self.write = WriteLock(client, name, lease=lease, wait=wait, on_lost=on_lost)
+        super().__init__(client, name)
+        self.read = ReadLock(client, name, **options)
+        self.write = WriteLock(client, name, **options)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _core
 from ._arguments import LOCK_KEYWORDS, instead_of
-from ._lock import THIS_THREAD, BaseLock, Lock, Watcher
+from ._lock import BaseLock, Lock, Watcher
 from ._quorum import QuorumSide, checked_members, cores_of, may_stand, title_of
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from ._arguments import Seconds
 
-__all__ = ["RedLock"]
+__all__ = ["BaseRedLock", "RedLock"]
 
 
 class MajorityWatcher(Watcher):
@@ -22,7 +22,7 @@ class MajorityWatcher(Watcher):
 
     __slots__ = ("owner",)
 
-    def __init__(self, lock: BaseLock[Any]) -> None:
+    def __init__(self, lock: BaseLock) -> None:
         self.owner = _core.this_thread()
         super().__init__(lock)
 
@@ -31,7 +31,24 @@ class MajorityWatcher(Watcher):
             super()._hold_lost(reason)
 
 
-class RedLock(QuorumSide, Lock):  # type: ignore[misc]
+class BaseRedLock(QuorumSide):
+    """The common part of the red locks for threads and for tasks."""
+
+    __slots__ = ()
+
+    @property
+    def validity(self) -> float | None:
+        """The seconds of validity that are left; ``None`` when not held.
+
+        The lease, less the time since the request, less 1 % and 2 ms for clock drift.
+        """
+        return self._core.known_left(self._owner())
+
+    def _new_core(self, name: bytes) -> _core.Lockable:
+        return _core.red_lock(cores_of(self._members), name)
+
+
+class RedLock(BaseRedLock, Lock):  # type: ignore[misc]
     """A majority of several locks on independent servers (Redlock), held by a thread.
 
     ``RedLock(*locks)``: one lock on each server, under one name, each of another client. It works
@@ -52,7 +69,7 @@ class RedLock(QuorumSide, Lock):  # type: ignore[misc]
     @instead_of(LOCK_KEYWORDS, "RedLock")
     def __init__(
         self,
-        *locks: BaseLock[Any],
+        *locks: BaseLock,
         lease: Seconds | None = None,
         wait: Seconds | None = None,
         on_lost: Callable[[Any], object] | None = None,
@@ -60,17 +77,6 @@ class RedLock(QuorumSide, Lock):  # type: ignore[misc]
         self._members = checked_members(type(self), locks, asynchronous=False)
         client, name = self._members[0]._client, title_of(self._members)
         super().__init__(client, name, lease=lease, wait=wait, on_lost=on_lost)
-
-    @property
-    def validity(self) -> float | None:
-        """The seconds of validity that are left; ``None`` when not held.
-
-        The lease, less the time since the request, less 1 % and 2 ms for clock drift.
-        """
-        return self._core.known_left(THIS_THREAD)
-
-    def _new_core(self, name: bytes) -> _core.Lockable:
-        return _core.red_lock(cores_of(self._members), name)
 
     def _new_watcher(self) -> Watcher:
         return MajorityWatcher(self)

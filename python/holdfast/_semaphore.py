@@ -2,50 +2,43 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from . import _core, _events
+from . import _core
 from ._arguments import (
     ACQUIRE_KEYWORDS,
     MOST,
     Name,
     Seconds,
     checked_count,
+    checked_name,
     checked_timeout,
     checked_wait,
     instead_of,
+    refuse_deferring,
 )
-from ._errors import HoldfastError, LockTimeout
-from ._permit_semaphore import NEVER_INITIALIZED
-from ._synchronizer import Synchronizer
+from ._synchronizer import BlockingPermits, Permits
 
 if TYPE_CHECKING:
-    from ._client import BaseClient
+    from ._base_client import BaseClient
 
 __all__ = ["BaseSemaphore", "Semaphore"]
 
 
-class BaseSemaphore(Synchronizer):
+class BaseSemaphore(Permits):
     """The common part of the semaphores for threads and for tasks: everything except waiting."""
 
-    __slots__ = ("_core", "_wait")
+    __slots__ = ()
 
-    def __init__(self, client: BaseClient[Any], name: Name, *, wait: Seconds | None = None) -> None:
+    _core: _core.Semaphore
+
+    def __init__(self, client: BaseClient, name: Name, *, wait: Seconds | None = None) -> None:
         super().__init__(client, name)
-        self._core = _core.Semaphore(client._core, self._name)
+        self._core = _core.Semaphore(client._core, checked_name("name", name))
         self._wait = checked_wait(wait)
 
-    def _timeout(self, exists: bool) -> LockTimeout:
-        msg = f"timed out after {self._wait:g} s waiting for a permit of {self.name!r}: "
-        return LockTimeout(msg + ("none is free" if exists else NEVER_INITIALIZED))
 
-    def _note(self, body: BaseException, release: HoldfastError) -> None:
-        what = f"while a permit of {self.name!r} was released after this"
-        _events.note(body, f"{what}: {type(release).__name__}: {release}")
-
-
-class Semaphore(BaseSemaphore, _core.BlockingSemaphore):
+class Semaphore(BaseSemaphore, BlockingPermits, _core.BlockingSemaphore):
     """A counter of free permits, shared by all processes that use its name.
 
     Made by ``client.semaphore(name)``; there are no permits until their number is set. Permits have
@@ -56,15 +49,9 @@ class Semaphore(BaseSemaphore, _core.BlockingSemaphore):
 
     __slots__ = ()
 
-    def __init__(self, client: BaseClient[Any], name: Name, *, wait: Seconds | None = None) -> None:
+    def __init__(self, client: BaseClient, name: Name, *, wait: Seconds | None = None) -> None:
         super().__init__(client, name, wait=wait)
         self._bind(self._core, self._wait)
-
-    def _timed_out(self) -> LockTimeout:
-        exists = True
-        with suppress(HoldfastError):  # the time-out is what matters
-            exists = self._core.available_permits() is not None
-        return self._timeout(exists)
 
     def try_set_permits(self, n: int) -> bool:
         """Create the semaphore with ``n`` permits; ``False`` if it exists with any number."""
@@ -79,8 +66,9 @@ class Semaphore(BaseSemaphore, _core.BlockingSemaphore):
         return checked_count("permits", permits), bool(blocking), seconds
 
     @instead_of({}, "release")
-    def _checked_permits(self, n: int = 1) -> tuple[int]:
-        """The argument of ``release``."""
+    def _checked_permits(self, n: int = 1, *, wait: bool = True) -> tuple[int]:
+        """The arguments of ``release``."""
+        refuse_deferring("Semaphore", wait)
         return (checked_count("n", n),)
 
     def available_permits(self) -> int:

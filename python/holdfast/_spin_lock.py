@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from . import _core
 from ._arguments import Name, Seconds, milliseconds
-from ._lock import BaseLock, ClientT, Lock
+from ._lock import BaseLock, Lock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from typing_extensions import Unpack
 
-    from . import _core
-    from ._client import BaseClient
+    from ._base_client import BaseClient
+    from ._options import MinimumLockOptions
 
 __all__ = ["EXPONENTIAL", "Backoff", "BaseSpinLock", "SpinLock", "checked_backoff"]
 
@@ -89,11 +90,12 @@ class Backoff:
 EXPONENTIAL: Final = Backoff()
 
 
-class BaseSpinLock(BaseLock[ClientT]):
+class BaseSpinLock(BaseLock):
     """The common part of the spin locks for threads and for tasks."""
 
     __slots__ = ()
 
+    _word = "spin_lock"
     _backoff: Backoff
 
     @property
@@ -102,10 +104,11 @@ class BaseSpinLock(BaseLock[ClientT]):
         return self._backoff
 
     def _new_core(self, name: bytes) -> _core.Lock:
-        return self._client._core.spin_lock(name, self._at_least, self._backoff._terms())
+        backoff = self._backoff._terms()
+        return _core.new_lock(self._client._core, self._word, name, self._at_least, 0, backoff)
 
 
-class SpinLock(BaseSpinLock[Any], Lock):  # type: ignore[misc]
+class SpinLock(BaseSpinLock, Lock):  # type: ignore[misc]
     """A ``Lock`` whose waiters poll the server, with rests in between.
 
     Made by ``client.spin_lock(name)``. It never subscribes: for servers without pub/sub, and for
@@ -118,17 +121,13 @@ class SpinLock(BaseSpinLock[Any], Lock):  # type: ignore[misc]
 
     def __init__(
         self,
-        client: BaseClient[Any],
+        client: BaseClient,
         name: Name,
         backoff: Backoff | Seconds = EXPONENTIAL,
-        *,
-        lease: Seconds | None = None,
-        wait: Seconds | None = None,
-        on_lost: Callable[[Any], object] | None = None,
-        at_least: Seconds | None = None,
+        **options: Unpack[MinimumLockOptions],
     ) -> None:
         self._backoff = checked_backoff(backoff)
-        super().__init__(client, name, lease=lease, wait=wait, on_lost=on_lost, at_least=at_least)
+        super().__init__(client, name, **options)
 
 
 def checked_backoff(backoff: Any) -> Backoff:

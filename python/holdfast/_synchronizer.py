@@ -1,30 +1,41 @@
-"""The common part of the synchronizers without owners, for threads and for tasks."""
+"""What all synchronizers have in common, for threads and for tasks."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
 
-from . import _core
-from ._arguments import Name, checked_name
+from . import _core, _events
+from ._errors import HoldfastError, LockTimeout
 
 if TYPE_CHECKING:
-    from ._client import BaseClient
+    from ._arguments import Name
+    from ._base_client import BaseClient
 
-__all__ = ["Synchronizer"]
+__all__ = ["BlockingPermits", "Permits", "Synchronizer"]
+
+NEVER_INITIALIZED: Final = "it was never initialized, or was deleted; call try_set_permits() first"
 
 
 class Synchronizer(_core.Native):
     """An object of a client, under one name; its state is on the server."""
 
-    __slots__ = ("__weakref__", "_client", "_name", "name")
+    __slots__ = ("__weakref__", "_client", "name")
+
+    #: What an owner releases, in the note about a failed release.
+    _released_word = ""
 
     #: The name, as it was given.
     name: Name
 
-    def __init__(self, client: BaseClient[Any], name: Name) -> None:
+    def __init__(self, client: BaseClient, name: Name) -> None:
         self._client = client
-        self._name = checked_name("name", name)
         self.name = name
+
+    def _note(self, body: BaseException, release: HoldfastError) -> None:
+        """Add an error of the release to the body's error, which it must not hide."""
+        what = f"while {self._released_word}{self.name!r} was released after this"
+        _events.note(body, f"{what}: {type(release).__name__}: {release}")
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r}>"
@@ -35,3 +46,49 @@ class Synchronizer(_core.Native):
             "make one of the same name from a client of the other process"
         )
         raise TypeError(msg)
+
+
+class Permits(Synchronizer):
+    """The common part of the two semaphores."""
+
+    __slots__ = ("_core", "_minded", "_wait")
+
+    _released_word = "a permit of "
+
+    _core: Any
+    _wait: float
+    #: A time-out of ``acquire`` has been looked into.
+    _minded: bool
+
+    def __init__(self, client: BaseClient, name: Name) -> None:
+        super().__init__(client, name)
+        self._minded = False
+
+    def _timeout(self, exists: bool) -> LockTimeout:
+        msg = f"timed out after {self._wait:g} s waiting for a permit of {self.name!r}: "
+        return LockTimeout(msg + ("none is free" if exists else NEVER_INITIALIZED))
+
+    def _warn_unless(self, exists: bool) -> None:
+        """After the first ``acquire`` that timed out, which returns no reason."""
+        self._minded = True
+        if not exists:
+            log = _events.logger()
+            log.warning("timed out waiting for a permit of %r: %s", self.name, NEVER_INITIALIZED)
+
+
+class BlockingPermits(Permits):
+    """The common part of the two semaphores for threads."""
+
+    __slots__ = ()
+
+    def _timed_out(self) -> LockTimeout:
+        exists = True
+        with suppress(HoldfastError):  # the time-out is what matters
+            exists = self._core.available_permits() is not None
+        return self._timeout(exists)
+
+    def _mind_time_out(self) -> None:
+        if self._minded:
+            return
+        with suppress(HoldfastError):  # the time-out is what matters
+            self._warn_unless(self._core.available_permits() is not None)

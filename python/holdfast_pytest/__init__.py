@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from ._faults import Faults
     from ._server import TestServer
 
+_CLIENTS = frozenset({"holdfast_client", "holdfast_async_client"})
+
 _running = pytest.StashKey["TestServer"]()
 
 
@@ -55,6 +57,18 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         server.empty()
 
 
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """Run a test with a client, so that a lock that is still held fails the test."""
+    if _CLIENTS.isdisjoint(getattr(item, "fixturenames", ())):
+        return None
+    from ._verdict import is_ours_to_run, run
+
+    if not is_ours_to_run(item):
+        return None
+    run(item, nextitem)
+    return True
+
+
 @pytest.fixture
 def holdfast_client(
     holdfast_server: TestServer, request: pytest.FixtureRequest
@@ -63,17 +77,19 @@ def holdfast_client(
     from ._clients import closing, new_client
 
     client = new_client(holdfast_server)
-    with closing(client):
+    with closing(client, request.node):
         yield client
 
 
 @pytest.fixture
-def holdfast_async_client(holdfast_server: TestServer) -> Iterator[holdfast.asyncio.Client]:
+def holdfast_async_client(
+    holdfast_server: TestServer, request: pytest.FixtureRequest
+) -> Iterator[holdfast.asyncio.Client]:
     """The same for asyncio. It needs no loop to be made and none to be closed."""
     from ._clients import closing, new_async_client
 
     client = new_async_client(holdfast_server)
-    with closing(client):
+    with closing(client, request.node):
         yield client
 
 

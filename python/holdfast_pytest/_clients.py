@@ -5,13 +5,15 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 import holdfast
 import holdfast.inspect
 
+from ._verdict import leave
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
+
+    import pytest
 
     import holdfast.asyncio
 
@@ -33,15 +35,15 @@ def new_async_client(server: TestServer) -> holdfast.asyncio.Client:
 
 
 @contextmanager
-def closing(client: Any) -> Iterator[None]:
-    """Close the client at the end, and fail where it still held something."""
+def closing(client: Any, test: pytest.Item) -> Generator[None]:
+    """Close the client at the end; the test fails when it still held something."""
     yield
     held = _held_by(client) | {
         name.decode(errors="backslashreplace") for name in client._core.close().names
     }
     if held:
         names = ", ".join(map(repr, sorted(held)))
-        pytest.fail(f"still held at the end of the test: {names}; release it", pytrace=False)
+        leave(test, f"still held at the end of the test: {names}; release it")
 
 
 def _held_by(client: Any) -> set[str]:

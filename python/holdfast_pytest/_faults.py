@@ -5,16 +5,16 @@ from __future__ import annotations
 import inspect
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import holdfast
 import holdfast.inspect
 from holdfast._arguments import milliseconds
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Iterator
+    from collections.abc import Awaitable, Generator
 
-    from holdfast._client import BaseClient
+    from holdfast._base_client import BaseClient
     from holdfast._lock import BaseLock
 
     from ._server import TestServer
@@ -34,7 +34,7 @@ class Faults:
         self._server = server
         self._thief = holdfast.Client(server.url)
 
-    def lose(self, lock: BaseLock[Any]) -> Awaitable[None] | None:
+    def lose(self, lock: BaseLock) -> Awaitable[None] | None:
         """The caller loses its hold, and knows it: ``lost`` is true, ``on_lost`` is called.
 
         With a lock of an asyncio client it is awaited, by the task that holds it. Raises
@@ -43,18 +43,18 @@ class Faults:
         if not lock._core.known_count(lock._owner()):
             msg = f"{lock.name!r} is not held by the caller: it cannot lose it"
             raise holdfast.NotOwnedError(msg)
-        removed = lock.force_release()  # type: ignore[attr-defined]
+        removed: Any = cast("Any", lock).force_release()
         if inspect.isawaitable(removed):
             return self._learn_async(lock, removed)
         self._learn(lock)
         return None
 
-    def _learn(self, lock: BaseLock[Any]) -> None:
+    def _learn(self, lock: BaseLock) -> None:
         deadline = time.monotonic() + BOUND
         while not self._told(lock, deadline):
             time.sleep(STEP)
 
-    async def _learn_async(self, lock: BaseLock[Any], removed: Awaitable[Any]) -> None:
+    async def _learn_async(self, lock: BaseLock, removed: Awaitable[Any]) -> None:
         import asyncio
 
         await removed
@@ -63,14 +63,14 @@ class Faults:
             await asyncio.sleep(STEP)
 
     @staticmethod
-    def _told(lock: BaseLock[Any], deadline: float) -> bool:
+    def _told(lock: BaseLock, deadline: float) -> bool:
         if time.monotonic() > deadline:
             msg = f"the holder of {lock.name!r} did not learn of its loss within {BOUND:.0f} s"
             raise AssertionError(msg)
         return lock.lost
 
     @contextmanager
-    def steal(self, name: str | bytes) -> Iterator[None]:
+    def steal(self, name: str | bytes) -> Generator[None]:
         """Inside the block another owner holds the lock, even if it was held before."""
         self.expire(name)
         with self._thief.lock(name).hold(wait=BOUND):
@@ -81,7 +81,7 @@ class Faults:
         holdfast.inspect.force_release(self._thief, name)
 
     @contextmanager
-    def pause_renewals(self, client: BaseClient[Any]) -> Iterator[None]:
+    def pause_renewals(self, client: BaseClient) -> Generator[None]:
         """Inside the block the watchdog of the client renews nothing: leases run out."""
         client._core.pause_renewals(True)
         try:

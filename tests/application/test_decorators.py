@@ -125,8 +125,10 @@ def test_a_name_is_made_of_the_arguments_of_a_call(
     ("template", "named"),
     [("report:{}", "positional"), ("report:{0}", "positional"), ("report:{0.id}", "positional"),
      ("report:{user:{}}", "positional"), ("report:{", "format string"), ("", "name"),
-     ("report:{order}", "order"), ("report:{more}:{extra}", "extra")],
-    ids=["empty", "number", "attribute", "nested", "unfinished", "no-name", "missing", "keyword"],
+     ("report:{order}", "order"), ("report:{more}:{extra}", "extra"),
+     ("report:{user!z}", "format string")],
+    ids=["empty", "number", "attribute", "nested", "unfinished", "no-name", "missing", "keyword",
+         "conversion"],
 )  # fmt: skip
 def test_a_template_that_does_not_fit_is_refused_at_decoration(
     client: Any, define: Define, template: str, named: str
@@ -145,7 +147,8 @@ def test_a_template_that_does_not_fit_is_refused_at_decoration(
      ({"busy": "raise", "wait": 0}, ValueError, "wait"),
      ({"wait": -1}, ValueError, "wait"), ({"wait": "1"}, TypeError, "wait"),
      ({"lease": 0}, ValueError, "lease"), ({"on_lost": 1}, TypeError, "on_lost"),
-     ({"kind": "read", "at_least": 1}, ValueError, "at_least")],
+     ({"kind": "read", "at_least": 1}, ValueError, "at_least"),
+     ({"colour": 1}, TypeError, r"^locked\(\) got an unexpected keyword argument 'colour'")],
     ids=str,
 )  # fmt: skip
 def test_bad_options_are_refused_before_the_first_call(

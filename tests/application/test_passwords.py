@@ -190,7 +190,7 @@ def test_the_interpreter_ends_while_the_callable_blocks(
         asked = threading.Event()
         def password():
             asked.set()
-            time.sleep(3)
+            let_pass(3)  # blocks
             return "first"
         client = holdfast.Client(URL, password=password)
         def ping():

@@ -12,18 +12,13 @@ import pytest
 import holdfast.asyncio
 from tests.citizenship.conftest import CHANNEL, NAME, NewLoop, holds
 from tests.support.servers import Server
-from tests.support.waiting import BOUND, eventually
+from tests.support.waiting import BOUND, eventually, turns
 
 
 def nothing_is_left(server: Server) -> None:
     """No keys and no subscriber, soon."""
     eventually(lambda: server.keys() == set(), what="no hold is left")
     eventually(lambda: server.subscribers(CHANNEL) == 0, what="no subscription is left")
-
-
-async def _turns(number: int) -> None:
-    for _ in range(number):
-        await asyncio.sleep(0)
 
 
 async def _cancelled(task: asyncio.Task[Any]) -> None:
@@ -46,14 +41,14 @@ def test_cancelled_after_any_number_of_turns_of_the_loop(server: Server) -> None
 
     async def section(lock: Any) -> None:
         async with lock:
-            await asyncio.sleep(0)
+            await turns()
 
     async def main() -> None:
         async with holdfast.asyncio.Client(server.url) as client:
             lock = client.lock(NAME)
-            for turns in [*range(20), *range(20, 400, 20)]:
+            for number in [*range(20), *range(20, 400, 20)]:
                 task = asyncio.create_task(section(lock))
-                await _turns(turns)
+                await turns(number)
                 await _cancelled(task)
             assert await lock.acquire(timeout=BOUND)
             await lock.release()
@@ -70,9 +65,9 @@ def test_cancelled_while_waiting(server: Server) -> None:
             lock = client.lock(NAME)
             await lock.acquire()
             before = holds(server)
-            for turns in range(0, 300, 10):
+            for number in range(0, 300, 10):
                 task = asyncio.create_task(lock.acquire())
-                await _turns(turns)
+                await turns(number)
                 await _cancelled(task)
                 assert task.cancelled()
             assert holds(server) == before
@@ -82,8 +77,8 @@ def test_cancelled_while_waiting(server: Server) -> None:
     nothing_is_left(server)
 
 
-@pytest.mark.parametrize("turns", [0, 1, 2, 5, 20, 100])
-def test_a_cancelled_waiter_passes_its_wake_up_on(server: Server, turns: int) -> None:
+@pytest.mark.parametrize("number", [0, 1, 2, 5, 20, 100])
+def test_a_cancelled_waiter_passes_its_wake_up_on(server: Server, number: int) -> None:
     """9: a waiter that is cancelled at its wake-up passes it on."""
 
     async def main() -> None:
@@ -92,11 +87,11 @@ def test_a_cancelled_waiter_passes_its_wake_up_on(server: Server, turns: int) ->
             for _ in range(5):
                 await lock.acquire(lease=3600)
                 first = asyncio.create_task(lock.acquire())
-                await _turns(50)
+                await turns(50)
                 second = asyncio.create_task(_section(lock))
-                await _turns(50)
+                await turns(50)
                 await lock.release()
-                await _turns(turns)
+                await turns(number)
                 await _granted_but_cancelled_outside(first, lock)
                 await asyncio.wait_for(second, BOUND)
 
@@ -106,7 +101,7 @@ def test_a_cancelled_waiter_passes_its_wake_up_on(server: Server, turns: int) ->
 
 async def _section(lock: Any) -> None:
     async with lock:
-        await asyncio.sleep(0)
+        await turns()
 
 
 def test_cancelled_while_the_server_is_silent(private_server: Server) -> None:
@@ -119,7 +114,7 @@ def test_cancelled_while_the_server_is_silent(private_server: Server) -> None:
             for _ in range(5):
                 private_server.pause()
                 task = asyncio.create_task(lock.acquire())
-                await _turns(100)
+                await turns(100)
                 await _cancelled(task)
                 assert task.cancelled()
                 private_server.resume()
@@ -147,7 +142,7 @@ def test_a_cancelled_release_is_a_release(private_server: Server) -> None:
             await client.ping()
             task = asyncio.create_task(hold_and_release(lock))
             await silent.wait()
-            await _turns(100)
+            await turns(100)
             await _cancelled(task)
             private_server.resume()
             assert await lock.acquire(timeout=BOUND)
@@ -167,10 +162,10 @@ class NestedRelease:
         self._over = False
         self.task = asyncio.create_task(self._run())
 
-    async def cancel(self, turns: int) -> None:
-        """Cancel the release when it has gone on for so many turns; see the task to its end."""
+    async def cancel(self, number: int) -> None:
+        """Cancel the release after some turns of the loop, and await the end of its task."""
         await self._begun.wait()
-        await _turns(turns)
+        await turns(number)
         if not self._over:
             self.task.cancel()
         await asyncio.wait_for(self.task, BOUND)
@@ -196,8 +191,8 @@ def test_a_cancelled_nested_release_is_one_release(server: Server) -> None:
 
     async def main() -> None:
         async with holdfast.asyncio.Client(server.url) as client:
-            for turns in [*range(10), *range(10, 200, 10)]:
-                await NestedRelease(client.lock(NAME)).cancel(turns)
+            for number in [*range(10), *range(10, 200, 10)]:
+                await NestedRelease(client.lock(NAME)).cancel(number)
                 eventually(lambda: server.keys() == set())
 
     asyncio.run(main())
@@ -209,8 +204,8 @@ def test_a_nested_release_that_is_cancelled_in_silence(private_server: Server) -
 
     async def main() -> None:
         async with holdfast.asyncio.Client(private_server.url) as client:
-            for turns in (0, 1, 2, 5, 10, 20, 50, 100):
-                await NestedRelease(client.lock(NAME), private_server).cancel(turns)
+            for number in (0, 1, 2, 5, 10, 20, 50, 100):
+                await NestedRelease(client.lock(NAME), private_server).cancel(number)
                 eventually(lambda: private_server.keys() == set())
 
     asyncio.run(main())
@@ -224,9 +219,9 @@ def test_cancelled_just_when_it_failed(new_loop: NewLoop) -> None:
     async def main() -> None:
         client = holdfast.asyncio.Client("redis://127.0.0.1:1")
         await client.close()
-        for turns in range(10):
+        for number in range(10):
             task = asyncio.create_task(client.lock(NAME).acquire())  # fails without asking
-            await _turns(turns)
+            await turns(number)
             asked.append(task.cancel())
             await asyncio.wait([task], timeout=BOUND)
             assert task.cancelled() == asked[-1]
@@ -250,7 +245,7 @@ def test_thousands_of_random_cancellations(server: Server, seed: int) -> None:
         async with lock:
             assert inside.setdefault(name, number) == number
             try:
-                await _turns(chance.randrange(3))
+                await turns(chance.randrange(3))
             finally:
                 del inside[name]
             finished.append(number)
@@ -259,7 +254,7 @@ def test_thousands_of_random_cancellations(server: Server, seed: int) -> None:
         name = chance.randrange(len(locks))
         task = asyncio.create_task(section(locks[name], number, name))
         if chance.randrange(10):
-            await _turns(chance.choice([0, 1, 3, 10, 30, 100, 1000]))
+            await turns(chance.choice([0, 1, 3, 10, 30, 100, 1000]))
             await _cancelled(task)
         else:
             await task

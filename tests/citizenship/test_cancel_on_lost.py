@@ -14,7 +14,7 @@ import holdfast
 import holdfast.asyncio
 from tests.citizenship.conftest import NAME, SHORT, Notices, Run, holds
 from tests.support.servers import Server
-from tests.support.waiting import BOUND, SLACK, eventually
+from tests.support.waiting import BOUND, SLACK, eventually, taking, turns
 
 pytestmark = pytest.mark.realtime
 
@@ -22,7 +22,7 @@ Body = Callable[[], Coroutine[Any, Any, Any]]
 
 
 async def _until_cancelled() -> None:
-    await asyncio.sleep(BOUND)
+    await taking(BOUND)
     pytest.fail("the body was not cancelled")
 
 
@@ -59,8 +59,7 @@ def _cancelling() -> int:
 async def _goes_on(cancelling: int = 0) -> None:
     """Nothing cancels the current task, now or later."""
     assert _cancelling() == cancelling
-    for _ in range(100):
-        await asyncio.sleep(0)
+    await turns(100)
     assert _cancelling() == cancelling
 
 
@@ -166,8 +165,8 @@ def test_a_task_that_was_cancelled_before_gets_the_loss(
     run(main())
 
 
-def _see_everything_told(server: Server) -> None:
-    """Return when a loss of now was told: all that are older were told before."""
+def _await_all_reports(server: Server) -> None:
+    """Return when a new loss has been reported: all earlier losses were reported before it."""
     told: list[Any] = []
     with holdfast.Client(server.url) as client:
         lock = client.lock("another", on_lost=told.append)
@@ -190,11 +189,11 @@ def test_a_loss_before_the_body_begins_keeps_it_from_beginning(
     async def main() -> None:
         async with holdfast.asyncio.Client(server.url, lease=SHORT) as client:
             entering = asyncio.create_task(enter(client))
-            await asyncio.sleep(0)
+            await turns()
             eventually(lambda: holds(server))  # this loop blocks until the loss is reported
             server.inspect.delete(NAME)
             eventually(lambda: notices.naming(NAME), within=SHORT + SLACK)
-            _see_everything_told(server)
+            _await_all_reports(server)
             await entering
 
     run(main())

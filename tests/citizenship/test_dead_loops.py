@@ -105,3 +105,29 @@ def test_a_forgotten_loop_waits_for_nothing(
     eventually(lambda: server.subscribers(CHANNEL) == 0)
     _close(new_loop, client)
     assert notices.naming(NAME) == []
+
+
+def test_what_a_stopped_loop_asked_for_is_finished(server: Server, new_loop: NewLoop) -> None:
+    """The server's answer to a release is read, though its loop stopped: it is to be sent again."""
+    client = holdfast.asyncio.Client(server.url, lease=3600, command_timeout=60)
+    released = asyncio.Event()
+
+    async def main() -> None:
+        lock = client.lock(NAME)
+        for _ in range(5):  # the loop reads for itself
+            async with lock:
+                pass
+        await lock.acquire()
+        server.inspect.script_flush()
+        server.inspect.client_pause(200)  # the answer comes when the loop has stopped
+        loop.call_soon(loop.stop)
+        await lock.release()
+        released.set()
+
+    loop = new_loop()
+    task = loop.create_task(main())
+    loop.run_forever()
+    assert not released.is_set()
+    eventually(lambda: server.keys() == set(), what="the release gets through")
+    loop.run_until_complete(task)
+    _close(lambda: loop, client)

@@ -80,7 +80,7 @@ WAITING: dict[str, str] = {
     "a loop is left open with a task": """
         loop = asyncio.new_event_loop()
         task = loop.create_task(holdfast.asyncio.Client(URL).lock(NAME).acquire())
-        loop.run_until_complete(asyncio.sleep(0))
+        loop.run_until_complete(turns())
         say("ready")
         hear()
         """,
@@ -200,7 +200,7 @@ def test_exit_in_the_middle_of_things(start_child: StartChild, server: Server, m
         for number in range(6):
             threading.Thread(target=churn, args=(number,), daemon=True).start()
         say("ready")
-        time.sleep(MOMENT * 0.01)
+        let_pass(MOMENT * 0.01)
         """,
         URL=server.url,
         MOMENT=moment,

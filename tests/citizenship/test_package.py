@@ -61,7 +61,7 @@ def test_public_names() -> None:
 
 @pytest.mark.realtime
 def test_a_loss_is_printed_without_set_up(start_child: StartChild, server: Server) -> None:
-    """The logger has no handler and no level of its own, so errors are on stderr."""
+    """The logger has neither a handler nor a level, so errors are on stderr."""
     child = start_child(
         """
         lost = threading.Event()

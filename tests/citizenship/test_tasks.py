@@ -14,7 +14,7 @@ import holdfast
 import holdfast.asyncio
 from tests.citizenship.conftest import NAME, SHORT, Notices, Run, holds
 from tests.support.servers import Server
-from tests.support.waiting import BOUND, SLACK, eventually
+from tests.support.waiting import BOUND, SLACK, eventually, turns
 
 
 def test_the_owner_is_the_task(server: Server, run: Run) -> None:
@@ -40,8 +40,7 @@ def test_the_loop_runs_on_while_a_task_waits(server: Server, run: Run) -> None:
             lock = client.lock(NAME)
             await lock.acquire()
             waiting = asyncio.create_task(lock.acquire(timeout=BOUND))
-            for _ in range(1000):
-                await asyncio.sleep(0)
+            await turns(1000)
             assert not waiting.done()
             await lock.release()
             assert await waiting
@@ -77,7 +76,7 @@ def test_a_client_serves_many_loops(server: Server, run: Run) -> None:
         for _ in range(5):
             async with lock:
                 value = counter[0]
-                await asyncio.sleep(0)
+                await turns()
                 counter[0] = value + 1
 
     async def main() -> None:
@@ -181,7 +180,7 @@ def test_losing_the_lock_cancels_the_block(server: Server, run: Run) -> None:
             task = asyncio.current_task()
             assert task is not None
             assert task.cancelling() == 0
-        await asyncio.sleep(0)
+        await turns()
 
     run(main())
 
@@ -195,7 +194,7 @@ def test_a_body_that_cleans_up_may_take_its_time(server: Server, run: Run) -> No
         try:
             await _for_ever()
         finally:
-            await asyncio.sleep(0)
+            await turns()
             cleaned.append(True)
 
     async def main() -> None:

@@ -114,7 +114,7 @@ def test_renewed_while_python_holds_the_gil(start_child: StartChild, server: Ser
         def tick():
             while True:
                 ticks.append(time.monotonic())
-                time.sleep(0.01)
+                let_pass(0.01)
 
         lock = holdfast.Client(URL, lease=LEASE).lock(NAME)
         lock.acquire()
@@ -179,4 +179,5 @@ def test_a_client_that_is_forgotten_stops_renewing(server: Server, notices: Noti
     assert holdfast.Client(server.url, lease=SHORT).lock(NAME).acquire()
     assert holds(server)
     eventually(lambda: holds(server) == {}, within=2 * SHORT + SLACK)
-    assert notices.naming(NAME)
+    # A hold that a busy machine renewed too late would be named as lost.
+    assert "was closed while it held" in notices.naming(NAME)[0]

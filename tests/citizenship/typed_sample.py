@@ -1,11 +1,11 @@
 """Correct and wrong uses of the interface, for type checkers; it is never run.
 
-A line with `type: ignore` must be an error: the checkers are told to report ignores that nothing
-needs.
+A line with `type: ignore` must be an error: the checkers are set to report unused ignores.
 """
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from typing import TYPE_CHECKING
 
@@ -84,6 +84,29 @@ async def tasks() -> None:
         assert_type(client.fenced_lock("myLock"), holdfast.asyncio.FencedLock)
         assert_type(client.fenced_lock("myLock").token, int | None)
         assert_type(client.spin_lock("myLock", backoff=0.05), holdfast.asyncio.SpinLock)
+
+
+def decorators(client: holdfast.Client, tasks: holdfast.asyncio.Client) -> None:
+    """A decorated function keeps its type; one that may be left out may return None."""
+
+    @client.locked("report:{user}", kind="fair_lock", lease=3)
+    def called(user: str) -> int:
+        return len(user)
+
+    @client.locked("report:{user}", busy="skip")
+    def left_out(user: str) -> int:
+        return len(user)
+
+    @tasks.locked("report", busy="skip", at_least=1)
+    async def task() -> int:
+        return 1
+
+    assert_type(called("ann"), int)
+    assert_type(left_out("ann"), int | None)
+    assert_type(asyncio.run(task()), int | None)
+    called(7)  # type: ignore[arg-type]
+    client.locked("report", busy="skip", wait=1)  # type: ignore[call-overload]
+    client.locked("report", kind="spin_lock")  # type: ignore[call-overload]
 
 
 def errors() -> None:

@@ -24,7 +24,7 @@ COMMAND = [sys.executable, "-m", "holdfast"]
 
 def environment(**changes: str) -> dict[str, str]:
     """The environment without what would change the output."""
-    dropped = {"HOLDFAST_URL", "NO_COLOR", "FORCE_COLOR", "COLUMNS"}
+    dropped = {"HOLDFAST_URL", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "PYTHONUNBUFFERED"}
     return {name: value for name, value in os.environ.items() if name not in dropped} | changes
 
 

@@ -92,6 +92,7 @@ def test_missing_replicas_are_bad(start_server: StartServer) -> None:
     assert found["scripts"] == found["pub/sub"] == "bad"
 
 
+@pytest.mark.slow  # five seconds behind, or it is none
 def test_a_replica_that_falls_behind_is_a_warning(start_server: StartServer) -> None:
     primary = start_server()
     replica = start_server({"replicaof": f"127.0.0.1 {primary.port}"})

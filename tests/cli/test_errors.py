@@ -44,7 +44,7 @@ def test_no_server(command: list[str]) -> None:
 
 @pytest.mark.parametrize("command", ["doctor", "bench"])
 def test_a_server_that_refuses(server: Server, command: str) -> None:
-    url = server.url.replace("redis://", f"redis://nobody:{SECRET}@")
+    url = server.url.replace("redis://", f"redis://unknown:{SECRET}@")
     status, line = fails("--url", url, command, "--json")
     assert status == 69
     assert "WRONGPASS" in line

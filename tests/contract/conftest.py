@@ -16,6 +16,7 @@ from tests.support.clusters import slot_of
 from tests.support.matrix import spread
 from tests.support.owners import MakeClient
 from tests.support.recording import Messages
+from tests.support.renewals import see_longer
 from tests.support.servers import Server
 from tests.support.waiting import eventually
 
@@ -92,6 +93,10 @@ class Stage:
     def left(self, name: Name = NAME) -> float:
         """Seconds until the name is free; negative when it has no time to live."""
         return min(float(self.server.inspect.pttl(key)) for key in self.keys_of(name)) / 1000
+
+    def see_renewals(self, times: int = 1, name: Name = NAME) -> None:
+        """Wait until the lease of a name was made longer so often."""
+        see_longer(lambda: self.left(name), times)
 
     def keys_of(self, name: Name = NAME) -> tuple[bytes, ...]:
         """The keys of a lock."""

@@ -37,7 +37,7 @@ class Kind:
     differs: dict[str, str] = field(default_factory=dict, hash=False)
     line: Callable[[Server, Name], int] | None = None
     commands_per_acquisition: Callable[[int], int] = lambda clients: 2 + clients
-    """At most, with many waiters of so many clients."""
+    """The most commands for one acquisition, by the number of clients that have waiters."""
     payload: bytes = b"0"
     part_of: str = ""
     """The synchronizer that it is a side of."""
@@ -57,7 +57,7 @@ class Kind:
     """A waiter also looks again by the clock: its locks are on servers that may die."""
 
     def subscriptions(self, clients: int, waiters: int) -> int:
-        """How many there are while so many waiters of so many clients wait for one name."""
+        """How many there are while `waiters` waiters of `clients` clients wait for a name."""
         if not self.listens:
             return 0
         return waiters if self.line else clients
@@ -251,8 +251,8 @@ KINDS = (
             "test_a_free_lock_is_granted_at_once_beside_another_name": ONE_LINE,
             "test_who_waits_for_either_name_gets_it": ONE_LINE,
         },
-        # Each waiter asks for itself: for a place, when it is told, and at first once more in
-        # between, when it has subscribed.
+        # Each waiter sends commands: for a place in the queue, after the message that it is its
+        # turn, and once in between, when its subscription is confirmed.
         commands_per_acquisition=lambda clients: 6,
     ),
     Kind(

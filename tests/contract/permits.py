@@ -23,7 +23,7 @@ KEPT = 1.5
 
 
 class Permits:
-    """A semaphore with so many permits as it is told, and the owners that use it."""
+    """A semaphore with a given number of permits, and the owners that use it."""
 
     def __init__(self, server: Server, flavour: Flavour, make_client: MakeClient) -> None:
         self.server = server

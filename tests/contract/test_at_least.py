@@ -9,7 +9,9 @@ import pytest
 import holdfast
 from tests.contract.conftest import NAME, Stage
 from tests.contract.kinds import KINDS, Kind
-from tests.support.waiting import SLACK
+from tests.support.waiting import SLACK, let_pass
+
+pytestmark = pytest.mark.awaited
 
 WITH_MINIMUM = {"lock", "fenced_lock", "spin_lock"}
 SHORT = 0.6
@@ -54,6 +56,7 @@ def test_a_waiter_of_the_same_client_waits_too(alice: Any, bob: Any, stage: Stag
     assert list(stage.holds()) == [f"{stage.default_client.id}:0".encode()]
 
 
+@pytest.mark.costly
 @pytest.mark.realtime
 def test_it_is_free_when_the_minimum_is_over(alice: Any, bob: Any, stage: Stage) -> None:
     lock = stage.lock(at_least=SHORT)
@@ -61,16 +64,9 @@ def test_it_is_free_when_the_minimum_is_over(alice: Any, bob: Any, stage: Stage)
     alice.do(lock.release)
     assert bob.do(lock.acquire, timeout=SHORT + SLACK)
     # Released later than that, it is free at once.
-    alice.do(lambda: _sleeps(SHORT, stage))
+    let_pass(SHORT)
     bob.do(lock.release)
     assert stage.all_keys() == set()
-
-
-def _sleeps(seconds: float, stage: Stage) -> Any:
-    import asyncio
-    import time
-
-    return asyncio.sleep(seconds) if stage.flavour.asyncio else time.sleep(seconds)
 
 
 def test_of_nested_grants_the_longest_minimum_counts(alice: Any, stage: Stage) -> None:

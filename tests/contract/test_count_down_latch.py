@@ -72,7 +72,7 @@ def test_it_is_closed_again_after_it_has_opened(alice: Any, latch: Any) -> None:
 
 
 @pytest.mark.parametrize("count", [0, -2])
-def test_a_count_of_nought_or_less_is_open(
+def test_a_count_of_zero_or_less_is_open(
     alice: Any, latch: Any, server: Server, count: int
 ) -> None:
     server.inspect.set(NAME, count)
@@ -157,6 +157,7 @@ def test_a_message_that_changes_nothing_releases_no_waiter(
     assert waiting.result(SOON) is True
 
 
+@pytest.mark.costly
 @pytest.mark.servers("real")
 @pytest.mark.realtime
 def test_an_opening_without_a_message_is_found_in_time(
@@ -168,6 +169,7 @@ def test_an_opening_without_a_message_is_found_in_time(
     assert waiting.result(8) is True
 
 
+@pytest.mark.costly
 @pytest.mark.servers("real")
 @pytest.mark.realtime
 def test_nothing_is_sent_while_nothing_changes(alice: Any, latch: Any, server: Server) -> None:

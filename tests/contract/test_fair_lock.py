@@ -16,7 +16,7 @@ from tests.contract.conftest import NAME, Stage
 from tests.contract.kinds import KINDS, Kind, prefixed
 from tests.support.actors import PAUSE, TaskActor
 from tests.support.halting import others_sleep
-from tests.support.waiting import BOUND, SLACK, Stopwatch, eventually, stays
+from tests.support.waiting import BOUND, SLACK, Stopwatch, eventually, stays, turns
 
 QUEUE = prefixed(b"redisson_lock_queue", NAME)
 TIMEOUTS = prefixed(b"redisson_lock_timeout", NAME)
@@ -65,7 +65,7 @@ def wait_behind(stage: Stage, actor: Any, lock: Any) -> Future[Any]:
     return waiting
 
 
-def nobody_waits(stage: Stage) -> bool:
+def no_client_waits(stage: Stage) -> bool:
     """Neither a place nor a subscription is left."""
     return stage.all_keys() <= {NAME.encode()} and stage.subscribers() == 0
 
@@ -93,7 +93,7 @@ def test_it_is_granted_in_the_order_of_asking(alice: Any, stage: Stage) -> None:
     for each in running:
         each.result(BOUND)
     assert order == list(range(12))
-    eventually(lambda: nobody_waits(stage))
+    eventually(lambda: no_client_waits(stage))
 
 
 def test_who_comes_back_stands_behind_all_others(alice: Any, bob: Any, stage: Stage) -> None:
@@ -141,6 +141,7 @@ def test_redissons_waiter_has_its_turn(alice: Any, bob: Any, lock: Any, stage: S
 # ---- leaving the line
 
 
+@pytest.mark.costly
 @pytest.mark.realtime
 def test_who_gives_up_leaves_the_line_to_the_others(alice: Any, lock: Any, stage: Stage) -> None:
     alice.do(lock.acquire)
@@ -161,7 +162,7 @@ def test_a_cancelled_wait_leaves_the_line(alice: Any, lock: Any, stage: Stage) -
     waiting = stage.wait(bob, lock)
     bob.cancel()
     eventually(waiting.done)
-    eventually(lambda: nobody_waits(stage))
+    eventually(lambda: no_client_waits(stage))
     alice.do(lock.release)
 
 
@@ -171,8 +172,7 @@ def test_a_wait_cancelled_at_any_moment_leaves_the_line(
 ) -> None:
     async def cancel_after(steps: int) -> None:
         waiting = asyncio.ensure_future(lock.acquire())
-        for _ in range(steps):
-            await asyncio.sleep(0)
+        await turns(steps)
         waiting.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await waiting
@@ -180,7 +180,7 @@ def test_a_wait_cancelled_at_any_moment_leaves_the_line(
     alice.do(lock.acquire)
     for steps in range(0, 200, 5):
         bob.do(cancel_after, steps)
-    eventually(lambda: nobody_waits(stage))
+    eventually(lambda: no_client_waits(stage))
 
 
 def test_after_all_waiters_the_queue_is_empty(stage: Stage) -> None:
@@ -206,6 +206,7 @@ def test_after_all_waiters_the_queue_is_empty(stage: Stage) -> None:
     eventually(lambda: stage.all_keys() == set() and stage.subscribers() == 0)
 
 
+@pytest.mark.costly
 def test_who_gives_up_when_it_is_its_turn_tells_the_next(
     alice: Any, lock: Any, stage: Stage
 ) -> None:
@@ -253,6 +254,7 @@ def test_a_place_lasts_for_the_queue_timeout(
     eventually(lambda: lasts / 2 < alive(stage, waiter) <= lasts)
 
 
+@pytest.mark.costly
 @pytest.mark.realtime
 def test_the_living_keep_their_places_however_long_they_wait(alice: Any, stage: Stage) -> None:
     lock = stage.lock(queue_timeout=LASTING)
@@ -266,6 +268,7 @@ def test_the_living_keep_their_places_however_long_they_wait(alice: Any, stage: 
     assert not any(each.done() for each in waiting)
 
 
+@pytest.mark.costly
 @pytest.mark.realtime
 def test_a_key_without_expiry_does_not_stop_the_signs_of_life(
     alice: Any, lock: Any, stage: Stage
@@ -278,6 +281,7 @@ def test_a_key_without_expiry_does_not_stop_the_signs_of_life(
     stays(lambda: alive(stage, there[0]) > 0, during=1.2 * LASTING)
 
 
+@pytest.mark.costly
 @pytest.mark.realtime
 @pytest.mark.parametrize("dead", [1, 3])
 def test_the_dead_are_passed_over_when_their_time_is_up(
@@ -291,6 +295,7 @@ def test_the_dead_are_passed_over_when_their_time_is_up(
     assert 0.9 < watch.seconds < 1 + SLACK
 
 
+@pytest.mark.costly
 @pytest.mark.realtime
 @pytest.mark.servers("real")
 def test_no_waiter_is_busy_while_the_first_is_dead(stage: Stage) -> None:
@@ -306,6 +311,7 @@ def test_no_waiter_is_busy_while_the_first_is_dead(stage: Stage) -> None:
     assert scripts <= 3 * len(locks) + 2
 
 
+@pytest.mark.costly
 @pytest.mark.realtime
 @pytest.mark.servers("real")
 def test_when_a_lease_runs_out_only_the_first_in_line_asks(lock: Any, stage: Stage) -> None:
@@ -321,6 +327,7 @@ def test_when_a_lease_runs_out_only_the_first_in_line_asks(lock: Any, stage: Sta
     assert not any(each.done() for each in waiting[1:])
 
 
+@pytest.mark.costly
 @pytest.mark.realtime
 @pytest.mark.servers("real")
 def test_a_waiter_costs_three_commands_for_each_queue_timeout(alice: Any, stage: Stage) -> None:

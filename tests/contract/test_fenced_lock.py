@@ -71,6 +71,7 @@ def test_outside_of_a_task_there_is_none(alice: Any, lock: Any) -> None:
     assert lock.token is None
 
 
+@pytest.mark.awaited
 def test_a_lost_hold_has_no_token(alice: Any, lock: Any, server: Server) -> None:
     granted(alice, lock)
     server.flush()

@@ -109,7 +109,7 @@ def test_after_orderly_use_no_listener_is_left(
         assert bob.do(rival.acquire, blocking=False) is True
         bob.do(rival.release)
     alice.inside(outer, lambda _: None)
-    assert client._listeners == {}
+    eventually(lambda: client._listeners == {})
     assert [each._watchers for each in (outer, inner, rival)] == [{}, {}, {}]
     assert told == []
 

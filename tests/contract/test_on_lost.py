@@ -13,7 +13,7 @@ import holdfast
 from tests.support.owners import MakeClient
 from tests.support.processes import StartChild
 from tests.support.servers import Server
-from tests.support.waiting import eventually
+from tests.support.waiting import eventually, turns
 
 NAME = "myLock"
 request: ContextVar[str] = ContextVar("request", default="")
@@ -60,7 +60,7 @@ def test_a_coroutine_function_runs_on_the_loop(server: Server) -> None:
         done = asyncio.Event()
 
         async def on_lost(lock: Any) -> None:
-            await asyncio.sleep(0)
+            await turns()
             seen.append((lock.lost, request.get(), asyncio.get_running_loop()))
             done.set()
 
@@ -102,7 +102,7 @@ def test_a_refused_release_knows_tasks_that_have_ended(server: Server) -> None:
         async with holdfast.asyncio.Client(server.url) as client:
             lock = client.lock(NAME)
             await asyncio.create_task(lock.acquire())
-            await asyncio.sleep(0)
+            await turns()
             with pytest.raises(holdfast.NotOwnedError, match="acquired by a task that has ended"):
                 await lock.release()
 
@@ -130,8 +130,7 @@ def test_losses_are_on_stderr_without_set_up(start_child: StartChild, server: Se
         lock.acquire()
         say("held")
         hear("gone")
-        while not lock.lost:
-            time.sleep(0.01)
+        until(lambda: lock.lost)
         thread = threading.Thread(target=client.lock("other").acquire)
         thread.start()
         thread.join()

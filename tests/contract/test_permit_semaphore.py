@@ -17,7 +17,7 @@ from tests.support.waiting import eventually, stays
 # ---- taking and giving back
 
 
-def test_a_permit_is_an_id_of_its_own(permits: Permits) -> None:
+def test_each_permit_has_a_different_id(permits: Permits) -> None:
     semaphore = permits.semaphore(3)
     ids = [permits.take(semaphore), permits.take(semaphore), permits.take(permits.semaphore())]
     assert all(re.fullmatch("[0-9a-f]{32}", permit) for permit in ids)
@@ -25,7 +25,7 @@ def test_a_permit_is_an_id_of_its_own(permits: Permits) -> None:
     assert set(permits.out) == set(ids)
 
 
-def test_so_many_at_a_time_and_no_more(permits: Permits) -> None:
+def test_no_more_permits_are_granted_than_were_set(permits: Permits) -> None:
     semaphores = [permits.semaphore(3), permits.semaphore()]
     taken = [permits.do(semaphores[n % 2].acquire, blocking=False) for n in range(5)]
     assert [permit is not None for permit in taken] == [True] * 3 + [False] * 2
@@ -176,6 +176,7 @@ def test_extend_ends_renewal(permits: Permits) -> None:
     eventually(lambda: permits.do(semaphore.available_permits) == 1)
 
 
+@pytest.mark.costly
 @pytest.mark.realtime
 def test_a_long_job_keeps_its_permits(permits: Permits) -> None:
     semaphore = permits.semaphore(2, lease=KEPT)

@@ -48,6 +48,7 @@ def test_a_write_lease_outlives_the_writers_reading(alice: Any, rw: Any, server:
     assert 95 < left(server) <= 100
 
 
+@pytest.mark.costly
 @pytest.mark.realtime
 @pytest.mark.parametrize("leases", [(SHORT, 2 * SHORT), (2 * SHORT, SHORT)], ids=str)
 def test_a_writer_gets_in_when_the_last_lease_of_readers_is_over(
@@ -86,6 +87,7 @@ def test_a_late_release_of_a_reader_leaves_the_others_alone(
     assert bob.do(rw.read.owned)
 
 
+@pytest.mark.costly
 @pytest.mark.realtime
 def test_only_own_readers_are_renewed(
     alice: Any, rw: Any, make_client: MakeClient, server: Server
@@ -102,6 +104,7 @@ def test_only_own_readers_are_renewed(
     assert server.keys() == set()
 
 
+@pytest.mark.costly
 @pytest.mark.realtime
 def test_a_writer_that_reads_has_both_renewed(
     alice: Any, make_client: MakeClient, server: Server
@@ -129,6 +132,7 @@ def test_a_hash_that_is_deleted_alone_is_a_lost_hold(alice: Any, rw: Any, server
 # ---- force release
 
 
+@pytest.mark.awaited
 def test_force_release_is_for_its_side(alice: Any, bob: Any, rw: Any, theirs: Any) -> None:
     alice.do(rw.read.acquire)
     assert bob.do(theirs.write.force_release) is False

@@ -63,7 +63,7 @@ def test_a_number_is_no_answer_to_blocking(client: Any, alice: Any, number: floa
             alice.do(it.acquire, number)
 
 
-def test_one_and_nought_are_truth_values(client: Any, alice: Any) -> None:
+def test_one_and_zero_are_truth_values(client: Any, alice: Any) -> None:
     lock = client.lock("x")
     assert alice.do(lock.acquire, 1) is True
     assert alice.do(lock.acquire, 0) is True

@@ -68,6 +68,7 @@ def test_a_hold_that_is_gone_is_reported_once(alice: Any, lock: Any, stage: Stag
     assert stage.all_keys() == set()
 
 
+@pytest.mark.awaited
 def test_a_late_release_leaves_the_new_owner_alone(
     alice: Any, bob: Any, lock: Any, stage: Stage
 ) -> None:
@@ -82,6 +83,7 @@ def test_a_late_release_leaves_the_new_owner_alone(
     bob.do(lock.release)
 
 
+@pytest.mark.awaited
 def test_a_lost_lock_can_be_acquired_again(alice: Any, lock: Any, stage: Stage) -> None:
     alice.do(lock.acquire)
     stage.take_away()

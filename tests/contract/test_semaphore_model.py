@@ -118,9 +118,9 @@ class Semaphores(RuleBasedStateMachine):
 
     def settle(self) -> None:
         """Wait until no waiter is left for the free permits, and note the grants."""
-        eventually(self.nobody_waits_for_what_is_there, within=3)
+        eventually(self.no_waiter_fits_the_free_permits, within=3)
 
-    def nobody_waits_for_what_is_there(self) -> bool:
+    def no_waiter_fits_the_free_permits(self) -> bool:
         for waiter in [waiter for waiter in self.waiting if waiter[2].done()]:
             wanted, actor, future = waiter
             assert future.result() is True

@@ -60,7 +60,7 @@ def begin_resting(server: Server, actor: Any, lock: Any, **how: Any) -> Any:
 
 
 def attempts_in_vain(server: Server, actor: Any, lock: Any, timeout: float) -> int:
-    """How many scripts are run for a wait of so many seconds that comes to nothing."""
+    """The number of scripts that run during a wait of `timeout` seconds without a grant."""
     actor.do(lock.acquire, blocking=False)  # the server knows the script
     before = server.scripts_run()
     assert actor.do(lock.acquire, timeout=timeout) is False

@@ -75,6 +75,7 @@ def test_a_try_does_not_subscribe(
     assert stage.subscribers() == 0
 
 
+@pytest.mark.costly
 @pytest.mark.servers("real")
 @pytest.mark.realtime
 def test_nothing_is_sent_while_nothing_changes(alice: Any, lock: Any, stage: Stage) -> None:

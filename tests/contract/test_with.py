@@ -87,11 +87,13 @@ def test_even_an_error_that_is_no_exception(alice: Any, lock: Any, stage: Stage)
     assert stage.all_keys() == set()
 
 
+@pytest.mark.awaited
 def test_a_loss_in_the_body_comes_out_at_its_end(alice: Any, lock: Any, stage: Stage) -> None:
     with pytest.raises(holdfast.LockLostError, match=NAME):
         alice.inside(lock, lambda _: stage.take_away())
 
 
+@pytest.mark.awaited
 def test_an_error_of_the_body_is_never_masked_by_the_release(
     alice: Any, lock: Any, stage: Stage, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -83,6 +83,7 @@ def test_a_command_is_ended_when_its_lock_is_lost(example: Example, server: Serv
     assert "the lock was lost: sleep was ended" in errors
 
 
+@pytest.mark.slow  # the leader's lease of ten seconds ends
 def test_the_next_one_leads_when_the_leader_is_killed(example: Example, server: Server) -> None:
     first = example.start("leader.py", "first", "3600")
     assert first.stdout is not None

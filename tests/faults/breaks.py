@@ -11,6 +11,8 @@ from __future__ import annotations
 import sys
 
 from tests.faults.caller_breaks import CALLER_BREAKS
+from tests.faults.deferred_breaks import DEFERRED_BREAKS
+from tests.faults.loop_breaks import LOOP_BREAKS
 from tests.support.breaking import Break, main
 
 BREAKS = (
@@ -62,7 +64,7 @@ BREAKS = (
     Break(
         (6,),
         "a client without references lives on",
-        "python/holdfast/_client.py",
+        "python/holdfast/_base_client.py",
         (
             (
                 "            self._warn_of(self._core.close().names)",
@@ -82,7 +84,7 @@ BREAKS = (
     Break(
         (8,),
         "the names of the remaining holds are not reported",
-        "python/holdfast/_client.py",
+        "python/holdfast/_base_client.py",
         (("        if held:\n", "        if held and not held:\n"),),
         "tests/citizenship/test_exit.py::test_exit_names_what_was_held",
     ),
@@ -163,7 +165,7 @@ BREAKS = (
         (15,),
         "no waiter tries when the subscription is back",
         "cpp/wait/wait_registry.cpp",
-        (("  queue.fairness_yield = {};\n  queue.tell(calls);", "  queue.fairness_yield = {};"),),
+        (("queue.fairness_yield = {};\n  queue.tell(calls);", "queue.fairness_yield = {};"),),
         "tests/faults/test_network.py::test_released_just_as_the_subscription_dies",
     ),
     Break(
@@ -378,6 +380,8 @@ BREAKS = (
         "tests/contract/test_at_least.py::test_no_owner_enters_before_the_minimum_is_over",
     ),
     *CALLER_BREAKS,
+    *DEFERRED_BREAKS,
+    *LOOP_BREAKS,
 )
 
 

@@ -1,10 +1,14 @@
-"""The breaks of docs/faults.md, *Callers that leave*: a part of tests.faults.breaks."""
+"""The breaks of docs/faults.md about callers that leave or have little time.
+
+A part of tests.faults.breaks.
+"""
 
 from __future__ import annotations
 
 from tests.support.breaking import Break
 
 PENDING = "tests/faults/test_pending_releases.py"
+REFUSED = "tests/faults/test_refused_connections.py"
 
 CALLER_BREAKS = (
     Break(
@@ -44,5 +48,19 @@ CALLER_BREAKS = (
         "cpp/lease/lease_keeper.cpp",
         (("  if (closing_) return false;", "  if (closed_) return false;"),),
         f"{PENDING}::test_a_grant_that_arrives_during_close_is_given_back",
+    ),
+    Break(
+        (49,),
+        "a refused connection is tried again for all callers alike",
+        "cpp/sync/acquire_operation.cpp",
+        (("  if (!blocking) return after(now, kRestartBriefly);", "  return kNever;"),),
+        f"{REFUSED}::test_a_refused_connection_comes_out_by_the_deadline",
+    ),
+    Break(
+        (50,),
+        "silence in a handshake is waited out",
+        "cpp/client/reconnecting_stream.cpp",
+        (("constexpr Millis kSilence{400};", "constexpr Millis kSilence{400000};"),),
+        f"{REFUSED}::test_tls_to_a_port_of_plain_text",
     ),
 )

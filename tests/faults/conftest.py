@@ -64,7 +64,7 @@ def holds(server: Server, name: str = NAME) -> dict[bytes, int]:
 
 @contextmanager
 def endless_script(server: Server) -> Iterator[None]:
-    """Another's script runs in this block: whatever the server is told, it is BUSY."""
+    """A script of another client runs during this block: the server refuses commands with BUSY."""
     server.inspect.config_set("busy-reply-threshold", 20)
     with server.connect(single_connection_client=True) as looping:
         looping.connection.send_command("EVAL", "while true do end", 0)

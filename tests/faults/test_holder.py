@@ -29,8 +29,7 @@ try:
 except holdfast.LockLostError:
     say("released", "LockLostError")
 hear("told?")
-while not told:
-    time.sleep(0.001)
+until(lambda: told)
 say("told", told == [lock])
 """
 
@@ -50,7 +49,7 @@ async def main():
         say("released", "LockLostError")
     await asyncio.get_running_loop().run_in_executor(None, hear, "told?")
     while not told:
-        await asyncio.sleep(0.001)
+        await turns()
     say("told", told == [lock])
 
 asyncio.run(main())
@@ -74,6 +73,7 @@ def lock(server: Server) -> Any:
         yield client.lock(NAME)
 
 
+@pytest.mark.costly
 def test_a_killed_holders_lock_is_taken_when_it_expires(
     holder: Child, lock: Any, server: Server
 ) -> None:
@@ -86,6 +86,7 @@ def test_a_killed_holders_lock_is_taken_when_it_expires(
     lock.release()
 
 
+@pytest.mark.costly
 def test_a_stopped_owner_learns_of_the_loss_before_anything_else(
     holder: Child, lock: Any, server: Server
 ) -> None:
@@ -167,6 +168,7 @@ def test_a_stopped_holder_comes_out_of_its_block_with_the_loss(
         child.send("next")
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("program", PROGRAMS.values(), ids=list(PROGRAMS))
 def test_a_holder_that_is_stopped_briefly_keeps_its_lock(
     start_child: StartChild, server: Server, program: str

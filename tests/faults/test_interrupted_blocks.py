@@ -29,7 +29,7 @@ def ring(number, frame):
     raise KeyboardInterrupt
 
 def storm(block, held):
-    '''Blocks until so many have been interrupted; those after which something is held.'''
+    '''Run blocks until INTERRUPTS of them were interrupted; return those that leave a hold.'''
     signal.signal(signal.SIGALRM, ring)
     random.seed(SEED)
     interrupted, leaks = 0, []

@@ -10,6 +10,7 @@ from tests.contract.kinds import KINDS, Kind
 from tests.faults.conftest import LASTING, NAME, left
 from tests.support.owners import MakeClient
 from tests.support.proxy import FaultProxy
+from tests.support.renewals import see_longer
 from tests.support.servers import Server
 from tests.support.waiting import BOUND, eventually, stays
 
@@ -82,16 +83,17 @@ def test_partial_and_final_release_count_once(alice: Any, ways: Ways, kept: int)
     assert alice.do(lock.acquire, blocking=False)
 
 
+@pytest.mark.costly
 @pytest.mark.realtime
-def test_a_renewal_is_repeated_and_the_hold_kept(alice: Any, ways: Ways) -> None:
+def test_a_renewal_is_repeated_and_the_hold_kept(alice: Any, ways: Ways, server: Server) -> None:
     """13, 17: at once, not a third of the lease later."""
-    lease = LASTING
-    lock = ways.far(lease=lease)
+    lock = ways.far(lease=LASTING)
     alice.do(lock.acquire)
     for _ in range(2):
         lost = ways.proxy.lose_reply()
         eventually(lost.is_set)
-    stays(lambda: ways.counts == [1], during=lease)
+    see_longer(lambda: min(server.inspect.pttl(key) for key in ways.kind.keys(NAME)))
+    assert ways.counts == [1]
     assert not alice.do(lambda: lock.lost)
     alice.do(lock.release)
     assert ways.left == set()
@@ -128,6 +130,7 @@ def test_a_try_in_vain_leaves_nothing(alice: Any, bob: Any, ways: Ways) -> None:
     assert ways.left == set()
 
 
+@pytest.mark.costly
 @pytest.mark.realtime
 @pytest.mark.parametrize("fault", ["delay", "slices"])
 def test_a_slow_way_is_slower_and_nothing_else(

@@ -50,6 +50,7 @@ def test_a_detach_and_an_attach_whose_replies_are_lost_are_done_once(
     assert not kind.holds(server, NAME)
 
 
+@pytest.mark.costly
 @ALL
 @pytest.mark.parametrize("executed", [True, False], ids=["executed", "not executed"])
 def test_a_detach_without_an_answer_leaves_the_hold_to_its_owner(
@@ -72,13 +73,15 @@ def test_a_detach_without_an_answer_leaves_the_hold_to_its_owner(
         assert not alice.do(rival.locked)
 
 
+@pytest.mark.costly
 @pytest.mark.realtime
 @pytest.mark.parametrize("executed", [True, False], ids=["executed", "not executed"])
 def test_a_hold_is_renewed_after_a_detach_without_an_answer(
     alice: Any, make_client: MakeClient, proxy: FaultProxy, server: Server, executed: bool
 ) -> None:
     """43: under whichever owner the server has it."""
-    client = make_client(proxy.url, lease=2 * LASTING, command_timeout=IMPATIENT)
+    lease = 1.5 * LASTING
+    client = make_client(proxy.url, lease=lease, command_timeout=IMPATIENT)
     pass_on_once(alice, client, client.lock(NAME))
     hold = alice.do(client.lock(NAME).hold)
     before = set(holds(server))
@@ -87,13 +90,14 @@ def test_a_hold_is_renewed_after_a_detach_without_an_answer(
         alice.do(hold.detach)
     proxy.heal()
     assert (set(holds(server)) != before) is executed
-    stays(lambda: not hold.lost and len(holds(server)) == 1, during=3 * LASTING)
+    stays(lambda: not hold.lost and len(holds(server)) == 1, during=1.25 * lease)
     assert alice.do(hold.extend, 5)
     assert set(holds(server)) == before
     alice.do(hold.release)
     assert not holds(server)
 
 
+@pytest.mark.costly
 @pytest.mark.realtime
 def test_trust_ends_at_the_earlier_deadline_after_a_detach_without_an_answer(
     alice: Any, make_client: MakeClient, proxy: FaultProxy, server: Server
@@ -110,6 +114,7 @@ def test_trust_ends_at_the_earlier_deadline_after_a_detach_without_an_answer(
     eventually(lambda: not holds(server), within=2 * IMPATIENT + SLACK)
 
 
+@pytest.mark.costly
 @pytest.mark.realtime
 def test_an_attach_without_an_answer_may_be_tried_again(
     alice: Any, make_client: MakeClient, proxy: FaultProxy, server: Server
@@ -167,6 +172,7 @@ def test_of_two_processes_one_attaches_a_ticket(
     assert not kind.holds(server, NAME)
 
 
+@pytest.mark.costly
 @pytest.mark.realtime
 def test_a_death_between_detach_and_attach_costs_the_lease_of_the_ticket(
     alice: Any, make_client: MakeClient, server: Server, start_child: StartChild

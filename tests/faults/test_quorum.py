@@ -111,6 +111,7 @@ def test_all_servers_hold_it(alice: Any, bob: Any, cluster: Cluster) -> None:
     assert bob.do(theirs.acquire, timeout=BOUND)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     "broken", [_down, _hanging, _refusing, _read_only], ids=lambda b: b.__name__
 )
@@ -131,6 +132,7 @@ def test_a_minority_may_fail(
     assert bob.do(theirs.acquire, timeout=BOUND)
 
 
+@pytest.mark.costly
 @BREAKS
 def test_a_majority_that_fails_is_an_error_and_not_held_by_another(
     alice: Any, cluster: Cluster, broken: Break
@@ -147,6 +149,7 @@ def test_a_majority_that_fails_is_an_error_and_not_held_by_another(
     eventually(lambda: cluster.servers[0].keys() == set())
 
 
+@pytest.mark.costly
 def test_a_majority_that_refuses_to_work_names_the_state(alice: Any, cluster: Cluster) -> None:
     lock = cluster.red_lock()
     assert not alice.do(lock.locked)
@@ -201,6 +204,7 @@ def _evals(server: Server) -> int:
     return int(server.inspect.info("commandstats").get("cmdstat_eval", {}).get("calls", 0))
 
 
+@pytest.mark.costly
 def test_a_minority_lost_is_no_loss(alice: Any, cluster: Cluster) -> None:
     told: list[Any] = []
     lock = cluster.red_lock(watchdog=LASTING, on_lost=told.append)
@@ -217,7 +221,7 @@ def test_a_minority_lost_is_no_loss(alice: Any, cluster: Cluster) -> None:
 def test_a_lost_majority_is_reported_once(alice: Any, cluster: Cluster) -> None:
     told: list[Any] = []
     lock = cluster.red_lock(watchdog=SHORT, on_lost=told.append)
-    alice.do(lock.acquire)
+    acquire_everywhere(alice, lock, cluster)
     for server in cluster.servers[1:]:
         server.inspect.delete(NAME)
     eventually(lambda: alice.do(lambda: lock.lost))
@@ -229,6 +233,7 @@ def test_a_lost_majority_is_reported_once(alice: Any, cluster: Cluster) -> None:
     assert told == [lock]
 
 
+@pytest.mark.costly
 def test_the_watchdog_keeps_it_while_a_minority_hangs(alice: Any, cluster: Cluster) -> None:
     lock = cluster.red_lock(watchdog=LASTING)
     acquire_everywhere(alice, lock, cluster)
@@ -239,6 +244,7 @@ def test_the_watchdog_keeps_it_while_a_minority_hangs(alice: Any, cluster: Clust
     assert cluster.is_empty(but=2)
 
 
+@pytest.mark.costly
 def test_an_inner_hold_is_released_alone(alice: Any, cluster: Cluster) -> None:
     lock = cluster.red_lock()
     acquire_everywhere(alice, lock, cluster)
@@ -291,6 +297,7 @@ def test_a_cancelled_wait_leaves_nothing(alice: Any, bob: Any, cluster: Cluster)
     eventually(lambda: cluster.holders() == before)
 
 
+@pytest.mark.costly
 @BREAKS
 def test_a_multi_lock_needs_every_server(
     alice: Any, cluster: Cluster, make_client: MakeClient, broken: Break
@@ -335,6 +342,7 @@ hear("end")
     child.send("end")
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("place", [0, 1])
 def test_a_multi_lock_waits_for_a_server_that_refuses_as_for_a_holder(
     alice: Any, bob: Any, cluster: Cluster, place: int

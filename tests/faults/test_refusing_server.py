@@ -114,6 +114,7 @@ def test_a_try_names_the_state_soon(
     assert watch.seconds < 5
 
 
+@pytest.mark.costly
 def test_a_wait_with_a_limit_ends_as_a_time_out_that_names_the_state(
     alice: Any, refusing: Refusing, make_client: MakeClient
 ) -> None:
@@ -127,6 +128,7 @@ def test_a_wait_with_a_limit_ends_as_a_time_out_that_names_the_state(
     assert late.value.__cause__.code == refusing.code
 
 
+@pytest.mark.costly
 def test_a_wait_without_a_limit_ends_with_the_command_timeout(
     alice: Any, refusing: Refusing, make_client: MakeClient
 ) -> None:
@@ -159,6 +161,7 @@ def _refused(server: Server) -> int:
         return 4
 
 
+@pytest.mark.costly
 def test_other_kinds_do_not_take_the_state_for_held_or_empty(
     alice: Any, refusing: Refusing, make_client: MakeClient
 ) -> None:
@@ -177,10 +180,12 @@ def test_other_kinds_do_not_take_the_state_for_held_or_empty(
             alice.do(each.acquire, timeout=0.1)
 
 
+@pytest.mark.costly
+@pytest.mark.awaited
 def test_a_release_is_carried_on_until_the_state_has_passed(
     alice: Any, private_server: Server, make_client: MakeClient
 ) -> None:
-    """18, 26: the caller is told, and the lock is free soon after the server works again."""
+    """18, 26: the caller gets an error; the lock is free soon after the server works again."""
     lock = make_client(private_server.url, command_timeout=IMPATIENT).lock(NAME)
     alice.do(lock.acquire, lease=3600)
     with read_only(private_server):
@@ -191,6 +196,8 @@ def test_a_release_is_carried_on_until_the_state_has_passed(
     alice.do(lock.release)
 
 
+@pytest.mark.costly
+@pytest.mark.awaited
 def test_a_late_release_leaves_a_new_hold_alone(
     alice: Any, private_server: Server, make_client: MakeClient
 ) -> None:

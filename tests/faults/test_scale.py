@@ -12,7 +12,7 @@ import holdfast
 import holdfast.asyncio
 from tests.faults.conftest import NAME
 from tests.support.servers import Server
-from tests.support.waiting import eventually, stays
+from tests.support.waiting import eventually, stays, turns
 
 pytestmark = [pytest.mark.slow, pytest.mark.realtime, pytest.mark.servers("real")]
 
@@ -38,7 +38,7 @@ def test_a_thousand_tasks_wait_for_one_lock(server: Server) -> None:
     async def one(lock: Any, number: int) -> None:
         async with lock:
             inside.append(number)
-            await asyncio.sleep(0)
+            await turns()
             assert inside == [number]
             inside.clear()
             done.append(number)

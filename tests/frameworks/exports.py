@@ -29,9 +29,10 @@ def connect() -> Any:
 
 
 def work(key: str) -> None:
-    """Say that it has begun, go on until it is told to end, and say how many were at it at once."""
+    """Report the beginning, wait for the order to end, and return how many ran at once."""
     redis = connect()
     at_once = redis.incr(f"{key}:running")
+    redis.rpush(f"{key}:pid", os.getpid())
     redis.rpush(f"{key}:began", at_once)
     while not redis.exists(f"{key}:go"):
         time.sleep(0.01)

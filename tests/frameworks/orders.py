@@ -7,7 +7,7 @@ import os
 from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, FastAPI, Request
+from fastapi import APIRouter, Depends, FastAPI, Path, Query, Request
 from fastapi.responses import StreamingResponse
 
 from holdfast.contrib.fastapi import Locked, lifespan
@@ -47,7 +47,7 @@ async def slow(
     hold: Annotated[Any, Depends(Locked("slow:{order_id}:{kind}", kind="fenced_lock"))],
     kind: str = "plain",
 ) -> str:
-    """Say that it has begun, and go on until it is told to end, by keys of the same server."""
+    """Report the beginning, and wait for the order to end; both are keys of the same server."""
     redis = await asyncio.to_thread(connect)
     redis.set(f"began:{order_id}", hold.token)
     while not redis.exists(f"go:{order_id}"):  # noqa: ASYNC110 - the test is another process
@@ -58,7 +58,7 @@ async def slow(
 
 @app.get("/stream/{order_id}", dependencies=[Depends(Locked("stream:{order_id}"))])
 async def stream(order_id: int) -> StreamingResponse:
-    """A response that is sent in two parts, the second when it is told to."""
+    """A response in two parts; the second waits for the order to end."""
     redis = await asyncio.to_thread(connect)
 
     async def parts() -> AsyncIterator[str]:
@@ -81,6 +81,15 @@ router = APIRouter(prefix="/tenants", dependencies=[Depends(Locked("tenant:{tena
 def names(request: Request, tenant: Annotated[str, Depends(tenant_of)], page: int = 1) -> list[str]:
     """What locks are held during the request; a function that runs in a thread."""
     return sorted(key.decode() for key in connect().scan_iter("tenant:*"))
+
+
+@app.get("/parts/{id}", dependencies=[Depends(Locked("parts:{order_id}:{part}"))])
+def parts(
+    order_id: Annotated[int, Path(alias="id", ge=0)], part: Annotated[list[str], Query()]
+) -> str:
+    """What lock is held, named by parameters that FastAPI has converted."""
+    [key] = connect().scan_iter("parts:*")
+    return str(key.decode())
 
 
 app.include_router(router, prefix="/v1")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import signal
@@ -20,7 +21,7 @@ pytest.importorskip("celery")
 
 pytestmark = [pytest.mark.frameworks, pytest.mark.servers("redis"), pytest.mark.timeout(180)]
 
-POOLS = ("prefork", "threads")
+POOLS = ("prefork", "threads", "gevent")
 
 Start = Callable[..., Program]
 
@@ -32,6 +33,7 @@ def exports(private_server: Server, monkeypatch: pytest.MonkeyPatch) -> Any:
     sys.modules.pop("tests.frameworks.exports", None)
     module = importlib.import_module("tests.frameworks.exports")
     yield module
+    gc.collect()  # results that are collected later would ask a server that is gone
     module.app.close()
 
 
@@ -152,13 +154,53 @@ def test_a_worker_that_is_killed_in_the_middle_leaves_the_lock_to_its_lease(
     assert exports.skipping.delay("ann").get(timeout=60) == "done"
 
 
+def test_a_task_whose_process_is_killed_runs_again_after_the_lease(
+    start: Start, exports: Any, private_server: Server
+) -> None:
+    redis = private_server.inspect
+    worker = start("prefork", 2, HOLDFAST_TEST_LOCKS=private_server.url + "?lease=9")
+    result = exports.retrying.delay("ann")
+    eventually(lambda: redis.llen("ann:began") == 1, within=30)
+    kill_child_that_holds(worker, redis)
+    redis.set("ann:running", 0)
+    redis.set("ann:go", 1)
+    worker.wait_for(" retry: Retry in ")  # the worker notices after 5 s: the lock is held still
+    assert result.get(timeout=60) == 0
+    assert redis.lrange("ann:began", 0, -1) == [b"1", b"1"]
+
+
+def test_a_task_that_was_enqueued_once_is_skipped_when_it_is_delivered_again(
+    start: Start, exports: Any, private_server: Server
+) -> None:
+    redis = private_server.inspect
+    worker = start("prefork", 2, HOLDFAST_TEST_LOCKS=private_server.url + "?lease=2")
+    exports.enqueue_once(exports.plain, ("ann",), name="export:ann", lease=60)
+    eventually(lambda: redis.llen("ann:began") == 1, within=30)
+    kill_child_that_holds(worker, redis)
+    worker.wait_for("is skipped: its ticket for the lock 'export:ann'")
+    worker.wait_for(" ignored")
+    assert redis.llen("ann:began") == 1
+    eventually(lambda: not redis.exists("export:ann"), within=30)
+
+
+def kill_child_that_holds(worker: Program, redis: Any) -> None:
+    """Kill -9: the child of the worker whose task holds the lock; the worker lives on."""
+    [pid] = redis.lrange("ann:pid", 0, -1)
+    assert int(pid) in children_of(worker)
+    os.kill(int(pid), signal.SIGKILL)
+
+
+def children_of(worker: Program) -> list[int]:
+    pid = worker.process.pid
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
 def kill_all(worker: Program) -> None:
     """Kill -9: the worker and, with prefork, its children."""
-    pid = worker.process.pid
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    children = children_of(worker)
     worker.process.kill()
     worker.process.wait(20)
-    for child in map(int, children):
+    for child in children:
         try:
             os.kill(child, signal.SIGKILL)
         except ProcessLookupError:

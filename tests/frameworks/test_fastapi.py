@@ -122,6 +122,9 @@ def test_parameters_of_routers_and_dependencies_are_in_the_name(port: int) -> No
     assert (status, text) == (200, '["tenant:acme:1"]')
     assert get(f"http://127.0.0.1:{port}/v1/tenants/acme?page=2")[1] == '["tenant:acme:2"]'
     assert get(f"http://127.0.0.1:{port}/v1/tenants/acme?page=x")[0] == 422
+    status, text = get(f"http://127.0.0.1:{port}/parts/7?part=a&part=b")
+    assert (status, text) == (200, "\"parts:7:['a', 'b']\"")
+    assert get(f"http://127.0.0.1:{port}/parts/-7?part=a")[0] == 422
 
 
 def test_without_a_server_the_answer_is_503(run: Run, start_server: Any) -> None:

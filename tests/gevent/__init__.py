@@ -1,1 +1,1 @@
-"""Programs under gevent, each in a process of its own."""
+"""Programs under gevent, each in a separate process."""

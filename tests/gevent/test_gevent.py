@@ -48,6 +48,46 @@ except holdfast.NotOwnedError as error:
     say("not-owned", "greenlet that has ended" in str(error))
 """
 
+OUT_OF_ORDER = """
+from gevent import monkey
+monkey.patch_all()
+import gevent
+client = holdfast.Client(URL)
+inside, most = 0, 0
+
+def work(number):
+    global inside, most
+    for _ in range(3):
+        with client.lock(NAME).hold(wait=20):
+            inside += 1
+            most = max(most, inside)
+            gevent.sleep(0.002 * (number % 3))
+            inside -= 1
+
+def look(number):
+    for _ in range(20):
+        client.lock(NAME).locked()
+        client.lock(NAME).ttl()
+        gevent.sleep(0.001 * (number % 3))
+
+def give_up():
+    with gevent.Timeout(0.05, False):
+        client.lock("kept").hold()
+
+latch = client.count_down_latch("latch")
+latch.try_set_count(1)
+with client.lock("kept").hold():
+    pool = [gevent.spawn(work, number) for number in range(6)]
+    pool += [gevent.spawn(look, number) for number in range(4)]
+    pool += [gevent.spawn(give_up), gevent.spawn(latch.wait)]
+    gevent.joinall(pool[:-1], timeout=60, raise_error=True)
+latch.count_down()
+gevent.joinall(pool, timeout=20, raise_error=True)
+say("most", most)
+say("ended", all(greenlet.successful() for greenlet in pool))
+client.close()
+"""
+
 LOSS = """
 from gevent import monkey
 monkey.patch_all()
@@ -93,6 +133,38 @@ client.close()
 """
 
 
+DEFERRED = """
+from gevent import monkey
+monkey.patch_all()
+import gevent
+client, another = holdfast.Client(URL, releases="deferred"), holdfast.Client(URL)
+inside, most, seen = 0, 0, []
+
+def work(lock):
+    global inside, most
+    for _ in range(20):
+        with lock:
+            inside += 1
+            most = max(most, inside)
+            gevent.sleep(0)
+            inside -= 1
+
+def lose():
+    hub = gevent.get_hub()
+    with client.lock("lost", on_lost=lambda lock: seen.append(gevent.get_hub() is hub)):
+        another.lock("lost").force_release()
+    with gevent.Timeout(10):
+        while not seen:
+            gevent.sleep(0.005)
+
+pool = [gevent.spawn(work, each.lock(NAME)) for each in (client, client, client, another)]
+gevent.joinall([*pool, gevent.spawn(lose)], timeout=60, raise_error=True)
+client.close()
+stats = client.stats()
+say("counted", most, stats.released, stats.lost, *seen)
+"""
+
+
 @pytest.mark.parametrize("thread", [True, False], ids=["patched", "without threads"])
 def test_greenlets_exclude_each_other(
     start_child: StartChild, server: Server, thread: bool
@@ -101,6 +173,13 @@ def test_greenlets_exclude_each_other(
     assert child.expect("most") == ["1"]
     assert child.expect("ticked") == ["True"]
     assert child.expect("not-owned") == ["True"]
+
+
+def test_calls_of_greenlets_may_end_in_any_order(start_child: StartChild, server: Server) -> None:
+    child = start_child(OUT_OF_ORDER, URL=server.url, NAME=NAME)
+    assert child.expect("most", within=60) == ["1"]
+    assert child.expect("ended") == ["True"]
+    assert child.wait() == 0, child.errors
 
 
 def test_on_lost_runs_on_the_acquirers_hub(start_child: StartChild, server: Server) -> None:
@@ -114,6 +193,12 @@ def test_a_greenlet_that_gives_up_leaves_nothing(start_child: StartChild, server
     child.expect("gave-up")
     assert child.expect("free") == ["True"]
     assert child.wait() == 0
+
+
+def test_greenlets_leave_their_releases(start_child: StartChild, server: Server) -> None:
+    child = start_child(DEFERRED, URL=server.url, NAME=NAME)
+    assert child.expect("counted", within=60) == ["1", "60", "1", "True"]
+    assert child.wait() == 0, child.errors
 
 
 def test_eventlet_is_refused(start_child: StartChild, server: Server) -> None:

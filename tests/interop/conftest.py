@@ -44,8 +44,9 @@ SOON = 2.0
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests of this folder."""
+    folder = f"{Path(__file__).parent}{os.sep}"
     for item in items:
-        if Path(__file__).parent in item.path.parents:
+        if str(item.path).startswith(folder):
             item.add_marker(pytest.mark.interop)
             item.add_marker(pytest.mark.timeout(TIMEOUT))
 

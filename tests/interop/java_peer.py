@@ -13,7 +13,6 @@ import subprocess
 import tempfile
 import threading
 from concurrent.futures import Future
-from types import TracebackType
 from typing import Any
 
 from tests.interop.java_objects import (
@@ -168,12 +167,7 @@ class JavaPeer:
     def __enter__(self) -> JavaPeer:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.kill()
 
     def _read(self) -> None:

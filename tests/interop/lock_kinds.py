@@ -69,5 +69,5 @@ class SharedLock:
         return self.kind.python(client, self.key.name, **options)
 
     def most_left(self, lease: float, holds: int) -> float:
-        """The longest time to live after so many holds of a lease."""
+        """The longest time to live after `holds` holds with this lease."""
         return lease * holds if self.kind.leases_add_up else lease

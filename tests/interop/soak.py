@@ -12,7 +12,7 @@ import redis
 import holdfast
 
 PAUSE = 0.002
-"""Each worker stays away from the lock up to so many seconds between two rounds."""
+"""Seconds: the longest rest of a worker between two rounds."""
 
 
 def one_more(store: redis.Redis, counter: str) -> None:

@@ -80,7 +80,7 @@ def test_the_last_count_down_in_java_wakes_python(
         assert not woken.done()
         opened = java.count_down()
         seconds.append((woken.result(20) - opened.began) / 1e9)
-        eventually(key.nobody_waits)
+        eventually(key.no_client_waits)
     report.wake_ups("Java's countDown() to Python's wait()", seconds)
 
 
@@ -100,7 +100,7 @@ def test_the_last_count_down_in_python_wakes_java(
         answer = waiting.result(20)
         assert answer.value
         seconds.append((answer.ended - opened) / 1e9)
-        eventually(key.nobody_waits)
+        eventually(key.no_client_waits)
     report.wake_ups("Python's count_down() to Java's await()", seconds)
 
 
@@ -125,7 +125,7 @@ def test_the_deletion_of_the_latch_wakes_python(
     eventually(asleep)
     assert delete(java, mine)
     assert woken.result(SOON)
-    eventually(key.nobody_waits)
+    eventually(key.no_client_waits)
 
 
 @pytest.mark.parametrize("who", ["java", "python"])
@@ -153,7 +153,7 @@ def test_all_waiters_of_both_languages_go_on_at_once(
         woken = [answer.result(20).ended for answer in of_java]
         woken += [answer.result(20) for answer in of_python]
     report.wake_ups(f"a latch opened in {who}", [(end - opened) / 1e9 for end in woken])
-    eventually(key.nobody_waits)
+    eventually(key.no_client_waits)
 
 
 def test_a_latch_that_opens_and_closes_again_releases_all_waiters(
@@ -166,7 +166,7 @@ def test_a_latch_that_opens_and_closes_again_releases_all_waiters(
         eventually(asleep)
         java.count_down()
         assert woken.result(SOON)
-        eventually(key.nobody_waits)
+        eventually(key.no_client_waits)
 
 
 def test_a_vain_wait_in_both_languages_leaves_nothing(
@@ -175,5 +175,5 @@ def test_a_vain_wait_in_both_languages_leaves_nothing(
     assert mine.try_set_count(1)
     assert not mine.wait(0.1)
     assert not java.await_(0.1)
-    eventually(key.nobody_waits)
+    eventually(key.no_client_waits)
     assert mine.count() == 1

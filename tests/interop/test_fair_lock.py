@@ -78,7 +78,7 @@ def test_a_queue_of_java_and_python_is_served_in_its_order(
         assert key.queue() == owners[place + 1 :]
         assert not any(grant.done() for grant in grants[place + 1 :])
         waiter.end()
-    eventually(key.nobody_waits)
+    eventually(key.no_client_waits)
     assert not key.exists()
 
 
@@ -122,7 +122,7 @@ def test_java_that_gives_up_leaves_its_place_to_python(
     holder.unlock()
     grant.result(SOON)
     waiter.end()
-    eventually(key.nobody_waits)
+    eventually(key.no_client_waits)
 
 
 def test_python_that_gives_up_leaves_its_place_to_java(
@@ -144,7 +144,7 @@ def test_python_that_gives_up_leaves_its_place_to_java(
     holder.unlock()
     grant.result(SOON)
     waiter.unlock()
-    eventually(key.nobody_waits)
+    eventually(key.no_client_waits)
 
 
 @pytest.mark.realtime
@@ -171,7 +171,7 @@ def test_a_dead_head_of_java_is_passed_over_by_python_when_its_time_is_up(
     assert -0.05 < late < SOON / 4
     assert key.tries() - tries < 20
     waiter.end()
-    eventually(key.nobody_waits)
+    eventually(key.no_client_waits)
 
 
 @pytest.mark.realtime
@@ -198,7 +198,7 @@ def test_a_dead_head_of_python_is_passed_over_by_java_when_its_time_is_up(
     report.waits("end of a dead Python's place to Java's lock()", [now - end])
     assert end - 0.05 < now < max(end, told) + SOON / 4
     waiter.unlock()
-    eventually(key.nobody_waits)
+    eventually(key.no_client_waits)
 
 
 @pytest.mark.realtime
@@ -223,4 +223,4 @@ def test_a_living_head_of_python_keeps_its_place_longer_than_its_queue_timeout(
     python_thread.submit(mine.release).result(SOON)
     later.result(SOON)
     behind.unlock()
-    eventually(key.nobody_waits)
+    eventually(key.no_client_waits)

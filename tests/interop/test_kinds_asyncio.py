@@ -48,7 +48,7 @@ async def test_a_queue_of_java_and_tasks_is_served_in_its_order(
     holder.unlock()
     await asyncio.wait_for(asyncio.gather(*waiting), 10)
     assert order == [2, 3, 4, 5, 6, 7]
-    await until(key.nobody_waits)
+    await until(key.no_client_waits)
 
 
 async def test_a_cancelled_task_in_the_queue_blocks_no_waiter(
@@ -69,7 +69,7 @@ async def test_a_cancelled_task_in_the_queue_blocks_no_waiter(
     holder.unlock()
     await asyncio.wait_for(asyncio.wrap_future(grant), SOON)
     behind.unlock()
-    await until(key.nobody_waits)
+    await until(key.no_client_waits)
 
 
 async def test_tasks_and_java_read_together_and_a_downgrade_lets_java_in(
@@ -112,7 +112,7 @@ async def test_the_release_of_a_writer_of_java_wakes_all_tasks_that_want_to_read
     released = writer.unlock()
     woken = await asyncio.gather(*tasks)
     report.wake_ups("a writer of Java to 20 tasks", [(end - released.began) / 1e9 for end in woken])
-    await until(key.nobody_waits)
+    await until(key.no_client_waits)
     assert not key.exists()
 
 
@@ -156,7 +156,7 @@ async def test_permits_pass_between_java_and_tasks(
     await until(asleep)
     java.release()
     assert await asyncio.wait_for(waiter, SOON)
-    await until(key.nobody_waits)
+    await until(key.no_client_waits)
     asleep = key.next_waiter_sleeps(java)
     waiting = java.begin_acquire(2)
     await until(asleep)
@@ -176,7 +176,7 @@ async def test_a_cancelled_task_takes_no_permit_from_java(
     waiter.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiter
-    await until(key.nobody_waits)
+    await until(key.no_client_waits)
     java.release()
     assert java.try_acquire()
 
@@ -213,7 +213,7 @@ async def test_a_latch_is_opened_by_java_for_tasks_and_by_a_task_for_java(
         await until(asleep)
         await asyncio.to_thread(leave)
         assert await asyncio.wait_for(waiter, SOON)
-        await until(key.nobody_waits)
+        await until(key.no_client_waits)
     assert java.try_set_count(1)
     asleep = key.next_waiter_sleeps(java)
     waiting = java.begin_await(20)

@@ -94,7 +94,7 @@ def test_a_wait_for_the_other_ends_in_time_and_leaves_nothing(
     assert not java.try_lock(wait=0.3)
     assert 0.3 <= watch.seconds < SOON
     mine.release()
-    eventually(shared.key.nobody_waits)
+    eventually(shared.key.no_client_waits)
     assert shared.key.holds() == {}
 
 
@@ -121,7 +121,7 @@ def test_a_release_in_java_wakes_python(
         eventually(asleep)
         released = java.unlock()
         seconds.append((woken.result(10) - released.began) / 1e9)
-        eventually(shared.key.nobody_waits)
+        eventually(shared.key.no_client_waits)
     report.wake_ups("Java's unlock() to Python's acquire()", seconds)
 
 
@@ -139,7 +139,7 @@ def test_a_release_in_python_wakes_java(
         mine.release()
         seconds.append((waiting.result(10).ended - released) / 1e9)
         java.unlock()
-        eventually(shared.key.nobody_waits)
+        eventually(shared.key.no_client_waits)
     report.wake_ups("Python's release() to Java's lock()", seconds)
 
 
@@ -160,7 +160,7 @@ def test_a_name_of_any_spelling_is_one_lock(
     eventually(asleep)
     java.unlock()
     assert taken.result(SOON)
-    eventually(key.nobody_waits)
+    eventually(key.no_client_waits)
     asleep = key.next_waiter_sleeps(java)
     waiting = java.begin_lock(lease=LONG)
     eventually(asleep)

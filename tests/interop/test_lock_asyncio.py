@@ -59,7 +59,7 @@ async def test_a_release_in_java_wakes_a_task(
         await until(asleep)
         released = java.unlock()
         seconds.append((await waiter - released.began) / 1e9)
-        await until(shared.key.nobody_waits)
+        await until(shared.key.no_client_waits)
     report.wake_ups("Java's unlock() to a task's acquire()", seconds)
 
 
@@ -78,7 +78,7 @@ async def test_a_release_of_a_task_wakes_java(
         answer = await asyncio.wait_for(asyncio.wrap_future(waiting), 10)
         seconds.append((answer.ended - released) / 1e9)
         java.unlock()
-        await until(shared.key.nobody_waits)
+        await until(shared.key.no_client_waits)
     report.wake_ups("a task's release() to Java's lock()", seconds)
 
 
@@ -93,7 +93,7 @@ async def test_a_cancelled_wait_for_java_leaves_nothing(
     waiter.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiter
-    await until(shared.key.nobody_waits)
+    await until(shared.key.no_client_waits)
     java.unlock()
     assert shared.key.holds() == {}
     assert java.try_lock(wait=0, lease=LONG)

@@ -108,7 +108,7 @@ def test_python_takes_a_lock_from_java_by_force(
     eventually(asleep)
     assert mine.force_release()
     waiting.result(SOON)
-    eventually(shared.key.nobody_waits)
+    eventually(shared.key.no_client_waits)
     asleep = shared.key.next_waiter_sleeps()
     taken = python_thread.submit(lambda: mine.acquire(timeout=10, lease=LONG))
     eventually(asleep)

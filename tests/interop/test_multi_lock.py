@@ -86,7 +86,7 @@ def test_a_release_in_java_wakes_python(
         eventually(asleep)
         released = java.unlock()
         seconds.append((woken.result(20) - released.began) / 1e9)
-        eventually(keys[1].nobody_waits)
+        eventually(keys[1].no_client_waits)
     report.wake_ups("Java's multi lock to Python's", seconds)
 
 
@@ -105,7 +105,7 @@ def test_a_release_in_python_wakes_java(
         assert answer.value
         seconds.append((answer.ended - released) / 1e9)
         java.unlock()
-        eventually(keys[1].nobody_waits)
+        eventually(keys[1].no_client_waits)
     report.wake_ups("Python's multi lock to Java's", seconds)
 
 

@@ -82,7 +82,7 @@ def test_an_unlock_wakes_the_other_client(
         released = holder.unlock()
         seconds.append((waiting.result(10).ended - released.began) / 1e9)
         waiter.unlock()
-        eventually(key.nobody_waits)
+        eventually(key.no_client_waits)
     report.waits("Java to Java", seconds)
     assert max(seconds) < 2
 

@@ -34,7 +34,7 @@ def test_each_kind_of_lock_wakes_its_waiter(peer: JavaPeer, shared: SharedLock) 
     waiting.result(SOON)
     assert shared.key.holds() == {waiter.owner: 1}
     waiter.unlock()
-    eventually(shared.key.nobody_waits)
+    eventually(shared.key.no_client_waits)
     assert not shared.key.exists()
 
 
@@ -53,7 +53,7 @@ def test_the_fair_lock_goes_to_the_first_in_its_queue(peer: JavaPeer, key: LockK
         wait.result(SOON)
         assert fair.holds() == {waiter.owner: 1}
         waiter.unlock()
-    eventually(fair.nobody_waits)
+    eventually(fair.no_client_waits)
 
 
 def test_readers_share_and_a_writer_that_reads_may_go_on_reading(
@@ -169,7 +169,7 @@ def test_a_permit_has_an_id_and_an_end(peer: JavaPeer, redis_server: Server, nam
     assert mine.delete()
 
 
-def test_a_latch_opens_at_nought(peer: JavaPeer, redis_server: Server, name: str) -> None:
+def test_a_latch_opens_at_zero(peer: JavaPeer, redis_server: Server, name: str) -> None:
     key = LatchKey(redis_server, name)
     latch, waiter = peer.latch(name), peer.latch(name, "t2")
     assert latch.try_set_count(2)

@@ -108,7 +108,7 @@ def test_a_release_in_java_wakes_python(
         permit, ended = woken.result(20)
         seconds.append((ended - released.began) / 1e9)
         java.release(permit)
-        eventually(key.nobody_waits)
+        eventually(key.no_client_waits)
     report.wake_ups("Java's release() to Python's acquire()", seconds)
 
 
@@ -127,7 +127,7 @@ def test_a_release_in_python_wakes_java(
         answer = waiting.result(20)
         seconds.append((answer.ended - released) / 1e9)
         mine.release(answer.value)
-        eventually(key.nobody_waits)
+        eventually(key.no_client_waits)
     report.wake_ups("Python's release() to Java's acquire()", seconds)
 
 
@@ -190,7 +190,7 @@ def test_a_permit_without_an_end_of_java_stays_until_python_releases_it(
     assert key.given() == {permit: 922337203685477}
     assert mine.acquire(timeout=0.1) is None
     mine.release(permit)
-    eventually(key.nobody_waits)
+    eventually(key.no_client_waits)
     assert java.available_permits() == 1
 
 

@@ -202,7 +202,7 @@ def test_the_release_of_a_writer_wakes_all_readers(
     report.wake_ups(f"a writer of {writer} to readers", [(end - released) / 1e9 for end in woken])
     for thread in JAVA_READERS:
         java("read", thread).unlock()
-    eventually(key.nobody_waits)
+    eventually(key.no_client_waits)
     assert not key.exists()
 
 

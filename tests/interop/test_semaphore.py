@@ -83,7 +83,7 @@ def test_a_release_in_java_wakes_python(
         eventually(asleep)
         released = java.release()
         seconds.append((woken.result(20) - released.began) / 1e9)
-        eventually(key.nobody_waits)
+        eventually(key.no_client_waits)
     report.wake_ups("Java's release() to Python's acquire()", seconds)
     assert key.permits() == 0
 
@@ -100,7 +100,7 @@ def test_a_release_in_python_wakes_java(
         released = time.monotonic_ns()
         mine.release()
         seconds.append((waiting.result(20).ended - released) / 1e9)
-        eventually(key.nobody_waits)
+        eventually(key.no_client_waits)
     report.wake_ups("Python's release() to Java's acquire()", seconds)
     assert key.permits() == 0
 
@@ -154,7 +154,7 @@ def test_as_many_go_on_as_there_are_permits_whatever_their_language(
             release(2 if done == 2 else 4)
             eventually(lambda: sum(each.done() for each in waiting) == done)  # noqa: B023
             assert key.permits() == 0
-    eventually(key.nobody_waits)
+    eventually(key.no_client_waits)
 
 
 def test_a_vain_wait_in_both_languages_leaves_nothing(
@@ -163,5 +163,5 @@ def test_a_vain_wait_in_both_languages_leaves_nothing(
     assert mine.try_set_permits(1)
     assert not mine.acquire(timeout=0.1, permits=2)
     assert not java.try_acquire(2, wait=0.1)
-    eventually(key.nobody_waits)
+    eventually(key.no_client_waits)
     assert key.permits() == 1

@@ -108,4 +108,4 @@ def test_rounds_of_java_and_python_add_up(
     assert min(of_java) > 0
     assert min(of_python) > 0
     assert not key.exists()
-    eventually(key.nobody_waits)
+    eventually(key.no_client_waits)

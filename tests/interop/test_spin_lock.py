@@ -43,7 +43,7 @@ def test_what_frees_a_spin_lock_in_python_wakes_an_ordinary_waiter_of_java(
         free(mine)
         seconds.append((waiting.result(10).ended - released) / 1e9)
         java.unlock()
-        eventually(key.nobody_waits)
+        eventually(key.no_client_waits)
     report.wake_ups("Python's spin lock to Java's lock()", seconds)
 
 
@@ -71,7 +71,7 @@ def test_python_spins_until_java_lets_go(
         tries = key.tries()
         woken = python_thread.submit(spin)
         eventually(lambda: key.tries() > tries + 3)  # noqa: B023 (over before it changes)
-        assert key.nobody_waits()
+        assert key.no_client_waits()
         released = java.unlock()
         seconds.append((woken.result(10) - released.began) / 1e9)
     report.wake_ups(f"Java's {kind} to Python's spin lock", seconds)

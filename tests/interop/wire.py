@@ -49,19 +49,19 @@ class SharedKey:
         return self.server.subscribers(self.channel)
 
     def clients_wait(self, number: int) -> bool:
-        """Whether at least so many connections listen for its messages."""
+        """Whether at least `number` connections listen for its messages."""
         return self.waiting_clients() >= number
 
-    def nobody_waits(self) -> bool:
+    def no_client_waits(self) -> bool:
         """Whether no connection listens for its messages."""
         return self.waiting_clients() == 0
 
     def next_waiter_sleeps(self, java: JavaObject | None = None) -> Callable[[], bool]:
         """Return a condition: the waiter that begins after this call can only be woken from now on.
 
-        It has tried, subscribed and tried again in vain, which the server shows: right only while
-        nobody else waits or tries. A waiter in Java must have gone to sleep besides, since Redisson
-        loses a message to all that finds it on its way.
+        The waiter has tried, subscribed and tried again without a grant, as the server's counts
+        show; the condition is right only while no other client waits or tries. A waiter in Java
+        must be asleep as well, since Redisson loses a message to all that finds it on its way.
         """
         before = self.tries()
 
@@ -110,7 +110,7 @@ class FairKey(LockKey):
         return [owner.decode() for owner in self.server.inspect.lrange(self.queue_key, 0, -1)]
 
     def has_queued(self, number: int) -> bool:
-        """Whether so many waiters are in the queue."""
+        """Whether `number` waiters are in the queue."""
         return len(self.queue()) == number
 
     def end_of_place(self, owner: str) -> float:
@@ -125,7 +125,7 @@ class FairKey(LockKey):
         channels = [each for each in self.server.subscribed_channels() if each.startswith(start)]
         return min(len(channels), len(self.queue()))
 
-    def nobody_waits(self) -> bool:
+    def no_client_waits(self) -> bool:
         """Whether no client listens on a channel of the lock and nothing is left of the queue."""
         start = f"{self.channel}:".encode()
         return not self.server.inspect.exists(self.queue_key, self.timeouts_key) and not any(

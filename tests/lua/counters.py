@@ -10,7 +10,7 @@ from tests.lua.steps import Bytes, embedded
 
 CLIENT = "5921d8b5-5d8d-4a2b-800b-a469f20f66c2"
 ONE, TWO, THREE, FOUR = (f"{CLIENT}:{number}" for number in range(1, 5))
-"""Ids of requests."""
+"""Ids of slots. A request is its slot's first, `"…"`, or its nth, `"…#n"`."""
 
 MOST = 2**31 - 1
 MEMORY = 20_000
@@ -28,7 +28,7 @@ class Counter:
 
     def request(self, number: str) -> str:
         """The key that keeps the answer to a request."""
-        return f"redisson_request:{{{self.name!s}}}:{number}"
+        return f"redisson_request:{{{self.name!s}}}:{number.partition('#')[0]}"
 
     @property
     def value(self) -> int | None:
@@ -44,7 +44,8 @@ class Counter:
         text = embedded()[f"{self.word}/{step}"]
         keys = [self.name, self.request(request), *([self.channel] if told else [])]
         try:
-            return self._connection.eval(text, len(keys), *keys, MEMORY, *argv)
+            number = request.partition("#")[2] or 1
+            return self._connection.eval(text, len(keys), *keys, MEMORY, number, *argv)
         except redis.ResponseError:
             # fakeredis closes the connection after an error reply, a moment later.
             self._connection.connection_pool.disconnect()

@@ -88,7 +88,7 @@ class FairLock(Lock):
         return self._connection.time()
 
     def let_age(self, owner: bytes, by: int) -> None:
-        """As if the owner had given its last sign of life so many ms earlier."""
+        """Move the owner's last sign of life `by` ms into the past."""
         self._connection.zincrby(TIMEOUTS, -by, owner)
 
     def stand(self, owner: bytes, alive: int) -> None:
@@ -121,7 +121,7 @@ FAIR_STEPS: dict[str, Callable[[FairLock], Any]] = {
 
 
 def listen(server: Server) -> Listener:
-    """Someone who hears what any waiter is told."""
+    """A subscriber to the channels of all waiters."""
     return Listener(server, pattern=b"redisson_lock__channel:*")
 
 

@@ -51,7 +51,7 @@ def test_a_closed_latch_keeps_its_count(latch: Latch, listener: Listener) -> Non
     assert listener.messages() == []
 
 
-def test_counting_down_to_nought_opens_and_tells(latch: Latch, listener: Listener) -> None:
+def test_counting_down_to_zero_opens_and_publishes(latch: Latch, listener: Listener) -> None:
     latch.put(2)
     assert latch.count_down(ONE) == 1
     assert latch.value == 1

@@ -1,8 +1,8 @@
 """The steps of the fair lock against a model, over random sequences of calls by several owners.
 
-A step that is to run twice stands for a command that was sent again. The model is a holder and a
-line of waiters, each of whom is alive or dead; time does not pass in it, but a waiter can be made
-to have died long ago.
+A step that runs twice stands for a command that was sent again. The model has an owner and a queue
+of waiters, each alive or dead; no time passes in it, but the death of a waiter can be moved into
+the past.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ class FairLockAgainstModel(RuleBasedStateMachine):
     def free(self) -> None:
         self.holder, self.count = None, 0
         self.pass_over_the_dead()
-        self.first_is_told()
+        self.expect_message_to_first()
 
     def leave(self, owner: bytes) -> None:
         if self.holder is None:
@@ -167,9 +167,9 @@ class FairLockAgainstModel(RuleBasedStateMachine):
         self.dead.discard(owner)
         if was_first and self.holder is None:
             self.pass_over_the_dead()
-            self.first_is_told()
+            self.expect_message_to_first()
 
-    def first_is_told(self) -> None:
+    def expect_message_to_first(self) -> None:
         expected = word_to(self.line[0]) if self.line else []
         assert self.listener.messages() == expected
 

@@ -173,7 +173,7 @@ class LockAgainstModel(RuleBasedStateMachine):
         self.forget()
 
     def set_end(self, span: Span) -> None:
-        """Of an end that comes sooner the waiters are told."""
+        """Note the new end of the lease; an earlier end sends a message to the waiters."""
         if self.end is None or span.last < self.end.first:
             assert self.listener.messages() == [Message("message", CHANNEL, b"0")]
         self.end = span

@@ -41,7 +41,7 @@ class Kind:
     make: Callable[[Any], Any]
     listen: Callable[[Server], Listener]
     before: Callable[[Any], object] = lambda _lock: None
-    """Somebody who waits, where only such a one is told."""
+    """Adds a waiter, where the step sends a message only to waiters."""
 
 
 def _write_owners(lock: Any) -> set[bytes]:

@@ -92,7 +92,7 @@ def test_nothing_is_free_where_nothing_was_set(semaphore: PermitSemaphore, serve
     assert server.keys() == set()
 
 
-def test_nothing_is_free_below_nought(semaphore: PermitSemaphore, server: Server) -> None:
+def test_no_permit_is_free_below_zero(semaphore: PermitSemaphore, server: Server) -> None:
     server.inspect.set(NAME, -2)
     assert semaphore.acquire(ONE) == -1
     assert semaphore.free == -2
@@ -266,7 +266,7 @@ def test_permits_are_set_once_and_published(semaphore: PermitSemaphore, listener
     assert listener.messages() == told(3)
 
 
-def test_nought_is_set_too(semaphore: PermitSemaphore) -> None:
+def test_zero_can_be_set(semaphore: PermitSemaphore) -> None:
     assert semaphore.try_set_permits(0) == 1
     assert semaphore.try_set_permits(3) == 0
     assert semaphore.free == 0

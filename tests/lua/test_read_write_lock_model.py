@@ -260,7 +260,7 @@ class ReadWriteLockAgainstModel(RuleBasedStateMachine):
         return max(self.ends.values(), key=lambda span: span.first)
 
     def set_end(self, end: Span, payload: bytes) -> None:
-        """Of a lease that falls those who wait are told."""
+        """Note the new end of the lease; an earlier end sends a message to the waiters."""
         before, self.end = self.end, end
         messages = self.listener.messages()
         if abs(before.first - end.first) > APART:

@@ -21,7 +21,7 @@ from tests.support.servers import Server
 # ---- writing
 
 
-def test_a_writer_is_a_field_of_its_own(rw: ReadWriteLock, server: Server) -> None:
+def test_a_writer_has_a_separate_field(rw: ReadWriteLock, server: Server) -> None:
     assert rw.write_acquire(ALICE, MINUTE) is None
     assert rw.holds == WRITES | {ALICE + b":write": b"1"}
     assert rw.left == about(MINUTE)

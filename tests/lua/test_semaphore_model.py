@@ -113,7 +113,7 @@ class SemaphoreAgainstModel(RuleBasedStateMachine):
         self.answers[request] = (partial(step, request), expected)
 
     def add(self, permits: int) -> None:
-        """So many more; who waits is told, if there are some."""
+        """Add `permits`; the waiters get a message if any permit is free."""
         self.free = (self.free or 0) + permits
         channel = str(Semaphore.channel).encode()
         told = [Message("message", channel, b"%d" % self.free)] if self.free > 0 else []

@@ -1,13 +1,13 @@
-/* The fair lock's line with a head that dies: nobody is stuck, the order is kept, nobody asks
- * without a pause.
+/* The fair lock's queue with a head that dies: every waiter gets the lock, the order is kept, and
+ * no waiter polls without a pause.
  *
- * Each waiter takes the lock once. One of them dies, whenever it likes: in the line, at its head
- * after it was told, or while it holds. Any message may be lost. Time is ticks: none passes while
- * somebody living has something to do, so whoever asks again and again stops the clock.
+ * Each waiter takes the lock once. One of them dies at any moment: in the queue, at its head after
+ * the message, or while it holds. Any message may be lost. Time is ticks: none passes while a
+ * living waiter has something to do, so a waiter that polls without a pause stops the clock.
  */
 
 #define WAITERS  3
-#define NOBODY   255
+#define NONE     255
 #define LEASE    3
 #define PTTL     (lease / 2)         /* it counts in units larger than a tick, and rounds down */
 #define PATIENCE 6
@@ -20,7 +20,7 @@
 #define idles(who)     ((dead[who] || rest[who] > 0) && !renewable(who))
 
 /* The server: the lock and its lease, the line, and for how long each place counts as alive. */
-byte held = NOBODY;
+byte held = NONE;
 byte lease;
 chan line = [WAITERS] of { byte };
 byte alive[WAITERS];
@@ -31,16 +31,16 @@ byte rest[WAITERS];
 bool dead[WAITERS];
 byte ended;
 
-/* To judge by: who came before whom, and for how many ticks a free lock has been waited for. */
+/* To judge by: who came before chosen, and for how many ticks a free lock has been waited for. */
 byte arrivals;
 byte arrival[WAITERS];
 bool waiting[WAITERS];
 byte idle;
 
-inline head_of_line(whom) {
+inline head_of_line(chosen) {
   if
-  :: nempty(line) -> line?<whom>
-  :: else -> whom = NOBODY
+  :: nempty(line) -> line?<chosen>
+  :: else -> chosen = NONE
   fi
 }
 
@@ -49,7 +49,7 @@ inline drop_the_dead(head, asks) {
   head_of_line(head);
 #ifndef A_DEAD_HEAD_STAYS
   do
-  :: head != NOBODY && head != asks && alive[head] == 0 ->
+  :: head != NONE && head != asks && alive[head] == 0 ->
      line?_;
      placed[head] = false;
      head_of_line(head)
@@ -91,7 +91,7 @@ inline grant() {
   held = me;
   lease = LEASE;
   idle = 0;
-  for (other : 0 .. WAITERS - 1) {   /* nobody living was overtaken */
+  for (other : 0 .. WAITERS - 1) {   /* no living waiter was overtaken */
     assert(!waiting[other] || dead[other] || arrival[other] > arrival[me])
   }
   other = 0
@@ -105,14 +105,14 @@ proctype Waiter(byte me) {
        arrive();
        drop_the_dead(head, me);
        if
-#ifdef A_FREE_LOCK_IS_FOR_WHOEVER_ASKS
-       :: held == NOBODY ->
+#ifdef A_FREE_LOCK_IS_FOR_ANY_WAITER
+       :: held == NONE ->
           if
           :: placed[me] -> line??eval(me)
           :: else
           fi;
 #else
-       :: held == NOBODY && (head == NOBODY || head == me) ->
+       :: held == NONE && (head == NONE || head == me) ->
           if
           :: head == me -> line?_
           :: else
@@ -142,12 +142,12 @@ proctype Waiter(byte me) {
   :: atomic { renewable(me) -> lease = LEASE }
   :: atomic {                        /* fair_lock/release.lua */
        !dead[me] ->
-       held = NOBODY;
+       held = NONE;
        lease = 0;
-       drop_the_dead(head, NOBODY);
+       drop_the_dead(head, NONE);
        if
-       :: head != NOBODY && !dead[head] -> rest[head] = 0
-       :: true                       /* the message is lost, or there is nobody to tell */
+       :: head != NONE && !dead[head] -> rest[head] = 0
+       :: true                       /* the message is lost, or has no receiver */
        fi;
        head = 0;
        break
@@ -159,7 +159,7 @@ finished:
   atomic { rest[me] = GONE; ended++ }
 }
 
-proctype Death() {                   /* of one of them, or of nobody */
+proctype Death() {                   /* of one of them, or of none */
   byte who;
   select(who : 0 .. WAITERS - 1);
   if
@@ -191,7 +191,7 @@ end:
        fi;
        if
        :: lease == 0 ->
-          held = NOBODY;
+          held = NONE;
           idle = (hopes(0) || hopes(1) || hopes(2) -> idle + 1 : 0)
        :: else
        fi;
@@ -209,4 +209,4 @@ init {
   }
 }
 
-ltl nobody_is_stuck { <> (ended == WAITERS) }
+ltl every_waiter_ends { <> (ended == WAITERS) }

@@ -1,5 +1,5 @@
 /* A lock is handed over within a client: in bounds, so that another client gets in, and what was
- * handed to somebody who has left is given back.
+ * handed to an owner that has left is given back.
  *
  * The owners of one client take the lock again and again, as an owner of another client does. One
  * of the first may give up and leave. Commands of a client are executed in the order in which they
@@ -8,7 +8,7 @@
 
 #define OWNERS 3
 #define MOST   2                     /* hand-overs in a row */
-#define NOBODY 255
+#define NONE   255
 #define OTHER  200
 
 #ifdef HAND_OVERS_ARE_NOT_BOUNDED
@@ -20,7 +20,7 @@
 mtype = { transfer, release, undo };
 
 /* The server, and the client's connection to it: command, owner, next. */
-byte held = NOBODY;
+byte held = NONE;
 bool news;                           /* for the other client: it is free */
 chan line = [4] of { mtype, byte, byte };
 
@@ -54,7 +54,7 @@ proctype Owner(byte me) {
   :: atomic { !left[me] -> waiters!me }
      if
      :: atomic {                     /* the head tries, unless it is the others' turn */
-          waiters?[eval(me)] && !offered[me] && !fairness_yield && held == NOBODY ->
+          waiters?[eval(me)] && !offered[me] && !fairness_yield && held == NONE ->
           held = me;
           has[me] = true
         }
@@ -64,13 +64,13 @@ proctype Owner(byte me) {
           left[me] = true;
           waiters??eval(me);
           if
-          :: offered[me] -> line!undo, me, NOBODY
+          :: offered[me] -> line!undo, me, NONE
           :: else
           fi;
           break
         }
      fi;
-     atomic { waiters??eval(me); heir = NOBODY }
+     atomic { waiters??eval(me); heir = NONE }
      atomic {                        /* WaitRegistry::heir */
        has[me] = false;
        if
@@ -80,12 +80,12 @@ proctype Owner(byte me) {
 #ifndef NO_COURTESY
           fairness_yield = other_waits;
 #endif
-          line!release, me, NOBODY
+          line!release, me, NONE
        fi
      }
 #ifdef AN_OFFER_IS_SENT_WHEN_ITS_HEIR_MAY_HAVE_LEFT
      if
-     :: heir != NOBODY -> line!transfer, me, heir
+     :: heir != NONE -> line!transfer, me, heir
      :: else
      fi
 #endif
@@ -97,7 +97,7 @@ proctype Server() {
   byte from, next;
 end:
   do
-  :: atomic {                        /* transfer.lua; the answer reaches whoever has not left */
+  :: atomic {                        /* transfer.lua; the answer reaches an heir that is there */
        line?transfer, from, next ->
        held = next;
        offered[next] = false;
@@ -105,11 +105,11 @@ end:
        from = 0;
        next = 0
      }
-  :: atomic { line?release, from, _ -> held = NOBODY; news = true; from = 0 }
+  :: atomic { line?release, from, _ -> held = NONE; news = true; from = 0 }
   :: atomic {                        /* release.lua, for the undo */
        line?undo, from, _ ->
        if
-       :: held == from -> held = NOBODY; news = true
+       :: held == from -> held = NONE; news = true
        :: else
        fi;
        from = 0
@@ -120,15 +120,15 @@ end:
 proctype Other() {
 end:
   do
-  :: atomic { held == NOBODY -> held = OTHER }
-     atomic { held = NOBODY }
-  :: atomic { held != NOBODY -> other_waits = true; passed_by = 0; news = false }
+  :: atomic { held == NONE -> held = OTHER }
+     atomic { held = NONE }
+  :: atomic { held != NONE -> other_waits = true; passed_by = 0; news = false }
      do
      :: atomic {
           news ->
           news = false;
           if
-          :: held == NOBODY ->
+          :: held == NONE ->
              held = OTHER;
              fairness_yield = false;
              other_waits = false;
@@ -138,7 +138,7 @@ end:
           fi
         }
      od;
-     atomic { held = NOBODY }
+     atomic { held = NONE }
   od
 }
 

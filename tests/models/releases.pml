@@ -1,16 +1,16 @@
 /* The ledger of pending releases: nothing older goes behind a new attempt, and nothing is forgotten.
  *
- * Alice's thread attempts, releases, and leaves whenever it likes. The engine's loop handles what the
- * server answers, and sends again what nobody waits for. Between two atomic steps of the one the other
- * may do anything. One connection keeps what was put in line in order. Bob takes the lock when it is
- * free. No lease runs out, so what is forgotten stays.
+ * Alice's thread attempts, releases, and leaves at any moment. The engine's loop handles the server's
+ * answers, and repeats requests without a caller. Between two atomic steps of the one the other may do
+ * anything. One connection keeps the order of its requests. Bob takes the lock when it is free. No
+ * lease runs out, so a release that is forgotten leaves the lock held.
  */
 
 #define ROUNDS   3                   /* attempts of Alice's */
 #define REFUSALS 2                   /* the server refuses to work for the moment */
 #define MOST     10                   /* releases, at most */
 
-#define NOBODY 0
+#define FREE   0
 #define ALICE  1
 #define BOB    2
 
@@ -18,7 +18,7 @@ mtype = { attempt, release, granted, held, refused, done };
 mtype = { none, open, taken_over };
 
 /* The server. */
-byte owner = NOBODY;
+byte owner = FREE;
 byte by;                             /* the number of the attempt that Alice holds by */
 byte refusals = REFUSALS;
 
@@ -241,7 +241,7 @@ end:
        :: true ->
           assert(owner != ALICE || behind[it] >= by);  /* it frees no newer hold */
           if
-          :: owner == ALICE -> owner = NOBODY
+          :: owner == ALICE -> owner = FREE
           :: else
           fi;
           replies!done, it
@@ -253,8 +253,8 @@ end:
 
 proctype Bob() {
 end:
-  atomic { owner == NOBODY -> owner = BOB };
-  owner = NOBODY
+  atomic { owner == FREE -> owner = BOB };
+  owner = FREE
 }
 
 init {

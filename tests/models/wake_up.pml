@@ -1,13 +1,13 @@
 /* Subscribe, then try again: no wake-up is lost.
  *
  * A client with two waiters, one of which may give up at any moment, and a holder of another
- * client. The holder's lease never ends here and nobody looks at a clock: only messages wake.
- * Whoever is left asleep beside a free lock can do nothing any more, which is an invalid end state.
+ * client. The holder's lease never ends here and no waiter looks at a clock: only messages wake.
+ * A waiter that stays asleep beside a free lock can do nothing any more: an invalid end state.
  */
 
 #define WAITERS 2
 #define impatient (me == 0)
-#define NOBODY  255
+#define NONE    255
 #define UNSEEN  255
 #define OTHER   200
 
@@ -34,52 +34,52 @@ byte ended;
 byte breaks = 1;                     /* of the stream, still to come */
 
 inline free_and_publish() {
-  held = NOBODY;
+  held = NONE;
   if
   :: listening -> stream!message
   :: else
   fi
 }
 
-inline choose_head(whom) {
+inline choose_head(chosen) {
   if
-  :: nempty(waiters) -> waiters?<whom>
-  :: else -> whom = NOBODY
+  :: nempty(waiters) -> waiters?<chosen>
+  :: else -> chosen = NONE
   fi
 }
 
-/* Calls::run: who was chosen under the lock is told without it, and may have left by then. */
-inline tell(whom) {
+/* Calls::run: the waiter was chosen under the lock, is called without it, and may have left by then. */
+inline tell(chosen) {
   do
-  :: atomic { whom == NOBODY -> break }
+  :: atomic { chosen == NONE -> break }
   :: atomic {
-       whom != NOBODY && over[whom] ->
+       chosen != NONE && over[chosen] ->
        if
-       :: granted[whom] -> whom = NOBODY
+       :: granted[chosen] -> chosen = NONE
        :: else ->
 #ifdef A_LEAVER_KEEPS_ITS_NEWS
-          whom = NOBODY
+          chosen = NONE
 #else
-          choose_head(whom)          /* WaitRegistry::not_for */
+          choose_head(chosen)          /* WaitRegistry::not_for */
 #endif
        fi
      }
   :: atomic {
-       whom != NOBODY && !over[whom] ->
+       chosen != NONE && !over[chosen] ->
 #ifdef NEWS_DURING_AN_ATTEMPT_ARE_IGNORED
-       signalled[whom] = asleep[whom];
+       signalled[chosen] = asleep[chosen];
 #else
-       signalled[whom] = true;
+       signalled[chosen] = true;
 #endif
-       whom = NOBODY
+       chosen = NONE
      }
   od
 }
 
-/* WaitRegistry::leave; `trying`: an attempt, or what it was told, has not been answered. */
+/* WaitRegistry::leave; `trying`: an attempt or a signal of it is still open. */
 inline leave(trying) {
   choose_head(head);
-  next = NOBODY;
+  next = NONE;
   seen = 0;
   over[me] = true;
   if
@@ -109,8 +109,8 @@ attempt:
     seen = (subscribed -> sequence : UNSEEN)
   }
   if
-  :: atomic { held == NOBODY -> held = me; goto won }
-  :: held != NOBODY                  /* refused; the answer is on its way */
+  :: atomic { held == NONE -> held = me; goto won }
+  :: held != NONE                  /* refused; the answer is on its way */
   :: atomic { impatient -> leave(true); goto cancelled }
   fi;
 #ifdef THE_SEQUENCE_IS_READ_AFTER_THE_ATTEMPT
@@ -151,9 +151,9 @@ won:
 cancelled:                           /* the attempt is under way; its undo follows it */
   tell(next);
   if
-  :: atomic { held == NOBODY -> held = me }
+  :: atomic { held == NONE -> held = me }
      atomic { free_and_publish() }
-  :: held != NOBODY
+  :: held != NONE
   fi;
   goto finished;
 
@@ -168,12 +168,12 @@ proctype Holder() {                  /* of another client; it may come back for 
   byte rounds = 1;
   do
   :: atomic { held == OTHER -> free_and_publish(); rounds-- }
-  :: atomic { rounds > 0 && held == NOBODY -> held = OTHER }
+  :: atomic { rounds > 0 && held == NONE -> held = OTHER }
   :: atomic { held != OTHER -> break }
   od
 }
 
-proctype Server() {                  /* executes SUBSCRIBE, and UNSUBSCRIBE when nobody waits */
+proctype Server() {                  /* executes SUBSCRIBE, and UNSUBSCRIBE without waiters */
 end:
   do
   :: atomic { wanted && !listening -> listening = true; stream!confirmed }
@@ -189,7 +189,7 @@ end:
        subscribed = wanted;
        sequence++;
 #ifdef NO_ATTEMPT_ONCE_SUBSCRIBED
-       head = NOBODY
+       head = NONE
 #else
        choose_head(head)
 #endif
@@ -206,7 +206,7 @@ end:
        :: empty(stream) -> break
        od
      }
-  :: atomic {                        /* WaitRegistry::released: nobody waits any more */
+  :: atomic {                        /* WaitRegistry::released: no waiter is left */
        wanted && empty(waiters) -> wanted = false; subscribed = false; listening = false; sequence = 0
      }
   od
@@ -220,6 +220,6 @@ init {
     run Subscriber();
     for (waiter : 0 .. WAITERS - 1) { run Waiter(waiter) }
   }
-  (ended == WAITERS && held == NOBODY);
+  (ended == WAITERS && held == NONE);
   assert(empty(waiters))
 }

@@ -26,6 +26,7 @@ NEEDED_BY_THE_BUILD = [
     "cpp/bindings/module.cpp",
     "lua/lock/acquire.lua",
     "docs/man/holdfast.1",
+    "licenses/Apache-2.0.txt",
     "pyproject.toml",
     "python/holdfast/__init__.py",
     "python/holdfast/py.typed",

@@ -55,7 +55,16 @@ THINGS = (
 )
 
 
-@pytest.fixture(params=THINGS, ids=repr)
+OTHERS = {"lock_with_a_lease", "fenced_lock", "spin_lock", "write_lock", "permit_with_a_lease"}
+"""What is granted by the same steps as another thing."""
+
+
+def _param(thing: Thing) -> Any:
+    marks = [pytest.mark.slow] if thing.name in OTHERS else []
+    return pytest.param(thing, marks=marks, id=thing.name)
+
+
+@pytest.fixture(params=map(_param, THINGS))
 def thing(request: pytest.FixtureRequest) -> Thing:
     """What is acquired in this run of the test."""
     thing: Thing = request.param

@@ -60,7 +60,7 @@ def test_a_signal_reaches_the_command(start: Start, marks: Marks, number: int) -
     assert running.end() == (9, "caught\n", "")
 
 
-def test_the_command_is_in_a_group_of_its_own(start: Start, marks: Marks) -> None:
+def test_the_command_is_in_a_separate_process_group(start: Start, marks: Marks) -> None:
     running = start("myLock", *started(marks))
     pid = int(marks.wait("pid"))
     assert os.getpgid(pid) == pid != os.getpgid(running.process.pid)
@@ -146,9 +146,8 @@ def test_a_server_that_dies_costs_the_lock(private_server: Server, marks: Marks)
 def test_without_a_server_at_the_end_the_commands_status_stands(
     private_server: Server, marks: Marks
 ) -> None:
-    running = Running(
-        private_server.url, "myLock", *started(marks, "read x; exit 4"), stdin=subprocess.PIPE
-    )
+    url = f"{private_server.url}?command_timeout=1"
+    running = Running(url, "myLock", *started(marks, "read x; exit 4"), stdin=subprocess.PIPE)
     marks.wait("pid")
     private_server.stop()
     status, _, errors = running.end()

@@ -62,7 +62,8 @@ def test_it_waits_for_the_lock(start: Start, client: holdfast.Client, server: Se
 
 
 def test_no_server_is_69_with_one_line(start: Start) -> None:
-    status, out, errors = start("myLock", "--", "echo", "x", url="redis://127.0.0.1:1").end()
+    url = "redis://127.0.0.1:1?command_timeout=0.5"
+    status, out, errors = start("myLock", "--", "echo", "x", url=url).end()
     assert (status, out) == (69, "")
     assert errors.startswith("holdfast: ")
     assert errors.count("\n") == 1

@@ -235,6 +235,7 @@ def live(
     return live
 
 
+@pytest.mark.costly
 def test_the_rights_are_enough(kind: Kind, live: Callable[[list[str]], None]) -> None:
     live(rights_of(kind.title))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from pathlib import Path
 from typing import Any
 
@@ -50,59 +51,102 @@ def test_certificates_of_a_trusted_authority(
     alice.do(lock.release)
 
 
+def test_without_tls_ca_python_names_the_trust_store(
+    alice: Any,
+    make_client: MakeClient,
+    guarded: Server,
+    right: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The engine's OpenSSL may be a wheel's, which looks where the system has no certificates."""
+    file = str(right / "ca.crt")
+    directory = str(hash_directory(right / "ca.crt", right / "authorities"))
+    for cafile, capath in ((file, None), (None, directory)):
+        paths = ssl.get_default_verify_paths()._replace(cafile=cafile, capath=capath)
+        monkeypatch.setattr(ssl, "get_default_verify_paths", lambda paths=paths: paths)
+        alice.do(make_client(guarded.url).ping)
+
+
+@pytest.mark.costly
+def test_the_environment_names_the_trust_store(
+    alice: Any,
+    make_client: MakeClient,
+    guarded: Server,
+    right: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It is read for each client; a file without certificates is an error that names it."""
+    monkeypatch.setenv("SSL_CERT_DIR", str(hash_directory(right / "ca.crt", right / "hashed")))
+    alice.do(make_client(guarded.url).ping)
+    monkeypatch.setenv("SSL_CERT_DIR", str(right))
+    monkeypatch.setenv("SSL_CERT_FILE", str(right / "ca.crt"))
+    alice.do(make_client(guarded.url).ping)
+    empty = right / "empty"
+    empty.touch()
+    monkeypatch.setenv("SSL_CERT_FILE", str(empty))
+    said = _refusal(alice, make_client(guarded.url, retries=1))
+    assert f"(SSL_CERT_FILE) from {empty}" in said
+
+
+@pytest.mark.costly
 def test_unverified_with_tls_verify_off(
     alice: Any, make_client: MakeClient, guarded: Server
 ) -> None:
     assert alice.do(make_client(guarded.url, tls_verify=False).lock(NAME).acquire)
 
 
+@pytest.mark.costly
 def test_an_unknown_authority(
     alice: Any, make_client: MakeClient, guarded: Server, tmp_path: Path
 ) -> None:
     """The error names the server, and says which option is about it."""
     other = str(make_certificates(tmp_path / "other") / "ca.crt")
     for options in ({}, {"tls_ca": other}):
-        said = _refusal(alice, make_client(guarded.url, command_timeout=3, **options))
+        said = _refusal(alice, make_client(guarded.url, retries=1, **options))
         assert str(guarded.port) in said
         assert "tls_ca" in said
 
 
+@pytest.mark.costly
 def test_another_hosts_certificate(
     alice: Any, make_client: MakeClient, start_server: StartServer, tmp_path: Path
 ) -> None:
     server = start_server(tls=make_certificates(tmp_path, "DNS:elsewhere.example"))
     ca = str(tmp_path / "ca.crt")
-    said = _refusal(alice, make_client(server.url, tls_ca=ca, command_timeout=3))
+    said = _refusal(alice, make_client(server.url, tls_ca=ca, retries=1))
     assert "another host" in said
 
 
+@pytest.mark.costly
 def test_the_hosts_name(
     alice: Any, make_client: MakeClient, start_server: StartServer, tmp_path: Path
 ) -> None:
     """What is checked is what the URL says, not where it leads."""
     server = start_server(tls=make_certificates(tmp_path, "DNS:localhost"))
-    options: dict[str, Any] = {"tls_ca": str(tmp_path / "ca.crt"), "command_timeout": 3}
+    options: dict[str, Any] = {"tls_ca": str(tmp_path / "ca.crt"), "retries": 1}
     named = make_client(server.url.replace("127.0.0.1", "localhost"), **options)
     alice.do(named.ping)
     assert "another host" in _refusal(alice, make_client(server.url, **options))
 
 
+@pytest.mark.costly
 def test_an_expired_certificate(
     alice: Any, make_client: MakeClient, start_server: StartServer, tmp_path: Path
 ) -> None:
     server = start_server(tls=make_certificates(tmp_path, days=-1))
     ca = str(tmp_path / "ca.crt")
-    said = _refusal(alice, make_client(server.url, tls_ca=ca, command_timeout=3))
+    said = _refusal(alice, make_client(server.url, tls_ca=ca, retries=1))
     assert "expired" in said
 
 
+@pytest.mark.costly
 def test_a_server_that_vouches_for_itself(
     alice: Any, make_client: MakeClient, start_server: StartServer, tmp_path: Path
 ) -> None:
     """Refused, unless its own certificate is the authority."""
     server = start_server(tls=make_self_signed(tmp_path))
     ca = str(tmp_path / "ca.crt")
-    said = _refusal(alice, make_client(server.url, tls_ca=ca, command_timeout=3))
+    said = _refusal(alice, make_client(server.url, tls_ca=ca, retries=1))
     assert "self-signed" in said
     alice.do(make_client(server.url, tls_ca=str(tmp_path / "server.crt")).ping)
 
@@ -120,6 +164,7 @@ def own(right: Path, tmp_path: Path) -> dict[str, str]:
     return {"tls_cert": str(made / "server.crt"), "tls_key": str(made / "server.key")}
 
 
+@pytest.mark.costly
 def test_a_client_with_its_certificate(
     alice: Any, make_client: MakeClient, demanding: Server, right: Path, own: dict[str, str]
 ) -> None:
@@ -136,28 +181,31 @@ def test_a_client_without_a_certificate(
     assert str(demanding.port) in said
 
 
+@pytest.mark.costly
 def test_files_that_are_not_there(alice: Any, make_client: MakeClient, guarded: Server) -> None:
     for options in (
         {"tls_ca": "/no/such/ca.crt"},
         {"tls_ca": "/dev/null"},
         {"tls_verify": False, "tls_cert": "/no/such.crt", "tls_key": "/no/such.key"},
     ):
-        said = _refusal(alice, make_client(guarded.url, command_timeout=3, **options))
+        said = _refusal(alice, make_client(guarded.url, retries=1, **options))
         assert "tls_c" in said
 
 
 def test_tls_to_a_server_without(alice: Any, make_client: MakeClient, server: Server) -> None:
-    client = make_client(server.url.replace("redis:", "rediss:"), command_timeout=3)
+    client = make_client(server.url.replace("redis:", "rediss:"), retries=1)
     said = _refusal(alice, client)
     assert str(server.port) in said
     assert "TLS" in said
 
 
+@pytest.mark.costly
 def test_no_tls_to_a_server_with(alice: Any, make_client: MakeClient, guarded: Server) -> None:
-    client = make_client(guarded.url.replace("rediss:", "redis:"), command_timeout=3)
+    client = make_client(guarded.url.replace("rediss:", "redis:"), retries=1)
     assert str(guarded.port) in _refusal(alice, client)
 
 
+@pytest.mark.costly
 def test_messages_and_renewals_go_over_tls(
     alice: Any, bob: Any, make_client: MakeClient, guarded: Server, right: Path
 ) -> None:

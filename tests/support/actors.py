@@ -1,13 +1,13 @@
 """One interface to sync and asyncio, so that each promise is written once.
 
-An actor is an owner: a thread (`sync`) or a task (`asyncio`) that does what it is told, one thing
-after another.
+An actor is an owner: a thread (`sync`) or a task (`asyncio`) that runs the functions it is given,
+one after the other.
 
     alice.do(lock.acquire, timeout=1)            # returns the result or raises the error
     waiting = bob.begin(lock.acquire)            # the same, without waiting for it
     waiting.result(BOUND)
 
-What is told may be any function. If it returns an awaitable, the task awaits it; if it is a
+An actor runs any function. If it returns an awaitable, the task awaits it; if it is a
 generator function, each `yield` hands over a value to be awaited where it is one and is given
 back the result, so that one program serves both:
 
@@ -16,7 +16,7 @@ back the result, so that one program serves both:
         yield PAUSE                              # others may run here
         yield lock.release()
 
-Actors may be told things from any thread.
+Any thread may give an actor functions to run.
 """
 
 from __future__ import annotations
@@ -29,14 +29,48 @@ import queue
 import threading
 from collections.abc import Callable, Generator
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any
 
-from tests.support.waiting import BOUND
+from tests.support.waiting import BOUND, eventually, turns
 
 PAUSE = object()
 """Yielded by a program: let other owners run."""
 
 Block = Callable[[Any], Any]
+
+ANSWERED = 3.0
+"""Seconds; for so long a deferred release has its answer waited for, where one comes."""
+
+RELEASES = os.environ.get("HOLDFAST_TEST_RELEASES", "")
+"""HOLDFAST_TEST_RELEASES: `deferred` makes clients whose blocks do not wait for their releases."""
+
+
+def defers(lock: Any) -> bool:
+    """Whether HOLDFAST_TEST_RELEASES makes the releases of the lock deferred ones."""
+    return bool(RELEASES) and getattr(lock, "_defers", bool)()
+
+
+def may_defer(what: Callable[..., Any]) -> bool:
+    """Whether it is the `release` of such a lock."""
+    return getattr(what, "__name__", "") == "release" and defers(getattr(what, "__self__", None))
+
+
+def _outcome(lock: Any, begin: Callable[[], Future[Any]]) -> Any:
+    """The outcome; of a deferred release not before its answer, as tests look at the server."""
+    if not defers(lock):
+        return begin().result(BOUND)
+    before = _answered(lock._client)
+    result = begin().result(BOUND)
+    with suppress(AssertionError):
+        eventually(lambda: _answered(lock._client) > before, within=ANSWERED)
+    return result
+
+
+def _answered(client: Any) -> int:
+    stats = client.stats()
+    answered: int = stats.released + stats.lost
+    return answered
 
 
 class Actor:
@@ -48,17 +82,21 @@ class Actor:
 
     def do(self, what: Callable[..., Any], *args: Any, **named: Any) -> Any:
         """Tell it to do something, and wait for the outcome."""
-        return self.begin(what, *args, **named).result(BOUND)
+        if not may_defer(what):
+            return self.begin(what, *args, **named).result(BOUND)
+        named.setdefault("wait", False)
+        lock = getattr(what, "__self__", None)
+        return _outcome(lock, lambda: self.begin(what, *args, **named))
 
     def inside(self, lock: Any, block: Block) -> Any:
         """Run `block(the lock that `with` gave)` inside `with lock:` (`async with`)."""
-        return self.begin_inside(lock, block).result(BOUND)
+        return _outcome(lock, lambda: self.begin_inside(lock, block))
 
     def begin_inside(self, lock: Any, block: Block) -> Future[Any]:
         raise NotImplementedError
 
     def end(self) -> None:
-        """End the thread or the task, when it has done what it was told."""
+        """End the thread or the task, after the functions that it was given."""
         raise NotImplementedError
 
 
@@ -197,7 +235,7 @@ def _thrower(program: Generator[Any, Any, Any], error: Exception) -> Callable[[]
 
 async def _yielded(value: Any) -> Any:
     if value is PAUSE:
-        await asyncio.sleep(0)
+        await turns()
         return None
     return await value if inspect.isawaitable(value) else value
 
@@ -218,6 +256,8 @@ class Flavour:
     def client(self, url: str, **options: Any) -> Any:
         """A client of this flavour. Any thread may make one."""
         module = importlib.import_module("holdfast.asyncio" if self.asyncio else "holdfast")
+        if RELEASES and not options.get("replicas_to_wait"):
+            options.setdefault("releases", RELEASES)
         return module.Client(url, **options)
 
     def actor(self) -> Any:

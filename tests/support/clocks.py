@@ -1,7 +1,7 @@
 """Clocks that step, for a server or a child process; the machine's own stay as they are.
 
     server = start_server(environment=clocks.environment)
-    clocks.step(wall=3600)         # an hour on, for whoever was started with this environment
+    clocks.step(wall=3600)         # one hour later, for all processes of this environment
 
 `clocks` is the fixture of this module; it compiles clock_shim.c, and skips where there is no
 compiler.
@@ -31,7 +31,7 @@ class Clocks:
         self.environment = {"LD_PRELOAD": str(shim), "HOLDFAST_TEST_CLOCKS": str(offsets)}
 
     def step(self, *, wall: float = 0.0, boot: float = 0.0) -> None:
-        """Set the clocks so many seconds further, or back; now, for all of their processes."""
+        """Move the clocks of all processes by these seconds, forward or back, at once."""
         old = struct.unpack("qq", self._offsets[:])
         steps = (wall * _NANOSECONDS, boot * _NANOSECONDS)
         self._offsets[:] = struct.pack("qq", *(int(a + b) for a, b in zip(old, steps, strict=True)))

@@ -13,8 +13,7 @@ from __future__ import annotations
 import contextlib
 import re
 import time
-from collections.abc import Iterable, Mapping
-from types import TracebackType
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import redis
@@ -76,6 +75,7 @@ class Cluster:
             for _ in range(count)
         ]
         self._elected: dict[Server, float] = {}
+        self._announced: dict[int, int] = {}
 
     # ---- its life
 
@@ -89,12 +89,7 @@ class Cluster:
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -155,7 +150,23 @@ class Cluster:
         return str(server.inspect.execute_command("CLUSTER", "MYID").decode())
 
     def server_at(self, port: int) -> Server:
-        return next(server for server in self.servers if server.port == port)
+        """The server that listens at this port, or announces it."""
+        return next(server for server in self.servers if port in self._ports_of(server))
+
+    def _ports_of(self, server: Server) -> set[int]:
+        return {server.port, self._announced.get(server.port, server.port)}
+
+    def announce(self, ports: Sequence[int]) -> None:
+        """Let each server name another port as its: of a proxy, to clients and to replicas."""
+        for server, port in zip(self.servers, ports, strict=True):
+            self._announced[server.port] = port
+            server.settings["cluster-announce-port"] = str(port)
+            server.inspect.config_set("cluster-announce-port", port)
+        eventually(self._all_announced, within=_FORM_BOUND, what="the announced ports are known")
+
+    def _all_announced(self) -> bool:
+        named = {port for server in self.servers for _, _, port in _ranges(server)}
+        return named <= set(self._announced.values())
 
     def primary_of(self, name: str | bytes) -> Server:
         """The server that has a key's slot, as most of those that run see it."""
@@ -172,7 +183,7 @@ class Cluster:
             if server is primary or not server.running:
                 continue
             role = server.inspect.execute_command("ROLE")
-            if role[0] == b"slave" and role[2] == primary.port:
+            if role[0] == b"slave" and self.server_at(role[2]) is primary:
                 return server
         raise AssertionError(f"no replica follows {primary.port}")
 
@@ -217,7 +228,7 @@ class Cluster:
                 server.inspect.execute_command("CLUSTER", "SETSLOT", slot, "NODE", owner)
         running = [server for server in self.servers if server.running]
         eventually(
-            lambda: {self._primary_port(server, slot) for server in running} == {target.port},
+            lambda: {self._primary_port(s, slot) for s in running} <= self._ports_of(target),
             within=_FORM_BOUND,
             what="all name the slot's new owner",
         )
@@ -269,7 +280,7 @@ class Cluster:
         eventually(promoted, within=within, what="the replica is primary")
 
     def _own_slots(self, server: Server) -> bool:
-        return any(port == server.port for _, _, port in _ranges(server))
+        return any(self.server_at(port) is server for _, _, port in _ranges(server))
 
     def heal(self) -> None:
         """Start what was stopped, end what moves, and wait until all is well; keys are gone."""
@@ -320,7 +331,7 @@ class Cluster:
         return found
 
     def calls(self, command: str) -> int:
-        """How often the servers were told a command so far ("cluster|slots", "evalsha")."""
+        """The calls of a command so far, on all servers ("cluster|slots", "evalsha")."""
         stats = [server.inspect.info("commandstats") for server in self._running()]
         return sum(each.get(f"cmdstat_{command}", {}).get("calls", 0) for each in stats)
 

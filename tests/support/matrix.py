@@ -6,6 +6,7 @@
 |---|---|---|
 | a test that uses a server | on one of the installed kinds, chosen by a hash of its id | on each |
 | a test for all kinds of locks | lock and fair lock by sync and asyncio, others by one | by both |
+| `@pytest.mark.costly` | by sync or by asyncio, chosen by a hash | by both |
 | `@pytest.mark.values(…)` | all on the first kind of lock, one on each other | all on each |
 | `@pytest.mark.slow` | not run, unless named as file.py::test | run |
 
@@ -18,6 +19,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -59,6 +61,7 @@ def pytest_configure(config: pytest.Config) -> None:
     for line in (
         "servers(*kinds): the kinds of servers that a test needs; it runs on one, or on each",
         "values(names, values, ids=None): as parametrize; in a quick run all on one kind of lock",
+        "costly: takes about a second: a quick run tries each case by one of the two clients",
     ):
         config.addinivalue_line("markers", line)
     config.stash[_MATRIX] = config.getoption("--matrix")
@@ -106,13 +109,18 @@ def _fits(item: pytest.Item) -> bool:
 
 
 def _is_left_out(item: pytest.Item) -> bool:
-    """Whether a quick run tries this kind of lock by the other flavour only."""
+    """Whether a quick run tries this kind of lock, or this case, by the other flavour only."""
     params = _params(item)
     kind, flavour = params.get("kind"), params.get("flavour")
-    if flavour is None or not getattr(kind, "one_flavour_is_enough", False):
+    if flavour is None or item.get_closest_marker("flavours") is not None:
         return False
-    mark = item.get_closest_marker("flavours")
-    return mark is None and flavour != choose(FLAVOURS, f"{_name(item)} {kind}")
+    if getattr(kind, "one_flavour_is_enough", False):
+        return flavour != choose(FLAVOURS, f"{_name(item)} {kind}")
+    if item.get_closest_marker("costly") is None or item.get_closest_marker("values") is not None:
+        return False
+    _, _, case = item.nodeid.partition("[")
+    others = [word for word in re.split(r"[-\]]", case) if word not in FLAVOURS]
+    return flavour != choose(FLAVOURS, f"{_name(item)} {'-'.join(others)}")
 
 
 def _name(item: pytest.Item) -> str:

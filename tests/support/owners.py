@@ -14,9 +14,10 @@ from typing import Any
 
 import pytest
 
-from tests.support.actors import Flavour
+from tests.support.actors import RELEASES, Flavour
 from tests.support.matrix import FLAVOURS, spread
 from tests.support.servers import Server
+from tests.support.waiting import BOUND
 
 MakeClient = Callable[..., Any]
 MakeActor = Callable[[], Any]
@@ -25,6 +26,8 @@ MakeActor = Callable[[], Any]
 def pytest_configure(config: pytest.Config) -> None:
     line = "flavours(*names): sync or asyncio, where a test is about one of them"
     config.addinivalue_line("markers", line)
+    line = "awaited: of a release that cannot be deferred, or tells its caller what the server knew"
+    config.addinivalue_line("markers", line)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -32,6 +35,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "flavour" in metafunc.fixturenames:
         marker = metafunc.definition.get_closest_marker("flavours")
         spread(metafunc, "flavour", marker.args if marker else FLAVOURS)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if RELEASES and item.get_closest_marker("awaited"):
+        pytest.skip("about releases that are awaited")
 
 
 @pytest.fixture
@@ -46,6 +54,9 @@ def flavour(request: pytest.FixtureRequest) -> Iterator[Flavour]:
 def make_client(flavour: Flavour, request: pytest.FixtureRequest) -> Iterator[MakeClient]:
     """Make a client, of `server` unless a URL is given, with any option of the constructor."""
     clients: list[Any] = []
+    for way in ("start_server", "proxy"):
+        if way in request.fixturenames:
+            request.getfixturevalue(way)  # first, to be there until the clients are closed
 
     def make(url: str | None = None, **options: Any) -> Any:
         if url is None:
@@ -57,8 +68,8 @@ def make_client(flavour: Flavour, request: pytest.FixtureRequest) -> Iterator[Ma
     yield make
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
-        for client in clients:
-            flavour.actor().do(client.close)
+        for closing in [flavour.actor().begin(client.close) for client in clients]:
+            closing.result(BOUND)
 
 
 @pytest.fixture

@@ -11,9 +11,10 @@
     assert child.wait() == 0
 
 A program begins with `say(*words)` (a line to the parent), `hear(word=None)` (the parent's next
-line, which must be `word` if given), the modules os, sys, threading, time, signal, asyncio and
-holdfast, and the keyword arguments as names. `start_child` is the fixture of this module; it kills
-what is left at the end of the test. Children die with the test process.
+line, which must be `word` if given), `until(condition)`, `let_pass(seconds)`, `turns()` for tasks,
+the modules os, sys, threading, time, signal, asyncio and holdfast, and the keyword arguments as
+names. `start_child` is the fixture of this module; it kills what is left at the end of the test.
+Children die with the test process.
 """
 
 from __future__ import annotations
@@ -53,6 +54,16 @@ def hear(word=None):
         os._exit(97)
     assert word in (None, line), f"expected {word!r}, heard {line!r}"
     return line
+
+def until(condition):
+    while not condition():
+        let_pass(0.005)
+
+def let_pass(seconds):
+    time.sleep(seconds)
+
+async def turns():
+    await asyncio.sleep(0)
 
 """
 

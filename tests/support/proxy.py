@@ -21,10 +21,9 @@ import socket
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any, TypeVar
 
-from tests.support.waiting import BOUND
+from tests.support.waiting import BOUND, taking
 
 T = TypeVar("T")
 
@@ -109,12 +108,7 @@ class FaultProxy:
     def __enter__(self) -> FaultProxy:
         return self.start()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.stop()
 
     # ---- faults
@@ -178,12 +172,19 @@ class FaultProxy:
         return trap.sprung
 
     def heal(self) -> None:
-        """Behave again. Connections whose bytes were swallowed are reset, as hosts do in time."""
-        self._set(hole=None, refuse=False, latency=0.0, jitter=0.0, slice=65536)
-        self._set(messages_to_lose=0)
-        self._call(self._traps.clear)
-        self._call(self._faults.open.set)
-        self._call(lambda: self._cut(lambda link: link.swallowed))
+        """Behave again. Connections whose bytes were swallowed are reset, as hosts do in time.
+
+        They are reset before anything passes: a later reply would be taken for the swallowed one.
+        """
+
+        def heal() -> None:
+            self._cut(lambda link: link.swallowed)
+            self._traps.clear()
+            self._change(hole=None, messages_to_lose=0, refuse=False)
+            self._change(latency=0.0, jitter=0.0, slice=65536)
+            self._faults.open.set()
+
+        self._call(heal)
 
     # ---- what passed
 
@@ -219,6 +220,10 @@ class FaultProxy:
     @property
     def faults(self) -> _Faults:
         return self._faults
+
+    def _change(self, **values: object) -> None:
+        for name, value in values.items():
+            setattr(self._faults, name, value)
 
     def _accept(self) -> None:
         client, _ = self._listener.accept()
@@ -258,11 +263,7 @@ class FaultProxy:
     # ---- from other threads
 
     def _set(self, **values: object) -> None:
-        def change() -> None:
-            for name, value in values.items():
-                setattr(self._faults, name, value)
-
-        self._call(change)
+        self._call(lambda: self._change(**values))
 
     def _call(self, function: Callable[[], T]) -> T:
         async def call() -> T:
@@ -340,7 +341,7 @@ class _Link:
     async def _pass(self, data: bytes, to: asyncio.StreamWriter) -> None:
         size = self._proxy.faults.slice
         for start in range(0, len(data), size):
-            await asyncio.sleep(self._proxy.pause_before_passing())
+            await taking(self._proxy.pause_before_passing())
             await self._proxy.faults.open.wait()
             if self._is_lost(to):
                 self.swallowed = True

@@ -11,7 +11,6 @@ import threading
 import uuid
 from collections import Counter
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any
 
 from tests.support.waiting import BOUND
@@ -61,16 +60,11 @@ class Recording:
         self.clear()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._ended = True
         self._inspect.execute_command("ECHO", "the end")  # for the listener to see that it is over
         self._thread.join(BOUND)
-        self._monitor.__exit__(kind, error, trace)
+        self._monitor.__exit__(*error)
         self._listener.close()
 
     @property
@@ -147,12 +141,7 @@ class Messages:
         assert self._next("psubscribe" if self._pattern else "subscribe") == 1
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._subscription.close()
         self._listener.close()
 

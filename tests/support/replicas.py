@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
-from types import TracebackType
 
 import pytest
 
@@ -38,12 +37,7 @@ class Replicated:
         eventually(self.in_step, within=_SYNC_BOUND, what="the replicas are in step")
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         for replica in self.replicas:
             replica.resume()
         self._stack.close()

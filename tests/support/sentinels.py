@@ -16,7 +16,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import redis
@@ -75,7 +74,7 @@ class Sentinel(Server):
         return int(self.ask("GET-MASTER-ADDR-BY-NAME", NAME)[1])
 
     def sees(self, replicas: int, sentinels: int) -> bool:
-        """It knows so many replicas, and so many other sentinels, that are up."""
+        """Whether it knows this number of replicas and of other sentinels that are up."""
         try:
             known = [self.ask("REPLICAS", NAME), self.ask("SENTINELS", NAME)]
         except redis.ConnectionError:
@@ -175,12 +174,7 @@ class Service:
         self.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def start(self) -> None:

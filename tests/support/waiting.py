@@ -1,4 +1,4 @@
-"""Waiting with a bound: the one place in the tests that sleeps.
+"""Waiting with a bound: the one place in the tests that sleeps, but for the torture's workers.
 
 Nothing here synchronises by time. `eventually` polls a condition and fails loudly when its bound
 is over; `stays` watches that a condition holds for a while and is meant for the few tests marked
@@ -7,6 +7,7 @@ is over; `stays` watches that a condition holds for a while and is meant for the
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
 from typing import TypeVar
@@ -22,7 +23,14 @@ SLACK = 3.0
 Less than the five after which some waiters find out by themselves what they should have been told.
 """
 
-_STEP = 0.002
+_FIRST_STEP, _LAST_STEP = 0.002, 0.025
+_STEP_OF_THE_WAIT = 0.05
+"""A wait looks again after this part of the time that it has lasted, within the steps above.
+
+Most conditions ask a server: every 2 ms, that would cost more of the machine than the tests do.
+"""
+
+_WATCH_STEP = 0.01
 
 
 def eventually(condition: Callable[[], T], within: float = BOUND, what: str = "") -> T:
@@ -31,14 +39,15 @@ def eventually(condition: Callable[[], T], within: float = BOUND, what: str = ""
     An AssertionError of the condition counts as "not yet"; the last one is the cause of the
     failure. Other errors come out at once.
     """
-    deadline = time.monotonic() + within
+    begun = time.monotonic()
     while True:
         value, reason = _attempt(condition)
         if value:
             return value
-        if time.monotonic() > deadline:
+        waited = time.monotonic() - begun
+        if waited > within:
             raise AssertionError(f"not within {within} s: {what or condition}") from reason
-        time.sleep(_STEP)
+        time.sleep(min(max(_FIRST_STEP, waited * _STEP_OF_THE_WAIT), _LAST_STEP))
 
 
 def _attempt(condition: Callable[[], T]) -> tuple[T | None, AssertionError | None]:
@@ -53,12 +62,23 @@ def stays(condition: Callable[[], object], during: float, what: str = "") -> Non
     deadline = time.monotonic() + during
     while time.monotonic() < deadline:
         assert condition(), f"no longer true: {what or condition}"
-        time.sleep(_STEP)
+        time.sleep(_WATCH_STEP)
 
 
 def let_pass(seconds: float) -> None:
     """Let time pass: only for faults that have a duration, never to wait for something."""
     time.sleep(seconds)
+
+
+async def taking(seconds: float) -> None:
+    """The same in a task: the body of a block, or a callback, that takes so long."""
+    await asyncio.sleep(seconds)
+
+
+async def turns(number: int = 1) -> None:
+    """Let the loop turn so often, and others of its tasks run; no time has to pass."""
+    for _ in range(number):
+        await asyncio.sleep(0)
 
 
 class Stopwatch:

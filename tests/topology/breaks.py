@@ -85,7 +85,7 @@ BREAKS = (
         "sentinels are sent the servers' password",
         "cpp/topology/sentinel.cpp",
         (("setup.endpoint.sentinel_credentials", "setup.endpoint.credentials"),),
-        f"{SENTINELS}::test_sentinels_have_a_password_of_their_own",
+        f"{SENTINELS}::test_sentinels_have_a_separate_password",
     ),
     Break(
         (30,),

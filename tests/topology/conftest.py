@@ -88,7 +88,7 @@ def service(make_service: MakeService) -> Service:
 
 
 def begin_waiting(actor: Any, lock: Any, service: Service, waiters: int = 1) -> Any:
-    """Let `actor` wait for `lock`; returns once the primary has seen so many clients wait."""
+    """Let `actor` wait for `lock`; returns when the primary has `waiters` subscribers."""
     waiting = actor.begin(lock.acquire)
     eventually(lambda: service.primary.subscribers(CHANNEL) == waiters)
     return waiting

@@ -88,6 +88,7 @@ def test_members_of_a_multi_lock_may_have_any_slots(
     bob.do(other.release)
 
 
+@pytest.mark.costly
 @pytest.mark.realtime
 def test_holds_on_all_servers_are_renewed(
     cluster: Cluster, make_client: MakeClient, alice: Any
@@ -171,6 +172,7 @@ def test_a_seed_that_says_nothing_is_passed_over(
     alice.do(lock.release)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("command_timeout", [0.9, 1.3, 2.3])
 def test_a_failure_is_reported_though_others_are_being_asked(
     make_client: MakeClient, private_server: Server, alice: Any, command_timeout: float
@@ -202,6 +204,7 @@ def test_a_single_server_is_no_cluster(
         alice.do(client.lock(NAME).acquire)
 
 
+@pytest.mark.costly
 def test_a_healthy_cluster_is_not_asked(cluster: Cluster, client_of: Any, alice: Any) -> None:
     """Who has which slot is asked once, and not again while all is well."""
     lock = client_of.lock(NAME)
@@ -221,7 +224,7 @@ def test_a_healthy_cluster_is_not_asked(cluster: Cluster, client_of: Any, alice:
 def test_close_ends_waits(
     cluster: Cluster, near: Any, client_of: Any, alice: Any, bob: Any
 ) -> None:
-    """A waiter is told at once."""
+    """A waiter gets the error at once."""
     alice.do(near.acquire)
     waiting = wait(cluster, bob, client_of.lock(NAME))
     alice.do(client_of.close)

@@ -28,6 +28,7 @@ def _kill(cluster: Cluster) -> Server:
     return replica
 
 
+@pytest.mark.costly
 def test_a_hold_survives_a_planned_failover(
     cluster: Cluster, near: Any, far: Any, alice: Any, bob: Any
 ) -> None:
@@ -41,6 +42,7 @@ def test_a_hold_survives_a_planned_failover(
     bob.do(far.release)
 
 
+@pytest.mark.costly
 def test_a_hold_survives_the_death_of_its_primary(
     cluster: Cluster, near: Any, far: Any, alice: Any, bob: Any
 ) -> None:
@@ -57,6 +59,7 @@ def test_a_hold_survives_the_death_of_its_primary(
     bob.do(far.release)
 
 
+@pytest.mark.costly
 def test_calls_wait_for_the_failover(cluster: Cluster, make_client: MakeClient, alice: Any) -> None:
     """What was asked of the dead primary is answered by the one that takes its place."""
     lock = make_client(cluster.url, command_timeout=FAILOVER).lock(NAME)
@@ -71,6 +74,7 @@ def test_calls_wait_for_the_failover(cluster: Cluster, make_client: MakeClient, 
     alice.do(lock.release)
 
 
+@pytest.mark.costly
 def test_a_hold_that_was_not_copied_is_reported_lost(
     cluster: Cluster, make_client: MakeClient, alice: Any, bob: Any
 ) -> None:
@@ -89,6 +93,7 @@ def test_a_hold_that_was_not_copied_is_reported_lost(
     bob.do(other.release)
 
 
+@pytest.mark.costly
 def test_the_old_primary_comes_back_as_a_replica(
     cluster: Cluster, near: Any, far: Any, alice: Any, bob: Any
 ) -> None:
@@ -121,6 +126,7 @@ def test_a_cluster_that_is_down_is_waited_for(cluster: Cluster, near: Any, alice
     alice.do(near.release)
 
 
+@pytest.mark.costly
 def test_other_slots_are_not_disturbed(
     cluster: Cluster, make_client: MakeClient, alice: Any, bob: Any
 ) -> None:

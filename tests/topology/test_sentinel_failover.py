@@ -64,6 +64,7 @@ def locks(client: Any, service: Service, make_client: MakeClient) -> tuple[Any, 
     return client.lock(NAME), make_client(service.url, command_timeout=LONG).lock(NAME)
 
 
+@pytest.mark.costly
 @pytest.mark.realtime
 def test_a_hold_and_a_waiter_survive(
     alice: Any, bob: Any, locks: tuple[Any, Any], service: Service, fail_over: FailOver
@@ -86,6 +87,7 @@ def test_a_hold_and_a_waiter_survive(
     bob.do(theirs.release)
 
 
+@pytest.mark.costly
 @pytest.mark.realtime
 def test_a_release_during_a_failover_lets_the_waiter_in_within_a_second_of_it(
     alice: Any, bob: Any, locks: tuple[Any, Any], service: Service
@@ -106,6 +108,7 @@ def test_a_release_during_a_failover_lets_the_waiter_in_within_a_second_of_it(
     bob.do(theirs.release)
 
 
+@pytest.mark.costly
 @pytest.mark.realtime
 def test_a_failover_that_loses_the_lock_is_reported_to_its_owner(
     alice: Any, bob: Any, client: Any, make_client: MakeClient, service: Service
@@ -133,6 +136,7 @@ def test_a_failover_that_loses_the_lock_is_reported_to_its_owner(
     assert bob.do(theirs.owned)
 
 
+@pytest.mark.costly
 def test_a_primary_that_was_cut_off_is_left_though_it_still_answers(
     alice: Any, bob: Any, locks: tuple[Any, Any], service: Service
 ) -> None:
@@ -155,6 +159,7 @@ def test_a_primary_that_was_cut_off_is_left_though_it_still_answers(
     assert new.keys() == set()
 
 
+@pytest.mark.costly
 def test_a_demoted_primary_is_not_written_to(alice: Any, client: Any, service: Service) -> None:
     """One READONLY is enough; and nothing is lost when the server is a primary again."""
     lock = client.lock(NAME)
@@ -176,10 +181,26 @@ def _roles_asked(server: Server) -> int:
     return calls
 
 
+@pytest.mark.costly
 def test_an_old_primary_that_comes_back_is_not_used(
     alice: Any, client: Any, service: Service
 ) -> None:
     """It thinks that it is the primary until the sentinels have told it."""
+    _comes_back_and_is_not_used(alice, client, service)
+
+
+@pytest.mark.slow
+def test_an_old_primary_that_has_become_a_replica_is_not_used(
+    alice: Any, client: Any, service: Service
+) -> None:
+    """It takes the sentinels ten seconds to tell it."""
+    old = _comes_back_and_is_not_used(alice, client, service)
+    eventually(lambda: _role(old) == b"slave", within=LONG)
+    alice.do(client.lock(NAME).acquire)
+    assert _scripts_run(old) == 0
+
+
+def _comes_back_and_is_not_used(alice: Any, client: Any, service: Service) -> Server:
     alice.do(client.ping)
     old = service.primary
     old.stop()
@@ -189,8 +210,7 @@ def test_an_old_primary_that_comes_back_is_not_used(
         alice.do(client.lock(f"lock {number}").acquire)
     assert _scripts_run(old) == 0
     assert len(new.keys()) == 20
-    eventually(lambda: _role(old) == b"slave", within=LONG)
-    assert _scripts_run(old) == 0
+    return old
 
 
 def _scripts_run(server: Server) -> int | None:

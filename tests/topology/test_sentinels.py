@@ -27,6 +27,7 @@ LONG = 40.0
 SECRET = "s3cret"
 
 
+@pytest.mark.costly
 def test_one_sentinel_leads_to_all(alice: Any, make_client: MakeClient, service: Service) -> None:
     """The others are learnt: when the one of the URL is gone, a failover is followed still."""
     client = make_client(service.url_of(service.sentinels[0]), command_timeout=LONG)
@@ -48,6 +49,7 @@ def _watched(sentinel: Sentinel) -> bool:
     return any(client["sub"] != "0" for client in sentinel.connections())
 
 
+@pytest.mark.costly
 @pytest.mark.realtime
 def test_without_sentinels_the_known_primary_is_used(
     alice: Any, make_client: MakeClient, service: Service
@@ -73,6 +75,7 @@ def test_without_sentinels_the_known_primary_is_used(
     assert not new.inspect.exists(NAME)
 
 
+@pytest.mark.costly
 @pytest.mark.realtime
 def test_sentinels_that_never_answered_are_named(alice: Any, make_client: MakeClient) -> None:
     """Nothing listens there: the error comes within the command timeout, and tells where."""
@@ -90,18 +93,20 @@ def test_sentinels_that_never_answered_are_named(alice: Any, make_client: MakeCl
     assert SECRET not in message
 
 
+@pytest.mark.costly
 def test_an_unknown_service_is_an_error_at_once(
     alice: Any, make_client: MakeClient, service: Service
 ) -> None:
-    client = make_client(service.url_of(*service.sentinels, name="nobody"), command_timeout=LONG)
+    client = make_client(service.url_of(*service.sentinels, name="unknown"), command_timeout=LONG)
     for _ in range(2):
-        with pytest.raises(holdfast.ServerError, match="'nobody'") as error:
+        with pytest.raises(holdfast.ServerError, match="'unknown'") as error:
             alice.do(client.lock(NAME).acquire)
         assert error.value.code == "ERR"
         assert str(service.sentinels[0].port) in str(error.value)
 
 
-def test_sentinels_have_a_password_of_their_own(
+@pytest.mark.costly
+def test_sentinels_have_a_separate_password(
     alice: Any, make_client: MakeClient, make_service: MakeService
 ) -> None:
     """It is sent nowhere else: neither to the servers, nor in a message."""
@@ -140,6 +145,7 @@ def test_sentinels_that_refuse_say_so(
     assert "wr0ng" not in message
 
 
+@pytest.mark.costly
 def test_a_dead_server_that_the_sentinels_name_is_named(
     alice: Any, make_client: MakeClient, make_service: MakeService
 ) -> None:
@@ -164,6 +170,7 @@ def test_host_names_may_be_announced(
     assert service.primary.keys() == {NAME.encode()}
 
 
+@pytest.mark.costly
 @pytest.mark.servers("redis")
 def test_sentinels_and_servers_speak_tls(
     alice: Any, make_client: MakeClient, make_service: MakeService, tmp_path: Path
@@ -181,6 +188,7 @@ def test_sentinels_and_servers_speak_tls(
         alice.do(make_client(service.url, command_timeout=3).ping)
 
 
+@pytest.mark.costly
 def test_a_sentinel_that_names_another_server_is_outvoted(
     alice: Any, make_client: MakeClient, service: Service, server_kind: str
 ) -> None:
@@ -197,6 +205,7 @@ def test_a_sentinel_that_names_another_server_is_outvoted(
         assert other.scripts_run() == 0
 
 
+@pytest.mark.costly
 def test_a_failover_is_followed_though_its_messages_are_lost(
     alice: Any, make_client: MakeClient, make_service: MakeService
 ) -> None:
@@ -212,6 +221,7 @@ def test_a_failover_is_followed_though_its_messages_are_lost(
     assert service.primary.keys() == {NAME.encode()}
 
 
+@pytest.mark.costly
 def test_what_was_missed_while_no_sentinel_could_be_reached_is_made_good(
     alice: Any, make_client: MakeClient, make_service: MakeService
 ) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
+from tests.support.fault_schedule import Fault
+from tests.support.proxy import FaultProxy
 from tests.support.servers import Server
 
 Mend = Callable[[], object]
@@ -24,6 +26,12 @@ def forget_scripts(server: Server) -> Mend:
     return nothing
 
 
+def refuse_writes(server: Server) -> Mend:
+    """It answers NOREPLICAS to what writes."""
+    server.inspect.config_set("min-replicas-to-write", 9)
+    return lambda: server.inspect.config_set("min-replicas-to-write", 0)
+
+
 def stop(server: Server) -> Mend:
     server.pause()
     return server.resume
@@ -32,3 +40,15 @@ def stop(server: Server) -> Mend:
 def kill(server: Server) -> Mend:
     server.stop()
     return server.start
+
+
+def disturb(proxies: Sequence[FaultProxy], fault: Fault) -> Mend:
+    """A fault of the network, in all of the proxies."""
+    for proxy in proxies:
+        getattr(proxy, fault.name)(*fault.arguments)
+
+    def heal() -> None:
+        for proxy in proxies:
+            proxy.heal()
+
+    return heal

@@ -23,7 +23,7 @@ LONGEST_SLEEP = 17 * SECOND // 10
 class Rule:
     """What a kind promises: the weights of those who hold it at one time add up to `capacity`.
 
-    `lease`: after which a hold is gone that nobody released, in nanoseconds; None: it stays.
+    `lease`: nanoseconds after which a hold without a release is over; None: it stays.
     """
 
     capacity: int
@@ -317,7 +317,7 @@ def for_good(everything: Iterable[Operation], facts: Facts) -> set[str]:
 def left_behind(
     keys: Iterable[str], channels: Iterable[str], allowed: Sequence[str]
 ) -> list[Violation]:
-    """Of all keys and subscriptions, those that nobody may leave. `allowed`: how keys may begin."""
+    """The keys and subscriptions that should be gone. `allowed`: prefixes of keys that may stay."""
     left = [f"the key {key}" for key in keys if not key.startswith(tuple(allowed))]
     left += [f"a subscription to {channel}" for channel in channels]
     return [Violation("left behind", "server", 0, what) for what in sorted(left)]

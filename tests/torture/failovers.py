@@ -12,11 +12,12 @@ from typing import Any
 
 from tests.support.clusters import Cluster
 from tests.support.fault_schedule import Fault
+from tests.support.proxy import FaultProxy
 from tests.support.sentinels import Service
 from tests.support.servers import Server
 from tests.support.waiting import eventually
-from tests.torture.breaking import Mend, kill, kill_connections, nothing, stop
-from tests.torture.schedule import Group, lasting
+from tests.torture.breaking import Mend, disturb, kill, kill_connections, nothing, stop
+from tests.torture.schedule import NETWORK, Group, lasting
 
 _BOUND = 30.0
 _CONNECTIONS = ("normal", "pubsub")
@@ -34,10 +35,12 @@ class Sentinels:
 
     replicas = 2
 
-    def __init__(self, kind: str, _seed: int) -> None:
+    def __init__(self, kind: str, seed: int) -> None:
         self._service = Service(kind, replicas=self.replicas)
-        self._mend: Mend = nothing
+        self._proxies: list[FaultProxy] = []
+        self._seed = seed
         self.groups: list[Group] = [
+            NETWORK,
             {"kill_primary": lasting(2.0, 4.0), "fail_over": lasting(0.5, 1.5)},
             {
                 "kill_connections": lasting(0, 0, *_CONNECTIONS),
@@ -49,15 +52,24 @@ class Sentinels:
 
     def __enter__(self) -> Sentinels:
         self._service.start()
+        ports = [sentinel.port for sentinel in self._service.sentinels]
+        self._proxies = [FaultProxy(port, self._seed).start() for port in ports]
         return self
 
     def __exit__(self, *_: object) -> None:
+        for proxy in self._proxies:
+            proxy.stop()
         self._service.close()
 
-    def urls(self, _worker: int) -> list[str]:
-        return [self._service.url]
+    def urls(self, worker: int) -> list[str]:
+        """Half of the workers reach the sentinels through proxies."""
+        url = self._service.url
+        if worker >= 0 and worker % 2 == 0:
+            for proxy, sentinel in zip(self._proxies, self._service.sentinels, strict=True):
+                url = url.replace(f":{sentinel.port}", f":{proxy.port}")
+        return [url]
 
-    def begin(self, fault: Fault) -> None:
+    def begin(self, fault: Fault) -> Mend:
         breaks: dict[str, Callable[[], Mend]] = {
             "kill_primary": self._kill_primary,
             "fail_over": self._fail_over,
@@ -66,10 +78,9 @@ class Sentinels:
             "stop_replica": lambda: stop(self._service.replicas[0]),
             "restart_sentinel": lambda: kill(self._service.sentinels[0]),
         }
-        self._mend = breaks[fault.name]()
+        return breaks[fault.name]() if fault.name in breaks else disturb(self._proxies, fault)
 
-    def end(self, _fault: Fault) -> None:
-        self._mend()
+    def settle(self) -> None:
         eventually(self._in_line, within=_BOUND, what="all follow one primary")
 
     def primaries(self) -> list[Server]:
@@ -108,10 +119,12 @@ class Clustered:
 
     replicas = 1
 
-    def __init__(self, kind: str, _seed: int) -> None:
+    def __init__(self, kind: str, seed: int) -> None:
         self._cluster = Cluster(kind)
-        self._mend: Mend = nothing
+        self._proxies: list[FaultProxy] = []
+        self._seed = seed
         self.groups: list[Group] = [
+            NETWORK,
             {
                 "kill_primary": lasting(2.0, 4.0, *_STANDING),
                 "fail_over": lasting(0.1, 0.5, *_STANDING),
@@ -126,15 +139,21 @@ class Clustered:
 
     def __enter__(self) -> Clustered:
         self._cluster.__enter__()
+        self._proxies = [
+            FaultProxy(server.port, self._seed).start() for server in self._cluster.servers
+        ]
+        self._cluster.announce([proxy.port for proxy in self._proxies])
         return self
 
     def __exit__(self, *_: object) -> None:
+        for proxy in self._proxies:
+            proxy.stop()
         self._cluster.close()
 
     def urls(self, _worker: int) -> list[str]:
         return [self._cluster.seeds]
 
-    def begin(self, fault: Fault) -> None:
+    def begin(self, fault: Fault) -> Mend:
         breaks: dict[str, Callable[..., Mend]] = {
             "kill_primary": self._kill_primary,
             "fail_over": self._fail_over,
@@ -143,10 +162,11 @@ class Clustered:
             "kill_connections": lambda which: kill_connections(self.primaries(), which),
             "stop_primary": lambda name: stop(self._cluster.primary_of(name)),
         }
-        self._mend = breaks[fault.name](*fault.arguments)
+        if fault.name in breaks:
+            return breaks[fault.name](*fault.arguments)
+        return disturb(self._proxies, fault)
 
-    def end(self, _fault: Fault) -> None:
-        self._mend()
+    def settle(self) -> None:
         self._cluster.settle()
 
     def primaries(self) -> list[Server]:

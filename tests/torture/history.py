@@ -32,7 +32,7 @@ class Entry:
     event: str
     """`call`, `return`, or `trusted`: the owner could still trust what `operation` gave it."""
     what: str = ""
-    """Of a call: `acquire`, `release`, or `wait`: for what nobody has, and nobody gives back."""
+    """Of a call: `acquire`, `release`, or `wait`, which takes nothing that has to be released."""
     owner: str = ""
     subject: str = ""
     weight: int = 1

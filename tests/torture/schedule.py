@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from tests.support.fault_schedule import FAULTS as NETWORK_FAULTS
@@ -15,6 +16,24 @@ Group = Mapping[str, Draw]
 
 LONGEST_STALL = 0.5
 _LONGEST_CALM = 0.8
+_CALM_AFTER = {"refuse_writes": 3.5}
+"""A release that is forgotten then keeps its lock for a lease: so long, nothing excuses a sleep."""
+_OVERLAPS = 0.3
+"""How many faults are joined by a second one before they end."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """Faults that overlap, in the order in which they begin and end, and the calm after them."""
+
+    faults: tuple[Fault, ...]
+
+    @property
+    def calm(self) -> float:
+        return self.faults[-1].calm
+
+    def __str__(self) -> str:
+        return "; during it ".join(map(str, self.faults))
 
 
 def lasting(shortest: float, longest: float, *choices: Any) -> Draw:
@@ -33,19 +52,37 @@ def _of_network(arguments: Callable[[random.Random], tuple[Any, ...]]) -> Draw:
 NETWORK: Group = {name: _of_network(arguments) for name, arguments in NETWORK_FAULTS.items()}
 WORKERS: Group = {
     "kill_worker": lambda source: ((source.random(),), 0.0),
-    "stop_worker": lambda source: ((source.random(),), source.uniform(0.05, 3.0)),
+    "stop_worker": lambda source: ((source.random(),), source.uniform(0.05, 4.5)),
+    "interrupt_worker": lambda source: ((source.random(), source.randint(1, 30)), 0.0),
 }
-"""Of the workers that there are then, the argument chooses one."""
+"""The first argument chooses one of the workers that there are then; the second is a count."""
 
 
-def draw(seed: int, seconds: float, groups: list[Group]) -> list[Fault]:
-    """Faults for a number of seconds, from each group as many, in any order."""
+def draw(seed: int, seconds: float, groups: list[Group]) -> list[Step]:
+    """Faults for a number of seconds, as many from each group, in any order.
+
+    A second fault joins one only where either is of the network or of a worker: a server that is
+    being replaced is not broken in another way at the same time.
+    """
     source = random.Random(seed)
-    faults, total = [], 0.0
+    steps, total = list[Step](), 0.0
     while total < seconds:
         group = source.choice(groups)
-        name = source.choice(sorted(group))
-        arguments, lasts = group[name](source)
-        faults.append(Fault(name, arguments, lasts, source.uniform(0, _LONGEST_CALM)))
-        total += faults[-1].lasts + faults[-1].calm
-    return faults
+        faults = [_draw_from(group, source)]
+        others = [g for g in groups if g is not group and (_joins(g) or _joins(group))]
+        if others and source.random() < _OVERLAPS:
+            faults.append(_draw_from(source.choice(others), source))
+        steps.append(Step(tuple(faults)))
+        total += sum(fault.lasts for fault in faults) + steps[-1].calm
+    return steps
+
+
+def _draw_from(group: Group, source: random.Random) -> Fault:
+    name = source.choice(sorted(group))
+    arguments, lasts = group[name](source)
+    calm = _CALM_AFTER.get(name) or source.uniform(0, _LONGEST_CALM)
+    return Fault(name, arguments, lasts, calm)
+
+
+def _joins(group: Group) -> bool:
+    return group is WORKERS or group is NETWORK

@@ -1,9 +1,9 @@
 """What the locks guard: a number in a file, read and written back in two steps.
 
 The file counts the writes that it takes, so a lost update shows: the value is less than the count.
-It takes a write only from whoever may do it at that moment: `allowed` is asked while nobody else
-can read or write. A token is checked as a resource would that knows nothing of leases: who comes
-with a smaller one than was seen, to read or to write, is turned away.
+It takes a write only from an owner that may write at that moment: `allowed` is called while no
+other worker can read or write. A token is checked as by a resource that knows nothing of leases: a
+read or a write with a smaller token than an earlier one is refused.
 """
 
 from __future__ import annotations

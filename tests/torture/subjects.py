@@ -11,13 +11,14 @@ from typing import Any
 
 import holdfast
 import holdfast.asyncio
+from tests.support.actors import may_defer
 from tests.torture.checker import Rule
 from tests.torture.history import SECOND, now
 
-LEASE = 2.0
+LEASE = 3.0
 """Seconds; of the clients' watchdogs and of permits: short, so that pauses outlast it."""
 PERMITS = 3
-MAJORITY_OF = 3
+MAJORITY_OF = 5
 """How many servers a red lock is made over."""
 _COUNT = 3
 """Of a latch."""
@@ -56,7 +57,7 @@ class Subject:
         return "wait" if self.waits else "acquire"
 
     def of(self, clients: Sequence[Any], name: str) -> Held:
-        return (self.sort or Held)(self.make(clients, name))
+        return (self.sort or Held)(self.make(clients, name), clients[0])
 
     def name(self, *, of_the_moment: bool) -> str:
         """One that is there for the whole run, or that of this moment."""
@@ -68,8 +69,8 @@ class Subject:
 def rest_of_the_moment() -> float:
     """Seconds until the names change.
 
-    Owners come to the new ones together, a few to each, and no owner comes later: so most of what
-    happens is what happens first, and whoever sleeps on there is woken by nobody by chance.
+    Owners come to the new names together, a few to each, and no owner comes later: so a waiter
+    that misses its wake-up sleeps on, and no later owner wakes it by chance.
     """
     return (_MOMENT - now() % _MOMENT) / SECOND
 
@@ -82,8 +83,9 @@ class Held:
     undone = True
     """An acquisition, or a release, that is cancelled leaves nothing behind."""
 
-    def __init__(self, thing: Any) -> None:
+    def __init__(self, thing: Any, client: Any) -> None:
         self.thing = thing
+        self.client = client
 
     def acquire(self, timeout: float | None, lease: float | None) -> Any:
         if lease is None:
@@ -91,6 +93,8 @@ class Held:
         return self.thing.acquire(timeout=timeout, lease=lease)
 
     def release(self, _grant: Any) -> Any:
+        if may_defer(self.thing.release):
+            return self.thing.release(wait=False)
         return self.thing.release()
 
     def trusted(self, _called: int, _at: int) -> bool:
@@ -134,6 +138,69 @@ class Leased(Held):
         return at < called + _TRUST_NS
 
 
+class Holding(Held):
+    """A hold as an object."""
+
+    def __init__(self, thing: Any, client: Any) -> None:
+        super().__init__(thing, client)
+        self.asynchronous = isinstance(client, holdfast.asyncio.Client)
+        self.hold: Any = None
+
+    def acquire(self, timeout: float | None, lease: float | None) -> Any:
+        wanted = {"wait": timeout} if lease is None else {"wait": timeout, "lease": lease}
+        return self._await_hold(wanted) if self.asynchronous else self._hold(wanted)
+
+    def _hold(self, wanted: Any) -> bool:
+        try:
+            self.hold = self.thing.hold(**wanted)
+        except holdfast.LockTimeout:
+            return False
+        return True
+
+    async def _await_hold(self, wanted: Any) -> bool:
+        try:
+            self.hold = await self.thing.hold(**wanted)
+        except holdfast.LockTimeout:
+            return False
+        return True
+
+    def release(self, _grant: Any) -> Any:
+        return self.hold.release()
+
+    def trusted(self, _called: int, _at: int) -> bool:
+        return not self.hold.lost
+
+    @property
+    def token(self) -> int | None:
+        token: int | None = self.hold.token
+        return token
+
+
+class Passed(Holding):
+    """A hold that changes its owner: it is detached, attached again, and released there.
+
+    Where that fails, the hold that is left is released.
+    """
+
+    undone = False
+
+    def release(self, _grant: Any) -> Any:
+        return self._await_passed() if self.asynchronous else self._passed()
+
+    def _passed(self) -> None:
+        try:
+            self.hold = self.client.attach(self.hold.detach(LEASE), lease=LEASE)
+        finally:
+            self.hold.release()
+
+    async def _await_passed(self) -> None:
+        try:
+            ticket = await self.hold.detach(LEASE)
+            self.hold = await self.client.attach(ticket, lease=LEASE)
+        finally:
+            await self.hold.release()
+
+
 class Closed(Held):
     """A latch that an owner has closed; it opens by the last of its steps."""
 
@@ -173,6 +240,9 @@ SUBJECTS = (
     Subject("lock", lambda clients, name: clients[0].lock(name)),
     Subject("fair_lock", lambda clients, name: clients[0].fair_lock(name)),
     Subject("fenced_lock", lambda clients, name: clients[0].fenced_lock(name), sort=Fenced),
+    Subject("lock", lambda clients, name: clients[0].lock(name), sort=Holding),
+    Subject("fair_lock", lambda clients, name: clients[0].fair_lock(name), sort=Passed),
+    Subject("fenced_lock", lambda clients, name: clients[0].fenced_lock(name), sort=Holding),
     Subject("spin_lock", lambda clients, name: clients[0].spin_lock(name)),
     Subject("read_write_lock", lambda clients, name: clients[0].read_write_lock(name).read, _CROWD),
     Subject(
@@ -218,7 +288,7 @@ SUBJECTS = (
 
 
 def subjects(servers: int, replicas: int) -> list[Subject]:
-    """Those that can be judged on so many servers, of so many replicas each.
+    """The subjects that can be judged on `servers` servers with `replicas` replicas each.
 
     A replica that takes its primary's place may have missed a moment. Leases make good for that;
     what has none is wrong from then on.

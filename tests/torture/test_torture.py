@@ -14,7 +14,7 @@ from tests.torture.torture import Size, Torture
 pytestmark = [pytest.mark.slow, pytest.mark.servers("real")]
 
 
-@pytest.mark.timeout(0)  # as long as it is told to take; every step has its bound
+@pytest.mark.timeout(0)  # the run takes HOLDFAST_TORTURE_SECONDS; every step has a bound
 @pytest.mark.parametrize("topology", sorted(TOPOLOGIES))
 def test_faults_break_no_guarantee(
     topology: str, server_kind: str, seed: int, size: Size, tmp_path: Path

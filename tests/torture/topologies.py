@@ -12,7 +12,15 @@ from typing import Protocol
 from tests.support.fault_schedule import Fault
 from tests.support.proxy import FaultProxy
 from tests.support.servers import Server
-from tests.torture.breaking import Mend, forget_scripts, kill, kill_connections, nothing, stop
+from tests.torture.breaking import (
+    Mend,
+    disturb,
+    forget_scripts,
+    kill,
+    kill_connections,
+    refuse_writes,
+    stop,
+)
 from tests.torture.failovers import Clustered, Sentinels
 from tests.torture.schedule import NETWORK, Group, lasting
 from tests.torture.subjects import MAJORITY_OF
@@ -41,11 +49,11 @@ class Topology(Protocol):
         The first is where everything is. Those behind it are of other servers, for red locks.
         """
 
-    def begin(self, fault: Fault) -> None:
-        """Break it."""
+    def begin(self, fault: Fault) -> Mend:
+        """Break it; returns how it is mended."""
 
-    def end(self, fault: Fault) -> None:
-        """Mend it. What was a moment only is over already."""
+    def settle(self) -> None:
+        """Wait until what was mended works again."""
 
     def primaries(self) -> list[Server]:
         """The servers that have the data now."""
@@ -59,9 +67,10 @@ _KEEPS_ALL = {"appendonly": "yes", "appendfsync": "no"}
 
 
 class Standalone:
-    """One server, and others for red locks; half of the workers reach the first through a proxy.
+    """One server, and four for red locks; half of the workers reach the first through a proxy.
 
-    One of the servers at a time is broken, so red locks keep a majority.
+    At most the network of the first and one other server are broken at a time, so red locks keep a
+    majority.
     """
 
     replicas = 0
@@ -70,10 +79,10 @@ class Standalone:
         self._server = Server(kind, _KEEPS_ALL)
         self._others = [Server(kind, _KEEPS_ALL) for _ in range(MAJORITY_OF - 1)]
         self._seed = seed
-        self._mend: Mend = nothing
         which = range(len(self._others))
         self.groups: list[Group] = [
             NETWORK,
+            {"refuse_writes": lasting(0.05, 0.5)},
             {
                 "kill_connections": lasting(0, 0, "normal", "pubsub"),
                 "forget_scripts": lasting(0, 0),
@@ -104,23 +113,22 @@ class Standalone:
         first = self._proxy.url if worker >= 0 and worker % 2 == 0 else self._server.url
         return [first, *(other.url for other in self._others)]
 
-    def begin(self, fault: Fault) -> None:
+    def begin(self, fault: Fault) -> Mend:
         breaks: dict[str, Callable[..., Mend]] = {
             "kill_connections": lambda which: kill_connections([self._server], which),
             "forget_scripts": lambda: forget_scripts(self._server),
+            "refuse_writes": lambda: refuse_writes(self._server),
             "stop_server": lambda: stop(self._server),
             "restart_server": lambda: kill(self._server),
             "stop_other": lambda which: stop(self._others[which]),
             "restart_other": lambda which: kill(self._others[which]),
         }
         if fault.name in breaks:
-            self._mend = breaks[fault.name](*fault.arguments)
-        else:
-            getattr(self._proxy, fault.name)(*fault.arguments)
-            self._mend = self._proxy.heal
+            return breaks[fault.name](*fault.arguments)
+        return disturb([self._proxy], fault)
 
-    def end(self, _fault: Fault) -> None:
-        self._mend()
+    def settle(self) -> None:
+        """A server answers as soon as it runs."""
 
     def primaries(self) -> list[Server]:
         return [self._server, *self._others]

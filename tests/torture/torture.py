@@ -20,9 +20,10 @@ from tests.support.fault_schedule import Fault
 from tests.support.servers import Server
 from tests.support.waiting import eventually, let_pass
 from tests.torture import checker, history
+from tests.torture.breaking import Mend, nothing
 from tests.torture.checker import Facts, Violation, Window
 from tests.torture.history import SECOND, now
-from tests.torture.schedule import WORKERS, draw
+from tests.torture.schedule import WORKERS, Step, draw
 from tests.torture.store import Store
 from tests.torture.subjects import LEASE, LINES, MAY_EXPIRE, MAY_STAY, RULES
 from tests.torture.topologies import Topology
@@ -32,8 +33,11 @@ _ROOT = Path(__file__).resolve().parents[2]
 _START_BOUND = 30.0
 _END_BOUND = 20.0
 """Seconds for all owners to end once nothing is broken: each lock is passed on until all had it."""
+_BETWEEN_INTERRUPTS = 0.01
 _RECOVERY = int(1.0 * SECOND)
 """How long what was broken excuses a sleep: to connect anew, and for what was lost to expire."""
+_RECOVERY_FROM_REFUSALS = int(0.3 * SECOND)
+"""The same where the connections stayed: what was refused is repeated after a pause."""
 _RECOVERY_WITH_A_LEASE = int((LEASE + 1.0) * SECOND)
 """The same where holds may be left over: of a worker, or a release that a replica has not seen."""
 
@@ -112,7 +116,7 @@ class Torture:
         self._started: Counter[int] = Counter()
         self._deaths: dict[str, int] = {}
         self._disturbances: list[Window] = []
-        self._faults = draw(seed, size.seconds, [WORKERS, *topology.groups])
+        self._steps = draw(seed, size.seconds, [WORKERS, *topology.groups])
 
     def run(self) -> Report:
         """Torture, wait for the end, judge."""
@@ -122,12 +126,10 @@ class Torture:
                 self._workers.append(self._start(index, stack))
             for worker in self._workers:
                 worker.wait_until_ready()
-            for fault in self._faults:
-                with self._disturbance(fault):
-                    self._begin(fault)
-                    let_pass(fault.lasts)
-                    self._end(fault, stack)
-                let_pass(fault.calm)
+            for step in self._steps:
+                with self._disturbance(step):
+                    self._break(step, stack)
+                let_pass(step.calm)
             let_pass(self._size.calm)
             violations = self._end_workers()
         return self._report(violations)
@@ -166,36 +168,57 @@ class Torture:
 
     # ---- faults
 
+    def _break(self, step: Step, stack: ExitStack) -> None:
+        """One fault after the other begins, and when the last is over they end in that order."""
+        mends: list[Mend] = []
+        for fault in step.faults:
+            mends.append(self._begin(fault, stack))
+            let_pass(fault.lasts)
+        for mend in mends:
+            mend()
+        self._topology.settle()
+
     @contextmanager
-    def _disturbance(self, fault: Fault) -> Iterator[None]:
+    def _disturbance(self, step: Step) -> Iterator[None]:
         begin = now()
         yield
-        long = fault.name in WORKERS or self._topology.replicas
-        recovery = _RECOVERY_WITH_A_LEASE if long else _RECOVERY
-        self._disturbances.append(Window(begin, now() + recovery))
+        self._disturbances.append(Window(begin, now() + self._recovery(step)))
 
-    def _chosen(self, fault: Fault) -> int:
-        return int(fault.arguments[0] * len(self._workers))
+    def _recovery(self, step: Step) -> int:
+        names = {fault.name for fault in step.faults}
+        if names & WORKERS.keys() or self._topology.replicas:
+            return _RECOVERY_WITH_A_LEASE
+        return _RECOVERY_FROM_REFUSALS if names == {"refuse_writes"} else _RECOVERY
 
-    def _begin(self, fault: Fault) -> None:
+    def _begin(self, fault: Fault, stack: ExitStack) -> Mend:
         if fault.name not in WORKERS:
             return self._topology.begin(fault)
-        worker = self._workers[self._chosen(fault)]
+        number = int(fault.arguments[0] * len(self._workers))
+        if fault.name == "interrupt_worker":
+            return self._interrupt(self._workers[number], fault.arguments[1])
         if fault.name == "stop_worker":
-            return worker.process.send_signal(signal.SIGSTOP)
+            worker = self._workers[number]
+            worker.process.send_signal(signal.SIGSTOP)
+            return lambda: worker.process.send_signal(signal.SIGCONT)
+        return self._kill(number, stack)
+
+    def _interrupt(self, worker: Worker, times: int) -> Mend:
+        for _ in range(times):
+            worker.process.send_signal(signal.SIGINT)
+            let_pass(_BETWEEN_INTERRUPTS)
+        return nothing
+
+    def _kill(self, number: int, stack: ExitStack) -> Mend:
+        worker = self._workers[number]
         worker.process.kill()
         worker.process.wait()
         self._deaths[worker.order.name] = now()
-        return None
 
-    def _end(self, fault: Fault, stack: ExitStack) -> None:
-        if fault.name not in WORKERS:
-            return self._topology.end(fault)
-        number = self._chosen(fault)
-        if fault.name == "stop_worker":
-            return self._workers[number].process.send_signal(signal.SIGCONT)
-        self._workers[number] = self._start(self._workers[number].index, stack)
-        return self._workers[number].wait_until_ready()
+        def replace() -> None:
+            self._workers[number] = self._start(worker.index, stack)
+            self._workers[number].wait_until_ready()
+
+        return replace
 
     # ---- the verdict
 
@@ -245,7 +268,7 @@ class Torture:
             Counter(_kind(op.call.subject) for op in granted),
             writes,
             Counter(entry.result for entry in entries if entry.event == "return"),
-            [str(fault) for fault in self._faults],
+            [str(step) for step in self._steps],
         )
 
 

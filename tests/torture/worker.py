@@ -13,15 +13,16 @@ import logging
 import random
 import sys
 import threading
-import time
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from holdfast import Client, HoldfastError, ServerError
+from holdfast import Client, HoldfastError
 from tests.support.actors import Flavour
+from tests.support.waiting import let_pass, taking
 from tests.torture.history import Log, now
+from tests.torture.leavers import Interrupted, LeavingTasks, LeavingThreads, MainThread, word
 from tests.torture.store import Store
 from tests.torture.subjects import LEASE, PERMITS, Held, Subject, rest_of_the_moment, subjects
 
@@ -30,6 +31,8 @@ _PATIENCES = (0.02, 0.5, 2.0, None, None)
 _LONGEST_WORK = 0.02
 _LONGEST_STEP = 0.03
 _LONG_WORKS, _LONG_WORKS_OF_REPLICAS = 0.03, 0.15
+_LEAVES = 0.04
+"""How many turns are those of a caller that leaves."""
 _STANDING = 0.3
 """How many of the turns are for names that are never left alone."""
 _CANCELLED = 0.15
@@ -63,17 +66,13 @@ class Order:
         return Path(self.folder) / f"{self.name}.history"
 
 
-class Interrupted(Exception):
-    """The call was cancelled."""
-
-
 class Owner:
     """One thread or task of the worker."""
 
     def __init__(
-        self, name: str, order: Order, log: Log, stop: threading.Event, *, is_task: bool
+        self, name: str, order: Order, log: Log, stop: threading.Event, flavour: Flavour
     ) -> None:
-        self._is_task = is_task
+        self._is_task = flavour.asyncio
         self._name = name
         self._log = log
         self._stop = stop
@@ -81,11 +80,15 @@ class Owner:
         self._random = random.Random(f"{order.seed} {name}")
         self._replicas = order.replicas
         self._subjects = subjects(len(order.urls), order.replicas)
+        leaving = LeavingTasks if flavour.asyncio else LeavingThreads
+        self._leaving = leaving(lambda: _clients(flavour, order), self._random)
 
     def live(self, clients: Sequence[Any]) -> Program:
         """Take turns until the worker is to end."""
         while not self._stop.is_set():
-            yield from self._turn(self._random.choice(self._subjects), clients)
+            subject = self._random.choice(self._subjects)
+            leaves = subject.leased and self._random.random() < _LEAVES
+            yield from (self._leave if leaves else self._turn)(subject, clients)
             yield self._pause(rest_of_the_moment())
 
     def _turn(self, subject: Subject, clients: Sequence[Any]) -> Program:
@@ -100,7 +103,7 @@ class Owner:
         try:
             grant = yield self._perhaps_cancelled(thing, thing.acquire(timeout, lease))
         except (HoldfastError, Interrupted) as error:
-            self._log.returned(number, _word(error))
+            self._log.returned(number, word(error))
             return
         token = thing.token if grant else None
         self._log.returned(number, "granted" if grant else "refused", token)
@@ -114,6 +117,19 @@ class Owner:
         yield from self._work(subject, name, token, still)
         still()
         yield from self._give_back(name, thing, grant, number)
+
+    def _leave(self, subject: Subject, clients: Sequence[Any]) -> Program:
+        """Ask as a caller that leaves; what it got is gone when its lease is over."""
+        name = subject.name(of_the_moment=self._random.random() > _STANDING)
+        timeout, (lease, _) = self._random.choice(_PATIENCES[:3]), self._lease()
+
+        def acquire(these: Sequence[Any]) -> Any:
+            return subject.of(these, name).acquire(timeout, lease)
+
+        details = {"subject": name, "weight": subject.weight, "timeout": timeout}
+        number = self._log.call(subject.what, owner=self._name, **details)
+        way = self._random.choice(self._leaving.ways)
+        self._log.returned(number, (yield way(clients, acquire)))
 
     def _lease(self) -> tuple[float | None, bool]:
         """That of a hold, and whether it is to be judged: no replica confirms a renewal."""
@@ -129,7 +145,7 @@ class Owner:
         return _cancelled_after(_LATEST_CANCEL * self._random.random() ** 4, call)
 
     def _pause(self, seconds: float) -> Any:
-        return asyncio.sleep(seconds) if self._is_task else time.sleep(seconds)
+        return taking(seconds) if self._is_task else let_pass(seconds)
 
     def _still(self, thing: Held, number: int, called: int) -> bool:
         """Whether the grant is trusted at this moment, which is written down."""
@@ -173,22 +189,15 @@ class Owner:
                 yield self._pause(_LONGEST_STEP * self._random.random())
         except HoldfastError as error:
             release = self._log.call("release", owner=self._name, subject=name, of=number)
-            self._log.returned(release, _word(error))
+            self._log.returned(release, word(error))
             return
         release = self._log.call("release", owner=self._name, subject=name, of=number)
         try:
             yield self._perhaps_cancelled(thing, thing.release(grant))
         except (HoldfastError, Interrupted) as error:
-            self._log.returned(release, _word(error))
+            self._log.returned(release, word(error))
         else:
             self._log.returned(release, "done")
-
-
-def _word(error: HoldfastError | Interrupted) -> str:
-    """The name of an error, or the server's word for it."""
-    if isinstance(error, Interrupted):
-        return "cancelled"
-    return error.code if isinstance(error, ServerError) else type(error).__name__
 
 
 async def _cancelled_after(seconds: float, call: Awaitable[Any]) -> Any:
@@ -206,21 +215,29 @@ async def _cancelled_after(seconds: float, call: Awaitable[Any]) -> Any:
         cancel.cancel()
 
 
+def _stop_at_end_of_input(stop: threading.Event) -> None:
+    sys.stdin.read()
+    stop.set()
+
+
 def run(order: Order) -> None:
     """Start all owners, and end them when the standard input ends."""
     logging.getLogger("holdfast").addHandler(logging.NullHandler())
     stop, log = threading.Event(), Log(order.history, order.name)
     ends, lives = [], []
     for flavour, count in ((Flavour("sync"), order.threads), (Flavour("asyncio"), order.tasks)):
-        clients = [_client(flavour, url, order) for url in order.urls]
+        clients = _clients(flavour, order)
         for index in range(count):
             name = f"{order.name} {flavour}{index}"
-            owner = Owner(name, order, log, stop, is_task=flavour.asyncio)
+            owner = Owner(name, order, log, stop, flavour)
             lives.append(flavour.actor().begin(owner.live, clients))
         ends.append((flavour, clients))
+    source = random.Random(f"{order.seed} {order.name} main")
+    main = MainThread(f"{order.name} main", log, source, judged=not order.replicas)
+    threading.Thread(target=_stop_at_end_of_input, args=(stop,), daemon=True).start()
     print("ready", flush=True)
-    sys.stdin.read()
-    stop.set()
+    kinds = subjects(len(order.urls), order.replicas)
+    main.live(kinds, next(clients for flavour, clients in ends if not flavour.asyncio), stop)
     for life in lives:
         life.result()
     for flavour, clients in ends:
@@ -229,9 +246,12 @@ def run(order: Order) -> None:
         flavour.end()
 
 
-def _client(flavour: Flavour, url: str, order: Order) -> Any:
-    waits = {"replicas_to_wait": order.replicas} if order.replicas else {}
-    return flavour.client(url, lease=LEASE, command_timeout=COMMAND_TIMEOUT, **waits)
+def _clients(flavour: Flavour, order: Order) -> list[Any]:
+    """A client for each of the order's servers."""
+    options: dict[str, Any] = {"lease": LEASE, "command_timeout": COMMAND_TIMEOUT}
+    if order.replicas:
+        options["replicas_to_wait"] = order.replicas
+    return [flavour.client(url, **options) for url in order.urls]
 
 
 def prepare(url: str, folder: Path) -> None:

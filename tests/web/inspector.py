@@ -13,7 +13,6 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -66,12 +65,7 @@ class Inspector:
     def __enter__(self) -> Inspector:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.end(signal.SIGKILL)
 
     def end(self, number: int = signal.SIGINT) -> tuple[int, str]:
@@ -151,12 +145,7 @@ class Events:
     def __enter__(self) -> Events:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def close(self) -> None:

@@ -61,7 +61,7 @@ class Difference:
 
 
 def left(ms: int) -> Callable[[Keys], Keys]:
-    """So many ms are left of every key that expires."""
+    """Every key that expires has `ms` milliseconds left."""
 
     def change(keys: Keys) -> Keys:
         expiring = {name: key for name, key in keys.items() if key.ttl is not None}
@@ -71,12 +71,12 @@ def left(ms: int) -> Callable[[Keys], Keys]:
 
 
 def alive(ms: int) -> Callable[[Keys], Keys]:
-    """So many ms each place in line lasts that is not over."""
+    """Every place in the queue that is not over lasts for `ms` milliseconds."""
     return _scores(lambda score: score if isinstance(score, float) else about(ms))
 
 
 def renewed(ms: int) -> Callable[[Keys], Keys]:
-    """So many ms each permit lasts that never expires in the recording."""
+    """Every permit that never expires in the recording lasts for `ms` milliseconds."""
     return _scores(lambda score: about(ms) if score == NEVER else score)
 
 
@@ -110,7 +110,7 @@ A_LEASE_IS_NEVER_CUT = "a nested acquire with a shorter lease"
 A_RELEASE_KEEPS_THE_LEASE = "release of one hold of several"
 NO_LOCK_AT_ALL = "a key that is no lock: `locked`, `ttl`, `force_release`"
 HOLDS_NOTHING = "release without a hold"
-A_LOSS_IS_TOLD = "release of a hold that is gone"
+A_LOSS_IS_REPORTED = "release of a hold that is gone"
 HANDED_OVER = "release with a waiter in the same client"
 
 LOCK = (
@@ -118,10 +118,10 @@ LOCK = (
     Difference("lock", "lease", (3, 4), A_RELEASE_KEEPS_THE_LEASE, {"keys": left(60_000)}),
     Difference("lock", "two-waiters", (5,), HANDED_OVER, {"published": ()}),
     Difference("lock", "waiters-two-clients", (3,), HANDED_OVER, {"published": ()}),
-    Difference("lock", "force", (6,), A_LOSS_IS_TOLD, {"result": LOST}),
-    Difference("lock", "watchdog-many", (7,), A_LOSS_IS_TOLD, {"result": LOST}),
-    Difference("lock", "expiry", (5,), A_LOSS_IS_TOLD, {"result": LOST}),
-    Difference("lock", "deleted", (2,), A_LOSS_IS_TOLD, {"result": LOST}),
+    Difference("lock", "force", (6,), A_LOSS_IS_REPORTED, {"result": LOST}),
+    Difference("lock", "watchdog-many", (7,), A_LOSS_IS_REPORTED, {"result": LOST}),
+    Difference("lock", "expiry", (5,), A_LOSS_IS_REPORTED, {"result": LOST}),
+    Difference("lock", "deleted", (2,), A_LOSS_IS_REPORTED, {"result": LOST}),
     Difference("lock", "wrong-type", (2, 3), NO_LOCK_AT_ALL, {"result": NO_LOCK}),
     Difference("lock", "wrong-type", (4,), HOLDS_NOTHING, {"result": NOT_OWNED}),
     Difference(

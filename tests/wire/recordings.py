@@ -91,10 +91,14 @@ class Step:
         return bool(self.result == BLOCKED)
 
     @property
+    def in_vain(self) -> bool:
+        """The caller did not get what it asked for."""
+        return self.result is None or self.result is False
+
+    @property
     def takes_time(self) -> bool:
         """Time passes, or a wait ends in vain."""
-        in_vain = self.result is None or self.result is False
-        return self.op == "wait" or (in_vain and not {"wait", "timeout"}.isdisjoint(self.args))
+        return self.op == "wait" or (self.in_vain and not {"wait", "timeout"}.isdisjoint(self.args))
 
 
 @dataclass(frozen=True)

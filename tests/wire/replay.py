@@ -7,7 +7,6 @@ who gets it, another may than in the recording: the two waiters change parts.
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, replace
@@ -15,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from tests.support.servers import Server
-from tests.support.waiting import BOUND, eventually
+from tests.support.waiting import BOUND, eventually, let_pass
 from tests.wire.kinds import KINDS, Woken, begin, by_hand, outcome
 from tests.wire.placeholders import Placeholders
 from tests.wire.recordings import Key, Step
@@ -83,7 +82,7 @@ class Replay:
         self._expect_subscribers({channel: 0 for step in steps for channel in step.subscribed})
 
     def _cast(self, steps: tuple[Step, ...]) -> None:
-        """Find somebody for each part; a lock of their own shows their fields."""
+        """Make an owner for each part; a separate lock shows the owner's field."""
         for part in sorted({step.by for step in steps if step.by and PART.fullmatch(step.by)}):
             actor, client = self._make_actor(part), self._clients[part[0]]
             lock = client.lock(PROBE)
@@ -106,7 +105,7 @@ class Replay:
         if step.op == "wait":
             if gone := IS_GONE.match(step.note):
                 self._close_client(gone[1])
-            time.sleep(step.args["seconds"])  # what the step is about: time passes
+            let_pass(step.args["seconds"])  # what the step is about
         elif commands:
             for command in commands:
                 self._run_by_hand(command)
@@ -154,6 +153,8 @@ class Replay:
         """If a waiter acts in the second of two steps, find out who woke, and give him the part."""
         part = str(steps[-1].by)
         if steps[0].waits or steps[-1].op == "interrupt" or part not in self._waiting:
+            return
+        if steps[-1].in_vain:  # no waiter wakes: time has to pass, after the step was compared
             return
         woken = KINDS[steps[-1].kind].woken
         if woken is Woken.ALL_THAT_MAY:

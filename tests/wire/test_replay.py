@@ -45,6 +45,18 @@ class MainActor(ThreadActor):
         signal.pthread_kill(self.thread.ident, signal.SIGINT)
 
 
+def marks(scenario: Scenario) -> list[pytest.MarkDecorator]:
+    """What takes its time and is recorded of several releases is slow but for the newest."""
+    if not any(step.takes_time for step in scenario.steps):
+        return []
+    newest = max(
+        (s.version for s in RECORDINGS if (s.kind, s.name) == (scenario.kind, scenario.name)),
+        key=lambda version: [int(number) for number in version.split(".")],
+    )
+    older = [] if scenario.version == newest else [pytest.mark.slow]
+    return [pytest.mark.realtime, pytest.mark.costly, *older]
+
+
 def label(scenario: Scenario) -> str:
     return f"{scenario.version}-{scenario.kind}-{scenario.name}"
 
@@ -55,7 +67,7 @@ def scenarios(kinds: tuple[str, ...]) -> list[Any]:
         pytest.param(
             scenario,
             id=label(scenario),
-            marks=[pytest.mark.realtime] if any(s.takes_time for s in scenario.steps) else [],
+            marks=marks(scenario),
         )
         for scenario in RECORDINGS
         if scenario.kind in kinds

@@ -7,12 +7,13 @@ import sys
 import time
 from collections.abc import Callable
 
-from tools.lint import cpp, layers, pages, python, sizes, texts
+from tools.lint import cpp, layers, names, pages, python, sizes, texts
 
 CHECKS: dict[str, Callable[[], list[str]]] = {
     "layers": layers.check,
     "sizes": sizes.check,
     "texts": texts.check,
+    "names": names.check,
     "decisions": pages.check_decisions,
     "changes": pages.check_changes,
     "docs": pages.check_site,
@@ -21,6 +22,7 @@ CHECKS: dict[str, Callable[[], list[str]]] = {
     "mypy": python.check_mypy,
     "pyright": python.check_pyright,
     "clang-format": cpp.check_format,
+    "thread-safety": cpp.check_thread_safety,
     "clang-tidy": cpp.check_tidy,
 }
 

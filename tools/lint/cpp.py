@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from pathlib import Path
 
 from tools.lint import tree
@@ -38,6 +40,15 @@ def check_tidy() -> list[str]:
     return list(dict.fromkeys(lines))
 
 
+def check_thread_safety() -> list[str]:
+    """Returns what Clang finds wrong by the annotations of cpp/base/mutex.h."""
+    configure()
+    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        runs = list(pool.map(analyse_locks, sources_with_locks()))
+    lines = [line for run in runs if run.returncode for line in run.stdout.splitlines()]
+    return list(dict.fromkeys(lines))
+
+
 def configure() -> None:
     """Makes the compile commands of engine and bindings, and the generated header."""
     preset = ["cmake", "--preset", "dev", "-B", str(BUILD), "-DHOLDFAST_BUILD_TESTS=OFF"]
@@ -49,9 +60,33 @@ def configure() -> None:
 
 
 def compiled_sources() -> list[str]:
+    return sorted(compile_commands())
+
+
+def compile_commands() -> dict[str, list[str]]:
+    """Returns the arguments of the compiler, for each source of cpp/."""
     commands = json.loads((BUILD / "compile_commands.json").read_text(encoding="utf-8"))
-    ours = tree.ROOT / "cpp"
-    return sorted(entry["file"] for entry in commands if Path(entry["file"]).is_relative_to(ours))
+    ours = [entry for entry in commands if Path(entry["file"]).is_relative_to(tree.ROOT / "cpp")]
+    return {entry["file"]: shlex.split(entry["command"]) for entry in ours}
+
+
+def sources_with_locks() -> list[tuple[str, list[str]]]:
+    """Returns the sources of the layers that have a Mutex, with the compiler's arguments."""
+    layers = {tree.ROOT / path.parent for path in tree.cpp() if has_lock(tree.ROOT / path)}
+    commands = sorted(compile_commands().items())
+    return [(path, arguments) for path, arguments in commands if Path(path).parent in layers]
+
+
+def has_lock(path: Path) -> bool:
+    return "Mutex" in path.read_text(encoding="utf-8")
+
+
+def analyse_locks(source: tuple[str, list[str]]) -> subprocess.CompletedProcess[str]:
+    path, arguments = source
+    checks = ["-fsyntax-only", "-Wthread-safety", "-Werror=thread-safety"]
+    system = [word for pair in pairwise(arguments) if pair[0] == "-isystem" for word in pair]
+    usual = [word for word in arguments if word.startswith(("-D", "-I", "-std="))]
+    return command([tool("clang++"), *checks, *usual, *system, path])
 
 
 def tidy(source: str) -> subprocess.CompletedProcess[str]:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import socket
 import ssl
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from holdfast import _core
 from holdfast._errors import ConnectionError, ServerError
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from typing_extensions import Self
 
 __all__ = ["Bare"]
@@ -39,12 +38,7 @@ class Bare:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._stream.close()
 
     def call(self, commands: bytes, lines: int) -> bytes:
@@ -94,7 +88,10 @@ def _connected(endpoint: _core.Endpoint, address: tuple[str, int, str]) -> socke
 def _context(endpoint: _core.Endpoint) -> ssl.SSLContext:
     """As the client's own connections check and show certificates."""
     verify, authority, certificate, key = _core.tls_options(endpoint)
-    context = ssl.create_default_context(cafile=authority or None)
+    directory = bool(authority) and Path(authority).is_dir()
+    context = ssl.create_default_context(
+        cafile=None if directory else authority or None, capath=authority if directory else None
+    )
     if not verify:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE

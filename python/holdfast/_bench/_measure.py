@@ -65,11 +65,16 @@ def measure(stand: Stand, peer: Peer, seconds: float) -> Iterator[tuple[str, Res
         yield "wake_up", _time(peer.wake_up(share), peer.bare_wake_up(bare, share))
         floor = _rate(lambda: bare.call(PING * BATCH, BATCH), share)
         value = _renewals(stand, share)
-        yield "renewals", Result(round(value), "1/s", round(floor), round(floor / value, 2))
+        yield "renewals", Result(round(value), "1/s", round(floor), _ratio(floor, value))
 
 
 def _time(value: float, floor: float) -> Result:
-    return Result(round(value, 4), "ms", round(floor, 4), round(value / floor, 2))
+    return Result(round(value, 4), "ms", round(floor, 4), _ratio(value, floor))
+
+
+def _ratio(value: float, floor: float) -> float:
+    """With three digits that count, so that it is never 0."""
+    return float(f"{value / floor:.3g}")
 
 
 def times_ms(call: Callable[[], object], seconds: float) -> list[float]:

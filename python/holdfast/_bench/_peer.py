@@ -20,8 +20,6 @@ from holdfast.inspect._people import subscribers
 from ._bare import Bare, encoded
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from typing_extensions import Self
 
     from ._measure import Stand
@@ -50,12 +48,7 @@ class Peer:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._process.kill()
         self._process.communicate()
 

@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING
 from .story import BrokenPromiseError
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from typing_extensions import Self
 
 __all__ = ["Child", "Children", "guarded"]
@@ -112,11 +110,6 @@ class Children:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         for child in self._children:
             child.close()

@@ -16,7 +16,6 @@ from .processes import guarded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from types import TracebackType
 
     from typing_extensions import Self
 
@@ -119,12 +118,7 @@ class Server:
         """Send the process a signal."""
         self._process.send_signal(number)
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._process.kill()
         self._process.wait()
         if self._process.stdout:

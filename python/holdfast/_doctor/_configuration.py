@@ -6,6 +6,8 @@ import statistics
 import time
 from typing import TYPE_CHECKING, Final
 
+from holdfast.inspect._deployment import listed
+
 from ._finding import Finding, bad, good, refused, warning
 
 if TYPE_CHECKING:
@@ -37,9 +39,8 @@ class Account:
     def setting(self, name: str) -> str | None:
         """A directive of the configuration; ``None`` where this user may not ask."""
         [reply] = self.server.ask([(b"CONFIG", b"GET", name.encode())])
-        if not isinstance(reply, list) or len(reply) < 2:
-            return None
-        return str(reply[1].decode())
+        pair = listed(reply)
+        return str(pair[1].decode()) if len(pair) > 1 else None
 
 
 def account_of(server: Server, *, clustered: bool) -> Account:
@@ -48,7 +49,7 @@ def account_of(server: Server, *, clustered: bool) -> Account:
 
 def _parsed(info: bytes) -> dict[str, str]:
     lines = info.decode(errors="backslashreplace").splitlines()
-    return dict(line.partition(":")[::2] for line in lines if ":" in line)
+    return {name: value for name, colon, value in (line.partition(":") for line in lines) if colon}
 
 
 def version(account: Account) -> Finding:
@@ -70,7 +71,7 @@ def version(account: Account) -> Finding:
 
 
 def round_trip(account: Account) -> Finding:
-    times = []
+    times: list[float] = []
     for _ in range(PINGS):
         start = time.perf_counter()
         account.server.ask([(b"PING",)])
@@ -163,7 +164,8 @@ def _is_replica(name: str, value: str) -> bool:
 
 
 def _fields(value: str) -> dict[str, str]:
-    return dict(part.partition("=")[::2] for part in value.split(","))
+    parts = (part.partition("=") for part in value.split(","))
+    return {name: field for name, _, field in parts}
 
 
 def _address(line: Mapping[str, str]) -> str:
@@ -210,9 +212,10 @@ def clock(account: Account) -> Finding:
     before = time.time()
     [reply] = account.server.ask([(b"TIME",)])
     after = time.time()
-    if not isinstance(reply, list):
+    moment = listed(reply)
+    if not moment:
         return refused(check, reply, "TIME")
-    difference = int(reply[0]) + int(reply[1]) / 1e6 - (before + after) / 2
+    difference = int(moment[0]) + int(moment[1]) / 1e6 - (before + after) / 2
     found = f"{difference:+.3f} s against this machine"
     if abs(difference) <= MOST_DIFFERENCE:
         return good(check, found, "both clocks agree")

@@ -49,6 +49,7 @@ def check_messages(client: Client, other: Client, name: bytes, deployment: Deplo
     """Let a second client wait, and see whether a release wakes it."""
     lock = client.lock(name, lease=LEASE)
     waiter = _Waiter(other, name)
+    released = 0.0
     try:
         if not lock.acquire(blocking=False):
             return unknown("pub/sub", "the test name is locked", "choose another with --name")

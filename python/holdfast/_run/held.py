@@ -32,6 +32,7 @@ class Held(Protocol):
 
     def is_lost(self) -> bool:
         """Whether it is not held any more, as far as this process knows."""
+        raise NotImplementedError
 
     async def release(self) -> None:
         """Give it back; raises ``NotOwnedError`` where it was lost."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import resource
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -54,7 +54,7 @@ class _BoundedProtocol(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        cycle: RequestResponseCycle | None = self.cycle
+        cycle = cast("RequestResponseCycle | None", self.cycle)
         if cycle is not None and not cycle.response_complete:
             self.room.idle.pop(self, None)
 

@@ -24,7 +24,7 @@ from .connections import bounded_protocol
 from .feed import Feed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
     from types import FrameType
 
     from holdfast import Client
@@ -128,7 +128,7 @@ def _announce(address: str, listener: socket.socket) -> None:
 
 
 @contextlib.contextmanager
-def _opened(address: str) -> Iterator[None]:
+def _opened(address: str) -> Generator[None]:
     """Open the address in the user's browser.
 
     Command lines are visible to every user of the machine, so the browser is given a private file

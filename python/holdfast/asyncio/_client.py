@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from holdfast._arguments import checked_flag, refuses_foreign_keywords
-from holdfast._client import BaseClient
+from holdfast._base_client import BaseClient
 from holdfast._decorating import AsyncLocked
 from holdfast._spin_lock import EXPONENTIAL
 
@@ -13,7 +13,7 @@ from ._count_down_latch import CountDownLatch
 from ._fair_lock import FairLock
 from ._fenced_lock import FencedLock
 from ._lock import Lock
-from ._loop import bridge, task_of
+from ._loop import bridge, leave_loop, task_of
 from ._multi_lock import MultiLock
 from ._permit_semaphore import PermitSemaphore
 from ._read_write_lock import ReadLock, ReadWriteLock, WriteLock
@@ -36,7 +36,7 @@ __all__ = ["Client"]
 
 
 @refuses_foreign_keywords
-class Client(AsyncLocked, BaseClient[Lock]):
+class Client(AsyncLocked, BaseClient):
     """A client of one server for any number of event loops; it connects on first use.
 
     Arguments as those of ``holdfast.Client``.
@@ -169,7 +169,7 @@ class Client(AsyncLocked, BaseClient[Lock]):
 
     def multi_lock(
         self,
-        *locks: BaseLock[Any],
+        *locks: BaseLock,
         lease: Seconds | None = None,
         wait: Seconds | None = None,
         on_lost: Callable[[MultiLock], object] | None = None,
@@ -221,18 +221,17 @@ class Client(AsyncLocked, BaseClient[Lock]):
 
     async def ping(self) -> bool:
         """Check that the server answers: ``True``, as ``holdfast.Client.ping``."""
-        loop = bridge()
-        await loop.wait(self._core.start_ping(loop.queue))
+        await self._core.start_ping(bridge().queue)
         return True
 
     async def close(self, *, release_held: bool = False) -> None:
         """End all waits, finish pending releases, stop renewing: see ``holdfast.Client.close``."""
         closing = self._core.close(None, checked_flag("release_held", release_held))
         try:
-            loop = bridge()
-            await loop.wait(closing.start(loop.queue))
+            await closing.start(bridge().queue)
         finally:
-            self._warn_of(closing.names)
+            leave_loop()
+            self._has_closed(closing)
 
     async def __aenter__(self) -> Self:
         return self

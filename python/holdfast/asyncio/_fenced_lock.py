@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from holdfast._fenced_lock import BaseFencedLock
 
 from ._lock import Lock
@@ -11,7 +9,7 @@ from ._lock import Lock
 __all__ = ["FencedLock"]
 
 
-class FencedLock(BaseFencedLock[Any], Lock):
+class FencedLock(BaseFencedLock, Lock):
     """A ``Lock`` with fencing tokens, by which a resource can refuse a late owner.
 
     Made by ``client.fenced_lock(name)``; as ``holdfast.FencedLock``, with the task as owner.

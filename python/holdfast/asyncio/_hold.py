@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from asyncio import CancelledError
 from contextlib import suppress
-from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
@@ -61,9 +60,8 @@ class Hold(BaseHold):
     async def release(self) -> None:
         """Free the lock, as ``holdfast.Hold.release``. Cancelling the task does not stop it."""
         self._claim()
-        loop = bridge()
         try:
-            await loop.wait(self._core.start_release(loop.queue, self._owner, True))
+            await self._core.start_release(bridge().queue, self._owner, True)
         except NotOwnedError:
             raise
         except CancelledError:
@@ -86,13 +84,13 @@ class Hold(BaseHold):
         A task that is cancelled meanwhile holds it as before.
         """
         core, ms = self._passed_on(), milliseconds("lease", lease)
-        loop = bridge()
+        queue = bridge().queue
         self._claim()
         try:
-            await loop.wait(core.start_detach(loop.queue, self._owner, ms))
+            await core.start_detach(queue, self._owner, ms)
             ticket = self._ticket(core)
             if not ticket:
-                await loop.wait(core.start_release(loop.queue, self._owner, True))
+                await core.start_release(queue, self._owner, True)
             return ticket
         except NotOwnedError:
             raise
@@ -128,14 +126,12 @@ async def acquire(
 ) -> Hold:
     """Carry out ``lock.hold()``; a task that is cancelled meanwhile leaves nothing behind."""
     seconds, (ms, renewed) = checked(lock, wait, lease)
-    loop = bridge()
+    queue = bridge().queue
     hold = Hold(lock)
     try:
-        number = hold._core.start_acquire(
-            loop.queue, hold._owner, True, seconds, ms, renewed, hold._listener()
-        )
-        undo = partial(hold._core.start_release, loop.queue, hold._owner, True)
-        if not await loop.wait(number, undo):
+        if not await hold._core.start_acquire(
+            queue, hold._owner, True, seconds, ms, renewed, hold._listener()
+        ):
             raise timed_out(lock, seconds)
         return hold
     except BaseException:
@@ -149,11 +145,10 @@ async def attach(client: Client, ticket: Any, lease: Any, on_lost: Any) -> Hold:
     """Carry out ``client.attach()``; when cancelled, return the hold to the ticket."""
     lock = lock_of(client, ticket, lease, on_lost)
     core, (ms, renewed) = lock._core, lock._lease
-    loop = bridge()
+    queue = bridge().queue
     hold = Hold(lock)
     try:
-        number = core.start_attach(loop.queue, ticket, hold._owner, ms, renewed, hold._listener())
-        await loop.wait(number, partial(core.give_back, ticket, hold._owner))
+        await core.start_attach(queue, ticket, hold._owner, ms, renewed, hold._listener())
         return hold
     except BaseException:
         core.give_back(ticket, hold._owner)

@@ -16,6 +16,7 @@ from holdfast._arguments import (
     Name,
     Seconds,
     Unset,
+    checked_flag,
     checked_timeout,
     instead_of,
     milliseconds,
@@ -23,21 +24,21 @@ from holdfast._arguments import (
 from holdfast._decorating import AsyncDecorates
 from holdfast._errors import HoldfastError, LockLostError, NotOwnedError
 from holdfast._lock import BaseLock, Watcher, seconds_left
+from holdfast._options import LockOptions, MinimumLockOptions
 
-from ._loop import NO_OWNER, Bridge, bridge, call_on_loop, owner_of_this_task
+from ._loop import NO_OWNER, ask, bridge, call_on_loop, owner_of_this_task
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
-    from collections.abc import Callable
     from types import TracebackType
 
-    from typing_extensions import Self
+    from typing_extensions import Self, Unpack
 
-    from holdfast._client import BaseClient
+    from holdfast._base_client import BaseClient
 
     from ._hold import Hold
 
-__all__ = ["Lock"]
+__all__ = ["Lock", "TaskLockOptions", "TaskMinimumLockOptions"]
 
 
 def _this_task() -> Task[Any]:
@@ -91,12 +92,22 @@ class TaskWatcher(Watcher):
     def _tell(self, reason: str) -> None:
         self.reason = reason
         task = self._task()
-        if self._depth and task is not None:
+        if self._depth and task is not None and not self.lost_late:
             self._cancelled = task.cancel()
         call_on_loop(partial(self._report, reason), self.lock.name)
 
 
-class Lock(AsyncDecorates, BaseLock["BaseClient[Any]"]):
+class TaskLockOptions(LockOptions, total=False):
+    """The keywords of every kind of lock of a task, for type checkers."""
+
+    cancel_on_lost: bool
+
+
+class TaskMinimumLockOptions(MinimumLockOptions, TaskLockOptions, total=False):
+    """The keywords of the kinds of locks that have a minimum hold time."""
+
+
+class Lock(AsyncDecorates, BaseLock):
     """A reentrant lock, held by a task and shared by all processes that use its name.
 
     Made by ``client.lock(name)``. All lock objects of one name and client share the holds of a
@@ -110,16 +121,13 @@ class Lock(AsyncDecorates, BaseLock["BaseClient[Any]"]):
 
     def __init__(
         self,
-        client: BaseClient[Any],
+        client: BaseClient,
         name: Name,
         *,
-        lease: Seconds | None = None,
-        wait: Seconds | None = None,
-        on_lost: Callable[[Any], object] | None = None,
-        at_least: Seconds | None = None,
         cancel_on_lost: bool = False,
+        **options: Unpack[MinimumLockOptions],
     ) -> None:
-        super().__init__(client, name, lease=lease, wait=wait, on_lost=on_lost, at_least=at_least)
+        super().__init__(client, name, **options)
         self._cancel_on_lost = bool(cancel_on_lost)
         if self._cancel_on_lost:
             self._watchers = {}
@@ -164,22 +172,30 @@ class Lock(AsyncDecorates, BaseLock["BaseClient[Any]"]):
         watcher = self._watch()
         listener = watcher.number if watcher else 0
         try:
-            number = self._core.start_acquire(
+            granted = await self._core.start_acquire(
                 loop.queue, owner, blocking, seconds, lease.ms, lease.renewed, listener
-            )
-            granted = await loop.wait(
-                number, partial(self._core.start_release, loop.queue, owner, False)
             )
         finally:
             self._asked(watcher, granted)
         return granted
 
-    async def release(self) -> None:
-        """Release one hold, as ``holdfast.Lock.release``. Cancelling the task does not stop it."""
-        loop = bridge()
+    async def release(self, *, wait: bool = True) -> None:
+        """Release one hold, as ``holdfast.Lock.release``. Cancelling the task does not stop it.
+
+        Nor does it cancel the task where ``wait=False`` and the hold turns out to be lost.
+        """
+        if not checked_flag("wait", wait):
+            self._check_deferring("wait=False")
+        await self._release(not wait)
+
+    async def _release(self, deferred: bool) -> None:
+        queue, core = bridge().queue, self._core
         done = 0
         try:
-            await loop.wait(self._core.start_release(loop.queue, self._owner(), False))
+            if deferred:
+                await core.start_release_deferred(queue, self._owner())
+            else:
+                await core.start_release(queue, self._owner(), False)
             done = 1
         except LockLostError:
             self._leave_watcher()
@@ -190,11 +206,11 @@ class Lock(AsyncDecorates, BaseLock["BaseClient[Any]"]):
             done = 1
             raise
         finally:
-            self._gave_back(done)
+            self._gave_back(done, deferred and done > 0)
 
     async def locked(self) -> bool:
         """Whether any owner holds it, according to the server."""
-        count: int = await self._ask(self._core.start_locked)
+        count: int = await ask(self._core.start_locked)
         return count > 0
 
     async def owned(self) -> bool:
@@ -203,22 +219,22 @@ class Lock(AsyncDecorates, BaseLock["BaseClient[Any]"]):
 
     async def hold_count(self) -> int:
         """The holds of the current task, according to the server."""
-        count: int | None = await self._ask(self._core.start_hold_count, self._owner())
+        count: int | None = await ask(self._core.start_hold_count, self._owner())
         return count or 0
 
     async def ttl(self) -> float | None:
         """Seconds left on the server; ``None`` if it is free; infinite if it has no expiry."""
-        return seconds_left(await self._ask(self._core.start_ttl))
+        return seconds_left(await ask(self._core.start_ttl))
 
     async def extend(self, lease: Seconds) -> bool:
         """Set a new fixed lease from now on, no longer renewed; ``False`` when not held."""
         ms = milliseconds("lease", lease)
-        answer: int = await self._ask(self._core.start_extend, self._owner(), ms)
+        answer: int = await ask(self._core.start_extend, self._owner(), ms)
         return answer == 1 and not self.lost
 
     async def force_release(self) -> bool:
         """Free the lock, regardless of its owner; ``True`` if it was held. Waiters wake."""
-        answer: int = await self._ask(self._core.start_force_release)
+        answer: int = await ask(self._core.start_force_release)
         return answer == 1
 
     async def hold(
@@ -231,11 +247,6 @@ class Lock(AsyncDecorates, BaseLock["BaseClient[Any]"]):
         from . import _hold
 
         return await _hold.acquire(self, wait, lease)
-
-    @staticmethod
-    async def _ask(start: Callable[..., int], *arguments: Any) -> Any:
-        loop: Bridge = bridge()
-        return await loop.wait(start(loop.queue, *arguments))
 
     async def __aenter__(self) -> Self:
         if not await self._acquire(True, self._wait, self._lease):
@@ -277,7 +288,7 @@ class Lock(AsyncDecorates, BaseLock["BaseClient[Any]"]):
                 await self.release()
             raise watcher.loss() from exc
         try:
-            await self.release()
+            await self._release(self._defers())
         except HoldfastError as error:
             if exc is None:
                 raise

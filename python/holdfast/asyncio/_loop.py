@@ -1,19 +1,19 @@
-"""Between the engine and one event loop: an operation that ends wakes the task that waits for it.
+"""Between the engine and one event loop: a task awaits what starts an operation.
 
-The engine puts completions into a queue with an eventfd; the loop takes them out in batches.
+The loop polls the descriptor of a queue, whose native part reads the server's replies, or takes
+what another thread has completed, and has the tasks go on that wait for them.
 """
 
 from __future__ import annotations
 
 from asyncio import (
     AbstractEventLoop,
-    CancelledError,
-    Future,
     Task,
     current_task,
     get_running_loop,
     iscoroutine,
 )
+from os import register_at_fork
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, finalize, ref
 
@@ -23,7 +23,15 @@ from holdfast._events import logger
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Bridge", "ask", "bridge", "call_on_loop", "owner_of_this_task", "task_of"]
+__all__ = [
+    "Bridge",
+    "ask",
+    "bridge",
+    "call_on_loop",
+    "leave_loop",
+    "owner_of_this_task",
+    "task_of",
+]
 
 #: To the engine: no owner. A caller outside of any task owns nothing.
 NO_OWNER = 2**64 - 1
@@ -33,13 +41,13 @@ class Bridge:
     """The pending operations and the owners of one event loop. Used on its thread only."""
 
     def __init__(self, loop: AbstractEventLoop) -> None:
-        self.queue = _core.PendingQueue()
+        self.queue = _core.TaskQueue(loop)
+        self.loop = ref(loop)
         self._owners: dict[Task[Any], int] = {}
-        self._waiting: dict[int, tuple[Future[Any], Callable[[], object] | None]] = {}
         self._numbers: set[int] = set()  # of the owners
         # Only the loop's reader and its tasks keep this object: the waits and renewals of a loop
         # that is collected with unfinished tasks end with it.
-        loop.add_reader(self.queue.fileno(), self._drain)
+        loop.add_reader(self.queue.fileno(), self.queue.drain, self)
         finalize(self, _end_owners, self._numbers)
 
     def owner(self, task: Task[Any]) -> int:
@@ -51,39 +59,10 @@ class Bridge:
             task.add_done_callback(self._task_done)
         return number
 
-    def known_owner(self, task: Task[Any]) -> int | None:
-        return self._owners.get(task)
-
-    async def wait(self, number: int, undo: Callable[[], object] | None = None) -> Any:
-        """Wait for operation `number`.
-
-        When the task is cancelled meanwhile, or its coroutine closed, the operation is cancelled,
-        too. If it had succeeded already (its result was ``True`` and on its way to the task),
-        `undo` is called.
-        """
-        future = get_running_loop().create_future()
-        self._waiting[number] = (future, undo)
-        try:
-            return await future
-        except (CancelledError, GeneratorExit):
-            if self._waiting.pop(number, None) is not None:
-                self.queue.cancel(number)
-            elif _granted(future) and undo is not None:
-                undo()
-            raise
-
-    def _drain(self) -> None:
-        for number, value, error in self.queue.drain():
-            future, undo = self._waiting.pop(number, (None, None))
-            if future is None:
-                continue
-            if future.cancelled():
-                if undo is not None and value is True:
-                    undo()
-            elif error is None:
-                future.set_result(value)
-            else:
-                future.set_exception(error)
+    def leave(self) -> None:
+        """The loop polls nothing of the library any more; what remains are the owners."""
+        get_running_loop().remove_reader(self.queue.fileno())
+        del self.queue
 
     def _task_done(self, task: Task[Any]) -> None:
         number = self._owners.pop(task, None)
@@ -92,28 +71,56 @@ class Bridge:
             _core.owner_ended(number, "task")
 
 
-def _granted(future: Future[Any]) -> bool:
-    return not future.cancelled() and future.exception() is None and future.result() is True
-
-
 def _end_owners(numbers: set[int]) -> None:
     for number in numbers:
         _core.owner_ended(number, "task")
 
 
 _callbacks: set[Task[Any]] = set()
-_bridges: WeakKeyDictionary[AbstractEventLoop, tuple[int, ref[Bridge]]] = WeakKeyDictionary()
+_bridges: WeakKeyDictionary[AbstractEventLoop, ref[Bridge]] = WeakKeyDictionary()
+
+
+def _no_bridge() -> None:
+    return None
+
+
+_latest: Callable[[], Bridge | None] = _no_bridge  # of the loop that asked last
 
 
 def bridge() -> Bridge:
     """The bridge of the running loop (made anew after ``fork()``)."""
+    global _latest  # noqa: PLW0603
     loop = get_running_loop()
-    epoch, known = _bridges.get(loop, (0, None))
-    found = known() if known is not None and epoch == _core.epoch() else None
+    found = _latest()
+    if found is not None and found.loop() is loop:
+        return found
+    known = _bridges.get(loop)
+    found = known() if known is not None else None
     if found is None:
         found = Bridge(loop)
-        _bridges[loop] = (_core.epoch(), ref(found))
+        _bridges[loop] = ref(found)
+    _latest = ref(found)
     return found
+
+
+def leave_loop() -> None:
+    """After the last client was closed: let go of the running loop, unless other tasks wait."""
+    global _latest  # noqa: PLW0603
+    found = bridge()
+    if not _core.events_running() and found.queue.idle():
+        del _bridges[get_running_loop()]
+        _latest = _no_bridge
+        found.leave()
+
+
+def _forget_bridges() -> None:
+    """In a child of ``fork()``: the bridges are its parent's."""
+    global _latest  # noqa: PLW0603
+    _bridges.clear()
+    _latest = _no_bridge
+
+
+register_at_fork(after_in_child=_forget_bridges)
 
 
 def call_on_loop(report: Callable[[], Any], name: object) -> None:
@@ -143,7 +150,7 @@ def call_on_loop(report: Callable[[], Any], name: object) -> None:
 
 def task_of(number: int) -> Task[Any] | None:
     """The task that has that number as an owner, on whichever loop."""
-    for _, known in list(_bridges.values()):
+    for known in list(_bridges.values()):
         loop = known()
         for task, owner in list(loop._owners.items()) if loop is not None else ():
             if owner == number:
@@ -151,18 +158,16 @@ def task_of(number: int) -> Task[Any] | None:
     return None
 
 
-async def ask(start: Callable[..., int], *arguments: Any) -> Any:
+async def ask(start: Callable[..., Any], *arguments: Any) -> Any:
     """The result of an operation, which `start` starts with the queue of the running loop."""
-    loop = bridge()
-    return await loop.wait(start(loop.queue, *arguments))
+    return await start(bridge().queue, *arguments)
 
 
 def owner_of_this_task() -> int:
     """The number of the current task, ``NO_OWNER`` if it has none."""
     try:
-        task = current_task()
+        known = bridge()
     except RuntimeError:
         return NO_OWNER
-    if task is None:
-        return NO_OWNER
-    return bridge().known_owner(task) or NO_OWNER
+    task = current_task(known.loop())
+    return known._owners.get(task, NO_OWNER) if task is not None else NO_OWNER

@@ -5,7 +5,7 @@ from __future__ import annotations
 from asyncio import current_task, get_running_loop
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from weakref import ref
 
 from holdfast import _core, _events
@@ -20,18 +20,20 @@ from holdfast._arguments import (
     checked_timeout,
     instead_of,
     milliseconds,
+    refuse_deferring,
 )
-from holdfast._errors import HoldfastError, LockTimeout, NotOwnedError
+from holdfast._errors import HoldfastError, NotOwnedError
 from holdfast._permit_semaphore import BasePermitSemaphore, PermitWatcher, checked_permit
 
 from ._loop import ask, bridge, call_on_loop
+from ._semaphore import TaskPermits
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
     from collections.abc import Callable, Hashable
     from types import TracebackType
 
-    from holdfast._client import BaseClient
+    from holdfast._base_client import BaseClient
 
 __all__ = ["PermitSemaphore"]
 
@@ -56,7 +58,7 @@ class TaskPermitWatcher(PermitWatcher):
         call_on_loop(partial(self.semaphore._report, self.permit), self.semaphore.name)
 
 
-class PermitSemaphore(BasePermitSemaphore):
+class PermitSemaphore(BasePermitSemaphore, TaskPermits):
     """A semaphore whose permits have ids and are returned when their lease ends.
 
     Made by ``client.permit_semaphore(name)``: the twin of ``holdfast.PermitSemaphore``. A permit
@@ -67,7 +69,7 @@ class PermitSemaphore(BasePermitSemaphore):
 
     def __init__(
         self,
-        client: BaseClient[Any],
+        client: BaseClient,
         name: Name,
         *,
         lease: Seconds | None = None,
@@ -80,12 +82,6 @@ class PermitSemaphore(BasePermitSemaphore):
 
     def _new_watcher(self, permit: str) -> PermitWatcher:
         return TaskPermitWatcher(self, permit)
-
-    async def _timed_out(self) -> LockTimeout:
-        exists = True
-        with suppress(HoldfastError):  # the time-out is what matters
-            exists = await ask(self._core.start_available_permits) is not None
-        return self._timeout(exists)
 
     async def try_set_permits(self, n: int) -> bool:
         """Set the number of permits; ``False``, and no change, if it has been set before."""
@@ -107,30 +103,31 @@ class PermitSemaphore(BasePermitSemaphore):
         behind.
         """
         seconds = checked_timeout(blocking, timeout)
-        return await self._acquire(bool(blocking), seconds, self._lease_of(lease))
+        permit = await self._acquire(bool(blocking), seconds, self._lease_of(lease))
+        if blocking and permit is None:
+            await self._mind_time_out()
+        return permit
 
     async def _acquire(self, blocking: bool, seconds: float, lease: LeaseTime) -> str | None:
-        loop = bridge()
+        queue = bridge().queue
         if not _events.running():
             _events.start()
         number = _core.next_owner()
-        raw = self._core.permit(number)
-        permit = raw.hex()
+        permit = self._core.permit(number).hex()
         listener = self._expect(permit)
         granted = False
         try:
-            operation = self._core.start_acquire(
-                loop.queue, number, blocking, seconds, lease.ms, lease.renewed, listener
+            granted = await self._core.start_acquire(
+                queue, number, blocking, seconds, lease.ms, lease.renewed, listener
             )
-            undo = partial(self._core.start_release, loop.queue, raw)
-            granted = await loop.wait(operation, undo)
         finally:
             if not granted:
                 self._forget(permit)
         return permit if granted else None
 
-    async def release(self, permit: str) -> None:
+    async def release(self, permit: str, *, wait: bool = True) -> None:
         """Release a permit, as ``holdfast.PermitSemaphore.release``."""
+        refuse_deferring("PermitSemaphore", wait)
         raw = checked_permit(permit)
         try:
             answer = await ask(self._core.start_release, raw)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from holdfast._read_write_lock import BaseReadWriteLock, ReadSide, WriteSide
 
 from ._lock import Lock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from typing_extensions import Unpack
 
-    from holdfast._arguments import Name, Seconds
-    from holdfast._client import BaseClient
+    from holdfast._arguments import Name
+    from holdfast._base_client import BaseClient
+
+    from ._lock import TaskLockOptions
 
 __all__ = ["ReadLock", "ReadWriteLock", "WriteLock"]
 
@@ -41,18 +43,10 @@ class ReadWriteLock(BaseReadWriteLock):
 
     def __init__(
         self,
-        client: BaseClient[Any],
+        client: BaseClient,
         name: Name,
-        *,
-        lease: Seconds | None = None,
-        wait: Seconds | None = None,
-        on_lost: Callable[[Any], object] | None = None,
-        cancel_on_lost: bool = False,
+        **options: Unpack[TaskLockOptions],
     ) -> None:
-        self.name = name
-        self.read = ReadLock(
-            client, name, lease=lease, wait=wait, on_lost=on_lost, cancel_on_lost=cancel_on_lost
-        )
-        self.write = WriteLock(
-            client, name, lease=lease, wait=wait, on_lost=on_lost, cancel_on_lost=cancel_on_lost
-        )
+        super().__init__(client, name)
+        self.read = ReadLock(client, name, **options)
+        self.write = WriteLock(client, name, **options)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from holdfast import _core
 from holdfast._arguments import LOCK_KEYWORDS, instead_of
 from holdfast._lock import BaseLock
-from holdfast._quorum import QuorumSide, checked_members, cores_of, may_stand, title_of
+from holdfast._quorum import checked_members, may_stand, title_of
+from holdfast._red_lock import BaseRedLock
 
 from ._lock import Lock, TaskWatcher
 from ._loop import owner_of_this_task
@@ -34,7 +34,7 @@ class MajorityTaskWatcher(TaskWatcher):
             super()._hold_lost(reason)
 
 
-class RedLock(QuorumSide, Lock):
+class RedLock(BaseRedLock, Lock):
     """A majority of locks on independent servers, held by a task. As ``holdfast.RedLock``."""
 
     __slots__ = ("_members",)
@@ -42,7 +42,7 @@ class RedLock(QuorumSide, Lock):
     @instead_of(LOCK_KEYWORDS, "RedLock")
     def __init__(
         self,
-        *locks: BaseLock[Any],
+        *locks: BaseLock,
         lease: Seconds | None = None,
         wait: Seconds | None = None,
         on_lost: Callable[[Any], object] | None = None,
@@ -57,14 +57,6 @@ class RedLock(QuorumSide, Lock):
             on_lost=on_lost,
             cancel_on_lost=cancel_on_lost,
         )
-
-    @property
-    def validity(self) -> float | None:
-        """The seconds of validity that are left; ``None`` when not held."""
-        return self._core.known_left(self._owner())
-
-    def _new_core(self, name: bytes) -> _core.Lockable:
-        return _core.red_lock(cores_of(self._members), name)
 
     def _new_watcher(self) -> TaskWatcher:
         return MajorityTaskWatcher(self)

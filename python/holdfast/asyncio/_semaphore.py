@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from functools import partial
 from typing import TYPE_CHECKING
 
 from holdfast._arguments import (
@@ -12,11 +11,13 @@ from holdfast._arguments import (
     checked_count,
     checked_timeout,
     instead_of,
+    refuse_deferring,
 )
 from holdfast._errors import HoldfastError, LockTimeout
 from holdfast._semaphore import BaseSemaphore
+from holdfast._synchronizer import Permits
 
-from ._loop import ask, bridge
+from ._loop import ask
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -25,14 +26,11 @@ if TYPE_CHECKING:
 
     from holdfast._arguments import Seconds
 
-__all__ = ["Semaphore"]
+__all__ = ["Semaphore", "TaskPermits"]
 
 
-class Semaphore(BaseSemaphore):
-    """A counter of free permits, shared by all processes that use its name.
-
-    Made by ``client.semaphore(name)``. As ``holdfast.Semaphore``: permits have no owner.
-    """
+class TaskPermits(Permits):
+    """The common part of the two semaphores for tasks."""
 
     __slots__ = ()
 
@@ -41,6 +39,21 @@ class Semaphore(BaseSemaphore):
         with suppress(HoldfastError):  # the time-out is what matters
             exists = await ask(self._core.start_available_permits) is not None
         return self._timeout(exists)
+
+    async def _mind_time_out(self) -> None:
+        if self._minded:
+            return
+        with suppress(HoldfastError):  # the time-out is what matters
+            self._warn_unless(await ask(self._core.start_available_permits) is not None)
+
+
+class Semaphore(BaseSemaphore, TaskPermits):
+    """A counter of free permits, shared by all processes that use its name.
+
+    Made by ``client.semaphore(name)``. As ``holdfast.Semaphore``: permits have no owner.
+    """
+
+    __slots__ = ()
 
     async def try_set_permits(self, n: int) -> bool:
         """Create the semaphore with ``n`` permits; ``False`` if it exists with any number."""
@@ -56,21 +69,21 @@ class Semaphore(BaseSemaphore):
         As ``holdfast.Semaphore.acquire``. A task that is cancelled meanwhile has taken nothing.
         """
         seconds = checked_timeout(blocking, timeout)
-        return await self._acquire(checked_count("permits", permits), bool(blocking), seconds)
-
-    async def _acquire(self, permits: int, blocking: bool, seconds: float) -> bool:
-        loop = bridge()
-        number = self._core.start_acquire(loop.queue, permits, blocking, seconds)
-        granted: bool = await loop.wait(
-            number, partial(self._core.start_release, loop.queue, permits)
-        )
+        granted = await self._acquire(checked_count("permits", permits), bool(blocking), seconds)
+        if blocking and not granted:
+            await self._mind_time_out()
         return granted
 
-    async def release(self, n: int = 1) -> None:
+    async def _acquire(self, permits: int, blocking: bool, seconds: float) -> bool:
+        granted: bool = await ask(self._core.start_acquire, permits, blocking, seconds)
+        return granted
+
+    async def release(self, n: int = 1, *, wait: bool = True) -> None:
         """Release ``n`` permits, as ``holdfast.Semaphore.release``.
 
         Cancelling the task does not stop it.
         """
+        refuse_deferring("Semaphore", wait)
         await ask(self._core.start_release, checked_count("n", n))
 
     async def available_permits(self) -> int:

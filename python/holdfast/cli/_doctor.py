@@ -51,7 +51,7 @@ def doctor(settings: Settings, name: bytes | None, kinds: tuple[str, ...], wants
     """
     tried = name or b"holdfast-doctor:%s:%d" % (uuid.uuid4().hex[:8].encode(), os.getpid())
     with settings.client() as client, settings.client() as other:
-        findings = []
+        findings: list[_doctor.Finding] = []
         for finding in _doctor.examine(client, other, tried, kinds or _doctor.KINDS):
             findings.append(finding)
             if not wants_json:

@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
+import enum
 import sys
-from typing import Final
 
 import click
 
 from holdfast._errors import ConnectionError, LockError, ServerError
 
 __all__ = [
-    "CLOSED_PIPE",
-    "FREE",
-    "INTERRUPTED",
-    "NO_SERVER",
-    "TERMINATED",
-    "USAGE",
+    "Status",
     "complain",
     "status_of",
 ]
 
-FREE: Final = 1
-USAGE: Final = 2
-NO_SERVER: Final = 69
-INTERNAL: Final = 70
-CANNOT_WRITE: Final = 74
-INTERRUPTED: Final = 130
-CLOSED_PIPE: Final = 141
-TERMINATED: Final = 143
+
+class Status(enum.IntEnum):
+    """What the program ends with, where it is not a command's own status."""
+
+    FREE = 1
+    USAGE = 2
+    NO_SERVER = 69
+    INTERNAL = 70
+    CANNOT_WRITE = 74
+    INTERRUPTED = 130
+    CLOSED_PIPE = 141
+    TERMINATED = 143
 
 
 def complain(message: object) -> None:
@@ -46,7 +45,7 @@ def status_of(error: Exception) -> int:
     if isinstance(error, click.UsageError):
         where = error.ctx.command_path if error.ctx else "holdfast"
         complain(f"{error.format_message().rstrip('.')}; see '{where} --help'")
-        return USAGE
+        return Status.USAGE
     if isinstance(error, click.ClickException):
         complain(error.format_message())
         return error.exit_code
@@ -56,12 +55,12 @@ def status_of(error: Exception) -> int:
 def _status_of_failure(error: Exception) -> int:
     if isinstance(error, (ConnectionError, ServerError)):
         complain(error)
-        return NO_SERVER
+        return Status.NO_SERVER
     if isinstance(error, (LockError, ValueError, TypeError)):
         complain(error)
-        return USAGE
+        return Status.USAGE
     if isinstance(error, OSError):
         complain(f"cannot write the output: {error.strerror or error}")
-        return CANNOT_WRITE
+        return Status.CANNOT_WRITE
     complain(f"internal error: {type(error).__name__}: {error}")
-    return INTERNAL
+    return Status.INTERNAL

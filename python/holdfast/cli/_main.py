@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import os
 import signal
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 from click.shell_completion import shell_complete
 
-from ._errors import CLOSED_PIPE, INTERRUPTED, TERMINATED, status_of
+from ._errors import Status, status_of
 from ._group import holdfast
 
 if TYPE_CHECKING:
@@ -34,15 +35,17 @@ def main(arguments: Sequence[str]) -> int:
         sys.stdout.flush()
     except BrokenPipeError:
         _discard_output()
-        return CLOSED_PIPE
+        return Status.CLOSED_PIPE
     except KeyboardInterrupt:
-        return INTERRUPTED
+        return Status.INTERRUPTED
     except click.Abort:
-        return INTERRUPTED
+        return Status.INTERRUPTED
     except Exception as error:  # noqa: BLE001 - each becomes one line
         status = status_of(error)
-        with suppress(OSError):
+        try:
             sys.stdout.flush()
+        except OSError:
+            _discard_output()
     return status
 
 
@@ -58,7 +61,7 @@ def _run(arguments: list[str]) -> int:
 
 
 def _terminate(number: int, frame: FrameType | None) -> NoReturn:
-    raise SystemExit(TERMINATED)
+    raise SystemExit(Status.TERMINATED)
 
 
 def _be_quiet() -> None:
@@ -69,7 +72,7 @@ def _be_quiet() -> None:
     if not sys.warnoptions:
         warnings.simplefilter("ignore")
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
+        if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 

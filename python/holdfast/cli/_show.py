@@ -8,7 +8,7 @@ import click
 
 from holdfast import inspect
 
-from ._errors import FREE
+from ._errors import Status
 from ._settings import NAME, Settings, as_json, json_option
 from ._text import client_text, on_terminal, owner_text, seconds, write_pairs
 
@@ -63,7 +63,7 @@ def show(settings: Settings, name: bytes, kind: str | None, wants_json: bool) ->
         write_pairs(list(_pairs(found)))
     elif on_terminal():
         print("It is free.")
-    return 0 if is_held(found) else FREE
+    return 0 if is_held(found) else Status.FREE
 
 
 def is_held(found: inspect.LockDetail | None) -> bool:

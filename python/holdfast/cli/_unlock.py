@@ -10,7 +10,7 @@ from rich.text import Text
 
 from holdfast import inspect
 
-from ._errors import FREE, USAGE, complain
+from ._errors import Status, complain
 from ._settings import NAME, Settings
 from ._text import console, owner_text
 
@@ -34,13 +34,13 @@ def unlock(settings: Settings, name: bytes, yes: bool) -> int:
         found = inspect.lock(client, name)
         if found is None:
             complain(f"{inspect.shown(name)!r} is free: there is nothing to release")
-            return FREE
+            return Status.FREE
         if not yes and found.owners and not _confirmed(found):
-            return USAGE
+            return Status.USAGE
         if inspect.force_release(client, name):
             return 0
         complain(f"{found.name!r} was released by its owner meanwhile")
-        return FREE
+        return Status.FREE
 
 
 def _confirmed(found: inspect.LockDetail) -> bool:

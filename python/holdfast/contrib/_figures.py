@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from holdfast._client import BaseClient
+from holdfast._base_client import BaseClient
 
 __all__ = ["HELP", "checked_clients", "label"]
 
@@ -28,12 +28,12 @@ HELP = {
 }
 
 
-def label(client: BaseClient[Any]) -> str:
+def label(client: BaseClient) -> str:
     """The name that the client was given, else its id."""
     return client._name or client.id
 
 
-def checked_clients(clients: tuple[Any, ...]) -> tuple[BaseClient[Any], ...]:
+def checked_clients(clients: tuple[Any, ...]) -> tuple[BaseClient, ...]:
     """Raise ``TypeError`` unless these are clients, one at least."""
     if not clients:
         msg = "clients: at least one holdfast.Client is needed"

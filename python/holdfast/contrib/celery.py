@@ -13,6 +13,7 @@ The server is ``app.conf.holdfast_url``, else the environment's ``HOLDFAST_URL``
 imports this module does not start without either.
 """
 
+# pyright: basic, reportMissingImports=false, reportMissingModuleSource=false
 from __future__ import annotations
 
 import inspect

@@ -9,6 +9,7 @@
     async def change(order_id: int): ...
 """
 
+# pyright: basic, reportMissingImports=false, reportMissingModuleSource=false
 # Annotations are not postponed here: FastAPI could not resolve those of a callable object.
 
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -16,9 +17,8 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
 from fastapi import FastAPI, HTTPException, Request, routing
-from fastapi.dependencies.utils import get_dependant
+from fastapi.dependencies.utils import get_dependant, request_params_to_args
 from fastapi.exceptions import RequestValidationError
-from pydantic import TypeAdapter, ValidationError
 
 from holdfast import ConnectionError, HoldfastError, LockTimeout
 from holdfast._arguments import Seconds
@@ -115,37 +115,27 @@ class Locked:
 
 
 class _Parameter:
-    """A path or query parameter of a route, with the type that its function declares."""
+    """A path or query parameter of a route, read as FastAPI reads it for the function."""
 
-    def __init__(self, field: Any) -> None:
+    def __init__(self, field: Any, where: str) -> None:
         self.name: str = field.name
-        self._alias: str = field.alias
-        self._info = field.field_info
-        self._adapter: TypeAdapter[Any] = TypeAdapter(self._info.annotation)
+        self._field = field
+        self._where = where  # the attribute of the request
 
     def value(self, request: Request) -> Any:
         """What the route's function will get; 422, as FastAPI says it, when that is nothing."""
-        where = "path" if self._alias in request.path_params else "query"
-        given: Any = request.path_params if where == "path" else request.query_params
-        if self._alias in given:
-            try:
-                return self._adapter.validate_python(given[self._alias])
-            except ValidationError as error:
-                raise RequestValidationError(self._located(where, error.errors())) from None
-        if not self._info.is_required():
-            return self._info.get_default(call_default_factory=True)
-        missing = {"type": "missing", "loc": (), "msg": "Field required", "input": None}
-        raise RequestValidationError(self._located(where, [missing]))
-
-    def _located(self, where: str, errors: list[Any]) -> list[Any]:
-        return [{**each, "loc": (where, self._alias, *each["loc"])} for each in errors]
+        values, errors = request_params_to_args([self._field], getattr(request, self._where))
+        if errors:
+            raise RequestValidationError(errors)
+        return values[self.name]
 
 
 def _parameters(dependant: Any) -> Iterator[_Parameter]:
     for below in dependant.dependencies:
         yield from _parameters(below)
-    for field in [*dependant.query_params, *dependant.path_params]:
-        yield _Parameter(field)
+    for where in ("query_params", "path_params"):
+        for field in getattr(dependant, where):
+            yield _Parameter(field, where)
 
 
 def _client_of(app: Any) -> Client:

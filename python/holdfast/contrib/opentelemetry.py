@@ -6,6 +6,7 @@ Each acquisition is a span ``holdfast.acquire``; the loss of a hold is an event 
 the span that was current when it was acquired; the figures of ``client.stats()`` are metrics.
 """
 
+# pyright: basic, reportMissingImports=false, reportMissingModuleSource=false
 from __future__ import annotations
 
 from dataclasses import fields
@@ -17,7 +18,7 @@ from opentelemetry.metrics import Observation
 from opentelemetry.trace import SpanKind, Status, StatusCode
 
 from holdfast import Stats, __version__, _core, _events
-from holdfast._client import all_clients
+from holdfast._base_client import all_clients
 from holdfast.contrib._figures import HELP, label
 
 if TYPE_CHECKING:

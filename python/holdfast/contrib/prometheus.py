@@ -4,6 +4,7 @@
 >>> REGISTRY.register(Collector(client))
 """
 
+# pyright: basic, reportMissingImports=false, reportMissingModuleSource=false
 from __future__ import annotations
 
 from dataclasses import fields
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from prometheus_client.core import Metric
 
-    from holdfast._client import BaseClient
+    from holdfast._base_client import BaseClient
 
 __all__ = ["Collector"]
 
@@ -43,7 +44,7 @@ class Collector:
     Raises ``TypeError`` for what is no client, and without any.
     """
 
-    def __init__(self, *clients: BaseClient[Any]) -> None:
+    def __init__(self, *clients: BaseClient) -> None:
         self._clients = checked_clients(clients)
 
     def describe(self) -> Iterable[Metric]:

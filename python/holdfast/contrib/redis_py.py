@@ -4,7 +4,7 @@ Constructor, methods, attributes and exceptions are those of ``redis.lock.Lock``
 ``redis.asyncio.lock.Lock``. The keys are holdfast's: code that uses redis-py's locks and code that
 uses these do **not** exclude each other; ``docs/guides/redis-py.md`` says how to change over.
 
-Needs the extra ``redis_py`` (redis 5 or newer).
+Needs the extra ``redis_py`` (redis 6.1 or newer).
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ import holdfast.asyncio
 from holdfast.asyncio._loop import ask
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
     from types import TracebackType
 
     from typing_extensions import Self, Unpack
 
     from holdfast._arguments import Seconds
-    from holdfast._client import BaseClient
+    from holdfast._base_client import BaseClient
     from holdfast._options import Keywords
 
 __all__ = ["AsyncLock", "Lock", "async_client_of", "client_of"]
 
-ClientT = TypeVar("ClientT", bound="BaseClient[Any]")
+ClientT = TypeVar("ClientT", bound="BaseClient")
 
 #: What the server says of a key that is no lock of ours: redis-py's are strings.
 NO_LOCK = "WRONGTYPE"
@@ -125,13 +125,6 @@ class _BaseLock:
             return uuid.uuid4().hex.encode()
         return token if isinstance(token, bytes) else token.encode()
 
-    def _deadline(self, blocking: bool | None, blocking_timeout: float | None) -> float:
-        """When to stop waiting, on the monotonic clock."""
-        if not (self.blocking if blocking is None else blocking):
-            return -math.inf
-        timeout = self.blocking_timeout if blocking_timeout is None else blocking_timeout
-        return math.inf if timeout is None else time.monotonic() + timeout
-
     def _granted(self, hold: Any, token: bytes) -> Literal[True]:
         self.local.hold = hold
         self.local.token = token
@@ -174,7 +167,7 @@ class _BaseLock:
         logger.warning("%r was not held any more at the end of its block: %s", self.name, error)
 
     @contextmanager
-    def _as_of_redis_py(self) -> Iterator[None]:
+    def _as_of_redis_py(self) -> Generator[None]:
         """Raise redis-py's exceptions for ours."""
         try:
             yield
@@ -188,14 +181,31 @@ class _BaseLock:
             raise exceptions.ConnectionError(str(error)) from error
 
 
-def _left(deadline: float) -> float | None:
-    left = deadline - time.monotonic()
-    return None if left == math.inf else max(left, 0.0)
+class _Attempt:
+    """One call of ``acquire``: until when it tries, and what it does about an error."""
 
+    def __init__(self, lock: _BaseLock, blocking: bool | None, timeout: Seconds | None) -> None:
+        timeout = lock.blocking_timeout if timeout is None else timeout
+        self._deadline = math.inf if timeout is None else time.monotonic() + timeout
+        if not (lock.blocking if blocking is None else blocking):
+            self._deadline = -math.inf
+        self._lease = lock._lease()
 
-def _refused(error: holdfast.HoldfastError) -> bool:
-    """The key is a lock of redis-py's: it is busy, and no message will say when it is not."""
-    return isinstance(error, holdfast.ServerError) and error.code == NO_LOCK
+    def options(self) -> dict[str, Any]:
+        """For ``hold()``: the time that is left, and the lease."""
+        left = self._deadline - time.monotonic()
+        return {"wait": None if left == math.inf else max(left, 0.0), "lease": self._lease}
+
+    def goes_on_after(self, error: holdfast.HoldfastError, pause: Seconds) -> bool:
+        """Whether to try again after `pause`; ``False``: the lock is busy. Else raises `error`.
+
+        A key that is one of redis-py's locks is busy, and no message says when it is free.
+        """
+        if isinstance(error, holdfast.LockTimeout):
+            return False
+        if not isinstance(error, holdfast.ServerError) or error.code != NO_LOCK:
+            raise error
+        return time.monotonic() + pause <= self._deadline
 
 
 class Lock(_BaseLock):
@@ -216,22 +226,17 @@ class Lock(_BaseLock):
         token: str | bytes | None = None,
     ) -> bool:
         """Take the lock; ``False`` when it stays held by another for ``blocking_timeout``."""
+        pause = self.sleep if sleep is None else sleep
+        attempt = _Attempt(self, blocking, blocking_timeout)
         word = self._token_of(token)
-        deadline = self._deadline(blocking, blocking_timeout)
         with self._as_of_redis_py():
             while True:
                 try:
-                    hold = self._lock.hold(wait=_left(deadline), lease=self._lease())
-                    return self._granted(hold, word)
-                except holdfast.LockTimeout:
-                    return False
-                except holdfast.ServerError as error:
-                    pause = self.sleep if sleep is None else sleep
-                    if not _refused(error):
-                        raise
-                    if time.monotonic() + pause > deadline:
+                    return self._granted(self._lock.hold(**attempt.options()), word)
+                except holdfast.HoldfastError as error:
+                    if not attempt.goes_on_after(error, pause):
                         return False
-                    time.sleep(pause)
+                time.sleep(pause)
 
     def locked(self) -> bool:
         """Whether anyone holds it."""
@@ -315,21 +320,16 @@ class AsyncLock(_BaseLock):
         token: str | bytes | None = None,
     ) -> bool:
         """Take the lock; ``False`` when it stays held by another for ``blocking_timeout``."""
+        attempt = _Attempt(self, blocking, blocking_timeout)
         word = self._token_of(token)
-        deadline = self._deadline(blocking, blocking_timeout)
         with self._as_of_redis_py():
             while True:
                 try:
-                    hold = await self._lock.hold(wait=_left(deadline), lease=self._lease())
-                    return self._granted(hold, word)
-                except holdfast.LockTimeout:
-                    return False
-                except holdfast.ServerError as error:
-                    if not _refused(error):
-                        raise
-                    if time.monotonic() + self.sleep > deadline:
+                    return self._granted(await self._lock.hold(**attempt.options()), word)
+                except holdfast.HoldfastError as error:
+                    if not attempt.goes_on_after(error, self.sleep):
                         return False
-                    await asyncio.sleep(self.sleep)
+                await asyncio.sleep(self.sleep)
 
     async def locked(self) -> bool:
         """Whether anyone holds it."""

@@ -14,11 +14,11 @@ they block, with an asyncio client too (``asyncio.to_thread``).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from holdfast._arguments import checked_name, encoded_text
-from holdfast._client import BaseClient
+from holdfast._base_client import BaseClient
 from holdfast._errors import ConnectionError
 
 from ._deployment import Deployment
@@ -45,10 +45,10 @@ __all__ = [
     "shown",
 ]
 
-_deployments: WeakKeyDictionary[BaseClient[Any], Deployment] = WeakKeyDictionary()
+_deployments: WeakKeyDictionary[BaseClient, Deployment] = WeakKeyDictionary()
 
 
-def locks(client: BaseClient[Any], pattern: Name | None = None) -> list[LockInfo]:
+def locks(client: BaseClient, pattern: Name | None = None) -> list[LockInfo]:
     """The locks that are held, by name, including permit semaphores with permits in use.
 
     ``pattern``: a glob over the whole name, as that of ``SCAN MATCH``; ``None`` lists all. Of a
@@ -61,7 +61,7 @@ def locks(client: BaseClient[Any], pattern: Name | None = None) -> list[LockInfo
     return scan(deployment, b"*" if pattern is None else encoded_text("pattern", pattern))
 
 
-def lock(client: BaseClient[Any], name: Name, kind: str | None = None) -> LockDetail | None:
+def lock(client: BaseClient, name: Name, kind: str | None = None) -> LockDetail | None:
     """One lock, semaphore or latch, with all details; ``None`` if there is none.
 
     ``kind``: the kind to read the key as, one of ``KINDS``; ``None``: found from the keys (a
@@ -76,7 +76,7 @@ def lock(client: BaseClient[Any], name: Name, kind: str | None = None) -> LockDe
     return lookup(deployment, checked_name("name", name), kind)
 
 
-def force_release(client: BaseClient[Any], name: Name) -> bool:
+def force_release(client: BaseClient, name: Name) -> bool:
     """Release a lock for any owner; ``False`` if it is free. Waiters wake.
 
     For a permit semaphore, all permits in use are released. Raises ``LockError`` for kinds without

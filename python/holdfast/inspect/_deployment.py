@@ -11,9 +11,14 @@ from holdfast._errors import ConnectionError, HoldfastError, ServerError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Deployment", "Server", "moved"]
+__all__ = ["Deployment", "Server", "listed", "moved"]
 
 Command = tuple[bytes, ...]
+
+
+def listed(reply: Any) -> list[Any]:
+    """The elements of a reply; empty where it is no list, but an error, say."""
+    return reply if isinstance(reply, list) else []  # pyright: ignore[reportUnknownVariableType]
 
 
 class Server:

@@ -23,16 +23,13 @@ def force_release(deployment: Deployment, name: bytes, found: LockDetail | None)
     """Release the lock that was found; ``False`` if it is free by now."""
     if found is None:
         return False
-    core = deployment.core
-    if found.kind == "lock":
-        return core.lock(name, 0).force_release() == 1
-    if found.kind == "fair_lock":
-        return core.fair_lock(name, NO_PATIENCE_MS).force_release() == 1
+    if found.kind in {"lock", "fair_lock"}:
+        return _force(deployment, found.kind, name)
     if found.kind == "read_write_lock":
-        written = core.write_lock(name).force_release() == 1
-        return core.read_lock(name).force_release() == 1 or written
+        written = _force(deployment, "write_lock", name)
+        return _force(deployment, "read_lock", name) or written
     if found.kind == "permit_semaphore":
-        semaphore = _core.PermitSemaphore(core, name)
+        semaphore = _core.PermitSemaphore(deployment.core, name)
         permits = [bytes.fromhex(owner.id) for owner in found.owners]
         released = [semaphore.release(permit) for permit in permits]
         return any(one is not None for one in released)
@@ -41,3 +38,8 @@ def force_release(deployment: Deployment, name: bytes, found: LockDetail | None)
         "change its number with its own methods"
     )
     raise LockError(msg)
+
+
+def _force(deployment: Deployment, word: str, name: bytes) -> bool:
+    lock = _core.new_lock(deployment.core, word, name, 0, NO_PATIENCE_MS, None)
+    return lock.force_release() == 1

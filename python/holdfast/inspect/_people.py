@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from ._deployment import listed
 from ._model import LockInfo, Owner, OwnerClient
 from ._names import percent_encoded, shown
 
@@ -44,7 +45,8 @@ def _connections(server: Server) -> dict[str, OwnerClient]:
         return {}  # this user may not ask
     found: dict[str, OwnerClient] = {}
     for line in listed.decode(errors="backslashreplace").splitlines():
-        pairs = dict(word.partition("=")[::2] for word in line.split(" "))
+        words = (word.partition("=") for word in line.split(" "))
+        pairs = {field: value for field, _, value in words}
         name = pairs.get("name", "")
         if name.startswith("holdfast:"):
             found.setdefault(name.rpartition(":")[2][:ID_DIGITS], _client(name, pairs))
@@ -79,9 +81,9 @@ def subscribers(
 
 
 def _add(found: dict[bytes, int], reply: Any) -> None:
-    if isinstance(reply, list):
-        for channel, count in zip(reply[::2], reply[1::2], strict=True):
-            found[channel] += count
+    pairs = listed(reply)
+    for channel, count in zip(pairs[::2], pairs[1::2], strict=True):
+        found[channel] += count
 
 
 def owners_of(holds: Iterable[Hold], clients: Clients, kind: str) -> tuple[Owner, ...]:

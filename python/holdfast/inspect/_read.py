@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from holdfast._errors import ServerError
 
 from . import _names as names
-from ._deployment import moved
+from ._deployment import listed, moved
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -156,7 +156,8 @@ def _read_whole(ask: Ask, keys: list[bytes]) -> Iterator[Held]:
         content, pttl, queued = replies[3 * at : 3 * at + 3]
         if not isinstance(content, list) or pttl == -2:
             continue
-        fields = dict(zip(content[::2], content[1::2], strict=True))
+        pairs = listed(content)
+        fields = dict(zip(pairs[::2], pairs[1::2], strict=True))
         holds = _holds(fields)
         if holds is not None:
             yield _lock(key, fields, holds, (pttl, queued))
@@ -236,7 +237,7 @@ def _are_sizes(length: Any, size: Any) -> bool:
 
 
 def _are_permits(sample: Any) -> bool:
-    return isinstance(sample, list) and all(len(member) == PERMIT_BYTES for member in sample)
+    return isinstance(sample, list) and all(len(one) == PERMIT_BYTES for one in listed(sample))
 
 
 def _permits_out(name: bytes, out: list[bytes], now_ms: int) -> Held:

@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <deque>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "base/mutex.h"
 #include "client/connection.h"
 #include "net/event_loop.h"
 #include "resp/command.h"
@@ -18,10 +20,39 @@ namespace {
 
 using simulation::EchoServer;
 
+// Places to wait, which are not destroyed, as those of threads are not: a notification may come
+// when its thread has left.
+class Parkers {
+ public:
+  static Parkers& instance() {
+    static Parkers all;
+    return all;
+  }
+  Parker& take() {
+    const MutexLock lock(mutex_);
+    if (idle_.empty()) return all_.emplace_back();
+    Parker& parker = *idle_.back();
+    idle_.pop_back();
+    return parker;
+  }
+  void give(Parker& parker) {
+    const MutexLock lock(mutex_);
+    idle_.push_back(&parker);
+  }
+
+ private:
+  Mutex mutex_;
+  std::deque<Parker> all_;
+  std::vector<Parker*> idle_;
+};
+
 // A question with a place for its thread to wait.
 class Question final : public Request {
  public:
   explicit Question(std::string word) : word_(std::move(word)) {}
+  ~Question() override { Parkers::instance().give(parker); }
+  Question(const Question&) = delete;
+  Question& operator=(const Question&) = delete;
 
   std::string_view key() const override { return {}; }
   void encode(std::string& out) const override { out += resp::Command({"ASK", word_}).bytes(); }
@@ -30,11 +61,13 @@ class Question final : public Request {
     control.done.store(true, std::memory_order_release);
     parker.notify();
   }
+  void written() override { heard.store(true); }
   bool done() const { return control.done.load(std::memory_order_acquire); }
 
   std::string answer;
+  std::atomic<bool> heard{false};  // that it is written
   ServeControl control;
-  Parker parker;
+  Parker& parker = Parkers::instance().take();
 
  private:
   const std::string word_;
@@ -72,7 +105,7 @@ class LeadershipTest : public ::testing::Test {
     while (!question.done()) std::this_thread::yield();
   }
 
-  // Each of `threads` asks so many questions; how many answers were wrong.
+  // Each of `threads` threads asks `questions` questions. Returns the number of wrong answers.
   int crowd(int threads, int questions) {
     std::atomic<int> wrong{0};
     std::vector<std::thread> all;
@@ -123,6 +156,21 @@ TEST_F(LeadershipTest, WithoutAThreadTheLoopReads) {
   EXPECT_EQ(question->answer, "a");
 }
 
+TEST_F(LeadershipTest, AReplyThatNoCallerAwaitsIsReadByTheNextCallerOrTheLoop) {
+  EchoServer server;
+  connect(server);
+  (void)ask("the stream is made");
+  for (int i = 0; i < 200; ++i) {
+    const auto deferred = std::make_shared<Question>("deferred");
+    deferred->deferred = true;
+    ASSERT_TRUE(connection_->submit(deferred).ok());
+    EXPECT_TRUE(deferred->heard);
+    if (i % 20 == 0) await(*deferred);  // the loop
+    EXPECT_EQ(ask("awaited"), "awaited");
+    EXPECT_TRUE(deferred->done());
+  }
+}
+
 TEST_F(LeadershipTest, TheLoopReadsForThoseWithoutAThreadAmongOthers) {
   EchoServer server;
   connect(server);
@@ -168,8 +216,8 @@ TEST_F(LeadershipTest, TheLastLeaderThatGoesAwayLeavesItsPlaceToTheLoop) {
   EXPECT_EQ(question->answer, "a");
 }
 
-// As the waiters of a lock are, when its release is told.
-TEST_F(LeadershipTest, ThoseForWhomIsAskedWhileTheySleepReadForEachOther) {
+// As for the waiters of a lock, for which another thread sends the attempt after a release.
+TEST_F(LeadershipTest, SleepersWhoseRequestsAnotherThreadSendsReadForEachOther) {
   EchoServer server;
   connect(server);
   for (int round = 0; round < 50; ++round) {

@@ -144,14 +144,14 @@ TEST_P(MoveTest, NothingIsSentWhereTheServerWas) {
 }
 
 TEST_P(MoveTest, NowhereAQuestionWaitsForItsDeadlineAndLearnsWhy) {
-  connection->move(Status::unreachable("nobody knows"));
+  connection->move(Status::unreachable("no primary"));
   ask("1", world.now() + Millis(500));
   ask("2", world.now() + Millis(900));
   loop.run(Millis(501));
-  EXPECT_EQ(log, Strings{"1: nobody knows"});
+  EXPECT_EQ(log, Strings{"1: no primary"});
   connection->move(at("b"));
   loop.run(Millis(20));
-  EXPECT_EQ(log, (Strings{"1: nobody knows", "2: b"}));
+  EXPECT_EQ(log, (Strings{"1: no primary", "2: b"}));
   EXPECT_EQ(got(), (Strings{"b ROLE", "b ASK"}));
 }
 
@@ -260,11 +260,11 @@ TEST_P(MoveTest, ASubscriberListensWhereTheServerIs) {
   loop.run(Millis(20));
   EXPECT_EQ(listener->subscribed, 2);
   EXPECT_EQ(open_wires(), Strings{"b"});
-  subscriber->move(Status::unreachable("nobody knows"));
+  subscriber->move(Status::unreachable("no primary"));
   loop.run(Millis(999));
   EXPECT_EQ(listener->told, "");
   loop.run(Millis(2));
-  EXPECT_EQ(listener->told, "nobody knows");
+  EXPECT_EQ(listener->told, "no primary");
   subscriber->move(Status::server("ERR", "no such service"));
   loop.run(Millis(2));
   EXPECT_EQ(listener->told, "no such service");

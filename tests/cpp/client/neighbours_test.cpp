@@ -89,7 +89,7 @@ TEST_F(NeighboursTest, WhatIsNotIsHandedOverAtOnce) {
   EXPECT_EQ(ends, Strings{"a=a"});
 }
 
-TEST_F(NeighboursTest, WhatAServerSentHereIsTakenWhoeverItIs) {
+TEST_F(NeighboursTest, AResubmittedRequestIsNotPassedOnAgain) {
   others = {"b"};
   EXPECT_TRUE(connection->resubmit({std::make_shared<Question>("b", ends)}).ok());
   run();
@@ -111,7 +111,7 @@ TEST_F(NeighboursTest, AServerThatLeavesHandsItsLineOverInOrder) {
   EXPECT_TRUE(ends.empty());
 }
 
-TEST_F(NeighboursTest, WhatNobodyTakesIsAnswered) {
+TEST_F(NeighboursTest, ARequestThatNoServerTakesIsAnswered) {
   peer.answer = [](const std::string&) { return std::string(); };
   submit("a");
   run();

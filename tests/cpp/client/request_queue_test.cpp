@@ -17,6 +17,8 @@ class Question final : public Request {
   std::string_view key() const override { return "key"; }
   void encode(std::string& out) const override { out += "?"; }
   void complete(Result<resp::Reply> /*reply*/, const Sent& /*sent*/) override {}
+  void written() override { ++heard; }
+  int heard = 0;  // that it is written
 };
 
 std::weak_ptr<Request> add(RequestQueue& line, TimePoint deadline) {
@@ -38,11 +40,33 @@ TEST(RequestQueueTest, WhatIsNotWantedAndWasNeverSentLeavesWhenOthersAreOverdue)
   const std::weak_ptr<Request> wanted = add(line, kNever);
   abandon(unwanted);
   RequestQueue::Answers answers;
-  line.drop_overdue(kZero, Status::unreachable("nobody there"), answers);
+  line.drop_overdue(kZero, Status::unreachable("no server"), answers);
   ASSERT_EQ(answers.size(), 1U);
   EXPECT_EQ(answers.front().to.request, overdue.lock());
   EXPECT_TRUE(unwanted.expired());
   EXPECT_FALSE(wanted.expired());
+}
+
+TEST(RequestQueueTest, ADeferredRequestHearsOnceOfEachTimeThatItIsWritten) {
+  RequestQueue line;
+  const auto question = std::make_shared<Question>(kNever);
+  question->deferred = true;
+  std::string out;
+  (void)add(line, kNever);
+  line.send(out, kZero);
+  line.add({question});
+  line.send(out, kZero);
+  EXPECT_EQ(question->heard, 0);
+  line.written();
+  line.written();
+  EXPECT_EQ(question->heard, 1);
+  EXPECT_TRUE(line.has_awaited());
+  line.broken();
+  line.written();
+  EXPECT_EQ(question->heard, 1);
+  line.send(out, kZero);
+  line.written();
+  EXPECT_EQ(question->heard, 2);
 }
 
 TEST(RequestQueueTest, WhatIsOnTheWireKeepsItsPlaceThoughItIsNotWanted) {
@@ -54,7 +78,7 @@ TEST(RequestQueueTest, WhatIsOnTheWireKeepsItsPlaceThoughItIsNotWanted) {
   abandon(unwanted);
   (void)add(line, kZero);
   RequestQueue::Answers answers;
-  line.drop_overdue(kZero, Status::unreachable("nobody there"), answers);
+  line.drop_overdue(kZero, Status::unreachable("no server"), answers);
   EXPECT_TRUE(line.take(resp::Reply(nullptr), answers));
   ASSERT_EQ(answers.size(), 2U);
   EXPECT_EQ(answers.back().to.request, unwanted.lock());

@@ -311,7 +311,7 @@ TEST_F(SubscriberTest, ClosedItEndsItsStream) {
   EXPECT_EQ(heard(), Strings{});
 }
 
-TEST_F(SubscriberTest, WhoeverReleasesItWhileTheServerIsAwayLeavesNoWorkBehind) {
+TEST_F(SubscriberTest, AReleaseWhileTheServerIsAwayLeavesNoWorkBehind) {
   subscribe("a");
   subscribe("b");
   peer.accepts = false;

@@ -7,7 +7,9 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "engine/client.h"
@@ -37,7 +39,7 @@ constexpr int kRounds = 60;
 constexpr int kRounds = 200;
 #endif
 
-// What all of them share: the locks' insides, where nobody ever meets anybody.
+// Counts the owners inside each lock: never two at once.
 class Rooms {
  public:
   void enter(std::size_t room) {
@@ -74,6 +76,12 @@ class Impatience final : public sync::Interrupt {
   Random& random_;
 };
 
+// What a thread has waited for: on the plain path it is granted, or released.
+std::optional<sync::Outcome> outcome_of(sync::Waited waited) {
+  if (!waited.exchange) return sync::Outcome{};
+  return std::move(waited.outcome);
+}
+
 // A thread that waits for what it asks for.
 void visit_by_thread(const std::shared_ptr<Client>& client, Rooms& rooms, std::uint64_t seed) {
   Random random(seed);
@@ -86,14 +94,15 @@ void visit_by_thread(const std::shared_ptr<Client>& client, Rooms& rooms, std::u
     attempt.blocking = !random.chance(200);
     const bool hasty = random.chance(300);
     attempt.timeout = hasty ? random.between(Millis(0), Millis(20)) : Duration(kPatience);
-    const auto got = lock.acquire(attempt)->wait(random.chance(300) ? &impatience : nullptr);
+    const auto got =
+        outcome_of(lock.acquire_and_wait(attempt, random.chance(300) ? &impatience : nullptr));
     if (!got) continue;
-    EXPECT_TRUE(hasty || got->verdict != Verdict::kTimedOut) << "a lock is held by nobody";
+    EXPECT_TRUE(hasty || got->verdict != Verdict::kTimedOut) << "a lock is held without an owner";
     EXPECT_NE(got->verdict, Verdict::kFailed) << got->why.message();
     if (got->verdict != Verdict::kGranted) continue;
     rooms.enter(room);
     rooms.leave(room);
-    const auto released = lock.release(owner, false)->wait(nullptr);
+    const auto released = outcome_of(lock.release_and_wait(owner, false, nullptr));
     EXPECT_EQ(released->verdict, Verdict::kGranted) << released->why.message();
   }
 }
@@ -105,9 +114,9 @@ void visit_until_closed(const std::shared_ptr<Client>& client, std::uint64_t see
   while (!client->closed()) {
     const Lock lock = lock_of(client, random.below(kLocks));
     const Lock::Attempt attempt{owner, {Millis(1000), false}};
-    const auto got = lock.acquire(attempt)->wait(nullptr);
+    const auto got = outcome_of(lock.acquire_and_wait(attempt, nullptr));
     EXPECT_TRUE(got->verdict != Verdict::kFailed || client->closed()) << got->why.message();
-    if (got->verdict == Verdict::kGranted) (void)lock.release(owner, false)->wait(nullptr);
+    if (got->verdict == Verdict::kGranted) (void)lock.release_and_wait(owner, false, nullptr);
   }
 }
 

@@ -32,8 +32,7 @@ class LeaseKeeperTest : public ::testing::Test {
   LeaseKeeperTest() {
     network_.weather.slow_per_mille = 0;
     client_->on_event = [this](const Event& event) {
-      const char* kind = event.kind == Event::Kind::kLost ? "lost: " : "abandoned by ";
-      events.push_back(event.name + " of " + std::to_string(event.owner) + " " + kind +
+      events.push_back(event.name + " of " + std::to_string(event.owner) + " " + word(event.kind) +
                        event.reason);
       told_at = world.now();
     };
@@ -47,18 +46,25 @@ class LeaseKeeperTest : public ::testing::Test {
     loop_.stop();
   }
 
+  static std::string word(Event::Kind kind) {
+    if (kind == Event::Kind::kLostLate) return "lost late: ";
+    if (kind == Event::Kind::kUnreleased) return "not released: ";
+    if (kind == Event::Kind::kReleased) return "released";
+    return kind == Event::Kind::kLost ? "lost: " : "abandoned by ";
+  }
+
   LeaseKeeper& keeper() { return client_->keeper(); }
   void pass(Duration time) { loop_.run(time); }
 
   // What an acquisition does: on the server, and with the keeper.
-  void grant(OwnerNumber owner, int count, Lease lease) {
+  void grant(OwnerNumber owner, int count, Lease lease, std::uint64_t listener = 0) {
     const std::string field = owner_field("client", owner);
     std::string bytes;
     sync::lock_recipe().acquire(bytes, {name, field, count, lease.time, {}, true});
     ASSERT_EQ(execute(bytes), "$-1\r\n");
     (void)keeper().begin_attempt(name, owner);
     ASSERT_TRUE(
-        keeper().granted({name, owner, count, lease, world.now(), &sync::lock_recipe(), 0}));
+        keeper().granted({name, owner, count, lease, world.now(), &sync::lock_recipe(), listener}));
   }
   void renewed(OwnerNumber owner, int count = 1) { grant(owner, count, {kLease, true}); }
   void fixed(OwnerNumber owner, Millis lease, int count = 1) {

@@ -186,7 +186,7 @@ TEST_F(LeaseKeeperTest, AnOwnerThatEndsLosesItsRenewals) {
   EXPECT_EQ(events.size(), 1U);
 }
 
-TEST_F(LeaseKeeperTest, ALossIsToldOnce) {
+TEST_F(LeaseKeeperTest, ALossIsReportedOnce) {
   renewed(kAlice);
   keeper().lose(name, kAlice, "somebody said so");
   keeper().lose(name, kAlice, "somebody else said so");

@@ -20,7 +20,7 @@ constexpr TimePoint kLate{std::chrono::hours(2)};
 
 class Sending final : public client::Request {
  public:
-  explicit Sending(bool by_nobody) { persistent = by_nobody; }
+  explicit Sending(bool without_caller) { persistent = without_caller; }
   std::string_view key() const override { return "key"; }
   void encode(std::string& /*out*/) const override {}
   void complete(Result<resp::Reply> /*reply*/, const client::Sent& /*sent*/) override {}

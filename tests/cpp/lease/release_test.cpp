@@ -28,7 +28,7 @@ class ReleaseTest : public LeaseKeeperTest {
   const std::shared_ptr<Sending> sending = std::make_shared<Sending>();
 };
 
-TEST_F(ReleaseTest, NothingIsReleasedByWhoeverHoldsNothing) {
+TEST_F(ReleaseTest, AnOwnerWithoutAHoldReleasesNothing) {
   EXPECT_EQ(keeper().begin_release(name, kAlice, false).verdict, Verdict::kNotOwned);
   renewed(kAlice);
   EXPECT_EQ(keeper().begin_release(name, kBob, false).verdict, Verdict::kNotOwned);
@@ -106,7 +106,7 @@ TEST_F(ReleaseTest, OnceFinalAReleaseStaysFinal) {
   EXPECT_EQ(again.remaining, 0);
 }
 
-TEST_F(ReleaseTest, ALateReleaseIsToldByTheNextOne) {
+TEST_F(ReleaseTest, ALateReleaseIsReportedByTheNextOne) {
   renewed(kAlice);
   const ReleasePlan plan = begin_release();
   keeper().ended_late(name, kAlice, plan.ticket, LateEnd::kDone);
@@ -197,7 +197,7 @@ TEST_F(ReleaseTest, AnAttemptTakesOverWhatItsOwnerHasPendingForTheName) {
   EXPECT_FALSE(keeper().begin_attempt(name, kAlice).takes_over);
 }
 
-TEST_F(ReleaseTest, WhatNobodyHoldsIsTakenBackWithoutTellingTheNextRelease) {
+TEST_F(ReleaseTest, ATakenBackGrantDoesNotChangeTheNextRelease) {
   const auto turn = keeper().take_back(name, kAlice, sending, kNever);
   EXPECT_EQ(begin_release().verdict, Verdict::kNotOwned);
   EXPECT_FALSE(keeper().idle());

@@ -3,7 +3,10 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <filesystem>
+#include <fstream>
 #include <optional>
+#include <string>
 #include <thread>
 
 #include "net/event_loop.h"
@@ -11,6 +14,17 @@
 
 namespace holdfast::net {
 namespace {
+
+// How many threads of this process have that name.
+int threads_named(const std::string& name) {
+  int count = 0;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::string comm;
+    std::getline(std::ifstream(task.path() / "comm") >> std::ws, comm);
+    count += comm == name ? 1 : 0;
+  }
+  return count;
+}
 
 TEST(EventLoopLifetime, LetsGoOfWhatIsDone) {
   EventLoop loop(kClock, "test");
@@ -95,6 +109,51 @@ TEST(EventLoopLifetime, APollableMayUseTheLoopWhileItIsLetGoOf) {
   loop.drive(std::make_shared<Clinging>(loop));
   settle(loop);
   loop.stop();
+}
+
+TEST(EventLoopLifetime, ItsThreadEndsWithWhatItDrivesUnlessItStays) {
+  EventLoop loop(kClock, "test");
+  std::atomic<bool> over{false};
+  const auto pollable = scripted([&](TimePoint, int) { return over ? done() : Interest(); });
+  loop.drive(pollable);
+  ASSERT_TRUE(reaches(*pollable, 1));
+  loop.stay(false);
+  loop.await_end(kClock.now() + Millis(10));
+  EXPECT_EQ(threads_named("test"), 1) << "it drives something";
+  over = true;
+  loop.drive(pollable);
+  loop.await_end(kNever);
+  EXPECT_EQ(threads_named("test"), 0);
+  EXPECT_EQ(pollable.use_count(), 1);
+}
+
+TEST(EventLoopLifetime, AnotherThreadFollowsOneThatHasEnded) {
+  EventLoop loop(kClock, "test");
+  loop.stay(false);
+  for (int turn = 1; turn <= 20; ++turn) {
+    const auto pollable = scripted([](TimePoint, int) { return done(); });
+    loop.drive(pollable);
+    EXPECT_TRUE(reaches(*pollable, 1));
+    if (turn % 2 == 0) loop.await_end(kNever);
+  }
+  loop.stay(true);
+  settle(loop);
+  EXPECT_EQ(threads_named("test"), 1);
+  loop.stay(false);
+  loop.await_end(kNever);
+  EXPECT_EQ(threads_named("test"), 0);
+}
+
+// Each call meets the thread at another moment of its end.
+TEST(EventLoopLifetime, NothingThatIsDrivenWhileTheThreadEndsIsForgotten) {
+  EventLoop loop(kClock, "test");
+  loop.stay(false);
+  std::atomic<int> run{0};
+  for (int turn = 1; turn <= 5000 && !HasFailure(); ++turn) {
+    loop.post([&run] { ++run; });
+    if (turn % 7 != 0) continue;
+    EXPECT_TRUE(eventually([&] { return run == turn; }));
+  }
 }
 
 // Again and again, so that some children inherit the loop's lock in the hands of a thread that they

@@ -71,7 +71,7 @@ TEST(Poller, ReportsThatThePeerHungUpWithoutReading) {
   Poller::Watch watch;
   ASSERT_TRUE(poller.update(watch, hangup));
   ASSERT_EQ(write(far.get(), "x", 1), 1);
-  EXPECT_EQ(look(poller), Ready{}) << "bytes are left to whoever reads";
+  EXPECT_EQ(look(poller), Ready{}) << "only a hang-up is reported, not bytes to read";
   far.reset();
   EXPECT_EQ(look(poller), Ready{&watch});
 }
@@ -159,8 +159,8 @@ TEST(Poller, RefusesADescriptorThatIsClosed) {
   poller.drop(watch);
 }
 
-// As in a child of fork() that does not close what it inherited: the kernel goes on reporting a
-// socket that nobody here can take out of its set any more.
+// As in a child of fork() that does not close the sockets that it inherited: the kernel goes on
+// reporting a socket that this process cannot remove from its set any more.
 TEST(Poller, DoesNotSpinOnASocketThatAnotherProcessKeepsOpen) {
   Poller poller;
   Poller::Watch dead;

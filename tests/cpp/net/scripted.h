@@ -38,7 +38,7 @@ inline Interest readable(int fd) {
   return interest;
 }
 
-// A Pollable that does what it is told and counts its steps.
+// A Pollable that follows a script and counts its steps.
 class Scripted final : public Pollable {
  public:
   using Script = std::function<Interest(TimePoint now, int step)>;

@@ -245,9 +245,9 @@ TEST_F(Tls, SaysThatThePeerHangsUpOnTls) {
   server.join();
 }
 
-TEST_F(Tls, SaysThatNobodyListens) {
-  const Address nobody{"127.0.0.1", Listener().port(), {}};
-  const std::string message = failure(nobody, trusting("ca"));
+TEST_F(Tls, SaysThatNoServerListens) {
+  const Address unused{"127.0.0.1", Listener().port(), {}};
+  const std::string message = failure(unused, trusting("ca"));
   EXPECT_NE(message.find("is a server running there?"), std::string::npos) << message;
 }
 

@@ -64,7 +64,7 @@ TEST_F(TransportToServer, TalksOverAUnixSocket) {
   EXPECT_EQ(ping(*transport), "+PONG\r\n");
 }
 
-TEST_F(TransportToServer, ResolvesAHostNameOnAThreadOfItsOwn) {
+TEST_F(TransportToServer, ResolvesAHostNameOnASeparateThread) {
   Address address = server_->address();
   address.host = "localhost";
   const auto transport = open(address);
@@ -132,7 +132,7 @@ TEST_F(TransportToServer, AChildOfForkClosesItsCopyAndNeverTouchesTheConnection)
   EXPECT_EQ(ping(*transport), "+PONG\r\n") << "the parent goes on";
 }
 
-TEST(Transport, SaysThatNobodyListens) {
+TEST(Transport, SaysThatNoServerListens) {
   const Address address{"127.0.0.1", Listener().port(), {}};
   const IoResult result = connect(*open(address));
   ASSERT_EQ(result.io, Io::kFailed);
@@ -279,9 +279,9 @@ std::uint16_t likely_local_port() {
 // Trying again and again to reach a server that is down, on a port of that range, TCP sooner or
 // later connects the socket to itself.
 TEST(Transport, IsNeverConnectedToItself) {
-  const std::vector<SocketAddress> nobody{loopback(likely_local_port())};
+  const std::vector<SocketAddress> unused{loopback(likely_local_port())};
   for (int i = 0; i < 40000; ++i) {
-    SocketTransport transport("nobody", nobody, kTimeout);
+    SocketTransport transport("unused", unused, kTimeout);
     ASSERT_EQ(connect(transport).io, Io::kFailed) << i;
   }
 }

@@ -49,7 +49,7 @@ Actor::Actor(const Stage& stage, std::shared_ptr<Client> client)
       field_(owner_field(client_->plan().id, number_)),
       rounds_(stage.script.rounds) {}
 
-// Where owners do not return, each acquisition has an owner of its own.
+// Where owners do not return, each acquisition has a new owner.
 void Actor::become_another() {
   for (const auto& [lock, hold] : holds_) {
     if (hold.lost || hold.in_doubt) doubted_.insert(stage_.script.kind.field(lock, field_));
@@ -197,6 +197,7 @@ void Actor::acquire(const LockName& lock, bool may_block_for_ever) {
   ++acquisitions_;
   const bool listens = recipe(lock).waiting() != sync::Waiting::kBackOff;
   channel_ = listens ? recipe(lock).channel(lock, field()).bytes() : std::string();
+  hold(lock).left = {};  // from now on the server's word may be about this one
   const Asked asked{Action::kAcquire, lock, request.blocking, false, request.deadline};
   start(std::make_shared<sync::AcquireOperation>(client_->context(), recipe(lock),
                                                  std::move(request)),
@@ -204,10 +205,13 @@ void Actor::acquire(const LockName& lock, bool may_block_for_ever) {
 }
 
 void Actor::release(const LockName& lock) {
-  const bool all = stage_.world.random.chance(200);
-  start(std::make_shared<sync::ReleaseOperation>(client_->context(), recipe(lock),
-                                                 sync::ReleaseOperation::What{lock, number_, all}),
-        {Action::kRelease, lock, false, all});
+  const unsigned defers = stage_.script.defers;
+  Asked asked{Action::kRelease, lock, false, stage_.world.random.chance(200)};
+  asked.deferred = !asked.all && defers > 0 && stage_.world.random.chance(defers);
+  start(std::make_shared<sync::ReleaseOperation>(
+            client_->context(), recipe(lock),
+            sync::ReleaseOperation::What{lock, number_, asked.all, asked.deferred}),
+        asked);
 }
 
 void Actor::extend(const LockName& lock) {
@@ -289,7 +293,7 @@ void Actor::acquired(Verdict verdict) {
     case Verdict::kTimedOut:
       return expect(stage_.world.now() >= asked_.deadline, "timed out before its deadline");
     case Verdict::kCancelled:
-      return blame("cancelled by nobody");
+      return blame("cancelled without a call of cancel()");
     case Verdict::kExpired:
     case Verdict::kFailed:
       return;
@@ -330,14 +334,30 @@ void Actor::released(Verdict verdict) {
 
 void Actor::released_well(Hold& held) {
   expect(held.depth > 0 || held.in_doubt, "released what it did not hold");
-  expect(held.unsure() || !asked_.last || !held.lost, "released what it was told is lost");
+  if (asked_.deferred && asked_.last) {
+    held = Hold{0, held.lost, true};
+    held.left = asked_.trusted;
+    return;
+  }
+  expect(held.unsure() || !asked_.last || !held.lost, "released a hold that was reported lost");
   held.depth = asked_.last ? 0 : held.depth - 1;
   held.in_doubt = held.in_doubt && held.depth > 0;
 }
 
+// With the keeper's lock held; check_hold() sees that the next hold is not lost by it.
+void Actor::told_late(const LockName& lock) {
+  const Hold& held = hold(lock);
+  const bool newest = held.in_doubt && held.depth == 0 && !operation_;
+  if (newest && stage_.world.now() < held.left && stage_.ledger.released(lock, field())) {
+    blame("told late that " + text(lock) + " is lost, which it has released");
+  }
+}
+
 void Actor::told(const lease::Event& event) {
-  if (event.kind != lease::Event::Kind::kLost) return;
+  const bool late = event.kind == lease::Event::Kind::kLostLate;
+  if (event.kind != lease::Event::Kind::kLost && !late) return;
   const LockName lock(event.name, static_cast<Side>(event.listeners.front() - 1));
+  if (late) return told_late(lock);
   stage_.world.say(field(), " has lost ", text(lock), ": ", event.reason);
   Hold& held = hold(lock);
   if (held.lost) blame("told twice that " + text(lock) + " is lost");

@@ -25,9 +25,10 @@ struct Script {
   unsigned forces = 0;            // per mille of the rounds: a forced release instead
   unsigned long_holds = 100;      // per mille of the holds: longer than a third of the lease
   bool failures = false;          // operations may fail: the server can be out of reach
+  unsigned defers = 0;            // per mille of the releases: not awaited
 };
 
-// One owner: a task that does one thing after the other, and judges what it is told.
+// One owner: a task that runs one operation after the other, and judges each result.
 class Actor final : public sync::Completion, public std::enable_shared_from_this<Actor> {
  public:
   struct Stage {
@@ -43,6 +44,7 @@ class Actor final : public sync::Completion, public std::enable_shared_from_this
   void begin();
   void done(std::uint64_t id, sync::Outcome outcome) override;
   void told(const lease::Event& event);
+  void told_late(const LockName& lock);
   void check();  // what must be true at any moment
 
   bool over() const { return over_; }
@@ -66,9 +68,10 @@ class Actor final : public sync::Completion, public std::enable_shared_from_this
  private:
   enum class Action { kNone, kAcquire, kRelease, kExtend, kForce };
   struct Hold {
-    int depth = 0;          // as many holds the owner was told of
-    bool lost = false;      // and that they are gone
-    bool in_doubt = false;  // its last release has failed
+    int depth = 0;          // the holds that were granted to the owner
+    bool lost = false;      // their loss was reported to it
+    bool in_doubt = false;  // its last release has failed, or was not awaited
+    TimePoint left{};  // until when the client trusted what a release that was not awaited frees
     TimePoint unknown_since = kNever;
     bool unsure() const { return depth == 0 || in_doubt; }
   };
@@ -81,7 +84,8 @@ class Actor final : public sync::Completion, public std::enable_shared_from_this
     TimePoint since{};
     TimePoint trusted{};  // until when the client trusted the hold when it asked
     bool cancelled = false;
-    bool last = false;   // a release: of the last hold
+    bool last = false;  // a release: of the last hold
+    bool deferred = false;
     bool first = false;  // by the client's reckoning there is no earlier hold
   };
 

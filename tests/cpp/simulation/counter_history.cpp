@@ -109,8 +109,9 @@ void CounterHistory::executed(const script::Script& script, const Words& command
                               const Answer& /*answer*/) {
   const std::int64_t by = value() - std::exchange(before_, value());
   ++grants_;
-  const std::string& request = command[4];
-  const std::int64_t memory = std::stoll(command[3 + std::stoul(command[2])]);
+  const std::size_t arguments = 3 + std::stoul(command[2]);
+  const std::string request = command[4] + '#' + command[arguments + 1];
+  const std::int64_t memory = std::stoll(command[arguments]);
   const auto [known, fresh] = remembered_.try_emplace(request, 0);
   too_late_ = too_late_ || (!fresh && server_.milliseconds() >= known->second);
   known->second = server_.milliseconds() + memory;

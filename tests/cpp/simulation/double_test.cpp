@@ -138,7 +138,7 @@ const char* const kProbes[] = {"return 3.99",
                                "return tostring(nil)",
                                "return redis.call('publish', 'c', 'm')"};
 
-// What both must refuse; they say it in words of their own.
+// Scripts that both must refuse, each with a different message.
 const char* const kRefused[] = {"return missing", "made = 1", "error('mine')", "return nil .. 'x'",
                                 "this is no Lua"};
 

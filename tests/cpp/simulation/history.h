@@ -62,9 +62,9 @@ class History {
   void blame(const std::string& what);
   // What may be for a moment, while a few packets are on their way, but must not last.
   void bound(bool wrong, TimePoint& since, const std::string& what);
-  // Until nobody has anything to do any more, or for so long; false at the first violation.
+  // Runs until no event is left, or until this time; returns false at the first violation.
   bool go_on(TimePoint until, bool for_actors);
-  // The same after all is over, until the last of the faults and whatever follows from it.
+  // The same after the owners have ended, until the last fault and its effects are over.
   bool rest(TimePoint start, Duration longer);
   Report report();
 

@@ -78,13 +78,14 @@ class Kind {
   virtual bool admits(Keyspace& data, const LockName& lock, const std::string& owner) const = 0;
   // Those who stand in line on the server, the first one first; only where it keeps the order.
   virtual Line line(Keyspace& /*data*/, const std::string& /*name*/) const { return {}; }
-  // How long a waiter whom nobody tells anything rests at the least before it looks again.
+  // The shortest rest of a waiter between two attempts without a message.
   virtual Duration rest(const sync::AcquireOptions& /*acquire_options*/) const {
     return Duration::max();
   }
   // Its grants bring tokens, each greater than all before it.
   virtual bool makes_tokens() const { return false; }
-  // The key may stay when everybody has left; `in_peace`: nobody was kept from tidying up.
+  // Whether the key may stay after all owners have left; `in_peace`: no fault kept an owner from
+  // removing it.
   virtual bool may_stay(Keyspace& /*data*/, const std::string& /*key*/, bool /*in_peace*/) const {
     return false;
   }

@@ -98,7 +98,7 @@ void LatchHistory::changed(std::string_view script, const std::string& request,
   if (down && value() <= 0) opened();
 }
 
-// Whoever listens gets out, whatever happens next.
+// Every waiter that is subscribed now has to return, even if the latch is closed again.
 void LatchHistory::opened() {
   last_open_ = world_.now();
   if (at_least(Climate::kCuts)) return;

@@ -9,10 +9,10 @@ namespace holdfast::simulation {
 
 namespace {
 
-// Clocks of clients and server that run apart, while somebody sleeps.
+// How far the clocks of clients and server run apart while a waiter sleeps.
 constexpr std::int64_t kClocksApart = 100;
-// What a lease may be longer than it need be, and nobody is told (_read_write_lock/follow_readers),
-// and the granularity of the server's clock when it is told and when it is looked at.
+// How much shorter a lease may become without a message (_read_write_lock/follow_readers), and the
+// granularity of the server's clock, at the message and at the comparison.
 constexpr std::int64_t kUntold = 10 + 2;
 // How long a client believes in a lock without a time limit.
 constexpr std::int64_t kNoTtl = 5000;
@@ -148,8 +148,8 @@ void Ledger::gone(Entry& entry, const std::string& field, std::string_view scrip
   blame(std::string(script) + " by " + owner_of(command) + " has removed " + field);
 }
 
-// Whoever gets it was the first in line; nobody changes places, or loses a place by another's
-// doing.
+// A new owner was the first in line; waiters keep their order, and no waiter loses its place by a
+// command of another.
 void Ledger::check_order(Entry& entry, const Holders& before, std::string_view script,
                          const Words& command) {
   auto& [name, book] = entry;
@@ -171,7 +171,7 @@ void Ledger::check_order(Entry& entry, const Holders& before, std::string_view s
   }
 }
 
-// Whose turn it has become by a step is told.
+// A step that makes it a waiter's turn sends that waiter a message.
 void Ledger::check_turn(Entry& entry, const Holders& before, const std::string& first,
                         const std::string& script) {
   const auto& [name, book] = entry;
@@ -184,7 +184,7 @@ void Ledger::check_turn(Entry& entry, const Holders& before, const std::string& 
   }
 }
 
-// The first in line who lives or is the newcomer; the newcomer where there is nobody.
+// The first in line that lives or is the newcomer; the newcomer if there is none.
 std::string Ledger::first_in(const Line& line, const std::string& newcomer) const {
   const auto first = std::find_if(line.begin(), line.end(), [&](const Place& one) {
     return one.owner == newcomer || !dead(one);
@@ -202,8 +202,8 @@ void Ledger::pass_on(Entry& entry) {
   until = std::max(until, *end);
 }
 
-// Who sleeps until the lease is over that it was told of hears of one that ends sooner. Those in
-// line on the server wait for each other, too.
+// A waiter that sleeps until the end of a lease gets a message when the lease becomes shorter. Not
+// checked for waiters in line on the server: they also wait for each other.
 void Ledger::check_beliefs(Entry& entry, std::string_view script) {
   const auto& [name, book] = entry;
   const LockName lock(name, kind_.sides().front());
@@ -212,7 +212,7 @@ void Ledger::check_beliefs(Entry& entry, std::string_view script) {
   const auto belief = book.beliefs.find(kind_.recipe(lock).channel(lock, {}).bytes());
   if (belief == book.beliefs.end()) return;
   if (belief->second > *end + kUntold) {
-    blame(std::string(script) + " makes the lease of " + name + " shorter, and tells nobody");
+    blame(std::string(script) + " makes the lease of " + name + " shorter, without a message");
   }
 }
 

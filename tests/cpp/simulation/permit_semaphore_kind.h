@@ -9,7 +9,7 @@
 
 namespace holdfast::simulation {
 
-// The permit semaphore: each permit that is out is a hold with an id of its own, which is renewed.
+// The permit semaphore: each permit that is out is a hold with a separate id, which is renewed.
 class PermitSemaphoreKind final : public Kind {
  public:
   std::string word() const override { return "permit_semaphore"; }

@@ -17,7 +17,7 @@ bool writes(const std::string& field) {
          field.compare(field.size() - kWrites.size(), kWrites.size(), kWrites) == 0;
 }
 
-// The writer's field; empty when nobody writes.
+// The writer's field; empty without a writer.
 std::string writer_of(const Holders& holders) {
   for (const auto& [field, hold] : holders) {
     if (writes(field)) return field;

@@ -7,7 +7,7 @@
 
 namespace holdfast::simulation {
 
-// The read-write lock: two sides of one name, readers with leases of their own.
+// The read-write lock: two sides of one name; each reader has a separate lease.
 class ReadWriteLockKind final : public Kind {
  public:
   std::string word() const override { return "read_write_lock"; }

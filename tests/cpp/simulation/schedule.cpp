@@ -11,8 +11,10 @@ constexpr std::chrono::minutes kLongest{5};
 
 }  // namespace
 
-Schedule::Schedule(const Kind& kind, std::uint64_t seed, bool tracing, int replicas)
+Schedule::Schedule(const Kind& kind, std::uint64_t seed, bool tracing, int replicas,
+                   unsigned defers)
     : History(seed, tracing), script_{kind}, ledger_(server_, kind, violation_) {
+  script_.defers = defers;
   plan_script();
   plan_weather();
   plan_owners(replicas);
@@ -122,7 +124,7 @@ bool Schedule::neglected(const LockName& lock) {
   });
 }
 
-// A grant that was reported to nobody, and not given back.
+// A grant that was neither reported to a caller nor given back.
 bool Schedule::orphaned(const std::string& name) {
   if (at_least(Climate::kStalls)) return false;
   const Holders& holders = ledger_.holders(name);
@@ -184,7 +186,7 @@ int Schedule::most_heads() const {
   return together ? kOwnersOfAClient : 1;
 }
 
-// How often waiters may have looked again though nobody told them anything.
+// The most attempts that the waiters may make without a message.
 int Schedule::unasked_looks() const {
   const Duration time = world_.now() - TimePoint(std::chrono::hours(1));
   const auto looks = time / script_.kind.rest(script_.acquire_options);

@@ -18,7 +18,9 @@ namespace holdfast::simulation {
 class Schedule final : public History {
  public:
   // `replicas`: of which the clients want each grant confirmed.
-  Schedule(const Kind& kind, std::uint64_t seed, bool tracing, int replicas = 0);
+  // `defers`: per mille of the releases that are not awaited.
+  Schedule(const Kind& kind, std::uint64_t seed, bool tracing, int replicas = 0,
+           unsigned defers = 0);
   ~Schedule() override;
   Schedule(const Schedule&) = delete;
   Schedule& operator=(const Schedule&) = delete;

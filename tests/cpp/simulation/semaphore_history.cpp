@@ -34,16 +34,18 @@ class Taker final : public CounterUser {
     take();
   }
 
-  // Now and then for so long that nobody is woken by what comes back meanwhile.
+  // Sometimes long enough that no waiter is woken by permits that come back meanwhile.
   void hold() { think(world().random.chance(200) ? Millis(4000) : Millis(5)); }
 
   void take() {
     Random& random = world().random;
     const Millis memory = sync::request_memory(*client_->context());
     wanted_ = 1 + static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(most_)));
-    const OwnerNumber number = next_owner_number();
-    request_ = sync::request_key(stage_.name, owner_field(client_->plan().id, number));
-    sync::AcquireRequest request{stage_.name, number, {memory, false}};
+    const auto in_slot = client_->context()->slots->take();
+    request_ = sync::request_key(stage_.name, owner_field(client_->plan().id, in_slot->slot)) +
+               '#' + std::to_string(in_slot->number);
+    sync::AcquireRequest request{stage_.name, in_slot->slot, {memory, false}};
+    request.acquire_options.request = in_slot;
     request.acquire_options.request_memory = memory;
     request.acquire_options.amount = wanted_;
     request.blocking = blocking_ = !random.chance(150);
@@ -82,7 +84,7 @@ class Taker final : public CounterUser {
       open_ = false;
       return;
     }
-    expect(history_.may_have(request_), "was told of permits that it has not got");
+    expect(history_.may_have(request_), "got permits that the server has not granted");
     history_.acknowledged(request_);
     held_ = wanted_;
   }
@@ -124,8 +126,8 @@ bool SemaphoreHistory::may_have(const std::string& request) const {
 void SemaphoreHistory::changed(std::string_view script, const std::string& request,
                                const Words& command, std::int64_t by) {
   const std::size_t arguments = 3 + std::stoul(command[2]);
-  if (script == "semaphore/acquire") took(request, by, std::stoll(command[arguments + 1]));
-  if (script == "semaphore/add_permits") gave(request, by, std::stoll(command[arguments + 1]));
+  if (script == "semaphore/acquire") took(request, by, std::stoll(command[arguments + 2]));
+  if (script == "semaphore/add_permits") gave(request, by, std::stoll(command[arguments + 2]));
   if (script == "semaphore/undo") took_back(request, by);
   if (value() < 0 || value() > permits_) {
     blame(std::to_string(value()) + " of " + std::to_string(permits_) + " permits are free");
@@ -168,7 +170,7 @@ bool SemaphoreHistory::neglected() {
   });
 }
 
-// Permits were taken that nobody was told of, and are not given back.
+// Permits were taken that were neither reported to a caller nor given back.
 bool SemaphoreHistory::orphaned() const {
   if (at_least(Climate::kStalls) || too_late()) return false;
   return std::any_of(unknown_.begin(), unknown_.end(), [&](const std::string& request) {
@@ -180,7 +182,7 @@ bool SemaphoreHistory::orphaned() const {
 
 void SemaphoreHistory::check() {
   bound(neglected(), neglected_since_, "a waiter sleeps beside its permits");
-  bound(orphaned(), orphaned_since_, "permits are taken by nobody who knows");
+  bound(orphaned(), orphaned_since_, "permits are taken that no caller knows of");
 }
 
 // Everything has come back but what could not be, and there is not more than there was.

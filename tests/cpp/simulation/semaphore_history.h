@@ -22,7 +22,7 @@ class SemaphoreHistory final : public CounterHistory {
   bool may_have(const std::string& request) const;
   // Its caller knows of them.
   void acknowledged(const std::string& request) { unknown_.erase(request); }
-  // Nobody can be sure any more that they come back.
+  // It is not certain any more that these permits come back.
   void give_up(std::int64_t permits) { given_up_ += permits; }
 
  private:
@@ -47,7 +47,7 @@ class SemaphoreHistory final : public CounterHistory {
   const std::int64_t permits_;
   std::int64_t given_up_ = 0;
   std::map<std::string, Request> requests_;
-  std::set<std::string> unknown_;  // have taken permits, of which nobody was told
+  std::set<std::string> unknown_;  // have taken permits that were not reported to a caller
   TimePoint orphaned_since_ = kNever;
   TimePoint neglected_since_ = kNever;
 };

@@ -39,9 +39,9 @@ Subject counter(const std::string& word) {
           false};
 }
 
-Subject locks(const Kind& kind, const std::string& word, int replicas) {
-  return {word, [&kind, replicas](std::uint64_t seed, bool tracing) {
-            return std::make_unique<Schedule>(kind, seed, tracing, replicas);
+Subject locks(const Kind& kind, const std::string& word, int replicas, unsigned defers = 0) {
+  return {word, [&kind, replicas, defers](std::uint64_t seed, bool tracing) {
+            return std::make_unique<Schedule>(kind, seed, tracing, replicas, defers);
           }};
 }
 
@@ -50,6 +50,8 @@ std::vector<Subject> subjects() {
   for (const Kind* kind : kinds()) {
     all.push_back(locks(*kind, kind->word(), 0));
     all.push_back(locks(*kind, kind->word() + "_that_a_replica_confirms", 1));
+    const bool returns = kind->recipe(LockName("a")).owners_return();
+    if (returns) all.push_back(locks(*kind, kind->word() + "_of_deferred_releases", 0, 700));
   }
   all.push_back(counter<SemaphoreHistory>("semaphore"));
   all.push_back(counter<LatchHistory>("count_down_latch"));

@@ -7,7 +7,7 @@
 
 namespace holdfast::simulation {
 
-// The spin lock: the lock, whose waiters are told nothing and ask again after a rest.
+// The spin lock: the lock, whose waiters get no messages and try again after a rest.
 class SpinLockKind final : public LockKind {
  public:
   std::string word() const override { return "spin_lock"; }

@@ -174,7 +174,7 @@ class TransferHistory::Courier final : public CounterUser {
   Doing doing_ = Doing::kAcquire;
   const char* what_ = " is ";
   OwnerNumber owner_{0};
-  bool holds_ = false;   // as it was told
+  bool holds_ = false;   // as far as it knows
   bool unsure_ = false;  // it has not read that its hold is lost, perhaps
   std::string other_;    // the hold's second field when its release began
   std::optional<Letter> letter_;
@@ -241,7 +241,7 @@ void TransferHistory::check() {
   if (!there.empty()) return;
   for (const Letter& letter : letters_) {
     if (letter.sure_until == kNever || world_.now() >= letter.sure_until) continue;
-    blame("the lock is free though nobody has attached " + letter.ticket.field);
+    blame("the lock is free before any owner has attached " + letter.ticket.field);
   }
   if (world_.now() < closed_until_) blame("the lock is free before its minimum hold time is over");
 }

@@ -22,7 +22,7 @@ class TransferHistory final : public History {
   Report run() override;
 
   class Courier;
-  // A ticket on its way. `sure_until`: nobody has tried it, so the lock is held until then.
+  // A ticket on its way. `sure_until`: no owner has tried it, so the lock is held until then.
   struct Letter {
     sync::Ticket ticket;
     TimePoint sure_until = kNever;

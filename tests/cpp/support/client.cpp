@@ -9,6 +9,8 @@ namespace {
 using client::Connection;
 using client::Subscriber;
 
+constexpr const char* kCalls = "/calls";
+
 // The connections of one client, opened on the simulated network.
 class Topology final : public topology::Topology {
  public:
@@ -17,10 +19,11 @@ class Topology final : public topology::Topology {
     std::string id;
     std::weak_ptr<Subscriber::Sink> sink;
     std::function<void()> on_lost;
+    Connection::Driver driver = Connection::Driver::kLoop;
   };
 
   Topology(World& world, Network& network, SteppedLoop& loop, const Setup& setup)
-      : calls_(connection(world, network, loop, setup, "/calls")),
+      : calls_(connection(world, network, loop, setup, kCalls)),
         renewals_(connection(world, network, loop, setup, "/renewals")),
         confirmations_(connection(world, network, loop, setup, "/confirmations")),
         subscriber_(std::make_shared<Subscriber>(world, loop, setup.link, setup.sink,
@@ -49,7 +52,8 @@ class Topology final : public topology::Topology {
   }
   static std::shared_ptr<Connection> connection(World& world, Network& network, SteppedLoop& loop,
                                                 const Setup& setup, const std::string& purpose) {
-    Connection::Setup made{setup.link, Connection::Driver::kLoop, setup.on_lost};
+    const auto driver = purpose == kCalls ? setup.driver : Connection::Driver::kLoop;
+    Connection::Setup made{setup.link, driver, setup.on_lost};
     made.open = opener(network, setup.id + purpose);
     return std::make_shared<Connection>(world, loop, std::move(made));
   }
@@ -71,6 +75,7 @@ std::shared_ptr<Client> Client::make(World& world, Network& network, SteppedLoop
   client->hub_ = std::make_shared<engine::WaitHub>();
   Topology::Setup setup;
   setup.id = plan.id;
+  setup.driver = plan.driver;
   setup.link.connect_timeout = plan.command_timeout;
   setup.link.command_timeout = plan.command_timeout;
   setup.link.retries = plan.retries;
@@ -97,6 +102,12 @@ std::shared_ptr<Client> Client::make(World& world, Network& network, SteppedLoop
 void Client::close(Millis patience, bool release_held) {
   closed_ = true;
   closing_ = engine::Closing::begin(context_, {patience, release_held});
+}
+
+std::vector<std::string> Client::close_and_wait(Millis patience, bool release_held) {
+  close(patience, release_held);
+  (void)closing_->wait(nullptr);
+  return closing_->names();
 }
 
 bool Client::reachable(const Network& network, const std::string& channel) const {

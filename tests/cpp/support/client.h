@@ -3,7 +3,9 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "client/connection.h"
 #include "engine/closing.h"
 #include "engine/wait_hub.h"
 #include "lease/lease_keeper.h"
@@ -13,13 +15,14 @@
 
 namespace holdfast::simulation {
 
-// What a client is told to be.
+// The settings of a client.
 struct ClientPlan {
   std::string id;
   Millis watch_lease{300};
   Millis command_timeout{400};
   int retries = 3;
   int replicas = 0;  // which have to confirm a grant
+  client::Connection::Driver driver = client::Connection::Driver::kLoop;  // of the calls
 };
 
 // One client of the real engine on the simulated network: all but the threads.
@@ -32,6 +35,8 @@ class Client final : public lease::EventSink, public std::enable_shared_from_thi
   const std::shared_ptr<const sync::Context>& context() const { return context_; }
   lease::LeaseKeeper& keeper() const { return *context_->keeper; }
   void close(Millis patience = Millis(0), bool release_held = false);
+  // The same, and the calling thread waits for its end. The names of what may still be held.
+  std::vector<std::string> close_and_wait(Millis patience, bool release_held);
   bool closed() const { return closed_; }
 
   // Its connections stand, and the server sends it the messages of the channel (empty: of none).

@@ -45,6 +45,11 @@ void EchoServer::be_silent(bool silent) {
   eventfd_write(wake_, 1);
 }
 
+void EchoServer::hang_up() {
+  hangs_up_ = true;
+  eventfd_write(wake_, 1);
+}
+
 void EchoServer::run() {
   while (!ending_) {
     std::array<pollfd, 2> fds{{{wake_, POLLIN, 0}, {listener_, POLLIN, 0}}};
@@ -59,13 +64,15 @@ void EchoServer::run() {
   }
 }
 
+bool EchoServer::over() { return ending_ || hangs_up_.exchange(false); }
+
 // False when the connection is at its end. The state of one connection lives here: there is one at
 // a time.
 bool EchoServer::serve(int connection) {
   CommandParser parser;
   std::string replies;
   int count = 0;
-  while (!ending_) {
+  while (!over()) {
     std::array<pollfd, 2> fds{{{wake_, POLLIN, 0}, {connection, POLLIN, 0}}};
     ::poll(fds.data(), fds.size(), -1);
     eventfd_t ignored = 0;

@@ -12,11 +12,11 @@
 
 namespace holdfast::simulation {
 
-// A server on a real socket of 127.0.0.1, with a thread of its own: it replies to each command with
-// the command's last word.
+// A server on a real socket of 127.0.0.1, with its thread: it replies to each command with the
+// command's last word.
 class EchoServer {
  public:
-  // `patience`: after so many commands it closes the connection instead of replying; 0: never.
+  // `patience`: the number of commands after which it closes the connection; 0: never.
   explicit EchoServer(int patience = 0);
   ~EchoServer();
   EchoServer(const EchoServer&) = delete;
@@ -25,12 +25,15 @@ class EchoServer {
   net::Address address() const;
   // While silent it reads, and replies later to all at once.
   void be_silent(bool silent);
+  // Closes the connection that it has.
+  void hang_up();
   int connections() const { return connections_; }
   int commands() const { return commands_; }
 
  private:
   void run();
   bool serve(int connection);
+  bool over();  // the connection, from this side
 
   const int patience_;
   int listener_ = -1;
@@ -38,6 +41,7 @@ class EchoServer {
   int wake_ = -1;
   std::atomic<bool> ending_{false};
   std::atomic<bool> silent_{false};
+  std::atomic<bool> hangs_up_{false};
   std::atomic<int> connections_{0};
   std::atomic<int> commands_{0};
   std::thread thread_;

@@ -76,7 +76,9 @@ Duration Wire::latency() {
 
 net::IoResult Wire::connect() {
   if (at_client_ == End::kOpen) return {};
-  if (refused_ || broken_) return {net::Io::kFailed, 0, Status::unreachable("connection refused")};
+  if (refused_ || broken_) {
+    return {net::Io::kFailed, 0, Status::unreachable("connection refused", Reach::kRefused)};
+  }
   if (last_to_server_ == TimePoint{}) {
     last_to_server_ = world_.now() + 3 * latency();
     world_.at(last_to_server_, [self = shared_from_this()] { self->established(); });

@@ -10,7 +10,7 @@
 
 namespace holdfast::net {
 
-// A directory of its own that is removed with its files.
+// A new directory, which is removed with its files.
 class TemporaryDirectory {
  public:
   TemporaryDirectory();

@@ -52,7 +52,7 @@ class Server final : public Peer, private ScriptHost {
   void flush_scripts() { scripts_.clear(); }
   void flush_data();
   void set_mood(Mood mood) { mood_ = mood; }
-  // So many of a thousand times when its replica is asked to acknowledge, it does not in time.
+  // How many of a thousand requests its replica fails to acknowledge in time.
   void set_lag(unsigned per_mille) { lag_per_mille_ = per_mille; }
 
   bool up() const override { return up_; }

@@ -48,7 +48,7 @@ void SteppedLoop::drive(std::shared_ptr<net::Pollable> pollable) {
   }
 }
 
-bool SteppedLoop::step_one() {
+std::vector<std::size_t> SteppedLoop::able() const {
   std::vector<std::size_t> ready;
   for (std::size_t i = 0; i < driven_.size(); ++i) {
     const Driven& driven = driven_[i];
@@ -56,6 +56,11 @@ bool SteppedLoop::step_one() {
       ready.push_back(i);
     }
   }
+  return ready;
+}
+
+bool SteppedLoop::step_one() {
+  const std::vector<std::size_t> ready = able();
   if (ready.empty()) return false;
   step(driven_[ready[world_.random.below(ready.size())]].pollable);
   return true;
@@ -84,6 +89,14 @@ void SteppedLoop::run(Duration time) {
     if (world_.now() >= end) return;
     world_.advance_to(std::min({world_.next(), next(), end}));
   }
+}
+
+std::vector<TimePoint> SteppedLoop::moments() const {
+  std::vector<TimePoint> all;
+  for (const Driven& driven : driven_) {
+    if (driven.interest.until != kNever) all.push_back(driven.interest.until);
+  }
+  return all;
 }
 
 TimePoint SteppedLoop::next() const {

@@ -87,11 +87,16 @@ class SteppedLoop final : public net::Loop {
 
   void drive(std::shared_ptr<net::Pollable> pollable) override;
 
+  bool ready() const { return !able().empty(); }
+
   // False when none is ready.
   bool step_one();
 
   // When one is going to be, unless something happens before.
   TimePoint next() const;
+
+  // When each of those that it drives is going to be, of those that wait for a moment.
+  std::vector<TimePoint> moments() const;
 
   // Lets time pass, with all that happens in it.
   void run(Duration time);
@@ -106,6 +111,7 @@ class SteppedLoop final : public net::Loop {
     bool asked = true;
   };
 
+  std::vector<std::size_t> able() const;
   void step(const std::shared_ptr<net::Pollable>& pollable);
 
   World& world_;

@@ -73,8 +73,8 @@ class AcquireMachineTest : public ::testing::Test {
     return feed({Kind::kAnswer, {Answer::Kind::kHeld, Millis(ttl)}, kNever});
   }
   std::string gone() { return feed({Kind::kAnswer, {Answer::Kind::kGone, {}}, kNever}); }
-  std::string refused() {
-    return feed({Kind::kRefused, {}, kNever, Status::server("LOADING", "loading")});
+  std::string refused(bool unknown = false) {
+    return feed({Kind::kRefused, {}, kNever, Status::server("LOADING", "loading"), unknown});
   }
   std::string failed(bool unknown) {
     return feed({Kind::kFailed, {}, kNever, Status::unreachable("no server"), unknown});

@@ -166,6 +166,21 @@ TEST_F(AcquireMachineTest, ARefusalIsTriedAgainAfterARest) {
   EXPECT_EQ(granted(1000), "granted");
 }
 
+TEST_F(AcquireMachineTest, AnAttemptThatMayHaveBeenExecutedBeforeItsRefusalIsGivenBack) {
+  EXPECT_EQ(start(), "try");
+  EXPECT_EQ(refused(true), "sleep until 50");
+  EXPECT_EQ(cancel(), "cancelled, give back");
+}
+
+TEST_F(AcquireMachineTest, AnAnswerAfterTheRefusalSettlesWhatWasExecutedBefore) {
+  EXPECT_EQ(start(), "try");
+  EXPECT_EQ(refused(true), "sleep until 50");
+  now = 50;
+  EXPECT_EQ(time(), "try");
+  EXPECT_EQ(held(500), "join until 552");
+  EXPECT_EQ(cancel(), "cancelled");
+}
+
 TEST_F(AcquireMachineTest, RefusalsEndWithThePatience) {
   begin({true, kNever, Millis(100)});
   EXPECT_EQ(start(), "try");
@@ -255,7 +270,7 @@ TEST_F(AcquireMachineTest, NothingFollowsTheEnd) {
   EXPECT_EQ(cancel(), "go on");
 }
 
-// In line: the server keeps a place for whoever it refused.
+// In line: the server keeps a place for a waiter that it refused.
 
 TEST_F(AcquireMachineTest, APlaceInLineIsGivenBackAfterATimeOut) {
   begin({true, at(500), Millis(5000), true});
@@ -279,7 +294,7 @@ TEST_F(AcquireMachineTest, APlaceInLineIsGivenBackAfterAFailure) {
   EXPECT_EQ(failed(false), "failed, give back: no server");
 }
 
-TEST_F(AcquireMachineTest, WhoHasBeenRefusedByNobodyYetHasNoPlace) {
+TEST_F(AcquireMachineTest, AWaiterThatWasNotRefusedHasNoPlace) {
   begin({true, kNever, Millis(5000), true});
   start();
   EXPECT_EQ(failed(false), "failed: no server");

@@ -82,7 +82,7 @@ TEST_F(AcquireMachineTest, WithoutBlockingAnUnconfirmedGrantFails) {
   EXPECT_EQ(unconfirmed(), "failed, give back: too few");
 }
 
-TEST_F(AcquireMachineTest, WhoeverGivesUpWhileReplicasAreAskedGivesTheGrantBack) {
+TEST_F(AcquireMachineTest, AWaiterThatGivesUpWhileReplicasAreAskedGivesTheGrantBack) {
   begin(confirming());
   EXPECT_EQ(start(), "try");
   EXPECT_EQ(granted(100), "confirm");

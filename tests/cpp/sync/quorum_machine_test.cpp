@@ -304,7 +304,7 @@ TEST(RedLockMachine, AMajorityThatCannotWorkIsSaidAtOnce) {
   EXPECT_EQ(script.grant(2), "give back 2, failed: no password");
 }
 
-// Of a majority that refuses to work, after which nobody can say who holds it.
+// A majority refuses to work, so that the owner is unknown.
 std::string refused_to_work(Script& script) {
   const Status why = Status::server("LOADING", "loading");
   script.answer(0, Verdict::kFailed, why);

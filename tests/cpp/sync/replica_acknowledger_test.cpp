@@ -37,7 +37,7 @@ class Winner final : public AckListener {
   Strings ends;
 };
 
-// Two servers, "old" and "new", that write; what replicas have of it is told later, by have().
+// Two servers, "old" and "new", that take writes; have() says later what the replicas have of them.
 class Servers final : public simulation::Peer {
  public:
   bool up() const override { return true; }

@@ -153,7 +153,7 @@ TEST_F(WaitersTest, AHandOverCostsNone) {
   EXPECT_EQ(granted().size(), 2U);
 }
 
-// Whom a message or a turn is for is chosen under the registry's lock, and told without it.
+// The waiter for a message or a turn is chosen under the registry's lock, and called without it.
 
 TEST_F(WaitersTest, AMessageThatComesAfterAGrantIsForTheNext) {
   permits_are_out(2, kLease);

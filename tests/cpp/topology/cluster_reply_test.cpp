@@ -98,7 +98,7 @@ TEST(SlotsReplyTest, WhatSaysNothingOfSlotsIsAFailure) {
   }
 }
 
-TEST(SlotsReplyTest, ASingleServerIsToldByName) {
+TEST(SlotsReplyTest, ASingleServerIsRecognized) {
   const resp::Reply reply = parse("-ERR This instance has cluster support disabled\r\n");
   EXPECT_NE(read_slots(reply, kAsked).status().message().find("use redis://"), std::string::npos);
 }

@@ -115,7 +115,7 @@ TEST_F(SentinelMachineTest, FurtherSentinelsAreWatchedAndHeard) {
   EXPECT_EQ(said("s3", names("old", 1, {"s1", "s2"})), "move new");
 }
 
-TEST_F(SentinelMachineTest, ALearntSentinelIsLeftWhenItIsDownAndNobodyNamesItAnyMore) {
+TEST_F(SentinelMachineTest, ALearntSentinelIsLeftWhenItIsDownAndNoneNamesItAnyMore) {
   list({"s1"});
   said("s1", names("p", 1, {"s2"}));
   EXPECT_EQ(failed("s2"), "move p");

@@ -23,7 +23,7 @@ class SlotMapTest : public ::testing::Test {
   SlotMap map;
 };
 
-TEST_F(SlotMapTest, AtFirstSlotsAreNobodys) {
+TEST_F(SlotMapTest, AtFirstSlotsHaveNoOwner) {
   EXPECT_EQ(map.owner(kSlot), 0U);
   EXPECT_EQ(map.target(kSlot), 0U);
   EXPECT_TRUE(map.servers().empty());
@@ -36,7 +36,7 @@ TEST_F(SlotMapTest, TheFirstOwnerNeedsNoFence) {
   EXPECT_TRUE(map.take_fences().empty());
 }
 
-TEST_F(SlotMapTest, ASlotThatChangesHandsIsNobodysUntilTheFenceIsPassed) {
+TEST_F(SlotMapTest, ASlotThatChangesHandsHasNoOwnerUntilTheFenceIsPassed) {
   map.assign(kSlot, kOld);
   EXPECT_TRUE(map.assign(kSlot, kNew));
   EXPECT_EQ(map.owner(kSlot), 0U);

@@ -24,7 +24,7 @@ class TopologyRefreshTest : public ::testing::Test {
   ManualClock clock;
 };
 
-TEST_F(TopologyRefreshTest, NobodyIsAskedUnlessNewsAreWanted) {
+TEST_F(TopologyRefreshTest, NoServerIsAskedUnlessNewsAreWanted) {
   EXPECT_FALSE(due());
   EXPECT_EQ(refresh.until(), kNever);
   refresh.want();
@@ -60,7 +60,7 @@ TEST_F(TopologyRefreshTest, ALateFailureOfAnEndedRoundIsNothing) {
   EXPECT_EQ(refresh.failed_rounds(), 0);
 }
 
-TEST_F(TopologyRefreshTest, ARoundInWhichNobodyCanSayIsRepeatedEverMoreSeldom) {
+TEST_F(TopologyRefreshTest, ARoundWithoutAnAnswerIsRepeatedLessAndLessOften) {
   refresh.want();
   fail();
   const Duration first = rest();
@@ -99,7 +99,7 @@ TEST_F(TopologyRefreshTest, AnswersWithoutNewsMakeItWaitLonger) {
   EXPECT_EQ(ask(true), first);
 }
 
-TEST_F(TopologyRefreshTest, WhatNobodyWantsAnyMoreIsNotRepeated) {
+TEST_F(TopologyRefreshTest, ARoundThatIsNotWantedAnyMoreIsNotRepeated) {
   refresh.want();
   fail();
   refresh.stop();

@@ -17,7 +17,7 @@ inline const std::string kChannel = "channel";
 constexpr TimePoint kZero{std::chrono::hours(1)};
 constexpr TimePoint kLater = kZero + Millis(500);
 
-// Writes down what it is told.
+// Records the calls that it gets.
 class Sleeper final : public Waiter {
  public:
   void on_signal() override { told.emplace_back("signal"); }
@@ -57,7 +57,7 @@ class WaitRegistryTest : public ::testing::Test, public Subscriptions {
     for (const auto& waiter : waiters) waiter->told.clear();
   }
 
-  // Those `waiters` stand together, subscribed, and want so many permits each.
+  // These `waiters` stand together, subscribed, and want `wanted` permits each.
   void together(const std::vector<std::shared_ptr<Sleeper>>& waiters, std::int64_t wanted) {
     for (const auto& waiter : waiters) {
       (void)registry.join(kChannel, waiter, {}, WaitRegistry::WakePolicy::kTogether);

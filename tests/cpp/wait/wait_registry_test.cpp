@@ -8,7 +8,7 @@
 namespace holdfast::wait {
 namespace {
 
-TEST_F(WaitRegistryTest, TheFirstWaiterSubscribesAndIsToldOnceThatIsConfirmed) {
+TEST_F(WaitRegistryTest, TheFirstWaiterSubscribesAndIsSignalledOnConfirmation) {
   EXPECT_EQ(registry.join(kChannel, first, {}), Place::kHead);
   EXPECT_EQ(asked, Told{"subscribe channel"});
   EXPECT_FALSE(registry.sequence(kChannel));
@@ -94,7 +94,7 @@ TEST_F(WaitRegistryTest, BeforeTheSubscriptionThereIsAHeadToo) {
   EXPECT_EQ(second->told, Told{"turn"});
 }
 
-TEST_F(WaitRegistryTest, OneThatLeavesFromBehindTellsNobody) {
+TEST_F(WaitRegistryTest, AWaiterThatLeavesFromBehindWakesNoOther) {
   queue({first, second, third});
   leave(*second, LeaveReason::kGaveUp);
   registry.message(kChannel).run();
@@ -102,7 +102,7 @@ TEST_F(WaitRegistryTest, OneThatLeavesFromBehindTellsNobody) {
   EXPECT_EQ(third->told, Told{});
 }
 
-TEST_F(WaitRegistryTest, WhoeverLeavesTwiceTellsNobodyTwice) {
+TEST_F(WaitRegistryTest, LeavingTwicePassesTheTurnOnOnce) {
   queue({first, second});
   leave(*first, LeaveReason::kGaveUp);
   leave(*first, LeaveReason::kGaveUp);
@@ -145,7 +145,7 @@ TEST_F(WaitRegistryTest, ANewcomerAfterTheEndSubscribesAnew) {
   EXPECT_EQ(asked.back(), "subscribe channel");
 }
 
-TEST_F(WaitRegistryTest, AMessageOfAChannelThatEndedIsNobodys) {
+TEST_F(WaitRegistryTest, AMessageOfAChannelThatEndedWakesNoWaiter) {
   queue({first});
   leave(*first, LeaveReason::kGranted);
   ASSERT_TRUE(registry.released(kChannel));
@@ -166,13 +166,39 @@ TEST_F(WaitRegistryTest, AfterItsHandOversTheHeadLetsOtherClientsGoFirst) {
   EXPECT_EQ(first->told, (Told{"turn at another time", "turn", "turn"}));
 }
 
-TEST_F(WaitRegistryTest, AfterItsHandOversTheHeadGoesOnWhereThereIsNobodyElse) {
+TEST_F(WaitRegistryTest, AfterItsHandOversTheHeadGoesOnWhereNoOtherClientWaits) {
   queue({first});
   for (int i = 0; i < 16; ++i) (void)registry.heir(kChannel, kZero);
   EXPECT_EQ(registry.heir(kChannel, kZero), nullptr);
   registry.told(kChannel, 1, kZero).run();
   registry.message(kChannel).run();
   EXPECT_EQ(first->told, (Told{"signal", "signal"}));
+}
+
+TEST_F(WaitRegistryTest, ANewcomerWaitsForTheAnswerThatIsOwedWhereOthersWait) {
+  EXPECT_FALSE(registry.owe(kChannel));  // no other is known to wait
+  registry.told(kChannel, 1, kZero).run();
+  ASSERT_TRUE(registry.owe(kChannel));
+  EXPECT_TRUE(registry.owes(kChannel));
+  const auto newcomer = std::make_shared<Sleeper>();
+  EXPECT_EQ(registry.join(kChannel, newcomer, {}), Place::kHead);
+  registry.subscribed(kChannel).run();
+  registry.message(kChannel).run();
+  EXPECT_EQ(newcomer->told, Told({"turn at another time", "turn at another time"}));
+  newcomer->told.clear();
+  registry.told(kChannel, 2, kLater - Millis(2)).run();
+  registry.answered(kChannel).run();
+  EXPECT_EQ(newcomer->told, Told{"turn"});
+  EXPECT_FALSE(registry.owes(kChannel));
+}
+
+TEST_F(WaitRegistryTest, ANewcomerTriesWhenTheReleaseHasFailed) {
+  registry.told(kChannel, 1, kZero).run();
+  ASSERT_TRUE(registry.owe(kChannel));
+  const auto newcomer = std::make_shared<Sleeper>();
+  (void)registry.join(kChannel, newcomer, {});
+  registry.answered(kChannel).run();
+  EXPECT_EQ(newcomer->told, Told{"signal"});
 }
 
 TEST_F(WaitRegistryTest, ARefusedChannelFailsItsWaiters) {

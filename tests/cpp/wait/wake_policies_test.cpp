@@ -10,7 +10,7 @@
 namespace holdfast::wait {
 namespace {
 
-// Writes into a list of all when it is told.
+// Records its calls in a list that all waiters share.
 class Named final : public Waiter {
  public:
   Named(std::string name, std::vector<std::string>& order)
@@ -100,7 +100,7 @@ TEST_F(WaitRegistryTest, WhoNeedsMoreThanThereIsIsPassedOver) {
   EXPECT_EQ(third->told, Told{"message 2"});
 }
 
-TEST_F(WaitRegistryTest, AMessageOfNoPermitsIsForNobody) {
+TEST_F(WaitRegistryTest, AMessageOfNoPermitsWakesNoWaiter) {
   together({first}, 1);
   for (const char* payload : {"0", "-1", "-9223372036854775808"}) {
     registry.message(kChannel, payload).run();
@@ -150,7 +150,7 @@ TEST_F(WaitRegistryTest, WhatALeaverWasToldTooLateIsForTheHead) {
   EXPECT_EQ(third->told, Told{});
 }
 
-TEST_F(WaitRegistryTest, WhoLeavesAsleepOrWithItsPermitsTellsNobody) {
+TEST_F(WaitRegistryTest, AWaiterThatLeavesAsleepOrWithItsPermitsWakesNoOther) {
   together({first, second, third}, 1);
   leave(*first, LeaveReason::kGaveUp);
   leave(*second, LeaveReason::kGranted);
@@ -164,7 +164,7 @@ TEST_F(WaitRegistryTest, ASubscriptionRegainedWakesAllWhoWantPermits) {
   EXPECT_EQ(second->told, Told{"signal"});
 }
 
-TEST_F(WaitRegistryTest, WhoStandsApartIsToldOfTheEndOnly) {
+TEST_F(WaitRegistryTest, AWaiterApartIsCalledAtTheEndOnly) {
   using WakePolicy = WaitRegistry::WakePolicy;
   EXPECT_EQ(registry.join(kChannel, first, {}, WakePolicy::kApart), Place::kHead);
   EXPECT_EQ(registry.join(kChannel, second, {}, WakePolicy::kApart), Place::kHead);

@@ -6,6 +6,7 @@
     HOLDFAST_URL = "redis://127.0.0.1:6379"
 """
 
+# pyright: basic, reportMissingImports=false, reportMissingModuleSource=false
 from __future__ import annotations
 
 import threading

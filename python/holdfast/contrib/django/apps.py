@@ -1,5 +1,6 @@
 """The app for ``INSTALLED_APPS``: its system check."""
 
+# pyright: basic, reportMissingImports=false, reportMissingModuleSource=false
 from __future__ import annotations
 
 from typing import Any

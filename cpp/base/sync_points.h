@@ -1,0 +1,33 @@
+#pragma once
+
+#include <poll.h>
+
+// Where threads of the engine meet: its mutexes, condition variables, polls, and the atomics by
+// which one thread decides what another one has done. They are the system's, by alias, and cost
+// nothing more. A test build names another header in HOLDFAST_SYNC_POINTS, which defines the
+// same names so that a scheduler chooses, at each of these points, which thread goes on
+// (tests/cpp/interleavings). New ways to wait or to share belong here.
+#if defined(HOLDFAST_SYNC_POINTS)
+#include HOLDFAST_SYNC_POINTS
+#else
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+
+namespace holdfast {
+
+using NativeMutex = std::mutex;
+using NativeCondition = std::condition_variable;
+
+template <typename T>
+using SharedAtomic = std::atomic<T>;
+
+// As ppoll() without a signal mask.
+inline int poll_descriptors(pollfd* descriptors, nfds_t count, const timespec& longest) {
+  return ::ppoll(descriptors, count, &longest, nullptr);
+}
+
+}  // namespace holdfast
+
+#endif

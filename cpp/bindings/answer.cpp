@@ -1,0 +1,268 @@
+#include "bindings/answer.h"
+
+#include <array>
+#include <utility>
+
+#include "bindings/native_object.h"
+#include "bindings/task_queue.h"
+
+namespace holdfast::bindings {
+
+namespace py = pybind11;
+
+namespace {
+
+[[noreturn]] void raise_python(PyObject* type, const char* text) {
+  PyErr_SetString(type, text);
+  throw py::error_already_set();
+}
+
+// The caller no longer waits: a grant, on its way or there, is given back.
+void give_up(Answer& answer) {
+  answer.leave_queue();
+  if (std::exchange(answer.over, true)) return;
+  answer.operation->cancel();
+  const bool done = answer.outcome && answer.kind != OperationKind::kAcquire;
+  if (done) return answer.observation.ended(*answer.operation, *answer.outcome);
+  answer.observation.cancelled(*answer.operation);
+}
+
+// The result, or what the operation ends with. An interrupt of the observer gives a grant back.
+py::object take(Answer& answer) {
+  if (std::exchange(answer.over, true)) {
+    raise_python(PyExc_RuntimeError, "an answer can be awaited only once");
+  }
+  try {
+    answer.observation.ended(*answer.operation, *answer.outcome);
+  } catch (...) {
+    answer.operation->cancel();
+    throw;
+  }
+  PythonOutcome result = to_python(answer.kind, answer.operation->name().bytes(), *answer.outcome);
+  if (result.exception) raise(result.exception);
+  return std::move(result.value);
+}
+
+PySendResult send(PyObject* self, PyObject* /*value*/, PyObject** result) {
+  Answer& answer = answer_of(self);
+  if (!answer.outcome && !answer.over) {
+    answer.blocking = true;
+    *result = Py_NewRef(self);
+    return PYGEN_NEXT;
+  }
+  *result = guarded([&answer] { return take(answer); });
+  return *result == nullptr ? PYGEN_ERROR : PYGEN_RETURN;
+}
+
+PyObject* next(PyObject* self) {
+  PyObject* result = nullptr;
+  const PySendResult kind = send(self, Py_None, &result);
+  if (kind != PYGEN_RETURN) return result;
+  const auto value = py::reinterpret_steal<py::object>(result);
+  PyErr_SetObject(PyExc_StopIteration, value.ptr());
+  return nullptr;
+}
+
+PyObject* throw_in(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
+  return guarded([&]() -> py::object {
+    const auto given = [&](Py_ssize_t i) {
+      return i < count && arguments[i] != Py_None ? arguments[i] : nullptr;
+    };
+    PyObject* const first = given(0);
+    if (first == nullptr) raise_python(PyExc_TypeError, "throw() takes an exception");
+    give_up(answer_of(self));
+    if (PyExceptionInstance_Check(first)) {
+      PyErr_Restore(Py_NewRef(reinterpret_cast<PyObject*>(Py_TYPE(first))), Py_NewRef(first),
+                    PyException_GetTraceback(first));
+    } else {
+      PyErr_Restore(Py_NewRef(first), Py_XNewRef(given(1)), Py_XNewRef(given(2)));
+    }
+    throw py::error_already_set();
+  });
+}
+
+PyObject* close(PyObject* self, PyObject* /*unused*/) {
+  return guarded([&]() -> py::object {
+    give_up(answer_of(self));
+    return py::none();
+  });
+}
+
+// `keywords`: at most msg=.
+PyObject* cancel(PyObject* self, PyObject* const* arguments, Py_ssize_t count, PyObject* keywords) {
+  return guarded([&]() -> py::object {
+    Answer& answer = answer_of(self);
+    if (answer.done() || answer.queue == nullptr) return py::bool_(false);
+    const Py_ssize_t given = count + (keywords == nullptr ? 0 : PyTuple_GET_SIZE(keywords));
+    if (given > 0) Py_XSETREF(answer.message, Py_NewRef(arguments[0]));
+    answer.cancelled = true;
+    answer.call_soon();  // whatever an observer raises, the task goes on
+    give_up(answer);
+    return py::bool_(true);
+  });
+}
+
+PyObject* add_done_callback(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
+                            PyObject* keywords) {
+  return guarded([&]() -> py::object {
+    Answer& answer = answer_of(self);
+    if (count != 1 || answer.callback != nullptr) {
+      raise_python(PyExc_RuntimeError, "an answer can be awaited by one task only");
+    }
+    const bool has_context = keywords != nullptr && PyTuple_GET_SIZE(keywords) == 1;
+    answer.context = has_context ? Py_NewRef(arguments[1]) : PyContext_CopyCurrent();
+    if (answer.context == nullptr) throw py::error_already_set();
+    answer.callback = Py_NewRef(arguments[0]);
+    if (answer.done()) answer.call_soon();
+    return py::none();
+  });
+}
+
+// For the task alone, which is then sent the result, or the error of a cancellation.
+PyObject* result(PyObject* self, PyObject* /*unused*/) {
+  return guarded([&]() -> py::object {
+    const Answer& answer = answer_of(self);
+    if (!answer.cancelled) return py::none();
+    const py::object type = py::module_::import("asyncio").attr("CancelledError");
+    const bool speaks = answer.message != nullptr && answer.message != Py_None;
+    raise(speaks ? type(py::handle(answer.message)) : type());
+  });
+}
+
+PyObject* get_loop(PyObject* self, PyObject* /*unused*/) { return Py_NewRef(answer_of(self).loop); }
+
+PyObject* is_done(PyObject* self, PyObject* /*unused*/) {
+  return PyBool_FromLong(answer_of(self).done() ? 1 : 0);
+}
+
+PyObject* is_cancelled(PyObject* self, PyObject* /*unused*/) {
+  return PyBool_FromLong(answer_of(self).cancelled ? 1 : 0);
+}
+
+PyObject* get_blocking(PyObject* self, void* /*unused*/) {
+  return PyBool_FromLong(answer_of(self).blocking ? 1 : 0);
+}
+
+int set_blocking(PyObject* self, PyObject* value, void* /*unused*/) {
+  answer_of(self).blocking = value == Py_True;
+  return 0;
+}
+
+int traverse(PyObject* self, visitproc visit, void* arg) {
+  const Answer& answer = answer_of(self);
+  Py_VISIT(Py_TYPE(self));
+  Py_VISIT(answer.loop);
+  Py_VISIT(answer.callback);
+  Py_VISIT(answer.context);
+  Py_VISIT(answer.message);
+  return 0;
+}
+
+int clear(PyObject* self) {
+  Answer& answer = answer_of(self);
+  Py_CLEAR(answer.loop);
+  Py_CLEAR(answer.callback);
+  Py_CLEAR(answer.context);
+  Py_CLEAR(answer.message);
+  return 0;
+}
+
+void destroy(PyObject* self) {
+  PyObject_GC_UnTrack(self);
+  Answer& answer = answer_of(self);
+  PyTypeObject* const type = Py_TYPE(self);
+  if (!answer.over) {
+    const py::error_scope keeps;  // an error that is on its way
+    PyObject* const done = close(self, nullptr);
+    if (done == nullptr) PyErr_WriteUnraisable(nullptr);
+    Py_XDECREF(done);
+  }
+  (void)clear(self);
+  answer.outcome.~optional();
+  answer.observation.~Observation();
+  answer.operation.~shared_ptr();
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+PyMethodDef g_methods[] = {
+    {"send", as_method(+[](PyObject* self, PyObject* /*value*/) { return next(self); }), METH_O,
+     nullptr},
+    {"throw", as_method(throw_in), METH_FASTCALL, nullptr},
+    {"close", close, METH_NOARGS, nullptr},
+    {"cancel", as_method(cancel), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"add_done_callback", as_method(add_done_callback), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"result", result, METH_NOARGS, nullptr},
+    {"get_loop", get_loop, METH_NOARGS, nullptr},
+    {"done", is_done, METH_NOARGS, nullptr},
+    {"cancelled", is_cancelled, METH_NOARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+PyGetSetDef g_attributes[] = {
+    {"_asyncio_future_blocking", get_blocking, set_blocking, nullptr, nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+
+PyObject* make_type() {
+  static std::array<PyType_Slot, 11> slots{{
+      {Py_am_await, reinterpret_cast<void*>(PyObject_SelfIter)},
+      {Py_am_send, reinterpret_cast<void*>(send)},
+      {Py_tp_iter, reinterpret_cast<void*>(PyObject_SelfIter)},
+      {Py_tp_iternext, reinterpret_cast<void*>(next)},
+      {Py_tp_methods, g_methods},
+      {Py_tp_getset, g_attributes},
+      {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
+      {Py_tp_clear, reinterpret_cast<void*>(clear)},
+      {Py_tp_dealloc, reinterpret_cast<void*>(destroy)},
+      {Py_tp_doc, const_cast<char*>("The answer to an operation, awaited by one task.")},
+      {0, nullptr},
+  }};
+  static PyType_Spec spec{
+      "holdfast._core.Answer", sizeof(Answer), 0,
+      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots.data()};
+  PyObject* const type = PyType_FromSpec(&spec);
+  if (type == nullptr) throw py::error_already_set();
+  return type;
+}
+
+}  // namespace
+
+void Answer::leave_queue() {
+  if (queue != nullptr) queue->waiting_.erase(id);
+  queue = nullptr;
+}
+
+void Answer::call_soon() {
+  const auto next = py::reinterpret_steal<py::object>(std::exchange(callback, nullptr));
+  const auto inside = py::reinterpret_steal<py::object>(std::exchange(context, nullptr));
+  if (!next) return;
+  py::handle(loop).attr("call_soon")(next, py::handle(object()), py::arg("context") = inside);
+}
+
+void Answer::step() {
+  if (callback == nullptr) return;
+  if (PyContext_Enter(context) != 0) {  // it is the one that runs: the task is not alone
+    PyErr_Clear();
+    return call_soon();
+  }
+  const auto next = py::reinterpret_steal<py::object>(std::exchange(callback, nullptr));
+  const auto inside = py::reinterpret_steal<py::object>(std::exchange(context, nullptr));
+  PyObject* const result = PyObject_CallOneArg(next.ptr(), object());
+  Py_XDECREF(result);
+  PyObject* type = nullptr;
+  PyObject* value = nullptr;
+  PyObject* traceback = nullptr;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyContext_Exit(inside.ptr());
+  if (result != nullptr) return;
+  PyErr_Restore(type, value, traceback);
+  throw py::error_already_set();
+}
+
+PyTypeObject* answer_type() {
+  static PyObject* const type = make_type();
+  return reinterpret_cast<PyTypeObject*>(type);
+}
+
+}  // namespace holdfast::bindings

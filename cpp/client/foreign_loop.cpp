@@ -1,0 +1,105 @@
+#include "client/foreign_loop.h"
+
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include "base/process.h"
+#include "client/connection.h"
+
+namespace holdfast::client {
+
+namespace {
+
+thread_local ForeignLoop* loop_of_this_scope = nullptr;
+
+int make_epoll() {
+  const int fd = ::epoll_create1(EPOLL_CLOEXEC);
+  if (fd < 0) throw std::system_error(errno, std::generic_category(), "epoll_create1");
+  return fd;
+}
+
+bool add(int epoll, int fd) {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  return ::epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+}  // namespace
+
+ForeignLoop::ForeignLoop() : epoll_(make_epoll()), epoch_(fork_epoch()) {}
+
+ForeignLoop::~ForeignLoop() { ::close(epoll_); }
+
+void ForeignLoop::watch(int fd) {
+  if (!add(epoll_, fd)) throw std::system_error(errno, std::generic_category(), "epoll_ctl");
+}
+
+bool ForeignLoop::in_child() const { return epoch_ != fork_epoch(); }
+
+ForeignLoop* ForeignLoop::of_this_thread() {
+  ForeignLoop* const loop = loop_of_this_scope;
+  return loop == nullptr || loop->in_child() ? nullptr : loop;
+}
+
+bool ForeignLoop::take(std::shared_ptr<Connection> connection,
+                       std::shared_ptr<net::Transport> stream) {
+  const MutexLock lock(mutex_);
+  if (!add(epoll_, stream->fd())) return false;
+  led_.push_back({std::move(connection), std::move(stream)});
+  return true;
+}
+
+void ForeignLoop::drop(const Connection& connection) {
+  const MutexLock lock(mutex_);
+  const auto is_it = [&connection](const Led& led) { return led.connection.get() == &connection; };
+  const auto found = std::find_if(led_.begin(), led_.end(), is_it);
+  if (found == led_.end()) return;
+  ::epoll_ctl(epoll_, EPOLL_CTL_DEL, found->stream->fd(), nullptr);
+  led_.erase(found);
+}
+
+// Without the lock held, as a connection's comes before it.
+template <typename Visit>
+void ForeignLoop::for_each(const Visit& visit) {
+  if (in_child()) return;
+  std::vector<std::shared_ptr<Connection>> connections = std::exchange(visited_, {});
+  {
+    const MutexLock lock(mutex_);
+    for (const Led& led : led_) connections.push_back(led.connection);
+  }
+  for (const std::shared_ptr<Connection>& connection : connections) visit(*connection);
+  connections.clear();
+  visited_ = std::move(connections);  // keeps its memory
+}
+
+void ForeignLoop::turn() {
+  turning_ = true;
+  for_each([this](Connection& connection) { connection.turn(*this); });
+  turning_ = false;
+}
+
+void ForeignLoop::send() {
+  for_each([this](Connection& connection) { connection.send_gathered(*this); });
+}
+
+void ForeignLoop::give_up() {
+  for_each([this](Connection& connection) { connection.leave(*this); });
+}
+
+ForeignLoop::Scope::Scope(ForeignLoop& loop, Sends sends)
+    : loop_(loop),
+      outer_(std::exchange(loop_of_this_scope, &loop)),
+      gathered_(std::exchange(loop.gathers_, sends == Sends::kAtTheEnd || loop.gathers_)) {}
+
+ForeignLoop::Scope::~Scope() {
+  if (!gathered_ && loop_.gathers_) loop_.send();
+  loop_.gathers_ = gathered_;
+  loop_of_this_scope = outer_;
+}
+
+}  // namespace holdfast::client

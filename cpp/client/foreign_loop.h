@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/mutex.h"
+#include "net/transport.h"
+
+namespace holdfast::client {
+
+class Connection;
+
+// An event loop of the application, on a thread of the application, which leads connections of
+// Driver::kLoop: it polls fd(), and calls turn() when that is readable. It is lent the lead by a
+// request that its thread submits inside a Scope. The engine's loop takes the lead back when there
+// is more to do than to read replies, when another ForeignLoop uses the connection, and when this
+// one does not call turn() although there is something to read.
+//
+// In a child of fork() it does nothing.
+class ForeignLoop final : public std::enable_shared_from_this<ForeignLoop> {
+ public:
+  ForeignLoop();  // throws std::system_error where the system gives no descriptors
+  ~ForeignLoop();
+  ForeignLoop(const ForeignLoop&) = delete;
+  ForeignLoop& operator=(const ForeignLoop&) = delete;
+
+  // Readable when a connection has something to read, or a descriptor that was given to watch().
+  int fd() const { return epoll_; }
+  void watch(int fd);
+
+  // The loop's thread: reads the replies that have come, and completes their requests.
+  void turn();
+  bool turning() const { return turning_; }
+
+  // Any thread, when the loop has ended: the engine's loop leads. To be called before destruction.
+  void give_up();
+
+  // On the loop's thread: what is submitted meanwhile comes from the loop. kAtTheEnd: what goes to
+  // connections that the loop leads is sent in one piece when the scope ends.
+  enum class Sends { kAtOnce, kAtTheEnd };
+  class Scope {
+   public:
+    Scope(ForeignLoop& loop, Sends sends);
+    ~Scope();
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    ForeignLoop& loop_;
+    ForeignLoop* const outer_;
+    const bool gathered_;
+  };
+
+  // Whose Scope the calling thread is in; null: none.
+  static ForeignLoop* of_this_thread();
+  // Whether that scope sends at its end.
+  bool gathers() const { return gathers_; }
+
+ private:
+  friend class Connection;
+
+  struct Led {
+    std::shared_ptr<Connection> connection;
+    std::shared_ptr<net::Transport> stream;  // does not close while it is watched
+  };
+
+  // By a connection with its lock held. take() returns false where the system refuses to watch.
+  bool take(std::shared_ptr<Connection> connection, std::shared_ptr<net::Transport> stream);
+  void drop(const Connection& connection);
+
+  template <typename Visit>
+  void for_each(const Visit& visit);
+  void send();
+  bool in_child() const;
+
+  const int epoll_;
+  const std::uint64_t epoch_;
+  Mutex mutex_;  // taken after a connection's
+  std::vector<Led> led_ HOLDFAST_GUARDED_BY(mutex_);
+
+  // The loop's thread only.
+  std::vector<std::shared_ptr<Connection>> visited_;
+  bool turning_ = false;
+  bool gathers_ = false;
+};
+
+}  // namespace holdfast::client

@@ -1,0 +1,159 @@
+#include "sync/plain_lock.h"
+
+#include <utility>
+
+#include "sync/keys.h"
+
+namespace holdfast::sync {
+
+namespace {
+
+void append_bulk(std::string& out, std::string_view text) {
+  out += '$' + std::to_string(text.size()) + "\r\n";
+  out += text;
+  out += "\r\n";
+}
+
+// The owner's field as an argument of a command. A thread mostly asks for one owner of one client.
+std::string_view owner_bulk(const Context& with, OwnerNumber owner) {
+  struct Known {
+    std::string client_id;
+    OwnerNumber owner{};
+    std::string bulk;
+  };
+  thread_local Known known;
+  if (known.owner != owner || known.client_id != with.client_id) {
+    known = {with.client_id, owner, {}};
+    append_bulk(known.bulk, owner_field(with.client_id, owner));
+  }
+  return known.bulk;
+}
+
+// Cuts `bulk` out of a command; false where it is not there once.
+bool cut(std::string_view command, std::string_view bulk, std::string& head, std::string& tail) {
+  const std::size_t at = command.find(bulk);
+  if (at == std::string_view::npos || command.rfind(bulk) != at) return false;
+  head = command.substr(0, at);
+  tail = command.substr(at + bulk.size());
+  return true;
+}
+
+// The interrupted thread leaves; the operation goes on as one that was cancelled.
+template <typename OperationType>
+Waited leave(const std::shared_ptr<OperationType>& operation, PlainRequest& request) {
+  if (!request.pass_on(operation)) operation->complete(request.take_reply(), request.sent());
+  operation->give_up();
+  return {operation, std::nullopt};
+}
+
+template <typename OperationType>
+Waited hand_over(const std::shared_ptr<OperationType>& operation, PlainRequest& request,
+                 Interrupt* interrupt) {
+  operation->complete(request.take_reply(), request.sent());
+  return {operation, operation->go_on(interrupt)};
+}
+
+}  // namespace
+
+PlainLock::PlainLock(const Recipe& recipe, const LockName& name)
+    : recipe_(recipe), name_(name), channel_(recipe.channel(name, {}).bytes()) {}
+
+PlainLock::~PlainLock() { delete encoded_.load(); }
+
+const PlainLock::Encoded* PlainLock::encoded(const Context& with, OwnerNumber owner,
+                                             Millis lease) const {
+  const Encoded* known = encoded_.load(std::memory_order_acquire);
+  if (known == nullptr) {
+    std::unique_ptr<Encoded> fresh = encode(with, owner, lease);
+    if (fresh && encoded_.compare_exchange_strong(known, fresh.get())) known = fresh.release();
+  }
+  const bool fits = known != nullptr && known->publish == with.topology->publish_command();
+  return fits ? known : nullptr;
+}
+
+std::unique_ptr<PlainLock::Encoded> PlainLock::encode(const Context& with, OwnerNumber owner,
+                                                      Millis lease) const {
+  auto fresh = std::make_unique<Encoded>();
+  fresh->lease = lease;
+  fresh->publish = with.topology->publish_command();
+  const std::string field = owner_field(with.client_id, owner);
+  const std::string_view bulk = owner_bulk(with, owner);
+  std::string command;
+  recipe_.acquire(command, {name_, field, 1, lease, fresh->publish});
+  if (!cut(command, bulk, fresh->acquire_head, fresh->acquire_tail)) return nullptr;
+  command.clear();
+  recipe_.release(command, {name_, field, 0, Millis(0), fresh->publish});
+  if (!cut(command, bulk, fresh->release_head, fresh->release_tail)) return nullptr;
+  return fresh;
+}
+
+// An attempt that looks plain has begun with the keeper; null: it does not.
+const PlainLock::Encoded* PlainLock::begin(const Context& with, const Ask& ask) const {
+  if (with.acknowledger || !with.waits->idle(channel_)) return nullptr;
+  const Encoded* const known = encoded(with, ask.owner, ask.lease.time);
+  if (known == nullptr || known->lease != ask.lease.time) return nullptr;
+  return with.keeper->begin_plain_attempt(name_, ask.owner) ? known : nullptr;
+}
+
+PlainLock::Sending PlainLock::send(const Context& with, const Command& command,
+                                   Interrupt* interrupt) const {
+  std::shared_ptr<PlainRequest> request = PlainRequest::of_this_thread();
+  request->prepare(name_.bytes(), {command.head, owner_bulk(with, command.owner), command.tail});
+  request->deadline = after(command.begun, with.command_timeout);
+  request->patience = command.patience;
+  const auto connection = with.topology->route(name_.bytes(), topology::Traffic::kCalls);
+  const bool answered = PlainRequest::exchange(request, *connection, with.clock, interrupt);
+  return {std::move(request), answered};
+}
+
+std::optional<Waited> PlainLock::acquire(const ContextPtr& context, const Ask& ask,
+                                         const MakeAcquire& make, Interrupt* interrupt) const {
+  const Context& with = *context;
+  const Encoded* const known = begin(with, ask);
+  if (known == nullptr) return std::nullopt;
+  const TimePoint begun = with.clock.now();
+  const TimePoint patience = patience_of(ask.blocking, after(begun, ask.timeout), begun);
+  const auto [request, answered] =
+      send(with, {known->acquire_head, known->acquire_tail, ask.owner, begun, patience}, interrupt);
+  const bool granted = answered && request->plain() && !request->plain()->integer;
+  if (granted && keep_grant(with, ask, begun, request->sent().last)) return Waited{};
+  const auto operation = make(begun);
+  operation->adopt(begun);
+  return answered ? hand_over(operation, *request, interrupt) : leave(operation, *request);
+}
+
+// False where the client is being closed, or the grant came too late to be trusted.
+bool PlainLock::keep_grant(const Context& with, const Ask& ask, TimePoint begun,
+                           TimePoint sent) const {
+  const TimePoint now = with.clock.now();
+  if (now >= trusted_until(sent, ask.lease.time)) return false;
+  const lease::Grant grant{name_,    ask.owner,    1,  ask.lease, sent,
+                           &recipe_, ask.listener, {}, Millis(0), now};
+  if (!with.keeper->granted(grant)) return false;
+  with.stats->granted(false, now - begun);
+  return true;
+}
+
+std::optional<Waited> PlainLock::release(const ContextPtr& context, OwnerNumber owner,
+                                         const MakeRelease& make, Interrupt* interrupt) const {
+  const Context& with = *context;
+  const Encoded* const known = encoded_.load(std::memory_order_acquire);
+  if (known == nullptr || known->publish != with.topology->publish_command()) return std::nullopt;
+  if (!with.waits->idle(channel_)) return std::nullopt;
+  const TimePoint begun = with.clock.now();
+  const std::optional<lease::ReleasePlan> plan =
+      with.keeper->begin_plain_release(name_, owner, begun);
+  if (!plan) return std::nullopt;
+  const auto [request, answered] =
+      send(with, {known->release_head, known->release_tail, owner, begun}, interrupt);
+  // Free, and no subscriber got the message.
+  if (answered && request->plain() && request->plain()->integer == 1) {
+    with.keeper->released(name_, owner, *plan);
+    return Waited{};
+  }
+  const auto operation = make();
+  operation->adopt(*plan, begun);
+  return answered ? hand_over(operation, *request, interrupt) : leave(operation, *request);
+}
+
+}  // namespace holdfast::sync

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/sync_points.h"
+#include "sync/acquire_operation.h"
+#include "sync/operation.h"
+#include "sync/plain_request.h"
+#include "sync/release_operation.h"
+
+namespace holdfast::sync {
+
+// The plain path of a lock, for threads: an attempt that is granted at once, and the last release
+// of a hold, each of them one command and its reply, without an operation. It takes the same steps
+// with the keeper, the ledger, the waiters and the figures as an operation does. What is not plain
+// is not begun here: a nested hold, one with another lease than the lock's own, an owner that has
+// something pending, a lock that others of this client wait for, grants that replicas confirm.
+// Whatever reply is not the expected one goes to an operation as its first event.
+//
+// Thread-safe. For a kind whose grant is nil and whose release replies an integer: lock_recipe().
+class PlainLock {
+ public:
+  PlainLock(const Recipe& recipe, const LockName& name);
+  ~PlainLock();
+  PlainLock(const PlainLock&) = delete;
+  PlainLock& operator=(const PlainLock&) = delete;
+
+  using ContextPtr = std::shared_ptr<const Context>;
+  // Makes the operation that goes on, for one that began at that moment.
+  using MakeAcquire = std::function<std::shared_ptr<AcquireOperation>(TimePoint begun)>;
+  using MakeRelease = std::function<std::shared_ptr<ReleaseOperation>()>;
+
+  struct Ask {
+    OwnerNumber owner;
+    Lease lease;
+    std::uint64_t listener = 0;
+    bool blocking = true;
+    Duration timeout = kNever - TimePoint{};
+  };
+  // Blocks as Exchange::wait(). Nothing: it is not plain, and nothing was done.
+  std::optional<Waited> acquire(const ContextPtr& context, const Ask& ask, const MakeAcquire& make,
+                                Interrupt* interrupt) const;
+  std::optional<Waited> release(const ContextPtr& context, OwnerNumber owner,
+                                const MakeRelease& make, Interrupt* interrupt) const;
+
+ private:
+  // What stands before and after the owner's field in both commands.
+  struct Encoded {
+    Millis lease;
+    std::string publish;
+    std::string acquire_head;
+    std::string acquire_tail;
+    std::string release_head;
+    std::string release_tail;
+  };
+
+  // A command of one owner, with its reply unless `interrupt` came first.
+  struct Sending {
+    std::shared_ptr<PlainRequest> request;
+    bool answered;
+  };
+  struct Command {
+    std::string_view head;
+    std::string_view tail;
+    OwnerNumber owner;
+    TimePoint begun;
+    TimePoint patience = kNever;  // see client::Request
+  };
+
+  Sending send(const Context& with, const Command& command, Interrupt* interrupt) const;
+  const Encoded* begin(const Context& with, const Ask& ask) const;
+  const Encoded* encoded(const Context& with, OwnerNumber owner, Millis lease) const;
+  std::unique_ptr<Encoded> encode(const Context& with, OwnerNumber owner, Millis lease) const;
+  bool keep_grant(const Context& with, const Ask& ask, TimePoint begun, TimePoint sent) const;
+
+  const Recipe& recipe_;
+  const LockName& name_;
+  const std::string channel_;
+  mutable SharedAtomic<const Encoded*> encoded_{nullptr};  // made by the first use
+};
+
+}  // namespace holdfast::sync

@@ -1,0 +1,167 @@
+"""What the clients for threads and for tasks have in common, and the end of all of them at exit."""
+
+from __future__ import annotations
+
+import atexit
+import sys
+import threading
+import warnings
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
+
+from . import _core, _events
+from ._options import read_options
+
+if TYPE_CHECKING:
+    from typing_extensions import Self, Unpack
+
+    import holdfast
+
+    from ._options import Keywords
+    from ._permit_semaphore import PermitWatcher
+
+__all__ = ["BaseClient", "all_clients"]
+
+#: How long pending releases may take at the interpreter's end.
+EXIT_PATIENCE_MS = 1000
+#: How long close() waits for the end of the engine's threads, which nothing holds up.
+THREADS_PATIENCE = 1.0
+#: The same of the thread of events, which on_lost may hold up.
+EVENTS_PATIENCE = 0.1
+
+_clients: WeakSet[BaseClient] = WeakSet()
+
+
+class BaseClient:
+    """The common part of the clients for threads and for tasks."""
+
+    _asynchronous = False
+
+    def __init__(self, url: str | None = None, **options: Unpack[Keywords]) -> None:
+        _refuse_eventlet()
+        read = read_options(url, options, asynchronous=self._asynchronous)
+        self._lease_ms = read.lease_ms
+        self._url = read.url
+        self._name = read.core.client_name  # as given, for monitoring
+        self._password = read.password
+        self._waits_for_replicas = read.core.replicas_to_wait > 0
+        self._defers = read.defers
+        self._core = _core.Client(read.core)
+        self._listeners: dict[int, _events.Listener] = {}  # see _events.Listener
+        self._warned = False
+        self._permits: dict[str, PermitWatcher] = {}  # of permit semaphores, not yet released
+        _clients.add(self)
+
+    @property
+    def id(self) -> str:
+        """The client's UUID; after ``fork()`` the child's copy has a new one."""
+        return self._core.id
+
+    def stats(self) -> holdfast.Stats:
+        """What this client's locks did since it was made, counted by the engine; sends nothing."""
+        from ._stats import read_stats
+
+        return read_stats(self._core)
+
+    @classmethod
+    def from_redis(cls, source: Any, **options: Unpack[Keywords]) -> Self:
+        """A client with the connection settings of one of redis-py or valkey-py, of either flavour.
+
+        ``source``: a ``Redis``, a ``RedisCluster``, what ``Sentinel.master_for()`` returns, or a
+        ``ConnectionPool``. Host, port, database, unix socket, user, password or credential
+        provider, TLS files and checks, client name and protocol carry over; ``options`` win.
+        No reference to ``source`` is kept, and no socket is shared.
+
+        Raises ``ValueError``, naming it, for a setting that has no counterpart, ``TypeError`` for
+        any other source.
+        """
+        from ._from_redis import read_source
+
+        url, carried = read_source(source, options)
+        keywords: dict[str, Any] = {**carried, **options}
+        return cls(url, **keywords)
+
+    def _owner_title(self, number: int) -> str:
+        """Who that owner is, for messages."""
+        native_id = _core.thread_of(number)
+        for thread in threading.enumerate():
+            if native_id and thread.native_id == native_id:
+                return f"thread {thread.name!r}"
+        return "a thread" if native_id else "a hold object, or another owner"
+
+    def _warn_of_loop(self) -> None:
+        """On a thread with a running event loop: say once that every call blocks it."""
+        if self._warned:
+            return
+        self._warned = True
+        msg = (
+            f"{self!r} is used on a thread with a running event loop, which every call blocks; "
+            "use holdfast.asyncio.Client there"
+        )
+        warnings.warn(msg, RuntimeWarning, stacklevel=2)
+
+    def _has_closed(self, closing: _core.Closing) -> None:
+        """At the end of ``close()``: the library's threads end with the last client."""
+        _core.await_end_of_threads(THREADS_PATIENCE)
+        _events.join(EVENTS_PATIENCE)
+        self._warn_of(closing.names, 4)
+
+    def _warn_of(self, held: list[bytes], stacklevel: int = 3) -> None:
+        if held:
+            held = sorted({*held})  # each permit of a semaphore is a hold
+            names = ", ".join(repr(name.decode(errors="backslashreplace")) for name in held)
+            warnings.warn(
+                f"{self!r} was closed while it held {names}: what is held expires with its lease",
+                ResourceWarning,
+                stacklevel=stacklevel,
+                source=self,
+            )
+
+    def __del__(self) -> None:
+        # The engine's thread finishes what is pending; a finalizer does not wait for it.
+        if hasattr(self, "_core"):
+            self._warn_of(self._core.close().names)
+
+    def __repr__(self) -> str:
+        state = " closed" if self._core.closed else ""
+        return f"<{type(self).__module__}.{type(self).__qualname__} {self._url}{state}>"
+
+    def __reduce__(self) -> Any:
+        msg = f"a {type(self).__name__} cannot be pickled or copied: give the other process its URL"
+        raise TypeError(msg)
+
+
+def _refuse_eventlet() -> None:
+    patcher = sys.modules.get("eventlet.patcher")
+    if patcher is not None and getattr(patcher, "already_patched", None):
+        msg = (
+            "holdfast does not work with eventlet, which is no longer maintained and has patched "
+            "this process: a wait would block all of its green threads; use gevent or asyncio"
+        )
+        raise RuntimeError(msg)
+
+
+def all_clients() -> list[BaseClient]:
+    """The clients of this process that there are now."""
+    return list(_clients)
+
+
+@atexit.register
+def _close_all() -> None:
+    """Close all clients and wait until every thread has left the engine: later it would crash."""
+    _core.begin_exit()
+    with ExitStack() as stack:
+        stack.callback(_core.see_out, 1.0)
+        stack.callback(_core.stop_passwords)
+        stack.callback(_events.stop)
+        # All at once, so that together they take no longer than one.
+        closings = [(each, each._core.close(EXIT_PATIENCE_MS)) for each in list(_clients)]
+        for client, closing in closings:
+            # Each, also where a warning is an error.
+            stack.callback(_warn_of_left, client, closing)
+            stack.callback(closing.wait)
+
+
+def _warn_of_left(client: BaseClient, closing: _core.Closing) -> None:
+    client._warn_of(closing.names, 4)

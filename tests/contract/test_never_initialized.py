@@ -1,0 +1,41 @@
+"""An acquire in vain of a semaphore without permits to be had: the log says that none were set."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+NAME = "mySemaphore"
+
+pytestmark = [
+    pytest.mark.realtime,
+    pytest.mark.parametrize("kind", ["semaphore", "permit_semaphore"]),
+]
+
+
+def _warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
+
+
+def test_a_time_out_without_permits_is_logged_once(
+    alice: Any, client: Any, caplog: pytest.LogCaptureFixture, kind: str
+) -> None:
+    it = getattr(client, kind)(NAME)
+    assert not alice.do(it.acquire, blocking=False)
+    assert _warnings(caplog) == []
+    for _ in range(2):
+        assert not alice.do(it.acquire, timeout=0.02)
+    (said,) = _warnings(caplog)
+    assert NAME in said
+    assert "call try_set_permits() first" in said
+
+
+def test_a_time_out_beside_taken_permits_is_not_logged(
+    alice: Any, client: Any, caplog: pytest.LogCaptureFixture, kind: str
+) -> None:
+    it = getattr(client, kind)(NAME)
+    alice.do(it.try_set_permits, 1)
+    assert alice.do(it.acquire, timeout=0.02)
+    assert not alice.do(it.acquire, timeout=0.02)
+    assert _warnings(caplog) == []

@@ -1,0 +1,119 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "client/connection.h"
+#include "resp/command.h"
+#include "support/scripted_peer.h"
+#include "support/world.h"
+
+namespace holdfast::client {
+
+using Strings = std::vector<std::string>;
+
+inline constexpr Millis kPatience{1000};
+
+// Asks for a word, and writes down what comes.
+class Question final : public Request {
+ public:
+  Question(std::string word, Strings& log) : word_(std::move(word)), log_(log) {}
+
+  std::string_view key() const override { return {}; }
+  void encode(std::string& out) const override { out += resp::Command({"ASK", word_}).bytes(); }
+  void complete(Result<resp::Reply> reply, const Sent& sent) override {
+    times = sent.times;
+    last = sent.last;
+    if (reply.ok()) {
+      log_.push_back(word_ + " = " + std::string(reply.value().text()));
+    } else {
+      log_.push_back(word_ + " failed");
+      why = reply.status();
+    }
+  }
+
+  int times = 0;
+  TimePoint last{};
+  Status why;
+
+ private:
+  const std::string word_;
+  Strings& log_;
+};
+
+class ConnectionTest : public ::testing::Test {
+ protected:
+  ConnectionTest() {
+    network.weather.slow_per_mille = 0;
+    options.command_timeout = options.connect_timeout = kPatience;
+    options.retries = 3;
+  }
+  ~ConnectionTest() override {
+    if (connection) connection->close(Status::closed("over"));
+    loop.run(Millis(10));
+    loop.stop();
+  }
+
+  void ask_impatiently(const std::string& word, Millis patience) {
+    if (!connection) open();
+    auto question = std::make_shared<Question>(word, log);
+    question->patience = world.now() + patience;
+    submitted = connection->submit(question);
+  }
+
+  std::shared_ptr<Question> ask(const std::string& word, TimePoint deadline = kNever,
+                                bool persistent = false) {
+    if (!connection) open();
+    auto question = std::make_shared<Question>(word, log);
+    question->deadline = deadline;
+    question->persistent = persistent;
+    submitted = connection->submit(question);
+    return question;
+  }
+
+  void open() {
+    Connection::Setup setup;
+    setup.link = options;
+    setup.driver = Connection::Driver::kLoop;
+    setup.on_lost = [this] { ++lost; };
+    setup.redirect = [this](const InFlightRequest& what, std::string_view error) {
+      if (error.substr(0, 5) != "MOVED") return false;
+      moved.push_back(what);
+      return true;
+    };
+    setup.open = [this](const StreamOptions&) { return network.open("client"); };
+    connection = std::make_shared<Connection>(world, loop, setup);
+  }
+
+  // Until the first question was answered.
+  void connect() {
+    ask("hello");
+    loop.run(Millis(20));
+    ASSERT_EQ(log, Strings{"hello = hello"});
+    log.clear();
+    peer.got.clear();
+  }
+
+  void silent() {
+    peer.answer = [](const std::string&) { return std::string(); };
+  }
+  void answering() {
+    peer.answer = [](const std::string& words) { return "+" + words.substr(4) + "\r\n"; };
+  }
+
+  simulation::World world{1};
+  simulation::ScriptedPeer peer;
+  simulation::Network network{world, peer};
+  simulation::SteppedLoop loop{world, network};
+  StreamOptions options;
+  std::shared_ptr<Connection> connection;
+  Status submitted;
+  Strings log;
+  std::vector<InFlightRequest> moved;
+  int lost = 0;
+};
+
+}  // namespace holdfast::client

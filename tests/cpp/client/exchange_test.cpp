@@ -1,0 +1,216 @@
+// A thread that has a connection for itself, and what takes it off that path.
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "client/connection.h"
+#include "resp/command.h"
+#include "support/scripted_stream.h"
+
+namespace holdfast::client {
+namespace {
+
+using simulation::NoLoop;
+using simulation::Script;
+using simulation::ScriptedStream;
+using Alone = Connection::Alone;
+
+// Asks for a word; its thread waits for the answer.
+class Question final : public Request {
+ public:
+  explicit Question(std::string word) : word_(std::move(word)) {}
+
+  std::string_view key() const override { return word_; }
+  void encode(std::string& out) const override { out += resp::Command({"ASK", word_}).bytes(); }
+  void complete(Result<resp::Reply> reply, const Sent& sent) override {
+    times = sent.times;
+    answer = reply.ok() ? std::string(reply.value().text()) : reply.status().message();
+    control.done.store(true);
+  }
+
+  std::string answer;
+  int times = 0;
+  ServeControl control;
+
+ private:
+  const std::string word_;
+};
+using QuestionPtr = std::shared_ptr<Question>;
+
+class ExchangeTest : public ::testing::Test {
+ protected:
+  ~ExchangeTest() override {
+    if (connection) connection->close(Status::closed("over"));
+  }
+
+  void open(const std::string& service = {}) {
+    Connection::Setup setup;
+    setup.link.service = service;
+    setup.open = [this](const StreamOptions&) { return std::make_unique<ScriptedStream>(script); };
+    setup.neighbours.mine = [this](const Request&) { return mine; };
+    setup.neighbours.hand_over = [](InFlightRequest, bool) { return Status::closed("elsewhere"); };
+    connection = std::make_shared<Connection>(script.clock, loop, setup);
+    script.replies.push_back("+ready\r\n");
+    wait(submit("hello"));
+    script.got.clear();
+  }
+
+  QuestionPtr submit(const std::string& word) {
+    auto question = std::make_shared<Question>(word);
+    question->deadline = script.clock.now() + Millis(5000);
+    EXPECT_TRUE(connection->submit(question, &parker).ok());
+    return question;
+  }
+  std::string wait(const QuestionPtr& question) {
+    while (!question->control.done) connection->serve(parker, question->control, kNever);
+    return question->answer;
+  }
+  Alone exchange(const std::string& word = "word") {
+    asked = std::make_shared<Question>(word);
+    asked->deadline = script.clock.now() + Millis(5000);
+    return connection->exchange(asked, parker, answer);
+  }
+
+  Script script;
+  NoLoop loop;
+  bool mine = true;
+  std::shared_ptr<Connection> connection;
+  Parker parker;
+  QuestionPtr asked;
+  Connection::PlainAnswer answer;
+};
+
+TEST_F(ExchangeTest, APlainReplyIsTheAnswer) {
+  open();
+  const TimePoint before = script.clock.now();
+  script.replies = {"$-1\r\n", ":-3\r\n"};
+  EXPECT_EQ(exchange(), Alone::kAnswered);
+  EXPECT_FALSE(answer.reply.integer);
+  EXPECT_EQ(answer.sent.last, before);
+  EXPECT_EQ(answer.sent.times, 1);
+  EXPECT_EQ(exchange(), Alone::kAnswered);
+  EXPECT_EQ(answer.reply.integer, -3);
+  EXPECT_FALSE(asked->control.done) << "the request was not needed";
+}
+
+TEST_F(ExchangeTest, WithoutAStreamNothingIsDone) {
+  open();
+  script.replies = {std::string(Script::kEnd)};
+  EXPECT_EQ(exchange(), Alone::kInLine);
+  EXPECT_EQ(exchange("next"), Alone::kRefused);
+  EXPECT_EQ(script.count("next"), 0);
+}
+
+TEST_F(ExchangeTest, WhatIsForAnotherServerIsRefused) {
+  open();
+  mine = false;
+  EXPECT_EQ(exchange(), Alone::kRefused);
+  EXPECT_EQ(script.got, "");
+}
+
+TEST_F(ExchangeTest, AReplyCutInTwoReachesTheRequest) {
+  open();
+  script.replies = {":1", "7\r\n"};
+  EXPECT_EQ(exchange(), Alone::kInLine);
+  wait(asked);
+  EXPECT_EQ(asked->times, 1);
+  EXPECT_EQ(script.count("word"), 1);
+  script.replies = {":8\r\n"};
+  EXPECT_EQ(exchange(), Alone::kAnswered) << "nothing of it is left in the stream";
+  EXPECT_EQ(answer.reply.integer, 8);
+}
+
+TEST_F(ExchangeTest, ALateReplyReachesTheRequest) {
+  open();
+  script.replies = {"", "", "+late\r\n"};
+  EXPECT_EQ(exchange(), Alone::kInLine);
+  EXPECT_EQ(wait(asked), "late");
+}
+
+TEST_F(ExchangeTest, AnErrorReachesTheRequestAtOnce) {
+  open();
+  script.replies = {"-ERR no\r\n"};
+  EXPECT_EQ(exchange(), Alone::kInLine);
+  EXPECT_TRUE(asked->control.done);
+  EXPECT_EQ(asked->answer, "ERR no");
+}
+
+TEST_F(ExchangeTest, WhatComesMeanwhileIsSentBehindItAndIsCompany) {
+  open();
+  QuestionPtr other;
+  script.on_reading = [&] {
+    other = submit("other");
+    EXPECT_EQ(script.count("other"), 0) << "its reply would be taken for the first one's";
+  };
+  script.replies = {":1\r\n", "+its\r\n"};
+  EXPECT_EQ(exchange(), Alone::kAnswered);
+  EXPECT_EQ(script.count("other"), 1);
+  EXPECT_EQ(exchange(), Alone::kRefused);
+  EXPECT_EQ(wait(other), "its");
+  EXPECT_EQ(exchange(), Alone::kRefused) << "threads have met here";
+}
+
+TEST_F(ExchangeTest, WhatComesMeanwhileStandsBehindIt) {
+  open();
+  QuestionPtr other;
+  script.on_reading = [&] { other = submit("other"); };
+  script.replies = {"", "+first\r\n+second\r\n"};
+  EXPECT_EQ(exchange(), Alone::kInLine);
+  EXPECT_EQ(wait(asked), "first");
+  EXPECT_EQ(wait(other), "second");
+}
+
+TEST_F(ExchangeTest, AfterABreakTheRequestIsSentAgain) {
+  open();
+  script.replies = {std::string(Script::kEnd)};
+  EXPECT_EQ(exchange(), Alone::kInLine);
+  EXPECT_FALSE(asked->control.done);
+  script.clock.advance(Millis(2000));
+  script.replies = {"+again\r\n"};
+  EXPECT_EQ(wait(asked), "again");
+  EXPECT_EQ(asked->times, 2);
+}
+
+TEST_F(ExchangeTest, WhatTheSocketDidNotTakeIsSentLater) {
+  open();
+  script.room = 5;
+  EXPECT_EQ(exchange(), Alone::kInLine);
+  script.replies = {"+whole\r\n"};
+  EXPECT_EQ(wait(asked), "whole");
+  EXPECT_EQ(script.got, resp::Command({"ASK", "word"}).bytes());
+}
+
+TEST_F(ExchangeTest, ClosedMeanwhileItEnds) {
+  open();
+  script.on_reading = [this] { connection->close(Status::closed("closed")); };
+  script.replies = {""};
+  EXPECT_EQ(exchange(), Alone::kInLine);
+  EXPECT_EQ(wait(asked), "closed");
+}
+
+TEST_F(ExchangeTest, MovedMeanwhileItIsSentWhereTheServerIs) {
+  open();
+  script.on_reading = [this] { connection->move(net::Address{"127.0.0.1", 2, {}}); };
+  script.replies = {"+old\r\n", "+new\r\n"};
+  EXPECT_EQ(exchange(), Alone::kInLine);
+  EXPECT_EQ(wait(asked), "new");
+  EXPECT_EQ(asked->times, 2);
+}
+
+TEST_F(ExchangeTest, WhatADemotedServerRefusesIsAskedAgain) {
+  const std::string master = "*3\r\n$6\r\nmaster\r\n:0\r\n*0\r\n";
+  script.replies = {master};
+  open("orders");
+  script.replies = {"-READONLY You can't write against a read only replica.\r\n"};
+  EXPECT_EQ(exchange(), Alone::kInLine);
+  EXPECT_FALSE(asked->control.done);
+  script.clock.advance(Millis(2000));
+  script.replies = {master, "+now\r\n"};
+  EXPECT_EQ(wait(asked), "now");
+}
+
+}  // namespace
+}  // namespace holdfast::client

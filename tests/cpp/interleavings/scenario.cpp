@@ -1,0 +1,376 @@
+#include "interleavings/scenario.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/parker.h"
+#include "sync/acquire_operation.h"
+#include "sync/lock.h"
+#include "sync/release_operation.h"
+
+namespace holdfast::interleavings {
+
+namespace {
+
+using simulation::Hash;
+using sync::Verdict;
+
+const LockName kName{"lock"};
+constexpr Millis kLease{600'000};
+constexpr Millis kAllFaultsAndMore{5000};
+constexpr Millis kLongestRest{150};
+
+// What `Ready` says, or a moment.
+template <typename Ready>
+class Until final : public Awaited {
+ public:
+  Until(Ready ready, TimePoint until) : ready_(std::move(ready)), until_(until) {}
+  bool ready() const override { return ready_(); }
+  TimePoint until() const override { return until_; }
+
+ private:
+  const Ready ready_;
+  const TimePoint until_;
+};
+
+template <typename Ready, typename Time>
+class WheneverReady final : public Awaited {
+ public:
+  WheneverReady(Ready ready, Time time) : ready_(std::move(ready)), time_(std::move(time)) {}
+  bool ready() const override { return ready_(); }
+  TimePoint until() const override { return time_(); }
+
+ private:
+  const Ready ready_;
+  const Time time_;
+};
+
+}  // namespace
+
+// Where an operation without a thread leaves its outcome.
+class Scenario::Mail final : public sync::Completion {
+ public:
+  void done(std::uint64_t /*id*/, sync::Outcome outcome) override {
+    twice = arrived.has_value();
+    arrived = std::move(outcome);
+  }
+  std::optional<sync::Outcome> arrived;
+  bool twice = false;
+};
+
+class Scenario::Interruptions final : public sync::Interrupt {
+ public:
+  explicit Interruptions(Random& random)
+      : random_(random), per_mille_(random.chance(500) ? 500 : 0) {}
+  bool pending() override { return random_.chance(per_mille_); }
+
+ private:
+  Random& random_;
+  const unsigned per_mille_;
+};
+
+Scenario::Scenario(Callers callers, std::uint64_t seed, bool tracing)
+    : threads_(callers == Callers::kThreads || callers == Callers::kDeferringThreads),
+      defer_(callers == Callers::kDeferringThreads || callers == Callers::kDeferringTasks),
+      random_(seed),
+      world_(random_.next()),
+      server_(world_, 0),
+      network_(world_, server_),
+      loop_(world_, network_),
+      scheduler_(world_, network_, random_.next()) {
+  world_.tracing = tracing;
+  server_.witness = this;
+  plan();
+}
+
+Scenario::~Scenario() {
+  server_.witness = nullptr;
+  for (const auto& client : clients_) {
+    if (!client->closed()) client->close();
+  }
+  while (world_.run_one_due() || loop_.step_one()) continue;
+  loop_.stop();
+}
+
+void Scenario::plan() {
+  const std::size_t clients = random_.chance(700) ? 1 : 2;
+  for (std::size_t i = 0; i < clients; ++i) {
+    simulation::ClientPlan plan;
+    plan.id = std::string(1, static_cast<char>('a' + i));
+    plan.watch_lease = kLease;
+    plan.command_timeout = Millis(400);
+    using Driver = client::Connection::Driver;
+    plan.driver = threads_ ? Driver::kCallers : Driver::kLoop;
+    clients_.push_back(Client::make(world_, network_, loop_, plan));
+    clients_.back()->on_event = [this](const lease::Event& event) { told(event); };
+    add_owner(clients_.back());
+  }
+  if (random_.chance(700)) add_owner(clients_.front());
+  if (random_.chance(400)) closes_at_ = world_.now() + random_.between({}, Millis(600));
+  plan_faults();
+}
+
+void Scenario::add_owner(const std::shared_ptr<Client>& client) {
+  const OwnerNumber number{owners_.size() + 1};
+  owners_.push_back(std::unique_ptr<Owner>(
+      new Owner{client, number, owner_field(client->plan().id, number), Random(random_.next()),
+                sync::PlainLock(sync::lock_recipe(), kName)}));
+}
+
+void Scenario::plan_faults() {
+  if (random_.chance(300)) return;
+  for (std::uint64_t windows = 1 + random_.below(5); windows > 0; --windows) {
+    const Duration begin = random_.between({}, Millis(500));
+    const bool breaks = random_.chance(300);
+    const bool executed = random_.chance(500);
+    world_.in(begin, [this, breaks, executed] {
+      world_.say("the server loads its data");
+      if (breaks) cut(executed);
+      server_.set_mood(Server::Mood::kLoading);
+    });
+    world_.in(begin + random_.between({}, Millis(150)), [this] {
+      world_.say("the server is well");
+      server_.set_mood(Server::Mood::kWell);
+    });
+  }
+  world_.in(Millis(700), [this] { server_.set_mood(Server::Mood::kWell); });
+}
+
+void Scenario::told(const lease::Event& event) {
+  using Kind = lease::Event::Kind;
+  if (event.kind == Kind::kLost) blame("the loss of a hold is reported");
+  if (event.kind == Kind::kLostLate) blame("a hold that was released is reported as lost");
+}
+
+// `executed`: what is on its way still gets there.
+void Scenario::cut(bool executed) {
+  const auto open = network_.open_wires();
+  if (open.empty()) return;
+  const auto& wire = open[world_.random.below(open.size())];
+  world_.say("wire ", std::to_string(wire->number()), " breaks");
+  wire->cut(executed);
+}
+
+void Scenario::start_threads() {
+  living_ = owners_.size();
+  for (const auto& owner : owners_) {
+    scheduler_.add("owner " + owner->field, [this, each = owner.get()] { live(*each); });
+  }
+  scheduler_.add("closer", [this] { close_all(); });
+  scheduler_.add(
+      "loop", [this] { drive_loop(); }, Scheduler::Kind::kDaemon);
+  scheduler_.add(
+      "network", [this] { drive_network(); }, Scheduler::Kind::kDaemon);
+}
+
+Report Scenario::run(const std::string& heading) {
+  scheduler_.heading = heading;
+  start_threads();
+  scheduler_.run();
+  return {violation_, scheduler_.points(), grants_, std::move(world_.diary)};
+}
+
+void Scenario::drive_loop() {
+  const WheneverReady work([this] { return scheduler_.stopping() || loop_.ready(); },
+                           [this] { return loop_.next(); });
+  while (!scheduler_.stopping()) {
+    interleavings::pass("loop", &loop_, work);
+    (void)loop_.step_one();
+  }
+}
+
+void Scenario::drive_network() {
+  const WheneverReady work(
+      [this] { return scheduler_.stopping() || world_.next() <= world_.now(); },
+      [this] { return world_.next(); });
+  while (!scheduler_.stopping()) {
+    interleavings::pass("network", &world_, work);
+    (void)world_.run_one_due();
+  }
+}
+
+void Scenario::sleep(Duration time) {
+  const TimePoint until = world_.now() + time;
+  interleavings::pass("sleep", this, Until([] { return false; }, until));
+}
+
+void Scenario::live(Owner& owner) {
+  // An earlier scenario's notification may have come after its thread had looked.
+  Parker::of_this_thread().park(world_, TimePoint{});
+  for (std::uint64_t rounds = 3 + owner.random.below(4); rounds > 0; --rounds) {
+    if (!acquire(owner)) continue;
+    stay(owner);
+    release(owner);
+    rest(owner);
+  }
+  --living_;
+}
+
+// For any time, or until the moment of one of the engine's timers, when both go on.
+void Scenario::rest(Owner& owner) {
+  if (owner.random.chance(200)) return sleep(owner.random.between({}, Millis(150)));
+  if (owner.random.chance(300)) return;
+  sleep(Millis(2));  // in which the loop learns of what was armed
+  const std::vector<TimePoint> moments = loop_.moments();
+  if (moments.empty()) return;
+  const Duration left = moments[owner.random.below(moments.size())] - world_.now();
+  if (left > Duration::zero() && left < kLongestRest) sleep(left);
+}
+
+// Nothing: its caller has left.
+std::optional<sync::Outcome> Scenario::await(Owner& owner, const sync::OperationPtr& operation) {
+  if (threads_) {
+    Interruptions interruptions(owner.random);
+    return operation->wait(&interruptions);
+  }
+  const auto mail = std::make_shared<Mail>();
+  const bool leaves = owner.random.chance(500);
+  const TimePoint until = leaves ? world_.now() + owner.random.between({}, Millis(90)) : kNever;
+  operation->finish_to(mail, 1);
+  interleavings::pass("await", mail.get(),
+                      Until([&mail] { return mail->arrived.has_value(); }, until));
+  if (mail->twice) blame("an operation ends twice");
+  // Between the end of a task's wait and its cancellation the outcome may arrive.
+  if (mail->arrived && !(leaves && world_.now() >= until)) return mail->arrived;
+  world_.say(owner.field, " leaves");
+  operation->cancel();
+  return std::nullopt;
+}
+
+// Threads take the plain path in half of the cases.
+std::optional<sync::Outcome> Scenario::ask_for(Owner& owner, const sync::AcquireRequest& request) {
+  const auto& context = owner.client->context();
+  const auto make = [&](TimePoint /*begun*/) {
+    return std::make_shared<sync::AcquireOperation>(context, sync::lock_recipe(), request);
+  };
+  if (threads_ && owner.random.chance(500)) {
+    Interruptions interruptions(owner.random);
+    const sync::PlainLock::Ask ask{owner.number, request.lease, 0, request.blocking,
+                                   request.deadline - world_.now()};
+    const auto waited = owner.plain.acquire(context, ask, make, &interruptions);
+    if (waited) return waited->exchange ? waited->outcome : sync::Outcome{};
+  }
+  return await(owner, make(world_.now()));
+}
+
+std::optional<sync::Outcome> Scenario::give_up(Owner& owner) {
+  const auto& context = owner.client->context();
+  const bool deferred = defer_ && owner.random.chance(600);
+  const auto make = [&] {
+    return std::make_shared<sync::ReleaseOperation>(
+        context, sync::lock_recipe(),
+        sync::ReleaseOperation::What{kName, owner.number, false, deferred});
+  };
+  if (threads_ && !deferred && owner.random.chance(500)) {
+    Interruptions interruptions(owner.random);
+    const auto waited = owner.plain.release(context, owner.number, make, &interruptions);
+    if (waited) return waited->exchange ? waited->outcome : sync::Outcome{};
+  }
+  return await(owner, make());
+}
+
+bool Scenario::acquire(Owner& owner) {
+  sync::AcquireRequest request{kName, owner.number, {kLease, true}};
+  request.blocking = !owner.random.chance(100);
+  if (owner.random.chance(200)) {
+    request.deadline = world_.now() + owner.random.between({}, Millis(150));
+  }
+  world_.say(owner.field, " acquires");
+  const auto outcome = ask_for(owner, request);
+  if (!outcome || outcome->verdict != Verdict::kGranted) return false;
+  world_.say(owner.field, " is granted the lock");
+  ++grants_;
+  owner.inside = true;
+  check_owners();
+  return true;
+}
+
+void Scenario::stay(Owner& owner) {
+  if (owner.random.chance(500)) sleep(owner.random.between({}, Millis(40)));
+  if (!closing_ && owner.client->keeper().count(kName, owner.number) != 1 && !closing_) {
+    blame(owner.field + " holds the lock, and its client does not know");
+  }
+  check_owners();
+  owner.inside = false;
+}
+
+void Scenario::release(Owner& owner) {
+  for (bool again = true; again; again = owner.random.chance(500)) {
+    world_.say(owner.field, " releases");
+    const auto outcome = give_up(owner);
+    if (outcome && outcome->verdict == Verdict::kGone) {
+      blame(owner.field + " gets to know that its hold was lost");
+    }
+    if (outcome && outcome->verdict != Verdict::kFailed) return;
+  }
+}
+
+void Scenario::close_all() {
+  Parker::of_this_thread().park(world_, TimePoint{});
+  interleavings::pass("await owners", this, Until([this] { return living_ == 0; }, closes_at_));
+  if (living_ == 0) {
+    for (const auto& client : clients_) await_rest(*client);
+    if (server_.data().find(kName.bytes()) != nullptr) {
+      blame("the lock is left behind, and no client knows of it");
+    }
+  }
+  closing_ = true;
+  for (const auto& client : clients_) close(*client);
+}
+
+// Every release has an end.
+void Scenario::await_rest(const Client& client) {
+  const TimePoint longest = world_.now() + std::chrono::seconds(30);
+  while (!client.keeper().idle()) {
+    if (world_.now() > longest) return blame("a release does not come to an end");
+    sleep(Millis(10));
+  }
+}
+
+void Scenario::close(Client& client) {
+  const bool release_held = random_.chance(500);
+  const Millis patience = random_.chance(500) ? Millis(300) : kAllFaultsAndMore;
+  world_.say(client.plan().id, " is closed");
+  const TimePoint connections_close = world_.now() + patience;
+  const std::vector<std::string> names = client.close_and_wait(patience, release_held);
+  const bool named = std::find(names.begin(), names.end(), kName.bytes()) != names.end();
+  const bool held = std::any_of(owners_.begin(), owners_.end(), [&](const auto& owner) {
+    return owner->client.get() == &client && on_server(owner->field);
+  });
+  // Only for so long it waits for a thread that has an answer in its hands.
+  const bool excused = scheduler_.stood_still_until() > connections_close;
+  if (held && !named && !excused) blame("close() does not name the lock, which is held");
+  if (named && release_held && patience == kAllFaultsAndMore) {
+    blame("close() leaves the lock held, though it was to release it and had the time");
+  }
+}
+
+void Scenario::executed(const script::Script& /*script*/, const simulation::Words& /*command*/,
+                        const simulation::Answer& /*answer*/) {
+  check_owners();
+}
+
+bool Scenario::on_server(const std::string& field) {
+  const Hash* hash = server_.data().get<Hash>(kName.bytes());
+  return hash != nullptr && simulation::field_of(*hash, field) != nullptr;
+}
+
+void Scenario::check_owners() {
+  int inside = 0;
+  for (const auto& owner : owners_) {
+    if (!owner->inside) continue;
+    ++inside;
+    if (!on_server(owner->field) && !closing_) {
+      blame(owner->field + " holds the lock, and the server does not know");
+    }
+  }
+  if (inside > 1 && !closing_) blame("two owners");
+}
+
+void Scenario::blame(const std::string& what) {
+  if (violation_) return;
+  world_.say("VIOLATION: ", what);
+  violation_ = Violation{what};
+}
+
+}  // namespace holdfast::interleavings

@@ -1,0 +1,94 @@
+#include "interleavings/sync_points.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "base/futex.h"
+#include "interleavings/scheduler.h"
+
+namespace holdfast {
+
+namespace interleavings {
+
+TimePoint time_now() { return Scheduler::current()->now(); }
+
+bool comes_true(const pollfd& descriptor) {
+  if (descriptor.fd >= 0) {
+    pollfd look = descriptor;
+    return ::poll(&look, 1, 0) > 0;
+  }
+  net::Interest interest;
+  interest.fd = descriptor.fd;
+  interest.read = (descriptor.events & POLLIN) != 0;
+  interest.write = (descriptor.events & POLLOUT) != 0;
+  interest.hangup = (descriptor.events & POLLRDHUP) != 0;
+  return Scheduler::current()->network().ready(interest);
+}
+
+namespace {
+
+class Polled final : public Awaited {
+ public:
+  Polled(const pollfd* descriptors, nfds_t count, TimePoint until)
+      : begin_(descriptors), end_(descriptors + count), until_(until) {}
+  bool ready() const override { return std::any_of(begin_, end_, comes_true); }
+  TimePoint until() const override { return until_; }
+
+ private:
+  const pollfd* const begin_;
+  const pollfd* const end_;
+  const TimePoint until_;
+};
+
+class Sleeper final : public Awaited {
+ public:
+  Sleeper(const FutexWord& word, TimePoint until) : word_(word), until_(until) {
+    all().push_back(this);
+  }
+  ~Sleeper() override { all().erase(std::find(all().begin(), all().end(), this)); }
+  Sleeper(const Sleeper&) = delete;
+  Sleeper& operator=(const Sleeper&) = delete;
+
+  bool ready() const override { return woken_; }
+  TimePoint until() const override { return until_; }
+  bool wake(const FutexWord& word) { return &word == &word_ && !std::exchange(woken_, true); }
+
+  static std::vector<Sleeper*>& all() {
+    static std::vector<Sleeper*> all;
+    return all;
+  }
+
+ private:
+  const FutexWord& word_;
+  const TimePoint until_;
+  bool woken_ = false;
+};
+
+}  // namespace
+}  // namespace interleavings
+
+// The kernel compares and sleeps in one step.
+void futex_wait(const FutexWord& word, std::uint32_t expected, Duration longest) {
+  if (word.peek() != expected || interleavings::Scheduler::current() == nullptr) return;
+  const interleavings::Sleeper sleeper(word, after(interleavings::time_now(), longest));
+  interleavings::pass("sleep", &word, sleeper);
+}
+
+void futex_wake(const FutexWord& word, int count) {
+  interleavings::pass("wake", &word);
+  for (interleavings::Sleeper* const sleeper : interleavings::Sleeper::all()) {
+    if (count > 0 && sleeper->wake(word)) --count;
+  }
+}
+
+int poll_descriptors(pollfd* descriptors, nfds_t count, const timespec& longest) {
+  const Duration time = std::chrono::seconds(longest.tv_sec) + Duration(longest.tv_nsec);
+  if (interleavings::Scheduler::current() == nullptr) return 0;
+  const interleavings::Polled polled(descriptors, count, after(interleavings::time_now(), time));
+  interleavings::pass("poll", descriptors, polled);
+  return static_cast<int>(
+      std::count_if(descriptors, descriptors + count, interleavings::comes_true));
+}
+
+}  // namespace holdfast

@@ -1,0 +1,93 @@
+#include <gtest/gtest.h>
+
+#include "lease/hold_record.h"
+#include "lease/keeper_fixture.h"
+
+namespace holdfast::lease {
+namespace {
+
+using Verdict = ReleasePlan::Verdict;
+
+constexpr const char* kGone = "it is gone";
+
+class DeferredReleaseTest : public LeaseKeeperTest {
+ protected:
+  // A last release whose caller has left.
+  ReleasePlan leave() {
+    grant(kAlice, 1, {kLease, true});
+    ReleasePlan plan = keeper().begin_release(name, kAlice, false);
+    plan.left = keeper().defer(name, kAlice, plan.ticket);
+    EXPECT_NE(plan.left, nullptr);
+    return plan;
+  }
+};
+
+const Strings kLostLate{"lock of 1 lost late: it is gone"};
+
+TEST_F(DeferredReleaseTest, AnotherReleaseFindsNothing) {
+  const ReleasePlan plan = leave();
+  EXPECT_EQ(keeper().begin_release(name, kAlice, false).verdict, Verdict::kNotOwned);
+  EXPECT_FALSE(keeper().idle());
+  keeper().released(name, kAlice, plan);
+  EXPECT_TRUE(keeper().idle());
+  EXPECT_EQ(keeper().begin_release(name, kAlice, false).verdict, Verdict::kNotOwned);
+}
+
+TEST_F(DeferredReleaseTest, ALossIsPostedOnceAndMakesNoReleaseRaise) {
+  const ReleasePlan plan = leave();
+  keeper().release_found_nothing(name, kAlice, plan, kGone);
+  keeper().release_found_nothing(name, kAlice, plan, kGone);
+  EXPECT_EQ(events, kLostLate);
+  EXPECT_TRUE(keeper().lost(name, kAlice));
+  EXPECT_EQ(keeper().begin_release(name, kAlice, false).verdict, Verdict::kNotOwned);
+}
+
+TEST_F(DeferredReleaseTest, ALossLeavesTheNextHoldAlone) {
+  const ReleasePlan plan = leave();
+  EXPECT_TRUE(keeper().begin_attempt(name, kAlice).takes_over);
+  keeper().release_found_nothing(name, kAlice, plan, kGone);
+  keeper().acquisition_over();
+  EXPECT_FALSE(keeper().lost(name, kAlice));
+  grant(kAlice, 1, {kLease, true});
+  EXPECT_FALSE(keeper().lost(name, kAlice));
+  EXPECT_EQ(keeper().count(name, kAlice), 1);
+  EXPECT_EQ(events, kLostLate);
+}
+
+TEST_F(DeferredReleaseTest, WhatIsAnsweredIsNotLostWithTheAttemptBehindIt) {
+  const ReleasePlan plan = leave();
+  EXPECT_TRUE(keeper().begin_attempt(name, kAlice).takes_over);
+  keeper().released(name, kAlice, plan);
+  const auto turn = keeper().take_back(name, kAlice, {}, kNever);  // the attempt stays unanswered
+  keeper().acquisition_over();
+  EXPECT_FALSE(keeper().idle());
+  keeper().ended_late(name, kAlice, turn, LeaseKeeper::LateEnd::kExpired);
+  EXPECT_EQ(events, Strings{});
+  EXPECT_TRUE(keeper().idle());
+}
+
+// By an answer before its caller could leave, or handed to another of this client.
+TEST_F(DeferredReleaseTest, TheEndOfOneThatWasAwaitedAfterAllIsPosted) {
+  grant(kAlice, 1, {kLease, true}, 1);
+  using Caller = LeaseKeeper::Caller;
+  const ReleasePlan plan = keeper().begin_release(name, kAlice, false, {}, Caller::kMayLeave);
+  keeper().released(name, kAlice, plan);
+  EXPECT_EQ(events, Strings{"lock of 1 released"});
+}
+
+TEST_F(DeferredReleaseTest, ItsEndIsPostedAlsoWhenItsOwnerHasEnded) {
+  const ReleasePlan plan = leave();
+  keeper().owner_ended(kAlice);
+  keeper().ended_late(name, kAlice, plan.ticket, LeaseKeeper::LateEnd::kExpired);
+  EXPECT_EQ(events, Strings{"lock of 1 lost late: " + std::string(kReleaseExpired)});
+}
+
+TEST_F(DeferredReleaseTest, ARefusalIsPosted) {
+  const ReleasePlan plan = leave();
+  keeper().ended_late(name, kAlice, plan.ticket, LeaseKeeper::LateEnd::kRefused, "NOPERM");
+  EXPECT_EQ(events, Strings{"lock of 1 not released: NOPERM"});
+  EXPECT_EQ(keeper().close(), Strings{name.bytes()});
+}
+
+}  // namespace
+}  // namespace holdfast::lease

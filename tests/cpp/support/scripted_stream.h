@@ -1,0 +1,92 @@
+#pragma once
+
+#include <sys/eventfd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/clock.h"
+#include "net/descriptor.h"
+#include "net/loop.h"
+#include "net/transport.h"
+
+namespace holdfast::simulation {
+
+// A loop that never steps anything: what a test leaves to it stays undone.
+class NoLoop final : public net::Loop {
+ public:
+  void drive(std::shared_ptr<net::Pollable>) override {}
+};
+
+// What the far end of a ScriptedStream says, and gets.
+struct Script {
+  static constexpr std::string_view kEnd = "the stream ends";
+
+  ManualClock clock;
+  std::deque<std::string> replies;  // a piece for each reading; an empty one: nothing came
+  std::string got;
+  std::size_t room = std::string::npos;  // bytes that are taken, then none for now
+  std::function<void()> on_reading;      // before a reading that waits
+
+  // How often a word of the commands was written.
+  int count(std::string_view word) const {
+    int times = 0;
+    for (std::size_t at = got.find(word); at != std::string::npos; at = got.find(word, at + 1)) {
+      ++times;
+    }
+    return times;
+  }
+};
+
+// A stream of which the test writes the script. Its descriptor is always ready; while nothing
+// comes, time passes.
+class ScriptedStream final : public net::Transport {
+ public:
+  explicit ScriptedStream(Script& script) : script_(script) {}
+
+  int fd() const override { return ready_.get(); }
+  net::IoResult connect() override { return {}; }
+  net::IoResult read(char* into, std::size_t size) override {
+    if (script_.replies.empty()) {
+      script_.clock.advance(moment());
+      return {net::Io::kWantRead, 0, {}};
+    }
+    const std::string piece = std::move(script_.replies.front());
+    script_.replies.pop_front();
+    if (piece == Script::kEnd) return {net::Io::kFailed, 0, Status::unreachable("it ended")};
+    if (piece.empty()) {
+      script_.clock.advance(moment());
+      return {net::Io::kWantRead, 0, {}};
+    }
+    std::memcpy(into, piece.data(), std::min(size, piece.size()));
+    return {net::Io::kDone, piece.size(), {}};
+  }
+  net::IoResult await(char* into, std::size_t size) override {
+    if (const auto now = std::exchange(script_.on_reading, nullptr)) now();
+    return read(into, size);
+  }
+  Millis moment() const override { return Millis(20); }
+  net::IoResult write(const char* from, std::size_t size) override {
+    const std::size_t taken = std::min(size, script_.room);
+    if (taken == 0) {
+      script_.room = std::string::npos;
+      return {net::Io::kWantWrite, 0, {}};
+    }
+    if (script_.room != std::string::npos) script_.room -= taken;
+    script_.got.append(from, taken);
+    return {net::Io::kDone, taken, {}};
+  }
+  void abort() override {}
+
+ private:
+  Script& script_;
+  const net::Descriptor ready_{::eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK)};
+};
+
+}  // namespace holdfast::simulation

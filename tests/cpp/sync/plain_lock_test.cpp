@@ -1,0 +1,295 @@
+// The plain path of a lock, and each way off it.
+
+#include "sync/plain_lock.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "support/scripted_stream.h"
+#include "sync/lock.h"
+
+namespace holdfast::sync {
+namespace {
+
+using simulation::NoLoop;
+using simulation::Script;
+using simulation::ScriptedStream;
+
+constexpr OwnerNumber kAlice{7};
+constexpr OwnerNumber kBob{8};
+constexpr Lease kLease{Millis(3000), true};
+constexpr Millis kPatience{5000};
+const std::string kGranted = "$-1\r\n";
+const std::string kReleased = ":1\r\n";
+
+class OneServer final : public topology::Topology {
+ public:
+  explicit OneServer(std::shared_ptr<client::Connection> calls) : calls_(std::move(calls)) {}
+  std::shared_ptr<client::Connection> route(std::string_view, topology::Traffic) override {
+    return calls_;
+  }
+  void subscribe(const std::string&) override {}
+  void release(const std::string&, Duration) override {}
+  std::string_view publish_command() const override { return "publish"; }
+  std::string text() const override { return "the server"; }
+  void close(const Status& why) override { calls_->close(why); }
+
+ private:
+  const std::shared_ptr<client::Connection> calls_;
+};
+
+class NoSubscriptions final : public wait::Subscriptions {
+ public:
+  void subscribe(const std::string&) override {}
+  void release(const std::string&, Duration) override {}
+};
+
+class NoEvents final : public lease::EventSink {
+ public:
+  void post(lease::Event) override {}
+};
+
+// Ctrl-C, at once.
+class Impatient final : public Interrupt {
+ public:
+  bool pending() override { return true; }
+};
+
+class PlainLockTest : public ::testing::Test {
+ protected:
+  PlainLockTest() {
+    client::Connection::Setup setup;
+    setup.open = [this](const client::StreamOptions&) {
+      return std::make_unique<ScriptedStream>(script);
+    };
+    const auto connection = std::make_shared<client::Connection>(script.clock, loop, setup);
+    const auto topology = std::make_shared<OneServer>(connection);
+    const auto keeper = std::make_shared<lease::LeaseKeeper>(script.clock, loop, "client",
+                                                             std::make_shared<NoEvents>());
+    keeper->set_topology(topology);
+    context = std::shared_ptr<const Context>(
+        new Context{script.clock, "client", kPatience, topology, keeper,
+                    std::make_shared<wait::WaitRegistry>(subscriptions),
+                    std::make_shared<Timers>(script.clock, loop)});
+    script.replies = {kGranted, kReleased};  // the first command makes the stream
+    acquire();
+    release();
+    script.got.clear();
+  }
+  ~PlainLockTest() override { context->topology->close(Status::closed("over")); }
+
+  // As an engine::Lock does it.
+  void acquire(OwnerNumber owner = kAlice, Interrupt* interrupt = nullptr, bool blocking = false) {
+    const auto make = [&](TimePoint begun) {
+      AcquireRequest request{name, owner, kLease, blocking, begun};
+      return std::make_shared<AcquireOperation>(context, lock_recipe(), std::move(request));
+    };
+    waited = lock.acquire(context, {owner, kLease, 0}, make, interrupt);
+  }
+  void release(OwnerNumber owner = kAlice, Interrupt* interrupt = nullptr) {
+    const auto make = [&] {
+      return std::make_shared<ReleaseOperation>(context, lock_recipe(),
+                                                ReleaseOperation::What{name, owner, false});
+    };
+    waited = lock.release(context, owner, make, interrupt);
+  }
+
+  bool plain() const { return waited && !waited->exchange; }
+  Verdict verdict() const { return waited->outcome.value().verdict; }
+  lease::LeaseKeeper& keeper() { return *context->keeper; }
+  std::int64_t total(Stats::Counter counter) const { return context->stats->total(counter); }
+
+  Script script;
+  NoLoop loop;
+  NoSubscriptions subscriptions;
+  const LockName name{"the lock"};
+  std::shared_ptr<const Context> context;
+  PlainLock lock{lock_recipe(), name};
+  std::optional<Waited> waited;
+};
+
+TEST_F(PlainLockTest, AGrantAndAReleaseAreOneCommandEach) {
+  script.replies = {kGranted, kReleased};
+  acquire();
+  EXPECT_TRUE(plain());
+  EXPECT_EQ(keeper().count(name, kAlice), 1);
+  release();
+  EXPECT_TRUE(plain());
+  EXPECT_EQ(keeper().count(name, kAlice), 0);
+  EXPECT_TRUE(keeper().idle());
+  std::string expected;
+  lock_recipe().acquire(expected, {name, "client:7", 1, kLease.time, "publish"});
+  lock_recipe().release(expected, {name, "client:7", 0, Millis(0), "publish"});
+  EXPECT_EQ(script.got, expected);
+}
+
+TEST_F(PlainLockTest, EachOwnerHasItsField) {
+  script.replies = {kGranted, kReleased, kGranted};
+  acquire(kAlice);
+  release(kAlice);
+  acquire(kBob);
+  EXPECT_EQ(script.count("client:7"), 2);
+  EXPECT_EQ(script.count("client:8"), 1);
+  EXPECT_EQ(keeper().count(name, kBob), 1);
+}
+
+TEST_F(PlainLockTest, ItIsAmongTheFigures) {
+  const auto acquired = total(Stats::Counter::kAcquired);
+  const auto commands = total(Stats::Counter::kCommands);
+  script.replies = {kGranted, kReleased};
+  acquire();
+  release();
+  EXPECT_EQ(total(Stats::Counter::kAcquired), acquired + 1);
+  EXPECT_EQ(total(Stats::Counter::kCommands), commands);  // those are the connection's client's
+}
+
+TEST_F(PlainLockTest, HeldByAnotherTheMachineGoesOn) {
+  script.replies = {":2000\r\n"};
+  acquire();
+  EXPECT_EQ(verdict(), Verdict::kBusy);
+  EXPECT_EQ(keeper().count(name, kAlice), 0);
+  EXPECT_TRUE(keeper().idle());
+}
+
+TEST_F(PlainLockTest, ANestedHoldIsNotPlain) {
+  script.replies = {kGranted};
+  acquire();
+  acquire();
+  EXPECT_FALSE(waited);
+  EXPECT_EQ(keeper().count(name, kAlice), 1);
+}
+
+TEST_F(PlainLockTest, OfTwoHoldsNoReleaseIsPlain) {
+  script.replies = {kGranted};
+  acquire();
+  (void)keeper().begin_attempt(name, kAlice);
+  EXPECT_TRUE(keeper().granted({name, kAlice, 2, kLease, script.clock.now(), &lock_recipe()}));
+  release();
+  EXPECT_FALSE(waited);
+  EXPECT_EQ(keeper().count(name, kAlice), 2);
+}
+
+TEST_F(PlainLockTest, WhereOthersWaitItIsNotPlain) {
+  script.replies = {kGranted};
+  acquire();
+  const AcquireRequest request{name, kBob, kLease};
+  const auto other = std::make_shared<AcquireOperation>(context, lock_recipe(), request);
+  const std::string channel = lock_recipe().channel(name, {}).bytes();
+  (void)context->waits->join(channel, other, std::nullopt);
+  release();
+  EXPECT_FALSE(waited);
+  (void)context->waits->leave(channel, *other, wait::LeaveReason::kGaveUp, kNever);
+}
+
+TEST_F(PlainLockTest, WithAReleasePendingAnAttemptIsNotPlain) {
+  script.replies = {kGranted};
+  acquire();
+  (void)keeper().begin_release(name, kAlice, false);
+  acquire();
+  EXPECT_FALSE(waited) << "an attempt takes over what is pending of its owner";
+}
+
+TEST_F(PlainLockTest, AServerThatDoesNotKnowTheScriptGetsItsText) {
+  script.replies = {"-NOSCRIPT No matching script.\r\n", kGranted};
+  acquire();
+  EXPECT_EQ(verdict(), Verdict::kGranted);
+  EXPECT_GE(script.count("\r\nEVAL\r\n"), 1);
+  EXPECT_EQ(keeper().count(name, kAlice), 1);
+}
+
+TEST_F(PlainLockTest, AGrantThatComesAfterItsLeaseIsGivenBack) {
+  script.on_reading = [this] { script.clock.advance(kLease.time); };
+  script.replies = {kGranted, kReleased};
+  acquire();
+  EXPECT_EQ(verdict(), Verdict::kExpired);
+  EXPECT_EQ(keeper().count(name, kAlice), 0);
+  EXPECT_EQ(script.count("client:7"), 2);
+}
+
+TEST_F(PlainLockTest, AReplyCutInTwoIsAGrant) {
+  script.replies = {"$-", "1\r\n"};
+  acquire();
+  EXPECT_TRUE(plain());
+  EXPECT_EQ(keeper().count(name, kAlice), 1);
+}
+
+TEST_F(PlainLockTest, AnInterruptedAttemptIsTakenBackBehindItself) {
+  Impatient impatient;
+  acquire(kAlice, &impatient);
+  ASSERT_TRUE(waited->exchange);
+  EXPECT_FALSE(waited->outcome);
+  EXPECT_EQ(script.count("client:7"), 2);
+  EXPECT_EQ(keeper().count(name, kAlice), 0);
+  EXPECT_FALSE(keeper().idle()) << "the release is pending";
+}
+
+TEST_F(PlainLockTest, AnInterruptedReleaseStaysPendingUntilItsReply) {
+  script.replies = {kGranted};
+  acquire();
+  Impatient impatient;
+  release(kAlice, &impatient);
+  EXPECT_FALSE(waited->outcome);
+  EXPECT_FALSE(keeper().idle());
+  script.replies = {kReleased, ":2000\r\n"};
+  acquire(kBob);  // reads for both
+  EXPECT_EQ(verdict(), Verdict::kBusy);
+  EXPECT_TRUE(keeper().idle());
+}
+
+TEST_F(PlainLockTest, AClosingClientGivesTheGrantBack) {
+  script.on_reading = [this] { keeper().begin_close([] {}); };
+  script.replies = {kGranted, kReleased};
+  acquire();
+  EXPECT_EQ(verdict(), Verdict::kFailed);
+  EXPECT_EQ(waited->outcome->why.code(), Code::kClosed);
+  EXPECT_EQ(script.count("client:7"), 2);
+}
+
+TEST_F(PlainLockTest, ClosedMeanwhileAnAttemptFails) {
+  script.on_reading = [this] { context->topology->close(Status::closed("closed")); };
+  script.replies = {""};
+  acquire();
+  EXPECT_EQ(verdict(), Verdict::kFailed);
+  EXPECT_EQ(waited->outcome->why.code(), Code::kClosed);
+}
+
+TEST_F(PlainLockTest, AHoldThatIsGoneIsLostByItsRelease) {
+  script.replies = {kGranted, kGranted};
+  acquire();
+  release();
+  EXPECT_EQ(verdict(), Verdict::kGone);
+  EXPECT_TRUE(keeper().lost(name, kAlice));
+}
+
+TEST_F(PlainLockTest, AHoldThatRanOutIsNotReleasedPlainly) {
+  script.replies = {kGranted};
+  acquire();
+  script.clock.advance(kLease.time);
+  release();
+  EXPECT_FALSE(waited) << "the caller gets an error";
+}
+
+TEST_F(PlainLockTest, AReleaseThatOthersHeardOfYieldsToThem) {
+  script.replies = {kGranted, ":2\r\n"};
+  acquire();
+  release();
+  EXPECT_EQ(verdict(), Verdict::kGranted);
+  const std::string channel = lock_recipe().channel(name, {}).bytes();
+  EXPECT_GT(context->waits->holds_back(channel), script.clock.now());
+  EXPECT_TRUE(keeper().idle());
+}
+
+TEST_F(PlainLockTest, AReleaseWithoutAnAnswerStaysInTheLedger) {
+  script.replies = {kGranted};
+  acquire();
+  script.replies = {};
+  release();  // time passes while nothing comes
+  EXPECT_EQ(verdict(), Verdict::kFailed);
+  EXPECT_FALSE(keeper().idle());
+}
+
+}  // namespace
+}  // namespace holdfast::sync

@@ -1,0 +1,59 @@
+"""The breaks of docs/faults.md, *Releases that are not awaited*: a part of tests.faults.breaks."""
+
+from __future__ import annotations
+
+from tests.support.breaking import Break
+
+FAULTS = "tests/faults/test_deferred_releases.py"
+CONTRACT = "tests/contract/test_deferred_release.py"
+
+DEFERRED_BREAKS = (
+    Break(
+        (51,),
+        "a loss that a deferred release finds is not reported",
+        "cpp/lease/deferred_releases.cpp",
+        (("  post(*hold, Event::Kind::kLostLate);\n", ""),),
+        f"{CONTRACT}::test_a_loss_that_is_learnt_later_leaves_the_next_hold_alone",
+    ),
+    Break(
+        (51,),
+        "a loss that is learnt later cancels its task",
+        "python/holdfast/asyncio/_lock.py",
+        ((" and not self.lost_late:", ":"),),
+        f"{CONTRACT}::test_a_loss_that_is_learnt_later_cancels_no_task",
+    ),
+    Break(
+        (52,),
+        "a deferred release waits for its reply",
+        "cpp/sync/release_operation.cpp",
+        (("  if (deferred && written && !finished()) defer();\n", ""),),
+        f"{FAULTS}::test_it_ends_although_no_reply_comes",
+    ),
+    Break(
+        (52,),
+        "the failure of a deferred release is not logged",
+        "cpp/sync/release_operation.cpp",
+        (
+            (
+                "    if (left()) context().keeper->release_hindered("
+                "name(), what_.owner, plan_, why.message());\n",
+                "",
+            ),
+        ),
+        f"{FAULTS}::test_a_release_without_an_answer_is_logged_and_goes_on",
+    ),
+    Break(
+        (53,),
+        "newcomers do not wait for the answer that is owed",
+        "cpp/wait/wait_registry.cpp",
+        (("  ++owed_[channel];\n", ""),),
+        f"{FAULTS}::test_other_clients_have_their_turn",
+    ),
+    Break(
+        (54,),
+        "a deferred release is done before its answer",
+        "cpp/lease/deferred_releases.cpp",
+        (("  return entry->hold;\n", "  return ledger_.settle(name, owner, turn).hold;\n"),),
+        f"{FAULTS}::test_close_and_exit_wait_for_what_is_owed",
+    ),
+)

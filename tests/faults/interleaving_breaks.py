@@ -1,0 +1,131 @@
+"""Ways to leak or double a lock that only a certain order of threads shows, put back on purpose.
+
+    python -m tests.faults.interleaving_breaks all          # or rows of docs/faults.md
+    python -m tests.faults.interleaving_breaks --count 2000 --folder build/dev 46
+
+Each break is made in the working copy, test_interleavings is built, and has to find it within so
+many scenarios; printed is how many it took. Run nothing else in the working copy meanwhile.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+
+from tests.support.breaking import ROOT, Break, broken, matches
+
+# A release without a caller is abandoned besides when it is revoked, which hides the look's being
+# too early; before the ledger there was no such second guard.
+NOT_ABANDONED = Break(
+    (46,),
+    "a revoked release is not abandoned",
+    "cpp/lease/release_ledger.cpp",
+    (("  if (entry.carrier->persistent) entry.carrier->abandon();\n", ""),),
+    "tasks",
+)
+
+# `test` is who waits for the operations: threads or tasks.
+BREAKS = (
+    Break(
+        (46,),
+        "a release at rest is sent behind its owner's next attempt when its timer fires",
+        "cpp/lease/release_ledger.cpp",
+        (
+            ("  entry.carrier->revoke();\n", ""),
+            ("  if (entry.carrier->persistent) entry.carrier->abandon();\n", ""),
+        ),
+        "tasks",
+    ),
+    Break(
+        (46,),
+        "a late release looks whether it is overtaken before it takes the connection's lock",
+        "cpp/client/connection_requests.cpp",
+        (
+            (
+                "RequestPtr request, Parker* waiter) {\n",
+                "RequestPtr request, Parker* waiter) {\n"
+                "  if (request->revoked()) return Status::revoked();\n",
+            ),
+            (
+                "  return unanswered.barred() ? Status::revoked() : Status();\n",
+                "  (void)unanswered;\n  return {};\n",
+            ),
+        ),
+        "threads",
+    ),
+    Break(
+        (48,),
+        "what is granted while the client is closed is taken",
+        "cpp/lease/lease_keeper.cpp",
+        (("  if (closing_) return false;", "  if (closed_) return false;"),),
+        "threads",
+    ),
+    Break(
+        (45,),
+        "a release at rest is forgotten with its caller",
+        "cpp/sync/release_operation.cpp",
+        (("  leave_to_ledger(true);\n", ""),),
+        "tasks",
+    ),
+    Break(
+        (45,),
+        "an attempt that was refused when it was sent again is thought never to be granted",
+        "cpp/sync/acquire_operation.cpp",
+        (
+            (
+                "maybe_granted_ = maybe_granted_ || sent.times > 1;",
+                "maybe_granted_ = sent.times < 0;",
+            ),
+        ),
+        "threads",
+    ),
+)
+
+# What has to be broken with it, in another file.
+ALSO = {
+    "a late release looks whether it is overtaken before it takes the connection's lock": (
+        NOT_ABANDONED,
+    ),
+}
+
+
+def scenarios_until_found(which: Break, folder: Path, count: int) -> int | None:
+    """Builds with the break; returns how many scenarios it took, or None: not found."""
+    with ExitStack() as parts:
+        for part in (which, *ALSO.get(which.what, ())):
+            parts.enter_context(broken(part))
+        build = ["cmake", "--build", str(folder), "--target", "test_interleavings"]
+        subprocess.run(build, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+        command = [str(folder / "test_interleavings"), f"--gtest_filter=*NoneLeaks*/{which.test}"]
+        environment = {**os.environ, "HOLDFAST_SIM_SEED": "1", "HOLDFAST_SIM_COUNT": str(count)}
+        run = subprocess.run(
+            command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+        )
+    seed = re.search(r"HOLDFAST_SIM_SEED=(\d+)", run.stdout + run.stderr)
+    return int(seed[1]) if run.returncode and seed else None
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("rows", nargs="+", help="rows of docs/faults.md, or: all")
+    parser.add_argument("--count", type=int, default=2000, help="scenarios at most, for each")
+    parser.add_argument("--folder", type=Path, default=ROOT / "build" / "dev")
+    arguments = parser.parse_args()
+    missed = 0
+    for each in BREAKS:
+        if not matches(each, arguments.rows):
+            continue
+        needed = scenarios_until_found(each, arguments.folder, arguments.count)
+        missed += needed is None
+        verdict = "NOT FOUND" if needed is None else f"found by scenario {needed}"
+        print(f"{each.rows}: {each.what}: {verdict} of {each.test}", flush=True)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

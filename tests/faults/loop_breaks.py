@@ -1,0 +1,29 @@
+"""Breaks of what event loops promise: see breaks.py."""
+
+from __future__ import annotations
+
+from tests.support.breaking import Break
+
+LOOP_BREAKS = (
+    Break(
+        (55,),
+        "nothing looks whether the loop reads",
+        "cpp/client/connection_foreign.cpp",
+        (("if (now < oversight_.look_at) return false;", "return false;"),),
+        "tests/citizenship/test_dead_loops.py::test_what_a_stopped_loop_asked_for_is_finished",
+    ),
+    Break(
+        (56,),
+        "a task overtakes a callback that is due",
+        "cpp/bindings/task_queue.cpp",
+        (("  return size != 0;", "  return size < 0;"),),
+        "tests/citizenship/test_steps.py::test_a_task_does_not_overtake_a_callback_that_is_due",
+    ),
+    Break(
+        (57,),
+        "a deferred release is over in the next turn only",
+        "cpp/engine/completion_queue.cpp",
+        (("if (here && id == beginning_) {", "if (here && id == 0) {"),),
+        "tests/citizenship/test_steps.py::test_a_deferred_release_takes_no_turn_of_the_loop",
+    ),
+)

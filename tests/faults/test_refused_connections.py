@@ -1,0 +1,147 @@
+"""Servers at which nothing listens: a caller hears so in time for its deadline, not later."""
+
+from __future__ import annotations
+
+import importlib
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+import holdfast
+from tests.faults.conftest import NAME
+from tests.support.actors import Flavour
+from tests.support.fixtures import StartServer
+from tests.support.impostors import closed_port, impostor
+from tests.support.owners import MakeClient
+from tests.support.waiting import BOUND, Stopwatch
+
+pytestmark = [pytest.mark.servers("redis"), pytest.mark.realtime]
+
+AT_ONCE = 0.3
+"""Seconds within which a caller that does not wait hears that a server refuses connections."""
+
+LATE = 1.2
+"""Seconds by which a busy machine may be late; a wait of any other length would take longer."""
+
+PATIENT: dict[str, Any] = {"retries": 1000, "command_timeout": 8}
+"""Options of clients whose other callers wait for longer than any bound here."""
+
+
+def _refused_after(actor: Any, acquire: Any, **how: Any) -> float:
+    watch = Stopwatch()
+    with pytest.raises(holdfast.ConnectionError, match=r"is a server running there\?"):
+        actor.do(acquire, **how)
+    return watch.seconds
+
+
+@pytest.mark.costly
+@pytest.mark.parametrize(
+    ("how", "least", "most"),
+    [
+        ({"blocking": False}, 0, AT_ONCE),
+        ({"timeout": 0}, AT_ONCE, AT_ONCE),
+        ({"timeout": 1.5}, 1.5, 1.5),
+    ],
+    ids=["no wait", "no time", "a deadline"],
+)
+def test_a_refused_connection_comes_out_by_the_deadline(
+    alice: Any, make_client: MakeClient, how: dict[str, Any], least: float, most: float
+) -> None:
+    """49: a lock and a semaphore, again and again; not before, since a server may restart."""
+    with closed_port() as port:
+        client = make_client(f"redis://127.0.0.1:{port}", **PATIENT)
+        for each in (client.lock(NAME), client.semaphore("s"), client.lock(NAME)):
+            assert least <= _refused_after(alice, each.acquire, **how) < most + LATE
+
+
+@pytest.mark.costly
+def test_an_impatient_caller_is_answered_while_a_patient_one_waits(
+    alice: Any, bob: Any, make_client: MakeClient, start_server: StartServer
+) -> None:
+    """49: each has its own time; the patient one gets the lock once the server is back."""
+    server = start_server()
+    client = make_client(server.url, **PATIENT)
+    server.stop()
+    waiting = bob.begin(client.lock(NAME).acquire)
+    for _ in range(4):
+        assert _refused_after(alice, client.lock("other").acquire, blocking=False) < AT_ONCE + LATE
+    assert not waiting.done()
+    server.start()
+    assert waiting.result(BOUND) is True
+
+
+@pytest.mark.costly
+def test_a_server_that_restarts_in_time_is_found(
+    alice: Any, make_client: MakeClient, start_server: StartServer
+) -> None:
+    """49: however long the rests between attempts have become, the last moment is used."""
+    server = start_server()
+    client = make_client(server.url, **PATIENT)
+    server.stop()
+    with suppress(holdfast.ConnectionError):
+        alice.do(client.lock(NAME).acquire, timeout=2.5)  # rests are a second long by now
+    server.start()
+    assert alice.do(client.lock(NAME).acquire, blocking=False) is True
+
+
+@pytest.mark.costly
+def test_a_red_lock_of_servers_that_refuse_connections(
+    alice: Any, make_client: MakeClient, flavour: Flavour
+) -> None:
+    """49, 34: a majority that is gone is reported by the deadline too."""
+    module = importlib.import_module("holdfast.asyncio" if flavour.asyncio else "holdfast")
+    with closed_port() as one, closed_port() as two, closed_port() as three:
+        clients = [make_client(f"redis://127.0.0.1:{p}", **PATIENT) for p in (one, two, three)]
+        red = module.RedLock(*(client.lock(NAME) for client in clients))
+        multi = clients[0].multi_lock(*(client.lock("m") for client in clients))
+        for lock in (red, multi):
+            assert _refused_after(alice, lock.acquire, blocking=False) < AT_ONCE + LATE
+            assert 1 <= _refused_after(alice, lock.acquire, timeout=1) < 1 + LATE
+
+
+@pytest.mark.parametrize("kind", ["sentinel", "cluster"])
+def test_a_deployment_that_refuses_connections(
+    alice: Any, make_client: MakeClient, kind: str
+) -> None:
+    """49: where the servers are not known since those that know refuse connections."""
+    with closed_port() as one, closed_port() as two:
+        path = "/service" if kind == "sentinel" else ""
+        client = make_client(f"redis+{kind}://127.0.0.1:{one},127.0.0.1:{two}{path}", **PATIENT)
+        watch = Stopwatch()
+        with pytest.raises(holdfast.ConnectionError, match=f"{one}|{two}"):
+            alice.do(client.lock(NAME).acquire, blocking=False)
+        assert watch.seconds < AT_ONCE + LATE
+
+
+@pytest.mark.parametrize("answer", [None, b"-ERR unknown command\r\n"], ids=["silent", "answers"])
+def test_tls_to_a_port_of_plain_text(
+    alice: Any, make_client: MakeClient, start_server: StartServer, answer: bytes | None
+) -> None:
+    """50: Redis waits for the end of the line; others answer in words. Told in a second."""
+
+    def refused(port: int) -> float:
+        client = make_client(f"rediss://127.0.0.1:{port}", **PATIENT)
+        acquire = client.lock(NAME).acquire
+        for _ in range(2):
+            watch = Stopwatch()
+            with pytest.raises(holdfast.ConnectionError, match="answers in plain text"):
+                alice.do(acquire)
+        return watch.seconds
+
+    if answer is None:
+        assert refused(start_server(password="secret").port) < 1 + LATE
+        return
+    with impostor(answer) as port:
+        assert refused(port) < 1 + LATE
+
+
+@pytest.mark.costly
+def test_a_slow_handshake_is_waited_for(alice: Any, make_client: MakeClient) -> None:
+    """50: silence alone is no sign of plain text."""
+    with impostor(None) as port:
+        client = make_client(f"rediss://127.0.0.1:{port}", command_timeout=2)
+        watch = Stopwatch()
+        with pytest.raises(holdfast.ConnectionError, match="TLS"):
+            alice.do(client.lock(NAME).acquire)
+        assert watch.seconds >= 2
