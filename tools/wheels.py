@@ -19,11 +19,15 @@ ENTRY = {"PyInit__core"}
 #: What every wheel has to contain.
 PARTS = (
     "holdfast/_core*.so",
+    "holdfast/_web/static/index.html",
     "holdfast/py.typed",
+    "holdfast_pytest/py.typed",
+    "*.data/data/share/man/man1/holdfast.1",
     "holdfast_locks.libs/libcrypto*",
     "holdfast_locks.libs/libssl*",
     "*.dist-info/licenses/LICENSE",
     "*.dist-info/licenses/hiredis/COPYING",
+    "*.dist-info/licenses/openssl/LICENSE",
     "*.dist-info/licenses/pybind11/LICENSE",
     "*.dist-info/sboms/auditwheel.cdx.json",
     "*.dist-info/sboms/holdfast.cdx.json",
