@@ -25,6 +25,7 @@ ALONE = frozenset({"pair", "pair-apart", "threads"})
 WAITING = frozenset({"wake", "dead-holder", "hand-over-threads", "hand-over-processes"})
 CROWD = frozenset({"crowd-threads", "crowd-processes"})
 WATCHDOG = frozenset({"watchdog-10k", "watchdog-100k"})
+DEFERRED = frozenset({"pair", "pair-apart"})
 TASKS = frozenset({"tasks", "pair-asyncio"})
 STARTUP = frozenset({"startup"})
 RED = frozenset({"pair-red", "pair-red-away"})
@@ -115,9 +116,10 @@ def holdfast(_cache: Path) -> list[Contender]:
     except importlib.metadata.PackageNotFoundError:
         raise Absent(f"holdfast is not installed in {sys.executable}") from None
     cases = ALONE | WAITING | CROWD | WATCHDOG | STARTUP | FAMILY | CLUSTER
-    path = _python_path()
+    path, blocking = _python_path(), _python("holdfast_blocking")
     return [
-        Contender("holdfast", version, _python("holdfast_blocking"), cases, path),
+        Contender("holdfast", version, blocking, cases, path),
+        Contender("holdfast deferred", version, (*blocking, "releases=deferred"), DEFERRED, path),
         Contender(
             "holdfast asyncio", version, _python("holdfast_tasks"), TASKS | {"readers"}, path
         ),
@@ -180,7 +182,7 @@ class Builder:
 BUILDERS = (
     Builder(("limit", "limit-unpipelined"), limit),
     Builder(("bare interpreter",), interpreter),
-    Builder(("holdfast", "holdfast asyncio"), holdfast),
+    Builder(("holdfast", "holdfast deferred", "holdfast asyncio"), holdfast),
     Builder(("redis-py", "redis-py asyncio", "python-redis-lock"), python_peers),
     Builder(("rueidislock", "redsync"), go_peers),
     Builder(("redisson",), redisson),

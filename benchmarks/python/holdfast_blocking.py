@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
+
 import holdfast
 from benchmarks.python import blocking
 from benchmarks.python.protocol import Config
@@ -9,7 +13,8 @@ from benchmarks.python.protocol import Config
 
 def open_clients(words: Config) -> list[holdfast.Client]:
     """One for each server, or one for the cluster; the watchdog renews by the lease given."""
-    renewed = {"lease": words.lease} if words.mode == "watchdog" else {}
+    renewed: dict[str, Any] = {"lease": words.lease} if words.mode == "watchdog" else {}
+    renewed["releases"] = words.releases
     hosts = [f"127.0.0.1:{port}" for port in words.servers()]
     if words.cluster:
         return [holdfast.Client(f"redis+cluster://{','.join(hosts)}", **renewed)]
@@ -27,7 +32,13 @@ def open_locks(words: Config) -> blocking.Locks:
         "write": lambda name: client.read_write_lock(name, lease=lease).write,
         "red": lambda name: holdfast.RedLock(*(each.lock(name) for each in clients), lease=lease),
     }
-    return kinds[words.kind]
+    make = kinds[words.kind]
+    return (lambda name: deferred(make(name))) if words.releases == "deferred" else make
+
+
+def deferred(lock: Any) -> blocking.Lock:
+    """Its releases are those of the end of `with`."""
+    return SimpleNamespace(acquire=lock.acquire, release=partial(lock.__exit__, None, None, None))
 
 
 if __name__ == "__main__":

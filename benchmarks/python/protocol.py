@@ -39,6 +39,7 @@ class Config:
     period_us: int = 0
     ask_us: int = 0
     spread_us: int = 0
+    releases: str = "awaited"  # or deferred, of holdfast
 
     def servers(self) -> list[int]:
         return [int(port) for port in (self.ports or str(self.port)).split(",")]

@@ -1,0 +1,1 @@
+"""The instructions of a client; ``python -m benchmarks.instructions``."""

@@ -1,0 +1,119 @@
+"""``python -m benchmarks.instructions``: what a pair and a renewal cost the client in user mode.
+
+Unlike times, instructions hardly depend on the machine's speed and on what else it does, so they
+have a bound: what takes 5 % more than the figure in ``figures.json`` fails.  A late reply, or a
+wake-up more, can only add to them, so the least of three counts.  Each figure is the difference
+between a long and a short run of one process, divided by what the long one did more, so that the
+start of the process is not in it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import platform
+import shutil
+import sys
+from pathlib import Path
+
+from benchmarks.instructions import callgrind
+from benchmarks.server import Server
+
+FIGURES = Path(__file__).resolve().parent / "figures.json"
+TRIES = 3
+
+#: How much more than the committed figure passes.  What one renewal costs depends on how many fall
+#: due together, which the machine's load changes.
+BOUNDS = {"pair": 1.05, "asyncio pair": 1.05, "renewal": 1.25}
+
+#: The amounts of the short and of the long run.
+AMOUNTS = {"pair": (200, 1200), "asyncio pair": (100, 600), "renewal": (1, 5)}
+
+
+def say(text: str) -> None:
+    print(text, flush=True)
+
+
+def conditions() -> dict[str, str]:
+    """On what the figures depend beside the code: others cannot be compared."""
+    return {
+        "python": f"{platform.python_implementation()} {sys.version_info[0]}.{sys.version_info[1]}",
+        "machine": platform.machine(),
+        "libc": " ".join(platform.libc_ver()),
+    }
+
+
+def measure(what: str, port: int, keep: Path | None) -> int:
+    """Instructions for one of ``what``."""
+    runs = []
+    for amount in AMOUNTS[what]:
+        name = f"{what.replace(' ', '-')}-{amount}.callgrind"
+        runs.append(callgrind.count(what, port, amount, keep / name if keep else None))
+    short, long = runs
+    return round((long.instructions - short.instructions) / (long.done - short.done))
+
+
+def least(what: str, port: int, enough: float, keep: Path | None) -> int:
+    """The least of some measurements; one that is not above ``enough`` is the last."""
+    best = measure(what, port, keep)
+    for _ in range(TRIES - 1):
+        if best <= enough:
+            break
+        best = min(best, measure(what, port, keep))
+    return best
+
+
+def judge(port: int, options: argparse.Namespace) -> bool:
+    """Say how the figures compare with the committed ones; true: none is above its bound."""
+    known = json.loads(FIGURES.read_text(encoding="utf-8"))
+    comparable = known["conditions"] == conditions()
+    if not comparable:
+        say(f"not compared: the figures are of {known['conditions']}, this is {conditions()}")
+    passes = True
+    for what in options.only:
+        committed = known["instructions"][what]
+        bound = committed * BOUNDS[what] if comparable else math.inf
+        instructions = least(what, port, bound, options.keep)
+        above = instructions > bound
+        passes = passes and not above
+        change = f"{instructions / committed - 1:+.1%} of {committed}"
+        say(f"{what:14} {instructions:8}  {change}{'  ABOVE THE BOUND' if above else ''}")
+    return passes
+
+
+def write(port: int, keep: Path | None) -> None:
+    measured = {what: least(what, port, 0, keep) for what in AMOUNTS}
+    found = {"conditions": conditions(), "instructions": measured}
+    FIGURES.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+    say(FIGURES.read_text(encoding="utf-8"))
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.instructions", description=__doc__)
+    add = parser.add_argument
+    add("--only", nargs="+", metavar="NAME", choices=list(AMOUNTS), default=list(AMOUNTS))
+    add("--keep", type=Path, metavar="FOLDER", help="where callgrind's profiles are kept")
+    add("--write", action="store_true", help="make these the figures, instead of a comparison")
+    options = parser.parse_args()
+    if shutil.which(callgrind.PROGRAM) is None:
+        parser.error("valgrind is not on PATH; Debian's package is valgrind")
+    return options
+
+
+def main() -> int:
+    options = parse()
+    if options.keep:
+        options.keep.mkdir(parents=True, exist_ok=True)
+    with Server() as server:
+        if options.write:
+            write(server.port, options.keep)
+            return 0
+        if judge(server.port, options):
+            return 0
+    say("find the cause by --keep and callgrind_annotate, or commit the new figures of --write")
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
