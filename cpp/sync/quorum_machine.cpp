@@ -10,8 +10,10 @@ namespace holdfast::sync {
 
 namespace {
 
-// The longest rest after the second failed round; it doubles with each of kDoublings more.
-constexpr Millis kFirstRest{4};
+// The rest after the second failed round takes up to as long as that round held its first member
+// in vain, within these bounds; it doubles with each of kDoublings more.
+constexpr Millis kShortestRest{4};
+constexpr Millis kLongestRest{100};
 constexpr std::size_t kDoublings = 5;
 // Between two rounds in which too few members answered, or too late.
 constexpr Millis kMissingRest{50};
@@ -206,14 +208,22 @@ QuorumMachine::Action QuorumMachine::refused(TimePoint now) {
   missing_since_ = kNever;
   if (!options_.blocking) return finish(Verdict::kBusy);
   if (now >= options_.deadline) return finish(Verdict::kTimedOut);
+  const Duration held = std::clamp<Duration>(held_in_vain(now), kShortestRest, kLongestRest);
   first_ = those(MemberState::kRefused).front();
   std::vector<std::size_t> back = take_back();
   const std::size_t vain = std::min(vain_++, kDoublings);
-  const Duration longest = kFirstRest * (1 << vain) / 2;
+  const Duration longest = held * (1 << vain) / 2;
   const TimePoint rested = std::min(after(now, random(longest)), options_.deadline);
   Action action = vain == 0 ? ask_first(now) : rest(rested);
   action.give_back = std::move(back);
   return action;
+}
+
+// How long ago the first member was asked for, if this round has got it: as long as others that met
+// this owner there had to wait, and as two owners need to give back what each took from the other.
+Duration QuorumMachine::held_in_vain(TimePoint now) const {
+  if (members_[first_].state != MemberState::kGranted) return {};
+  return trusted_until(now, options_.lease.time) - trusted_[first_];
 }
 
 // Of a lock that needs all: a server refuses to work. It is waited for as a holder would be, while

@@ -34,8 +34,8 @@ struct QuorumRule {
 // It waits for another holder, or where all are needed for a server that refuses to work, only
 // while it holds nothing: so no two of them wait for each other, whatever order their members come
 // in. After a vain round it waits for the member that was refused and takes that one first; from
-// the second vain round on it rests before, for a random time that grows, so that two which take
-// from each other do not go on doing so in step.
+// the second vain round on it rests before, for a random time that grows with each and with what a
+// round takes, so that two which take from each other do not go on doing so in step.
 class QuorumMachine {
  public:
   struct Options {
@@ -110,6 +110,7 @@ class QuorumMachine {
   Action round_over(TimePoint now);
   Action not_enough(TimePoint now);
   Action refused(TimePoint now);
+  Duration held_in_vain(TimePoint now) const;
   Action missing(TimePoint now);
   Action out_of_order(TimePoint now);
   Action not_yet(Verdict verdict, Status why, TimePoint now);

@@ -142,7 +142,7 @@ TEST(MultiLockMachine, RestsFromTheSecondVainRoundOn) {
   script.start();
   script.grant(0);
   EXPECT_EQ(script.refuse(1), "give back 0, wait for 1");
-  script.grant(1);
+  script.grant(1, 9898);  // sent at this moment
   EXPECT_EQ(script.refuse(0), "give back 1, rest");
   EXPECT_LE(script.left(), Millis(4));
   EXPECT_EQ(script.time(), "wait for 0");
