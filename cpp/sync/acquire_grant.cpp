@@ -107,8 +107,11 @@ Millis AcquireOperation::longest_lease() const {
   return std::max(request_.lease.time, request_.acquire_options.queue_timeout);
 }
 
+// A client that closes may have released the owner's earlier holds while the attempt was under way:
+// they do not come back.
 void AcquireOperation::take_back(int remaining) {
   if (!recipe_.takes()) return;
+  remaining = std::min(remaining, context().keeper->count(name(), owner_));
   PendingRelease::take_back(shared_context(), release_to(remaining), longest_lease());
 }
 

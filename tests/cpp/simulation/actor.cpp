@@ -9,11 +9,7 @@
 
 namespace holdfast::simulation {
 
-namespace {
-
 using sync::Verdict;
-
-constexpr Millis kTimerGranularity{3};
 
 const char* word(Verdict verdict) {
   switch (verdict) {
@@ -39,8 +35,6 @@ std::string text(const LockName& lock) {
   constexpr const char* kSides[] = {"", ".read", ".write"};
   return lock.bytes() + kSides[static_cast<int>(lock.side())];
 }
-
-}  // namespace
 
 Actor::Actor(const Stage& stage, std::shared_ptr<Client> client)
     : stage_(stage),
@@ -90,7 +84,7 @@ bool Actor::answers_for(const LockName& lock) const {
   const auto found = holds_.find(lock);
   if (found == holds_.end()) return false;
   const Hold& hold = found->second;
-  return hold.lost || hold.in_doubt || (over_ && hold.depth > 0);
+  return hold.lost || hold.in_doubt || (forgotten_ && hold.depth > 0);
 }
 
 void Actor::begin() { think(Millis(3)); }
@@ -103,12 +97,17 @@ void Actor::think(Duration most) {
 void Actor::next() {
   if (over_) return;
   if (client_->closed()) return end();
-  Random& random = stage_.world.random;
+  if (again_) return release(*std::exchange(again_, std::nullopt));
   if (const LockName* lock = held_one()) {
     const Hold& held = hold(*lock);
     return held.lost || held.in_doubt ? release(*lock) : hold_on(*lock);
   }
   if (rounds_-- <= 0) return end();
+  begin_round();
+}
+
+void Actor::begin_round() {
+  Random& random = stage_.world.random;
   const LockName& lock = stage_.script.locks[random.below(stage_.script.locks.size())];
   if (!returns()) {
     become_another();
@@ -228,6 +227,7 @@ void Actor::force(const LockName& lock) {
 void Actor::end() {
   stage_.world.say(field(), " ends");
   client_->keeper().owner_ended(number_);
+  forgotten_ = client_->left_behind() == nullptr;
   over_ = true;
 }
 
@@ -241,6 +241,7 @@ void Actor::cancel(std::uint64_t id) {
   operation->cancel();
   if (asked_.action == Action::kRelease) {
     held = asked_.last ? Hold{0, held.lost, true} : Hold{held.depth - 1, held.lost};
+    if (stage_.world.random.chance(stage_.script.second_releases)) again_ = asked_.lock;
   }
   if (asked_.first && granted_by_mail()) held = {};
   think(Millis(2));
@@ -272,129 +273,8 @@ void Actor::read_mail(std::uint64_t id) {
          "failed on a good server: " + outcome.why.message());
   if (asked_.action == Action::kAcquire) acquired(outcome.verdict);
   if (asked_.action == Action::kRelease) released(outcome.verdict);
-  if (asked_.action == Action::kExtend && outcome.value == 0) {
-    expect(hold(asked_.lock).lost, "an extension found nothing, but the loss was not told");
-  }
+  if (asked_.action == Action::kExtend) extended(outcome);
   think(Millis(2));
-}
-
-void Actor::acquired(Verdict verdict) {
-  Hold& held = hold(asked_.lock);
-  switch (verdict) {
-    case Verdict::kGranted:
-      held.depth = asked_.first ? 1 : held.depth + 1;
-      held.in_doubt = false;
-      return check_token();
-    case Verdict::kGone:
-      expect(held.depth > 0, "a first acquisition found earlier holds gone");
-      return expect(held.lost, "a reentrant acquisition found the hold gone, untold");
-    case Verdict::kBusy:
-      return expect(!asked_.blocking, "a blocking acquisition ended busy");
-    case Verdict::kTimedOut:
-      return expect(stage_.world.now() >= asked_.deadline, "timed out before its deadline");
-    case Verdict::kCancelled:
-      return blame("cancelled without a call of cancel()");
-    case Verdict::kExpired:
-    case Verdict::kFailed:
-      return;
-  }
-}
-
-// Of the grant that it has just read; nothing when that is lost meanwhile.
-void Actor::check_token() {
-  if (!stage_.script.kind.makes_tokens()) return;
-  const auto token = client_->keeper().token(asked_.lock, number_);
-  expect(!token || stage_.ledger.minted(asked_.lock, field(), *token),
-         "has a token that the server has not given it");
-  expect(token || client_->keeper().count(asked_.lock, number_) == 0, "holds without a token");
-}
-
-void Actor::released(Verdict verdict) {
-  Hold& held = hold(asked_.lock);
-  switch (verdict) {
-    case Verdict::kGranted:
-      return released_well(held);
-    case Verdict::kBusy:
-      expect(held.unsure() || held.lost, "its release finds nothing");
-      held = {0, held.lost};
-      return;
-    case Verdict::kGone:
-      expect(held.unsure() || held.lost, "its release finds it lost, untold");
-      held = {0, held.lost};
-      return;
-    case Verdict::kFailed:
-      expect(asked_.last || client_->closed(), "a release that leaves holds needs a server");
-      held.in_doubt = true;
-      if (stage_.world.random.chance(500)) held.depth = 0;
-      return;
-    default:
-      return blame(std::string("a release ended ") + word(verdict));
-  }
-}
-
-void Actor::released_well(Hold& held) {
-  expect(held.depth > 0 || held.in_doubt, "released what it did not hold");
-  if (asked_.deferred && asked_.last) {
-    held = Hold{0, held.lost, true};
-    held.left = asked_.trusted;
-    return;
-  }
-  expect(held.unsure() || !asked_.last || !held.lost, "released a hold that was reported lost");
-  held.depth = asked_.last ? 0 : held.depth - 1;
-  held.in_doubt = held.in_doubt && held.depth > 0;
-}
-
-// With the keeper's lock held; check_hold() sees that the next hold is not lost by it.
-void Actor::told_late(const LockName& lock) {
-  const Hold& held = hold(lock);
-  const bool newest = held.in_doubt && held.depth == 0 && !operation_;
-  if (newest && stage_.world.now() < held.left && stage_.ledger.released(lock, field())) {
-    blame("told late that " + text(lock) + " is lost, which it has released");
-  }
-}
-
-void Actor::told(const lease::Event& event) {
-  const bool late = event.kind == lease::Event::Kind::kLostLate;
-  if (event.kind != lease::Event::Kind::kLost && !late) return;
-  const LockName lock(event.name, static_cast<Side>(event.listeners.front() - 1));
-  if (late) return told_late(lock);
-  stage_.world.say(field(), " has lost ", text(lock), ": ", event.reason);
-  Hold& held = hold(lock);
-  if (held.lost) blame("told twice that " + text(lock) + " is lost");
-  const bool releasing = operation_ && asked_.action == Action::kRelease && asked_.lock == lock;
-  if (releasing && stage_.world.now() < asked_.trusted && stage_.ledger.released(lock, field())) {
-    blame("told that " + text(lock) + " is lost, which it has released");
-  }
-  held.lost = true;
-}
-
-void Actor::check() {
-  if (over_ || client_->closed()) return;
-  for (auto& [lock, hold] : holds_) check_hold(lock, hold);
-  const Millis patience = client_->plan().command_timeout * 4;
-  if (operation_ && asked_.action == Action::kAcquire && asked_.deadline != kNever &&
-      stage_.world.now() > std::max(asked_.deadline, asked_.since) + patience) {
-    blame("its acquisition goes on past its deadline");
-  }
-}
-
-void Actor::check_hold(const LockName& lock, Hold& hold) {
-  const int trusted = client_->keeper().count(lock, number_);
-  Ledger& ledger = stage_.ledger;
-  if (trusted > 0 && !ledger.holds(lock, field()) && !ledger.removed(lock, field())) {
-    return blame("trusts its hold of " + text(lock) + ", which the server does not have");
-  }
-  if (settled_depth(lock) == 0) {
-    hold.unknown_since = kNever;
-  } else if (trusted == 0) {
-    hold.unknown_since = std::min(hold.unknown_since, stage_.world.now());
-    if (stage_.world.now() > hold.unknown_since + kTimerGranularity) {
-      blame("was not told in time that " + text(lock) + " is lost");
-    }
-  } else if (trusted != hold.depth) {
-    blame("counts " + std::to_string(hold.depth) + " holds of " + text(lock) + ", the client " +
-          std::to_string(trusted));
-  }
 }
 
 }  // namespace holdfast::simulation

@@ -26,7 +26,12 @@ struct Script {
   unsigned long_holds = 100;      // per mille of the holds: longer than a third of the lease
   bool failures = false;          // operations may fail: the server can be out of reach
   unsigned defers = 0;            // per mille of the releases: not awaited
+  unsigned second_releases = 0;   // per mille of the releases that a caller has left: once more
 };
+
+// As diaries and violations have them.
+const char* word(sync::Verdict verdict);
+std::string text(const LockName& lock);
 
 // One owner: a task that runs one operation after the other, and judges each result.
 class Actor final : public sync::Completion, public std::enable_shared_from_this<Actor> {
@@ -63,6 +68,8 @@ class Actor final : public sync::Completion, public std::enable_shared_from_this
   bool answers_for(const LockName& lock) const;
   // It had that field under an earlier number, and does not know what became of it.
   bool doubts(const std::string& field) const { return doubted_.count(field) != 0; }
+  // Its client closes, or has closed and names that lock as one that may still be held.
+  bool reported(const std::string& name) const;
   int acquisitions() const { return acquisitions_; }
 
  private:
@@ -100,6 +107,7 @@ class Actor final : public sync::Completion, public std::enable_shared_from_this
   void blame(const std::string& what);
   void expect(bool right, const std::string& otherwise);
   void next();
+  void begin_round();
   const LockName* held_one();
   bool returns() const { return recipe(stage_.script.locks.front()).owners_return(); }
   void become_another();
@@ -115,10 +123,12 @@ class Actor final : public sync::Completion, public std::enable_shared_from_this
   void read_mail(std::uint64_t id);
   bool granted_by_mail() const;
   void acquired(sync::Verdict verdict);
+  void extended(const sync::Outcome& outcome);
   void check_token();
   void released(sync::Verdict verdict);
   void released_well(Hold& held);
   void check_hold(const LockName& lock, Hold& hold);
+  void check_left_behind();
 
   const Stage stage_;
   const std::shared_ptr<Client> client_;
@@ -128,6 +138,8 @@ class Actor final : public sync::Completion, public std::enable_shared_from_this
   int rounds_;
   int acquisitions_ = 0;
   bool over_ = false;
+  bool forgotten_ = false;  // it ended before its client had closed, which forgot its holds then
+  std::optional<LockName> again_;  // to be released once more
   std::map<LockName, Hold, Before> holds_;
   std::shared_ptr<sync::Operation> operation_;
   Asked asked_;

@@ -58,6 +58,14 @@ void History::plan_faults() {
   }
 }
 
+void History::plan_refusals() {
+  Random& random = world_.random;
+  for (std::uint64_t times = 1 + random.below(6); times > 0; --times) {
+    world_.in(random.between({}, kBusyTime), [this] { refuse(); });
+  }
+  if (random.chance(500)) world_.in(random.between({}, kBusyTime), [this] { close_a_client(); });
+}
+
 void History::one_fault() {
   Random& random = world_.random;
   const std::uint64_t worst = static_cast<std::uint64_t>(climate_);
@@ -118,9 +126,13 @@ void History::refuse() {
 }
 
 void History::close_a_client() {
-  const auto& client = clients_[world_.random.below(clients_.size())];
+  Random& random = world_.random;
+  const auto& client = clients_[random.below(clients_.size())];
+  if (client->closed()) return;
+  const Millis patience = random.chance(500) ? Millis(0) : client->plan().command_timeout;
+  const bool release_held = random.chance(300);
   world_.say(client->plan().id, " is closed");
-  if (!client->closed()) client->close();
+  client->close(patience, release_held);
 }
 
 void History::blame(const std::string& what) {

@@ -51,6 +51,8 @@ class History {
   void plan_weather();
   const std::shared_ptr<Client>& plan_client(int replicas = 0);
   void plan_faults();
+  // The server refuses to work for a moment, some times, and a client may be closed.
+  void plan_refusals();
   // For its destructor.
   void shut_down();
 

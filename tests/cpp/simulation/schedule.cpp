@@ -11,14 +11,14 @@ constexpr std::chrono::minutes kLongest{5};
 
 }  // namespace
 
-Schedule::Schedule(const Kind& kind, std::uint64_t seed, bool tracing, int replicas,
-                   unsigned defers)
+Schedule::Schedule(const Kind& kind, std::uint64_t seed, bool tracing, const Variant& variant)
     : History(seed, tracing), script_{kind}, ledger_(server_, kind, violation_) {
-  script_.defers = defers;
+  script_.defers = variant.defers;
   plan_script();
   plan_weather();
-  plan_owners(replicas);
+  plan_owners(variant.replicas);
   plan_faults();
+  if (variant.leavers) plan_leavers();
 }
 
 Schedule::~Schedule() { shut_down(); }
@@ -41,6 +41,14 @@ void Schedule::plan_script() {
     script_.forces = random.chance(300) ? 100 : 0;
   }
   script_.failures = at_least(Climate::kCuts);
+}
+
+// Nearly all of them leave, and most of those release once more.
+void Schedule::plan_leavers() {
+  script_.cancels = 300 + static_cast<unsigned>(world_.random.below(500));
+  script_.second_releases = 600;
+  script_.failures = true;
+  plan_refusals();
 }
 
 void Schedule::plan_owners(int replicas) {
@@ -124,9 +132,13 @@ bool Schedule::neglected(const LockName& lock) {
   });
 }
 
-// A grant that was neither reported to a caller nor given back.
+// A grant that was neither reported to a caller, nor given back, nor named by a closed client.
 bool Schedule::orphaned(const std::string& name) {
   if (at_least(Climate::kStalls)) return false;
+  const bool explained = std::any_of(actors_.begin(), actors_.end(), [&](const auto& actor) {
+    return actor->client().closed() && actor->reported(name);
+  });
+  if (explained) return false;
   const Holders& holders = ledger_.holders(name);
   return std::any_of(holders.begin(), holders.end(), [&, &actors = actors_](const auto& holder) {
     const std::string& field = holder.first;
@@ -152,7 +164,7 @@ bool Schedule::any_side(const std::string& name, const std::string& field,
 // When all is over nothing is renewed any more, and nothing lies about.
 void Schedule::check_leftovers() {
   for (const std::string& key : server_.data().keys()) {
-    if (!script_.kind.may_stay(server_.data(), key, !at_least(Climate::kCuts))) {
+    if (!script_.kind.may_stay(server_.data(), key, !script_.failures)) {
       blame(key + " is left behind");
     }
   }
@@ -160,7 +172,7 @@ void Schedule::check_leftovers() {
 
 // Attempts are bounded by what could make them worth while.
 void Schedule::check_effort() {
-  if (at_least(Climate::kCuts)) return;
+  if (at_least(Climate::kCuts) || script_.second_releases > 0) return;
   int acquisitions = 0;
   for (const auto& actor : actors_) acquisitions += actor->acquisitions();
   // A head looks again when the holder's time is up, which is renewed three times meanwhile.

@@ -17,10 +17,13 @@ namespace holdfast::simulation {
 // the same history for the same kind.
 class Schedule final : public History {
  public:
-  // `replicas`: of which the clients want each grant confirmed.
-  // `defers`: per mille of the releases that are not awaited.
-  Schedule(const Kind& kind, std::uint64_t seed, bool tracing, int replicas = 0,
-           unsigned defers = 0);
+  struct Variant {
+    int replicas = 0;      // of which the clients want each grant confirmed
+    unsigned defers = 0;   // per mille of the releases: not awaited
+    bool leavers = false;  // callers leave their releases, on a server that refuses now and then
+  };
+
+  Schedule(const Kind& kind, std::uint64_t seed, bool tracing, const Variant& variant);
   ~Schedule() override;
   Schedule(const Schedule&) = delete;
   Schedule& operator=(const Schedule&) = delete;
@@ -30,6 +33,7 @@ class Schedule final : public History {
  private:
   void plan_script();
   void plan_owners(int replicas);
+  void plan_leavers();
 
   bool all_over() const override;
   void check() override;

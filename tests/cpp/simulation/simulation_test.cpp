@@ -39,19 +39,20 @@ Subject counter(const std::string& word) {
           false};
 }
 
-Subject locks(const Kind& kind, const std::string& word, int replicas, unsigned defers = 0) {
-  return {word, [&kind, replicas, defers](std::uint64_t seed, bool tracing) {
-            return std::make_unique<Schedule>(kind, seed, tracing, replicas, defers);
+Subject locks(const Kind& kind, const std::string& suffix, const Schedule::Variant& variant) {
+  return {kind.word() + suffix, [&kind, variant](std::uint64_t seed, bool tracing) {
+            return std::make_unique<Schedule>(kind, seed, tracing, variant);
           }};
 }
 
 std::vector<Subject> subjects() {
   std::vector<Subject> all;
   for (const Kind* kind : kinds()) {
-    all.push_back(locks(*kind, kind->word(), 0));
-    all.push_back(locks(*kind, kind->word() + "_that_a_replica_confirms", 1));
+    all.push_back(locks(*kind, "", {}));
+    all.push_back(locks(*kind, "_that_a_replica_confirms", {1}));
+    all.push_back(locks(*kind, "_of_callers_that_leave", {0, 0, true}));
     const bool returns = kind->recipe(LockName("a")).owners_return();
-    if (returns) all.push_back(locks(*kind, kind->word() + "_of_deferred_releases", 0, 700));
+    if (returns) all.push_back(locks(*kind, "_of_deferred_releases", {0, 700}));
   }
   all.push_back(counter<SemaphoreHistory>("semaphore"));
   all.push_back(counter<LatchHistory>("count_down_latch"));

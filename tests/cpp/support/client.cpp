@@ -99,13 +99,18 @@ std::shared_ptr<Client> Client::make(World& world, Network& network, SteppedLoop
   return client;
 }
 
-void Client::close(Millis patience, bool release_held) {
+void Client::begin_close(Millis patience, bool release_held) {
   closed_ = true;
   closing_ = engine::Closing::begin(context_, {patience, release_held});
 }
 
+void Client::close(Millis patience, bool release_held) {
+  begin_close(patience, release_held);
+  closing_->finish_to(shared_from_this(), 0);
+}
+
 std::vector<std::string> Client::close_and_wait(Millis patience, bool release_held) {
-  close(patience, release_held);
+  begin_close(patience, release_held);
   (void)closing_->wait(nullptr);
   return closing_->names();
 }

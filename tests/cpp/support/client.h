@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "lease/lease_keeper.h"
 #include "support/network.h"
 #include "sync/context.h"
+#include "sync/operation.h"
 #include "topology/topology.h"
 
 namespace holdfast::simulation {
@@ -26,7 +28,9 @@ struct ClientPlan {
 };
 
 // One client of the real engine on the simulated network: all but the threads.
-class Client final : public lease::EventSink, public std::enable_shared_from_this<Client> {
+class Client final : public lease::EventSink,
+                     public sync::Completion,
+                     public std::enable_shared_from_this<Client> {
  public:
   static std::shared_ptr<Client> make(World& world, Network& network, SteppedLoop& loop,
                                       const ClientPlan& plan);
@@ -38,6 +42,9 @@ class Client final : public lease::EventSink, public std::enable_shared_from_thi
   // The same, and the calling thread waits for its end. The names of what may still be held.
   std::vector<std::string> close_and_wait(Millis patience, bool release_held);
   bool closed() const { return closed_; }
+  // After the end of close(): the names of what may still be held.
+  const std::vector<std::string>* left_behind() const { return left_ ? &*left_ : nullptr; }
+  void done(std::uint64_t /*id*/, sync::Outcome /*outcome*/) override { left_ = closing_->names(); }
 
   // Its connections stand, and the server sends it the messages of the channel (empty: of none).
   bool reachable(const Network& network, const std::string& channel) const;
@@ -47,12 +54,14 @@ class Client final : public lease::EventSink, public std::enable_shared_from_thi
 
  private:
   explicit Client(ClientPlan plan) : plan_(std::move(plan)) {}
+  void begin_close(Millis patience, bool release_held);
 
   const ClientPlan plan_;
   std::shared_ptr<engine::WaitHub> hub_;
   std::shared_ptr<const sync::Context> context_;
   std::shared_ptr<engine::Closing> closing_;
   bool closed_ = false;
+  std::optional<std::vector<std::string>> left_;
 };
 
 }  // namespace holdfast::simulation

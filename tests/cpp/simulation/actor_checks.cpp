@@ -1,0 +1,158 @@
+#include <algorithm>
+#include <string>
+
+#include "simulation/actor.h"
+
+namespace holdfast::simulation {
+
+namespace {
+
+using sync::Verdict;
+
+constexpr Millis kTimerGranularity{3};
+
+}  // namespace
+
+void Actor::acquired(Verdict verdict) {
+  Hold& held = hold(asked_.lock);
+  switch (verdict) {
+    case Verdict::kGranted:
+      held.depth = asked_.first ? 1 : held.depth + 1;
+      held.in_doubt = false;
+      return check_token();
+    case Verdict::kGone:
+      expect(held.depth > 0, "a first acquisition found earlier holds gone");
+      // A client that closes may have released it.
+      return expect(held.lost || client_->closed(),
+                    "a reentrant acquisition found the hold gone, untold");
+    case Verdict::kBusy:
+      return expect(!asked_.blocking, "a blocking acquisition ended busy");
+    case Verdict::kTimedOut:
+      return expect(stage_.world.now() >= asked_.deadline, "timed out before its deadline");
+    case Verdict::kCancelled:
+      return blame("cancelled without a call of cancel()");
+    case Verdict::kExpired:
+    case Verdict::kFailed:
+      return;
+  }
+}
+
+void Actor::extended(const sync::Outcome& outcome) {
+  expect(outcome.value != 0 || hold(asked_.lock).lost || client_->closed(),
+         "an extension found nothing, but the loss was not told");
+}
+
+// Of the grant that it has just read; nothing when that is lost meanwhile.
+void Actor::check_token() {
+  if (!stage_.script.kind.makes_tokens()) return;
+  const auto token = client_->keeper().token(asked_.lock, number_);
+  expect(!token || stage_.ledger.minted(asked_.lock, field(), *token),
+         "has a token that the server has not given it");
+  expect(token || client_->keeper().count(asked_.lock, number_) == 0, "holds without a token");
+}
+
+void Actor::released(Verdict verdict) {
+  Hold& held = hold(asked_.lock);
+  switch (verdict) {
+    case Verdict::kGranted:
+      return released_well(held);
+    case Verdict::kBusy:
+      expect(held.unsure() || held.lost, "its release finds nothing");
+      held = {0, held.lost};
+      return;
+    case Verdict::kGone:
+      expect(held.unsure() || held.lost || client_->closed(), "its release finds it lost, untold");
+      held = {0, held.lost};
+      return;
+    case Verdict::kFailed:
+      expect(asked_.last || client_->closed(), "a release that leaves holds needs a server");
+      held.in_doubt = true;
+      if (stage_.world.random.chance(500)) held.depth = 0;
+      return;
+    default:
+      return blame(std::string("a release ended ") + word(verdict));
+  }
+}
+
+void Actor::released_well(Hold& held) {
+  expect(held.depth > 0 || held.in_doubt, "released what it did not hold");
+  if (asked_.deferred && asked_.last) {
+    held = Hold{0, held.lost, true};
+    held.left = asked_.trusted;
+    return;
+  }
+  expect(held.unsure() || !asked_.last || !held.lost, "released a hold that was reported lost");
+  held.depth = asked_.last ? 0 : held.depth - 1;
+  held.in_doubt = held.in_doubt && held.depth > 0;
+}
+
+// With the keeper's lock held; check_hold() sees that the next hold is not lost by it.
+void Actor::told_late(const LockName& lock) {
+  const Hold& held = hold(lock);
+  const bool newest = held.in_doubt && held.depth == 0 && !operation_;
+  if (newest && stage_.world.now() < held.left && stage_.ledger.released(lock, field())) {
+    blame("told late that " + text(lock) + " is lost, which it has released");
+  }
+}
+
+void Actor::told(const lease::Event& event) {
+  const bool late = event.kind == lease::Event::Kind::kLostLate;
+  if (event.kind != lease::Event::Kind::kLost && !late) return;
+  const LockName lock(event.name, static_cast<Side>(event.listeners.front() - 1));
+  if (late) return told_late(lock);
+  stage_.world.say(field(), " has lost ", text(lock), ": ", event.reason);
+  Hold& held = hold(lock);
+  if (held.lost) blame("told twice that " + text(lock) + " is lost");
+  const bool releasing = operation_ && asked_.action == Action::kRelease && asked_.lock == lock;
+  if (releasing && stage_.world.now() < asked_.trusted && stage_.ledger.released(lock, field())) {
+    blame("told that " + text(lock) + " is lost, which it has released");
+  }
+  held.lost = true;
+}
+
+void Actor::check() {
+  if (client_->left_behind() != nullptr) return check_left_behind();
+  if (over_ || client_->closed()) return;
+  for (auto& [lock, hold] : holds_) check_hold(lock, hold);
+  const Millis patience = client_->plan().command_timeout * 4;
+  if (operation_ && asked_.action == Action::kAcquire && asked_.deadline != kNever &&
+      stage_.world.now() > std::max(asked_.deadline, asked_.since) + patience) {
+    blame("its acquisition goes on past its deadline");
+  }
+}
+
+bool Actor::reported(const std::string& name) const {
+  const std::vector<std::string>* names = client_->left_behind();
+  return names == nullptr || std::find(names->begin(), names->end(), name) != names->end();
+}
+
+// What it may still have on the server is among the names that its closed client reports.
+void Actor::check_left_behind() {
+  if (forgotten_) return;
+  for (const auto& [lock, hold] : holds_) {
+    if (!reported(lock.bytes()) && !hold.lost && stage_.ledger.holds(lock, field())) {
+      blame("holds " + text(lock) + ", which its closed client does not name");
+    }
+  }
+}
+
+void Actor::check_hold(const LockName& lock, Hold& hold) {
+  const int trusted = client_->keeper().count(lock, number_);
+  Ledger& ledger = stage_.ledger;
+  if (trusted > 0 && !ledger.holds(lock, field()) && !ledger.removed(lock, field())) {
+    return blame("trusts its hold of " + text(lock) + ", which the server does not have");
+  }
+  if (settled_depth(lock) == 0) {
+    hold.unknown_since = kNever;
+  } else if (trusted == 0) {
+    hold.unknown_since = std::min(hold.unknown_since, stage_.world.now());
+    if (stage_.world.now() > hold.unknown_since + kTimerGranularity) {
+      blame("was not told in time that " + text(lock) + " is lost");
+    }
+  } else if (trusted != hold.depth) {
+    blame("counts " + std::to_string(hold.depth) + " holds of " + text(lock) + ", the client " +
+          std::to_string(trusted));
+  }
+}
+
+}  // namespace holdfast::simulation
