@@ -77,6 +77,12 @@ void AcquireOperation::confirmed(Acknowledgement outcome) {
   deliver(std::move(event));
 }
 
+AcquireMachine::Event AcquireOperation::keep(const Machine::Action& action) {
+  if (keep_grant(action)) return {Event::Kind::kKept};
+  const std::string why = ": the client was closed before the grant arrived; it was given back";
+  return {Event::Kind::kFailed, {}, kNever, Status::closed("'" + name().bytes() + "'" + why), true};
+}
+
 // False, and nothing is recorded, when the client is being closed.
 bool AcquireOperation::keep_grant(const Machine::Action& action) {
   if (!recipe_.makes_holds()) return !recipe_.takes() || !context().keeper->closing();
@@ -97,7 +103,6 @@ bool AcquireOperation::keep_grant(const Machine::Action& action) {
 }
 
 void AcquireOperation::give_back_grant() {
-  given_back_ = true;
   if (!recipe_.makes_holds()) return take_back(0);
   PendingRelease::give_back(shared_context(), recipe_,
                             {name(), owner_, 0, request_.acquire_options}, longest_lease());

@@ -13,6 +13,8 @@ constexpr Millis kAfterExpiry{2};
 constexpr Millis kNoTtl{5000};
 // Until the next attempt at a server that refuses to work for the moment.
 constexpr Millis kRefusedRest{50};
+// A lease up to this, or twice the caller's own, is nothing to wonder about.
+constexpr Millis kUsual{60000};
 
 bool by_waiters(AcquireMachine::Event::Kind kind) {
   using Kind = AcquireMachine::Event::Kind;
@@ -22,19 +24,55 @@ bool by_waiters(AcquireMachine::Event::Kind kind) {
 }  // namespace
 
 AcquireMachine::Action AcquireMachine::resume(const Event& event, TimePoint now) {
+  Action action = over() ? late(event) : next(event, now);
+  if (event.kind == Event::Kind::kAnswer) note(event.answer, action);
+  return action;
+}
+
+// What an answer tells beside its outcome, though the caller has left.
+void AcquireMachine::note(const Answer& answer, Action& action) {
+  if (answer.kind != Answer::Kind::kHeld) return;
+  if (options_.by_count) action.left_over = answer.value.value_or(0);
+  // A server whose clock was set back does not report it, but every lease lasts longer.
+  const Millis usual = std::max(kUsual, 2 * options_.lease);
+  const bool overlong = answer.ttl > usual;
+  if (!overlong || minded_ || !options_.blocking || options_.lease == Millis(0)) return;
+  minded_ = true;
+  action.overlong = answer.ttl;
+}
+
+// What arrives after the end.
+AcquireMachine::Action AcquireMachine::late(const Event& event) {
   using Kind = Event::Kind;
-  if (state_ == State::kOver) return {};
+  const bool granted = verdict_ == Verdict::kGranted;
+  if (event.kind == Kind::kTryNow || event.kind == Kind::kTurn) {
+    // With a permit it is forwarded, too: the message may be about another permit.
+    if (!granted || options_.has_permits) return {Action::Verb::kForward};
+  }
+  if (event.kind == Kind::kCancel && granted && !given_back_) {
+    given_back_ = true;
+    // Asked for again, the hold is another's to give back.
+    if (!options_.again) return {Action::Verb::kGiveBack};
+  }
+  return {};
+}
+
+AcquireMachine::Action AcquireMachine::next(const Event& event, TimePoint now) {
+  using Kind = Event::Kind;
   switch (event.kind) {
     case Kind::kStart:
       return attempt();
     case Kind::kQueueUp:
       return queue_up(event.at);
     case Kind::kFailed:
-      return finish(Verdict::kFailed, event.why, event.unknown && open());
+      return finish(Verdict::kFailed, event.why,
+                    event.unknown && (open() || state_ == State::kKeeping));
     case Kind::kCancel:
       return finish(Verdict::kCancelled, {}, open());
     case Kind::kTime:
       return time(now);
+    case Kind::kKept:
+      return kept(now);
     default:
       return by_waiters(event.kind) ? told(event) : replied(event, now);
   }
@@ -108,7 +146,11 @@ AcquireMachine::Action AcquireMachine::granted(const Event& event, TimePoint now
 
 AcquireMachine::Action AcquireMachine::confirmed(TimePoint now) {
   if (now >= trusted_until_) return finish(Verdict::kExpired, {}, true);
-  return taken(grant_, now);
+  if (grant_.ttl.count() > 0) retry_at_ = after(now, grant_.ttl + kAfterExpiry);
+  state_ = State::kKeeping;
+  Action action{Action::Verb::kKeep};
+  action.value = grant_.value;
+  return action;
 }
 
 AcquireMachine::Action AcquireMachine::unconfirmed(const Status& why, TimePoint now) {
@@ -119,11 +161,11 @@ AcquireMachine::Action AcquireMachine::unconfirmed(const Status& why, TimePoint 
   return action;
 }
 
-AcquireMachine::Action AcquireMachine::taken(const Answer& answer, TimePoint now) {
+AcquireMachine::Action AcquireMachine::kept(TimePoint now) {
+  const bool by_lease = options_.lease > Millis(0) && grant_.ttl <= Millis(0);
+  if (by_lease) retry_at_ = after(now, options_.lease);
   Action action = finish(Verdict::kGranted);
-  unsettled_ = unsettled_ || answer.more;
-  if (answer.ttl.count() > 0) action.until = after(now, answer.ttl + kAfterExpiry);
-  action.value = answer.value;
+  action.value = grant_.value;
   return action;
 }
 
@@ -169,11 +211,20 @@ AcquireMachine::Action AcquireMachine::time(TimePoint now) {
 }
 
 AcquireMachine::Action AcquireMachine::finish(Verdict verdict, Status why, bool give_back) {
-  unsettled_ = signalled_ || (open() && verdict != Verdict::kGranted);
+  const bool more = state_ == State::kKeeping && grant_.more;
+  unsettled_ = signalled_ || open() || more;
   state_ = State::kOver;
+  verdict_ = verdict;
   const bool leaves_place = has_place() && verdict != Verdict::kGranted;
   const bool gives_back = give_back || in_doubt_ || leaves_place;
-  return {Action::Verb::kFinish, kNever, verdict, gives_back, std::move(why)};
+  Action action{Action::Verb::kFinish, retry_at_, verdict, gives_back, std::move(why)};
+  if (joined_) action.leave = leave_reason(verdict);
+  return action;
+}
+
+wait::LeaveReason AcquireMachine::leave_reason(Verdict verdict) const {
+  if (unsettled_) return wait::LeaveReason::kTrying;
+  return verdict == Verdict::kGranted ? wait::LeaveReason::kGranted : wait::LeaveReason::kGaveUp;
 }
 
 }  // namespace holdfast::sync

@@ -7,6 +7,7 @@
 #include "base/status.h"
 #include "sync/backoff.h"
 #include "sync/recipe.h"
+#include "wait/wait_registry.h"
 
 namespace holdfast::sync {
 
@@ -30,7 +31,8 @@ enum class Verdict {
 //                    └─granted, gone, failed, (not blocking) held──> over
 //
 // Where replicas have to confirm a grant, it goes from trying to confirming instead, and from there
-// to over, or, when they have not, gives the grant back and falls asleep.
+// to over, or, when they have not, gives the grant back and falls asleep. The last step before a
+// grant is over is to record it, which a client that is being closed refuses.
 //
 // The caller's deadline counts from the first reply of the server on (before that, it is unknown
 // whether another owner holds the lock), or in the queue behind another waiter of this client.
@@ -46,6 +48,10 @@ class AcquireMachine {
     bool in_line = false;  // a vain attempt leaves a place behind, to be given back
     std::optional<BackoffSequence> backoff{};  // between attempts, where no message comes
     bool confirms = false;                     // a grant counts once replicas have confirmed it
+    Millis lease{0};                           // of the hold that a grant makes; 0: it makes none
+    bool again = false;                        // no hold more: what is granted is not given back
+    bool has_permits = false;                  // several owners may have it at a time
+    bool by_count = false;                     // a refusal says how many permits are free
   };
 
   struct Event {
@@ -58,6 +64,7 @@ class AcquireMachine {
       kConfirmed,    // the grant, by replicas
       kForgotten,    // the grant, by the server: released by force, or lost in a failover
       kUnconfirmed,  // by too few of them: `why`
+      kKept,         // the grant is recorded; kFailed: it could not be
       kTryNow,       // something may have happened: a message, a new subscription
       kTurn,   // the head of the queue now; held until `at` at most (kNever: not the head yet)
       kOffer,  // the holder, of this client, hands over: an attempt under way that it makes for us
@@ -73,19 +80,27 @@ class AcquireMachine {
 
   struct Action {
     enum class Verb {
-      kNone,     // go on waiting for what is waited for
-      kTry,      // send the attempt; kAnswer, kRefused or kFailed follows
-      kConfirm,  // ask replicas; kConfirmed, kUnconfirmed or kFailed follows
-      kJoin,     // queue up at the channel; kTryNow or kTurn follows
-      kSleep,    // wait for the next event, kTime at `until` at the latest
-      kFinish,   // over
+      kNone,      // go on waiting for what is waited for
+      kTry,       // send the attempt; kAnswer, kRefused or kFailed follows
+      kConfirm,   // ask replicas; kConfirmed, kUnconfirmed or kFailed follows
+      kKeep,      // record the grant, with `value`; kKept or kFailed follows
+      kJoin,      // queue up at the channel; kTryNow or kTurn follows
+      kSleep,     // wait for the next event, kTime at `until` at the latest
+      kFinish,    // over
+      kGiveBack,  // after the end: release the grant, of which its caller will never know
+      kForward,   // after the end: this signal is for the remaining waiters
     };
     Verb verb = Verb::kNone;
-    TimePoint until = kNever;  // of a grant: when the next in line is to look again, if it is known
+    TimePoint until = kNever;  // of an end: when the next in line is to look again, if it is known
     Verdict verdict = Verdict::kGranted;
     bool give_back = false;  // first of all: what attempts have left behind, or may yet be granted
     Status why{};
     std::optional<std::int64_t> value{};  // what a grant brings
+    // Of an end: leave the queue, for this reason. Nothing: it was not joined.
+    std::optional<wait::LeaveReason> leave{};
+    // Before the verb, in every state: too few permits for this waiter, for the others to share.
+    std::optional<std::int64_t> left_over{};
+    Millis overlong{0};  // before the verb, in every state: report that it is held for so long
   };
 
   explicit AcquireMachine(const Options& options) : options_(options) {}
@@ -95,15 +110,18 @@ class AcquireMachine {
   bool over() const { return state_ == State::kOver; }
   bool joined() const { return joined_; }
   // It is over, and an attempt, or something that happened, has not been answered, or there is more
-  // than was taken: the next in line may find it free.
+  // than was taken: the next in line may find it free, and kTrying is why it leaves.
   bool unsettled() const { return unsettled_; }
   // Asleep in the queue: an offer will be taken.
   bool open_to_offers() const { return joined_ && state_ == State::kAsleep && !signalled_; }
   TimePoint retry_at() const { return retry_at_; }
 
  private:
-  enum class State { kNew, kTrying, kConfirming, kAsleep, kOver };
+  enum class State { kNew, kTrying, kConfirming, kKeeping, kAsleep, kOver };
 
+  Action next(const Event& event, TimePoint now);
+  Action late(const Event& event);
+  void note(const Answer& answer, Action& action);
   Action told(const Event& event);
   Action replied(const Event& event, TimePoint now);
   Action queue_up(TimePoint until);
@@ -113,12 +131,13 @@ class AcquireMachine {
   Action granted(const Event& event, TimePoint now);
   Action confirmed(TimePoint now);
   Action unconfirmed(const Status& why, TimePoint now);
-  Action taken(const Answer& answer, TimePoint now);
+  Action kept(TimePoint now);
   Action held(Millis ttl, TimePoint now);
   Action refused(const Status& why, TimePoint now);
   TimePoint refused_until() const;
   Action time(TimePoint now);
   Action finish(Verdict verdict, Status why = {}, bool give_back = false);
+  wait::LeaveReason leave_reason(Verdict verdict) const;
   bool has_place() const { return options_.in_line && told_; }
   // It has been granted, or may have been, and the outcome is not known yet.
   bool open() const { return state_ == State::kTrying || state_ == State::kConfirming; }
@@ -129,11 +148,14 @@ class AcquireMachine {
   bool told_ = false;       // the server, or the queue, has said that it is held by another
   bool signalled_ = false;  // during the attempt under way
   bool unsettled_ = false;
+  bool given_back_ = false;              // the grant, after the end
+  bool minded_ = false;                  // that it is held for long has been reported
+  Verdict verdict_ = Verdict::kGranted;  // of the end
   bool in_doubt_ = false;  // an attempt that was refused may have been executed before
   TimePoint retry_at_ = kNever;
   TimePoint refused_since_ = kNever;
   Status refusal_;
-  Answer grant_;  // to be confirmed, and trusted until then
+  Answer grant_;  // to be confirmed and recorded, and trusted until then
   TimePoint trusted_until_ = kNever;
 };
 

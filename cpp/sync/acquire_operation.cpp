@@ -33,9 +33,6 @@ constexpr Millis kBriefly{200};
 constexpr Millis kRestart{300};
 constexpr Millis kRestartBriefly{250};
 
-// A lease up to this, or twice the caller's own, is nothing to wonder about.
-constexpr Millis kUsual{60000};
-
 Millis refusal_budget(const AcquireRequest& request, const Context& context) {
   if (request.refusal_budget == RefusalBudget::kNone) return Millis(0);
   return request.blocking ? context.command_timeout : std::min(context.command_timeout, kBriefly);
@@ -85,7 +82,9 @@ AcquireOperation::AcquireOperation(std::shared_ptr<const Context> context, const
                 recipe.waiting() == Waiting::kInLine &&
                     request_.acquire_options.queue_timeout > Millis(0),
                 backoff(recipe, request_, this->context()),
-                confirms(recipe, request_, this->context())}),
+                confirms(recipe, request_, this->context()),
+                recipe.makes_holds() ? request_.lease.time : Millis(0), request_.again,
+                recipe.has_permits(), recipe.waiting() == Waiting::kByCount}),
       stats_(*this->context().stats, {recipe.counted() && !request_.again, request_.part}) {}
 
 void AcquireOperation::begin() {
@@ -109,12 +108,7 @@ void AcquireOperation::begin() {
 
 void AcquireOperation::time_is_up(TimePoint /*now*/) { deliver({Event::Kind::kTime}); }
 
-void AcquireOperation::cancel() {
-  deliver({Event::Kind::kCancel});
-  const MutexLock lock(mutex_);
-  if (outcome()->verdict != Verdict::kGranted || given_back_) return;
-  if (!request_.again) give_back_grant();  // else the hold is another's to give back
-}
+void AcquireOperation::cancel() { deliver({Event::Kind::kCancel}); }
 
 std::int64_t AcquireOperation::wants() const {
   return recipe_.waiting() == Waiting::kByCount ? request_.acquire_options.amount : 0;
@@ -156,7 +150,6 @@ void AcquireOperation::complete(Result<resp::Reply> reply, const client::Sent& s
     } else if (!reply.value().is_error()) {
       by_text_ = maybe_granted_ = false;
       event = granted(recipe_.acquired(reply.value()), sent);
-      mind_length(event.answer);
     } else if (std::optional<Event> refusal = refused(reply.value().text(), sent)) {
       event = std::move(*refusal);
     } else {
@@ -164,15 +157,6 @@ void AcquireOperation::complete(Result<resp::Reply> reply, const client::Sent& s
     }
   }
   deliver(std::move(event));
-}
-
-// A server whose clock was set back does not report it, but every lease lasts longer.
-void AcquireOperation::mind_length(const Answer& answer) {
-  const Millis usual = std::max(kUsual, 2 * request_.lease.time);
-  const bool overlong = answer.kind == Answer::Kind::kHeld && answer.ttl > usual;
-  if (!overlong || minded_ || !request_.blocking || !recipe_.makes_holds()) return;
-  minded_ = true;
-  context().keeper->mind_overlong(name(), request_.owner, answer.ttl);
 }
 
 std::optional<AcquireMachine::Event> AcquireOperation::refused(std::string_view text,
@@ -207,12 +191,7 @@ void AcquireOperation::deliver(Event event) {
   {
     const MutexLock lock(mutex_);
     std::optional<Event> next = std::move(event);
-    const bool told = next->kind == Event::Kind::kTryNow || next->kind == Event::Kind::kTurn;
-    if (told && machine_.over()) told_too_late(calls);
-    if (next->kind == Event::Kind::kAnswer) {
-      answered();
-      leave_to_others(next->answer, calls);
-    }
+    if (next->kind == Event::Kind::kAnswer) answered();
     while (next) next = perform(machine_.resume(*next, now()), calls);
   }
   calls.run();
@@ -223,26 +202,11 @@ void AcquireOperation::answered() {
   if (std::exchange(takes_over_, false)) context().keeper->attempt_answered(name(), owner_);
 }
 
-// The signal arrived after this waiter had finished: forward it, unless it holds the lock. With a
-// permit it forwards it too: the message may be about another permit.
-void AcquireOperation::told_too_late(wait::Calls& calls) {
-  const bool has_it = outcome()->verdict == Verdict::kGranted;
-  if (has_it && !recipe_.has_permits()) return;
-  calls.append(context().waits->not_for(channel_, *this));
-}
-
-// Too few permits for this one may be enough for another.
-void AcquireOperation::leave_to_others(const Answer& answer, wait::Calls& calls) {
-  if (recipe_.waiting() != Waiting::kByCount || answer.kind != Answer::Kind::kHeld) return;
-  calls.append(context().waits->left_over(channel_, answer.value.value_or(0)));
-}
-
 std::optional<AcquireMachine::Event> AcquireOperation::perform(const Machine::Action& action,
                                                                wait::Calls& calls) {
   using Verb = Machine::Action::Verb;
+  tell(action, calls);
   switch (action.verb) {
-    case Verb::kNone:
-      return std::nullopt;
     case Verb::kTry:
       return attempt(action);
     case Verb::kJoin:
@@ -250,17 +214,38 @@ std::optional<AcquireMachine::Event> AcquireOperation::perform(const Machine::Ac
       return join();
     case Verb::kConfirm:
       return confirm();
+    case Verb::kKeep:
+      return keep(action);
     case Verb::kSleep:
-      stats_.waits();
-      if (action.give_back) take_back(count_ - 1);
-      if (action.give_back && recipe_.undone_for_good()) take_slot();
-      wake_at(action.until);
-      return std::nullopt;
+      sleep(action);
+      break;
     case Verb::kFinish:
       conclude(action, calls);
-      return std::nullopt;
+      break;
+    case Verb::kGiveBack:
+      give_back_grant();
+      break;
+    default:
+      break;
   }
   return std::nullopt;
+}
+
+void AcquireOperation::tell(const Machine::Action& action, wait::Calls& calls) {
+  if (action.left_over) calls.append(context().waits->left_over(channel_, *action.left_over));
+  if (action.overlong > Millis(0)) {
+    context().keeper->mind_overlong(name(), request_.owner, action.overlong);
+  }
+  if (action.verb == Machine::Action::Verb::kForward) {
+    calls.append(context().waits->not_for(channel_, *this));
+  }
+}
+
+void AcquireOperation::sleep(const Machine::Action& action) {
+  stats_.waits();
+  if (action.give_back) take_back(count_ - 1);
+  if (action.give_back && recipe_.undone_for_good()) take_slot();
+  wake_at(action.until);
 }
 
 // What is taken back keeps its own.
@@ -335,37 +320,18 @@ std::optional<AcquireMachine::Event> AcquireOperation::join() {
   return Event{Event::Kind::kTurn, {}, kNever};
 }
 
-void AcquireOperation::conclude(Machine::Action action, wait::Calls& calls) {
-  if (action.verdict == Verdict::kGranted && !keep_grant(action)) {
-    action.verdict = Verdict::kFailed;
-    action.why =
-        Status::closed("'" + name().bytes() +
-                       "': the client was closed before the grant arrived; it was given back");
-    action.give_back = true;
-  }
-  const TimePoint moment = now();
-  stats_.ended(action.verdict, moment - begun_);
+void AcquireOperation::conclude(const Machine::Action& action, wait::Calls& calls) {
+  stats_.ended(action.verdict, now() - begun_);
   if (action.verdict == Verdict::kGone) {
     context().keeper->lose(name(), owner_, "a reentrant acquire did not find it on the server");
   }
   abandon();
   if (action.give_back || takes_over_) take_back(count_ - 1);
   if (std::exchange(begun_attempt_, false)) context().keeper->acquisition_over();
-  if (machine_.joined()) leave_queue(action, moment, calls);
+  if (action.leave) {
+    calls.append(context().waits->leave(channel_, *this, *action.leave, action.until));
+  }
   finish({action.verdict, action.why, action.value});
-}
-
-void AcquireOperation::leave_queue(const Machine::Action& action, TimePoint moment,
-                                   wait::Calls& calls) {
-  const bool won = action.verdict == Verdict::kGranted;
-  TimePoint retry_at = machine_.retry_at();
-  if (won && recipe_.makes_holds()) retry_at = after(moment, request_.lease.time);
-  if (action.until != kNever) retry_at = action.until;
-  using wait::LeaveReason;
-  const LeaveReason why = machine_.unsettled() ? LeaveReason::kTrying
-                          : won                ? LeaveReason::kGranted
-                                               : LeaveReason::kGaveUp;
-  calls.append(context().waits->leave(channel_, *this, why, retry_at));
 }
 
 }  // namespace holdfast::sync

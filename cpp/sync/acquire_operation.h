@@ -85,15 +85,16 @@ class AcquireOperation final : public Operation, public wait::Waiter, public Ack
   void deliver(Event event) HOLDFAST_EXCLUDES(mutex_);
   std::optional<Event> perform(const Machine::Action& action, wait::Calls& calls)
       HOLDFAST_REQUIRES(mutex_);
+  void tell(const Machine::Action& action, wait::Calls& calls) HOLDFAST_REQUIRES(mutex_);
+  void sleep(const Machine::Action& action) HOLDFAST_REQUIRES(mutex_);
   std::optional<Event> attempt(const Machine::Action& action) HOLDFAST_REQUIRES(mutex_);
   std::optional<Event> join() HOLDFAST_REQUIRES(mutex_);
   std::optional<Event> confirm() HOLDFAST_REQUIRES(mutex_);
   TimePoint first_patience() const;
   Status begin_attempt() HOLDFAST_REQUIRES(mutex_);
   Status send() HOLDFAST_REQUIRES(mutex_);
-  void conclude(Machine::Action action, wait::Calls& calls) HOLDFAST_REQUIRES(mutex_);
-  void leave_queue(const Machine::Action& action, TimePoint moment, wait::Calls& calls)
-      HOLDFAST_REQUIRES(mutex_);
+  void conclude(const Machine::Action& action, wait::Calls& calls) HOLDFAST_REQUIRES(mutex_);
+  Event keep(const Machine::Action& action) HOLDFAST_REQUIRES(mutex_);
   bool keep_grant(const Machine::Action& action) HOLDFAST_REQUIRES(mutex_);
   void take_slot() HOLDFAST_REQUIRES(mutex_);
   void answered() HOLDFAST_REQUIRES(mutex_);
@@ -104,9 +105,6 @@ class AcquireOperation final : public Operation, public wait::Waiter, public Ack
   std::optional<Event> refused(std::string_view text, const client::Sent& sent)
       HOLDFAST_REQUIRES(mutex_);
   Event granted(const Answer& answer, const client::Sent& sent) HOLDFAST_REQUIRES(mutex_);
-  void mind_length(const Answer& answer) HOLDFAST_REQUIRES(mutex_);
-  void told_too_late(wait::Calls& calls) HOLDFAST_REQUIRES(mutex_);
-  void leave_to_others(const Answer& answer, wait::Calls& calls) HOLDFAST_REQUIRES(mutex_);
 
   const Recipe& recipe_;
   AcquireRequest request_;  // its slot changes with owner_
@@ -118,11 +116,9 @@ class AcquireOperation final : public Operation, public wait::Waiter, public Ack
       false;       // whether the server can have a grant confirmed; the attempt follows
   int count_ = 0;  // the hold count that a grant makes; 0 before the first attempt
   bool by_text_ = false;
-  bool given_back_ HOLDFAST_GUARDED_BY(mutex_) = false;
   bool begun_attempt_ HOLDFAST_GUARDED_BY(mutex_) = false;  // the keeper counts this acquisition
   bool takes_over_ HOLDFAST_GUARDED_BY(mutex_) =
       false;  // a release of the owner's, until the server answers
-  bool minded_ HOLDFAST_GUARDED_BY(mutex_) = false;
   bool held_back_ HOLDFAST_GUARDED_BY(mutex_) = false;  // by an answer owed to this client
   // An earlier sending of the attempt, whose answer was lost, may have been executed.
   bool maybe_granted_ HOLDFAST_GUARDED_BY(mutex_) = false;

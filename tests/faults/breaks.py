@@ -310,7 +310,7 @@ BREAKS = (
     Break(
         (36,),
         "the length of a lease is not checked",
-        "cpp/sync/acquire_operation.cpp",
+        "cpp/sync/acquire_machine.cpp",
         (("answer.ttl > usual;", "answer.ttl < Millis(-1);"),),
         "tests/faults/test_clocks.py::test_a_lease_that_a_server_clock_made_too_long_is_reported",
     ),

@@ -40,26 +40,52 @@ inline std::string text(Verdict verdict) {
   return "?";
 }
 
-inline std::string text(const AcquireMachine::Action& action) {
-  switch (action.verb) {
+inline std::string text(Verb verb) {
+  switch (verb) {
     case Verb::kNone:
       return "go on";
     case Verb::kTry:
-      return "try" + text(action.until);
+      return "try";
     case Verb::kConfirm:
       return "confirm";
+    case Verb::kKeep:
+      return "keep";
     case Verb::kJoin:
-      return "join" + text(action.until);
+      return "join";
     case Verb::kSleep:
-      return (action.give_back ? "give back, sleep" : "sleep") + text(action.until);
-    case Verb::kFinish:
-      break;
+      return "sleep";
+    case Verb::kGiveBack:
+      return "give back";
+    case Verb::kForward:
+      return "forward";
+    default:
+      return "?";
+  }
+}
+
+inline std::string text(const AcquireMachine::Action& action) {
+  if (action.verb != Verb::kFinish) {
+    return (action.give_back ? "give back, " : "") + text(action.verb) + text(action.until);
   }
   const std::string why = action.why.ok() ? "" : ": " + action.why.message();
   return text(action.verdict) + (action.give_back ? ", give back" : "") + why;
 }
 
-// A machine at a moment, in milliseconds; what it wants done reads as text.
+inline std::string text(const std::optional<wait::LeaveReason>& reason) {
+  if (!reason) return "it stays";
+  switch (*reason) {
+    case wait::LeaveReason::kGranted:
+      return "granted";
+    case wait::LeaveReason::kGaveUp:
+      return "gave up";
+    case wait::LeaveReason::kTrying:
+      return "trying";
+  }
+  return "?";
+}
+
+// A machine at a moment, in milliseconds; what it wants done reads as text. A grant is recorded at
+// once, unless the client is being closed.
 class AcquireMachineTest : public ::testing::Test {
  protected:
   void begin(const AcquireMachine::Options& options) { machine_.emplace(options); }
@@ -71,6 +97,9 @@ class AcquireMachineTest : public ::testing::Test {
   }
   std::string held(int ttl) {
     return feed({Kind::kAnswer, {Answer::Kind::kHeld, Millis(ttl)}, kNever});
+  }
+  std::string held_with_free(std::int64_t permits) {
+    return feed({Kind::kAnswer, {Answer::Kind::kHeld, Millis(-1), permits}, kNever});
   }
   std::string gone() { return feed({Kind::kAnswer, {Answer::Kind::kGone, {}}, kNever}); }
   std::string refused(bool unknown = false) {
@@ -91,14 +120,23 @@ class AcquireMachineTest : public ::testing::Test {
   std::string cancel() { return feed({Kind::kCancel}); }
 
   AcquireMachine& machine() { return *machine_; }
+  const AcquireMachine::Action& last() const { return last_; }
   int now = 0;
+  bool closing = false;
 
  private:
   std::string feed(const AcquireMachine::Event& event) {
-    return text(machine_->resume(event, at(now)));
+    last_ = machine_->resume(event, at(now));
+    if (last_.verb == Verb::kKeep) last_ = machine_->resume(kept(), at(now));
+    return text(last_);
+  }
+  AcquireMachine::Event kept() const {
+    if (!closing) return {Kind::kKept};
+    return {Kind::kFailed, {}, kNever, Status::closed("closed"), true};
   }
 
   std::optional<AcquireMachine> machine_{AcquireMachine::Options{}};
+  AcquireMachine::Action last_;
 };
 
 }  // namespace holdfast::sync

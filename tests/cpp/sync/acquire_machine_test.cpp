@@ -98,7 +98,7 @@ TEST_F(AcquireMachineTest, ATimeOutByAnAnswerKnowsHowLongItIsHeld) {
   EXPECT_EQ(signal(), "try until 300");
   now = 301;
   EXPECT_EQ(held(50), "timed out");
-  EXPECT_EQ(machine().retry_at(), at(353));
+  EXPECT_EQ(last().until, at(353));
   EXPECT_FALSE(machine().unsettled());
 }
 
@@ -265,7 +265,7 @@ TEST_F(AcquireMachineTest, NothingFollowsTheEnd) {
   EXPECT_EQ(start(), "try");
   EXPECT_EQ(cancel(), "cancelled, give back");
   EXPECT_EQ(granted(1000), "go on");
-  EXPECT_EQ(signal(), "go on");
+  EXPECT_EQ(offer(), "go on");
   EXPECT_EQ(time(), "go on");
   EXPECT_EQ(cancel(), "go on");
 }

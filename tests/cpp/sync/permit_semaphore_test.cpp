@@ -51,7 +51,8 @@ class PermitGrantTest : public ::testing::Test {
   AcquireMachine::Action answered(const Answer& answer) {
     (void)machine_.resume({Event::Kind::kQueueUp}, now_);
     (void)machine_.resume({Event::Kind::kTryNow}, now_);
-    return machine_.resume({Event::Kind::kAnswer, answer, after(now_, Millis(1000))}, now_);
+    (void)machine_.resume({Event::Kind::kAnswer, answer, after(now_, Millis(1000))}, now_);
+    return machine_.resume({Event::Kind::kKept}, now_);
   }
 
   const TimePoint now_{std::chrono::hours(1)};
