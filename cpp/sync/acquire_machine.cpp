@@ -16,16 +16,31 @@ constexpr Millis kRefusedRest{50};
 // A lease up to this, or twice the caller's own, is nothing to wonder about.
 constexpr Millis kUsual{60000};
 
-bool by_waiters(AcquireMachine::Event::Kind kind) {
+// For a server that restarts: what a caller with a deadline waits at least, and one that does not
+// wait, so that it has the answer within 0.3 s.
+constexpr Millis kRestart{300};
+constexpr Millis kRestartBriefly{250};
+
+bool by_queue(AcquireMachine::Event::Kind kind) {
   using Kind = AcquireMachine::Event::Kind;
-  return kind == Kind::kTryNow || kind == Kind::kTurn || kind == Kind::kOffer;
+  return kind == Kind::kAhead || kind == Kind::kHead || kind == Kind::kTryNow ||
+         kind == Kind::kTurn || kind == Kind::kOffer;
 }
 
 }  // namespace
 
+TimePoint patience_of(bool blocking, TimePoint deadline, TimePoint now) {
+  if (!blocking) return after(now, kRestartBriefly);
+  return std::max(deadline, after(now, kRestart));
+}
+
 AcquireMachine::Action AcquireMachine::resume(const Event& event, TimePoint now) {
+  const bool answer = event.kind == Event::Kind::kAnswer;
+  // Whatever was there before the attempt is its grant now, or is there no more.
+  const bool settles = answer && std::exchange(takes_over_, false);
   Action action = over() ? late(event) : next(event, now);
-  if (event.kind == Event::Kind::kAnswer) note(event.answer, action);
+  action.settles = settles;
+  if (answer) note(event.answer, action);
   return action;
 }
 
@@ -61,9 +76,10 @@ AcquireMachine::Action AcquireMachine::next(const Event& event, TimePoint now) {
   using Kind = Event::Kind;
   switch (event.kind) {
     case Kind::kStart:
-      return attempt();
-    case Kind::kQueueUp:
-      return queue_up(event.at);
+      begun_ = now;
+      return options_.yields ? Action{Action::Verb::kLook} : attempt();
+    case Kind::kBegun:
+      return begun(event, now);
     case Kind::kFailed:
       return finish(Verdict::kFailed, event.why,
                     event.unknown && (open() || state_ == State::kKeeping));
@@ -71,24 +87,49 @@ AcquireMachine::Action AcquireMachine::next(const Event& event, TimePoint now) {
       return finish(Verdict::kCancelled, {}, open());
     case Kind::kTime:
       return time(now);
-    case Kind::kKept:
-      return kept(now);
     default:
-      return by_waiters(event.kind) ? told(event) : replied(event, now);
+      return replied(event, now);
   }
 }
 
-// What the server, its replicas, or others tell.
+// What the server, or the keeper of the grants, replies.
 AcquireMachine::Action AcquireMachine::replied(const Event& event, TimePoint now) {
   using Kind = Event::Kind;
-  if (event.kind == Kind::kAnswer) return answered(event, now);
-  if (event.kind == Kind::kRefused) {
-    in_doubt_ = in_doubt_ || event.unknown;
-    return refused(event.why, now);
+  in_doubt_ = in_doubt_ || (event.unknown && event.kind != Kind::kAnswer);
+  switch (event.kind) {
+    case Kind::kAnswer:
+      return answered(event, now);
+    case Kind::kUnknownScript:
+      return send_text(event);
+    case Kind::kRefused:
+      return refused(event.why, now);
+    case Kind::kKept:
+      return kept(now);
+    default:
+      return by_queue(event.kind) ? queued(event, now) : acknowledged(event, now);
   }
-  if (event.kind == Kind::kConfirmed) return confirmed(now);
+}
+
+// What replicas say of the grant, or the server of replicas.
+AcquireMachine::Action AcquireMachine::acknowledged(const Event& event, TimePoint now) {
+  using Kind = Event::Kind;
+  const bool probed = std::exchange(probing_, false);
+  // While it was probed, nothing was sent.
+  if (event.kind == Kind::kAskFailed) return finish(Verdict::kFailed, event.why, !probed);
   if (event.kind == Kind::kForgotten) return now < trusted_until_ ? attempt() : confirmed(now);
-  if (event.kind == Kind::kUnconfirmed) return unconfirmed(event.why, now);
+  if (event.kind == Kind::kConfirmed) return probed ? send() : confirmed(now);
+  return probed ? refused(event.why, now) : unconfirmed(event.why, now);
+}
+
+// What the queue tells.
+AcquireMachine::Action AcquireMachine::queued(const Event& event, TimePoint now) {
+  using Kind = Event::Kind;
+  if (event.kind == Kind::kAhead) {
+    if (state_ == State::kNew) return ahead(event, now);
+    // What it was to wait for may have come before it stood in line.
+    return event.owed ? sleep() : attempt();
+  }
+  if (event.kind == Kind::kHead) return held_back_ ? Action{Action::Verb::kLook} : sleep();
   return told(event);
 }
 
@@ -100,6 +141,8 @@ AcquireMachine::Action AcquireMachine::told(const Event& event) {
     signalled_ = true;
   } else if (event.kind == Event::Kind::kOffer) {
     state_ = State::kTrying;
+    count_ = 1;
+    takes_over_ = takes_over_ || event.takes_over;
   } else if (asleep) {
     retry_at_ = event.at;
     return sleep();
@@ -107,6 +150,20 @@ AcquireMachine::Action AcquireMachine::told(const Event& event) {
     signalled_ = true;  // the attempt under way may have come too early
   }
   return {};
+}
+
+// A nested hold does not queue up. The waiters of this client that are ahead may be gone before it
+// stands in line.
+AcquireMachine::Action AcquireMachine::ahead(const Event& event, TimePoint now) {
+  if (event.count > 0) return attempt();
+  const bool turn_of_others = event.at > now && event.at < options_.deadline;
+  if (event.at == kNever || turn_of_others) {
+    Action action = queue_up(event.at);
+    action.afresh = event.at == kNever;
+    return action;
+  }
+  held_back_ = event.owed;
+  return held_back_ ? queue_up(kNever) : attempt();
 }
 
 AcquireMachine::Action AcquireMachine::queue_up(TimePoint until) {
@@ -122,13 +179,43 @@ AcquireMachine::Action AcquireMachine::attempt() {
   return {Action::Verb::kTry, told_ ? options_.deadline : kNever};
 }
 
+AcquireMachine::Action AcquireMachine::begun(const Event& event, TimePoint now) {
+  if (state_ == State::kNew) begun_ = now;
+  state_ = State::kTrying;
+  takes_over_ = takes_over_ || event.takes_over;
+  // Asked for again, it is no hold more.
+  if (count_ == 0) count_ = options_.again ? std::max(event.count - 1, 1) : event.count;
+  probing_ = options_.confirms && !event.probed;
+  return probing_ ? Action{Action::Verb::kProbe} : send();
+}
+
+AcquireMachine::Action AcquireMachine::send() const {
+  Action action{Action::Verb::kSend};
+  action.count = count_;
+  action.by_text = by_text_;
+  // Where the deadline counts, it is looked at as it is.
+  if (told_ && options_.deadline != kNever) return action;
+  const TimePoint usual = patience_of(options_.blocking, options_.deadline, begun_);
+  action.patience = options_.patience.value_or(usual);
+  return action;
+}
+
+AcquireMachine::Action AcquireMachine::send_text(const Event& event) {
+  if (by_text_) return finish(Verdict::kFailed, event.why);
+  by_text_ = true;
+  Action action = send();
+  action.preload = true;
+  return action;
+}
+
 AcquireMachine::Action AcquireMachine::sleep() {
   state_ = State::kAsleep;
   return {Action::Verb::kSleep, std::min(retry_at_, options_.deadline)};
 }
 
 AcquireMachine::Action AcquireMachine::answered(const Event& event, TimePoint now) {
-  in_doubt_ = false;
+  const bool to_offer = event.unknown;
+  if (!to_offer) by_text_ = in_doubt_ = false;
   if (event.answer.kind == Answer::Kind::kGranted) return granted(event, now);
   refused_since_ = kNever;
   refusal_ = {};
@@ -137,7 +224,9 @@ AcquireMachine::Action AcquireMachine::answered(const Event& event, TimePoint no
 }
 
 AcquireMachine::Action AcquireMachine::granted(const Event& event, TimePoint now) {
+  in_doubt_ = false;
   grant_ = event.answer;
+  sent_ = event.sent;
   trusted_until_ = event.at;
   if (!options_.confirms) return confirmed(now);
   state_ = State::kConfirming;
@@ -150,6 +239,8 @@ AcquireMachine::Action AcquireMachine::confirmed(TimePoint now) {
   state_ = State::kKeeping;
   Action action{Action::Verb::kKeep};
   action.value = grant_.value;
+  action.count = count_;
+  action.sent = sent_;
   return action;
 }
 
@@ -158,6 +249,8 @@ AcquireMachine::Action AcquireMachine::unconfirmed(const Status& why, TimePoint 
   if (!options_.blocking) return finish(Verdict::kFailed, why, true);
   Action action = refused(why, now);
   action.give_back = true;
+  action.count = count_;
+  action.new_request = options_.undone_for_good && !over();
   return action;
 }
 
@@ -216,8 +309,9 @@ AcquireMachine::Action AcquireMachine::finish(Verdict verdict, Status why, bool 
   state_ = State::kOver;
   verdict_ = verdict;
   const bool leaves_place = has_place() && verdict != Verdict::kGranted;
-  const bool gives_back = give_back || in_doubt_ || leaves_place;
+  const bool gives_back = give_back || in_doubt_ || leaves_place || takes_over_;
   Action action{Action::Verb::kFinish, retry_at_, verdict, gives_back, std::move(why)};
+  action.count = count_;
   if (joined_) action.leave = leave_reason(verdict);
   return action;
 }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/status.h"
@@ -10,6 +11,11 @@
 #include "wait/wait_registry.h"
 
 namespace holdfast::sync {
+
+// How long a caller waits for a server that refuses connections to come back: without a deadline
+// as long as for one that is silent, else until the deadline, but for a moment at least, in which
+// one restarts.
+TimePoint patience_of(bool blocking, TimePoint deadline, TimePoint now);
 
 // How an acquisition ended.
 enum class Verdict {
@@ -30,9 +36,11 @@ enum class Verdict {
 //                    │                  └────signal────────────────────────────┘
 //                    └─granted, gone, failed, (not blocking) held──> over
 //
-// Where replicas have to confirm a grant, it goes from trying to confirming instead, and from there
-// to over, or, when they have not, gives the grant back and falls asleep. The last step before a
-// grant is over is to record it, which a client that is being closed refuses.
+// In a queue, a newcomer first looks whether others go before it, and joins at once if so. Where
+// replicas have to confirm a grant, the first attempt follows a probe of the server, and a grant
+// goes from trying to confirming, and from there to over, or, when they have not, gives the grant
+// back and falls asleep. The last step before a grant is over is to record it, which a client that
+// is being closed refuses.
 //
 // The caller's deadline counts from the first reply of the server on (before that, it is unknown
 // whether another owner holds the lock), or in the queue behind another waiter of this client.
@@ -52,20 +60,30 @@ class AcquireMachine {
     bool again = false;                        // no hold more: what is granted is not given back
     bool has_permits = false;                  // several owners may have it at a time
     bool by_count = false;                     // a refusal says how many permits are free
+    bool yields = false;                       // a newcomer looks who goes first: kLook
+    bool undone_for_good = false;              // what was given back is asked for by a new request
+    std::optional<TimePoint> patience{};       // of the first attempt; unset: patience_of() it
   };
 
   struct Event {
     enum class Kind {
       kStart,
-      kQueueUp,  // start, behind others: of this client, or of other clients until `at`
-      kAnswer,   // `answer`; when granted, it may be trusted until `at`
-      kRefused,  // an error that passes by itself: `why`; `unknown` as of kFailed
-      kFailed,   // an error that does not: `why`; `unknown` when the attempt may have been executed
-      kConfirmed,    // the grant, by replicas
+      kAhead,   // who goes first: others of this client (`at` is kNever), other clients until `at`;
+                // `owed`: a release of this client is unanswered. `count`: the owner's holds
+      kBegun,   // the attempt: `count` holds with this one; it `takes_over` a pending release;
+                // `probed`: replicas can be asked. The first event where the attempt has been sent
+      kAnswer,  // `answer`, of a command `sent` then; when granted, it may be trusted until `at`;
+                // `unknown`: to an offer, which does not tell what an earlier attempt did
+      kUnknownScript,  // the server does not have it: `why`; `unknown` as of kFailed
+      kRefused,        // an error that passes by itself: `why`; `unknown` as of kFailed
+      kFailed,  // an error that does not: `why`; `unknown` when the attempt may have been executed
+      kConfirmed,    // the grant, by replicas; or that they can be asked
       kForgotten,    // the grant, by the server: released by force, or lost in a failover
-      kUnconfirmed,  // by too few of them: `why`
+      kUnconfirmed,  // by too few of them, or they cannot be asked for now: `why`
+      kAskFailed,    // asking them: `why`
       kKept,         // the grant is recorded; kFailed: it could not be
       kTryNow,       // something may have happened: a message, a new subscription
+      kHead,         // of the queue since it was joined, and nothing has happened
       kTurn,   // the head of the queue now; held until `at` at most (kNever: not the head yet)
       kOffer,  // the holder, of this client, hands over: an attempt under way that it makes for us
       kTime,   // `until` of the last kSleep has come
@@ -76,15 +94,27 @@ class AcquireMachine {
     TimePoint at = kNever;
     Status why{};
     bool unknown = false;
+    TimePoint sent{};
+    int count = 0;
+    bool owed = false;
+    bool takes_over = false;
+    bool probed = false;
+
+    static Event of(Kind kind, Status why, bool unknown = false) {
+      return {kind, {}, kNever, std::move(why), unknown};
+    }
   };
 
   struct Action {
     enum class Verb {
       kNone,      // go on waiting for what is waited for
-      kTry,       // send the attempt; kAnswer, kRefused or kFailed follows
-      kConfirm,   // ask replicas; kConfirmed, kUnconfirmed or kFailed follows
-      kKeep,      // record the grant, with `value`; kKept or kFailed follows
-      kJoin,      // queue up at the channel; kTryNow or kTurn follows
+      kLook,      // who goes first in the queue; kAhead follows
+      kTry,       // begin an attempt; kBegun or kFailed follows
+      kProbe,     // whether replicas can be asked; kConfirmed, kUnconfirmed or kAskFailed follows
+      kSend,      // the attempt; kAnswer, kUnknownScript, kRefused or kFailed follows
+      kConfirm,   // ask replicas; kConfirmed, kForgotten, kUnconfirmed or kAskFailed follows
+      kKeep,      // record the grant; kKept or kFailed follows
+      kJoin,      // queue up at the channel; kTryNow, kHead, kTurn or kFailed follows
       kSleep,     // wait for the next event, kTime at `until` at the latest
       kFinish,    // over
       kGiveBack,  // after the end: release the grant, of which its caller will never know
@@ -96,11 +126,21 @@ class AcquireMachine {
     bool give_back = false;  // first of all: what attempts have left behind, or may yet be granted
     Status why{};
     std::optional<std::int64_t> value{};  // what a grant brings
+
+    int count = 0;             // the holds that a grant makes; one less are left by what gives back
+    bool new_request = false;  // of kSleep: the next attempt is another request
+    bool by_text = false;      // of kSend: with the text of the script
+    bool preload = false;      // of kSend: load the scripts, too
+    bool afresh = false;       // of kJoin: what was seen of the channel before does not count
+    TimePoint patience = kNever;  // of kSend: with servers that refuse connections
+    TimePoint sent{};             // of kKeep: when the command that was granted was sent
     // Of an end: leave the queue, for this reason. Nothing: it was not joined.
     std::optional<wait::LeaveReason> leave{};
-    // Before the verb, in every state: too few permits for this waiter, for the others to share.
-    std::optional<std::int64_t> left_over{};
-    Millis overlong{0};  // before the verb, in every state: report that it is held for so long
+
+    // Before the verb, and after the end, too.
+    bool settles = false;  // the release that the attempt took over is settled by its answer
+    std::optional<std::int64_t> left_over{};  // permits too few for this waiter: for the others
+    Millis overlong{0};                       // report that it is held for so long
   };
 
   explicit AcquireMachine(const Options& options) : options_(options) {}
@@ -114,7 +154,6 @@ class AcquireMachine {
   bool unsettled() const { return unsettled_; }
   // Asleep in the queue: an offer will be taken.
   bool open_to_offers() const { return joined_ && state_ == State::kAsleep && !signalled_; }
-  TimePoint retry_at() const { return retry_at_; }
 
  private:
   enum class State { kNew, kTrying, kConfirming, kKeeping, kAsleep, kOver };
@@ -122,10 +161,16 @@ class AcquireMachine {
   Action next(const Event& event, TimePoint now);
   Action late(const Event& event);
   void note(const Answer& answer, Action& action);
+  Action queued(const Event& event, TimePoint now);
   Action told(const Event& event);
   Action replied(const Event& event, TimePoint now);
+  Action acknowledged(const Event& event, TimePoint now);
+  Action ahead(const Event& event, TimePoint now);
   Action queue_up(TimePoint until);
   Action attempt();
+  Action begun(const Event& event, TimePoint now);
+  Action send() const;
+  Action send_text(const Event& event);
   Action sleep();
   Action answered(const Event& event, TimePoint now);
   Action granted(const Event& event, TimePoint now);
@@ -145,17 +190,24 @@ class AcquireMachine {
   Options options_;
   State state_ = State::kNew;
   bool joined_ = false;
-  bool told_ = false;       // the server, or the queue, has said that it is held by another
-  bool signalled_ = false;  // during the attempt under way
+  bool told_ = false;        // the server, or the queue, has said that it is held by another
+  bool signalled_ = false;   // during the attempt under way
+  bool held_back_ = false;   // in the queue by an answer that is owed to this client
+  bool probing_ = false;     // the attempt under way is still to be sent
+  bool by_text_ = false;     // the server has not answered since it did not know the script
+  bool in_doubt_ = false;    // an attempt that was refused may have been executed before
+  bool takes_over_ = false;  // a release of the owner's, until the server answers
   bool unsettled_ = false;
   bool given_back_ = false;              // the grant, after the end
   bool minded_ = false;                  // that it is held for long has been reported
   Verdict verdict_ = Verdict::kGranted;  // of the end
-  bool in_doubt_ = false;  // an attempt that was refused may have been executed before
+  int count_ = 0;                        // the holds that a grant makes; 0 before the first attempt
+  TimePoint begun_{};
   TimePoint retry_at_ = kNever;
   TimePoint refused_since_ = kNever;
   Status refusal_;
-  Answer grant_;  // to be confirmed and recorded, and trusted until then
+  Answer grant_;  // to be confirmed and recorded, sent then, and trusted until then
+  TimePoint sent_{};
   TimePoint trusted_until_ = kNever;
 };
 

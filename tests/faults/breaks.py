@@ -246,7 +246,7 @@ BREAKS = (
     Break(
         (26,),
         "a try is as patient as a wait",
-        "cpp/sync/acquire_operation.cpp",
+        "cpp/sync/acquire_request.cpp",
         (
             (
                 "return request.blocking ? context",

@@ -31,8 +31,8 @@ CALLER_BREAKS = (
     Break(
         (46,),
         "an attempt forgets the release that it takes over",
-        "cpp/sync/acquire_operation.cpp",
-        (("if (action.give_back || takes_over_) take", "if (action.give_back) take"),),
+        "cpp/sync/acquire_machine.cpp",
+        (("in_doubt_ || leaves_place || takes_over_;", "in_doubt_ || leaves_place;"),),
         f"{PENDING}::test_a_release_goes_on_when_the_attempt_that_took_it_over_is_refused",
     ),
     Break(
@@ -52,7 +52,7 @@ CALLER_BREAKS = (
     Break(
         (49,),
         "a refused connection is tried again for all callers alike",
-        "cpp/sync/acquire_operation.cpp",
+        "cpp/sync/acquire_machine.cpp",
         (("  if (!blocking) return after(now, kRestartBriefly);", "  return kNever;"),),
         f"{REFUSED}::test_a_refused_connection_comes_out_by_the_deadline",
     ),

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstddef>
 #include <optional>
 #include <string>
 
@@ -41,26 +43,10 @@ inline std::string text(Verdict verdict) {
 }
 
 inline std::string text(Verb verb) {
-  switch (verb) {
-    case Verb::kNone:
-      return "go on";
-    case Verb::kTry:
-      return "try";
-    case Verb::kConfirm:
-      return "confirm";
-    case Verb::kKeep:
-      return "keep";
-    case Verb::kJoin:
-      return "join";
-    case Verb::kSleep:
-      return "sleep";
-    case Verb::kGiveBack:
-      return "give back";
-    case Verb::kForward:
-      return "forward";
-    default:
-      return "?";
-  }
+  constexpr std::array<const char*, 12> kVerbs{"go on", "look",    "try",       "probe",
+                                               "send",  "confirm", "keep",      "join",
+                                               "sleep", "finish",  "give back", "forward"};
+  return kVerbs.at(static_cast<std::size_t>(verb));
 }
 
 inline std::string text(const AcquireMachine::Action& action) {
@@ -84,14 +70,21 @@ inline std::string text(const std::optional<wait::LeaveReason>& reason) {
   return "?";
 }
 
-// A machine at a moment, in milliseconds; what it wants done reads as text. A grant is recorded at
-// once, unless the client is being closed.
+// A machine at a moment, in milliseconds; what it wants done reads as text. An attempt is begun at
+// once, as `begun` says, and a grant is recorded at once, unless the client is being closed.
 class AcquireMachineTest : public ::testing::Test {
  protected:
   void begin(const AcquireMachine::Options& options) { machine_.emplace(options); }
 
   std::string start() { return feed({Kind::kStart}); }
-  std::string queue_up() { return feed({Kind::kQueueUp}); }
+  std::string queue_up() { return feed({Kind::kAhead}); }
+  std::string ahead(TimePoint until, bool owed = false, int holds = 0) {
+    AcquireMachine::Event event{Kind::kAhead, {}, until};
+    event.owed = owed;
+    event.count = holds;
+    return feed(event);
+  }
+  std::string head() { return feed({Kind::kHead}); }
   std::string granted(int trusted_until) {
     return feed({Kind::kAnswer, {Answer::Kind::kGranted, {}}, at(trusted_until)});
   }
@@ -105,6 +98,9 @@ class AcquireMachineTest : public ::testing::Test {
   std::string refused(bool unknown = false) {
     return feed({Kind::kRefused, {}, kNever, Status::server("LOADING", "loading"), unknown});
   }
+  std::string unknown_script(bool unknown = false) {
+    return feed(Event::of(Kind::kUnknownScript, Status::server("NOSCRIPT", "no script"), unknown));
+  }
   std::string failed(bool unknown) {
     return feed({Kind::kFailed, {}, kNever, Status::unreachable("no server"), unknown});
   }
@@ -115,7 +111,20 @@ class AcquireMachineTest : public ::testing::Test {
   }
   std::string signal() { return feed({Kind::kTryNow}); }
   std::string turn(int held_until) { return feed({Kind::kTurn, {}, at(held_until)}); }
-  std::string offer() { return feed({Kind::kOffer}); }
+  std::string offer(bool takes_over = false) {
+    AcquireMachine::Event event{Kind::kOffer};
+    event.takes_over = takes_over;
+    return feed(event);
+  }
+  std::string offer_in_vain() {
+    return feed({Kind::kAnswer, {Answer::Kind::kHeld, Millis(0)}, kNever, {}, true});
+  }
+  std::string offer_granted() {
+    return feed({Kind::kAnswer, {Answer::Kind::kGranted, {}}, at(1000), {}, true});
+  }
+  std::string ask_failed() {
+    return feed(Event::of(Kind::kAskFailed, Status::unreachable("no server")));
+  }
   std::string time() { return feed({Kind::kTime}); }
   std::string cancel() { return feed({Kind::kCancel}); }
 
@@ -123,12 +132,29 @@ class AcquireMachineTest : public ::testing::Test {
   const AcquireMachine::Action& last() const { return last_; }
   int now = 0;
   bool closing = false;
+  AcquireMachine::Event begun = first_hold();
+
+  // As it is: what the machine says is not carried out.
+  std::string resume(const AcquireMachine::Event& event) {
+    last_ = machine_->resume(event, at(now));
+    return text(last_);
+  }
 
  private:
+  using Event = AcquireMachine::Event;
+
   std::string feed(const AcquireMachine::Event& event) {
-    last_ = machine_->resume(event, at(now));
-    if (last_.verb == Verb::kKeep) last_ = machine_->resume(kept(), at(now));
-    return text(last_);
+    const std::string wanted = resume(event);
+    if (last_.verb == Verb::kKeep) return resume(kept());
+    if (last_.verb != Verb::kTry) return wanted;
+    const std::string next = resume(begun);
+    return last_.verb == Verb::kSend ? wanted : next;
+  }
+  static Event first_hold() {
+    Event event{Kind::kBegun};
+    event.count = 1;
+    event.probed = true;
+    return event;
   }
   AcquireMachine::Event kept() const {
     if (!closing) return {Kind::kKept};

@@ -95,7 +95,42 @@ TEST_F(AcquireMachineTest, AFailureWhileReplicasAreAskedGivesTheGrantBack) {
   begin(confirming());
   EXPECT_EQ(start(), "try");
   EXPECT_EQ(granted(100), "confirm");
-  EXPECT_EQ(failed(true), "failed, give back: no server");
+  EXPECT_EQ(ask_failed(), "failed, give back: no server");
+}
+
+// ---- before the first attempt it is not known whether the server can ask replicas
+
+class ProbingTest : public AcquireMachineTest {
+ protected:
+  ProbingTest() {
+    begin(confirming());
+    begun.probed = false;
+  }
+};
+
+TEST_F(ProbingTest, TheAttemptIsSentOnceReplicasCanBeAsked) {
+  EXPECT_EQ(start(), "probe");
+  EXPECT_EQ(confirmed(), "send");
+  EXPECT_EQ(granted(100), "confirm");
+  EXPECT_EQ(confirmed(), "granted");
+}
+
+TEST_F(ProbingTest, AServerThatCannotAskForNowIsProbedAgain) {
+  EXPECT_EQ(start(), "probe");
+  EXPECT_EQ(unconfirmed(), "sleep until 50");
+  now = 50;
+  EXPECT_EQ(time(), "probe");
+  EXPECT_EQ(confirmed(), "send");
+}
+
+TEST_F(ProbingTest, AProbeThatFailsHasLeftNothingBehind) {
+  EXPECT_EQ(start(), "probe");
+  EXPECT_EQ(ask_failed(), "failed: no server");
+}
+
+TEST_F(ProbingTest, WithoutConfirmationNothingIsProbed) {
+  begin({});
+  EXPECT_EQ(start(), "try");
 }
 
 }  // namespace

@@ -1,0 +1,69 @@
+#include "sync/acquire_account.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace holdfast::sync {
+
+AcquireAccount::AcquireAccount(const std::shared_ptr<const Context>& context, const Recipe& recipe,
+                               AcquireRequest& request)
+    : context_(context), recipe_(recipe), request_(request) {}
+
+lease::AttemptPlan AcquireAccount::begin() {
+  const bool first = !std::exchange(begun_, true);
+  return context_->keeper->begin_attempt(request_.name, request_.owner, first);
+}
+
+void AcquireAccount::answered() {
+  context_->keeper->attempt_answered(request_.name, request_.owner);
+}
+
+bool AcquireAccount::keep(const AcquireMachine::Action& grant, bool counted) {
+  lease::LeaseKeeper& keeper = *context_->keeper;
+  if (!recipe_.makes_holds()) return !recipe_.takes() || !keeper.closing();
+  const bool kept =
+      keeper.granted({request_.name, request_.owner, grant.count, request_.lease, grant.sent,
+                      &recipe_, request_.listener, grant.value, request_.acquire_options.at_least,
+                      context_->clock.now(), counted});
+  if (kept) begun_ = false;
+  return kept;
+}
+
+void AcquireAccount::lose() {
+  context_->keeper->lose(request_.name, request_.owner,
+                         "a reentrant acquire did not find it on the server");
+}
+
+void AcquireAccount::close() {
+  if (std::exchange(begun_, false)) context_->keeper->acquisition_over();
+}
+
+// A client that closes may have released the owner's earlier holds while the attempt was under way:
+// they do not come back.
+void AcquireAccount::take_back(int remaining) {
+  if (!recipe_.takes()) return;
+  remaining = std::min(remaining, context_->keeper->count(request_.name, request_.owner));
+  PendingRelease::take_back(context_,
+                            PendingRelease::release_of(context_, recipe_, release_to(remaining)),
+                            longest_lease());
+}
+
+void AcquireAccount::give_back() {
+  if (!recipe_.makes_holds()) return take_back(0);
+  PendingRelease::give_back(context_, recipe_, release_to(0), longest_lease());
+}
+
+void AcquireAccount::take_slot() {
+  request_.acquire_options.request = context_->slots->take();
+  request_.owner = request_.acquire_options.request->slot;
+}
+
+PendingRelease::Of AcquireAccount::release_to(int remaining) const {
+  return {request_.name, request_.owner, remaining, request_.acquire_options};
+}
+
+Millis AcquireAccount::longest_lease() const {
+  return std::max(request_.lease.time, request_.acquire_options.queue_timeout);
+}
+
+}  // namespace holdfast::sync

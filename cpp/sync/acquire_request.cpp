@@ -1,0 +1,74 @@
+#include "sync/acquire_request.h"
+
+#include <algorithm>
+#include <functional>
+#include <string>
+
+#include "sync/keys.h"
+
+namespace holdfast::sync {
+
+namespace {
+
+using WakePolicy = wait::WaitRegistry::WakePolicy;
+
+// The rests of any two acquisitions differ.
+BackoffSequence backoff(const AcquireRequest& request, const Context& context) {
+  const auto moment = static_cast<std::uint64_t>(context.clock.now().time_since_epoch().count());
+  const std::size_t who = std::hash<std::string>()(owner_field(context.client_id, request.owner));
+  return BackoffSequence(request.acquire_options.backoff, who ^ moment);
+}
+
+// Of a caller that does not wait: enough for states that pass in a moment, as of a slot that is on
+// its way to another node.
+constexpr Millis kBriefly{200};
+
+Millis refusal_budget(const AcquireRequest& request, const Context& context) {
+  if (request.refusal_budget == RefusalBudget::kNone) return Millis(0);
+  return request.blocking ? context.command_timeout : std::min(context.command_timeout, kBriefly);
+}
+
+// A queue is of one channel: of two names that share one, only the waiters of the first queue up.
+bool in_turn(const Recipe& recipe, const LockName& name) {
+  return recipe.waiting() == Waiting::kInTurn && !shares_channels(name);
+}
+
+}  // namespace
+
+AcquireMachine::Options machine_options(const AcquireRequest& request, const Recipe& recipe,
+                                        const Context& context) {
+  AcquireMachine::Options options;
+  const Waiting waiting = recipe.waiting();
+  options.blocking = request.blocking;
+  options.deadline = request.deadline;
+  options.refusal_budget = refusal_budget(request, context);
+  options.in_line =
+      waiting == Waiting::kInLine && request.acquire_options.queue_timeout > Millis(0);
+  if (waiting == Waiting::kBackOff) options.backoff = backoff(request, context);
+  // What is asked for again has been confirmed before.
+  options.confirms = context.acknowledger && recipe.takes() && !request.again;
+  options.lease = recipe.makes_holds() ? request.lease.time : Millis(0);
+  options.again = request.again;
+  options.has_permits = recipe.has_permits();
+  options.by_count = waiting == Waiting::kByCount;
+  options.yields = request.blocking && in_turn(recipe, request.name);
+  options.undone_for_good = recipe.undone_for_good();
+  options.patience = request.patience;
+  return options;
+}
+
+WakePolicy wake_policy(const Recipe& recipe, const LockName& name) {
+  switch (recipe.waiting()) {
+    case Waiting::kTogether:
+    case Waiting::kByCount:
+      return WakePolicy::kTogether;
+    case Waiting::kBackOff:
+      return WakePolicy::kApart;
+    case Waiting::kInTurn:
+      return in_turn(recipe, name) ? WakePolicy::kInTurn : WakePolicy::kTogether;
+    default:
+      return WakePolicy::kInTurn;
+  }
+}
+
+}  // namespace holdfast::sync

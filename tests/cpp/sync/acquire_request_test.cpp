@@ -1,0 +1,93 @@
+// What a request for a lock means for the machine, by the kind of lock and the client.
+
+#include "sync/acquire_request.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "sync/fair_lock.h"
+#include "sync/lock.h"
+#include "sync/semaphore.h"
+#include "sync/spin_lock.h"
+
+namespace holdfast::sync {
+namespace {
+
+using WakePolicy = wait::WaitRegistry::WakePolicy;
+
+class AcquireRequestTest : public ::testing::Test {
+ protected:
+  AcquireMachine::Options options(const Recipe& recipe = lock_recipe()) {
+    const Context context{clock_, "client", Millis(5000), {}, {}, {}, {}, acknowledger_};
+    return machine_options(request, recipe, context);
+  }
+  void replicas_confirm() {
+    acknowledger_ =
+        std::make_shared<ReplicaAcknowledger>(clock_, nullptr, ReplicationPolicy{1, Millis(5000)});
+  }
+
+  AcquireRequest request{LockName("orders"), OwnerNumber{1}, Lease{Millis(700)}};
+
+ private:
+  ManualClock clock_;
+  std::shared_ptr<ReplicaAcknowledger> acknowledger_;
+};
+
+TEST_F(AcquireRequestTest, AWaiterIsAsPatientWithRefusalsAsWithACommand) {
+  EXPECT_EQ(options().refusal_budget, Millis(5000));
+}
+
+TEST_F(AcquireRequestTest, AnAttemptWithoutBlockingIsPatientForAMoment) {
+  request.blocking = false;
+  EXPECT_EQ(options().refusal_budget, Millis(200));
+}
+
+TEST_F(AcquireRequestTest, AnAttemptOfARoundIsNotPatient) {
+  request.refusal_budget = RefusalBudget::kNone;
+  EXPECT_EQ(options().refusal_budget, Millis(0));
+}
+
+TEST_F(AcquireRequestTest, AWaiterInTurnLooksWhoGoesFirst) {
+  EXPECT_TRUE(options().yields);
+  EXPECT_FALSE(options(semaphore_recipe()).yields);
+  request.blocking = false;
+  EXPECT_FALSE(options().yields);
+}
+
+TEST_F(AcquireRequestTest, OfTwoNamesThatShareAChannelOneHasAQueue) {
+  request.name = LockName("{orders}");
+  EXPECT_FALSE(options().yields);
+  EXPECT_EQ(wake_policy(lock_recipe(), LockName("orders")), WakePolicy::kInTurn);
+  EXPECT_EQ(wake_policy(lock_recipe(), request.name), WakePolicy::kTogether);
+}
+
+TEST_F(AcquireRequestTest, AWaiterOfAFairLockHasAPlaceUnlessItLeavesAtOnce) {
+  request.acquire_options.queue_timeout = Millis(5000);
+  EXPECT_TRUE(options(fair_lock_recipe()).in_line);
+  EXPECT_FALSE(options().in_line);
+  request.acquire_options.queue_timeout = Millis(0);
+  EXPECT_FALSE(options(fair_lock_recipe()).in_line);
+}
+
+TEST_F(AcquireRequestTest, AWaiterOfASpinLockRests) {
+  EXPECT_TRUE(options(spin_lock_recipe()).backoff);
+  EXPECT_FALSE(options().backoff);
+  EXPECT_EQ(wake_policy(spin_lock_recipe(), request.name), WakePolicy::kApart);
+}
+
+TEST_F(AcquireRequestTest, ReplicasConfirmAHoldTheFirstTime) {
+  EXPECT_FALSE(options().confirms);
+  replicas_confirm();
+  EXPECT_TRUE(options().confirms);
+  request.again = true;
+  EXPECT_FALSE(options().confirms);
+}
+
+TEST_F(AcquireRequestTest, AGrantOfALockMakesAHoldWithALease) {
+  EXPECT_EQ(options().lease, Millis(700));
+  EXPECT_EQ(options(semaphore_recipe()).lease, Millis(0));
+}
+
+}  // namespace
+}  // namespace holdfast::sync
