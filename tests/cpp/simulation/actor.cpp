@@ -78,13 +78,14 @@ int Actor::settled_depth(const LockName& lock) const {
   return found->second.depth;
 }
 
-bool Actor::answers_for(const LockName& lock) const {
+bool Actor::answers_for(const LockName& lock, bool well) const {
   if (operation_ && asked_.lock == lock) return true;
   if (client_->keeper().count(lock, number_) > 0) return true;
   const auto found = holds_.find(lock);
   if (found == holds_.end()) return false;
   const Hold& hold = found->second;
-  return hold.lost || hold.in_doubt || (forgotten_ && hold.depth > 0);
+  const bool in_doubt = hold.in_doubt && (stage_.script.cuts || !well);
+  return hold.lost || in_doubt || (forgotten_ && hold.depth > 0);
 }
 
 void Actor::begin() { think(Millis(3)); }
@@ -256,7 +257,10 @@ void Actor::done(std::uint64_t id, sync::Outcome outcome) {
   if (id != id_ || asked_.cancelled) return;
   if (mail_) return blame("an operation ended twice");
   mail_ = std::move(outcome);
-  if (granted_by_mail()) hold(asked_.lock).lost = false;
+  if (granted_by_mail()) {
+    hold(asked_.lock).lost = false;
+    expect(!client_->closed(), "granted " + text(asked_.lock) + " by a client that closes");
+  }
   const auto self = shared_from_this();
   const Duration most = stage_.world.random.chance(500) ? Duration{} : Duration(Millis(1));
   stage_.world.in(stage_.world.random.between({}, most), [self, id] { self->read_mail(id); });

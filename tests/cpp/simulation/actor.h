@@ -25,6 +25,7 @@ struct Script {
   unsigned forces = 0;            // per mille of the rounds: a forced release instead
   unsigned long_holds = 100;      // per mille of the holds: longer than a third of the lease
   bool failures = false;          // operations may fail: the server can be out of reach
+  bool cuts = false;              // for longer than a release takes
   unsigned defers = 0;            // per mille of the releases: not awaited
   unsigned second_releases = 0;   // per mille of the releases that a caller has left: once more
 };
@@ -64,8 +65,8 @@ class Actor final : public sync::Completion, public std::enable_shared_from_this
   // It holds the lock, has been told nothing else, and asks for nothing at the moment.
   int settled_depth(const LockName& lock) const;
   // What the server has of it may be there: it holds the lock, is about to, or knows that it is in
-  // doubt.
-  bool answers_for(const LockName& lock) const;
+  // doubt, as long as the server is not `well`.
+  bool answers_for(const LockName& lock, bool well) const;
   // It had that field under an earlier number, and does not know what became of it.
   bool doubts(const std::string& field) const { return doubted_.count(field) != 0; }
   // Its client closes, or has closed and names that lock as one that may still be held.

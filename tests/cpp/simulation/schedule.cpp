@@ -40,7 +40,7 @@ void Schedule::plan_script() {
     script_.deaths = random.chance(300) ? 60 : 0;
     script_.forces = random.chance(300) ? 100 : 0;
   }
-  script_.failures = at_least(Climate::kCuts);
+  script_.failures = script_.cuts = at_least(Climate::kCuts);
 }
 
 // Nearly all of them leave, and most of those release once more.
@@ -144,8 +144,8 @@ bool Schedule::orphaned(const std::string& name) {
     const std::string& field = holder.first;
     const bool doubted = std::any_of(actors.begin(), actors.end(),
                                      [&](const auto& actor) { return actor->doubts(field); });
-    return !doubted && !any_side(name, field, [](const Actor& actor, const LockName& lock) {
-      return actor.answers_for(lock);
+    return !doubted && !any_side(name, field, [this](const Actor& actor, const LockName& lock) {
+      return actor.answers_for(lock, server_.well());
     });
   });
 }
