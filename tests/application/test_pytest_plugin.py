@@ -22,6 +22,7 @@ OPTIONS = ("-p", "no:cacheprovider", "-p", "no:randomly")
 def run(pytester: pytest.Pytester, program: str, *options: str) -> pytest.RunResult:
     """Run a file of tests in a new process, by the Python of `HOLDFAST_TEST_PYTEST` if given."""
     pytester.makepyfile(program)
+    pytester.makeini("[pytest]")  # not ours, where the folder of temporary files is in the checkout
     python = os.environ.get("HOLDFAST_TEST_PYTEST", sys.executable)
     return pytester.run(python, "-m", "pytest", *OPTIONS, *options, timeout=50)
 
