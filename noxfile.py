@@ -116,7 +116,10 @@ def browser(session: nox.Session) -> None:
 
 @nox.session
 def frameworks(session: nox.Session) -> None:
-    """The modules of holdfast.contrib in real processes of the real frameworks."""
+    """The modules of holdfast.contrib in real processes of the real frameworks.
+
+    Needs Debian's package `postgresql`, which `.ci/run frameworks` installs.
+    """
     install_package(session, "test", "frameworks")
     folders = ["tests/frameworks", "tests/application"]
     session.run("pytest", "-m", "frameworks or not interop", *folders, *session.posargs)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.frameworks.test_guides import NEEDS
+from tests.frameworks.test_guides import ELSEWHERE, NEEDS
 from tests.support.servers import Server
 from tools.lint.tree import ROOT
 
@@ -25,7 +25,7 @@ URL = "redis://127.0.0.1:6379/0"
 
 
 # Need the packages of frameworks: tests/frameworks runs them.
-FRAMEWORKS = {Path("docs/guides") / f"{name}.md" for name in NEEDS}
+FRAMEWORKS = {Path("docs/guides") / f"{name}.md" for name in [*NEEDS, *ELSEWHERE]}
 
 
 def pages() -> list[Path]:

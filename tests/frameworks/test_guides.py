@@ -44,16 +44,22 @@ NEEDS = {
 }
 
 
-def examples(page: str) -> list[str]:
+#: Pages whose examples need more than that, with the module here that runs them.
+ELSEWHERE = {"fencing": "test_fencing.py", "gunicorn": "test_gunicorn.py"}
+
+
+def examples(page: str, url: str) -> list[str]:
+    """The examples of a page, which use the server at `url`."""
     text = (GUIDES / f"{page}.md").read_text()
-    return re.findall(r"^```python\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+    blocks = re.findall(r"^```python\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+    return [re.sub(r"redis://127\.0\.0\.1:6379(/0)?", url, block) for block in blocks]
 
 
 @pytest.mark.parametrize("page", NEEDS)
 def test_the_examples_run(page: str, start_child: StartChild, server: Server) -> None:
     for package in NEEDS[page]:
         pytest.importorskip(package)
-    blocks = [block.replace("redis://127.0.0.1:6379", server.url) for block in examples(page)]
+    blocks = examples(page, server.url)
     assert blocks
     program = "\n".join([SETUP.get(page, ""), *blocks, AFTER.get(page, ""), 'say("done")'])
     child = start_child(program, URL=server.url, environment={"HOLDFAST_URL": server.url})
