@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+import holdfast
+from holdfast.contrib._locks import seconds_to_retry
+
 PACKAGES = ("celery", "django", "fastapi", "opentelemetry", "prometheus_client", "pydantic")
 
 
@@ -21,6 +24,16 @@ def test_importing_holdfast_imports_no_framework() -> None:
         assert not found, found
         """
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+@pytest.mark.parametrize(
+    ("time_to_live", "seconds"),
+    [(None, 1), (0.0, 1), (0.2, 1), (1.2, 2), (29.5, 30), (30.1, 30), (3600.0, 30)],
+)
+def test_a_busy_lock_is_asked_for_again_after_its_time_to_live_from_1_to_30_s(
+    time_to_live: float | None, seconds: int
+) -> None:
+    assert seconds_to_retry(time_to_live) == seconds
 
 
 class TestFastAPI:
@@ -97,6 +110,21 @@ class TestCelery:
 
         with pytest.raises(TypeError, match="user"):
             export.apply_async(())
+
+    def test_the_server_is_the_application_s_else_the_environment_s(
+        self, app: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        from holdfast.contrib.celery import enqueue_once
+
+        @app.task
+        def export(user: str) -> None: ...
+
+        monkeypatch.setenv("HOLDFAST_URL", "redis://127.0.0.1:1?retries=0")
+        with pytest.raises(holdfast.ConnectionError, match=r"127\.0\.0\.1:1\b"):
+            enqueue_once(export, name="export")
+        app.conf.holdfast_url = "redis://127.0.0.1:2?retries=0"
+        with pytest.raises(holdfast.ConnectionError, match=r"127\.0\.0\.1:2\b"):
+            enqueue_once(export, name="export")
 
     def test_enqueue_once_refuses_before_anything_is_sent(self, app: Any) -> None:
         from celery.exceptions import ImproperlyConfigured

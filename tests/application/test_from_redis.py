@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import subprocess
 import sys
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +108,34 @@ def test_an_explicit_option_overrides_what_cannot_carry_over() -> None:
     source = redis.Redis(ssl=True, ssl_check_hostname=False, ssl_ca_data="PEM")
     _, carried = read_source(source, {"tls_verify": True, "tls_ca": "/ca"})
     assert set(carried) <= {"protocol"}  # which older releases name always
+
+
+@pytest.mark.servers("redis")
+def test_no_reference_to_the_source_is_kept(
+    library: Any, flavour: Flavour, server: Server, alice: Any
+) -> None:
+    source = plain(library)(port=server.port)
+    gone = [weakref.ref(source), weakref.ref(source.connection_pool)]
+    module = holdfast.asyncio if flavour.asyncio else holdfast
+    client = module.Client.from_redis(source)
+    del source
+    gc.collect()
+    assert [each() for each in gone] == [None, None]
+    alice.do(client.ping)
+    alice.do(client.close)
+
+
+@pytest.mark.servers("redis")
+@pytest.mark.flavours("sync")
+def test_no_socket_is_shared_with_the_source(flavour: Flavour, server: Server) -> None:
+    source = redis.Redis(port=server.port)
+    source.ping()
+    with holdfast.Client.from_redis(source) as client:
+        client.ping()
+        source.close()
+        source.connection_pool.disconnect()
+        client.ping()
+    assert source.ping()
 
 
 def test_what_is_no_client_is_a_type_error() -> None:

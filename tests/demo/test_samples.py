@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.frameworks.test_guides import ELSEWHERE, NEEDS
+from tests.frameworks.test_guides import ELSEWHERE, NEEDS, examples
 from tests.support.servers import Server
 from tools.lint.tree import ROOT
 
@@ -42,6 +42,24 @@ def samples(path: Path) -> list[str]:
 
 def test_the_pages_that_users_copy_from_have_samples() -> None:
     assert {"README.md", "docs/index.md", "docs/synchronizers/lock.md"} <= set(map(str, pages()))
+
+
+def test_every_example_of_every_guide_runs() -> None:
+    """Here, in tests/frameworks, or, that of pytest's page, in tests/application."""
+    guides = sorted((ROOT / "docs/guides").glob("*.md"))
+    here = {ROOT / page for page in pages()}
+    for guide in guides:
+        text = guide.read_text(encoding="utf-8")
+        begun = len(re.findall(r"^ *```py", text, re.MULTILINE))
+        assert begun > 0, guide
+        if guide.stem == "pytest":
+            assert begun == 1
+        elif guide in here:
+            assert len(samples(guide)) == begun, guide
+        else:
+            assert len(examples(guide.stem, URL)) == begun, guide
+    for module in ELSEWHERE.values():
+        assert (ROOT / "tests/frameworks" / module).exists()
 
 
 @pytest.mark.servers("redis", "valkey")

@@ -7,7 +7,7 @@ import os
 from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, FastAPI, Path, Query, Request
+from fastapi import APIRouter, Depends, FastAPI, HTTPException, Path, Query, Request
 from fastapi.responses import StreamingResponse
 
 from holdfast.contrib.fastapi import Locked, lifespan
@@ -92,7 +92,34 @@ def parts(
     return str(key.decode())
 
 
+@app.get("/failing/{order_id}", dependencies=[Depends(Locked("failing:{order_id}"))])
+async def failing(order_id: int, how: str) -> None:
+    """Refuses, or fails."""
+    if how == "refuse":
+        raise HTTPException(409, "no")
+    raise KeyError(how)
+
+
+def held() -> list[str]:
+    """The locks that are held, for a response."""
+    return sorted(key.decode() for key in connect().scan_iter("*:7"))
+
+
+for kind in ("lock", "fair_lock", "fenced_lock", "read", "write"):
+    locked = Depends(Locked(f"{kind}:{{number}}", kind=kind, wait=0.01))
+    app.get(f"/kinds/{kind}/{{number}}", dependencies=[locked])(lambda number: held())
+
+
 app.include_router(router, prefix="/v1")
+
+wrapped = FastAPI(lifespan=app.router.lifespan_context)
+wrapped.router.routes.extend(app.router.routes)
+
+
+@wrapped.middleware("http")
+async def passing(request: Request, call_next: Any) -> Any:
+    """Does nothing; the request runs in another task than the server."""
+    return await call_next(request)
 
 
 def connect() -> Any:

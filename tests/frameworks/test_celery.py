@@ -112,6 +112,14 @@ def test_a_task_is_enqueued_once_until_it_has_ended(
     assert again.get(timeout=30) == "done"
 
 
+def test_nothing_stays_held_when_a_task_cannot_be_enqueued(
+    exports: Any, private_server: Server
+) -> None:
+    with pytest.raises(TypeError, match="user"):  # by Celery's check of the arguments
+        exports.enqueue_once(exports.plain, (), name="export:ann", lease=60)
+    assert not private_server.inspect.exists("export:ann")
+
+
 @pytest.mark.parametrize("pool", POOLS)
 def test_a_retry_keeps_the_lock(
     pool: str, start: Start, exports: Any, private_server: Server

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import urllib.request
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from urllib.error import HTTPError
 
 import pytest
 
+import holdfast
 from tests.frameworks.conftest import Run, free_port, get
 from tests.support.servers import Server
 from tests.support.waiting import eventually
@@ -21,6 +23,10 @@ pytest.importorskip("uvicorn")
 pytestmark = [pytest.mark.frameworks, pytest.mark.servers("redis"), pytest.mark.timeout(180)]
 
 
+FREED = 15
+"""Seconds within which a release is seen: fewer than a lock that is forgotten lives."""
+
+
 @pytest.fixture
 def port(run: Run, server: Server) -> int:
     """The port of the application."""
@@ -29,13 +35,26 @@ def port(run: Run, server: Server) -> int:
     return port
 
 
-def start(run: Run, port: int, url: str, workers: int = 1) -> None:
+def start(
+    run: Run,
+    port: int,
+    url: str,
+    workers: int = 1,
+    application: str = "tests.frameworks.orders:app",
+) -> None:
     program = run(
-        "-m", "uvicorn", "tests.frameworks.orders:app", "--port", str(port),
+        "-m", "uvicorn", application, "--port", str(port),
         "--workers", str(workers), HOLDFAST_URL=url,
     )  # fmt: skip
     eventually(lambda: answers(port) or program.process.poll() is not None, within=60)
     assert program.process.poll() is None, program.log
+
+
+@pytest.fixture
+def another(server: Server) -> Iterator[holdfast.Client]:
+    """Another client of the server."""
+    with holdfast.Client(server.url) as client:
+        yield client
 
 
 def answers(port: int) -> bool:
@@ -82,7 +101,7 @@ def test_a_client_that_hangs_up_does_not_end_the_request_that_holds(
     assert not server.inspect.exists("ended:7")
     server.inspect.set("go:7", 1)
     eventually(lambda: server.inspect.get("ended:7") == b"1")
-    eventually(lambda: not server.inspect.exists(name), within=30)
+    eventually(lambda: not server.inspect.exists(name), within=FREED)
     assert int(server.inspect.get("began:7")) > 0  # the token of the fenced lock
 
 
@@ -125,6 +144,43 @@ def test_parameters_of_routers_and_dependencies_are_in_the_name(port: int) -> No
     status, text = get(f"http://127.0.0.1:{port}/parts/7?part=a&part=b")
     assert (status, text) == (200, "\"parts:7:['a', 'b']\"")
     assert get(f"http://127.0.0.1:{port}/parts/-7?part=a")[0] == 422
+
+
+def test_an_error_of_the_function_frees_the_lock(port: int, server: Server) -> None:
+    assert get(f"http://127.0.0.1:{port}/failing/7?how=refuse") == (409, '{"detail":"no"}')
+    assert not server.inspect.exists("failing:7")
+    assert get(f"http://127.0.0.1:{port}/failing/7?how=raise")[0] == 500
+    eventually(lambda: not server.inspect.exists("failing:7"))
+
+
+@pytest.mark.parametrize("kind", ["lock", "fair_lock", "fenced_lock", "read", "write"])
+def test_each_kind_holds_and_excludes(
+    kind: str, port: int, server: Server, another: holdfast.Client
+) -> None:
+    """`read` is shared with other requests, and excludes the write lock."""
+    url = f"http://127.0.0.1:{port}/kinds/{kind}/7"
+    assert get(url) == (200, f'["{kind}:7"]')
+    rival: Any = another.lock(f"{kind}:7", wait=FREED)
+    if kind in {"read", "write"}:
+        rival = another.read_write_lock(f"{kind}:7", wait=FREED).write
+    with rival:
+        assert get(url)[0] == 423
+    assert get(url)[0] == 200
+
+
+def test_a_client_that_hangs_up_ends_no_request_behind_a_middleware(
+    run: Run, server: Server
+) -> None:
+    port = free_port()
+    start(run, port, server.url, application="tests.frameworks.orders:wrapped")
+    connection = hang_up(port, "/slow/7")
+    eventually(lambda: server.inspect.exists("began:7"))
+    connection.close()
+    assert get(f"http://127.0.0.1:{port}/pid")[0] == 200
+    assert server.inspect.exists("slow:7:plain")
+    server.inspect.set("go:7", 1)
+    eventually(lambda: server.inspect.get("ended:7") == b"1")
+    eventually(lambda: not server.inspect.exists("slow:7:plain"), within=FREED)
 
 
 def test_without_a_server_the_answer_is_503(run: Run, start_server: Any) -> None:
