@@ -11,7 +11,10 @@ import pytest
 import holdfast
 from holdfast.contrib._locks import seconds_to_retry
 
-PACKAGES = ("celery", "django", "fastapi", "opentelemetry", "prometheus_client", "pydantic")
+PACKAGES = (
+    "celery", "django", "fastapi", "opentelemetry", "prometheus_client", "pydantic", "pytest",
+    "redis",
+)  # fmt: skip
 
 
 def test_importing_holdfast_imports_no_framework() -> None:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -284,3 +289,23 @@ def test_an_interrupt_while_it_is_recorded_leaves_nothing_held(
     eventually(lambda: not server.inspect.exists("myLock"))
     child.send("end")
     assert child.wait() == 0
+
+
+@pytest.mark.flavours("sync")
+def test_opentelemetry_instrument_finds_it_by_itself(server: Server, flavour: Any) -> None:
+    """A program that knows nothing of telemetry, started by the command of OpenTelemetry's."""
+    pytest.importorskip("opentelemetry.instrumentation.distro")
+    program = f"""if True:
+        import holdfast
+        with holdfast.Client({server.url!r}) as client, client.lock("nightly"):
+            pass
+        """
+    instrument = Path(sys.executable).with_name("opentelemetry-instrument")
+    command = [str(instrument), sys.executable, "-c", program]
+    exporters = {f"OTEL_{what}_EXPORTER": "none" for what in ("METRICS", "LOGS")}
+    environment = {**os.environ, **exporters, "OTEL_TRACES_EXPORTER": "console"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    span = json.loads(done.stdout)
+    assert span["name"] == "holdfast.acquire"
+    assert span["attributes"]["holdfast.lock.name"] == "nightly"
+    assert span["attributes"]["holdfast.outcome"] == "acquired"

@@ -228,3 +228,21 @@ def test_an_unreachable_server_is_an_error_of_redis_py(flavour: Flavour) -> None
 def test_the_guide_lists_each_test_of_redis_py_that_is_left_out(flavour: Flavour) -> None:
     page = (ROOT / "docs/guides/redis-py.md").read_text()
     assert set(re.findall(r"`(test_\w+)`", page)) == set(LEFT_OUT)
+
+
+@pytest.mark.flavours("sync")
+def test_the_guide_translates_each_term_of_redis_py(flavour: Flavour) -> None:
+    page = (ROOT / "docs/guides/redis-py.md").read_text()
+    table = page.split("## Term by term")[1].split("```")[0]
+    rows = re.findall(r"^\| (.*?) \|", table, re.MULTILINE)
+    theirs = " ".join(word for row in rows for word in re.findall(r"`(.*?)`", row))
+    methods = [
+        method
+        for name, method in inspect.getmembers(redis.lock.Lock, inspect.isfunction)
+        if not name.startswith(("_", "do_", "register_"))
+    ]
+    terms = {method.__name__ for method in methods}
+    for method in [redis.lock.Lock.__init__, *methods]:
+        terms |= set(inspect.signature(method).parameters)
+    terms -= {"self", "redis", "name", "additional_time"}  # which are given by position
+    assert {term for term in terms if not re.search(rf"\b{term}\b", theirs)} == set()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import urllib.request
 from collections.abc import Iterator
@@ -181,6 +182,24 @@ def test_a_client_that_hangs_up_ends_no_request_behind_a_middleware(
     server.inspect.set("go:7", 1)
     eventually(lambda: server.inspect.get("ended:7") == b"1")
     eventually(lambda: not server.inspect.exists("slow:7:plain"), within=FREED)
+
+
+def test_the_client_of_the_application_lives_as_long_as_it(server: Server) -> None:
+    from fastapi import FastAPI
+
+    from holdfast.contrib.fastapi import lifespan
+
+    app = FastAPI()
+
+    async def life() -> None:
+        async with lifespan(server.url, client_name="shop")(app):
+            assert await app.state.holdfast.ping()
+            names = [each["name"] for each in server.inspect.client_list()]
+            assert "shop" in names
+        with pytest.raises(holdfast.ConnectionError, match="closed"):
+            await app.state.holdfast.ping()
+
+    asyncio.run(life())
 
 
 def test_without_a_server_the_answer_is_503(run: Run, start_server: Any) -> None:
