@@ -1,4 +1,6 @@
-"""``python -m benchmarks.instructions``: what a pair and a renewal cost the client in user mode.
+"""``python -m benchmarks.instructions``: what the client costs in user mode.
+
+That is: a pair, a renewal, and ``import holdfast`` with the memory that it takes, in KB.
 
 Unlike times, instructions hardly depend on the machine's speed and on what else it does, so they
 have a bound: what takes 5 % more than the figure in ``figures.json`` fails.  A late reply, or a
@@ -17,7 +19,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from benchmarks.instructions import callgrind
+from benchmarks.instructions import callgrind, starting
 from benchmarks.server import Server
 
 FIGURES = Path(__file__).resolve().parent / "figures.json"
@@ -25,10 +27,13 @@ TRIES = 3
 
 #: How much more than the committed figure passes.  What one renewal costs depends on how many fall
 #: due together, which the machine's load changes.
-BOUNDS = {"pair": 1.05, "asyncio pair": 1.05, "renewal": 1.25}
+BOUNDS = {"pair": 1.05, "asyncio pair": 1.05, "renewal": 1.25, "import": 1.05, "import KB": 1.1}
 
 #: The amounts of the short and of the long run.
 AMOUNTS = {"pair": (200, 1200), "asyncio pair": (100, 600), "renewal": (1, 5)}
+
+#: What is measured: these, and what starting.py does.
+NAMES = (*AMOUNTS, "import", "import KB")
 
 
 def say(text: str) -> None:
@@ -45,7 +50,11 @@ def conditions() -> dict[str, str]:
 
 
 def measure(what: str, port: int, keep: Path | None) -> int:
-    """Instructions for one of ``what``."""
+    """Instructions for one of ``what``; KB of memory for an import's."""
+    if what == "import":
+        return starting.instructions(keep / "import.callgrind" if keep else None)
+    if what == "import KB":
+        return starting.kilobytes()
     runs = []
     for amount in AMOUNTS[what]:
         name = f"{what.replace(' ', '-')}-{amount}.callgrind"
@@ -83,7 +92,7 @@ def judge(port: int, options: argparse.Namespace) -> bool:
 
 
 def write(port: int, keep: Path | None) -> None:
-    measured = {what: least(what, port, 0, keep) for what in AMOUNTS}
+    measured = {what: least(what, port, 0, keep) for what in NAMES}
     found = {"conditions": conditions(), "instructions": measured}
     FIGURES.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
     say(FIGURES.read_text(encoding="utf-8"))
@@ -92,7 +101,7 @@ def write(port: int, keep: Path | None) -> None:
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.instructions", description=__doc__)
     add = parser.add_argument
-    add("--only", nargs="+", metavar="NAME", choices=list(AMOUNTS), default=list(AMOUNTS))
+    add("--only", nargs="+", metavar="NAME", choices=NAMES, default=NAMES)
     add("--keep", type=Path, metavar="FOLDER", help="where callgrind's profiles are kept")
     add("--write", action="store_true", help="make these the figures, instead of a comparison")
     options = parser.parse_args()

@@ -22,6 +22,22 @@ class CountFailed(Exception):
 
 
 @dataclass(frozen=True)
+class Subject:
+    """A Python, and the folder of the packages that it imports beside its own."""
+
+    python: str = sys.executable
+    packages: str = ""
+    module: str = "benchmarks.instructions.subject"
+    bytecode: str = ""  # where it is, if not beside the sources
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What its process needs in addition."""
+        given = {"PYTHONPATH": self.packages, "PYTHONPYCACHEPREFIX": self.bytecode}
+        return {name: value for name, value in given.items() if value}
+
+
+@dataclass(frozen=True)
 class Count:
     """Of one run: the instructions of its process, and how often it did what is counted."""
 
@@ -29,13 +45,16 @@ class Count:
     done: int
 
 
-def count(what: str, port: int, amount: int, keep: Path | None = None) -> Count:
+def count(
+    what: str, port: int, amount: int, keep: Path | None = None, *, subject: Subject | None = None
+) -> Count:
     """Run ``subject`` once under callgrind; ``keep``: the file for its profile."""
+    subject = subject or Subject()
     with tempfile.TemporaryDirectory(prefix="holdfast-bench-") as folder:
         profile = Path(folder, "callgrind.out") if keep is None else keep
         command = [
             PROGRAM, "--tool=callgrind", f"--callgrind-out-file={profile}", "--quiet",
-            sys.executable, "-m", "benchmarks.instructions.subject", what, str(port), str(amount),
+            subject.python, "-m", subject.module, what, str(port), str(amount),
         ]  # fmt: skip
         try:
             run = subprocess.run(
@@ -44,7 +63,7 @@ def count(what: str, port: int, amount: int, keep: Path | None = None) -> Count:
                 text=True,
                 timeout=LIMIT,
                 check=False,
-                env={**os.environ, **SETTLED},
+                env={**os.environ, **SETTLED, **subject.environment},
             )
         except subprocess.TimeoutExpired as late:
             msg = f"{what}: no end after {LIMIT} s under {PROGRAM}"
@@ -52,7 +71,7 @@ def count(what: str, port: int, amount: int, keep: Path | None = None) -> Count:
         if run.returncode != 0:
             msg = f"{what} ended with {run.returncode} under {PROGRAM}: {run.stderr[-2000:]}"
             raise CountFailed(msg)
-        return Count(total(profile.read_text(errors="replace")), int(run.stdout))
+        return Count(total(profile.read_text(errors="replace")), int(run.stdout.split()[0]))
 
 
 def total(profile: str) -> int:
