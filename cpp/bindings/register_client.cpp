@@ -12,7 +12,6 @@
 #include "bindings/stats.h"
 #include "bindings/waiting.h"
 #include "engine/client.h"
-#include "resp/command.h"
 #include "sync/call_operation.h"
 #include "sync/ticket.h"
 
@@ -36,9 +35,8 @@ py::tuple parse_url(const std::string& url) {
 }
 
 sync::OperationPtr ping(Client& client) {
-  return std::make_shared<sync::CallOperation>(
-      client.context(), LockName("PING"),
-      [](std::string& out, bool) { out += resp::Command({"PING"}).bytes(); });
+  return std::make_shared<sync::CallOperation>(client.context(), LockName("PING"),
+                                               [](script::Writer& out) { out.command({"PING"}); });
 }
 
 // What a ticket is of: the kind, and the name without the client's prefix.

@@ -92,26 +92,23 @@ sync::ExchangePtr Lock::force_release() const {
 
 sync::ExchangePtr Lock::locked() const {
   return std::make_shared<CallOperation>(
-      client_->context(), name_, [recipe = &recipe_, name = name_](std::string& out, bool by_text) {
-        recipe->locked(out, name, by_text);
-      });
+      client_->context(), name_,
+      [recipe = &recipe_, name = name_](script::Writer& out) { recipe->locked(out, name); });
 }
 
 sync::ExchangePtr Lock::hold_count(OwnerNumber owner) const {
   auto context = client_->context();
   const std::string field = owner_field(context->client_id, owner);
   return std::make_shared<CallOperation>(
-      std::move(context), name_,
-      [recipe = &recipe_, name = name_, field](std::string& out, bool by_text) {
-        recipe->hold_count(out, {name, field, 0, Millis(0), {}, by_text});
+      std::move(context), name_, [recipe = &recipe_, name = name_, field](script::Writer& out) {
+        recipe->hold_count(out, {name, field});
       });
 }
 
 sync::ExchangePtr Lock::ttl() const {
   return std::make_shared<CallOperation>(
-      client_->context(), name_, [recipe = &recipe_, name = name_](std::string& out, bool by_text) {
-        recipe->ttl(out, name, by_text);
-      });
+      client_->context(), name_,
+      [recipe = &recipe_, name = name_](script::Writer& out) { recipe->ttl(out, name); });
 }
 
 sync::ExchangePtr Lock::detach(OwnerNumber owner, Millis lease) const {

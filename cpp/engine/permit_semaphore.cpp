@@ -49,9 +49,7 @@ sync::ExchangePtr PermitSemaphore::release_by_id(const std::string& permit) cons
   const auto context = client_->context();
   auto release = std::make_shared<CallOperation>(
       context, name_,
-      [name = name_, permit, topology = context->topology](std::string& out, bool by_text) {
-        sync::release_permit(out, {name, topology->publish_command(), by_text}, permit);
-      },
+      [name = name_, permit](script::Writer& out) { sync::release_permit(out, name, permit); },
       [context, name = name_](std::optional<std::int64_t>& value, const client::Sent& sent) {
         if (value) {
           const std::string channel = sync::renewed_permit_recipe().channel(name, {}).bytes();
@@ -73,37 +71,29 @@ sync::ExchangePtr PermitSemaphore::extend(const std::string& permit, Millis leas
     // From now on, even if this fails, it is not renewed, but left to the server.
     context->keeper->leave_to_lease(name_, *number);
   }
-  return std::make_shared<CallOperation>(
-      context, name_,
-      [name = name_, permit, lease, topology = context->topology](std::string& out, bool by_text) {
-        sync::extend_permit(out, {name, topology->publish_command(), by_text}, permit, lease);
-      });
+  return std::make_shared<CallOperation>(context, name_,
+                                         [name = name_, permit, lease](script::Writer& out) {
+                                           sync::extend_permit(out, name, permit, lease);
+                                         });
 }
 
 sync::ExchangePtr PermitSemaphore::try_set_permits(std::int64_t permits) const {
   const auto context = client_->context();
   return std::make_shared<CallOperation>(
       context, name_,
-      [name = name_, permits, topology = context->topology](std::string& out, bool by_text) {
-        sync::try_set_permits(out, {name, topology->publish_command(), by_text}, permits);
-      });
+      [name = name_, permits](script::Writer& out) { sync::try_set_permits(out, name, permits); });
 }
 
 sync::ExchangePtr PermitSemaphore::available_permits() const {
   const auto context = client_->context();
   return std::make_shared<CallOperation>(
-      context, name_, [name = name_, topology = context->topology](std::string& out, bool by_text) {
-        sync::available_permits(out, {name, topology->publish_command(), by_text});
-      });
+      context, name_, [name = name_](script::Writer& out) { sync::available_permits(out, name); });
 }
 
 sync::ExchangePtr PermitSemaphore::remove() const {
   const auto context = client_->context();
   return std::make_shared<CallOperation>(
-      context, name_,
-      [name = name_](std::string& out, bool by_text) {
-        sync::delete_permits(out, {name, {}, by_text});
-      },
+      context, name_, [name = name_](script::Writer& out) { sync::delete_permits(out, name); },
       [keeper = context->keeper, name = name_](std::optional<std::int64_t> /*value*/,
                                                const client::Sent& /*sent*/) {
         keeper->forced(name);

@@ -10,6 +10,7 @@
 #include "base/timer_wheel.h"
 #include "base/types.h"
 #include "client/request.h"
+#include "script/writer.h"
 
 namespace holdfast::lease {
 
@@ -25,15 +26,15 @@ class Renewal {
   virtual ~Renewal() = default;
   virtual std::string_view key(const LockName& name) const { return name.bytes(); }
   // A command that sets the lease anew if `owner` (a field) still holds, replying 1, or 0.
-  virtual void renew(std::string& out, const LockName& name, const std::string& owner, Millis lease,
-                     bool by_text) const = 0;
+  virtual void renew(script::Writer& out, const LockName& name, const std::string& owner,
+                     Millis lease) const = 0;
   // The same where the hold may be under `other` by now, of a kind that can be moved.
-  virtual void renew_either(std::string& out, const LockName& name, const Owners& owners,
-                            Millis lease, bool by_text) const {
-    renew(out, name, owners.owner, lease, by_text);
+  virtual void renew_either(script::Writer& out, const LockName& name, const Owners& owners,
+                            Millis lease) const {
+    renew(out, name, owners.owner, lease);
   }
   // The same question without touching the lease.
-  virtual void check(std::string& out, const LockName& name, const std::string& owner) const = 0;
+  virtual void check(script::Writer& out, const LockName& name, const std::string& owner) const = 0;
 };
 
 // What a client tells about its holds.

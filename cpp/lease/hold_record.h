@@ -71,12 +71,14 @@ class Hold final : public client::Request, public std::enable_shared_from_this<H
   void encode(std::string& out) const override {
     const std::shared_ptr<LeaseKeeper> to = keeper.lock();
     const std::string field = to ? owner_field(to->client_id_, owner) : std::string();
+    // A check is rare, and is not sent a second time after NOSCRIPT.
+    script::Writer writer(out, by_text || !asked_renewed);
     if (asked_either) {
-      renewal->renew_either(out, name, {field, move->other}, asked_lease, by_text);
+      renewal->renew_either(writer, name, {field, move->other}, asked_lease);
     } else if (asked_renewed) {
-      renewal->renew(out, name, field, asked_lease, by_text);
+      renewal->renew(writer, name, field, asked_lease);
     } else {
-      renewal->check(out, name, field);
+      renewal->check(writer, name, field);
     }
   }
 

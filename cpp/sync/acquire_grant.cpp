@@ -40,8 +40,8 @@ void AcquireOperation::offer_in_doubt(const Status& why) {
 }
 
 // A millisecond longer than the grant, which makes it a write whatever the server compares.
-void AcquireOperation::write_again(std::string& out, bool by_text) const {
-  recipe_.renew(out, name(), owner_field(), request_.lease.time + Millis(1), by_text);
+void AcquireOperation::write_again(script::Writer& out) const {
+  recipe_.renew(out, name(), owner_field(), request_.lease.time + Millis(1));
 }
 
 Millis AcquireOperation::longest_wait() const {

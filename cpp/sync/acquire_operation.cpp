@@ -45,8 +45,9 @@ void AcquireOperation::on_message(std::string_view payload) {
 }
 
 void AcquireOperation::encode(std::string& out) const {
-  recipe_.acquire(out, {name(), owner_field(), count_, request_.lease.time,
-                        context().topology->publish_command(), by_text_, request_.acquire_options});
+  script::Writer writer = context().writer(out, by_text_);
+  recipe_.acquire(writer,
+                  {name(), owner_field(), count_, request_.lease.time, request_.acquire_options});
 }
 
 void AcquireOperation::complete(Result<resp::Reply> reply, const client::Sent& sent) {

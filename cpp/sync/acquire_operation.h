@@ -49,7 +49,7 @@ class AcquireOperation final : public Operation, public wait::Waiter, public Ack
     deliver(Event::of(Event::Kind::kFailed, unreachable_status(why, name()), true));
   }
   std::string_view granted_key() const override { return key(); }
-  void write_again(std::string& out, bool by_text) const override;
+  void write_again(script::Writer& out) const override;
   Millis longest_wait() const override;
   void confirmed(Acknowledgement outcome) override;
 

@@ -51,6 +51,11 @@ void CallOperation::cancel() {
   finish({Verdict::kCancelled});
 }
 
+void CallOperation::encode(std::string& out) const {
+  script::Writer writer = context().writer(out, by_text_);
+  encode_(writer);
+}
+
 void CallOperation::go() {
   wake_at(kNever);
   resting_ = false;
@@ -88,12 +93,10 @@ void CallOperation::failed(const Status& why, bool rested) {
   finish({Verdict::kFailed, why});
 }
 
-// It goes out with the script's text: a second attempt would come later.
 void CallOperation::leave_to_ledger(bool rested) {
-  PendingRelease::What what{name(), return_->owner,
-                            [encode = encode_](std::string& out) { encode(out, true); },
-                            return_->longer, maybe_done_};
-  PendingRelease::carry_on(shared_context(), std::move(what), turn_, rested);
+  PendingRelease::carry_on(shared_context(),
+                           {name(), return_->owner, encode_, return_->longer, maybe_done_}, turn_,
+                           rested);
 }
 
 void CallOperation::refused(std::string_view text) {

@@ -13,8 +13,8 @@ namespace holdfast::sync {
 // Outcome::value is the answer, which must be an integer, a decimal string, or nil.
 class CallOperation final : public Operation {
  public:
-  // Appends the command; `by_text` when the server did not know the script.
-  using Encode = std::function<void(std::string& out, bool by_text)>;
+  // Appends the command.
+  using Encode = std::function<void(script::Writer& out)>;
   // Told the answer before the caller is, and may correct it; on any thread.
   using Answered =
       std::function<void(std::optional<std::int64_t>& value, const client::Sent& sent)>;
@@ -36,7 +36,7 @@ class CallOperation final : public Operation {
   // What was sent may still be executed; it is not sent again, unless it is to be carried through.
   void cancel() override;
 
-  void encode(std::string& out) const override { encode_(out, by_text_); }
+  void encode(std::string& out) const override;
   void complete(Result<resp::Reply> reply, const client::Sent& sent) override;
 
  private:

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/stats.h"
 #include "lease/lease_keeper.h"
+#include "script/writer.h"
 #include "sync/replica_acknowledger.h"
 #include "sync/request_slots.h"
 #include "sync/timers.h"
@@ -26,6 +27,11 @@ struct Context {
   const std::shared_ptr<ReplicaAcknowledger> acknowledger{};  // null: grants need none
   const std::shared_ptr<Stats> stats = std::make_shared<Stats>();
   const std::shared_ptr<RequestSlots> slots = std::make_shared<RequestSlots>();
+
+  // Writes a command of this client's, as its topology is now. `by_text`: scripts with their text.
+  script::Writer writer(std::string& out, bool by_text = false) const {
+    return {out, by_text, topology->publish_command()};
+  }
 };
 
 }  // namespace holdfast::sync

@@ -1,15 +1,13 @@
 #include "sync/count_down_latch.h"
 
 #include "lua_scripts.h"
-#include "resp/command.h"
-#include "script/script.h"
+#include "script/writer.h"
 #include "sync/keys.h"
 
 namespace holdfast::sync {
 
 namespace {
 
-using script::Call;
 namespace lua = script::lua;
 
 constexpr Millis kNoTtl{-1};
@@ -28,8 +26,8 @@ class CountDownLatch final : public CounterRecipe {
     return latch_channel(name);
   }
 
-  void acquire(std::string& out, const Step& step) const override {
-    out += resp::Command({"GET", step.name.bytes()}).bytes();
+  void acquire(script::Writer& out, const Step& step) const override {
+    out.command({"GET", step.name.bytes()});
   }
 
   Answer acquired(const resp::Reply& reply) const override {
@@ -46,23 +44,23 @@ const Recipe& count_down_latch_recipe() {
   return recipe;
 }
 
-void try_set_count(std::string& out, const Step& step) {
-  Call(out, lua::count_down_latch_try_set_count, step.by_text, 3, 4)
+void try_set_count(script::Writer& out, const Step& step) {
+  out.call(lua::count_down_latch_try_set_count, 3, 4)
       << step.name.bytes() << request_key(step.name, step.owner) << latch_channel(step.name).bytes()
       << step.lease.count() << step.acquire_options.request_number() << step.acquire_options.amount
-      << step.publish;
+      << out.publish();
 }
 
-void count_down(std::string& out, const Step& step) {
-  Call(out, lua::count_down_latch_count_down, step.by_text, 3, 3)
+void count_down(script::Writer& out, const Step& step) {
+  out.call(lua::count_down_latch_count_down, 3, 3)
       << step.name.bytes() << request_key(step.name, step.owner) << latch_channel(step.name).bytes()
-      << step.lease.count() << step.acquire_options.request_number() << step.publish;
+      << step.lease.count() << step.acquire_options.request_number() << out.publish();
 }
 
-void delete_latch(std::string& out, const Step& step) {
-  Call(out, lua::count_down_latch_delete, step.by_text, 3, 3)
+void delete_latch(script::Writer& out, const Step& step) {
+  out.call(lua::count_down_latch_delete, 3, 3)
       << step.name.bytes() << request_key(step.name, step.owner) << latch_channel(step.name).bytes()
-      << step.lease.count() << step.acquire_options.request_number() << step.publish;
+      << step.lease.count() << step.acquire_options.request_number() << out.publish();
 }
 
 }  // namespace holdfast::sync

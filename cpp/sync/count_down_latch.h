@@ -9,8 +9,8 @@ namespace holdfast::sync {
 const Recipe& count_down_latch_recipe();
 
 // The other steps.
-void try_set_count(std::string& out, const Step& step);  // to `acquire_options.amount`
-void count_down(std::string& out, const Step& step);
-void delete_latch(std::string& out, const Step& step);
+void try_set_count(script::Writer& out, const Step& step);  // to `acquire_options.amount`
+void count_down(script::Writer& out, const Step& step);
+void delete_latch(script::Writer& out, const Step& step);
 
 }  // namespace holdfast::sync

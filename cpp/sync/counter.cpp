@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "resp/command.h"
 #include "sync/call_operation.h"
 
 namespace holdfast::sync {
@@ -15,12 +14,9 @@ std::shared_ptr<CallOperation> request(std::shared_ptr<const Context> context, c
   const std::string id = owner_field(context->client_id, in_slot->slot);
   AcquireOptions acquire_options{Millis(0), request_memory(*context), amount};
   acquire_options.request = std::move(in_slot);
-  const auto topology = context->topology;
-  return std::make_shared<CallOperation>(
-      std::move(context), name, [=](std::string& out, bool by_text) {
-        step(out, {name, id, 0, acquire_options.request_memory, topology->publish_command(),
-                   by_text, acquire_options});
-      });
+  return std::make_shared<CallOperation>(std::move(context), name, [=](script::Writer& out) {
+    step(out, {name, id, 0, acquire_options.request_memory, acquire_options});
+  });
 }
 
 }  // namespace
@@ -42,21 +38,20 @@ OperationPtr counter_return(std::shared_ptr<const Context> context, const LockNa
 }
 
 OperationPtr counter_value(std::shared_ptr<const Context> context, const LockName& name) {
-  return std::make_shared<CallOperation>(std::move(context), name, [name](std::string& out, bool) {
-    out += resp::Command({"GET", name.bytes()}).bytes();
+  return std::make_shared<CallOperation>(std::move(context), name, [name](script::Writer& out) {
+    out.command({"GET", name.bytes()});
   });
 }
 
-void CounterRecipe::release(std::string& /*out*/, const Step& /*step*/) const {}
-void CounterRecipe::extend(std::string& /*out*/, const Step& /*step*/) const {}
-void CounterRecipe::force_release(std::string& /*out*/, const Step& /*step*/) const {}
-void CounterRecipe::renew(std::string& /*out*/, const LockName& /*name*/,
-                          const std::string& /*owner*/, Millis /*lease*/, bool /*by_text*/) const {}
-void CounterRecipe::check(std::string& /*out*/, const LockName& /*name*/,
+void CounterRecipe::release(script::Writer& /*out*/, const Step& /*step*/) const {}
+void CounterRecipe::extend(script::Writer& /*out*/, const Step& /*step*/) const {}
+void CounterRecipe::force_release(script::Writer& /*out*/, const Step& /*step*/) const {}
+void CounterRecipe::renew(script::Writer& /*out*/, const LockName& /*name*/,
+                          const std::string& /*owner*/, Millis /*lease*/) const {}
+void CounterRecipe::check(script::Writer& /*out*/, const LockName& /*name*/,
                           const std::string& /*owner*/) const {}
-void CounterRecipe::locked(std::string& /*out*/, const LockName& /*name*/, bool /*by_text*/) const {
-}
-void CounterRecipe::hold_count(std::string& /*out*/, const Step& /*step*/) const {}
-void CounterRecipe::ttl(std::string& /*out*/, const LockName& /*name*/, bool /*by_text*/) const {}
+void CounterRecipe::locked(script::Writer& /*out*/, const LockName& /*name*/) const {}
+void CounterRecipe::hold_count(script::Writer& /*out*/, const Step& /*step*/) const {}
+void CounterRecipe::ttl(script::Writer& /*out*/, const LockName& /*name*/) const {}
 
 }  // namespace holdfast::sync

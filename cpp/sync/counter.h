@@ -18,7 +18,7 @@ namespace holdfast::sync {
 inline Millis request_memory(const Context& context) { return 4 * context.command_timeout; }
 
 // A step on a counter: `owner` is the slot's id, `lease` how long its answer is kept.
-using CounterStep = void (*)(std::string& out, const Step& step);
+using CounterStep = void (*)(script::Writer& out, const Step& step);
 
 // One request. Outcome::value: the step's answer.
 OperationPtr counter_call(std::shared_ptr<const Context> context, const LockName& name,
@@ -36,15 +36,15 @@ OperationPtr counter_value(std::shared_ptr<const Context> context, const LockNam
 class CounterRecipe : public Recipe {
  public:
   bool makes_holds() const override { return false; }
-  void release(std::string& out, const Step& step) const override;
-  void extend(std::string& out, const Step& step) const final;
-  void force_release(std::string& out, const Step& step) const final;
-  void renew(std::string& out, const LockName& name, const std::string& owner, Millis lease,
-             bool by_text) const override;
-  void check(std::string& out, const LockName& name, const std::string& owner) const final;
-  void locked(std::string& out, const LockName& name, bool by_text) const final;
-  void hold_count(std::string& out, const Step& step) const final;
-  void ttl(std::string& out, const LockName& name, bool by_text) const final;
+  void release(script::Writer& out, const Step& step) const override;
+  void extend(script::Writer& out, const Step& step) const final;
+  void force_release(script::Writer& out, const Step& step) const final;
+  void renew(script::Writer& out, const LockName& name, const std::string& owner,
+             Millis lease) const override;
+  void check(script::Writer& out, const LockName& name, const std::string& owner) const final;
+  void locked(script::Writer& out, const LockName& name) const final;
+  void hold_count(script::Writer& out, const Step& step) const final;
+  void ttl(script::Writer& out, const LockName& name) const final;
 };
 
 }  // namespace holdfast::sync

@@ -1,7 +1,7 @@
 #include "sync/fair_lock.h"
 
 #include "lua_scripts.h"
-#include "script/script.h"
+#include "script/writer.h"
 #include "sync/keys.h"
 #include "sync/lock.h"
 
@@ -9,7 +9,6 @@ namespace holdfast::sync {
 
 namespace {
 
-using script::Call;
 namespace lua = script::lua;
 
 // Once granted, it is a lock as any other: only the way to it, and what a release tells, differ.
@@ -27,72 +26,70 @@ class FairLock final : public Recipe {
     return Channel(lock_channel(name).bytes() + ':' + owner);
   }
 
-  void acquire(std::string& out, const Step& step) const override {
-    Call(out, lua::fair_lock_acquire, step.by_text, 3, 4)
+  void acquire(script::Writer& out, const Step& step) const override {
+    out.call(lua::fair_lock_acquire, 3, 4)
         << step.name.bytes() << fair_queue(step.name) << fair_timeouts(step.name) << step.owner
         << step.lease.count() << step.count << step.acquire_options.queue_timeout.count();
   }
 
   Answer acquired(const resp::Reply& reply) const override { return plain_.acquired(reply); }
 
-  void release(std::string& out, const Step& step) const override {
-    Call(out, lua::fair_lock_release, step.by_text, 4, 3)
+  void release(script::Writer& out, const Step& step) const override {
+    out.call(lua::fair_lock_release, 4, 3)
         << step.name.bytes() << fair_queue(step.name) << fair_timeouts(step.name)
-        << lock_channel(step.name).bytes() << step.owner << step.count << step.publish;
+        << lock_channel(step.name).bytes() << step.owner << step.count << out.publish();
   }
 
-  void release_either(std::string& out, const Step& step) const override {
-    Call(out, lua::fair_lock_release_either, step.by_text, 4, 3)
+  void release_either(script::Writer& out, const Step& step) const override {
+    out.call(lua::fair_lock_release_either, 4, 3)
         << step.name.bytes() << fair_queue(step.name) << fair_timeouts(step.name)
-        << lock_channel(step.name).bytes() << step.owner << step.other << step.publish;
+        << lock_channel(step.name).bytes() << step.owner << step.other << out.publish();
   }
 
   std::string_view movable_as() const override { return "fair_lock"; }
 
-  void move(std::string& out, const Step& step, const std::string& next) const override {
-    Call(out, lua::fair_lock_move, step.by_text, 4, 4)
+  void move(script::Writer& out, const Step& step, const std::string& next) const override {
+    out.call(lua::fair_lock_move, 4, 4)
         << step.name.bytes() << fair_queue(step.name) << fair_timeouts(step.name)
         << lock_channel(step.name).bytes() << step.owner << next << step.lease.count()
-        << step.publish;
+        << out.publish();
   }
 
-  void renew_either(std::string& out, const LockName& name, const lease::Owners& owners,
-                    Millis lease, bool by_text) const override {
-    plain_.renew_either(out, name, owners, lease, by_text);
+  void renew_either(script::Writer& out, const LockName& name, const lease::Owners& owners,
+                    Millis lease) const override {
+    plain_.renew_either(out, name, owners, lease);
   }
 
-  void force_release(std::string& out, const Step& step) const override {
-    Call(out, lua::fair_lock_force_release, step.by_text, 4, 1)
+  void force_release(script::Writer& out, const Step& step) const override {
+    out.call(lua::fair_lock_force_release, 4, 1)
         << step.name.bytes() << fair_queue(step.name) << fair_timeouts(step.name)
-        << lock_channel(step.name).bytes() << step.publish;
+        << lock_channel(step.name).bytes() << out.publish();
   }
 
-  void extend(std::string& out, const Step& step) const override {
-    Call(out, lua::fair_lock_extend, step.by_text, 4, 3)
+  void extend(script::Writer& out, const Step& step) const override {
+    out.call(lua::fair_lock_extend, 4, 3)
         << step.name.bytes() << fair_queue(step.name) << fair_timeouts(step.name)
-        << lock_channel(step.name).bytes() << step.owner << step.lease.count() << step.publish;
+        << lock_channel(step.name).bytes() << step.owner << step.lease.count() << out.publish();
   }
 
-  void renew(std::string& out, const LockName& name, const std::string& owner, Millis lease,
-             bool by_text) const override {
-    plain_.renew(out, name, owner, lease, by_text);
+  void renew(script::Writer& out, const LockName& name, const std::string& owner,
+             Millis lease) const override {
+    plain_.renew(out, name, owner, lease);
   }
 
-  void check(std::string& out, const LockName& name, const std::string& owner) const override {
+  void check(script::Writer& out, const LockName& name, const std::string& owner) const override {
     plain_.check(out, name, owner);
   }
 
-  void locked(std::string& out, const LockName& name, bool by_text) const override {
-    plain_.locked(out, name, by_text);
+  void locked(script::Writer& out, const LockName& name) const override {
+    plain_.locked(out, name);
   }
 
-  void hold_count(std::string& out, const Step& step) const override {
+  void hold_count(script::Writer& out, const Step& step) const override {
     plain_.hold_count(out, step);
   }
 
-  void ttl(std::string& out, const LockName& name, bool by_text) const override {
-    plain_.ttl(out, name, by_text);
-  }
+  void ttl(script::Writer& out, const LockName& name) const override { plain_.ttl(out, name); }
 
  private:
   const Recipe& plain_ = lock_recipe();

@@ -3,7 +3,7 @@
 #include <charconv>
 
 #include "lua_scripts.h"
-#include "script/script.h"
+#include "script/writer.h"
 #include "sync/keys.h"
 #include "sync/lock.h"
 
@@ -11,7 +11,6 @@ namespace holdfast::sync {
 
 namespace {
 
-using script::Call;
 namespace lua = script::lua;
 
 // A token is text; what else the steps answer is a number, or nil.
@@ -38,10 +37,9 @@ class FencedLockRecipe final : public LockRecipe {
 
   std::string_view movable_as() const override { return "fenced_lock"; }
 
-  void acquire(std::string& out, const Step& step) const override {
-    Call(out, lua::fenced_lock_acquire, step.by_text, 2, 3)
-        << step.name.bytes() << token_counter(step.name) << step.owner << step.lease.count()
-        << step.count;
+  void acquire(script::Writer& out, const Step& step) const override {
+    out.call(lua::fenced_lock_acquire, 2, 3) << step.name.bytes() << token_counter(step.name)
+                                             << step.owner << step.lease.count() << step.count;
   }
 
   Answer acquired(const resp::Reply& reply) const override {
@@ -50,10 +48,10 @@ class FencedLockRecipe final : public LockRecipe {
     return LockRecipe::acquired(reply);
   }
 
-  void transfer(std::string& out, const Step& step, const std::string& heir) const override {
-    Call(out, lua::fenced_lock_transfer, step.by_text, 3, 4)
+  void transfer(script::Writer& out, const Step& step, const std::string& heir) const override {
+    out.call(lua::fenced_lock_transfer, 3, 4)
         << step.name.bytes() << lock_channel(step.name).bytes() << token_counter(step.name)
-        << step.owner << heir << step.lease.count() << step.publish;
+        << step.owner << heir << step.lease.count() << out.publish();
   }
 
   Answer transferred(const resp::Reply& reply) const override {

@@ -1,15 +1,13 @@
 #include "sync/lock.h"
 
 #include "lua_scripts.h"
-#include "resp/command.h"
-#include "script/script.h"
+#include "script/writer.h"
 #include "sync/keys.h"
 
 namespace holdfast::sync {
 
 namespace {
 
-using script::Call;
 namespace lua = script::lua;
 
 constexpr std::int64_t kHoldsGone = -3;
@@ -25,8 +23,8 @@ Channel LockRecipe::channel(const LockName& name, const std::string& /*owner*/) 
   return lock_channel(name);
 }
 
-void LockRecipe::acquire(std::string& out, const Step& step) const {
-  Call(out, lua::lock_acquire, step.by_text, 1, 3)
+void LockRecipe::acquire(script::Writer& out, const Step& step) const {
+  out.call(lua::lock_acquire, 1, 3)
       << step.name.bytes() << step.owner << step.lease.count() << step.count;
 }
 
@@ -36,73 +34,67 @@ Answer LockRecipe::acquired(const resp::Reply& reply) const {
   return {Answer::Kind::kHeld, Millis(reply.integer())};
 }
 
-void LockRecipe::release(std::string& out, const Step& step) const {
-  Call(out, lua::lock_release, step.by_text, 2, 3)
-      << step.name.bytes() << lock_channel(step.name).bytes() << step.owner << step.count
-      << step.publish;
+void LockRecipe::release(script::Writer& out, const Step& step) const {
+  out.call(lua::lock_release, 2, 3) << step.name.bytes() << lock_channel(step.name).bytes()
+                                    << step.owner << step.count << out.publish();
 }
 
-void LockRecipe::transfer(std::string& out, const Step& step, const std::string& heir) const {
-  Call(out, lua::lock_transfer, step.by_text, 2, 4)
-      << step.name.bytes() << lock_channel(step.name).bytes() << step.owner << heir
-      << step.lease.count() << step.publish;
+void LockRecipe::transfer(script::Writer& out, const Step& step, const std::string& heir) const {
+  out.call(lua::lock_transfer, 2, 4) << step.name.bytes() << lock_channel(step.name).bytes()
+                                     << step.owner << heir << step.lease.count() << out.publish();
 }
 
-void LockRecipe::retain(std::string& out, const Step& step) const {
-  Call(out, lua::lock_retain, step.by_text, 2, 5)
-      << step.name.bytes() << lock_channel(step.name).bytes() << step.owner
-      << (step.other.empty() ? step.owner : step.other) << step.keeper << step.stays.count()
-      << step.publish;
+void LockRecipe::retain(script::Writer& out, const Step& step) const {
+  out.call(lua::lock_retain, 2, 5) << step.name.bytes() << lock_channel(step.name).bytes()
+                                   << step.owner << (step.other.empty() ? step.owner : step.other)
+                                   << step.keeper << step.stays.count() << out.publish();
 }
 
-void LockRecipe::release_either(std::string& out, const Step& step) const {
-  Call(out, lua::lock_release_either, step.by_text, 2, 3)
-      << step.name.bytes() << lock_channel(step.name).bytes() << step.owner << step.other
-      << step.publish;
+void LockRecipe::release_either(script::Writer& out, const Step& step) const {
+  out.call(lua::lock_release_either, 2, 3) << step.name.bytes() << lock_channel(step.name).bytes()
+                                           << step.owner << step.other << out.publish();
 }
 
-void LockRecipe::move(std::string& out, const Step& step, const std::string& next) const {
-  Call(out, lua::lock_move, step.by_text, 2, 4)
-      << step.name.bytes() << lock_channel(step.name).bytes() << step.owner << next
-      << step.lease.count() << step.publish;
+void LockRecipe::move(script::Writer& out, const Step& step, const std::string& next) const {
+  out.call(lua::lock_move, 2, 4) << step.name.bytes() << lock_channel(step.name).bytes()
+                                 << step.owner << next << step.lease.count() << out.publish();
 }
 
-void LockRecipe::renew_either(std::string& out, const LockName& name, const lease::Owners& owners,
-                              Millis lease, bool by_text) const {
-  Call(out, lua::lock_renew_either, by_text, 1, 3)
+void LockRecipe::renew_either(script::Writer& out, const LockName& name,
+                              const lease::Owners& owners, Millis lease) const {
+  out.call(lua::lock_renew_either, 1, 3)
       << name.bytes() << owners.owner << owners.other << lease.count();
 }
 
-void LockRecipe::force_release(std::string& out, const Step& step) const {
-  Call(out, lua::lock_force_release, step.by_text, 2, 1)
-      << step.name.bytes() << lock_channel(step.name).bytes() << step.publish;
+void LockRecipe::force_release(script::Writer& out, const Step& step) const {
+  out.call(lua::lock_force_release, 2, 1)
+      << step.name.bytes() << lock_channel(step.name).bytes() << out.publish();
 }
 
-void LockRecipe::extend(std::string& out, const Step& step) const {
-  Call(out, lua::lock_extend, step.by_text, 2, 3)
-      << step.name.bytes() << lock_channel(step.name).bytes() << step.owner << step.lease.count()
-      << step.publish;
+void LockRecipe::extend(script::Writer& out, const Step& step) const {
+  out.call(lua::lock_extend, 2, 3) << step.name.bytes() << lock_channel(step.name).bytes()
+                                   << step.owner << step.lease.count() << out.publish();
 }
 
-void LockRecipe::renew(std::string& out, const LockName& name, const std::string& owner,
-                       Millis lease, bool by_text) const {
-  Call(out, lua::lock_renew, by_text, 1, 2) << name.bytes() << owner << lease.count();
+void LockRecipe::renew(script::Writer& out, const LockName& name, const std::string& owner,
+                       Millis lease) const {
+  out.call(lua::lock_renew, 1, 2) << name.bytes() << owner << lease.count();
 }
 
-void LockRecipe::check(std::string& out, const LockName& name, const std::string& owner) const {
-  out += resp::Command({"HEXISTS", name.bytes(), owner}).bytes();
+void LockRecipe::check(script::Writer& out, const LockName& name, const std::string& owner) const {
+  out.command({"HEXISTS", name.bytes(), owner});
 }
 
-void LockRecipe::locked(std::string& out, const LockName& name, bool /*by_text*/) const {
-  out += resp::Command({"HLEN", name.bytes()}).bytes();
+void LockRecipe::locked(script::Writer& out, const LockName& name) const {
+  out.command({"HLEN", name.bytes()});
 }
 
-void LockRecipe::hold_count(std::string& out, const Step& step) const {
-  out += resp::Command({"HGET", step.name.bytes(), step.owner}).bytes();
+void LockRecipe::hold_count(script::Writer& out, const Step& step) const {
+  out.command({"HGET", step.name.bytes(), step.owner});
 }
 
-void LockRecipe::ttl(std::string& out, const LockName& name, bool by_text) const {
-  Call(out, lua::lock_ttl, by_text, 1, 0) << name.bytes();
+void LockRecipe::ttl(script::Writer& out, const LockName& name) const {
+  out.call(lua::lock_ttl, 1, 0) << name.bytes();
 }
 
 const Recipe& lock_recipe() {

@@ -9,16 +9,14 @@ namespace holdfast::sync {
 OperationPtr extend(std::shared_ptr<const Context> context, const Recipe& recipe,
                     const LockName& name, OwnerNumber owner, Millis lease) {
   const auto keeper = context->keeper;
-  const auto topology = context->topology;
   const std::string field = owner_field(context->client_id, owner);
   const std::uint32_t number = keeper->begin_extension(name, owner, lease);
   const std::string other = keeper->other_field(name, owner);
   return std::make_shared<CallOperation>(
       std::move(context), name,
-      [recipe = &recipe, name, field, other, lease, topology](std::string& out, bool by_text) {
-        const std::string_view publish = topology->publish_command();
-        if (other.empty()) return recipe->extend(out, {name, field, 0, lease, publish, by_text});
-        recipe->move(out, {name, other, 1, lease, publish, by_text}, field);
+      [recipe = &recipe, name, field, other, lease](script::Writer& out) {
+        if (other.empty()) return recipe->extend(out, {name, field, 0, lease});
+        recipe->move(out, {name, other, 1, lease}, field);
       },
       [keeper, name, owner, number, lease, moves = !other.empty()](
           std::optional<std::int64_t>& value, const client::Sent& sent) {
@@ -34,11 +32,10 @@ OperationPtr extend(std::shared_ptr<const Context> context, const Recipe& recipe
 OperationPtr force_release(std::shared_ptr<const Context> context, const Recipe& recipe,
                            const LockName& name) {
   const auto keeper = context->keeper;
-  const auto topology = context->topology;
   return std::make_shared<CallOperation>(
       std::move(context), name,
-      [recipe = &recipe, name, topology](std::string& out, bool by_text) {
-        recipe->force_release(out, {name, {}, 0, Millis(0), topology->publish_command(), by_text});
+      [recipe = &recipe, name](script::Writer& out) {
+        recipe->force_release(out, {name, {}});
       },
       [keeper, name](std::optional<std::int64_t> value, const client::Sent& /*sent*/) {
         // Of a lock with sides it may be held by the other one, and stay so.

@@ -30,14 +30,14 @@ PendingRelease::What PendingRelease::release_of(std::shared_ptr<const Context> c
                                                 const Recipe& recipe, Of what) {
   const LockName name = what.name;
   const OwnerNumber owner = what.owner;
-  return {name, owner,
-          [context = std::move(context), recipe = &recipe, of = std::move(what)](std::string& out) {
-            Step step{of.name,           owner_field(context->client_id, of.owner), of.remaining,
-                      Millis(0),         context->topology->publish_command(),      true,
-                      of.acquire_options};
-            add_plan(step, of.plan, *context);
-            encode_release(*recipe, out, step);
-          }};
+  return {
+      name, owner,
+      [context = std::move(context), recipe = &recipe, of = std::move(what)](script::Writer& out) {
+        Step step{of.name, owner_field(context->client_id, of.owner), of.remaining, Millis(0),
+                  of.acquire_options};
+        add_plan(step, of.plan, *context);
+        encode_release(*recipe, out, step);
+      }};
 }
 
 void PendingRelease::take_back(std::shared_ptr<const Context> context, What what, Millis lease) {
@@ -81,6 +81,11 @@ void PendingRelease::give_back(const std::shared_ptr<const Context>& context, co
     keeper.disown(name, owner, turn);
     carry_on(context, release_of(context, recipe, std::move(of)), turn, false);
   }
+}
+
+void PendingRelease::encode(std::string& out) const {
+  script::Writer writer = context_->writer(out, true);
+  what_.encode(writer);
 }
 
 void PendingRelease::on_time() { go(); }

@@ -23,7 +23,7 @@ class PendingRelease final : public client::Request,
                              public Timed,
                              public std::enable_shared_from_this<PendingRelease> {
  public:
-  using Encode = std::function<void(std::string& out)>;
+  using Encode = std::function<void(script::Writer& out)>;
   struct What {
     LockName name;
     OwnerNumber owner;
@@ -59,7 +59,7 @@ class PendingRelease final : public client::Request,
   PendingRelease(std::shared_ptr<const Context> context, What what);
 
   std::string_view key() const override { return what_.name.bytes(); }
-  void encode(std::string& out) const override { what_.encode(out); }
+  void encode(std::string& out) const override;
   void complete(Result<resp::Reply> reply, const client::Sent& sent) override;
 
  private:

@@ -6,14 +6,13 @@
 #include <random>
 
 #include "lua_scripts.h"
-#include "script/script.h"
+#include "script/writer.h"
 #include "sync/keys.h"
 
 namespace holdfast::sync {
 
 namespace {
 
-using script::Call;
 namespace lua = script::lua;
 
 constexpr std::size_t kHalf = 8;
@@ -76,10 +75,10 @@ class Permit final : public Recipe {
     return semaphore_channel(name);
   }
 
-  void acquire(std::string& out, const Step& step) const override {
-    Call(out, lua::permit_semaphore_acquire, step.by_text, 3, 3)
+  void acquire(script::Writer& out, const Step& step) const override {
+    out.call(lua::permit_semaphore_acquire, 3, 3)
         << step.name.bytes() << permit_timeouts(step.name) << semaphore_channel(step.name).bytes()
-        << permit_of(step.owner) << step.lease.count() << step.publish;
+        << permit_of(step.owner) << step.lease.count() << out.publish();
   }
 
   Answer acquired(const resp::Reply& reply) const override {
@@ -89,29 +88,29 @@ class Permit final : public Recipe {
     return answer;
   }
 
-  void release(std::string& out, const Step& step) const override {
-    release_permit(out, {step.name, step.publish, step.by_text}, permit_of(step.owner));
+  void release(script::Writer& out, const Step& step) const override {
+    release_permit(out, step.name, permit_of(step.owner));
   }
 
-  void extend(std::string& out, const Step& step) const override {
-    extend_permit(out, {step.name, step.publish, step.by_text}, permit_of(step.owner), step.lease);
+  void extend(script::Writer& out, const Step& step) const override {
+    extend_permit(out, step.name, permit_of(step.owner), step.lease);
   }
 
-  void renew(std::string& out, const LockName& name, const std::string& owner, Millis lease,
-             bool by_text) const override {
-    Call(out, lua::permit_semaphore_renew, by_text, 1, 2)
+  void renew(script::Writer& out, const LockName& name, const std::string& owner,
+             Millis lease) const override {
+    out.call(lua::permit_semaphore_renew, 1, 2)
         << permit_timeouts(name) << permit_of(owner) << lease.count();
   }
 
-  void check(std::string& out, const LockName& name, const std::string& owner) const override {
-    renew(out, name, owner, Millis(0), true);
+  void check(script::Writer& out, const LockName& name, const std::string& owner) const override {
+    renew(out, name, owner, Millis(0));
   }
 
   // A semaphore has no owners, so these are never called.
-  void force_release(std::string& /*out*/, const Step& /*step*/) const override {}
-  void locked(std::string& /*out*/, const LockName& /*name*/, bool /*by_text*/) const override {}
-  void hold_count(std::string& /*out*/, const Step& /*step*/) const override {}
-  void ttl(std::string& /*out*/, const LockName& /*name*/, bool /*by_text*/) const override {}
+  void force_release(script::Writer& /*out*/, const Step& /*step*/) const override {}
+  void locked(script::Writer& /*out*/, const LockName& /*name*/) const override {}
+  void hold_count(script::Writer& /*out*/, const Step& /*step*/) const override {}
+  void ttl(script::Writer& /*out*/, const LockName& /*name*/) const override {}
 
  private:
   const bool renewed_;
@@ -138,34 +137,32 @@ std::optional<OwnerNumber> permit_number(const std::string& client_id, std::stri
   return OwnerNumber{number_half(read_half(permit.substr(kHalf)))};
 }
 
-void release_permit(std::string& out, const PermitCall& call, std::string_view permit) {
-  Call(out, lua::permit_semaphore_release, call.by_text, 3, 2)
-      << call.name.bytes() << permit_timeouts(call.name) << semaphore_channel(call.name).bytes()
-      << permit << call.publish;
+void release_permit(script::Writer& out, const LockName& name, std::string_view permit) {
+  out.call(lua::permit_semaphore_release, 3, 2)
+      << name.bytes() << permit_timeouts(name) << semaphore_channel(name).bytes() << permit
+      << out.publish();
 }
 
-void extend_permit(std::string& out, const PermitCall& call, std::string_view permit,
+void extend_permit(script::Writer& out, const LockName& name, std::string_view permit,
                    Millis lease) {
-  Call(out, lua::permit_semaphore_extend, call.by_text, 2, 3)
-      << permit_timeouts(call.name) << semaphore_channel(call.name).bytes() << permit
-      << lease.count() << call.publish;
+  out.call(lua::permit_semaphore_extend, 2, 3)
+      << permit_timeouts(name) << semaphore_channel(name).bytes() << permit << lease.count()
+      << out.publish();
 }
 
-void try_set_permits(std::string& out, const PermitCall& call, std::int64_t permits) {
-  Call(out, lua::permit_semaphore_try_set_permits, call.by_text, 3, 2)
-      << call.name.bytes() << permit_timeouts(call.name) << semaphore_channel(call.name).bytes()
-      << permits << call.publish;
+void try_set_permits(script::Writer& out, const LockName& name, std::int64_t permits) {
+  out.call(lua::permit_semaphore_try_set_permits, 3, 2)
+      << name.bytes() << permit_timeouts(name) << semaphore_channel(name).bytes() << permits
+      << out.publish();
 }
 
-void available_permits(std::string& out, const PermitCall& call) {
-  Call(out, lua::permit_semaphore_available_permits, call.by_text, 3, 1)
-      << call.name.bytes() << permit_timeouts(call.name) << semaphore_channel(call.name).bytes()
-      << call.publish;
+void available_permits(script::Writer& out, const LockName& name) {
+  out.call(lua::permit_semaphore_available_permits, 3, 1)
+      << name.bytes() << permit_timeouts(name) << semaphore_channel(name).bytes() << out.publish();
 }
 
-void delete_permits(std::string& out, const PermitCall& call) {
-  Call(out, lua::permit_semaphore_delete, call.by_text, 2, 0)
-      << call.name.bytes() << permit_timeouts(call.name);
+void delete_permits(script::Writer& out, const LockName& name) {
+  out.call(lua::permit_semaphore_delete, 2, 0) << name.bytes() << permit_timeouts(name);
 }
 
 }  // namespace holdfast::sync

@@ -21,15 +21,11 @@ std::optional<OwnerNumber> permit_number(const std::string& client_id, std::stri
 
 // The steps on a permit by its id, and those on the whole semaphore; the replies are those of the
 // scripts.
-struct PermitCall {
-  const LockName& name;
-  std::string_view publish;  // the publishing command
-  bool by_text = false;      // the server does not know the script
-};
-void release_permit(std::string& out, const PermitCall& call, std::string_view permit);
-void extend_permit(std::string& out, const PermitCall& call, std::string_view permit, Millis lease);
-void try_set_permits(std::string& out, const PermitCall& call, std::int64_t permits);
-void available_permits(std::string& out, const PermitCall& call);
-void delete_permits(std::string& out, const PermitCall& call);
+void release_permit(script::Writer& out, const LockName& name, std::string_view permit);
+void extend_permit(script::Writer& out, const LockName& name, std::string_view permit,
+                   Millis lease);
+void try_set_permits(script::Writer& out, const LockName& name, std::int64_t permits);
+void available_permits(script::Writer& out, const LockName& name);
+void delete_permits(script::Writer& out, const LockName& name);
 
 }  // namespace holdfast::sync

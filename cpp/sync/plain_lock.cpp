@@ -75,14 +75,15 @@ std::unique_ptr<PlainLock::Encoded> PlainLock::encode(const Context& with, Owner
                                                       Millis lease) const {
   auto fresh = std::make_unique<Encoded>();
   fresh->lease = lease;
-  fresh->publish = with.topology->publish_command();
+  std::string command;
+  script::Writer writer = with.writer(command);
+  fresh->publish = writer.publish();
   const std::string field = owner_field(with.client_id, owner);
   const std::string_view bulk = owner_bulk(with, owner);
-  std::string command;
-  recipe_.acquire(command, {name_, field, 1, lease, fresh->publish});
+  recipe_.acquire(writer, {name_, field, 1, lease});
   if (!cut(command, bulk, fresh->acquire_head, fresh->acquire_tail)) return nullptr;
   command.clear();
-  recipe_.release(command, {name_, field, 0, Millis(0), fresh->publish});
+  recipe_.release(writer, {name_, field});
   if (!cut(command, bulk, fresh->release_head, fresh->release_tail)) return nullptr;
   return fresh;
 }

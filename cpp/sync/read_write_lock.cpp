@@ -1,15 +1,13 @@
 #include "sync/read_write_lock.h"
 
 #include "lua_scripts.h"
-#include "resp/command.h"
-#include "script/script.h"
+#include "script/writer.h"
 #include "sync/keys.h"
 
 namespace holdfast::sync {
 
 namespace {
 
-using script::Call;
 namespace lua = script::lua;
 
 constexpr std::int64_t kHoldsGone = -3;
@@ -31,31 +29,30 @@ class SideRecipe : public Recipe {
     return {Answer::Kind::kHeld, Millis(reply.integer())};
   }
 
-  void force_release(std::string& out, const Step& step) const override {
-    Call(out, lua::read_write_lock_force_release, step.by_text, 3, 2)
+  void force_release(script::Writer& out, const Step& step) const override {
+    out.call(lua::read_write_lock_force_release, 3, 2)
         << step.name.bytes() << rwlock_channel(step.name).bytes() << rwlock_prefix(step.name)
-        << mode_ << step.publish;
+        << mode_ << out.publish();
   }
 
-  void locked(std::string& out, const LockName& name, bool by_text) const override {
-    Call(out, lua::read_write_lock_locked, by_text, 1, 1) << name.bytes() << mode_;
+  void locked(script::Writer& out, const LockName& name) const override {
+    out.call(lua::read_write_lock_locked, 1, 1) << name.bytes() << mode_;
   }
 
-  void ttl(std::string& out, const LockName& name, bool by_text) const override {
-    Call(out, lua::lock_ttl, by_text, 1, 0) << name.bytes();
+  void ttl(script::Writer& out, const LockName& name) const override {
+    out.call(lua::lock_ttl, 1, 0) << name.bytes();
   }
 
  protected:
-  static void release_by(const script::Script& script, std::string& out, const Step& step) {
-    Call(out, script, step.by_text, 3, 3)
-        << step.name.bytes() << rwlock_channel(step.name).bytes() << rwlock_prefix(step.name)
-        << step.owner << step.count << step.publish;
+  static void release_by(const script::Script& script, script::Writer& out, const Step& step) {
+    out.call(script, 3, 3) << step.name.bytes() << rwlock_channel(step.name).bytes()
+                           << rwlock_prefix(step.name) << step.owner << step.count << out.publish();
   }
 
-  static void extend_by(const script::Script& script, std::string& out, const Step& step) {
-    Call(out, script, step.by_text, 3, 3)
-        << step.name.bytes() << rwlock_channel(step.name).bytes() << rwlock_prefix(step.name)
-        << step.owner << step.lease.count() << step.publish;
+  static void extend_by(const script::Script& script, script::Writer& out, const Step& step) {
+    out.call(script, 3, 3) << step.name.bytes() << rwlock_channel(step.name).bytes()
+                           << rwlock_prefix(step.name) << step.owner << step.lease.count()
+                           << out.publish();
   }
 
  private:
@@ -76,40 +73,37 @@ class ReadLock final : public SideRecipe {
 
   Waiting waiting() const override { return Waiting::kTogether; }
 
-  void acquire(std::string& out, const Step& step) const override {
-    Call(out, lua::read_write_lock_read_acquire, step.by_text, 2, 3)
+  void acquire(script::Writer& out, const Step& step) const override {
+    out.call(lua::read_write_lock_read_acquire, 2, 3)
         << step.name.bytes() << rwlock_prefix(step.name) << step.owner << step.lease.count()
         << step.count;
   }
 
-  void release(std::string& out, const Step& step) const override {
+  void release(script::Writer& out, const Step& step) const override {
     release_by(lua::read_write_lock_read_release, out, step);
   }
 
-  void extend(std::string& out, const Step& step) const override {
+  void extend(script::Writer& out, const Step& step) const override {
     extend_by(lua::read_write_lock_read_extend, out, step);
   }
 
-  void renew(std::string& out, const LockName& name, const std::string& owner, Millis lease,
-             bool by_text) const override {
-    Call(out, lua::read_write_lock_read_renew, by_text, 2, 2)
+  void renew(script::Writer& out, const LockName& name, const std::string& owner,
+             Millis lease) const override {
+    out.call(lua::read_write_lock_read_renew, 2, 2)
         << name.bytes() << rwlock_prefix(name) << owner << lease.count();
   }
 
-  // With the script's text: it is rare, and is not sent a second time after NOSCRIPT.
-  void check(std::string& out, const LockName& name, const std::string& owner) const override {
-    holds(out, name, owner, true);
+  void check(script::Writer& out, const LockName& name, const std::string& owner) const override {
+    holds(out, name, owner);
   }
 
-  void hold_count(std::string& out, const Step& step) const override {
-    holds(out, step.name, step.owner, step.by_text);
+  void hold_count(script::Writer& out, const Step& step) const override {
+    holds(out, step.name, step.owner);
   }
 
  private:
-  static void holds(std::string& out, const LockName& name, const std::string& owner,
-                    bool by_text) {
-    Call(out, lua::read_write_lock_read_holds, by_text, 2, 1)
-        << name.bytes() << rwlock_prefix(name) << owner;
+  static void holds(script::Writer& out, const LockName& name, const std::string& owner) {
+    out.call(lua::read_write_lock_read_holds, 2, 1) << name.bytes() << rwlock_prefix(name) << owner;
   }
 };
 
@@ -128,51 +122,50 @@ class WriteLock final : public SideRecipe {
             &lua::lock_ttl};
   }
 
-  void acquire(std::string& out, const Step& step) const override {
-    Call(out, lua::read_write_lock_write_acquire, step.by_text, 1, 3)
+  void acquire(script::Writer& out, const Step& step) const override {
+    out.call(lua::read_write_lock_write_acquire, 1, 3)
         << step.name.bytes() << step.owner << step.lease.count() << step.count;
   }
 
-  void release(std::string& out, const Step& step) const override {
+  void release(script::Writer& out, const Step& step) const override {
     release_by(lua::read_write_lock_write_release, out, step);
   }
 
-  void release_either(std::string& out, const Step& step) const override {
-    Call(out, lua::read_write_lock_write_release_either, step.by_text, 2, 3)
+  void release_either(script::Writer& out, const Step& step) const override {
+    out.call(lua::read_write_lock_write_release_either, 2, 3)
         << step.name.bytes() << rwlock_channel(step.name).bytes() << step.owner << step.other
-        << step.publish;
+        << out.publish();
   }
 
   std::string_view movable_as() const override { return "write_lock"; }
 
-  void move(std::string& out, const Step& step, const std::string& next) const override {
-    Call(out, lua::read_write_lock_write_move, step.by_text, 2, 4)
+  void move(script::Writer& out, const Step& step, const std::string& next) const override {
+    out.call(lua::read_write_lock_write_move, 2, 4)
         << step.name.bytes() << rwlock_channel(step.name).bytes() << step.owner << next
-        << step.lease.count() << step.publish;
+        << step.lease.count() << out.publish();
   }
 
-  void renew_either(std::string& out, const LockName& name, const lease::Owners& owners,
-                    Millis lease, bool by_text) const override {
-    Call(out, lua::lock_renew_either, by_text, 1, 3)
+  void renew_either(script::Writer& out, const LockName& name, const lease::Owners& owners,
+                    Millis lease) const override {
+    out.call(lua::lock_renew_either, 1, 3)
         << name.bytes() << write_field(owners.owner) << write_field(owners.other) << lease.count();
   }
 
-  void extend(std::string& out, const Step& step) const override {
+  void extend(script::Writer& out, const Step& step) const override {
     extend_by(lua::read_write_lock_write_extend, out, step);
   }
 
-  void renew(std::string& out, const LockName& name, const std::string& owner, Millis lease,
-             bool by_text) const override {
-    Call(out, lua::lock_renew, by_text, 1, 2)
-        << name.bytes() << write_field(owner) << lease.count();
+  void renew(script::Writer& out, const LockName& name, const std::string& owner,
+             Millis lease) const override {
+    out.call(lua::lock_renew, 1, 2) << name.bytes() << write_field(owner) << lease.count();
   }
 
-  void check(std::string& out, const LockName& name, const std::string& owner) const override {
-    out += resp::Command({"HEXISTS", name.bytes(), write_field(owner)}).bytes();
+  void check(script::Writer& out, const LockName& name, const std::string& owner) const override {
+    out.command({"HEXISTS", name.bytes(), write_field(owner)});
   }
 
-  void hold_count(std::string& out, const Step& step) const override {
-    out += resp::Command({"HGET", step.name.bytes(), write_field(step.owner)}).bytes();
+  void hold_count(script::Writer& out, const Step& step) const override {
+    out.command({"HGET", step.name.bytes(), write_field(step.owner)});
   }
 };
 

@@ -2,7 +2,7 @@
 
 namespace holdfast::sync {
 
-void Recipe::transfer(std::string& /*out*/, const Step& /*step*/,
+void Recipe::transfer(script::Writer& /*out*/, const Step& /*step*/,
                       const std::string& /*heir*/) const {}
 
 Answer Recipe::transferred(const resp::Reply& reply) const {
@@ -10,13 +10,14 @@ Answer Recipe::transferred(const resp::Reply& reply) const {
   return {Answer::Kind::kGranted, Millis(0)};
 }
 
-void Recipe::retain(std::string& out, const Step& step) const { release(out, step); }
+void Recipe::retain(script::Writer& out, const Step& step) const { release(out, step); }
 
-void Recipe::release_either(std::string& out, const Step& step) const { release(out, step); }
+void Recipe::release_either(script::Writer& out, const Step& step) const { release(out, step); }
 
-void Recipe::move(std::string& /*out*/, const Step& /*step*/, const std::string& /*next*/) const {}
+void Recipe::move(script::Writer& /*out*/, const Step& /*step*/,
+                  const std::string& /*next*/) const {}
 
-void encode_release(const Recipe& recipe, std::string& out, const Step& step) {
+void encode_release(const Recipe& recipe, script::Writer& out, const Step& step) {
   if (step.stays > Millis(0)) {
     recipe.retain(out, step);
   } else if (!step.other.empty()) {

@@ -10,7 +10,7 @@
 #include "base/types.h"
 #include "lease/hold.h"
 #include "resp/reply.h"
-#include "script/script.h"
+#include "script/writer.h"
 #include "sync/backoff.h"
 #include "sync/request_slots.h"
 
@@ -49,8 +49,6 @@ struct Step {
   std::string owner;  // the owner's field
   int count = 0;      // the holds that there are afterwards
   Millis lease{0};
-  std::string_view publish;  // the publishing command
-  bool by_text = false;      // the server does not know the script
   AcquireOptions acquire_options{};
   std::string other{};   // of a release: the field that the hold may have by now; empty: none
   Millis stays{0};       // of a last release: the lock stays closed for so long
@@ -92,40 +90,40 @@ class Recipe : public lease::Renewal {
   virtual bool owners_return() const { return true; }
   // Where `owner` (a field) listens while it waits.
   virtual Channel channel(const LockName& name, const std::string& owner) const = 0;
-  virtual void acquire(std::string& out, const Step& step) const = 0;
+  virtual void acquire(script::Writer& out, const Step& step) const = 0;
   virtual Answer acquired(const resp::Reply& reply) const = 0;
 
   // Replies n >= 1: free now, and n - 1 subscribers received it; 0: holds are left; nil: the
   // owner's field is not there.
-  virtual void release(std::string& out, const Step& step) const = 0;
+  virtual void release(script::Writer& out, const Step& step) const = 0;
   // A last release may hand the lock to the first of this client's waiters (kInTurn), of whatever
   // kind it is: by the heir's recipe, not the holder's.
   virtual bool transfers() const { return false; }
   // Hands the lock to `heir`, another owner of this client. Replies nil: `owner` does not hold it.
-  virtual void transfer(std::string& out, const Step& step, const std::string& heir) const;
+  virtual void transfer(script::Writer& out, const Step& step, const std::string& heir) const;
   virtual Answer transferred(const resp::Reply& reply) const;
   // Of a last release: what the steps of release() are where `step.stays`, else `step.other`, is
   // set. The first is for kinds that know a minimum hold time, the second for those that can be
   // moved.
-  virtual void retain(std::string& out, const Step& step) const;
-  virtual void release_either(std::string& out, const Step& step) const;
+  virtual void retain(script::Writer& out, const Step& step) const;
+  virtual void release_either(script::Writer& out, const Step& step) const;
   // By what a ticket calls the kind; empty: its holds cannot be moved.
   virtual std::string_view movable_as() const { return {}; }
   // Gives the hold of `step.owner` to `next`, for `step.lease`. Replies the ms that were left
   // before, -1: not known; nil: neither of them holds it. A repeat means the same.
-  virtual void move(std::string& out, const Step& step, const std::string& next) const;
+  virtual void move(script::Writer& out, const Step& step, const std::string& next) const;
   // Sets the lease anew, shorter or longer (a renewal never cuts it). Replies 1, or 0: not held.
-  virtual void extend(std::string& out, const Step& step) const = 0;
+  virtual void extend(script::Writer& out, const Step& step) const = 0;
   // Replies 1: it was held, 0: it was not.
-  virtual void force_release(std::string& out, const Step& step) const = 0;
+  virtual void force_release(script::Writer& out, const Step& step) const = 0;
 
   // Questions; their replies are integers.
-  virtual void locked(std::string& out, const LockName& name, bool by_text) const = 0;  // > 0: held
-  virtual void hold_count(std::string& out, const Step& step) const = 0;                // nil: 0
-  virtual void ttl(std::string& out, const LockName& name, bool by_text) const = 0;  // ms, -1, -2
+  virtual void locked(script::Writer& out, const LockName& name) const = 0;  // > 0: held
+  virtual void hold_count(script::Writer& out, const Step& step) const = 0;  // nil: 0
+  virtual void ttl(script::Writer& out, const LockName& name) const = 0;     // ms, -1, -2
 };
 
 // The step of `recipe` that ends, or lessens, the holds of an owner as `step` says.
-void encode_release(const Recipe& recipe, std::string& out, const Step& step);
+void encode_release(const Recipe& recipe, script::Writer& out, const Step& step);
 
 }  // namespace holdfast::sync

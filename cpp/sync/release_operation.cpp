@@ -163,15 +163,11 @@ void ReleaseOperation::leave_to_ledger(bool rested) {
 }
 
 void ReleaseOperation::encode(std::string& out) const {
-  Step step{name(),
-            field(what_.owner),
-            plan_.remaining,
-            heir_ ? heir_->lease_time() : Millis(0),
-            context().topology->publish_command(),
-            by_text_};
-  if (heir_) return heir_->recipe().transfer(out, step, heir_->owner_field());
+  Step step{name(), field(what_.owner), plan_.remaining, heir_ ? heir_->lease_time() : Millis(0)};
+  script::Writer writer = context().writer(out, by_text_);
+  if (heir_) return heir_->recipe().transfer(writer, step, heir_->owner_field());
   add_plan(step, plan_, context());
-  encode_release(recipe_, out, step);
+  encode_release(recipe_, writer, step);
 }
 
 void ReleaseOperation::complete(Result<resp::Reply> reply, const client::Sent& sent) {

@@ -33,7 +33,10 @@ class ReplicaAcknowledger::Write final : public client::Request,
   }
 
   std::string_view key() const override { return key_; }
-  void encode(std::string& out) const override { item.listener->write_again(out, item.by_text); }
+  void encode(std::string& out) const override {
+    script::Writer writer(out, item.by_text);
+    item.listener->write_again(writer);
+  }
   void complete(Result<resp::Reply> reply, const client::Sent& sent) override {
     std::optional<Acknowledgement> outcome = owner_->judge_write(item, reply, key_);
     const MutexLock guard(mutex_);

@@ -12,6 +12,7 @@
 #include "base/mutex.h"
 #include "base/types.h"
 #include "client/connection.h"
+#include "script/writer.h"
 #include "topology/topology.h"
 
 namespace holdfast::sync {
@@ -35,7 +36,7 @@ class AckListener {
   virtual std::string_view granted_key() const = 0;
   // Appends a command that writes once more what was granted, and never brings it back: it replies
   // 1, or 0 when it is not there any more. Called as Request::encode().
-  virtual void write_again(std::string& out, bool by_text) const = 0;
+  virtual void write_again(script::Writer& out) const = 0;
   // How long the replicas have.
   virtual Millis longest_wait() const = 0;
   // Any thread, once for each confirm() and each probe(), without locks held.

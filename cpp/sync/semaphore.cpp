@@ -1,15 +1,13 @@
 #include "sync/semaphore.h"
 
 #include "lua_scripts.h"
-#include "resp/command.h"
-#include "script/script.h"
+#include "script/writer.h"
 #include "sync/keys.h"
 
 namespace holdfast::sync {
 
 namespace {
 
-using script::Call;
 namespace lua = script::lua;
 
 constexpr Millis kNoTtl{-1};
@@ -27,8 +25,8 @@ class Semaphore final : public CounterRecipe {
     return semaphore_channel(name);
   }
 
-  void acquire(std::string& out, const Step& step) const override {
-    Call(out, lua::semaphore_acquire, step.by_text, 2, 3)
+  void acquire(script::Writer& out, const Step& step) const override {
+    out.call(lua::semaphore_acquire, 2, 3)
         << step.name.bytes() << request_key(step.name, step.owner)
         << step.acquire_options.request_memory.count() << step.acquire_options.request_number()
         << step.acquire_options.amount;
@@ -41,18 +39,18 @@ class Semaphore final : public CounterRecipe {
     return {Answer::Kind::kHeld, kNoTtl, reply.integer()};
   }
 
-  void release(std::string& out, const Step& step) const override {
-    Call(out, lua::semaphore_undo, step.by_text, 3, 3)
+  void release(script::Writer& out, const Step& step) const override {
+    out.call(lua::semaphore_undo, 3, 3)
         << step.name.bytes() << request_key(step.name, step.owner)
         << semaphore_channel(step.name).bytes() << step.acquire_options.request_memory.count()
-        << step.acquire_options.request_number() << step.publish;
+        << step.acquire_options.request_number() << out.publish();
   }
 
   // Of what was taken, as long as its request is known.
-  void renew(std::string& out, const LockName& name, const std::string& owner, Millis lease,
-             bool /*by_text*/) const override {
+  void renew(script::Writer& out, const LockName& name, const std::string& owner,
+             Millis lease) const override {
     const std::string memory = std::to_string(lease.count());
-    out += resp::Command({"PEXPIRE", request_key(name, owner), memory}).bytes();
+    out.command({"PEXPIRE", request_key(name, owner), memory});
   }
 };
 
@@ -63,28 +61,28 @@ const Recipe& semaphore_recipe() {
   return recipe;
 }
 
-void add_permits(std::string& out, const Step& step) {
-  Call(out, lua::semaphore_add_permits, step.by_text, 3, 4)
+void add_permits(script::Writer& out, const Step& step) {
+  out.call(lua::semaphore_add_permits, 3, 4)
       << step.name.bytes() << request_key(step.name, step.owner)
       << semaphore_channel(step.name).bytes() << step.lease.count()
-      << step.acquire_options.request_number() << step.acquire_options.amount << step.publish;
+      << step.acquire_options.request_number() << step.acquire_options.amount << out.publish();
 }
 
-void try_set_permits(std::string& out, const Step& step) {
-  Call(out, lua::semaphore_try_set_permits, step.by_text, 3, 4)
+void try_set_permits(script::Writer& out, const Step& step) {
+  out.call(lua::semaphore_try_set_permits, 3, 4)
       << step.name.bytes() << request_key(step.name, step.owner)
       << semaphore_channel(step.name).bytes() << step.lease.count()
-      << step.acquire_options.request_number() << step.acquire_options.amount << step.publish;
+      << step.acquire_options.request_number() << step.acquire_options.amount << out.publish();
 }
 
-void drain_permits(std::string& out, const Step& step) {
-  Call(out, lua::semaphore_drain_permits, step.by_text, 2, 2)
+void drain_permits(script::Writer& out, const Step& step) {
+  out.call(lua::semaphore_drain_permits, 2, 2)
       << step.name.bytes() << request_key(step.name, step.owner) << step.lease.count()
       << step.acquire_options.request_number();
 }
 
-void delete_semaphore(std::string& out, const Step& step) {
-  Call(out, lua::semaphore_delete, step.by_text, 2, 2)
+void delete_semaphore(script::Writer& out, const Step& step) {
+  out.call(lua::semaphore_delete, 2, 2)
       << step.name.bytes() << request_key(step.name, step.owner) << step.lease.count()
       << step.acquire_options.request_number();
 }

@@ -10,9 +10,9 @@ namespace holdfast::sync {
 const Recipe& semaphore_recipe();
 
 // The other steps; of `acquire_options.amount` permits.
-void add_permits(std::string& out, const Step& step);
-void try_set_permits(std::string& out, const Step& step);
-void drain_permits(std::string& out, const Step& step);
-void delete_semaphore(std::string& out, const Step& step);
+void add_permits(script::Writer& out, const Step& step);
+void try_set_permits(script::Writer& out, const Step& step);
+void drain_permits(script::Writer& out, const Step& step);
+void delete_semaphore(script::Writer& out, const Step& step);
 
 }  // namespace holdfast::sync

@@ -19,10 +19,9 @@ PendingRelease::What return_to(const std::shared_ptr<const Context>& context, co
                                const LockName& name, const Ticket& ticket, OwnerNumber from) {
   const std::string field = owner_field(context->client_id, from);
   return {name, from,
-          [context, recipe = &recipe, name, field, to = ticket.field,
-           lease = ticket.lease](std::string& out) {
-            const std::string_view publish = context->topology->publish_command();
-            recipe->move(out, {name, field, 1, lease, publish, true}, to);
+          [recipe = &recipe, name, field, to = ticket.field,
+           lease = ticket.lease](script::Writer& out) {
+            recipe->move(out, {name, field, 1, lease}, to);
           }};
 }
 
@@ -58,8 +57,8 @@ void TransferOperation::time_is_up(TimePoint /*now*/) {
 }
 
 void TransferOperation::encode(std::string& out) const {
-  const std::string_view publish = context().topology->publish_command();
-  recipe_.move(out, {name(), transfer_.from, 1, transfer_.lease, publish, by_text_}, transfer_.to);
+  script::Writer writer = context().writer(out, by_text_);
+  recipe_.move(writer, {name(), transfer_.from, 1, transfer_.lease}, transfer_.to);
 }
 
 void TransferOperation::complete(Result<resp::Reply> reply, const client::Sent& sent) {

@@ -60,7 +60,8 @@ class LeaseKeeperTest : public ::testing::Test {
   void grant(OwnerNumber owner, int count, Lease lease, std::uint64_t listener = 0) {
     const std::string field = owner_field("client", owner);
     std::string bytes;
-    sync::lock_recipe().acquire(bytes, {name, field, count, lease.time, {}, true});
+    script::Writer writer(bytes, true, "publish");
+    sync::lock_recipe().acquire(writer, {name, field, count, lease.time});
     ASSERT_EQ(execute(bytes), "$-1\r\n");
     (void)keeper().begin_attempt(name, owner);
     ASSERT_TRUE(
@@ -75,8 +76,9 @@ class LeaseKeeperTest : public ::testing::Test {
   void release(OwnerNumber owner) {
     const ReleasePlan plan = keeper().begin_release(name, owner, false);
     std::string bytes;
+    script::Writer writer(bytes, true, "publish");
     const std::string field = owner_field("client", owner);
-    sync::lock_recipe().release(bytes, {name, field, plan.remaining, Millis(0), "publish", true});
+    sync::lock_recipe().release(writer, {name, field, plan.remaining, Millis(0)});
     execute(bytes);
     keeper().released(name, owner, plan);
   }

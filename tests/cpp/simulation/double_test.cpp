@@ -253,49 +253,50 @@ class DoubleTest : public ::testing::Test {
     const int count = static_cast<int>(random_.below(3));
     const sync::Recipe& recipe = kind.recipe(name);
     const sync::AcquireOptions acquire_options{kLease};
-    const sync::Step step{name, owner, count, kLease, "publish", true, acquire_options};
-    const sync::Step attempt{name, owner, 1 + count / 2, kLease, "publish", true, acquire_options};
+    const sync::Step step{name, owner, count, kLease, acquire_options};
+    const sync::Step attempt{name, owner, 1 + count / 2, kLease, acquire_options};
     std::string bytes;
+    script::Writer out(bytes, true, "publish");
     switch (random_.below(9)) {
       case 0:
       case 1:
-        recipe.acquire(bytes, attempt);
+        recipe.acquire(out, attempt);
         break;
       case 2:
       case 3:
-        recipe.release(bytes, step);
+        recipe.release(out, step);
         break;
       case 4:
         if (recipe.transfers()) {
-          recipe.transfer(bytes, step, "me:3");
+          recipe.transfer(out, step, "me:3");
           break;
         }
         [[fallthrough]];
       case 5:
-        recipe.renew(bytes, name, owner, kLease, true);
+        recipe.renew(out, name, owner, kLease);
         break;
       case 6:
-        recipe.force_release(bytes, step);
+        recipe.force_release(out, step);
         break;
       case 7:
-        recipe.extend(bytes, {name, owner, 0, kLease / 2, "publish", true, acquire_options});
+        recipe.extend(out, {name, owner, 0, kLease / 2, acquire_options});
         break;
       default:
-        ask_something(bytes, step, recipe);
+        ask_something(out, step, recipe);
     }
     return bytes;
   }
 
-  void ask_something(std::string& bytes, const sync::Step& step, const sync::Recipe& recipe) {
+  void ask_something(script::Writer& out, const sync::Step& step, const sync::Recipe& recipe) {
     switch (random_.below(4)) {
       case 0:
-        return recipe.check(bytes, step.name, step.owner);
+        return recipe.check(out, step.name, step.owner);
       case 1:
-        return recipe.locked(bytes, step.name, true);
+        return recipe.locked(out, step.name);
       case 2:
-        return recipe.ttl(bytes, step.name, true);
+        return recipe.ttl(out, step.name);
       default:
-        return recipe.hold_count(bytes, step);
+        return recipe.hold_count(out, step);
     }
   }
 

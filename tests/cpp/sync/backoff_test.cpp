@@ -177,12 +177,14 @@ class SpinningTest : public ::testing::Test {
 
   void held_by_another(Millis lease) {
     std::string bytes;
-    spin_lock_recipe().acquire(bytes, {name_, "another:1", 1, lease, {}, true});
+    script::Writer writer(bytes, true, "publish");
+    spin_lock_recipe().acquire(writer, {name_, "another:1", 1, lease});
     execute(bytes);
   }
   void released_by_the_other() {
     std::string bytes;
-    spin_lock_recipe().release(bytes, {name_, "another:1", 0, Millis(0), "publish", true});
+    script::Writer writer(bytes, true, "publish");
+    spin_lock_recipe().release(writer, {name_, "another:1", 0, Millis(0)});
     execute(bytes);
   }
   void wait(std::uint64_t owner, const Backoff& backoff) {

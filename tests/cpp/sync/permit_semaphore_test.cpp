@@ -34,12 +34,14 @@ TEST(PermitIdTest, IsAnotherForEachNumberAndClient) {
 TEST(PermitIdTest, IsWhatTheStepsSend) {
   const LockName name("s");
   const std::string permit = permit_id(kClient, OwnerNumber{7});
-  const Step step{name, owner_field(kClient, OwnerNumber{7}), 0, Millis(1), "publish", false};
+  const Step step{name, owner_field(kClient, OwnerNumber{7}), 0, Millis(1)};
   std::string acquire;
-  renewed_permit_recipe().acquire(acquire, step);
+  script::Writer acquires(acquire, false, "publish");
+  renewed_permit_recipe().acquire(acquires, step);
   EXPECT_NE(acquire.find(permit), std::string::npos);
   std::string renew;
-  renewed_permit_recipe().renew(renew, name, step.owner, Millis(1), false);
+  script::Writer renews(renew, false);
+  renewed_permit_recipe().renew(renews, name, step.owner, Millis(1));
   EXPECT_NE(renew.find(permit), std::string::npos);
 }
 

@@ -121,8 +121,9 @@ TEST_F(PlainLockTest, AGrantAndAReleaseAreOneCommandEach) {
   EXPECT_EQ(keeper().count(name, kAlice), 0);
   EXPECT_TRUE(keeper().idle());
   std::string expected;
-  lock_recipe().acquire(expected, {name, "client:7", 1, kLease.time, "publish"});
-  lock_recipe().release(expected, {name, "client:7", 0, Millis(0), "publish"});
+  script::Writer writer(expected, false, "publish");
+  lock_recipe().acquire(writer, {name, "client:7", 1, kLease.time});
+  lock_recipe().release(writer, {name, "client:7"});
   EXPECT_EQ(script.got, expected);
 }
 

@@ -53,28 +53,33 @@ class WaitersTest : public ::testing::Test {
   }
   void held_by_another(Millis lease) {
     std::string bytes;
-    lock_recipe().acquire(bytes, {name_, "another:1", 1, lease, {}, true});
+    script::Writer writer(bytes, true, "publish");
+    lock_recipe().acquire(writer, {name_, "another:1", 1, lease});
     execute(bytes);
   }
   void released_by_the_other() {
     std::string bytes;
-    lock_recipe().release(bytes, {name_, "another:1", 0, Millis(0), "publish", true});
+    script::Writer writer(bytes, true, "publish");
+    lock_recipe().release(writer, {name_, "another:1", 0, Millis(0)});
     execute(bytes);
   }
   void permits_are_out(int count, Millis lease) {
     std::string bytes;
-    try_set_permits(bytes, {name_, "publish", true}, count);
+    script::Writer writer(bytes, true, "publish");
+    try_set_permits(writer, name_, count);
     execute(bytes);
     for (int i = 1; i <= count; ++i) {
       const std::string taker = "another:" + std::to_string(i);
       std::string taking;
-      leased_permit_recipe().acquire(taking, {name_, taker, 1, lease, "publish", true});
+      script::Writer taker_writer(taking, true, "publish");
+      leased_permit_recipe().acquire(taker_writer, {name_, taker, 1, lease});
       execute(taking);
     }
   }
   void a_permit_comes_back() {
     std::string bytes;
-    leased_permit_recipe().release(bytes, {name_, "another:1", 0, Millis(0), "publish", true});
+    script::Writer writer(bytes, true, "publish");
+    leased_permit_recipe().release(writer, {name_, "another:1", 0, Millis(0)});
     execute(bytes);
   }
   void wait(int first, int last, const Recipe& recipe = lock_recipe()) {

@@ -1,8 +1,10 @@
-#include "script/script.h"
+#include "script/writer.h"
 
 #include <algorithm>
 #include <array>
 #include <charconv>
+
+#include "resp/command.h"
 
 namespace holdfast::script {
 
@@ -29,20 +31,6 @@ void append_bulk(std::string& out, std::string_view text) {
 
 }  // namespace
 
-Call::Call(std::string& out, const Script& script, bool by_text, int keys, int args) : out_(out) {
-  const auto parameters = static_cast<std::size_t>(keys) + static_cast<std::size_t>(args);
-  append_count(out_, '*', 3 + parameters);
-  if (by_text) {
-    append_bulk(out_, "EVAL");
-    append_bulk(out_, script.text);
-  } else {
-    out_ += kBySha1;
-    out_ += script.sha1;
-    out_ += kEnd;
-  }
-  *this << keys;
-}
-
 Call& Call::operator<<(std::string_view parameter) {
   append_bulk(out_, parameter);
   return *this;
@@ -54,6 +42,26 @@ Call& Call::operator<<(std::int64_t parameter) {
       std::to_chars(digits.data(), digits.data() + digits.size(), parameter).ptr;
   append_bulk(out_, {digits.data(), static_cast<std::size_t>(end - digits.data())});
   return *this;
+}
+
+Call Writer::call(const Script& script, int keys, int args) {
+  const auto parameters = static_cast<std::size_t>(keys) + static_cast<std::size_t>(args);
+  append_count(out_, '*', 3 + parameters);
+  if (by_text_) {
+    append_bulk(out_, "EVAL");
+    append_bulk(out_, script.text);
+  } else {
+    out_ += kBySha1;
+    out_ += script.sha1;
+    out_ += kEnd;
+  }
+  Call call(out_);
+  call << keys;
+  return call;
+}
+
+void Writer::command(std::initializer_list<std::string_view> words) {
+  out_ += resp::Command(words).bytes();
 }
 
 }  // namespace holdfast::script

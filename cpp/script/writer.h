@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+#include "script/script.h"
+
+namespace holdfast::script {
+
+// The parameters of one call, in the order of its keys and arguments.
+class Call {
+ public:
+  explicit Call(std::string& out) : out_(out) {}
+  Call& operator<<(std::string_view parameter);
+  Call& operator<<(std::int64_t parameter);
+
+ private:
+  std::string& out_;
+};
+
+// Appends commands, in RESP, to a buffer. What writes a step does not know how it is sent: scripts
+// go by their SHA1, or, to a server that does not know them yet (NOSCRIPT), with their whole text.
+class Writer {
+ public:
+  // `publish`: the command by which scripts publish, of the client's topology; without one, only
+  // for steps that publish nothing.
+  Writer(std::string& out, bool by_text, std::string_view publish = {})
+      : out_(out), by_text_(by_text), publish_(publish) {}
+
+  // Begins a call of a script; `keys` and `args` parameters follow.
+  Call call(const Script& script, int keys, int args);
+  // A command that is no script.
+  void command(std::initializer_list<std::string_view> words);
+  // A script's argument, where it publishes.
+  std::string_view publish() const { return publish_; }
+
+ private:
+  std::string& out_;
+  const bool by_text_;
+  const std::string_view publish_;
+};
+
+}  // namespace holdfast::script

@@ -1,0 +1,46 @@
+#include "script/writer.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace holdfast::script {
+namespace {
+
+constexpr Script kScript{"lock/step", "0123456789012345678901234567890123456789", "return 1"};
+
+TEST(WriterTest, AScriptGoesByItsSha1) {
+  std::string bytes;
+  Writer out(bytes, false, "publish");
+  out.call(kScript, 1, 2) << "key" << 7 << out.publish();
+  EXPECT_EQ(bytes,
+            "*6\r\n$7\r\nEVALSHA\r\n$40\r\n0123456789012345678901234567890123456789\r\n"
+            "$1\r\n1\r\n$3\r\nkey\r\n$1\r\n7\r\n$7\r\npublish\r\n");
+}
+
+TEST(WriterTest, AScriptGoesWithItsTextToAServerThatDoesNotKnowIt) {
+  std::string bytes;
+  Writer out(bytes, true, "spublish");
+  out.call(kScript, 0, 1) << out.publish();
+  EXPECT_EQ(bytes, "*4\r\n$4\r\nEVAL\r\n$8\r\nreturn 1\r\n$1\r\n0\r\n$8\r\nspublish\r\n");
+}
+
+TEST(WriterTest, ACommandIsTheSameInBothForms) {
+  std::string by_sha1;
+  std::string by_text;
+  Writer(by_sha1, false).command({"GET", "key"});
+  Writer(by_text, true).command({"GET", "key"});
+  EXPECT_EQ(by_sha1, "*2\r\n$3\r\nGET\r\n$3\r\nkey\r\n");
+  EXPECT_EQ(by_text, by_sha1);
+}
+
+TEST(WriterTest, CommandsStandOneBehindTheOther) {
+  std::string bytes = "before";
+  Writer out(bytes, false);
+  out.command({"GET", "a"});
+  out.command({"GET", "b"});
+  EXPECT_EQ(bytes, "before*2\r\n$3\r\nGET\r\n$1\r\na\r\n*2\r\n$3\r\nGET\r\n$1\r\nb\r\n");
+}
+
+}  // namespace
+}  // namespace holdfast::script
