@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from . import _client
 from ._base_client import BaseClient
-from ._client import Client, set_watchdog_threads
+from ._client import *  # noqa: F403 - a client, and all that it makes
 from ._core import __version__
-from ._count_down_latch import CountDownLatch
 from ._errors import (
     ConnectionError as ConnectionError,  # not in __all__: `import *` must not hide the built-in
 )
@@ -23,18 +23,13 @@ from ._errors import (
     NotOwnedError,
     ServerError,
 )
-from ._fair_lock import FairLock
-from ._fenced_lock import FencedLock
+from ._hints import adopt
 from ._hints import complete as complete_hints
 from ._hold import Hold
 from ._lock import BaseLock, Lock
-from ._multi_lock import MultiLock
 from ._options import Keywords, LockOptions, MinimumLockOptions
-from ._permit_semaphore import PermitSemaphore
-from ._read_write_lock import ReadLock, ReadWriteLock, WriteLock
 from ._red_lock import RedLock
-from ._semaphore import Semaphore
-from ._spin_lock import Backoff, SpinLock
+from ._spin_lock import Backoff
 
 if TYPE_CHECKING:
     from . import asyncio, inspect
@@ -42,38 +37,23 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Backoff",
-    "Client",
-    "CountDownLatch",
-    "FairLock",
-    "FencedLock",
     "Histogram",
     "Hold",
     "HoldfastError",
-    "Lock",
     "LockError",
     "LockLostError",
     "LockTimeout",
-    "MultiLock",
     "NotOwnedError",
-    "PermitSemaphore",
-    "ReadLock",
-    "ReadWriteLock",
     "RedLock",
-    "Semaphore",
     "ServerError",
-    "SpinLock",
     "Stats",
-    "WriteLock",
     "__version__",
     "asyncio",
     "inspect",
-    "set_watchdog_threads",
 ]
+__all__ += _client.__all__
 
-for _class in [globals().get(_name) for _name in __all__]:
-    if isinstance(_class, type) and _class.__module__.startswith("holdfast._"):
-        _class.__module__ = "holdfast"
-del _class
+adopt("holdfast", [globals().get(name) for name in __all__])
 complete_hints(
     "holdfast",
     BaseClient=BaseClient,

@@ -27,7 +27,22 @@ if TYPE_CHECKING:
     from ._arguments import Name, Seconds
     from ._hold import Hold
 
-__all__ = ["Client", "set_watchdog_threads"]
+# The client and what it makes: the package's public names are these, too.
+__all__ = [
+    "Client",
+    "CountDownLatch",
+    "FairLock",
+    "FencedLock",
+    "Lock",
+    "MultiLock",
+    "PermitSemaphore",
+    "ReadLock",
+    "ReadWriteLock",
+    "Semaphore",
+    "SpinLock",
+    "WriteLock",
+    "set_watchdog_threads",
+]
 
 MOST_WATCHDOG_THREADS = 64
 

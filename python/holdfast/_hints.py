@@ -1,4 +1,4 @@
-"""Annotations that ``typing.get_type_hints`` can evaluate.
+"""Classes that name their package, and annotations that ``typing.get_type_hints`` can evaluate.
 
 The modules import what only annotations need for type checkers alone: so they may refer to each
 other. Here they get these names, once all of them are there.
@@ -15,7 +15,14 @@ from typing import Any
 from . import _core
 from ._arguments import Name, Seconds
 
-__all__ = ["complete"]
+__all__ = ["adopt", "complete"]
+
+
+def adopt(package: str, names: Sequence[object]) -> None:
+    """Let the package's classes among ``names`` say that they are of it, not of their modules."""
+    for each in names:
+        if isinstance(each, type) and each.__module__.startswith(f"{package}._"):
+            each.__module__ = package
 
 
 def complete(package: str, **names: Any) -> None:

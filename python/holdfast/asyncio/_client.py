@@ -32,7 +32,21 @@ if TYPE_CHECKING:
 
     from ._hold import Hold
 
-__all__ = ["Client"]
+# The client and what it makes: the package's public names are these, too.
+__all__ = [
+    "Client",
+    "CountDownLatch",
+    "FairLock",
+    "FencedLock",
+    "Lock",
+    "MultiLock",
+    "PermitSemaphore",
+    "ReadLock",
+    "ReadWriteLock",
+    "Semaphore",
+    "SpinLock",
+    "WriteLock",
+]
 
 
 @refuses_foreign_keywords
