@@ -14,11 +14,6 @@
 #include "engine/client.h"
 #include "engine/engine.h"
 #include "engine/lock.h"
-#include "sync/fair_lock.h"
-#include "sync/fenced_lock.h"
-#include "sync/lock.h"
-#include "sync/read_write_lock.h"
-#include "sync/spin_lock.h"
 #include "sync/ticket.h"
 
 namespace holdfast::bindings {
@@ -32,41 +27,16 @@ using Kind = OperationKind;
 
 constexpr double kNanos = 1e9;
 
-// The kinds that are made by a client's name for them: a kind is here, in `cpp/sync`, and in
-// Python.
-struct LockKind {
-  std::string_view word;
-  const sync::Recipe& (*recipe)();
-  Side side = Side::kWhole;
-};
-
-constexpr LockKind kKinds[] = {
-    {"lock", &sync::lock_recipe},
-    {"fair_lock", &sync::fair_lock_recipe},
-    {"fenced_lock", &sync::fenced_lock_recipe},
-    {"spin_lock", &sync::spin_lock_recipe},
-    {"read_lock", &sync::read_lock_recipe, Side::kRead},
-    {"write_lock", &sync::write_lock_recipe, Side::kWrite},
-};
-
-const LockKind& kind_of(std::string_view word) {
-  for (const LockKind& kind : kKinds) {
-    if (kind.word == word) return kind;
-  }
-  throw py::value_error("no kind of lock has this name: " + std::string(word));
-}
-
 // What Python says of a lock: (minimum hold time in ms, queue timeout in ms, back-off or None), the
 // back-off as first and greatest rest in ms, and by how much it grows.
-engine::Lock::Options options_of(Side side, const py::tuple& said) {
-  engine::Lock::Options options{side, {}};
-  options.acquire_options.at_least = Millis(said[0].cast<std::int64_t>());
-  options.acquire_options.queue_timeout = Millis(said[1].cast<std::int64_t>());
+sync::AcquireOptions options_of(const py::tuple& said) {
+  sync::AcquireOptions options;
+  options.at_least = Millis(said[0].cast<std::int64_t>());
+  options.queue_timeout = Millis(said[1].cast<std::int64_t>());
   if (!said[2].is_none()) {
     const auto backoff = said[2].cast<py::tuple>();
-    options.acquire_options.backoff = {Millis(backoff[0].cast<std::int64_t>()),
-                                       Millis(backoff[1].cast<std::int64_t>()),
-                                       backoff[2].cast<double>()};
+    options.backoff = {Millis(backoff[0].cast<std::int64_t>()),
+                       Millis(backoff[1].cast<std::int64_t>()), backoff[2].cast<double>()};
   }
   return options;
 }
@@ -74,9 +44,9 @@ engine::Lock::Options options_of(Side side, const py::tuple& said) {
 std::shared_ptr<engine::Lock> new_lock(const std::shared_ptr<engine::Client>& client,
                                        std::string_view word, const py::bytes& name,
                                        const py::args& said) {
-  const LockKind& kind = kind_of(word);
-  return std::make_shared<engine::Lock>(client, kind.recipe(), name_for(*client, name),
-                                        options_of(kind.side, said));
+  auto lock = engine::new_lock(client, word, name_for(*client, name), options_of(said));
+  if (!lock) throw py::value_error("no kind of lock has this name: " + std::string(word));
+  return lock;
 }
 
 // Python's number of an owner; 0 stands for the calling thread.

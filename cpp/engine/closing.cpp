@@ -48,8 +48,8 @@ void Closing::release_held() {
   for (const lease::LeaseKeeper::Held& held : context_->keeper->held()) {
     const auto plan = context_->keeper->begin_release(held.name, held.owner, true);
     if (plan.verdict != lease::ReleasePlan::Verdict::kFinal) continue;
-    // Every hold was granted by a recipe.
-    const auto& recipe = static_cast<const sync::Recipe&>(*held.renewal);
+    // What makes holds is a HoldRecipe.
+    const auto& recipe = static_cast<const sync::HoldRecipe&>(*held.renewal);
     sync::PendingRelease::carry_on(
         context_,
         sync::PendingRelease::release_of(context_, recipe, {held.name, held.owner, 0, {}, plan}),

@@ -4,7 +4,7 @@
 
 #include "sync/acquire_operation.h"
 #include "sync/call_operation.h"
-#include "sync/lock.h"
+#include "sync/kinds.h"
 #include "sync/lock_calls.h"
 #include "sync/release_operation.h"
 
@@ -12,7 +12,7 @@ namespace holdfast::engine {
 
 using sync::CallOperation;
 
-Lock::Lock(std::shared_ptr<Client> client, const sync::Recipe& recipe, const std::string& name,
+Lock::Lock(std::shared_ptr<Client> client, const sync::LockRecipe& recipe, const std::string& name,
            const Options& options)
     : client_(std::move(client)),
       recipe_(recipe),
@@ -118,8 +118,13 @@ sync::ExchangePtr Lock::detach(OwnerNumber owner, Millis lease) const {
 std::string Lock::ticket(OwnerNumber owner) const {
   const auto detached = client_->context()->keeper->detached(name_, owner);
   if (!detached) return {};
-  return sync::to_text({std::string(recipe_.movable_as()), detached->field, detached->token,
+  return sync::to_text({std::string(movable_as()), detached->field, detached->token,
                         detached->lease, detached->minimum, name_.bytes()});
+}
+
+std::string_view Lock::movable_as() const {
+  const sync::Movable* const movable = recipe_.movable();
+  return movable != nullptr ? movable->ticket_kind() : std::string_view{};
 }
 
 void Lock::end_detach(OwnerNumber owner, bool done) const {
@@ -173,6 +178,14 @@ void Lock::forget_listener(OwnerNumber owner, std::uint64_t listener) const {
 
 void Lock::forget_loss(OwnerNumber owner) const {
   client_->context()->keeper->forget_loss(name_, owner);
+}
+
+std::shared_ptr<Lock> new_lock(std::shared_ptr<Client> client, std::string_view word,
+                               const std::string& name, const sync::AcquireOptions& options) {
+  const sync::LockKind* const kind = sync::find_lock_kind(word);
+  if (kind == nullptr) return nullptr;
+  return std::make_shared<Lock>(std::move(client), kind->recipe(), name,
+                                Lock::Options{kind->side, options});
 }
 
 }  // namespace holdfast::engine

@@ -24,7 +24,7 @@ class Lock : public Lockable {
     Side side = Side::kWhole;
     sync::AcquireOptions acquire_options{};
   };
-  Lock(std::shared_ptr<Client> client, const sync::Recipe& recipe, const std::string& name,
+  Lock(std::shared_ptr<Client> client, const sync::LockRecipe& recipe, const std::string& name,
        const Options& options = {Side::kWhole, {}});
 
   const LockName& name() const { return name_; }
@@ -63,7 +63,7 @@ class Lock : public Lockable {
   // What an owner has got by a ticket becomes the ticket's again; no answer is waited for.
   void give_back(const sync::Ticket& ticket, OwnerNumber owner) const;
   // As a ticket calls its kind; empty: its holds cannot be detached.
-  std::string_view movable_as() const { return recipe_.movable_as(); }
+  std::string_view movable_as() const;
 
   int known_reads(OwnerNumber owner) const;  // of the read side of this name
   std::optional<std::int64_t> known_token(OwnerNumber owner) const;
@@ -77,10 +77,14 @@ class Lock : public Lockable {
                                                      const Attempt& attempt) const;
 
   const std::shared_ptr<Client> client_;
-  const sync::Recipe& recipe_;
+  const sync::LockRecipe& recipe_;
   const LockName name_;
   const sync::AcquireOptions acquire_options_;
   std::optional<sync::PlainLock> plain_;  // of a kind and with options that allow for it
 };
+
+// A lock of the kind that has this word (sync/kinds.h); null: none has it.
+std::shared_ptr<Lock> new_lock(std::shared_ptr<Client> client, std::string_view word,
+                               const std::string& name, const sync::AcquireOptions& options);
 
 }  // namespace holdfast::engine

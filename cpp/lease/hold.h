@@ -24,7 +24,6 @@ struct Owners {
 class Renewal {
  public:
   virtual ~Renewal() = default;
-  virtual std::string_view key(const LockName& name) const { return name.bytes(); }
   // A command that sets the lease anew if `owner` (a field) still holds, replying 1, or 0.
   virtual void renew(script::Writer& out, const LockName& name, const std::string& owner,
                      Millis lease) const = 0;

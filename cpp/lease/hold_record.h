@@ -66,7 +66,7 @@ class Hold final : public client::Request, public std::enable_shared_from_this<H
     timer.hold = this;
   }
 
-  std::string_view key() const override { return renewal->key(name); }
+  std::string_view key() const override { return name.bytes(); }
 
   void encode(std::string& out) const override {
     const std::shared_ptr<LeaseKeeper> to = keeper.lock();

@@ -20,10 +20,11 @@ void AcquireAccount::answered() {
 
 bool AcquireAccount::keep(const AcquireMachine::Action& grant, bool counted) {
   lease::LeaseKeeper& keeper = *context_->keeper;
-  if (!recipe_.makes_holds()) return !recipe_.takes() || !keeper.closing();
+  const HoldRecipe* const holds = recipe_.holding();
+  if (holds == nullptr) return !recipe_.takes() || !keeper.closing();
   const bool kept =
-      keeper.granted({request_.name, request_.owner, grant.count, request_.lease, grant.sent,
-                      &recipe_, request_.listener, grant.value, request_.acquire_options.at_least,
+      keeper.granted({request_.name, request_.owner, grant.count, request_.lease, grant.sent, holds,
+                      request_.listener, grant.value, request_.acquire_options.at_least,
                       context_->clock.now(), counted});
   if (kept) begun_ = false;
   return kept;
@@ -41,16 +42,18 @@ void AcquireAccount::close() {
 // A client that closes may have released the owner's earlier holds while the attempt was under way:
 // they do not come back.
 void AcquireAccount::take_back(int remaining) {
-  if (!recipe_.takes()) return;
+  const TakingRecipe* const taking = recipe_.taking();
+  if (taking == nullptr) return;
   remaining = std::min(remaining, context_->keeper->count(request_.name, request_.owner));
   PendingRelease::take_back(context_,
-                            PendingRelease::release_of(context_, recipe_, release_to(remaining)),
+                            PendingRelease::release_of(context_, *taking, release_to(remaining)),
                             longest_lease());
 }
 
 void AcquireAccount::give_back() {
-  if (!recipe_.makes_holds()) return take_back(0);
-  PendingRelease::give_back(context_, recipe_, release_to(0), longest_lease());
+  const HoldRecipe* const holds = recipe_.holding();
+  if (holds == nullptr) return take_back(0);
+  PendingRelease::give_back(context_, *holds, release_to(0), longest_lease());
 }
 
 void AcquireAccount::take_slot() {

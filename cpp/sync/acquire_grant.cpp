@@ -41,7 +41,7 @@ void AcquireOperation::offer_in_doubt(const Status& why) {
 
 // A millisecond longer than the grant, which makes it a write whatever the server compares.
 void AcquireOperation::write_again(script::Writer& out) const {
-  recipe_.renew(out, name(), owner_field(), request_.lease.time + Millis(1));
+  recipe_.taking()->write_again(out, name(), owner_field(), request_.lease.time + Millis(1));
 }
 
 Millis AcquireOperation::longest_wait() const {

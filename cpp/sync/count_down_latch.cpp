@@ -13,12 +13,11 @@ namespace lua = script::lua;
 constexpr Millis kNoTtl{-1};
 constexpr std::string_view kOpens = "0";
 
-class CountDownLatch final : public CounterRecipe {
+class CountDownLatch final : public Recipe {
  public:
   std::vector<const script::Script*> scripts() const override { return {}; }
 
   Waiting waiting() const override { return Waiting::kTogether; }
-  bool takes() const override { return false; }
   // By now it may be closed again.
   std::optional<std::string_view> granting_message() const override { return kOpens; }
 

@@ -43,15 +43,4 @@ OperationPtr counter_value(std::shared_ptr<const Context> context, const LockNam
   });
 }
 
-void CounterRecipe::release(script::Writer& /*out*/, const Step& /*step*/) const {}
-void CounterRecipe::extend(script::Writer& /*out*/, const Step& /*step*/) const {}
-void CounterRecipe::force_release(script::Writer& /*out*/, const Step& /*step*/) const {}
-void CounterRecipe::renew(script::Writer& /*out*/, const LockName& /*name*/,
-                          const std::string& /*owner*/, Millis /*lease*/) const {}
-void CounterRecipe::check(script::Writer& /*out*/, const LockName& /*name*/,
-                          const std::string& /*owner*/) const {}
-void CounterRecipe::locked(script::Writer& /*out*/, const LockName& /*name*/) const {}
-void CounterRecipe::hold_count(script::Writer& /*out*/, const Step& /*step*/) const {}
-void CounterRecipe::ttl(script::Writer& /*out*/, const LockName& /*name*/) const {}
-
 }  // namespace holdfast::sync

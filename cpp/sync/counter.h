@@ -31,20 +31,4 @@ OperationPtr counter_return(std::shared_ptr<const Context> context, const LockNa
 // GET. Outcome::value: the counter, nothing where there is none.
 OperationPtr counter_value(std::shared_ptr<const Context> context, const LockName& name);
 
-// The recipe of waiting for a counter: no owner, no hold, no lease, so none of what is asked of
-// these.
-class CounterRecipe : public Recipe {
- public:
-  bool makes_holds() const override { return false; }
-  void release(script::Writer& out, const Step& step) const override;
-  void extend(script::Writer& out, const Step& step) const final;
-  void force_release(script::Writer& out, const Step& step) const final;
-  void renew(script::Writer& out, const LockName& name, const std::string& owner,
-             Millis lease) const override;
-  void check(script::Writer& out, const LockName& name, const std::string& owner) const final;
-  void locked(script::Writer& out, const LockName& name) const final;
-  void hold_count(script::Writer& out, const Step& step) const final;
-  void ttl(script::Writer& out, const LockName& name) const final;
-};
-
 }  // namespace holdfast::sync

@@ -1,9 +1,7 @@
-#include "sync/fair_lock.h"
-
 #include "lua_scripts.h"
 #include "script/writer.h"
 #include "sync/keys.h"
-#include "sync/lock.h"
+#include "sync/kinds.h"
 
 namespace holdfast::sync {
 
@@ -12,7 +10,7 @@ namespace {
 namespace lua = script::lua;
 
 // Once granted, it is a lock as any other: only the way to it, and what a release tells, differ.
-class FairLock final : public Recipe {
+class FairLock final : public LockRecipe, public Movable {
  public:
   std::string_view kind() const override { return "fair_lock"; }
   std::vector<const script::Script*> scripts() const override {
@@ -35,18 +33,14 @@ class FairLock final : public Recipe {
   Answer acquired(const resp::Reply& reply) const override { return plain_.acquired(reply); }
 
   void release(script::Writer& out, const Step& step) const override {
+    if (!step.other.empty()) return release_either(out, step);
     out.call(lua::fair_lock_release, 4, 3)
         << step.name.bytes() << fair_queue(step.name) << fair_timeouts(step.name)
         << lock_channel(step.name).bytes() << step.owner << step.count << out.publish();
   }
 
-  void release_either(script::Writer& out, const Step& step) const override {
-    out.call(lua::fair_lock_release_either, 4, 3)
-        << step.name.bytes() << fair_queue(step.name) << fair_timeouts(step.name)
-        << lock_channel(step.name).bytes() << step.owner << step.other << out.publish();
-  }
-
-  std::string_view movable_as() const override { return "fair_lock"; }
+  const Movable* movable() const override { return this; }
+  std::string_view ticket_kind() const override { return "fair_lock"; }
 
   void move(script::Writer& out, const Step& step, const std::string& next) const override {
     out.call(lua::fair_lock_move, 4, 4)
@@ -92,12 +86,18 @@ class FairLock final : public Recipe {
   void ttl(script::Writer& out, const LockName& name) const override { plain_.ttl(out, name); }
 
  private:
-  const Recipe& plain_ = lock_recipe();
+  static void release_either(script::Writer& out, const Step& step) {
+    out.call(lua::fair_lock_release_either, 4, 3)
+        << step.name.bytes() << fair_queue(step.name) << fair_timeouts(step.name)
+        << lock_channel(step.name).bytes() << step.owner << step.other << out.publish();
+  }
+
+  const LockRecipe& plain_ = lock_recipe();
 };
 
 }  // namespace
 
-const Recipe& fair_lock_recipe() {
+const LockRecipe& fair_lock_recipe() {
   static const FairLock recipe;
   return recipe;
 }

@@ -1,10 +1,9 @@
-#include "sync/fenced_lock.h"
-
 #include <charconv>
 
 #include "lua_scripts.h"
 #include "script/writer.h"
 #include "sync/keys.h"
+#include "sync/kinds.h"
 #include "sync/lock.h"
 
 namespace holdfast::sync {
@@ -22,7 +21,7 @@ std::optional<std::int64_t> token(const resp::Reply& reply) {
   return value;
 }
 
-class FencedLockRecipe final : public LockRecipe {
+class FencedLock final : public ReentrantLock {
  public:
   std::string_view kind() const override { return "fenced_lock"; }
   std::vector<const script::Script*> scripts() const override {
@@ -35,7 +34,7 @@ class FencedLockRecipe final : public LockRecipe {
             &lua::lock_ttl};
   }
 
-  std::string_view movable_as() const override { return "fenced_lock"; }
+  std::string_view ticket_kind() const override { return "fenced_lock"; }
 
   void acquire(script::Writer& out, const Step& step) const override {
     out.call(lua::fenced_lock_acquire, 2, 3) << step.name.bytes() << token_counter(step.name)
@@ -45,7 +44,7 @@ class FencedLockRecipe final : public LockRecipe {
   Answer acquired(const resp::Reply& reply) const override {
     const std::optional<std::int64_t> minted = token(reply);
     if (minted) return {Answer::Kind::kGranted, Millis(0), minted};
-    return LockRecipe::acquired(reply);
+    return ReentrantLock::acquired(reply);
   }
 
   void transfer(script::Writer& out, const Step& step, const std::string& heir) const override {
@@ -55,7 +54,7 @@ class FencedLockRecipe final : public LockRecipe {
   }
 
   Answer transferred(const resp::Reply& reply) const override {
-    Answer answer = LockRecipe::transferred(reply);
+    Answer answer = ReentrantLock::transferred(reply);
     answer.value = token(reply);
     return answer;
   }
@@ -63,8 +62,8 @@ class FencedLockRecipe final : public LockRecipe {
 
 }  // namespace
 
-const Recipe& fenced_lock_recipe() {
-  static const FencedLockRecipe recipe;
+const LockRecipe& fenced_lock_recipe() {
+  static const FencedLock recipe;
   return recipe;
 }
 

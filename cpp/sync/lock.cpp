@@ -3,6 +3,7 @@
 #include "lua_scripts.h"
 #include "script/writer.h"
 #include "sync/keys.h"
+#include "sync/kinds.h"
 
 namespace holdfast::sync {
 
@@ -12,93 +13,101 @@ namespace lua = script::lua;
 
 constexpr std::int64_t kHoldsGone = -3;
 
-}  // namespace
-
-std::vector<const script::Script*> LockRecipe::scripts() const {
-  return {&lua::lock_acquire, &lua::lock_release,       &lua::lock_transfer, &lua::lock_renew,
-          &lua::lock_extend,  &lua::lock_force_release, &lua::lock_ttl};
-}
-
-Channel LockRecipe::channel(const LockName& name, const std::string& /*owner*/) const {
-  return lock_channel(name);
-}
-
-void LockRecipe::acquire(script::Writer& out, const Step& step) const {
-  out.call(lua::lock_acquire, 1, 3)
-      << step.name.bytes() << step.owner << step.lease.count() << step.count;
-}
-
-Answer LockRecipe::acquired(const resp::Reply& reply) const {
-  if (reply.is_nil()) return {Answer::Kind::kGranted, Millis(0)};
-  if (reply.integer() == kHoldsGone) return {Answer::Kind::kGone, Millis(0)};
-  return {Answer::Kind::kHeld, Millis(reply.integer())};
-}
-
-void LockRecipe::release(script::Writer& out, const Step& step) const {
-  out.call(lua::lock_release, 2, 3) << step.name.bytes() << lock_channel(step.name).bytes()
-                                    << step.owner << step.count << out.publish();
-}
-
-void LockRecipe::transfer(script::Writer& out, const Step& step, const std::string& heir) const {
-  out.call(lua::lock_transfer, 2, 4) << step.name.bytes() << lock_channel(step.name).bytes()
-                                     << step.owner << heir << step.lease.count() << out.publish();
-}
-
-void LockRecipe::retain(script::Writer& out, const Step& step) const {
+void retain(script::Writer& out, const Step& step) {
   out.call(lua::lock_retain, 2, 5) << step.name.bytes() << lock_channel(step.name).bytes()
                                    << step.owner << (step.other.empty() ? step.owner : step.other)
                                    << step.keeper << step.stays.count() << out.publish();
 }
 
-void LockRecipe::release_either(script::Writer& out, const Step& step) const {
+void release_either(script::Writer& out, const Step& step) {
   out.call(lua::lock_release_either, 2, 3) << step.name.bytes() << lock_channel(step.name).bytes()
                                            << step.owner << step.other << out.publish();
 }
 
-void LockRecipe::move(script::Writer& out, const Step& step, const std::string& next) const {
+}  // namespace
+
+std::vector<const script::Script*> ReentrantLock::scripts() const {
+  return {&lua::lock_acquire, &lua::lock_release,       &lua::lock_transfer, &lua::lock_renew,
+          &lua::lock_extend,  &lua::lock_force_release, &lua::lock_ttl};
+}
+
+Channel ReentrantLock::channel(const LockName& name, const std::string& /*owner*/) const {
+  return lock_channel(name);
+}
+
+void ReentrantLock::acquire(script::Writer& out, const Step& step) const {
+  out.call(lua::lock_acquire, 1, 3)
+      << step.name.bytes() << step.owner << step.lease.count() << step.count;
+}
+
+Answer ReentrantLock::acquired(const resp::Reply& reply) const {
+  if (reply.is_nil()) return {Answer::Kind::kGranted, Millis(0)};
+  if (reply.integer() == kHoldsGone) return {Answer::Kind::kGone, Millis(0)};
+  return {Answer::Kind::kHeld, Millis(reply.integer())};
+}
+
+void ReentrantLock::release(script::Writer& out, const Step& step) const {
+  if (step.stays > Millis(0)) return retain(out, step);
+  if (!step.other.empty()) return release_either(out, step);
+  out.call(lua::lock_release, 2, 3) << step.name.bytes() << lock_channel(step.name).bytes()
+                                    << step.owner << step.count << out.publish();
+}
+
+void ReentrantLock::transfer(script::Writer& out, const Step& step, const std::string& heir) const {
+  out.call(lua::lock_transfer, 2, 4) << step.name.bytes() << lock_channel(step.name).bytes()
+                                     << step.owner << heir << step.lease.count() << out.publish();
+}
+
+Answer ReentrantLock::transferred(const resp::Reply& reply) const {
+  if (reply.is_nil()) return {Answer::Kind::kHeld, Millis(0)};
+  return {Answer::Kind::kGranted, Millis(0)};
+}
+
+void ReentrantLock::move(script::Writer& out, const Step& step, const std::string& next) const {
   out.call(lua::lock_move, 2, 4) << step.name.bytes() << lock_channel(step.name).bytes()
                                  << step.owner << next << step.lease.count() << out.publish();
 }
 
-void LockRecipe::renew_either(script::Writer& out, const LockName& name,
-                              const lease::Owners& owners, Millis lease) const {
+void ReentrantLock::renew_either(script::Writer& out, const LockName& name,
+                                 const lease::Owners& owners, Millis lease) const {
   out.call(lua::lock_renew_either, 1, 3)
       << name.bytes() << owners.owner << owners.other << lease.count();
 }
 
-void LockRecipe::force_release(script::Writer& out, const Step& step) const {
+void ReentrantLock::force_release(script::Writer& out, const Step& step) const {
   out.call(lua::lock_force_release, 2, 1)
       << step.name.bytes() << lock_channel(step.name).bytes() << out.publish();
 }
 
-void LockRecipe::extend(script::Writer& out, const Step& step) const {
+void ReentrantLock::extend(script::Writer& out, const Step& step) const {
   out.call(lua::lock_extend, 2, 3) << step.name.bytes() << lock_channel(step.name).bytes()
                                    << step.owner << step.lease.count() << out.publish();
 }
 
-void LockRecipe::renew(script::Writer& out, const LockName& name, const std::string& owner,
-                       Millis lease) const {
+void ReentrantLock::renew(script::Writer& out, const LockName& name, const std::string& owner,
+                          Millis lease) const {
   out.call(lua::lock_renew, 1, 2) << name.bytes() << owner << lease.count();
 }
 
-void LockRecipe::check(script::Writer& out, const LockName& name, const std::string& owner) const {
+void ReentrantLock::check(script::Writer& out, const LockName& name,
+                          const std::string& owner) const {
   out.command({"HEXISTS", name.bytes(), owner});
 }
 
-void LockRecipe::locked(script::Writer& out, const LockName& name) const {
+void ReentrantLock::locked(script::Writer& out, const LockName& name) const {
   out.command({"HLEN", name.bytes()});
 }
 
-void LockRecipe::hold_count(script::Writer& out, const Step& step) const {
+void ReentrantLock::hold_count(script::Writer& out, const Step& step) const {
   out.command({"HGET", step.name.bytes(), step.owner});
 }
 
-void LockRecipe::ttl(script::Writer& out, const LockName& name) const {
+void ReentrantLock::ttl(script::Writer& out, const LockName& name) const {
   out.call(lua::lock_ttl, 1, 0) << name.bytes();
 }
 
-const Recipe& lock_recipe() {
-  static const LockRecipe recipe;
+const LockRecipe& lock_recipe() {
+  static const ReentrantLock recipe;
   return recipe;
 }
 

@@ -6,7 +6,7 @@ namespace holdfast::sync {
 
 // The reentrant lock: a hash, owner -> hold count (Redisson's RLock). Kinds that differ from it in
 // a part only are derived from it.
-class LockRecipe : public Recipe {
+class ReentrantLock : public LockRecipe, public Transferable, public Movable {
  public:
   std::string_view kind() const override { return "lock"; }
   std::vector<const script::Script*> scripts() const override;
@@ -14,11 +14,11 @@ class LockRecipe : public Recipe {
   void acquire(script::Writer& out, const Step& step) const override;
   Answer acquired(const resp::Reply& reply) const override;
   void release(script::Writer& out, const Step& step) const override;
-  bool transfers() const override { return true; }
+  const Transferable* transferable() const override { return this; }
   void transfer(script::Writer& out, const Step& step, const std::string& heir) const override;
-  void retain(script::Writer& out, const Step& step) const override;
-  void release_either(script::Writer& out, const Step& step) const override;
-  std::string_view movable_as() const override { return "lock"; }
+  Answer transferred(const resp::Reply& reply) const override;
+  const Movable* movable() const override { return this; }
+  std::string_view ticket_kind() const override { return "lock"; }
   void move(script::Writer& out, const Step& step, const std::string& next) const override;
   void renew_either(script::Writer& out, const LockName& name, const lease::Owners& owners,
                     Millis lease) const override;
@@ -31,7 +31,5 @@ class LockRecipe : public Recipe {
   void hold_count(script::Writer& out, const Step& step) const override;
   void ttl(script::Writer& out, const LockName& name) const override;
 };
-
-const Recipe& lock_recipe();
 
 }  // namespace holdfast::sync

@@ -6,7 +6,7 @@
 
 namespace holdfast::sync {
 
-OperationPtr extend(std::shared_ptr<const Context> context, const Recipe& recipe,
+OperationPtr extend(std::shared_ptr<const Context> context, const HoldRecipe& recipe,
                     const LockName& name, OwnerNumber owner, Millis lease) {
   const auto keeper = context->keeper;
   const std::string field = owner_field(context->client_id, owner);
@@ -16,7 +16,7 @@ OperationPtr extend(std::shared_ptr<const Context> context, const Recipe& recipe
       std::move(context), name,
       [recipe = &recipe, name, field, other, lease](script::Writer& out) {
         if (other.empty()) return recipe->extend(out, {name, field, 0, lease});
-        recipe->move(out, {name, other, 1, lease}, field);
+        recipe->movable()->move(out, {name, other, 1, lease}, field);
       },
       [keeper, name, owner, number, lease, moves = !other.empty()](
           std::optional<std::int64_t>& value, const client::Sent& sent) {
@@ -29,7 +29,7 @@ OperationPtr extend(std::shared_ptr<const Context> context, const Recipe& recipe
       });
 }
 
-OperationPtr force_release(std::shared_ptr<const Context> context, const Recipe& recipe,
+OperationPtr force_release(std::shared_ptr<const Context> context, const LockRecipe& recipe,
                            const LockName& name) {
   const auto keeper = context->keeper;
   return std::make_shared<CallOperation>(

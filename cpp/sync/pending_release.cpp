@@ -27,7 +27,7 @@ PendingRelease::PendingRelease(std::shared_ptr<const Context> context, What what
 }
 
 PendingRelease::What PendingRelease::release_of(std::shared_ptr<const Context> context,
-                                                const Recipe& recipe, Of what) {
+                                                const TakingRecipe& recipe, Of what) {
   const LockName name = what.name;
   const OwnerNumber owner = what.owner;
   return {
@@ -36,7 +36,7 @@ PendingRelease::What PendingRelease::release_of(std::shared_ptr<const Context> c
         Step step{of.name, owner_field(context->client_id, of.owner), of.remaining, Millis(0),
                   of.acquire_options};
         add_plan(step, of.plan, *context);
-        encode_release(*recipe, out, step);
+        recipe->release(out, step);
       }};
 }
 
@@ -64,8 +64,8 @@ void PendingRelease::carry_on(std::shared_ptr<const Context> context, What what,
   }
 }
 
-void PendingRelease::give_back(const std::shared_ptr<const Context>& context, const Recipe& recipe,
-                               Of of, Millis lease) {
+void PendingRelease::give_back(const std::shared_ptr<const Context>& context,
+                               const TakingRecipe& recipe, Of of, Millis lease) {
   using Plan = lease::ReleasePlan::Verdict;
   lease::LeaseKeeper& keeper = *context->keeper;
   const LockName name = of.name;

@@ -10,7 +10,7 @@
 
 namespace holdfast::sync {
 
-// What a plan says of a last release, for encode_release().
+// What a plan says of a last release.
 void add_plan(Step& step, const lease::ReleasePlan& plan, const Context& context);
 
 // Sends a release that no caller waits for: it takes back an attempt that ended on its way, or goes
@@ -42,7 +42,8 @@ class PendingRelease final : public client::Request,
     AcquireOptions acquire_options{};
     lease::ReleasePlan plan{};  // of a hold that was granted
   };
-  static What release_of(std::shared_ptr<const Context> context, const Recipe& recipe, Of what);
+  static What release_of(std::shared_ptr<const Context> context, const TakingRecipe& recipe,
+                         Of what);
 
   // A new entry, of what may be held for `lease` from now on.
   static void take_back(std::shared_ptr<const Context> context, What what, Millis lease);
@@ -53,8 +54,8 @@ class PendingRelease final : public client::Request,
                        lease::ReleaseLedger::Turn turn, bool rested);
 
   // Gives back one hold of which its caller will never know; `of`: as it was acquired.
-  static void give_back(const std::shared_ptr<const Context>& context, const Recipe& recipe, Of of,
-                        Millis lease);
+  static void give_back(const std::shared_ptr<const Context>& context, const TakingRecipe& recipe,
+                        Of of, Millis lease);
 
   PendingRelease(std::shared_ptr<const Context> context, What what);
 

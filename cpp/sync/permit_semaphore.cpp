@@ -57,19 +57,23 @@ std::string permit_of(const std::string& field) {
   return permit_of(std::string_view(field).substr(0, colon), number);
 }
 
-class Permit final : public Recipe {
- public:
-  explicit Permit(bool renewed) : renewed_(renewed) {}
+void renew_permit(script::Writer& out, const LockName& name, const std::string& owner,
+                  Millis lease) {
+  out.call(lua::permit_semaphore_renew, 1, 2)
+      << permit_timeouts(name) << permit_of(owner) << lease.count();
+}
 
+// What is the same of all permits.
+template <typename Base>
+class Permit : public Base {
+ public:
   std::vector<const script::Script*> scripts() const override {
     return {&lua::permit_semaphore_acquire, &lua::permit_semaphore_release,
             &lua::permit_semaphore_renew, &lua::permit_semaphore_extend};
   }
 
-  bool makes_holds() const override { return renewed_; }
   bool grants_end() const override { return true; }
   bool has_permits() const override { return true; }
-  bool owners_return() const override { return false; }
 
   Channel channel(const LockName& name, const std::string& /*owner*/) const override {
     return semaphore_channel(name);
@@ -91,40 +95,43 @@ class Permit final : public Recipe {
   void release(script::Writer& out, const Step& step) const override {
     release_permit(out, step.name, permit_of(step.owner));
   }
+};
+
+class LeasedPermit final : public Permit<TakingRecipe> {
+ public:
+  void write_again(script::Writer& out, const LockName& name, const std::string& owner,
+                   Millis lease) const override {
+    renew_permit(out, name, owner, lease);
+  }
+};
+
+class RenewedPermit final : public Permit<HoldRecipe> {
+ public:
+  bool owners_return() const override { return false; }
+
+  void renew(script::Writer& out, const LockName& name, const std::string& owner,
+             Millis lease) const override {
+    renew_permit(out, name, owner, lease);
+  }
+
+  void check(script::Writer& out, const LockName& name, const std::string& owner) const override {
+    renew_permit(out, name, owner, Millis(0));
+  }
 
   void extend(script::Writer& out, const Step& step) const override {
     extend_permit(out, step.name, permit_of(step.owner), step.lease);
   }
-
-  void renew(script::Writer& out, const LockName& name, const std::string& owner,
-             Millis lease) const override {
-    out.call(lua::permit_semaphore_renew, 1, 2)
-        << permit_timeouts(name) << permit_of(owner) << lease.count();
-  }
-
-  void check(script::Writer& out, const LockName& name, const std::string& owner) const override {
-    renew(out, name, owner, Millis(0));
-  }
-
-  // A semaphore has no owners, so these are never called.
-  void force_release(script::Writer& /*out*/, const Step& /*step*/) const override {}
-  void locked(script::Writer& /*out*/, const LockName& /*name*/) const override {}
-  void hold_count(script::Writer& /*out*/, const Step& /*step*/) const override {}
-  void ttl(script::Writer& /*out*/, const LockName& /*name*/) const override {}
-
- private:
-  const bool renewed_;
 };
 
 }  // namespace
 
-const Recipe& renewed_permit_recipe() {
-  static const Permit recipe(true);
+const HoldRecipe& renewed_permit_recipe() {
+  static const RenewedPermit recipe;
   return recipe;
 }
 
-const Recipe& leased_permit_recipe() {
-  static const Permit recipe(false);
+const TakingRecipe& leased_permit_recipe() {
+  static const LeasedPermit recipe;
   return recipe;
 }
 

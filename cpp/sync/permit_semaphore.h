@@ -11,8 +11,8 @@ namespace holdfast::sync {
 // The recipes of the semaphore whose permits have ids and expire: a counter, and a sorted set of
 // what is out (Redisson's RPermitExpirableSemaphore). A permit that is renewed is a hold of this
 // client, with a separate owner number; any other is known to the server alone, by its id.
-const Recipe& renewed_permit_recipe();
-const Recipe& leased_permit_recipe();
+const HoldRecipe& renewed_permit_recipe();
+const TakingRecipe& leased_permit_recipe();
 
 // The id, 16 bytes, of the permit that this client takes under `number`, made so that no other
 // client or process makes it; and the number of an id that this client has made.

@@ -55,7 +55,7 @@ Waited hand_over(const std::shared_ptr<OperationType>& operation, PlainRequest& 
 
 }  // namespace
 
-PlainLock::PlainLock(const Recipe& recipe, const LockName& name)
+PlainLock::PlainLock(const LockRecipe& recipe, const LockName& name)
     : recipe_(recipe), name_(name), channel_(recipe.channel(name, {}).bytes()) {}
 
 PlainLock::~PlainLock() { delete encoded_.load(); }

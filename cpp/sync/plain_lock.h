@@ -25,7 +25,7 @@ namespace holdfast::sync {
 // Thread-safe. For a kind whose grant is nil and whose release replies an integer: lock_recipe().
 class PlainLock {
  public:
-  PlainLock(const Recipe& recipe, const LockName& name);
+  PlainLock(const LockRecipe& recipe, const LockName& name);
   ~PlainLock();
   PlainLock(const PlainLock&) = delete;
   PlainLock& operator=(const PlainLock&) = delete;
@@ -78,7 +78,7 @@ class PlainLock {
   std::unique_ptr<Encoded> encode(const Context& with, OwnerNumber owner, Millis lease) const;
   bool keep_grant(const Context& with, const Ask& ask, TimePoint begun, TimePoint sent) const;
 
-  const Recipe& recipe_;
+  const LockRecipe& recipe_;
   const LockName& name_;
   const std::string channel_;
   mutable SharedAtomic<const Encoded*> encoded_{nullptr};  // made by the first use

@@ -1,8 +1,7 @@
-#include "sync/read_write_lock.h"
-
 #include "lua_scripts.h"
 #include "script/writer.h"
 #include "sync/keys.h"
+#include "sync/kinds.h"
 
 namespace holdfast::sync {
 
@@ -15,7 +14,7 @@ constexpr std::int64_t kHoldsGone = -3;
 std::string write_field(const std::string& owner) { return owner + ":write"; }
 
 // What both sides have in common: the key, the channel, and what replies mean.
-class SideRecipe : public Recipe {
+class SideRecipe : public LockRecipe {
  public:
   explicit SideRecipe(std::string_view mode) : mode_(mode) {}
 
@@ -107,7 +106,7 @@ class ReadLock final : public SideRecipe {
   }
 };
 
-class WriteLock final : public SideRecipe {
+class WriteLock final : public SideRecipe, public Movable {
  public:
   std::string_view kind() const override { return "write"; }
   WriteLock() : SideRecipe("write") {}
@@ -128,16 +127,12 @@ class WriteLock final : public SideRecipe {
   }
 
   void release(script::Writer& out, const Step& step) const override {
+    if (!step.other.empty()) return release_either(out, step);
     release_by(lua::read_write_lock_write_release, out, step);
   }
 
-  void release_either(script::Writer& out, const Step& step) const override {
-    out.call(lua::read_write_lock_write_release_either, 2, 3)
-        << step.name.bytes() << rwlock_channel(step.name).bytes() << step.owner << step.other
-        << out.publish();
-  }
-
-  std::string_view movable_as() const override { return "write_lock"; }
+  const Movable* movable() const override { return this; }
+  std::string_view ticket_kind() const override { return "write_lock"; }
 
   void move(script::Writer& out, const Step& step, const std::string& next) const override {
     out.call(lua::read_write_lock_write_move, 2, 4)
@@ -167,16 +162,23 @@ class WriteLock final : public SideRecipe {
   void hold_count(script::Writer& out, const Step& step) const override {
     out.command({"HGET", step.name.bytes(), write_field(step.owner)});
   }
+
+ private:
+  static void release_either(script::Writer& out, const Step& step) {
+    out.call(lua::read_write_lock_write_release_either, 2, 3)
+        << step.name.bytes() << rwlock_channel(step.name).bytes() << step.owner << step.other
+        << out.publish();
+  }
 };
 
 }  // namespace
 
-const Recipe& read_lock_recipe() {
+const LockRecipe& read_lock_recipe() {
   static const ReadLock recipe;
   return recipe;
 }
 
-const Recipe& write_lock_recipe() {
+const LockRecipe& write_lock_recipe() {
   static const WriteLock recipe;
   return recipe;
 }

@@ -50,8 +50,9 @@ struct Step {
   int count = 0;      // the holds that there are afterwards
   Millis lease{0};
   AcquireOptions acquire_options{};
-  std::string other{};   // of a release: the field that the hold may have by now; empty: none
-  Millis stays{0};       // of a last release: the lock stays closed for so long
+  // Of a last release:
+  std::string other{};  // the field that the hold may have by now; empty: none
+  Millis stays{0};      // the lock stays closed for so long, of kinds that know a minimum hold time
   std::string keeper{};  // in the name of this field
 };
 
@@ -64,20 +65,38 @@ enum class Waiting {
   kBackOff,  // not at all: each asks again after a while. Others may listen on the channel, in turn
 };
 
-// What makes a kind of lock: its scripts, its keys, its channel, what replies mean. Stateless: one
-// object for each kind, shared by all.
-class Recipe : public lease::Renewal {
+class TakingRecipe;
+class HoldRecipe;
+class Transferable;
+class Movable;
+
+// What can be acquired: how a kind is asked for it, and what replies mean. Recipes are stateless:
+// one object for each kind, shared by all. They say what a kind can do by which of the classes
+// below they are, and those who work with any kind ask for that: taking(), holding().
+class Recipe {
  public:
+  virtual ~Recipe() = default;
+
   virtual std::vector<const script::Script*> scripts() const = 0;
   // Of a lock: the word for it, as observers have it.
   virtual std::string_view kind() const { return {}; }
   virtual Waiting waiting() const { return Waiting::kInTurn; }
+  // Where `owner` (a field) listens while it waits.
+  virtual Channel channel(const LockName& name, const std::string& owner) const = 0;
+  virtual void acquire(script::Writer& out, const Step& step) const = 0;
+  virtual Answer acquired(const resp::Reply& reply) const = 0;
+
+  // An attempt may change something on the server; null: it only looks.
+  virtual const TakingRecipe* taking() const { return nullptr; }
   // A grant is a hold with a lease, which the client keeps account of.
-  virtual bool makes_holds() const { return true; }
+  virtual const HoldRecipe* holding() const { return nullptr; }
+  // Who waits may be handed it by its holder.
+  virtual const Transferable* transferable() const { return nullptr; }
+  bool takes() const { return taking() != nullptr; }
+  bool makes_holds() const { return holding() != nullptr; }
+
   // A grant ends with its lease, whether the client keeps account of it or not.
   virtual bool grants_end() const { return makes_holds(); }
-  // An attempt may change something on the server, which release() takes back.
-  virtual bool takes() const { return true; }
   // What release() has taken back, this owner (a request's slot) does not get with a later attempt.
   virtual bool undone_for_good() const { return false; }
   // The message that is the grant itself, whatever an attempt would find by now (kTogether).
@@ -86,44 +105,68 @@ class Recipe : public lease::Renewal {
   virtual bool has_permits() const { return false; }
   // Its acquisitions and holds are among the figures of the client's locks.
   bool counted() const { return makes_holds() && !has_permits(); }
-  // An owner may acquire again; else each acquisition has a new owner number.
-  virtual bool owners_return() const { return true; }
-  // Where `owner` (a field) listens while it waits.
-  virtual Channel channel(const LockName& name, const std::string& owner) const = 0;
-  virtual void acquire(script::Writer& out, const Step& step) const = 0;
-  virtual Answer acquired(const resp::Reply& reply) const = 0;
+};
 
+// What takes something from the server, and can give it back.
+class TakingRecipe : public Recipe {
+ public:
+  const TakingRecipe* taking() const final { return this; }
   // Replies n >= 1: free now, and n - 1 subscribers received it; 0: holds are left; nil: the
   // owner's field is not there.
   virtual void release(script::Writer& out, const Step& step) const = 0;
-  // A last release may hand the lock to the first of this client's waiters (kInTurn), of whatever
-  // kind it is: by the heir's recipe, not the holder's.
-  virtual bool transfers() const { return false; }
-  // Hands the lock to `heir`, another owner of this client. Replies nil: `owner` does not hold it.
-  virtual void transfer(script::Writer& out, const Step& step, const std::string& heir) const;
-  virtual Answer transferred(const resp::Reply& reply) const;
-  // Of a last release: what the steps of release() are where `step.stays`, else `step.other`, is
-  // set. The first is for kinds that know a minimum hold time, the second for those that can be
-  // moved.
-  virtual void retain(script::Writer& out, const Step& step) const;
-  virtual void release_either(script::Writer& out, const Step& step) const;
-  // By what a ticket calls the kind; empty: its holds cannot be moved.
-  virtual std::string_view movable_as() const { return {}; }
-  // Gives the hold of `step.owner` to `next`, for `step.lease`. Replies the ms that were left
-  // before, -1: not known; nil: neither of them holds it. A repeat means the same.
-  virtual void move(script::Writer& out, const Step& step, const std::string& next) const;
+  // Writes once more what `owner` has taken, for replicas to confirm; never brings it back. Replies
+  // 1, or 0: it is not there any more.
+  virtual void write_again(script::Writer& out, const LockName& name, const std::string& owner,
+                           Millis lease) const = 0;
+};
+
+// What makes holds: each ends with a lease, which the client renews.
+class HoldRecipe : public TakingRecipe, public lease::Renewal {
+ public:
+  const HoldRecipe* holding() const final { return this; }
+  void write_again(script::Writer& out, const LockName& name, const std::string& owner,
+                   Millis lease) const final {
+    renew(out, name, owner, lease);
+  }
+  // An owner may acquire again; else each acquisition has a new owner number.
+  virtual bool owners_return() const = 0;
   // Sets the lease anew, shorter or longer (a renewal never cuts it). Replies 1, or 0: not held.
   virtual void extend(script::Writer& out, const Step& step) const = 0;
+  // Its holds can be given to another owner; null: they cannot.
+  virtual const Movable* movable() const { return nullptr; }
+};
+
+// A lock: what owners hold, and all clients can ask about.
+class LockRecipe : public HoldRecipe {
+ public:
+  bool owners_return() const final { return true; }
   // Replies 1: it was held, 0: it was not.
   virtual void force_release(script::Writer& out, const Step& step) const = 0;
-
   // Questions; their replies are integers.
   virtual void locked(script::Writer& out, const LockName& name) const = 0;  // > 0: held
   virtual void hold_count(script::Writer& out, const Step& step) const = 0;  // nil: 0
   virtual void ttl(script::Writer& out, const LockName& name) const = 0;     // ms, -1, -2
 };
 
-// The step of `recipe` that ends, or lessens, the holds of an owner as `step` says.
-void encode_release(const Recipe& recipe, script::Writer& out, const Step& step);
+// Of a lock whose last release may hand it to the first of this client's waiters (kInTurn), of
+// whatever kind that is: by the heir's recipe, not the holder's.
+class Transferable {
+ public:
+  virtual ~Transferable() = default;
+  // Hands the lock to `heir`, another owner of this client. Replies nil: `owner` does not hold it.
+  virtual void transfer(script::Writer& out, const Step& step, const std::string& heir) const = 0;
+  virtual Answer transferred(const resp::Reply& reply) const = 0;
+};
+
+// Of a lock whose holds are passed on by tickets. It also knows Renewal::renew_either(), and a
+// release whose step has `other`.
+class Movable {
+ public:
+  virtual ~Movable() = default;
+  virtual std::string_view ticket_kind() const = 0;  // what a ticket calls it
+  // Gives the hold of `step.owner` to `next`, for `step.lease`. Replies the ms that were left
+  // before, -1: not known; nil: neither of them holds it. A repeat means the same.
+  virtual void move(script::Writer& out, const Step& step, const std::string& next) const = 0;
+};
 
 }  // namespace holdfast::sync

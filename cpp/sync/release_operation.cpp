@@ -18,7 +18,7 @@ Caller caller_of(const ReleaseOperation::What& what) {
 }
 }  // namespace
 
-ReleaseOperation::ReleaseOperation(std::shared_ptr<const Context> context, const Recipe& recipe,
+ReleaseOperation::ReleaseOperation(std::shared_ptr<const Context> context, const HoldRecipe& recipe,
                                    What what)
     : Operation(std::move(context), what.name),
       recipe_(recipe),
@@ -89,7 +89,7 @@ void ReleaseOperation::adopt(const lease::ReleasePlan& plan, TimePoint begun) {
 // Not a hold that may be under another field by now, nor a lock that has to stay closed.
 bool ReleaseOperation::may_hand_over() const {
   const bool plain = plan_.other.empty() && plan_.stays(now()) == Millis(0);
-  return plain && recipe_.transfers() && !shares_channels(name());
+  return plain && recipe_.transferable() != nullptr && !shares_channels(name());
 }
 
 bool ReleaseOperation::hand_over() {
@@ -165,9 +165,9 @@ void ReleaseOperation::leave_to_ledger(bool rested) {
 void ReleaseOperation::encode(std::string& out) const {
   Step step{name(), field(what_.owner), plan_.remaining, heir_ ? heir_->lease_time() : Millis(0)};
   script::Writer writer = context().writer(out, by_text_);
-  if (heir_) return heir_->recipe().transfer(writer, step, heir_->owner_field());
+  if (heir_) return heir_->recipe().transferable()->transfer(writer, step, heir_->owner_field());
   add_plan(step, plan_, context());
-  encode_release(recipe_, writer, step);
+  recipe_.release(writer, step);
 }
 
 void ReleaseOperation::complete(Result<resp::Reply> reply, const client::Sent& sent) {
@@ -188,7 +188,7 @@ void ReleaseOperation::complete(Result<resp::Reply> reply, const client::Sent& s
     } else if (reply.value().is_error()) {
       refused(reply.value().text());
     } else {
-      if (heir) answer = heir->recipe().transferred(reply.value());
+      if (heir) answer = heir->recipe().transferable()->transferred(reply.value());
       answered(reply.value());
     }
     heir_.reset();

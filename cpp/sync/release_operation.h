@@ -27,7 +27,7 @@ class ReleaseOperation final : public Operation {
     bool deferred = false;
   };
 
-  ReleaseOperation(std::shared_ptr<const Context> context, const Recipe& recipe, What what);
+  ReleaseOperation(std::shared_ptr<const Context> context, const HoldRecipe& recipe, What what);
 
   // It was begun then, by that plan, and sent, by the calling thread itself: see PlainLock.
   void adopt(const lease::ReleasePlan& plan, TimePoint begun);
@@ -68,7 +68,7 @@ class ReleaseOperation final : public Operation {
   // Of a deferred release, whose caller leaves once the command is written.
   enum class Writing { kUnknown, kAwaited, kDone };
 
-  const Recipe& recipe_;
+  const HoldRecipe& recipe_;
   const What what_;
   const std::string channel_;
   Plan plan_;

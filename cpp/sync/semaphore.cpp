@@ -12,7 +12,7 @@ namespace lua = script::lua;
 
 constexpr Millis kNoTtl{-1};
 
-class Semaphore final : public CounterRecipe {
+class Semaphore final : public TakingRecipe {
  public:
   std::vector<const script::Script*> scripts() const override {
     return {&lua::semaphore_acquire, &lua::semaphore_undo, &lua::semaphore_add_permits};
@@ -46,9 +46,9 @@ class Semaphore final : public CounterRecipe {
         << step.acquire_options.request_number() << out.publish();
   }
 
-  // Of what was taken, as long as its request is known.
-  void renew(script::Writer& out, const LockName& name, const std::string& owner,
-             Millis lease) const override {
+  // As long as its request is known.
+  void write_again(script::Writer& out, const LockName& name, const std::string& owner,
+                   Millis lease) const override {
     const std::string memory = std::to_string(lease.count());
     out.command({"PEXPIRE", request_key(name, owner), memory});
   }
@@ -56,7 +56,7 @@ class Semaphore final : public CounterRecipe {
 
 }  // namespace
 
-const Recipe& semaphore_recipe() {
+const TakingRecipe& semaphore_recipe() {
   static const Semaphore recipe;
   return recipe;
 }

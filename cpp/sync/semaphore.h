@@ -7,7 +7,7 @@ namespace holdfast::sync {
 // The recipe of the semaphore: a string, the permits that are free (Redisson's RSemaphore). An
 // acquisition is a request for `acquire_options.amount` permits, whose owner is its id; release()
 // undoes it.
-const Recipe& semaphore_recipe();
+const TakingRecipe& semaphore_recipe();
 
 // The other steps; of `acquire_options.amount` permits.
 void add_permits(script::Writer& out, const Step& step);

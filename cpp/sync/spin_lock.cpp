@@ -1,22 +1,21 @@
-#include "sync/spin_lock.h"
-
+#include "sync/kinds.h"
 #include "sync/lock.h"
 
 namespace holdfast::sync {
 
 namespace {
 
-class SpinLockRecipe final : public LockRecipe {
+class SpinLock final : public ReentrantLock {
  public:
   std::string_view kind() const override { return "spin_lock"; }
   Waiting waiting() const override { return Waiting::kBackOff; }
-  std::string_view movable_as() const override { return {}; }
+  const Movable* movable() const override { return nullptr; }
 };
 
 }  // namespace
 
-const Recipe& spin_lock_recipe() {
-  static const SpinLockRecipe recipe;
+const LockRecipe& spin_lock_recipe() {
+  static const SpinLock recipe;
   return recipe;
 }
 

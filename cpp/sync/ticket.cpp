@@ -1,20 +1,27 @@
 #include "sync/ticket.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <utility>
+
+#include "sync/kinds.h"
 
 namespace holdfast::sync {
 
 namespace {
 
 constexpr std::string_view kVersion = "holdfast-1";
-constexpr std::array<std::string_view, 4> kKinds{"lock", "fair_lock", "fenced_lock", "write_lock"};
 constexpr std::size_t kUuid = 36;
 constexpr std::string_view kUpperHex = "0123456789ABCDEF";
 constexpr std::int64_t kLongest = std::int64_t{1} << 53;  // ms that a lease can have
 constexpr std::int64_t kLargest = INT64_MAX;
+
+bool is_ticket_kind(std::string_view word) {
+  return std::any_of(kLockKinds.begin(), kLockKinds.end(), [word](const LockKind& kind) {
+    const Movable* const movable = kind.recipe().movable();
+    return movable != nullptr && movable->ticket_kind() == word;
+  });
+}
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -121,7 +128,7 @@ std::optional<Ticket> parsed(std::string_view text) {
   if (take_part(text) != kVersion) return std::nullopt;
   Ticket ticket;
   const auto kind = take_part(text);
-  if (!kind || std::find(kKinds.begin(), kKinds.end(), *kind) == kKinds.end()) return std::nullopt;
+  if (!kind || !is_ticket_kind(*kind)) return std::nullopt;
   ticket.kind = *kind;
   const auto field = take_field(text);
   if (!field) return std::nullopt;

@@ -13,7 +13,7 @@ namespace holdfast::sync {
 // What a detached hold is attached by: all that another process needs to know of it. Times are
 // milliseconds.
 struct Ticket {
-  std::string kind;                   // as Recipe::movable_as()
+  std::string kind;                   // as Movable::ticket_kind()
   std::string field;                  // "<UUID>:<number>", which holds the lock meanwhile
   std::optional<std::int64_t> token;  // of a fenced lock's grant
   Millis lease{0};                    // from the moment of the detaching

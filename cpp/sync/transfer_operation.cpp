@@ -15,13 +15,14 @@ constexpr const char* kUnknown =
     "the server no longer has it (it expired, was removed, or the server lost its data)";
 
 // The hold that `from` may have becomes the ticket's again.
-PendingRelease::What return_to(const std::shared_ptr<const Context>& context, const Recipe& recipe,
-                               const LockName& name, const Ticket& ticket, OwnerNumber from) {
+PendingRelease::What return_to(const std::shared_ptr<const Context>& context,
+                               const LockRecipe& recipe, const LockName& name, const Ticket& ticket,
+                               OwnerNumber from) {
   const std::string field = owner_field(context->client_id, from);
   return {name, from,
           [recipe = &recipe, name, field, to = ticket.field,
            lease = ticket.lease](script::Writer& out) {
-            recipe->move(out, {name, field, 1, lease}, to);
+            recipe->movable()->move(out, {name, field, 1, lease}, to);
           }};
 }
 
@@ -58,7 +59,7 @@ void TransferOperation::time_is_up(TimePoint /*now*/) {
 
 void TransferOperation::encode(std::string& out) const {
   script::Writer writer = context().writer(out, by_text_);
-  recipe_.move(writer, {name(), transfer_.from, 1, transfer_.lease}, transfer_.to);
+  recipe_.movable()->move(writer, {name(), transfer_.from, 1, transfer_.lease}, transfer_.to);
 }
 
 void TransferOperation::complete(Result<resp::Reply> reply, const client::Sent& sent) {
@@ -86,7 +87,7 @@ void TransferOperation::failed(const Status& why) {
   finish({Verdict::kFailed, why});
 }
 
-DetachOperation::DetachOperation(std::shared_ptr<const Context> context, const Recipe& recipe,
+DetachOperation::DetachOperation(std::shared_ptr<const Context> context, const LockRecipe& recipe,
                                  LockName name, OwnerNumber owner, Millis lease)
     : TransferOperation(std::move(context), recipe, std::move(name)),
       owner_(owner),
@@ -116,7 +117,7 @@ void DetachOperation::not_there() {
   finish({Verdict::kGone, Status::invalid(plan.reason)});
 }
 
-AttachOperation::AttachOperation(std::shared_ptr<const Context> context, const Recipe& recipe,
+AttachOperation::AttachOperation(std::shared_ptr<const Context> context, const LockRecipe& recipe,
                                  LockName name, Ticket ticket, const Heir& heir)
     : TransferOperation(std::move(context), recipe, std::move(name)),
       ticket_(std::move(ticket)),
@@ -174,8 +175,9 @@ void AttachOperation::taken_back() {
   give_back(shared_context(), recipe(), name(), ticket_, heir_.owner);
 }
 
-void AttachOperation::give_back(const std::shared_ptr<const Context>& context, const Recipe& recipe,
-                                const LockName& name, const Ticket& ticket, OwnerNumber owner) {
+void AttachOperation::give_back(const std::shared_ptr<const Context>& context,
+                                const LockRecipe& recipe, const LockName& name,
+                                const Ticket& ticket, OwnerNumber owner) {
   const lease::ReleasePlan plan = context->keeper->begin_release(name, owner, true);
   if (plan.verdict != lease::ReleasePlan::Verdict::kFinal) return;
   context->keeper->disown(name, owner, plan.ticket);

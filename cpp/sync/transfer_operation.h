@@ -10,7 +10,7 @@
 
 namespace holdfast::sync {
 
-// A step that gives the hold of one owner to another (Recipe::move), for processes to pass a hold
+// A step that gives the hold of one owner to another (Movable::move), for processes to pass a hold
 // on. It means the same when it is repeated, so it may be sent again after a lost reply.
 class TransferOperation : public Operation {
  public:
@@ -28,7 +28,7 @@ class TransferOperation : public Operation {
   void complete(Result<resp::Reply> reply, const client::Sent& sent) final;
 
  protected:
-  TransferOperation(std::shared_ptr<const Context> context, const Recipe& recipe, LockName name)
+  TransferOperation(std::shared_ptr<const Context> context, const LockRecipe& recipe, LockName name)
       : Operation(std::move(context), std::move(name)), recipe_(recipe) {}
 
   // All with mutex_ held.
@@ -41,7 +41,7 @@ class TransferOperation : public Operation {
   // Its caller will never see the answer that it has got.
   virtual void taken_back() HOLDFAST_REQUIRES(mutex_) {}
 
-  const Recipe& recipe() const { return recipe_; }
+  const LockRecipe& recipe() const { return recipe_; }
   const Transfer& transfer() const { return transfer_; }
 
  private:
@@ -50,7 +50,7 @@ class TransferOperation : public Operation {
   void refused(std::string_view text) HOLDFAST_REQUIRES(mutex_);
   void failed(const Status& why) HOLDFAST_REQUIRES(mutex_);
 
-  const Recipe& recipe_;
+  const LockRecipe& recipe_;
   Transfer transfer_;
   TimePoint give_up_ HOLDFAST_GUARDED_BY(mutex_) = kNever;
   bool by_text_ = false;
@@ -62,7 +62,7 @@ class TransferOperation : public Operation {
 // was lost; `why` says how), kFailed. In any case LeaseKeeper::end_detach() has to follow.
 class DetachOperation final : public TransferOperation {
  public:
-  DetachOperation(std::shared_ptr<const Context> context, const Recipe& recipe, LockName name,
+  DetachOperation(std::shared_ptr<const Context> context, const LockRecipe& recipe, LockName name,
                   OwnerNumber owner, Millis lease);
 
  private:
@@ -86,11 +86,11 @@ class AttachOperation final : public TransferOperation {
     std::uint64_t listener = 0;
   };
   // `ticket`: of a lock of this recipe, whose name is `name`.
-  AttachOperation(std::shared_ptr<const Context> context, const Recipe& recipe, LockName name,
+  AttachOperation(std::shared_ptr<const Context> context, const LockRecipe& recipe, LockName name,
                   Ticket ticket, const Heir& heir);
 
   // The hold of `owner` becomes the ticket's again, if the owner has it; no answer is waited for.
-  static void give_back(const std::shared_ptr<const Context>& context, const Recipe& recipe,
+  static void give_back(const std::shared_ptr<const Context>& context, const LockRecipe& recipe,
                         const LockName& name, const Ticket& ticket, OwnerNumber owner);
 
  private:

@@ -375,8 +375,8 @@ BREAKS = (
     Break(
         (44,),
         "a lock is freed before its minimum hold time",
-        "cpp/sync/recipe.cpp",
-        (("if (step.stays > Millis(0)) {", "if (step.stays < Millis(0)) {"),),
+        "cpp/sync/lock.cpp",
+        (("if (step.stays > Millis(0)) return", "if (step.stays < Millis(0)) return"),),
         "tests/contract/test_at_least.py::test_no_owner_enters_before_the_minimum_is_over",
     ),
     *CALLER_BREAKS,

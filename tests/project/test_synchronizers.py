@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import ModuleType
 
 import pytest
 
@@ -10,7 +11,7 @@ import holdfast
 import holdfast.asyncio
 from tests.contract.kinds import KINDS
 from tests.contract.kinds import SYNCHRONIZERS as OTHERS
-from tools.lint.tree import ROOT
+from tools.lint.tree import ROOT, files
 
 SYNCHRONIZERS = (
     "lock",
@@ -41,59 +42,95 @@ def class_of(word: str) -> str:
     return "".join(part.title() for part in word.split("_"))
 
 
-def is_bound(word: str) -> bool:
-    """The binding makes its engine object: a kind of lock by its word, others by a class."""
-    sources = "".join(path.read_text() for path in (ROOT / "cpp/bindings").glob("register_*.cpp"))
+def names(form: str, text: str) -> Callable[[str], bool]:
+    """The file has that text, where `{}` is the word and `{class}` the class."""
+
+    def check(word: str) -> bool:
+        path = ROOT / form.format(word)
+        written = text.replace("{class}", class_of(word)).replace("{}", word)
+        return path.is_file() and written in path.read_text()
+
+    return check
+
+
+def has_row(word: str) -> bool:
     sides = ("read_lock", "write_lock") if word == "read_write_lock" else (word,)
-    by_word = all(f'{{"{side}", &sync::' in sources for side in sides)
-    return by_word or f'"{class_of(word)}"' in sources or f'module.def("{word}"' in sources
+    return all(names("cpp/sync/kinds.h", f'{{"{side}", &{side}_recipe')(word) for side in sides)
 
 
-def is_public(word: str) -> bool:
-    """Both packages show the class, and both clients make it unless programs construct it."""
-    return all(
-        class_of(word) in package.__all__
-        and getattr(package, class_of(word)).__module__ == package.__name__
-        and (word in MADE_BY_PROGRAMS or callable(getattr(package.Client, word, None)))
-        for package in (holdfast, holdfast.asyncio)
-    )
+def is_public(package: ModuleType) -> Callable[[str], bool]:
+    """The package shows the class, and its client makes it unless programs construct it."""
+
+    def check(word: str) -> bool:
+        made = word in MADE_BY_PROGRAMS or (
+            callable(getattr(package.Client, word, None))
+            and class_of(word) in package._client.__all__
+        )
+        name = class_of(word)
+        shown = name in package.__all__ and getattr(package, name).__module__ == package.__name__
+        return made and shown
+
+    return check
 
 
 # Their members are locks of several clients.
 MADE_BY_PROGRAMS = {"red_lock"}
+QUORUMS = {"multi_lock", "red_lock"}
+LOCKS = {"lock", "fair_lock", "fenced_lock", "spin_lock", "read_write_lock"}
 ROWS = {kind.word for kind in KINDS} | {other.name for other in OTHERS}
 
-PLACES: dict[str, Callable[[str], bool]] = {
+Places = dict[str, Callable[[str], bool]]
+TESTS: Places = {"tests/contract/kinds.py": lambda word: word in ROWS}
+EVERY: Places = {
     "lua/{}/": has_scripts,
-    "cpp/sync/{}.h": is_file("cpp/sync/{}.h"),
     "cpp/sync/{}.cpp": is_file("cpp/sync/{}.cpp"),
-    "cpp/bindings": is_bound,
-    "python/holdfast/_{}.py": is_file("python/holdfast/_{}.py"),
-    "python/holdfast/asyncio/_{}.py": is_file("python/holdfast/asyncio/_{}.py"),
-    "the clients and the public names": is_public,
+    "python/holdfast/_{}.py": names("python/holdfast/_{}.py", "class {class}("),
+    "python/holdfast/asyncio/_{}.py": names("python/holdfast/asyncio/_{}.py", "class {class}("),
+    "python/holdfast/_client.py": is_public(holdfast),
+    "python/holdfast/asyncio/_client.py": is_public(holdfast.asyncio),
     "docs/synchronizers/{}.md": is_file("docs/synchronizers/{}.md"),
-    "tests/contract/kinds.py": lambda word: word in ROWS,
+}
+OF_LOCKS: Places = {"cpp/sync/kinds.h": has_row}
+OF_QUORUMS: Places = {
+    "cpp/sync/{}.h": is_file("cpp/sync/{}.h"),
+    "cpp/bindings/register_quorum.cpp": names("cpp/bindings/register_quorum.cpp", '"{}"'),
+    "python/holdfast/_core.pyi": names("python/holdfast/_core.pyi", "def {}("),
+}
+OF_OTHERS: Places = {
+    "cpp/sync/{}.h": is_file("cpp/sync/{}.h"),
+    "cpp/engine/{}.h": names("cpp/engine/{}.h", "class {class} "),
+    "cpp/engine/{}.cpp": names("cpp/engine/{}.cpp", "{class}::{class}("),
+    "cpp/bindings/register_{}.cpp": names("cpp/bindings/register_{}.cpp", '(module, "{class}")'),
+    "python/holdfast/_core.pyi": names("python/holdfast/_core.pyi", "class {class}:"),
 }
 
 
-def begun() -> list[str]:
-    """The synchronizers that at least one place knows."""
-    known = {
-        word
-        for word in SYNCHRONIZERS
-        for place, has in PLACES.items()
-        if has(word) and not (word in WITHOUT_SCRIPTS and place == "lua/{}/")
-    }
-    return [word for word in SYNCHRONIZERS if word in known]
+def places_of(word: str) -> Places:
+    """The files that the synchronizer touches, its tests left out."""
+    special = OF_LOCKS if word in LOCKS else OF_QUORUMS if word in QUORUMS else OF_OTHERS
+    return EVERY | special
 
 
-def test_the_lock_is_there() -> None:
-    assert "lock" in begun()
-
-
-@pytest.mark.parametrize("word", begun())
+@pytest.mark.parametrize("word", SYNCHRONIZERS)
 def test_every_place_knows_the_synchronizer(word: str) -> None:
-    assert [place.format(word) for place, has in PLACES.items() if not has(word)] == []
+    places = places_of(word) | TESTS
+    assert [place.format(word) for place, has in places.items() if not has(word)] == []
+
+
+def test_a_kind_of_lock_touches_at_most_eight_files() -> None:
+    assert {word: len(places_of(word)) for word in LOCKS} == dict.fromkeys(LOCKS, 8)
+
+
+def test_no_other_file_of_the_code_lists_the_kinds_of_lock() -> None:
+    known = {place.format("lock") for place in places_of("lock")}
+    words = [(word, class_of(word)) for word in LOCKS - {"lock"}]
+    code = [path for path in files() if path.parts[0] in {"cmake", "cpp", "lua", "python"}]
+    texts = {path.as_posix(): (ROOT / path).read_text() for path in code}
+    lists = {
+        name for name, text in texts.items() if all(any(s in text for s in each) for each in words)
+    }
+    assert lists - known == set()
+    assert {"cpp/sync/kinds.h", "python/holdfast/asyncio/_client.py"} <= lists
 
 
 @pytest.mark.parametrize("folder", ["lua", "docs/synchronizers"])

@@ -5,7 +5,7 @@
 
 #include "base/parker.h"
 #include "sync/acquire_operation.h"
-#include "sync/lock.h"
+#include "sync/kinds.h"
 #include "sync/release_operation.h"
 
 namespace holdfast::interleavings {

@@ -11,7 +11,7 @@
 #include "support/client.h"
 #include "support/server.h"
 #include "support/world.h"
-#include "sync/lock.h"
+#include "sync/kinds.h"
 
 namespace holdfast::lease {
 

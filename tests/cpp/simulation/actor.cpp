@@ -222,7 +222,7 @@ void Actor::extend(const LockName& lock) {
 }
 
 void Actor::force(const LockName& lock) {
-  start(sync::force_release(client_->context(), recipe(lock), lock), {Action::kForce, lock});
+  start(sync::force_release(client_->context(), lock_recipe(lock), lock), {Action::kForce, lock});
 }
 
 void Actor::end() {

@@ -104,7 +104,12 @@ class Actor final : public sync::Completion, public std::enable_shared_from_this
   };
 
   Hold& hold(const LockName& lock) { return holds_[lock]; }
-  const sync::Recipe& recipe(const LockName& lock) const { return stage_.script.kind.recipe(lock); }
+  const sync::HoldRecipe& recipe(const LockName& lock) const {
+    return stage_.script.kind.recipe(lock);
+  }
+  const sync::LockRecipe& lock_recipe(const LockName& lock) const {
+    return *stage_.script.kind.lock_recipe(lock);
+  }
   void blame(const std::string& what);
   void expect(bool right, const std::string& otherwise);
   void next();

@@ -251,7 +251,7 @@ class DoubleTest : public ::testing::Test {
     const LockName name("lock" + std::to_string(random_.below(2)), side);
     const std::string owner = "me:" + std::to_string(random_.below(3));
     const int count = static_cast<int>(random_.below(3));
-    const sync::Recipe& recipe = kind.recipe(name);
+    const sync::HoldRecipe& recipe = kind.recipe(name);
     const sync::AcquireOptions acquire_options{kLease};
     const sync::Step step{name, owner, count, kLease, acquire_options};
     const sync::Step attempt{name, owner, 1 + count / 2, kLease, acquire_options};
@@ -267,8 +267,8 @@ class DoubleTest : public ::testing::Test {
         recipe.release(out, step);
         break;
       case 4:
-        if (recipe.transfers()) {
-          recipe.transfer(out, step, "me:3");
+        if (const sync::Transferable* const transferable = recipe.transferable()) {
+          transferable->transfer(out, step, "me:3");
           break;
         }
         [[fallthrough]];
@@ -276,27 +276,28 @@ class DoubleTest : public ::testing::Test {
         recipe.renew(out, name, owner, kLease);
         break;
       case 6:
-        recipe.force_release(out, step);
-        break;
-      case 7:
         recipe.extend(out, {name, owner, 0, kLease / 2, acquire_options});
         break;
       default:
-        ask_something(out, step, recipe);
+        ask_something(out, step, kind);
     }
     return bytes;
   }
 
-  void ask_something(script::Writer& out, const sync::Step& step, const sync::Recipe& recipe) {
-    switch (random_.below(4)) {
+  // And of a lock, what any client may do.
+  void ask_something(script::Writer& out, const sync::Step& step, const Kind& kind) {
+    const sync::LockRecipe* const lock = kind.lock_recipe(step.name);
+    switch (lock == nullptr ? 0 : random_.below(6)) {
       case 0:
-        return recipe.check(out, step.name, step.owner);
+        return kind.recipe(step.name).check(out, step.name, step.owner);
       case 1:
-        return recipe.locked(out, step.name);
+        return lock->locked(out, step.name);
       case 2:
-        return recipe.ttl(out, step.name);
+        return lock->ttl(out, step.name);
+      case 3:
+        return lock->hold_count(out, step);
       default:
-        return recipe.hold_count(out, step);
+        return lock->force_release(out, step);
     }
   }
 

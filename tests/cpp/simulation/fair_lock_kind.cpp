@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "sync/fair_lock.h"
 #include "sync/keys.h"
+#include "sync/kinds.h"
 
 namespace holdfast::simulation {
 
@@ -20,8 +20,8 @@ std::int64_t score_of(const SortedSet& set, const std::string& member) {
 
 }  // namespace
 
-const sync::Recipe& FairLockKind::recipe(const LockName& /*lock*/) const {
-  return sync::fair_lock_recipe();
+const sync::LockRecipe* FairLockKind::lock_recipe(const LockName& /*lock*/) const {
+  return &sync::fair_lock_recipe();
 }
 
 // From those whose places often end before they ask again to those who nearly never do.

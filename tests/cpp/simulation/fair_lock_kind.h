@@ -10,7 +10,7 @@ namespace holdfast::simulation {
 class FairLockKind final : public LockKind {
  public:
   std::string word() const override { return "fair_lock"; }
-  const sync::Recipe& recipe(const LockName& lock) const override;
+  const sync::LockRecipe* lock_recipe(const LockName& lock) const override;
   sync::AcquireOptions acquire_options(Random& random) const override;
   bool admits(Keyspace& data, const LockName& lock, const std::string& owner) const override;
   Line line(Keyspace& data, const std::string& name) const override;

@@ -3,8 +3,8 @@
 #include <string>
 
 #include "simulation/lock_kind.h"
-#include "sync/fenced_lock.h"
 #include "sync/keys.h"
+#include "sync/kinds.h"
 
 namespace holdfast::simulation {
 
@@ -12,8 +12,8 @@ namespace holdfast::simulation {
 class FencedLockKind final : public LockKind {
  public:
   std::string word() const override { return "fenced_lock"; }
-  const sync::Recipe& recipe(const LockName& /*lock*/) const override {
-    return sync::fenced_lock_recipe();
+  const sync::LockRecipe* lock_recipe(const LockName& /*lock*/) const override {
+    return &sync::fenced_lock_recipe();
   }
   bool makes_tokens() const override { return true; }
   bool may_stay(Keyspace& /*data*/, const std::string& key, bool /*in_peace*/) const override {

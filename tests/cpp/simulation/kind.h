@@ -40,7 +40,9 @@ class Kind {
   virtual ~Kind() = default;
 
   virtual std::string word() const = 0;
-  virtual const sync::Recipe& recipe(const LockName& lock) const = 0;
+  virtual const sync::HoldRecipe& recipe(const LockName& lock) const { return *lock_recipe(lock); }
+  // The same; null: it is no lock, and recipe() is overridden.
+  virtual const sync::LockRecipe* lock_recipe(const LockName& /*lock*/) const { return nullptr; }
   // All that can be asked for by one name.
   virtual const std::vector<Side>& sides() const {
     static const std::vector<Side> whole{Side::kWhole};

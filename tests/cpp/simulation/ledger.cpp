@@ -86,7 +86,8 @@ void Ledger::executed(const script::Script& script, const Words& command, const 
   totals_.renewals += ends_with(script.name, "renew") ? 1 : 0;
   const LockName lock(book->first, kind_.sides().front());
   if (ends_with(script.name, "transfer") && !answer.is(Answer::Kind::kError)) {
-    minted(*book, heir_of(command), kind_.recipe(lock).transferred(as_reply(answer)));
+    minted(*book, heir_of(command),
+           kind_.recipe(lock).transferable()->transferred(as_reply(answer)));
   }
   check_beliefs(*book, script.name);
   if (!ends_with(script.name, "acquire")) return;

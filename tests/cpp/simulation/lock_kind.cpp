@@ -2,11 +2,13 @@
 
 #include <cstdint>
 
-#include "sync/lock.h"
+#include "sync/kinds.h"
 
 namespace holdfast::simulation {
 
-const sync::Recipe& LockKind::recipe(const LockName& /*lock*/) const { return sync::lock_recipe(); }
+const sync::LockRecipe* LockKind::lock_recipe(const LockName& /*lock*/) const {
+  return &sync::lock_recipe();
+}
 
 Holders LockKind::holders(Keyspace& data, const std::string& name) const {
   Holders holders;

@@ -10,7 +10,7 @@ namespace holdfast::simulation {
 class LockKind : public Kind {
  public:
   std::string word() const override { return "lock"; }
-  const sync::Recipe& recipe(const LockName& lock) const override;
+  const sync::LockRecipe* lock_recipe(const LockName& lock) const override;
   Holders holders(Keyspace& data, const std::string& name) const override;
   bool admits(Keyspace& data, const LockName& lock, const std::string& owner) const override;
 };

@@ -25,7 +25,7 @@ const SortedSet& permits_out(Keyspace& data, const std::string& name) {
 
 }  // namespace
 
-const sync::Recipe& PermitSemaphoreKind::recipe(const LockName& /*lock*/) const {
+const sync::HoldRecipe& PermitSemaphoreKind::recipe(const LockName& /*lock*/) const {
   return sync::renewed_permit_recipe();
 }
 

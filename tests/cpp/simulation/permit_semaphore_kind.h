@@ -13,7 +13,7 @@ namespace holdfast::simulation {
 class PermitSemaphoreKind final : public Kind {
  public:
   std::string word() const override { return "permit_semaphore"; }
-  const sync::Recipe& recipe(const LockName& lock) const override;
+  const sync::HoldRecipe& recipe(const LockName& lock) const override;
   void set_up(Keyspace& data, const std::string& name) const override;
   std::string name_of(const std::string& key) const override;
   std::string field(const LockName& lock, const std::string& owner) const override;

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "sync/keys.h"
-#include "sync/read_write_lock.h"
+#include "sync/kinds.h"
 
 namespace holdfast::simulation {
 
@@ -27,8 +27,8 @@ std::string writer_of(const Holders& holders) {
 
 }  // namespace
 
-const sync::Recipe& ReadWriteLockKind::recipe(const LockName& lock) const {
-  return lock.side() == Side::kRead ? sync::read_lock_recipe() : sync::write_lock_recipe();
+const sync::LockRecipe* ReadWriteLockKind::lock_recipe(const LockName& lock) const {
+  return lock.side() == Side::kRead ? &sync::read_lock_recipe() : &sync::write_lock_recipe();
 }
 
 const std::vector<Side>& ReadWriteLockKind::sides() const {

@@ -11,7 +11,7 @@ namespace holdfast::simulation {
 class ReadWriteLockKind final : public Kind {
  public:
   std::string word() const override { return "read_write_lock"; }
-  const sync::Recipe& recipe(const LockName& lock) const override;
+  const sync::LockRecipe* lock_recipe(const LockName& lock) const override;
   const std::vector<Side>& sides() const override;
   std::string field(const LockName& lock, const std::string& owner) const override;
   Holders holders(Keyspace& data, const std::string& name) const override;

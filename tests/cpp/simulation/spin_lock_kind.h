@@ -3,7 +3,7 @@
 #include <string>
 
 #include "simulation/lock_kind.h"
-#include "sync/spin_lock.h"
+#include "sync/kinds.h"
 
 namespace holdfast::simulation {
 
@@ -11,8 +11,8 @@ namespace holdfast::simulation {
 class SpinLockKind final : public LockKind {
  public:
   std::string word() const override { return "spin_lock"; }
-  const sync::Recipe& recipe(const LockName& /*lock*/) const override {
-    return sync::spin_lock_recipe();
+  const sync::LockRecipe* lock_recipe(const LockName& /*lock*/) const override {
+    return &sync::spin_lock_recipe();
   }
   sync::AcquireOptions acquire_options(Random& random) const override {
     sync::AcquireOptions acquire_options;

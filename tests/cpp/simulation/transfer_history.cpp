@@ -4,8 +4,7 @@
 #include <utility>
 
 #include "sync/acquire_operation.h"
-#include "sync/lock.h"
-#include "sync/read_write_lock.h"
+#include "sync/kinds.h"
 #include "sync/release_operation.h"
 #include "sync/transfer_operation.h"
 
@@ -42,7 +41,7 @@ class TransferHistory::Courier final : public CounterUser {
   enum class Doing { kAcquire, kAttach, kDetach, kRelease };
 
   const LockName& name() const { return history_.name(); }
-  const sync::Recipe& recipe() const { return history_.recipe(); }
+  const sync::LockRecipe& recipe() const { return history_.recipe(); }
   std::string field() const { return owner_field(client_->plan().id, owner_); }
 
   Lease lease() {
@@ -146,7 +145,7 @@ class TransferHistory::Courier final : public CounterUser {
     const auto detached = keeper.detached(name(), owner_);
     const bool done = verdict == Verdict::kGranted && detached;
     if (done) {
-      const auto kind = std::string(recipe().movable_as());
+      const auto kind = std::string(recipe().movable()->ticket_kind());
       const Millis sure = lease_ * 98 / 100 - Millis(2);
       history_.post(
           {{kind, detached->field, {}, detached->lease, detached->minimum, name().bytes()},

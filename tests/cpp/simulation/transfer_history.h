@@ -28,7 +28,7 @@ class TransferHistory final : public History {
     TimePoint sure_until = kNever;
   };
 
-  const sync::Recipe& recipe() const { return *recipe_; }
+  const sync::LockRecipe& recipe() const { return *recipe_; }
   const LockName& name() const { return name_; }
   void post(Letter letter) { letters_.push_back(std::move(letter)); }
   std::optional<Letter> take();
@@ -45,7 +45,7 @@ class TransferHistory final : public History {
   bool may_lose_data() const override { return false; }
 
   const LockName name_;
-  const sync::Recipe* const recipe_;
+  const sync::LockRecipe* const recipe_;
   std::vector<std::shared_ptr<Courier>> couriers_;
   std::vector<Letter> letters_;
   std::map<std::string, int> attached_;  // how often, by a ticket's field

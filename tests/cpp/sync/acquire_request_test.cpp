@@ -6,10 +6,8 @@
 
 #include <memory>
 
-#include "sync/fair_lock.h"
-#include "sync/lock.h"
+#include "sync/kinds.h"
 #include "sync/semaphore.h"
-#include "sync/spin_lock.h"
 
 namespace holdfast::sync {
 namespace {

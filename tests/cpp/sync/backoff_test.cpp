@@ -13,7 +13,7 @@
 #include "support/server.h"
 #include "support/world.h"
 #include "sync/acquire_operation.h"
-#include "sync/spin_lock.h"
+#include "sync/kinds.h"
 
 namespace holdfast::sync {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "support/scripted_stream.h"
-#include "sync/lock.h"
+#include "sync/kinds.h"
 
 namespace holdfast::sync {
 namespace {

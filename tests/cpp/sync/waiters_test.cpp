@@ -13,7 +13,7 @@
 #include "support/world.h"
 #include "sync/acquire_operation.h"
 #include "sync/keys.h"
-#include "sync/lock.h"
+#include "sync/kinds.h"
 #include "sync/permit_semaphore.h"
 #include "sync/release_operation.h"
 

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "sync/recipe.h"
+
+namespace holdfast::sync {
+
+// The kinds of lock: what a new one needs here is its recipe, and its row in kLockKinds.
+
+// The reentrant lock (Redisson's RLock): see lock.h.
+const LockRecipe& lock_recipe();
+
+// The lock's hash, a list of those who wait, in order, and the times until when each of them counts
+// as alive (Redisson's RFairLock). AcquireOptions::queue_timeout says how long a place lasts
+// without a sign of life; a waiter gives one each third of that, by asking again.
+const LockRecipe& fair_lock_recipe();
+
+// The reentrant lock whose grants bring a token, greater than all before it under that name
+// (Redisson's RFencedLock).
+const LockRecipe& fenced_lock_recipe();
+
+// The reentrant lock whose waiters do not listen but ask again, with a growing rest in between
+// (Redisson's RSpinLock). On the server it is a lock; its release wakes those who listen.
+const LockRecipe& spin_lock_recipe();
+
+// The two sides of a read-write lock (Redisson's RReadWriteLock): a hash with a mode and owner ->
+// hold count, where a writer's field ends in ":write", and a key for each read hold that lives as
+// long as its lease. Both sides use one channel.
+const LockRecipe& read_lock_recipe();
+const LockRecipe& write_lock_recipe();
+
+// A kind by the word that Python and the tests have for it.
+struct LockKind {
+  std::string_view word;
+  const LockRecipe& (*recipe)();
+  Side side = Side::kWhole;
+};
+inline constexpr std::array kLockKinds{
+    LockKind{"lock", &lock_recipe},
+    LockKind{"fair_lock", &fair_lock_recipe},
+    LockKind{"fenced_lock", &fenced_lock_recipe},
+    LockKind{"spin_lock", &spin_lock_recipe},
+    LockKind{"read_lock", &read_lock_recipe, Side::kRead},
+    LockKind{"write_lock", &write_lock_recipe, Side::kWrite},
+};
+
+// Null: no kind has this word.
+inline const LockKind* find_lock_kind(std::string_view word) {
+  for (const LockKind& kind : kLockKinds) {
+    if (kind.word == word) return &kind;
+  }
+  return nullptr;
+}
+
+}  // namespace holdfast::sync
