@@ -206,11 +206,13 @@ PyMethodDef g_methods[] = {
     {nullptr, nullptr, 0, nullptr},
 };
 
-}  // namespace
-
 void register_blocking_permit_semaphore(py::module_& module) {
   add_native_type(module, "holdfast._core.BlockingPermitSemaphore",
                   "The methods of permit semaphores for threads.", g_methods);
 }
+
+const Registration g_registration(&register_blocking_permit_semaphore);
+
+}  // namespace
 
 }  // namespace holdfast::bindings

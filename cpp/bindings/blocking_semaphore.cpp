@@ -114,11 +114,13 @@ PyMethodDef g_methods[] = {
     {nullptr, nullptr, 0, nullptr},
 };
 
-}  // namespace
-
 void register_blocking_semaphore(py::module_& module) {
   add_native_type(module, "holdfast._core.BlockingSemaphore",
                   "The methods of semaphores for threads.", g_methods);
 }
+
+const Registration g_registration(&register_blocking_semaphore);
+
+}  // namespace
 
 }  // namespace holdfast::bindings

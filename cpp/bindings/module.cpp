@@ -1,24 +1,39 @@
 #include "bindings/native_object.h"
 #include "bindings/register.h"
 
+namespace holdfast::bindings {
+
+namespace {
+
+// The newest; null before any constructor runs.
+const Registration* g_registrations = nullptr;
+
+}  // namespace
+
+Registration::Registration(Register add) : add_(add), next_(g_registrations) {
+  g_registrations = this;
+}
+
+void Registration::add_all(pybind11::module_& module) {
+  for (auto* each = g_registrations; each != nullptr; each = each->next_) each->add_(module);
+}
+
+}  // namespace holdfast::bindings
+
 // The engine as Python sees it: conversions only. The public classes are in python/holdfast.
 PYBIND11_MODULE(core_of_main_interpreter, module) {
   module.attr("__version__") = HOLDFAST_VERSION;
   module.add_object("Native", holdfast::bindings::native_root());
   holdfast::bindings::register_blocking_hold(module);
   holdfast::bindings::register_blocking_lock(module);
-  holdfast::bindings::register_blocking_permit_semaphore(module);
-  holdfast::bindings::register_blocking_semaphore(module);
   holdfast::bindings::register_client(module);
   holdfast::bindings::register_commands(module);
   holdfast::bindings::register_lock(module);
   holdfast::bindings::register_passwords(module);
-  holdfast::bindings::register_permit_semaphore(module);
   holdfast::bindings::register_quorum(module);
   holdfast::bindings::register_queues(module);
-  holdfast::bindings::register_semaphore(module);
-  holdfast::bindings::register_count_down_latch(module);
   holdfast::bindings::register_task_queue(module);
+  holdfast::bindings::Registration::add_all(module);
 }
 
 // What Python calls. pybind11 would wait for ever in a subinterpreter, so it is not asked there.

@@ -25,34 +25,41 @@ class Operations {
   template <typename Self, typename... Args>
   Operations& add(OperationKind kind, const char* name,
                   sync::ExchangePtr (Self::*make)(Args...) const) {
-    return define<Self, Args...>(name, [kind, make](const Self& self, Args... args) {
+    return define<const Self, Args...>(name, [kind, make](const Self& self, Args... args) {
       return Waitable{kind, (self.*make)(std::forward<Args>(args)...)};
     });
   }
 
   template <typename Self, typename... Args>
-  Operations& add(OperationKind kind, const char* name,
-                  sync::ExchangePtr (*make)(const Self&, Args...)) {
-    return define<Self, Args...>(name, [kind, make](const Self& self, Args... args) {
+  Operations& add(OperationKind kind, const char* name, sync::ExchangePtr (Self::*make)(Args...)) {
+    return define<Self, Args...>(name, [kind, make](Self& self, Args... args) {
+      return Waitable{kind, (self.*make)(std::forward<Args>(args)...)};
+    });
+  }
+
+  // `Self` may be const.
+  template <typename Self, typename... Args>
+  Operations& add(OperationKind kind, const char* name, sync::ExchangePtr (*make)(Self&, Args...)) {
+    return define<Self, Args...>(name, [kind, make](Self& self, Args... args) {
       return Waitable{kind, make(self, std::forward<Args>(args)...)};
     });
   }
 
   // The same for an operation whose kind depends on the arguments.
   template <typename Self, typename... Args>
-  Operations& add(const char* name, Waitable (*make)(const Self&, Args...)) {
+  Operations& add(const char* name, Waitable (*make)(Self&, Args...)) {
     return define<Self, Args...>(name, make);
   }
 
  private:
   template <typename Self, typename... Args, typename Make>
   Operations& define(const char* name, Make make) {
-    type_.def(name, [make](const Self& self, Args... args) {
+    type_.def(name, [make](Self& self, Args... args) {
       const Waitable made = make(self, std::forward<Args>(args)...);
       return wait_for(made.kind, made.operation);
     });
     const std::string start = std::string("start_") + name;
-    type_.def(start.c_str(), [make](const Self& self, PendingQueue& queue, Args... args) {
+    type_.def(start.c_str(), [make](Self& self, PendingQueue& queue, Args... args) {
       const Waitable made = make(self, std::forward<Args>(args)...);
       return queue.start(made.kind, made.operation);
     });

@@ -6,13 +6,11 @@
 #include <utility>
 
 #include "bindings/errors.h"
+#include "bindings/operations.h"
 #include "bindings/passwords.h"
-#include "bindings/pending.h"
 #include "bindings/register.h"
 #include "bindings/stats.h"
-#include "bindings/waiting.h"
 #include "engine/client.h"
-#include "sync/call_operation.h"
 #include "sync/ticket.h"
 
 namespace holdfast::bindings {
@@ -32,11 +30,6 @@ py::tuple parse_url(const std::string& url) {
     options.append(py::make_tuple(option.name, option.value));
   }
   return py::make_tuple(parsed.value().endpoint, options);
-}
-
-sync::OperationPtr ping(Client& client) {
-  return std::make_shared<sync::CallOperation>(client.context(), LockName("PING"),
-                                               [](script::Writer& out) { out.command({"PING"}); });
 }
 
 // What a ticket is of: the kind, and the name without the client's prefix.
@@ -137,18 +130,17 @@ std::shared_ptr<engine::Closing> close(Client& client, std::optional<std::int64_
   return client.close(Millis(patience_ms.value_or(most.count())), release_held);
 }
 
+sync::ExchangePtr end_of(engine::Closing& closing) { return closing.shared_from_this(); }
+
 void register_closing(py::module_& module) {
   using engine::Closing;
-  py::class_<Closing, std::shared_ptr<Closing>>(module, "Closing")
-      .def("wait",
-           [](const std::shared_ptr<Closing>& self) { (void)wait_for(OperationKind::kCall, self); })
-      .def("start", [](const std::shared_ptr<Closing>& self,
-                       PendingQueue& queue) { return queue.start(OperationKind::kCall, self); })
-      .def_property_readonly("names", [](const Closing& self) {
-        py::list names;
-        for (const std::string& name : self.names()) names.append(py::bytes(name));
-        return names;
-      });
+  py::class_<Closing, std::shared_ptr<Closing>> closing(module, "Closing");
+  Operations(closing).add(OperationKind::kCall, "wait", &end_of);
+  closing.def_property_readonly("names", [](const Closing& self) {
+    py::list names;
+    for (const std::string& name : self.names()) names.append(py::bytes(name));
+    return names;
+  });
 }
 
 }  // namespace
@@ -157,15 +149,11 @@ void register_client(py::module_& module) {
   module.def("histogram_bounds", &histogram_bounds);
   register_endpoint(module);
   register_options(module);
-  py::class_<Client, std::shared_ptr<Client>>(module, "Client")
-      .def(py::init<engine::ClientOptions>())
+  py::class_<Client, std::shared_ptr<Client>> client(module, "Client");
+  Operations(client).add(OperationKind::kCall, "ping", &Client::ping);
+  client.def(py::init<engine::ClientOptions>())
       .def_property_readonly("id", [](Client& self) { return self.id(); })
       .def_property_readonly("closed", &Client::closed)
-      .def("ping", [](Client& self) { (void)wait_for(OperationKind::kCall, ping(self)); })
-      .def("start_ping",
-           [](Client& self, PendingQueue& queue) {
-             return queue.start(OperationKind::kCall, ping(self));
-           })
       .def("read_ticket", &read_ticket)
       .def("stats", [](Client& self) { return stats_to_python(*self.context()->stats); })
       .def("pause_renewals", &Client::pause_renewals)

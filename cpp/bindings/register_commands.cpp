@@ -39,24 +39,13 @@ py::object converted(const resp::Reply& reply, const LockName& name, const std::
   return elements;
 }
 
-using Words = std::vector<std::string>;
-
-std::vector<resp::Command> encoded(const std::vector<Words>& commands) {
-  std::vector<resp::Command> all;
-  all.reserve(commands.size());
-  for (const Words& words : commands) {
-    all.emplace_back(std::vector<std::string_view>(words.begin(), words.end()));
-  }
-  return all;
-}
-
 py::list send_commands(Client& client, const std::string& name,
-                       const std::vector<Words>& commands) {
+                       const std::vector<sync::CommandOperation::Words>& commands) {
   py::list replies;
   if (commands.empty()) return replies;
   const auto context = client.context();
   const auto operation =
-      std::make_shared<sync::CommandOperation>(context, LockName(name), encoded(commands));
+      std::make_shared<sync::CommandOperation>(context, LockName(name), commands);
   (void)wait_for(OperationKind::kCall, operation);
   const std::string server = context->topology->text();
   for (const std::optional<resp::Reply>& reply : operation->replies()) {

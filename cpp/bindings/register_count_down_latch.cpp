@@ -22,8 +22,6 @@ sync::ExchangePtr wait(const CountDownLatch& self, double timeout) {
   return self.wait(wait_time(timeout));
 }
 
-}  // namespace
-
 void register_count_down_latch(py::module_& module) {
   Class latch(module, "CountDownLatch");
   latch.def(py::init([](std::shared_ptr<engine::Client> client, const py::bytes& name) {
@@ -37,5 +35,9 @@ void register_count_down_latch(py::module_& module) {
       .add(Kind::kCall, "count", &CountDownLatch::count)
       .add(Kind::kCall, "delete", &CountDownLatch::remove);
 }
+
+const Registration g_registration(&register_count_down_latch);
+
+}  // namespace
 
 }  // namespace holdfast::bindings

@@ -41,8 +41,6 @@ sync::ExchangePtr extend(const PermitSemaphore& self, const py::bytes& permit,
   return self.extend(permit, Millis(lease_ms));
 }
 
-}  // namespace
-
 void register_permit_semaphore(py::module_& module) {
   Class semaphore(module, "PermitSemaphore");
   Operations(semaphore)
@@ -60,5 +58,9 @@ void register_permit_semaphore(py::module_& module) {
         return py::bytes(self.permit(OwnerNumber{number}));
       });
 }
+
+const Registration g_registration(&register_permit_semaphore);
+
+}  // namespace
 
 }  // namespace holdfast::bindings

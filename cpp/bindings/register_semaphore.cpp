@@ -24,8 +24,6 @@ sync::ExchangePtr acquire(const Semaphore& self, std::int64_t permits, bool bloc
   return self.acquire(permits, blocking, wait_time(timeout));
 }
 
-}  // namespace
-
 void register_semaphore(py::module_& module) {
   Class semaphore(module, "Semaphore");
   semaphore.def(py::init([](std::shared_ptr<engine::Client> client, const py::bytes& name) {
@@ -41,5 +39,9 @@ void register_semaphore(py::module_& module) {
       .add(Kind::kCall, "available_permits", &Semaphore::available_permits)
       .add(Kind::kCall, "delete", &Semaphore::remove);
 }
+
+const Registration g_registration(&register_semaphore);
+
+}  // namespace
 
 }  // namespace holdfast::bindings

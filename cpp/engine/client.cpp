@@ -10,6 +10,7 @@
 #include "base/uuid.h"
 #include "engine/engine.h"
 #include "engine/wait_hub.h"
+#include "sync/call_operation.h"
 #include "sync/keys.h"
 #include "topology/make.h"
 #include "topology/slot.h"
@@ -131,6 +132,11 @@ Status Client::check_name(const std::string& name, Use use) const {
                          "' cannot be a name in a cluster: its keys would be in different slots; "
                          "use a name without braces" +
                          (latch ? "" : ", or with one tag in them, such as 'order:{42}'"));
+}
+
+sync::ExchangePtr Client::ping() {
+  return std::make_shared<sync::CallOperation>(context(), LockName("PING"),
+                                               [](script::Writer& out) { out.command({"PING"}); });
 }
 
 void Client::pause_renewals(bool on) { context()->keeper->pause(on); }

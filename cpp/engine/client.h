@@ -48,6 +48,8 @@ class Client {
   enum class Use { kAny, kLatch };
   Status check_name(const std::string& name, Use use = Use::kAny) const;
 
+  sync::ExchangePtr ping();
+
   // For tests of programs: while `on`, its holds are not renewed.
   void pause_renewals(bool on);
 

@@ -1,8 +1,22 @@
 #include "sync/command_operation.h"
 
+#include <string_view>
 #include <utility>
 
 namespace holdfast::sync {
+
+namespace {
+
+std::vector<resp::Command> encoded(const std::vector<CommandOperation::Words>& commands) {
+  std::vector<resp::Command> all;
+  all.reserve(commands.size());
+  for (const CommandOperation::Words& words : commands) {
+    all.emplace_back(std::vector<std::string_view>(words.begin(), words.end()));
+  }
+  return all;
+}
+
+}  // namespace
 
 // A command behind the first one, which is the operation itself.
 class CommandOperation::Follower final : public client::Request {
@@ -24,9 +38,9 @@ class CommandOperation::Follower final : public client::Request {
 };
 
 CommandOperation::CommandOperation(std::shared_ptr<const Context> context, LockName name,
-                                   std::vector<resp::Command> commands)
+                                   const std::vector<Words>& commands)
     : Operation(std::move(context), std::move(name)),
-      commands_(std::move(commands)),
+      commands_(encoded(commands)),
       replies_(commands_.size()),
       missing_(commands_.size()) {}
 

@@ -17,9 +17,10 @@ namespace holdfast::sync {
 // again, so each of them must be safe to repeat.
 class CommandOperation final : public Operation {
  public:
-  // `commands` is not empty.
+  using Words = std::vector<std::string>;
+  // Each command by its words; `commands` is not empty.
   CommandOperation(std::shared_ptr<const Context> context, LockName name,
-                   std::vector<resp::Command> commands);
+                   const std::vector<Words>& commands);
 
   // After the end with kGranted: a reply for each command, in order.
   const std::vector<std::optional<resp::Reply>>& replies() const { return replies_; }

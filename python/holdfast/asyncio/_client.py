@@ -242,7 +242,7 @@ class Client(AsyncLocked, BaseClient):
         """End all waits, finish pending releases, stop renewing: see ``holdfast.Client.close``."""
         closing = self._core.close(None, checked_flag("release_held", release_held))
         try:
-            await closing.start(bridge().queue)
+            await closing.start_wait(bridge().queue)
         finally:
             leave_loop()
             self._has_closed(closing)
