@@ -22,7 +22,7 @@ Lock::Lock(std::shared_ptr<Client> client, const sync::LockRecipe& recipe, const
   if (plain) plain_.emplace(recipe, name_);
 }
 
-sync::ExchangePtr Lock::acquire(const Attempt& attempt) const {
+sync::OperationPtr Lock::acquire_operation(const Attempt& attempt) const {
   auto context = client_->context();
   const TimePoint now = context->clock.now();
   return attempt_at(now, std::move(context), attempt);
@@ -59,7 +59,7 @@ std::shared_ptr<sync::AcquireOperation> Lock::attempt_at(TimePoint begun, Contex
                            attempt.part, attempt.patience});
 }
 
-sync::ExchangePtr Lock::release(OwnerNumber owner, bool all) const {
+sync::OperationPtr Lock::release_operation(OwnerNumber owner, bool all) const {
   return std::make_shared<sync::ReleaseOperation>(client_->context(), recipe_,
                                                   sync::ReleaseOperation::What{name_, owner, all});
 }
@@ -82,21 +82,21 @@ sync::ExchangePtr Lock::release_deferred(OwnerNumber owner) const {
       client_->context(), recipe_, sync::ReleaseOperation::What{name_, owner, false, true});
 }
 
-sync::ExchangePtr Lock::extend(OwnerNumber owner, Millis lease) const {
+sync::OperationPtr Lock::extend_operation(OwnerNumber owner, Millis lease) const {
   return sync::extend(client_->context(), recipe_, name_, owner, lease);
 }
 
-sync::ExchangePtr Lock::force_release() const {
+sync::OperationPtr Lock::force_release_operation() const {
   return sync::force_release(client_->context(), recipe_, name_);
 }
 
-sync::ExchangePtr Lock::locked() const {
+sync::OperationPtr Lock::locked_operation() const {
   return std::make_shared<CallOperation>(
       client_->context(), name_,
       [recipe = &recipe_, name = name_](script::Writer& out) { recipe->locked(out, name); });
 }
 
-sync::ExchangePtr Lock::hold_count(OwnerNumber owner) const {
+sync::OperationPtr Lock::hold_count_operation(OwnerNumber owner) const {
   auto context = client_->context();
   const std::string field = owner_field(context->client_id, owner);
   return std::make_shared<CallOperation>(
@@ -105,7 +105,7 @@ sync::ExchangePtr Lock::hold_count(OwnerNumber owner) const {
       });
 }
 
-sync::ExchangePtr Lock::ttl() const {
+sync::OperationPtr Lock::ttl_operation() const {
   return std::make_shared<CallOperation>(
       client_->context(), name_,
       [recipe = &recipe_, name = name_](script::Writer& out) { recipe->ttl(out, name); });

@@ -32,18 +32,35 @@ class Lock : public Lockable {
   // An owner of the one is an owner of the other.
   bool same_as(const Lock& other) const { return client_ == other.client_ && name_ == other.name_; }
 
-  sync::ExchangePtr acquire(const Attempt& attempt) const override;
-  sync::ExchangePtr release(OwnerNumber owner, bool all) const override;
+  sync::ExchangePtr acquire(const Attempt& attempt) const override {
+    return acquire_operation(attempt);
+  }
+  sync::ExchangePtr release(OwnerNumber owner, bool all) const override {
+    return release_operation(owner, all);
+  }
   sync::Waited acquire_and_wait(const Attempt& attempt, sync::Interrupt* interrupt) const override;
   sync::Waited release_and_wait(OwnerNumber owner, bool all,
                                 sync::Interrupt* interrupt) const override;
   void give_back(const Attempt& attempt) const override;
   sync::ExchangePtr release_deferred(OwnerNumber owner) const override;
-  sync::ExchangePtr extend(OwnerNumber owner, Millis lease) const override;
-  sync::ExchangePtr force_release() const override;
-  sync::ExchangePtr locked() const override;
-  sync::ExchangePtr hold_count(OwnerNumber owner) const override;
-  sync::ExchangePtr ttl() const override;
+  sync::ExchangePtr extend(OwnerNumber owner, Millis lease) const override {
+    return extend_operation(owner, lease);
+  }
+  sync::ExchangePtr force_release() const override { return force_release_operation(); }
+  sync::ExchangePtr locked() const override { return locked_operation(); }
+  sync::ExchangePtr hold_count(OwnerNumber owner) const override {
+    return hold_count_operation(owner);
+  }
+  sync::ExchangePtr ttl() const override { return ttl_operation(); }
+
+  // The same as operations: those of several locks can be waited for side by side (Quorum).
+  sync::OperationPtr acquire_operation(const Attempt& attempt) const;
+  sync::OperationPtr release_operation(OwnerNumber owner, bool all) const;
+  sync::OperationPtr extend_operation(OwnerNumber owner, Millis lease) const;
+  sync::OperationPtr force_release_operation() const;
+  sync::OperationPtr locked_operation() const;
+  sync::OperationPtr hold_count_operation(OwnerNumber owner) const;
+  sync::OperationPtr ttl_operation() const;
 
   int known_count(OwnerNumber owner) const override;
   std::vector<Lease> known_levels(OwnerNumber owner) const override;

@@ -19,11 +19,6 @@ using sync::Outcome;
 // For calls without a lease.
 constexpr Millis kUsualLease{30000};
 
-// A Lock's exchanges are operations, all of them.
-sync::OperationPtr operation(const sync::ExchangePtr& exchange) {
-  return std::static_pointer_cast<sync::Operation>(exchange);
-}
-
 class Member final : public sync::QuorumMember {
  public:
   Member(std::shared_ptr<const Lock> lock, const Lock::Attempt& attempt, TimePoint deadline)
@@ -36,7 +31,7 @@ class Member final : public sync::QuorumMember {
     attempt.member = true;
     const TimePoint now = lock_->client().context()->clock.now();
     attempt.timeout = deadline_ == kNever ? kNever - TimePoint{} : deadline_ - now;
-    return operation(lock_->acquire(attempt));
+    return lock_->acquire_operation(attempt);
   }
 
   std::optional<Duration> left() const override { return lock_->known_left(attempt_.owner); }
@@ -93,7 +88,7 @@ sync::ExchangePtr Quorum::acquire(const Attempt& attempt) const {
 // What another lock object holds of a member is left alone: of a lock that is held, a hold more
 // than the others have; of one that is not, all, unless it turns out that it was and has been lost.
 sync::ExchangePtr Quorum::release(OwnerNumber owner, bool all) const {
-  const Call call = [owner, all](const Lock& lock) { return lock.release(owner, all); };
+  const Call call = [owner, all](const Lock& lock) { return lock.release_operation(owner, all); };
   const std::vector<int> held = counts(owner);
   const int count = common(held, rule().needed);
   std::vector<Step> first;
@@ -127,7 +122,9 @@ sync::ExchangePtr Quorum::extend(OwnerNumber owner, Millis lease) const {
   if (known_count(owner) == 0) {
     return gather({needs, {}, {}, [](const Answers&) { return Outcome{{}, {}, 0}; }});
   }
-  const Call call = [owner, lease](const Lock& lock) { return lock.extend(owner, lease); };
+  const Call call = [owner, lease](const Lock& lock) {
+    return lock.extend_operation(owner, lease);
+  };
   const std::vector<int> held = counts(owner);
   std::vector<Step> steps;
   for (std::size_t i = 0; i < held.size(); ++i) {
@@ -140,12 +137,12 @@ sync::ExchangePtr Quorum::extend(OwnerNumber owner, Millis lease) const {
 
 sync::ExchangePtr Quorum::force_release() const {
   return ask_all(
-      [](const Lock& lock) { return lock.force_release(); },
+      [](const Lock& lock) { return lock.force_release_operation(); },
       [needs = rule()](const Answers& answers) { return common_yes(needs, 1, answers); });
 }
 
 sync::ExchangePtr Quorum::locked() const {
-  return ask_all([](const Lock& lock) { return lock.locked(); },
+  return ask_all([](const Lock& lock) { return lock.locked_operation(); },
                  [needs = rule()](const Answers& answers) {
                    return common_yes(needs, needs.spare() + 1, answers);
                  });
@@ -153,12 +150,12 @@ sync::ExchangePtr Quorum::locked() const {
 
 sync::ExchangePtr Quorum::hold_count(OwnerNumber owner) const {
   return ask_all(
-      [owner](const Lock& lock) { return lock.hold_count(owner); },
+      [owner](const Lock& lock) { return lock.hold_count_operation(owner); },
       [needs = rule()](const Answers& answers) { return common_number(needs, answers); });
 }
 
 sync::ExchangePtr Quorum::ttl() const {
-  return ask_all([](const Lock& lock) { return lock.ttl(); },
+  return ask_all([](const Lock& lock) { return lock.ttl_operation(); },
                  [needs = rule()](const Answers& answers) { return common_ttl(needs, answers); });
 }
 
@@ -224,7 +221,7 @@ sync::ExchangePtr Quorum::ask_all(const Call& call, FanOutCall::Combine combine)
 }
 
 Quorum::Step Quorum::step(std::size_t member, const Call& call) const {
-  return {member, [lock = members_[member], call] { return operation(call(*lock)); }};
+  return {member, [lock = members_[member], call] { return call(*lock); }};
 }
 
 std::vector<int> Quorum::counts(OwnerNumber owner) const {
