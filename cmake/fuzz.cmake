@@ -1,34 +1,21 @@
-# Each tests/fuzz/<name>_fuzzer.cpp becomes one libFuzzer executable <name>_fuzzer over the layers
-# that read what others have written. They need Clang; `python -m tests.fuzz` builds and runs them.
+# Each tests/fuzz/<name>_fuzzer.cpp becomes one libFuzzer executable <name>_fuzzer over the engine,
+# which is built to say what an input has reached. They need Clang; `python -m tests.fuzz` builds and
+# runs them.
 if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   message(FATAL_ERROR "HOLDFAST_BUILD_FUZZERS needs Clang: libFuzzer is a part of it")
 endif()
 
+target_compile_options(holdfast_engine PRIVATE -fsanitize=fuzzer-no-link)
+
 set(fuzz_dir "${PROJECT_SOURCE_DIR}/tests/fuzz")
-set(fuzzed_sources)
-foreach(layer base net resp client topology wait)
-  file(GLOB layer_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/cpp/${layer}/*.cpp")
-  list(APPEND fuzzed_sources ${layer_sources})
-endforeach()
-list(APPEND fuzzed_sources "${PROJECT_SOURCE_DIR}/cpp/sync/ticket.cpp")
-
-add_library(holdfast_fuzzed STATIC ${fuzzed_sources})
-target_compile_options(holdfast_fuzzed PUBLIC -fsanitize=fuzzer-no-link)
-target_compile_definitions(holdfast_fuzzed PUBLIC HOLDFAST_VERSION="${PROJECT_VERSION}")
-target_include_directories(holdfast_fuzzed PUBLIC "${PROJECT_SOURCE_DIR}/cpp" "${fuzz_dir}")
-target_link_libraries(holdfast_fuzzed PUBLIC holdfast::hiredis Threads::Threads)
-if(OPENSSL_FOUND)
-  target_compile_definitions(holdfast_fuzzed PUBLIC HOLDFAST_HAVE_TLS=1)
-  target_link_libraries(holdfast_fuzzed PUBLIC OpenSSL::SSL)
-endif()
-
 file(GLOB fuzzers CONFIGURE_DEPENDS "${fuzz_dir}/*_fuzzer.cpp")
 set(fuzzer_targets)
 foreach(source IN LISTS fuzzers)
   get_filename_component(name "${source}" NAME_WE)
   add_executable(${name} EXCLUDE_FROM_ALL "${source}")
   holdfast_own(${name})
-  target_link_libraries(${name} PRIVATE holdfast_fuzzed)
+  target_include_directories(${name} PRIVATE "${fuzz_dir}")
+  target_link_libraries(${name} PRIVATE holdfast_engine holdfast::hiredis)
   target_link_options(${name} PRIVATE -fsanitize=fuzzer)
   list(APPEND fuzzer_targets ${name})
 endforeach()
