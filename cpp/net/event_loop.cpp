@@ -124,7 +124,7 @@ class EventLoop::Impl : public std::enable_shared_from_this<Impl> {
   bool running_ HOLDFAST_GUARDED_BY(mutex_) = false;        // the thread has not left its loop
   Parker* awaiting_ HOLDFAST_GUARDED_BY(mutex_) = nullptr;  // in await_end()
   std::thread thread_;                                      // with the mutex; stable once stopping
-  int thread_id_ = 0;  // by the thread; read by who has joined it
+  int thread_id_ = 0;  // by the thread; read when it is not running
   Mutex join_mutex_;
 
   // Made with the thread, and dropped by it at its end.
@@ -149,9 +149,9 @@ void EventLoop::Impl::start() {
 
 // The thread that has left its loop needs the mutex no more.
 void EventLoop::Impl::reap() {
-  if (running_ || stopping_ || !thread_.joinable()) return;
-  thread_.join();
-  await_exit(thread_id_);
+  if (running_ || stopping_ || thread_id_ == 0) return;
+  if (thread_.joinable()) thread_.join();
+  await_exit(std::exchange(thread_id_, 0));
 }
 
 void EventLoop::Impl::await_end(TimePoint until) {
@@ -199,7 +199,11 @@ bool EventLoop::Impl::leaves() {
   if (stays_ || stopping_ || !inbox_.empty()) return false;
   poller_.swap(poller);
   running_ = false;
-  if (awaiting_ != nullptr) awaiting_->notify();
+  if (awaiting_ != nullptr) {
+    awaiting_->notify();
+  } else {
+    thread_.detach();  // perhaps no other thread asks for it any more
+  }
   return true;
 }
 
