@@ -13,7 +13,7 @@ from benchmarks.builders import BUILDERS
 from benchmarks.cases.case import FULL, QUICK, Case, Plan
 from benchmarks.cases.catalogue import CASES
 from benchmarks.contender import Absent, Contender
-from benchmarks.report import describe_run, save, tables, write_readme
+from benchmarks.report import FIGURES, describe_run, save, tables, write_readme
 from benchmarks.results import Results
 from benchmarks.server import Server
 from benchmarks.worker import WorkerFailed
@@ -79,6 +79,7 @@ def run(options: argparse.Namespace) -> int:
     say(f"all figures: {options.json}")
     if options.write:
         write_readme(text)
+        save(FIGURES, results, about)
     return 1 if results.failures else 0
 
 
@@ -94,7 +95,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     add("--server", default="redis-server", help="the server's program (default: %(default)s)")
     add("--cache", type=Path, default=folder, help="where contenders are built")
     add("--json", type=Path, default=folder / "results.json", help="where all figures go")
-    add("--write", action="store_true", help="put the tables into benchmarks/README.md")
+    add("--write", action="store_true", help="put the tables and figures into benchmarks/")
     options = parser.parse_args(arguments)
     if shutil.which(options.server) is None:
         parser.error(f"{options.server} is not on PATH; Debian's package is redis-server")

@@ -1,11 +1,17 @@
-"""A run's tables as Markdown, its figures as JSON, and the README's table between its markers."""
+"""A run's tables as Markdown, its figures as JSON, and the README's table between its markers.
+
+The figures beside the README are those of its table: the site draws them (tools/pictures.py).
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import platform
+import shlex
+import sys
 from collections.abc import Sequence
+from datetime import datetime, timezone
 from pathlib import Path
 
 from benchmarks.cases.case import Case, Column, Plan
@@ -14,12 +20,15 @@ from benchmarks.results import Results
 from benchmarks.targets import verdicts
 
 README = Path(__file__).resolve().parent / "README.md"
+FIGURES = README.parent / "results.json"
 BEGIN, END = "<!-- table: begin -->", "<!-- table: end -->"
 
 
 def describe_run(server: str, contenders: Sequence[Contender], plan: Plan) -> dict[str, object]:
-    """Where and with what the run was made."""
+    """When, where and with what the run was made."""
     return {
+        "date": datetime.now(timezone.utc).date().isoformat(),
+        "command": shlex.join(["python", "-m", "benchmarks", *sys.argv[1:]]),
         "system": f"{platform.system()} {platform.machine()}, {os.cpu_count()} CPUs",
         "server": server,
         "repetitions": plan.repetitions,
@@ -55,7 +64,8 @@ def _about(about: dict[str, object]) -> str:
     assert isinstance(contenders, dict)
     versions = ", ".join(f"{name} {version}" for name, version in contenders.items())
     return (
-        f"{about['system']}; {about['server']}; medians of {about['repetitions']};"
+        f"Measured on {about['date']} by `{about['command']}`: {about['system']};"
+        f" {about['server']}; medians of {about['repetitions']};"
         f" load average at the end {about['load']}.  {versions}."
     )
 
