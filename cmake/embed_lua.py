@@ -237,9 +237,15 @@ def main() -> int:
         table = {script.name: {"sha1": script.sha1, "text": script.text} for script in scripts}
         json.dump(table, sys.stdout)
     else:
-        options.header.parent.mkdir(parents=True, exist_ok=True)
-        options.header.write_text(header_text(scripts), encoding="utf-8")
+        write_header(options.header, header_text(scripts))
     return 0
+
+
+def write_header(path: Path, text: str) -> None:
+    """Leaves a header that is right as it is, so that what includes it is not compiled again."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

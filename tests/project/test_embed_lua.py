@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -64,6 +65,18 @@ def test_the_header_declares_name_hash_and_text(tmp_path: Path) -> None:
     assert "inline constexpr Script lock_give{" in declared
     assert "all[] = {&lock_give};" in declared
     assert f'"lock/give",\n    "{digest}",\n    R"lua({text})lua"' in declared
+
+
+def test_a_header_that_is_right_is_not_written_again(tmp_path: Path) -> None:
+    root, header = write(tmp_path / "lua", {"lock/give.lua": HEADER + BODY}), tmp_path / "scripts.h"
+    embed(root, "--header", str(header))
+    os.utime(header, (1, 1))
+    embed(root, "--header", str(header))
+    assert header.stat().st_mtime == 1
+    write(root, {"lock/give.lua": HEADER + BODY.replace("pexpire", "expire")})
+    embed(root, "--header", str(header))
+    assert header.stat().st_mtime > 1
+    assert "'expire'" in header.read_text()
 
 
 def test_a_fragment_is_put_in_place_once(tmp_path: Path) -> None:
