@@ -16,6 +16,7 @@ faults are drawn by fault_schedule.py.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 import socket
 import threading
@@ -309,7 +310,8 @@ class _Link:
         self._forth.transport.abort()
 
     def half_close(self) -> None:
-        self._back.write_eof()
+        with contextlib.suppress(OSError):  # the client has left
+            self._back.write_eof()
 
     async def _requests(self, near: asyncio.StreamReader) -> None:
         while data := await near.read(65536):
