@@ -1,7 +1,5 @@
 #pragma once
 
-#include <sys/epoll.h>
-
 #include <cstdint>
 #include <unordered_map>
 #include <vector>
@@ -12,8 +10,9 @@
 
 namespace holdfast::net {
 
-// Waits for many descriptors, a moment and a wake-up at once (epoll, timerfd, eventfd). Belongs to
-// one thread, but for wake().
+// Waits for many descriptors, a moment and a wake-up at once: by epoll, timerfd and eventfd on
+// Linux, by kqueue elsewhere (compiled for macOS, but not run there). Belongs to one thread, but
+// for wake().
 class Poller {
  public:
   // The events that one pollable waits for; only changes are passed to the kernel. Owned by the
@@ -48,15 +47,23 @@ class Poller {
   void wake();
 
  private:
-  bool listen(const Descriptor& epoll);
+  enum class Change { kAdd, kModify, kRemove };
+
+  static std::uint32_t events_of(const Interest& interest);
   bool add(Watch& watch);
-  bool tell(const Watch& watch, int operation);
+  bool tell(const Watch& watch, Change change);
+
+#ifdef __linux__
+  bool listen(const Descriptor& epoll);
   void rebuild(std::vector<Watch*>& ready);
 
   Descriptor epoll_;
   Descriptor wake_;
   Descriptor alarm_;
-  std::uint64_t last_token_ = 1;  // those below are of wake_ and alarm_
+#else
+  Descriptor queue_;
+#endif
+  std::uint64_t last_token_ = 1;  // those below are of the wake-up and the alarm
   std::unordered_map<std::uint64_t, Watch*> by_token_;
   std::unordered_map<int, Watch*> by_fd_;  // the one whose events the kernel reports for a number
 };

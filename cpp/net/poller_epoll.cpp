@@ -1,5 +1,6 @@
-#include "net/poller.h"
+#ifdef __linux__
 
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
 
@@ -9,6 +10,8 @@
 #include <ctime>
 #include <system_error>
 #include <utility>
+
+#include "net/poller.h"
 
 namespace holdfast::net {
 namespace {
@@ -31,11 +34,6 @@ int make_timer() {
   return timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 }
 
-std::uint32_t events_of(const Interest& interest) {
-  return (interest.read ? EPOLLIN : 0U) | (interest.write ? EPOLLOUT : 0U) |
-         (interest.hangup ? EPOLLRDHUP : 0U);
-}
-
 }  // namespace
 
 Poller::Poller()
@@ -55,54 +53,19 @@ bool Poller::listen(const Descriptor& epoll) {
   return epoll_ctl(epoll.get(), EPOLL_CTL_ADD, alarm_.get(), &event) == 0;
 }
 
-bool Poller::update(Watch& watch, const Interest& interest) {
-  const std::uint32_t events = events_of(interest);
-  if (interest.fd < 0 || events == 0) {
-    drop(watch);
-    return true;
-  }
-  const std::uint64_t serial = serial_of(interest.fd);
-  if (watch.fd == interest.fd && watch.serial == serial) {
-    // A foreign descriptor may have been closed and reopened unnoticed: modify it each time.
-    if (watch.events == events && serial != 0) return true;
-    watch.events = events;
-    if (tell(watch, EPOLL_CTL_MOD)) return true;
-  }
-  drop(watch);
-  watch.fd = interest.fd;
-  watch.serial = serial;
-  watch.events = events;
-  return add(watch);
+std::uint32_t Poller::events_of(const Interest& interest) {
+  return (interest.read ? EPOLLIN : 0U) | (interest.write ? EPOLLOUT : 0U) |
+         (interest.hangup ? EPOLLRDHUP : 0U);
 }
 
-bool Poller::add(Watch& watch) {
-  // The earlier watch of this number waits for a descriptor that is closed, and must not remove
-  // this one from the kernel's set.
-  if (const auto before = by_fd_.find(watch.fd); before != by_fd_.end()) drop(*before->second);
-  watch.token = ++last_token_;
-  const bool told = tell(watch, EPOLL_CTL_ADD) || (errno == EEXIST && tell(watch, EPOLL_CTL_MOD));
-  if (!told) {
-    watch = Watch{};
-    return false;
-  }
-  by_token_[watch.token] = &watch;
-  by_fd_[watch.fd] = &watch;
-  return true;
-}
-
-bool Poller::tell(const Watch& watch, int operation) {
+bool Poller::tell(const Watch& watch, Change change) {
+  const int operation = change == Change::kAdd      ? EPOLL_CTL_ADD
+                        : change == Change::kModify ? EPOLL_CTL_MOD
+                                                    : EPOLL_CTL_DEL;
   epoll_event event{};
   event.events = watch.events;
   event.data.u64 = watch.token;
   return epoll_ctl(epoll_.get(), operation, watch.fd, &event) == 0;
-}
-
-void Poller::drop(Watch& watch) {
-  if (watch.fd < 0) return;
-  tell(watch, EPOLL_CTL_DEL);  // refused where the descriptor is closed: it has left by itself
-  by_token_.erase(watch.token);
-  by_fd_.erase(watch.fd);
-  watch = Watch{};
 }
 
 void Poller::set_alarm(Duration delay) {
@@ -141,7 +104,7 @@ void Poller::rebuild(std::vector<Watch*>& ready) {
   if (!fresh.open() || !listen(fresh)) return;  // tried again at the next such event
   epoll_ = std::move(fresh);
   for (const auto& [token, watch] : by_token_) {
-    if (tell(*watch, EPOLL_CTL_ADD)) continue;
+    if (tell(*watch, Change::kAdd)) continue;
     watch->serial = kRefused;
     ready.push_back(watch);
   }
@@ -150,3 +113,5 @@ void Poller::rebuild(std::vector<Watch*>& ready) {
 void Poller::wake() { eventfd_write(wake_.get(), 1); }
 
 }  // namespace holdfast::net
+
+#endif  // __linux__

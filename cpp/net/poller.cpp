@@ -1,0 +1,51 @@
+#include "net/poller.h"
+
+#include <cerrno>
+
+// What epoll and kqueue have in common: which watch the kernel means by an event.
+namespace holdfast::net {
+
+bool Poller::update(Watch& watch, const Interest& interest) {
+  const std::uint32_t events = events_of(interest);
+  if (interest.fd < 0 || events == 0) {
+    drop(watch);
+    return true;
+  }
+  const std::uint64_t serial = serial_of(interest.fd);
+  if (watch.fd == interest.fd && watch.serial == serial) {
+    // A foreign descriptor may have been closed and reopened unnoticed: modify it each time.
+    if (watch.events == events && serial != 0) return true;
+    watch.events = events;
+    if (tell(watch, Change::kModify)) return true;
+  }
+  drop(watch);
+  watch.fd = interest.fd;
+  watch.serial = serial;
+  watch.events = events;
+  return add(watch);
+}
+
+bool Poller::add(Watch& watch) {
+  // The earlier watch of this number waits for a descriptor that is closed, and must not remove
+  // this one from the kernel's set.
+  if (const auto before = by_fd_.find(watch.fd); before != by_fd_.end()) drop(*before->second);
+  watch.token = ++last_token_;
+  const bool told = tell(watch, Change::kAdd) || (errno == EEXIST && tell(watch, Change::kModify));
+  if (!told) {
+    watch = Watch{};
+    return false;
+  }
+  by_token_[watch.token] = &watch;
+  by_fd_[watch.fd] = &watch;
+  return true;
+}
+
+void Poller::drop(Watch& watch) {
+  if (watch.fd < 0) return;
+  tell(watch, Change::kRemove);  // refused where the descriptor is closed: it has left by itself
+  by_token_.erase(watch.token);
+  by_fd_.erase(watch.fd);
+  watch = Watch{};
+}
+
+}  // namespace holdfast::net

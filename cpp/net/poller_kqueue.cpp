@@ -1,0 +1,125 @@
+#ifndef __linux__
+
+#include <fcntl.h>
+#include <sys/event.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <limits>
+#include <system_error>
+
+#include "net/poller.h"
+
+// Compiled with the headers of macOS, but never run there.
+namespace holdfast::net {
+namespace {
+
+constexpr std::uint64_t kWakeToken = 0;
+constexpr std::uint64_t kAlarmToken = 1;
+constexpr std::size_t kBatch = 64;
+constexpr std::uint32_t kRead = 1;
+constexpr std::uint32_t kWrite = 2;
+constexpr std::uint32_t kHangup = 4;
+constexpr Duration kLongestAlarm = std::chrono::hours(24);  // an early one only costs a look
+
+// On a clock that counts suspend, where the system's timers can.
+#ifdef NOTE_MACH_CONTINUOUS_TIME
+constexpr unsigned kTimer = NOTE_NSECONDS | NOTE_MACH_CONTINUOUS_TIME;
+#else
+constexpr unsigned kTimer = NOTE_NSECONDS;
+#endif
+
+static_assert(sizeof(void*) == sizeof(std::uint64_t), "the kernel keeps a token as a pointer");
+
+struct kevent event(std::uint64_t ident, int filter, unsigned flags, unsigned notes,
+                    std::int64_t data = 0) {
+  struct kevent made {};
+  made.ident = static_cast<decltype(made.ident)>(ident);
+  made.filter = static_cast<decltype(made.filter)>(filter);
+  made.flags = static_cast<decltype(made.flags)>(flags);
+  made.fflags = notes;
+  made.data = static_cast<decltype(made.data)>(data);
+  return made;
+}
+
+// One change at a time: the kernel stops at the first that it refuses.
+bool submit(const Descriptor& queue, const struct kevent& change) {
+  return ::kevent(queue.get(), &change, 1, nullptr, 0, nullptr) == 0;
+}
+
+bool remove(const Descriptor& queue, int fd, int filter) {
+  return submit(queue, event(static_cast<std::uint64_t>(fd), filter, EV_DELETE, 0)) ||
+         errno == ENOENT;
+}
+
+// Level-triggered, as epoll's are.
+bool watch_for(const Descriptor& queue, int fd, int filter, std::uint64_t token, bool end_only) {
+  // The end of a stream is reported whatever the low-water mark is.
+  struct kevent change =
+      event(static_cast<std::uint64_t>(fd), filter, EV_ADD | EV_ENABLE, end_only ? NOTE_LOWAT : 0U,
+            end_only ? std::numeric_limits<int>::max() : 0);
+  change.udata = reinterpret_cast<void*>(token);
+  return submit(queue, change);
+}
+
+}  // namespace
+
+Poller::Poller() : queue_(::kqueue()) {
+  // EV_CLEAR: each wake-up is reported once. A child of fork() does not inherit the queue.
+  if (queue_.open() && ::fcntl(queue_.get(), F_SETFD, FD_CLOEXEC) == 0 &&
+      submit(queue_, event(kWakeToken, EVFILT_USER, EV_ADD | EV_CLEAR, 0))) {
+    return;
+  }
+  throw std::system_error(errno, std::generic_category(), "kqueue");
+}
+
+std::uint32_t Poller::events_of(const Interest& interest) {
+  return (interest.read ? kRead : 0U) | (interest.write ? kWrite : 0U) |
+         (interest.hangup ? kHangup : 0U);
+}
+
+bool Poller::tell(const Watch& watch, Change change) {
+  const std::uint32_t events = change == Change::kRemove ? 0U : watch.events;
+  const bool read = (events & kRead) != 0;
+  const bool told_read = read || (events & kHangup) != 0
+                             ? watch_for(queue_, watch.fd, EVFILT_READ, watch.token, !read)
+                             : remove(queue_, watch.fd, EVFILT_READ);
+  const bool told_write = (events & kWrite) != 0
+                              ? watch_for(queue_, watch.fd, EVFILT_WRITE, watch.token, false)
+                              : remove(queue_, watch.fd, EVFILT_WRITE);
+  return told_read && told_write;
+}
+
+void Poller::set_alarm(Duration delay) {
+  const Duration wait = std::clamp(delay, Duration(1), kLongestAlarm);
+  submit(queue_, event(kAlarmToken, EVFILT_TIMER, EV_ADD | EV_ONESHOT, kTimer, wait.count()));
+}
+
+// A descriptor that is closed leaves the queue by itself, so an event of an unknown token is one
+// that was on its way while its watch was dropped.
+bool Poller::wait(bool block, std::vector<Watch*>& ready) {
+  std::array<struct kevent, kBatch> events;
+  const timespec now{0, 0};
+  const int count = ::kevent(queue_.get(), nullptr, 0, events.data(),
+                             static_cast<int>(events.size()), block ? nullptr : &now);
+  bool alarm = false;
+  for (int i = 0; i < count; ++i) {
+    const struct kevent& one = events[static_cast<std::size_t>(i)];
+    alarm = alarm || one.filter == EVFILT_TIMER;
+    if (one.filter == EVFILT_TIMER || one.filter == EVFILT_USER) continue;
+    const auto found = by_token_.find(reinterpret_cast<std::uint64_t>(one.udata));
+    if (found == by_token_.end()) continue;
+    // Reading and writing are two events of one watch.
+    if (std::find(ready.begin(), ready.end(), found->second) == ready.end()) {
+      ready.push_back(found->second);
+    }
+  }
+  return alarm;
+}
+
+void Poller::wake() { submit(queue_, event(kWakeToken, EVFILT_USER, 0, NOTE_TRIGGER)); }
+
+}  // namespace holdfast::net
+
+#endif  // __linux__
