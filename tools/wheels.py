@@ -7,6 +7,7 @@ nm of binutils.
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import tempfile
@@ -29,9 +30,14 @@ PARTS = (
     "*.dist-info/licenses/hiredis/COPYING",
     "*.dist-info/licenses/openssl/LICENSE",
     "*.dist-info/licenses/pybind11/LICENSE",
-    "*.dist-info/sboms/auditwheel.cdx.json",
     "*.dist-info/sboms/holdfast.cdx.json",
 )
+#: What the bills of materials have to name, and the names of its packages.
+MATERIALS = {
+    "hiredis": {"hiredis"},
+    "pybind11": {"pybind11"},
+    "openssl": {"openssl", "openssl-libs", "libssl1.1", "libssl3", "libssl3t64"},
+}
 
 
 def main(arguments: list[str]) -> int:
@@ -54,13 +60,26 @@ def faults(wheel: Path) -> list[str]:
     if "manylinux" not in wheel.name and "musllinux" not in wheel.name:
         found.append("not repaired: it runs only on machines like this one")
     with ZipFile(wheel) as archive:
-        names = archive.namelist()
-        found += [f"lacks {part}" for part in PARTS if not any(fnmatch(n, part) for n in names)]
-        for name in names:
-            if fnmatch(name, "holdfast/_core*.so"):
-                visible = exported(archive.read(name)) - ENTRY
-                found += [f"{name} exports {symbol}" for symbol in sorted(visible)]
+        found += lacking(archive.namelist()) + unlisted(archive)
+        modules = [name for name in archive.namelist() if fnmatch(name, PARTS[0])]
+        for name in modules:
+            visible = exported(archive.read(name)) - ENTRY
+            found += [f"{name} exports {symbol}" for symbol in sorted(visible)]
     return found
+
+
+def lacking(names: list[str]) -> list[str]:
+    """Returns what is not in a wheel that has files of these names."""
+    return [f"lacks {part}" for part in PARTS if not any(fnmatch(name, part) for name in names)]
+
+
+def unlisted(archive: ZipFile) -> list[str]:
+    """Returns what the bills of materials of a wheel do not name."""
+    bills = [name for name in archive.namelist() if fnmatch(name, "*.dist-info/sboms/*.cdx.json")]
+    parts = [part for bill in bills for part in json.loads(archive.read(bill))["components"]]
+    names = {part["name"] for part in parts}
+    lists = MATERIALS.items()
+    return [f"no bill of materials has {part}" for part, known in lists if not known & names]
 
 
 def exported(module: bytes) -> set[str]:

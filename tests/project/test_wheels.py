@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -24,6 +25,16 @@ def test_what_a_wheel_lacks_is_named(tmp_path: Path) -> None:
     assert any("not repaired" in fault for fault in found)
     assert "lacks holdfast/_core*.so" in found
     assert "lacks holdfast/py.typed" not in found
+
+
+def test_a_bill_of_materials_names_what_is_inside(tmp_path: Path) -> None:
+    wheel = tmp_path / "holdfast_locks-1-cp311-cp311-manylinux_2_28_x86_64.whl"
+    lacks_openssl = "no bill of materials has openssl"
+    for part, expected in (("zlib", True), ("openssl-libs", False)):
+        bill = {"components": [{"name": "hiredis"}, {"name": "pybind11"}, {"name": part}]}
+        with ZipFile(wheel, "w") as archive:
+            archive.writestr("holdfast_locks-1.dist-info/sboms/any.cdx.json", json.dumps(bill))
+        assert (lacks_openssl in wheels.faults(wheel)) is expected
 
 
 def test_a_folder_without_wheels_is_an_error(tmp_path: Path) -> None:
