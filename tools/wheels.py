@@ -24,14 +24,14 @@ PARTS = (
     "holdfast/py.typed",
     "holdfast_pytest/py.typed",
     "*.data/data/share/man/man1/holdfast.1",
-    "holdfast_locks.libs/libcrypto*",
-    "holdfast_locks.libs/libssl*",
     "*.dist-info/licenses/LICENSE",
     "*.dist-info/licenses/hiredis/COPYING",
     "*.dist-info/licenses/openssl/LICENSE",
     "*.dist-info/licenses/pybind11/LICENSE",
     "*.dist-info/sboms/holdfast.cdx.json",
 )
+#: What OpenSSL's code contains, as a library beside the module or linked into it.
+OPENSSL = b"CRYPTOGAMS"
 #: What the bills of materials have to name, and the names of its packages.
 MATERIALS = {
     "hiredis": {"hiredis"},
@@ -61,10 +61,20 @@ def faults(wheel: Path) -> list[str]:
         found.append("not repaired: it runs only on machines like this one")
     with ZipFile(wheel) as archive:
         found += lacking(archive.namelist()) + unlisted(archive)
-        modules = [name for name in archive.namelist() if fnmatch(name, PARTS[0])]
-        for name in modules:
-            visible = exported(archive.read(name)) - ENTRY
-            found += [f"{name} exports {symbol}" for symbol in sorted(visible)]
+        found += wrong_code(archive)
+    return found
+
+
+def wrong_code(archive: ZipFile) -> list[str]:
+    """Returns what is wrong with the module and the libraries of a wheel."""
+    found = []
+    modules = [name for name in archive.namelist() if fnmatch(name, PARTS[0])]
+    libraries = [name for name in archive.namelist() if fnmatch(name, "holdfast_locks.libs/*")]
+    if not any(OPENSSL in archive.read(name) for name in modules + libraries):
+        found.append("no OpenSSL inside")
+    for name in modules:
+        visible = exported(archive.read(name)) - ENTRY
+        found += [f"{name} exports {symbol}" for symbol in sorted(visible)]
     return found
 
 
@@ -94,13 +104,14 @@ def exported(module: bytes) -> set[str]:
 
 def foreign_libraries() -> list[str]:
     """Returns the OpenSSL libraries of this process that are not of the wheel."""
-    import holdfast
+    import holdfast._core
 
     folder = str(Path(holdfast.__file__).parents[1] / "holdfast_locks.libs")
     maps = Path("/proc/self/maps").read_text(encoding="utf-8")
     loaded = {line.split()[-1] for line in maps.splitlines() if "/libssl" in line}
-    own = {path for path in loaded if path.startswith(folder)}
-    return [f"loaded: {path}" for path in loaded - own] or ["no libssl of the wheel"] * (not own)
+    foreign = [f"loaded: {path}" for path in sorted(loaded) if not path.startswith(folder)]
+    inside = loaded or OPENSSL in Path(holdfast._core.__file__).read_bytes()
+    return foreign if inside else ["no OpenSSL of the wheel"]
 
 
 if __name__ == "__main__":

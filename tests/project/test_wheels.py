@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from zipfile import ZipFile
 
+import pytest
+
 import holdfast._core
 from tools import wheels
 
@@ -35,6 +37,20 @@ def test_a_bill_of_materials_names_what_is_inside(tmp_path: Path) -> None:
         with ZipFile(wheel, "w") as archive:
             archive.writestr("holdfast_locks-1.dist-info/sboms/any.cdx.json", json.dumps(bill))
         assert (lacks_openssl in wheels.faults(wheel)) is expected
+
+
+@pytest.mark.parametrize(
+    "place", ["holdfast_locks.libs/libcrypto-1.so.3", "holdfast/_core.cpython-311.so"]
+)
+def test_openssl_is_beside_the_module_or_in_it(
+    tmp_path: Path, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wheels, "exported", lambda module: wheels.ENTRY)
+    wheel = tmp_path / "holdfast_locks-1-cp311-cp311-manylinux_2_28_x86_64.whl"
+    for content, expected in ((b"", True), (b"AES, CRYPTOGAMS by", False)):
+        with ZipFile(wheel, "w") as archive:
+            archive.writestr(place, content)
+        assert ("no OpenSSL inside" in wheels.faults(wheel)) is expected
 
 
 def test_a_folder_without_wheels_is_an_error(tmp_path: Path) -> None:
