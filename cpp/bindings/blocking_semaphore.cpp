@@ -8,7 +8,7 @@
 #include "bindings/register.h"
 #include "bindings/times.h"
 #include "bindings/waiting.h"
-#include "engine/semaphore.h"
+#include "engine/counter.h"
 
 namespace holdfast::bindings {
 
@@ -17,7 +17,7 @@ namespace py = pybind11;
 namespace {
 
 struct SemaphoreState final : NativeState {
-  std::shared_ptr<engine::Semaphore> semaphore;
+  std::shared_ptr<engine::Counter> semaphore;
   Duration wait{};
 };
 
@@ -25,21 +25,21 @@ PyObject* bind(PyObject* self, PyObject* arguments) {
   return guarded([&]() -> py::object {
     const auto said = py::reinterpret_borrow<py::tuple>(arguments);
     auto state = std::make_unique<SemaphoreState>();
-    state->semaphore = said[0].cast<std::shared_ptr<engine::Semaphore>>();
+    state->semaphore = said[0].cast<std::shared_ptr<engine::Counter>>();
     state->wait = wait_time(said[1].cast<double>());
     set_state(self, std::move(state));
     return py::none();
   });
 }
 
-const engine::Semaphore& semaphore_of(PyObject* self) {
+const engine::Counter& semaphore_of(PyObject* self) {
   return *state_of<SemaphoreState>(self).semaphore;
 }
 
 PyObject* acquire(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
                   PyObject* keywords) {
   return guarded([&]() -> py::object {
-    const engine::Semaphore& semaphore = semaphore_of(self);
+    const engine::Counter& semaphore = semaphore_of(self);
     std::int64_t permits = 1;
     bool blocking = true;
     double seconds = -1;
@@ -60,12 +60,12 @@ PyObject* acquire(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
 PyObject* release(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
                   PyObject* keywords) {
   return guarded([&]() -> py::object {
-    const engine::Semaphore& semaphore = semaphore_of(self);
+    const engine::Counter& semaphore = semaphore_of(self);
     std::int64_t permits = 1;
     if (const Arguments given{arguments, count, keywords}; !given.empty()) {
       permits = checked(self, "_checked_permits", given)[0].cast<std::int64_t>();
     }
-    (void)wait_for(OperationKind::kCall, semaphore.release(permits));
+    (void)wait_for(OperationKind::kCall, semaphore.call("release", permits));
     return py::none();
   });
 }
@@ -82,8 +82,9 @@ PyObject* enter(PyObject* self, PyObject* /*unused*/) {
 }
 
 PyObject* exit(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
-  return leave(self, arguments, count,
-               [self] { (void)wait_for(OperationKind::kCall, semaphore_of(self).release(1)); });
+  return leave(self, arguments, count, [self] {
+    (void)wait_for(OperationKind::kCall, semaphore_of(self).call("release", 1));
+  });
 }
 
 PyMethodDef g_methods[] = {

@@ -83,9 +83,10 @@ void raise(const py::object& exception) {
   throw py::error_already_set();
 }
 
-std::string name_for(const engine::Client& client, const py::bytes& name, engine::Client::Use use) {
+std::string name_for(const engine::Client& client, const py::bytes& name,
+                     const sync::Recipe& recipe) {
   std::string bytes(name);
-  const Status fault = client.check_name(bytes, use);
+  const Status fault = client.check_name(bytes, recipe);
   if (!fault.ok()) raise(exception_for(fault));
   return bytes;
 }

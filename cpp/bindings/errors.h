@@ -6,6 +6,7 @@
 
 #include "engine/client.h"
 #include "sync/operation.h"
+#include "sync/recipe.h"
 
 namespace holdfast::bindings {
 
@@ -24,8 +25,8 @@ struct PythonOutcome {
 };
 PythonOutcome to_python(OperationKind kind, const std::string& name, const sync::Outcome& outcome);
 
-// The name that Python gives, once the client agrees; else raises.
+// The name that Python gives, once the client agrees (Client::check_name()); else raises.
 std::string name_for(const engine::Client& client, const pybind11::bytes& name,
-                     engine::Client::Use use = engine::Client::Use::kAny);
+                     const sync::Recipe& recipe);
 
 }  // namespace holdfast::bindings

@@ -28,6 +28,7 @@ PYBIND11_MODULE(core_of_main_interpreter, module) {
   holdfast::bindings::register_blocking_lock(module);
   holdfast::bindings::register_client(module);
   holdfast::bindings::register_commands(module);
+  holdfast::bindings::register_counter(module);
   holdfast::bindings::register_lock(module);
   holdfast::bindings::register_passwords(module);
   holdfast::bindings::register_quorum(module);

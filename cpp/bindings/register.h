@@ -22,6 +22,7 @@ void register_blocking_hold(pybind11::module_& module);
 void register_blocking_lock(pybind11::module_& module);
 void register_client(pybind11::module_& module);
 void register_commands(pybind11::module_& module);
+void register_counter(pybind11::module_& module);
 void register_lock(pybind11::module_& module);
 void register_passwords(pybind11::module_& module);
 void register_quorum(pybind11::module_& module);

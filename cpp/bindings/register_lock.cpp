@@ -14,6 +14,7 @@
 #include "engine/client.h"
 #include "engine/engine.h"
 #include "engine/lock.h"
+#include "sync/kinds.h"
 #include "sync/ticket.h"
 
 namespace holdfast::bindings {
@@ -44,7 +45,9 @@ sync::AcquireOptions options_of(const py::tuple& said) {
 std::shared_ptr<engine::Lock> new_lock(const std::shared_ptr<engine::Client>& client,
                                        std::string_view word, const py::bytes& name,
                                        const py::args& said) {
-  auto lock = engine::new_lock(client, word, name_for(*client, name), options_of(said));
+  // Keys and channels of all kinds are in the slots of the plain lock's.
+  const std::string checked = name_for(*client, name, sync::lock_recipe());
+  auto lock = engine::new_lock(client, word, checked, options_of(said));
   if (!lock) throw py::value_error("no kind of lock has this name: " + std::string(word));
   return lock;
 }

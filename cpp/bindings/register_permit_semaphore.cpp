@@ -7,6 +7,7 @@
 #include "bindings/times.h"
 #include "bindings/waiting.h"
 #include "engine/permit_semaphore.h"
+#include "sync/permit_semaphore.h"
 
 namespace holdfast::bindings {
 
@@ -48,11 +49,12 @@ void register_permit_semaphore(py::module_& module) {
       .add("release", &release)
       .add(Kind::kCall, "extend", &extend)
       .add(Kind::kCall, "try_set_permits", &PermitSemaphore::try_set_permits)
-      .add(Kind::kCall, "available_permits", &PermitSemaphore::available_permits)
+      .add(Kind::kCall, "value", &PermitSemaphore::value)
       .add(Kind::kCall, "delete", &PermitSemaphore::remove);
   semaphore
       .def(py::init([](const std::shared_ptr<engine::Client>& client, const py::bytes& name) {
-        return std::make_shared<PermitSemaphore>(client, name_for(*client, name));
+        return std::make_shared<PermitSemaphore>(
+            client, name_for(*client, name, sync::renewed_permit_recipe()));
       }))
       .def("permit", [](const PermitSemaphore& self, std::uint64_t number) {
         return py::bytes(self.permit(OwnerNumber{number}));

@@ -118,20 +118,21 @@ std::shared_ptr<const sync::Context> Client::context() {
   return core->context;
 }
 
-Status Client::check_name(const std::string& name, Use use) const {
+Status Client::check_name(const std::string& name, const sync::Recipe& recipe) const {
   if (options_.endpoint.deployment != net::Deployment::kCluster) return {};
   const LockName whole(options_.name_prefix + name);
-  const bool latch = use == Use::kLatch;
-  const Channel channel = latch ? sync::latch_channel(whole) : sync::lock_channel(whole);
+  const Channel channel = recipe.channel(whole, {});
   const std::string request = sync::request_key(whole, {});
   const std::string_view tag = topology::hash_tag(whole.bytes());
   const bool together =
       topology::hash_tag(channel.bytes()) == tag && topology::hash_tag(request) == tag;
   if (together) return {};
+  // A channel that adds braces in any case hides the name's.
+  const bool keeps_tags = topology::hash_tag(recipe.channel(LockName("{a}b"), {}).bytes()) == "a";
   return Status::invalid("'" + whole.bytes() +
                          "' cannot be a name in a cluster: its keys would be in different slots; "
                          "use a name without braces" +
-                         (latch ? "" : ", or with one tag in them, such as 'order:{42}'"));
+                         (keeps_tags ? ", or with one tag in them, such as 'order:{42}'" : ""));
 }
 
 sync::ExchangePtr Client::ping() {

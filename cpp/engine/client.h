@@ -9,6 +9,7 @@
 #include "engine/closing.h"
 #include "net/endpoint.h"
 #include "sync/context.h"
+#include "sync/recipe.h"
 
 namespace holdfast::engine {
 
@@ -44,9 +45,8 @@ class Client {
   std::shared_ptr<const sync::Context> context();
 
   // Whether a lock or synchronizer may have this name (without the prefix): in a cluster, all keys
-  // and channels of it have to be in one slot. A latch's channel adds braces.
-  enum class Use { kAny, kLatch };
-  Status check_name(const std::string& name, Use use = Use::kAny) const;
+  // and channels of it have to be in one slot. `recipe`: has its channel.
+  Status check_name(const std::string& name, const sync::Recipe& recipe) const;
 
   sync::ExchangePtr ping();
 

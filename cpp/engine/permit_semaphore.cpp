@@ -84,7 +84,7 @@ sync::ExchangePtr PermitSemaphore::try_set_permits(std::int64_t permits) const {
       [name = name_, permits](script::Writer& out) { sync::try_set_permits(out, name, permits); });
 }
 
-sync::ExchangePtr PermitSemaphore::available_permits() const {
+sync::ExchangePtr PermitSemaphore::value() const {
   const auto context = client_->context();
   return std::make_shared<CallOperation>(
       context, name_, [name = name_](script::Writer& out) { sync::available_permits(out, name); });

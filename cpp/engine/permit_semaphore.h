@@ -39,8 +39,8 @@ class PermitSemaphore {
   // 1, or 0: it is not out.
   sync::ExchangePtr extend(const std::string& permit, Millis lease) const;
   sync::ExchangePtr try_set_permits(std::int64_t permits) const;  // 1, or 0: set before
-  sync::ExchangePtr available_permits() const;
-  sync::ExchangePtr remove() const;  // 1, or 0: it was not there
+  sync::ExchangePtr value() const;                                // the permits that are free
+  sync::ExchangePtr remove() const;                               // 1, or 0: it was not there
 
  private:
   sync::ExchangePtr release_by_id(const std::string& permit) const;

@@ -1,8 +1,7 @@
-#include "sync/count_down_latch.h"
-
 #include "lua_scripts.h"
 #include "script/writer.h"
 #include "sync/keys.h"
+#include "sync/kinds.h"
 
 namespace holdfast::sync {
 
@@ -13,6 +12,7 @@ namespace lua = script::lua;
 constexpr Millis kNoTtl{-1};
 constexpr std::string_view kOpens = "0";
 
+// An attempt reads the count and leaves nothing behind.
 class CountDownLatch final : public Recipe {
  public:
   std::vector<const script::Script*> scripts() const override { return {}; }
@@ -36,13 +36,6 @@ class CountDownLatch final : public Recipe {
   }
 };
 
-}  // namespace
-
-const Recipe& count_down_latch_recipe() {
-  static const CountDownLatch recipe;
-  return recipe;
-}
-
 void try_set_count(script::Writer& out, const Step& step) {
   out.call(lua::count_down_latch_try_set_count, 3, 4)
       << step.name.bytes() << request_key(step.name, step.owner) << latch_channel(step.name).bytes()
@@ -60,6 +53,18 @@ void delete_latch(script::Writer& out, const Step& step) {
   out.call(lua::count_down_latch_delete, 3, 3)
       << step.name.bytes() << request_key(step.name, step.owner) << latch_channel(step.name).bytes()
       << step.lease.count() << step.acquire_options.request_number() << out.publish();
+}
+
+}  // namespace
+
+const CounterKind& count_down_latch() {
+  static const CountDownLatch recipe;
+  static const CounterKind kind{"count_down_latch",
+                                recipe,
+                                {{"try_set_count", &try_set_count},
+                                 {"count_down", &count_down, true},
+                                 {"delete", &delete_latch}}};
+  return kind;
 }
 
 }  // namespace holdfast::sync

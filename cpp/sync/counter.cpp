@@ -1,39 +1,31 @@
 #include "sync/counter.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "sync/call_operation.h"
 
 namespace holdfast::sync {
 
-namespace {
-
-std::shared_ptr<CallOperation> request(std::shared_ptr<const Context> context, const LockName& name,
-                                       CounterStep step, std::int64_t amount,
-                                       RequestSlots::RequestPtr in_slot) {
-  const std::string id = owner_field(context->client_id, in_slot->slot);
-  AcquireOptions acquire_options{Millis(0), request_memory(*context), amount};
-  acquire_options.request = std::move(in_slot);
-  return std::make_shared<CallOperation>(std::move(context), name, [=](script::Writer& out) {
-    step(out, {name, id, 0, acquire_options.request_memory, acquire_options});
-  });
+const CounterStep* CounterKind::find(std::string_view step) const {
+  const auto is_it = [step](const CounterStep& each) { return each.word == step; };
+  const auto found = std::find_if(steps.begin(), steps.end(), is_it);
+  return found == steps.end() ? nullptr : &*found;
 }
-
-}  // namespace
 
 OperationPtr counter_call(std::shared_ptr<const Context> context, const LockName& name,
-                          CounterStep step, std::int64_t amount) {
-  RequestSlots::RequestPtr in_slot = context->slots->take();
-  return request(std::move(context), name, step, amount, std::move(in_slot));
-}
-
-OperationPtr counter_return(std::shared_ptr<const Context> context, const LockName& name,
-                            CounterStep step, std::int64_t amount) {
-  // Its last sending must come before its first answer is forgotten.
-  const Millis longer = request_memory(*context) / 2;
-  const RequestSlots::RequestPtr in_slot = context->slots->take();
-  const auto operation = request(std::move(context), name, step, amount, in_slot);
-  operation->carry_through({in_slot->slot, longer});
+                          const CounterStep& step, std::int64_t amount) {
+  const Millis memory = request_memory(*context);
+  AcquireOptions options{Millis(0), memory, amount};
+  options.request = context->slots->take();
+  const OwnerNumber slot = options.request->slot;
+  const std::string id = owner_field(context->client_id, slot);
+  const auto operation = std::make_shared<CallOperation>(
+      std::move(context), name, [=, write = step.write](script::Writer& out) {
+        write(out, {name, id, 0, memory, options});
+      });
+  // The last sending must come before the first answer is forgotten.
+  if (step.completed) operation->carry_through({slot, memory / 2});
   return operation;
 }
 

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "sync/operation.h"
 #include "sync/recipe.h"
@@ -17,16 +19,27 @@ namespace holdfast::sync {
 // How long an answer is kept: longer than its request can go on being sent.
 inline Millis request_memory(const Context& context) { return 4 * context.command_timeout; }
 
-// A step on a counter: `owner` is the slot's id, `lease` how long its answer is kept.
-using CounterStep = void (*)(script::Writer& out, const Step& step);
+// A step on a counter.
+struct CounterStep {
+  std::string_view word;
+  // Of a Step, `owner` is the slot's id, `lease` how long the answer is kept.
+  void (*write)(script::Writer& out, const Step& step);
+  bool completed = false;  // even if its caller no longer waits: it releases something
+};
+
+// A kind of counter: what its waiters wait for, and its steps, by their words.
+struct CounterKind {
+  std::string_view word;
+  const Recipe& recipe;
+  std::vector<CounterStep> steps;
+
+  // Null: there is no such step.
+  const CounterStep* find(std::string_view step) const;
+};
 
 // One request. Outcome::value: the step's answer.
 OperationPtr counter_call(std::shared_ptr<const Context> context, const LockName& name,
-                          CounterStep step, std::int64_t amount = 0);
-
-// The same, completed even if its caller no longer waits: it releases something.
-OperationPtr counter_return(std::shared_ptr<const Context> context, const LockName& name,
-                            CounterStep step, std::int64_t amount = 0);
+                          const CounterStep& step, std::int64_t amount = 0);
 
 // GET. Outcome::value: the counter, nothing where there is none.
 OperationPtr counter_value(std::shared_ptr<const Context> context, const LockName& name);

@@ -3,11 +3,13 @@
 #include <array>
 #include <string_view>
 
+#include "sync/counter.h"
 #include "sync/recipe.h"
 
 namespace holdfast::sync {
 
-// The kinds of lock: what a new one needs here is its recipe, and its row in kLockKinds.
+// The kinds of lock and of counter: what a new one needs here is its declaration, and its row in
+// kLockKinds or kCounterKinds.
 
 // The reentrant lock (Redisson's RLock): see lock.h.
 const LockRecipe& lock_recipe();
@@ -50,6 +52,22 @@ inline constexpr std::array kLockKinds{
 inline const LockKind* find_lock_kind(std::string_view word) {
   for (const LockKind& kind : kLockKinds) {
     if (kind.word == word) return &kind;
+  }
+  return nullptr;
+}
+
+// A string, the number of permits that are free (Redisson's RSemaphore).
+const CounterKind& semaphore();
+
+// A string, the count until it opens; without one it is open (Redisson's RCountDownLatch).
+const CounterKind& count_down_latch();
+
+inline constexpr std::array kCounterKinds{&semaphore, &count_down_latch};
+
+// As find_lock_kind().
+inline const CounterKind* find_counter_kind(std::string_view word) {
+  for (const auto kind : kCounterKinds) {
+    if (kind().word == word) return &kind();
   }
   return nullptr;
 }

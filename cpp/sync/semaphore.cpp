@@ -1,8 +1,7 @@
-#include "sync/semaphore.h"
-
 #include "lua_scripts.h"
 #include "script/writer.h"
 #include "sync/keys.h"
+#include "sync/kinds.h"
 
 namespace holdfast::sync {
 
@@ -12,6 +11,8 @@ namespace lua = script::lua;
 
 constexpr Millis kNoTtl{-1};
 
+// An acquisition is a request for `acquire_options.amount` permits, whose owner is its id;
+// release() undoes it.
 class Semaphore final : public TakingRecipe {
  public:
   std::vector<const script::Script*> scripts() const override {
@@ -54,13 +55,6 @@ class Semaphore final : public TakingRecipe {
   }
 };
 
-}  // namespace
-
-const TakingRecipe& semaphore_recipe() {
-  static const Semaphore recipe;
-  return recipe;
-}
-
 void add_permits(script::Writer& out, const Step& step) {
   out.call(lua::semaphore_add_permits, 3, 4)
       << step.name.bytes() << request_key(step.name, step.owner)
@@ -85,6 +79,20 @@ void delete_semaphore(script::Writer& out, const Step& step) {
   out.call(lua::semaphore_delete, 2, 2)
       << step.name.bytes() << request_key(step.name, step.owner) << step.lease.count()
       << step.acquire_options.request_number();
+}
+
+}  // namespace
+
+const CounterKind& semaphore() {
+  static const Semaphore recipe;
+  static const CounterKind kind{"semaphore",
+                                recipe,
+                                {{"release", &add_permits, true},
+                                 {"add_permits", &add_permits},
+                                 {"try_set_permits", &try_set_permits},
+                                 {"drain_permits", &drain_permits},
+                                 {"delete", &delete_semaphore}}};
+  return kind;
 }
 
 }  // namespace holdfast::sync

@@ -21,7 +21,7 @@ class BaseCountDownLatch(Synchronizer):
 
     def __init__(self, client: BaseClient, name: Name) -> None:
         super().__init__(client, name)
-        self._core = _core.CountDownLatch(client._core, checked_name("name", name))
+        self._core = _core.Counter(client._core, "count_down_latch", checked_name("name", name))
 
 
 class CountDownLatch(BaseCountDownLatch):
@@ -35,7 +35,7 @@ class CountDownLatch(BaseCountDownLatch):
 
     def try_set_count(self, n: int) -> bool:
         """Close the latch with a count of ``n``; ``False`` if it is closed already."""
-        return self._core.try_set_count(checked_count("n", n)) == 1
+        return self._core.call("try_set_count", checked_count("n", n)) == 1
 
     def count_down(self) -> None:
         """Lower the count by one; at zero the latch opens. An open latch does not change.
@@ -43,11 +43,11 @@ class CountDownLatch(BaseCountDownLatch):
         Raises ``ConnectionError`` when the server is out of reach: then the call goes on in the
         background for twice the command time-out. Do not call it again: it would count twice.
         """
-        self._core.count_down()
+        self._core.call("count_down", 0)
 
     def count(self) -> int:
         """The count; 0: the latch is open."""
-        return max(0, self._core.count() or 0)
+        return max(0, self._core.value() or 0)
 
     def wait(self, timeout: Seconds | None = None) -> bool:
         """Wait until the latch is open; ``False`` if it stayed closed until the timeout.
@@ -55,8 +55,8 @@ class CountDownLatch(BaseCountDownLatch):
         ``timeout=None`` waits without limit. When the count reaches zero or the latch is deleted,
         all waiters return, even if the latch is closed again at once.
         """
-        return self._core.wait(checked_timeout(True, timeout))
+        return self._core.acquire(0, True, checked_timeout(True, timeout))
 
     def delete(self) -> bool:
         """Remove the latch from the server, which opens it; ``False`` if it did not exist."""
-        return self._core.delete() == 1
+        return self._core.call("delete", 0) == 1

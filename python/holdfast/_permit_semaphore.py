@@ -193,7 +193,7 @@ class PermitSemaphore(BasePermitSemaphore, BlockingPermits, _core.BlockingPermit
 
     def available_permits(self) -> int:
         """The number of free permits, including those that have expired."""
-        return self._core.available_permits() or 0
+        return self._core.value() or 0
 
     def delete(self) -> bool:
         """Remove the semaphore and all its permits; ``True`` if it was there."""

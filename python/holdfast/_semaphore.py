@@ -30,11 +30,11 @@ class BaseSemaphore(Permits):
 
     __slots__ = ()
 
-    _core: _core.Semaphore
+    _core: _core.Counter
 
     def __init__(self, client: BaseClient, name: Name, *, wait: Seconds | None = None) -> None:
         super().__init__(client, name)
-        self._core = _core.Semaphore(client._core, checked_name("name", name))
+        self._core = _core.Counter(client._core, "semaphore", checked_name("name", name))
         self._wait = checked_wait(wait)
 
 
@@ -55,7 +55,7 @@ class Semaphore(BaseSemaphore, BlockingPermits, _core.BlockingSemaphore):
 
     def try_set_permits(self, n: int) -> bool:
         """Create the semaphore with ``n`` permits; ``False`` if it exists with any number."""
-        return self._core.try_set_permits(checked_count("n", n, least=0)) == 1
+        return self._core.call("try_set_permits", checked_count("n", n, least=0)) == 1
 
     @instead_of(ACQUIRE_KEYWORDS, "acquire")
     def _checked_request(
@@ -73,19 +73,19 @@ class Semaphore(BaseSemaphore, BlockingPermits, _core.BlockingSemaphore):
 
     def available_permits(self) -> int:
         """The number of free permits; negative when more were removed than were free."""
-        return self._core.available_permits() or 0
+        return self._core.value() or 0
 
     def drain_permits(self) -> int:
         """Take all free permits and return their number."""
-        return self._core.drain_permits()
+        return self._core.call("drain_permits", 0)
 
     def add_permits(self, n: int) -> None:
         """Change the number of permits by ``n``, which may be negative; waiters wake."""
-        self._core.add_permits(checked_count("n", n, least=-MOST))
+        self._core.call("add_permits", checked_count("n", n, least=-MOST))
 
     def delete(self) -> bool:
         """Remove the semaphore from the server; ``False`` when it did not exist.
 
         Waiters go on waiting until permits are set again.
         """
-        return self._core.delete() == 1
+        return self._core.call("delete", 0) == 1

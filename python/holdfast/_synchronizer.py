@@ -84,11 +84,11 @@ class BlockingPermits(Permits):
     def _timed_out(self) -> LockTimeout:
         exists = True
         with suppress(HoldfastError):  # the time-out is what matters
-            exists = self._core.available_permits() is not None
+            exists = self._core.value() is not None
         return self._timeout(exists)
 
     def _mind_time_out(self) -> None:
         if self._minded:
             return
         with suppress(HoldfastError):  # the time-out is what matters
-            self._warn_unless(self._core.available_permits() is not None)
+            self._warn_unless(self._core.value() is not None)

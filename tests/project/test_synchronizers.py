@@ -53,9 +53,16 @@ def names(form: str, text: str) -> Callable[[str], bool]:
     return check
 
 
-def has_row(word: str) -> bool:
+def has_lock_row(word: str) -> bool:
     sides = ("read_lock", "write_lock") if word == "read_write_lock" else (word,)
     return all(names("cpp/sync/kinds.h", f'{{"{side}", &{side}_recipe')(word) for side in sides)
+
+
+def has_counter_row(word: str) -> bool:
+    declared = names("cpp/sync/kinds.h", "const CounterKind& {}();")
+    kind = names("cpp/sync/{}.cpp", 'CounterKind kind{"{}",')
+    rows = (ROOT / "cpp/sync/kinds.h").read_text().partition("kCounterKinds{")[2].partition("}")[0]
+    return declared(word) and kind(word) and f"&{word}" in rows.split(", ")
 
 
 def is_public(package: ModuleType) -> Callable[[str], bool]:
@@ -77,6 +84,7 @@ def is_public(package: ModuleType) -> Callable[[str], bool]:
 MADE_BY_PROGRAMS = {"red_lock"}
 QUORUMS = {"multi_lock", "red_lock"}
 LOCKS = {"lock", "fair_lock", "fenced_lock", "spin_lock", "read_write_lock"}
+COUNTERS = {"semaphore", "count_down_latch"}
 ROWS = {kind.word for kind in KINDS} | {other.name for other in OTHERS}
 
 Places = dict[str, Callable[[str], bool]]
@@ -90,13 +98,14 @@ EVERY: Places = {
     "python/holdfast/asyncio/_client.py": is_public(holdfast.asyncio),
     "docs/synchronizers/{}.md": is_file("docs/synchronizers/{}.md"),
 }
-OF_LOCKS: Places = {"cpp/sync/kinds.h": has_row}
+OF_LOCKS: Places = {"cpp/sync/kinds.h": has_lock_row}
+OF_COUNTERS: Places = {"cpp/sync/kinds.h": has_counter_row}
 OF_QUORUMS: Places = {
     "cpp/sync/{}.h": is_file("cpp/sync/{}.h"),
     "cpp/bindings/register_quorum.cpp": names("cpp/bindings/register_quorum.cpp", '"{}"'),
     "python/holdfast/_core.pyi": names("python/holdfast/_core.pyi", "def {}("),
 }
-OF_OTHERS: Places = {
+OF_PERMITS: Places = {
     "cpp/sync/{}.h": is_file("cpp/sync/{}.h"),
     "cpp/engine/{}.h": names("cpp/engine/{}.h", "class {class} "),
     "cpp/engine/{}.cpp": names("cpp/engine/{}.cpp", "{class}::{class}("),
@@ -107,8 +116,10 @@ OF_OTHERS: Places = {
 
 def places_of(word: str) -> Places:
     """The files that the synchronizer touches, its tests left out."""
-    special = OF_LOCKS if word in LOCKS else OF_QUORUMS if word in QUORUMS else OF_OTHERS
-    return EVERY | special
+    for group, special in ((LOCKS, OF_LOCKS), (COUNTERS, OF_COUNTERS), (QUORUMS, OF_QUORUMS)):
+        if word in group:
+            return EVERY | special
+    return EVERY | OF_PERMITS
 
 
 @pytest.mark.parametrize("word", SYNCHRONIZERS)
@@ -117,8 +128,9 @@ def test_every_place_knows_the_synchronizer(word: str) -> None:
     assert [place.format(word) for place, has in places.items() if not has(word)] == []
 
 
-def test_a_kind_of_lock_touches_at_most_eight_files() -> None:
-    assert {word: len(places_of(word)) for word in LOCKS} == dict.fromkeys(LOCKS, 8)
+def test_a_kind_of_lock_or_counter_touches_at_most_eight_files() -> None:
+    kinds = LOCKS | COUNTERS
+    assert {word: len(places_of(word)) for word in kinds} == dict.fromkeys(kinds, 8)
 
 
 def test_no_other_file_of_the_code_lists_the_kinds_of_lock() -> None:

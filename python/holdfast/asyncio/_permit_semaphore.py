@@ -158,7 +158,7 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
 
     async def available_permits(self) -> int:
         """The number of free permits, including those that have expired."""
-        free: int | None = await ask(self._core.start_available_permits)
+        free: int | None = await ask(self._core.start_value)
         return free or 0
 
     async def delete(self) -> bool:

@@ -37,14 +37,14 @@ class TaskPermits(Permits):
     async def _timed_out(self) -> LockTimeout:
         exists = True
         with suppress(HoldfastError):  # the time-out is what matters
-            exists = await ask(self._core.start_available_permits) is not None
+            exists = await ask(self._core.start_value) is not None
         return self._timeout(exists)
 
     async def _mind_time_out(self) -> None:
         if self._minded:
             return
         with suppress(HoldfastError):  # the time-out is what matters
-            self._warn_unless(await ask(self._core.start_available_permits) is not None)
+            self._warn_unless(await ask(self._core.start_value) is not None)
 
 
 class Semaphore(BaseSemaphore, TaskPermits):
@@ -57,7 +57,9 @@ class Semaphore(BaseSemaphore, TaskPermits):
 
     async def try_set_permits(self, n: int) -> bool:
         """Create the semaphore with ``n`` permits; ``False`` if it exists with any number."""
-        answer: int = await ask(self._core.start_try_set_permits, checked_count("n", n, least=0))
+        answer: int = await ask(
+            self._core.start_call, "try_set_permits", checked_count("n", n, least=0)
+        )
         return answer == 1
 
     @instead_of(ACQUIRE_KEYWORDS)
@@ -84,25 +86,25 @@ class Semaphore(BaseSemaphore, TaskPermits):
         Cancelling the task does not stop it.
         """
         refuse_deferring("Semaphore", wait)
-        await ask(self._core.start_release, checked_count("n", n))
+        await ask(self._core.start_call, "release", checked_count("n", n))
 
     async def available_permits(self) -> int:
         """The number of free permits; negative when more were removed than were free."""
-        free: int | None = await ask(self._core.start_available_permits)
+        free: int | None = await ask(self._core.start_value)
         return free or 0
 
     async def drain_permits(self) -> int:
         """Take all free permits and return their number."""
-        free: int = await ask(self._core.start_drain_permits)
+        free: int = await ask(self._core.start_call, "drain_permits", 0)
         return free
 
     async def add_permits(self, n: int) -> None:
         """Change the number of permits by ``n``, which may be negative; waiters wake."""
-        await ask(self._core.start_add_permits, checked_count("n", n, least=-MOST))
+        await ask(self._core.start_call, "add_permits", checked_count("n", n, least=-MOST))
 
     async def delete(self) -> bool:
         """Remove the semaphore from the server; ``False`` when it did not exist."""
-        answer: int = await ask(self._core.start_delete)
+        answer: int = await ask(self._core.start_call, "delete", 0)
         return answer == 1
 
     async def __aenter__(self) -> Self:

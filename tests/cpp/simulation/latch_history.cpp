@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "sync/acquire_operation.h"
-#include "sync/count_down_latch.h"
 #include "sync/keys.h"
+#include "sync/kinds.h"
 
 namespace holdfast::simulation {
 
@@ -38,10 +38,9 @@ class Passer final : public CounterUser {
     if (waiting_) return wait();
     const auto context = client_->context();
     const auto count = 1 + static_cast<std::int64_t>(random.below(3));
-    const auto operation =
-        random.chance(600) ? sync::counter_return(context, stage_.name, sync::count_down)
-                           : sync::counter_call(context, stage_.name, sync::try_set_count, count);
-    start(operation, false, false);
+    const sync::CounterKind& latch = sync::count_down_latch();
+    const auto* const step = latch.find(random.chance(600) ? "count_down" : "try_set_count");
+    start(sync::counter_call(context, stage_.name, *step, count), false, false);
   }
 
   void wait() {
@@ -51,7 +50,7 @@ class Passer final : public CounterUser {
     deadline_ = world().now() + random.between({}, Millis(2000));
     request.deadline = deadline_;
     start(std::make_shared<sync::AcquireOperation>(client_->context(),
-                                                   sync::count_down_latch_recipe(), request),
+                                                   sync::count_down_latch().recipe, request),
           blocking_, true);
   }
 

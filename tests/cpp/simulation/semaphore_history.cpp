@@ -5,7 +5,7 @@
 
 #include "sync/acquire_operation.h"
 #include "sync/keys.h"
-#include "sync/semaphore.h"
+#include "sync/kinds.h"
 
 namespace holdfast::simulation {
 
@@ -55,16 +55,15 @@ class Taker final : public CounterUser {
     request.deadline = deadline_;
     giving_back_ = false;
     open_ = true;
-    start(std::make_shared<sync::AcquireOperation>(client_->context(), sync::semaphore_recipe(),
+    start(std::make_shared<sync::AcquireOperation>(client_->context(), sync::semaphore().recipe,
                                                    request),
           request.blocking, true);
   }
 
   void give_back() {
     giving_back_ = true;
-    start(std::static_pointer_cast<sync::Operation>(
-              sync::counter_return(client_->context(), stage_.name, sync::add_permits, held_)),
-          false, false);
+    const sync::CounterStep& release = *sync::semaphore().find("release");
+    start(sync::counter_call(client_->context(), stage_.name, release, held_), false, false);
   }
 
   void ended(const sync::Outcome& outcome) override {

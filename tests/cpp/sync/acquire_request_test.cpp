@@ -7,7 +7,6 @@
 #include <memory>
 
 #include "sync/kinds.h"
-#include "sync/semaphore.h"
 
 namespace holdfast::sync {
 namespace {
@@ -48,7 +47,7 @@ TEST_F(AcquireRequestTest, AnAttemptOfARoundIsNotPatient) {
 
 TEST_F(AcquireRequestTest, AWaiterInTurnLooksWhoGoesFirst) {
   EXPECT_TRUE(options().yields);
-  EXPECT_FALSE(options(semaphore_recipe()).yields);
+  EXPECT_FALSE(options(semaphore().recipe).yields);
   request.blocking = false;
   EXPECT_FALSE(options().yields);
 }
@@ -84,7 +83,7 @@ TEST_F(AcquireRequestTest, ReplicasConfirmAHoldTheFirstTime) {
 
 TEST_F(AcquireRequestTest, AGrantOfALockMakesAHoldWithALease) {
   EXPECT_EQ(options().lease, Millis(700));
-  EXPECT_EQ(options(semaphore_recipe()).lease, Millis(0));
+  EXPECT_EQ(options(semaphore().recipe).lease, Millis(0));
 }
 
 }  // namespace

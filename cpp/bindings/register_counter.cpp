@@ -1,0 +1,49 @@
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "bindings/errors.h"
+#include "bindings/operations.h"
+#include "bindings/register.h"
+#include "bindings/times.h"
+#include "engine/counter.h"
+
+namespace holdfast::bindings {
+
+namespace py = pybind11;
+
+namespace {
+
+using engine::Counter;
+using Class = py::class_<Counter, std::shared_ptr<Counter>>;
+using Kind = OperationKind;
+
+std::shared_ptr<Counter> new_counter(const std::shared_ptr<engine::Client>& client,
+                                     std::string_view word, const py::bytes& name) {
+  const sync::CounterKind* const kind = sync::find_counter_kind(word);
+  if (!kind) throw py::value_error("no kind of counter has this name: " + std::string(word));
+  return std::make_shared<Counter>(client, *kind, name_for(*client, name, kind->recipe));
+}
+
+sync::ExchangePtr acquire(const Counter& self, std::int64_t amount, bool blocking, double timeout) {
+  return self.acquire(amount, blocking, wait_time(timeout));
+}
+
+sync::ExchangePtr call(const Counter& self, std::string_view step, std::int64_t amount) {
+  if (auto operation = self.call(step, amount)) return operation;
+  throw py::value_error("this kind of counter has no step of this name: " + std::string(step));
+}
+
+}  // namespace
+
+void register_counter(py::module_& module) {
+  Class counter(module, "Counter");
+  counter.def(py::init(&new_counter));
+  Operations(counter)
+      .add(Kind::kAcquire, "acquire", &acquire)
+      .add(Kind::kCall, "call", &call)
+      .add(Kind::kCall, "value", &Counter::value);
+}
+
+}  // namespace holdfast::bindings

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "engine/client.h"
+#include "sync/acquire_request.h"
+#include "sync/kinds.h"
+#include "sync/operation.h"
+
+namespace holdfast::engine {
+
+// A counter of a client, under one name: a factory of operations. Its state is on the server; what
+// it counts has no owner.
+class Counter {
+ public:
+  Counter(std::shared_ptr<Client> client, const sync::CounterKind& kind, const std::string& name);
+
+  // Takes `amount`; of a kind that takes nothing: waits until it is open.
+  sync::ExchangePtr acquire(std::int64_t amount, bool blocking, Duration timeout) const;
+  // A step of the kind; its answer is what the header of its script says. Null: it has no such
+  // step.
+  sync::ExchangePtr call(std::string_view step, std::int64_t amount) const;
+  sync::ExchangePtr value() const;  // nothing: it is not there
+
+ private:
+  sync::AcquireRequest request(const sync::Context& context, std::int64_t amount) const;
+
+  const std::shared_ptr<Client> client_;
+  const sync::CounterKind& kind_;
+  const LockName name_;
+};
+
+}  // namespace holdfast::engine
