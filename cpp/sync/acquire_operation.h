@@ -8,13 +8,17 @@
 #include "sync/acquire_account.h"
 #include "sync/acquire_request.h"
 #include "sync/acquire_stats.h"
+#include "sync/heir.h"
 #include "sync/operation.h"
 
 namespace holdfast::sync {
 
 // An acquisition: reports events to the machine and carries out its actions. A grant is recorded
 // with the keeper before it is reported.
-class AcquireOperation final : public Operation, public wait::Waiter, public AckListener {
+class AcquireOperation final : public Operation,
+                               public wait::Waiter,
+                               public wait::Heir,
+                               public AckListener {
  public:
   AcquireOperation(std::shared_ptr<const Context> context, const Recipe& recipe,
                    AcquireRequest request);
@@ -24,17 +28,12 @@ class AcquireOperation final : public Operation, public wait::Waiter, public Ack
   void cancel() override { deliver({Event::Kind::kCancel}); }
   About about() override { return {recipe_.kind(), request_.owner}; }
 
-  // The holder hands its lock over, with a command whose answer follows by offer_answered(),
-  // offer_in_doubt() or on_failure(). False when the offer is not wanted any more; else `send` is
-  // called, with this operation's lock held: a release, should this operation give up, stands
-  // behind the command.
-  bool accept_offer(const std::function<void()>& send);
-  void offer_answered(const Answer& answer, const client::Sent& sent);
-  // The command was refused when it was sent again: an earlier sending may have been executed.
-  void offer_in_doubt(const Status& why);
-  std::string owner_field() const { return field(request_.owner); }
-  Millis lease_time() const { return request_.lease.time; }
-  const Recipe& recipe() const { return recipe_; }
+  bool accept_offer(const std::function<void()>& send) override;
+  void offer_answered(const Answer& answer, const client::Sent& sent) override;
+  void offer_in_doubt(const Status& why) override;
+  std::string owner_field() const override { return field(request_.owner); }
+  Millis lease_time() const override { return request_.lease.time; }
+  const Recipe& recipe() const override { return recipe_; }
 
   void encode(std::string& out) const override;
   void complete(Result<resp::Reply> reply, const client::Sent& sent) override;
@@ -42,6 +41,7 @@ class AcquireOperation final : public Operation, public wait::Waiter, public Ack
   std::int64_t wants() const override {
     return recipe_.waiting() == Waiting::kByCount ? request_.acquire_options.amount : 0;
   }
+  std::shared_ptr<wait::Heir> heir() override { return self(); }
   void on_signal() override { deliver({Event::Kind::kTryNow}); }
   void on_message(std::string_view payload) override;
   void on_turn(TimePoint retry_at) override { deliver({Event::Kind::kTurn, {}, retry_at}); }

@@ -93,7 +93,8 @@ bool ReleaseOperation::may_hand_over() const {
 }
 
 bool ReleaseOperation::hand_over() {
-  heir_ = std::dynamic_pointer_cast<AcquireOperation>(context().waits->heir(channel_, now()));
+  const wait::WaiterPtr waiter = context().waits->heir(channel_, now());
+  heir_ = waiter ? waiter->heir() : nullptr;
   if (!heir_ || !heir_->accept_offer([this]() HOLDFAST_REQUIRES(mutex_) { go(); })) {
     heir_.reset();
     return false;
@@ -198,7 +199,7 @@ void ReleaseOperation::complete(Result<resp::Reply> reply, const client::Sent& s
   if (heir) tell(*heir, answer, reply, sent);
 }
 
-void ReleaseOperation::tell(AcquireOperation& heir, const Answer& answer,
+void ReleaseOperation::tell(wait::Heir& heir, const Answer& answer,
                             const Result<resp::Reply>& reply, const client::Sent& sent) const {
   if (!reply.ok()) return heir.on_failure(reply.status());
   const bool in_doubt = reply.value().is_error() && sent.times > 1;

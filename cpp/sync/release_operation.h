@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/sync_points.h"
-#include "sync/acquire_operation.h"
+#include "sync/heir.h"
 #include "sync/operation.h"
 #include "sync/pending_release.h"
 
@@ -42,7 +42,7 @@ class ReleaseOperation final : public Operation {
 
  private:
   using Plan = lease::ReleasePlan;
-  using Heir = std::shared_ptr<AcquireOperation>;
+  using Heir = std::shared_ptr<wait::Heir>;
 
   void begin() override;
   void time_is_up(TimePoint now) override;
@@ -52,7 +52,7 @@ class ReleaseOperation final : public Operation {
   void go() HOLDFAST_REQUIRES(mutex_);
   PendingRelease::What pending() const HOLDFAST_REQUIRES(mutex_);
   void leave_to_ledger(bool rested) HOLDFAST_REQUIRES(mutex_);
-  void tell(AcquireOperation& heir, const Answer& answer, const Result<resp::Reply>& reply,
+  void tell(wait::Heir& heir, const Answer& answer, const Result<resp::Reply>& reply,
             const client::Sent& sent) const HOLDFAST_EXCLUDES(mutex_);
   void answered(const resp::Reply& reply) HOLDFAST_REQUIRES(mutex_);
   void gone(const std::string& reason) HOLDFAST_REQUIRES(mutex_);

@@ -15,6 +15,8 @@
 
 namespace holdfast::wait {
 
+class Heir;  // of the layer above: sync/heir.h
+
 // A waiter of this client for a channel. Called on any thread, without the registry's lock.
 class Waiter {
  public:
@@ -32,6 +34,8 @@ class Waiter {
   virtual std::int64_t wants() const { return 0; }
   // No message can arrive.
   virtual void on_failure(const Status& why) = 0;
+  // As the one to which a release hands a lock over; null: it cannot be.
+  virtual std::shared_ptr<Heir> heir() { return nullptr; }
 };
 using WaiterPtr = std::shared_ptr<Waiter>;
 
