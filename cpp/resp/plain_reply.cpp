@@ -1,9 +1,7 @@
 #include "resp/plain_reply.h"
 
 #include <charconv>
-#include <string>
 #include <string_view>
-#include <utility>
 
 namespace holdfast::resp {
 
@@ -24,14 +22,6 @@ std::optional<PlainReply> plain_reply(const Reply& reply) {
   if (reply.is_nil()) return PlainReply{};
   if (reply.is_integer()) return PlainReply{reply.integer()};
   return std::nullopt;
-}
-
-Reply to_reply(const PlainReply& plain) {
-  const std::string bytes =
-      plain.integer ? ":" + std::to_string(*plain.integer) + "\r\n" : std::string("$-1\r\n");
-  Reader reader;
-  reader.feed(bytes.data(), bytes.size());
-  return std::move(*reader.next().value());
 }
 
 }  // namespace holdfast::resp

@@ -3,8 +3,9 @@
 #include <hiredis/hiredis.h>
 
 #include <new>
-#include <string>
 #include <utility>
+
+#include "resp/plain_reply.h"
 
 namespace holdfast::resp {
 namespace {
@@ -44,11 +45,12 @@ const redisReply* element(const redisReply& reply, std::size_t index) {
 
 Reply::Reply(redisReply* owned) : reply_(owned) {}
 Reply::Reply(Reply&& other) noexcept
-    : reply_(std::exchange(other.reply_, nullptr)), owned_(other.owned_) {}
+    : reply_(std::exchange(other.reply_, nullptr)), owned_(other.owned_), plain_(other.plain_) {}
 
 Reply& Reply::operator=(Reply&& other) noexcept {
   std::swap(reply_, other.reply_);
   std::swap(owned_, other.owned_);
+  std::swap(plain_, other.plain_);
   return *this;
 }
 
@@ -56,24 +58,29 @@ Reply::~Reply() {
   if (reply_ != nullptr && owned_) freeReplyObject(reply_);
 }
 
-bool Reply::is_nil() const { return reply_->type == REDIS_REPLY_NIL; }
-bool Reply::is_error() const { return reply_->type == REDIS_REPLY_ERROR; }
+bool Reply::is_nil() const {
+  return reply_ == nullptr ? !plain_.integer : reply_->type == REDIS_REPLY_NIL;
+}
+bool Reply::is_error() const { return reply_ != nullptr && reply_->type == REDIS_REPLY_ERROR; }
 bool Reply::is_integer() const {
+  if (reply_ == nullptr) return plain_.integer.has_value();
   return reply_->type == REDIS_REPLY_INTEGER || reply_->type == REDIS_REPLY_BOOL;
 }
-bool Reply::is_array() const { return is_aggregate(*reply_); }
-bool Reply::is_push() const { return reply_->type == REDIS_REPLY_PUSH; }
+bool Reply::is_array() const { return reply_ != nullptr && is_aggregate(*reply_); }
+bool Reply::is_push() const { return reply_ != nullptr && reply_->type == REDIS_REPLY_PUSH; }
 
-std::int64_t Reply::integer() const { return integer_of(reply_); }
+std::int64_t Reply::integer() const {
+  return reply_ == nullptr ? plain_.integer.value_or(0) : integer_of(reply_);
+}
 std::string_view Reply::text() const { return text_of(reply_); }
 std::size_t Reply::size() const { return is_array() ? reply_->elements : 0; }
 
 std::string_view Reply::text_at(std::size_t index) const {
-  return text_of(element(*reply_, index));
+  return is_array() ? text_of(element(*reply_, index)) : std::string_view();
 }
 
 std::int64_t Reply::integer_at(std::size_t index) const {
-  return integer_of(element(*reply_, index));
+  return is_array() ? integer_of(element(*reply_, index)) : 0;
 }
 
 std::string_view Reply::field(std::string_view name) const {
@@ -84,18 +91,14 @@ std::string_view Reply::field(std::string_view name) const {
 }
 
 bool Reply::is_nil_at(std::size_t index) const {
-  const redisReply* const found = element(*reply_, index);
+  const redisReply* const found = is_array() ? element(*reply_, index) : nullptr;
   return found == nullptr || found->type == REDIS_REPLY_NIL;
 }
 
 Reply Reply::at(std::size_t index) const {
-  static redisReply nil = [] {
-    redisReply reply{};
-    reply.type = REDIS_REPLY_NIL;
-    return reply;
-  }();
-  redisReply* const found = is_array() && index < reply_->elements ? reply_->element[index] : &nil;
-  return {found != nullptr ? found : &nil, false};
+  redisReply* const found =
+      is_array() && index < reply_->elements ? reply_->element[index] : nullptr;
+  return found == nullptr ? Reply(PlainReply{}) : Reply(found, false);
 }
 
 Reader::Reader() : reader_(redisReaderCreate()) {
@@ -108,10 +111,44 @@ Reader::~Reader() { redisReaderFree(reader_); }
 
 void Reader::feed(const char* data, std::size_t size) {
   incomplete_ += size;
-  redisReaderFeed(reader_, data, size);  // its error stays in the reader: next() tells it
+  if (!reads_) {
+    bytes_.append(data, size);
+  } else {
+    redisReaderFeed(reader_, data, size);  // its error stays in the reader: next() tells it
+  }
 }
 
 Result<std::optional<Reply>> Reader::next() {
+  if (!reads_) {
+    if (const std::optional<PlainReply> plain = next_plain()) {
+      return std::optional<Reply>(Reply(*plain));
+    }
+    if (bytes_.empty()) return std::optional<Reply>();
+    redisReaderFeed(reader_, bytes_.data() + begin_, bytes_.size() - begin_);
+    bytes_.clear();
+    begin_ = 0;
+  }
+  Result<std::optional<Reply>> next = next_of_reader();
+  reads_ = !next.ok() || incomplete_ > 0;
+  return next;
+}
+
+std::optional<PlainReply> Reader::next_plain() {
+  const std::size_t left = bytes_.size() - begin_;
+  const char* const first = bytes_.data() + begin_;
+  const std::size_t line = std::string_view(first, left).find('\n') + 1;
+  const auto plain = line == 0 ? std::nullopt : plain_reply(first, line);
+  if (!plain) return std::nullopt;
+  begin_ += line;
+  incomplete_ -= line;
+  if (begin_ == bytes_.size()) {
+    bytes_.clear();
+    begin_ = 0;
+  }
+  return plain;
+}
+
+Result<std::optional<Reply>> Reader::next_of_reader() {
   for (;;) {
     void* reply = nullptr;
     if (redisReaderGetReply(reader_, &reply) != REDIS_OK) return failure();
@@ -119,7 +156,7 @@ Result<std::optional<Reply>> Reader::next() {
     incomplete_ = reader_->len - reader_->pos;
     Reply whole(static_cast<redisReply*>(reply));
     // An attribute describes the reply that follows it: it is not part of that reply.
-    if (whole.raw().type != REDIS_REPLY_ATTR) return std::optional<Reply>(std::move(whole));
+    if (whole.reply_->type != REDIS_REPLY_ATTR) return std::optional<Reply>(std::move(whole));
   }
   if (incomplete_ > kMaxReply) return failure();
   return std::optional<Reply>();

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "base/status.h"
@@ -12,10 +13,16 @@ struct redisReader;
 
 namespace holdfast::resp {
 
+// A reply that is no more than nil or an integer.
+struct PlainReply {
+  std::optional<std::int64_t> integer;  // nothing: nil
+};
+
 // One reply of a server, read-only. Strings may hold any byte.
 class Reply {
  public:
   explicit Reply(redisReply* owned);  // takes ownership
+  explicit Reply(PlainReply plain) : plain_(plain) {}
   Reply(Reply&& other) noexcept;
   Reply& operator=(Reply&& other) noexcept;
   ~Reply();
@@ -29,7 +36,6 @@ class Reply {
   std::int64_t integer() const;   // 0 unless is_integer()
   std::string_view text() const;  // of a string, a status, an error or a number; else empty
   std::size_t size() const;       // elements of an array; 0 for anything else
-  const redisReply& raw() const { return *reply_; }
 
   // Element `index` of an array: the same accessors on a borrowed view. What is no array, or has
   // no such element, is read as nil.
@@ -44,13 +50,16 @@ class Reply {
   std::string_view field(std::string_view name) const;
 
  private:
+  friend class Reader;
   Reply(redisReply* reply, bool owned) : reply_(reply), owned_(owned) {}
 
-  redisReply* reply_;
+  redisReply* reply_ = nullptr;  // null: it is plain_
   bool owned_ = true;
+  PlainReply plain_{};
 };
 
-// Splits a byte stream into replies (hiredis' reader; RESP2 and RESP3). Not thread-safe.
+// Splits a byte stream into replies (hiredis' reader; RESP2 and RESP3). What is nil or an integer,
+// as most replies to scripts are, it reads in place, without an object of hiredis. Not thread-safe.
 class Reader {
  public:
   Reader();
@@ -66,9 +75,14 @@ class Reader {
   Result<std::optional<Reply>> next();
 
  private:
+  std::optional<PlainReply> next_plain();
+  Result<std::optional<Reply>> next_of_reader();
   Status failure() const;
 
   redisReader* reader_;
+  bool reads_ = false;          // the reader has bytes of a reply that is not complete, or of more
+  std::string bytes_;           // fed, and not passed to the reader
+  std::size_t begin_ = 0;       // of what is left of them
   std::size_t incomplete_ = 0;  // bytes fed since the last complete reply
 };
 

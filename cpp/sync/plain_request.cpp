@@ -67,7 +67,7 @@ void PlainRequest::keep(Result<resp::Reply> reply) {
 }
 
 Result<resp::Reply> PlainRequest::take_reply() {
-  if (plain_) return resp::to_reply(*plain_);
+  if (plain_) return resp::Reply(*plain_);
   return std::move(*reply_);
 }
 

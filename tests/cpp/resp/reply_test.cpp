@@ -140,6 +140,26 @@ TEST(Reader, SplitsAPipelineOfReplies) {
   EXPECT_FALSE(reader.next().value().has_value());
 }
 
+// Plain replies are read in place, others by hiredis: where one ends and the other begins must not
+// depend on the pieces in which they come.
+TEST(Reader, ReadsPlainRepliesAmongOthersWhateverThePieces) {
+  const std::string bytes =
+      ":1\r\n*2\r\n:2\r\n$-1\r\n$-1\r\n:3\r\n+ok\r\n:-4\r\n_\r\n*-1\r\n:5\r\n";
+  for (std::size_t piece = 1; piece <= bytes.size(); ++piece) {
+    Reader reader;
+    std::string seen;
+    for (std::size_t at = 0; at < bytes.size(); at += piece) {
+      feed(reader, bytes.substr(at, piece));
+      for (auto next = reader.next(); next.value(); next = reader.next()) {
+        const Reply& reply = *next.value();
+        seen += reply.is_integer() ? std::to_string(reply.integer()) : std::string(reply.text());
+        seen += reply.is_array() ? "array " : reply.is_nil() ? "nil " : " ";
+      }
+    }
+    EXPECT_EQ(seen, "1 array nil 3 ok -4 nil nil 5 ") << piece;
+  }
+}
+
 TEST(Reader, PassesOverAttributes) {
   Reader reader;
   feed(reader, "|1\r\n+ttl\r\n:3600\r\n:7\r\n:8\r\n");
