@@ -25,16 +25,26 @@ class Levels {
  public:
   bool renewed_at(int level) const { return marks_[static_cast<std::size_t>(level)] == kRenewed; }
   int count() const { return static_cast<int>(marks_.size()); }
-  bool renewed() const { return marks_.find(kRenewed) != std::string::npos; }
+  bool renewed() const { return renewed_; }
   // The inner ones end; or, if the server knows of more holds than we do, those have a lease.
-  void set_count(int count) { marks_.resize(static_cast<std::size_t>(count), kLeased); }
-  void push(bool renewed) { marks_ += renewed ? kRenewed : kLeased; }
-  void all_leased() { marks_.assign(marks_.size(), kLeased); }
+  void set_count(int count) {
+    marks_.resize(static_cast<std::size_t>(count), kLeased);
+    renewed_ = marks_.find(kRenewed) != std::string::npos;
+  }
+  void push(bool renewed) {
+    marks_ += renewed ? kRenewed : kLeased;
+    renewed_ = renewed_ || renewed;
+  }
+  void all_leased() {
+    marks_.assign(marks_.size(), kLeased);
+    renewed_ = false;
+  }
 
  private:
   static constexpr char kRenewed = 'w';
   static constexpr char kLeased = 'l';
-  std::string marks_;  // of a few levels it takes no memory besides itself
+  std::string marks_;     // of a few levels it takes no memory besides itself
+  bool renewed_ = false;  // one of them is
 };
 
 // One owner's hold of one lock; as a request, its renewal (or check). Its fields are guarded by the
@@ -69,6 +79,10 @@ class Hold final : public client::Request, public std::enable_shared_from_this<H
   std::string_view key() const override { return name.bytes(); }
 
   void encode(std::string& out) const override {
+    if (asked_renewed && !asked_either && !by_text) {
+      out += command;
+      return;
+    }
     const std::shared_ptr<LeaseKeeper> to = keeper.lock();
     const std::string field = to ? owner_field(to->client_id_, owner) : std::string();
     // A check is rare, and is not sent a second time after NOSCRIPT.
@@ -84,6 +98,19 @@ class Hold final : public client::Request, public std::enable_shared_from_this<H
 
   void complete(Result<resp::Reply> reply, const client::Sent& sent) override {
     if (const std::shared_ptr<LeaseKeeper> to = keeper.lock()) to->answered(*this, reply, sent);
+  }
+
+  // What is in flight next: a renewal for `asked_lease`, encoded once for all that follow, or a
+  // check.
+  void ask_for(Millis wanted, const std::string& client_id) {
+    asked_renewed = renewed();
+    asked_either = move != nullptr;
+    if (wanted != asked_lease) command.clear();
+    asked_lease = wanted;
+    if (!asked_renewed || !command.empty()) return;
+    script::Writer writer(command, false);
+    renewal->renew(writer, name, owner_field(client_id, owner), wanted);
+    command.shrink_to_fit();
   }
 
   bool held() const { return state == State::kHeld; }
@@ -144,6 +171,7 @@ class Hold final : public client::Request, public std::enable_shared_from_this<H
   bool asked_renewed = false;          // what is in flight: a renewal, or a check
   bool asked_either = false;           // the renewal is good for the field of `move`, too
   Millis asked_lease{0};
+  std::string command;  // the renewal for `asked_lease`
 };
 
 }  // namespace holdfast::lease

@@ -76,11 +76,9 @@ void LeaseKeeper::ask(Hold& hold, TimePoint now, std::vector<HoldPtr>& questions
   if (paused_) {
     hold.next_renewal = after(now, rest_of(hold.lease));
   } else if (!std::exchange(hold.in_flight, true)) {
-    hold.asked_renewed = hold.renewed();
     hold.asked_extensions = hold.extensions;
-    hold.asked_either = hold.move != nullptr;
     // An outer hold with a longer lease must not be cut short.
-    hold.asked_lease = std::max(hold.lease, lease_until(now, hold.trusted));
+    hold.ask_for(std::max(hold.lease, lease_until(now, hold.trusted)), client_id_);
     hold.deadline = hold.trusted;
     questions.push_back(hold.shared_from_this());
   }

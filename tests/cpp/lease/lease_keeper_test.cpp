@@ -173,6 +173,18 @@ TEST_F(LeaseKeeperTest, AFixedLeaseIsVerifiedWithoutBeingTouched) {
   EXPECT_EQ(events.size(), 1U);
 }
 
+TEST_F(LeaseKeeperTest, RenewalsReturnToTheRenewedLeaseWhenALongerOneIsOver) {
+  renewed(kAlice);
+  fixed(kAlice, Millis(20000), 2);
+  pass(Millis(2000));
+  ASSERT_GE(renewals.size(), 1U);
+  EXPECT_GT(server_ttl(), kLease.count());
+  pass(Millis(20000));
+  EXPECT_EQ(keeper().count(name, kAlice), 2);
+  EXPECT_GT(server_ttl(), 0);
+  EXPECT_LE(server_ttl(), kLease.count());
+}
+
 TEST_F(LeaseKeeperTest, AnOwnerThatEndsLosesItsRenewals) {
   renewed(kAlice);
   renewed(kAlice, 2);
