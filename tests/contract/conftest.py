@@ -107,7 +107,7 @@ class Stage:
         return lock._members[0].name if len(self.keys_of()) > 1 else lock.name
 
     def all_keys(self) -> set[bytes]:
-        """All that is there but what this kind leaves behind on purpose."""
+        """All keys except those that this kind leaves behind on purpose."""
         there = self.server.keys()
         return {key for key in there if not key.startswith(self.kind.stays)}
 

@@ -27,7 +27,7 @@ def left(server: Server) -> float:
 
 
 def begin(server: Server, actor: Any, lock: Any, **how: Any) -> Future[Any]:
-    """Let an actor wait for a lock; returns once it has asked in vain and sleeps.
+    """Let an actor wait for a lock; returns once its attempt was refused and it sleeps.
 
     No writer of its client may wait already: it would not ask.
     """

@@ -1,4 +1,4 @@
-"""The fair lock's own promises: the order, and what becomes of places in line."""
+"""The promises of the fair lock: the order, and the places in the queue."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ QUEUE = prefixed(b"redisson_lock_queue", NAME)
 TIMEOUTS = prefixed(b"redisson_lock_timeout", NAME)
 CHANNEL = prefixed(b"redisson_lock__channel", NAME)
 
-# Waiters at the end of the queue: one of ours, and one of Redisson's.
+# Waiters at the end of the queue: one of holdfast, and one of Redisson.
 DEAD = b"c0ffee00-0000-8000-8000-00000000000a:1"
 JAVA = b"0b4e2c1a-7f3d-4c5e-9a86-d1f2b3c4a5e6:37"
 

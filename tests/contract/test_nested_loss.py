@@ -23,7 +23,7 @@ def told() -> list[Any]:
 
 
 def _pair(stage: Stage, told: list[Any], client: Any = None) -> tuple[Any, Any]:
-    """Two lock objects of one client and name that want to be told."""
+    """Two lock objects of one client and name with `on_lost`."""
     client = client or stage.client(lease=SHORT)
     return stage.lock(client, on_lost=told.append), stage.lock(client, on_lost=told.append)
 

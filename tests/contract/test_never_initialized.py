@@ -1,4 +1,4 @@
-"""An acquire in vain of a semaphore without permits to be had: the log says that none were set."""
+"""A failed acquire of a semaphore without permits: the log says that none were set."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class Waiters:
         self._make_actor = make_actor
 
     def wait(self, semaphore: Any, permits: int = 1, **how: Any) -> Future[Any]:
-        """Let a new owner wait; returns once it listens and has tried in vain after that."""
+        """Let a new owner wait; returns once it is subscribed and its next attempt was refused."""
         begin = partial(self._make_actor().begin, semaphore.acquire, permits=permits, **how)
         if not self._server.real:
             waiting: Future[Any] = begin()

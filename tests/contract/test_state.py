@@ -1,4 +1,4 @@
-"""What a lock tells about itself: asked of the server, or known without asking."""
+"""The state of a lock: queried from the server, or known without a command."""
 
 from __future__ import annotations
 

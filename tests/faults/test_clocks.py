@@ -66,7 +66,7 @@ def skewed(start_server: StartServer, clocks: Clocks) -> Server:
 def test_a_server_clock_that_jumps_ahead_is_reported_as_a_loss(
     alice: Any, bob: Any, skewed: Server, clocks: Clocks, make_client: MakeClient
 ) -> None:
-    """35: every lease on the server is over: the holder hears of it with its next renewal."""
+    """35: every lease on the server is over: the owner notices it with its next renewal."""
     told: list[Any] = []
     lease = 6.0
     lock = make_client(skewed.url, lease=lease).lock(NAME, on_lost=told.append)
@@ -88,7 +88,7 @@ def test_a_server_clock_that_jumps_ahead_is_reported_as_a_loss(
 def test_a_renewed_hold_survives_a_server_clock_that_jumps_back(
     alice: Any, skewed: Server, clocks: Clocks, make_client: MakeClient
 ) -> None:
-    """36: the lease is an hour longer then, and the last release ends it as ever."""
+    """36: the lease is then an hour longer, and the last release ends it as usual."""
     lock = make_client(skewed.url, lease=LEASE).lock(NAME)
     alice.do(lock.acquire)
     clocks.step(wall=-HOUR)

@@ -1,4 +1,4 @@
-"""Waiters of a fair lock that die or stand still, in separate processes."""
+"""Waiters of a fair lock that die or are stopped, in separate processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Holders that die or stand still, in separate processes."""
+"""Owners that die or are stopped, in separate processes."""
 
 from __future__ import annotations
 

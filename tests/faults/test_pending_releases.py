@@ -140,7 +140,7 @@ def test_a_release_that_was_left_never_frees_the_next_hold(
 def test_a_release_goes_on_when_the_attempt_that_took_it_over_is_refused(
     private_server: Server,
 ) -> None:
-    """The owner asks for the lock again, in vain: what it had is given back all the same."""
+    """The owner tries to acquire again and is refused: its former hold is still given back."""
 
     async def main() -> None:
         async with holdfast.asyncio.Client(private_server.url) as client:
@@ -198,7 +198,7 @@ def test_close_releases_what_is_held_if_asked_to(
 def test_close_gives_up_in_time_and_names_what_may_be_held(
     alice: Any, bob: Any, make_client: MakeClient, private_server: Server
 ) -> None:
-    """The server is silent: after `command_timeout`, one warning names all that is not released."""
+    """The server is silent: after `command_timeout`, one warning names each unreleased lock."""
     client = make_client(private_server.url, command_timeout=IMPATIENT)
     alice.do(client.lock("held").acquire)
     private_server.pause()

@@ -71,7 +71,7 @@ class Cluster:
         return clients[0].multi_lock(*locks)
 
     def holders(self) -> list[set[bytes]]:
-        """The owners on each server, of a broken one what it has when it is asked."""
+        """The owners on each server, also on one out of the client's reach."""
         return [set(server.inspect.hkeys(NAME)) for server in self.servers]
 
     def is_held_everywhere(self) -> bool:

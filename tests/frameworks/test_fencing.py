@@ -167,7 +167,7 @@ def test_a_late_writer_may_write_when_the_later_one_is_rolled_back(
 
 
 class meeting:  # noqa: N801 - used as a function
-    """A later writer that has not committed, and what becomes of a late one that waits for it."""
+    """A later writer that has not committed, and a late one that waits for it."""
 
     def __init__(self, way: Callable[..., None], guide: dict[str, Any], postgres: Postgres) -> None:
         self._way, self._guide, self._postgres = way, guide, postgres

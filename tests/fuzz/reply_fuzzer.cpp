@@ -1,4 +1,4 @@
-// Replies of RESP2 and RESP3 in arbitrary pieces: everything that a Reply can be asked is asked.
+// Replies of RESP2 and RESP3 in arbitrary pieces: every method of Reply is called.
 
 #include "byte_stream.h"
 #include "resp/reply.h"

@@ -117,7 +117,7 @@ FAIR_STEPS: dict[str, Callable[[FairLock], Any]] = {
     "extend": lambda lock: lock.extend(ALICE, MINUTE),
     "force release": lambda lock: lock.force_release(),
 }
-"""Every step by what it is asked; what it does depends on who holds the lock and who waits."""
+"""Every step by its arguments; its effect depends on the owner of the lock and its waiters."""
 
 
 def listen(server: Server) -> Listener:

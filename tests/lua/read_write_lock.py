@@ -137,7 +137,7 @@ STEPS: dict[str, Run] = {
     "ask if anyone reads": lambda lock: lock.locked("read"),
     "ask if anyone writes": lambda lock: lock.locked("write"),
 }
-"""Every step by what it is asked; what it does depends on who holds the lock."""
+"""Every step by its arguments; its effect depends on the owner of the lock."""
 
 STATES: dict[str, tuple[Run, ...]] = {
     "free": (),

@@ -165,7 +165,7 @@ STEPS: dict[str, Callable[[Lock], Any]] = {
     "force release": lambda lock: lock.force_release(),
     "ttl": lambda lock: lock.ttl(),
 }
-"""Every step by what it is asked; what it does depends on who holds the lock."""
+"""Every step by its arguments; its effect depends on the owner of the lock."""
 
 
 class Message(NamedTuple):

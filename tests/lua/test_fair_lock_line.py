@@ -1,4 +1,4 @@
-"""The line of the fair lock: when its waiters ask again, and what becomes of the dead."""
+"""The queue of the fair lock: when its waiters try again, and how dead ones are skipped."""
 
 from __future__ import annotations
 

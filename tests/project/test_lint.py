@@ -45,7 +45,7 @@ def test_a_harmless_text_passes(tmp_path: Path, line: str) -> None:
 
 # In two halves, too.
 RIDDLES = ["who+ever", "who+m", "no+body", "no+ught", "so +many", "is +told", "are +told"]
-RIDDLES += ["was +told", "had +from", "of its +own", "of their +own"]
+RIDDLES += ["was +told", "had +from", "of its +own", "of their +own", "of +ours"]
 RIDDLES += ["who+everHoldsIt", "test_no+body_waits", "so_+many_at_once", "IsOf+ItsOwn"]
 
 
@@ -63,7 +63,7 @@ def test_words_that_are_not_plain_english_are_named_in_a_plain_folder(tmp_path: 
 
 
 def test_words_that_contain_a_riddle_pass(tmp_path: Path) -> None:
-    (tmp_path / "README.md").write_text("_some_body() so manyfold, its own, told, whole")
+    (tmp_path / "README.md").write_text("_some_body() so manyfold, its own, told, ours, whole")
     assert texts.check(tmp_path) == []
 
 

@@ -224,7 +224,7 @@ def test_a_lock_is_renewed_while_no_replica_answers(
 def test_a_fresh_connection_is_not_taken_for_a_confirmation(
     alice: Any, make_client: MakeClient, replicated: Replicated
 ) -> None:
-    """What breaks between the grant and the replicas' answer is asked again."""
+    """A connection that breaks before the reply to WAIT confirms no grant."""
     with FaultProxy(replicated.primary.port) as proxy:
         client = make_client(proxy.url, replicas_to_wait=1)
         lock = client.lock(NAME)

@@ -4,8 +4,8 @@
         holdfast.Client(cluster.url)
         cluster.primary_of("myLock").stop()     # a Server
 
-A key's slot, and who has it, is asked of the servers each time: tests move slots and make servers
-fail. Every method may be called from any thread, but only from one at a time.
+A key's slot and its server are queried each time: tests move slots and make servers fail. Every
+method may be called from any thread, but only from one at a time.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _part(index: int) -> range:
 
 
 class Cluster:
-    """Three primaries, and a replica of each unless told otherwise."""
+    """Three primaries, by default with a replica each."""
 
     def __init__(
         self,

@@ -35,7 +35,7 @@ def server_kind(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="session")
 def running_servers() -> Iterator[dict[str, Server]]:
-    """The session's servers by kind, started when first asked for."""
+    """The session's servers by kind, started at first use."""
     servers: dict[str, Server] = {}
     yield servers
     for server in servers.values():

@@ -1,4 +1,4 @@
-"""Stops processes, and returns when they stand still; sees whether this one does."""
+"""Stops processes, and returns when they are stopped; checks whether this one is."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.support.waiting import eventually
 
 
 def halt(pid: int) -> None:
-    """SIGSTOP, until every thread stands still: the signal only asks for it."""
+    """SIGSTOP, until every thread is stopped: the signal only requests it."""
     os.kill(pid, signal.SIGSTOP)
     eventually(lambda: all(state == "T" for state in _states(pid)))
 

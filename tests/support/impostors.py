@@ -1,4 +1,4 @@
-"""Ports at which there is no server of ours: what a wrong URL meets."""
+"""Ports without a Redis server, as a wrong URL may name."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ SUBSCRIPTIONS = "subscriptions"
 _SUBSCRIBE = {b"SUBSCRIBE", b"PSUBSCRIBE", b"SSUBSCRIBE"}
 _MESSAGE = b"3\r\n$7\r\nmessage\r\n"
 SCRIPTS = (b"EVAL", b"EVALSHA", b"EVAL_RO", b"EVALSHA_RO", b"FCALL")
-"""The commands that `lose_reply` and `truncate_reply` wait for unless told otherwise."""
+"""The commands that `lose_reply` and `truncate_reply` wait for by default."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class _Trap:
 
 
 class FaultProxy:
-    """Forwards 127.0.0.1:`port` to 127.0.0.1:`target`, faithfully until told otherwise."""
+    """Forwards 127.0.0.1:`port` to 127.0.0.1:`target`, unchanged by default."""
 
     def __init__(self, target: int, seed: int = 0) -> None:
         self._target = target

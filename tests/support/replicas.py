@@ -59,7 +59,7 @@ class Replicated:
 
 @pytest.fixture(scope="session")
 def running_groups() -> Iterator[dict[str, Replicated]]:
-    """The session's primaries with two replicas, by kind, started when first asked for."""
+    """The session's primaries with two replicas, by kind, started at first use."""
     with ExitStack() as stack:
         groups: dict[str, Replicated] = {}
         yield groups

@@ -48,7 +48,7 @@ PROGRAMS = {"redis": "redis-server", **_FURTHER}
 REAL_KINDS = ("redis", "valkey", *_FURTHER)
 KINDS = ("fakeredis", *REAL_KINDS)
 DEPLOYMENTS = ("sentinel", "cluster")
-"""Servers of kind "redis" that stand where one does; they run where they are asked for."""
+"""Servers that can replace one of kind "redis"; they run only when a test requests them."""
 
 _PORTS = range(15_000, 32_768)
 """Below those that Linux gives to outgoing connections: no connection takes a server's port before

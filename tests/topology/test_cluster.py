@@ -160,7 +160,7 @@ def test_one_living_seed_is_enough(cluster: Cluster, make_client: MakeClient, al
 def test_a_seed_that_says_nothing_is_passed_over(
     cluster: Cluster, make_client: MakeClient, alice: Any
 ) -> None:
-    """The next one is asked long before the silent one's time is up."""
+    """The next server is queried long before the silent one's time is up."""
     silent = cluster.servers[5]
     silent.pause()
     try:
@@ -206,7 +206,7 @@ def test_a_single_server_is_no_cluster(
 
 @pytest.mark.costly
 def test_a_healthy_cluster_is_not_asked(cluster: Cluster, client_of: Any, alice: Any) -> None:
-    """Who has which slot is asked once, and not again while all is well."""
+    """The slots are queried once, and not again without a failure."""
     lock = client_of.lock(NAME)
     alice.do(lock.acquire)
     asked = cluster.calls("cluster|slots")

@@ -130,7 +130,7 @@ def test_a_cluster_that_is_down_is_waited_for(cluster: Cluster, near: Any, alice
 def test_other_slots_are_not_disturbed(
     cluster: Cluster, make_client: MakeClient, alice: Any, bob: Any
 ) -> None:
-    """While one primary is dead, locks of the others are taken as ever."""
+    """While one primary is dead, locks of the others work as usual."""
     client = make_client(cluster.url, lease=LONG)
     owner = cluster.primary_of(NAME)
     name = next(n for n in map(str, range(99)) if cluster.primary_of(n) is not owner)

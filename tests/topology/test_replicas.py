@@ -30,7 +30,7 @@ def lock(cluster: Cluster, make_client: MakeClient) -> Any:
 
 @contextmanager
 def paused(replica: Server) -> Iterator[None]:
-    """It stands still meanwhile, and confirms nothing."""
+    """It is stopped in the meantime, and confirms nothing."""
     replica.pause()
     try:
         yield
@@ -51,7 +51,7 @@ def _refused(alice: Any, lock: Any, primary: Server, had: str = "0 of 1 replicas
 
 
 def _refused_on_the_way(cluster: Cluster, lock: Any, alice: Any) -> tuple[Server, Server]:
-    """The lock's slot moves to a server whose replica stood still for a first try: (from, to)."""
+    """The lock's slot moves to a server whose replica was stopped for a first try: (from, to)."""
     assert alice.do(lock.acquire)
     alice.do(lock.release)
     source, target = cluster.begin_migration(NAME)
@@ -77,7 +77,7 @@ def _waits(server: Server) -> int:
 def test_each_server_of_a_cluster_has_its_own_replica(
     cluster: Cluster, make_client: MakeClient, alice: Any
 ) -> None:
-    """26: only locks of the slots whose replica stands still are refused, and given back."""
+    """26: only locks of the slots with a stopped replica are refused, and given back."""
     client = _client(make_client, cluster.url)
     owner = cluster.primary_of(NAME)
     replica = cluster.replica_of(owner)

@@ -1,4 +1,4 @@
-"""What becomes of holders and waiters when the sentinels make another server the primary."""
+"""Owners and waiters when the sentinels make another server the primary."""
 
 from __future__ import annotations
 

@@ -273,7 +273,7 @@ MULTI = (
     ),
 )
 
-NO_MESSAGE = "no permits set, or fewer added than are owed"
+NO_MESSAGE = "no permits set, or still no free permit after some were added"
 BELOW_ONE = "permits or a count below 1"
 A_DELETED_LATCH = "a latch that is deleted"
 

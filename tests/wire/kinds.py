@@ -136,11 +136,11 @@ KINDS = {
         keeps_answers=True,
     ),
 }
-"""By the word that a recorded step has for it; of an `rw` only its sides are asked."""
+"""By the word that a recorded step has for it; of an `rw` only its sides are used."""
 
 
 def by_hand(step: Step) -> list[list[Any]]:
-    """The commands of a step that is no call of ours; none of one that is."""
+    """The commands of a step that is not a call of holdfast; none for a call."""
     if step.by == "recorder":
         return [step.op.split()]
     if step.kind != "permit" or step.op not in {"addPermits", "setPermits"}:

@@ -74,7 +74,7 @@ class Step:
     op: str
     result: Any
     kind: str = "lock"
-    """Of what is asked: as the file's, but for a side, a member, or an ordinary lock."""
+    """The kind of a step: the file's, except for a side, a member, or an ordinary lock."""
     name: str = ""
     options: dict[str, float] = field(default_factory=dict)
     """What the object is made with, in our words."""
@@ -97,7 +97,7 @@ class Step:
 
     @property
     def takes_time(self) -> bool:
-        """Time passes, or a wait ends in vain."""
+        """Time passes, or a wait ends without a grant."""
         return self.op == "wait" or (self.in_vain and not {"wait", "timeout"}.isdisjoint(self.args))
 
 

@@ -21,7 +21,7 @@ from tests.wire.replay import Replay
 
 RECORDINGS = load()
 PAGE = (ROOT / "docs" / "wire-protocol.md").read_text(encoding="utf-8")
-CHOSEN = PAGE.split("\n## What we do differently from Redisson\n")[1]
+CHOSEN = PAGE.split("\n## Differences from Redisson\n")[1]
 
 
 class MainActor(ThreadActor):

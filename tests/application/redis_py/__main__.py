@@ -61,7 +61,7 @@ def run(source: Path) -> int:
         "--asyncio-mode=auto",
     ]
     with tempfile.TemporaryDirectory() as folder:
-        # Their package of tests has the name of ours.
+        # Their package of tests has the same name as this one.
         Path(folder, "tests_of_holdfast").symlink_to(ROOT / "tests/application/redis_py")
         environment = {**os.environ, "PYTHONPATH": folder}
         command = [sys.executable, "-m", "pytest", *options, f"--redis-url={server.url}", *TESTS]

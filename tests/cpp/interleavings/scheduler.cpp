@@ -162,7 +162,7 @@ void Scheduler::pass(const char* what, const void* where, const Awaited& awaited
   running.awaited = nullptr;
 }
 
-// The running thread falls behind all others, or stands still for a while; rather when it has just
+// The running thread falls behind all others, or is suspended for a while; rather when it has just
 // looked at something by which it decides.
 void Scheduler::disturb(Thread& running, std::string_view what) {
   const bool falls = std::find(changes_.begin(), changes_.end(), points_) != changes_.end();

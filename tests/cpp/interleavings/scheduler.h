@@ -48,7 +48,7 @@ class Scheduler {
 
   bool stopping() const { return stopping_; }
   std::uint64_t points() const { return points_; }
-  // The end of the last time for which a thread was made to stand still.
+  // The end of the last suspension of a thread.
   TimePoint stood_still_until() const { return stood_still_until_; }
 
   // Of the threads that it runs.

@@ -65,7 +65,7 @@ inline bool reaches(const Scripted& pollable, int steps) {
   return eventually([&] { return pollable.steps() >= steps; });
 }
 
-// Returns when the loop has done all that was asked for before.
+// Returns when the loop has done all earlier requests.
 inline void settle(EventLoop& loop) {
   for (int i = 0; i < 3; ++i) {
     std::promise<void> reached;

@@ -60,9 +60,9 @@ class Actor final : public sync::Completion, public std::enable_shared_from_this
   OwnerNumber number() const { return number_; }
   // It is in a blocking acquisition of the lock.
   bool waits_for(const LockName& lock) const;
-  // Where it listens meanwhile; empty when it asks again instead.
+  // The channel to which it is subscribed; empty when it polls.
   const std::string& channel() const { return channel_; }
-  // It holds the lock, has been told nothing else, and asks for nothing at the moment.
+  // It holds the lock, has no report of a loss, and has no call under way.
   int settled_depth(const LockName& lock) const;
   // What the server has of it may be there: it holds the lock, is about to, or knows that it is in
   // doubt, as long as the server is not `well`.

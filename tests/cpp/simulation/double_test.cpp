@@ -99,7 +99,7 @@ const char* const kTemplates[] = {"exists K K",
                                   "zremrangebyscore K D D",
                                   "zremrangebyrank K N N"};
 
-// Scripts that show what becomes of values on their way.
+// Scripts that return values as the server converts them.
 const char* const kProbes[] = {"return 3.99",
                                "return -3.99",
                                "return true",

@@ -43,14 +43,14 @@ class Kind {
   virtual const sync::HoldRecipe& recipe(const LockName& lock) const { return *lock_recipe(lock); }
   // The same; null: it is no lock, and recipe() is overridden.
   virtual const sync::LockRecipe* lock_recipe(const LockName& /*lock*/) const { return nullptr; }
-  // All that can be asked for by one name.
+  // The sides of one name.
   virtual const std::vector<Side>& sides() const {
     static const std::vector<Side> whole{Side::kWhole};
     return whole;
   }
   virtual sync::AcquireOptions acquire_options(Random& /*random*/) const { return {}; }
 
-  // What has to be there before anybody asks.
+  // The state before the first attempt.
   virtual void set_up(Keyspace& /*data*/, const std::string& /*name*/) const {}
   // The name that a script is about, by its first key.
   virtual std::string name_of(const std::string& key) const { return key; }

@@ -24,7 +24,7 @@ class Taker final : public CounterUser {
     return client_->plan().id + what + std::to_string(wanted_) + " by " + request_;
   }
   std::int64_t wanted() const { return wanted_; }
-  // What it has been told that it has, or cannot know that it has not.
+  // Whether it has, or may have, the permits of this request.
   bool answers_for(const std::string& request) const { return request_ == request && open_; }
 
  private:

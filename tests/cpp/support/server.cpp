@@ -154,7 +154,7 @@ Answer Server::run_script(const Words& command) {
   return answer;
 }
 
-// A command of a script. Once a script has written it is not stopped for want of memory.
+// A command of a script. A script that has written is not stopped when memory runs out.
 Answer Server::call(const Words& command) {
   Answer answer = carry_out(command);
   const DataCommand* known = data_command(command[0]);
