@@ -1,4 +1,4 @@
-"""What the clients for threads and for tasks have in common, and the end of all of them at exit."""
+"""The common part of the clients for threads and for tasks, and their end at exit."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class BaseClient:
         return self._core.id
 
     def stats(self) -> holdfast.Stats:
-        """What this client's locks did since it was made, counted by the engine; sends nothing."""
+        """The figures of this client's locks since it was made; no command is sent."""
         from ._stats import read_stats
 
         return read_stats(self._core)
@@ -68,10 +68,10 @@ class BaseClient:
     def from_redis(cls, source: Any, **options: Unpack[Keywords]) -> Self:
         """A client with the connection settings of one of redis-py or valkey-py, of either flavour.
 
-        ``source``: a ``Redis``, a ``RedisCluster``, what ``Sentinel.master_for()`` returns, or a
+        ``source``: a ``Redis``, a ``RedisCluster``, the result of ``Sentinel.master_for()``, or a
         ``ConnectionPool``. Host, port, database, unix socket, user, password or credential
-        provider, TLS files and checks, client name and protocol carry over; ``options`` win.
-        No reference to ``source`` is kept, and no socket is shared.
+        provider, TLS files and checks, client name and protocol carry over; ``options`` win. No
+        reference to ``source`` is kept, and no socket is shared.
 
         Raises ``ValueError``, naming it, for a setting that has no counterpart, ``TypeError`` for
         any other source.
@@ -83,7 +83,7 @@ class BaseClient:
         return cls(url, **keywords)
 
     def _owner_title(self, number: int) -> str:
-        """Who that owner is, for messages."""
+        """The owner's description, for messages."""
         native_id = _core.thread_of(number)
         for thread in threading.enumerate():
             if native_id and thread.native_id == native_id:
@@ -143,7 +143,7 @@ def _refuse_eventlet() -> None:
 
 
 def all_clients() -> list[BaseClient]:
-    """The clients of this process that there are now."""
+    """The existing clients of this process."""
     return list(_clients)
 
 

@@ -1,4 +1,4 @@
-"""The client: where locks come from."""
+"""The client, which makes locks."""
 
 from __future__ import annotations
 
@@ -52,20 +52,20 @@ class Client(Locked, BaseClient):
     """A client of one deployment, to be shared by all threads; it connects on first use.
 
     ``url`` defaults to the environment's ``HOLDFAST_URL``, else ``redis://127.0.0.1:6379``. Options
-    (as keywords, or in the URL's query string): ``lease`` (seconds, 30: what the watchdog renews,
-    each third of it), ``id`` (a UUID), ``name_prefix``, ``username``, ``password``,
+    (as keywords, or in the URL's query string): ``lease`` (seconds, 30: the lease that the watchdog
+    renews each third of it), ``id`` (a UUID), ``name_prefix``, ``username``, ``password``,
     ``connect_timeout``, ``command_timeout`` (seconds, 5: for each exchange with the server as a
     whole), ``retries`` (10: attempts to connect again), ``tls_ca``, ``tls_cert``, ``tls_key``,
     ``tls_verify``, ``client_name``, ``replicas_to_wait`` (0: how many replicas must acknowledge a
     grant), ``protocol`` (2, or 3 if the server supports it), ``releases`` (``"awaited"``, or
-    ``"deferred"``: the end of ``with`` is ``release(wait=False)``, of the kinds that know it); with
-    Sentinel also ``sentinel_username`` and ``sentinel_password``; with a cluster ``pubsub``:
+    ``"deferred"``: the end of ``with`` is ``release(wait=False)``, of the kinds that support it);
+    with Sentinel also ``sentinel_username`` and ``sentinel_password``; with a cluster ``pubsub``:
     ``"sharded"`` or ``"classic"`` channels, ``"both"``, or ``"auto"``: sharded if the servers
     support them, as Redisson does.
 
     ``password`` may be a callable that returns the password, or a tuple of user name and password.
     It is called for each attempt to connect, on a thread of the library and perhaps on several at
-    once; what it raises becomes the cause of the ``ConnectionError``.
+    once; its exception becomes the cause of the ``ConnectionError``.
 
     Raises ``ValueError`` or ``TypeError`` for an invalid URL, option or value; nothing is sent.
     """
@@ -87,8 +87,8 @@ class Client(Locked, BaseClient):
         minimum hold time in seconds: after an earlier release the lock stays taken until that time
         after its grant; not longer than the lease.
 
-        Raises ``TypeError``, ``ValueError`` or ``OverflowError``, naming the argument, for what it
-        does not take; so do the other methods that make locks.
+        Raises ``TypeError``, ``ValueError`` or ``OverflowError``, naming the argument, if it is
+        invalid; so do the other methods that make locks.
         """
         return Lock(self, name, lease=lease, wait=wait, on_lost=on_lost, at_least=at_least)
 
@@ -147,7 +147,7 @@ class Client(Locked, BaseClient):
         on_lost: Callable[[SpinLock], object] | None = None,
         at_least: Seconds | None = None,
     ) -> SpinLock:
-        """A reentrant lock of this name whose waiters do not subscribe; nothing is sent yet.
+        """A reentrant lock of this name with polling waiters; nothing is sent yet.
 
         ``backoff``: the rest between attempts, a ``Backoff`` or a fixed number of seconds;
         ``lease``, ``wait``, ``on_lost``, ``at_least``: as of ``lock``.
@@ -181,11 +181,11 @@ class Client(Locked, BaseClient):
         *,
         on_lost: Callable[[str], object] | None = None,
     ) -> PermitSemaphore:
-        """A semaphore of this name whose permits have ids and expire; nothing is sent yet.
+        """A semaphore of this name with permits that have ids and expire; nothing is sent yet.
 
-        ``lease``: after how many seconds a permit comes back by itself (``None``: it is renewed
-        until it is released); ``wait``: how long ``with`` waits for one; ``on_lost``: called with
-        the id of a permit that is found gone.
+        ``lease``: seconds after which a permit is returned without a release (``None``: it is
+        renewed until it is released); ``wait``: how long ``with`` waits for one; ``on_lost``:
+        called with the id of a lost permit.
         """
         return PermitSemaphore(self, name, lease=lease, wait=wait, on_lost=on_lost)
 
@@ -224,7 +224,7 @@ class Client(Locked, BaseClient):
     def close(self, *, release_held: bool = False) -> None:
         """End all waits with ``ConnectionError``, finish pending releases, and stop renewing.
 
-        ``release_held``: whatever the client holds is released first. Else a ``ResourceWarning``
+        ``release_held``: releases all holds of the client first. Otherwise a ``ResourceWarning``
         names it, and it expires with its lease. Waits for the server for ``command_timeout`` at
         most; the warning also names what could not be released by then. With the last client of the
         process the library's threads and descriptors are gone, until a new one is used.

@@ -48,7 +48,7 @@ class ClientOptions:
     endpoint: Endpoint
     id: str  # empty: a fresh UUID
     name_prefix: bytes
-    client_name: str | None  # None: one that says who this is; empty: none
+    client_name: str | None  # None: host, pid and id; empty: none
     retries: int
     resp3: bool
     replicas_to_wait: int
@@ -83,7 +83,7 @@ class Closing:
     def wait(self) -> Any: ...
     def start_wait(self, queue: PendingQueue, /) -> Any: ...
     @property
-    def names(self) -> list[bytes]: ...  # of what may still be held; before the end: is held
+    def names(self) -> list[bytes]: ...  # of locks that may still be held; before the end: are held
 
 # Commands in a pipeline to the server that serves the name; each must be safe to repeat. A reply is
 # bytes, int, None, a list of replies, or an error as an exception.
@@ -196,7 +196,7 @@ class Lockable:
     # From the client's memory, without a command to the server.
     def known_count(self, owner: int, /) -> int: ...
     def known_levels(self, owner: int, /) -> list[int]: ...  # ms; 0: renewed
-    def known_owners(self) -> list[tuple[int, str]]: ...  # with what has ended, "" if nothing
+    def known_owners(self) -> list[tuple[int, str]]: ...  # and the kind that ended, or ""
     def known_lost(self, owner: int, /) -> bool: ...
     def known_loss(self, owner: int, /) -> str | None: ...  # why; None: not lost
     def known_left(self, owner: int, /) -> float | None: ...  # None: not held
@@ -234,7 +234,7 @@ class Counter:
 
 @final
 class PermitSemaphore:
-    # A semaphore of a client whose permits have ids and expire. Permits are their ids, 16 bytes.
+    # A client's semaphore with permits that have ids and expire. Permits are their ids, 16 bytes.
 
     def __init__(self, client: Client, name: bytes, /) -> None: ...
     # The id of the permit that is taken under a number; each attempt uses a new number.
@@ -249,8 +249,8 @@ class PermitSemaphore:
         listener: int,
         /,
     ) -> bool: ...
-    def release(self, permit: bytes, /) -> int | None: ...  # 0: it is not out
-    def extend(self, permit: bytes, lease_ms: int, /) -> int: ...  # 1, or 0: it is not out
+    def release(self, permit: bytes, /) -> int | None: ...  # 0: it is not in use
+    def extend(self, permit: bytes, lease_ms: int, /) -> int: ...  # 1, or 0: it is not in use
     def try_set_permits(self, permits: int, /) -> int: ...  # 1, or 0: they were set before
     def value(self) -> int | None: ...  # None: it was never initialized
     def delete(self) -> int: ...  # 1, or 0: it was not there
@@ -275,13 +275,13 @@ class PermitSemaphore:
 class Lock(Lockable):
     def same_as(self, other: Lock, /) -> bool: ...  # one client, one name
     @property
-    def movable_as(self) -> str: ...  # by what a ticket calls the kind; "": it cannot be moved
+    def movable_as(self) -> str: ...  # the kind's word in a ticket; "": it cannot be moved
 
     # The hold gets the field of a ticket, with a new lease. end_detach() must follow whether or not
     # it succeeds: `done` when the ticket has reached the caller.
     def detach(self, owner: int, lease_ms: int, /) -> None: ...
     def start_detach(self, queue: PendingQueue, owner: int, lease_ms: int, /) -> Any: ...
-    def ticket(self, owner: int, /) -> str: ...  # after detach(); "": it was lost meanwhile
+    def ticket(self, owner: int, /) -> str: ...  # after detach(); "": it has been lost
     def end_detach(self, owner: int, done: bool, /) -> None: ...
 
     # An owner gets the hold of a ticket, which read_ticket() has accepted.
@@ -289,10 +289,10 @@ class Lock(Lockable):
         self, ticket: str, owner: int, lease_ms: int, renewed: bool, listener: int, /
     ) -> bool: ...
     def start_attach(self, queue: PendingQueue, ticket: str, /, *heir: int) -> Any: ...
-    # After attach(): the hold becomes the ticket's again.
+    # After attach(): returns the hold to the ticket.
     def give_back(self, ticket: str, owner: int, /) -> None: ...
     def known_reads(self, owner: int, /) -> int: ...  # of a read-write lock's read side
-    def known_token(self, owner: int, /) -> int | None: ...  # None: not held, or no fenced lock
+    def known_token(self, owner: int, /) -> int | None: ...  # None: not held, or not a fenced lock
 
 @final
 class Quorum(Lockable):
@@ -313,7 +313,7 @@ class NumberedQueue(PendingQueue):
 
 class TaskQueue(PendingQueue):
     def __init__(self, loop: Any, /) -> None: ...
-    def drain(self, *ignored: object) -> None: ...  # the tasks go on whose operations have ended
+    def drain(self, *ignored: object) -> None: ...  # continues the tasks with ended operations
     def idle(self) -> bool: ...  # no task waits
 
 # Block until there is an event: (word, name, owner, listeners, reason, token).
@@ -322,7 +322,7 @@ class TaskQueue(PendingQueue):
 # that the owner waits for is held for suspiciously long. None once the run was stopped.
 def next_event(run: int, /) -> tuple[str, bytes, int, list[int], str, int | None] | None: ...
 def begin_events() -> int: ...  # a run, by its number: a thread is about to call next_event()
-def stop_passwords() -> None: ...  # ask for no more of them: the interpreter is ending
+def stop_passwords() -> None: ...  # no more calls for them: the interpreter is ending
 def stop_events() -> None: ...
 def events_running() -> bool: ...  # a run was begun and not stopped
 
@@ -330,10 +330,10 @@ def events_running() -> bool: ...  # a run was begun and not stopped
 def await_end_of_threads(seconds: float, /) -> None: ...
 def await_exit(thread_id: int, /) -> None: ...  # of a thread that has returned
 
-# Who is called on the threads of callers, and of event loops, before these know of what has
-# happened. An Exception that it raises is reported as unraisable; a KeyboardInterrupt gives back
-# what was granted. `kind` is one of "lock", "fair_lock", "fenced_lock", "spin_lock", "read",
-# "write", "multi_lock" and "red_lock".
+# The observer. It is called on the threads of callers, and of event loops, before the call returns.
+# An Exception that it raises is reported as unraisable; a KeyboardInterrupt gives the grant back.
+# `kind` is one of "lock", "fair_lock", "fenced_lock", "spin_lock", "read", "write", "multi_lock"
+# and "red_lock".
 class _Observer(Protocol):
     # An acquisition is about to begin; what this returns is given to ended().
     def begun(self, kind: str, name: bytes, /) -> Any: ...
@@ -341,7 +341,7 @@ class _Observer(Protocol):
     def ended(self, begun: Any, outcome: str, owner: int, /) -> None: ...
     # An owner's last hold was given back.
     def released(self, name: bytes, owner: int, /) -> None: ...
-    # A hold is gone; said once or twice.
+    # A hold is gone; reported once or twice.
     def lost(self, name: bytes, owner: int, reason: str, /) -> None: ...
 
 # One for the process; None: no observer.
@@ -363,12 +363,12 @@ def owner_ended(owner: int, what: str, /) -> None: ...
 
 # The system's id of the thread that has that number as an owner; 0: there is none.
 def thread_of(owner: int, /) -> int: ...
-def begin_exit() -> None: ...  # from now on no thread but the calling one returns from the engine
+def begin_exit() -> None: ...  # from now on only the calling thread returns from the engine
 
 @final
 class Waitable:  # what a greenlet waits for
     def start(self, queue: NumberedQueue, /) -> int: ...
-    def give_back(self) -> None: ...  # of a grant that its caller will not see
+    def give_back(self) -> None: ...  # of a grant that its caller never gets
 
 # How greenlets wait (NotImplemented: the caller is none), and their numbers (0: the thread's).
 def set_greenlets(wait: Callable[[Waitable], Any], owner: Callable[[], int], /) -> None: ...
@@ -376,5 +376,5 @@ def set_greenlets(wait: Callable[[Waitable], Any], owner: Callable[[], int], /) 
 # Grows with each fork(): objects with another epoch belong to an ancestor process.
 def epoch() -> int: ...
 
-# How many threads renew, for clients made from now on (2).
+# The number of renewing threads, for clients made from now on (2).
 def set_watchdog_threads(count: int, /) -> None: ...

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
         on_lost: Callable[[Any], object] | None
 
     class _Calling(_Options, total=False):
-        """Of calls that are all carried out, or raise."""
+        """A decorator: each call runs, or raises."""
 
         busy: Literal["wait", "raise"]
         wait: Seconds | None
 
     class _Skipping(_Options, total=False):
-        """Of calls that may be left out."""
+        """A decorator: a call may be skipped."""
 
         busy: Required[Literal["skip"]]
         wait: None
@@ -88,7 +88,7 @@ class Locked:
         ) -> Callable[[Callable[P, R]], Callable[P, R | None]]: ...
 
     def locked(self, template: str, **options: Any) -> Any:
-        """Decorate a function whose calls each hold a lock named by their arguments.
+        """Decorate a function: each call holds a lock named by its arguments.
 
         ``template`` is filled in by ``str.format`` with the call's arguments by name, defaults
         included: ``"report:{user.id}"``. ``kind``: ``lock``, ``fair_lock``, ``fenced_lock``,

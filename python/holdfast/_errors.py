@@ -10,7 +10,7 @@
     ├── ConnectionError           also the built-in one: no server, or none in time
     └── ServerError               the server answered with an error; ``code`` is its first word
 
-A message says what was tried, on which name and server, and what to do; never a password.
+A message says what failed, on which name and server, and what to do; it never contains a password.
 """
 
 from __future__ import annotations
@@ -84,10 +84,10 @@ class ServerError(HoldfastError):
 def not_owned(
     name: object, owners: list[tuple[int, str]], title: Callable[[int], str]
 ) -> NotOwnedError:
-    """The error of a release by who does not hold it.
+    """The error of a release by a caller that does not hold the lock.
 
-    ``owners``: those of the same client who do, each with what has ended ("thread", "task"), or
-    "" while it is there; ``title`` says who that is.
+    ``owners``: those of the same client that hold it, each with the kind that has ended ("thread",
+    "task"), or "" while it lives; ``title`` describes an owner.
     """
     if not owners:
         msg = f"{name!r} is not held by the caller; only its owner can release it"

@@ -70,7 +70,7 @@ def note(error: BaseException, text: str) -> None:
 
 
 class Loss(NamedTuple):
-    """A hold that is gone, as the callback sees it that is called for it."""
+    """A hold that is gone, as its callback sees it."""
 
     subject: object  # the lock
     owner: int
@@ -166,7 +166,7 @@ def stop() -> None:
 
 
 def join(timeout: float) -> None:
-    """Wait for the thread's end, where it is about to end and is not the calling one."""
+    """Wait for the thread's end, if it is ending and is not the calling one."""
     if _thread is None or running() or _thread is threading.current_thread():
         return
     with contextlib.suppress(RuntimeError):  # its start was interrupted: it ends at once
@@ -185,7 +185,7 @@ def _run(run: int) -> None:
 
 
 def _deliver(event: Event) -> None:
-    """Report an event here, or, of a greenlet, in a greenlet of its hub."""
+    """Report an event here, or for a greenlet in a greenlet of its hub."""
     run = None
     if _gevent_patched():
         from . import _greenlets

@@ -1,7 +1,7 @@
-"""The connection settings of a client of redis-py or valkey-py, as a URL and options of ours.
+"""The connection settings of a client of redis-py or valkey-py, as a URL and options of holdfast.
 
-Neither library is imported: what is read are attributes that both have, of clients for threads and
-for asyncio alike. Nothing of the source is kept.
+Neither library is imported: the module reads attributes that both have, of clients for threads and
+for asyncio alike. No reference to the source is kept.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ CONNECTIONS = {
     "SentinelManagedSSLConnection",
 }
 
-#: What a connection of ours has no counterpart of, and the option that, given, takes its place.
+#: Settings without a counterpart in holdfast, and the option that replaces each.
 NOT_CARRIED = {
     "ssl_ca_data": "tls_ca",
     "ssl_ciphers": None,
@@ -47,13 +47,13 @@ TLS_1_2 = 0x0303
 
 
 class Settings(NamedTuple):
-    """What a connection of the source is made with."""
+    """The settings of the source's connections."""
 
     kind: type
     values: Mapping[str, Any]
 
     def get(self, name: str, default: Any = None) -> Any:
-        """A setting, as it was given, else as the class of the connection has it by default."""
+        """A setting that was given, else the default of the connection's class."""
         if self.values.get(name) is not None:
             return self.values[name]
         for cls in self.kind.__mro__:
@@ -68,9 +68,9 @@ class Settings(NamedTuple):
 
 
 def read_source(source: Any, options: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """The URL and the options of ours that reach the server of `source`.
+    """The URL and the options of holdfast that reach the server of `source`.
 
-    Raises ``TypeError`` for what is no client or connection pool, ``ValueError``, naming it, for a
+    Raises ``TypeError`` if it is not a client or connection pool, ``ValueError``, naming it, for a
     setting that has no counterpart here; `options` are those given explicitly, which win.
     """
     if {*LIBRARIES} & {*map(_library, type(source).__mro__)}:
@@ -138,7 +138,7 @@ def _cluster(source: Any, options: Mapping[str, Any]) -> tuple[str, dict[str, An
 
 
 def _class_of_nodes(source: Any, nodes: list[Any]) -> type:
-    """Of a cluster for threads, whose class of connections is not among its settings."""
+    """The class of connections of a cluster for threads, which is not among its settings."""
     for node in nodes:
         kind = getattr(node, "connection_class", None)
         pool = getattr(getattr(node, "redis_connection", None), "connection_pool", None)
@@ -160,7 +160,7 @@ def _check_class(kind: type) -> None:
 
 
 def _check_sentinel(sentinel: Settings, primary: Settings) -> None:
-    """Sentinels and servers are reached in one way."""
+    """Check that sentinels and servers have the same kind of connection."""
     names = ("ssl_ca_certs", "ssl_ca_path", "ssl_certfile", "ssl_keyfile", "ssl_cert_reqs")
     different = [name for name in names if sentinel.values.get(name) != primary.values.get(name)]
     if sentinel.tls != primary.tls or (primary.tls and different):

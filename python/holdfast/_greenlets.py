@@ -1,9 +1,9 @@
 """Greenlets of gevent as owners that wait, once ``gevent.monkey`` has patched anything.
 
-The engine asks ``install`` before each wait while ``gevent.monkey`` is imported. From then on a
+The engine calls ``install`` before each wait once ``gevent.monkey`` is imported. From then on a
 wait goes through ``_wait``: threads of the engine, which touch no greenlet and no greenlet's stack,
-complete its operation into a queue that wakes the hub. A native thread without a hub, as a pool
-has them, waits as everywhere.
+complete its operation into a queue that wakes the hub. A native thread without a hub, as in a pool,
+waits as without gevent.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ class Bridge:
         self._watcher = hub.loop.io(self._queue.fileno(), READABLE)
 
     def wait(self, waitable: _core.Waitable) -> Any:
-        """Switch to the hub until the operation is over; its answer, or what it ends with.
+        """Switch to the hub until the operation is over; returns its answer or raises its error.
 
-        A greenlet that is killed meanwhile, or times out, leaves nothing behind.
+        A greenlet that is killed or times out while it waits leaves nothing behind.
         """
         waiter: Waiter[Any] = Waiter()
         number = waitable.start(self._queue)
@@ -75,7 +75,7 @@ class Bridge:
 
 
 def install() -> bool:
-    """Have greenlets wait from now on, if anything is patched; whether that is so."""
+    """Make greenlets wait from now on, if anything is patched; returns whether it is."""
     global _installed  # noqa: PLW0603
     if not _installed and _is_anything_patched():
         _installed = True
@@ -88,7 +88,7 @@ def _is_anything_patched() -> bool:
 
 
 def _hub() -> Hub | None:
-    """The hub that may run while the caller waits; ``None`` where the caller must not switch."""
+    """The hub that may run while the caller waits; ``None`` if the caller must not switch."""
     hub = get_hub_if_exists()
     if hub is None and _is_main_thread():
         hub = gevent.get_hub()
@@ -111,7 +111,7 @@ def _wait(waitable: _core.Waitable) -> Any:
 
 
 def _owner() -> int:
-    """The number of the current greenlet; 0: the thread is the owner, as of a main greenlet."""
+    """The number of the current greenlet; 0 in a main greenlet: the thread is the owner."""
     current = getcurrent()
     hub = get_hub_if_exists()
     if current.parent is None or current is hub:
@@ -138,7 +138,7 @@ def _end_with(current: Any, number: int) -> None:
 
 
 def runner_of(owner: int) -> Callable[..., object] | None:
-    """What calls a function in a greenlet of the owner's hub; ``None`` where there is no hub."""
+    """A function that starts a greenlet of the owner's hub; ``None`` if there is no hub."""
     hub = _hubs.get(owner) or next(iter(_bridges), None)
     loop: Any = None if hub is None else hub.loop
     if loop is None:

@@ -1,7 +1,7 @@
 """Classes that name their package, and annotations that ``typing.get_type_hints`` can evaluate.
 
-The modules import what only annotations need for type checkers alone: so they may refer to each
-other. Here they get these names, once all of them are there.
+The modules import the names that only annotations need for type checkers alone, so that they may
+refer to each other. This module adds these names once all modules are imported.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ __all__ = ["adopt", "complete"]
 
 
 def adopt(package: str, names: Sequence[object]) -> None:
-    """Let the package's classes among ``names`` say that they are of it, not of their modules."""
+    """Set the package as the module of its classes among ``names``."""
     for each in names:
         if isinstance(each, type) and each.__module__.startswith(f"{package}._"):
             each.__module__ = package
 
 
 def complete(package: str, **names: Any) -> None:
-    """Give the modules of a package the names that they lack, and its own classes' by ``names``."""
+    """Add the names that the modules of a package lack, and its classes by ``names``."""
     common: dict[str, Any] = {
         "Callable": Callable,
         "Coroutine": Coroutine,

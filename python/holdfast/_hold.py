@@ -108,7 +108,7 @@ class BaseHold(_core.Native):
 
     @property
     def left(self) -> float | None:
-        """Seconds that the hold is trusted for, by the client's clock; ``None`` when not held."""
+        """Seconds of validity that are left, by the client's clock; ``None`` when not held."""
         return self._core.known_left(self._owner)
 
     @property
@@ -148,7 +148,7 @@ class BaseHold(_core.Native):
         return core
 
     def _ticket(self, core: _core.Lock) -> str:
-        """What detach() returns; empty when the hold was lost meanwhile."""
+        """The result of detach(); empty if the hold has been lost."""
         ticket = core.ticket(self._owner)
         if ticket:
             core.end_detach(self._owner, True)
@@ -157,7 +157,7 @@ class BaseHold(_core.Native):
         return ticket
 
     def _unwatch(self) -> None:
-        """Stop watching: the hold has ended as its owner wanted, there is nothing to report."""
+        """Stop watching: the owner has ended the hold, so there is no loss to report."""
         if self._watcher is not None:
             self._watcher.forget()
 
@@ -212,7 +212,7 @@ class Hold(BaseHold, _core.BlockingHold):
         """Set a new fixed lease from now on, no longer renewed; ``False`` when not held.
 
         Raises ``ConnectionError`` when the server is out of reach, ``TypeError`` or ``ValueError``
-        for a lease that is no positive number of seconds.
+        for a lease that is not a positive number of seconds.
         """
         ms = milliseconds("lease", lease)
         return self._core.extend(self._owner, ms) == 1 and not self.lost

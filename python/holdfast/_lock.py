@@ -135,7 +135,7 @@ class BaseLock(Synchronizer):
         return _core.new_lock(self._client._core, self._word, name, self._at_least, 0, None)
 
     def _bind_core(self) -> None:
-        """Pass the engine's objects to the native methods, where the class has any."""
+        """Pass the engine's objects to the native methods, if the class has any."""
 
     def _owner(self) -> int:
         raise NotImplementedError
@@ -177,8 +177,8 @@ class BaseLock(Synchronizer):
     def _watch(self) -> Watcher | None:
         """Before an acquire: prepare to report a loss to the caller, if ``on_lost`` is set.
 
-        Each hold has a separate watcher, so that a report of an earlier hold, or of another
-        owner's, that is still to be delivered does not get in its way.
+        Each hold has a separate watcher, so that a pending report of an earlier hold, or of another
+        owner's, does not affect it.
         """
         if not _events.running():
             _events.start()
@@ -204,7 +204,7 @@ class BaseLock(Synchronizer):
     def _gave_back(self, holds: int, deferred: bool = False) -> None:
         """After a release of ``holds`` holds; 0 when it failed.
 
-        ``deferred``: the watcher of a last one goes on until the engine says how it has ended.
+        ``deferred``: the watcher of a last release stays until the engine reports its end.
         """
         watcher = self._watchers.get(self._key()) if self._watchers else None
         if watcher is None:
@@ -300,7 +300,7 @@ class Lock(Decorates, BaseLock, _core.BlockingLock):  # type: ignore[misc]
         return self._watch()
 
     def _refused(self, watcher: Watcher | None) -> None:
-        """After an acquire that ended without a grant."""
+        """Called after an acquire without a grant."""
         self._asked(watcher, False)
 
     def _released(self, holds: int, error: BaseException | None, deferred: bool) -> None:
@@ -350,7 +350,7 @@ class Lock(Decorates, BaseLock, _core.BlockingLock):  # type: ignore[misc]
 
         return _hold.acquire(self, wait, lease)
 
-    # What threading.Condition(lock) asks of a lock.
+    # The methods of a lock that threading.Condition(lock) calls.
 
     def _is_owned(self) -> bool:
         return self._core.known_count(THIS_THREAD) > 0

@@ -184,7 +184,7 @@ def read_options(url: object, keywords: Mapping[str, object], *, asynchronous: b
 
 
 def _take_callable(endpoint: _core.Endpoint, values: dict[str, Any]) -> Password | None:
-    """A password that is a callable is asked for credentials instead of being them."""
+    """Use a password that is a callable as the source of credentials."""
     if not callable(values["password"]):
         return None
     from ._passwords import Password
@@ -344,7 +344,7 @@ def _complete_tls(endpoint: _core.Endpoint, values: dict[str, Any]) -> None:
 
 
 def _find_system_ca(endpoint: _core.Endpoint) -> None:
-    """Let the engine trust what Python trusts: a wheel's OpenSSL was built for another system.
+    """Give the engine Python's trust store: a wheel's OpenSSL was built for another system.
 
     Python's own OpenSSL knows the system's paths, and ``SSL_CERT_FILE`` and ``SSL_CERT_DIR``.
     """

@@ -26,7 +26,7 @@ _cause_numbers = count(1)
 
 
 class Password:
-    """The callable of one client, which keeps it; ``number`` is what the engine knows it by.
+    """The callable of one client, which keeps it; ``number`` is its id in the engine.
 
     ``source`` returns a password, or a tuple of a user name and a password, or of a password alone.
     A ``username`` that is given here wins.
@@ -67,9 +67,9 @@ def _pair(given: object) -> tuple[str, str]:
 
 
 def ask(number: int) -> tuple[str, str, str, int]:
-    """For the engine: user name and password, or a message and the number of what was raised.
+    """For the engine: user name and password, or a message and the number of the exception.
 
-    The message has the kind of the error only: its text may have a password in it.
+    The message has the kind of the error only: its text may contain a password.
     """
     try:
         password = _passwords.get(number)
@@ -92,5 +92,5 @@ def _kept(error: BaseException) -> int:
 
 
 def cause(number: int) -> BaseException | None:
-    """What was raised under this number, as far as it is kept."""
+    """The exception with this number, if it is still kept."""
     return _causes.get(number)

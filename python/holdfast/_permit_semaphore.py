@@ -1,4 +1,4 @@
-"""The semaphore whose permits have ids and expire."""
+"""The semaphore with permits that have ids and expire."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ PERMIT: Final = re.compile("[0-9a-fA-F]{32}")
 
 
 class PermitWatcher(_events.Listener):
-    """A permit that is out; its semaphore learns of its loss."""
+    """A permit in use; its semaphore is notified of its loss."""
 
     __slots__ = ("_context", "permit", "semaphore")
 
@@ -50,7 +50,7 @@ class PermitWatcher(_events.Listener):
         super().__init__(semaphore._client._listeners)
 
     def _remember(self) -> None:
-        """Of a program that never releases what it has lost, the latest are known."""
+        """Record a lost permit; the latest ones only, for programs that never release them."""
         gone = self.semaphore._gone
         while len(gone) >= MOST_LOSSES:
             self.semaphore._client._permits.pop(oldest := next(iter(gone)), None)
@@ -61,7 +61,7 @@ class PermitWatcher(_events.Listener):
         self._remember()
         try:
             self._context.run(self.semaphore._report, self.permit)
-        except BaseException:  # also SystemExit: of this thread it ends the telling only
+        except BaseException:  # also SystemExit, which would end the events' thread
             log = _events.logger()
             log.exception("on_lost of %r raised", self.semaphore.name)
 
@@ -104,12 +104,12 @@ class BasePermitSemaphore(Permits):
         return PermitWatcher(self, permit)
 
     def _expect(self, permit: str) -> int:
-        """Before a permit is asked for: be told of its loss; the number of the listener."""
+        """Before an acquire: listen for the loss of the permit; returns the listener's number."""
         watcher = self._client._permits[permit] = self._new_watcher(permit)
         return watcher.number
 
     def _forget(self, permit: str) -> None:
-        """The permit is not out, or has no owner any more."""
+        """The permit is not in use, or has no owner any more."""
         watcher = self._client._permits.pop(permit.lower(), None)
         if watcher is not None:
             watcher.forget()
@@ -129,7 +129,7 @@ class BasePermitSemaphore(Permits):
 
 
 class PermitSemaphore(BasePermitSemaphore, BlockingPermits, _core.BlockingPermitSemaphore):
-    """A semaphore whose permits have ids and are returned when their lease ends.
+    """A semaphore with permits that have ids and are returned when their lease ends.
 
     Made by ``client.permit_semaphore(name)``, shared by all processes that use its name. A permit
     is identified by its id and belongs to no thread: any client that knows the id may release or
@@ -188,7 +188,7 @@ class PermitSemaphore(BasePermitSemaphore, BlockingPermits, _core.BlockingPermit
         This client no longer renews it.
         """
         raw, ms = checked_permit(permit), milliseconds("lease", lease)
-        self._forget(permit)  # the server alone knows from now on
+        self._forget(permit)  # from now on only the server knows whether it is in use
         return self._core.extend(raw, ms) == 1
 
     def available_permits(self) -> int:

@@ -52,7 +52,7 @@ class RedLock(BaseRedLock, Lock):  # type: ignore[misc]
     """A majority of several locks on independent servers (Redlock), held by a thread.
 
     ``RedLock(*locks)``: one lock on each server, under one name, each of another client. It works
-    while a minority of the servers is down, hangs, or refuses to work. All members are asked at
+    while a minority of the servers is down, hangs, or refuses to work. All members are tried at
     once, and have a 200th of the lease, 5 to 50 ms, to answer. If a majority grants in time, the
     lock is held for ``validity`` seconds; otherwise all members are released, and tried again after
     a random rest.

@@ -1,4 +1,4 @@
-"""The spin lock: a reentrant lock whose waiters poll instead of subscribing."""
+"""The spin lock: a reentrant lock with waiters that poll instead of subscribing."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class BaseSpinLock(BaseLock):
 
 
 class SpinLock(BaseSpinLock, Lock):  # type: ignore[misc]
-    """A ``Lock`` whose waiters poll the server, with rests in between.
+    """A ``Lock`` with waiters that poll the server, with rests in between.
 
     Made by ``client.spin_lock(name)``. It never subscribes: for servers without pub/sub, and for
     clusters where each message goes to every node. On the server it is the lock of

@@ -1,4 +1,4 @@
-"""The figures of a client: what its locks did, and what they do now.
+"""The figures of a client: totals of its locks, and current values.
 
 A module that is imported on first use: ``dataclasses`` is slow to import.
 """
@@ -18,7 +18,7 @@ __all__ = ["Histogram", "Stats", "read_stats"]
 
 @dataclass(frozen=True)
 class Histogram:
-    """How often something took how long, in seconds.
+    """The distribution of a duration, in seconds.
 
     ``counts[i]`` is the number of values up to ``bounds[i]`` and above the bound before it; the
     last count is that of the values above all bounds.
@@ -32,10 +32,10 @@ class Histogram:
 
 @dataclass(frozen=True)
 class Stats:
-    """What the locks of one client did since it was made (in a forked child: since the fork).
+    """The figures of one client's locks since it was made (in a forked child: since the fork).
 
-    A ``MultiLock`` or ``RedLock`` counts as the locks that it is made of, each in the figures of
-    its own client; an acquisition of one that ends without a grant counts once, for its first lock.
+    A ``MultiLock`` or ``RedLock`` counts as its members, each in the figures of the member's
+    client; an acquisition of it that ends without a grant counts once, for its first member.
     """
 
     #: Grants, nested ones included.

@@ -1,4 +1,4 @@
-"""What all synchronizers have in common, for threads and for tasks."""
+"""The common part of all synchronizers, for threads and for tasks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How fast locks are on a deployment, from here, beside what no client can be faster than."""
+"""The speed of locks on a deployment, from here, beside a lower bound for any client."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A bare socket to one server: what no client can be faster than."""
+"""A bare socket to one server: the lower bound for any client."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ END: Final = b"\r\n"
 
 
 class Bare:
-    """Commands that were encoded beforehand, and replies whose lines are only counted."""
+    """Sends commands that were encoded beforehand, and only counts the lines of the replies."""
 
     def __init__(self, endpoint: _core.Endpoint, address: tuple[str, int, str]) -> None:
         try:
@@ -47,7 +47,7 @@ class Bare:
         return self.receive(lines)
 
     def receive(self, lines: int) -> bytes:
-        """What comes, until it has ``lines`` lines."""
+        """The bytes received until they have ``lines`` lines."""
         pieces = [self._stream.recv(PIECE)]
         seen = pieces[0].count(END)
         while seen < lines:
@@ -68,7 +68,7 @@ class Bare:
 
 
 def encoded(*words: str) -> bytes:
-    """One command as it is sent."""
+    """One command in RESP."""
     parts = [f"${len(word.encode())}\r\n{word}\r\n" for word in words]
     return f"*{len(words)}\r\n{''.join(parts)}".encode()
 
@@ -86,7 +86,7 @@ def _connected(endpoint: _core.Endpoint, address: tuple[str, int, str]) -> socke
 
 
 def _context(endpoint: _core.Endpoint) -> ssl.SSLContext:
-    """As the client's own connections check and show certificates."""
+    """The TLS settings of the client's connections."""
     verify, authority, certificate, key = _core.tls_options(endpoint)
     directory = bool(authority) and Path(authority).is_dir()
     context = ssl.create_default_context(

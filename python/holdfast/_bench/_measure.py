@@ -1,4 +1,4 @@
-"""The measurements, each against the least that it can take."""
+"""The measurements, each with its lower bound."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Stand:
-    """What is measured with."""
+    """The objects of a measurement."""
 
     client: Client
     deployment: Deployment
@@ -73,12 +73,12 @@ def _time(value: float, floor: float) -> Result:
 
 
 def _ratio(value: float, floor: float) -> float:
-    """With three digits that count, so that it is never 0."""
+    """With three significant digits, so that it is never 0."""
     return float(f"{value / floor:.3g}")
 
 
 def times_ms(call: Callable[[], object], seconds: float) -> list[float]:
-    """How long each call takes, of those that fit into the time; one at least."""
+    """The durations of the calls that fit into the time; one at least."""
     times: list[float] = []
     end = time.perf_counter() + seconds
     while not times or time.perf_counter() < end:
@@ -109,7 +109,7 @@ def _rate(batch: Callable[[], object], seconds: float) -> float:
 
 
 def _renewals(stand: Stand, seconds: float) -> float:
-    """How many renewals of locks the server carries out, sent as the watchdog's script."""
+    """The rate of renewals that the server executes, sent as the watchdog's script."""
     text = _core.script_text("lock/renew")
     assert text is not None
     digest = hashlib.sha1(text).hexdigest().encode()

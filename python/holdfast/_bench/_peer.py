@@ -1,4 +1,4 @@
-"""A second process, which waits for the first: how long it takes to wake it.
+"""A second process, which waits for the first: measures the time to wake it.
 
 Both read the machine's monotonic clock, so a moment of one can be compared with one of the other.
 """

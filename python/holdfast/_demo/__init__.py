@@ -28,8 +28,8 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 def run(url: str | None, kinds: Sequence[str]) -> int:
     """Play every scene, on the server at `url` or on the first of `kinds` that can be started.
 
-    Returns 0 only if all was as promised. Whatever was started has ended by then; so it has when
-    Ctrl-C, SIGTERM or SIGHUP ends it early, as ``KeyboardInterrupt``.
+    Returns 0 only if every promise was kept. All processes have ended by then, also when Ctrl-C,
+    SIGTERM or SIGHUP ends it early, as ``KeyboardInterrupt``.
     """
     story = Story()
     with ExitStack() as stack:

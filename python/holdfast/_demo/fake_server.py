@@ -1,4 +1,4 @@
-"""fakeredis' server as a program: it says its port and serves until it is killed."""
+"""fakeredis' server as a program: it prints its port and serves until it is killed."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class Child:
     """A process that runs ``holdfast._demo.child``. For one thread."""
 
     def __init__(self, url: str, words: tuple[str, ...]) -> None:
-        # The URL may hold a password: arguments can be read by everybody, the environment cannot.
+        # The URL may contain a password: other users can read arguments, but not the environment.
         self._process = subprocess.Popen(
             guarded([sys.executable, "-m", "holdfast._demo.child", *words]),
             stdin=subprocess.PIPE,

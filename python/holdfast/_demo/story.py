@@ -9,7 +9,7 @@ __all__ = ["BrokenPromiseError", "Story", "check", "ms"]
 
 
 class BrokenPromiseError(Exception):
-    """Something went otherwise than the demo promises."""
+    """The demo did not keep a promise."""
 
 
 class Story:

@@ -29,14 +29,14 @@ def examine(
     """The findings, one check after the other.
 
     Two clients of one deployment are needed to see whether one wakes the other. ``name`` is locked
-    and released; ``kinds``: whose rights are looked at. Raises ``ConnectionError`` when no server
-    answers, and ``ServerError`` when it refuses the connection.
+    and released; ``kinds``: the kinds whose rights are checked. Raises ``ConnectionError`` when no
+    server answers, and ``ServerError`` when it refuses the connection.
     """
     deployment = deployment_of(client)
     try:
         servers = deployment.primaries()
         for server in servers:
-            server.ask([(b"PING",)])  # whether it may be run is another question
+            server.ask([(b"PING",)])  # the rights are checked separately
     except ConnectionError:
         expired = list(_expired_certificates(deployment))
         if not expired:
@@ -62,7 +62,7 @@ def _certificates(
 
 
 def _expired_certificates(deployment: Deployment) -> Iterator[Finding]:
-    """Those of the servers in the URL that keep a client from connecting."""
+    """Findings of the servers in the URL that prevent a client from connecting."""
     endpoint = deployment.options.endpoint
     if endpoint.tls:
         addresses = [(host, port) for host, port, _ in _core.addresses(endpoint)]

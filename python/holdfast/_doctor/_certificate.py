@@ -21,7 +21,7 @@ EXPIRED: Final = 10  # X509_V_ERR_CERT_HAS_EXPIRED
 
 
 def check_certificate(endpoint: _core.Endpoint, host: str, port: int) -> Finding:
-    """The certificate of one server, which is trusted for this question only."""
+    """The certificate of one server, trusted for this check only."""
     if not endpoint.tls:
         return good(
             CHECK,
@@ -86,7 +86,7 @@ def _presented(endpoint: _core.Endpoint, host: str, port: int) -> str:
 
 
 def _expiry(endpoint: _core.Endpoint, address: tuple[str, int], certificate: str) -> float:
-    """Only a certificate that was verified is read by ssl: so this one is all that is trusted."""
+    """The ssl module reads only a verified certificate: so this one is the only trusted one."""
     context = _context(endpoint)
     context.verify_mode = ssl.CERT_REQUIRED
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN

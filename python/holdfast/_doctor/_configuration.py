@@ -1,4 +1,4 @@
-"""Checks of how a server is set up, by its own account."""
+"""Checks of a server's configuration, as it reports it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Account:
             self.info = _parsed(self.refusal)
 
     def setting(self, name: str) -> str | None:
-        """A directive of the configuration; ``None`` where this user may not ask."""
+        """A directive of the configuration; ``None`` if this user may not read it."""
         [reply] = self.server.ask([(b"CONFIG", b"GET", name.encode())])
         pair = listed(reply)
         return str(pair[1].decode()) if len(pair) > 1 else None

@@ -46,7 +46,7 @@ def unknown(check: str, found: str, do: str) -> Finding:
 
 
 def refused(check: str, reply: object, command: str) -> Finding:
-    """The server did not answer a question."""
+    """The server did not answer a query."""
     word = reply.code if isinstance(reply, ServerError) else "an unexpected reply"
     return unknown(
         check,

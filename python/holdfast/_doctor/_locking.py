@@ -1,4 +1,4 @@
-"""Checks that lock: whether scripts and messages do what locks need."""
+"""Checks that acquire locks: whether scripts and messages work."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def check_messages(client: Client, other: Client, name: bytes, deployment: Deplo
 
 
 def _await_subscription(deployment: Deployment, name: bytes, waiter: threading.Thread) -> None:
-    """As far as this user may see it; otherwise for as long as it may take."""
+    """Wait for the subscription, if this user may see it; otherwise for its longest duration."""
     channel = lock_channel(deployment.prefix + name)
     servers = deployment.primaries()
     until = time.monotonic() + SUBSCRIPTION

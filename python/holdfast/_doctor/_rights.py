@@ -1,6 +1,6 @@
 """Whether this user may run every command that locks need, found out by running each of them.
 
-The commands are run on keys of a name that is used for nothing else; these are removed afterwards.
+The commands run on keys of a separate name; these are removed afterwards.
 """
 
 from __future__ import annotations

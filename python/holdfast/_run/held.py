@@ -1,4 +1,4 @@
-"""The lock that a command runs under, of whatever kind."""
+"""The lock that a command runs under, of any kind."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SETTLE = 2.0
 
 
 class Held(Protocol):
-    """What is held; `lost` is called once when it is found lost."""
+    """The hold; `lost` is called once when it is found lost."""
 
     @property
     def token(self) -> int | None:
@@ -35,7 +35,7 @@ class Held(Protocol):
         raise NotImplementedError
 
     async def release(self) -> None:
-        """Give it back; raises ``NotOwnedError`` where it was lost."""
+        """Release it; raises ``NotOwnedError`` if it was lost."""
 
 
 async def acquire(client: Client, job: Job, lost: Callable[[], None]) -> Held:
@@ -48,7 +48,7 @@ async def acquire(client: Client, job: Job, lost: Callable[[], None]) -> Held:
 async def settle(client: Client, job: Job) -> None:
     """Return when the server has seen the end of a cancelled `acquire`, if it answers soon.
 
-    What a cancelled wait takes back is sent in the background; commands on one name keep their
+    The release of a cancelled wait is sent in the background; commands for one name keep their
     order.
     """
     with suppress(HoldfastError, asyncio.TimeoutError):

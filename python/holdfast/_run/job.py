@@ -1,4 +1,4 @@
-"""What the command line asked for."""
+"""The job of the command line."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The process that becomes the command.
 
-It is forked before the client has threads and connections, and waits for the word to go on. Then it
-becomes the command at once: nothing of the client is in it.
+It is forked before the client has threads and connections, and waits for the signal to go on. Then
+it becomes the command at once, without any state of the client.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Launcher:
     def start(self, environment: Mapping[bytes, bytes]) -> int:
         """Let it become the command, with more environment; an ``errno`` if it cannot, else 0."""
         words = [name + b"=" + value for name, value in environment.items()]
-        with suppress(BrokenPipeError):  # it was killed meanwhile: its status says so
+        with suppress(BrokenPipeError):  # it has been killed: its status says so
             os.write(self._go, b"\0".join(words) + GO)
         os.close(self._go)
         failure = os.read(self._failure, 16)  # it is closed when the command begins
@@ -90,7 +90,7 @@ def _become(command: Sequence[bytes], parent: int, go: int, failure: int) -> NoR
 
 
 def _restore_signals() -> None:
-    """Whatever this interpreter handles, the command has at its default."""
+    """Set the signals that this interpreter handles to their defaults for the command."""
     for number in signal.valid_signals():
         if callable(signal.getsignal(number)) or number in IGNORED_BY_PYTHON:
             signal.signal(number, signal.SIG_DFL)

@@ -105,7 +105,7 @@ class _Run:
         return 128 + self._signal.result()
 
     async def _acquired(self, client: holdfast.Client) -> Held | None:
-        """What was acquired; None if a signal was first."""
+        """The hold; None if a signal came first."""
         acquiring = asyncio.create_task(acquire(client, self._job, self._lose))
         either: set[asyncio.Future[Any]] = {acquiring, self._signal}
         await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
@@ -168,13 +168,13 @@ class _Run:
             return
         self._lost = True
         if self._running:
-            self._job.tell(f"{self._shown!r} is lost: the command is asked to end")
+            self._job.tell(f"{self._shown!r} is lost: the command gets SIGTERM")
             self._signal_group(signal.SIGTERM)
             self._signal_group(signal.SIGCONT)
             self._loop.call_later(self._job.grace, self._signal_group, signal.SIGKILL)
 
     async def _end_of_group(self) -> None:
-        """Wait until the command's whole process group has ended; SIGKILL ends it at last."""
+        """Wait until the command's whole process group has ended; SIGKILL ends it in the end."""
         deadline = time.monotonic() + self._job.grace + 1
         while self._signal_group(0) and time.monotonic() < deadline:  # noqa: ASYNC110 - no event
             await asyncio.sleep(LOOK)
@@ -190,7 +190,7 @@ class _Run:
             os.kill(self._launcher.pid, number)
 
     def _signal_group(self, number: int) -> bool:
-        """Whether there is such a group any more."""
+        """Whether the group still exists."""
         try:
             os.killpg(self._launcher.pid, number)
         except ProcessLookupError:
@@ -198,7 +198,7 @@ class _Run:
         return True
 
     def _look_at_children(self) -> None:
-        """Take the ends and stops of all children: as process 1 there are those of others too."""
+        """Collect the ends and stops of all children: process 1 also gets those of orphans."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG | os.WUNTRACED)
@@ -226,7 +226,7 @@ class _Run:
         self._continue()
 
     def _continue(self) -> None:
-        """Let the command go on, unless the lease ran out meanwhile."""
+        """Let the command go on, unless the lease has ended."""
         if not self._running:
             return
         self._terminal.give(self._launcher.pid)

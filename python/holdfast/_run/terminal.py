@@ -1,4 +1,4 @@
-"""The controlling terminal, and who is in its foreground."""
+"""The controlling terminal, and its foreground process group."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may use the inspector, and under which names it answers.
+"""Access to the inspector, and the host names under which it answers.
 
 A web page on another site can make the browser of an operator send requests here. The rules below
 keep it out:
@@ -43,7 +43,7 @@ DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 
 @dataclass(frozen=True)
 class Access:
-    """The secrets of one run, and the ``Host`` values that are its own."""
+    """The secrets of one run, and its ``Host`` values."""
 
     port: int
     hosts: frozenset[str]

@@ -1,4 +1,4 @@
-"""What the pages see: one scan of the server per second, however many pages are open.
+"""The data of the pages: one scan of the server per second for all open pages.
 
 Nothing is read while no page is open. Every scan is compared with the one before; a stream gets
 the differences as server-sent events. All of it belongs to one event loop.
@@ -75,7 +75,7 @@ class _Seen:
     """When it ends if it was read at the end of the scan."""
 
     def differs(self, other: _Seen) -> bool:
-        """Whether `other` is more than the same lock a little later."""
+        """Whether more than the passing of time has changed between this and `other`."""
         moved = other.earliest > self.latest + TOLERANCE or other.latest < self.earliest - TOLERANCE
         return moved or {**self.lock, "ttl": None} != {**other.lock, "ttl": None}
 
@@ -126,7 +126,7 @@ class Feed:
 
     @property
     def status(self) -> Status | None:
-        """What the last scan found; None before the first one has ended."""
+        """The result of the last scan; None before the first one has ended."""
         return self._status
 
     async def locks(self) -> list[Json]:
@@ -215,7 +215,7 @@ class Feed:
                 events[key] = _event("lock", seen.lock)
                 self._known[key] = seen
             else:
-                # The end that the streams were sent stays the one to compare with.
+                # Later scans are compared with the end that the streams have got.
                 self._known[key] = replace(old, lock=seen.lock)
         for key, old in before.items():
             events[key] = _event("gone", {"name": old.lock["name"], "key": key})

@@ -25,7 +25,7 @@ FIELDS = {
 def primaries(client: Client) -> list[dict[str, Any]]:
     """Address and figures of each server that answers for keys; blocks.
 
-    Figures that this user may not ask for are left out. Raises ``HoldfastError``.
+    Figures that this user may not read are left out. Raises ``HoldfastError``.
     """
     return [
         {"address": server.text, **_figures(server.ask([(b"INFO",)])[0])}

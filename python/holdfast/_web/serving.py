@@ -41,7 +41,7 @@ class CannotListenError(Exception):
 
 @dataclass(frozen=True)
 class Options:
-    """What the command line chose."""
+    """The options of the command line."""
 
     host: str = "127.0.0.1"
     port: int = 8420

@@ -46,7 +46,7 @@ async def in_thread(call: Callable[[], T]) -> T:
 
 
 class Shared(Generic[T]):
-    """The value of a blocking call, which is made at most once per second, for all that ask."""
+    """The value of a blocking call, which is made at most once per second for all callers."""
 
     def __init__(self, call: Callable[[], T]) -> None:
         self._call = call

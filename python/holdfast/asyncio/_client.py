@@ -165,7 +165,7 @@ class Client(AsyncLocked, BaseClient):
         at_least: Seconds | None = None,
         cancel_on_lost: bool = False,
     ) -> SpinLock:
-        """A reentrant lock of this name whose waiters do not subscribe; nothing is sent yet.
+        """A reentrant lock of this name with polling waiters; nothing is sent yet.
 
         ``backoff``: the rest between attempts, a ``Backoff`` or a fixed number of seconds;
         ``lease``, ``wait``, ``on_lost``, ``at_least``, ``cancel_on_lost``: as of ``lock``.
@@ -210,7 +210,7 @@ class Client(AsyncLocked, BaseClient):
         *,
         on_lost: Callable[[str], object] | None = None,
     ) -> PermitSemaphore:
-        """A semaphore of this name whose permits have ids and expire; nothing is sent yet.
+        """A semaphore of this name with permits that have ids and expire; nothing is sent yet.
 
         ``lease``, ``wait``: as of ``holdfast.Client.permit_semaphore``. ``on_lost``: the same,
         called on the loop of the task that acquired; it may be a coroutine function.

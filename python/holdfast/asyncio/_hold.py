@@ -81,7 +81,7 @@ class Hold(BaseHold):
     async def detach(self, lease: Seconds = 30.0) -> str:
         """End the hold here without releasing it, as ``holdfast.Hold.detach``.
 
-        A task that is cancelled meanwhile holds it as before.
+        A task that is cancelled in between holds it as before.
         """
         core, ms = self._passed_on(), milliseconds("lease", lease)
         queue = bridge().queue
@@ -124,7 +124,7 @@ class Hold(BaseHold):
 async def acquire(
     lock: Lock, wait: Seconds | Unset | None = UNSET, lease: Seconds | Unset | None = UNSET
 ) -> Hold:
-    """Carry out ``lock.hold()``; a task that is cancelled meanwhile leaves nothing behind."""
+    """Carry out ``lock.hold()``; a task that is cancelled while it waits leaves nothing behind."""
     seconds, (ms, renewed) = checked(lock, wait, lease)
     queue = bridge().queue
     hold = Hold(lock)

@@ -157,7 +157,7 @@ class Lock(AsyncDecorates, BaseLock):
     ) -> bool:
         """Take the lock, or one more hold of it; ``True`` if it was acquired.
 
-        As ``holdfast.Lock.acquire``, for the current task. A task that is cancelled meanwhile
+        As ``holdfast.Lock.acquire``, for the current task. A task that is cancelled while it waits
         leaves nothing behind.
         """
         seconds = checked_timeout(blocking, timeout)
@@ -242,7 +242,7 @@ class Lock(AsyncDecorates, BaseLock):
     ) -> Hold:
         """Take the lock for a ``Hold``: an object that any task of the loop may use and release.
 
-        As ``holdfast.Lock.hold``. A task that is cancelled meanwhile leaves nothing behind.
+        As ``holdfast.Lock.hold``. A task that is cancelled while it waits leaves nothing behind.
         """
         from . import _hold
 

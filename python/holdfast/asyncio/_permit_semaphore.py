@@ -1,4 +1,4 @@
-"""The semaphore whose permits have ids and expire, for asyncio."""
+"""The semaphore with permits that have ids and expire, for asyncio."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class TaskPermitWatcher(PermitWatcher):
 
 
 class PermitSemaphore(BasePermitSemaphore, TaskPermits):
-    """A semaphore whose permits have ids and are returned when their lease ends.
+    """A semaphore with permits that have ids and are returned when their lease ends.
 
     Made by ``client.permit_semaphore(name)``: the twin of ``holdfast.PermitSemaphore``. A permit
     is identified by its id and belongs to no task.
@@ -99,8 +99,8 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
     ) -> str | None:
         """Take a permit; its id, 32 hex digits, or ``None`` when none was free in time.
 
-        As ``holdfast.PermitSemaphore.acquire``. A task that is cancelled meanwhile leaves nothing
-        behind.
+        As ``holdfast.PermitSemaphore.acquire``. A task that is cancelled while it waits leaves
+        nothing behind.
         """
         seconds = checked_timeout(blocking, timeout)
         permit = await self._acquire(bool(blocking), seconds, self._lease_of(lease))
@@ -152,7 +152,7 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
         This client no longer renews it.
         """
         raw, ms = checked_permit(permit), milliseconds("lease", lease)
-        self._forget(permit)  # the server alone knows from now on
+        self._forget(permit)  # from now on only the server knows whether it is in use
         answer: int = await ask(self._core.start_extend, raw, ms)
         return answer == 1
 

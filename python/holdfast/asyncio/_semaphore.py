@@ -68,7 +68,8 @@ class Semaphore(BaseSemaphore, TaskPermits):
     ) -> bool:
         """Take ``permits`` at once, all or none; ``True`` if they were taken.
 
-        As ``holdfast.Semaphore.acquire``. A task that is cancelled meanwhile has taken nothing.
+        As ``holdfast.Semaphore.acquire``. A task that is cancelled while it waits has taken
+        nothing.
         """
         seconds = checked_timeout(blocking, timeout)
         granted = await self._acquire(checked_count("permits", permits), bool(blocking), seconds)

@@ -20,7 +20,7 @@ __all__ = ["SpinLock"]
 
 
 class SpinLock(BaseSpinLock, Lock):
-    """A ``Lock`` whose waiters poll the server, with rests in between.
+    """A ``Lock`` with waiters that poll the server, with rests in between.
 
     Made by ``client.spin_lock(name)``; as ``holdfast.SpinLock``, with the task as owner.
     """

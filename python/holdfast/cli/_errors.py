@@ -17,7 +17,7 @@ __all__ = [
 
 
 class Status(enum.IntEnum):
-    """What the program ends with, where it is not a command's own status."""
+    """The exit statuses of the program, besides those of commands."""
 
     FREE = 1
     USAGE = 2

@@ -55,7 +55,7 @@ class NameType(BytesType):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """The names of held locks; nothing where the server does not answer at once."""
+        """The names of held locks; empty if the server does not answer at once."""
         url = ctx.find_root().params.get("url") or os.environ.get("HOLDFAST_URL")
         pattern = inspect.escaped(os.fsencode(incomplete)) + b"*"
         try:

@@ -1,4 +1,4 @@
-"""What the modules for monitoring share: what each figure means, and how a client is called."""
+"""Shared by the modules for monitoring: the meaning of each figure, and the name of a client."""
 
 from __future__ import annotations
 

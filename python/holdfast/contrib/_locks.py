@@ -1,4 +1,4 @@
-"""What the modules for frameworks share: locks by kind, and when it is worth asking again."""
+"""Shared by the modules for frameworks: locks by kind, and the time to the next attempt."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ANY_LEASE_MS = 30_000
 
 
 def checked_options(template: str, kind: str, **options: Any) -> list[str]:
-    """The fields of a template, when these may be the arguments of a lock; else raises."""
+    """The fields of a template; raises if they cannot be arguments of a lock."""
     checked_word("kind", kind, KINDS)
     fields = checked_fields(template)
     if not template:
@@ -30,13 +30,13 @@ def checked_options(template: str, kind: str, **options: Any) -> list[str]:
 
 
 def new_lock(client: Any, kind: str, name: str, **options: Any) -> Any:
-    """A lock of one of the kinds that decorators know."""
+    """A lock of one of the kinds that decorators support."""
     if kind in {"read", "write"}:
         return getattr(client.read_write_lock(name, **options), kind)
     return getattr(client, kind)(name, **options)
 
 
 def seconds_to_retry(time_to_live: float | None) -> int:
-    """Whole seconds after which a busy lock is worth asking for again."""
+    """Whole seconds to the next attempt at a busy lock."""
     left = 0.0 if time_to_live is None else time_to_live
     return max(1, math.ceil(min(left, LONGEST_RETRY)))

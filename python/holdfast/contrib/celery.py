@@ -169,7 +169,7 @@ def _running_task() -> Any:
 
 
 def _left_out(lock: Any, busy: str, task: Any) -> None:
-    """What becomes of a call whose lock is busy."""
+    """The handling of a call with a busy lock."""
     if busy == "skip":
         logger.info("skipped: %r is held by another task", lock.name)
         return
@@ -204,10 +204,10 @@ def enqueue_once(
     The lock `name` is held from now to the end of the task, its retries included. ``lease`` has to
     cover the time in the queue, in seconds: a task that starts later finds its ticket expired, and
     is skipped with a warning, as is one that is delivered a second time. ``options``: those of
-    ``apply_async``. What is sent by a retry has the same lease, and its countdown in addition.
+    ``apply_async``. A retry is sent with the same lease plus its countdown.
 
     Raises ``TypeError`` or ``ValueError`` for bad arguments, ``holdfast.ConnectionError`` without a
-    server, and what ``apply_async`` raises: then nothing stays held.
+    server, and the errors of ``apply_async``: then no lock stays held.
     """
     if not isinstance(task, Task):
         msg = f"task must be a Celery task, not {type(task).__name__}"
@@ -232,7 +232,7 @@ def enqueue_once(
 def _watch(task: Any) -> None:
     """Have a task present its ticket before it starts.
 
-    By its class, which Celery makes for each task, and asks when it builds what runs the task.
+    This is done in the task's class, which Celery makes for each task and uses to build its runner.
     """
     kind = task.__class__  # not of the proxy that app.task may return
     theirs = kind.before_start
@@ -291,7 +291,7 @@ def _seconds_until(eta: str | None) -> float:
 
 @signals.task_postrun.connect(weak=False, dispatch_uid="holdfast.contrib.celery")
 def _after_run(task: Any = None, **_: Any) -> None:
-    """The end of a task: its hold is given back."""
+    """At the end of a task: release its hold."""
     hold = getattr(task.request, "holdfast_hold", None)
     if hold is None:
         return

@@ -37,7 +37,7 @@ class Locked:
 
     ``Depends(Locked("order:{order_id}", wait=2.0))``: the name is filled in with the path and query
     parameters of the route, as its function gets them. The lock is taken before the function is
-    called, and released after the response has been sent, also when the client has gone meanwhile.
+    called, and released after the response has been sent, also when the client has disconnected.
     The dependency's value is the hold: its ``lost`` and its ``token`` (of a fenced lock).
 
     ``wait``: how long to wait for a busy lock, in seconds (2; ``None``: without limit); then the
@@ -123,7 +123,7 @@ class _Parameter:
         self._where = where  # the attribute of the request
 
     def value(self, request: Request) -> Any:
-        """What the route's function will get; 422, as FastAPI says it, when that is nothing."""
+        """The value for the route's function; 422, as by FastAPI, if there is none."""
         values, errors = request_params_to_args([self._field], getattr(request, self._where))
         if errors:
             raise RequestValidationError(errors)
@@ -152,14 +152,14 @@ def _client_of(app: Any) -> Client:
 def lifespan(
     url: str | None = None, **options: Any
 ) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
-    """What opens ``app.state.holdfast`` at the start of an application and closes it at its end.
+    """A lifespan that opens ``app.state.holdfast`` with the application and closes it at the end.
 
     ``FastAPI(lifespan=lifespan(url))``; within a lifespan of the application:
     ``async with lifespan(url)(app): ...``. Arguments as those of ``holdfast.asyncio.Client``, and
     its errors, at once; at the start ``ValueError`` for a ``Locked`` whose route lacks a parameter.
     Each worker process has a separate client.
     """
-    Client(url, **options)  # refuses what it does not understand, and sends nothing
+    Client(url, **options)  # raises for invalid arguments; no command is sent
 
     @asynccontextmanager
     async def open_client(app: FastAPI) -> AsyncIterator[None]:

@@ -42,9 +42,9 @@ _TIMES = ("wait_seconds", "hold_seconds")
 
 
 class HoldfastInstrumentor:
-    """Instruments all clients of the process, those that there are and those to come.
+    """Instruments all existing and future clients of the process.
 
-    There is one of it: each call of the class returns the same object.
+    A singleton: each call of the class returns the same object.
     """
 
     _one: HoldfastInstrumentor | None = None
@@ -58,7 +58,7 @@ class HoldfastInstrumentor:
     def instrument(
         self, *, tracer_provider: Any = None, meter_provider: Any = None, **_: Any
     ) -> None:
-        """Begin; without providers with the global ones. When it has begun already: nothing."""
+        """Begin; without providers with the global ones. No effect when it has begun already."""
         if self._recorder is not None:
             _events.logger().warning("holdfast is instrumented already; uninstrument() it first")
             return
@@ -69,7 +69,7 @@ class HoldfastInstrumentor:
         _core.set_observer(self._recorder)
 
     def uninstrument(self, **_: Any) -> None:
-        """End: no span begins any more, and metrics have no new values."""
+        """End: no new spans, and no new values of metrics."""
         if self._recorder is None:
             return
         _core.set_observer(None)
@@ -83,7 +83,7 @@ class HoldfastInstrumentor:
         return self._recorder is not None
 
     def instrumentation_dependencies(self) -> Collection[str]:
-        """What has to be installed to be instrumented: nothing but this package."""
+        """The packages required for the instrumentation: only this one."""
         return ()
 
 

@@ -34,14 +34,14 @@ _HISTOGRAMS = ("wait_seconds", "hold_seconds")
 
 
 class Collector:
-    """What ``client.stats()`` says of one or more clients, read at each scrape.
+    """The figures ``client.stats()`` of one or more clients, read at each scrape.
 
     To be registered with a ``CollectorRegistry``. The metrics are ``holdfast_<field>_total``,
     ``holdfast_held``, ``holdfast_waiting``, ``holdfast_wait_seconds`` and
     ``holdfast_hold_seconds``; their label ``client`` is the client's name, if it was given one,
     else its id. Clients of one name are added up.
 
-    Raises ``TypeError`` for what is no client, and without any.
+    Raises ``TypeError`` for anything else than clients, and without any.
     """
 
     def __init__(self, *clients: BaseClient) -> None:

@@ -40,14 +40,14 @@ __all__ = ["AsyncLock", "Lock", "async_client_of", "client_of"]
 
 ClientT = TypeVar("ClientT", bound="BaseClient")
 
-#: What the server says of a key that is no lock of ours: redis-py's are strings.
+#: The server's error for a key that is not a lock of holdfast: redis-py's are strings.
 NO_LOCK = "WRONGTYPE"
 
 logger = logging.getLogger(__name__)
 
 
 class _Clients(Generic[ClientT]):
-    """The clients of ours that belong to those of redis-py, as long as these live."""
+    """The holdfast clients that belong to those of redis-py, as long as these live."""
 
     def __init__(self, make: type[ClientT]) -> None:
         self._make = make
@@ -81,12 +81,12 @@ def client_of(redis: Any, **options: Unpack[Keywords]) -> holdfast.Client:
 
 
 def async_client_of(redis: Any, **options: Unpack[Keywords]) -> holdfast.asyncio.Client:
-    """The same of a ``redis.asyncio.Redis``."""
+    """The same for a ``redis.asyncio.Redis``."""
     return _async_clients.of(redis, options)
 
 
 class _BaseLock:
-    """What both locks have in common: all but the waiting."""
+    """The common part of both locks: everything except waiting."""
 
     #: ``token`` is that of this lock's hold, ``None`` while there is none.
     local: Any
@@ -131,7 +131,7 @@ class _BaseLock:
         return True
 
     def _hold(self) -> Any:
-        """The hold of the caller's; ``None`` where it has none."""
+        """The hold of the caller, or ``None``."""
         return None if self._token() is None else self.local.hold
 
     def _token(self) -> bytes | None:
@@ -168,7 +168,7 @@ class _BaseLock:
 
     @contextmanager
     def _as_of_redis_py(self) -> Generator[None]:
-        """Raise redis-py's exceptions for ours."""
+        """Raise redis-py's exceptions in place of holdfast's."""
         try:
             yield
         except holdfast.NotOwnedError as error:
@@ -182,7 +182,7 @@ class _BaseLock:
 
 
 class _Attempt:
-    """One call of ``acquire``: until when it tries, and what it does about an error."""
+    """One call of ``acquire``: its deadline, and its handling of errors."""
 
     def __init__(self, lock: _BaseLock, blocking: bool | None, timeout: Seconds | None) -> None:
         timeout = lock.blocking_timeout if timeout is None else timeout
@@ -352,7 +352,7 @@ class AsyncLock(_BaseLock):
             return False
 
     async def release(self) -> None:
-        """Free the lock; errors as those of ``Lock.release``. Once begun it is carried through."""
+        """Free the lock; errors as those of ``Lock.release``. Once begun it is completed."""
         hold = self._required("released")
         try:
             with self._as_of_redis_py():

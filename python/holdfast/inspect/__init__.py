@@ -6,10 +6,10 @@
         for info in holdfast.inspect.locks(client, "order:*"):
             print(info.name, [owner.id for owner in info.owners], info.ttl)
 
-Each client gets one more connection to each primary, so that its locks do not wait behind a
-question. Reading is done in short steps: ``SCAN`` over all primaries, and of a key only what can be
-part of a lock; no step blocks the server for long. The functions may be called from any thread;
-they block, with an asyncio client too (``asyncio.to_thread``).
+Each client gets one more connection to each primary, so that its locks do not wait behind a query.
+Reading is done in short steps: ``SCAN`` over all primaries, and then only keys that can be part of
+a lock; no step blocks the server for long. The functions may be called from any thread; they block,
+with an asyncio client too (``asyncio.to_thread``).
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def force_release(client: BaseClient, name: Name) -> bool:
 
 
 def deployment_of(client: object) -> Deployment:
-    """The connections that the client's questions go over; made with its first one."""
+    """The connections for the client's queries; made with the first one."""
     if not isinstance(client, BaseClient):
         msg = f"client must be holdfast.Client, not {type(client).__name__}"
         raise TypeError(msg)

@@ -1,4 +1,4 @@
-"""The servers of a client, asked on connections that its locks do not use."""
+"""The servers of a client, queried on connections that its locks do not use."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Command = tuple[bytes, ...]
 
 
 def listed(reply: Any) -> list[Any]:
-    """The elements of a reply; empty where it is no list, but an error, say."""
+    """The elements of a reply; empty if it is not a list, for example an error."""
     return reply if isinstance(reply, list) else []  # pyright: ignore[reportUnknownVariableType]
 
 
@@ -72,7 +72,7 @@ class Deployment:
         return self._cluster
 
     def ask(self, key: bytes, commands: Sequence[Command]) -> list[Any]:
-        """As ``Server.ask()``, of the server that answers for the key, wherever it is by now."""
+        """As ``Server.ask()``, for the server that currently answers for the key."""
         return self._router.ask(commands, key)
 
     def primaries(self) -> list[Server]:
@@ -109,7 +109,7 @@ class Deployment:
         raise failure or ConnectionError("no sentinel is known")
 
     def server(self, host: str, port: int) -> Server:
-        """One server by its address, whatever it answers for."""
+        """One server by its address, regardless of its role."""
         return Server(self._options_at(_core.server_at(self.options.endpoint, host, port)))
 
     def sentinels(self) -> list[Server]:

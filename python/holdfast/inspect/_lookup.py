@@ -1,4 +1,4 @@
-"""One lock, semaphore or latch, with all that the server knows of it."""
+"""One lock, semaphore or latch, with all its data on the server."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HASHES: Final = ("lock", "fair_lock", "read_write_lock")
 
 
 def lookup(deployment: Deployment, name: bytes, kind: str | None) -> LockDetail | None:
-    """The lock of this name; ``LockError`` where the key is something else."""
+    """The lock of this name; ``LockError`` if the key is something else."""
     key = deployment.prefix + name
     ask = partial(deployment.ask, key)
     [reply] = ask([(b"TYPE", key)])

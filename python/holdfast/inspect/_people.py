@@ -1,4 +1,4 @@
-"""The clients behind owners, and the waiters on channels, as the servers know them."""
+"""The clients behind owners, and the waiters on channels, from the servers' lists."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Clients", "info_of", "owners_of", "subscribers"]
 
-#: A server with more connections is not asked for their list: making it takes long.
+#: The list of a server with more connections is not read: making it takes long.
 MOST_CONNECTIONS: Final = 5000
 CHANNELS_AT_ONCE: Final = 500
 #: The length of the part of a client's id that ends the names of its connections.
@@ -42,7 +42,7 @@ def _connections(server: Server) -> dict[str, OwnerClient]:
         return {}
     [listed] = server.ask([(b"CLIENT", b"LIST")])
     if not isinstance(listed, bytes):
-        return {}  # this user may not ask
+        return {}  # this user has no right to it
     found: dict[str, OwnerClient] = {}
     for line in listed.decode(errors="backslashreplace").splitlines():
         words = (word.partition("=") for word in line.split(" "))
@@ -69,7 +69,7 @@ def _client(name: str, pairs: dict[str, str]) -> OwnerClient:
 def subscribers(
     deployment: Deployment, servers: Sequence[Server], channels: Sequence[bytes]
 ) -> dict[bytes, int]:
-    """How many clients listen to each of these channels; 0 where this user may not ask."""
+    """The number of subscribed clients of each channel; 0 if this user may not query it."""
     found = dict.fromkeys(channels, 0)
     asked = [b"NUMSUB", b"SHARDNUMSUB"] if deployment.sharded else [b"NUMSUB"]
     for start in range(0, len(channels), CHANNELS_AT_ONCE):

@@ -35,7 +35,7 @@ MOST_OWNERS: Final = 4096
 #: Bytes that a hash of one owner, and each further owner, may take up in the server's memory.
 HASH_BYTES: Final = 2048
 OWNER_BYTES: Final = 512
-#: How many fields the server reads for one batch of commands, and how many keys it is asked about.
+#: The limits of one batch of commands: fields that the server reads, and keys.
 FIELDS_AT_ONCE: Final = 4096
 KEYS_AT_ONCE: Final = 250
 #: The longest counter.
@@ -77,7 +77,7 @@ def checked(reply: Any) -> Any:
 
 
 def read_locks(ask: Ask, keys: Sequence[bytes]) -> tuple[list[Held], list[bytes]]:
-    """Of these keys, which are hashes, those that are locks; and those that another server has."""
+    """Those of these hashes that are locks; and those that another server has."""
     held: list[Held] = []
     elsewhere: list[bytes] = []
     for some in batches(keys, KEYS_AT_ONCE):
@@ -109,7 +109,7 @@ def _fitting(ask: Ask, keys: Sequence[bytes], elsewhere: list[bytes]) -> dict[by
 
 
 def _small(ask: Ask, sizes: dict[bytes, int]) -> dict[bytes, int]:
-    """Those whose fields are not too long; where this user may not ask, all."""
+    """Those without very long fields; all, if this user may not query that."""
     usage = ask([(b"MEMORY", b"USAGE", key, b"SAMPLES", b"0") for key in sizes])
     return {
         key: size
@@ -164,7 +164,7 @@ def _read_whole(ask: Ask, keys: list[bytes]) -> Iterator[Held]:
 
 
 def _holds(fields: dict[bytes, bytes]) -> list[Hold] | None:
-    """The holds of a lock's hash; ``None``: it is no lock."""
+    """The holds of a lock's hash; ``None``: it is not a lock."""
     mode = fields.get(b"mode")
     owners = {owner: count for owner, count in fields.items() if owner != b"mode"}
     if not owners or mode not in {None, *MODES}:
@@ -208,7 +208,7 @@ def _timeouts(name: bytes, hold: Hold) -> Iterator[bytes]:
 
 
 def read_permits(ask: Ask, name: bytes, timeouts: bytes, *, all_free: bool = False) -> Held | None:
-    """A permit semaphore with the permits in use; ``None``: it is none, or all are free.
+    """A permit semaphore with the permits in use; ``None``: it is not one, or all are free.
 
     ``all_free``: show it in the latter case, too.
     """
@@ -224,13 +224,13 @@ def read_permits(ask: Ask, name: bytes, timeouts: bytes, *, all_free: bool = Fal
     if not checked(out) and not all_free:
         return None
     held = _permits_out(name, out, now_ms)
-    # A permit whose time is over is counted back by the next caller.
+    # The next caller counts an expired permit as free.
     held.free = int(free) + size - len(out) // 2
     return held
 
 
 def _are_sizes(length: Any, size: Any) -> bool:
-    """Of a counter, and of the permits that are out."""
+    """The keys of the counter, and of the permits in use."""
     if not isinstance(length, int) or not isinstance(size, int):
         return False  # a key of another type, or one that this user may not read
     return 0 < length <= COUNTER_BYTES and size <= MOST_OWNERS

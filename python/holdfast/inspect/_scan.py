@@ -22,7 +22,7 @@ KEYS_PER_STEP: Final = b"1000"
 
 
 def scan(deployment: Deployment, pattern: bytes) -> list[LockInfo]:
-    """The locks that are held and whose names match, by name."""
+    """The held locks with matching names, by name."""
     servers = deployment.primaries()
     whole = names.escaped(deployment.prefix) + pattern
     held: dict[bytes, Held] = {}
@@ -51,7 +51,7 @@ def _held_at(server: Server, deployment: Deployment, pattern: bytes) -> Iterator
 
 
 def _steps(server: Server, pattern: bytes) -> Iterator[tuple[list[bytes], list[bytes]]]:
-    """Hashes whose names match, and possible timeout keys of permit semaphores."""
+    """Hashes with matching names, and possible timeout keys of permit semaphores."""
     globs = {b"hash": pattern, b"zset": b"*:timeout"}
     cursors = dict.fromkeys(globs, b"0")
     while cursors:

@@ -35,7 +35,7 @@ _making = threading.Lock()
 
 
 def get_client() -> Client:
-    """The client of this process, made of ``settings.HOLDFAST_URL`` when first asked for.
+    """The client of this process, made of ``settings.HOLDFAST_URL`` at the first call.
 
     Any thread; after ``fork()`` the child's copy makes new connections. Raises
     ``django.core.exceptions.ImproperlyConfigured`` when the setting is missing or is no URL.
@@ -80,7 +80,7 @@ setting_changed.connect(_setting_changed, dispatch_uid="holdfast.contrib.django"
 
 
 def locked(template: str, **options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Decorate a function, such as a view, whose calls each hold a lock named by their arguments.
+    """Decorate a function, such as a view: each call holds a lock named by its arguments.
 
     As ``client.locked`` of ``get_client()``: ``@locked("report:{user.id}", busy="skip")``, with its
     arguments and errors; also raises ``ImproperlyConfigured``, at decoration.
@@ -117,7 +117,7 @@ def atomic_lock(
 
     ``with atomic_lock("stock:7") as lock:`` acquires, begins ``transaction.atomic(durable=True)``
     on the database ``using``, and releases after its commit or rollback: the next owner sees what
-    this one has committed. A body whose hold was lost before the end is rolled back with
+    this one has committed. If the hold was lost before the end, the body is rolled back with
     ``LockLostError``. May also decorate a function.
 
     Raises ``LockTimeout`` when the lock stays busy for ``wait`` seconds, ``RuntimeError`` inside

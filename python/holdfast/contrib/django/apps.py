@@ -24,7 +24,7 @@ class HoldfastConfig(AppConfig):
 
 
 def check_settings(**_: Any) -> list[checks.CheckMessage]:
-    """``holdfast.E001``: ``HOLDFAST_URL`` is not set, or is no URL; the server is not asked."""
+    """``holdfast.E001``: ``HOLDFAST_URL`` is not set, or is not a URL; no command is sent."""
     from django.core.exceptions import ImproperlyConfigured
 
     from . import get_client
