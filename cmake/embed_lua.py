@@ -66,7 +66,7 @@ class ScriptError(Exception):
 
 
 def load(root: Path) -> list[Script]:
-    """Returns the scripts below `root`, by name; raises ScriptError with all that is wrong."""
+    """Returns the scripts below `root`, by name; raises ScriptError with all errors."""
     scripts: dict[str, Script] = {}
     problems: list[str] = []
     for path in sorted(root.rglob("*.lua")):

@@ -1,6 +1,6 @@
 # Target holdfast_engine: every layer but the bindings. It never sees Python's headers.
 
-# Makes a target one of ours: its sources answer for their warnings.
+# Makes a target one of the project: warnings for its sources, errors with HOLDFAST_WERROR.
 function(holdfast_own target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion)
   if(HOLDFAST_WERROR)

@@ -5,7 +5,7 @@
 
 namespace holdfast {
 
-// The client's own time: it counts suspend and knows no wall clock. Every lease is judged by it.
+// The client's monotonic time, which includes suspend. All leases are measured by it.
 struct BootTime {
   using rep = std::int64_t;
   using period = std::nano;
@@ -20,25 +20,25 @@ using Millis = std::chrono::milliseconds;
 
 constexpr TimePoint kNever = TimePoint::max();
 
-// `from + by`, or kNever where that is past the end of time (TIMEOUT_MAX must not wrap around).
+// `from + by`, or kNever if that overflows (as with TIMEOUT_MAX).
 constexpr TimePoint after(TimePoint from, Duration by) {
   return by >= kNever - from ? kNever : from + by;
 }
 
-// The same of milliseconds, of which there may be more than nanoseconds can be counted.
+// The same for milliseconds, which may exceed the range of nanoseconds.
 constexpr TimePoint after(TimePoint from, Millis by) {
   const bool endless = by >= std::chrono::duration_cast<Millis>(Duration::max());
   return endless ? kNever : after(from, Duration(by));
 }
 
-// Where the time comes from. Thread-safe.
+// The source of the time. Thread-safe.
 class Clock {
  public:
   virtual ~Clock() = default;
   virtual TimePoint now() const = 0;
 };
 
-// CLOCK_BOOTTIME where there is one, else CLOCK_MONOTONIC.
+// CLOCK_BOOTTIME where the system has it, else CLOCK_MONOTONIC.
 class SystemClock final : public Clock {
  public:
   TimePoint now() const override;

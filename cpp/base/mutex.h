@@ -56,7 +56,7 @@ class HOLDFAST_THREAD_ANNOTATION(scoped_lockable) MutexLock {
   bool holds_ = true;
 };
 
-// Lets go of a Mutex that the caller holds, for a scope.
+// Releases a Mutex that the caller holds, for a scope.
 class HOLDFAST_THREAD_ANNOTATION(scoped_lockable) MutexUnlock {
  public:
   explicit MutexUnlock(Mutex& mutex) HOLDFAST_RELEASE(mutex) : mutex_(mutex) { mutex_.unlock(); }
@@ -68,10 +68,10 @@ class HOLDFAST_THREAD_ANNOTATION(scoped_lockable) MutexUnlock {
   Mutex& mutex_;
 };
 
-// A condition of what a Mutex guards.
+// A condition variable for data that a Mutex guards.
 class Condition {
  public:
-  // Lets go of `mutex` until a notification, or for no reason: the caller looks again.
+  // Releases `mutex` until a notification; may return without one, so the caller checks again.
   void wait(Mutex& mutex) HOLDFAST_REQUIRES(mutex) {
     std::unique_lock<NativeMutex> lock(mutex.mutex_, std::adopt_lock);
     wake_.wait(lock);

@@ -9,27 +9,27 @@
 
 namespace holdfast {
 
-// The figures of one client: totals since it was made, and how much there is now. Always counted,
-// thread-safe, without a lock: each thread adds to one of several shards, of which total() and
-// histogram() make the sum. What is read while others count may be a moment old; it is exact once
-// they have returned.
+// The figures of one client: totals since its construction, and current values. Always counted,
+// thread-safe, without a lock: each thread adds to one of several shards, and total() and
+// histogram() return the sums. A sum that is read while other threads count may be a moment old; it
+// is exact once they have returned.
 class Stats {
  public:
   enum class Counter : std::uint8_t {
-    kAcquired,         // grants, nested ones included
-    kContended,        // of these, those that had to wait
-    kTimedOut,         // acquisitions that ended without a grant because another held the lock
-    kCancelled,        // that their caller gave up
-    kFailed,           // that ended with an error
-    kReleased,         // holds given back, nested ones included
-    kLost,             // holds lost, or left behind by their thread or task; nested ones count once
-    kRenewals,         // that the server has answered
-    kRenewalFailures,  // that it has refused, or not answered
-    kCommands,         // sent, those of the greeting of a connection not included
+    kAcquired,   // grants, nested ones included
+    kContended,  // of these, those that had to wait
+    kTimedOut,   // acquisitions that ended without a grant because another owner held the lock
+    kCancelled,  // acquisitions that their caller cancelled
+    kFailed,     // acquisitions that ended with an error
+    kReleased,   // holds given back, nested ones included
+    kLost,       // holds lost, or left behind by their thread or task; nested ones count once
+    kRenewals,   // renewals that the server has answered
+    kRenewalFailures,  // renewals that the server has refused, or not answered
+    kCommands,         // commands sent, except those that set up a connection
     kReconnects,       // connections established again
-    kHeld,             // now; nested holds count once
+    kHeld,             // holds now; nested ones count once
     kWaiting,          // acquisitions that wait now
-    kCounters,         // how many there are
+    kCounters,         // the number of counters
   };
   enum class Timing : std::uint8_t {
     kWait,  // from the beginning of an acquisition to its grant
@@ -53,9 +53,9 @@ class Stats {
 
   void add(Counter counter, std::int64_t amount = 1) { mine().add(counter, amount); }
   void add(Timing timing, Duration time);
-  // A grant that took so long.
+  // Counts a grant, and the time until it.
   void granted(bool contended, Duration took);
-  // A hold that ended after so long.
+  // Counts the end of a hold, and its duration.
   void hold_ended(Duration after);
 
   std::int64_t total(Counter counter) const;

@@ -7,25 +7,26 @@
 
 namespace holdfast {
 
-// What became of an exchange. "Held by another" is not here: that is an answer, never a failure.
+// The result of an exchange. "Held by another owner" is not among them: that is an answer, not a
+// failure.
 enum class Code {
   kOk,
-  kUnreachable,  // no server, or none in time; whether a command was executed may be unknown
+  kUnreachable,  // no reply in time; a command may have been executed
   kServer,       // the server answered with an error; `word` is the first word of it
   kClosed,       // the client was closed
   kInvalid,      // an argument is bad; nothing was sent
   kRevoked,      // a later command of the same owner goes first; nothing was sent
 };
 
-// What is known of a server that cannot be reached.
+// Why a server cannot be reached, if known.
 enum class Reach {
   kUnknown,
-  kRefused,    // nothing listens at its address: a connection is refused at once
-  kPlainText,  // it answers in plain text where TLS is wanted
+  kRefused,    // no server listens at its address: a connection is refused at once
+  kPlainText,  // it answers in plain text instead of TLS
 };
 
-// The outcome of an operation that yields nothing, or the reason why one yielded nothing.
-// A message says what was tried, on which server, and what to do next; never a password.
+// Success, or the reason for a failure. A message says what failed, on which server, and what to do
+// next; it never contains a password.
 class [[nodiscard]] Status {
  public:
   Status() = default;
@@ -63,7 +64,7 @@ class [[nodiscard]] Status {
 
   Reach reach() const { return reach_; }
 
-  // The number of what an application's callable raised, where that is the reason; 0: nothing.
+  // The number of the exception of an application's callable, if that is the reason; 0: none.
   std::uint64_t cause() const { return cause_; }
   Status caused_by(std::uint64_t cause) && {
     cause_ = cause;
@@ -81,7 +82,7 @@ class [[nodiscard]] Status {
   std::uint64_t cause_ = 0;
 };
 
-// A value, or the Status that says why there is none.
+// A value, or the Status of the failure.
 template <typename T>
 class [[nodiscard]] Result {
  public:

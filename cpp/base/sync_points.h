@@ -2,10 +2,10 @@
 
 #include <poll.h>
 
-// Where threads of the engine meet: its mutexes, condition variables, polls, and the atomics by
-// which one thread decides what another one has done. They are the system's, by alias, and cost
-// nothing more. A test build names another header in HOLDFAST_SYNC_POINTS, which defines the
-// same names so that a scheduler chooses, at each of these points, which thread goes on
+// The points at which threads of the engine interact: mutexes, condition variables, polls, and the
+// atomics by which one thread learns what another has done. They are aliases of the system's types,
+// without additional cost. A test build names another header in HOLDFAST_SYNC_POINTS, which defines
+// the same names so that a scheduler chooses, at each of these points, which thread goes on
 // (tests/cpp/interleavings). New ways to wait or to share belong here.
 #if defined(HOLDFAST_SYNC_POINTS)
 #include HOLDFAST_SYNC_POINTS

@@ -11,11 +11,11 @@ namespace holdfast {
 // std::system_error where the system gives no more threads.
 std::thread start_thread(const std::string& name, std::function<void()> body);
 
-// The system's number of the calling thread.
+// The system's id of the calling thread.
 int this_thread_id();
 
-// Of a thread that has returned: waits until the system counts it no more, which is a moment after
-// it can be joined (some 10 ms at most).
+// Waits until the system no longer counts a thread that has returned, which is some 10 ms after the
+// join at most.
 void await_exit(int thread_id);
 
 }  // namespace holdfast

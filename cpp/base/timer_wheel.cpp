@@ -99,7 +99,8 @@ TimerWheel::Tick TimerWheel::first_far() const {
   return kNoTick;
 }
 
-// Nothing lies before `tick`, and `tick` is not after first_far(): at most one far slot comes near.
+// No timer is due before `tick`, and `tick` is not after first_far(): at most one far slot comes
+// near.
 void TimerWheel::advance_to(Tick tick) {
   for (;;) {
     const Tick far = first_far();

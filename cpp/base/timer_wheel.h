@@ -10,8 +10,8 @@ namespace holdfast {
 
 class TimerWheel;
 
-// An entry of a TimerWheel, to be embedded in what it times; it leaves its wheel when it dies.
-// Neither copied nor moved: the wheel links to it.
+// An entry of a TimerWheel, to be embedded in the object that has the timer; its destructor disarms
+// it. Neither copied nor moved: the wheel links to it.
 class Timer {
  public:
   Timer() = default;
@@ -38,11 +38,11 @@ class Timer {
 // Any number of timers, armed and disarmed in constant time and without allocation: a hierarchical
 // wheel with ticks of a millisecond (Varghese & Lauck, "Hashed and Hierarchical Timing Wheels",
 // 1987). Times are rounded up to the tick: a timer is due less than a millisecond after its moment,
-// never before. It reads no clock. Not thread-safe: its user holds a lock around it.
+// never before. It reads no clock. Not thread-safe: the caller locks.
 class TimerWheel {
  public:
   explicit TimerWheel(TimePoint start);
-  ~TimerWheel();  // disarms what is left
+  ~TimerWheel();  // disarms all timers
   TimerWheel(const TimerWheel&) = delete;
   TimerWheel& operator=(const TimerWheel&) = delete;
 
@@ -50,7 +50,7 @@ class TimerWheel {
   void arm(Timer& timer, TimePoint at);
 
   // Takes one timer that is due at `now` out of the wheel, disarmed; nullptr when there is none.
-  // In order of time up to the tick; those of one tick in the order they were armed, as a rule.
+  // In order of time up to the tick; usually in order of arming within a tick.
   Timer* pop_due(TimePoint now);
 
   // A moment to call pop_due() again: not after the next timer is due, and after the `now` of a

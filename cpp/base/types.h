@@ -8,11 +8,11 @@
 
 namespace holdfast {
 
-// Which of the locks that share a name: a read-write lock consists of two, with separate holds.
+// Selects one of the locks that share a name: a read-write lock consists of two, with separate
+// holds.
 enum class Side : std::uint8_t { kWhole, kRead, kWrite };
 
-// The name of a lock or synchronizer as the server knows it: its main key, prefix included. Any
-// bytes.
+// The name of a lock or synchronizer on the server: its main key, prefix included. Any bytes.
 class LockName {
  public:
   explicit LockName(std::string bytes, Side side = Side::kWhole)
@@ -40,7 +40,7 @@ class Channel {
 
 // A thread, a task, a hold or a request. Numbers grow and are never used again in a process. A
 // process starts at a random one from kFirstOwnerNumber on, so that a program that is started again
-// with the same client id does not meet what its predecessor left on the server. All stay below
+// with the same client id does not find its predecessor's data on the server. All stay below
 // kOwnerNumbersEnd, which Lua and JSON hold exactly; Redisson's thread ids stay below the first.
 enum class OwnerNumber : std::uint64_t {};
 constexpr std::uint64_t kFirstOwnerNumber = std::uint64_t{1} << 40U;
@@ -49,7 +49,7 @@ constexpr std::uint64_t kOwnerNumbersEnd = std::uint64_t{1} << 52U;
 // The next number; thread-safe.
 OwnerNumber next_owner_number();
 
-// For a test that has to be repeatable: numbers go on from `first`.
+// For repeatable tests: the next number is `first`.
 void restart_owner_numbers(std::uint64_t first);
 
 // "<client's UUID>:<number>": the field of an owner, Redisson's <UUID>:<threadId>.
@@ -63,22 +63,22 @@ inline std::string owner_field(const std::string& client_id, OwnerNumber owner) 
   return field;
 }
 
-// How long a grant lasts: for a fixed time, or as long as it is renewed (`renewed`).
+// The duration of a grant: a fixed time, or as long as it is renewed (`renewed`).
 struct Lease {
   Millis time{30000};
   bool renewed = true;
 };
 
-// Until when a hold that was set or renewed by a command sent at `sent` may be trusted: the lease
+// The end of the validity of a hold that was set or renewed by a command sent at `sent`: the lease
 // less 1 % for clocks that run at different speeds and 2 ms for the server's granularity (Redlock's
-// margins), of a very short lease no less than half.
+// margins); for a very short lease at least half of it.
 constexpr TimePoint trusted_until(TimePoint sent, Millis lease) {
   const Duration whole = lease;
   const Duration margin = whole / 100 + Millis(2);
   return after(sent, margin < whole / 2 ? whole - margin : whole / 2);
 }
 
-// The shortest lease which, set by a command sent at `sent`, may be trusted until `until`.
+// The shortest lease that is valid until `until` when a command sent at `sent` sets it.
 constexpr Millis lease_until(TimePoint sent, TimePoint until) {
   const std::int64_t left = std::chrono::duration_cast<Millis>(until - sent).count();
   return Millis(left + left / 99 + 4);

@@ -17,7 +17,7 @@ namespace {
   throw py::error_already_set();
 }
 
-// The caller no longer waits: a grant, on its way or there, is given back.
+// The caller no longer waits: a grant that has arrived, or still arrives, is given back.
 void give_up(Answer& answer) {
   answer.leave_queue();
   if (std::exchange(answer.over, true)) return;
@@ -27,7 +27,7 @@ void give_up(Answer& answer) {
   answer.observation.cancelled(*answer.operation);
 }
 
-// The result, or what the operation ends with. An interrupt of the observer gives a grant back.
+// The result or error of the operation. An interrupt of the observer gives a grant back.
 py::object take(Answer& answer) {
   if (std::exchange(answer.over, true)) {
     raise_python(PyExc_RuntimeError, "an answer can be awaited only once");
@@ -96,7 +96,7 @@ PyObject* cancel(PyObject* self, PyObject* const* arguments, Py_ssize_t count, P
     const Py_ssize_t given = count + (keywords == nullptr ? 0 : PyTuple_GET_SIZE(keywords));
     if (given > 0) Py_XSETREF(answer.message, Py_NewRef(arguments[0]));
     answer.cancelled = true;
-    answer.call_soon();  // whatever an observer raises, the task goes on
+    answer.call_soon();  // the task goes on even if an observer raises
     give_up(answer);
     return py::bool_(true);
   });
@@ -118,7 +118,7 @@ PyObject* add_done_callback(PyObject* self, PyObject* const* arguments, Py_ssize
   });
 }
 
-// For the task alone, which is then sent the result, or the error of a cancellation.
+// Called by the task only, which then gets the result, or the error of a cancellation.
 PyObject* result(PyObject* self, PyObject* /*unused*/) {
   return guarded([&]() -> py::object {
     const Answer& answer = answer_of(self);
@@ -172,7 +172,7 @@ void destroy(PyObject* self) {
   Answer& answer = answer_of(self);
   PyTypeObject* const type = Py_TYPE(self);
   if (!answer.over) {
-    const py::error_scope keeps;  // an error that is on its way
+    const py::error_scope keeps;  // preserves a current error
     PyObject* const done = close(self, nullptr);
     if (done == nullptr) PyErr_WriteUnraisable(nullptr);
     Py_XDECREF(done);
@@ -242,7 +242,7 @@ void Answer::call_soon() {
 
 void Answer::step() {
   if (callback == nullptr) return;
-  if (PyContext_Enter(context) != 0) {  // it is the one that runs: the task is not alone
+  if (PyContext_Enter(context) != 0) {  // it is entered already
     PyErr_Clear();
     return call_soon();
   }

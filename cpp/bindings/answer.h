@@ -13,17 +13,17 @@ namespace holdfast::bindings {
 
 class TaskQueue;
 
-// What a task awaits: the answer to an operation, made by TaskQueue::start(). It has what asyncio's
-// Task asks of a Future, and no more; a Future takes two rounds of the event loop where this takes
-// one. A native object of Python, used with the GIL held.
+// The awaitable of an operation, made by TaskQueue::start(). It has only those methods of a Future
+// that asyncio's Task calls; a Future takes two rounds of the event loop, this takes one. A native
+// object of Python, used with the GIL held.
 struct Answer {
   PyObject ob_base;
-  TaskQueue* queue;  // null: the operation is over, or nothing waits for it
+  TaskQueue* queue;  // null: the operation is over, or no task waits for it
   std::uint64_t id;
   OperationKind kind;
-  bool blocking;   // between the `yield` of the task and what asyncio makes of it
-  bool cancelled;  // by cancel(): the task will be told
-  bool over;       // the result was taken, or will not be
+  bool blocking;   // set by `yield`, cleared by asyncio's Task
+  bool cancelled;  // by cancel(): the task gets CancelledError
+  bool over;       // the result was taken, or is no longer needed
   sync::ExchangePtr operation;
   Observation observation;
   std::optional<sync::Outcome> outcome;
@@ -36,9 +36,10 @@ struct Answer {
   PyObject* object() { return &ob_base; }
   void leave_queue();
 
-  // Has the loop call the task's next step; nothing when the task does not wait yet.
+  // Schedules the task's next step with the loop, if the task already waits.
   void call_soon();
-  // Calls it, within this call. Throws what ends the loop: SystemExit, KeyboardInterrupt.
+  // Calls the next step directly. Throws the exceptions that end the loop: SystemExit,
+  // KeyboardInterrupt.
   void step();
 };
 

@@ -1,7 +1,7 @@
 // The methods of locks for threads that must not be interrupted between the grant and their return.
-// Python is asked before the grant (arguments, watchers, what the caller may not do), and after a
-// release or a refusal; never between the grant and the return to the interpreter, which is where a
-// signal's handler would leave a lock held that no variable knows.
+// Python code runs before the grant (arguments, watchers, refused calls), and after a release or a
+// refusal, but never between the grant and the return to the interpreter: there a signal handler
+// would leave a lock held that no variable refers to.
 
 #include <memory>
 #include <utility>
@@ -77,7 +77,7 @@ bool acquire(PyObject* self, const LockState& state, const Request& request) {
 
 enum class Release { kOne, kAll, kDeferred };
 
-// Waits for a release; an error that says who does not hold it also says who does.
+// Waits for a release; a NotOwnedError also names the actual owner.
 void wait_for_release(PyObject* self, const LockState& state, OwnerNumber owner, Release how) {
   try {
     if (how == Release::kDeferred) {
@@ -106,14 +106,14 @@ void release(PyObject* self, const LockState& state, Release how) {
   self_of(self).attr("_released")(holds, py::none(), deferred);
 }
 
-// What release() is asked for; Python has the words for what cannot be.
+// Reads the arguments of release(); Python raises the errors for invalid ones.
 Release release_of(PyObject* self, const Arguments& arguments) {
   if (arguments.empty()) return Release::kOne;
   const py::tuple said = checked(self, "_checked_release", arguments);
   return said[0].cast<bool>() ? Release::kOne : Release::kDeferred;
 }
 
-// What is asked for; Python checks arguments, before anything is sent.
+// Reads the arguments of an acquire; Python checks them before a command is sent.
 Request request_of(PyObject* self, const LockState& state, const Arguments& arguments) {
   if (arguments.empty()) return {true, wait_time(-1), state.lease};
   const py::tuple request = checked(self, "_checked_request", arguments);

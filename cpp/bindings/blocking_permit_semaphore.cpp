@@ -25,7 +25,7 @@ using engine::PermitSemaphore;
 
 // A permit of a `with` block.
 struct Entered {
-  std::uint64_t epoch;  // a child of fork() must not give back what its parent works under
+  std::uint64_t epoch;  // a child of fork() must not give back its parent's permits
   OwnerNumber thread;
   std::string permit;
 };
@@ -60,8 +60,8 @@ py::object hex_of(const std::string& permit) {
   return py::str(text);
 }
 
-// A permit's id; nothing when there was none in time. `entered`: as the caller's latest. Python is
-// told of the permit before the attempt, and of an attempt that was in vain.
+// A permit's id; empty when none was free in time. `entered`: recorded as the caller's latest.
+// Python's hooks are called before the attempt, and after an attempt without a permit.
 py::object acquire(PyObject* self, PermitSemaphore::Attempt attempt, bool entered) {
   auto& state = state_of<PermitState>(self);
   before_acquire(self);
@@ -85,7 +85,7 @@ py::object acquire(PyObject* self, PermitSemaphore::Attempt attempt, bool entere
   return py::none();
 }
 
-// False: it is not out; raises what a renewed one's release ends with.
+// False: it is not in use. Raises the error of the release of a renewed permit.
 bool release(PyObject* self, const std::string& permit) {
   const auto& state = state_of<PermitState>(self);
   const PermitSemaphore::Release release = state.semaphore->release(permit);

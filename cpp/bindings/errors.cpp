@@ -8,7 +8,7 @@ namespace py = pybind11;
 
 namespace {
 
-// A name may be no UTF-8: what cannot be shown is escaped.
+// A name need not be UTF-8: other bytes are escaped.
 py::object shown(const std::string& message) {
   return py::reinterpret_steal<py::object>(PyUnicode_DecodeUTF8(
       message.data(), static_cast<Py_ssize_t>(message.size()), "backslashreplace"));
@@ -18,7 +18,7 @@ py::object make(const char* name, const std::string& message) {
   return py::module_::import("holdfast._errors").attr(name)(shown(message));
 }
 
-// With what an application's callable raised as its cause, as far as that is still known.
+// Its cause is the exception of an application's callable, if that is still known.
 py::object caused(py::object error, std::uint64_t cause) {
   if (cause == 0) return error;
   py::object reason = py::module_::import("holdfast._passwords").attr("cause")(cause);
@@ -40,8 +40,8 @@ PythonOutcome not_owned(const std::string& name) {
                       quoted(name) + " is not held by the caller; only its owner can release it"));
 }
 
-// Whether another owner holds the lock is unknown: so not False, but an error with the refusal as
-// its cause.
+// It is unknown whether another owner holds the lock: so the result is not False, but an error with
+// the refusal as its cause.
 py::object timed_out(const std::string& name, const Status& why) {
   const py::object cause = exception_for(why);
   py::object error = make("LockTimeout", "timed out acquiring " + quoted(name) +

@@ -16,8 +16,8 @@ pybind11::object exception_for(const Status& status);
 // Raises it.
 [[noreturn]] void raise(const pybind11::object& exception);
 
-// What an operation's caller gets: its value, or the exception to raise. `kind` says what its
-// outcome means.
+// The result for an operation's caller: a value, or the exception to raise. `kind` determines the
+// meaning of the outcome.
 enum class OperationKind { kAcquire, kRelease, kCall };
 struct PythonOutcome {
   pybind11::object value;

@@ -37,7 +37,8 @@ PYBIND11_MODULE(core_of_main_interpreter, module) {
   holdfast::bindings::Registration::add_all(module);
 }
 
-// What Python calls. pybind11 would wait for ever in a subinterpreter, so it is not asked there.
+// The module's entry point. pybind11 would wait for ever in a subinterpreter, so it is not called
+// there.
 extern "C" PYBIND11_EXPORT PyObject* PyInit__core() {
   if (PyInterpreterState_Get() == PyInterpreterState_Main()) {
     return PyInit_core_of_main_interpreter();

@@ -10,7 +10,7 @@
 
 namespace holdfast::bindings {
 
-// What a native method finds in its object. Used with the GIL held.
+// The state of a native object. Used with the GIL held.
 struct NativeState {
   NativeState() = default;
   virtual ~NativeState() = default;
@@ -30,13 +30,13 @@ struct NativeObject {
 pybind11::object native_root();
 
 // Adds a type below `Native` to the module. `methods` (static storage) are C functions, found by
-// `with` and by calls without a step of bytecode: no signal handler runs between what they do and
+// `with` and by calls without a step of bytecode: no signal handler runs between their effect and
 // their return.
 void add_native_type(pybind11::module_& module, const char* qualified_name, const char* doc,
                      PyMethodDef* methods);
 
-// The state of `self`, as set by the `_bind` of the type whose method runs. Raises RuntimeError
-// where a subclass has not called the constructor of its base class.
+// The state of `self`, as set by the `_bind` of the type whose method runs. Raises RuntimeError if
+// a subclass has not called the constructor of its base class.
 template <typename State>
 State& state_of(PyObject* self) {
   auto* const state = reinterpret_cast<NativeObject*>(self)->state;
@@ -53,8 +53,8 @@ inline void set_state(PyObject* self, std::unique_ptr<NativeState> state) {
   object->state = state.release();
 }
 
-// Calls `body`, which returns a new reference as py::object, and turns what it throws into a Python
-// error.
+// Calls `body`, which returns a new reference as py::object, and turns its exceptions into Python
+// errors.
 template <typename Body>
 PyObject* guarded(const Body& body) {
   try {
@@ -73,8 +73,8 @@ inline pybind11::object self_of(PyObject* self) {
   return pybind11::reinterpret_borrow<pybind11::object>(self);
 }
 
-// Before each acquire of a thread: the thread of events runs, and who would block an event loop is
-// warned.
+// Called before each acquire of a thread: starts the thread of events, and warns a caller that
+// would block an event loop.
 inline void before_acquire(PyObject* self) {
   events_needed();
   if (runs_event_loop()) self_of(self).attr("_client").attr("_warn_of_loop")();
@@ -89,7 +89,7 @@ struct Arguments {
   bool empty() const { return count == 0 && keywords == nullptr; }
 };
 
-// What the method `check` of `self`, in Python, makes of the arguments of a call, or raises.
+// The result of the Python method `check` of `self` for the arguments of a call; raises its errors.
 inline pybind11::tuple checked(PyObject* self, const char* check, const Arguments& arguments) {
   const pybind11::object method = self_of(self).attr(check);
   PyObject* const result =
@@ -109,8 +109,8 @@ inline PyObject* body_error(PyObject* const* arguments, Py_ssize_t count) {
   return arguments[1] == Py_None ? nullptr : arguments[1];
 }
 
-// An __exit__: runs `release`. Where the body has failed, too, an error of ours is handed to
-// `self._note(body, error)`, and the body's comes out.
+// An __exit__: runs `release`. If the body has failed, too, an error of the release is passed to
+// `self._note(body, error)`, and the body's error is raised.
 template <typename Release>
 PyObject* leave(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
                 const Release& release) {
@@ -127,7 +127,7 @@ PyObject* leave(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
   });
 }
 
-// For PyMethodDef, whose functions have one type whatever they take.
+// For PyMethodDef, which has one function type for all signatures.
 template <typename Function>
 PyCFunction as_method(Function function) {
   return reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function));

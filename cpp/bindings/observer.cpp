@@ -9,7 +9,7 @@ namespace py = pybind11;
 
 namespace {
 
-// Leaked: at the interpreter's end it is too late to let go of it.
+// Leaked: at the interpreter's end it is too late to release it.
 PyObject* g_observer = nullptr;
 
 // The words of holdfast.outcome.

@@ -7,17 +7,17 @@
 
 namespace holdfast::bindings {
 
-// Sets who observes the acquisitions and releases of locks: a Python object with the methods of
-// holdfast._core.Observer, or None, and then an exchange costs a comparison more.
+// Sets the observer of the acquisitions and releases of locks: a Python object with the methods of
+// holdfast._core.Observer, or None; without one an exchange costs one more comparison.
 void set_observer(const pybind11::object& observer);
 
-// The observation of one exchange: its beginning, before anything is asked for, and its end, before
-// its caller knows of it. With the GIL held.
+// The observation of one exchange: its beginning, before a command is sent, and its end, before the
+// call returns. With the GIL held.
 class Observation {
  public:
   Observation() = default;  // of nothing
-  // Tells of the beginning. An Exception that the observer raises is reported, and the exchange is
-  // not observed; what else it raises comes out, before anything has begun.
+  // Reports the beginning. If the observer raises an Exception, that is reported, and the exchange
+  // is not observed; other exceptions are thrown, before the exchange has begun.
   Observation(OperationKind kind, sync::Exchange& exchange) {
     if (observed_) begin(kind, exchange);
   }
@@ -25,13 +25,12 @@ class Observation {
   // Whether there is an observer.
   static bool wanted() { return observed_; }
 
-  // Tells of the end. An Exception that the observer raises is reported and goes no further; what
-  // else it raises (KeyboardInterrupt) comes out, and the caller of this gives back what was
-  // granted.
+  // Reports the end. If the observer raises an Exception, that is reported and dropped; others
+  // (KeyboardInterrupt) are thrown, and the caller gives the grant back.
   void ended(sync::Exchange& exchange, const sync::Outcome& outcome) {
     if (observer_) end(exchange, outcome);
   }
-  // The same of an exchange that its caller gave up.
+  // The same for an exchange that its caller cancelled.
   void cancelled(sync::Exchange& exchange) { ended(exchange, {sync::Verdict::kCancelled}); }
 
  private:
@@ -44,7 +43,7 @@ class Observation {
 
   OperationKind kind_ = OperationKind::kCall;
   pybind11::object observer_;  // null: this one is not observed
-  pybind11::object begun_;     // what the observer made of the beginning of an acquisition
+  pybind11::object begun_;     // the observer's result for the beginning of an acquisition
 };
 
 }  // namespace holdfast::bindings

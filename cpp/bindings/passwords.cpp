@@ -22,7 +22,7 @@ using Outcome = Result<net::Credentials>;
 std::atomic<int> g_asking{0};
 std::atomic<bool> g_stopped{false};
 
-// The threads of a parent are not in its child.
+// A child does not have the threads of its parent.
 const bool g_registered = (call_in_child([] { g_asking.store(0); }), true);
 
 Outcome unusable() {
@@ -30,7 +30,7 @@ Outcome unusable() {
   return Status::unreachable("the callable given as password could not be called");
 }
 
-// A str of a tuple; nothing where there is none.
+// A str of a tuple; empty if it is not a str.
 std::optional<std::string> text_at(PyObject* tuple, Py_ssize_t index) {
   PyObject* item = PyTuple_GetItem(tuple, index);
   Py_ssize_t size = 0;
@@ -39,8 +39,8 @@ std::optional<std::string> text_at(PyObject* tuple, Py_ssize_t index) {
   return std::string(text, static_cast<std::size_t>(size));
 }
 
-// The answer of holdfast._passwords.ask(): (user name, password, "", 0) or ("", "", what to say,
-// number of what was raised).
+// The result of holdfast._passwords.ask(): (user name, password, "", 0) or ("", "", message, number
+// of the exception).
 Outcome read(PyObject* answer) {
   const std::optional<std::string> username = text_at(answer, 0);
   const std::optional<std::string> password = text_at(answer, 1);
@@ -52,7 +52,7 @@ Outcome read(PyObject* answer) {
   return net::Credentials{*username, *password};
 }
 
-// With the GIL. The objects are let go of by hand: at the interpreter's end taking the GIL back
+// With the GIL. The references are released by hand: at the interpreter's end, taking the GIL back
 // inside the callable ends the thread, and no destructor may touch an object then.
 Outcome ask(std::uint64_t number) {
   PyObject* module = PyImport_ImportModule("holdfast._passwords");

@@ -50,7 +50,7 @@ void NumberedQueue::observe(Entry& entry, const sync::Outcome& outcome) {
 
 py::list NumberedQueue::drain() {
   py::list results;
-  if (exiting()) return results;  // what ends now would be reported as an error by a dying loop
+  if (exiting()) return results;  // a closing loop would report operations that end now as errors
   for (const auto& [id, outcome] : completions().drain()) {
     const auto found = entries_.find(id);
     if (found == entries_.end()) continue;

@@ -4,8 +4,8 @@
 
 namespace holdfast::bindings {
 
-// Adds to the module what a file of a synchronizer has for it, by an object of namespace scope: so
-// no list has to name the file. In no order, after all of the functions below.
+// Registers the bindings of a synchronizer's file, by an object of namespace scope, so that no list
+// has to name the file. They run after all of the functions below, in no particular order.
 class Registration {
  public:
   using Register = void (*)(pybind11::module_& module);

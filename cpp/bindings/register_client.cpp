@@ -21,7 +21,7 @@ namespace {
 
 using engine::Client;
 
-// What parse_url() says of a URL, for Python to complete with keywords.
+// The settings of a URL, for Python to complete with keywords.
 py::tuple parse_url(const std::string& url) {
   const Result<net::ParsedUrl> parsed = net::parse_url(url);
   if (!parsed.ok()) raise(exception_for(parsed.status()));
@@ -32,7 +32,7 @@ py::tuple parse_url(const std::string& url) {
   return py::make_tuple(parsed.value().endpoint, options);
 }
 
-// What a ticket is of: the kind, and the name without the client's prefix.
+// The kind of a ticket's lock, and the name without the client's prefix.
 py::tuple read_ticket(const Client& client, const std::string& text) {
   const Result<sync::Ticket> ticket = sync::parse_ticket(text);
   if (!ticket.ok()) raise(exception_for(ticket.status()));

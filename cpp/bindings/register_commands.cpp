@@ -79,7 +79,7 @@ net::Endpoint sentinel_at(const net::Endpoint& endpoint, const std::string& host
   return sentinel;
 }
 
-// Nothing for a name that no script has.
+// None if no script has the name.
 py::object script_text(const std::string& name) {
   for (const script::Script* script : script::lua::all) {
     if (script->name == name) return bytes_of(script->text);

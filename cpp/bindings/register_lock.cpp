@@ -28,8 +28,8 @@ using Kind = OperationKind;
 
 constexpr double kNanos = 1e9;
 
-// What Python says of a lock: (minimum hold time in ms, queue timeout in ms, back-off or None), the
-// back-off as first and greatest rest in ms, and by how much it grows.
+// A lock's options from Python: (minimum hold time in ms, queue timeout in ms, back-off or None),
+// the back-off as first and greatest rest in ms, and by how much it grows.
 sync::AcquireOptions options_of(const py::tuple& said) {
   sync::AcquireOptions options;
   options.at_least = Millis(said[0].cast<std::int64_t>());
@@ -57,7 +57,7 @@ OwnerNumber owner_of(std::uint64_t number) {
   return number == 0 ? calling_owner() : OwnerNumber{number};
 }
 
-// What Python says of an attempt: (owner, blocking, timeout, lease in ms, renewed, listener).
+// An attempt's options from Python: (owner, blocking, timeout, lease in ms, renewed, listener).
 Lockable::Attempt attempt(const py::tuple& said) {
   return {owner_of(said[0].cast<std::uint64_t>()),
           {Millis(said[3].cast<std::int64_t>()), said[4].cast<bool>()},
@@ -90,7 +90,7 @@ sync::ExchangePtr detach(const engine::Lock& self, std::uint64_t owner, std::int
   return self.detach(OwnerNumber{owner}, Millis(lease_ms));
 }
 
-// The operation that Python asks for by a ticket that read_ticket() has found to be one.
+// The operation for a ticket that read_ticket() has accepted.
 sync::ExchangePtr attach(const engine::Lock& self, const std::string& ticket,
                          const py::args& heir) {
   return self.attach(sync::parse_ticket(ticket).value(),

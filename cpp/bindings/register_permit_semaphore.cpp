@@ -19,7 +19,7 @@ using engine::PermitSemaphore;
 using Kind = OperationKind;
 using Class = py::class_<PermitSemaphore, std::shared_ptr<PermitSemaphore>>;
 
-// What Python says of an attempt: (number, blocking, timeout, lease in ms, renewed, listener).
+// An attempt's options from Python: (number, blocking, timeout, lease in ms, renewed, listener).
 PermitSemaphore::Attempt attempt(const py::tuple& said) {
   return {OwnerNumber{said[0].cast<std::uint64_t>()},
           {Millis(said[3].cast<std::int64_t>()), said[4].cast<bool>()},

@@ -20,8 +20,8 @@ using Sends = ForeignLoop::Sends;
 
 namespace {
 
-// Whether a task could overtake what the loop has been asked to call: the loop's queue is not
-// empty, or cannot be seen, as that of uvloop.
+// Whether a task could overtake a callback in the loop's queue: the queue is not empty, or cannot
+// be seen (uvloop).
 bool keeps_order(const py::object& loop) {
   const py::object ready = py::getattr(loop, "_ready", py::none());
   if (ready.is_none()) return true;
@@ -30,8 +30,8 @@ bool keeps_order(const py::object& loop) {
   return size != 0;
 }
 
-// Leaves the context of the loop's callback, which cannot be entered twice: a task may run the loop
-// inside its step, with libraries that patch asyncio for that.
+// Leaves the context of the loop's callback, which cannot be entered twice: with libraries that
+// patch asyncio, a task may run the loop inside its step.
 class OutsideOfContext {
  public:
   OutsideOfContext() : context_(py::reinterpret_borrow<py::object>(PyThreadState_Get()->context)) {
@@ -92,7 +92,7 @@ py::object TaskQueue::start(OperationKind kind, const sync::ExchangePtr& operati
   try {
     const Scope scope(completions().loop(), Sends::kAtOnce);
     answer.outcome = completions().begin(*operation, answer.id);
-  } catch (...) {  // for want of threads or descriptors: it has not begun
+  } catch (...) {  // no threads or descriptors: the operation has not begun
     answer.leave_queue();
     answer.over = true;
     throw;
@@ -101,7 +101,7 @@ py::object TaskQueue::start(OperationKind kind, const sync::ExchangePtr& operati
   return made;
 }
 
-// Those that have ended, each with its outcome.
+// The ended operations, each with its outcome.
 std::vector<py::object> TaskQueue::settled() {
   std::vector<py::object> ended;
   const Scope scope(completions().loop(), Sends::kAtTheEnd);
@@ -118,14 +118,15 @@ std::vector<py::object> TaskQueue::settled() {
 }
 
 void TaskQueue::drain() {
-  if (exiting()) return;  // what ends now would be reported as an error by a dying loop
+  if (exiting()) return;  // a closing loop would report operations that end now as errors
   const std::vector<py::object> ended = settled();
   if (ended.empty()) return;
-  // A task that is alone may run the loop inside its step: what it sends must not wait for the end.
+  // A single task may run the loop inside its step: its commands must not wait for the end of the
+  // step.
   const bool alone = ended.size() == 1;
   const Scope scope(completions().loop(), alone ? Sends::kAtOnce : Sends::kAtTheEnd);
   const py::object loop = loop_();
-  bool soon = loop.attr("get_debug")().cast<bool>();  // where callbacks are timed, each by itself
+  bool soon = loop.attr("get_debug")().cast<bool>();  // debug mode times each callback
   std::optional<py::error_already_set> interrupt;
   for (const py::object& each : ended) {
     Answer& answer = answer_of(each.ptr());

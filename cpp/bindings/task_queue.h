@@ -14,24 +14,24 @@ namespace holdfast::bindings {
 struct Answer;
 
 // The operations under way for the tasks of one event loop of asyncio. start() returns an Answer,
-// to be awaited once, by the task that called start(): `await` gives the result, or raises. A task
-// that is cancelled meanwhile, or whose coroutine is closed, cancels the operation; what was
-// granted is given back.
+// to be awaited once, by the task that called start(): `await` gives the result, or raises. When
+// the task is cancelled, or its coroutine is closed, the operation is cancelled and its grant given
+// back.
 class TaskQueue final : public PendingQueue {
  public:
   explicit TaskQueue(const pybind11::object& loop);  // kept by a weak reference
-  ~TaskQueue() override;  // the loop is gone: what was under way is given back
+  ~TaskQueue() override;  // the loop is gone: cancels the operations and gives their grants back
 
   pybind11::object start(OperationKind kind, const sync::ExchangePtr& operation) override;
 
-  // The loop's callback for fd(): has the tasks go on whose operations have ended.
+  // The loop's callback for fd(): continues the tasks with ended operations.
   void drain();
 
   // No task waits.
   bool idle() const { return waiting_.empty(); }
 
-  // For the garbage collector: a task that waits is kept by what it waits for, as long as the loop
-  // keeps this queue; and the end of what was under way.
+  // For the garbage collector: the Answer that a task awaits keeps the task alive, as long as the
+  // loop keeps this queue. clear() cancels the operations.
   int traverse(visitproc visit, void* arg) const;
   void clear();
 

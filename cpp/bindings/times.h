@@ -7,8 +7,8 @@
 
 namespace holdfast::bindings {
 
-// Seconds (checked in Python: finite, not negative; negative for a wait without limit) as the
-// engine has them.
+// Converts seconds (checked in Python: finite, not negative; negative for a wait without limit) to
+// the engine's type.
 inline Duration wait_time(double seconds) {
   constexpr double kNanos = 1e9;
   if (seconds < 0) return kNever - TimePoint{};

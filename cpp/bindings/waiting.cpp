@@ -40,7 +40,7 @@ class Signals final : public sync::Interrupt {
 
 std::atomic<int> g_inside{0};
 
-// The threads that a parent had inside are not in its child.
+// A child does not have its parent's waiting threads.
 const bool g_registered = (call_in_child([] { g_inside.store(0); }), true);
 
 bool on_main_thread() {
@@ -60,12 +60,12 @@ std::atomic<bool> g_exiting{false};
 PyObject* g_greenlet_wait = nullptr;
 PyObject* g_greenlet_owner = nullptr;
 
-// A module that has been imported by somebody; borrowed, null: it has not.
+// A borrowed reference to a module that has been imported; null: it has not.
 PyObject* imported(PyObject* name) {
   return PyDict_GetItemWithError(PyImport_GetModuleDict(), name);
 }
 
-// Whether greenlets may be about; asked before each wait, as a program may patch late.
+// Whether the caller may be a greenlet; checked before each wait, since a program may patch late.
 bool greenlets() {
   if (g_exiting.load()) return false;  // modules may be gone already
   if (g_greenlet_wait != nullptr) return true;
@@ -87,8 +87,7 @@ struct Opened {
 template struct Opened<&Frame::tls_current_frame>;
 Frame*& top_of_frames();
 
-// While it lives, the bound functions below on the thread's stack are out of sight of other
-// greenlets.
+// While it exists, other greenlets do not see the bound functions below on the thread's stack.
 class FramesAside {
  public:
   FramesAside() : top_(std::exchange(top_of_frames(), nullptr)) {}
@@ -159,7 +158,7 @@ sync::Waited without_gil(bool main, const Wait& wait) {
   PyThreadState* state = PyEval_SaveThread();
   Signals signals(state);
   sync::Waited waited;
-  std::exception_ptr thrown;  // for want of memory, threads or descriptors
+  std::exception_ptr thrown;  // no memory, threads or descriptors
   try {
     waited = wait(main ? &signals : nullptr);
   } catch (...) {
@@ -170,7 +169,7 @@ sync::Waited without_gil(bool main, const Wait& wait) {
   return waited;
 }
 
-// What an exchange has ended with, to its caller.
+// The outcome of an exchange, for its caller.
 py::object conclude(OperationKind kind, const sync::Waited& waited, bool main,
                     Observation& observation) {
   sync::Exchange& exchange = *waited.exchange;
@@ -201,7 +200,7 @@ py::object wait_on_thread(OperationKind kind, const sync::ExchangePtr& operation
   return conclude(kind, waited, main, observation);
 }
 
-// What an observer or a greenlet waits for is an exchange from the beginning.
+// With an observer, or in a greenlet, there is no plain path.
 bool may_be_plain() { return !Observation::wanted() && !greenlets(); }
 
 }  // namespace

@@ -13,19 +13,19 @@
 
 namespace holdfast::engine {
 
-// All that a client is made of.
+// The options of a client.
 struct ClientOptions {
   net::Endpoint endpoint;
   Lease lease;     // the watchdog's
   std::string id;  // empty: a fresh UUID
   std::string name_prefix;
-  std::optional<std::string> client_name{};  // nothing: one that says who this is; empty: none
+  std::optional<std::string> client_name{};  // unset: host, pid and id; empty: none
   Millis connect_timeout{5000};
   Millis command_timeout{5000};
   int retries = 10;
-  std::optional<client::PubSub> pubsub;  // of a cluster; nothing: as its servers can
+  std::optional<client::PubSub> pubsub;  // of a cluster; unset: depends on its servers
   bool resp3 = false;
-  int replicas_to_wait = 0;   // how many have to confirm a grant
+  int replicas_to_wait = 0;   // the number of replicas that have to confirm a grant
   bool asynchronous = false;  // operations are awaited by event loops, not by threads
 };
 
@@ -41,7 +41,7 @@ class Client {
   const ClientOptions& options() const { return options_; }
   std::string id() { return context()->client_id; }
 
-  // What operations work with, in this process.
+  // The context of operations, in this process.
   std::shared_ptr<const sync::Context> context();
 
   // Whether a lock or synchronizer may have this name (without the prefix): in a cluster, all keys
@@ -53,8 +53,8 @@ class Client {
   // For tests of programs: while `on`, its holds are not renewed.
   void pause_renewals(bool on);
 
-  // Begins to close it: see Closing. `patience`: at most the command timeout. Only the first one
-  // has anything to do.
+  // Begins to close it: see Closing. `patience`: at most the command timeout. Only the first call
+  // has an effect.
   std::shared_ptr<Closing> close(Millis patience, bool release_held = false);
   bool closed() const { return closed_.load(); }
 

@@ -10,7 +10,8 @@ namespace {
 
 // Ctrl-C must end the wait within 0.1 s.
 constexpr Millis kSlice{50};
-// For what is under way to end once the connections are closed: longer than an attempt rests.
+// The time for attempts to end once the connections are closed: longer than the pause of an
+// attempt.
 constexpr Millis kSettling{100};
 constexpr Millis kLook{1};
 
@@ -48,7 +49,7 @@ void Closing::release_held() {
   for (const lease::LeaseKeeper::Held& held : context_->keeper->held()) {
     const auto plan = context_->keeper->begin_release(held.name, held.owner, true);
     if (plan.verdict != lease::ReleasePlan::Verdict::kFinal) continue;
-    // What makes holds is a HoldRecipe.
+    // Only a HoldRecipe makes holds.
     const auto& recipe = static_cast<const sync::HoldRecipe&>(*held.renewal);
     sync::PendingRelease::carry_on(
         context_,
@@ -57,8 +58,8 @@ void Closing::release_held() {
   }
 }
 
-// Its time is over, or the keeper says that nothing is under way, which it may while start() still
-// looks for what to release.
+// Called when the time is over, or when the keeper reports that no attempt is under way, which may
+// happen while start() still looks for holds to release.
 void Closing::on_time() {
   Stage stage = Stage::kStarting;
   {
@@ -86,8 +87,8 @@ void Closing::end() {
   settle();
 }
 
-// An attempt that ends without an answer, or was granted too late, gets into the ledger, and so is
-// named. Its answer may be in the hands of another thread still, or it rests after a refusal.
+// An attempt that ends without an answer, or was granted too late, is entered in the ledger, and so
+// is named. Another thread may still process its answer, or it pauses after a refusal.
 void Closing::settle() {
   const TimePoint now = context_->clock.now();
   const bool acquiring = context_->keeper->acquiring();

@@ -22,11 +22,11 @@ class Closing final : public sync::Exchange,
  public:
   struct Options {
     Millis patience{0};
-    bool release_held = false;      // what is held is released first
+    bool release_held = false;      // releases all holds first
     std::shared_ptr<void> usage{};  // kept until the end
   };
 
-  // `context` may be null: there is nothing to close.
+  // `context` may be null: the client has not connected.
   static std::shared_ptr<Closing> begin(std::shared_ptr<const sync::Context> context,
                                         Options options);
 
@@ -35,15 +35,15 @@ class Closing final : public sync::Exchange,
   void cancel() override;  // the caller no longer waits; it goes on
   const LockName& name() const override { return name_; }
 
-  // The names of what may still be held; before the end: of what is.
+  // The names of locks that may still be held; before the end: of those that are.
   std::vector<std::string> names() const;
 
  private:
   enum class Stage {
-    kStarting,   // start() looks for what is to be finished
-    kFinishing,  // until nothing is under way, or the patience is over
+    kStarting,   // start() looks for unfinished releases
+    kFinishing,  // until no release or attempt is under way, or the patience is over
     kEnding,     // the connections are being closed
-    kSettling,   // what was under way over them ends
+    kSettling,   // attempts over them end
     kClosed,
   };
 

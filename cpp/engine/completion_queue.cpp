@@ -29,8 +29,8 @@ void CompletionQueue::done(std::uint64_t id, sync::Outcome outcome) {
     woken_ = woken_ || wakes;
     done_.emplace_back(id, std::move(outcome));
   }
-  // The reader that it wakes finds the lock free. A drain() between the two leaves a wake-up to
-  // nothing.
+  // After the unlock, so that the woken reader finds the lock free. A drain() in between makes this
+  // wake-up unnecessary.
   if (wakes) eventfd_write(wake_, 1);
 }
 

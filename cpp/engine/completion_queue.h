@@ -13,8 +13,8 @@
 namespace holdfast::engine {
 
 // The finished operations of one event loop of Python, handed over in batches: fd() becomes
-// readable with the first, and stays so until drain(). Those whose replies the loop reads itself
-// are finished by drain().
+// readable with the first, and stays so until drain(). If the loop reads a reply itself, drain()
+// finishes the operation.
 class CompletionQueue final : public sync::Completion,
                               public std::enable_shared_from_this<CompletionQueue> {
  public:
@@ -30,8 +30,8 @@ class CompletionQueue final : public sync::Completion,
 
   void done(std::uint64_t id, sync::Outcome outcome) override;
 
-  // The loop's thread, in a Scope of loop(), with an id that is not 0: begins an exchange. Returns
-  // its outcome if it is over at once; else drain() does.
+  // On the loop's thread, in a Scope of loop(), with an id that is not 0: begins an exchange.
+  // Returns its outcome if it ends at once; otherwise drain() returns it.
   std::optional<sync::Outcome> begin(sync::Exchange& exchange, std::uint64_t id);
   // The same.
   std::vector<Done> drain();

@@ -12,18 +12,17 @@
 
 namespace holdfast::engine {
 
-// A counter of a client, under one name: a factory of operations. Its state is on the server; what
-// it counts has no owner.
+// A counter of a client, under one name: a factory of operations. Its state is on the server; it
+// has no owners.
 class Counter {
  public:
   Counter(std::shared_ptr<Client> client, const sync::CounterKind& kind, const std::string& name);
 
-  // Takes `amount`; of a kind that takes nothing: waits until it is open.
+  // Takes `amount`; of a latch: waits until it is open.
   sync::ExchangePtr acquire(std::int64_t amount, bool blocking, Duration timeout) const;
-  // A step of the kind; its answer is what the header of its script says. Null: it has no such
-  // step.
+  // A step of the kind; the header of its script describes the answer. Null: it has no such step.
   sync::ExchangePtr call(std::string_view step, std::int64_t amount) const;
-  sync::ExchangePtr value() const;  // nothing: it is not there
+  sync::ExchangePtr value() const;  // nil: it is not there
 
  private:
   sync::AcquireRequest request(const sync::Context& context, std::int64_t amount) const;

@@ -17,7 +17,7 @@ namespace {
 std::atomic<Engine*> g_engine{nullptr};
 std::atomic<std::size_t> g_watchdog_threads{2};
 
-// The system's ids of the threads that are owners; for messages.
+// The system's ids of the owners' threads; for messages.
 class ThreadTable {
  public:
   void add(OwnerNumber owner) {
@@ -39,8 +39,8 @@ class ThreadTable {
   std::unordered_map<OwnerNumber, int> ids_ HOLDFAST_GUARDED_BY(mutex_);
 };
 
-// Of the process as it is since the latest fork(): a parent's may be locked for ever. Never
-// destroyed, as threads end until the very end.
+// The engine since the latest fork(): the parent's may be locked for ever. Never destroyed, since
+// threads may use it until the process ends.
 std::atomic<ThreadTable*> g_threads{nullptr};
 
 ThreadTable& threads() {

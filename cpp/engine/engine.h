@@ -15,13 +15,13 @@
 namespace holdfast::engine {
 
 // Shared by all clients of a process: the threads, the clock, the queue of events. It is made on
-// first use and never destroyed: threads of Python may be inside until the very end. Its threads
-// and descriptors are there while a client is open. After fork() the child makes a new one and
-// drops its parent's, whose mutexes other threads may hold for ever.
+// first use and never destroyed: threads of Python may use it until the process ends. Its threads
+// and descriptors exist while a client is open. After fork() the child makes a new one and drops
+// its parent's, whose mutexes other threads may hold for ever.
 class Engine {
  public:
-  // A client is open as long as its Usage exists. With the last one the threads end, as soon as
-  // they have nothing more to drive.
+  // A client is open as long as its Usage exists. After the last one, the threads end as soon as
+  // they have no more work.
   class Usage {
    public:
     explicit Usage(Engine& engine);
@@ -35,7 +35,7 @@ class Engine {
 
   static Engine& instance();
 
-  // How many threads the watchdog has (2); for clients made from now on.
+  // The number of the watchdog's threads (2); for clients made from now on.
   static void set_watchdog_threads(std::size_t count);
 
   const Clock& clock() const { return clock_; }
@@ -47,7 +47,7 @@ class Engine {
   // The loops of one more client: the watchdog's threads take turns.
   topology::Loops assign_loops();
 
-  // The holds of a thread or task that has ended are given up in every client that was added.
+  // The owner's thread or task has ended: every added client stops renewing its holds.
   void add(std::weak_ptr<lease::LeaseKeeper> keeper);
   void owner_ended(OwnerNumber owner, const std::string& what);
 
@@ -71,7 +71,7 @@ class Engine {
 // engine is notified.
 OwnerNumber current_thread_owner();
 
-// The system's id of the thread that has that number; 0: there is none.
+// The system's id of the thread with that number; 0: there is none.
 int thread_of(OwnerNumber owner);
 
 }  // namespace holdfast::engine

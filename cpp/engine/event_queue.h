@@ -10,14 +10,14 @@
 
 namespace holdfast::engine {
 
-// The events of all clients of a process, for one thread that takes them out. Thread-safe.
+// The events of all clients of a process, for one reading thread. Thread-safe.
 class EventQueue final : public lease::EventSink {
  public:
   void post(lease::Event event) override;
 
-  // A thread is about to take events out: the number of its run.
+  // Begins a run of the reading thread; the run's number.
   std::uint64_t begin();
-  // Blocks until there is an event; nothing once the run was stopped and the queue is empty.
+  // Blocks until there is an event; empty once the run was stopped and the queue is empty.
   std::optional<lease::Event> next(std::uint64_t run);
   // Ends the run, if there is one.
   void stop();

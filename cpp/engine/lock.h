@@ -19,7 +19,7 @@ namespace holdfast::engine {
 // event loop. It has no state: holds belong to owners.
 class Lock : public Lockable {
  public:
-  // What one lock object differs in from others of its kind.
+  // The options of one lock object.
   struct Options {
     Side side = Side::kWhole;
     sync::AcquireOptions acquire_options{};
@@ -29,7 +29,7 @@ class Lock : public Lockable {
 
   const LockName& name() const { return name_; }
   Client& client() const { return *client_; }
-  // An owner of the one is an owner of the other.
+  // Whether both have the same owners.
   bool same_as(const Lock& other) const { return client_ == other.client_ && name_ == other.name_; }
 
   sync::ExchangePtr acquire(const Attempt& attempt) const override {
@@ -69,23 +69,23 @@ class Lock : public Lockable {
   std::optional<std::string> known_loss(OwnerNumber owner) const override;
   std::optional<Duration> known_left(OwnerNumber owner) const override;
   void forget_listener(OwnerNumber owner, std::uint64_t listener) const override;
-  // The two halves of passing a hold on to another process, and what lies between them: see
+  // The two halves of passing a hold on to another process, and the ticket: see
   // sync/transfer_operation.h. After detach(), end_detach() has to follow.
   sync::ExchangePtr detach(OwnerNumber owner, Millis lease) const;
-  // The ticket of a hold that is being detached; empty when none is, or when it was lost meanwhile.
+  // The ticket of a hold that is being detached; empty if there is none, or if it has been lost.
   std::string ticket(OwnerNumber owner) const;
   void end_detach(OwnerNumber owner, bool done) const;
   sync::ExchangePtr attach(const sync::Ticket& ticket,
                            const sync::AttachOperation::Heir& heir) const;
-  // What an owner has got by a ticket becomes the ticket's again; no answer is waited for.
+  // Returns a hold that an owner got by a ticket to the ticket; does not wait for the answer.
   void give_back(const sync::Ticket& ticket, OwnerNumber owner) const;
-  // As a ticket calls its kind; empty: its holds cannot be detached.
+  // The kind's word in a ticket; empty: its holds cannot be detached.
   std::string_view movable_as() const;
 
   int known_reads(OwnerNumber owner) const;  // of the read side of this name
   std::optional<std::int64_t> known_token(OwnerNumber owner) const;
 
-  // A loss that is of no consequence: it is not told.
+  // Suppresses the report of a loss.
   void forget_loss(OwnerNumber owner) const;
 
  private:
@@ -97,10 +97,10 @@ class Lock : public Lockable {
   const sync::LockRecipe& recipe_;
   const LockName name_;
   const sync::AcquireOptions acquire_options_;
-  std::optional<sync::PlainLock> plain_;  // of a kind and with options that allow for it
+  std::optional<sync::PlainLock> plain_;  // unset if the kind or the options do not allow it
 };
 
-// A lock of the kind that has this word (sync/kinds.h); null: none has it.
+// A lock of the kind with this word (sync/kinds.h); null: there is none.
 std::shared_ptr<Lock> new_lock(std::shared_ptr<Client> client, std::string_view word,
                                const std::string& name, const sync::AcquireOptions& options);
 

@@ -11,7 +11,7 @@
 
 namespace holdfast::engine {
 
-// What owners acquire and release: a lock, or one made of several. A maker of exchanges with the
+// The interface of a single lock and of a lock made of several: a factory of exchanges with the
 // servers, each to be awaited by a thread or an event loop.
 class Lockable {
  public:
@@ -21,8 +21,8 @@ class Lockable {
     bool blocking = true;
     Duration timeout = kNever - TimePoint{};
     std::uint64_t listener = 0;
-    bool member = false;  // of a lock made of several, whose members' own options play no part
-    bool again = false;   // no hold more: the lease of the one that is held counts from now on
+    bool member = false;  // member of a lock made of several: its own options are ignored
+    bool again = false;   // not a further hold: sets the lease of the existing one again
     sync::RefusalBudget refusal_budget = sync::RefusalBudget::kCallers;
     bool part = false;                    // of a lock made of locks
     std::optional<TimePoint> patience{};  // see sync::AcquireRequest
@@ -32,14 +32,14 @@ class Lockable {
 
   virtual sync::ExchangePtr acquire(const Attempt& attempt) const = 0;
   virtual sync::ExchangePtr release(OwnerNumber owner, bool all) const = 0;
-  // The same in one step with the wait of the calling thread, which may take the plain path. After
-  // an acquisition without an exchange whose caller will never know of the grant give_back()
-  // follows.
+  // The same in one step with the wait of the calling thread, which may take the plain path. If the
+  // caller of an acquisition without an exchange never gets its grant, give_back() follows.
   virtual sync::Waited acquire_and_wait(const Attempt& attempt, sync::Interrupt* interrupt) const;
   virtual sync::Waited release_and_wait(OwnerNumber owner, bool all,
                                         sync::Interrupt* interrupt) const;
   virtual void give_back(const Attempt& /*attempt*/) const {}
-  // Of one hold; the caller of a last release does not wait for the answer, of kinds that can.
+  // Releases one hold; for kinds that support it, the caller of a last release does not wait for
+  // the answer.
   virtual sync::ExchangePtr release_deferred(OwnerNumber owner) const {
     return release(owner, false);
   }
@@ -56,11 +56,11 @@ class Lockable {
   // Owners of the same client that hold it, or have ended while they did.
   virtual std::vector<lease::LeaseKeeper::Holder> known_owners() const = 0;
   virtual bool known_lost(OwnerNumber owner) const = 0;
-  // Why; nothing where known_lost() is false.
+  // Why it was lost; empty if known_lost() is false.
   virtual std::optional<std::string> known_loss(OwnerNumber owner) const = 0;
   virtual std::optional<Duration> known_left(OwnerNumber owner) const = 0;
 
-  // Of an attempt that was granted: it is not to be told any more.
+  // After a granted attempt: no further loss is reported to it.
   virtual void forget_listener(OwnerNumber owner, std::uint64_t listener) const = 0;
 };
 

@@ -11,7 +11,8 @@ namespace holdfast::engine {
 using sync::CallOperation;
 
 namespace {
-// For so long a permit that is known by its id only is given back where the server is out of reach.
+// How long the release of a permit known only by its id is repeated while the server is out of
+// reach.
 constexpr Millis kLongestLease{60'000};
 }  // namespace
 
@@ -53,13 +54,13 @@ sync::ExchangePtr PermitSemaphore::release_by_id(const std::string& permit) cons
       [context, name = name_](std::optional<std::int64_t>& value, const client::Sent& sent) {
         if (value) {
           const std::string channel = sync::renewed_permit_recipe().channel(name, {}).bytes();
-          // Permits are not handed over, so no waiter is to be called.
+          // Permits are not handed over, so no waiter is called.
           (void)context->waits->told(channel, *value - 1, context->clock.now());
         }
-        // Where it was sent again, an earlier time may have done it; it is not out in any case.
+        // An earlier sending may have released it; it is not in use in any case.
         value = value || sent.times > 1 ? 1 : 0;
       });
-  // Its lease is not known here, where only the id is. A permit is given back once at most.
+  // Only the id is known here, not the lease. A permit is given back once at most.
   release->carry_through({next_owner_number(), Millis(0), kLongestLease});
   return release;
 }
@@ -68,7 +69,7 @@ sync::ExchangePtr PermitSemaphore::extend(const std::string& permit, Millis leas
   const auto context = client_->context();
   const auto number = sync::permit_number(context->client_id, permit);
   if (number && context->keeper->count(name_, *number) > 0) {
-    // From now on, even if this fails, it is not renewed, but left to the server.
+    // From now on it is not renewed, even if this fails, but expires on the server.
     context->keeper->leave_to_lease(name_, *number);
   }
   return std::make_shared<CallOperation>(context, name_,

@@ -10,7 +10,7 @@
 
 namespace holdfast::engine {
 
-// A semaphore of a client whose permits have ids and expire, under one name: a factory of
+// A client's semaphore with permits that have ids and expire, under one name: a factory of
 // operations, each to be awaited by a thread or an event loop. A permit is identified by its id, 16
 // bytes, and has no owner. Each method describes its Outcome::value.
 class PermitSemaphore {
@@ -23,8 +23,8 @@ class PermitSemaphore {
     std::uint64_t listener = 0;  // receives the loss of the permit; 0: none
   };
 
-  // A release of what this client renews ends as that of a lock does; of any other permit, with
-  // `value` 1, or 0: it is not out.
+  // The release of a permit that this client renews ends like that of a lock; of any other permit,
+  // with `value` 1, or 0: it is not in use.
   struct Release {
     sync::ExchangePtr operation;
     bool renewed = false;
@@ -36,7 +36,7 @@ class PermitSemaphore {
   std::string permit(OwnerNumber number) const;
 
   Release release(const std::string& permit) const;
-  // 1, or 0: it is not out.
+  // 1, or 0: it is not in use.
   sync::ExchangePtr extend(const std::string& permit, Millis lease) const;
   sync::ExchangePtr try_set_permits(std::int64_t permits) const;  // 1, or 0: set before
   sync::ExchangePtr value() const;                                // the permits that are free

@@ -66,8 +66,8 @@ sync::ExchangePtr Quorum::acquire(const Attempt& attempt) const {
   options.seed = static_cast<std::uint32_t>(now.time_since_epoch().count() +
                                             static_cast<std::int64_t>(attempt.owner));
   const int held = known_count(attempt.owner);
-  // Where a minority can be missing, a server that refuses to work, or connections, is asked again
-  // by the next round.
+  // If a minority may be missing, the next round tries a server again that refuses to work or
+  // refuses connections.
   const bool in_rounds = options.rule.spare() > 0;
   Attempt part = attempt;
   part.part = true;
@@ -85,15 +85,15 @@ sync::ExchangePtr Quorum::acquire(const Attempt& attempt) const {
   return made;
 }
 
-// What another lock object holds of a member is left alone: of a lock that is held, a hold more
-// than the others have; of one that is not, all, unless it turns out that it was and has been lost.
+// Leaves the holds of other lock objects on a member alone: if this lock is held, those beyond the
+// members' common count; if it is not, all of them, unless this lock was held and has been lost.
 sync::ExchangePtr Quorum::release(OwnerNumber owner, bool all) const {
   const Call call = [owner, all](const Lock& lock) { return lock.release_operation(owner, all); };
   const std::vector<int> held = counts(owner);
   const int count = common(held, rule().needed);
   std::vector<Step> first;
   std::vector<Step> second;
-  // The first one last: waiters wait for that, and find the others free.
+  // The first member last: waiters wait for it, and then find the others free.
   for (std::size_t i = held.size(); i-- > 0;) {
     if (held[i] == 0 || (count > 0 && held[i] >= count)) {
       first.push_back(step(i, call));
@@ -161,7 +161,7 @@ sync::ExchangePtr Quorum::ttl() const {
 
 int Quorum::known_count(OwnerNumber owner) const { return common(counts(owner), rule().needed); }
 
-// Of the member that the owner holds most often.
+// Those of the member with the most holds of the owner.
 std::vector<Lease> Quorum::known_levels(OwnerNumber owner) const {
   std::vector<Lease> levels;
   for (const auto& lock : members_) {

@@ -11,7 +11,8 @@
 
 namespace holdfast::engine {
 
-// Joins the registry of waiters to the subscribers of a topology. Thread-safe once it is set up.
+// Connects the registry of waiters with the subscribers of a topology. Thread-safe once it is set
+// up.
 class WaitHub final : public client::Subscriber::Sink, public wait::Subscriptions {
  public:
   WaitHub() : registry_(*this) {}

@@ -10,8 +10,8 @@
 
 namespace holdfast::net {
 
-// The credentials for one attempt to connect, which another thread supplies. The requester waits
-// for fd() as for a socket, and may leave: then the answer is dropped.
+// The credentials for one attempt to connect, which another thread supplies. The requester waits on
+// fd() as on a socket; if it leaves, the answer is dropped.
 class CredentialRequest {
  public:
   CredentialRequest();  // done() from the start, with a failure, where there are no descriptors
@@ -22,7 +22,7 @@ class CredentialRequest {
   int fd() const { return ready_.get(); }
   bool done() const { return done_; }
 
-  // Once done(): the credentials, or why there are none.
+  // Once done(): the credentials, or the failure.
   Result<Credentials> take() { return std::move(outcome_); }
 
   // At most once, from any thread, unless done().

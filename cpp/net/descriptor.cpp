@@ -14,7 +14,7 @@ namespace holdfast::net {
 namespace {
 
 // The serials of open descriptors, by number. A block is made when the first number in it is used,
-// and stays: a child may read the table at any moment. The first needs no memory.
+// and stays: a child may read the table at any moment. The first block needs no allocation.
 constexpr std::size_t kBlockSize = 1024;
 constexpr std::size_t kBlocks = 1024;
 using Serial = std::atomic<std::uint64_t>;
@@ -27,7 +27,7 @@ Serial last_serial{0};
 
 Block* block_of(std::size_t index) { return index == 0 ? &first_block : blocks[index].load(); }
 
-// Where the serial of `fd` stands; nullptr when nothing of its block was ever entered.
+// The place of the serial of `fd`; nullptr if its block is not in use.
 Serial* find(int fd) {
   const auto number = static_cast<std::size_t>(fd);
   if (fd < 0 || number >= kBlocks * kBlockSize) return nullptr;
@@ -72,7 +72,7 @@ void Descriptor::reset() {
   if (fd_ < 0) return;
   Serial* const entry = find(fd_);
   std::uint64_t mine = serial_;
-  // Left out of the table before it is closed: from then on the number may be another's.
+  // Removed from the table before the close: after it the number may belong to another descriptor.
   if (entry == nullptr || serial_ == 0 || entry->compare_exchange_strong(mine, 0)) ::close(fd_);
   fd_ = -1;
   serial_ = 0;

@@ -8,9 +8,9 @@ namespace holdfast::net {
 // Thread-safe.
 std::uint64_t serial_of(int fd);
 
-// Owns a file descriptor and closes it. Each is entered in a table without locks, which knows what
-// a fork()ed child inherits (see close_inherited_sockets()) and tells a descriptor from a later
-// one of the same number.
+// Owns a file descriptor and closes it. Each is entered in a lock-free table of the descriptors
+// that a fork()ed child inherits (see close_inherited_sockets()); its serial distinguishes a
+// descriptor from a later one of the same number.
 class Descriptor {
  public:
   Descriptor() = default;
@@ -20,7 +20,7 @@ class Descriptor {
   ~Descriptor() { reset(); }
 
   // The number; -1 when there is none, or when close_inherited_sockets() has closed it: so a child
-  // of fork() can never touch what its parent uses.
+  // of fork() can never use its parent's descriptors.
   int get() const { return serial_ == 0 || serial_of(fd_) == serial_ ? fd_ : -1; }
   bool open() const { return get() >= 0; }
 

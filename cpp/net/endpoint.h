@@ -10,7 +10,7 @@
 
 namespace holdfast::net {
 
-// Where one server listens.
+// The address of one server.
 struct Address {
   std::string host;  // a name or an IP literal without brackets; empty for a unix socket
   std::uint16_t port = 6379;
@@ -19,16 +19,16 @@ struct Address {
   std::string text() const;  // "127.0.0.1:6379", "[::1]:6379", "unix:/tmp/x.sock": for messages
 };
 
-// How to trust and be trusted over TLS. Paths of PEM files; without `ca` the system's trust store,
-// without `cert` no client certificate, without `key` the private key is in the file `cert`.
+// The trust store and certificate for TLS. Paths of PEM files; without `ca` the system's trust
+// store, without `cert` no client certificate, without `key` the private key is in the file `cert`.
 struct TlsOptions {
   bool enabled = false;
   bool verify = true;  // certificate and host name
   std::string ca;      // a file, or a directory of certificates by their hashes
   std::string cert;
   std::string key;
-  // Where the system's trust store is. Both empty: where this OpenSSL was built to look, which is
-  // right for the distribution's own OpenSSL only, not for a wheel's.
+  // The system's trust store. Both empty: OpenSSL's built-in default, which is right for the
+  // distribution's OpenSSL only, not for a wheel's.
   std::string system_ca_file;
   std::string system_ca_directory;
 };
@@ -41,27 +41,27 @@ struct Credentials {
 
 class CredentialRequest;
 
-// Asked before each attempt to connect, by any thread; returns at once. See CredentialRequest.
+// Called before each attempt to connect, by any thread; returns at once. See CredentialRequest.
 using CredentialSource = std::function<std::shared_ptr<CredentialRequest>()>;
 
 enum class Deployment { kStandalone, kSentinel, kCluster };
 
-// All a client knows about its servers: what a URL says, completed and overridden by keywords.
+// A client's settings for its servers: those of the URL, completed and overridden by keywords.
 struct Endpoint {
   Deployment deployment = Deployment::kStandalone;
   std::vector<Address> addresses;  // one for standalone
   std::string service;             // sentinel's name of the primary
   int database = 0;
   Credentials credentials;
-  CredentialSource credential_source;  // where there is one, `credentials` are not used
+  CredentialSource credential_source;  // if set, `credentials` are not used
   Credentials sentinel_credentials;    // of the sentinels, whose users are separate
   TlsOptions tls;
 
   std::string text() const;  // "redis://127.0.0.1:6379/0" without user and password: for messages
 };
 
-// An option of the URL's query string, in order, percent-decoded. parse_url() leaves those it does
-// not know (lease=, ...) to its caller. A name is made of letters, digits and underscores.
+// An option of the URL's query string, in order, percent-decoded. parse_url() leaves unknown ones
+// (lease=, ...) to its caller. A name is made of letters, digits and underscores.
 struct UrlOption {
   std::string name;
   std::string value;
@@ -73,11 +73,11 @@ struct ParsedUrl {
 };
 
 // redis:// valkey:// rediss:// valkeys:// unix:// redis+sentinel:// redis+cluster://, as in the
-// table of the documentation; valkey+..., and rediss+... or valkeys+... for TLS, mean what they
-// say. User, password and host are percent-decoded; IPv6 literals in brackets. For an unknown
-// scheme, a bad port or database, a fragment, an empty host where one is needed: kInvalid with a
-// message that names the fault, and quotes nothing that could be (part of) a password. Of the
-// query string only `db` of unix:// is understood here.
+// table of the documentation; valkey+..., and rediss+... or valkeys+... for TLS, are accepted, too.
+// User, password and host are percent-decoded; IPv6 literals in brackets. For an unknown scheme, a
+// bad port or database, a fragment, an empty host where one is needed: kInvalid with a message that
+// names the fault, and never quotes (part of) a password. Of the query string only `db` of unix://
+// is read here.
 Result<ParsedUrl> parse_url(const std::string& url);
 
 }  // namespace holdfast::net

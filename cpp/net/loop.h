@@ -12,10 +12,10 @@ class Loop {
  public:
   virtual ~Loop() = default;
 
-  // Steps `pollable` soon, and from then on whenever its interest comes true, until it says it is
-  // done. Called again for one that is driven already (or whose last step is just ending): one more
-  // step soon. The loop shares ownership while it drives. May be called from any thread, from
-  // within a step() too, with whatever locks held: it calls no Pollable.
+  // Steps `pollable` soon, and then whenever its interest comes true, until it is done. A further
+  // call for the same pollable (also during its last step) makes one more step soon. The loop
+  // shares ownership while it drives. May be called from any thread, also within a step(), and with
+  // any lock held: it does not call the Pollable.
   virtual void drive(std::shared_ptr<Pollable> pollable) = 0;
 };
 

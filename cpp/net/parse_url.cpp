@@ -11,8 +11,8 @@
 
 #include "net/endpoint.h"
 
-// Messages quote nothing of the URL but its scheme: a '/', '?', '#' or '@' in a password that was
-// not percent-encoded makes pieces of the password look like a port, a path or an option.
+// Messages quote only the scheme of the URL: a '/', '?', '#' or '@' in a password that was not
+// percent-encoded makes pieces of the password look like a port, a path or an option.
 namespace holdfast::net {
 namespace {
 
@@ -48,7 +48,7 @@ std::optional<std::string> percent_decoded(std::string_view text) {
   return decoded;
 }
 
-// Decodes `text` into `into`; the fault when that is no percent-encoding.
+// Decodes `text` into `into`; the fault if it is not percent-encoded.
 Status decode(std::string_view text, const char* what, std::string& into) {
   auto decoded = percent_decoded(text);
   if (!decoded) {
@@ -59,7 +59,7 @@ Status decode(std::string_view text, const char* what, std::string& into) {
   return {};
 }
 
-// A whole number of nothing but digits; nullopt beyond `most`.
+// A whole number of digits only; nullopt beyond `most`.
 std::optional<int> number(std::string_view text, int most) {
   int value = 0;
   const char* const end = text.data() + text.size();
@@ -69,8 +69,8 @@ std::optional<int> number(std::string_view text, int most) {
   return value;
 }
 
-// What precedes the first `mark` in `text`, which loses it and the mark; all of `text`, and `found`
-// false, where there is none.
+// Cuts the part before the first `mark`, and the mark, from `text`. Without a mark: all of `text`,
+// and `found` is false.
 std::string_view cut(std::string_view& text, char mark, bool& found) {
   const std::size_t at = text.find(mark);
   found = at != std::string_view::npos;
@@ -95,7 +95,7 @@ bool is_ipv6(std::string_view host) {
   return inet_pton(AF_INET6, address.c_str(), &parsed) == 1 && plain_host(host);
 }
 
-// A URL, cut at its marks. Everything but the scheme is still encoded.
+// A URL, cut at its marks. Everything except the scheme is still encoded.
 struct Parts {
   std::string scheme;
   std::string_view user_info;
@@ -150,7 +150,7 @@ Status check_host(std::string_view host, bool bracketed) {
   return {};
 }
 
-// Reads the host of "host", "host:port", "[v6]" or "[v6]:port"; `text` loses it.
+// Cuts the host of "host", "host:port", "[v6]" or "[v6]:port" from `text`.
 Status read_host(std::string_view& text, std::string& into) {
   const bool bracketed = !text.empty() && text.front() == '[';
   if (bracketed) text.remove_prefix(1);
@@ -203,7 +203,7 @@ Status read_database(std::string_view text, int& into) {
   return {};
 }
 
-// What follows the hosts: [/db], /service[/db], or nothing for a cluster.
+// The path after the hosts: [/db], /service[/db], or nothing for a cluster.
 Status read_path(const Parts& parts, Endpoint& into) {
   std::string_view rest = parts.path;
   bool has_database = parts.has_path && !rest.empty();

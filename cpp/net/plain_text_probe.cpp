@@ -6,7 +6,7 @@ namespace holdfast::net {
 
 namespace {
 constexpr std::string_view kPing = "PING\r\n";
-constexpr char kAlert = 0x15;  // the first byte of what TLS says to it
+constexpr char kAlert = 0x15;  // the first byte of a TLS answer
 }  // namespace
 
 PlainTextProbe::Verdict PlainTextProbe::advance() {

@@ -6,15 +6,15 @@
 
 namespace holdfast::net {
 
-// Asks a server that is silent in a TLS handshake whether it speaks plain text: a PING over a
-// connection without TLS. A Redis server waits for the end of a line that a handshake does not
-// have, and would stay silent for ever. No secret is sent. Never blocks.
+// Finds out whether a server that is silent in a TLS handshake uses plain text: it sends a PING
+// over a connection without TLS. A Redis server without TLS waits for an end of line, which a
+// handshake lacks, and would stay silent for ever. No secret is sent. Never blocks.
 class PlainTextProbe {
  public:
   enum class Verdict {
     kPending,    // advance() again when interest() comes true
-    kPlainText,  // it does
-    kUnknown,    // it hung up, or answered in TLS
+    kPlainText,  // the server answered in plain text
+    kUnknown,    // it closed the connection, or answered in TLS
   };
 
   PlainTextProbe(const Address& address, Millis user_timeout) : socket_(address, user_timeout) {}
@@ -22,7 +22,7 @@ class PlainTextProbe {
   Verdict advance();
   Interest interest() const;
 
-  // Of the attempt to speak TLS with such a server.
+  // The failure of a TLS connection to such a server.
   static Status failure(const Address& address);
 
  private:

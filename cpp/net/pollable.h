@@ -4,13 +4,13 @@
 
 namespace holdfast::net {
 
-// What a Pollable waits for next.
+// The next event that a Pollable waits for.
 struct Interest {
   int fd = -1;  // -1: none
   bool read = false;
   bool write = false;
   TimePoint until = kNever;  // step again at this moment at the latest
-  bool done = false;         // nothing left to do: the driver may drop it
+  bool done = false;         // no work is left: the driver may drop it
   bool hangup = false;  // step when the peer has closed its end of a stream that no thread reads
 };
 

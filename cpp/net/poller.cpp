@@ -2,7 +2,7 @@
 
 #include <cerrno>
 
-// What epoll and kqueue have in common: which watch the kernel means by an event.
+// The common part of epoll and kqueue: the watch of a kernel event.
 namespace holdfast::net {
 
 bool Poller::update(Watch& watch, const Interest& interest) {
@@ -42,7 +42,7 @@ bool Poller::add(Watch& watch) {
 
 void Poller::drop(Watch& watch) {
   if (watch.fd < 0) return;
-  tell(watch, Change::kRemove);  // refused where the descriptor is closed: it has left by itself
+  tell(watch, Change::kRemove);  // a closed descriptor has left already
   by_token_.erase(watch.token);
   by_fd_.erase(watch.fd);
   watch = Watch{};

@@ -11,8 +11,8 @@
 namespace holdfast::net {
 
 // Waits for many descriptors, a moment and a wake-up at once: by epoll, timerfd and eventfd on
-// Linux, by kqueue elsewhere (compiled for macOS, but not run there). Belongs to one thread, but
-// for wake().
+// Linux, by kqueue elsewhere (compiled for macOS, but not run there). For one thread, except
+// wake().
 class Poller {
  public:
   // The events that one pollable waits for; only changes are passed to the kernel. Owned by the
@@ -22,28 +22,28 @@ class Poller {
     friend class Poller;
     int fd = -1;
     std::uint32_t events = 0;
-    std::uint64_t serial = 0;  // of the Descriptor; 0: not one of ours
-    std::uint64_t token = 0;   // what the kernel calls it
+    std::uint64_t serial = 0;  // of the Descriptor; 0: a foreign descriptor
+    std::uint64_t token = 0;   // its id in the kernel's events
   };
 
   Poller();  // throws std::system_error where the system gives no descriptors
   Poller(const Poller&) = delete;
   Poller& operator=(const Poller&) = delete;
 
-  // From now on `watch` is for the interest's fd and events; for none of them it waits for nothing.
-  // A descriptor that was closed meanwhile is distinguished from a new one with its number. False
-  // when the system refuses: there will be no event.
+  // Sets the fd and events of `watch` to those of the interest; without events it is idle. A
+  // descriptor that has been closed is distinguished from a new one with its number. False when the
+  // system refuses: there will be no event.
   bool update(Watch& watch, const Interest& interest);
   void drop(Watch& watch);
 
   // Ends a wait() when `delay` is over (on a clock that counts suspend); replaces the one before.
   void set_alarm(Duration delay);
 
-  // Waits for an event, the alarm or a wake-up, or only looks (`block` false). Adds to `ready` the
-  // watches that are. True when the alarm went off.
+  // Waits for an event, the alarm or a wake-up; `block` false: only checks. Appends the watches
+  // with events to `ready`. True when the alarm went off.
   bool wait(bool block, std::vector<Watch*>& ready);
 
-  // Ends the wait() under way, else the next one. From any thread.
+  // Ends the current wait(), or else the next one. Any thread.
   void wake();
 
  private:

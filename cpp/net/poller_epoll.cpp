@@ -97,8 +97,8 @@ bool Poller::wait(bool block, std::vector<Watch*>& ready) {
   return alarm;
 }
 
-// A descriptor that was closed here, but lives on in a child of fork(), stays in the kernel's set,
-// reports events, and can no longer be taken out: so the set is made anew.
+// A descriptor that was closed here, but is still open in a child of fork(), stays in the kernel's
+// set, reports events, and can no longer be removed: so a new set is made.
 void Poller::rebuild(std::vector<Watch*>& ready) {
   Descriptor fresh(epoll_create1(EPOLL_CLOEXEC));
   if (!fresh.open() || !listen(fresh)) return;  // tried again at the next such event

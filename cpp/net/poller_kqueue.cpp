@@ -21,9 +21,9 @@ constexpr std::size_t kBatch = 64;
 constexpr std::uint32_t kRead = 1;
 constexpr std::uint32_t kWrite = 2;
 constexpr std::uint32_t kHangup = 4;
-constexpr Duration kLongestAlarm = std::chrono::hours(24);  // an early one only costs a look
+constexpr Duration kLongestAlarm = std::chrono::hours(24);  // an early alarm is harmless
 
-// On a clock that counts suspend, where the system's timers can.
+// On a clock that includes suspend, if the system's timers have one.
 #ifdef NOTE_MACH_CONTINUOUS_TIME
 constexpr unsigned kTimer = NOTE_NSECONDS | NOTE_MACH_CONTINUOUS_TIME;
 #else
@@ -55,7 +55,7 @@ bool remove(const Descriptor& queue, int fd, int filter) {
 
 // Level-triggered, as epoll's are.
 bool watch_for(const Descriptor& queue, int fd, int filter, std::uint64_t token, bool end_only) {
-  // The end of a stream is reported whatever the low-water mark is.
+  // The end of a stream is reported regardless of the low-water mark.
   struct kevent change =
       event(static_cast<std::uint64_t>(fd), filter, EV_ADD | EV_ENABLE, end_only ? NOTE_LOWAT : 0U,
             end_only ? std::numeric_limits<int>::max() : 0);
@@ -96,8 +96,8 @@ void Poller::set_alarm(Duration delay) {
   submit(queue_, event(kAlarmToken, EVFILT_TIMER, EV_ADD | EV_ONESHOT, kTimer, wait.count()));
 }
 
-// A descriptor that is closed leaves the queue by itself, so an event of an unknown token is one
-// that was on its way while its watch was dropped.
+// The kernel removes a closed descriptor from the queue, so an event of an unknown token was
+// pending when its watch was dropped.
 bool Poller::wait(bool block, std::vector<Watch*>& ready) {
   std::array<struct kevent, kBatch> events;
   const timespec now{0, 0};

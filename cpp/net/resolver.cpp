@@ -64,7 +64,7 @@ Result<Addresses> look_up_name(const Address& address) {
 
 }  // namespace
 
-// What the two threads share; `outcome` belongs to the resolving one until `done`.
+// The state that the two threads share; `outcome` belongs to the resolving one until `done`.
 struct Resolver::Lookup {
   std::atomic<bool> done{false};
   Result<Addresses> outcome{Addresses{}};

@@ -22,8 +22,8 @@ struct SocketAddress {
 // Turns an Address into socket addresses without blocking. To be used by one thread.
 class Resolver {
  public:
-  // A path or an IP literal is answered at once, a name by a thread that ends by itself: it
-  // outlives the Resolver where getaddrinfo() takes long.
+  // A path or an IP literal is answered at once, a name by a short-lived thread, which outlives the
+  // Resolver if getaddrinfo() takes long.
   explicit Resolver(const Address& address);
   ~Resolver();
   Resolver(const Resolver&) = delete;
@@ -33,7 +33,7 @@ class Resolver {
   int fd() const;
   bool done() const;
 
-  // Once done(): the addresses in the order to try them, at least one, or why there is none.
+  // Once done(): the addresses in the order to try them, at least one, or the failure.
   Result<std::vector<SocketAddress>> take();
 
  private:

@@ -169,7 +169,7 @@ IoResult SocketTransport::read(char* into, std::size_t size) {
 
 IoResult SocketTransport::await(char* into, std::size_t size) { return receive(into, size, 0); }
 
-// Longer than a reply takes, short enough for threads that have to interrupt the reader.
+// Longer than most replies take, short enough for threads that have to interrupt the reader.
 Millis SocketTransport::moment() const { return Millis(20); }
 
 IoResult SocketTransport::receive(char* into, std::size_t size, int flags) {

@@ -15,7 +15,7 @@ class SocketTransport final : public Transport {
  public:
   SocketTransport(const Address& address, Millis user_timeout);
 
-  // The same for known addresses, tried in turn; `name` is what messages call them.
+  // The same for known addresses, tried in turn; `name` stands for them in messages.
   SocketTransport(std::string name, std::vector<SocketAddress> addresses, Millis user_timeout);
 
   int fd() const override;
@@ -28,7 +28,7 @@ class SocketTransport final : public Transport {
 
  private:
   IoResult begin_next();        // connects to the next address that does not fail at once
-  IoResult finish();            // what became of the attempt under way
+  IoResult finish();            // the result of the current attempt
   IoResult refused(int error);  // an attempt failed: on to the next, or out of addresses
   void prepare_tcp(Millis connect_timeout) const;
   void let_await_block() const;

@@ -14,7 +14,7 @@
 namespace holdfast::net {
 namespace {
 
-// What makes contexts interchangeable.
+// The key of the cache: the options of a context.
 using Key = std::tuple<bool, std::string, std::string, std::string, std::string, std::string>;
 
 struct Cache {
@@ -25,8 +25,8 @@ struct Cache {
 
 std::atomic<Cache*> current_cache{nullptr};
 
-// The cache of this process. A child of fork() leaves its parent's alone: its lock may have been
-// held by a thread that the child does not have.
+// The cache of this process. A child of fork() does not use its parent's: a thread that the child
+// does not have may have held its lock.
 Cache& cache() {
   Cache* found = current_cache.load();
   while (found == nullptr || found->process != getpid()) {

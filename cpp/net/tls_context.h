@@ -12,12 +12,13 @@ namespace holdfast::net {
 
 using TlsContext = std::shared_ptr<SSL_CTX>;
 
-// What all connections with the same options share: trust store and certificate, read from their
-// files when the first of these connections is opened, and again once none is left (so that renewed
-// files count then). Thread-safe; a fork()ed child makes its own. The failure names the option.
+// The TLS context that all connections with the same options share: trust store and certificate.
+// The files are read when the first of these connections is opened, and again after the last one
+// has been closed, so that renewed files are noticed. Thread-safe; a fork()ed child makes new ones.
+// The failure names the option.
 Result<TlsContext> tls_context(const TlsOptions& options);
 
-// What OpenSSL's error queue of this thread says, which it empties.
+// The text of OpenSSL's error queue of this thread; empties the queue.
 std::string tls_error();
 
 }  // namespace holdfast::net

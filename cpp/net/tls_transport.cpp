@@ -141,7 +141,7 @@ IoResult TlsTransport::read(char* into, std::size_t size) {
     std::size_t bytes = 0;
     const int returned = SSL_read_ex(ssl_.get(), into + total, size - total, &bytes);
     if (returned != 1 && total == 0) return result_of(returned, 0);
-    if (returned != 1) break;  // told again by the next call, if it is an error
+    if (returned != 1) break;  // the next call returns it again, if it is an error
     total += bytes;
     heard_ = true;
   }
@@ -165,8 +165,8 @@ IoResult TlsTransport::result_of(int returned, std::size_t bytes) {
   return {Io::kFailed, 0, reason(error)};
 }
 
-// In TLS 1.3 a client is through before the server has looked at its certificate, and the alert may
-// be lost with the connection.
+// In TLS 1.3 a client's handshake ends before the server has checked its certificate, and the alert
+// may be lost with the connection.
 Status TlsTransport::broken() const {
   if (heard_ || !options_.cert.empty()) return socket_failure_;
   return Status::unreachable(socket_failure_.message() +

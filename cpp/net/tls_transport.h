@@ -12,9 +12,9 @@
 
 namespace holdfast::net {
 
-// A Transport of TLS over TCP: OpenSSL, which reads and writes a SocketTransport. It never says
-// goodbye (close_notify): the protocol above knows where a reply ends, and a fork()ed child must
-// not write to its parent's connection.
+// A Transport of TLS over TCP: OpenSSL, which reads and writes a SocketTransport. It never sends
+// close_notify: RESP has its own framing, and a fork()ed child must not write to its parent's
+// connection.
 class TlsTransport final : public Transport {
  public:
   TlsTransport(const Address& address, TlsOptions options, Millis user_timeout);
@@ -39,12 +39,12 @@ class TlsTransport final : public Transport {
   const Address address_;
   const TlsOptions options_;
   SocketTransport socket_;
-  Status socket_failure_;  // what the socket below failed of, told through OpenSSL
+  Status socket_failure_;  // the failure of the socket below OpenSSL
   TlsContext context_;
   std::unique_ptr<SSL, FreeSsl> ssl_;
   bool connected_ = false;
-  bool heard_ = false;     // something came after that
-  bool answered_ = false;  // anything came
+  bool heard_ = false;     // bytes were read after that
+  bool answered_ = false;  // bytes of the handshake were read
   Mutex mutex_;            // guards ssl_: one thread may read while another writes
 
   friend struct SocketBio;

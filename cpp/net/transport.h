@@ -22,12 +22,12 @@ struct IoResult {
   Status status;
 };
 
-// A byte stream to one server that never blocks, but in await(): TCP (TCP_NODELAY, keep-alive
+// A byte stream to one server that never blocks, except in await(): TCP (TCP_NODELAY, keep-alive
 // probes after 5 s, TCP_USER_TIMEOUT), a unix socket, or TLS over TCP. connect() is called until
 // kDone; then read() and write(), which may be called from two threads at the same time (one each).
-// Destroying it closes the socket; abort() makes that a reset that throws away what was not
-// delivered yet, so that no old command arrives late. Messages of failures name the address and the
-// next step ("is a server running there?").
+// Destroying it closes the socket; abort() makes that a reset that drops undelivered bytes, so that
+// no old command arrives late. Messages of failures name the address and the next step ("is a
+// server running there?").
 class Transport {
  public:
   virtual ~Transport() = default;
@@ -38,20 +38,20 @@ class Transport {
 
   virtual IoResult connect() = 0;
 
-  // Fewer bytes than `size` (never 0) mean that there were no more: the fd tells of the next ones.
-  // After a full read call again before waiting for the fd: TLS may hold bytes that it tells
-  // nothing of.
+  // Fewer bytes than `size` (never 0) mean that there were no more: the fd becomes readable with
+  // the next ones. After a full read call again before waiting for the fd: TLS may hold bytes that
+  // the fd does not show.
   virtual IoResult read(char* into, std::size_t size) = 0;
 
-  // As read(), but where nothing has come yet it blocks until something does, for moment() at the
-  // longest: that saves a poll. A signal may end it. Where moment() is 0 it is read().
+  // As read(), but without data it blocks until some arrive, for at most moment(): that saves a
+  // poll. A signal may end it. If moment() is 0, it is read().
   virtual IoResult await(char* into, std::size_t size) { return read(into, size); }
   virtual Millis moment() const { return Millis(0); }
 
   // After a kWant... the next call must begin with the same bytes (more may follow them).
   virtual IoResult write(const char* from, std::size_t size) = 0;
 
-  // In a handshake: the server has been spoken to, and has said nothing yet.
+  // In a handshake: bytes have been sent, and the server has not answered yet.
   virtual bool silent() const { return false; }
 
   virtual void abort() = 0;
@@ -65,10 +65,9 @@ class Transport {
 std::unique_ptr<Transport> open_transport(const Address& address, const TlsOptions& tls,
                                           Millis user_timeout);
 
-// Closes, in a fork()ed child, the sockets that were inherited from the parent (and what event
-// loops wait on); never writes to them. What owned them in the parent may be destroyed in the child
-// or not; it closes nothing any more. Async-signal-safe: the descriptors are kept in a table
-// without locks for this.
+// Closes, in a fork()ed child, the sockets that were inherited from the parent (and the descriptors
+// of event loops); never writes to them. Their Descriptors may be destroyed in the child; that
+// closes nothing more. Async-signal-safe: the descriptors are kept in a lock-free table for this.
 void close_inherited_sockets();
 
 }  // namespace holdfast::net

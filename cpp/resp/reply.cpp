@@ -11,7 +11,8 @@ namespace holdfast::resp {
 namespace {
 
 constexpr std::size_t kMaxReply = std::size_t{64} << 20;
-// hiredis allocates an array when it has read the announced size: bound what noise can announce.
+// hiredis allocates an array when it has read its size: limit the size that invalid bytes can ask
+// for.
 constexpr long long kMaxElements = 1 << 20;
 constexpr int kMaxDepth = 16;
 
@@ -114,7 +115,7 @@ void Reader::feed(const char* data, std::size_t size) {
   if (!reads_) {
     bytes_.append(data, size);
   } else {
-    redisReaderFeed(reader_, data, size);  // its error stays in the reader: next() tells it
+    redisReaderFeed(reader_, data, size);  // its error stays in the reader: next() returns it
   }
 }
 

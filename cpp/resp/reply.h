@@ -31,14 +31,14 @@ class Reply {
   bool is_error() const;
   bool is_integer() const;  // an integer, or a boolean (0 or 1)
   bool is_array() const;    // an array, a set, a push, or a map (name, value, name, value, ...)
-  bool is_push() const;     // sent by the server unasked (RESP3)
+  bool is_push() const;     // not a reply to a command (RESP3)
 
   std::int64_t integer() const;   // 0 unless is_integer()
   std::string_view text() const;  // of a string, a status, an error or a number; else empty
   std::size_t size() const;       // elements of an array; 0 for anything else
 
-  // Element `index` of an array: the same accessors on a borrowed view. What is no array, or has
-  // no such element, is read as nil.
+  // Element `index` of an array: the same accessors on a borrowed view. If this is not an array, or
+  // has no such element: nil.
   std::string_view text_at(std::size_t index) const;
   std::int64_t integer_at(std::size_t index) const;
   bool is_nil_at(std::size_t index) const;
@@ -46,7 +46,7 @@ class Reply {
   // Element `index` itself, borrowed: it must not outlive this one.
   Reply at(std::size_t index) const;
 
-  // What follows the text `name` in a map, which may have come as an array. Empty: there is none.
+  // The value after the text `name` in a map, which may be an array. Empty: there is none.
   std::string_view field(std::string_view name) const;
 
  private:
@@ -70,8 +70,8 @@ class Reader {
   void feed(const char* data, std::size_t size);
 
   // The next complete reply; nullopt when more bytes are needed. kUnreachable with "not a Redis
-  // reply" when the bytes are no RESP, from then on every time: the stream is of no use any more.
-  // A single reply over 64 MiB counts as none.
+  // reply" when the bytes are not RESP, and on every later call: the stream is unusable. A single
+  // reply over 64 MiB counts as none.
   Result<std::optional<Reply>> next();
 
  private:

@@ -13,8 +13,8 @@ namespace {
 constexpr std::string_view kEnd = "\r\n";
 constexpr std::string_view kBySha1 = "$7\r\nEVALSHA\r\n$40\r\n";  // a SHA1 follows
 
-// `type`: of what the number counts. As all here in few pieces: to write the command is a good part
-// of what an operation, and most of all a renewal, costs the client.
+// `type`: what the number counts. The functions here append few pieces: writing the command is a
+// large part of the client's cost of an operation, especially of a renewal.
 void append_count(std::string& out, char type, std::size_t number) {
   std::array<char, 24> line;
   line[0] = type;

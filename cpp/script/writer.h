@@ -20,8 +20,8 @@ class Call {
   std::string& out_;
 };
 
-// Appends commands, in RESP, to a buffer. What writes a step does not know how it is sent: scripts
-// go by their SHA1, or, to a server that does not know them yet (NOSCRIPT), with their whole text.
+// Appends commands, in RESP, to a buffer. It hides from the steps how a script is sent: by its
+// SHA1, or with its whole text to a server that does not know it yet (NOSCRIPT).
 class Writer {
  public:
   // `publish`: the command by which scripts publish, of the client's topology; without one, only
@@ -31,7 +31,7 @@ class Writer {
 
   // Begins a call of a script; `keys` and `args` parameters follow.
   Call call(const Script& script, int keys, int args);
-  // A command that is no script.
+  // A plain command.
   void command(std::initializer_list<std::string_view> words);
   // A script's argument, where it publishes.
   std::string_view publish() const { return publish_; }

@@ -10,16 +10,15 @@
 
 namespace holdfast::sync {
 
-// What one acquisition has in the books of its client's LeaseKeeper: that it is under way, its
-// grant, and the releases that take back what was granted to no caller. Used with its operation's
-// lock held.
+// The entries of one acquisition in its client's LeaseKeeper: that it is under way, its grant, and
+// the releases that take back grants without a caller. Used with its operation's lock held.
 class AcquireAccount {
  public:
   // All of them outlive it. `request` may get another slot, and with it another owner: take_slot().
   AcquireAccount(const std::shared_ptr<const Context>& context, const Recipe& recipe,
                  AcquireRequest& request);
 
-  // An attempt is about to be made, the first one or another.
+  // Before each attempt.
   lease::AttemptPlan begin();
   // PlainLock has begun the first one.
   void adopt() { begun_ = true; }
@@ -30,14 +29,14 @@ class AcquireAccount {
   bool keep(const AcquireMachine::Action& grant, bool counted);
   // The server does not have the owner's earlier holds.
   void lose();
-  // The acquisition is over; after keep() of a hold: nothing.
+  // The acquisition is over. No effect after keep() of a hold.
   void close();
 
-  // Takes back what attempts may have been granted, down to `remaining` holds.
+  // Takes back possible grants of attempts, down to `remaining` holds.
   void take_back(int remaining);
   // Gives back the grant that was kept.
   void give_back();
-  // The next attempt is another request: what has been taken back keeps its slot.
+  // The next attempt is another request: the one taken back keeps its slot.
   void take_slot();
 
  private:

@@ -1,4 +1,4 @@
-// The acquisition's part in grants that others bring: the plain path, the holder, replicas.
+// The acquisition's steps for grants by the plain path and by a hand-over, and for replicas.
 
 #include <utility>
 
@@ -39,7 +39,7 @@ void AcquireOperation::offer_in_doubt(const Status& why) {
   deliver(Event::of(Event::Kind::kRefused, why, true));
 }
 
-// A millisecond longer than the grant, which makes it a write whatever the server compares.
+// A millisecond longer than the grant, so that it is a write on every server.
 void AcquireOperation::write_again(script::Writer& out) const {
   recipe_.taking()->write_again(out, name(), owner_field(), request_.lease.time + Millis(1));
 }

@@ -9,15 +9,15 @@ namespace {
 
 // The server frees an expired key on the next access; its clock has a granularity of a millisecond.
 constexpr Millis kAfterExpiry{2};
-// For a key without a time limit: messages are the only sign, so look again now and then.
+// For a key without a time limit, only a message shows a release, so try again now and then.
 constexpr Millis kNoTtl{5000};
-// Until the next attempt at a server that refuses to work for the moment.
+// The pause between attempts at a server that refuses to work for the moment.
 constexpr Millis kRefusedRest{50};
-// A lease up to this, or twice the caller's own, is nothing to wonder about.
+// A lease up to this, or twice the caller's, is not reported as long.
 constexpr Millis kUsual{60000};
 
-// For a server that restarts: what a caller with a deadline waits at least, and one that does not
-// wait, so that it has the answer within 0.3 s.
+// For a server that restarts: the least wait of a caller with a deadline, and that of a caller that
+// does not wait, which gets the answer within 0.3 s.
 constexpr Millis kRestart{300};
 constexpr Millis kRestartBriefly{250};
 
@@ -36,7 +36,7 @@ TimePoint patience_of(bool blocking, TimePoint deadline, TimePoint now) {
 
 AcquireMachine::Action AcquireMachine::resume(const Event& event, TimePoint now) {
   const bool answer = event.kind == Event::Kind::kAnswer;
-  // Whatever was there before the attempt is its grant now, or is there no more.
+  // An earlier hold is part of the grant now, or is gone.
   const bool settles = answer && std::exchange(takes_over_, false);
   Action action = over() ? late(event) : next(event, now);
   action.settles = settles;
@@ -44,11 +44,11 @@ AcquireMachine::Action AcquireMachine::resume(const Event& event, TimePoint now)
   return action;
 }
 
-// What an answer tells beside its outcome, though the caller has left.
+// The further content of an answer, also after the caller has left.
 void AcquireMachine::note(const Answer& answer, Action& action) {
   if (answer.kind != Answer::Kind::kHeld) return;
   if (options_.by_count) action.left_over = answer.value.value_or(0);
-  // A server whose clock was set back does not report it, but every lease lasts longer.
+  // A server does not report that its clock was set back, but every lease lasts longer.
   const Millis usual = std::max(kUsual, 2 * options_.lease);
   const bool overlong = answer.ttl > usual;
   if (!overlong || minded_ || !options_.blocking || options_.lease == Millis(0)) return;
@@ -56,7 +56,7 @@ void AcquireMachine::note(const Answer& answer, Action& action) {
   action.overlong = answer.ttl;
 }
 
-// What arrives after the end.
+// Handles events after the end.
 AcquireMachine::Action AcquireMachine::late(const Event& event) {
   using Kind = Event::Kind;
   const bool granted = verdict_ == Verdict::kGranted;
@@ -66,7 +66,7 @@ AcquireMachine::Action AcquireMachine::late(const Event& event) {
   }
   if (event.kind == Kind::kCancel && granted && !given_back_) {
     given_back_ = true;
-    // Asked for again, the hold is another's to give back.
+    // With `again`, another acquisition gives the hold back.
     if (!options_.again) return {Action::Verb::kGiveBack};
   }
   return {};
@@ -92,7 +92,7 @@ AcquireMachine::Action AcquireMachine::next(const Event& event, TimePoint now) {
   }
 }
 
-// What the server, or the keeper of the grants, replies.
+// Handles replies of the server and of the LeaseKeeper.
 AcquireMachine::Action AcquireMachine::replied(const Event& event, TimePoint now) {
   using Kind = Event::Kind;
   in_doubt_ = in_doubt_ || (event.unknown && event.kind != Kind::kAnswer);
@@ -110,30 +110,30 @@ AcquireMachine::Action AcquireMachine::replied(const Event& event, TimePoint now
   }
 }
 
-// What replicas say of the grant, or the server of replicas.
+// Handles the results of confirmations and probes.
 AcquireMachine::Action AcquireMachine::acknowledged(const Event& event, TimePoint now) {
   using Kind = Event::Kind;
   const bool probed = std::exchange(probing_, false);
-  // While it was probed, nothing was sent.
+  // During the probe, no attempt was sent.
   if (event.kind == Kind::kAskFailed) return finish(Verdict::kFailed, event.why, !probed);
   if (event.kind == Kind::kForgotten) return now < trusted_until_ ? attempt() : confirmed(now);
   if (event.kind == Kind::kConfirmed) return probed ? send() : confirmed(now);
   return probed ? refused(event.why, now) : unconfirmed(event.why, now);
 }
 
-// What the queue tells.
+// Handles the events of the queue.
 AcquireMachine::Action AcquireMachine::queued(const Event& event, TimePoint now) {
   using Kind = Event::Kind;
   if (event.kind == Kind::kAhead) {
     if (state_ == State::kNew) return ahead(event, now);
-    // What it was to wait for may have come before it stood in line.
+    // The message may have come before it joined.
     return event.owed ? sleep() : attempt();
   }
   if (event.kind == Kind::kHead) return held_back_ ? Action{Action::Verb::kLook} : sleep();
   return told(event);
 }
 
-// What other waiters of this client, or the channel, tell.
+// Handles signals of other waiters of this client and of the channel.
 AcquireMachine::Action AcquireMachine::told(const Event& event) {
   const bool asleep = state_ == State::kAsleep;
   if (event.kind == Event::Kind::kTryNow) {
@@ -147,13 +147,12 @@ AcquireMachine::Action AcquireMachine::told(const Event& event) {
     retry_at_ = event.at;
     return sleep();
   } else if (event.at != kNever) {
-    signalled_ = true;  // the attempt under way may have come too early
+    signalled_ = true;  // the current attempt may have been too early
   }
   return {};
 }
 
-// A nested hold does not queue up. The waiters of this client that are ahead may be gone before it
-// stands in line.
+// A nested hold does not queue up. The waiters ahead may be gone before it has joined.
 AcquireMachine::Action AcquireMachine::ahead(const Event& event, TimePoint now) {
   if (event.count > 0) return attempt();
   const bool turn_of_others = event.at > now && event.at < options_.deadline;
@@ -183,7 +182,7 @@ AcquireMachine::Action AcquireMachine::begun(const Event& event, TimePoint now) 
   if (state_ == State::kNew) begun_ = now;
   state_ = State::kTrying;
   takes_over_ = takes_over_ || event.takes_over;
-  // Asked for again, it is no hold more.
+  // With `again`, it is not a further hold.
   if (count_ == 0) count_ = options_.again ? std::max(event.count - 1, 1) : event.count;
   probing_ = options_.confirms && !event.probed;
   return probing_ ? Action{Action::Verb::kProbe} : send();
@@ -193,7 +192,7 @@ AcquireMachine::Action AcquireMachine::send() const {
   Action action{Action::Verb::kSend};
   action.count = count_;
   action.by_text = by_text_;
-  // Where the deadline counts, it is looked at as it is.
+  // The deadline itself is checked separately.
   if (told_ && options_.deadline != kNever) return action;
   const TimePoint usual = patience_of(options_.blocking, options_.deadline, begun_);
   action.patience = options_.patience.value_or(usual);
@@ -293,7 +292,7 @@ TimePoint AcquireMachine::refused_until() const {
 }
 
 AcquireMachine::Action AcquireMachine::time(TimePoint now) {
-  // The server and its replicas have their own time.
+  // The server and its replicas have separate time-outs.
   if (state_ == State::kConfirming) return {Action::Verb::kSleep};
   const bool trying = state_ == State::kTrying;
   if (now >= options_.deadline && (told_ || !trying)) {

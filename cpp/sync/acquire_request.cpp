@@ -12,15 +12,15 @@ namespace {
 
 using WakePolicy = wait::WaitRegistry::WakePolicy;
 
-// The rests of any two acquisitions differ.
+// Two acquisitions have different rests.
 BackoffSequence backoff(const AcquireRequest& request, const Context& context) {
   const auto moment = static_cast<std::uint64_t>(context.clock.now().time_since_epoch().count());
   const std::size_t who = std::hash<std::string>()(owner_field(context.client_id, request.owner));
   return BackoffSequence(request.acquire_options.backoff, who ^ moment);
 }
 
-// Of a caller that does not wait: enough for states that pass in a moment, as of a slot that is on
-// its way to another node.
+// For a caller that does not wait: enough for the shortest states, such as a slot that moves to
+// another node.
 constexpr Millis kBriefly{200};
 
 Millis refusal_budget(const AcquireRequest& request, const Context& context) {
@@ -28,7 +28,8 @@ Millis refusal_budget(const AcquireRequest& request, const Context& context) {
   return request.blocking ? context.command_timeout : std::min(context.command_timeout, kBriefly);
 }
 
-// A queue is of one channel: of two names that share one, only the waiters of the first queue up.
+// A queue belongs to one channel: if two names share a channel, only the waiters of the first queue
+// up.
 bool in_turn(const Recipe& recipe, const LockName& name) {
   return recipe.waiting() == Waiting::kInTurn && !shares_channels(name);
 }
@@ -45,7 +46,7 @@ AcquireMachine::Options machine_options(const AcquireRequest& request, const Rec
   options.in_line =
       waiting == Waiting::kInLine && request.acquire_options.queue_timeout > Millis(0);
   if (waiting == Waiting::kBackOff) options.backoff = backoff(request, context);
-  // What is asked for again has been confirmed before.
+  // With `again`, the grant has been confirmed before.
   options.confirms = context.acknowledger && recipe.takes() && !request.again;
   options.lease = recipe.makes_holds() ? request.lease.time : Millis(0);
   options.again = request.again;

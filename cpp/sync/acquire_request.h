@@ -10,29 +10,29 @@
 
 namespace holdfast::sync {
 
-// How long a server that refuses to work for the moment is asked again.
+// How long a server that refuses to work for the moment is tried again.
 enum class RefusalBudget {
-  kCallers,  // the time of a caller who waits, briefly for one who does not
-  kNone,     // the attempt is one of a round, and the next round asks again
+  kCallers,  // the caller's time; briefly for a caller that does not wait
+  kNone,     // not at all: the next round of a quorum tries again
 };
 
-// What a caller asks for.
+// A caller's request.
 struct AcquireRequest {
   LockName name;
   OwnerNumber owner;
   Lease lease;
   bool blocking = true;
   TimePoint deadline = kNever;
-  std::uint64_t listener = 0;  // who is to be told when the hold is lost
+  std::uint64_t listener = 0;  // the receiver of a loss of the hold
   AcquireOptions acquire_options{};
-  bool again = false;  // no hold more: the lease of the one that is held counts from now on
+  bool again = false;  // not a further hold: sets the lease of the existing one again
   RefusalBudget refusal_budget = RefusalBudget::kCallers;
   bool part = false;  // of a lock made of locks: only its grant is counted
-  // Until when a server that refuses connections is waited for; unset: patience_of() the caller.
+  // How long to wait for a server that refuses connections; unset: patience_of() the caller.
   std::optional<TimePoint> patience{};
 };
 
-// What the request means for the machine, of this kind of lock and this client.
+// The machine's options for the request, this kind of lock and this client.
 AcquireMachine::Options machine_options(const AcquireRequest& request, const Recipe& recipe,
                                         const Context& context);
 

@@ -5,16 +5,16 @@
 
 namespace holdfast::sync {
 
-// What one acquisition adds to the figures of its client. Used with its operation's lock held.
+// Counts one acquisition in the figures of its client. Used with its operation's lock held.
 class AcquireStats {
  public:
   struct What {
-    bool counted = true;  // it is an acquisition of a lock, and not one for a second time
+    bool counted = true;  // an acquisition of a lock, and not a repeated one
     bool part = false;    // of a lock made of locks: only a grant counts
   };
   AcquireStats(Stats& stats, What what) : stats_(stats), what_(what) {}
 
-  // It begins to wait; again: nothing.
+  // It begins to wait; no effect when repeated.
   void waits() {
     if (waiting_ || !what_.counted) return;
     waiting_ = true;
@@ -24,7 +24,7 @@ class AcquireStats {
   // Once, after `took`.
   void ended(Verdict verdict, Duration took);
 
-  // The counter of an acquisition that ended so.
+  // The counter for this end of an acquisition.
   static Stats::Counter counter(Verdict verdict);
 
  private:

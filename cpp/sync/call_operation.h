@@ -9,31 +9,31 @@
 
 namespace holdfast::sync {
 
-// A question to the server, or a single step on it that means the same when repeated.
-// Outcome::value is the answer, which must be an integer, a decimal string, or nil.
+// A query, or a single step that may be repeated without a further effect. Outcome::value is the
+// reply, which must be an integer, a decimal string, or nil.
 class CallOperation final : public Operation {
  public:
   // Appends the command.
   using Encode = std::function<void(script::Writer& out)>;
-  // Told the answer before the caller is, and may correct it; on any thread.
+  // Gets the reply before the caller does, and may correct it; on any thread.
   using Answered =
       std::function<void(std::optional<std::int64_t>& value, const client::Sent& sent)>;
 
   CallOperation(std::shared_ptr<const Context> context, LockName name, Encode encode,
                 Answered answered = {});
 
-  // It gives something back, in the name of `owner` (the number of the request), and is completed
-  // without its caller if need be, by way of the ledger of releases. It may be repeated for
-  // `longer` after it may have been executed; 0: always.
+  // A release in the name of `owner` (the number of the request). If its caller leaves, the ledger
+  // of releases completes it. It may be repeated for `longer` after it may have been executed; 0:
+  // always.
   struct Return {
     OwnerNumber owner;
     Millis longer{0};
-    Millis lease{0};  // when what it gives back is over anyway; 0: never
+    Millis lease{0};  // after which the released thing expires; 0: never
   };
-  // Before it begins.
+  // To be called before it begins.
   void carry_through(Return what) { return_ = what; }
 
-  // What was sent may still be executed; it is not sent again, unless it is to be carried through.
+  // A command that was sent may still be executed; it is not sent again, except for a release.
   void cancel() override;
 
   void encode(std::string& out) const override;

@@ -18,7 +18,7 @@ std::vector<resp::Command> encoded(const std::vector<CommandOperation::Words>& c
 
 }  // namespace
 
-// A command behind the first one, which is the operation itself.
+// One of the commands after the first; the first is the operation itself.
 class CommandOperation::Follower final : public client::Request {
  public:
   Follower(std::shared_ptr<CommandOperation> operation, std::size_t index)

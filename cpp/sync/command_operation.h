@@ -12,9 +12,9 @@
 
 namespace holdfast::sync {
 
-// Commands sent as they are, one behind the other, to the server that answers for `name`; their
-// replies are kept as they come, error replies included. After a lost connection a command is sent
-// again, so each of them must be safe to repeat.
+// Plain commands, sent in order to the server of `name`; their replies are kept unchanged, error
+// replies included. After a lost connection a command is sent again, so each of them must be safe
+// to repeat.
 class CommandOperation final : public Operation {
  public:
   using Words = std::vector<std::string>;

@@ -10,8 +10,8 @@ namespace holdfast::sync {
 namespace {
 // Ctrl-C must end a wait within 0.1 s.
 constexpr Millis kSlice{50};
-// How long the waiting thread itself reads for one of several members: much longer than a server
-// near by takes.
+// How long the waiting thread itself reads for one of several members: much longer than a nearby
+// server takes.
 constexpr Millis kReading{1};
 }  // namespace
 

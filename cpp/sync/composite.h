@@ -14,18 +14,16 @@
 namespace holdfast::sync {
 
 // An exchange made of operations on several locks, its members, which may belong to different
-// clients and servers; they run side by side. The two ways to wait are an operation's: in wait()
-// the calling thread reads for the members, one connection after the other (what arrives on one
-// meanwhile waits in its socket), and leaves to the loop what is not there soon; after finish_to()
-// the loop reads for all.
-//
-// What a subclass does in handle() happens on one thread: the one that waits, or the loop's.
+// clients and servers; they run side by side. It can be awaited like an operation. In wait() the
+// calling thread reads for the members, one connection after the other (other replies wait in their
+// sockets), and leaves late replies to the loop. After finish_to() the loop reads for all members.
+// handle() of a subclass runs on one thread: the waiting one, or the loop's.
 class Composite : public Exchange,
                   public Completion,
                   public Timed,
                   public std::enable_shared_from_this<Composite> {
  public:
-  // `context`: of any member.
+  // `context`: that of any member.
   Composite(std::shared_ptr<const Context> context, LockName name);
 
   std::optional<Outcome> wait(Interrupt* interrupt) final;
@@ -88,7 +86,7 @@ class Composite : public Exchange,
   const LockName name_;
   About about_;
 
-  // Of the thread that handles.
+  // Used by the thread that calls handle().
   Parker* parker_ = nullptr;  // it is in wait()
   std::vector<Asked> asked_;
   std::uint64_t last_ = 0;
@@ -97,7 +95,7 @@ class Composite : public Exchange,
   std::shared_ptr<Completion> completion_;
   std::uint64_t id_ = 0;
 
-  Mutex mutex_;  // of what follows; held while the timer is set
+  Mutex mutex_;  // guards the members below; held while the timer is set
   Parker* waiter_ HOLDFAST_GUARDED_BY(mutex_) = nullptr;  // of the thread that is in wait() now
   std::deque<News> news_ HOLDFAST_GUARDED_BY(mutex_);
 };

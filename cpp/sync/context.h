@@ -15,7 +15,7 @@
 
 namespace holdfast::sync {
 
-// What the operations of one client work with. All of it is thread-safe and outlives them.
+// The environment of the operations of one client. All of it is thread-safe and outlives them.
 struct Context {
   const Clock& clock;
   const std::string client_id;
@@ -28,7 +28,7 @@ struct Context {
   const std::shared_ptr<Stats> stats = std::make_shared<Stats>();
   const std::shared_ptr<RequestSlots> slots = std::make_shared<RequestSlots>();
 
-  // Writes a command of this client's, as its topology is now. `by_text`: scripts with their text.
+  // Writes a command of this client for the current topology. `by_text`: scripts with their text.
   script::Writer writer(std::string& out, bool by_text = false) const {
     return {out, by_text, topology->publish_command()};
   }

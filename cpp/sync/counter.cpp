@@ -24,7 +24,7 @@ OperationPtr counter_call(std::shared_ptr<const Context> context, const LockName
       std::move(context), name, [=, write = step.write](script::Writer& out) {
         write(out, {name, id, 0, memory, options});
       });
-  // The last sending must come before the first answer is forgotten.
+  // The last sending must arrive while the server still has the first answer.
   if (step.completed) operation->carry_through({slot, memory / 2});
   return operation;
 }

@@ -11,12 +11,12 @@
 
 namespace holdfast::sync {
 
-// Counters have no owner, so a step that is sent again looks like a second one. Each step is a
+// Counters have no owner, so a repeated step looks like a second one. Therefore each step is a
 // *request* with a number in a slot (RequestSlots), under whose id ("uuid:slot") the server keeps
-// the number and the reply for a while: a repeat gets that reply and changes nothing, and neither
-// does what comes after its successor in the slot.
+// the number and the reply for a while: a repeat gets that reply and changes nothing. A late copy
+// that arrives after the slot's next request changes nothing either.
 
-// How long an answer is kept: longer than its request can go on being sent.
+// How long an answer is kept: longer than its request can be repeated.
 inline Millis request_memory(const Context& context) { return 4 * context.command_timeout; }
 
 // A step on a counter.
@@ -27,7 +27,7 @@ struct CounterStep {
   bool completed = false;  // even if its caller no longer waits: it releases something
 };
 
-// A kind of counter: what its waiters wait for, and its steps, by their words.
+// A kind of counter: its recipe for waiters, and its steps, by their words.
 struct CounterKind {
   std::string_view word;
   const Recipe& recipe;
@@ -41,7 +41,7 @@ struct CounterKind {
 OperationPtr counter_call(std::shared_ptr<const Context> context, const LockName& name,
                           const CounterStep& step, std::int64_t amount = 0);
 
-// GET. Outcome::value: the counter, nothing where there is none.
+// GET. Outcome::value: the counter, or nil.
 OperationPtr counter_value(std::shared_ptr<const Context> context, const LockName& name);
 
 }  // namespace holdfast::sync

@@ -9,7 +9,8 @@ namespace {
 
 namespace lua = script::lua;
 
-// Once granted, it is a lock as any other: only the way to it, and what a release tells, differ.
+// After the grant it is an ordinary lock: only the acquisition, and the message of a release,
+// differ.
 class FairLock final : public LockRecipe, public Movable {
  public:
   std::string_view kind() const override { return "fair_lock"; }

@@ -11,24 +11,25 @@
 
 namespace holdfast::sync {
 
-// What the members of a quorum have answered; nothing: not asked, or no answer yet.
+// The answers of the members of a quorum; unset: not called, or no answer yet.
 using Answers = std::vector<std::optional<Outcome>>;
 
-// One call on several members at once, and one outcome made of their answers. When no more answers
-// are missing than can be spared, they have a member's time; then those calls go on by themselves.
+// One call on several members at once, and one outcome made of their answers. When all but the
+// spare members have answered, the rest have a member's time; then their calls continue in the
+// background.
 class FanOutCall final : public Composite {
  public:
   struct Step {
     std::size_t member;
     std::function<OperationPtr()> call;
   };
-  // What to call next, knowing the answers so far; empty: nothing.
+  // The next calls, given the answers so far; empty: none.
   using Next = std::function<std::vector<Step>(const Answers&)>;
   using Combine = std::function<Outcome(const Answers&)>;
   struct Plan {
     QuorumRule rule;
     std::vector<Step> steps;
-    Next next{};  // asked once, when all of `steps` have ended
+    Next next{};  // called once, when all of `steps` have ended
     Combine combine;
   };
 
@@ -47,10 +48,8 @@ class FanOutCall final : public Composite {
 };
 
 // The outcomes of all members as the outcome of the whole.
-//
-// The largest number that as many members as are needed are not below: the least, where all are
-// needed. Members that fail count as having nothing, as long as they are no more than can be
-// spared.
+// The largest number that the required number of members reach: the least, if all are required.
+// Failed members count as zero, if they are no more than the spare ones.
 Outcome common_number(const QuorumRule& rule, const Answers& answers);  // nil: 0
 Outcome common_ttl(const QuorumRule& rule, const Answers& answers);     // -1: endless, -2: not held
 // 1 when at least `needed` members answered 1 or more, else 0.

@@ -12,7 +12,7 @@ namespace {
 
 namespace lua = script::lua;
 
-// A token is text; what else the steps answer is a number, or nil.
+// A token is text; all other replies of the steps are numbers, or nil.
 std::optional<std::int64_t> token(const resp::Reply& reply) {
   if (reply.is_nil() || reply.is_integer()) return std::nullopt;
   std::int64_t value = 0;

@@ -9,17 +9,17 @@
 
 namespace holdfast::wait {
 
-// The waiter to which a release of the same client hands its lock over, by a command whose answer
+// The waiter to which a release of the same client hands its lock over by a command. The answer
 // follows by offer_answered(), offer_in_doubt() or on_failure(). Any thread.
 class Heir {
  public:
   virtual ~Heir() = default;
 
-  // False when the offer is not wanted any more; else `send` is called, with the heir's lock held:
-  // a release, should the heir give up, stands behind the command.
+  // False if the waiter no longer needs it. Otherwise calls `send` with the heir's lock held, so
+  // that a release, if the heir gives up, stands behind the command.
   virtual bool accept_offer(const std::function<void()>& send) = 0;
   virtual void offer_answered(const sync::Answer& answer, const client::Sent& sent) = 0;
-  // The command was refused when it was sent again: an earlier sending may have been executed.
+  // A repetition of the command was refused: an earlier sending may have been executed.
   virtual void offer_in_doubt(const Status& why) = 0;
   virtual void on_failure(const Status& why) = 0;
 

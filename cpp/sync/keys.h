@@ -10,8 +10,7 @@ namespace holdfast::sync {
 
 // Every key and channel that is derived from a name, in Redisson's spelling.
 
-// Between what stands before and after it: `{name}`, or the name alone where it has a brace of its
-// own.
+// The name between a prefix and a suffix: `{name}`, or the name alone if it contains a brace.
 inline std::string braced(const LockName& name, std::string_view before = {},
                           std::string_view after = {}) {
   const std::string& bytes = name.bytes();
@@ -37,12 +36,12 @@ inline Channel semaphore_channel(const LockName& name) {
   return Channel(braced(name, "redisson_sc:"));
 }
 
-// In braces whatever the name is, as in Redisson.
+// Always in braces, as in Redisson.
 inline Channel latch_channel(const LockName& name) {
   return Channel("redisson_countdownlatch__channel__{" + name.bytes() + '}');
 }
 
-// Where the answer to a request is kept for a while: `id` is "uuid:slot".
+// The key that keeps the answer to a request for a while: `id` is "uuid:slot".
 inline std::string request_key(const LockName& name, const std::string& id) {
   return braced(name, "redisson_request:") + ':' + id;
 }
@@ -62,7 +61,7 @@ inline Channel rwlock_channel(const LockName& name) {
   return Channel(braced(name, "redisson_rwlock:"));
 }
 
-// What the timeout keys of a name's read holds begin with.
+// The beginning of the timeout keys of a name's read holds.
 inline std::string rwlock_prefix(const LockName& name) { return braced(name); }
 
 inline std::string permit_timeouts(const LockName& name) { return braced(name, {}, ":timeout"); }

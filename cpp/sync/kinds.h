@@ -14,17 +14,17 @@ namespace holdfast::sync {
 // The reentrant lock (Redisson's RLock): see lock.h.
 const LockRecipe& lock_recipe();
 
-// The lock's hash, a list of those who wait, in order, and the times until when each of them counts
+// The lock's hash, a list of the waiters, in order, and the times until which each of them counts
 // as alive (Redisson's RFairLock). AcquireOptions::queue_timeout says how long a place lasts
-// without a sign of life; a waiter gives one each third of that, by asking again.
+// without a refresh; a waiter refreshes it each third of that, by another attempt.
 const LockRecipe& fair_lock_recipe();
 
-// The reentrant lock whose grants bring a token, greater than all before it under that name
+// The reentrant lock with a token for each grant, greater than all earlier tokens of the name
 // (Redisson's RFencedLock).
 const LockRecipe& fenced_lock_recipe();
 
-// The reentrant lock whose waiters do not listen but ask again, with a growing rest in between
-// (Redisson's RSpinLock). On the server it is a lock; its release wakes those who listen.
+// The reentrant lock with polling waiters, which do not subscribe and rest for growing times
+// (Redisson's RSpinLock). On the server it is a lock; its release wakes subscribers.
 const LockRecipe& spin_lock_recipe();
 
 // The two sides of a read-write lock (Redisson's RReadWriteLock): a hash with a mode and owner ->
@@ -33,7 +33,7 @@ const LockRecipe& spin_lock_recipe();
 const LockRecipe& read_lock_recipe();
 const LockRecipe& write_lock_recipe();
 
-// A kind by the word that Python and the tests have for it.
+// A kind and its word in Python and the tests.
 struct LockKind {
   std::string_view word;
   const LockRecipe& (*recipe)();
@@ -48,7 +48,7 @@ inline constexpr std::array kLockKinds{
     LockKind{"write_lock", &write_lock_recipe, Side::kWrite},
 };
 
-// Null: no kind has this word.
+// Null if no kind has this word.
 inline const LockKind* find_lock_kind(std::string_view word) {
   for (const LockKind& kind : kLockKinds) {
     if (kind.word == word) return &kind;

@@ -4,8 +4,8 @@
 
 namespace holdfast::sync {
 
-// The reentrant lock: a hash, owner -> hold count (Redisson's RLock). Kinds that differ from it in
-// a part only are derived from it.
+// The reentrant lock: a hash, owner -> hold count (Redisson's RLock). Similar kinds are derived
+// from it.
 class ReentrantLock : public LockRecipe, public Transferable, public Movable {
  public:
   std::string_view kind() const override { return "lock"; }

@@ -38,7 +38,7 @@ OperationPtr force_release(std::shared_ptr<const Context> context, const LockRec
         recipe->force_release(out, {name, {}});
       },
       [keeper, name](std::optional<std::int64_t> value, const client::Sent& /*sent*/) {
-        // Of a lock with sides it may be held by the other one, and stay so.
+        // The other side of a read-write lock may stay held.
         if (value == 1 || name.side() == Side::kWhole) keeper->forced(name);
       });
 }

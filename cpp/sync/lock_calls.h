@@ -7,7 +7,7 @@
 
 namespace holdfast::sync {
 
-// Calls whose answers change what the client knows of its holds.
+// Calls with answers that change the client's record of its holds.
 
 // Sets the owner's lease anew, from now on (even if it fails) without renewal; to be begun at once.
 // Outcome::value: 1, or 0 when the server does not know the hold any more; then it is lost.

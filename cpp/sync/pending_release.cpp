@@ -90,7 +90,7 @@ void PendingRelease::encode(std::string& out) const {
 
 void PendingRelease::on_time() { go(); }
 
-// Not sent where it was revoked, or by a closed client, which leaves its holds to their leases.
+// Not sent if it was revoked, or if the client is closed, whose holds expire.
 void PendingRelease::go() {
   deadline = until_;
   const auto connection = context_->topology->route(key(), topology::Traffic::kCalls);
@@ -101,7 +101,7 @@ void PendingRelease::rest() {
   context_->timers->arm(shared_from_this(), after(context_->clock.now(), kRest));
 }
 
-// A counter's step that was certainly not executed may be sent for as long again.
+// A counter's step that was certainly not executed may be repeated for the whole time again.
 void PendingRelease::remember(const client::Sent& sent, bool refused) {
   if (what_.memory == Millis(0)) return;
   what_.maybe_done = what_.maybe_done || sent.times > (refused ? 1 : 0);

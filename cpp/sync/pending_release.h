@@ -10,15 +10,15 @@
 
 namespace holdfast::sync {
 
-// What a plan says of a last release.
+// The step of a last release, from its plan.
 void add_plan(Step& step, const lease::ReleasePlan& plan, const Context& context);
 
-// Sends a release that no caller waits for: it takes back an attempt that ended on its way, or goes
-// on with a release whose caller has left or has got an error. It obeys the ledger
-// (lease/release_ledger.h): it is the carrier of its entry until another one takes its place, and
-// is tried until the server has answered or the lease is over. It stands in the connection's line
-// behind the command that it takes back, and is sent with the script's text: a second attempt, for
-// a server that does not know the script, would come later.
+// Sends a release that no caller waits for: it takes back an attempt without a caller, or continues
+// a release after its caller has left or got an error. The ledger (lease/release_ledger.h) controls
+// it: it carries its entry until another carrier takes over, and is tried until the server has
+// answered or the lease is over. It is queued behind the command that it takes back, and is sent
+// with the script's text: a second attempt, for a server that does not know the script, would come
+// later.
 class PendingRelease final : public client::Request,
                              public Timed,
                              public std::enable_shared_from_this<PendingRelease> {
@@ -28,13 +28,13 @@ class PendingRelease final : public client::Request,
     LockName name;
     OwnerNumber owner;
     Encode encode;
-    // Of a counter's step: for so long after a sending the server knows it again, so that it may be
-    // repeated. 0: it may be repeated at any time.
+    // Of a counter's step: how long after a sending the server recognizes a repetition. 0: it may
+    // be repeated at any time.
     Millis memory{0};
     bool maybe_done = false;  // an earlier sending may have been executed
   };
 
-  // The release of a kind of lock: `remaining` holds are to be left.
+  // The release of a kind of lock, which leaves `remaining` holds.
   struct Of {
     LockName name;
     OwnerNumber owner;
@@ -45,15 +45,15 @@ class PendingRelease final : public client::Request,
   static What release_of(std::shared_ptr<const Context> context, const TakingRecipe& recipe,
                          Of what);
 
-  // A new entry, of what may be held for `lease` from now on.
+  // Makes a new entry, for a possible hold with this lease from now on.
   static void take_back(std::shared_ptr<const Context> context, What what, Millis lease);
 
-  // Goes on with the release of that turn, unless something newer has taken it over. `rested`: the
+  // Continues the release of that turn, unless a newer command has taken it over. `rested`: the
   // server has refused it for the moment, so the first sending is after a rest.
   static void carry_on(std::shared_ptr<const Context> context, What what,
                        lease::ReleaseLedger::Turn turn, bool rested);
 
-  // Gives back one hold of which its caller will never know; `of`: as it was acquired.
+  // Gives back one hold that its caller never gets; `of`: as it was acquired.
   static void give_back(const std::shared_ptr<const Context>& context, const TakingRecipe& recipe,
                         Of of, Millis lease);
 

@@ -28,8 +28,8 @@ std::uint64_t read_half(std::string_view bytes) {
   return half;
 }
 
-// An id is the client's half and the number's half, which is mixed with what no other process has:
-// a program that is started again with the same client id must not meet what it left behind.
+// An id consists of the client's half and the number's half, mixed with a value that no other
+// process has: a program that is started again with the same client id must not make the same ids.
 std::uint64_t client_half(std::string_view client_id) {
   return std::hash<std::string_view>()(client_id);
 }
@@ -63,7 +63,7 @@ void renew_permit(script::Writer& out, const LockName& name, const std::string& 
       << permit_timeouts(name) << permit_of(owner) << lease.count();
 }
 
-// What is the same of all permits.
+// The common part of all permits.
 template <typename Base>
 class Permit : public Base {
  public:

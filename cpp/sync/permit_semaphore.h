@@ -8,14 +8,14 @@
 
 namespace holdfast::sync {
 
-// The recipes of the semaphore whose permits have ids and expire: a counter, and a sorted set of
-// what is out (Redisson's RPermitExpirableSemaphore). A permit that is renewed is a hold of this
-// client, with a separate owner number; any other is known to the server alone, by its id.
+// The recipes of the semaphore with permits that have ids and expire: a counter, and a sorted set
+// of the permits in use (Redisson's RPermitExpirableSemaphore). A renewed permit is a hold of this
+// client, with a separate owner number; only the server knows the others, by their ids.
 const HoldRecipe& renewed_permit_recipe();
 const TakingRecipe& leased_permit_recipe();
 
-// The id, 16 bytes, of the permit that this client takes under `number`, made so that no other
-// client or process makes it; and the number of an id that this client has made.
+// The id, 16 bytes, of the permit that this client takes under `number`, unique among all clients
+// and processes; and the number of an id that this client has made.
 std::string permit_id(const std::string& client_id, OwnerNumber number);
 std::optional<OwnerNumber> permit_number(const std::string& client_id, std::string_view permit);
 

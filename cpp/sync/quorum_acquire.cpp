@@ -28,7 +28,7 @@ void QuorumAcquire::handle(const Event& event) {
       break;
   }
   obey(machine_.resume({Machine::Event::Kind::kCancel}, now()));
-  // A grant that its caller will never see.
+  // A grant that its caller never gets.
   for (std::size_t member = 0; member < members_.size(); ++member) give_back(member);
 }
 
@@ -43,12 +43,12 @@ void QuorumAcquire::obey(const Machine::Action& action) {
   for (const std::size_t member : action.members) ask(member, how);
   if (action.verb != Verb::kFinish) return;
   const Stats::Counter end = AcquireStats::counter(action.verdict);
-  if (end != Stats::Counter::kAcquired) stats_->add(end);  // a grant is each member's
+  if (end != Stats::Counter::kAcquired) stats_->add(end);  // each member counts its grant
   finish({action.verdict, action.why});
 }
 
 void QuorumAcquire::ask(std::size_t member, QuorumMember::How how) {
-  // What an earlier question of the same round left is done with, unless it brought the grant.
+  // An earlier attempt of the same round no longer matters, unless it was granted.
   if (how != QuorumMember::How::kAgain) operations_[member].clear();
   operations_[member].push_back(members_[member]->acquire(how));
   Composite::ask(member, operations_[member].back());

@@ -9,15 +9,15 @@
 
 namespace holdfast::sync {
 
-// One of the locks that another is made of, as one owner uses it.
+// A member of a lock made of locks, as one owner uses it.
 class QuorumMember {
  public:
-  // How an acquisition asks: as the verbs of QuorumMachine.
+  // Kinds of attempt, after the verbs of QuorumMachine.
   enum class How { kTry, kWait, kAgain };
 
   virtual ~QuorumMember() = default;
   virtual OperationPtr acquire(How how) const = 0;
-  // What is left of its hold by the client's own reckoning; nothing when it is not held.
+  // The rest of the hold's validity by the client's clock; unset when it is not held.
   virtual std::optional<Duration> left() const = 0;
 };
 
@@ -42,7 +42,7 @@ class QuorumAcquire final : public Composite {
   const std::shared_ptr<Stats> stats_;
   const Members members_;
   Machine machine_;
-  // What was asked of each member since it was last given back.
+  // The attempts at each member since it was last given back.
   std::vector<std::vector<OperationPtr>> operations_;
 };
 

@@ -10,8 +10,8 @@ namespace holdfast::sync {
 
 namespace {
 
-// The rest after the second failed round takes up to as long as that round held its first member
-// in vain, within these bounds; it doubles with each of kDoublings more.
+// The rest after the second failed round is at most as long as that round held its first member in
+// vain, within these bounds; it doubles with each of kDoublings more rounds.
 constexpr Millis kShortestRest{4};
 constexpr Millis kLongestRest{100};
 constexpr std::size_t kDoublings = 5;
@@ -70,7 +70,7 @@ QuorumMachine::Action QuorumMachine::answered(const Event& event, TimePoint now)
   if (state_ == State::kFirst) return first_answered(now);
   const bool lost =
       count(MemberState::kGranted) + count(MemberState::kAsked) < options_.rule.needed;
-  // A majority waits for all answers: they tell "held by another" from "out of reach".
+  // A majority waits for all answers: they distinguish "held by another owner" from "out of reach".
   const bool decided = lost && options_.rule.one_first;
   if (count(MemberState::kAsked) > 0 && !decided) return {};
   return round_over(now);
@@ -141,9 +141,9 @@ bool QuorumMachine::enough(TimePoint now) const {
   return votes >= options_.rule.needed;
 }
 
-// All of them have the lease that was asked for from the last grant on; what is missing is no more
-// than the margin by which a lease is trusted less anyway, or than one exchange with a server
-// takes: who was asked again is not asked a third time. A majority has what is left of it.
+// If all are required, the members whose lease is too short, counted from the last grant. A
+// difference of the validity's margin is accepted; after leases were set again, so is the duration
+// of that exchange, so they are not set a third time. A majority has the rest of its leases.
 std::vector<std::size_t> QuorumMachine::too_early(TimePoint now) const {
   std::vector<std::size_t> members;
   if (options_.lease.renewed || !options_.rule.one_first || again_) return members;
@@ -169,7 +169,7 @@ QuorumMachine::Action QuorumMachine::not_enough(TimePoint now) {
   return count(MemberState::kRefused) > 0 ? refused(now) : not_yet(Verdict::kExpired, {}, now);
 }
 
-// Whether asking again does not help until the configuration changes: server errors, closed
+// Whether another attempt cannot help until the configuration changes: server errors, closed
 // clients; and, if all members are required, one that is out of reach.
 bool QuorumMachine::hopeless() const {
   const auto for_good = [this](const Member& member) {
@@ -190,7 +190,7 @@ bool QuorumMachine::Member::refuses() const {
          error_kind(why.word()) == ErrorKind::kPasses;
 }
 
-// Too few have said who holds it. Where a majority refuses to work, that is what the caller hears.
+// Too few members answered. If a majority refuses to work, the caller gets that error.
 QuorumMachine::Action QuorumMachine::missing(TimePoint now) {
   const auto refuses = [](const Member& member) { return member.refuses(); };
   const auto refusing = std::count_if(members_.begin(), members_.end(), refuses);
@@ -203,7 +203,7 @@ QuorumMachine::Action QuorumMachine::missing(TimePoint now) {
   return not_yet(Verdict::kFailed, why, now);
 }
 
-// Held by another.
+// Held by another owner.
 QuorumMachine::Action QuorumMachine::refused(TimePoint now) {
   missing_since_ = kNever;
   if (!options_.blocking) return finish(Verdict::kBusy);
@@ -219,15 +219,15 @@ QuorumMachine::Action QuorumMachine::refused(TimePoint now) {
   return action;
 }
 
-// How long ago the first member was asked for, if this round has got it: as long as others that met
-// this owner there had to wait, and as two owners need to give back what each took from the other.
+// The time since the attempt at the first member, if this round was granted it: for that time other
+// owners waited there, and two competing owners need it to release each other's members.
 Duration QuorumMachine::held_in_vain(TimePoint now) const {
   if (members_[first_].state != MemberState::kGranted) return {};
   return trusted_until(now, options_.lease.time) - trusted_[first_];
 }
 
-// Of a lock that needs all: a server refuses to work. It is waited for as a holder would be, while
-// nothing is held; when that was vain, so is the rest.
+// All members are required, and a server refuses to work. It is waited for like an owner, while no
+// member is held; if that fails, the acquisition fails.
 QuorumMachine::Action QuorumMachine::out_of_order(TimePoint now) {
   const std::size_t member = those(MemberState::kFailed).front();
   const Status why = members_[member].why;
@@ -240,7 +240,7 @@ QuorumMachine::Action QuorumMachine::out_of_order(TimePoint now) {
   return action;
 }
 
-// Whether another owner holds it is unknown: it is tried as long as a server may be out of reach.
+// It is unknown whether another owner holds it: try as long as a server may be out of reach.
 QuorumMachine::Action QuorumMachine::not_yet(Verdict verdict, Status why, TimePoint now) {
   if (missing_since_ == kNever) missing_since_ = now;
   TimePoint until = after(missing_since_, options_.unreachable_budget);

@@ -11,15 +11,15 @@
 
 namespace holdfast::sync {
 
-// What makes a lock of several locks.
+// The parameters of a lock made of several locks.
 struct QuorumRule {
   std::size_t members = 0;
   std::size_t needed = 0;  // how many of them are required
-  // One member is acquired first, and then the others at once: a multi lock that meets another
-  // owner there holds no member. Else all are asked at once.
+  // One member is acquired first, and then the others at once: a multi lock that is refused at the
+  // first member holds no other. Else all are tried at once.
   bool one_first = true;
   Duration member_time = kNever - TimePoint{};  // for a member to answer
-  Duration watch_time = kNever - TimePoint{};   // to wait for one member before all are asked again
+  Duration watch_time = kNever - TimePoint{};   // to wait for one member before all are tried again
 
   std::size_t spare() const { return members - needed; }
 };
@@ -29,13 +29,13 @@ struct QuorumRule {
 //
 //   new ──> first ──granted──> all ──enough──> over
 //    └──────────────────────────┘│
-//            first <──resting <──┘ not enough: what was got is given back
-//
-// It waits for another holder, or where all are needed for a server that refuses to work, only
-// while it holds nothing: so no two of them wait for each other, whatever order their members come
-// in. After a vain round it waits for the member that was refused and takes that one first; from
-// the second vain round on it rests before, for a random time that grows with each and with what a
-// round takes, so that two which take from each other do not go on doing so in step.
+//            first <──resting <──┘ not enough: all are given back
+// It waits for another owner, or (if all members are required) for a server that refuses to work,
+// only while it holds no member: so no two of them wait for each other, in any order of their
+// members. After a failed round it waits for the refused member and acquires that one first. From
+// the second failed round on it rests before that, for a random time that grows with the number of
+// rounds and their duration, so that two of them do not keep taking members from each other in
+// step.
 class QuorumMachine {
  public:
   struct Options {
@@ -44,7 +44,7 @@ class QuorumMachine {
     TimePoint deadline = kNever;
     Lease lease{};
     Millis unreachable_budget{5000};  // how long a quorum may be out of reach
-    TimePoint patience = kNever;      // until when, where those out of reach refuse connections
+    TimePoint patience = kNever;      // how long, if servers refuse connections
     std::vector<bool> votes;  // whether a grant of this member counts: a nested hold needs an outer
     std::uint32_t seed = 1;   // of the rests
   };
@@ -60,20 +60,20 @@ class QuorumMachine {
     std::size_t member = 0;
     Verdict verdict = Verdict::kGranted;
     Status why{};
-    std::vector<TimePoint> trusted{};  // of kAnswer: until when each member may, if it is held
+    std::vector<TimePoint> trusted{};  // of kAnswer: the end of each member's validity, if held
   };
 
   struct Action {
     enum class Verb {
-      kNone,    // go on waiting for what is waited for
-      kTry,     // ask for `members`: they answer without waiting for another holder
-      kWait,    // ask for `members`, one: it waits for its holder, as long as the caller would
-      kAgain,   // ask for `members`, which are held, once more: their leases count from now on
-      kRest,    // nothing until kTime
+      kNone,    // go on waiting
+      kTry,     // acquire `members`, without waiting for another owner
+      kWait,    // acquire `members` (one), waiting for its owner, as long as the caller waits
+      kAgain,   // set the leases of `members`, which are held, again
+      kRest,    // do nothing until kTime
       kFinish,  // over
     };
     Verb verb = Verb::kNone;
-    std::vector<std::size_t> give_back{};  // first of all: these, granted or still to be
+    std::vector<std::size_t> give_back{};  // first: release these, granted or with an open attempt
     std::vector<std::size_t> members{};
     TimePoint until = kNever;  // kTime then
     Verdict verdict = Verdict::kGranted;
@@ -91,10 +91,10 @@ class QuorumMachine {
   enum class MemberState { kFree, kAsked, kGranted, kRefused, kGone, kLate, kSilent, kFailed };
   struct Member {
     MemberState state = MemberState::kFree;
-    bool ours = false;  // granted, whatever became of a second question
+    bool ours = false;  // granted, regardless of a later attempt
     Status why{};
 
-    // Asking again does not help until the configuration changes.
+    // Another attempt does not help until the configuration changes.
     bool failed_for_good() const;
     // Its server refuses to work for the moment.
     bool refuses() const;
@@ -135,9 +135,9 @@ class QuorumMachine {
   State state_ = State::kNew;
   std::vector<Member> members_;
   std::vector<TimePoint> trusted_;
-  bool again_ = false;  // this round has asked for leases anew
+  bool again_ = false;  // this round has set leases again
   std::size_t first_ = 0;
-  std::size_t vain_ = 0;              // rounds that met another holder
+  std::size_t vain_ = 0;              // rounds that another owner refused
   TimePoint missing_since_ = kNever;  // a quorum was out of reach, or too slow for the lease
   std::minstd_rand random_;
 };

@@ -13,7 +13,7 @@ constexpr std::int64_t kHoldsGone = -3;
 
 std::string write_field(const std::string& owner) { return owner + ":write"; }
 
-// What both sides have in common: the key, the channel, and what replies mean.
+// The common part of both sides: the key, the channel, and the meaning of replies.
 class SideRecipe : public LockRecipe {
  public:
   explicit SideRecipe(std::string_view mode) : mode_(mode) {}

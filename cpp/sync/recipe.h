@@ -20,49 +20,49 @@ namespace holdfast::sync {
 struct Answer {
   enum class Kind {
     kGranted,
-    kHeld,  // by another, for `ttl` more; negative: without a time limit
-    kGone,  // the caller's earlier holds are not there any more
+    kHeld,  // by another owner, for `ttl` more; negative: without a time limit
+    kGone,  // the caller's earlier holds are gone
   };
   Kind kind = Kind::kGranted;
-  Millis ttl{0};  // of a grant: when the next in line is to look again; 0: after the lease
+  Millis ttl{0};  // of a grant: when the next waiter is to try again; 0: after the lease
   std::optional<std::int64_t>
-      value{};        // what a grant brings with it; kByCount: the number that is free
+      value{};        // the value of a grant (token); kByCount: the number of free permits
   bool more = false;  // granted, with permits left for the next waiter
 };
 
-// What a caller asks for beyond the hold itself, of the kinds that know it.
+// Further options of an acquisition, for the kinds that have them.
 struct AcquireOptions {
-  Millis queue_timeout{0};   // how long the server keeps its place in a line; 0: takes none
+  Millis queue_timeout{0};   // how long the server keeps its place in the queue; 0: takes none
   Millis request_memory{0};  // how long the server remembers its request
   std::int64_t amount = 1;   // of permits
-  Backoff backoff{};         // of those who ask again (Waiting::kBackOff)
-  Millis at_least{0};        // that the lock stays closed from the first grant on
+  Backoff backoff{};         // of polling waiters (Waiting::kBackOff)
+  Millis at_least{0};        // minimum hold time from the first grant
   RequestSlots::RequestPtr request{};  // of a counter's step; its slot is the owner
 
-  // Null: the owner's only one.
+  // Without a request: the owner's only one.
   std::int64_t request_number() const { return request ? request->number : 1; }
 };
 
-// One attempt, or one release, as scripts need it.
+// The parameters of one attempt, or one release.
 struct Step {
   const LockName& name;
   std::string owner;  // the owner's field
-  int count = 0;      // the holds that there are afterwards
+  int count = 0;      // the hold count afterwards
   Millis lease{0};
   AcquireOptions acquire_options{};
   // Of a last release:
-  std::string other{};  // the field that the hold may have by now; empty: none
-  Millis stays{0};      // the lock stays closed for so long, of kinds that know a minimum hold time
-  std::string keeper{};  // in the name of this field
+  std::string other{};   // another field that may have the hold by now; empty: none
+  Millis stays{0};       // the rest of the minimum hold time, for kinds that have one
+  std::string keeper{};  // the field that keeps the lock for that time
 };
 
-// How the waiters of a kind learn that it may be free.
+// How the waiters of a kind are notified that it may be free.
 enum class Waiting {
-  kInTurn,    // one channel; of a client's waiters the first tries, the others stand behind it
+  kInTurn,    // one channel; of a client's waiters only the first tries
   kTogether,  // one channel; all of a client's waiters try at once
-  kByCount,   // one channel; as many try as there are permits for, by what the message says
-  kInLine,    // the server keeps the line: each waiter has a channel, and a place to be given up
-  kBackOff,  // not at all: each asks again after a while. Others may listen on the channel, in turn
+  kByCount,   // one channel; as many try as the message has permits for
+  kInLine,    // the server keeps the queue: each waiter has a channel, and a place to give up
+  kBackOff,   // not at all: each polls. Other kinds may subscribe to the channel, as kInTurn
 };
 
 class TakingRecipe;
@@ -70,57 +70,58 @@ class HoldRecipe;
 class Transferable;
 class Movable;
 
-// What can be acquired: how a kind is asked for it, and what replies mean. Recipes are stateless:
-// one object for each kind, shared by all. They say what a kind can do by which of the classes
-// below they are, and those who work with any kind ask for that: taking(), holding().
+// A kind of synchronizer: its commands, and the meaning of replies. Recipes are stateless: one
+// object for each kind, shared by all. The classes below stand for the abilities of a kind; code
+// for any kind checks them by taking(), holding() and so on.
 class Recipe {
  public:
   virtual ~Recipe() = default;
 
   virtual std::vector<const script::Script*> scripts() const = 0;
-  // Of a lock: the word for it, as observers have it.
+  // The word for the kind, for observers.
   virtual std::string_view kind() const { return {}; }
   virtual Waiting waiting() const { return Waiting::kInTurn; }
-  // Where `owner` (a field) listens while it waits.
+  // The channel on which `owner` (a field) waits.
   virtual Channel channel(const LockName& name, const std::string& owner) const = 0;
   virtual void acquire(script::Writer& out, const Step& step) const = 0;
   virtual Answer acquired(const resp::Reply& reply) const = 0;
 
-  // An attempt may change something on the server; null: it only looks.
+  // Not null: an attempt may change something on the server.
   virtual const TakingRecipe* taking() const { return nullptr; }
-  // A grant is a hold with a lease, which the client keeps account of.
+  // Not null: a grant is a hold with a lease, which the client records.
   virtual const HoldRecipe* holding() const { return nullptr; }
-  // Who waits may be handed it by its holder.
+  // Not null: an owner may hand it over to a waiter.
   virtual const Transferable* transferable() const { return nullptr; }
   bool takes() const { return taking() != nullptr; }
   bool makes_holds() const { return holding() != nullptr; }
 
-  // A grant ends with its lease, whether the client keeps account of it or not.
+  // A grant ends with its lease, whether the client records it or not.
   virtual bool grants_end() const { return makes_holds(); }
-  // What release() has taken back, this owner (a request's slot) does not get with a later attempt.
+  // After release() has taken it back, a later attempt of this owner (a request's slot) is not
+  // granted.
   virtual bool undone_for_good() const { return false; }
-  // The message that is the grant itself, whatever an attempt would find by now (kTogether).
+  // The message that is itself the grant, regardless of the state by then (kTogether).
   virtual std::optional<std::string_view> granting_message() const { return std::nullopt; }
-  // Several may have it at a time, as many as there are permits.
+  // Several owners may have it at a time, as many as there are permits.
   virtual bool has_permits() const { return false; }
   // Its acquisitions and holds are among the figures of the client's locks.
   bool counted() const { return makes_holds() && !has_permits(); }
 };
 
-// What takes something from the server, and can give it back.
+// A kind that takes something from the server, and can give it back.
 class TakingRecipe : public Recipe {
  public:
   const TakingRecipe* taking() const final { return this; }
-  // Replies n >= 1: free now, and n - 1 subscribers received it; 0: holds are left; nil: the
-  // owner's field is not there.
+  // Replies n >= 1: free now, and n - 1 subscribers received the message; 0: holds are left; nil:
+  // the owner's field does not exist.
   virtual void release(script::Writer& out, const Step& step) const = 0;
-  // Writes once more what `owner` has taken, for replicas to confirm; never brings it back. Replies
-  // 1, or 0: it is not there any more.
+  // Writes the grant of `owner` once more, for replicas to confirm; never restores it. Replies 1,
+  // or 0: it is gone.
   virtual void write_again(script::Writer& out, const LockName& name, const std::string& owner,
                            Millis lease) const = 0;
 };
 
-// What makes holds: each ends with a lease, which the client renews.
+// A kind with holds: each ends with a lease, which the client renews.
 class HoldRecipe : public TakingRecipe, public lease::Renewal {
  public:
   const HoldRecipe* holding() const final { return this; }
@@ -132,24 +133,24 @@ class HoldRecipe : public TakingRecipe, public lease::Renewal {
   virtual bool owners_return() const = 0;
   // Sets the lease anew, shorter or longer (a renewal never cuts it). Replies 1, or 0: not held.
   virtual void extend(script::Writer& out, const Step& step) const = 0;
-  // Its holds can be given to another owner; null: they cannot.
+  // Not null: its holds can be given to another owner.
   virtual const Movable* movable() const { return nullptr; }
 };
 
-// A lock: what owners hold, and all clients can ask about.
+// A lock: owners hold it, and all clients can query it.
 class LockRecipe : public HoldRecipe {
  public:
   bool owners_return() const final { return true; }
   // Replies 1: it was held, 0: it was not.
   virtual void force_release(script::Writer& out, const Step& step) const = 0;
-  // Questions; their replies are integers.
+  // Queries; their replies are integers.
   virtual void locked(script::Writer& out, const LockName& name) const = 0;  // > 0: held
   virtual void hold_count(script::Writer& out, const Step& step) const = 0;  // nil: 0
   virtual void ttl(script::Writer& out, const LockName& name) const = 0;     // ms, -1, -2
 };
 
-// Of a lock whose last release may hand it to the first of this client's waiters (kInTurn), of
-// whatever kind that is: by the heir's recipe, not the holder's.
+// A lock with a hand-over: its last release may hand it to the first of this client's waiters
+// (kInTurn), of any kind: by the heir's recipe, not the owner's.
 class Transferable {
  public:
   virtual ~Transferable() = default;
@@ -158,14 +159,14 @@ class Transferable {
   virtual Answer transferred(const resp::Reply& reply) const = 0;
 };
 
-// Of a lock whose holds are passed on by tickets. It also knows Renewal::renew_either(), and a
-// release whose step has `other`.
+// A lock with holds that tickets pass on. It also has Renewal::renew_either(), and a release for a
+// step with `other`.
 class Movable {
  public:
   virtual ~Movable() = default;
-  virtual std::string_view ticket_kind() const = 0;  // what a ticket calls it
+  virtual std::string_view ticket_kind() const = 0;  // its word in a ticket
   // Gives the hold of `step.owner` to `next`, for `step.lease`. Replies the ms that were left
-  // before, -1: not known; nil: neither of them holds it. A repeat means the same.
+  // before, -1: not known; nil: neither of them holds it. A repetition has the same effect.
   virtual void move(script::Writer& out, const Step& step, const std::string& next) const = 0;
 };
 

@@ -10,7 +10,7 @@ namespace {
 constexpr Millis kLeastTime{5};
 constexpr Millis kMostTime{50};
 constexpr int kPartOfLease = 200;
-// A holder's server may die while we wait for its message: then the others are asked.
+// A server may die while the client waits for its message: then the others are tried.
 constexpr Millis kWatchTime{250};
 
 }  // namespace

@@ -36,7 +36,7 @@ void ReleaseOperation::begin() {
       if (!context().keeper->closed()) return finish({Verdict::kBusy});
       return finish({Verdict::kFailed, Status::closed("the client was closed")});
     case Plan::Verdict::kLost:
-      // By the client's reckoning it is over; what the server may still have of it need not wait.
+      // The hold is over by the client's clock; the server's rest of it need not delay the caller.
       PendingRelease::take_back(shared_context(), pending(), context().command_timeout);
       return gone(plan_.reason);
     case Plan::Verdict::kDone:
@@ -49,7 +49,7 @@ void ReleaseOperation::begin() {
       break;
   }
   go();
-  // Where it is written later, written() asks for it again.
+  // If it is written later, written() calls this again.
   if (deferred) defer_if_written(writing_.exchange(Writing::kAwaited) == Writing::kDone);
 }
 
@@ -63,8 +63,7 @@ void ReleaseOperation::written() {
   }
 }
 
-// What others of this client do next must not overtake those of other clients who hear of the
-// release.
+// New operations of this client must not overtake waiters of other clients that the release wakes.
 void ReleaseOperation::defer() {
   plan_.left = context().keeper->defer(name(), what_.owner, plan_.ticket);
   if (!left()) return;
@@ -86,7 +85,7 @@ void ReleaseOperation::adopt(const lease::ReleasePlan& plan, TimePoint begun) {
   (void)context().keeper->carry_on(name(), what_.owner, plan_.ticket, shared_from_this());
 }
 
-// Not a hold that may be under another field by now, nor a lock that has to stay closed.
+// Not for a hold that may be under another field by now, nor for a lock that has to stay closed.
 bool ReleaseOperation::may_hand_over() const {
   const bool plain = plan_.other.empty() && plan_.stays(now()) == Millis(0);
   return plain && recipe_.transferable() != nullptr && !shares_channels(name());
@@ -99,7 +98,7 @@ bool ReleaseOperation::hand_over() {
     heir_.reset();
     return false;
   }
-  // Not sent after all: the heir is to ask for itself.
+  // It was not sent: the heir has to try itself.
   if (finished()) std::exchange(heir_, nullptr)->offer_answered({Answer::Kind::kHeld}, {});
   return true;
 }
@@ -108,7 +107,7 @@ void ReleaseOperation::go() {
   wake_at(kNever);
   resting_ = false;
   const Status refused = submit();
-  // Its owner has asked for the lock again, and whatever comes of that counts.
+  // Its owner has acquired the lock again, and the result of that counts.
   if (refused.code() == Code::kRevoked) return end({});
   if (!refused.ok()) failed(refused);
 }
@@ -158,7 +157,7 @@ PendingRelease::What ReleaseOperation::pending() const {
   return PendingRelease::release_of(shared_context(), recipe_, {name(), what_.owner, 0, {}, plan_});
 }
 
-// It goes on without its caller, unless something newer has taken its place.
+// It goes on without its caller, unless a newer command has taken its place.
 void ReleaseOperation::leave_to_ledger(bool rested) {
   PendingRelease::carry_on(shared_context(), pending(), plan_.ticket, rested);
 }
@@ -177,7 +176,7 @@ void ReleaseOperation::complete(Result<resp::Reply> reply, const client::Sent& s
   Answer answer{Answer::Kind::kHeld, Millis(0)};
   {
     const MutexLock lock(mutex_);
-    // What was answered was written, whether its caller has heard of that yet or not.
+    // An answered command has been written, even if its caller has not been notified yet.
     defer_if_written(reply.ok() || writing_ == Writing::kDone);
     heir = heir_;
     sent_before_ = sent_before_ || sent.times > 1;
@@ -208,8 +207,8 @@ void ReleaseOperation::tell(wait::Heir& heir, const Answer& answer,
 }
 
 void ReleaseOperation::answered(const resp::Reply& reply) {
-  // Gone, but asked before, and the lease cannot have run out since: the first time has done it. A
-  // release that leaves holds leaves the field, too, however often it is sent.
+  // Gone, but sent before, and the lease cannot have ended since: the first sending has released
+  // it. A release that leaves holds also leaves the field, also when repeated.
   const bool by_first =
       plan_.verdict == Plan::Verdict::kFinal && sent_before_ && now() < plan_.trusted;
   if (!reply.is_nil() || by_first) {
@@ -228,13 +227,13 @@ void ReleaseOperation::answered(const resp::Reply& reply) {
 }
 
 void ReleaseOperation::gone(const std::string& reason) {
-  // The loss stays to be seen until the owner's next grant, if there can be one.
+  // The loss stays visible until the owner's next grant, if there can be one.
   if (!recipe_.owners_return()) context().keeper->owner_ended(what_.owner);
   end({Verdict::kGone, Status::invalid(reason)});
 }
 
 void ReleaseOperation::refused(std::string_view text) {
-  // The heir is signalled to try for itself: by the time of a second attempt it may have given up.
+  // The heir is signalled to try itself: it may have given up before a second attempt.
   const bool handing_over = std::exchange(heir_, nullptr) != nullptr;
   const ErrorKind kind = error_kind(text);
   if (kind == ErrorKind::kUnknownScript && !by_text_) {
@@ -245,7 +244,7 @@ void ReleaseOperation::refused(std::string_view text) {
   if (kind == ErrorKind::kPasses && !cancelled_ && now() < give_up_) {
     return rest();
   }
-  // Handing over may need what the server has not (memory); freeing does not.
+  // A hand-over may need memory that the server lacks; a release does not.
   if (handing_over) return go();
   const Status why = error_status(text, name(), context().topology->text());
   const bool for_good = kind != ErrorKind::kPasses && plan_.verdict == Plan::Verdict::kFinal;
@@ -257,8 +256,8 @@ void ReleaseOperation::refused(std::string_view text) {
 
 void ReleaseOperation::failed(const Status& why) {
   if (plan_.verdict == Plan::Verdict::kPartial && why.code() != Code::kClosed) {
-    // The server need not know the smaller count: the last release frees the lock whatever it is,
-    // and says so where it cannot.
+    // The server need not have the smaller count: the last release frees the lock with any count,
+    // and reports an error if it cannot.
     context().keeper->released(name(), what_.owner, plan_);
     return finish({});
   }

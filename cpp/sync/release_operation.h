@@ -12,12 +12,10 @@ namespace holdfast::sync {
 
 // How a release ended, in Outcome::verdict: kGranted (done), kBusy (the caller holds nothing),
 // kGone (its hold was lost; `why` says how), kFailed.
-//
-// The last release of a lock that others of this client wait for hands it to the first of them, in
-// one step on the server.
-//
-// A deferred last release that hands over to none is done for its caller once its command is
-// written. The operation goes on: what the client learns then is posted as an event.
+// If other owners of this client wait, the last release hands the lock to the first of them, in one
+// step on the server.
+// A deferred last release without a hand-over is done for its caller once its command is written.
+// The operation continues, and reports its end as an event.
 class ReleaseOperation final : public Operation {
  public:
   struct What {
@@ -29,7 +27,8 @@ class ReleaseOperation final : public Operation {
 
   ReleaseOperation(std::shared_ptr<const Context> context, const HoldRecipe& recipe, What what);
 
-  // It was begun then, by that plan, and sent, by the calling thread itself: see PlainLock.
+  // Takes over a release that the calling thread has begun and sent itself, by that plan: see
+  // PlainLock.
   void adopt(const lease::ReleasePlan& plan, TimePoint begun);
   // A release that has begun is completed by the ledger. One that leaves holds counts at once: it
   // is not sent again, as the next release contains the remaining count.
@@ -61,11 +60,11 @@ class ReleaseOperation final : public Operation {
   void rest() HOLDFAST_REQUIRES(mutex_);
   void defer_if_written(bool written) HOLDFAST_REQUIRES(mutex_);
   void defer() HOLDFAST_REQUIRES(mutex_);
-  // Its caller has, and the operation goes on.
+  // Whether its caller has left, and the operation goes on.
   bool left() const HOLDFAST_REQUIRES(mutex_) { return plan_.left != nullptr; }
   void end(Outcome outcome) HOLDFAST_REQUIRES(mutex_);
 
-  // Of a deferred release, whose caller leaves once the command is written.
+  // For a deferred release: its caller leaves once the command is written.
   enum class Writing { kUnknown, kAwaited, kDone };
 
   const HoldRecipe& recipe_;
@@ -76,10 +75,11 @@ class ReleaseOperation final : public Operation {
   wait::Calls calls_;  // to be run without mutex_
   bool by_text_ = false;
   bool cancelled_ HOLDFAST_GUARDED_BY(mutex_) = false;
-  bool resting_ HOLDFAST_GUARDED_BY(mutex_) = false;  // until wake_at(): it is not in line
+  bool resting_ HOLDFAST_GUARDED_BY(mutex_) = false;  // until wake_at(): it is not queued
   bool sent_before_ HOLDFAST_GUARDED_BY(mutex_) =
-      false;                                       // an earlier sending may have been executed
-  bool owed_ HOLDFAST_GUARDED_BY(mutex_) = false;  // newcomers of this client wait for the answer
+      false;  // an earlier sending may have been executed
+  bool owed_ HOLDFAST_GUARDED_BY(mutex_) =
+      false;  // new operations of this client wait for the answer
   SharedAtomic<Writing> writing_{Writing::kUnknown};
   TimePoint give_up_ HOLDFAST_GUARDED_BY(mutex_) = kNever;
 };

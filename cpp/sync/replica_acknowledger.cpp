@@ -23,7 +23,7 @@ void wait_command(std::string& out, int replicas, Millis wait_time) {
 
 }  // namespace
 
-// A grant, written once more; keeps what came of it for the round that it is part of.
+// The second write of a grant; keeps its result for its round.
 class ReplicaAcknowledger::Write final : public client::Request,
                                          public std::enable_shared_from_this<Write> {
  public:
@@ -52,7 +52,7 @@ class ReplicaAcknowledger::Write final : public client::Request,
     return escorted_;
   }
 
-  // What came of it, over the stream of the WAIT; nothing: to be asked again.
+  // Its result, over the stream of the WAIT; unset: to be sent again.
   std::optional<Acknowledgement> outcome(std::uint64_t stream) const {
     const MutexLock guard(mutex_);
     const bool there = outcome_ && outcome_->kind == Kind::kConfirmed;
@@ -70,7 +70,7 @@ class ReplicaAcknowledger::Write final : public client::Request,
   std::uint64_t stream_ HOLDFAST_GUARDED_BY(mutex_) = 0;
 };
 
-// The end of a round, or of the way of a write that was sent on.
+// The end of a round, or of a redirected write.
 class ReplicaAcknowledger::Wait final : public client::Request {
  public:
   Wait(std::shared_ptr<ReplicaAcknowledger> owner, ConnectionPtr on, std::vector<WritePtr> all)
@@ -181,7 +181,7 @@ void ReplicaAcknowledger::answered(const Wait& wait, const Result<resp::Reply>& 
     if (outcome) {
       due.emplace_back(write->item.listener, std::move(*outcome));
     } else {
-      // By its text: it may have been for that, and it does no harm.
+      // With the script's text: a missing script may be the reason, and the text is harmless.
       again.push_back({write->item.listener, write->item.deadline, true});
     }
   }

@@ -17,12 +17,12 @@
 
 namespace holdfast::sync {
 
-// What became of a question to the replicas.
+// The result of a confirmation or a probe.
 struct Acknowledgement {
   enum class Kind {
     kConfirmed,
-    kGone,     // the server does not know the grant any more
-    kRefused,  // too few of them, or by a state of the server that passes by itself: `why`
+    kGone,     // the server no longer has the grant
+    kRefused,  // too few replicas, or a temporary error of the server: `why`
     kFailed,   // `why`
   };
   Kind kind = Kind::kConfirmed;
@@ -34,10 +34,10 @@ class AckListener {
  public:
   virtual ~AckListener() = default;
   virtual std::string_view granted_key() const = 0;
-  // Appends a command that writes once more what was granted, and never brings it back: it replies
-  // 1, or 0 when it is not there any more. Called as Request::encode().
+  // Appends a command that writes the grant once more, and never restores it: it replies 1, or 0
+  // when the grant is gone. Called like Request::encode().
   virtual void write_again(script::Writer& out) const = 0;
-  // How long the replicas have.
+  // The time for the replicas.
   virtual Millis longest_wait() const = 0;
   // Any thread, once for each confirm() and each probe(), without locks held.
   virtual void confirmed(Acknowledgement outcome) = 0;
@@ -50,16 +50,15 @@ struct ReplicationPolicy {
   Millis command_timeout{5000};
 };
 
-// Has grants confirmed by replicas, for one client: WAIT, for as many as are asked for.
+// Has grants confirmed by replicas, for one client, by WAIT.
 //
 // WAIT blocks its connection, and waits for what was written there: so each grant is written once
 // more (its lease is renewed) on a connection for confirmations. The replication stream is one, so
-// a replica that has this write has the grant. Rounds go over such a connection one at a time: what
-// is granted while a WAIT is under way goes into the next round together, with one WAIT for all.
-//
-// What a WAIT says is believed only when it went over the same stream as the write: on a fresh one
-// there is nothing to wait for, and all replicas "have it". A write that a cluster sends on for
-// this once (ASK) is followed by a separate WAIT; after a lasting move (MOVED) it is sent again.
+// a replica that has this write has the grant. There is one round at a time on such a connection:
+// grants that arrive during a WAIT share the next round, with one WAIT for all.
+// The reply to a WAIT counts only if the write went over the same stream: on a new stream there is
+// no write to wait for, and all replicas "have it". A write that a cluster redirects once (ASK) is
+// followed by a separate WAIT; after a lasting move (MOVED) it is sent again.
 class ReplicaAcknowledger final : public std::enable_shared_from_this<ReplicaAcknowledger> {
  public:
   ReplicaAcknowledger(const Clock& clock, std::shared_ptr<topology::Topology> topology,
@@ -69,11 +68,11 @@ class ReplicaAcknowledger final : public std::enable_shared_from_this<ReplicaAck
   // nothing happens and confirmed() is not called.
   Status confirm(AckListenerPtr listener);
 
-  // The server of this key is known to understand WAIT. Where it is not, probe() asks it.
+  // The server of this key is known to have WAIT. Otherwise probe() checks it.
   bool probed(std::string_view key) const;
   Status probe(AckListenerPtr listener);
 
-  // The longest that replicas are waited for, of a grant with this lease.
+  // The longest wait for replicas, for a grant with this lease.
   Millis longest_wait(Millis lease) const;
 
  private:
@@ -101,12 +100,12 @@ class ReplicaAcknowledger final : public std::enable_shared_from_this<ReplicaAck
       HOLDFAST_EXCLUDES(mutex_);
   void answered_probe(const Probe& probe, const Result<resp::Reply>& reply)
       HOLDFAST_EXCLUDES(mutex_);
-  // A round is over (null: the way of a single write): the next one; what cannot be asked any more
-  // is `due`.
+  // A round is over (null: a single write): starts the next one; grants without time left are
+  // `due`.
   void go_on(const ConnectionPtr& connection, std::vector<Item> again, Outcomes& due)
       HOLDFAST_EXCLUDES(mutex_);
 
-  // Nothing: it is to be asked again.
+  // Unset: it has to be sent again.
   std::optional<Acknowledgement> judge_write(const Item& item, const Result<resp::Reply>& reply,
                                              const std::string& key) const;
   Acknowledgement judge_wait(const Result<resp::Reply>& reply, std::string_view key,

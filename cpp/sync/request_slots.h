@@ -9,14 +9,14 @@
 
 namespace holdfast::sync {
 
-// Where the server keeps the answers to the requests of one client: in *slots*, each the place of
-// one request after another. A client has as many as it has ever had requests at a time, so the
-// keys that they leave behind are bounded by its callers, not by the rate of their requests. A slot
-// has a number that no process uses twice, so a program that is started again with the same client
-// id meets none of its predecessor's. Thread-safe.
+// The *slots* of one client, in which the server keeps the answers to requests. A slot serves one
+// request after another. A client has as many as it has ever had requests at a time, so the number
+// of their keys depends on the number of its callers, not on the rate of their requests. A slot has
+// a number that no process uses twice, so a program that is started again with the same client id
+// uses none of its predecessor's. Thread-safe.
 class RequestSlots : public std::enable_shared_from_this<RequestSlots> {
  public:
-  // A slot, and which request it is for. To be kept until the request cannot be sent any more: by
+  // A slot, and the number of its request. To be kept until the request cannot be sent any more: by
   // its operation, and by the release that takes it back. The slot is free when the last copy of
   // the pointer is gone.
   struct Request {
@@ -25,7 +25,7 @@ class RequestSlots : public std::enable_shared_from_this<RequestSlots> {
   };
   using RequestPtr = std::shared_ptr<const Request>;
 
-  // The slot that was used last of those that are free, or a new one.
+  // The most recently used free slot, or a new one.
   RequestPtr take();
 
  private:

@@ -11,7 +11,7 @@ namespace lua = script::lua;
 
 constexpr Millis kNoTtl{-1};
 
-// An acquisition is a request for `acquire_options.amount` permits, whose owner is its id;
+// An acquisition is a request for `acquire_options.amount` permits; its owner is the request's id;
 // release() undoes it.
 class Semaphore final : public TakingRecipe {
  public:
@@ -47,7 +47,7 @@ class Semaphore final : public TakingRecipe {
         << step.acquire_options.request_number() << out.publish();
   }
 
-  // As long as its request is known.
+  // As long as the server knows its request.
   void write_again(script::Writer& out, const LockName& name, const std::string& owner,
                    Millis lease) const override {
     const std::string memory = std::to_string(lease.count());

@@ -84,7 +84,7 @@ bool is_field(std::string_view text) {
   return is_uuid(text.substr(0, kUuid)) && number(text.substr(kUuid + 1), 1, kLargest).has_value();
 }
 
-// The text up to the next colon, which is taken off; nothing when there is none.
+// Cuts the text up to the next colon, and the colon; unset if there is none.
 std::optional<std::string_view> take_part(std::string_view& text) {
   const std::size_t colon = text.find(':');
   if (colon == std::string_view::npos) return std::nullopt;
@@ -156,7 +156,7 @@ std::string to_text(const Ticket& ticket) {
 
 Result<Ticket> parse_ticket(std::string_view text) {
   std::optional<Ticket> ticket = parsed(text);
-  // There is one spelling of each: no leading zeros, no escapes without need.
+  // Each ticket has one spelling: no leading zeros, no unnecessary escapes.
   if (!ticket || to_text(*ticket) != text) {
     return Status::invalid("not a ticket of Hold.detach(), or one that was cut or changed");
   }

@@ -10,15 +10,14 @@
 
 namespace holdfast::sync {
 
-// What a detached hold is attached by: all that another process needs to know of it. Times are
-// milliseconds.
+// A ticket: the data by which another process attaches a detached hold. Times are milliseconds.
 struct Ticket {
-  std::string kind;                   // as Movable::ticket_kind()
-  std::string field;                  // "<UUID>:<number>", which holds the lock meanwhile
+  std::string kind;   // as Movable::ticket_kind()
+  std::string field;  // "<UUID>:<number>", which holds the lock until it is attached
   std::optional<std::int64_t> token;  // of a fenced lock's grant
   Millis lease{0};                    // from the moment of the detaching
-  Millis minimum{0};                  // that the lock is to stay closed, from that moment; 0: none
-  std::string name;                   // the key, any bytes but none at all
+  Millis minimum{0};                  // the rest of the minimum hold time at that moment; 0: none
+  std::string name;                   // the key, any bytes, not empty
 };
 
 // Printable ASCII without blanks:
@@ -27,7 +26,7 @@ struct Ticket {
 // hexadecimal digits.
 std::string to_text(const Ticket& ticket);
 
-// The ticket; kInvalid for any text that to_text() would not have made. Pure: it takes any bytes.
+// The ticket; kInvalid for any text that to_text() does not make. Accepts any bytes.
 Result<Ticket> parse_ticket(std::string_view text);
 
 }  // namespace holdfast::sync

@@ -30,7 +30,7 @@ void Timers::close() {
 }
 
 std::shared_ptr<Timed> Timers::take(Timed& timed) {
-  // What is taken may hold the last reference: it dies after the lock is released.
+  // The taken pointer may be the last reference: it is destroyed after the lock is released.
   const MutexLock lock(mutex_);
   timed.timer_.disarm();
   if (closed_ && armed_ != kNever && wheel_.next() == kNever) loop_.drive(shared_from_this());

@@ -10,7 +10,7 @@
 
 namespace holdfast::sync {
 
-// Something that wants to be called at a moment. Kept alive by Timers while it is armed.
+// The receiver of a timer. Timers keeps it alive while it is armed.
 class Timed {
  public:
   virtual ~Timed() = default;
@@ -31,10 +31,10 @@ class Timers final : public net::Pollable, public std::enable_shared_from_this<T
 
   void arm(const std::shared_ptr<Timed>& timed, TimePoint at);  // or disarm, for kNever
   void disarm(Timed& timed) { (void)take(timed); }
-  // Calls it as soon as may be, whatever it is armed for.
+  // Calls it as soon as possible, regardless of its timer.
   void call(std::shared_ptr<Timed> timed);
-  // The client is closed: the loop is done with it as soon as nothing is armed, and not only at the
-  // moment for which something was.
+  // The client is closed: the loop drops this as soon as no timer is armed, and does not wait for
+  // the time of a disarmed one.
   void close();
 
   net::Interest step(TimePoint now) override;

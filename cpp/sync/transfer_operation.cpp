@@ -14,7 +14,7 @@ constexpr Millis kRefusedRest{50};
 constexpr const char* kUnknown =
     "the server no longer has it (it expired, was removed, or the server lost its data)";
 
-// The hold that `from` may have becomes the ticket's again.
+// Returns the hold that `from` may have to the ticket.
 PendingRelease::What return_to(const std::shared_ptr<const Context>& context,
                                const LockRecipe& recipe, const LockName& name, const Ticket& ticket,
                                OwnerNumber from) {
@@ -106,7 +106,7 @@ void DetachOperation::begin() {
 }
 
 void DetachOperation::moved(Millis left, const client::Sent& /*sent*/) {
-  // Lost meanwhile by the client's reckoning, and reported so: the ticket must not go out.
+  // The client has found it lost by now, and reported that: the ticket must not be returned.
   if (context().keeper->count(name(), owner_) == 0) return not_there();
   finish({Verdict::kGranted, {}, left.count()});
 }
@@ -130,8 +130,8 @@ void AttachOperation::begin() {
   send({ticket_.field, field(heir_.owner), heir_.lease.time});
 }
 
-// Of the minimum that was left at the detaching, the time since then has passed: by the server's
-// clock the lease is shorter by it. Not known (a repeat): none has.
+// The rest of the minimum, less the time since the detach, which the shortened lease on the server
+// shows. Not known (a repetition): no time is subtracted.
 void AttachOperation::moved(Millis left, const client::Sent& sent) {
   const Millis passed = left < Millis(0) ? Millis(0) : std::max(ticket_.lease - left, Millis(0));
   lease::Grant grant{name(), heir_.owner, 1, heir_.lease, sent.last, &recipe()};

@@ -10,8 +10,8 @@
 
 namespace holdfast::sync {
 
-// A step that gives the hold of one owner to another (Movable::move), for processes to pass a hold
-// on. It means the same when it is repeated, so it may be sent again after a lost reply.
+// A step that gives the hold of one owner to another (Movable::move), so that processes can pass a
+// hold on. A repetition has the same effect, so it may be sent again after a lost reply.
 class TransferOperation : public Operation {
  public:
   // The owners' fields.
@@ -33,12 +33,12 @@ class TransferOperation : public Operation {
 
   // All with mutex_ held.
   void send(Transfer transfer) HOLDFAST_REQUIRES(mutex_);
-  // `to` holds the lock; `left`: the ms that were left before, negative where that is not known.
+  // `to` holds the lock; `left`: the ms that were left before, negative if not known.
   virtual void moved(Millis left, const client::Sent& sent) HOLDFAST_REQUIRES(mutex_) = 0;
   virtual void not_there() HOLDFAST_REQUIRES(mutex_) = 0;  // neither owner holds it
-  // No answer will come to its caller, and it may have been executed.
+  // Its caller gets no answer, and the step may have been executed.
   virtual void unanswered() HOLDFAST_REQUIRES(mutex_) {}
-  // Its caller will never see the answer that it has got.
+  // The answer has arrived, but its caller never gets it.
   virtual void taken_back() HOLDFAST_REQUIRES(mutex_) {}
 
   const LockRecipe& recipe() const { return recipe_; }
@@ -57,9 +57,9 @@ class TransferOperation : public Operation {
   bool cancelled_ HOLDFAST_GUARDED_BY(mutex_) = false;
 };
 
-// The first half, in the process that holds: from the owner's field to that of a ticket. How it
-// ended, in Outcome::verdict: kGranted (moved), kBusy (the caller holds nothing), kGone (its hold
-// was lost; `why` says how), kFailed. In any case LeaseKeeper::end_detach() has to follow.
+// The first half, in the owner's process: from the owner's field to that of a ticket.
+// Outcome::verdict: kGranted (moved), kBusy (the caller holds nothing), kGone (its hold was lost;
+// `why` says how), kFailed. In any case LeaseKeeper::end_detach() has to follow.
 class DetachOperation final : public TransferOperation {
  public:
   DetachOperation(std::shared_ptr<const Context> context, const LockRecipe& recipe, LockName name,
@@ -75,9 +75,8 @@ class DetachOperation final : public TransferOperation {
 };
 
 // The second half, in any process: from the ticket's field to that of a new owner.
-// Outcome::verdict: kGranted (held, and recorded with the keeper), kGone (the ticket is good for
-// nothing any more), kFailed. If it fails, or its caller has gone, the hold is given back to the
-// ticket.
+// Outcome::verdict: kGranted (held, and recorded with the keeper), kGone (the ticket is no longer
+// valid), kFailed. If it fails, or its caller has left, the hold is returned to the ticket.
 class AttachOperation final : public TransferOperation {
  public:
   struct Heir {
@@ -85,11 +84,11 @@ class AttachOperation final : public TransferOperation {
     Lease lease;
     std::uint64_t listener = 0;
   };
-  // `ticket`: of a lock of this recipe, whose name is `name`.
+  // `ticket`: of the lock `name` of this recipe.
   AttachOperation(std::shared_ptr<const Context> context, const LockRecipe& recipe, LockName name,
                   Ticket ticket, const Heir& heir);
 
-  // The hold of `owner` becomes the ticket's again, if the owner has it; no answer is waited for.
+  // Returns the hold of `owner`, if it has it, to the ticket; does not wait for the answer.
   static void give_back(const std::shared_ptr<const Context>& context, const LockRecipe& recipe,
                         const LockName& name, const Ticket& ticket, OwnerNumber owner);
 

@@ -11,9 +11,9 @@ using client::InFlightRequest;
 
 namespace {
 
-// A request that is sent from server to server so often is better off with a rest.
+// A request that was redirected this many times pauses first.
 constexpr int kMostTimes = 5;
-// A channel that was moved is asked after: it may have been released on the way.
+// A channel that was moved is checked again: it may have been released in between.
 constexpr Millis kLinger{100};
 
 std::string text_of(const std::vector<net::Address>& seeds) {
@@ -27,7 +27,7 @@ std::string text_of(const std::vector<net::Address>& seeds) {
 
 }  // namespace
 
-// Stands in the line of a slot's old server, behind what was sent there.
+// Queued at a slot's old server, behind the requests that were sent there.
 class Cluster::Fence final : public client::Request {
  public:
   Fence(std::weak_ptr<Cluster> cluster, std::uint64_t id) : cluster_(std::move(cluster)), id_(id) {
@@ -81,7 +81,7 @@ Status Cluster::take_over(InFlightRequest unanswered, Traffic traffic, bool queu
   const MutexLock guard(mutex_);
   if (!closed_.ok()) return closed_;
   unanswered.asking = false;
-  // What stood in line goes ahead of what has come since.
+  // Queued requests go ahead of later ones.
   const ServerNumber target = queued ? map_.target(slot) : map_.owner(slot);
   if (const ClusterNode* found = node(target)) {
     return found->connection(traffic)->resubmit(std::move(unanswered));
@@ -156,7 +156,7 @@ bool Cluster::redirect_channel(const Server& from, const std::string& channel,
     if (found == channels_.end() || found->second.at != from.number) return true;
     found->second.at = 0;
     if (to.kind == Kind::kMoved) learn(to, from.number);
-    // A server that has just ended a subscription is asked once more: it knows where to go.
+    // A server that has just ended a subscription is tried once more: it redirects the client.
     if (to.kind != Kind::kStale) place(channel, found->second);
     release_parked(answers);
   }

@@ -20,9 +20,9 @@
 
 namespace holdfast::topology {
 
-// A Redis or Valkey cluster. What it knows of it is learnt at first use, from redirections, and by
-// asking around when something went wrong; a healthy cluster is never asked. Requests for one slot
-// keep their order, whichever servers it belongs to one after another (SlotMap).
+// A Redis or Valkey cluster. The slots are queried at first use and after failures, and learnt from
+// redirections; a healthy cluster is not queried again. Requests for one slot keep their order,
+// also when the slot moves (SlotMap).
 class Cluster final : public Topology,
                       public ClusterWatcher,
                       public net::Pollable,
@@ -93,24 +93,23 @@ class Cluster final : public Topology,
   const Setup setup_;
   const std::string text_;
   std::atomic<const char*> publish_{"publish"};
-  SlotMap map_;  // but for owner(), guarded by mutex_
+  SlotMap map_;  // except for owner(), guarded by mutex_
   PerTraffic<std::shared_ptr<client::Connection>> nowhere_;
 
   mutable Mutex mutex_;
   std::optional<client::PubSub> mode_ HOLDFAST_GUARDED_BY(mutex_);
   ServerNumber numbers_ HOLDFAST_GUARDED_BY(mutex_) = 0;
-  std::set<ServerNumber> owners_ HOLDFAST_GUARDED_BY(mutex_);  // of slots, in the last account
+  std::set<ServerNumber> owners_ HOLDFAST_GUARDED_BY(mutex_);  // of slots, by the last query
   std::unordered_map<ServerNumber, NodePtr> nodes_ HOLDFAST_GUARDED_BY(mutex_);
   std::vector<net::Address> replicas_ HOLDFAST_GUARDED_BY(mutex_);
   DeferredRequests deferred_ HOLDFAST_GUARDED_BY(mutex_);
   std::unordered_map<std::string, Listened> channels_ HOLDFAST_GUARDED_BY(mutex_);
   TopologyRefresh refresh_ HOLDFAST_GUARDED_BY(mutex_);
   std::uint64_t round_ HOLDFAST_GUARDED_BY(mutex_) = 0;
-  std::vector<net::Address> asked_ HOLDFAST_GUARDED_BY(mutex_);  // in this round
+  std::vector<net::Address> asked_ HOLDFAST_GUARDED_BY(mutex_);  // servers queried in this round
   std::vector<std::shared_ptr<SlotsQuery>> queries_ HOLDFAST_GUARDED_BY(mutex_);
-  Status failure_
-      HOLDFAST_GUARDED_BY(mutex_);  // of the last one who could not say, since somebody could
-  std::uint64_t failed_in_ HOLDFAST_GUARDED_BY(mutex_) = 0;  // that round
+  Status failure_ HOLDFAST_GUARDED_BY(mutex_);  // the last failure since a query succeeded
+  std::uint64_t failed_in_ HOLDFAST_GUARDED_BY(mutex_) = 0;  // the round of failure_
   TimePoint troubled_until_ HOLDFAST_GUARDED_BY(mutex_){};
   Status closed_ HOLDFAST_GUARDED_BY(mutex_);
 };

@@ -1,4 +1,4 @@
-// What a client learns of its cluster, and when it asks.
+// How a client learns the slots of its cluster, and when it queries them.
 
 #include <algorithm>
 #include <utility>
@@ -12,8 +12,8 @@ using client::PubSub;
 
 namespace {
 
-// A server that is out of reach is tried again within a second or so: for longer, trouble with it
-// is not over.
+// A server that is out of reach is tried again within a second or so: its trouble lasts at least
+// that long.
 constexpr Millis kTroubleLasts{1500};
 
 bool same(const net::Address& one, const net::Address& other) {
@@ -57,8 +57,8 @@ void Cluster::trouble(ServerNumber server) {
   if (found != nullptr && map_.leaving(server)) found->review();
 }
 
-// A server tells of a slot that it had. Of one that it is not thought to have, it may know less
-// than others have told since.
+// A server redirects for a slot that it had. If the map has another server for the slot, that is
+// more recent than this redirection.
 void Cluster::learn(const Redirection& moved, ServerNumber from) {
   const ServerNumber target = map_.target(moved.slot);
   if (target != from && target != 0) return;
@@ -83,7 +83,7 @@ bool Cluster::apply(const std::vector<SlotRange>& ranges) {
   return news;
 }
 
-// One that never had slots may be about to get some: it is left alone.
+// A server that never had slots stays: it may be about to get some.
 void Cluster::retire_nodes(const std::vector<SlotRange>& ranges) {
   replicas_.clear();
   for (const SlotRange& range : ranges) {
@@ -111,7 +111,7 @@ void Cluster::decide(PubSub mode) {
   publish_ = publish_command_of(mode);
 }
 
-// Each round begins with another one.
+// Each round begins with another server.
 std::vector<net::Address> Cluster::candidates() const {
   std::vector<net::Address> all;
   for (const auto& [number, node] : nodes_) add_new(all, node->server().address);

@@ -12,8 +12,8 @@ using client::Subscriber;
 
 namespace {
 
-// That a server is out of reach is no reason to give a request up: another one may take its place
-// before the request's deadline.
+// Requests stay queued while the server is out of reach: another one may take its place before the
+// request's deadline.
 client::StreamOptions link_to(client::StreamOptions link, const net::Address& address) {
   link.address = address;
   link.retries = std::numeric_limits<int>::max();
@@ -50,7 +50,7 @@ Connection::Setup connection_setup(const ClusterNode::Setup& setup, const Server
 
 }  // namespace
 
-// Hears what the subscriber of one server says, for those who wait.
+// Passes the events of one server's subscriber to the waiters.
 class ClusterNode::NodeListener final : public Subscriber::Sink {
  public:
   NodeListener(std::weak_ptr<Sink> sink, std::weak_ptr<ClusterWatcher> watcher, Server server)
@@ -70,7 +70,8 @@ class ClusterNode::NodeListener final : public Subscriber::Sink {
     if (all) all->forget_channel(channel, all->times_asked(channel));
     if (const auto sink = sink_.lock()) sink->on_refused(channel, why);
   }
-  void on_unreachable(const Status& /*why*/) override {}  // of others, too: never
+  void on_unreachable(const Status& /*why*/) override {
+  }  // would concern other servers' waiters, too
   void on_unreachable(const std::set<std::string>& channels, const Status& why) override {
     if (const auto sink = sink_.lock()) sink->on_unreachable(channels, why);
   }

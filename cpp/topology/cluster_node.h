@@ -16,7 +16,8 @@ struct Server {
   net::Address address;
 };
 
-// Who knows the whole cluster. Called by any thread, without locks held (`owns`: with some).
+// The part of Cluster that its nodes call. Called by any thread, without locks held (`owns`: with
+// some).
 class ClusterWatcher {
  public:
   virtual ~ClusterWatcher() = default;
@@ -30,12 +31,12 @@ class ClusterWatcher {
   // See Subscriber::Sink.
   virtual bool redirect_channel(const Server& from, const std::string& channel,
                                 std::string_view error) = 0;
-  // How often the channel has been requested so far; and: it has not been needed since.
+  // The number of requests for the channel so far; and: it has not been requested since.
   virtual std::uint64_t times_asked(const std::string& channel) const = 0;
   virtual void forget_channel(const std::string& channel, std::uint64_t times_asked) = 0;
 
   virtual void lost(ServerNumber server) = 0;     // a stream broke
-  virtual void trouble(ServerNumber server) = 0;  // none could be made
+  virtual void trouble(ServerNumber server) = 0;  // an attempt to connect failed
 };
 
 // The connections of one client to one server of a cluster: for each kind of traffic, and for
@@ -43,7 +44,7 @@ class ClusterWatcher {
 class ClusterNode {
  public:
   struct Setup {
-    client::StreamOptions link;  // but for the address
+    client::StreamOptions link;  // except for the address
     client::Connection::Driver driver = client::Connection::Driver::kCallers;
     std::weak_ptr<client::Subscriber::Sink> sink;
     std::weak_ptr<ClusterWatcher> watcher;
@@ -56,7 +57,7 @@ class ClusterNode {
     return connections_[traffic];
   }
 
-  // Where a channel is subscribed to; `mode`: how, once for all of them.
+  // The subscriber of a channel; `mode`: the same for all channels.
   client::Subscriber& subscriber() const { return *subscriber_; }
   void listen(client::PubSub mode) { subscriber_->set_mode(mode); }
 
@@ -64,7 +65,7 @@ class ClusterNode {
   void retire();
   void close(const Status& why);
 
-  // One connection. Without a server (number 0) it leads nowhere: it hands everything over.
+  // One connection. Without a server (number 0) it hands every request over.
   struct Way {
     Server server;
     Traffic traffic;

@@ -50,7 +50,7 @@ bool is_stale(std::string_view word) {
   return word == "CLUSTERDOWN" || word == "READONLY" || word == "MASTERDOWN";
 }
 
-// [host, port, id, [name, value, ...]]: where the host is not known, the list may have an address.
+// [host, port, id, [name, value, ...]]: if the host is not known, the list may have an address.
 std::optional<net::Address> read_node(const resp::Reply& node, const net::Address& asked) {
   const std::int64_t port = node.integer_at(1);
   if (!node.is_array() || port <= 0 || port > 65535) return std::nullopt;

@@ -9,17 +9,17 @@
 #include "resp/reply.h"
 #include "topology/slot.h"
 
-// What a server of a cluster says about the others. Where it leaves a host out, or does not know
-// one ("", nil, "?"), it means the host at which it was `asked` itself.
+// The replies of a server about its cluster. An empty or unknown host in a reply ("", nil, "?")
+// stands for the host at which the server was `asked`.
 namespace holdfast::topology {
 
-// What an error reply demands.
+// The action that an error reply requires.
 struct Redirection {
   enum class Kind {
-    kNone,   // nothing: it is for the sender of the command
-    kMoved,  // the slot is another's, for good
-    kAsk,    // this key is at another, which takes it only behind an ASKING
-    kStale,  // the cluster, or this server's place in it, is not what it was
+    kNone,   // none: the error is for the sender of the command
+    kMoved,  // the slot has moved to another server
+    kAsk,    // this key is at another server, which accepts it only behind ASKING
+    kStale,  // the cluster, or this server's place in it, has changed
   };
   Kind kind = Kind::kNone;
   Slot slot = 0;
@@ -27,7 +27,7 @@ struct Redirection {
 };
 Redirection redirection(std::string_view error, const net::Address& asked);
 
-// Slots from `first` to `last`, and whose they are.
+// Slots from `first` to `last`, and their servers.
 struct SlotRange {
   Slot first = 0;
   Slot last = 0;

@@ -11,7 +11,7 @@ namespace holdfast::topology {
 // Requests without a server at the moment, in the order of their arrival. Not thread-safe.
 class DeferredRequests {
  public:
-  // Where a request may go now; null: nowhere yet.
+  // The connection for a request; null: none yet.
   using Find = std::function<std::shared_ptr<client::Connection>(const client::Request&, Traffic)>;
 
   bool empty() const;
@@ -19,7 +19,7 @@ class DeferredRequests {
   TimePoint next_impatient() const;
   void add(client::InFlightRequest unanswered, Traffic traffic);
 
-  // Sends on what can go. Those of a closed connection, which takes nothing, are answered.
+  // Sends the requests that have a connection. Those that a closed connection refuses are answered.
   void release(const Find& find, client::RequestQueue::Answers& answers);
 
   void drop_overdue(TimePoint now, const Status& why, client::RequestQueue::Answers& answers);

@@ -12,7 +12,7 @@ namespace {
 client::StreamOptions link_to_primary(const Setup& setup) {
   client::StreamOptions link = setup.link;
   link.service = setup.endpoint.service;
-  // During a failover an attempt that fails is not the last word: callers wait their whole time.
+  // During a failover a failed attempt is not final: callers wait until their time-out.
   link.retries = std::numeric_limits<int>::max();
   return link;
 }
@@ -65,7 +65,7 @@ void Sentinel::release(const std::string& channel, Duration linger) {
   subscriber_->release(channel, linger);
 }
 
-// What is held is asked for first: others may get it as soon as callers are let through.
+// Holds are verified first: other clients may get the locks as soon as calls are sent.
 void Sentinel::start() {
   std::call_once(started_, [this] {
     watch_->start([calls = calls_, renewals = renewals_, confirmations = confirmations_,

@@ -102,7 +102,7 @@ void SentinelMachine::learn(const std::vector<net::Address>& others, Actions& ac
 }
 
 void SentinelMachine::prune(Actions& actions) {
-  if (!anybody(Voice::kSaid)) return;  // who is left may be the one that comes back
+  if (!anybody(Voice::kSaid)) return;  // any of them may be the next to answer
   std::vector<Sentinel> kept;
   for (const Sentinel& sentinel : sentinels_) {
     const bool stays =
@@ -158,7 +158,7 @@ int SentinelMachine::votes(const Opinion& opinion) const {
                         other.primary && same(*other.primary, *opinion.primary);
     votes += for_it ? 2 : 0;
   }
-  // Where the vote is tied, what is known stays.
+  // In a tie the known primary stays.
   return votes + (primary_ && same(*primary_, *opinion.primary) ? 1 : 0);
 }
 
@@ -172,7 +172,7 @@ bool SentinelMachine::anybody(Voice voice) const {
                      [voice](const Sentinel& sentinel) { return sentinel.voice == voice; });
 }
 
-// Why no primary is known: what a sentinel said weighs more than that another said nothing.
+// Why no primary is known: a sentinel's reply matters more than another's silence.
 Status SentinelMachine::failure() const {
   std::string names;
   std::string reasons;

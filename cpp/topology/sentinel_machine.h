@@ -13,33 +13,32 @@ namespace holdfast::topology {
 
 // The reply of one sentinel about a service.
 struct Opinion {
-  std::optional<net::Address> primary;  // nothing: it knows no such service
-  std::uint64_t epoch = 0;              // of what it knows: each failover has a greater one
+  std::optional<net::Address> primary;  // unset: it does not know the service
+  std::uint64_t epoch = 0;              // configuration epoch: each failover has a greater one
   std::vector<net::Address> others;     // the sentinels beside it
 };
 
-// Which server is the primary of a service, by what its sentinels say: a machine without I/O.
+// Determines the primary of a service from the replies of its sentinels: a machine without I/O.
 //
 // Of the replies, the one with the greatest epoch counts: no failover gets an epoch without a
 // majority of the sentinels, and the sentinels copy it from each other. Of equal epochs, the
 // address that most sentinels name. So a sentinel that was cut off, and still names the old
 // primary, is overruled by a single one with a newer epoch, and epochs older than the accepted one
-// are ignored. Only when the primary is in *doubt* (no stream to it, or it is not a primary) all
-// are asked again, and only these replies count, with any epoch: sentinels that were set up again
-// begin with epoch 0.
-//
-// When all sentinels have to be asked (at the beginning, and in doubt), the wait ends 100 ms after
-// the first answer. While no sentinel answers, the known primary stays.
+// are ignored. Only when the primary is in *doubt* (no stream to it, or it is not a primary), all
+// sentinels are queried again, and only these replies count, with any epoch: sentinels that were
+// set up again begin with epoch 0.
+// When all sentinels are queried (at the beginning, and in doubt), the wait ends 100 ms after the
+// first answer. While no sentinel answers, the known primary stays.
 //
 // Not thread-safe.
 class SentinelMachine {
  public:
-  // What is to be done, in this order.
+  // The actions, in this order.
   struct Actions {
     std::vector<net::Address> leave;  // sentinels that are no longer listed
-    std::vector<net::Address> watch;  // sentinels to connect to, to ask, and to listen to
-    bool ask = false;                 // all sentinels that are connected, once more
-    // Where the primary is from now on; or, for now, nowhere, and why.
+    std::vector<net::Address> watch;  // sentinels to connect to, query and subscribe to
+    bool ask = false;                 // query all connected sentinels again
+    // The new primary; or that none is known at the moment, and why.
     std::optional<Result<net::Address>> move;
   };
 
@@ -48,7 +47,7 @@ class SentinelMachine {
 
   Actions start();
   Actions said(const net::Address& address, Opinion opinion, TimePoint now);
-  // No stream to the sentinel, or it refused: its watcher tries it again.
+  // No stream to the sentinel, or it refused: its stream tries again.
   Actions failed(const net::Address& address, Status why, TimePoint now);
   // The known primary cannot be reached, or is no primary.
   Actions doubt();
@@ -85,7 +84,7 @@ class SentinelMachine {
   std::optional<net::Address> primary_;
   std::uint64_t epoch_ = 0;
   bool doubt_ = false;
-  TimePoint first_said_ = kNever;  // since all have been asked
+  TimePoint first_said_ = kNever;  // since all were queried
 };
 
 }  // namespace holdfast::topology

@@ -10,8 +10,8 @@ namespace holdfast::topology {
 
 namespace {
 
-// The commands of a question. The epoch comes first: of two answers with a failover between them,
-// an old epoch for a new address is put right by the message that follows, the reverse would stick.
+// The commands of a query. The epoch comes first: if a failover happens between the two answers,
+// the message that follows corrects an old epoch with a new address; the reverse would stay.
 constexpr int kAnswers = 3;
 constexpr Millis kRefusalRest{1000};
 
@@ -165,7 +165,7 @@ void SentinelStream::refused(const std::string& what, const resp::Reply& reply, 
 void SentinelStream::write() {
   while (!out_.empty() && link_.state() == client::ReconnectingStream::State::kReady) {
     const net::IoResult result = link_.transport()->write(out_.data(), out_.size());
-    // A stream that takes no more is found broken by the next read, or by its silence.
+    // A stream that refuses bytes is found broken by the next read, or by its silence.
     if (result.io != net::Io::kDone) break;
     out_.erase(0, result.bytes);
   }

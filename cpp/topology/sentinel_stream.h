@@ -13,10 +13,10 @@
 
 namespace holdfast::topology {
 
-// The stream to one sentinel, driven by the loop, made anew whenever it breaks. It asks what the
-// sentinel knows of the service when the stream is up, on request, and whenever the sentinel
-// announces a change of the service: so the content of a message does not matter, and a message
-// that was missed while the stream was down is compensated.
+// The stream to one sentinel, driven by the loop, made again whenever it breaks. It queries the
+// service when the stream is up, on request, and whenever the sentinel announces a change of the
+// service. So the content of a message does not matter, and a message that was missed while the
+// stream was down is compensated.
 class SentinelStream final : public net::Pollable,
                              public std::enable_shared_from_this<SentinelStream> {
  public:
@@ -65,9 +65,9 @@ class SentinelStream final : public net::Pollable,
   client::ReconnectingStream link_;
   std::string out_;
   bool subscribed_ = false;
-  bool again_ = false;        // a question has to follow the one that is being answered
-  int answers_ = 0;           // to the question that is being answered, still to come
-  TimePoint asked_ = kNever;  // when that question went out
+  bool again_ = false;        // another query has to follow the current one
+  int answers_ = 0;           // outstanding answers to the current query
+  TimePoint asked_ = kNever;  // when the current query was sent
   TimePoint rests_until_{};   // after a refusal, which a reconnection does not change
   Opinion opinion_;
 };

@@ -15,14 +15,14 @@
 
 namespace holdfast::topology {
 
-// Watches the sentinels of a service, from start() to close(), and says where its primary is: the
-// streams that SentinelMachine asks for, and its timer. Thread-safe.
+// Watches the sentinels of a service, from start() to close(), and reports its primary. It has the
+// streams and the timer of a SentinelMachine. Thread-safe.
 class SentinelWatch final : public net::Pollable,
                             public SentinelStream::Listener,
                             public std::enable_shared_from_this<SentinelWatch> {
  public:
   struct Setup {
-    client::StreamOptions link;  // of each sentinel, but for its address
+    client::StreamOptions link;  // of each sentinel, except for its address
     std::string service;
     std::vector<net::Address> sentinels;
     client::ReconnectingStream::Open open{};  // tests: how to open a stream
@@ -30,13 +30,13 @@ class SentinelWatch final : public net::Pollable,
 
   SentinelWatch(const Clock& clock, net::Loop& loop, Setup setup);
 
-  // Where the primary is from now on, or, for now, nowhere, and why. Any thread, in order, with the
+  // Called with the new primary, or when none is known, and why. Any thread, in order, with the
   // lock of the watch held: it must not call back.
   using Move = std::function<void(const Result<net::Address>&)>;
 
   // Once.
   void start(Move move);
-  // The primary cannot be reached, or is none: the sentinels are asked.
+  // The primary cannot be reached, or is not a primary: queries the sentinels.
   void doubt();
   void close();
 

@@ -17,14 +17,14 @@ struct Loops {
   net::Loop& watchdog;  // renewals
 };
 
-// What a topology is made from, whatever its deployment.
+// The settings of a topology, for any deployment.
 struct Setup {
   net::Endpoint endpoint;
   client::StreamOptions link;  // of each server that answers for keys; its address is the first one
   client::Connection::Driver driver = client::Connection::Driver::kCallers;
   std::weak_ptr<client::Subscriber::Sink> sink{};
-  std::function<void()> on_lost{};         // a connection broke: what is held must be verified
-  std::optional<client::PubSub> pubsub{};  // of a cluster; nothing: as its servers can
+  std::function<void()> on_lost{};         // a connection broke: holds must be verified
+  std::optional<client::PubSub> pubsub{};  // of a cluster; unset: depends on its servers
 };
 
 }  // namespace holdfast::topology

@@ -6,12 +6,12 @@
 
 namespace holdfast::topology {
 
-// One of the parts into which a cluster divides all keys; each is one primary's.
+// One of the parts into which a cluster divides all keys; each belongs to one primary.
 using Slot = std::uint16_t;
 constexpr std::size_t kSlots = 16384;
 
-// What decides on a key's slot: what stands between its first '{' and the next '}', if anything,
-// else the whole key. A part of `key`.
+// The hash tag, which determines the slot: the text between the first '{' and the next '}', if not
+// empty, else the whole key. A part of `key`.
 std::string_view hash_tag(std::string_view key);
 
 // CRC16 (XMODEM) of the key's hash tag, modulo 16384.

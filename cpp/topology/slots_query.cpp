@@ -51,7 +51,7 @@ void SlotsQuery::start() {
     question->deadline = after(clock_.now(), command_timeout_);
     return connection_->submit(question);
   };
-  // As Redisson finds out.
+  // The same query as Redisson's.
   (void)ask({"PUBSUB", "SHARDNUMSUB"}, [self = shared_from_this()](Result<resp::Reply> reply) {
     self->sharded_ = reply.ok() && !reply.value().is_error();
   });

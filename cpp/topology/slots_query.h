@@ -10,7 +10,7 @@
 
 namespace holdfast::topology {
 
-// Asks one server once for the slots of its cluster, on a separate connection.
+// Queries one server once for the slots of its cluster, on a separate connection.
 class SlotsQuery final : public std::enable_shared_from_this<SlotsQuery> {
  public:
   struct Report {
@@ -35,7 +35,7 @@ class SlotsQuery final : public std::enable_shared_from_this<SlotsQuery> {
   const Millis command_timeout_;
   const Tell tell_;
   const std::shared_ptr<client::Connection> connection_;
-  std::atomic<bool> sharded_{false};  // its question is answered before the other one
+  std::atomic<bool> sharded_{false};  // its query is answered before the other one
 };
 
 }  // namespace holdfast::topology

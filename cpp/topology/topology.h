@@ -11,12 +11,12 @@
 
 namespace holdfast::topology {
 
-// What travels on a connection: each has its own, so that none delays another. ReplicaAcknowledger
+// The kinds of traffic. Each has a separate connection, so that none delays another; confirmations
 // block theirs while replicas lag behind.
 enum class Traffic { kCalls, kRenewals, kConfirmations };
 constexpr std::array kAllTraffic{Traffic::kCalls, Traffic::kRenewals, Traffic::kConfirmations};
 
-// Something for each of them.
+// One T for each kind of traffic.
 template <typename T>
 class PerTraffic {
  public:
@@ -31,7 +31,7 @@ class PerTraffic {
   std::array<T, kAllTraffic.size()> all_{};
 };
 
-// Which server answers for a key. Thread-safe.
+// Chooses the server for a key. Thread-safe.
 class Topology {
  public:
   virtual ~Topology() = default;

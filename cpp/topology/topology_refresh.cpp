@@ -6,7 +6,7 @@ namespace holdfast::topology {
 
 namespace {
 
-constexpr Millis kSilence{200};  // after which another one is asked
+constexpr Millis kSilence{200};  // after which another server is queried
 constexpr Millis kShortestRest{20};
 constexpr Millis kLongestRest{500};
 

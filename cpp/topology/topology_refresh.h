@@ -7,10 +7,10 @@
 
 namespace holdfast::topology {
 
-// Decides when to query the slots of a cluster, and which server. A refresh is wanted after a
-// failure, never by the clock. A round asks one server after another, the next one when the last
-// has failed or has been silent for a moment; the first answer ends it. Rounds that fail, or bring
-// nothing new, become less frequent. A machine without I/O.
+// Decides when to query the slots of a cluster, and which server. A refresh follows a failure,
+// never a clock. A round queries one server after another, the next one when the last has failed or
+// has been silent for a moment; the first answer ends it. Rounds that fail, or bring no change,
+// become less frequent. A machine without I/O.
 class TopologyRefresh {
  public:
   // Whether to begin() a round.
@@ -24,10 +24,10 @@ class TopologyRefresh {
   // A round over a number of candidates.
   void begin(std::size_t candidates);
 
-  // The candidate to ask now (0, 1, ...), if any; to be called until it returns none.
+  // The candidate to query now (0, 1, ...), if any; to be called until it returns none.
   std::optional<std::size_t> next(TimePoint now);
 
-  // One of the servers asked in this round has failed to answer.
+  // One of the servers queried in this round has failed to answer.
   void failed(TimePoint now);
 
   // A server has answered; `news`: with changes.
