@@ -26,8 +26,8 @@ from ._errors import (
 from ._hints import adopt
 from ._hints import complete as complete_hints
 from ._hold import Hold
+from ._keywords import Keywords, LockOptions, MinimumLockOptions
 from ._lock import BaseLock, Lock
-from ._options import Keywords, LockOptions, MinimumLockOptions
 from ._red_lock import RedLock
 from ._spin_lock import Backoff
 

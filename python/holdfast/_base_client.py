@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     import holdfast
 
-    from ._options import Keywords
+    from ._keywords import Keywords
     from ._permit_semaphore import PermitWatcher
 
 __all__ = ["BaseClient", "all_clients"]

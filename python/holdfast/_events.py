@@ -14,7 +14,7 @@ import threading
 from contextvars import ContextVar
 from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from . import _core
@@ -69,13 +69,16 @@ def note(error: BaseException, text: str) -> None:
     logger().error("%s", text)
 
 
-class Loss(NamedTuple):
+class Loss:
     """A hold that is gone, as its callback sees it."""
 
-    subject: object  # the lock
-    owner: int
-    token: int | None
-    reason: str
+    __slots__ = ("owner", "reason", "subject", "token")
+
+    def __init__(self, subject: object, owner: int, token: int | None, reason: str) -> None:
+        self.subject = subject  # the lock
+        self.owner = owner
+        self.token = token
+        self.reason = reason
 
 
 #: The loss for which ``on_lost`` is being called.

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from ._base_client import BaseClient
-    from ._options import LockOptions
+    from ._keywords import LockOptions
 
 __all__ = ["BaseMultiLock", "MultiLock"]
 

@@ -4,24 +4,17 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from . import _core
-from ._arguments import Name, Seconds, encoded_text, foreign_keyword, milliseconds
+from ._arguments import encoded_text, foreign_keyword, milliseconds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from ._passwords import Password
 
-__all__ = [
-    "DEFAULT_URL",
-    "Keywords",
-    "LockOptions",
-    "MinimumLockOptions",
-    "Options",
-    "read_options",
-]
+__all__ = ["DEFAULT_URL", "Options", "read_options"]
 
 DEFAULT_URL = "redis://127.0.0.1:6379"
 
@@ -62,10 +55,10 @@ TEXTS = SENTINEL_TEXTS | {
 FILES = ("tls_ca", "tls_cert", "tls_key")
 PROTOCOLS = (2, 3)  # RESP2 and RESP3
 WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 PUBSUB = ("auto", "sharded", "classic", "both")
 RELEASES = ("awaited", "deferred")
-CLIENT_NAME = re.compile(r"[!-~]*")  # as CLIENT SETNAME accepts it
+CLIENT_NAME = r"[!-~]*"  # as CLIENT SETNAME accepts it
 
 
 #: What redis-py's clients are made with, and what to use here.
@@ -95,52 +88,23 @@ FOREIGN: dict[str, str] = {
 }
 
 
-class Keywords(TypedDict, total=False):
-    """The keywords of a client, for type checkers."""
-
-    lease: Seconds
-    id: str | None
-    name_prefix: Name
-    username: str | None
-    password: str | Callable[[], str | tuple[str] | tuple[str, str]] | None
-    sentinel_username: str | None
-    sentinel_password: str | None
-    connect_timeout: Seconds
-    command_timeout: Seconds
-    retries: int
-    tls_ca: str | os.PathLike[str] | None
-    tls_cert: str | os.PathLike[str] | None
-    tls_key: str | os.PathLike[str] | None
-    tls_verify: bool
-    replicas_to_wait: int
-    client_name: str | None
-    protocol: int
-    pubsub: Literal["auto", "sharded", "classic", "both"]
-    releases: Literal["awaited", "deferred"]
-
-
-class LockOptions(TypedDict, total=False):
-    """The keywords of every kind of lock, for type checkers; ``Client.lock`` describes them."""
-
-    lease: Seconds | None
-    wait: Seconds | None
-    on_lost: Callable[[Any], object] | None
-
-
-class MinimumLockOptions(LockOptions, total=False):
-    """The keywords of the kinds of locks that have a minimum hold time."""
-
-    at_least: Seconds | None
-
-
-class Options(NamedTuple):
+class Options:
     """The options that a client keeps; the engine has the others."""
 
-    core: _core.ClientOptions
-    lease_ms: int
-    url: str  # without user and password
-    password: Password | None  # where it is a callable
-    defers: bool  # `with` does not wait for the answer to its release
+    __slots__ = ("core", "defers", "lease_ms", "password", "url")
+
+    def __init__(
+        self,
+        core: _core.ClientOptions,
+        url: str,
+        password: Password | None,
+        values: Mapping[str, Any],
+    ) -> None:
+        self.core = core
+        self.url = url  # without user and password
+        self.password = password  # where it is a callable
+        self.lease_ms: int = values["lease"]
+        self.defers = values["releases"] == "deferred"  # `with` does not wait for its release
 
 
 def read_options(url: object, keywords: Mapping[str, object], *, asynchronous: bool) -> Options:
@@ -179,8 +143,7 @@ def read_options(url: object, keywords: Mapping[str, object], *, asynchronous: b
     core.asynchronous = asynchronous
     core.set_pubsub(values["pubsub"])
     core.set_timeouts(values["connect_timeout"], values["command_timeout"])
-    defers = values["releases"] == "deferred"
-    return Options(core, values["lease"], endpoint.text, password, defers)
+    return Options(core, endpoint.text, password, values)
 
 
 def _take_callable(endpoint: _core.Endpoint, values: dict[str, Any]) -> Password | None:
@@ -261,7 +224,7 @@ def _check(values: dict[str, Any]) -> None:
         msg = f"pubsub must be one of {', '.join(PUBSUB)}, not {values['pubsub']!r}"
         raise ValueError(msg)
     _check_releases(values["releases"], values["replicas_to_wait"])
-    if not CLIENT_NAME.fullmatch(values["client_name"] or ""):
+    if values["client_name"] and not re.fullmatch(CLIENT_NAME, values["client_name"]):
         msg = "client_name must consist of printable ASCII characters without spaces"
         raise ValueError(msg)
 
@@ -298,7 +261,7 @@ def _check_text(name: str, value: object) -> None:
 
 
 def _check_id(client_id: str | None) -> None:
-    if client_id is not None and not UUID.fullmatch(client_id):
+    if client_id is not None and not re.fullmatch(UUID, client_id):
         msg = f"id must be a UUID in lower case such as str(uuid.uuid4()), not {client_id!r}"
         raise ValueError(msg)
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ._arguments import Name
     from ._base_client import BaseClient
     from ._core import Lock as CoreLock
-    from ._options import LockOptions
+    from ._keywords import LockOptions
 
 __all__ = ["BaseReadWriteLock", "ReadLock", "ReadSide", "ReadWriteLock", "WriteLock", "WriteSide"]
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from ._base_client import BaseClient
-    from ._options import MinimumLockOptions
+    from ._keywords import MinimumLockOptions
 
 __all__ = ["EXPONENTIAL", "Backoff", "BaseSpinLock", "SpinLock", "checked_backoff"]
 

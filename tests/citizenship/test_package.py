@@ -104,6 +104,24 @@ def test_importing_is_light() -> None:
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
+@pytest.mark.parametrize("package", ["holdfast", "holdfast.asyncio"])
+def test_importing_compiles_no_annotation(package: str) -> None:
+    """``typing`` would compile each postponed one of a ``NamedTuple`` or a ``TypedDict``."""
+    program = f"""if True:
+        import asyncio, sys
+        compiled = []
+
+        def note(event, arguments):
+            if event == "compile" and arguments[1] == "<string>":
+                compiled.append(arguments[0])
+
+        sys.addaudithook(note)
+        import {package}
+        assert all(b"lambda" in source for source in compiled), compiled
+        """
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
 def test_mypy_accepts_the_interface(tmp_path: Path) -> None:
     """`mypy --strict` accepts what is right and refuses what is wrong."""
     checked = subprocess.run(

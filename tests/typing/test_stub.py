@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import holdfast
-from holdfast import _core, _options
+from holdfast import _core, _keywords, _options
 
 STUB = ast.parse((Path(holdfast.__file__).parent / "_core.pyi").read_text(encoding="utf-8"))
 
@@ -61,4 +61,4 @@ def test_nothing_for_type_checkers_is_imported_at_run_time() -> None:
 
 def test_the_keywords_of_a_client_are_its_options() -> None:
     """What type checkers know of is what is understood, and the reverse."""
-    assert set(_options.Keywords.__annotations__) == set(_options.DEFAULTS)
+    assert set(_keywords.Keywords.__annotations__) == set(_options.DEFAULTS)

@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from holdfast._base_client import BaseClient
-
-    from ._lock import TaskLockOptions
+    from holdfast._keywords import TaskLockOptions
 
 __all__ = ["FairLock"]
 

@@ -24,7 +24,6 @@ from holdfast._arguments import (
 from holdfast._decorating import AsyncDecorates
 from holdfast._errors import HoldfastError, LockLostError, NotOwnedError
 from holdfast._lock import BaseLock, Watcher, seconds_left
-from holdfast._options import LockOptions, MinimumLockOptions
 
 from ._loop import NO_OWNER, ask, bridge, call_on_loop, owner_of_this_task
 
@@ -35,10 +34,11 @@ if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
     from holdfast._base_client import BaseClient
+    from holdfast._keywords import MinimumLockOptions
 
     from ._hold import Hold
 
-__all__ = ["Lock", "TaskLockOptions", "TaskMinimumLockOptions"]
+__all__ = ["Lock"]
 
 
 def _this_task() -> Task[Any]:
@@ -95,16 +95,6 @@ class TaskWatcher(Watcher):
         if self._depth and task is not None and not self.lost_late:
             self._cancelled = task.cancel()
         call_on_loop(partial(self._report, reason), self.lock.name)
-
-
-class TaskLockOptions(LockOptions, total=False):
-    """The keywords of every kind of lock of a task, for type checkers."""
-
-    cancel_on_lost: bool
-
-
-class TaskMinimumLockOptions(MinimumLockOptions, TaskLockOptions, total=False):
-    """The keywords of the kinds of locks that have a minimum hold time."""
 
 
 class Lock(AsyncDecorates, BaseLock):

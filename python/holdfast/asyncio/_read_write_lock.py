@@ -13,8 +13,7 @@ if TYPE_CHECKING:
 
     from holdfast._arguments import Name
     from holdfast._base_client import BaseClient
-
-    from ._lock import TaskLockOptions
+    from holdfast._keywords import TaskLockOptions
 
 __all__ = ["ReadLock", "ReadWriteLock", "WriteLock"]
 

@@ -13,8 +13,7 @@ if TYPE_CHECKING:
 
     from holdfast._arguments import Name, Seconds
     from holdfast._base_client import BaseClient
-
-    from ._lock import TaskMinimumLockOptions
+    from holdfast._keywords import TaskMinimumLockOptions
 
 __all__ = ["SpinLock"]
 

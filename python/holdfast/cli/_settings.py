@@ -15,7 +15,7 @@ from holdfast import Client, HoldfastError, inspect
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from holdfast._options import Keywords
+    from holdfast._keywords import Keywords
 
     BytesType = click.ParamType[bytes]
 else:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from holdfast._arguments import Seconds
     from holdfast._base_client import BaseClient
-    from holdfast._options import Keywords
+    from holdfast._keywords import Keywords
 
 __all__ = ["AsyncLock", "Lock", "async_client_of", "client_of"]
 
