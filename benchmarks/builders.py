@@ -26,7 +26,7 @@ WAITING = frozenset({"wake", "dead-holder", "hand-over-threads", "hand-over-proc
 CROWD = frozenset({"crowd-threads", "crowd-processes"})
 WATCHDOG = frozenset({"watchdog-10k", "watchdog-100k"})
 DEFERRED = frozenset({"pair", "pair-apart"})
-TASKS = frozenset({"tasks", "pair-asyncio"})
+TASKS = frozenset({"tasks", "task", "pair-asyncio"})
 STARTUP = frozenset({"startup"})
 RED = frozenset({"pair-red", "pair-red-away"})
 FAMILY = RED | {"pair-fair", "pair-read", "hand-over-fair", "readers"}
@@ -110,11 +110,16 @@ def interpreter(_cache: Path) -> list[Contender]:
     return [Contender("bare interpreter", version, (sys.executable,), STARTUP)]
 
 
-def holdfast(_cache: Path) -> list[Contender]:
+def _installed(package: str) -> str:
+    """Its version."""
     try:
-        version = importlib.metadata.version("holdfast-locks")
+        return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
-        raise Absent(f"holdfast is not installed in {sys.executable}") from None
+        raise Absent(f"{package} is not installed in {sys.executable}") from None
+
+
+def holdfast(_cache: Path) -> list[Contender]:
+    version = _installed("holdfast-locks")
     cases = ALONE | WAITING | CROWD | WATCHDOG | STARTUP | FAMILY | CLUSTER
     path, blocking = _python_path(), _python("holdfast_blocking")
     return [
@@ -124,6 +129,12 @@ def holdfast(_cache: Path) -> list[Contender]:
             "holdfast asyncio", version, _python("holdfast_tasks"), TASKS | {"readers"}, path
         ),
     ]
+
+
+def holdfast_uvloop(_cache: Path) -> list[Contender]:
+    version = f"{_installed('holdfast-locks')}, uvloop {_installed('uvloop')}"
+    command = (*_python("holdfast_tasks"), "loop=uvloop")
+    return [Contender("holdfast uvloop", version, command, TASKS, _python_path())]
 
 
 def python_peers(cache: Path) -> list[Contender]:
@@ -183,6 +194,7 @@ BUILDERS = (
     Builder(("limit", "limit-unpipelined"), limit),
     Builder(("bare interpreter",), interpreter),
     Builder(("holdfast", "holdfast deferred", "holdfast asyncio"), holdfast),
+    Builder(("holdfast uvloop",), holdfast_uvloop),
     Builder(("redis-py", "redis-py asyncio", "python-redis-lock"), python_peers),
     Builder(("rueidislock", "redsync"), go_peers),
     Builder(("redisson",), redisson),

@@ -14,6 +14,7 @@ from benchmarks.cases.waiting import DeadHolder, Wake
 CASES: tuple[Case, ...] = (
     Pair("pair", "Uncontended acquire + release, one thread, on the server's CPU", True),
     Pair("pair-apart", "Uncontended acquire + release, one thread, on another CPU", False),
+    Pair("task", "Uncontended acquire + release, one asyncio task, on the server's CPU", True),
     Pair("pair-asyncio", "Uncontended acquire + release, one asyncio task, another CPU", False),
     Throughput("threads", "32 threads, each with a separate lock", 32),
     Throughput("tasks", "1000 tasks of asyncio (goroutines), each with a separate lock", 1000),

@@ -99,4 +99,9 @@ def main(open_locks: OpenLocks) -> None:
     async def run() -> None:
         await MODES[words.mode](words, open_locks(words))
 
-    asyncio.run(run())
+    if words.loop == "uvloop":
+        import uvloop
+
+        uvloop.run(run())
+    else:
+        asyncio.run(run())
