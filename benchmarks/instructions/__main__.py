@@ -15,8 +15,10 @@ import argparse
 import json
 import math
 import platform
+import shlex
 import shutil
 import sys
+import sysconfig
 from pathlib import Path
 
 from benchmarks.instructions import callgrind, starting
@@ -42,8 +44,11 @@ def say(text: str) -> None:
 
 def conditions() -> dict[str, str]:
     """On what the figures depend beside the code: others cannot be compared."""
+    given = shlex.split(sysconfig.get_config_var("CONFIG_ARGS") or "")
+    options = [word for word in given if word.startswith(("--enable", "--with"))]
     return {
-        "python": f"{platform.python_implementation()} {sys.version_info[0]}.{sys.version_info[1]}",
+        "python": f"{platform.python_implementation()} {platform.python_version()}",
+        "built by": " ".join([platform.python_compiler(), *options]),
         "machine": platform.machine(),
         "libc": " ".join(platform.libc_ver()),
     }
