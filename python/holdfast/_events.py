@@ -158,8 +158,7 @@ def _gevent_patched() -> bool:
     return _greenlets.install()
 
 
-def running() -> bool:
-    return _core.events_running()
+running = _core.events_running
 
 
 def stop() -> None:

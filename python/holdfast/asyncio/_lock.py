@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from asyncio import CancelledError, Task, current_task, get_running_loop
+from asyncio import CancelledError, get_running_loop
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -25,10 +25,10 @@ from holdfast._decorating import AsyncDecorates
 from holdfast._errors import HoldfastError, LockLostError, NotOwnedError
 from holdfast._lock import BaseLock, Watcher, seconds_left
 
-from ._loop import NO_OWNER, ask, bridge, call_on_loop, owner_of_this_task
+from ._loop import NO_OWNER, ask, bridge, call_on_loop, owner_of_this_task, this_task
 
 if TYPE_CHECKING:
-    from asyncio import AbstractEventLoop
+    from asyncio import AbstractEventLoop, Task
     from types import TracebackType
 
     from typing_extensions import Self, Unpack
@@ -41,14 +41,6 @@ if TYPE_CHECKING:
 __all__ = ["Lock"]
 
 
-def _this_task() -> Task[Any]:
-    task = current_task()
-    if task is None:
-        msg = "only a task can acquire or release a lock"
-        raise RuntimeError(msg)
-    return task
-
-
 class TaskWatcher(Watcher):
     """A task that holds a lock. Used on its loop's thread, except ``_hold_lost``.
 
@@ -59,7 +51,7 @@ class TaskWatcher(Watcher):
 
     def __init__(self, lock: Lock) -> None:
         self._loop: ref[AbstractEventLoop] = ref(get_running_loop())
-        self._task: ref[Task[Any]] = ref(_this_task())
+        self._task: ref[Task[Any]] = ref(this_task())
         self.reason: str | None = None  # of the loss
         self._depth = 0  # how many `async with` blocks with `cancel_on_lost` it is inside
         self._before = 0  # how often it had been cancelled when it entered the first block
@@ -68,7 +60,7 @@ class TaskWatcher(Watcher):
 
     def enter_body(self) -> None:
         if not self._depth and sys.version_info >= (3, 11):
-            self._before = _this_task().cancelling()
+            self._before = this_task().cancelling()
         self._depth += 1
 
     def leave_body(self, exc: BaseException | None) -> bool:
@@ -76,7 +68,7 @@ class TaskWatcher(Watcher):
         self._depth -= 1
         if self._depth or not self._cancelled:
             return False
-        if sys.version_info >= (3, 11) and _this_task().uncancel() > self._before:
+        if sys.version_info >= (3, 11) and this_task().uncancel() > self._before:
             return False  # it was also cancelled from elsewhere
         return isinstance(exc, CancelledError)
 
@@ -156,8 +148,9 @@ class Lock(AsyncDecorates, BaseLock):
 
     async def _acquire(self, blocking: bool, seconds: float, lease: LeaseTime) -> bool:
         loop = bridge()
-        owner = loop.owner(_this_task())
-        self._refuse_upgrade()
+        owner = loop.owner()
+        if self._may_wait_for_itself:
+            self._refuse_upgrade()
         granted: bool = False
         watcher = self._watch()
         listener = watcher.number if watcher else 0
@@ -166,7 +159,8 @@ class Lock(AsyncDecorates, BaseLock):
                 loop.queue, owner, blocking, seconds, lease.ms, lease.renewed, listener
             )
         finally:
-            self._asked(watcher, granted)
+            if watcher is not None:
+                self._asked(watcher, granted)
         return granted
 
     async def release(self, *, wait: bool = True) -> None:
@@ -179,13 +173,14 @@ class Lock(AsyncDecorates, BaseLock):
         await self._release(not wait)
 
     async def _release(self, deferred: bool) -> None:
-        queue, core = bridge().queue, self._core
+        loop, core = bridge(), self._core
+        owner = loop.known_owner()
         done = 0
         try:
             if deferred:
-                await core.start_release_deferred(queue, self._owner())
+                await core.start_release_deferred(loop.queue, owner)
             else:
-                await core.start_release(queue, self._owner(), False)
+                await core.start_release(loop.queue, owner, False)
             done = 1
         except LockLostError:
             self._leave_watcher()
@@ -196,7 +191,8 @@ class Lock(AsyncDecorates, BaseLock):
             done = 1
             raise
         finally:
-            self._gave_back(done, deferred and done > 0)
+            if self._watchers:
+                self._gave_back(done, deferred and done > 0)
 
     async def locked(self) -> bool:
         """Whether any owner holds it, according to the server."""

@@ -31,6 +31,7 @@ __all__ = [
     "leave_loop",
     "owner_of_this_task",
     "task_of",
+    "this_task",
 ]
 
 #: To the engine: no owner. A caller outside of any task owns nothing.
@@ -50,14 +51,23 @@ class Bridge:
         loop.add_reader(self.queue.fileno(), self.queue.drain, self)
         finalize(self, _end_owners, self._numbers)
 
-    def owner(self, task: Task[Any]) -> int:
-        """The owner's number of a task; its holds are abandoned when it is done."""
+    def owner(self) -> int:
+        """The number of the current task; its holds are abandoned when it is done.
+
+        Raises ``RuntimeError`` outside of any task.
+        """
+        task = this_task(self.loop())
         number = self._owners.get(task)
         if number is None:
             number = self._owners[task] = _core.next_owner()
             self._numbers.add(number)
             task.add_done_callback(self._task_done)
         return number
+
+    def known_owner(self) -> int:
+        """The number of the current task, ``NO_OWNER`` if it has none."""
+        task = current_task(self.loop())
+        return self._owners.get(task, NO_OWNER) if task is not None else NO_OWNER
 
     def leave(self) -> None:
         """The loop polls nothing of the library any more; what remains are the owners."""
@@ -69,6 +79,15 @@ class Bridge:
         if number is not None:
             self._numbers.discard(number)
             _core.owner_ended(number, "task")
+
+
+def this_task(loop: AbstractEventLoop | None = None) -> Task[Any]:
+    """The current task, of the running loop if none is given; raises outside of any task."""
+    task = current_task(loop)
+    if task is None:
+        msg = "only a task can acquire or release a lock"
+        raise RuntimeError(msg)
+    return task
 
 
 def _end_owners(numbers: set[int]) -> None:
@@ -164,10 +183,8 @@ async def ask(start: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def owner_of_this_task() -> int:
-    """The number of the current task, ``NO_OWNER`` if it has none."""
+    """The number of the current task, ``NO_OWNER`` if it has none, or no loop runs."""
     try:
-        known = bridge()
+        return bridge().known_owner()
     except RuntimeError:
         return NO_OWNER
-    task = current_task(known.loop())
-    return known._owners.get(task, NO_OWNER) if task is not None else NO_OWNER
