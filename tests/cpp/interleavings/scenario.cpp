@@ -45,6 +45,12 @@ class WheneverReady final : public Awaited {
   const Time time_;
 };
 
+void wait_to_read(int fd, Duration longest) {
+  pollfd descriptor{fd, POLLIN, 0};
+  const timespec time{longest.count() / 1'000'000'000, longest.count() % 1'000'000'000};
+  poll_descriptors(&descriptor, 1, time);
+}
+
 }  // namespace
 
 // Where an operation without a thread leaves its outcome.
@@ -81,6 +87,7 @@ Scenario::Scenario(Callers callers, std::uint64_t seed, bool tracing)
   world_.tracing = tracing;
   server_.witness = this;
   plan();
+  if (threads_ && random_.chance(500)) network_.wait_for_reply = wait_to_read;
 }
 
 Scenario::~Scenario() {

@@ -13,7 +13,8 @@ constexpr int kFirstDescriptor = -2;  // -1 is "none"
 // The client's end of a wire.
 class WireTransport final : public net::Transport {
  public:
-  explicit WireTransport(std::shared_ptr<Wire> wire) : wire_(std::move(wire)) {}
+  WireTransport(const Network& network, std::shared_ptr<Wire> wire)
+      : network_(network), wire_(std::move(wire)) {}
   ~WireTransport() override { wire_->close(false); }
 
   int fd() const override { return kFirstDescriptor - wire_->number(); }
@@ -22,9 +23,17 @@ class WireTransport final : public net::Transport {
   net::IoResult write(const char* from, std::size_t size) override {
     return wire_->write(from, size);
   }
+  net::IoResult await(char* into, std::size_t size) override {
+    net::IoResult got = read(into, size);
+    if (got.io != net::Io::kWantRead || !network_.wait_for_reply) return got;
+    network_.wait_for_reply(fd(), moment());
+    return read(into, size);
+  }
+  Millis moment() const override { return network_.wait_for_reply ? Network::kMoment : Millis(0); }
   void abort() override { wire_->close(true); }
 
  private:
+  const Network& network_;
   const std::shared_ptr<Wire> wire_;
 };
 
@@ -192,7 +201,7 @@ std::unique_ptr<net::Transport> Network::open(const std::string& owner) {
   wires_.push_back(
       std::make_shared<Wire>(world_, weather, server_, static_cast<int>(wires_.size()), owner));
   world_.say(owner, " connects, wire ", std::to_string(wires_.size() - 1));
-  return std::make_unique<WireTransport>(wires_.back());
+  return std::make_unique<WireTransport>(*this, wires_.back());
 }
 
 bool Network::ready(const net::Interest& interest) const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -118,6 +119,10 @@ class Network final : public Readiness {
   std::vector<std::shared_ptr<Wire>> open_wires() const;
 
   Weather weather;
+  // Waits until a descriptor can be read, or for so long: then reads of callers wait for their
+  // replies (Transport::await), for kMoment at the longest. Empty: they do not.
+  std::function<void(int fd, Duration longest)> wait_for_reply;
+  static constexpr Millis kMoment{20};
 
  private:
   World& world_;
