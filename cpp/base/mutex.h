@@ -24,7 +24,7 @@ namespace holdfast {
 // The only mutex of the engine, not recursive. Clang checks its annotations in the lint.
 class HOLDFAST_THREAD_ANNOTATION(capability("mutex")) Mutex {
  public:
-  void lock() HOLDFAST_ACQUIRE() { mutex_.lock(); }
+  void lock() HOLDFAST_ACQUIRE() { lock_soon(mutex_); }
   void unlock() HOLDFAST_RELEASE() { mutex_.unlock(); }
 
  private:

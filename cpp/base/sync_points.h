@@ -17,7 +17,28 @@
 
 namespace holdfast {
 
+// Inside a loop that waits for another thread.
+inline void pause_processor() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("isb");
+#endif
+}
+
 using NativeMutex = std::mutex;
+
+// For a moment a processor that finds `mutex` locked looks again: most are locked for less time
+// than a thread takes to sleep and be woken.
+inline void lock_soon(NativeMutex& mutex) {
+  constexpr int kLooks = 40;
+  for (int i = 0; i < kLooks; ++i) {
+    if (mutex.try_lock()) return;
+    pause_processor();
+  }
+  mutex.lock();
+}
+
 using NativeCondition = std::condition_variable;
 
 template <typename T>

@@ -56,6 +56,8 @@ class NativeMutex {
   Free free_;
 };
 
+inline void lock_soon(NativeMutex& mutex) { mutex.lock(); }
+
 class NativeCondition {
  public:
   void wait(std::unique_lock<NativeMutex>& lock) {
