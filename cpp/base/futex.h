@@ -12,11 +12,11 @@ namespace holdfast {
 using FutexWord = SharedAtomic<std::uint32_t>;
 
 // Sleeps while `word` is `expected`, for `longest` at most (which may be more than a day), until a
-// futex_wake(). May return early without a reason.
-void futex_wait(const FutexWord& word, std::uint32_t expected, Duration longest);
+// futex_wake() for one of `bits`. May return early without a reason.
+void futex_wait(const FutexWord& word, std::uint32_t expected, std::uint32_t bits,
+                Duration longest);
 
-// Wakes at most `count` of the sleepers. It does not read the word, which may have been freed. If
-// another word has the same address by now, its sleepers wake without a reason.
-void futex_wake(const FutexWord& word, int count);
+// Wakes all who sleep with one of `bits`. The word is not looked at.
+void futex_wake(const FutexWord& word, std::uint32_t bits);
 
 }  // namespace holdfast

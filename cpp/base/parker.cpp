@@ -108,7 +108,16 @@ class IdleDescriptors {
 IdleDescriptors g_idle;
 const bool g_registered = (call_in_child([] { g_idle.close_all(); }), true);
 
+std::atomic<std::uint32_t> g_parkers{0};
+
 }  // namespace
+
+std::array<FutexWord, Parker::kWords> Parker::words_{};
+
+Parker::Parker() : Parker(g_parkers.fetch_add(1)) {}
+
+Parker::Parker(std::uint32_t number)
+    : word_(number / 32 % kWords), bit_(std::uint32_t{1} << number % 32) {}
 
 void Parker::keep_descriptors(bool on) { g_idle.keep(on); }
 
@@ -117,17 +126,28 @@ Parker& Parker::of_this_thread() {
   return lodging.parker;
 }
 
-// The Parker may have another thread by the end of this: the word is not read again.
 void Parker::notify() {
-  switch (state_.exchange(kNotified)) {
-    case kAsleep:
-      return futex_wake(state_, 1);
-    case kPolling:
-      eventfd_write(fd_, 1);  // for which end_poll() waits
-      return;
-    default:
-      return;
+  if (rouse()) wake(word_, bit_);
+}
+
+// True: it has to be woken. The Parker may have another thread by the end of this: its state is not
+// read again.
+bool Parker::rouse() {
+  const std::uint32_t before = state_.exchange(kNotified);
+  if (before == kPolling) eventfd_write(fd_, 1);  // for which end_poll() waits
+  return before == kAsleep;
+}
+
+Parker::Notifier::~Notifier() {
+  for (std::size_t i = 0; i < kWords; ++i) {
+    if (asleep_[i] != 0) wake(i, asleep_[i]);
   }
+}
+
+// Who is about to sleep there sees another word, and does not.
+void Parker::wake(std::size_t word, std::uint32_t bits) {
+  words_[word].fetch_add(1);
+  futex_wake(words_[word], bits);
 }
 
 void Parker::park(const Clock& clock, TimePoint until) {
@@ -135,8 +155,9 @@ void Parker::park(const Clock& clock, TimePoint until) {
     if (change(kNotified, kAwake)) return;
     const TimePoint now = until == kNever ? TimePoint{} : clock.now();
     if (now >= until) return;
+    const std::uint32_t before = words_[word_].load();
     if (!change(kAwake, kAsleep)) continue;
-    futex_wait(state_, kAsleep, until - now);
+    futex_wait(words_[word_], before, bit_, until - now);
     if (state_.exchange(kAwake) == kNotified) return;
   }
 }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "base/clock.h"
@@ -16,7 +18,7 @@ namespace holdfast {
 // again at what it waits for, as the notification may have been meant for an earlier wait.
 class Parker {
  public:
-  Parker() = default;
+  Parker();
   Parker(const Parker&) = delete;
   Parker& operator=(const Parker&) = delete;
 
@@ -25,6 +27,9 @@ class Parker {
 
   // Any thread.
   void notify();
+
+  // Notifies many, and wakes those of them that sleep with one call for up to 32 of them.
+  class Notifier;
 
   // The owning thread: returns after a notify() (consumed) or at `until`.
   void park(const Clock& clock, TimePoint until);
@@ -40,15 +45,42 @@ class Parker {
   static void keep_descriptors(bool on);
 
  private:
+  explicit Parker(std::uint32_t number);
+
   enum State : std::uint32_t { kAwake, kNotified, kAsleep, kPolling };
 
+  bool rouse();
+  static void wake(std::size_t word, std::uint32_t bits);
   void give_back();
   bool change(std::uint32_t from, std::uint32_t to) {
     return state_.compare_exchange_strong(from, to);
   }
 
-  FutexWord state_{kAwake};
+  // Threads sleep on words that 32 of them share, each with its own bit: so one call of the kernel
+  // wakes many. Parkers beyond the last word share bits, and wake together.
+  static constexpr std::size_t kWords = 32;
+  static std::array<FutexWord, kWords> words_;  // each grows before a wake-up
+
+  const std::size_t word_;
+  const std::uint32_t bit_;
+  SharedAtomic<std::uint32_t> state_{kAwake};
   int fd_ = -1;  // between begin_poll() and end_poll()
+};
+
+// The wake-ups happen when it is destroyed.
+class Parker::Notifier {
+ public:
+  Notifier() = default;
+  ~Notifier();
+  Notifier(const Notifier&) = delete;
+  Notifier& operator=(const Notifier&) = delete;
+
+  void notify(Parker& parker) {
+    if (parker.rouse()) asleep_[parker.word_] |= parker.bit_;
+  }
+
+ private:
+  std::array<std::uint32_t, kWords> asleep_{};
 };
 
 }  // namespace holdfast

@@ -13,8 +13,10 @@ WakeBatch::WakeBatch() : outer_(g_current) {
 WakeBatch::~WakeBatch() {
   if (outer_ != nullptr) return;
   g_current = nullptr;
-  for (std::size_t i = 0; i < size_; ++i) few_[i]->notify();
-  for (Parker* const parker : more_) parker->notify();
+  if (size_ == 0) return;
+  Parker::Notifier notifier;
+  for (std::size_t i = 0; i < size_; ++i) notifier.notify(*few_[i]);
+  for (Parker* const parker : more_) notifier.notify(*parker);
 }
 
 void WakeBatch::notify(Parker& parker) {

@@ -27,7 +27,7 @@ class WakeBatch {
 
   WakeBatch* const outer_;
   std::size_t size_ = 0;
-  std::array<Parker*, 8> few_;
+  std::array<Parker*, 32> few_;
   std::vector<Parker*> more_;
 };
 

@@ -7,6 +7,7 @@
 #include <array>
 #include <atomic>
 #include <thread>
+#include <vector>
 
 #include "base/wake_batch.h"
 
@@ -115,6 +116,35 @@ TEST(WakeBatch, NotifiesAtTheEndOfTheOutermostScope) {
     for (Parker& parker : parkers) EXPECT_FALSE(notified(parker));
   }
   for (Parker& parker : parkers) EXPECT_TRUE(notified(parker));
+}
+
+// The threads sleep in turns with the waker, on two words at least; one that is not woken hangs.
+TEST(WakeBatch, WakesEveryOneOfManySleepers) {
+  constexpr std::size_t kSleepers = 40;
+  constexpr int kTurns = 200;
+  const SystemClock clock;
+  std::array<Parker, kSleepers> parkers;
+  Parker own;
+  std::atomic<int> turn{0};
+  std::atomic<std::size_t> there{0};
+  const auto sleep = [&](Parker& parker) {
+    for (int mine = 1; mine <= kTurns; ++mine) {
+      while (turn.load() < mine) parker.park(clock, kNever);
+      if (there.fetch_add(1) + 1 == kSleepers) own.notify();
+    }
+  };
+  std::vector<std::thread> threads;
+  for (Parker& parker : parkers) threads.emplace_back([&] { sleep(parker); });
+  for (int i = 0; i < kTurns; ++i) {
+    turn.fetch_add(1);
+    {
+      const WakeBatch wakes;
+      for (Parker& parker : parkers) WakeBatch::notify(parker);
+    }
+    while (there.load() < kSleepers) own.park(clock, kNever);
+    there.store(0);
+  }
+  for (std::thread& thread : threads) thread.join();
 }
 
 TEST(WakeBatch, WithoutAScopeNotifiesAtOnce) {

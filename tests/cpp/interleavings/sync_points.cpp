@@ -43,7 +43,8 @@ class Polled final : public Awaited {
 
 class Sleeper final : public Awaited {
  public:
-  Sleeper(const FutexWord& word, TimePoint until) : word_(word), until_(until) {
+  Sleeper(const FutexWord& word, std::uint32_t bits, TimePoint until)
+      : word_(word), bits_(bits), until_(until) {
     all().push_back(this);
   }
   ~Sleeper() override { all().erase(std::find(all().begin(), all().end(), this)); }
@@ -52,7 +53,9 @@ class Sleeper final : public Awaited {
 
   bool ready() const override { return woken_; }
   TimePoint until() const override { return until_; }
-  bool wake(const FutexWord& word) { return &word == &word_ && !std::exchange(woken_, true); }
+  void wake(const FutexWord& word, std::uint32_t bits) {
+    if (&word == &word_ && (bits & bits_) != 0) woken_ = true;
+  }
 
   static std::vector<Sleeper*>& all() {
     static std::vector<Sleeper*> all;
@@ -61,6 +64,7 @@ class Sleeper final : public Awaited {
 
  private:
   const FutexWord& word_;
+  const std::uint32_t bits_;
   const TimePoint until_;
   bool woken_ = false;
 };
@@ -69,16 +73,17 @@ class Sleeper final : public Awaited {
 }  // namespace interleavings
 
 // The kernel compares and sleeps in one step.
-void futex_wait(const FutexWord& word, std::uint32_t expected, Duration longest) {
+void futex_wait(const FutexWord& word, std::uint32_t expected, std::uint32_t bits,
+                Duration longest) {
   if (word.peek() != expected || interleavings::Scheduler::current() == nullptr) return;
-  const interleavings::Sleeper sleeper(word, after(interleavings::time_now(), longest));
+  const interleavings::Sleeper sleeper(word, bits, after(interleavings::time_now(), longest));
   interleavings::pass("sleep", &word, sleeper);
 }
 
-void futex_wake(const FutexWord& word, int count) {
+void futex_wake(const FutexWord& word, std::uint32_t bits) {
   interleavings::pass("wake", &word);
   for (interleavings::Sleeper* const sleeper : interleavings::Sleeper::all()) {
-    if (count > 0 && sleeper->wake(word)) --count;
+    sleeper->wake(word, bits);
   }
 }
 
