@@ -69,6 +69,8 @@ class Scenario::Interruptions final : public sync::Interrupt {
   explicit Interruptions(Random& random)
       : random_(random), per_mille_(random.chance(500) ? 500 : 0) {}
   bool pending() override { return random_.chance(per_mille_); }
+  // A thread without them sleeps until it is woken.
+  sync::Interrupt* if_any() { return per_mille_ > 0 ? this : nullptr; }
 
  private:
   Random& random_;
@@ -228,7 +230,7 @@ void Scenario::rest(Owner& owner) {
 std::optional<sync::Outcome> Scenario::await(Owner& owner, const sync::OperationPtr& operation) {
   if (threads_) {
     Interruptions interruptions(owner.random);
-    return operation->wait(&interruptions);
+    return operation->wait(interruptions.if_any());
   }
   const auto mail = std::make_shared<Mail>();
   const bool leaves = owner.random.chance(500);
@@ -254,7 +256,7 @@ std::optional<sync::Outcome> Scenario::ask_for(Owner& owner, const sync::Acquire
     Interruptions interruptions(owner.random);
     const sync::PlainLock::Ask ask{owner.number, request.lease, 0, request.blocking,
                                    request.deadline - world_.now()};
-    const auto waited = owner.plain.acquire(context, ask, make, &interruptions);
+    const auto waited = owner.plain.acquire(context, ask, make, interruptions.if_any());
     if (waited) return waited->exchange ? waited->outcome : sync::Outcome{};
   }
   return await(owner, make(world_.now()));
@@ -270,7 +272,7 @@ std::optional<sync::Outcome> Scenario::give_up(Owner& owner) {
   };
   if (threads_ && !deferred && owner.random.chance(500)) {
     Interruptions interruptions(owner.random);
-    const auto waited = owner.plain.release(context, owner.number, make, &interruptions);
+    const auto waited = owner.plain.release(context, owner.number, make, interruptions.if_any());
     if (waited) return waited->exchange ? waited->outcome : sync::Outcome{};
   }
   return await(owner, make());

@@ -75,6 +75,7 @@ class Sleeper final : public Awaited {
 // The kernel compares and sleeps in one step.
 void futex_wait(const FutexWord& word, std::uint32_t expected, std::uint32_t bits,
                 Duration longest) {
+  interleavings::pass("compare", &word);
   if (word.peek() != expected || interleavings::Scheduler::current() == nullptr) return;
   const interleavings::Sleeper sleeper(word, bits, after(interleavings::time_now(), longest));
   interleavings::pass("sleep", &word, sleeper);
