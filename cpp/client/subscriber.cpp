@@ -41,11 +41,12 @@ void Subscriber::subscribe(const std::string& channel) {
 }
 
 void Subscriber::release(const std::string& channel, Duration linger) {
-  {
-    const MutexLock lock(mutex_);
-    releases_.push_back({after(clock_.now(), linger), channel});
-  }
-  loop_.drive(shared_from_this());
+  const TimePoint at = after(clock_.now(), linger);
+  const MutexLock lock(mutex_);
+  releases_[channel] = at;
+  if (at >= armed_) return;
+  armed_ = at;
+  loop_.drive_at(shared_from_this(), at);
 }
 
 void Subscriber::drop(const std::string& channel) {
@@ -124,11 +125,12 @@ Subscriber::Orders Subscriber::due_orders(TimePoint now) {
   const MutexLock lock(mutex_);
   orders.subscribes.swap(subscribes_);
   orders.drops.swap(drops_);
-  const auto due = std::stable_partition(releases_.begin(), releases_.end(),
-                                         [now](const Release& r) { return r.at > now; });
-  for (auto it = due; it != releases_.end(); ++it)
-    orders.releases.push_back(std::move(it->channel));
-  releases_.erase(due, releases_.end());
+  for (auto each = releases_.begin(); each != releases_.end();) {
+    const auto release = each++;
+    if (release->second > now) continue;
+    orders.releases.push_back(release->first);
+    releases_.erase(release);
+  }
   return orders;
 }
 
@@ -319,7 +321,8 @@ net::Interest Subscriber::interest() {
     next = {};
     next.done = releases_.empty() && drops_.empty();
   }
-  for (const Release& release : releases_) next.until = std::min(next.until, release.at);
+  for (const auto& [channel, at] : releases_) next.until = std::min(next.until, at);
+  armed_ = next.until;
   return next;
 }
 

@@ -65,8 +65,8 @@ class Subscriber final : public net::Pollable, public std::enable_shared_from_th
 
   // Any thread, with any lock held. A second time: on_caught_up().
   void subscribe(const std::string& channel);
-  void release(const std::string& channel,
-               Duration linger);          // asks on_released() once that has passed
+  // Asks on_released() once `linger` has passed, of the newest one where there are several.
+  void release(const std::string& channel, Duration linger);
   void drop(const std::string& channel);  // it is subscribed to elsewhere: without on_released()
   // As Connection::move(). The channels are subscribed to again where the server is.
   void move(Result<net::Address> to);
@@ -75,10 +75,6 @@ class Subscriber final : public net::Pollable, public std::enable_shared_from_th
   net::Interest step(TimePoint now) override;
 
  private:
-  struct Release {
-    TimePoint at;
-    std::string channel;
-  };
   struct Awaited {
     std::string_view command;
     std::string channel;
@@ -122,7 +118,9 @@ class Subscriber final : public net::Pollable, public std::enable_shared_from_th
 
   Mutex mutex_;
   std::vector<std::string> subscribes_ HOLDFAST_GUARDED_BY(mutex_);  // asked for, not yet taken up
-  std::vector<Release> releases_ HOLDFAST_GUARDED_BY(mutex_);
+  // When the linger of a channel is over, by its newest release().
+  std::map<std::string, TimePoint> releases_ HOLDFAST_GUARDED_BY(mutex_);
+  TimePoint armed_ HOLDFAST_GUARDED_BY(mutex_) = kNever;  // the loop's next step, at the latest
   std::vector<std::string> drops_ HOLDFAST_GUARDED_BY(mutex_);
   std::optional<Result<net::Address>> move_ HOLDFAST_GUARDED_BY(mutex_);
   bool closed_ HOLDFAST_GUARDED_BY(mutex_) = false;

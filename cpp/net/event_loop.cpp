@@ -34,6 +34,8 @@ class EventLoop::Impl : public std::enable_shared_from_this<Impl> {
     put([&pollable](Inbox& inbox) { inbox.pollables.push_back(std::move(pollable)); });
   }
 
+  void drive_at(std::shared_ptr<Pollable> pollable, TimePoint at);
+
   void post(std::function<void()> task) {
     put([&task](Inbox& inbox) { inbox.tasks.push_back(std::move(task)); });
   }
@@ -106,6 +108,7 @@ class EventLoop::Impl : public std::enable_shared_from_this<Impl> {
   void run();
   bool leaves();
   void wait();
+  void ring_at(TimePoint at, TimePoint now) HOLDFAST_REQUIRES(mutex_);
   bool take_in();
   void adopt(const std::shared_ptr<Pollable>& pollable);
   void mark(Driven& driven);
@@ -122,6 +125,7 @@ class EventLoop::Impl : public std::enable_shared_from_this<Impl> {
   std::atomic<bool> stopping_{false};  // read without it too
   bool stays_ HOLDFAST_GUARDED_BY(mutex_) = true;
   bool running_ HOLDFAST_GUARDED_BY(mutex_) = false;        // the thread has not left its loop
+  TimePoint alarm_ HOLDFAST_GUARDED_BY(mutex_) = kNever;    // what the poller is set to
   Parker* awaiting_ HOLDFAST_GUARDED_BY(mutex_) = nullptr;  // in await_end()
   std::thread thread_;                                      // with the mutex; stable once stopping
   int thread_id_ = 0;  // by the thread; read when it is not running
@@ -132,7 +136,6 @@ class EventLoop::Impl : public std::enable_shared_from_this<Impl> {
 
   // The loop's thread only.
   TimerWheel timers_;
-  TimePoint alarm_ = kNever;
   std::unordered_map<Pollable*, Driven> driven_;
   std::vector<Driven*> ready_;
   std::vector<Poller::Watch*> watched_;
@@ -258,20 +261,41 @@ void EventLoop::Impl::step(Driven& driven) {
   }
 }
 
+// It is stepped when the thread wakes, for whatever reason: at the alarm at the latest.
+void EventLoop::Impl::drive_at(std::shared_ptr<Pollable> pollable, TimePoint at) {
+  std::shared_ptr<Poller> asleep;
+  {
+    const MutexLock lock(mutex_);
+    if (stopping_) return;
+    if (!running_) start();
+    inbox_.pollables.push_back(std::move(pollable));
+    const TimePoint now = clock_.now();
+    if (at <= now) asleep = sleeper();
+    if (waiting_) ring_at(at, now);
+  }
+  if (asleep) asleep->wake();
+}
+
+void EventLoop::Impl::ring_at(TimePoint at, TimePoint now) {
+  if (at >= alarm_) return;
+  poller_->set_alarm(at - now);
+  alarm_ = at;
+}
+
 void EventLoop::Impl::wait() {
   const TimePoint next = timers_.next();
   const TimePoint now = clock_.now();
-  if (next > now && next < alarm_) {
-    poller_->set_alarm(next - now);
-    alarm_ = next;
-  }
   bool block = next > now;
   {
     const MutexLock lock(mutex_);
+    if (block) ring_at(next, now);
     block = block && inbox_.empty() && !stopping_ && (stays_ || !driven_.empty());
     waiting_ = block;
   }
-  if (poller_->wait(block, watched_)) alarm_ = kNever;
+  if (poller_->wait(block, watched_)) {
+    const MutexLock lock(mutex_);
+    alarm_ = kNever;
+  }
   for (Poller::Watch* const watch : watched_) mark(static_cast<Driven&>(*watch));
   watched_.clear();
 }
@@ -290,6 +314,9 @@ EventLoop::~EventLoop() {
 }
 
 void EventLoop::drive(std::shared_ptr<Pollable> pollable) { impl_->drive(std::move(pollable)); }
+void EventLoop::drive_at(std::shared_ptr<Pollable> pollable, TimePoint at) {
+  impl_->drive_at(std::move(pollable), at);
+}
 void EventLoop::post(std::function<void()> task) { impl_->post(std::move(task)); }
 
 void EventLoop::stay(bool on) { impl_->stay(on); }

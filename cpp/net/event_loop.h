@@ -32,6 +32,7 @@ class EventLoop final : public Loop {
   // pollables may not wait for one fd at the same time. A step that asks for the same as before
   // costs no system call, where the fd is a Descriptor's.
   void drive(std::shared_ptr<Pollable> pollable) override;
+  void drive_at(std::shared_ptr<Pollable> pollable, TimePoint at) override;
 
   // Runs `task` once on the loop's thread; tasks in order. Those not yet begun when the loop is
   // stopped are dropped.

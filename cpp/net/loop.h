@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 
 #include "net/pollable.h"
 
@@ -17,6 +18,11 @@ class Loop {
   // shares ownership while it drives. May be called from any thread, also within a step(), and with
   // any lock held: it does not call the Pollable.
   virtual void drive(std::shared_ptr<Pollable> pollable) = 0;
+
+  // The same, but no step is needed before `at`: a loop that sleeps is not woken before that.
+  virtual void drive_at(std::shared_ptr<Pollable> pollable, TimePoint /*at*/) {
+    drive(std::move(pollable));
+  }
 };
 
 }  // namespace holdfast::net

@@ -12,7 +12,7 @@ namespace holdfast::net {
 
 // Waits for many descriptors, a moment and a wake-up at once: by epoll, timerfd and eventfd on
 // Linux, by kqueue elsewhere (compiled for macOS, but not run there). For one thread, except
-// wake().
+// wake() and set_alarm().
 class Poller {
  public:
   // The events that one pollable waits for; only changes are passed to the kernel. Owned by the

@@ -325,5 +325,40 @@ TEST_F(SubscriberTest, AReleaseWhileTheServerIsAwayLeavesNoWorkBehind) {
   EXPECT_EQ(network.wires().size(), wires);
 }
 
+TEST_F(SubscriberTest, ALingerIsThatOfTheNewestRelease) {
+  subscribe("a");
+  heard();
+  subscriber->release("a", Millis(100));
+  loop.run(Millis(60));
+  subscriber->release("a", Millis(100));
+  loop.run(Millis(60));
+  EXPECT_EQ(heard(), Strings{});
+  loop.run(Millis(60));
+  EXPECT_EQ(heard(), Strings{"released a"});
+}
+
+TEST_F(SubscriberTest, EachLingerIsOverAtItsMomentOneAfterTheOther) {
+  listener->unused = false;
+  subscribe("a");
+  heard();
+  for (int i = 0; i < 3; ++i) {
+    subscriber->release("a", Millis(100));
+    loop.run(Millis(150));
+    EXPECT_EQ(heard(), Strings{"released a"}) << i;
+  }
+}
+
+TEST_F(SubscriberTest, ALingerDoesNotWakeALoopThatSleeps) {
+  subscribe("a");
+  subscriber->release("a", Millis(100));
+  EXPECT_FALSE(loop.ready());
+  subscriber->release("b", Millis(50));
+  EXPECT_FALSE(loop.ready());
+  loop.run(Millis(60));
+  EXPECT_EQ(heard(), (Strings{"on a"}));
+  loop.run(Millis(60));
+  EXPECT_EQ(heard(), (Strings{"released a"}));
+}
+
 }  // namespace
 }  // namespace holdfast::client

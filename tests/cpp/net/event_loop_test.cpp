@@ -110,6 +110,45 @@ TEST(EventLoop, AMomentMayBeBroughtForward) {
   EXPECT_TRUE(reaches(*pollable, 3));
 }
 
+TEST(EventLoop, ALoopThatSleepsIsNotWokenBeforeTheMomentItIsToldOf) {
+  EventLoop loop(kClock, "test");
+  const auto timed = scripted([](TimePoint, int) { return Interest(); });
+  loop.drive(timed);
+  ASSERT_TRUE(reaches(*timed, 1));
+  settle(loop);
+  const TimePoint moment = kClock.now() + Millis(30);
+  TimePoint stepped{};
+  const auto later = scripted([&stepped](TimePoint now, int) {
+    stepped = now;
+    return Interest();
+  });
+  loop.drive_at(later, moment);
+  ASSERT_TRUE(reaches(*later, 1));
+  loop.stop();
+  EXPECT_GE(stepped, moment);
+  EXPECT_EQ(timed->steps(), 1);
+}
+
+TEST(EventLoop, AMomentThatHasPassedIsNow) {
+  EventLoop loop(kClock, "test");
+  const auto pollable = scripted([](TimePoint, int) { return Interest(); });
+  loop.drive_at(pollable, kClock.now());
+  ASSERT_TRUE(reaches(*pollable, 1));
+  settle(loop);
+  loop.drive_at(pollable, kClock.now());
+  EXPECT_TRUE(reaches(*pollable, 2));
+}
+
+TEST(EventLoop, AMomentToldFromOutsideDoesNotPutOffAnEarlierOne) {
+  EventLoop loop(kClock, "test");
+  const auto hasty = scripted([](TimePoint now, int) { return until(now + Millis(3)); });
+  const auto patient = scripted([](TimePoint, int) { return Interest(); });
+  loop.drive(hasty);
+  ASSERT_TRUE(reaches(*hasty, 1));
+  loop.drive_at(patient, kClock.now() + std::chrono::hours(1));
+  EXPECT_TRUE(reaches(*hasty, 3));
+}
+
 TEST(EventLoop, AMomentMayBeTakenBack) {
   EventLoop loop(kClock, "test");
   const TimePoint moment = kClock.now() + Millis(30);

@@ -48,6 +48,13 @@ void SteppedLoop::drive(std::shared_ptr<net::Pollable> pollable) {
   }
 }
 
+void SteppedLoop::drive_at(std::shared_ptr<net::Pollable> pollable, TimePoint at) {
+  const auto known = std::find_if(driven_.begin(), driven_.end(),
+                                  [&](const Driven& d) { return d.pollable == pollable; });
+  if (stepping_ || known == driven_.end()) return drive(std::move(pollable));
+  known->interest.until = std::min(known->interest.until, at);
+}
+
 std::vector<std::size_t> SteppedLoop::able() const {
   std::vector<std::size_t> ready;
   for (std::size_t i = 0; i < driven_.size(); ++i) {
@@ -73,7 +80,9 @@ void SteppedLoop::step(const std::shared_ptr<net::Pollable>& pollable) {
                         [&](const Driven& d) { return d.pollable == self; });
   };
   find()->asked = false;
+  stepping_ = true;
   const net::Interest interest = self->step(world_.now());
+  stepping_ = false;
   const auto driven = find();
   if (interest.done && !driven->asked) {
     driven_.erase(driven);

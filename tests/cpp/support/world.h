@@ -86,6 +86,7 @@ class SteppedLoop final : public net::Loop {
   SteppedLoop(World& world, const Readiness& network) : world_(world), network_(network) {}
 
   void drive(std::shared_ptr<net::Pollable> pollable) override;
+  void drive_at(std::shared_ptr<net::Pollable> pollable, TimePoint at) override;
 
   bool ready() const { return !able().empty(); }
 
@@ -117,6 +118,7 @@ class SteppedLoop final : public net::Loop {
   World& world_;
   const Readiness& network_;
   std::vector<Driven> driven_;
+  bool stepping_ = false;  // as a loop that is awake
 };
 
 }  // namespace holdfast::simulation
