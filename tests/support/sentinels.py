@@ -32,7 +32,8 @@ A sentinel that has just learnt of a primary asks it a second later for the firs
 second here, it may take it for down before, and fail over once more.
 """
 
-_BOUND = 30.0
+_BOUND = 60.0
+"""Seconds: a sentinel whose timer was late starts no failover for 30 (TILT)."""
 
 _TIMES = {"down-after-milliseconds": int(DOWN_AFTER * 1000), "failover-timeout": 5000}
 
@@ -73,6 +74,16 @@ class Sentinel(Server):
         """The port of the primary that it names."""
         return int(self.ask("GET-MASTER-ADDR-BY-NAME", NAME)[1])
 
+    def settled_on(self) -> int | None:
+        """The port of the primary that it watches; None while it leads a failover.
+
+        It names the new primary about a second before the failover is over. If the new primary
+        dies in that second, Redis 7.0 names it until it is back, whatever the other sentinels say.
+        """
+        described = _described(self.ask("MASTER", NAME))
+        over = "failover_in_progress" not in _flags(described)
+        return int(described["port"]) if over else None
+
     def sees(self, replicas: int, sentinels: int) -> bool:
         """Whether it knows this number of replicas and of other sentinels that are up."""
         try:
@@ -94,12 +105,16 @@ class Sentinel(Server):
         return [super()._command(port)[0], str(configuration), "--sentinel"]
 
 
-def _flags(described: Any) -> set[str]:
-    """The flags of a server or sentinel, as a sentinel describes it."""
-    if not isinstance(described, dict):
-        words = [word.decode() for word in described]
-        described = dict(zip(words[::2], words[1::2], strict=True))
-    flags = described["flags"]
+def _described(reply: Any) -> dict[str, Any]:
+    """A server or sentinel, as a sentinel describes it."""
+    if isinstance(reply, dict):
+        return reply
+    words = [word.decode() for word in reply]
+    return dict(zip(words[::2], words[1::2], strict=True))
+
+
+def _flags(reply: Any) -> set[str]:
+    flags = _described(reply)["flags"]
     return set(flags.split(",")) if isinstance(flags, str) else set(flags)
 
 

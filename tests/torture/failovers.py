@@ -19,7 +19,7 @@ from tests.support.waiting import eventually
 from tests.torture.breaking import Mend, disturb, kill, kill_connections, nothing, stop
 from tests.torture.schedule import NETWORK, Group, lasting
 
-_BOUND = 30.0
+_BOUND = 60.0
 _CONNECTIONS = ("normal", "pubsub")
 _STANDING = ("lock", "fair_lock", "fenced_lock", "spin_lock", "read_write_lock", "permit_semaphore")
 """Names that are always in use: of their slots something happens."""
@@ -110,8 +110,8 @@ class Sentinels:
             if server.inspect.info("replication").get("master_port") != primary.port:
                 server.inspect.replicaof("127.0.0.1", primary.port)
         found = [server.inspect.info("replication") for server in others]
-        named = {sentinel.named() for sentinel in self._service.sentinels}
-        return named == {primary.port} and all(map(_linked, found))
+        settled = {sentinel.settled_on() for sentinel in self._service.sentinels}
+        return settled == {primary.port} and all(map(_linked, found))
 
 
 class Clustered:
