@@ -92,6 +92,18 @@ void wait_for_release(PyObject* self, const LockState& state, OwnerNumber owner,
   }
 }
 
+// After a release of `holds` holds. An interrupt in it leaves the watcher of what is over to a
+// second call, which counts no hold: the caller may never use this lock object again.
+void tell_released(PyObject* self, int holds, const py::object& error, bool deferred) {
+  const py::object released = self_of(self).attr("_released");
+  try {
+    released(holds, error, deferred);
+  } catch (py::error_already_set&) {
+    released(0, error, deferred);
+    throw;
+  }
+}
+
 void release(PyObject* self, const LockState& state, Release how) {
   const OwnerNumber owner = calling_owner();
   if (!state.prepares) return wait_for_release(self, state, owner, how);
@@ -100,10 +112,10 @@ void release(PyObject* self, const LockState& state, Release how) {
   try {
     wait_for_release(self, state, owner, how);
   } catch (py::error_already_set& error) {
-    self_of(self).attr("_released")(holds, error.value(), deferred);
+    tell_released(self, holds, error.value(), deferred);
     throw;
   }
-  self_of(self).attr("_released")(holds, py::none(), deferred);
+  tell_released(self, holds, py::none(), deferred);
 }
 
 // Reads the arguments of release(); Python raises the errors for invalid ones.

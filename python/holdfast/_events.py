@@ -92,9 +92,10 @@ def loss_of(subject: object) -> Loss | None:
 
 
 class Listener:
-    """Receives the loss of a hold, once and on the events' thread.
+    """Receives the loss of a hold, once and on the events' thread, from ``listen()`` on.
 
-    Until then its client keeps it: a client that is collected takes its listeners with it.
+    Until then its client keeps it: a client that is collected takes its listeners with it. Store
+    it before ``listen()``, so that an interrupt in between leaves none that cannot be forgotten.
     """
 
     __slots__ = ("__weakref__", "_kept_in", "lost_late", "lost_owner", "lost_token", "number")
@@ -110,11 +111,10 @@ class Listener:
     def __init__(self, keep: dict[int, Listener]) -> None:
         self.number = next(_numbers)
         self._kept_in = keep
-        self.listen()
 
     def listen(self) -> None:
-        self._kept_in[self.number] = self
         _listeners[self.number] = self
+        self._kept_in[self.number] = self  # last: no interrupt comes between this and the return
 
     def forget(self) -> None:
         _listeners.pop(self.number, None)

@@ -95,6 +95,7 @@ class BaseHold(_core.Native):
             _events.start()
         if lock._on_lost is not None:
             self._watcher = self._new_watcher()
+            self._watcher.listen()
 
     @property
     def lost(self) -> bool:

@@ -185,11 +185,11 @@ class BaseLock(Synchronizer):
         if not self._wants_watcher():
             return None
         watcher = self._watchers.get(self._key())
-        if watcher is not None and self._core.known_count(self._owner()):
-            return watcher
-        if watcher is not None and not self._core.known_lost(self._owner()):
-            watcher.forget()  # its hold was released by way of another lock object
-        watcher = self._watchers[self._key()] = self._new_watcher()
+        if watcher is None or not self._core.known_count(self._owner()):
+            if watcher is not None and not self._core.known_lost(self._owner()):
+                watcher.forget()  # released by another lock object, or the release was interrupted
+            watcher = self._watchers[self._key()] = self._new_watcher()
+        watcher.listen()  # again: an interrupt may have come before it, or in _unwatch()
         return watcher
 
     def _asked(self, watcher: Watcher | None, granted: bool) -> None:
@@ -217,8 +217,8 @@ class BaseLock(Synchronizer):
             self._unwatch(watcher)
 
     def _unwatch(self, watcher: Watcher) -> None:
+        watcher.forget()  # first: one that is left in place is forgotten with the next acquire
         self._leave_watcher()
-        watcher.forget()
         self._core.forget_listener(self._owner(), watcher.number)
 
     def _leave_watcher(self) -> None:

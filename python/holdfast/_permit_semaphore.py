@@ -106,6 +106,7 @@ class BasePermitSemaphore(Permits):
     def _expect(self, permit: str) -> int:
         """Before an acquire: listen for the loss of the permit; returns the listener's number."""
         watcher = self._client._permits[permit] = self._new_watcher(permit)
+        watcher.listen()
         return watcher.number
 
     def _forget(self, permit: str) -> None:

@@ -38,7 +38,7 @@ def storm(block, held):
             signal.setitimer(signal.ITIMER_REAL, random.uniform(0.00002, ROUND))
             try:
                 while True:
-                    with block:
+                    with block():
                         pass
             finally:
                 signal.setitimer(signal.ITIMER_REAL, 0)
@@ -60,11 +60,29 @@ losses = []
 lock = kind.make(client, NAME, on_lost=losses.append if WATCHED else None)
 with lock:
     pass
-say("leaks", len(storm(lock, lambda: lock._core.known_count(0))))
+say("leaks", len(storm(lambda: lock, lambda: lock._core.known_count(0))))
 hear("go")
 with lock:  # for all that was interrupted the lock can be acquired at once
     pass
 say("done")
+"""
+)
+
+LISTENERS = (
+    STORM
+    + """
+client = holdfast.Client(URL)
+
+def make():
+    return client.lock(NAME, on_lost=print)
+
+lock = make()
+with lock:
+    pass
+storm(make if SEPARATE else lambda: lock, lambda: False)
+with lock:
+    pass
+say("listeners", len(client._listeners))
 """
 )
 
@@ -74,7 +92,7 @@ SEMAPHORES = (
 client = holdfast.Client(URL)
 semaphore = getattr(client, KIND)(NAME)
 semaphore.try_set_permits(3)
-say("leaks", len(storm(semaphore, lambda: False)))
+say("leaks", len(storm(lambda: semaphore, lambda: False)))
 hear("go")
 say("free", semaphore.available_permits())
 """
@@ -105,6 +123,24 @@ def test_an_interrupted_block_holds_no_lock(
     eventually(lambda: left(kind, server) == set())
     child.send("go")
     child.expect("done")
+
+
+@pytest.mark.servers("real")
+@pytest.mark.parametrize("separate", [False, True], ids=["one lock", "a lock for each block"])
+def test_an_interrupted_block_leaves_no_listener(
+    start_child: StartChild, server: Server, separate: bool
+) -> None:
+    """9: nothing that was prepared for ``on_lost`` stays with the client."""
+    child = start_child(
+        LISTENERS,
+        URL=server.url,
+        NAME=NAME,
+        SEPARATE=separate,
+        INTERRUPTS=INTERRUPTS,
+        ROUND=ROUND,
+        SEED=1,
+    )
+    assert child.expect("listeners", within=3600) == ["0"]
 
 
 @pytest.mark.servers("real")
