@@ -152,11 +152,18 @@ std::string_view unwrapped(std::string_view text) {
   return text.substr(0, 14) == "ERR WRONGTYPE " ? text.substr(4) : text;
 }
 
+// The answer to a WAIT whose server has become a replica since the write.
+bool is_of_replica(std::string_view text) {
+  constexpr std::string_view kBegin = "ERR WAIT cannot be used with replica";
+  return text.substr(0, kBegin.size()) == kBegin;
+}
+
 }  // namespace
 
 std::string_view error_word(std::string_view text) {
   text = unwrapped(text);
   if (is_about_rights(text)) return "NOPERM";
+  if (is_of_replica(text)) return "READONLY";
   return text.substr(0, text.find(' '));
 }
 

@@ -103,6 +103,18 @@ def test_more_replicas_than_there_are(
     assert "2 of 3 replicas" in str(error)
 
 
+def test_a_server_that_has_become_a_replica_is_waited_for(
+    alice: Any, make_client: MakeClient, replicated: Replicated
+) -> None:
+    """26: its refusal of WAIT is a state that passes, as its refusal to write is."""
+    lock = make_client(replicated.replicas[0].url, replicas_to_wait=1).lock(NAME)
+    error = alice.begin(lock.acquire, blocking=False).exception(BOUND)
+    assert isinstance(error, holdfast.ServerError), error
+    assert error.code == "READONLY"
+    waited = alice.begin(lock.acquire, timeout=0.3).exception(BOUND)
+    assert isinstance(waited, holdfast.LockTimeout), waited
+
+
 @pytest.mark.costly
 def test_of_nested_holds_the_outer_one_stays(
     alice: Any, bob: Any, client: Any, replicated: Replicated
