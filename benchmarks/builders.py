@@ -30,6 +30,7 @@ TASKS = frozenset({"tasks", "task", "pair-asyncio"})
 STARTUP = frozenset({"startup"})
 RED = frozenset({"pair-red", "pair-red-away"})
 FAMILY = RED | {"pair-fair", "pair-read", "hand-over-fair", "readers"}
+MULTI = frozenset({"pair-multi"})
 CLUSTER = frozenset({"pair-cluster", "watchdog-cluster", "failover"})
 
 
@@ -120,7 +121,7 @@ def _installed(package: str) -> str:
 
 def holdfast(_cache: Path) -> list[Contender]:
     version = _installed("holdfast-locks")
-    cases = ALONE | WAITING | CROWD | WATCHDOG | STARTUP | FAMILY | CLUSTER
+    cases = ALONE | WAITING | CROWD | WATCHDOG | STARTUP | FAMILY | MULTI | CLUSTER
     path, blocking = _python_path(), _python("holdfast_blocking")
     return [
         Contender("holdfast", version, blocking, cases, path),

@@ -29,6 +29,7 @@ CASES: tuple[Case, ...] = (
     Startup(),
     KindPair("pair-fair", "Uncontended fair lock, one thread, on the server's CPU", "fair"),
     KindPair("pair-read", "Uncontended read lock, one thread, on the server's CPU", "read"),
+    KindPair("pair-multi", "Uncontended multi lock of 3 names on the server's CPU", "multi"),
     RedPair("pair-red", "RedLock over 5 servers, uncontended, one thread"),
     RedPair("pair-red-away", "RedLock over 5 servers, each 1 ms away and 1 ms back", AWAY_MS),
     HandOver("hand-over-fair", "Hand-overs of a fair lock among 8 processes", 8, 1, kind="fair"),

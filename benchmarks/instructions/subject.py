@@ -28,6 +28,24 @@ def pairs(url: str, amount: int) -> int:
     return amount
 
 
+def deferred_pairs(url: str, amount: int) -> int:
+    """The same, each release answered together with the next grant."""
+    lock = holdfast.Client(url, releases="deferred").lock("instructions")
+    for _ in range(amount):
+        with lock:
+            pass
+    return amount
+
+
+def read_pairs(url: str, amount: int) -> int:
+    """The same of a read lock."""
+    lock = holdfast.Client(url).read_write_lock("instructions-rw").read
+    for _ in range(amount):
+        with lock:
+            pass
+    return amount
+
+
 def asyncio_pairs(url: str, amount: int) -> int:
     """Uncontended ``async with lock:`` blocks of one task."""
 
@@ -53,6 +71,8 @@ def renewals(url: str, amount: int) -> int:
 
 SUBJECTS: dict[str, Callable[[str, int], int]] = {
     "pair": pairs,
+    "deferred pair": deferred_pairs,
+    "read pair": read_pairs,
     "asyncio pair": asyncio_pairs,
     "renewal": renewals,
 }

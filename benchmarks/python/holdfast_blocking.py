@@ -10,6 +10,8 @@ import holdfast
 from benchmarks.python import blocking
 from benchmarks.python.protocol import Config
 
+MEMBERS = 3  # of a multi lock
+
 
 def open_clients(words: Config) -> list[holdfast.Client]:
     """One for each server, or one for the cluster; the watchdog renews by the lease given."""
@@ -30,6 +32,9 @@ def open_locks(words: Config) -> blocking.Locks:
         "fair": lambda name: client.fair_lock(name, lease=lease),
         "read": lambda name: client.read_write_lock(name, lease=lease).read,
         "write": lambda name: client.read_write_lock(name, lease=lease).write,
+        "multi": lambda name: client.multi_lock(
+            *(client.lock(f"{name}:{member}") for member in range(MEMBERS)), lease=lease
+        ),
         "red": lambda name: holdfast.RedLock(*(each.lock(name) for each in clients), lease=lease),
     }
     make = kinds[words.kind]
