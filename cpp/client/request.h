@@ -53,7 +53,8 @@ class Request {
   // no thread reads.
   bool deferred = false;
   // Of such a request: the command is written, perhaps once more after a lost connection. Called on
-  // any thread, with the connection's lock held: it takes no lock of an operation.
+  // any thread, with the connection's lock held: it takes no lock of an operation. Not called if
+  // the reply came first.
   virtual void written() {}
 
   // Any thread: the request is no longer wanted. Not sent (again) from now on; if it was sent, its

@@ -368,8 +368,8 @@ BREAKS = (
     Break(
         (43,),
         "a hold whose detach has no answer is renewed under one owner",
-        "cpp/lease/watchdog.cpp",
-        (("hold.asked_either = hold.move != nullptr;", "hold.asked_either = false;"),),
+        "cpp/lease/hold_record.h",
+        (("asked_either = move != nullptr;", "asked_either = false;"),),
         "tests/faults/test_passing_on.py::test_a_hold_is_renewed_after_a_detach_without_an_answer",
     ),
     Break(

@@ -164,7 +164,8 @@ TEST_F(LeadershipTest, AReplyThatNoCallerAwaitsIsReadByTheNextCallerOrTheLoop) {
     const auto deferred = std::make_shared<Question>("deferred");
     deferred->deferred = true;
     ASSERT_TRUE(connection_->submit(deferred).ok());
-    EXPECT_TRUE(deferred->heard);
+    // Where the loop has read the reply already, written() is not called.
+    EXPECT_TRUE(deferred->heard || deferred->done());
     if (i % 20 == 0) await(*deferred);  // the loop
     EXPECT_EQ(ask("awaited"), "awaited");
     EXPECT_TRUE(deferred->done());
