@@ -63,4 +63,4 @@ class TaskLockOptions(LockOptions, total=False):
 
 
 class TaskMinimumLockOptions(MinimumLockOptions, TaskLockOptions, total=False):
-    """The keywords of the kinds of locks that have a minimum hold time."""
+    """The keywords of the kinds of locks of a task that have a minimum hold time."""
