@@ -87,7 +87,7 @@ void Connection::meet_company() {
 void Connection::step_back(Parker* waiter) {
   const WakeBatch wakes;
   const MutexLock lock(mutex_);
-  writing_.clear();
+  if (alone_) writing_.clear();  // else it is in line, and another thread may be writing
   alone_ = false;
   leader_ = Leader::kNone;
   leading_ = nullptr;

@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <future>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "client/connection.h"
@@ -28,10 +31,12 @@ class Question final : public Request {
   void complete(Result<resp::Reply> reply, const Sent& sent) override {
     times = sent.times;
     answer = reply.ok() ? std::string(reply.value().text()) : reply.status().message();
+    if (on_answer) on_answer();
     control.done.store(true);
   }
 
   std::string answer;
+  std::function<void()> on_answer;
   int times = 0;
   ServeControl control;
 
@@ -71,6 +76,7 @@ class ExchangeTest : public ::testing::Test {
   Alone exchange(const std::string& word = "word") {
     asked = std::make_shared<Question>(word);
     asked->deadline = script.clock.now() + Millis(5000);
+    asked->on_answer = on_answer;
     return connection->exchange(asked, parker, answer);
   }
 
@@ -80,6 +86,7 @@ class ExchangeTest : public ::testing::Test {
   std::shared_ptr<Connection> connection;
   Parker parker;
   QuestionPtr asked;
+  std::function<void()> on_answer;
   Connection::PlainAnswer answer;
 };
 
@@ -172,6 +179,27 @@ TEST_F(ExchangeTest, AfterABreakTheRequestIsSentAgain) {
   script.replies = {"+again\r\n"};
   EXPECT_EQ(wait(asked), "again");
   EXPECT_EQ(asked->times, 2);
+}
+
+TEST_F(ExchangeTest, WhatAnotherThreadWritesWhileAnErrorIsHandledArrivesWhole) {
+  open();
+  std::promise<void> writes;
+  std::promise<void> handled;
+  std::thread other;
+  on_answer = [&] {
+    script.on_writing = [&] {
+      writes.set_value();
+      handled.get_future().wait();
+    };
+    other = std::thread([&] { submit("other"); });
+    writes.get_future().wait();
+  };
+  script.replies = {"-ERR no\r\n"};
+  EXPECT_EQ(exchange(), Alone::kInLine);
+  handled.set_value();
+  other.join();
+  const auto command = [](const char* word) { return resp::Command({"ASK", word}).bytes(); };
+  EXPECT_EQ(script.got, command("word") + command("other"));
 }
 
 TEST_F(ExchangeTest, WhatTheSocketDidNotTakeIsSentLater) {

@@ -33,6 +33,7 @@ struct Script {
   std::string got;
   std::size_t room = std::string::npos;  // bytes that are taken, then none for now
   std::function<void()> on_reading;      // before a reading that waits
+  std::function<void()> on_writing;      // before the next writing takes any bytes
 
   // How often a word of the commands was written.
   int count(std::string_view word) const {
@@ -73,6 +74,7 @@ class ScriptedStream final : public net::Transport {
   }
   Millis moment() const override { return Millis(20); }
   net::IoResult write(const char* from, std::size_t size) override {
+    if (const auto now = std::exchange(script_.on_writing, nullptr)) now();
     const std::size_t taken = std::min(size, script_.room);
     if (taken == 0) {
       script_.room = std::string::npos;
