@@ -14,6 +14,7 @@
 #include "base/sync_points.h"
 #include "client/reconnecting_stream.h"
 #include "client/request_queue.h"
+#include "client/serve_control.h"
 #include "net/loop.h"
 #include "net/pollable.h"
 #include "resp/plain_reply.h"
@@ -21,16 +22,6 @@
 namespace holdfast::client {
 
 class ForeignLoop;
-
-// How long a thread in serve() stays; any thread may change it, and then notify() its Parker.
-struct ServeControl {
-  SharedAtomic<bool> done{false};
-  SharedAtomic<BootTime::rep> until{kNever.time_since_epoch().count()};
-
-  void set_until(TimePoint at) { until.store(at.time_since_epoch().count()); }
-  bool over(TimePoint now) const { return done.load(std::memory_order_acquire) || now >= end(); }
-  TimePoint end() const { return TimePoint(Duration(until.load())); }
-};
 
 // A pipelined connection to one server that many threads share. Requests are answered in order;
 // those not answered when the stream breaks are sent again, in order, on the next one (so every

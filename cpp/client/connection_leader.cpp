@@ -1,15 +1,13 @@
 // Who reads a connection: one of the threads that wait for it, or the loop.
 
-#include <poll.h>
-
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "base/mutex.h"
 #include "base/sync_points.h"
 #include "base/wake_batch.h"
 #include "client/connection.h"
+#include "client/poll_for.h"
 
 namespace holdfast::client {
 
@@ -18,22 +16,11 @@ namespace {
 // How long replies that no caller awaits may lie unread.
 constexpr Millis kUnread{5};
 
-// Waits until `interest` comes true, or wake_fd is readable, or for so long.
-void wait_for(const net::Interest& interest, int wake_fd, Duration longest) {
-  std::array<pollfd, 2> fds{{{wake_fd, POLLIN, 0}, {interest.fd, 0, 0}}};
-  if (interest.read) fds[1].events |= POLLIN;
-  if (interest.write) fds[1].events |= POLLOUT;
-  constexpr Duration kDay = std::chrono::hours(24);
-  const Duration wait = std::clamp(longest, Duration::zero(), kDay);
-  const timespec time{wait.count() / 1'000'000'000, wait.count() % 1'000'000'000};
-  poll_descriptors(fds.data(), fds.size(), time);  // which looks at no negative descriptor
-}
-
 }  // namespace
 
 void Connection::serve(Parker& parker, const ServeControl& control, TimePoint slice) {
   MutexLock lock(mutex_);
-  for (TimePoint now = clock_.now(); !control.over(now) && now < slice; now = clock_.now()) {
+  for (TimePoint now = clock_.now(); control.serves(now) && now < slice; now = clock_.now()) {
     if (leader_ == Leader::kNone && !line_.empty() && setup_.driver == Driver::kCallers) {
       leader_ = Leader::kCaller;
       leading_ = &parker;
@@ -82,16 +69,13 @@ void Connection::lead(Parker& parker, const ServeControl& control, TimePoint sli
   net::Interest next = known ? *known : advance(clock_.now());
   for (;;) {
     const TimePoint now = clock_.now();
-    if (next.done || control.over(now) || now >= slice) return;
+    if (next.done || !control.serves(now) || now >= slice) return;
     const Duration left = std::min({next.until, control.end(), slice}) - now;
     if (soon && may_await(next, left)) {
       next = advance(now, ReconnectingStream::Wait::kMoment);
       soon = clock_.now() - now < link_.moment();
     } else {
-      if (parker.begin_poll()) {
-        wait_for(next, parker.wake_fd(), left);
-        parker.end_poll();
-      }
+      (void)poll_for(next, parker, left);
       next = advance(clock_.now());
       soon = true;
     }

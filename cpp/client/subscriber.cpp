@@ -1,26 +1,24 @@
 #include "client/subscriber.h"
 
 #include <algorithm>
-#include <array>
-#include <cctype>
+#include <iterator>
 #include <utility>
+
+#include "base/wake_batch.h"
+#include "client/poll_for.h"
 
 namespace holdfast::client {
 
 namespace {
 
-// A command, and how its confirmation calls it.
-bool same_word(std::string_view command, std::string_view kind) {
-  const auto same = [](char a, char b) { return a == std::toupper(static_cast<unsigned char>(b)); };
-  return std::equal(command.begin(), command.end(), kind.begin(), kind.end(), same);
-}
+// How long the stream may lie unread between two waits.
+constexpr Millis kRest{5};
 
-// Until a channel is asked for again that a server refused for a moment.
-constexpr Millis kRefusedPause{50};
+// How long the loop reads for a waiter that is not in attend().
+constexpr Millis kShared{1000};
 
-bool passes(std::string_view word) {
-  constexpr std::array<std::string_view, 3> kPassing{"BUSY", "LOADING", "MASTERDOWN"};
-  return std::find(kPassing.begin(), kPassing.end(), word) != kPassing.end();
+bool over(const Subscriber::Listener& listener, TimePoint now, TimePoint slice) {
+  return !listener.control.attends(now) || now >= slice;
 }
 
 }  // namespace
@@ -30,7 +28,12 @@ Subscriber::Subscriber(const Clock& clock, net::Loop& loop, StreamOptions option
     : clock_(clock),
       loop_(loop),
       sink_(std::move(sink)),
-      link_(std::move(options), std::move(open)) {}
+      stream_(clock, std::move(options), std::move(open)) {}
+
+void Subscriber::set_mode(PubSub mode) {
+  const MutexLock lock(mutex_);
+  mode_ = mode;
+}
 
 void Subscriber::subscribe(const std::string& channel) {
   {
@@ -44,9 +47,7 @@ void Subscriber::release(const std::string& channel, Duration linger) {
   const TimePoint at = after(clock_.now(), linger);
   const MutexLock lock(mutex_);
   releases_[channel] = at;
-  if (at >= armed_) return;
-  armed_ = at;
-  loop_.drive_at(shared_from_this(), at);
+  drive_at(at);
 }
 
 void Subscriber::drop(const std::string& channel) {
@@ -73,56 +74,45 @@ void Subscriber::close() {
   loop_.drive(shared_from_this());
 }
 
+void Subscriber::drive_at(TimePoint at) {
+  if (at >= armed_) return;
+  armed_ = at;
+  loop_.drive_at(shared_from_this(), at);
+}
+
+// The loop's part.
+
 net::Interest Subscriber::step(TimePoint now) {
   const std::shared_ptr<Sink> sink = sink_.lock();
-  if (!obey_move(now) || !sink) {
-    link_.close();
-    net::Interest none;
-    none.done = true;
-    return none;
-  }
-  take_orders(now, *sink);
-  if (link_.state() == ReconnectingStream::State::kReady) {
-    std::vector<resp::Reply> replies;
-    const bool alive = link_.read(now, replies);
-    if (!replies.empty()) {
-      last_read_ = now;
-      down_since_ = kNever;
-    }
-    for (const resp::Reply& reply : replies) take(reply, *sink);
-    if (!alive) lost(now, *sink);
-  } else if (!channels_.empty()) {
-    connect(now, *sink);
-  }
-  retry_refused(now);
-  write();
-  judge(now, *sink);
-  return interest();
-}
-
-void Subscriber::connect(TimePoint now, Sink& sink) {
-  const int failures = link_.failures();
-  if (link_.advance(now)) {
-    last_read_ = now;
-    for (const std::string& channel : channels_) say(true, channel);
-  }
-  if (link_.failures() > failures) sink.on_failed();
-}
-
-bool Subscriber::obey_move(TimePoint now) {
+  const WakeBatch wakes;
+  const MutexLock turn(turn_);
+  Orders orders = due_orders(now);
+  if (orders.closed || !sink) return end();
+  obey(now, std::move(orders), *sink);
+  stream_.advance(now, *sink);
+  find_reader(now, *sink);
   const MutexLock lock(mutex_);
-  if (move_) {
-    link_.move(std::move(*move_));
-    move_.reset();
-    down_since_ = kNever;
-    forget_stream(now);
-  }
-  return !closed_;
+  publish_stream();
+  const net::Interest next = interest();
+  armed_ = next.until;
+  return next;
+}
+
+net::Interest Subscriber::end() {
+  stream_.close();
+  const MutexLock lock(mutex_);
+  publish_stream();
+  net::Interest none;
+  none.done = true;
+  return none;
 }
 
 Subscriber::Orders Subscriber::due_orders(TimePoint now) {
   Orders orders;
   const MutexLock lock(mutex_);
+  orders.closed = closed_;
+  orders.mode = mode_;
+  orders.move.swap(move_);
   orders.subscribes.swap(subscribes_);
   orders.drops.swap(drops_);
   for (auto each = releases_.begin(); each != releases_.end();) {
@@ -134,196 +124,170 @@ Subscriber::Orders Subscriber::due_orders(TimePoint now) {
   return orders;
 }
 
-void Subscriber::take_orders(TimePoint now, Sink& sink) {
-  const Orders orders = due_orders(now);
-  for (const std::string& channel : orders.drops) forget(channel);
-  for (const std::string& channel : orders.subscribes) {
-    channels_.insert(channel);
-    say(true, channel);
-  }
+void Subscriber::obey(TimePoint now, Orders orders, Sink& sink) {
+  stream_.set_mode(orders.mode);
+  if (orders.move) stream_.move(now, std::move(*orders.move));
+  for (const std::string& channel : orders.drops) stream_.unsubscribe(channel);
+  for (const std::string& channel : orders.subscribes) stream_.subscribe(channel);
   // Last: who came and left within one step has its channel left, too; who came back keeps it.
   for (const std::string& channel : orders.releases) {
-    if (channels_.count(channel) != 0 && sink.on_released(channel)) forget(channel);
-  }
-  const bool needed = link_.state() != ReconnectingStream::State::kReady && !channels_.empty();
-  if (needed && down_since_ == kNever) down_since_ = now;
-}
-
-void Subscriber::forget(const std::string& channel) {
-  if (channels_.erase(channel) == 0) return;
-  forget_ways(channel);
-  say(false, channel);
-}
-
-void Subscriber::forget_ways(const std::string& channel) {
-  refusals_.erase(channel);
-  for (const char* way : {"subscribe", "ssubscribe"}) subscribed_.erase({way, channel});
-}
-
-void Subscriber::say(bool subscribe, const std::string& channel) {
-  if (link_.state() != ReconnectingStream::State::kReady) return;  // said when it is
-  if (awaited_.empty()) last_read_ = clock_.now();
-  if (mode_ != PubSub::kSharded) send(subscribe ? "SUBSCRIBE" : "UNSUBSCRIBE", channel);
-  if (mode_ != PubSub::kClassic) send(subscribe ? "SSUBSCRIBE" : "SUNSUBSCRIBE", channel);
-}
-
-void Subscriber::send(std::string_view command, const std::string& channel) {
-  out_ += resp::Command({command, channel}).bytes();
-  awaited_.push_back({command, channel, clock_.now()});
-  link_.options().stats->add(Stats::Counter::kCommands);
-}
-
-// By the server's doing; of two subscriptions, one may be left.
-void Subscriber::end(const std::string& channel) {
-  channels_.erase(channel);
-  forget_ways(channel);
-  if (mode_ == PubSub::kBoth) say(false, channel);
-}
-
-void Subscriber::write() {
-  while (!out_.empty() && link_.state() == ReconnectingStream::State::kReady) {
-    const net::IoResult result = link_.transport()->write(out_.data(), out_.size());
-    // A stream that takes no more is found broken by the next read, or by its silence.
-    if (result.io != net::Io::kDone) break;
-    out_.erase(0, result.bytes);
+    if (stream_.has(channel) && sink.on_released(channel)) stream_.unsubscribe(channel);
   }
 }
 
-void Subscriber::take(const resp::Reply& reply, Sink& sink) {
-  if (reply.is_error()) return refused(std::string(reply.text()), sink);
-  if (!reply.is_array() || reply.size() < 3) return;
-  const std::string_view kind = reply.text_at(0);
-  const std::string channel(reply.text_at(1));
-  if (kind == "message" || kind == "smessage") {
-    sink.on_message(channel, reply.text_at(2));
-  } else {
-    confirmed(kind, channel, sink);
-  }
-}
-
-void Subscriber::refused(const std::string& text, Sink& sink) {
-  if (awaited_.empty()) return;
-  const Awaited asked = std::move(awaited_.front());
-  awaited_.pop_front();
-  const std::string& channel = asked.channel;
-  // Who may not leave a channel goes on hearing it, whether it is wanted again or not.
-  if (asked.leaves() || channels_.count(channel) == 0) return;
-  const std::string word = text.substr(0, text.find(' '));
-  if (retries(channel, word)) return;
-  end(channel);
-  const char* hint = word == "NOPERM"
-                         ? "; waiting needs the rights to subscribe and to the channel "
-                           "(a spin lock needs neither)"
-                         : "";
-  const Status why =
-      Status::server(word, link_.options().address.text() + " refused to subscribe to '" + channel +
-                               "': " + text + hint);
-  if (!sink.on_redirected(channel, text)) sink.on_refused(channel, why);
-}
-
-// True: the channel stays wanted and is asked for again soon.
-bool Subscriber::retries(const std::string& channel, std::string_view word) {
-  if (!passes(word)) return false;
-  const TimePoint now = clock_.now();
-  const TimePoint since = refusals_.insert({channel, {now, now}}).first->second.since;
-  if (now >= after(since, link_.options().command_timeout)) return false;
-  refusals_[channel].again = after(now, kRefusedPause);
-  return true;
-}
-
-void Subscriber::retry_refused(TimePoint now) {
-  for (auto& [channel, refusal] : refusals_) {
-    if (now < refusal.again) continue;
-    refusal.again = kNever;
-    say(true, channel);
-  }
-}
-
-TimePoint Subscriber::next_retry() const {
-  TimePoint next = kNever;
-  for (const auto& [channel, refusal] : refusals_) next = std::min(next, refusal.again);
-  return next;
-}
-
-void Subscriber::confirmed(std::string_view kind, const std::string& channel, Sink& sink) {
-  TimePoint when = TimePoint::min();
-  const bool asked = !awaited_.empty() && awaited_.front().channel == channel &&
-                     same_word(awaited_.front().command, kind);
-  if (asked) {
-    when = awaited_.front().asked;
-    awaited_.pop_front();
-  }
-  if (channels_.count(channel) == 0) return;
-  if (kind == "subscribe" || kind == "ssubscribe") {
-    if (!is_left(channel)) subscribed(kind, channel, when, sink);
-  } else if (!asked) {
-    end(channel);
-    sink.on_redirected(channel, {});
-  }
-}
-
-// Its subscription is to end still, before the next one begins.
-bool Subscriber::is_left(const std::string& channel) const {
-  return std::any_of(awaited_.begin(), awaited_.end(),
-                     [&](const Awaited& next) { return next.channel == channel && next.leaves(); });
-}
-
-void Subscriber::subscribed(std::string_view kind, const std::string& channel, TimePoint asked,
-                            Sink& sink) {
-  refusals_.erase(channel);
-  const bool fresh = subscribed_.insert({std::string(kind), channel}).second;
-  fresh ? sink.on_subscribed(channel, asked) : sink.on_caught_up(channel, asked);
-}
-
-void Subscriber::lost(TimePoint now, Sink& sink) {
-  forget_stream(now);
-  sink.on_lost();
-}
-
-void Subscriber::forget_stream(TimePoint now) {
-  awaited_.clear();
-  subscribed_.clear();
-  refusals_.clear();
-  out_.clear();
-  if (!channels_.empty()) down_since_ = std::min(down_since_, now);
-}
-
-void Subscriber::judge(TimePoint now, Sink& sink) {
-  const Millis command_timeout = link_.options().command_timeout;
-  const bool silent = !awaited_.empty() && now >= after(last_read_, command_timeout);
-  if (silent && link_.state() == ReconnectingStream::State::kReady) {
-    link_.fail(now, Status::unreachable("no reply from " + link_.options().address.text()), true);
-    lost(now, sink);
-  }
-  if (channels_.empty()) {
-    down_since_ = kNever;
-    return;
-  }
-  const bool down_too_long = down_since_ != kNever && now >= after(down_since_, command_timeout);
-  if (!link_.hopeless() && !down_too_long) return;
-  down_since_ = now;
-  sink.on_unreachable(channels_, link_.failure());
+void Subscriber::publish_stream() {
+  std::shared_ptr<net::Transport> stream = stream_.transport();
+  if (stream == watched_) return;
+  watched_.swap(stream);
+  if (reader_ == Reader::kNone) reader_ = Reader::kLoop;
+  if (leading_ != nullptr) WakeBatch::notify(*leading_);
 }
 
 net::Interest Subscriber::interest() {
-  const Millis command_timeout = link_.options().command_timeout;
-  net::Interest next = link_.interest();
-  next.write = next.write || !out_.empty();
-  if (down_since_ != kNever) next.until = std::min(next.until, after(down_since_, command_timeout));
-  if (!awaited_.empty()) next.until = std::min(next.until, after(last_read_, command_timeout));
-  next.until = std::min(next.until, next_retry());
-  const MutexLock lock(mutex_);
-  // Without channels there is nothing to connect for; a stream that stands is kept.
-  const bool idle = link_.state() != ReconnectingStream::State::kReady && channels_.empty();
-  if (idle && subscribes_.empty() && drops_.empty()) {
-    link_.close();
-    down_since_ = kNever;
+  net::Interest next = stream_.interest();
+  if (stream_.idle() && subscribes_.empty() && drops_.empty()) {
+    stream_.rest();
     next = {};
-    next.done = releases_.empty() && drops_.empty();
+    next.done = releases_.empty();
   }
   for (const auto& [channel, at] : releases_) next.until = std::min(next.until, at);
-  armed_ = next.until;
+  if (reader_ == Reader::kNone) next.until = std::min(next.until, rest_end_);
+  const bool lies = reader_ == Reader::kNone && !stream_.awaits_replies();
+  if (watched_ && (lies || reader_ == Reader::kThread)) {
+    next.read = false;
+    next.hangup = true;
+  }
   return next;
+}
+
+bool Subscriber::unread_too_long(TimePoint now) const {
+  return reader_ == Reader::kNone && now >= rest_end_;
+}
+
+// At the end of a rest.
+void Subscriber::find_reader(TimePoint now, const Sink& sink) {
+  {
+    const MutexLock lock(mutex_);
+    if (!unread_too_long(now)) return;
+  }
+  const bool wanted = sink.has_waiters();  // under a lock with which subscribe() is called
+  const MutexLock lock(mutex_);
+  if (!unread_too_long(now)) return;
+  if (!sleepers_.empty()) {
+    WakeBatch::notify(*sleepers_.front().parker);
+    rest_end_ = after(now, kRest);
+  } else if (wanted) {
+    reader_ = Reader::kLoop;
+  } else {
+    rest_end_ = kNever;
+  }
+}
+
+// The part of the threads that wait.
+
+void Subscriber::attend(const Listener& listener, TimePoint slice) {
+  MutexLock lock(mutex_);
+  for (TimePoint now = clock_.now(); !over(listener, now, slice); now = clock_.now()) {
+    if (may_lead(now)) {
+      begin_lead(listener.parker);
+      lock.unlock();
+      lead(listener, slice);
+      end_lead(listener);
+      lock.lock();
+    } else {
+      const auto self =
+          sleepers_.insert(sleepers_.end(), Sleeper{&listener.parker, &listener.channel});
+      lock.unlock();
+      listener.parker.park(clock_, std::min(listener.control.end(), slice));
+      lock.lock();
+      sleepers_.erase(self);
+    }
+  }
+}
+
+bool Subscriber::may_lead(TimePoint now) const {
+  return reader_ != Reader::kThread && watched_ && now >= shared_until_;
+}
+
+// A loop that has been reading is to stop before the next message wakes it, too.
+void Subscriber::begin_lead(Parker& parker) {
+  if (reader_ == Reader::kLoop) loop_.drive(shared_from_this());
+  reader_ = Reader::kThread;
+  leading_ = &parker;
+}
+
+void Subscriber::lead(const Listener& listener, TimePoint slice) {
+  for (TimePoint now = clock_.now(); !over(listener, now, slice); now = clock_.now()) {
+    const std::shared_ptr<net::Transport> stream = led_by(listener.parker);
+    if (!stream) return;
+    const Duration longest = std::min(listener.control.end(), slice) - now;
+    if (poll_for({stream->fd(), true}, listener.parker, longest)) read_here(clock_.now());
+  }
+}
+
+std::shared_ptr<net::Transport> Subscriber::led_by(const Parker& parker) {
+  const MutexLock lock(mutex_);
+  return leading_ == &parker ? watched_ : nullptr;
+}
+
+void Subscriber::read_here(TimePoint now) {
+  const std::shared_ptr<Sink> sink = sink_.lock();
+  if (!sink) return;
+  const WakeBatch wakes;
+  const MutexLock turn(turn_);
+  stream_.advance(now, *sink);
+  const MutexLock lock(mutex_);
+  publish_stream();
+  const net::Interest next = interest();
+  const bool for_loop = next.write || next.done || !watched_ || next.until < armed_;
+  if (for_loop) loop_.drive(shared_from_this());
+}
+
+// Mostly the thread has what it waited for, or will be back soon. Others of its channel need no
+// message before it releases: see expect().
+void Subscriber::end_lead(const Listener& listener) {
+  const WakeBatch wakes;
+  const MutexLock lock(mutex_);
+  if (leading_ != &listener.parker) return;
+  leading_ = nullptr;
+  reader_ = Reader::kNone;
+  rest_end_ = after(clock_.now(), kRest);
+  const auto needs_a_reader = [&listener](const Sleeper& other) {
+    return !listener.excludes || *other.channel != listener.channel;
+  };
+  const auto next = std::find_if(sleepers_.begin(), sleepers_.end(), needs_a_reader);
+  if (next != sleepers_.end()) WakeBatch::notify(*next->parker);
+  drive_at(rest_end_);
+}
+
+void Subscriber::expect() {
+  const MutexLock lock(mutex_);
+  if (reader_ != Reader::kNone) return;
+  if (sleepers_.empty()) return loop_leads();
+  WakeBatch::notify(*sleepers_.front().parker);
+  rest_end_ = std::min(rest_end_, after(clock_.now(), kRest));
+  drive_at(rest_end_);
+}
+
+void Subscriber::listen() {
+  const MutexLock lock(mutex_);
+  shared_until_ = after(clock_.now(), kShared);
+  if (reader_ != Reader::kLoop) loop_leads();
+}
+
+void Subscriber::loop_leads() {
+  if (leading_ != nullptr) WakeBatch::notify(*leading_);
+  leading_ = nullptr;
+  reader_ = Reader::kLoop;
+  loop_.drive(shared_from_this());
+}
+
+void Subscriber::catch_up() {
+  {
+    const MutexLock lock(mutex_);
+    if (reader_ != Reader::kNone || !watched_) return;
+  }
+  read_here(clock_.now());
 }
 
 }  // namespace holdfast::client

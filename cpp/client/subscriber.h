@@ -1,67 +1,38 @@
 #pragma once
 
-#include <deque>
+#include <list>
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/mutex.h"
-#include "client/reconnecting_stream.h"
+#include "base/parker.h"
+#include "base/sync_points.h"
+#include "client/serve_control.h"
+#include "client/subscription_stream.h"
 #include "net/loop.h"
 #include "net/pollable.h"
 
 namespace holdfast::client {
 
-// How channels are published on and subscribed to: PUBLISH and SUBSCRIBE, the sharded SPUBLISH and
-// SSUBSCRIBE, which a cluster keeps within the servers of one slot, or both ways at once.
-enum class PubSub { kClassic, kSharded, kBoth };
-
-// The pub/sub connection to one server: any number of channels on one stream, driven by the loop.
-// After a broken stream it subscribes to all of them again.
+// The pub/sub connection to one server: any number of channels on one stream.
+//
+// Its reader is the thread of a waiter, in attend(), or the loop. A thread that waits for a message
+// and reads it itself needs no other thread to wake it. Between two waits the stream may lie unread
+// for kRest: then the loop calls the next thread, or reads. Connecting, subscribing and whatever
+// needs a timer stay with the loop.
 class Subscriber final : public net::Pollable, public std::enable_shared_from_this<Subscriber> {
  public:
-  // Called on the loop's thread, without locks held.
-  class Sink {
-   public:
-    virtual ~Sink() = default;
-    // From now on messages arrive; also after each reconnection, when some may have been missed.
-    // All that arrive are newer than `asked`, when the server was asked for them.
-    virtual void on_subscribed(const std::string& channel, TimePoint asked) = 0;
-    // It had been subscribed to already: none was missed, and what arrives now is newer than
-    // `asked`.
-    virtual void on_caught_up(const std::string& channel, TimePoint asked) = 0;
-    virtual void on_message(const std::string& channel, std::string_view payload) = 0;
-    // The server refuses this channel: an ACL, or longer than the command timeout a state that
-    // passes (BUSY, for example).
-    virtual void on_refused(const std::string& channel, const Status& why) = 0;
-    // No answer for longer than the command time-out, or the greeting was refused: notify every
-    // waiter.
-    virtual void on_unreachable(const Status& why) = 0;
-    // The same, with the channels of this server, where there are others.
-    virtual void on_unreachable(const std::set<std::string>& /*channels*/, const Status& why) {
-      on_unreachable(why);
-    }
-    // The server refuses the channel, or has ended its subscription (then `error` is empty): true
-    // when it is subscribed to elsewhere, or later. Asked before on_refused().
-    virtual bool on_redirected(const std::string& /*channel*/, std::string_view /*error*/) {
-      return false;
-    }
-    virtual void on_failed() {}  // an attempt to connect failed
-    // The linger of release() is over: true to unsubscribe, false when the channel is needed again.
-    virtual bool on_released(const std::string& channel) = 0;
-    virtual void on_lost() = 0;  // a stream that had been ready broke
-  };
+  // Called on the loop's thread or an attending one.
+  using Sink = SubscriptionStream::Sink;
 
   Subscriber(const Clock& clock, net::Loop& loop, StreamOptions options, std::weak_ptr<Sink> sink,
              ReconnectingStream::Open open = {});
 
   // To be called before anything else; kClassic by default.
-  void set_mode(PubSub mode) { mode_ = mode; }
+  void set_mode(PubSub mode);
 
   // Any thread, with any lock held. A second time: on_caught_up().
   void subscribe(const std::string& channel);
@@ -72,74 +43,88 @@ class Subscriber final : public net::Pollable, public std::enable_shared_from_th
   void move(Result<net::Address> to);
   void close();
 
+  // A thread that sleeps until a message concerns it.
+  struct Listener {
+    Parker& parker;
+    const std::string& channel;
+    // While it holds what it waited for, no other thread of the channel needs messages.
+    bool excludes;
+    const ServeControl& control;  // checked after each notify() of `parker`, each batch of messages
+  };
+  // Blocks the calling thread until it listens no more, or `slice` is over; reads meanwhile, unless
+  // another thread does, or the loop has to.
+  void attend(const Listener& listener, TimePoint slice);
+
+  // Any thread, with any lock held: messages have waiters, and must not lie.
+  void expect();
+  // The same: one waits for messages that is no thread in attend(). For the next second the loop
+  // reads.
+  void listen();
+  // Any thread without locks: reads what has come, where there is no reader.
+  void catch_up();
+
   net::Interest step(TimePoint now) override;
 
  private:
-  struct Awaited {
-    std::string_view command;
-    std::string channel;
-    TimePoint asked;
-
-    bool leaves() const { return command == "UNSUBSCRIBE" || command == "SUNSUBSCRIBE"; }
+  enum class Reader { kLoop, kThread, kNone };
+  struct Sleeper {
+    Parker* parker;
+    const std::string* channel;
   };
-
-  bool obey_move(TimePoint now) HOLDFAST_EXCLUDES(mutex_);  // false: closed
   struct Orders {
     std::vector<std::string> subscribes;
     std::vector<std::string> releases;
     std::vector<std::string> drops;
+    std::optional<Result<net::Address>> move;
+    PubSub mode = PubSub::kClassic;
+    bool closed = false;
   };
+
+  // The loop's.
   Orders due_orders(TimePoint now) HOLDFAST_EXCLUDES(mutex_);
-  void take_orders(TimePoint now, Sink& sink);
-  void connect(TimePoint now, Sink& sink);
-  void say(bool subscribe, const std::string& channel);
-  void send(std::string_view command, const std::string& channel);
-  void forget(const std::string& channel);
-  void forget_ways(const std::string& channel);
-  void end(const std::string& channel);
-  void refused(const std::string& text, Sink& sink);
-  bool retries(const std::string& channel, std::string_view word);
-  void retry_refused(TimePoint now);
-  TimePoint next_retry() const;
-  void confirmed(std::string_view kind, const std::string& channel, Sink& sink);
-  bool is_left(const std::string& channel) const;
-  void subscribed(std::string_view kind, const std::string& channel, TimePoint asked, Sink& sink);
-  void write();
-  void take(const resp::Reply& reply, Sink& sink);
-  void lost(TimePoint now, Sink& sink);
-  void forget_stream(TimePoint now);
-  void judge(TimePoint now, Sink& sink);
-  net::Interest interest();
+  void obey(TimePoint now, Orders orders, Sink& sink) HOLDFAST_REQUIRES(turn_);
+  void find_reader(TimePoint now, const Sink& sink) HOLDFAST_EXCLUDES(mutex_);
+  net::Interest end() HOLDFAST_REQUIRES(turn_);
+
+  // An attending thread's.
+  void lead(const Listener& listener, TimePoint slice) HOLDFAST_EXCLUDES(mutex_);
+  void end_lead(const Listener& listener) HOLDFAST_EXCLUDES(mutex_);
+  std::shared_ptr<net::Transport> led_by(const Parker& parker) HOLDFAST_EXCLUDES(mutex_);
+  void read_here(TimePoint now) HOLDFAST_EXCLUDES(turn_, mutex_);
+
+  // With the locks held.
+  void publish_stream() HOLDFAST_REQUIRES(turn_, mutex_);
+  net::Interest interest() HOLDFAST_REQUIRES(turn_, mutex_);
+  bool unread_too_long(TimePoint now) const HOLDFAST_REQUIRES(mutex_);
+  bool may_lead(TimePoint now) const HOLDFAST_REQUIRES(mutex_);
+  void begin_lead(Parker& parker) HOLDFAST_REQUIRES(mutex_);
+  void loop_leads() HOLDFAST_REQUIRES(mutex_);
+  void drive_at(TimePoint at) HOLDFAST_REQUIRES(mutex_);
 
   const Clock& clock_;
   net::Loop& loop_;
   const std::weak_ptr<Sink> sink_;
-  PubSub mode_ = PubSub::kClassic;
+
+  Mutex turn_;  // of the thread that uses the stream; taken before all others
+  SubscriptionStream stream_ HOLDFAST_GUARDED_BY(turn_);
 
   Mutex mutex_;
+  PubSub mode_ HOLDFAST_GUARDED_BY(mutex_) = PubSub::kClassic;
   std::vector<std::string> subscribes_ HOLDFAST_GUARDED_BY(mutex_);  // asked for, not yet taken up
   // When the linger of a channel is over, by its newest release().
   std::map<std::string, TimePoint> releases_ HOLDFAST_GUARDED_BY(mutex_);
-  TimePoint armed_ HOLDFAST_GUARDED_BY(mutex_) = kNever;  // the loop's next step, at the latest
   std::vector<std::string> drops_ HOLDFAST_GUARDED_BY(mutex_);
   std::optional<Result<net::Address>> move_ HOLDFAST_GUARDED_BY(mutex_);
   bool closed_ HOLDFAST_GUARDED_BY(mutex_) = false;
+  TimePoint armed_ HOLDFAST_GUARDED_BY(mutex_) = kNever;  // the loop's next step, at the latest
 
-  // The loop's thread only.
-  ReconnectingStream link_;
-  std::set<std::string> channels_;
-  std::set<std::pair<std::string, std::string>>
-      subscribed_;               // way, channel: what this stream brings
-  std::deque<Awaited> awaited_;  // sent and not yet answered, in order
-  // Channels that the server refused for a moment, and when to ask for them again.
-  struct Refusal {
-    TimePoint since;
-    TimePoint again;
-  };
-  std::map<std::string, Refusal> refusals_;
-  std::string out_;
-  TimePoint last_read_{};
-  TimePoint down_since_ = kNever;  // there are channels, and no server that answers
+  Reader reader_ HOLDFAST_GUARDED_BY(mutex_) = Reader::kLoop;
+  Parker* leading_ HOLDFAST_GUARDED_BY(mutex_) = nullptr;    // of kThread
+  TimePoint rest_end_ HOLDFAST_GUARDED_BY(mutex_) = kNever;  // of kNone
+  TimePoint shared_until_ HOLDFAST_GUARDED_BY(mutex_){};     // see listen()
+  std::list<Sleeper> sleepers_ HOLDFAST_GUARDED_BY(mutex_);  // in attend(), not leading
+  // The stream while it is up. It does not close while a thread polls it.
+  std::shared_ptr<net::Transport> watched_ HOLDFAST_GUARDED_BY(mutex_);
 };
 
 }  // namespace holdfast::client

@@ -39,6 +39,7 @@ class WaitHub final : public client::Subscriber::Sink, public wait::Subscription
     for (const std::string& channel : channels) registry_.unreachable(channel, why).run();
   }
   bool on_released(const std::string& channel) override { return registry_.released(channel); }
+  bool has_waiters() const override { return registry_.has_waiters(); }
   void on_lost() override {
     if (lost_) lost_();
   }
@@ -48,6 +49,11 @@ class WaitHub final : public client::Subscriber::Sink, public wait::Subscription
   }
   void release(const std::string& channel, Duration linger) override {
     if (const auto topology = topology_.lock()) topology->release(channel, linger);
+  }
+  void expect(const std::string& channel) override {
+    const auto topology = topology_.lock();
+    const auto subscriber = topology ? topology->subscriber(channel) : nullptr;
+    if (subscriber) subscriber->expect();
   }
 
  private:

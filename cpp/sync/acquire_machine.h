@@ -151,8 +151,9 @@ class AcquireMachine {
   // It has ended with an unanswered attempt, after an event that it has not acted on, or with
   // permits left: the next waiter may find it free. Its reason to leave is kTrying.
   bool unsettled() const { return unsettled_; }
-  // Asleep in the queue: it accepts an offer.
-  bool open_to_offers() const { return joined_ && state_ == State::kAsleep && !signalled_; }
+  // In the queue, and no attempt is under way.
+  bool asleep() const { return joined_ && state_ == State::kAsleep; }
+  bool open_to_offers() const { return asleep() && !signalled_; }
 
  private:
   enum class State { kNew, kTrying, kConfirming, kKeeping, kAsleep, kOver };

@@ -32,7 +32,14 @@ AcquireOperation::AcquireOperation(std::shared_ptr<const Context> context, const
 
 void AcquireOperation::begin() {
   begun_ = now();
+  catch_up();
   deliver({Event::Kind::kStart});
+}
+
+// Messages from before the attempt, the client's own among them, are no reason for another one.
+void AcquireOperation::catch_up() const {
+  if (!context().waits->sequence(channel_)) return;
+  if (const auto messages = context().topology->subscriber(channel_)) messages->catch_up();
 }
 
 TimePoint AcquireOperation::since() const {
@@ -178,6 +185,9 @@ void AcquireOperation::sleep(const Action& action) {
   if (action.give_back) account_.take_back(action.count - 1);
   if (action.new_request) account_.take_slot();
   wake_at(action.until);
+  using Policy = wait::WaitRegistry::WakePolicy;
+  const Policy policy = wake_policy(recipe_, name());
+  if (machine_.asleep() && policy != Policy::kApart) listen(channel_, policy == Policy::kInTurn);
 }
 
 void AcquireOperation::conclude(const Action& action, wait::Calls& calls) {

@@ -59,6 +59,7 @@ class AcquireOperation final : public Operation,
   using Next = std::optional<Event>;
 
   void begin() override;
+  void catch_up() const;
   void time_is_up(TimePoint /*now*/) override { deliver({Event::Kind::kTime}); }
 
   void deliver(Event event) HOLDFAST_EXCLUDES(mutex_);

@@ -30,7 +30,7 @@ std::optional<Outcome> Operation::wait(Interrupt* interrupt) {
 std::optional<Outcome> Operation::go_on(Interrupt* interrupt) {
   Parker& parker = Parker::of_this_thread();
   while (!serve_control_.done.load(std::memory_order_acquire)) {
-    connection_->serve(parker, serve_control_, interrupt != nullptr ? now() + kSlice : kNever);
+    wait_in(parker, interrupt != nullptr ? now() + kSlice : kNever);
     if (serve_control_.done.load(std::memory_order_acquire)) break;
     if (now() >= serve_control_.end()) time_is_up(now());
     if (interrupt != nullptr && !serve_control_.done.load() && interrupt->pending()) {
@@ -39,6 +39,16 @@ std::optional<Outcome> Operation::go_on(Interrupt* interrupt) {
     }
   }
   return final_outcome();
+}
+
+void Operation::wait_in(Parker& parker, TimePoint slice) {
+  Listening listening;
+  if (serve_control_.listens.load(std::memory_order_acquire)) {
+    const MutexLock lock(mutex_);
+    listening = listening_;
+  }
+  if (!listening.to) return connection_->serve(parker, serve_control_, slice);
+  listening.to->attend({parker, *listening.channel, listening.excludes, serve_control_}, slice);
 }
 
 void Operation::give_up() {
@@ -81,6 +91,7 @@ void Operation::let_go(Parker& parker) {
 }
 
 Status Operation::submit() {
+  if (serve_control_.listens.exchange(false) && parker_ != nullptr) wake(parker_);
   readopt();
   deadline = after(now(), context_->command_timeout);
   const auto connection = context_->topology->route(key(), topology::Traffic::kCalls);
@@ -90,13 +101,23 @@ Status Operation::submit() {
 }
 
 void Operation::wake_at(TimePoint at) {
-  if (parker_ == nullptr) {
-    context_->timers->arm(shared_from_this(), at);
-    return;
-  }
-  const bool sooner = at < serve_control_.end();
+  const bool was_timed = timed_;
+  const bool here = parker_ == &Parker::of_this_thread();
+  // To wake the thread only for it to sleep again, for a shorter time, would cost more.
+  timed_ = parker_ == nullptr || (!here && at < serve_control_.end());
+  if (timed_) return context_->timers->arm(shared_from_this(), at);
+  if (was_timed) context_->timers->disarm(*this);
   serve_control_.set_until(at);
-  if (sooner) wake(parker_);
+}
+
+void Operation::listen(const std::string& channel, bool excludes) {
+  auto to = context_->topology->subscriber(channel);
+  if (!to) return;
+  if (parker_ == nullptr) return to->listen();
+  // It sleeps where it waited for the reply that another thread has read, and need not wake.
+  if (parker_ != &Parker::of_this_thread()) to->expect();
+  listening_ = {std::move(to), &channel, excludes};
+  serve_control_.listens.store(true, std::memory_order_release);
 }
 
 void Operation::let_caller_go(Outcome outcome) {
@@ -109,6 +130,7 @@ void Operation::finish(Outcome outcome) {
   if (finished()) return context_->timers->disarm(*this);
   outcome_ = std::move(outcome);
   if (parker_ != nullptr) {
+    if (timed_) context_->timers->disarm(*this);
     serve_control_.done.store(true, std::memory_order_release);
     wake(parker_);
     return;

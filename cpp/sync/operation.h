@@ -106,6 +106,9 @@ class Operation : public Exchange,
 
   // For subclasses, with mutex_ held.
   Status submit() HOLDFAST_REQUIRES(mutex_);  // this request, with a fresh deadline
+  // Until the next submit(), or the end, messages of `channel` concern it. `excludes`: as of
+  // Subscriber::Listener. `channel` outlives it.
+  void listen(const std::string& channel, bool excludes) HOLDFAST_REQUIRES(mutex_);
   void wake_at(TimePoint at) HOLDFAST_REQUIRES(mutex_);
   void finish(Outcome outcome) HOLDFAST_REQUIRES(mutex_);
   void waited_for_here() HOLDFAST_REQUIRES(mutex_) { parker_ = &Parker::of_this_thread(); }
@@ -126,12 +129,20 @@ class Operation : public Exchange,
   // It was written before `serve_control_.done`, and is not written again.
   std::optional<Outcome> final_outcome() const HOLDFAST_UNCHECKED { return outcome_; }
   static void wake(Parker* parker);
+  void wait_in(Parker& parker, TimePoint slice);
   void leave();
 
   const std::shared_ptr<const Context> context_;
   const LockName name_;
   const std::shared_ptr<client::Connection> connection_;
   client::ServeControl serve_control_;
+  struct Listening {
+    std::shared_ptr<client::Subscriber> to;
+    const std::string* channel = nullptr;
+    bool excludes = false;
+  };
+  Listening listening_ HOLDFAST_GUARDED_BY(mutex_);  // of the thread in wait()
+  bool timed_ HOLDFAST_GUARDED_BY(mutex_) = false;   // the loop has its timer
   Parker* parker_ HOLDFAST_GUARDED_BY(mutex_) =
       nullptr;  // of the thread in wait(); it leaves only after finish()
   Parker* reader_ HOLDFAST_GUARDED_BY(mutex_) =

@@ -106,6 +106,7 @@ bool ReleaseOperation::hand_over() {
 void ReleaseOperation::go() {
   wake_at(kNever);
   resting_ = false;
+  if (!heir_) context().waits->expect(channel_);
   const Status refused = submit();
   // Its owner has acquired the lock again, and the result of that counts.
   if (refused.code() == Code::kRevoked) return end({});

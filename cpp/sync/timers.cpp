@@ -13,7 +13,7 @@ void Timers::arm(const std::shared_ptr<Timed>& timed, TimePoint at) {
   wheel_.arm(timed->timer_, at);
   if (at < armed_) {
     armed_ = at;
-    loop_.drive(shared_from_this());
+    loop_.drive_at(shared_from_this(), at);
   }
 }
 

@@ -130,7 +130,7 @@ void Cluster::subscribe(const std::string& channel) {
   const MutexLock guard(mutex_);
   Listened& listened = channels_.try_emplace(channel, Listened{slot_of(channel)}).first->second;
   ++listened.times_asked;
-  if (const ClusterNode* at = node(listened.at)) return at->subscriber().subscribe(channel);
+  if (const ClusterNode* at = node(listened.at)) return at->subscriber()->subscribe(channel);
   place(channel, listened);
   if (listened.at == 0) want_news();
 }
@@ -139,7 +139,14 @@ void Cluster::release(const std::string& channel, Duration linger) {
   const MutexLock guard(mutex_);
   const auto found = channels_.find(channel);
   if (found == channels_.end()) return;
-  if (const ClusterNode* at = node(found->second.at)) at->subscriber().release(channel, linger);
+  if (const ClusterNode* at = node(found->second.at)) at->subscriber()->release(channel, linger);
+}
+
+std::shared_ptr<client::Subscriber> Cluster::subscriber(const std::string& channel) {
+  const MutexLock guard(mutex_);
+  const auto found = channels_.find(channel);
+  const ClusterNode* at = found == channels_.end() ? nullptr : node(found->second.at);
+  return at == nullptr ? nullptr : at->subscriber();
 }
 
 bool Cluster::redirect_channel(const Server& from, const std::string& channel,
@@ -179,12 +186,12 @@ void Cluster::forget_channel(const std::string& channel, std::uint64_t times_ask
 void Cluster::place(const std::string& channel, Listened& listened) {
   const ServerNumber target = map_.target(listened.slot);
   if (target == 0 || target == listened.at) return;
-  if (const ClusterNode* old = node(listened.at)) old->subscriber().drop(channel);
+  if (const ClusterNode* old = node(listened.at)) old->subscriber()->drop(channel);
   const ClusterNode* fresh = node(target);
   listened.at = fresh != nullptr ? target : 0;
   if (fresh == nullptr) return;
-  fresh->subscriber().subscribe(channel);
-  fresh->subscriber().release(channel, kLinger);
+  fresh->subscriber()->subscribe(channel);
+  fresh->subscriber()->release(channel, kLinger);
 }
 
 void Cluster::place_channels() {

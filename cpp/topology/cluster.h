@@ -35,6 +35,7 @@ class Cluster final : public Topology,
   std::shared_ptr<client::Connection> route(std::string_view key, Traffic traffic) override;
   void subscribe(const std::string& channel) override;
   void release(const std::string& channel, Duration linger) override;
+  std::shared_ptr<client::Subscriber> subscriber(const std::string& channel) override;
   std::string_view publish_command() const override { return publish_.load(); }
   std::string text() const override { return text_; }
   void close(const Status& why) override;

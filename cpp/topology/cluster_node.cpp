@@ -88,6 +88,10 @@ class ClusterNode::NodeListener final : public Subscriber::Sink {
     all->forget_channel(channel, asked);
     return true;
   }
+  bool has_waiters() const override {
+    const auto sink = sink_.lock();
+    return sink && sink->has_waiters();
+  }
   void on_lost() override {
     if (const auto all = watcher_.lock()) all->lost(server_.number);
   }

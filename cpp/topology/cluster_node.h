@@ -58,7 +58,7 @@ class ClusterNode {
   }
 
   // The subscriber of a channel; `mode`: the same for all channels.
-  client::Subscriber& subscriber() const { return *subscriber_; }
+  const std::shared_ptr<client::Subscriber>& subscriber() const { return subscriber_; }
   void listen(client::PubSub mode) { subscriber_->set_mode(mode); }
 
   void review();  // as Connection's

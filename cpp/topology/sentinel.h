@@ -19,6 +19,9 @@ class Sentinel final : public Topology {
   std::shared_ptr<client::Connection> route(std::string_view key, Traffic traffic) override;
   void subscribe(const std::string& channel) override;
   void release(const std::string& channel, Duration linger) override;
+  std::shared_ptr<client::Subscriber> subscriber(const std::string& /*channel*/) override {
+    return subscriber_;
+  }
   std::string_view publish_command() const override { return "publish"; }
   std::string text() const override { return watch_->text(); }
   void close(const Status& why) override;

@@ -18,6 +18,9 @@ class Standalone final : public Topology {
   void release(const std::string& channel, Duration linger) override {
     subscriber_->release(channel, linger);
   }
+  std::shared_ptr<client::Subscriber> subscriber(const std::string& /*channel*/) override {
+    return subscriber_;
+  }
   std::string_view publish_command() const override { return "publish"; }
   std::string text() const override { return address_; }
   void close(const Status& why) override;

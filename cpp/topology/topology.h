@@ -41,6 +41,8 @@ class Topology {
   // As Subscriber's, at the server where the channel's messages are published. With any lock held.
   virtual void subscribe(const std::string& channel) = 0;
   virtual void release(const std::string& channel, Duration linger) = 0;
+  // The subscriber that does, for threads that wait; null where it is not known. As route().
+  virtual std::shared_ptr<client::Subscriber> subscriber(const std::string& channel) = 0;
 
   // The command by which scripts publish: "publish", "spublish" for sharded channels, or "both".
   virtual std::string_view publish_command() const = 0;

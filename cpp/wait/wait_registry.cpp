@@ -63,6 +63,12 @@ TimePoint WaitRegistry::holds_back(const std::string& channel) const {
   return fairness_yield == fairness_yields_.end() ? TimePoint{} : fairness_yield->second;
 }
 
+bool WaitRegistry::has_waiters() const {
+  const MutexLock guard(mutex_);
+  const auto waits = [](const Queues::value_type& place) { return !place.second.empty(); };
+  return std::any_of(queues_.begin(), queues_.end(), waits);
+}
+
 bool WaitRegistry::idle(const std::string& channel) const {
   const MutexLock guard(mutex_);
   const bool queued = !queues_.empty() && queues_.count(channel) > 0;
@@ -219,7 +225,7 @@ Calls WaitRegistry::leave_queue(Queues::value_type& place, const Waiter& waiter,
   if (was_head && why == LeaveReason::kGranted) queue.fairness_yield = {};
   queue.pass_on(calls, waiter, why);
   if (queue.empty()) {
-    subscriptions_.release(channel, why == LeaveReason::kGranted ? kLinger : Duration::zero());
+    subscriptions_.release(channel, why == LeaveReason::kGaveUp ? Duration::zero() : kLinger);
   } else if (was_head && !queue.waiters.empty()) {
     queue.next_head(calls, why, retry_at);
   }
@@ -239,6 +245,12 @@ WaiterPtr WaitRegistry::heir(const std::string& channel, TimePoint now) {
   }
   ++queue.handovers;
   return queue.waiters.front();
+}
+
+void WaitRegistry::expect(const std::string& channel) {
+  const MutexLock guard(mutex_);
+  const auto found = queues_.find(channel);
+  if (found != queues_.end() && !found->second.empty()) subscriptions_.expect(channel);
 }
 
 Calls WaitRegistry::subscribed(const std::string& channel, TimePoint asked) {

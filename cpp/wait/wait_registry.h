@@ -77,6 +77,8 @@ class Subscriptions {
   virtual void subscribe(const std::string& channel) = 0;  // a second time: caught_up() follows
   // Asks released() after `linger`, on another stack.
   virtual void release(const std::string& channel, Duration linger) = 0;
+  // A message of the channel is about to come, and has waiters.
+  virtual void expect(const std::string& channel) = 0;
 };
 
 // Why a waiter leaves its queue.
@@ -101,6 +103,9 @@ class WaitRegistry {
   // Until when a newcomer holds back: kNever behind others of this client; until a moment in the
   // future where it is the turn of other clients (see told()); else a moment in the past.
   TimePoint holds_back(const std::string& channel) const;
+
+  // For any channel.
+  bool has_waiters() const;
 
   // Of this client no other waits for it, nor would a newcomer hold back.
   bool idle(const std::string& channel) const;
@@ -150,6 +155,9 @@ class WaitRegistry {
   // client may keep a lock among its own; Dice, Marathe, Shavit, "Lock Cohorting", 2012). From then
   // until told(), a message is no reason for this client's head to hurry.
   WaiterPtr heir(const std::string& channel, TimePoint now);
+
+  // A release of this client is about to publish: its waiters need a reader.
+  void expect(const std::string& channel);
 
   // What the subscriber reports.
   Calls subscribed(const std::string& channel, TimePoint asked = TimePoint::min());

@@ -285,7 +285,9 @@ bool Scenario::acquire(Owner& owner) {
     request.deadline = world_.now() + owner.random.between({}, Millis(150));
   }
   world_.say(owner.field, " acquires");
+  const TimePoint asked = world_.now();
   const auto outcome = ask_for(owner, request);
+  if (world_.now() - asked >= kLease) blame(owner.field + " slept beside a free lock");
   if (!outcome || outcome->verdict != Verdict::kGranted) return false;
   world_.say(owner.field, " is granted the lock");
   ++grants_;

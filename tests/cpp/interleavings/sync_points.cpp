@@ -93,8 +93,12 @@ int poll_descriptors(pollfd* descriptors, nfds_t count, const timespec& longest)
   if (interleavings::Scheduler::current() == nullptr) return 0;
   const interleavings::Polled polled(descriptors, count, after(interleavings::time_now(), time));
   interleavings::pass("poll", descriptors, polled);
-  return static_cast<int>(
-      std::count_if(descriptors, descriptors + count, interleavings::comes_true));
+  int ready = 0;
+  for (pollfd* each = descriptors; each != descriptors + count; ++each) {
+    each->revents = interleavings::comes_true(*each) ? each->events : short{0};
+    if (each->revents != 0) ++ready;
+  }
+  return ready;
 }
 
 }  // namespace holdfast

@@ -37,6 +37,7 @@ class Topology final : public topology::Topology {
   void release(const std::string& channel, Duration linger) override {
     subscriber_->release(channel, linger);
   }
+  std::shared_ptr<Subscriber> subscriber(const std::string&) override { return subscriber_; }
   std::string_view publish_command() const override { return "publish"; }
   std::string text() const override { return "the simulated server"; }
   void close(const Status& why) override {

@@ -61,6 +61,7 @@ class Two final : public topology::Topology {
   std::shared_ptr<Connection> route(std::string_view, topology::Traffic) override { return owner; }
   void subscribe(const std::string&) override {}
   void release(const std::string&, Duration) override {}
+  std::shared_ptr<client::Subscriber> subscriber(const std::string&) override { return nullptr; }
   std::string_view publish_command() const override { return "publish"; }
   std::string text() const override { return "two servers"; }
   void close(const Status&) override {}

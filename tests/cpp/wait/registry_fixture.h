@@ -46,6 +46,7 @@ class WaitRegistryTest : public ::testing::Test, public Subscriptions {
     const auto milliseconds = std::chrono::duration_cast<Millis>(linger).count();
     asked.push_back("release " + channel + " after " + std::to_string(milliseconds));
   }
+  void expect(const std::string& channel) override { asked.push_back("expect " + channel); }
 
   void leave(const Sleeper& waiter, LeaveReason why) {
     registry.leave(kChannel, waiter, why, kLater).run();
