@@ -77,6 +77,9 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   // one.
   Status resubmit(InFlightRequest unanswered);
 
+  // Any thread: sends what a SendBatch has put off.
+  void send_now();
+
   // Any thread: what waits here for an answer is handed over, but for what is `mine` still. To be
   // called when the server is out of reach: nothing tells whether it still executes what it got.
   void review();

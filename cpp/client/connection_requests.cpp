@@ -5,6 +5,7 @@
 #include "base/mutex.h"
 #include "base/wake_batch.h"
 #include "client/connection.h"
+#include "client/send_batch.h"
 
 namespace holdfast::client {
 
@@ -70,6 +71,11 @@ bool Connection::sends_at_once(const Request& request) const {
   return sends && !gathers(leads, alone_, awaits);
 }
 
+void Connection::send_now() {
+  const MutexLock lock(mutex_);
+  if (line_.has_unsent() && !flush()) wake_leader();
+}
+
 Status Connection::add(InFlightRequest unanswered, Parker* waiter) {
   Status refused = refusal(closed_, unanswered);
   if (!refused.ok()) return refused;
@@ -83,7 +89,7 @@ Status Connection::add(InFlightRequest unanswered, Parker* waiter) {
     return {};
   }
   line_.add(std::move(unanswered));
-  if (at_once && !flush()) wake_leader();
+  if (at_once && !SendBatch::puts_off(shared_from_this()) && !flush()) wake_leader();
   if (impatient && !writer_) wake_leader();  // which may be resting for longer
   find_leader(waiter);
   return {};

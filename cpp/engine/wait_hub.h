@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 
+#include "client/send_batch.h"
 #include "client/subscriber.h"
 #include "topology/topology.h"
 #include "wait/wait_registry.h"
@@ -23,12 +24,14 @@ class WaitHub final : public client::Subscriber::Sink, public wait::Subscription
   wait::WaitRegistry& registry() { return registry_; }
 
   void on_subscribed(const std::string& channel, TimePoint asked) override {
+    const client::SendBatch sends;
     registry_.subscribed(channel, asked).run();
   }
   void on_caught_up(const std::string& channel, TimePoint asked) override {
     registry_.caught_up(channel, asked);
   }
   void on_message(const std::string& channel, std::string_view payload) override {
+    const client::SendBatch sends;
     registry_.message(channel, payload).run();
   }
   void on_refused(const std::string& channel, const Status& why) override {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/wake_batch.h"
+#include "client/send_batch.h"
 
 namespace holdfast::sync {
 
@@ -21,7 +22,7 @@ Composite::Composite(std::shared_ptr<const Context> context, LockName name)
 std::optional<Outcome> Composite::wait(Interrupt* interrupt) {
   parker_ = &Parker::of_this_thread();
   set_waiter(parker_);
-  handle({Event::Kind::kStart});
+  tell({Event::Kind::kStart});
   TimePoint look = interrupt != nullptr ? after(now(), kSlice) : kNever;
   bool interrupted = false;
   for (work(); !finished(); work()) {
@@ -35,6 +36,12 @@ std::optional<Outcome> Composite::wait(Interrupt* interrupt) {
   }
   set_waiter(nullptr);
   return interrupted ? std::nullopt : outcome_;
+}
+
+// What the members ask of one server at once goes out in one piece.
+void Composite::tell(const Event& event) {
+  const client::SendBatch sends;
+  handle(event);
 }
 
 void Composite::set_waiter(Parker* parker) {
@@ -61,7 +68,7 @@ void Composite::finish_to(std::shared_ptr<Completion> completion, std::uint64_t 
 
 void Composite::cancel() {
   if (parker_ == nullptr) return post({Event::Kind::kCancel, 0, {}});
-  handle({Event::Kind::kCancel});
+  tell({Event::Kind::kCancel});
 }
 
 void Composite::done(std::uint64_t id, Outcome outcome) {
@@ -101,19 +108,19 @@ std::optional<Composite::News> Composite::next() {
 }
 
 void Composite::take(News news) {
-  if (news.kind != Event::Kind::kMember) return handle({news.kind, 0, {}});
+  if (news.kind != Event::Kind::kMember) return tell({news.kind, 0, {}});
   const auto found = std::find_if(asked_.begin(), asked_.end(),
                                   [&news](const Asked& each) { return each.id == news.id; });
   if (found == asked_.end()) return;
   const std::size_t member = found->member;
   const OperationPtr operation = drop(found);
-  handle({Event::Kind::kMember, member, std::move(news.outcome)});
+  tell({Event::Kind::kMember, member, std::move(news.outcome)});
 }
 
 void Composite::look_at_clock() {
   if (finished() || now() < until_) return;
   until_ = kNever;
-  handle({Event::Kind::kTime});
+  tell({Event::Kind::kTime});
 }
 
 void Composite::ask(std::size_t member, const OperationPtr& operation) {

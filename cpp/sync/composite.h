@@ -79,6 +79,7 @@ class Composite : public Exchange,
   void read(TimePoint slice) HOLDFAST_EXCLUDES(mutex_);
   void set_waiter(Parker* parker) HOLDFAST_EXCLUDES(mutex_);
   void look_at_clock();
+  void tell(const Event& event);
   void take(News news);
   OperationPtr drop(std::vector<Asked>::iterator asked);
 

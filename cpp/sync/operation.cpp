@@ -91,13 +91,23 @@ void Operation::let_go(Parker& parker) {
 }
 
 Status Operation::submit() {
-  if (serve_control_.listens.exchange(false) && parker_ != nullptr) wake(parker_);
   readopt();
   deadline = after(now(), context_->command_timeout);
   const auto connection = context_->topology->route(key(), topology::Traffic::kCalls);
   // The thread reads from connection_ only; what goes another way now is read by the loop.
-  Parker* const parker = parker_ != nullptr ? parker_ : reader_;
-  return connection->submit(shared_from_this(), connection == connection_ ? parker : nullptr);
+  return connection->submit(shared_from_this(), connection == connection_ ? reader() : nullptr);
+}
+
+// Who reads the reply to a request; null: another thread, or the loop.
+Parker* Operation::reader() {
+  if (parker_ == nullptr) return reader_;
+  if (!serve_control_.listens.load()) return parker_;
+  const bool here = parker_ == &Parker::of_this_thread();
+  // Where a message is for many waiters, each sleeps on until its reply is there.
+  if (!here && !listening_.excludes) return nullptr;
+  serve_control_.listens.store(false);
+  wake(parker_);
+  return parker_;
 }
 
 void Operation::wake_at(TimePoint at) {

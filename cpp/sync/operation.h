@@ -129,6 +129,7 @@ class Operation : public Exchange,
   // It was written before `serve_control_.done`, and is not written again.
   std::optional<Outcome> final_outcome() const HOLDFAST_UNCHECKED { return outcome_; }
   static void wake(Parker* parker);
+  Parker* reader() HOLDFAST_REQUIRES(mutex_);
   void wait_in(Parker& parker, TimePoint slice);
   void leave();
 

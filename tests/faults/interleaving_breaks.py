@@ -105,7 +105,7 @@ BREAKS = (
         "after the last wait the loop does not look for other waiters",
         "cpp/client/subscriber.cpp",
         (("  } else if (wanted) {", "  } else if (false && wanted) {"),),
-        "threads",
+        "deferring_threads",
     ),
     Break(
         (41,),
@@ -113,8 +113,8 @@ BREAKS = (
         "cpp/sync/operation.cpp",
         (
             (
-                "exchange(false) && parker_ != nullptr) wake(parker_);\n",
-                "exchange(false)) return submit();\n",
+                "  serve_control_.listens.store(false);\n  wake(parker_);\n",
+                "  serve_control_.listens.store(false);\n",
             ),
         ),
         "threads",

@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
+#include <functional>
 #include <future>
 #include <map>
 #include <memory>
@@ -20,6 +22,7 @@ namespace holdfast::client {
 namespace {
 
 constexpr std::chrono::seconds kLong{20};
+constexpr int kEnough = 2000;  // messages
 
 // Publishes, over a separate connection.
 class Publisher {
@@ -61,8 +64,9 @@ class Readers final : public Subscriber::Sink {
   void on_lost() override { note("lost"); }
   bool has_waiters() const override { return waiters; }
 
-  // The thread that read what is noted as `what`, the oldest first.
-  std::thread::id reader(const std::string& what) {
+  // The thread that read what is noted as `what`; `look` is called until then.
+  std::thread::id reader(
+      const std::string& what, const std::function<void()>& look = [] {}) {
     for (const auto end = std::chrono::steady_clock::now() + kLong;;) {
       {
         const MutexLock lock(mutex_);
@@ -74,6 +78,7 @@ class Readers final : public Subscriber::Sink {
         }
       }
       if (std::chrono::steady_clock::now() > end) return {};
+      look();
       std::this_thread::yield();
     }
   }
@@ -147,14 +152,23 @@ class AttendanceTest : public ::testing::Test {
     loop.stop();
   }
 
-  // Until a thread reads: nothing shows that but what it reads.
-  void await_reader(const std::string& channel, std::thread::id thread) {
+  // Until `thread` reads: the one before it may still take a message. `look` follows each of them.
+  void await_reader(
+      const std::string& channel, std::thread::id thread,
+      const std::function<void()>& look = [] {}) {
     std::thread::id reader{};
-    while (reader != thread) {
+    for (int messages = 0; reader != thread; ++messages) {
+      ASSERT_LT(messages, kEnough) << "another thread reads all of them";
       publisher.publish(channel);
-      reader = readers->reader(channel);
+      reader = readers->reader(channel, look);
       ASSERT_NE(reader, std::thread::id{}) << "no thread reads";
     }
+  }
+
+  // A waiter that has what it waited for.
+  void let_one_read(const std::string& channel) {
+    const Waiter waiter(*subscriber, channel);
+    await_reader(channel, waiter.id());
   }
 
   SystemClock clock;
@@ -175,36 +189,26 @@ TEST_F(AttendanceTest, WithoutAWaitingThreadTheLoopReads) {
 TEST_F(AttendanceTest, AWaitingThreadReadsItsMessages) {
   Waiter waiter(*subscriber, "a");
   await_reader("a", waiter.id());
-  publisher.publish("a");
-  EXPECT_EQ(readers->reader("a"), waiter.id());
 }
 
 TEST_F(AttendanceTest, AfterTheLastWaitTheLoopReadsForOtherWaiters) {
-  Waiter(*subscriber, "a").stop();
-  publisher.publish("a");
-  EXPECT_EQ(readers->reader("a"), loops);
+  let_one_read("a");
+  await_reader("a", loops);
 }
 
 TEST_F(AttendanceTest, WithoutWaitersTheStreamLiesUntilOneAsks) {
   readers->waiters = false;
-  Waiter(*subscriber, "a").stop();
+  let_one_read("a");
   subscriber->release("b", Duration::zero());  // the loop looks once more
-  publisher.publish("a");
   readers->waiters = true;
   subscriber->listen();
-  EXPECT_EQ(readers->reader("a"), loops);
+  await_reader("a", loops);
 }
 
 TEST_F(AttendanceTest, WhatLiesIsReadByTheThreadThatCatchesUp) {
   readers->waiters = false;
-  Waiter(*subscriber, "a").stop();
-  publisher.publish("a");
-  std::thread::id reader{};
-  while (reader == std::thread::id{}) {
-    subscriber->catch_up();
-    reader = readers->reader("a");
-  }
-  EXPECT_EQ(reader, std::this_thread::get_id());
+  let_one_read("a");
+  await_reader("a", std::this_thread::get_id(), [this] { subscriber->catch_up(); });
 }
 
 TEST_F(AttendanceTest, AThreadOfAnotherChannelReadsNext) {
@@ -231,8 +235,7 @@ TEST_F(AttendanceTest, WhereAWaiterHasNoThreadTheLoopReads) {
   Waiter waiter(*subscriber, "a");
   await_reader("a", waiter.id());
   subscriber->listen();
-  publisher.publish("a");
-  EXPECT_EQ(readers->reader("a"), loops);
+  await_reader("a", loops);
 }
 
 TEST_F(AttendanceTest, ABrokenStreamIsMadeAnewWhileAThreadReads) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "client/connection.h"
+#include "client/send_batch.h"
 #include "resp/command.h"
 #include "support/scripted_stream.h"
 
@@ -209,6 +210,26 @@ TEST_F(ExchangeTest, WhatTheSocketDidNotTakeIsSentLater) {
   script.replies = {"+whole\r\n"};
   EXPECT_EQ(wait(asked), "whole");
   EXPECT_EQ(script.got, resp::Command({"ASK", "word"}).bytes());
+}
+
+TEST_F(ExchangeTest, WhatIsSubmittedInASendBatchGoesOutInOnePiece) {
+  open();
+  script.writes = 0;
+  QuestionPtr first;
+  QuestionPtr second;
+  {
+    const SendBatch batch;
+    first = submit("first");
+    {
+      const SendBatch inner;
+      second = submit("second");
+    }
+    EXPECT_EQ(script.got, "");
+  }
+  EXPECT_EQ(script.count("first") + script.count("second"), 2);
+  EXPECT_EQ(script.writes, 1);
+  script.replies = {"+1\r\n", "+2\r\n"};
+  EXPECT_EQ(wait(first) + wait(second), "12");
 }
 
 TEST_F(ExchangeTest, ClosedMeanwhileItEnds) {

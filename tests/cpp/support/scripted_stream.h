@@ -31,6 +31,7 @@ struct Script {
   ManualClock clock;
   std::deque<std::string> replies;  // a piece for each reading; an empty one: nothing came
   std::string got;
+  int writes = 0;
   std::size_t room = std::string::npos;  // bytes that are taken, then none for now
   std::function<void()> on_reading;      // before a reading that waits
   std::function<void()> on_writing;      // before the next writing takes any bytes
@@ -82,6 +83,7 @@ class ScriptedStream final : public net::Transport {
     }
     if (script_.room != std::string::npos) script_.room -= taken;
     script_.got.append(from, taken);
+    ++script_.writes;
     return {net::Io::kDone, taken, {}};
   }
   void abort() override {}
