@@ -47,14 +47,14 @@ void Closing::start(Options options) {
 
 void Closing::release_held() {
   for (const lease::LeaseKeeper::Held& held : context_->keeper->held()) {
-    const auto plan = context_->keeper->begin_release(held.name, held.owner, true);
-    if (plan.verdict != lease::ReleasePlan::Verdict::kFinal) continue;
+    const auto plan = context_->keeper->begin_release_of_held(held.name, held.owner);
+    if (!plan || plan->verdict != lease::ReleasePlan::Verdict::kFinal) continue;
     // Only a HoldRecipe makes holds.
     const auto& recipe = static_cast<const sync::HoldRecipe&>(*held.renewal);
     sync::PendingRelease::carry_on(
         context_,
-        sync::PendingRelease::release_of(context_, recipe, {held.name, held.owner, 0, {}, plan}),
-        plan.ticket, false);
+        sync::PendingRelease::release_of(context_, recipe, {held.name, held.owner, 0, {}, *plan}),
+        plan->ticket, false);
   }
 }
 

@@ -116,6 +116,8 @@ class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_t
   using Caller = ReleaseLedger::Caller;
   ReleasePlan begin_release(const LockName& name, OwnerNumber owner, bool all,
                             ReleaseLedger::Carrier carrier = {}, Caller caller = Caller::kAwaits);
+  // The same, of all holds, for another than the owner; nothing if its owner has begun to release.
+  std::optional<ReleasePlan> begin_release_of_held(const LockName& name, OwnerNumber owner);
   // The same, with carry_on() to follow where it gets a carrier, if it is the only hold of the
   // owner, trusted `now`, and free at once; else nothing is begun.
   std::optional<ReleasePlan> begin_plain_release(const LockName& name, OwnerNumber owner,
@@ -248,6 +250,8 @@ class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_t
   Hold* find(const LockName& name, OwnerNumber owner) const HOLDFAST_REQUIRES(mutex_);
   Hold* add_hold(const Grant& grant) HOLDFAST_REQUIRES(mutex_);
   void forget_old_losses() HOLDFAST_REQUIRES(mutex_);
+  ReleasePlan begin_with(Hold& hold, bool all, ReleaseLedger::Carrier carrier, Caller caller)
+      HOLDFAST_REQUIRES(mutex_);
   ReleasePlan plan_release(Hold& hold, bool all) HOLDFAST_REQUIRES(mutex_);
   ReleasePlan plan_pending(const LockName& name, OwnerNumber owner, ReleaseLedger::Carrier& carrier)
       HOLDFAST_REQUIRES(mutex_);

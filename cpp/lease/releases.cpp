@@ -81,15 +81,28 @@ ReleasePlan LeaseKeeper::begin_release(const LockName& name, OwnerNumber owner, 
   const MutexLock guard(mutex_);
   Hold* hold = find(name, owner);
   if (hold == nullptr) return plan_pending(name, owner, carrier);
-  if (hold->held() && clock_.now() >= hold->trusted) note_lost(*hold, kRanOut);
-  ReleasePlan plan = plan_release(*hold, all);
+  return begin_with(*hold, all, std::move(carrier), caller);
+}
+
+std::optional<ReleasePlan> LeaseKeeper::begin_release_of_held(const LockName& name,
+                                                              OwnerNumber owner) {
+  const MutexLock guard(mutex_);
+  Hold* hold = find(name, owner);
+  if (hold == nullptr) return std::nullopt;
+  return begin_with(*hold, true, {}, Caller::kAwaits);
+}
+
+ReleasePlan LeaseKeeper::begin_with(Hold& hold, bool all, ReleaseLedger::Carrier carrier,
+                                    Caller caller) {
+  if (hold.held() && clock_.now() >= hold.trusted) note_lost(hold, kRanOut);
+  ReleasePlan plan = plan_release(hold, all);
   // It says itself how many holds are left.
   if (plan.verdict == ReleasePlan::Verdict::kPartial) {
-    drop_pending(name, owner);
+    drop_pending(hold.name, hold.owner);
     tell_idle();
   }
   if (plan.verdict == ReleasePlan::Verdict::kFinal) {
-    plan.ticket = enter(*hold, std::move(carrier), caller, clock_.now());
+    plan.ticket = enter(hold, std::move(carrier), caller, clock_.now());
   }
   return plan;
 }

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -53,6 +54,14 @@ TEST_F(ReleaseTest, AllHoldsCanBeReleasedAtOnce) {
   const ReleasePlan plan = keeper().begin_release(name, kAlice, true);
   EXPECT_EQ(plan.verdict, Verdict::kFinal);
   EXPECT_EQ(plan.remaining, 0);
+}
+
+TEST_F(ReleaseTest, WhatItsOwnerHasBegunToReleaseIsNotReleasedByAnother) {
+  renewed(kAlice);
+  const std::optional<ReleasePlan> first = keeper().begin_release_of_held(name, kAlice);
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->verdict, Verdict::kFinal);
+  EXPECT_FALSE(keeper().begin_release_of_held(name, kAlice));
 }
 
 TEST_F(ReleaseTest, NoRenewalFollowsAFinalRelease) {
