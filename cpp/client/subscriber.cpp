@@ -11,8 +11,9 @@ namespace holdfast::client {
 
 namespace {
 
-// How long the stream may lie unread between two waits.
+// How long the stream may lie unread between two waits, and while a waiter looks for signals.
 constexpr Millis kRest{5};
+constexpr Millis kLook{100};
 
 // How long the loop reads for a waiter that is not in attend().
 constexpr Millis kShared{1000};
@@ -251,13 +252,16 @@ void Subscriber::end_lead(const Listener& listener) {
   if (leading_ != &listener.parker) return;
   leading_ = nullptr;
   reader_ = Reader::kNone;
-  rest_end_ = after(clock_.now(), kRest);
+  const TimePoint now = clock_.now();
+  const bool is_back_soon = listener.control.attends(now);
+  rest_end_ = after(now, is_back_soon ? kLook : kRest);
+  drive_at(rest_end_);
+  if (is_back_soon) return;
   const auto needs_a_reader = [&listener](const Sleeper& other) {
     return !listener.excludes || *other.channel != listener.channel;
   };
   const auto next = std::find_if(sleepers_.begin(), sleepers_.end(), needs_a_reader);
   if (next != sleepers_.end()) WakeBatch::notify(*next->parker);
-  drive_at(rest_end_);
 }
 
 void Subscriber::expect() {
