@@ -20,7 +20,7 @@ namespace {
 // The caller no longer waits: a grant that has arrived, or still arrives, is given back.
 void give_up(Answer& answer) {
   answer.leave_queue();
-  if (std::exchange(answer.over, true)) return;
+  if (std::exchange(answer.over, true) || !answer.operation) return;
   answer.operation->cancel();
   const bool done = answer.outcome && answer.kind != OperationKind::kAcquire;
   if (done) return answer.observation.ended(*answer.operation, *answer.outcome);
@@ -38,13 +38,30 @@ py::object take(Answer& answer) {
     answer.operation->cancel();
     throw;
   }
-  PythonOutcome result = to_python(answer.kind, answer.operation->name().bytes(), *answer.outcome);
-  if (result.exception) raise(result.exception);
-  return std::move(result.value);
+  return answer.errand != nullptr ? answer.errand->end(answer) : answer.value();
+}
+
+// False, with the error set: it did not begin.
+bool begin(Answer& answer) {
+  answer.fresh = false;
+  try {
+    answer.errand->begin(answer);
+    return true;
+  } catch (py::error_already_set& error) {
+    error.restore();
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
+  }
+  answer.over = true;
+  return false;
 }
 
 PySendResult send(PyObject* self, PyObject* /*value*/, PyObject** result) {
   Answer& answer = answer_of(self);
+  if (answer.fresh && !answer.over && !begin(answer)) {
+    *result = nullptr;
+    return PYGEN_ERROR;
+  }
   if (!answer.outcome && !answer.over) {
     answer.blocking = true;
     *result = Py_NewRef(self);
@@ -139,7 +156,9 @@ PyObject* is_cancelled(PyObject* self, PyObject* /*unused*/) {
   return PyBool_FromLong(answer_of(self).cancelled ? 1 : 0);
 }
 
+// None where asyncio is not to take it for a Future.
 PyObject* get_blocking(PyObject* self, void* /*unused*/) {
+  if (answer_of(self).fresh) return Py_NewRef(Py_None);
   return PyBool_FromLong(answer_of(self).blocking ? 1 : 0);
 }
 
@@ -155,6 +174,8 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(answer.callback);
   Py_VISIT(answer.context);
   Py_VISIT(answer.message);
+  Py_VISIT(answer.order.subject);
+  Py_VISIT(answer.order.body);
   return 0;
 }
 
@@ -164,7 +185,17 @@ int clear(PyObject* self) {
   Py_CLEAR(answer.callback);
   Py_CLEAR(answer.context);
   Py_CLEAR(answer.message);
+  Py_CLEAR(answer.order.subject);
+  Py_CLEAR(answer.order.body);
   return 0;
+}
+
+// As the interpreter warns of a coroutine.
+void warn_of_fresh(const Answer& answer) {
+  const char* const title = answer.errand->title;
+  if (PyErr_WarnFormat(PyExc_RuntimeWarning, 1, "coroutine '%s' was never awaited", title) < 0) {
+    PyErr_WriteUnraisable(nullptr);
+  }
 }
 
 void destroy(PyObject* self) {
@@ -173,6 +204,7 @@ void destroy(PyObject* self) {
   PyTypeObject* const type = Py_TYPE(self);
   if (!answer.over) {
     const py::error_scope keeps;  // preserves a current error
+    if (answer.fresh) warn_of_fresh(answer);
     PyObject* const done = close(self, nullptr);
     if (done == nullptr) PyErr_WriteUnraisable(nullptr);
     Py_XDECREF(done);
@@ -228,6 +260,25 @@ PyObject* make_type() {
 
 }  // namespace
 
+py::object new_answer(const Errand* errand) {
+  PyTypeObject* const type = answer_type();
+  PyObject* const self = type->tp_alloc(type, 0);
+  if (self == nullptr) throw py::error_already_set();
+  Answer& answer = answer_of(self);
+  new (&answer.operation) sync::ExchangePtr();
+  new (&answer.observation) Observation();
+  new (&answer.outcome) std::optional<sync::Outcome>();
+  answer.errand = errand;
+  answer.fresh = errand != nullptr;
+  return py::reinterpret_steal<py::object>(self);
+}
+
+py::object Answer::value() {
+  PythonOutcome result = to_python(kind, operation->name().bytes(), *outcome);
+  if (result.exception) raise(result.exception);
+  return std::move(result.value);
+}
+
 void Answer::leave_queue() {
   if (queue != nullptr) queue->waiting_.erase(id);
   queue = nullptr;
@@ -237,7 +288,14 @@ void Answer::call_soon() {
   const auto next = py::reinterpret_steal<py::object>(std::exchange(callback, nullptr));
   const auto inside = py::reinterpret_steal<py::object>(std::exchange(context, nullptr));
   if (!next) return;
-  py::handle(loop).attr("call_soon")(next, py::handle(object()), py::arg("context") = inside);
+  static PyObject* const method = PyUnicode_InternFromString("call_soon");
+  static PyObject* const keywords = Py_BuildValue("(s)", "context");
+  const std::array<PyObject*, 4> arguments{loop, next.ptr(), object(), inside.ptr()};
+  constexpr std::size_t kPositional = 3;
+  PyObject* const handle =
+      PyObject_VectorcallMethod(method, arguments.data(), kPositional, keywords);
+  if (handle == nullptr) throw py::error_already_set();
+  Py_DECREF(handle);
 }
 
 void Answer::step() {

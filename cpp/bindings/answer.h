@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "base/types.h"
 #include "bindings/errors.h"
 #include "bindings/observer.h"
 #include "sync/operation.h"
@@ -12,18 +13,41 @@
 namespace holdfast::bindings {
 
 class TaskQueue;
+struct Answer;
 
-// The awaitable of an operation, made by TaskQueue::start(). It has only those methods of a Future
-// that asyncio's Task calls; a Future takes two rounds of the event loop, this takes one. A native
-// object of Python, used with the GIL held.
+// What an answer does that begins when it is awaited first. Both functions throw what the task
+// gets.
+struct Errand {
+  const char* title;                        // as the interpreter names a coroutine
+  void (*begin)(Answer& answer);            // calls TaskQueue::begin()
+  pybind11::object (*end)(Answer& answer);  // the result, made of the outcome
+};
+
+// The awaitable of an operation. It has only those methods of a Future that asyncio's Task calls; a
+// Future takes two rounds of the event loop, this takes one. With an errand it begins, like a
+// coroutine, in the task that awaits it; until then it is a coroutine to asyncio, and no Future. A
+// native object of Python, used with the GIL held.
 struct Answer {
+  // What an errand is to do.
+  struct Order {
+    PyObject* subject;  // the lock
+    PyObject* body;     // the error of the block that ends; null: none
+    Lease lease;
+    Duration timeout;
+    bool blocking;
+    bool deferred;
+  };
+
   PyObject ob_base;
-  TaskQueue* queue;  // null: the operation is over, or no task waits for it
+  TaskQueue* queue;      // null: the operation is over, or no task waits for it
+  const Errand* errand;  // null: the operation began when the object was made
   std::uint64_t id;
   OperationKind kind;
+  bool fresh;      // the errand has not begun
   bool blocking;   // set by `yield`, cleared by asyncio's Task
   bool cancelled;  // by cancel(): the task gets CancelledError
   bool over;       // the result was taken, or is no longer needed
+  Order order;
   sync::ExchangePtr operation;
   Observation observation;
   std::optional<sync::Outcome> outcome;
@@ -34,6 +58,8 @@ struct Answer {
 
   bool done() const { return outcome || cancelled; }
   PyObject* object() { return &ob_base; }
+  // What the outcome is to Python; throws its error.
+  pybind11::object value();
   void leave_queue();
 
   // Schedules the task's next step with the loop, if the task already waits.
@@ -42,6 +68,9 @@ struct Answer {
   // KeyboardInterrupt.
   void step();
 };
+
+// A new one, whose operation begins at once, or as `errand` begins it.
+pybind11::object new_answer(const Errand* errand);
 
 inline Answer& answer_of(PyObject* self) { return *reinterpret_cast<Answer*>(self); }
 

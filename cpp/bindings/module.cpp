@@ -33,6 +33,7 @@ PYBIND11_MODULE(core_of_main_interpreter, module) {
   holdfast::bindings::register_passwords(module);
   holdfast::bindings::register_quorum(module);
   holdfast::bindings::register_queues(module);
+  holdfast::bindings::register_task_lock(module);
   holdfast::bindings::register_task_queue(module);
   holdfast::bindings::Registration::add_all(module);
 }

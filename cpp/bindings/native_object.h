@@ -109,20 +109,25 @@ inline PyObject* body_error(PyObject* const* arguments, Py_ssize_t count) {
   return arguments[1] == Py_None ? nullptr : arguments[1];
 }
 
-// An __exit__: runs `release`. If the body has failed, too, an error of the release is passed to
-// `self._note(body, error)`, and the body's error is raised.
+// At the end of a block: runs `release`. If the body has failed, too, an error of the release is
+// passed to `self._note(body, error)`. `body`: its error; null: it ended without one.
+template <typename Release>
+void release_after(PyObject* self, PyObject* body, const Release& release) {
+  try {
+    release();
+  } catch (pybind11::error_already_set& error) {
+    const auto ours = pybind11::module_::import("holdfast._errors").attr("HoldfastError");
+    if (body == nullptr || !error.matches(ours)) throw;
+    self_of(self).attr("_note")(self_of(body), error.value());
+  }
+}
+
+// An __exit__ that does so, and raises the body's error.
 template <typename Release>
 PyObject* leave(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
                 const Release& release) {
   return guarded([&]() -> pybind11::object {
-    PyObject* const body = body_error(arguments, count);
-    try {
-      release();
-    } catch (pybind11::error_already_set& error) {
-      const auto ours = pybind11::module_::import("holdfast._errors").attr("HoldfastError");
-      if (body == nullptr || !error.matches(ours)) throw;
-      self_of(self).attr("_note")(self_of(body), error.value());
-    }
+    release_after(self, body_error(arguments, count), release);
     return pybind11::none();
   });
 }

@@ -27,5 +27,6 @@ void register_lock(pybind11::module_& module);
 void register_passwords(pybind11::module_& module);
 void register_quorum(pybind11::module_& module);
 void register_queues(pybind11::module_& module);
+void register_task_lock(pybind11::module_& module);
 
 }  // namespace holdfast::bindings

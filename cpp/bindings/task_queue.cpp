@@ -1,9 +1,10 @@
 #include "bindings/task_queue.h"
 
-#include <new>
+#include <array>
 #include <optional>
 #include <utility>
 
+#include "base/process.h"
 #include "bindings/answer.h"
 #include "bindings/native_object.h"
 #include "bindings/register.h"
@@ -20,14 +21,51 @@ using Sends = ForeignLoop::Sends;
 
 namespace {
 
-// Whether a task could overtake a callback in the loop's queue: the queue is not empty, or cannot
-// be seen (uvloop).
-bool keeps_order(const py::object& loop) {
-  const py::object ready = py::getattr(loop, "_ready", py::none());
-  if (ready.is_none()) return true;
-  const Py_ssize_t size = PyObject_Size(ready.ptr());
-  if (size < 0) PyErr_Clear();
-  return size != 0;
+// To Python: a caller outside of any task.
+constexpr OwnerNumber kNoOwner{~std::uint64_t{0}};
+
+// Of the loop that asked last: mostly the only one. With the GIL held.
+TaskQueue* g_latest = nullptr;
+
+// An attribute of a module, for ever.
+py::handle kept(const char* module, const char* name) {
+  return py::object(py::module_::import(module).attr(name)).release();
+}
+
+py::object interned(const char* text) {
+  return py::reinterpret_steal<py::object>(PyUnicode_InternFromString(text));
+}
+
+template <typename... Args>
+py::object called(const py::handle& function, const Args&... args) {
+  const std::array<PyObject*, sizeof...(args) + 1> given{args.ptr()..., nullptr};
+  PyObject* const result =
+      PyObject_Vectorcall(function.ptr(), given.data(), sizeof...(args), nullptr);
+  if (result == nullptr) throw py::error_already_set();
+  return py::reinterpret_steal<py::object>(result);
+}
+
+py::object bridge() { return py::module_::import("holdfast.asyncio._loop").attr("bridge")(); }
+
+// None outside of any task.
+py::object current_task(const py::object& loop) {
+#if PY_VERSION_HEX >= 0x030c0000
+  static const py::handle ask = kept("asyncio.tasks", "current_task");
+  return called(ask, loop);
+#else  // there it is bytecode that looks into this
+  static const py::handle tasks = kept("asyncio.tasks", "_current_tasks");
+  PyObject* const task = PyDict_GetItemWithError(tasks.ptr(), loop.ptr());
+  if (task == nullptr && PyErr_Occurred() != nullptr) throw py::error_already_set();
+  return task == nullptr ? py::none() : py::reinterpret_borrow<py::object>(task);
+#endif
+}
+
+// Which times each callback.
+bool in_debug_mode(const py::object& loop) {
+  static const py::handle name = interned("get_debug").release();
+  PyObject* const answer = PyObject_CallMethodNoArgs(loop.ptr(), name.ptr());
+  if (answer == nullptr) throw py::error_already_set();
+  return py::reinterpret_steal<py::object>(answer).cast<bool>();
 }
 
 // Leaves the context of the loop's callback, which cannot be entered twice: with libraries that
@@ -52,14 +90,52 @@ class OutsideOfContext {
 
 }  // namespace
 
-TaskQueue::TaskQueue(const py::object& loop) : loop_(py::weakref(loop)) {}
+TaskQueue::TaskQueue(const py::object& loop, py::dict owners)
+    : loop_(py::weakref(loop)),
+      owners_(std::move(owners)),
+      sees_ready_(py::hasattr(loop, "_ready")),
+      epoch_(fork_epoch()) {}
 
 TaskQueue::~TaskQueue() {
+  leave_loop();
   clear();
   completions().loop().give_up();
 }
 
+void TaskQueue::leave_loop() {
+  if (g_latest == this) g_latest = nullptr;
+}
+
+bool TaskQueue::runs_here(const py::object& loop) const {
+  return loop_().is(loop) && epoch_ == fork_epoch();
+}
+
+TaskQueue& TaskQueue::of_running_loop() {
+  static const py::handle ask = kept("asyncio.events", "get_running_loop");
+  const py::object loop = called(ask);
+  if (g_latest == nullptr || !g_latest->runs_here(loop)) {
+    g_latest = bridge().attr("queue").cast<TaskQueue*>();
+  }
+  return *g_latest;
+}
+
+std::optional<OwnerNumber> TaskQueue::find_owner() const {
+  const py::object task = current_task(loop_());
+  PyObject* const number = PyDict_GetItemWithError(owners_.ptr(), task.ptr());
+  if (number != nullptr) return OwnerNumber{py::handle(number).cast<std::uint64_t>()};
+  if (PyErr_Occurred() != nullptr) throw py::error_already_set();
+  return std::nullopt;
+}
+
+OwnerNumber TaskQueue::owner() {
+  if (const auto known = find_owner()) return *known;
+  return OwnerNumber{bridge().attr("owner")().cast<std::uint64_t>()};
+}
+
+OwnerNumber TaskQueue::known_owner() const { return find_owner().value_or(kNoOwner); }
+
 int TaskQueue::traverse(visitproc visit, void* arg) const {
+  Py_VISIT(owners_.ptr());
   for (const auto& [id, answer] : waiting_) Py_VISIT(answer.ptr());
   return 0;
 }
@@ -75,20 +151,20 @@ void TaskQueue::clear() {
 }
 
 py::object TaskQueue::start(OperationKind kind, const sync::ExchangePtr& operation) {
+  py::object made = new_answer(nullptr);
+  begin(answer_of(made.ptr()), kind, operation);
+  return made;
+}
+
+void TaskQueue::begin(Answer& answer, OperationKind kind, const sync::ExchangePtr& operation) {
   Observation observation(kind, *operation);
-  PyTypeObject* const type = answer_type();
-  PyObject* const self = type->tp_alloc(type, 0);
-  if (self == nullptr) throw py::error_already_set();
-  auto made = py::reinterpret_steal<py::object>(self);
-  Answer& answer = answer_of(self);
-  new (&answer.operation) sync::ExchangePtr(operation);
-  new (&answer.observation) Observation(std::move(observation));
-  new (&answer.outcome) std::optional<sync::Outcome>();
+  answer.operation = operation;
+  answer.observation = std::move(observation);
   answer.loop = loop_().release().ptr();
   answer.kind = kind;
   answer.id = next_id();
   answer.queue = this;
-  waiting_.emplace(answer.id, made);
+  waiting_.emplace(answer.id, py::reinterpret_borrow<py::object>(answer.object()));
   try {
     const Scope scope(completions().loop(), Sends::kAtOnce);
     answer.outcome = completions().begin(*operation, answer.id);
@@ -98,7 +174,6 @@ py::object TaskQueue::start(OperationKind kind, const sync::ExchangePtr& operati
     throw;
   }
   if (answer.outcome) answer.leave_queue();
-  return made;
 }
 
 // The ended operations, each with its outcome.
@@ -117,6 +192,17 @@ std::vector<py::object> TaskQueue::settled() {
   return ended;
 }
 
+// Whether a task could overtake a callback in the loop's queue: the queue is not empty, or cannot
+// be seen (uvloop).
+bool TaskQueue::keeps_order(const py::object& loop) const {
+  static const py::handle name = interned("_ready").release();
+  if (!sees_ready_) return true;
+  const auto ready = py::reinterpret_steal<py::object>(PyObject_GetAttr(loop.ptr(), name.ptr()));
+  const Py_ssize_t size = ready ? PyObject_Size(ready.ptr()) : -1;
+  if (size < 0) PyErr_Clear();
+  return size != 0;
+}
+
 void TaskQueue::drain() {
   if (exiting()) return;  // a closing loop would report operations that end now as errors
   const std::vector<py::object> ended = settled();
@@ -126,7 +212,7 @@ void TaskQueue::drain() {
   const bool alone = ended.size() == 1;
   const Scope scope(completions().loop(), alone ? Sends::kAtOnce : Sends::kAtTheEnd);
   const py::object loop = loop_();
-  bool soon = loop.attr("get_debug")().cast<bool>();  // debug mode times each callback
+  bool soon = !sees_ready_ || in_debug_mode(loop);
   std::optional<py::error_already_set> interrupt;
   for (const py::object& each : ended) {
     Answer& answer = answer_of(each.ptr());
@@ -165,6 +251,19 @@ int clear_queue(PyObject* self) {
   return 0;
 }
 
+PyObject* drain_queue(PyObject* self, PyObject* const* /*kept by the loop*/, Py_ssize_t /*count*/) {
+  return guarded([self]() -> py::object {
+    queue_of(self)->drain();
+    return py::none();
+  });
+}
+
+// A function without the binding's dispatch, as the loop calls it for each reply.
+py::object reader_of(const py::object& queue) {
+  static PyMethodDef method{"drain", as_method(drain_queue), METH_FASTCALL, nullptr};
+  return py::reinterpret_steal<py::object>(PyCFunction_NewEx(&method, queue.ptr(), nullptr));
+}
+
 void collect(PyHeapTypeObject* heap_type) {
   PyTypeObject* const type = &heap_type->ht_type;
   type->tp_flags |= Py_TPFLAGS_HAVE_GC;
@@ -177,9 +276,10 @@ void collect(PyHeapTypeObject* heap_type) {
 void register_task_queue(py::module_& module) {
   (void)answer_type();
   py::class_<TaskQueue, PendingQueue>(module, "TaskQueue", py::custom_type_setup(collect))
-      .def(py::init<const py::object&>())
+      .def(py::init<const py::object&, py::dict>())
       .def("idle", &TaskQueue::idle)
-      .def("drain", [](TaskQueue& queue, const py::args& /*kept by the loop*/) { queue.drain(); });
+      .def("leave_loop", &TaskQueue::leave_loop)
+      .def_property_readonly("drain", &reader_of);
 }
 
 }  // namespace holdfast::bindings

@@ -4,9 +4,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
+#include "base/types.h"
 #include "bindings/pending.h"
 
 namespace holdfast::bindings {
@@ -19,10 +21,24 @@ struct Answer;
 // back.
 class TaskQueue final : public PendingQueue {
  public:
-  explicit TaskQueue(const pybind11::object& loop);  // kept by a weak reference
+  // `loop` is kept by a weak reference; `owners` are the numbers of its tasks.
+  TaskQueue(const pybind11::object& loop, pybind11::dict owners);
   ~TaskQueue() override;  // the loop is gone: cancels the operations and gives their grants back
 
+  // Of the loop that runs on the calling thread; RuntimeError: none runs.
+  static TaskQueue& of_running_loop();
+  // The loop does not poll fd() any more.
+  void leave_loop();
+
+  // The number of the loop's current task, which gets one by the first call. RuntimeError: no task
+  // runs.
+  OwnerNumber owner();
+  // The same, or the number of no owner.
+  OwnerNumber known_owner() const;
+
   pybind11::object start(OperationKind kind, const sync::ExchangePtr& operation) override;
+  // The same for an Answer that there is.
+  void begin(Answer& answer, OperationKind kind, const sync::ExchangePtr& operation);
 
   // The loop's callback for fd(): continues the tasks with ended operations.
   void drain();
@@ -39,8 +55,14 @@ class TaskQueue final : public PendingQueue {
   friend struct Answer;
 
   std::vector<pybind11::object> settled();
+  bool keeps_order(const pybind11::object& loop) const;
+  bool runs_here(const pybind11::object& loop) const;
+  std::optional<OwnerNumber> find_owner() const;
 
-  const pybind11::object loop_;                                  // a weak reference
+  const pybind11::object loop_;  // a weak reference
+  const pybind11::dict owners_;
+  const bool sees_ready_;  // the loop's queue of callbacks can be seen
+  const std::uint64_t epoch_;
   std::unordered_map<std::uint64_t, pybind11::object> waiting_;  // Answers
 };
 

@@ -5,7 +5,7 @@ would slow down each start.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import lru_cache, partial, wraps
 from typing import Any, Final, NamedTuple, TypeVar, cast
 
@@ -63,10 +63,16 @@ class Unset:
 UNSET: Final = Unset()
 
 
-def instead_of(names: Mapping[str, str], title: str = "") -> Callable[[FunctionT], FunctionT]:
+def instead_of(
+    names: Mapping[str, str],
+    title: str = "",
+    *,
+    default: Callable[[Any], Awaitable[Any]] | None = None,
+) -> Callable[[FunctionT], FunctionT]:
     """A decorator: keywords that redis-py has are refused, and the error names those of holdfast.
 
-    ``title``: what errors call the function, where that is not its name.
+    ``title``: what errors call the function, where that is not its name. ``default``: does the same
+    as a coroutine function that is called without arguments.
     """
 
     def decorate(function: FunctionT) -> FunctionT:
@@ -86,6 +92,8 @@ def instead_of(names: Mapping[str, str], title: str = "") -> Callable[[FunctionT
 
         @wraps(function)
         async def call_later(*args: Any, **kwargs: Any) -> Any:
+            if default is not None and len(args) == 1 and not kwargs:
+                return await default(args[0])
             check(kwargs)
             return await function(*args, **kwargs)
 

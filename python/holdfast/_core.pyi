@@ -5,7 +5,7 @@
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeAlias, final
+from typing import Any, Protocol, TypeAlias, final, overload
 
 from typing_extensions import Self
 
@@ -124,6 +124,19 @@ class BlockingLock(Native, threading.RLock):  # type: ignore[misc]
     def _release_all(self) -> None: ...
     def __enter__(self) -> Self: ...  # type: ignore[override]
     def __exit__(self, *error: object) -> None: ...
+
+class TaskLock(Native):
+    # The methods of locks for tasks: no bytecode runs between a task and the engine.
+
+    def _bind(self, lock: Lockable, lease: LeaseTime, wait: float, /, *how: bool) -> None: ...
+    # Without arguments: until it is granted, with the lock's lease.
+    @overload
+    async def _acquire(self, /) -> bool: ...
+    @overload
+    async def _acquire(self, blocking: bool, timeout: float, lease: LeaseTime, /) -> bool: ...
+    async def _release(self, deferred: bool, /) -> None: ...
+    async def __aenter__(self) -> Self: ...
+    async def __aexit__(self, kind: object, exc: object, traceback: object, /) -> None: ...
 
 class BlockingHold(Native):
     # How hold objects for threads end.
@@ -312,9 +325,11 @@ class NumberedQueue(PendingQueue):
     def drain(self) -> list[tuple[int, int | None, Exception | None]]: ...
 
 class TaskQueue(PendingQueue):
-    def __init__(self, loop: Any, /) -> None: ...
+    # `owners`: the numbers of the loop's tasks.
+    def __init__(self, loop: Any, owners: dict[Any, int], /) -> None: ...
     def drain(self, *ignored: object) -> None: ...  # continues the tasks with ended operations
     def idle(self) -> bool: ...  # no task waits
+    def leave_loop(self) -> None: ...  # which does not call drain() any more
 
 # Block until there is an event: (word, name, owner, listeners, reason, token).
 #

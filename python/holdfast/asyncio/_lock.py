@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
+from holdfast import _core
 from holdfast._arguments import (
     ACQUIRE_KEYWORDS,
     UNSET,
@@ -89,7 +90,7 @@ class TaskWatcher(Watcher):
         call_on_loop(partial(self._report, reason), self.lock.name)
 
 
-class Lock(AsyncDecorates, BaseLock):
+class Lock(AsyncDecorates, BaseLock, _core.TaskLock):
     """A reentrant lock, held by a task and shared by all processes that use its name.
 
     Made by ``client.lock(name)``. All lock objects of one name and client share the holds of a
@@ -109,8 +110,8 @@ class Lock(AsyncDecorates, BaseLock):
         cancel_on_lost: bool = False,
         **options: Unpack[MinimumLockOptions],
     ) -> None:
-        super().__init__(client, name, **options)
         self._cancel_on_lost = bool(cancel_on_lost)
+        super().__init__(client, name, **options)
         if self._cancel_on_lost:
             self._watchers = {}
             # The watchers that cancel a task, by owner: one for each `async with` it is inside.
@@ -123,13 +124,17 @@ class Lock(AsyncDecorates, BaseLock):
         owner = owner_of_this_task()
         return None if owner == NO_OWNER else owner
 
+    def _bind_core(self) -> None:
+        how = self._wants_watcher(), self._may_wait_for_itself, self._defers()
+        self._bind(self._core, self._lease, self._wait, *how)
+
     def _wants_watcher(self) -> bool:
         return self._cancel_on_lost or self._on_lost is not None
 
     def _new_watcher(self) -> TaskWatcher:
         return TaskWatcher(self)
 
-    @instead_of(ACQUIRE_KEYWORDS)
+    @instead_of(ACQUIRE_KEYWORDS, default=_core.TaskLock._acquire)
     async def acquire(
         self,
         blocking: bool = True,
@@ -146,7 +151,11 @@ class Lock(AsyncDecorates, BaseLock):
         given = self._lease if lease is UNSET else self._lease_of(lease)
         return await self._acquire(bool(blocking), seconds, given)
 
-    async def _acquire(self, blocking: bool, seconds: float, lease: LeaseTime) -> bool:
+    async def _acquire_watched(
+        self, blocking: bool = True, seconds: float = -1, lease: LeaseTime | None = None
+    ) -> bool:
+        """Acquire the lock with a watcher of the hold."""
+        lease = lease or self._lease
         loop = bridge()
         owner = loop.owner()
         if self._may_wait_for_itself:
@@ -168,11 +177,11 @@ class Lock(AsyncDecorates, BaseLock):
 
         Nor does it cancel the task where ``wait=False`` and the hold turns out to be lost.
         """
-        if not checked_flag("wait", wait):
+        if wait is not True and not checked_flag("wait", wait):
             self._check_deferring("wait=False")
         await self._release(not wait)
 
-    async def _release(self, deferred: bool) -> None:
+    async def _release_watched(self, deferred: bool) -> None:
         loop, core = bridge(), self._core
         owner = loop.known_owner()
         done = 0
@@ -234,7 +243,8 @@ class Lock(AsyncDecorates, BaseLock):
 
         return await _hold.acquire(self, wait, lease)
 
-    async def __aenter__(self) -> Self:
+    async def _enter_watched(self) -> Self:
+        """Carry out ``__aenter__``."""
         if not await self._acquire(True, self._wait, self._lease):
             raise self._timed_out()
         if self._cancel_on_lost:
@@ -262,12 +272,13 @@ class Lock(AsyncDecorates, BaseLock):
             del self._bodies[owner]
         return watcher
 
-    async def __aexit__(
+    async def _exit_watched(
         self,
         exc_type: type[BaseException] | None,
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        """Carry out ``__aexit__``."""
         watcher = self._leave_body() if self._cancel_on_lost else None
         if watcher is not None and watcher.leave_body(exc):
             with suppress(HoldfastError):  # the hold is lost

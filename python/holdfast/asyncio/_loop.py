@@ -42,9 +42,9 @@ class Bridge:
     """The pending operations and the owners of one event loop. Used on its thread only."""
 
     def __init__(self, loop: AbstractEventLoop) -> None:
-        self.queue = _core.TaskQueue(loop)
         self.loop = ref(loop)
         self._owners: dict[Task[Any], int] = {}
+        self.queue = _core.TaskQueue(loop, self._owners)
         self._numbers: set[int] = set()  # of the owners
         # Only the loop's reader and its tasks keep this object: the waits and renewals of a loop
         # that is collected with unfinished tasks end with it.
@@ -72,6 +72,7 @@ class Bridge:
     def leave(self) -> None:
         """The loop polls nothing of the library any more; what remains are the owners."""
         get_running_loop().remove_reader(self.queue.fileno())
+        self.queue.leave_loop()
         del self.queue
 
     def _task_done(self, task: Task[Any]) -> None:

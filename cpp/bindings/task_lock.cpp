@@ -1,0 +1,196 @@
+// The methods of locks for tasks, for callers without a watcher: the awaitable that they return is
+// the operation's Answer, so that no bytecode runs between the task and the engine. Watched holds
+// go by the coroutines of python/holdfast/asyncio/_lock.py.
+
+#include <memory>
+#include <utility>
+
+#include "bindings/answer.h"
+#include "bindings/native_object.h"
+#include "bindings/register.h"
+#include "bindings/task_queue.h"
+#include "bindings/times.h"
+#include "bindings/waiting.h"
+#include "engine/lockable.h"
+
+namespace holdfast::bindings {
+
+namespace py = pybind11;
+
+namespace {
+
+struct TaskLockState final : NativeState {
+  std::shared_ptr<engine::Lockable> lock;
+  Lease lease;
+  Duration wait{};
+  bool watched = false;  // its holds have watchers: Python's coroutines
+  bool refuses = false;  // Python's _refuse_upgrade() may raise
+  bool defers = false;   // `async with` does not wait for the answer to its release
+};
+
+PyObject* bind(PyObject* self, PyObject* arguments) {
+  return guarded([&]() -> py::object {
+    const auto said = py::reinterpret_borrow<py::tuple>(arguments);
+    auto state = std::make_unique<TaskLockState>();
+    state->lock = said[0].cast<std::shared_ptr<engine::Lockable>>();
+    state->lease = lease_of(said[1]);
+    state->wait = wait_time(said[2].cast<double>());
+    state->watched = said[3].cast<bool>();
+    state->refuses = said[4].cast<bool>();
+    state->defers = said[5].cast<bool>();
+    set_state(self, std::move(state));
+    return py::none();
+  });
+}
+
+// ---- What an answer does, in the task that awaits it
+
+void begin_acquire(Answer& answer) {
+  PyObject* const self = answer.order.subject;
+  const auto& state = state_of<TaskLockState>(self);
+  TaskQueue& queue = TaskQueue::of_running_loop();
+  const engine::Lockable::Attempt attempt{queue.owner(), answer.order.lease, answer.order.blocking,
+                                          answer.order.timeout};
+  if (state.refuses) self_of(self).attr("_refuse_upgrade")();
+  events_needed();
+  queue.begin(answer, OperationKind::kAcquire, state.lock->acquire(attempt));
+}
+
+void begin_release(Answer& answer) {
+  const auto& state = state_of<TaskLockState>(answer.order.subject);
+  TaskQueue& queue = TaskQueue::of_running_loop();
+  const OwnerNumber owner = queue.known_owner();
+  const bool deferred = answer.order.deferred;
+  queue.begin(answer, OperationKind::kRelease,
+              deferred ? state.lock->release_deferred(owner) : state.lock->release(owner, false));
+}
+
+py::object acquired(Answer& answer) { return answer.value(); }
+
+py::object entered(Answer& answer) {
+  const py::object self = self_of(answer.order.subject);
+  if (answer.value().is(py::handle(Py_True))) return self;
+  raise(self.attr("_timed_out")());
+}
+
+// A NotOwnedError also names the actual owner.
+py::object released(Answer& answer) {
+  if (answer.outcome->verdict != sync::Verdict::kBusy) return answer.value();
+  raise(self_of(answer.order.subject).attr("_not_owned")());
+}
+
+py::object left(Answer& answer) {
+  release_after(answer.order.subject, answer.order.body, [&answer] { (void)released(answer); });
+  return py::none();
+}
+
+constexpr Errand kAcquire{"Lock.acquire", begin_acquire, acquired};
+constexpr Errand kEnter{"Lock.__aenter__", begin_acquire, entered};
+constexpr Errand kRelease{"Lock.release", begin_release, released};
+constexpr Errand kLeave{"Lock.__aexit__", begin_release, left};
+
+py::object answer_for(PyObject* self, const Errand& errand, const Answer::Order& order) {
+  py::object made = new_answer(&errand);
+  Answer& answer = answer_of(made.ptr());
+  answer.order = order;
+  answer.order.subject = Py_NewRef(self);
+  Py_XINCREF(answer.order.body);
+  return made;
+}
+
+// ---- The methods
+
+// The arguments of an acquire: none, or as _acquire_watched() has them.
+Answer::Order order_of(const TaskLockState& state, PyObject* const* arguments, Py_ssize_t count) {
+  if (count == 0) return {nullptr, nullptr, state.lease, wait_time(-1), true, false};
+  return {nullptr,
+          nullptr,
+          lease_of(arguments[2]),
+          wait_time(py::handle(arguments[1]).cast<double>()),
+          arguments[0] == Py_True,
+          false};
+}
+
+// The coroutine of Python that does it for a watched lock.
+py::object coroutine(PyObject* self, const char* method, PyObject* const* arguments,
+                     Py_ssize_t count) {
+  const py::object made = self_of(self).attr(method);
+  PyObject* const result =
+      PyObject_Vectorcall(made.ptr(), arguments, static_cast<std::size_t>(count), nullptr);
+  if (result == nullptr) throw py::error_already_set();
+  return py::reinterpret_steal<py::object>(result);
+}
+
+PyObject* acquire(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
+  return guarded([&]() -> py::object {
+    if (count != 0 && count != 3) {
+      PyErr_Format(PyExc_TypeError, "_acquire() takes 0 or 3 arguments (%zd given)", count);
+      throw py::error_already_set();
+    }
+    const auto& state = state_of<TaskLockState>(self);
+    if (state.watched) return coroutine(self, "_acquire_watched", arguments, count);
+    return answer_for(self, kAcquire, order_of(state, arguments, count));
+  });
+}
+
+PyObject* enter(PyObject* self, PyObject* /*unused*/) {
+  return guarded([&]() -> py::object {
+    const auto& state = state_of<TaskLockState>(self);
+    if (state.watched) return coroutine(self, "_enter_watched", nullptr, 0);
+    return answer_for(self, kEnter,
+                      {nullptr, nullptr, state.lease, state.wait, /*blocking=*/true, false});
+  });
+}
+
+PyObject* release(PyObject* self, PyObject* deferred) {
+  return guarded([&]() -> py::object {
+    const auto& state = state_of<TaskLockState>(self);
+    if (state.watched) return coroutine(self, "_release_watched", &deferred, 1);
+    Answer::Order order{};
+    order.deferred = deferred == Py_True;
+    return answer_for(self, kRelease, order);
+  });
+}
+
+PyObject* exit(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
+  return guarded([&]() -> py::object {
+    PyObject* const body = body_error(arguments, count);
+    const auto& state = state_of<TaskLockState>(self);
+    if (state.watched) return coroutine(self, "_exit_watched", arguments, count);
+    Answer::Order order{};
+    order.body = body;
+    order.deferred = state.defers;
+    return answer_for(self, kLeave, order);
+  });
+}
+
+PyMethodDef g_methods[] = {
+    {"_bind", bind, METH_VARARGS,
+     "Set the objects of the methods: the engine's lock, the LeaseTime, seconds to wait inside\n"
+     "`async with` (negative: without limit), whether its holds are watched, whether\n"
+     "_refuse_upgrade() is to be called, whether `async with` does not wait for the answer to its\n"
+     "release."},
+    {"_acquire", as_method(acquire), METH_FASTCALL,
+     "An awaitable of whether the lock was acquired: with the arguments (blocking, timeout, "
+     "lease);\n"
+     "without them until it is granted, with the lock's lease."},
+    {"_release", release, METH_O,
+     "_release($self, deferred, /)\n--\n\n"
+     "An awaitable that releases one hold."},
+    {"__aenter__", enter, METH_NOARGS,
+     "__aenter__($self, /)\n--\n\n"
+     "Acquire the lock; it waits for ``wait`` seconds, then raises ``LockTimeout``."},
+    {"__aexit__", as_method(exit), METH_FASTCALL,
+     "__aexit__($self, exc_type, exc, traceback, /)\n--\n\n"
+     "Release the lock. An error of the body is raised; one of the release is added to it\n"
+     "as a note, and logged."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+void register_task_lock(py::module_& module) {
+  add_native_type(module, "holdfast._core.TaskLock", "The methods of locks for tasks.", g_methods);
+}
+
+}  // namespace holdfast::bindings
