@@ -53,16 +53,22 @@ void begin_acquire(Answer& answer) {
                                           answer.order.timeout};
   if (state.refuses) self_of(self).attr("_refuse_upgrade")();
   events_needed();
-  queue.begin(answer, OperationKind::kAcquire, state.lock->acquire(attempt));
+  queue.begin(
+      answer, OperationKind::kAcquire,
+      Observation::wanted() ? state.lock->acquire(attempt) : state.lock->acquire_for_task(attempt));
+}
+
+sync::ExchangePtr release_of(const TaskLockState& state, OwnerNumber owner, bool deferred) {
+  if (deferred) return state.lock->release_deferred(owner);
+  return Observation::wanted() ? state.lock->release(owner, false)
+                               : state.lock->release_for_task(owner);
 }
 
 void begin_release(Answer& answer) {
   const auto& state = state_of<TaskLockState>(answer.order.subject);
   TaskQueue& queue = TaskQueue::of_running_loop();
   const OwnerNumber owner = queue.known_owner();
-  const bool deferred = answer.order.deferred;
-  queue.begin(answer, OperationKind::kRelease,
-              deferred ? state.lock->release_deferred(owner) : state.lock->release(owner, false));
+  queue.begin(answer, OperationKind::kRelease, release_of(state, owner, answer.order.deferred));
 }
 
 py::object acquired(Answer& answer) { return answer.value(); }

@@ -19,13 +19,34 @@ Lock::Lock(std::shared_ptr<Client> client, const sync::LockRecipe& recipe, const
       name_(client_->options().name_prefix + name, options.side),
       acquire_options_(options.acquire_options) {
   const bool plain = &recipe == &sync::lock_recipe() && acquire_options_.at_least == Millis(0);
-  if (plain) plain_.emplace(recipe, name_);
+  if (!plain) return;
+  if (client_->options().asynchronous) {
+    plain_task_ = std::make_shared<sync::PlainTaskLock>(recipe, name_, acquire_options_);
+  } else {
+    plain_.emplace(recipe, name_);
+  }
 }
 
 sync::OperationPtr Lock::acquire_operation(const Attempt& attempt) const {
   auto context = client_->context();
   const TimePoint now = context->clock.now();
   return attempt_at(now, std::move(context), attempt);
+}
+
+sync::ExchangePtr Lock::acquire_for_task(const Attempt& attempt) const {
+  if (plain_task_ && !attempt.again && !attempt.part && !attempt.patience) {
+    const sync::PlainTaskLock::Ask ask{attempt.owner, attempt.lease, attempt.listener,
+                                       attempt.blocking, attempt.timeout};
+    if (auto plain = plain_task_->acquire(client_->context(), ask)) return plain;
+  }
+  return acquire(attempt);
+}
+
+sync::ExchangePtr Lock::release_for_task(OwnerNumber owner) const {
+  if (plain_task_) {
+    if (auto plain = plain_task_->release(client_->context(), owner)) return plain;
+  }
+  return release(owner, false);
 }
 
 sync::Waited Lock::acquire_and_wait(const Attempt& attempt, sync::Interrupt* interrupt) const {

@@ -9,6 +9,7 @@
 #include "engine/lockable.h"
 #include "sync/operation.h"
 #include "sync/plain_lock.h"
+#include "sync/plain_task.h"
 #include "sync/recipe.h"
 #include "sync/ticket.h"
 #include "sync/transfer_operation.h"
@@ -38,6 +39,8 @@ class Lock : public Lockable {
   sync::ExchangePtr release(OwnerNumber owner, bool all) const override {
     return release_operation(owner, all);
   }
+  sync::ExchangePtr acquire_for_task(const Attempt& attempt) const override;
+  sync::ExchangePtr release_for_task(OwnerNumber owner) const override;
   sync::Waited acquire_and_wait(const Attempt& attempt, sync::Interrupt* interrupt) const override;
   sync::Waited release_and_wait(OwnerNumber owner, bool all,
                                 sync::Interrupt* interrupt) const override;
@@ -97,7 +100,9 @@ class Lock : public Lockable {
   const sync::LockRecipe& recipe_;
   const LockName name_;
   const sync::AcquireOptions acquire_options_;
-  std::optional<sync::PlainLock> plain_;  // unset if the kind or the options do not allow it
+  // For a client of threads, and of tasks; unset if the kind or the options do not allow it.
+  std::optional<sync::PlainLock> plain_;
+  std::shared_ptr<const sync::PlainTaskLock> plain_task_;
 };
 
 // A lock of the kind with this word (sync/kinds.h); null: there is none.

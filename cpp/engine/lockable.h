@@ -32,6 +32,14 @@ class Lockable {
 
   virtual sync::ExchangePtr acquire(const Attempt& attempt) const = 0;
   virtual sync::ExchangePtr release(OwnerNumber owner, bool all) const = 0;
+  // The same for a task, which awaits it by finish_to(): it may take the plain path. Without an
+  // observer.
+  virtual sync::ExchangePtr acquire_for_task(const Attempt& attempt) const {
+    return acquire(attempt);
+  }
+  virtual sync::ExchangePtr release_for_task(OwnerNumber owner) const {
+    return release(owner, false);
+  }
   // The same in one step with the wait of the calling thread, which may take the plain path. If the
   // caller of an acquisition without an exchange never gets its grant, give_back() follows.
   virtual sync::Waited acquire_and_wait(const Attempt& attempt, sync::Interrupt* interrupt) const;

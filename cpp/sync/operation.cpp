@@ -80,6 +80,12 @@ void Operation::finish_to(std::shared_ptr<Completion> completion, std::uint64_t 
   begin();
 }
 
+void Operation::report_to(std::shared_ptr<Completion> completion, std::uint64_t id) {
+  const MutexLock lock(mutex_);
+  completion_ = std::move(completion);
+  id_ = id;
+}
+
 void Operation::let_go(Parker& parker) {
   {
     const MutexLock lock(mutex_);

@@ -99,6 +99,9 @@ class Operation : public Exchange,
   // place of wait(): it waits for the outcome, or leaves.
   std::optional<Outcome> go_on(Interrupt* interrupt);
   void give_up();
+  // Of one whose first command was sent so for a Completion (PlainTaskLock), in the place of
+  // finish_to(); before it adopts.
+  void report_to(std::shared_ptr<Completion> completion, std::uint64_t id);
 
  protected:
   virtual void begin() HOLDFAST_EXCLUDES(mutex_) = 0;
@@ -111,7 +114,10 @@ class Operation : public Exchange,
   void listen(const std::string& channel, bool excludes) HOLDFAST_REQUIRES(mutex_);
   void wake_at(TimePoint at) HOLDFAST_REQUIRES(mutex_);
   void finish(Outcome outcome) HOLDFAST_REQUIRES(mutex_);
-  void waited_for_here() HOLDFAST_REQUIRES(mutex_) { parker_ = &Parker::of_this_thread(); }
+  // Unless it reports to a Completion.
+  void waited_for_here() HOLDFAST_REQUIRES(mutex_) {
+    if (!completion_) parker_ = &Parker::of_this_thread();
+  }
   // The caller gets `outcome` and leaves; the operation goes on, and its own finish() only ends it.
   void let_caller_go(Outcome outcome) HOLDFAST_REQUIRES(mutex_);
   bool finished() const HOLDFAST_REQUIRES(mutex_) { return outcome_.has_value(); }

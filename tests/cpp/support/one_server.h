@@ -1,0 +1,43 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "client/connection.h"
+#include "lease/lease_keeper.h"
+#include "topology/topology.h"
+#include "wait/wait_registry.h"
+
+namespace holdfast::simulation {
+
+// All keys are on the server at the far end of one connection.
+class OneServer final : public topology::Topology {
+ public:
+  explicit OneServer(std::shared_ptr<client::Connection> calls) : calls_(std::move(calls)) {}
+  std::shared_ptr<client::Connection> route(std::string_view, topology::Traffic) override {
+    return calls_;
+  }
+  void subscribe(const std::string&) override {}
+  void release(const std::string&, Duration) override {}
+  std::string_view publish_command() const override { return "publish"; }
+  std::string text() const override { return "the server"; }
+  void close(const Status& why) override { calls_->close(why); }
+
+ private:
+  const std::shared_ptr<client::Connection> calls_;
+};
+
+class NoSubscriptions final : public wait::Subscriptions {
+ public:
+  void subscribe(const std::string&) override {}
+  void release(const std::string&, Duration) override {}
+};
+
+class NoEvents final : public lease::EventSink {
+ public:
+  void post(lease::Event) override {}
+};
+
+}  // namespace holdfast::simulation
