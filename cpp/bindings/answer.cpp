@@ -236,6 +236,16 @@ PyGetSetDef g_attributes[] = {
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 
+// With a loop that is not one: it is never used, and must not be kept.
+py::object finished_future() {
+  py::dict attributes;
+  attributes["get_debug"] = py::module_::import("builtins").attr("bool");  // false
+  const py::object no_loop = py::module_::import("types").attr("SimpleNamespace")(**attributes);
+  py::object made = py::module_::import("asyncio").attr("Future")(py::arg("loop") = no_loop);
+  made.attr("set_result")(py::none());
+  return made;
+}
+
 PyObject* make_type() {
   static std::array<PyType_Slot, 11> slots{{
       {Py_am_await, reinterpret_cast<void*>(PyObject_SelfIter)},
@@ -284,13 +294,20 @@ void Answer::leave_queue() {
   queue = nullptr;
 }
 
+// A Task asks a Future of asyncio for its result without a call, others by name. It uses nothing
+// else of it.
+PyObject* Answer::awaited() {
+  static PyObject* const finished = finished_future().release().ptr();
+  return cancelled ? object() : finished;
+}
+
 void Answer::call_soon() {
   const auto next = py::reinterpret_steal<py::object>(std::exchange(callback, nullptr));
   const auto inside = py::reinterpret_steal<py::object>(std::exchange(context, nullptr));
   if (!next) return;
   static PyObject* const method = PyUnicode_InternFromString("call_soon");
   static PyObject* const keywords = Py_BuildValue("(s)", "context");
-  const std::array<PyObject*, 4> arguments{loop, next.ptr(), object(), inside.ptr()};
+  const std::array<PyObject*, 4> arguments{loop, next.ptr(), awaited(), inside.ptr()};
   constexpr std::size_t kPositional = 3;
   PyObject* const handle =
       PyObject_VectorcallMethod(method, arguments.data(), kPositional, keywords);
@@ -306,7 +323,7 @@ void Answer::step() {
   }
   const auto next = py::reinterpret_steal<py::object>(std::exchange(callback, nullptr));
   const auto inside = py::reinterpret_steal<py::object>(std::exchange(context, nullptr));
-  PyObject* const result = PyObject_CallOneArg(next.ptr(), object());
+  PyObject* const result = PyObject_CallOneArg(next.ptr(), awaited());
   Py_XDECREF(result);
   PyObject* type = nullptr;
   PyObject* value = nullptr;

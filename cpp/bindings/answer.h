@@ -62,6 +62,8 @@ struct Answer {
   pybind11::object value();
   void leave_queue();
 
+  // What the task's next step is told to be done.
+  PyObject* awaited();
   // Schedules the task's next step with the loop, if the task already waits.
   void call_soon();
   // Calls the next step directly. Throws the exceptions that end the loop: SystemExit,

@@ -62,10 +62,12 @@ py::object current_task(const py::object& loop) {
 
 // Which times each callback.
 bool in_debug_mode(const py::object& loop) {
-  static const py::handle name = interned("get_debug").release();
-  PyObject* const answer = PyObject_CallMethodNoArgs(loop.ptr(), name.ptr());
-  if (answer == nullptr) throw py::error_already_set();
-  return py::reinterpret_steal<py::object>(answer).cast<bool>();
+  static const py::handle attribute = interned("_debug").release();
+  const auto known = py::reinterpret_steal<py::object>(
+      PyObject_GetAttr(loop.ptr(), attribute.ptr()));  // asyncio's method is bytecode
+  if (known) return PyObject_IsTrue(known.ptr()) == 1;
+  PyErr_Clear();
+  return loop.attr("get_debug")().cast<bool>();
 }
 
 // Leaves the context of the loop's callback, which cannot be entered twice: with libraries that
@@ -91,7 +93,7 @@ class OutsideOfContext {
 }  // namespace
 
 TaskQueue::TaskQueue(const py::object& loop, py::dict owners)
-    : loop_(py::weakref(loop)),
+    : loop_ref_(py::weakref(loop)),
       owners_(std::move(owners)),
       sees_ready_(py::hasattr(loop, "_ready")),
       epoch_(fork_epoch()) {}
@@ -106,8 +108,18 @@ void TaskQueue::leave_loop() {
   if (g_latest == this) g_latest = nullptr;
 }
 
+py::object TaskQueue::loop() const {
+#if PY_VERSION_HEX >= 0x030d0000
+  PyObject* loop = nullptr;
+  if (PyWeakref_GetRef(loop_ref_.ptr(), &loop) < 0) throw py::error_already_set();
+  return loop == nullptr ? py::none() : py::reinterpret_steal<py::object>(loop);
+#else
+  return py::reinterpret_borrow<py::object>(PyWeakref_GetObject(loop_ref_.ptr()));
+#endif
+}
+
 bool TaskQueue::runs_here(const py::object& loop) const {
-  return loop_().is(loop) && epoch_ == fork_epoch();
+  return this->loop().is(loop) && epoch_ == fork_epoch();
 }
 
 TaskQueue& TaskQueue::of_running_loop() {
@@ -120,7 +132,7 @@ TaskQueue& TaskQueue::of_running_loop() {
 }
 
 std::optional<OwnerNumber> TaskQueue::find_owner() const {
-  const py::object task = current_task(loop_());
+  const py::object task = current_task(loop());
   PyObject* const number = PyDict_GetItemWithError(owners_.ptr(), task.ptr());
   if (number != nullptr) return OwnerNumber{py::handle(number).cast<std::uint64_t>()};
   if (PyErr_Occurred() != nullptr) throw py::error_already_set();
@@ -160,7 +172,7 @@ void TaskQueue::begin(Answer& answer, OperationKind kind, const sync::ExchangePt
   Observation observation(kind, *operation);
   answer.operation = operation;
   answer.observation = std::move(observation);
-  answer.loop = loop_().release().ptr();
+  answer.loop = loop().release().ptr();
   answer.kind = kind;
   answer.id = next_id();
   answer.queue = this;
@@ -211,7 +223,7 @@ void TaskQueue::drain() {
   // step.
   const bool alone = ended.size() == 1;
   const Scope scope(completions().loop(), alone ? Sends::kAtOnce : Sends::kAtTheEnd);
-  const py::object loop = loop_();
+  const py::object loop = this->loop();
   bool soon = !sees_ready_ || in_debug_mode(loop);
   std::optional<py::error_already_set> interrupt;
   for (const py::object& each : ended) {

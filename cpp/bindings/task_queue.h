@@ -55,11 +55,12 @@ class TaskQueue final : public PendingQueue {
   friend struct Answer;
 
   std::vector<pybind11::object> settled();
+  pybind11::object loop() const;  // None: it is gone
   bool keeps_order(const pybind11::object& loop) const;
   bool runs_here(const pybind11::object& loop) const;
   std::optional<OwnerNumber> find_owner() const;
 
-  const pybind11::object loop_;  // a weak reference
+  const pybind11::object loop_ref_;  // a weak reference
   const pybind11::dict owners_;
   const bool sees_ready_;  // the loop's queue of callbacks can be seen
   const std::uint64_t epoch_;

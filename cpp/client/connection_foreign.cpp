@@ -56,7 +56,7 @@ void Connection::give_back() {
 // A request joins the line. While callers await replies, the next of them is followed by what has
 // gathered.
 void Connection::add_for_foreign(InFlightRequest unanswered) {
-  const ForeignLoop* const here = ForeignLoop::of_this_thread();
+  ForeignLoop* const here = ForeignLoop::of_this_thread();
   const bool own = here == foreign_.get();
   const bool awaits = line_.awaits_replies() && line_.has_awaited();
   const bool may_gather = own && !unanswered.request->deferred;
@@ -73,6 +73,7 @@ void Connection::add_for_foreign(InFlightRequest unanswered) {
     loop_.drive(shared_from_this());
   }
   const bool gathers = may_gather && (awaits || here->gathers());
+  if (gathers) here->has_gathered_ = true;
   if (!gathers && !flush()) wake_leader();
 }
 

@@ -84,6 +84,7 @@ void ForeignLoop::turn() {
 }
 
 void ForeignLoop::send() {
+  if (!std::exchange(has_gathered_, false)) return;
   for_each([this](Connection& connection) { connection.send_gathered(*this); });
 }
 

@@ -83,6 +83,7 @@ class ForeignLoop final : public std::enable_shared_from_this<ForeignLoop> {
   std::vector<std::shared_ptr<Connection>> visited_;
   bool turning_ = false;
   bool gathers_ = false;
+  bool has_gathered_ = false;  // since send()
 };
 
 }  // namespace holdfast::client
