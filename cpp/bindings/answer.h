@@ -62,7 +62,7 @@ struct Answer {
   pybind11::object value();
   void leave_queue();
 
-  // What the task's next step is told to be done.
+  // The argument of the task's next step: what is done.
   PyObject* awaited();
   // Schedules the task's next step with the loop, if the task already waits.
   void call_soon();

@@ -329,7 +329,7 @@ bool Connection::flush() {
   if (flushing_) return true;
   flushing_ = true;
   bool stuck = false;
-  while (writer_ && !write_blocked_ && !write_failed_) {
+  while (writer_ && !write_blocked_ && !write_failed_ && (line_.has_unsent() || !out_.empty())) {
     const int sent = line_.send(out_, clock_.now());
     if (out_.empty()) break;
     setup_.link.stats->add(Stats::Counter::kCommands, sent);

@@ -72,8 +72,7 @@ void Connection::add_for_foreign(InFlightRequest unanswered) {
     oversight_.turns_seen = oversight_.turns;
     loop_.drive(shared_from_this());
   }
-  const bool gathers = may_gather && (awaits || here->gathers());
-  if (gathers) here->has_gathered_ = true;
+  const bool gathers = may_gather && here->gathers(awaits);
   if (!gathers && !flush()) wake_leader();
 }
 

@@ -54,8 +54,13 @@ class ForeignLoop final : public std::enable_shared_from_this<ForeignLoop> {
 
   // Whose Scope the calling thread is in; null: none.
   static ForeignLoop* of_this_thread();
-  // Whether that scope sends at its end.
-  bool gathers() const { return gathers_; }
+  // Whether a request is to be sent with others, at the end of that scope or, if the connection
+  // awaits replies, after the next of them. If so, the end of a scope sees to it.
+  bool gathers(bool awaits) {
+    const bool gathers = awaits || gathers_;
+    has_gathered_ = has_gathered_ || gathers;
+    return gathers;
+  }
 
  private:
   friend class Connection;
