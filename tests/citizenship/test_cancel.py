@@ -57,6 +57,27 @@ def test_cancelled_after_any_number_of_turns_of_the_loop(server: Server) -> None
     nothing_is_left(server)
 
 
+def test_cancelled_when_it_is_granted_and_does_not_know(server: Server) -> None:
+    """9: a callback that was due comes between the reply and the task's step."""
+
+    async def main() -> None:
+        async with holdfast.asyncio.Client(server.url) as client:
+            lock = client.lock(NAME)
+            for _ in range(5):  # the loop reads for itself
+                async with lock:
+                    pass
+            task = asyncio.create_task(lock.acquire())
+            await asyncio.sleep(0)
+            eventually(lambda: holds(server))
+            asyncio.get_running_loop().call_later(0, task.cancel)
+            await asyncio.wait([task], timeout=BOUND)
+            assert task.cancelled()
+            eventually(lambda: not holds(server), what="the grant is given back")
+
+    asyncio.run(main())
+    nothing_is_left(server)
+
+
 def test_cancelled_while_waiting(server: Server) -> None:
     """9: the wait ends, the holder notices nothing, no subscription is left."""
 
