@@ -18,12 +18,11 @@ Lock::Lock(std::shared_ptr<Client> client, const sync::LockRecipe& recipe, const
       recipe_(recipe),
       name_(client_->options().name_prefix + name, options.side),
       acquire_options_(options.acquire_options) {
-  const bool plain = &recipe == &sync::lock_recipe() && acquire_options_.at_least == Millis(0);
-  if (!plain) return;
-  if (client_->options().asynchronous) {
-    plain_task_ = std::make_shared<sync::PlainTaskLock>(recipe, name_, acquire_options_);
-  } else {
+  if (!recipe.plain() || acquire_options_.at_least > Millis(0)) return;
+  if (!client_->options().asynchronous) {
     plain_.emplace(recipe, name_);
+  } else if (&recipe == &sync::lock_recipe()) {
+    plain_task_ = std::make_shared<sync::PlainTaskLock>(recipe, name_, acquire_options_);
   }
 }
 

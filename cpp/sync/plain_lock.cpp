@@ -116,23 +116,37 @@ std::optional<Waited> PlainLock::acquire(const ContextPtr& context, const Ask& a
   const TimePoint patience = patience_of(ask.blocking, after(begun, ask.timeout), begun);
   const auto [request, answered] =
       send(with, {known->acquire_head, known->acquire_tail, ask.owner, begun, patience}, interrupt);
-  const bool granted = answered && request->plain() && !request->plain()->integer;
-  if (granted && keep_grant(with, ask, begun, request->sent().last)) return Waited{};
+  Grant grant{begun, request->sent().last};
+  if (answered && is_grant(*request, grant) && keep(with, ask, grant)) return Waited{};
   const auto operation = make(begun);
   operation->adopt(begun);
   return answered ? hand_over(operation, *request, interrupt) : leave(operation, *request);
 }
 
+bool PlainLock::is_grant(const PlainRequest& answered, Grant& grant) const {
+  if (answered.plain()) return !answered.plain()->integer;
+  const resp::Reply* const reply = answered.reply();
+  if (reply == nullptr || reply->is_error()) return false;
+  const Answer answer = recipe_.acquired(*reply);
+  grant.token = answer.value;
+  return answer.kind == Answer::Kind::kGranted;
+}
+
 // False where the client is being closed, or the grant came too late to be trusted.
-bool PlainLock::keep_grant(const Context& with, const Ask& ask, TimePoint begun,
-                           TimePoint sent) const {
+bool PlainLock::keep(const Context& with, const Ask& ask, const Grant& grant) const {
   const TimePoint now = with.clock.now();
-  if (now >= trusted_until(sent, ask.lease.time)) return false;
-  const lease::Grant grant{name_,    ask.owner,    1,  ask.lease, sent,
-                           &recipe_, ask.listener, {}, Millis(0), now};
-  if (!with.keeper->granted(grant)) return false;
-  with.stats->granted(false, now - begun);
-  return true;
+  if (now >= trusted_until(grant.sent, ask.lease.time)) return false;
+  const bool kept = with.keeper->granted({name_, ask.owner, 1, ask.lease, grant.sent, &recipe_,
+                                          ask.listener, grant.token, Millis(0), now});
+  if (kept) with.stats->granted(false, now - grant.begun);
+  return kept;
+}
+
+// Released, and the client need not yield to those who got the message: there are none, or they
+// read beside it. See ReleaseOperation::answered().
+bool PlainLock::is_released(const PlainRequest& answered) const {
+  if (!answered.plain() || !answered.plain()->integer) return false;
+  return *answered.plain()->integer <= 1 || recipe_.waiting() == Waiting::kTogether;
 }
 
 std::optional<Waited> PlainLock::release(const ContextPtr& context, OwnerNumber owner,
@@ -147,8 +161,7 @@ std::optional<Waited> PlainLock::release(const ContextPtr& context, OwnerNumber 
   if (!plan) return std::nullopt;
   const auto [request, answered] =
       send(with, {known->release_head, known->release_tail, owner, begun}, interrupt);
-  // Free, and no subscriber got the message.
-  if (answered && request->plain() && request->plain()->integer == 1) {
+  if (answered && is_released(*request)) {
     with.keeper->released(name_, owner, *plan);
     return Waited{};
   }

@@ -22,7 +22,7 @@ namespace holdfast::sync {
 // something pending, a lock that others of this client wait for, grants that replicas confirm.
 // Whatever reply is not the expected one goes to an operation as its first event.
 //
-// Thread-safe. For a kind whose grant is nil and whose release replies an integer: lock_recipe().
+// Thread-safe. For a kind that is plain().
 class PlainLock {
  public:
   PlainLock(const LockRecipe& recipe, const LockName& name);
@@ -76,7 +76,14 @@ class PlainLock {
   const Encoded* begin(const Context& with, const Ask& ask) const;
   const Encoded* encoded(const Context& with, OwnerNumber owner, Millis lease) const;
   std::unique_ptr<Encoded> encode(const Context& with, OwnerNumber owner, Millis lease) const;
-  bool keep_grant(const Context& with, const Ask& ask, TimePoint begun, TimePoint sent) const;
+  struct Grant {
+    TimePoint begun;
+    TimePoint sent;
+    std::optional<std::int64_t> token{};
+  };
+  bool is_grant(const PlainRequest& answered, Grant& grant) const;
+  bool is_released(const PlainRequest& answered) const;
+  bool keep(const Context& with, const Ask& ask, const Grant& grant) const;
 
   const LockRecipe& recipe_;
   const LockName& name_;

@@ -32,6 +32,8 @@ class PlainRequest final : public client::Request {
 
   // After an exchange(). The reply, where it is nil or an integer.
   const std::optional<resp::PlainReply>& plain() const { return plain_; }
+  // Any other reply; null: there is none.
+  const resp::Reply* reply() const { return reply_ && reply_->ok() ? &reply_->value() : nullptr; }
   // Any reply, or why there is none.
   Result<resp::Reply> take_reply();
   const client::Sent& sent() const { return sent_; }

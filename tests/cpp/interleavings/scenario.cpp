@@ -15,10 +15,19 @@ namespace {
 using simulation::Hash;
 using sync::Verdict;
 
-const LockName kName{"lock"};
+const std::string kName = "lock";
 constexpr Millis kLease{600'000};
 constexpr Millis kAllFaultsAndMore{5000};
 constexpr Millis kLongestRest{150};
+
+// Mostly the lock, as others differ little.
+const sync::LockKind& kind_of(std::uint64_t seed) {
+  constexpr std::uint64_t kTurns = 8;
+  constexpr std::uint64_t kWrites = 2;
+  constexpr std::uint64_t kFenced = 6;
+  if (seed % kTurns == kWrites) return *sync::find_lock_kind("write_lock");
+  return *sync::find_lock_kind(seed % kTurns == kFenced ? "fenced_lock" : "lock");
+}
 
 // What `Ready` says, or a moment.
 template <typename Ready>
@@ -80,6 +89,8 @@ class Scenario::Interruptions final : public sync::Interrupt {
 Scenario::Scenario(Callers callers, std::uint64_t seed, bool tracing)
     : threads_(callers == Callers::kThreads || callers == Callers::kDeferringThreads),
       defer_(callers == Callers::kDeferringThreads || callers == Callers::kDeferringTasks),
+      recipe_(kind_of(seed).recipe()),
+      name_(kName, kind_of(seed).side),
       random_(seed),
       world_(random_.next()),
       server_(world_, 0),
@@ -121,9 +132,10 @@ void Scenario::plan() {
 
 void Scenario::add_owner(const std::shared_ptr<Client>& client) {
   const OwnerNumber number{owners_.size() + 1};
+  const std::string suffix = name_.side() == Side::kWrite ? ":write" : "";
   owners_.push_back(std::unique_ptr<Owner>(
-      new Owner{client, number, owner_field(client->plan().id, number), Random(random_.next()),
-                sync::PlainLock(sync::lock_recipe(), kName)}));
+      new Owner{client, number, owner_field(client->plan().id, number) + suffix,
+                Random(random_.next()), sync::PlainLock(recipe_, name_)}));
 }
 
 void Scenario::plan_faults() {
@@ -146,9 +158,9 @@ void Scenario::plan_faults() {
 }
 
 void Scenario::told(const lease::Event& event) {
-  using Kind = lease::Event::Kind;
-  if (event.kind == Kind::kLost) blame("the loss of a hold is reported");
-  if (event.kind == Kind::kLostLate) blame("a hold that was released is reported as lost");
+  if (event.kind == lease::Event::Kind::kLost) blame("the loss of a hold is reported");
+  if (event.kind == lease::Event::Kind::kLostLate)
+    blame("a hold that was released is reported as lost");
 }
 
 // `executed`: what is on its way still gets there.
@@ -250,7 +262,7 @@ std::optional<sync::Outcome> Scenario::await(Owner& owner, const sync::Operation
 std::optional<sync::Outcome> Scenario::ask_for(Owner& owner, const sync::AcquireRequest& request) {
   const auto& context = owner.client->context();
   const auto make = [&](TimePoint /*begun*/) {
-    return std::make_shared<sync::AcquireOperation>(context, sync::lock_recipe(), request);
+    return std::make_shared<sync::AcquireOperation>(context, recipe_, request);
   };
   if (threads_ && owner.random.chance(500)) {
     Interruptions interruptions(owner.random);
@@ -267,8 +279,7 @@ std::optional<sync::Outcome> Scenario::give_up(Owner& owner) {
   const bool deferred = defer_ && owner.random.chance(600);
   const auto make = [&] {
     return std::make_shared<sync::ReleaseOperation>(
-        context, sync::lock_recipe(),
-        sync::ReleaseOperation::What{kName, owner.number, false, deferred});
+        context, recipe_, sync::ReleaseOperation::What{name_, owner.number, false, deferred});
   };
   if (threads_ && !deferred && owner.random.chance(500)) {
     Interruptions interruptions(owner.random);
@@ -279,7 +290,7 @@ std::optional<sync::Outcome> Scenario::give_up(Owner& owner) {
 }
 
 bool Scenario::acquire(Owner& owner) {
-  sync::AcquireRequest request{kName, owner.number, {kLease, true}};
+  sync::AcquireRequest request{name_, owner.number, {kLease, true}};
   request.blocking = !owner.random.chance(100);
   if (owner.random.chance(200)) {
     request.deadline = world_.now() + owner.random.between({}, Millis(150));
@@ -298,7 +309,7 @@ bool Scenario::acquire(Owner& owner) {
 
 void Scenario::stay(Owner& owner) {
   if (owner.random.chance(500)) sleep(owner.random.between({}, Millis(40)));
-  if (!closing_ && owner.client->keeper().count(kName, owner.number) != 1 && !closing_) {
+  if (!closing_ && owner.client->keeper().count(name_, owner.number) != 1 && !closing_) {
     blame(owner.field + " holds the lock, and its client does not know");
   }
   check_owners();
@@ -321,7 +332,7 @@ void Scenario::close_all() {
   interleavings::pass("await owners", this, Until([this] { return living_ == 0; }, closes_at_));
   if (living_ == 0) {
     for (const auto& client : clients_) await_rest(*client);
-    if (server_.data().find(kName.bytes()) != nullptr) {
+    if (server_.data().find(kName) != nullptr) {
       blame("the lock is left behind, and no client knows of it");
     }
   }
@@ -344,7 +355,7 @@ void Scenario::close(Client& client) {
   world_.say(client.plan().id, " is closed");
   const TimePoint connections_close = world_.now() + patience;
   const std::vector<std::string> names = client.close_and_wait(patience, release_held);
-  const bool named = std::find(names.begin(), names.end(), kName.bytes()) != names.end();
+  const bool named = std::find(names.begin(), names.end(), kName) != names.end();
   const bool held = std::any_of(owners_.begin(), owners_.end(), [&](const auto& owner) {
     return owner->client.get() == &client && on_server(owner->field);
   });
@@ -362,7 +373,7 @@ void Scenario::executed(const script::Script& /*script*/, const simulation::Word
 }
 
 bool Scenario::on_server(const std::string& field) {
-  const Hash* hash = server_.data().get<Hash>(kName.bytes());
+  const Hash* hash = server_.data().get<Hash>(kName);
   return hash != nullptr && simulation::field_of(*hash, field) != nullptr;
 }
 

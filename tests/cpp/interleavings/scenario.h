@@ -96,6 +96,8 @@ class Scenario final : private simulation::Witness {
 
   const bool threads_;  // are the callers
   const bool defer_;    // they do, many releases
+  const sync::LockRecipe& recipe_;
+  const LockName name_;
   Random random_;
   World world_;
   Server server_;

@@ -21,6 +21,7 @@ class OneServer final : public topology::Topology {
   }
   void subscribe(const std::string&) override {}
   void release(const std::string&, Duration) override {}
+  std::shared_ptr<client::Subscriber> subscriber(const std::string&) override { return nullptr; }
   std::string_view publish_command() const override { return "publish"; }
   std::string text() const override { return "the server"; }
   void close(const Status& why) override { calls_->close(why); }
@@ -33,6 +34,7 @@ class NoSubscriptions final : public wait::Subscriptions {
  public:
   void subscribe(const std::string&) override {}
   void release(const std::string&, Duration) override {}
+  void expect(const std::string&) override {}
 };
 
 class NoEvents final : public lease::EventSink {

@@ -8,110 +8,12 @@
 #include <optional>
 #include <string>
 
-#include "support/scripted_stream.h"
-#include "sync/kinds.h"
+#include "sync/plain_lock_fixture.h"
 
 namespace holdfast::sync {
 namespace {
 
-using simulation::NoLoop;
-using simulation::Script;
-using simulation::ScriptedStream;
-
-constexpr OwnerNumber kAlice{7};
-constexpr OwnerNumber kBob{8};
-constexpr Lease kLease{Millis(3000), true};
-constexpr Millis kPatience{5000};
-const std::string kGranted = "$-1\r\n";
-const std::string kReleased = ":1\r\n";
-
-class OneServer final : public topology::Topology {
- public:
-  explicit OneServer(std::shared_ptr<client::Connection> calls) : calls_(std::move(calls)) {}
-  std::shared_ptr<client::Connection> route(std::string_view, topology::Traffic) override {
-    return calls_;
-  }
-  void subscribe(const std::string&) override {}
-  void release(const std::string&, Duration) override {}
-  std::shared_ptr<client::Subscriber> subscriber(const std::string&) override { return nullptr; }
-  std::string_view publish_command() const override { return "publish"; }
-  std::string text() const override { return "the server"; }
-  void close(const Status& why) override { calls_->close(why); }
-
- private:
-  const std::shared_ptr<client::Connection> calls_;
-};
-
-class NoSubscriptions final : public wait::Subscriptions {
- public:
-  void subscribe(const std::string&) override {}
-  void release(const std::string&, Duration) override {}
-  void expect(const std::string&) override {}
-};
-
-class NoEvents final : public lease::EventSink {
- public:
-  void post(lease::Event) override {}
-};
-
-// Ctrl-C, at once.
-class Impatient final : public Interrupt {
- public:
-  bool pending() override { return true; }
-};
-
-class PlainLockTest : public ::testing::Test {
- protected:
-  PlainLockTest() {
-    client::Connection::Setup setup;
-    setup.open = [this](const client::StreamOptions&) {
-      return std::make_unique<ScriptedStream>(script);
-    };
-    const auto connection = std::make_shared<client::Connection>(script.clock, loop, setup);
-    const auto topology = std::make_shared<OneServer>(connection);
-    const auto keeper = std::make_shared<lease::LeaseKeeper>(script.clock, loop, "client",
-                                                             std::make_shared<NoEvents>());
-    keeper->set_topology(topology);
-    context = std::shared_ptr<const Context>(
-        new Context{script.clock, "client", kPatience, topology, keeper,
-                    std::make_shared<wait::WaitRegistry>(subscriptions),
-                    std::make_shared<Timers>(script.clock, loop)});
-    script.replies = {kGranted, kReleased};  // the first command makes the stream
-    acquire();
-    release();
-    script.got.clear();
-  }
-  ~PlainLockTest() override { context->topology->close(Status::closed("over")); }
-
-  // As an engine::Lock does it.
-  void acquire(OwnerNumber owner = kAlice, Interrupt* interrupt = nullptr, bool blocking = false) {
-    const auto make = [&](TimePoint begun) {
-      AcquireRequest request{name, owner, kLease, blocking, begun};
-      return std::make_shared<AcquireOperation>(context, lock_recipe(), std::move(request));
-    };
-    waited = lock.acquire(context, {owner, kLease, 0}, make, interrupt);
-  }
-  void release(OwnerNumber owner = kAlice, Interrupt* interrupt = nullptr) {
-    const auto make = [&] {
-      return std::make_shared<ReleaseOperation>(context, lock_recipe(),
-                                                ReleaseOperation::What{name, owner, false});
-    };
-    waited = lock.release(context, owner, make, interrupt);
-  }
-
-  bool plain() const { return waited && !waited->exchange; }
-  Verdict verdict() const { return waited->outcome.value().verdict; }
-  lease::LeaseKeeper& keeper() { return *context->keeper; }
-  std::int64_t total(Stats::Counter counter) const { return context->stats->total(counter); }
-
-  Script script;
-  NoLoop loop;
-  NoSubscriptions subscriptions;
-  const LockName name{"the lock"};
-  std::shared_ptr<const Context> context;
-  PlainLock lock{lock_recipe(), name};
-  std::optional<Waited> waited;
-};
+class PlainLockTest : public PlainLockFixture {};
 
 TEST_F(PlainLockTest, AGrantAndAReleaseAreOneCommandEach) {
   script.replies = {kGranted, kReleased};

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "support/one_server.h"
+#include "support/scripted_stream.h"
+#include "sync/kinds.h"
+#include "sync/plain_lock.h"
+
+namespace holdfast::sync {
+
+using simulation::NoEvents;
+using simulation::NoLoop;
+using simulation::NoSubscriptions;
+using simulation::OneServer;
+using simulation::Script;
+using simulation::ScriptedStream;
+
+inline constexpr OwnerNumber kAlice{7};
+inline constexpr OwnerNumber kBob{8};
+inline constexpr Lease kLease{Millis(3000), true};
+inline constexpr Millis kPatience{5000};
+inline const std::string kGranted = "$-1\r\n";
+inline const std::string kReleased = ":1\r\n";
+
+// Ctrl-C, at once.
+class Impatient final : public Interrupt {
+ public:
+  bool pending() override { return true; }
+};
+
+// One lock of a kind, its client and its server. The first pair has made the stream.
+class PlainLockFixture : public ::testing::Test {
+ protected:
+  explicit PlainLockFixture(const LockRecipe& kind = lock_recipe(), Side side = Side::kWhole)
+      : recipe(kind), name("the lock", side), lock(kind, name) {
+    client::Connection::Setup setup;
+    setup.open = [this](const client::StreamOptions&) {
+      return std::make_unique<ScriptedStream>(script);
+    };
+    const auto connection = std::make_shared<client::Connection>(script.clock, loop, setup);
+    const auto topology = std::make_shared<OneServer>(connection);
+    const auto keeper = std::make_shared<lease::LeaseKeeper>(script.clock, loop, "client",
+                                                             std::make_shared<NoEvents>());
+    keeper->set_topology(topology);
+    context = std::shared_ptr<const Context>(
+        new Context{script.clock, "client", kPatience, topology, keeper,
+                    std::make_shared<wait::WaitRegistry>(subscriptions),
+                    std::make_shared<Timers>(script.clock, loop)});
+    script.replies = {kGranted, kReleased};  // the first command makes the stream
+    acquire();
+    release();
+    script.got.clear();
+  }
+  ~PlainLockFixture() override { context->topology->close(Status::closed("over")); }
+
+  // As an engine::Lock does it.
+  void acquire(OwnerNumber owner = kAlice, Interrupt* interrupt = nullptr, bool blocking = false) {
+    const auto make = [&](TimePoint begun) {
+      AcquireRequest request{name, owner, kLease, blocking, begun};
+      return std::make_shared<AcquireOperation>(context, recipe, std::move(request));
+    };
+    waited = lock.acquire(context, {owner, kLease, 0}, make, interrupt);
+  }
+  void release(OwnerNumber owner = kAlice, Interrupt* interrupt = nullptr) {
+    const auto make = [&] {
+      return std::make_shared<ReleaseOperation>(context, recipe,
+                                                ReleaseOperation::What{name, owner, false});
+    };
+    waited = lock.release(context, owner, make, interrupt);
+  }
+
+  bool plain() const { return waited && !waited->exchange; }
+  Verdict verdict() const { return waited->outcome.value().verdict; }
+  lease::LeaseKeeper& keeper() { return *context->keeper; }
+  std::int64_t total(Stats::Counter counter) const { return context->stats->total(counter); }
+
+  Script script;
+  NoLoop loop;
+  NoSubscriptions subscriptions;
+  const LockRecipe& recipe;
+  const LockName name;
+  std::shared_ptr<const Context> context;
+  PlainLock lock;
+  std::optional<Waited> waited;
+};
+
+}  // namespace holdfast::sync
