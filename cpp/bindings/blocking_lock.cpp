@@ -75,16 +75,10 @@ bool acquire(PyObject* self, const LockState& state, const Request& request) {
   return granted;
 }
 
-enum class Release { kOne, kAll, kDeferred };
-
 // Waits for a release; a NotOwnedError also names the actual owner.
 void wait_for_release(PyObject* self, const LockState& state, OwnerNumber owner, Release how) {
   try {
-    if (how == Release::kDeferred) {
-      (void)wait_for(OperationKind::kRelease, state.lock->release_deferred(owner));
-    } else {
-      wait_to_release(*state.lock, owner, how == Release::kAll);
-    }
+    wait_to_release(*state.lock, owner, how);
   } catch (py::error_already_set& error) {
     const auto not_owned = py::module_::import("holdfast._errors").attr("NotOwnedError");
     if (!error.type().is(not_owned)) throw;

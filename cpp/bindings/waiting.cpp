@@ -229,12 +229,22 @@ bool wait_to_acquire(const engine::Lockable& lock, const engine::Lockable::Attem
   return true;
 }
 
-void wait_to_release(const engine::Lockable& lock, OwnerNumber owner, bool all) {
+namespace {
+
+sync::ExchangePtr release_of(const engine::Lockable& lock, OwnerNumber owner, Release how) {
+  if (how == Release::kDeferred) return lock.release_deferred(owner);
+  return lock.release(owner, how == Release::kAll);
+}
+
+}  // namespace
+
+void wait_to_release(const engine::Lockable& lock, OwnerNumber owner, Release how) {
   constexpr auto kKind = OperationKind::kRelease;
-  if (!may_be_plain()) return (void)wait_for(kKind, lock.release(owner, all));
+  if (!may_be_plain()) return (void)wait_for(kKind, release_of(lock, owner, how));
   const bool main = on_main_thread();
   const sync::Waited waited = without_gil(main, [&](sync::Interrupt* interrupt) {
-    return lock.release_and_wait(owner, all, interrupt);
+    if (how == Release::kDeferred) return lock.release_deferred_and_wait(owner, interrupt);
+    return lock.release_and_wait(owner, how == Release::kAll, interrupt);
   });
   Observation none;
   if (waited.exchange) return (void)conclude(kKind, waited, main, none);

@@ -18,7 +18,8 @@ pybind11::object wait_for(OperationKind kind, const sync::ExchangePtr& operation
 // The same for an acquisition and a release of a lock, which may take the plain path. The result:
 // whether it was granted.
 bool wait_to_acquire(const engine::Lockable& lock, const engine::Lockable::Attempt& attempt);
-void wait_to_release(const engine::Lockable& lock, OwnerNumber owner, bool all);
+enum class Release { kOne, kAll, kDeferred };
+void wait_to_release(const engine::Lockable& lock, OwnerNumber owner, Release how);
 
 // To be called before an acquisition: starts the thread that reports losses unless it runs.
 void events_needed();

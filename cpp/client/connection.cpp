@@ -99,7 +99,7 @@ void Connection::look_again(net::Interest& next, TimePoint now) const {
 }
 
 bool Connection::needs_loop(TimePoint now) {
-  if (now >= unread_until_) unread_until_ = kNever;
+  if (now >= unread_until_) unread_until_ = unread_end(now);
   if (leader_ != Leader::kNone) return leader_ == Leader::kLoop;
   const bool unread = unread_until_ != kNever && may_lie();
   return (!line_.empty() && !unread) || move_ || hung_up() || !closed_.ok() || retired_;

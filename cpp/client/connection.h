@@ -88,16 +88,22 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   // sent is delivered late, and all that waits here, and all that still comes, is handed over.
   void retire();
 
-  // One command of a thread that finds this connection idle: sent and read at once, with one
-  // reading that waits for a moment. kRefused: nothing was done, and submit() is the way; the
-  // thread is not alone, or there is no stream. kInLine: it is as after submit(), and its reply,
-  // unless it has come, is to be waited for in serve().
+  // One command of a thread that finds this connection idle, but for a few replies that lie unread:
+  // sent and read at once, behind those, with readings that wait for a moment. kRefused: nothing
+  // was done, and submit() is the way; the thread is not alone, or there is no stream. kInLine: it
+  // is as after submit(), and its reply, unless it has come, is to be waited for in serve().
   enum class Alone { kAnswered, kInLine, kRefused };
   struct PlainAnswer {
     resp::PlainReply reply;
     Sent sent{};
   };
   Alone exchange(const RequestPtr& request, Parker& parker, PlainAnswer& answer);
+
+  // The same of a command whose reply may lie unread (Request::deferred): sent at once. `begin` is
+  // called when the connection is the thread's; if it says false, nothing is sent (kRefused).
+  // kWritten: written() is not called for it, unless it is sent again. kInLine: as after submit().
+  enum class Posted { kWritten, kInLine, kRefused };
+  Posted post(const RequestPtr& request, Parker& parker, const std::function<bool()>& begin);
 
   // Blocks the calling thread until `control` or `slice` is over, and reads for all threads
   // meanwhile if there is no other leader. `control` is checked after each notify() of `parker` and
@@ -150,6 +156,10 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   };
   Progress advance_link(TimePoint now, ReconnectingStream::Wait wait) HOLDFAST_EXCLUDES(mutex_);
   net::Interest digest(TimePoint now, Progress progress) HOLDFAST_EXCLUDES(mutex_);
+  bool lead_alone(const Request& request, Lone& lone) HOLDFAST_EXCLUDES(mutex_);
+  bool deliver_unread(const Lone& lone) HOLDFAST_EXCLUDES(mutex_);
+  bool put_in_line_written(const InFlightRequest& unanswered, const Lone& lone)
+      HOLDFAST_EXCLUDES(mutex_);
   void put_in_line(InFlightRequest unanswered, Lone& lone) HOLDFAST_EXCLUDES(mutex_);
   void step_back(Parker* waiter) HOLDFAST_EXCLUDES(mutex_);
   void obey_move() HOLDFAST_EXCLUDES(mutex_);
@@ -159,6 +169,7 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
 
   // With the lock held; flush() lets go of it while it writes.
   bool free_for(const Request& request) HOLDFAST_REQUIRES(mutex_);
+  bool lies_unread() const HOLDFAST_REQUIRES(mutex_);
   bool sound() const HOLDFAST_REQUIRES(mutex_);
   void meet_company() HOLDFAST_REQUIRES(mutex_);
   bool sends_at_once(const Request& request) const HOLDFAST_REQUIRES(mutex_);
@@ -182,6 +193,7 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   void find_leader(Parker* preferred) HOLDFAST_REQUIRES(mutex_);
   bool may_lie() const HOLDFAST_REQUIRES(mutex_);  // all replies that are to come
   void leave_unread() HOLDFAST_REQUIRES(mutex_);
+  TimePoint unread_end(TimePoint now) const HOLDFAST_REQUIRES(mutex_);
   void call_or_drive(Parker* preferred) HOLDFAST_REQUIRES(mutex_);
   void call(Parker& next) HOLDFAST_REQUIRES(mutex_);
   struct Follower;

@@ -13,6 +13,8 @@ namespace {
 // Where threads meet, a leader that gathers their commands sends less often than each for itself:
 // the next requests after a meeting go that way.
 constexpr int kCompany = 64;
+// The number of replies that a thread reads before the one to its command.
+constexpr std::size_t kMostUnread = 4;
 }  // namespace
 
 // What one thread has sent and read by itself.
@@ -21,38 +23,63 @@ struct Connection::Lone {
 
   Parker* parker;
   std::shared_ptr<net::Transport> stream{};
-  net::IoResult wrote{};
-  net::IoResult got{};
-  std::array<char, 512> bytes;  // written before it is read
+  TimePoint begun{};
+  std::uint64_t number = 0;  // of the stream
+  std::size_t unread = 0;    // replies that come before its own
+  net::Io wrote = net::Io::kDone;
+  std::size_t wrote_bytes = 0;
+  net::Io got = net::Io::kDone;                           // by the last reading
+  Status failure{};                                       // of kFailed
+  std::size_t size = 0;                                   // of what was read
+  std::array<char, 512> bytes;                            // written before it is read
+  std::array<resp::PlainReply, kMostUnread + 1> replies;  // as far as read_all() has read them
 
-  void exchange(const std::string& command) {
-    wrote = stream->write(command.data(), command.size());
-    if (wrote.io == net::Io::kDone && wrote.bytes == command.size()) {
-      got = stream->await(bytes.data(), bytes.size());
-    }
+  Sent sent() const { return {begun, 1, number}; }
+  bool write(const std::string& command) {
+    const net::IoResult result = stream->write(command.data(), command.size());
+    wrote = result.io;
+    wrote_bytes = result.bytes;
+    return wrote == net::Io::kDone && wrote_bytes == command.size();
   }
-  std::optional<resp::PlainReply> reply() const {
-    if (got.io != net::Io::kDone) return std::nullopt;
-    return resp::plain_reply(bytes.data(), got.bytes);
+  void read() {
+    net::IoResult result = stream->await(bytes.data() + size, bytes.size() - size);
+    got = result.io;
+    if (got == net::Io::kDone) size += result.bytes;
+    if (got == net::Io::kFailed) failure = std::move(result.status);
+  }
+  std::optional<resp::PlainReply> reply() {
+    read();
+    if (got != net::Io::kDone) return std::nullopt;
+    return resp::plain_reply(bytes.data(), size);
+  }
+  // All replies, wholly and alone. The first ones may come before the last.
+  bool read_all() {
+    std::size_t begin = 0;
+    for (std::size_t i = 0; i <= unread; ++i) {
+      if (begin == size) read();
+      const auto next = resp::plain_beginning({bytes.data() + begin, size - begin});
+      if (next.size == 0) return false;
+      replies[i] = next.reply;
+      begin += next.size;
+    }
+    return begin == size;
   }
 };
 
 Connection::Alone Connection::exchange(const RequestPtr& request, Parker& parker,
                                        PlainAnswer& answer) {
   Lone lone(&parker);
-  {
-    const MutexLock lock(mutex_);
-    if (!free_for(*request)) return Alone::kRefused;
-    leader_ = Leader::kCaller;
-    leading_ = &parker;
-    alone_ = true;
-    lone.stream = writer_;
-    answer.sent = {clock_.now(), 1, line_.stream()};
-    request->encode(writing_);
+  if (!lead_alone(*request, lone)) return Alone::kRefused;
+  answer.sent = lone.sent();
+  request->encode(writing_);
+  std::optional<resp::PlainReply> reply;
+  if (lone.write(writing_)) {
+    if (lone.unread == 0) {
+      reply = lone.reply();
+    } else if (lone.read_all() && deliver_unread(lone)) {
+      reply = lone.replies[lone.unread];
+    }
   }
-  setup_.link.stats->add(Stats::Counter::kCommands);
-  lone.exchange(writing_);
-  const std::optional<resp::PlainReply> reply = lone.reply();
   if (!reply) {
     put_in_line({request, answer.sent}, lone);
     return Alone::kInLine;
@@ -62,15 +89,82 @@ Connection::Alone Connection::exchange(const RequestPtr& request, Parker& parker
   return Alone::kAnswered;
 }
 
+Connection::Posted Connection::post(const RequestPtr& request, Parker& parker,
+                                    const std::function<bool()>& begin) {
+  Lone lone(&parker);
+  if (!lead_alone(*request, lone)) return Posted::kRefused;
+  try {
+    if (!begin()) {
+      step_back(nullptr);
+      return Posted::kRefused;
+    }
+  } catch (...) {
+    step_back(nullptr);
+    throw;
+  }
+  request->encode(writing_);
+  if (lone.write(writing_) && put_in_line_written({request, lone.sent()}, lone)) {
+    step_back(nullptr);
+    return Posted::kWritten;
+  }
+  put_in_line({request, lone.sent()}, lone);
+  return Posted::kInLine;
+}
+
+bool Connection::lead_alone(const Request& request, Lone& lone) {
+  {
+    const MutexLock lock(mutex_);
+    if (!free_for(request)) return false;
+    leader_ = Leader::kCaller;
+    leading_ = lone.parker;
+    alone_ = true;
+    lone.stream = writer_;
+    lone.unread = line_.size();
+    lone.number = line_.stream();
+    lone.begun = clock_.now();
+  }
+  setup_.link.stats->add(Stats::Counter::kCommands);
+  return true;
+}
+
+// False where the stream has been left meanwhile: what lay unread is to be sent again, and before
+// the thread's own command.
+bool Connection::deliver_unread(const Lone& lone) {
+  std::array<InFlightRequest, kMostUnread> requests;
+  {
+    const MutexLock lock(mutex_);
+    if (writer_ != lone.stream || !closed_.ok()) return false;
+    for (std::size_t i = 0; i < lone.unread; ++i) requests[i] = line_.take_first();
+  }
+  const WakeBatch wakes;
+  for (std::size_t i = 0; i < lone.unread; ++i) {
+    const auto& [request, sent, asking, fresh] = requests[i];
+    if (request) request->complete(resp::Reply(lone.replies[i]), sent);
+  }
+  return true;
+}
+
+bool Connection::put_in_line_written(const InFlightRequest& unanswered, const Lone& lone) {
+  const MutexLock lock(mutex_);
+  if (writer_ != lone.stream || !closed_.ok()) return false;
+  line_.put_behind(lone.unread, unanswered, RequestQueue::Way::kWritten);
+  return true;
+}
+
 // No other thread uses the connection, and nothing but the exchange is to be done.
 bool Connection::free_for(const Request& request) {
   if (setup_.driver != Driver::kCallers || leader_ != Leader::kNone || !sound()) return false;
-  if (!line_.empty() || called_ != nullptr || flushing_ || move_ || review_) return false;
+  if (called_ != nullptr || flushing_ || move_ || review_ || !lies_unread()) return false;
   if (company_ > 0) {
     --company_;
     return false;
   }
   return takes(request, false);
+}
+
+// All that is to come, if anything, are a few replies that no caller awaits.
+bool Connection::lies_unread() const {
+  return line_.empty() || (line_.size() <= kMostUnread && may_lie());
 }
 
 // The stream is up, all that was written has gone out, and its reading may wait for a moment.
@@ -97,30 +191,34 @@ void Connection::step_back(Parker* waiter) {
   find_leader(waiter);
 }
 
-// The request stands where it would stand if it had been submitted: in front of all that has come
-// since. What was read of its reply goes the way of all replies.
+// The request stands where it would stand if it had been submitted: behind what lay unread (of
+// which nothing is ever abandoned), in front of all that has come since. What was read of its reply
+// goes the way of all replies.
 void Connection::put_in_line(InFlightRequest unanswered, Lone& lone) {
   bool same = false;
   {
     const MutexLock lock(mutex_);
     alone_ = false;
-    same = writer_ == lone.stream;
-    line_.put_in_front(std::move(unanswered), same);
+    // Closed, what lay unread has been answered.
+    same = writer_ == lone.stream && (closed_.ok() || lone.unread == 0);
+    using Way = RequestQueue::Way;
+    line_.put_behind(lone.unread, std::move(unanswered), same ? Way::kSent : Way::kUnsent);
     if (same) {
-      out_.assign(writing_, lone.wrote.bytes);
-      write_blocked_ = lone.wrote.io == net::Io::kWantWrite;
-      write_failed_ = lone.wrote.io == net::Io::kFailed;
+      out_.assign(writing_, lone.wrote_bytes);
+      write_blocked_ = lone.wrote == net::Io::kWantWrite;
+      write_failed_ = lone.wrote == net::Io::kFailed;
     }
     writing_.clear();
   }
   const TimePoint now = clock_.now();
   Progress progress;
   progress.failed_attempts = link_.failed_attempts();
-  if (same && lone.got.io == net::Io::kFailed) {
-    link_.fail(now, std::move(lone.got.status), false);
+  if (same && lone.size > 0) {
+    progress.lost = !link_.take(now, lone.bytes.data(), lone.size, progress.replies);
+  }
+  if (same && !progress.lost && lone.got == net::Io::kFailed) {
+    link_.fail(now, std::move(lone.failure), false);
     progress.lost = true;
-  } else if (same && lone.got.bytes > 0) {
-    progress.lost = !link_.take(now, lone.bytes.data(), lone.got.bytes, progress.replies);
   }
   (void)digest(now, std::move(progress));
   step_back(lone.parker);

@@ -130,7 +130,14 @@ bool Connection::may_lie() const {
 void Connection::leave_unread() {
   if (unread_until_ != kNever) return;
   unread_until_ = after(clock_.now(), kUnread);
-  loop_.drive(shared_from_this());
+  loop_.drive_at(shared_from_this(), unread_until_);
+}
+
+// What came later than the replies for which the loop was to look may lie for as long.
+TimePoint Connection::unread_end(TimePoint now) const {
+  if (line_.empty() || !may_lie()) return kNever;
+  const TimePoint end = after(line_.first_sent(), kUnread);
+  return now < end ? end : kNever;
 }
 
 // Parked in serve() it must be told; on its way there, perhaps by way of another connection, it

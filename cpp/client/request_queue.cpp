@@ -33,10 +33,12 @@ void RequestQueue::add(InFlightRequest unanswered) {
   entries_.push_back({std::move(unanswered), 0, false});
 }
 
-void RequestQueue::put_in_front(InFlightRequest unanswered, bool on_wire) {
+void RequestQueue::put_behind(std::size_t ahead, InFlightRequest unanswered, Way way) {
   next_overdue_ = std::min(next_overdue_, unanswered.request->deadline);
-  entries_.push_front({std::move(unanswered), 0, on_wire});
-  sent_ += on_wire ? 1 : 0;
+  const auto place =
+      entries_.begin() + static_cast<std::ptrdiff_t>(std::min(ahead, entries_.size()));
+  entries_.insert(place, {std::move(unanswered), 0, way == Way::kWritten});
+  sent_ += way == Way::kUnsent ? 0 : 1;
 }
 
 int RequestQueue::send(std::string& out, TimePoint now) {
@@ -66,6 +68,13 @@ void RequestQueue::written() {
     entry.written = true;
     if (entry.what.request && entry.what.request->deferred) entry.what.request->written();
   }
+}
+
+InFlightRequest RequestQueue::take_first() {
+  InFlightRequest first = std::move(entries_.front().what);
+  entries_.pop_front();
+  --sent_;
+  return first;
 }
 
 bool RequestQueue::take(resp::Reply reply, Answers& answers) {

@@ -36,6 +36,7 @@ class RequestQueue {
   bool empty() const { return entries_.empty(); }
   bool awaits_replies() const { return sent_ > 0; }
   bool has_unsent() const { return sent_ < entries_.size(); }
+  std::size_t size() const { return entries_.size(); }
   bool has_awaited() const;  // one whose caller waits for the reply, or that no caller knows of
   TimePoint next_overdue() const { return next_overdue_; }
   TimePoint next_impatient() const;  // looks through them all
@@ -46,9 +47,11 @@ class RequestQueue {
 
   void add(InFlightRequest unanswered);
 
-  // One that has gone out by another way than send(), before all that are here. `on_wire`: its
-  // reply comes on the present stream.
-  void put_in_front(InFlightRequest unanswered, bool on_wire);
+  // One that went out by another way than send(), behind the first `ahead` ones (or as many as are
+  // left of them) and before all others. Its way: to be sent, or sent on the present stream, on
+  // which all ahead of it are, or written to its end.
+  enum class Way { kUnsent, kSent, kWritten };
+  void put_behind(std::size_t ahead, InFlightRequest unanswered, Way way);
 
   // Encodes the wanted requests that are not on the wire yet; from now on they are. Returns the
   // number of commands.
@@ -58,6 +61,9 @@ class RequestQueue {
 
   // The next reply on the wire has come. False when nothing was on the wire.
   bool take(resp::Reply reply, Answers& answers);
+
+  // The first of those on the wire, whose reply has come; without a request: it was given up.
+  InFlightRequest take_first();
 
   // The stream broke: the requests that are still wanted wait to be sent again.
   void broken();

@@ -79,17 +79,18 @@ std::shared_ptr<sync::AcquireOperation> Lock::attempt_at(TimePoint begun, Contex
                            attempt.part, attempt.patience});
 }
 
+std::shared_ptr<sync::ReleaseOperation> Lock::new_release(ContextPtr context,
+                                                          sync::ReleaseOperation::What what) const {
+  return std::make_shared<sync::ReleaseOperation>(std::move(context), recipe_, std::move(what));
+}
+
 sync::OperationPtr Lock::release_operation(OwnerNumber owner, bool all) const {
-  return std::make_shared<sync::ReleaseOperation>(client_->context(), recipe_,
-                                                  sync::ReleaseOperation::What{name_, owner, all});
+  return new_release(client_->context(), {name_, owner, all});
 }
 
 sync::Waited Lock::release_and_wait(OwnerNumber owner, bool all, sync::Interrupt* interrupt) const {
   const ContextPtr context = client_->context();
-  const auto go_on = [&] {
-    return std::make_shared<sync::ReleaseOperation>(
-        context, recipe_, sync::ReleaseOperation::What{name_, owner, all});
-  };
+  const auto go_on = [&] { return new_release(context, {name_, owner, all}); };
   if (plain_) {
     if (auto waited = plain_->release(context, owner, go_on, interrupt)) return std::move(*waited);
   }
@@ -98,8 +99,18 @@ sync::Waited Lock::release_and_wait(OwnerNumber owner, bool all, sync::Interrupt
 }
 
 sync::ExchangePtr Lock::release_deferred(OwnerNumber owner) const {
-  return std::make_shared<sync::ReleaseOperation>(
-      client_->context(), recipe_, sync::ReleaseOperation::What{name_, owner, false, true});
+  return new_release(client_->context(), {name_, owner, false, true});
+}
+
+sync::Waited Lock::release_deferred_and_wait(OwnerNumber owner, sync::Interrupt* interrupt) const {
+  const ContextPtr context = client_->context();
+  const auto go_on = [&] { return new_release(context, {name_, owner, false, true}); };
+  if (plain_) {
+    auto waited = plain_->release_deferred(context, owner, go_on, interrupt);
+    if (waited) return std::move(*waited);
+  }
+  const auto operation = go_on();
+  return {operation, operation->wait(interrupt)};
 }
 
 sync::OperationPtr Lock::extend_operation(OwnerNumber owner, Millis lease) const {

@@ -44,6 +44,8 @@ class Lock : public Lockable {
   sync::Waited acquire_and_wait(const Attempt& attempt, sync::Interrupt* interrupt) const override;
   sync::Waited release_and_wait(OwnerNumber owner, bool all,
                                 sync::Interrupt* interrupt) const override;
+  sync::Waited release_deferred_and_wait(OwnerNumber owner,
+                                         sync::Interrupt* interrupt) const override;
   void give_back(const Attempt& attempt) const override;
   sync::ExchangePtr release_deferred(OwnerNumber owner) const override;
   sync::ExchangePtr extend(OwnerNumber owner, Millis lease) const override {
@@ -93,6 +95,8 @@ class Lock : public Lockable {
 
  private:
   using ContextPtr = std::shared_ptr<const sync::Context>;
+  std::shared_ptr<sync::ReleaseOperation> new_release(ContextPtr context,
+                                                      sync::ReleaseOperation::What what) const;
   std::shared_ptr<sync::AcquireOperation> attempt_at(TimePoint begun, ContextPtr context,
                                                      const Attempt& attempt) const;
 

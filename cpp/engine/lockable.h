@@ -45,6 +45,8 @@ class Lockable {
   virtual sync::Waited acquire_and_wait(const Attempt& attempt, sync::Interrupt* interrupt) const;
   virtual sync::Waited release_and_wait(OwnerNumber owner, bool all,
                                         sync::Interrupt* interrupt) const;
+  virtual sync::Waited release_deferred_and_wait(OwnerNumber owner,
+                                                 sync::Interrupt* interrupt) const;
   virtual void give_back(const Attempt& /*attempt*/) const {}
   // Releases one hold; for kinds that support it, the caller of a last release does not wait for
   // the answer.
@@ -81,6 +83,12 @@ inline sync::Waited Lockable::acquire_and_wait(const Attempt& attempt,
 inline sync::Waited Lockable::release_and_wait(OwnerNumber owner, bool all,
                                                sync::Interrupt* interrupt) const {
   const sync::ExchangePtr exchange = release(owner, all);
+  return {exchange, exchange->wait(interrupt)};
+}
+
+inline sync::Waited Lockable::release_deferred_and_wait(OwnerNumber owner,
+                                                        sync::Interrupt* interrupt) const {
+  const sync::ExchangePtr exchange = release_deferred(owner);
   return {exchange, exchange->wait(interrupt)};
 }
 

@@ -101,9 +101,10 @@ class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_t
   // again. The attempt takes over what the ledger has of it: none of it is put in line behind it.
   // Each acquisition that was begun ends with granted() or acquisition_over().
   AttemptPlan begin_attempt(const LockName& name, OwnerNumber owner, bool first = true);
-  // The same, and true, where the owner has nothing of it yet, neither held nor pending; else
-  // nothing is begun.
-  bool begin_plain_attempt(const LockName& name, OwnerNumber owner);
+  // The same where the owner has nothing of it yet, neither held nor pending but for a release
+  // whose caller has left, which is taken over; else nothing is begun.
+  enum class PlainAttempt : std::uint8_t { kNotBegun, kBegun, kTakesOver };
+  PlainAttempt begin_plain_attempt(const LockName& name, OwnerNumber owner);
   // The server has answered the attempt that took something over.
   void attempt_answered(const LockName& name, OwnerNumber owner);
   // The end of an acquisition. False, and nothing is recorded, when the client is being closed: the
@@ -118,10 +119,12 @@ class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_t
                             ReleaseLedger::Carrier carrier = {}, Caller caller = Caller::kAwaits);
   // The same, of all holds, for another than the owner; nothing if its owner has begun to release.
   std::optional<ReleasePlan> begin_release_of_held(const LockName& name, OwnerNumber owner);
-  // The same, with carry_on() to follow where it gets a carrier, if it is the only hold of the
-  // owner, trusted `now`, and free at once; else nothing is begun.
+  // As begin_release(), if it is the only hold of the owner, trusted `now`, and free at once; else
+  // nothing is begun. With a carrier its caller leaves at once, as by defer(); without one
+  // carry_on() follows where it gets one.
   std::optional<ReleasePlan> begin_plain_release(const LockName& name, OwnerNumber owner,
-                                                 TimePoint now);
+                                                 TimePoint now,
+                                                 ReleaseLedger::Carrier carrier = {});
   // The second half, after the server has answered: `remaining` holds are left.
   void released(const LockName& name, OwnerNumber owner, const ReleasePlan& plan);
   // The same where the owner's field was not there: the hold is lost, of which this release tells.
@@ -132,6 +135,8 @@ class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_t
   // posted (Event::kLostLate, kReleased, kUnreleased), and another release of the owner's finds
   // nothing. The hold, for the plan.
   std::shared_ptr<Hold> defer(const LockName& name, OwnerNumber owner, ReleaseLedger::Turn turn);
+  // That caller stays: its command is not written yet.
+  void undefer(const LockName& name, OwnerNumber owner, ReleaseLedger::Turn turn);
   // What has gone wrong with a deferred release, unless its owner has the lock again.
   void release_hindered(const LockName& name, OwnerNumber owner, const ReleasePlan& plan,
                         const std::string& reason);

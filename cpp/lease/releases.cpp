@@ -38,12 +38,18 @@ AttemptPlan LeaseKeeper::begin_attempt(const LockName& name, OwnerNumber owner, 
   return plan;
 }
 
-bool LeaseKeeper::begin_plain_attempt(const LockName& name, OwnerNumber owner) {
+LeaseKeeper::PlainAttempt LeaseKeeper::begin_plain_attempt(const LockName& name,
+                                                           OwnerNumber owner) {
   const MutexLock guard(mutex_);
-  if (closing_ || find(name, owner) != nullptr) return false;
-  if (!ledger_.empty() && ledger_.find(name, owner) != nullptr) return false;
+  if (closing_ || find(name, owner) != nullptr) return PlainAttempt::kNotBegun;
+  const ReleaseLedger::Entry* pending = ledger_.empty() ? nullptr : ledger_.find(name, owner);
+  if (pending != nullptr) {
+    const bool left = pending->state == ReleaseLedger::State::kOpen;
+    if (!left || pending->caller != Caller::kLeft) return PlainAttempt::kNotBegun;
+    (void)ledger_.take_over(name, owner);
+  }
   ++acquisitions_;
-  return true;
+  return pending != nullptr ? PlainAttempt::kTakesOver : PlainAttempt::kBegun;
 }
 
 void LeaseKeeper::attempt_answered(const LockName& name, OwnerNumber owner) {
@@ -108,14 +114,17 @@ ReleasePlan LeaseKeeper::begin_with(Hold& hold, bool all, ReleaseLedger::Carrier
 }
 
 std::optional<ReleasePlan> LeaseKeeper::begin_plain_release(const LockName& name, OwnerNumber owner,
-                                                            TimePoint now) {
+                                                            TimePoint now,
+                                                            ReleaseLedger::Carrier carrier) {
   const MutexLock guard(mutex_);
   Hold* hold = find(name, owner);
   const bool plain = hold != nullptr && hold->trusted_at(now) && hold->levels.count() == 1 &&
                      !hold->move && hold->closed_until <= now;
   if (!plain) return std::nullopt;
   ReleasePlan plan = plan_release(*hold, false);
-  plan.ticket = enter(*hold, {}, Caller::kAwaits, now);
+  if (carrier) plan.left = hold->shared_from_this();
+  const Caller caller = carrier ? Caller::kLeft : Caller::kAwaits;
+  plan.ticket = enter(*hold, std::move(carrier), caller, now);
   return plan;
 }
 

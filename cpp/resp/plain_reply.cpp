@@ -18,6 +18,15 @@ std::optional<PlainReply> plain_reply(const char* bytes, std::size_t size) {
   return PlainReply{value};
 }
 
+PlainBeginning plain_beginning(std::string_view bytes) {
+  const std::size_t end = bytes.find("\r\n");
+  if (end == std::string_view::npos) return {};
+  const std::size_t size = end + 2;
+  const std::optional<PlainReply> reply = plain_reply(bytes.data(), size);
+  if (!reply) return {};
+  return {*reply, size};
+}
+
 std::optional<PlainReply> plain_reply(const Reply& reply) {
   if (reply.is_nil()) return PlainReply{};
   if (reply.is_integer()) return PlainReply{reply.integer()};

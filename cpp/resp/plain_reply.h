@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <string_view>
 
 #include "resp/reply.h"
 
@@ -9,6 +10,14 @@ namespace holdfast::resp {
 
 // The one that these bytes are, wholly and alone; nothing for any others.
 std::optional<PlainReply> plain_reply(const char* bytes, std::size_t size);
+
+// The one at the beginning of these bytes, and how many of them it is; 0: there is none that is
+// complete, or it is another reply.
+struct PlainBeginning {
+  PlainReply reply{};
+  std::size_t size = 0;
+};
+PlainBeginning plain_beginning(std::string_view bytes);
 
 // The same of a reply that was read already; nothing for errors, strings and arrays.
 std::optional<PlainReply> plain_reply(const Reply& reply);

@@ -7,13 +7,14 @@
 
 namespace holdfast::sync {
 
-void AcquireOperation::adopt(TimePoint begun) {
+void AcquireOperation::adopt(TimePoint begun, bool takes_over) {
   const MutexLock lock(mutex_);
   waited_for_here();
   begun_ = begun;
   account_.adopt();
   Event event{Event::Kind::kBegun};
   event.count = 1;
+  event.takes_over = takes_over;
   prepare(machine_.resume(event, begun));
 }
 

@@ -24,7 +24,8 @@ class AcquireOperation final : public Operation,
                    AcquireRequest request);
 
   // A first attempt was begun then, and sent, by the calling thread itself: see PlainLock.
-  void adopt(TimePoint begun);
+  // `takes_over`: see lease::AttemptPlan.
+  void adopt(TimePoint begun, bool takes_over = false);
   void cancel() override { deliver({Event::Kind::kCancel}); }
   About about() override { return {recipe_.kind(), request_.owner}; }
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "sync/keys.h"
+#include "sync/late_release.h"
 
 namespace holdfast::sync {
 
@@ -89,11 +90,15 @@ std::unique_ptr<PlainLock::Encoded> PlainLock::encode(const Context& with, Owner
 }
 
 // An attempt that looks plain has begun with the keeper; null: it does not.
-const PlainLock::Encoded* PlainLock::begin(const Context& with, const Ask& ask) const {
+const PlainLock::Encoded* PlainLock::begin(const Context& with, const Ask& ask,
+                                           bool& takes_over) const {
   if (with.acknowledger || !with.waits->idle(channel_)) return nullptr;
   const Encoded* const known = encoded(with, ask.owner, ask.lease.time);
   if (known == nullptr || known->lease != ask.lease.time) return nullptr;
-  return with.keeper->begin_plain_attempt(name_, ask.owner) ? known : nullptr;
+  using Attempt = lease::LeaseKeeper::PlainAttempt;
+  const Attempt attempt = with.keeper->begin_plain_attempt(name_, ask.owner);
+  takes_over = attempt == Attempt::kTakesOver;
+  return attempt != Attempt::kNotBegun ? known : nullptr;
 }
 
 PlainLock::Sending PlainLock::send(const Context& with, const Command& command,
@@ -110,7 +115,8 @@ PlainLock::Sending PlainLock::send(const Context& with, const Command& command,
 std::optional<Waited> PlainLock::acquire(const ContextPtr& context, const Ask& ask,
                                          const MakeAcquire& make, Interrupt* interrupt) const {
   const Context& with = *context;
-  const Encoded* const known = begin(with, ask);
+  bool takes_over = false;
+  const Encoded* const known = begin(with, ask, takes_over);
   if (known == nullptr) return std::nullopt;
   const TimePoint begun = with.clock.now();
   const TimePoint patience = patience_of(ask.blocking, after(begun, ask.timeout), begun);
@@ -119,7 +125,7 @@ std::optional<Waited> PlainLock::acquire(const ContextPtr& context, const Ask& a
   Grant grant{begun, request->sent().last};
   if (answered && is_grant(*request, grant) && keep(with, ask, grant)) return Waited{};
   const auto operation = make(begun);
-  operation->adopt(begun);
+  operation->adopt(begun, takes_over);
   return answered ? hand_over(operation, *request, interrupt) : leave(operation, *request);
 }
 
@@ -149,12 +155,18 @@ bool PlainLock::is_released(const PlainRequest& answered) const {
   return *answered.plain()->integer <= 1 || recipe_.waiting() == Waiting::kTogether;
 }
 
+// Null: its release does not look plain.
+const PlainLock::Encoded* PlainLock::for_release(const Context& with) const {
+  const Encoded* const known = encoded_.load(std::memory_order_acquire);
+  const bool fits = known != nullptr && known->publish == with.topology->publish_command();
+  return fits && with.waits->idle(channel_) ? known : nullptr;
+}
+
 std::optional<Waited> PlainLock::release(const ContextPtr& context, OwnerNumber owner,
                                          const MakeRelease& make, Interrupt* interrupt) const {
   const Context& with = *context;
-  const Encoded* const known = encoded_.load(std::memory_order_acquire);
-  if (known == nullptr || known->publish != with.topology->publish_command()) return std::nullopt;
-  if (!with.waits->idle(channel_)) return std::nullopt;
+  const Encoded* const known = for_release(with);
+  if (known == nullptr) return std::nullopt;
   const TimePoint begun = with.clock.now();
   const std::optional<lease::ReleasePlan> plan =
       with.keeper->begin_plain_release(name_, owner, begun);
@@ -168,6 +180,25 @@ std::optional<Waited> PlainLock::release(const ContextPtr& context, OwnerNumber 
   const auto operation = make();
   operation->adopt(*plan, begun);
   return answered ? hand_over(operation, *request, interrupt) : leave(operation, *request);
+}
+
+std::optional<Waited> PlainLock::release_deferred(const ContextPtr& context, OwnerNumber owner,
+                                                  const MakeRelease& make,
+                                                  Interrupt* interrupt) const {
+  using Posted = client::Connection::Posted;
+  const Context& with = *context;
+  const Encoded* const known = for_release(with);
+  if (known == nullptr) return std::nullopt;
+  const LateRelease::Ptr late = LateRelease::of_this_thread();
+  late->prepare(context, {&recipe_, &name_, owner, channel_},
+                {known->release_head, owner_bulk(with, owner), known->release_tail});
+  const auto connection = with.topology->route(name_.bytes(), topology::Traffic::kCalls);
+  const Posted posted = LateRelease::post(late, *connection);
+  if (posted == Posted::kRefused) return std::nullopt;
+  if (posted == Posted::kWritten) return Waited{};
+  const auto operation = make();
+  if (!late->pass_on(operation)) return Waited{};
+  return Waited{operation, operation->go_on(interrupt)};
 }
 
 }  // namespace holdfast::sync

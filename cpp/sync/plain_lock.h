@@ -19,8 +19,9 @@ namespace holdfast::sync {
 // of a hold, each of them one command and its reply, without an operation. It takes the same steps
 // with the keeper, the ledger, the waiters and the figures as an operation does. What is not plain
 // is not begun here: a nested hold, one with another lease than the lock's own, an owner that has
-// something pending, a lock that others of this client wait for, grants that replicas confirm.
-// Whatever reply is not the expected one goes to an operation as its first event.
+// something pending (but for a deferred release), a lock that others of this client wait for,
+// grants that replicas confirm. Whatever reply is not the expected one goes to an operation as its
+// first event.
 //
 // Thread-safe. For a kind that is plain().
 class PlainLock {
@@ -47,6 +48,9 @@ class PlainLock {
                                 Interrupt* interrupt) const;
   std::optional<Waited> release(const ContextPtr& context, OwnerNumber owner,
                                 const MakeRelease& make, Interrupt* interrupt) const;
+  // Does not wait for the reply; `make` makes an operation for a deferred release.
+  std::optional<Waited> release_deferred(const ContextPtr& context, OwnerNumber owner,
+                                         const MakeRelease& make, Interrupt* interrupt) const;
 
  private:
   // What stands before and after the owner's field in both commands.
@@ -73,7 +77,8 @@ class PlainLock {
   };
 
   Sending send(const Context& with, const Command& command, Interrupt* interrupt) const;
-  const Encoded* begin(const Context& with, const Ask& ask) const;
+  const Encoded* begin(const Context& with, const Ask& ask, bool& takes_over) const;
+  const Encoded* for_release(const Context& with) const;
   const Encoded* encoded(const Context& with, OwnerNumber owner, Millis lease) const;
   std::unique_ptr<Encoded> encode(const Context& with, OwnerNumber owner, Millis lease) const;
   struct Grant {

@@ -141,7 +141,10 @@ class PlainTaskLock::Attempt final : public Task {
  private:
   bool begin(TimePoint now) override {
     begun_ = now;
-    return with().keeper->begin_plain_attempt(name(), ask_.owner);
+    using Begun = lease::LeaseKeeper::PlainAttempt;
+    const Begun begun = with().keeper->begin_plain_attempt(name(), ask_.owner);
+    takes_over_ = begun == Begun::kTakesOver;
+    return begun != Begun::kNotBegun;
   }
   bool end(const resp::Reply& reply, TimePoint sent) override;
   OperationPtr operation(TimePoint now) override { return acquire_from(now); }
@@ -154,6 +157,7 @@ class PlainTaskLock::Attempt final : public Task {
 
   const Ask ask_;
   TimePoint begun_{};
+  bool takes_over_ = false;
   bool granted_ = false;
 };
 
@@ -180,7 +184,7 @@ OperationPtr PlainTaskLock::Attempt::successor(std::shared_ptr<Completion> compl
                                                std::uint64_t id) {
   const auto operation = acquire_from(begun_);
   operation->report_to(std::move(completion), id);
-  operation->adopt(begun_);
+  operation->adopt(begun_, takes_over_);
   return operation;
 }
 

@@ -85,6 +85,25 @@ void ReleaseOperation::adopt(const lease::ReleasePlan& plan, TimePoint begun) {
   (void)context().keeper->carry_on(name(), what_.owner, plan_.ticket, shared_from_this());
 }
 
+void ReleaseOperation::adopt_unwritten(const lease::ReleasePlan& plan, TimePoint begun) {
+  adopt(plan, begun);
+  const MutexLock lock(mutex_);
+  plan_.left.reset();
+  context().keeper->undefer(name(), what_.owner, plan_.ticket);
+  deferred = true;
+  defer_if_written(writing_.exchange(Writing::kAwaited) == Writing::kDone);
+}
+
+void ReleaseOperation::adopt_left(const lease::ReleasePlan& plan, TimePoint begun) {
+  const MutexLock lock(mutex_);
+  plan_ = plan;
+  give_up_ = after(begun, context().command_timeout);
+  deferred = true;
+  const auto& self = shared_from_this();
+  if (!context().keeper->carry_on(name(), what_.owner, plan_.ticket, self)) revoke();
+  let_caller_go({});
+}
+
 // Not for a hold that may be under another field by now, nor for a lock that has to stay closed.
 bool ReleaseOperation::may_hand_over() const {
   const bool plain = plan_.other.empty() && plan_.stays(now()) == Millis(0);
@@ -207,6 +226,14 @@ void ReleaseOperation::tell(wait::Heir& heir, const Answer& answer,
   heir.offer_in_doubt(error_status(reply.value().text(), name(), context().topology->text()));
 }
 
+wait::Calls ReleaseOperation::told(const Context& context, const Recipe& recipe,
+                                   const std::string& channel, std::int64_t reply) {
+  const Waiting waiting = recipe.waiting();
+  const bool yields = waiting == Waiting::kInTurn || waiting == Waiting::kBackOff;
+  if (reply < 1 || !yields) return {};
+  return context.waits->told(channel, reply - 1, context.clock.now());
+}
+
 void ReleaseOperation::answered(const resp::Reply& reply) {
   // Gone, but sent before, and the lease cannot have ended since: the first sending has released
   // it. A release that leaves holds also leaves the field, also when repeated.
@@ -214,11 +241,7 @@ void ReleaseOperation::answered(const resp::Reply& reply) {
       plan_.verdict == Plan::Verdict::kFinal && sent_before_ && now() < plan_.trusted;
   if (!reply.is_nil() || by_first) {
     context().keeper->released(name(), what_.owner, plan_);
-    const bool told = reply.is_integer() && reply.integer() > 0 && !heir_;
-    const Waiting waiting = recipe_.waiting();
-    if (told && (waiting == Waiting::kInTurn || waiting == Waiting::kBackOff)) {
-      calls_ = context().waits->told(channel_, reply.integer() - 1, now());
-    }
+    if (!heir_) calls_ = told(context(), recipe_, channel_, reply.integer());
     return end({});
   }
   const char* reason =

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -30,6 +31,13 @@ class ReleaseOperation final : public Operation {
   // Takes over a release that the calling thread has begun and sent itself, by that plan: see
   // PlainLock.
   void adopt(const lease::ReleasePlan& plan, TimePoint begun);
+  // The same of a deferred one (LateRelease): its thread waits until it is written, or has left.
+  void adopt_unwritten(const lease::ReleasePlan& plan, TimePoint begun);
+  void adopt_left(const lease::ReleasePlan& plan, TimePoint begun);
+  // The server has replied to a release of a kind with `reply` (see TakingRecipe::release()): what
+  // this means for who waits for the channel.
+  static wait::Calls told(const Context& context, const Recipe& recipe, const std::string& channel,
+                          std::int64_t reply);
   // A release that has begun is completed by the ledger. One that leaves holds counts at once: it
   // is not sent again, as the next release contains the remaining count.
   void cancel() override;

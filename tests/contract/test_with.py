@@ -75,7 +75,7 @@ def test_an_error_of_the_body_comes_out_and_the_lock_is_free(
     with pytest.raises(KeyError) as seen:
         alice.inside(lock, lambda _: _raise(error))
     assert seen.value is error
-    assert stage.all_keys() == set()
+    eventually(lambda: stage.all_keys() == set())
 
 
 def test_even_an_error_that_is_no_exception(alice: Any, lock: Any, stage: Stage) -> None:
@@ -84,7 +84,7 @@ def test_even_an_error_that_is_no_exception(alice: Any, lock: Any, stage: Stage)
 
     with pytest.raises(Ended):
         alice.inside(lock, lambda _: _raise(Ended()))
-    assert stage.all_keys() == set()
+    eventually(lambda: stage.all_keys() == set())
 
 
 @pytest.mark.awaited

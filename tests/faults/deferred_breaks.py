@@ -52,8 +52,21 @@ DEFERRED_BREAKS = (
     Break(
         (54,),
         "a deferred release is done before its answer",
-        "cpp/lease/deferred_releases.cpp",
-        (("  return entry->hold;\n", "  return ledger_.settle(name, owner, turn).hold;\n"),),
+        "cpp/sync/late_release.cpp",
+        (
+            (
+                "  plan_ = std::move(*plan);\n",
+                "  plan_ = std::move(*plan);\n"
+                "  context_->keeper->released(name_, owner_, plan_);\n",
+            ),
+        ),
         f"{FAULTS}::test_close_and_exit_wait_for_what_is_owed",
+    ),
+    Break(
+        (52,),
+        "a deferred release that is to be sent again comes behind its owner's next attempt",
+        "cpp/client/connection_exchange.cpp",
+        (("line_.put_behind(lone.unread, std::move(", "line_.put_behind(0, std::move("),),
+        f"{FAULTS}::test_a_lost_reply_is_no_loss_and_frees_no_newer_hold",
     ),
 )

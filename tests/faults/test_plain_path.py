@@ -33,6 +33,44 @@ def test_however_replies_come_each_pair_is_whole(
             assert holds(server) == {}
 
 
+@pytest.mark.parametrize(("piece", "delay"), [(1, 0), (65536, LATE)], ids=["in bytes", "late"])
+def test_however_replies_come_each_deferred_release_is_done(
+    proxy: FaultProxy, server: Server, piece: int, delay: float
+) -> None:
+    with holdfast.Client(proxy.url, releases="deferred") as client:
+        locks = [client.lock(NAME), client.read_write_lock(NAME + "-rw").read]
+        for lock in locks:
+            with lock:
+                pass
+        proxy.slices(piece)
+        proxy.delay(delay)
+        for _ in range(PAIRS):
+            for lock in locks:
+                with lock:
+                    assert lock.hold_count() == 1
+        assert client.stats().lost == 0
+    assert holds(server) == {}
+    assert client.stats().released == len(locks) * (PAIRS + 1)
+
+
+def test_after_a_lost_connection_a_deferred_release_frees_no_newer_hold(
+    proxy: FaultProxy, server: Server
+) -> None:
+    with holdfast.Client(proxy.url, releases="deferred") as client:
+        lock = client.lock(NAME)
+        with lock:
+            pass
+        for _ in range(PAIRS):
+            with lock:
+                pass
+            proxy.cut()
+            with lock:
+                assert list(holds(server).values()) == [1]
+                assert lock.hold_count() == 1
+        assert client.stats().lost == 0
+    assert holds(server) == {}
+
+
 def test_what_another_holds_is_refused_and_waited_for(server: Server) -> None:
     with holdfast.Client(server.url) as client, holdfast.Client(server.url) as other:
         lock, rival = client.lock(NAME), other.lock(NAME)

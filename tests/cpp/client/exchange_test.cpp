@@ -2,94 +2,17 @@
 
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <future>
-#include <memory>
 #include <string>
 #include <thread>
-#include <vector>
 
-#include "client/connection.h"
+#include "client/exchange_fixture.h"
 #include "client/send_batch.h"
-#include "resp/command.h"
-#include "support/scripted_stream.h"
 
 namespace holdfast::client {
 namespace {
 
-using simulation::NoLoop;
-using simulation::Script;
-using simulation::ScriptedStream;
-using Alone = Connection::Alone;
-
-// Asks for a word; its thread waits for the answer.
-class Question final : public Request {
- public:
-  explicit Question(std::string word) : word_(std::move(word)) {}
-
-  std::string_view key() const override { return word_; }
-  void encode(std::string& out) const override { out += resp::Command({"ASK", word_}).bytes(); }
-  void complete(Result<resp::Reply> reply, const Sent& sent) override {
-    times = sent.times;
-    answer = reply.ok() ? std::string(reply.value().text()) : reply.status().message();
-    if (on_answer) on_answer();
-    control.done.store(true);
-  }
-
-  std::string answer;
-  std::function<void()> on_answer;
-  int times = 0;
-  ServeControl control;
-
- private:
-  const std::string word_;
-};
-using QuestionPtr = std::shared_ptr<Question>;
-
-class ExchangeTest : public ::testing::Test {
- protected:
-  ~ExchangeTest() override {
-    if (connection) connection->close(Status::closed("over"));
-  }
-
-  void open(const std::string& service = {}) {
-    Connection::Setup setup;
-    setup.link.service = service;
-    setup.open = [this](const StreamOptions&) { return std::make_unique<ScriptedStream>(script); };
-    setup.neighbours.mine = [this](const Request&) { return mine; };
-    setup.neighbours.hand_over = [](InFlightRequest, bool) { return Status::closed("elsewhere"); };
-    connection = std::make_shared<Connection>(script.clock, loop, setup);
-    script.replies.push_back("+ready\r\n");
-    wait(submit("hello"));
-    script.got.clear();
-  }
-
-  QuestionPtr submit(const std::string& word) {
-    auto question = std::make_shared<Question>(word);
-    question->deadline = script.clock.now() + Millis(5000);
-    EXPECT_TRUE(connection->submit(question, &parker).ok());
-    return question;
-  }
-  std::string wait(const QuestionPtr& question) {
-    while (!question->control.done) connection->serve(parker, question->control, kNever);
-    return question->answer;
-  }
-  Alone exchange(const std::string& word = "word") {
-    asked = std::make_shared<Question>(word);
-    asked->deadline = script.clock.now() + Millis(5000);
-    asked->on_answer = on_answer;
-    return connection->exchange(asked, parker, answer);
-  }
-
-  Script script;
-  NoLoop loop;
-  bool mine = true;
-  std::shared_ptr<Connection> connection;
-  Parker parker;
-  QuestionPtr asked;
-  std::function<void()> on_answer;
-  Connection::PlainAnswer answer;
-};
+class ExchangeTest : public ExchangeFixture {};
 
 TEST_F(ExchangeTest, APlainReplyIsTheAnswer) {
   open();
@@ -148,7 +71,7 @@ TEST_F(ExchangeTest, AnErrorReachesTheRequestAtOnce) {
 
 TEST_F(ExchangeTest, WhatComesMeanwhileIsSentBehindItAndIsCompany) {
   open();
-  QuestionPtr other;
+  InquiryPtr other;
   script.on_reading = [&] {
     other = submit("other");
     EXPECT_EQ(script.count("other"), 0) << "its reply would be taken for the first one's";
@@ -163,7 +86,7 @@ TEST_F(ExchangeTest, WhatComesMeanwhileIsSentBehindItAndIsCompany) {
 
 TEST_F(ExchangeTest, WhatComesMeanwhileStandsBehindIt) {
   open();
-  QuestionPtr other;
+  InquiryPtr other;
   script.on_reading = [&] { other = submit("other"); };
   script.replies = {"", "+first\r\n+second\r\n"};
   EXPECT_EQ(exchange(), Alone::kInLine);
@@ -215,8 +138,8 @@ TEST_F(ExchangeTest, WhatTheSocketDidNotTakeIsSentLater) {
 TEST_F(ExchangeTest, WhatIsSubmittedInASendBatchGoesOutInOnePiece) {
   open();
   script.writes = 0;
-  QuestionPtr first;
-  QuestionPtr second;
+  InquiryPtr first;
+  InquiryPtr second;
   {
     const SendBatch batch;
     first = submit("first");

@@ -102,7 +102,9 @@ void visit_by_thread(const std::shared_ptr<Client>& client, Rooms& rooms, std::u
     if (got->verdict != Verdict::kGranted) continue;
     rooms.enter(room);
     rooms.leave(room);
-    const auto released = outcome_of(lock.release_and_wait(owner, false, nullptr));
+    const auto released =
+        outcome_of(random.chance(500) ? lock.release_deferred_and_wait(owner, nullptr)
+                                      : lock.release_and_wait(owner, false, nullptr));
     EXPECT_EQ(released->verdict, Verdict::kGranted) << released->why.message();
   }
 }
@@ -116,7 +118,12 @@ void visit_until_closed(const std::shared_ptr<Client>& client, std::uint64_t see
     const Lock::Attempt attempt{owner, {Millis(1000), false}};
     const auto got = outcome_of(lock.acquire_and_wait(attempt, nullptr));
     EXPECT_TRUE(got->verdict != Verdict::kFailed || client->closed()) << got->why.message();
-    if (got->verdict == Verdict::kGranted) (void)lock.release_and_wait(owner, false, nullptr);
+    if (got->verdict != Verdict::kGranted) continue;
+    if (random.chance(500)) {
+      (void)lock.release_deferred_and_wait(owner, nullptr);
+    } else {
+      (void)lock.release_and_wait(owner, false, nullptr);
+    }
   }
 }
 

@@ -281,9 +281,12 @@ std::optional<sync::Outcome> Scenario::give_up(Owner& owner) {
     return std::make_shared<sync::ReleaseOperation>(
         context, recipe_, sync::ReleaseOperation::What{name_, owner.number, false, deferred});
   };
-  if (threads_ && !deferred && owner.random.chance(500)) {
+  if (threads_ && owner.random.chance(500)) {
     Interruptions interruptions(owner.random);
-    const auto waited = owner.plain.release(context, owner.number, make, interruptions.if_any());
+    sync::Interrupt* const interrupt = interruptions.if_any();
+    const auto& plain = owner.plain;
+    const auto waited = deferred ? plain.release_deferred(context, owner.number, make, interrupt)
+                                 : plain.release(context, owner.number, make, interrupt);
     if (waited) return waited->exchange ? waited->outcome : sync::Outcome{};
   }
   return await(owner, make());

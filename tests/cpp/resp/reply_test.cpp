@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "resp/plain_reply.h"
+
 namespace holdfast::resp {
 namespace {
 
@@ -238,6 +240,22 @@ TEST(Reader, SurvivesNoise) {
     }
   }
   EXPECT_GT(refused, 1000);
+}
+
+TEST(PlainBeginning, IsTheFirstReplyAndItsSize) {
+  const PlainBeginning number = plain_beginning(":17\r\n:3\r\n");
+  EXPECT_EQ(number.reply.integer, 17);
+  EXPECT_EQ(number.size, 5U);
+  const PlainBeginning nil = plain_beginning("$-1\r\n-ERR no\r\n");
+  EXPECT_FALSE(nil.reply.integer);
+  EXPECT_EQ(nil.size, 5U);
+  EXPECT_EQ(plain_beginning("_\r\n:1\r\n").size, 3U);
+}
+
+TEST(PlainBeginning, IsNoneOfOtherRepliesAndOfPieces) {
+  for (const char* bytes : {"", ":1", ":1\r", "-ERR no\r\n", "+OK\r\n", "$2\r\n17\r\n", "*0\r\n"}) {
+    EXPECT_EQ(plain_beginning(bytes).size, 0U) << bytes;
+  }
 }
 
 }  // namespace

@@ -33,6 +33,7 @@ struct Script {
   std::string got;
   int writes = 0;
   std::size_t room = std::string::npos;  // bytes that are taken, then none for now
+  bool stuck = false;                    // it takes no more, ever
   std::function<void()> on_reading;      // before a reading that waits
   std::function<void()> on_writing;      // before the next writing takes any bytes
 
@@ -78,7 +79,7 @@ class ScriptedStream final : public net::Transport {
     if (const auto now = std::exchange(script_.on_writing, nullptr)) now();
     const std::size_t taken = std::min(size, script_.room);
     if (taken == 0) {
-      script_.room = std::string::npos;
+      if (!script_.stuck) script_.room = std::string::npos;
       return {net::Io::kWantWrite, 0, {}};
     }
     if (script_.room != std::string::npos) script_.room -= taken;

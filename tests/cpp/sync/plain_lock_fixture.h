@@ -5,6 +5,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "support/one_server.h"
 #include "support/scripted_stream.h"
@@ -13,7 +15,6 @@
 
 namespace holdfast::sync {
 
-using simulation::NoEvents;
 using simulation::NoLoop;
 using simulation::NoSubscriptions;
 using simulation::OneServer;
@@ -26,6 +27,12 @@ inline constexpr Lease kLease{Millis(3000), true};
 inline constexpr Millis kPatience{5000};
 inline const std::string kGranted = "$-1\r\n";
 inline const std::string kReleased = ":1\r\n";
+
+class KeptEvents final : public lease::EventSink {
+ public:
+  void post(lease::Event event) override { all.push_back(std::move(event)); }
+  std::vector<lease::Event> all;
+};
 
 // Ctrl-C, at once.
 class Impatient final : public Interrupt {
@@ -44,8 +51,7 @@ class PlainLockFixture : public ::testing::Test {
     };
     const auto connection = std::make_shared<client::Connection>(script.clock, loop, setup);
     const auto topology = std::make_shared<OneServer>(connection);
-    const auto keeper = std::make_shared<lease::LeaseKeeper>(script.clock, loop, "client",
-                                                             std::make_shared<NoEvents>());
+    const auto keeper = std::make_shared<lease::LeaseKeeper>(script.clock, loop, "client", events);
     keeper->set_topology(topology);
     context = std::shared_ptr<const Context>(
         new Context{script.clock, "client", kPatience, topology, keeper,
@@ -74,6 +80,14 @@ class PlainLockFixture : public ::testing::Test {
     waited = lock.release(context, owner, make, interrupt);
   }
 
+  void release_deferred(OwnerNumber owner = kAlice, Interrupt* interrupt = nullptr) {
+    const auto make = [&] {
+      return std::make_shared<ReleaseOperation>(context, recipe,
+                                                ReleaseOperation::What{name, owner, false, true});
+    };
+    waited = lock.release_deferred(context, owner, make, interrupt);
+  }
+
   bool plain() const { return waited && !waited->exchange; }
   Verdict verdict() const { return waited->outcome.value().verdict; }
   lease::LeaseKeeper& keeper() { return *context->keeper; }
@@ -82,6 +96,7 @@ class PlainLockFixture : public ::testing::Test {
   Script script;
   NoLoop loop;
   NoSubscriptions subscriptions;
+  const std::shared_ptr<KeptEvents> events = std::make_shared<KeptEvents>();
   const LockRecipe& recipe;
   const LockName name;
   std::shared_ptr<const Context> context;

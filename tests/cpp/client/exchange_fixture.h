@@ -1,0 +1,104 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "client/connection.h"
+#include "resp/command.h"
+#include "support/scripted_stream.h"
+
+namespace holdfast::client {
+
+using simulation::NoLoop;
+using simulation::Script;
+using simulation::ScriptedStream;
+using Alone = Connection::Alone;
+using Posted = Connection::Posted;
+
+// Asks for a word; its thread waits for the answer.
+class Inquiry final : public Request {
+ public:
+  explicit Inquiry(std::string word) : word_(std::move(word)) {}
+
+  std::string_view key() const override { return word_; }
+  void encode(std::string& out) const override { out += resp::Command({"ASK", word_}).bytes(); }
+  void complete(Result<resp::Reply> reply, const Sent& sent) override {
+    times = sent.times;
+    if (reply.ok() && reply.value().is_integer()) number = reply.value().integer();
+    answer = reply.ok() ? std::string(reply.value().text()) : reply.status().message();
+    if (on_answer) on_answer();
+    control.done.store(true);
+  }
+  void written() override { ++writings; }
+
+  std::string answer;
+  std::function<void()> on_answer;
+  std::int64_t number = 0;
+  int times = 0;
+  int writings = 0;
+  ServeControl control;
+
+ private:
+  const std::string word_;
+};
+using InquiryPtr = std::shared_ptr<Inquiry>;
+
+class ExchangeFixture : public ::testing::Test {
+ protected:
+  ~ExchangeFixture() override {
+    if (connection) connection->close(Status::closed("over"));
+  }
+
+  void open(const std::string& service = {}) {
+    Connection::Setup setup;
+    setup.link.service = service;
+    setup.open = [this](const StreamOptions&) { return std::make_unique<ScriptedStream>(script); };
+    setup.neighbours.mine = [this](const Request&) { return mine; };
+    setup.neighbours.hand_over = [](InFlightRequest, bool) { return Status::closed("elsewhere"); };
+    connection = std::make_shared<Connection>(script.clock, loop, setup);
+    script.replies.push_back("+ready\r\n");
+    wait(submit("hello"));
+    script.got.clear();
+  }
+
+  InquiryPtr submit(const std::string& word) {
+    auto inquiry = std::make_shared<Inquiry>(word);
+    inquiry->deadline = script.clock.now() + Millis(5000);
+    EXPECT_TRUE(connection->submit(inquiry, &parker).ok());
+    return inquiry;
+  }
+  std::string wait(const InquiryPtr& inquiry) {
+    while (!inquiry->control.done) connection->serve(parker, inquiry->control, kNever);
+    return inquiry->answer;
+  }
+  Alone exchange(const std::string& word = "word") {
+    asked = std::make_shared<Inquiry>(word);
+    asked->deadline = script.clock.now() + Millis(5000);
+    asked->on_answer = on_answer;
+    return connection->exchange(asked, parker, answer);
+  }
+  // One whose reply may lie unread.
+  Posted post(const std::string& word, bool begins = true) {
+    posted = std::make_shared<Inquiry>(word);
+    posted->deadline = script.clock.now() + Millis(5000);
+    posted->deferred = true;
+    return connection->post(posted, parker, [begins] { return begins; });
+  }
+
+  Script script;
+  NoLoop loop;
+  bool mine = true;
+  std::shared_ptr<Connection> connection;
+  Parker parker;
+  InquiryPtr asked;
+  std::function<void()> on_answer;
+  InquiryPtr posted;
+  Connection::PlainAnswer answer;
+};
+
+}  // namespace holdfast::client
