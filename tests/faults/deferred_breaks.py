@@ -25,8 +25,8 @@ DEFERRED_BREAKS = (
     Break(
         (52,),
         "a deferred release waits for its reply",
-        "cpp/sync/release_operation.cpp",
-        (("  if (deferred && written && !finished()) defer();\n", ""),),
+        "cpp/sync/plain_lock.cpp",
+        (("  if (posted == Posted::kWritten) return Waited{};\n", ""),),
         f"{FAULTS}::test_it_ends_although_no_reply_comes",
     ),
     Break(
@@ -52,12 +52,12 @@ DEFERRED_BREAKS = (
     Break(
         (54,),
         "a deferred release is done before its answer",
-        "cpp/sync/late_release.cpp",
+        "cpp/lease/releases.cpp",
         (
             (
-                "  plan_ = std::move(*plan);\n",
-                "  plan_ = std::move(*plan);\n"
-                "  context_->keeper->released(name_, owner_, plan_);\n",
+                "  plan.ticket = enter(*hold, std::move(carrier), caller, now);\n",
+                "  plan.ticket = enter(*hold, std::move(carrier), caller, now);\n"
+                "  if (caller == Caller::kLeft) (void)ledger_.settle(name, owner, plan.ticket);\n",
             ),
         ),
         f"{FAULTS}::test_close_and_exit_wait_for_what_is_owed",
