@@ -18,7 +18,6 @@ using sync::Verdict;
 const std::string kName = "lock";
 constexpr Millis kLease{600'000};
 constexpr Millis kAllFaultsAndMore{5000};
-constexpr Millis kLongestRest{150};
 
 // Mostly the lock, as others differ little.
 const sync::LockKind& kind_of(std::uint64_t seed) {
@@ -158,9 +157,9 @@ void Scenario::plan_faults() {
 }
 
 void Scenario::told(const lease::Event& event) {
-  if (event.kind == lease::Event::Kind::kLost) blame("the loss of a hold is reported");
-  if (event.kind == lease::Event::Kind::kLostLate)
-    blame("a hold that was released is reported as lost");
+  using Kind = lease::Event::Kind;
+  if (event.kind == Kind::kLost) blame("the loss of a hold is reported");
+  if (event.kind == Kind::kLostLate) blame("a released hold is reported as lost");
 }
 
 // `executed`: what is on its way still gets there.
@@ -235,7 +234,7 @@ void Scenario::rest(Owner& owner) {
   const std::vector<TimePoint> moments = loop_.moments();
   if (moments.empty()) return;
   const Duration left = moments[owner.random.below(moments.size())] - world_.now();
-  if (left > Duration::zero() && left < kLongestRest) sleep(left);
+  if (left > Duration::zero() && left < Millis(150)) sleep(left);
 }
 
 // Nothing: its caller has left.
@@ -299,9 +298,9 @@ bool Scenario::acquire(Owner& owner) {
     request.deadline = world_.now() + owner.random.between({}, Millis(150));
   }
   world_.say(owner.field, " acquires");
-  const TimePoint asked = world_.now();
+  const TimePoint late = world_.now() + kLease;
   const auto outcome = ask_for(owner, request);
-  if (world_.now() - asked >= kLease) blame(owner.field + " slept beside a free lock");
+  if (world_.now() >= late) blame(owner.field + " slept beside a free lock");
   if (!outcome || outcome->verdict != Verdict::kGranted) return false;
   world_.say(owner.field, " is granted the lock");
   ++grants_;
