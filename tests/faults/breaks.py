@@ -218,7 +218,7 @@ BREAKS = (
     Break(
         (20, 22),
         "a new connection subscribes to nothing",
-        "cpp/client/subscriber.cpp",
+        "cpp/client/subscription_stream.cpp",
         (("for (const std::string& channel : channels_) say(true, channel);", ""),),
         "tests/faults/test_server.py::test_a_slow_consumer_is_cut_off_and_comes_back",
     ),

@@ -97,7 +97,7 @@ BREAKS = (
     Break(
         (33,),
         "the end of a subscription is not noticed",
-        "cpp/client/subscriber.cpp",
+        "cpp/client/subscription_stream.cpp",
         (("    sink.on_redirected(channel, {});\n", ""),),
         f"{SLOTS}::test_a_waiter_is_woken_from_the_new_server",
     ),
