@@ -14,6 +14,7 @@ class NoSubscriptions final : public wait::Subscriptions {
  public:
   void subscribe(const std::string& /*channel*/) override {}
   void release(const std::string& /*channel*/, Duration /*linger*/) override {}
+  void expect(const std::string& /*channel*/) override {}
 };
 
 class Permits final : public wait::Waiter {
