@@ -22,8 +22,7 @@ namespace holdfast::client {
 // Its reader is the thread of a waiter, in attend(), or the loop. A thread that waits for a message
 // and reads it itself needs no other thread to wake it. Between two waits the stream may lie unread
 // for 5 ms, or 0.1 s while the thread looks for signals: then the loop calls the next thread, or
-// reads. Connecting, subscribing and whatever
-// needs a timer stay with the loop.
+// reads. Connecting, subscribing and whatever needs a timer stay with the loop.
 class Subscriber final : public net::Pollable, public std::enable_shared_from_this<Subscriber> {
  public:
   // Called on the loop's thread or an attending one.
