@@ -326,7 +326,7 @@ void Connection::drop_overdue(TimePoint now, Batch& batch) {
 }
 
 bool Connection::flush() {
-  if (flushing_) return true;
+  if (flushing_ || alone_) return true;  // who has the stream goes on with it
   flushing_ = true;
   bool stuck = false;
   while (writer_ && !write_blocked_ && !write_failed_ && (line_.has_unsent() || !out_.empty())) {

@@ -187,7 +187,9 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   void attempt_failed(Batch& batch) HOLDFAST_REQUIRES(mutex_);
   void drop_overdue(TimePoint now, Batch& batch) HOLDFAST_REQUIRES(mutex_);
   void drop_impatient(TimePoint now, Batch& batch) HOLDFAST_REQUIRES(mutex_);
-  bool flush() HOLDFAST_REQUIRES(mutex_);  // false: the leader has to go on with it
+  // Writes what is in line, unless another thread writes, or has the connection for itself: then
+  // that thread does. False: the leader has to go on with it.
+  bool flush() HOLDFAST_REQUIRES(mutex_);
   bool written(const net::IoResult& result) HOLDFAST_REQUIRES(mutex_);
   void wake_leader() HOLDFAST_REQUIRES(mutex_);
   void find_leader(Parker* preferred) HOLDFAST_REQUIRES(mutex_);
@@ -236,7 +238,8 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   std::shared_ptr<net::Transport> watched_ HOLDFAST_GUARDED_BY(mutex_);
   std::shared_ptr<net::Transport> left_ HOLDFAST_GUARDED_BY(mutex_);
   std::string out_ HOLDFAST_GUARDED_BY(mutex_);  // encoded, not yet written
-  std::string writing_;                          // the flushing thread's, or exchange()'s
+  std::string writing_;                          // the flushing thread's
+  std::string direct_;                           // while alone_: the command of that thread
   bool flushing_ HOLDFAST_GUARDED_BY(mutex_) = false;
   bool driven_ HOLDFAST_GUARDED_BY(mutex_) =
       false;  // the loop has been asked for a step that has not begun

@@ -71,9 +71,9 @@ Connection::Alone Connection::exchange(const RequestPtr& request, Parker& parker
   Lone lone(&parker);
   if (!lead_alone(*request, lone)) return Alone::kRefused;
   answer.sent = lone.sent();
-  request->encode(writing_);
+  request->encode(direct_);
   std::optional<resp::PlainReply> reply;
-  if (lone.write(writing_)) {
+  if (lone.write(direct_)) {
     if (lone.unread == 0) {
       reply = lone.reply();
     } else if (lone.read_all() && deliver_unread(lone)) {
@@ -102,8 +102,8 @@ Connection::Posted Connection::post(const RequestPtr& request, Parker& parker,
     step_back(nullptr);
     throw;
   }
-  request->encode(writing_);
-  if (lone.write(writing_) && put_in_line_written({request, lone.sent()}, lone)) {
+  request->encode(direct_);
+  if (lone.write(direct_) && put_in_line_written({request, lone.sent()}, lone)) {
     step_back(nullptr);
     return Posted::kWritten;
   }
@@ -123,6 +123,7 @@ bool Connection::lead_alone(const Request& request, Lone& lone) {
     lone.number = line_.stream();
     lone.begun = clock_.now();
   }
+  direct_.clear();
   setup_.link.stats->add(Stats::Counter::kCommands);
   return true;
 }
@@ -181,7 +182,6 @@ void Connection::meet_company() {
 void Connection::step_back(Parker* waiter) {
   const WakeBatch wakes;
   const MutexLock lock(mutex_);
-  if (alone_) writing_.clear();  // else it is in line, and another thread may be writing
   alone_ = false;
   leader_ = Leader::kNone;
   leading_ = nullptr;
@@ -204,11 +204,10 @@ void Connection::put_in_line(InFlightRequest unanswered, Lone& lone) {
     using Way = RequestQueue::Way;
     line_.put_behind(lone.unread, std::move(unanswered), same ? Way::kSent : Way::kUnsent);
     if (same) {
-      out_.assign(writing_, lone.wrote_bytes);
+      out_.assign(direct_, lone.wrote_bytes);
       write_blocked_ = lone.wrote == net::Io::kWantWrite;
       write_failed_ = lone.wrote == net::Io::kFailed;
     }
-    writing_.clear();
   }
   const TimePoint now = clock_.now();
   Progress progress;

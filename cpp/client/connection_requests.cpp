@@ -11,12 +11,6 @@ namespace holdfast::client {
 
 namespace {
 
-// A leader that awaits replies sends what has gathered when the next ones arrive, all in one piece;
-// one that was called, when it comes; one that is alone, when it has its reply.
-bool gathers(bool leads, bool alone, bool awaits_replies) {
-  return alone || (leads && awaits_replies);
-}
-
 // Why a request does not get into the line; OK: it does.
 Status refusal(const Status& closed, const InFlightRequest& unanswered) {
   if (!closed.ok()) return closed;
@@ -64,11 +58,13 @@ void Connection::retire() {
   review();
 }
 
+// A leader that awaits replies sends what has gathered when the next ones arrive, all in one piece;
+// one that was called, when it comes.
 bool Connection::sends_at_once(const Request& request) const {
   const bool leads = leader_ == Leader::kCaller || called_ != nullptr;
   const bool awaits = line_.awaits_replies() && !request.deferred;
   const bool sends = setup_.driver == Driver::kCallers || request.deferred;
-  return sends && !gathers(leads, alone_, awaits);
+  return sends && !(leads && awaits);
 }
 
 void Connection::send_now() {

@@ -5,6 +5,7 @@
 #include <future>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "client/exchange_fixture.h"
 #include "client/send_batch.h"
@@ -153,6 +154,66 @@ TEST_F(ExchangeTest, WhatIsSubmittedInASendBatchGoesOutInOnePiece) {
   EXPECT_EQ(script.writes, 1);
   script.replies = {"+1\r\n", "+2\r\n"};
   EXPECT_EQ(wait(first) + wait(second), "12");
+}
+
+// Another thread, which submits one word before and one while this one has the connection for
+// itself.
+class Batching {
+ public:
+  template <typename Submit>
+  explicit Batching(Submit submit) {
+    std::future<void> put_off = put_off_.get_future();
+    thread_ = std::thread([this, submit] {
+      const SendBatch batch;
+      submit("first");
+      put_off_.set_value();
+      goes_on_.get_future().wait();
+      submit("second");
+    });
+    put_off.wait();
+  }
+  void end() {
+    goes_on_.set_value();
+    thread_.join();
+  }
+
+ private:
+  std::promise<void> put_off_;
+  std::promise<void> goes_on_;
+  std::thread thread_;
+};
+
+TEST_F(ExchangeTest, ASendBatchThatEndsMeanwhileIsSentBehindIt) {
+  open();
+  std::vector<InquiryPtr> words;
+  Batching batching([&](const char* word) { words.push_back(submit(word)); });
+  script.replies = {"+1\r\n"};
+  EXPECT_EQ(wait(words[0]), "1");
+  script.on_reading = [&] {
+    batching.end();
+    EXPECT_EQ(script.count("second"), 0) << "its reply would be taken for the first one's";
+  };
+  script.replies = {":7\r\n", "+2\r\n"};
+  EXPECT_EQ(exchange(), Alone::kAnswered);
+  EXPECT_EQ(answer.reply.integer, 7);
+  EXPECT_EQ(script.count("second"), 1);
+  EXPECT_EQ(wait(words[1]), "2");
+}
+
+TEST_F(ExchangeTest, ASendBatchThatEndsWhileACommandIsWrittenLeavesItWhole) {
+  open();
+  std::vector<InquiryPtr> words;
+  Batching batching([&](const char* word) { words.push_back(submit(word)); });
+  script.replies = {"+1\r\n"};
+  EXPECT_EQ(wait(words[0]), "1");
+  script.got.clear();
+  script.on_writing = [&] { batching.end(); };
+  EXPECT_EQ(post("late"), Posted::kWritten);
+  const auto command = [](const char* word) { return resp::Command({"ASK", word}).bytes(); };
+  EXPECT_EQ(script.got, command("late") + command("second"));
+  script.replies = {":5\r\n", "+2\r\n"};
+  EXPECT_EQ(wait(words[1]), "2");
+  EXPECT_EQ(posted->number, 5);
 }
 
 TEST_F(ExchangeTest, ClosedMeanwhileItEnds) {
