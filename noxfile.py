@@ -182,6 +182,14 @@ def torture(session: nox.Session) -> None:
     session.run("pytest", "-n", "0", "--matrix", "full", "tests/torture", *more, env=told)
 
 
+@nox.session
+def load(session: nox.Session) -> None:
+    """Many owners on one server and a busy machine: nox -s load -- [seconds [options]]."""
+    install_package(session, "test")
+    seconds, *more = session.posargs or ["3600"]
+    session.run("python", "-m", "tests.torture.load", "--seconds", seconds, *more)
+
+
 @nox.session(venv_backend="none")
 def fuzz(session: nox.Session) -> None:
     """What is parsed from outside, under libFuzzer: nox -s fuzz -- [seconds for each target]."""
