@@ -9,6 +9,9 @@ with a comment that names what it takes and gives:
     -- ARGV[2...]  names: one or more, read with an index that is not a number
     -- returns  1: granted
 
+A result is `nil`, `text`, `{...}` (an array), `error`, or else a number: `1`, `>= 0`, `< limit`,
+`any`. The engine takes a reply of no other kind for the script's.
+
 Each index that the code uses is named there, each named one is used, and none is left out. What
 is embedded is the code alone: no comments, no blank lines. Needs nothing but the standard library.
 
@@ -25,6 +28,10 @@ import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 TOKEN = re.compile(
     r"""(?P<comment>--\[(?P<level>=*)\[.*?\](?P=level)\]|--[^\n]*)
@@ -35,7 +42,10 @@ INCLUDE = re.compile(r"\s*--\s*@include\s+(?P<path>\S+)\s*")
 NAMED = re.compile(r"--\s*(?P<list>KEYS|ARGV)\[(?P<index>[^\]]*)\](?P<rest>.*)")
 OPEN_INDEX = re.compile(r"(?P<first>[1-9]\d*)(?P<open>\.\.\.)?")
 WHAT = re.compile(r"\s+[a-z][a-z0-9_]*: \S")
-RETURNS = re.compile(r"--\s*returns\s+\S")
+RETURNS = re.compile(r"--\s*returns\s+(?P<result>.*)")
+RESULT = re.compile(
+    r"(?:(?P<kind>nil|text|\{[^}]*\}|error)|any|-?\d+|[<>]=? (?:-?\d+|[a-z_]+)): \S"
+)
 USED = re.compile(r"\b(?P<list>KEYS|ARGV)\b(?:\s*\[\s*(?P<index>\d+)\s*\])?")
 WORD = re.compile(r"[a-z][a-z0-9_]*")
 DELIMITER = "lua"
@@ -47,6 +57,7 @@ class Script:
 
     name: str
     text: str
+    replies: frozenset[str] = frozenset()
 
     @property
     def sha1(self) -> str:
@@ -100,7 +111,7 @@ def load_script(root: Path, path: Path) -> Script:
         problems.append("the code may not hold the raw string's end")
     if problems:
         raise ScriptError([f"{path}: {problem}" for problem in problems])
-    return Script(relative.as_posix(), code)
+    return Script(relative.as_posix(), code, frozenset(reply_kinds(source)))
 
 
 def expand(root: Path, path: Path, included: set[Path]) -> str:
@@ -139,8 +150,10 @@ def check_header(source: str, code: str) -> list[str]:
     """Compares what the header of `source` names with what `code` uses; returns what differs."""
     header = header_lines(source)
     problems = [] if header else ["the first line is no comment"]
-    if not any(RETURNS.match(line) for line in header):
+    results = results_of(header)
+    if not results:
         problems.append("the header names no result (-- returns  ...)")
+    problems += [f"not a result: {result}" for result in results if not RESULT.match(result)]
     named: dict[str, dict[int, bool]] = {"KEYS": {}, "ARGV": {}}
     for line in header:
         problems += note_named(line, named)
@@ -158,6 +171,21 @@ def header_lines(source: str) -> list[str]:
             break
         lines.append(line)
     return lines
+
+
+def results_of(header: list[str]) -> list[str]:
+    return [entry["result"] for line in header if (entry := RETURNS.match(line))]
+
+
+def reply_kinds(source: str) -> Iterator[str]:
+    """The kinds of reply that the header of `source` names, as resp::ReplyKind has them."""
+    for result in results_of(header_lines(source)):
+        named = RESULT.match(result)
+        kind = named["kind"] if named else None
+        if kind is None:
+            yield "kInteger"
+        elif kind != "error":
+            yield {"nil": "kNil", "text": "kText"}.get(kind, "kArray")
 
 
 def note_named(line: str, named: dict[str, dict[int, bool]]) -> list[str]:
@@ -213,7 +241,8 @@ def header_text(scripts: list[Script]) -> str:
             f"inline constexpr Script {script.identifier}{{",
             f'    "{script.name}",',
             f'    "{script.sha1}",',
-            f'    R"{DELIMITER}({script.text}){DELIMITER}"}};',
+            f'    R"{DELIMITER}({script.text}){DELIMITER}",',
+            f"    {' | '.join(f'resp::ReplyKind::{kind}' for kind in sorted(script.replies))}}};",
         ]
     every = ", ".join(f"&{script.identifier}" for script in scripts)
     parts += ["", f"inline constexpr const Script* all[] = {{{every}}};"]

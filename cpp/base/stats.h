@@ -27,6 +27,7 @@ class Stats {
     kRenewalFailures,  // renewals that the server has refused, or not answered
     kCommands,         // commands sent, except those that set up a connection
     kReconnects,       // connections established again
+    kProtocolErrors,   // connections ended by bytes that cannot be replies to what was sent
     kHeld,             // holds now; nested ones count once
     kWaiting,          // acquisitions that wait now
     kCounters,         // the number of counters

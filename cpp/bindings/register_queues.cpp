@@ -26,6 +26,8 @@ const char* word(lease::Event::Kind kind) {
       return "released";
     case lease::Event::Kind::kUnreleased:
       return "unreleased";
+    case lease::Event::Kind::kProtocolError:
+      return "protocol_error";
     default:
       return "lost";
   }

@@ -138,9 +138,9 @@ net::Interest Connection::digest(TimePoint now, Progress progress) {
     const MutexLock lock(mutex_);
     if (!progress.replies.empty()) last_read_ = now;
     batch.answers.reserve(progress.replies.size());
-    const bool demoted = !take_replies(progress.replies, now, batch);
+    const bool ends = !take_replies(progress.replies, now, batch);
     if (progress.ready && !move_) stream_ready(now);
-    if (progress.lost || demoted || stream_failed(now)) stream_lost(batch);
+    if (progress.lost || ends || stream_failed(now)) stream_lost(batch);
     batch.failed = link_.failed_attempts() > progress.failed_attempts;
     if (batch.failed || link_.state() == ReconnectingStream::State::kNowhere) {
       attempt_failed(batch);
@@ -258,7 +258,8 @@ net::Interest Connection::interest() const {
   return next;
 }
 
-// False when the server has become a replica: what it refused stays in the line, to be sent again.
+// False when the stream ends here: what is unanswered stays in the line, to be sent again. Either
+// the server has become a replica, or its replies are not those to our commands.
 bool Connection::take_replies(std::vector<resp::Reply>& replies, TimePoint now, Batch& batch) {
   const bool must_be_primary = !setup_.link.service.empty();
   for (resp::Reply& reply : replies) {
@@ -266,9 +267,17 @@ bool Connection::take_replies(std::vector<resp::Reply>& replies, TimePoint now, 
       link_.fail(now, Status::unreachable(address() + " is a replica now"), true);
       return false;
     }
-    if (reply.is_push()) continue;
-    // A server says something unasked only before it closes.
-    if (!line_.take(std::move(reply), batch.answers)) break;
+    switch (line_.take(std::move(reply), batch.answers)) {
+      case RequestQueue::Taken::kTaken:
+        break;
+      case RequestQueue::Taken::kUnasked:
+        link_.protocol_error(now, ReconnectingStream::kSurplus);
+        return false;
+      case RequestQueue::Taken::kMismatched:
+        link_.protocol_error(now, "sent " + std::string(resp::word_for(reply.kind())) +
+                                      " in reply to a command that cannot have one");
+        return false;
+    }
   }
   return true;
 }
@@ -330,6 +339,8 @@ bool Connection::flush() {
   flushing_ = true;
   bool stuck = false;
   while (writer_ && !write_blocked_ && !write_failed_ && (line_.has_unsent() || !out_.empty())) {
+    stuck = unasked_input();
+    if (stuck) break;
     const int sent = line_.send(out_, clock_.now());
     if (out_.empty()) break;
     setup_.link.stats->add(Stats::Counter::kCommands, sent);
@@ -346,6 +357,10 @@ bool Connection::flush() {
   flushing_ = false;
   return !stuck;
 }
+
+// Something has come although no reply is to come: the leader reads it before a command goes out,
+// whose reply it would be taken for.
+bool Connection::unasked_input() const { return !line_.awaits_replies() && writer_->has_input(); }
 
 // As much of writing_ as the stream took; false when that is not all.
 bool Connection::written(const net::IoResult& result) {

@@ -157,6 +157,7 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   Progress advance_link(TimePoint now, ReconnectingStream::Wait wait) HOLDFAST_EXCLUDES(mutex_);
   net::Interest digest(TimePoint now, Progress progress) HOLDFAST_EXCLUDES(mutex_);
   bool lead_alone(const Request& request, Lone& lone) HOLDFAST_EXCLUDES(mutex_);
+  void encode_alone(const Request& request, Lone& lone) HOLDFAST_EXCLUDES(mutex_);
   bool deliver_unread(const Lone& lone) HOLDFAST_EXCLUDES(mutex_);
   bool put_in_line_written(const InFlightRequest& unanswered, const Lone& lone)
       HOLDFAST_EXCLUDES(mutex_);
@@ -190,6 +191,7 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   // Writes what is in line, unless another thread writes, or has the connection for itself: then
   // that thread does. False: the leader has to go on with it.
   bool flush() HOLDFAST_REQUIRES(mutex_);
+  bool unasked_input() const HOLDFAST_REQUIRES(mutex_);
   bool written(const net::IoResult& result) HOLDFAST_REQUIRES(mutex_);
   void wake_leader() HOLDFAST_REQUIRES(mutex_);
   void find_leader(Parker* preferred) HOLDFAST_REQUIRES(mutex_);

@@ -24,8 +24,9 @@ struct Connection::Lone {
   Parker* parker;
   std::shared_ptr<net::Transport> stream{};
   TimePoint begun{};
-  std::uint64_t number = 0;  // of the stream
-  std::size_t unread = 0;    // replies that come before its own
+  std::uint64_t number = 0;                             // of the stream
+  resp::ReplyKinds expected = resp::ReplyKinds::any();  // of the reply to its command
+  std::size_t unread = 0;                               // replies that come before its own
   net::Io wrote = net::Io::kDone;
   std::size_t wrote_bytes = 0;
   net::Io got = net::Io::kDone;                           // by the last reading
@@ -71,16 +72,17 @@ Connection::Alone Connection::exchange(const RequestPtr& request, Parker& parker
   Lone lone(&parker);
   if (!lead_alone(*request, lone)) return Alone::kRefused;
   answer.sent = lone.sent();
-  request->encode(direct_);
+  encode_alone(*request, lone);
   std::optional<resp::PlainReply> reply;
   if (lone.write(direct_)) {
     if (lone.unread == 0) {
       reply = lone.reply();
-    } else if (lone.read_all() && deliver_unread(lone)) {
+    } else if (lone.read_all()) {
       reply = lone.replies[lone.unread];
     }
   }
-  if (!reply) {
+  const bool fits = reply && lone.expected.allow(*reply);
+  if (!fits || (lone.unread > 0 && !deliver_unread(lone))) {
     put_in_line({request, answer.sent}, lone);
     return Alone::kInLine;
   }
@@ -102,7 +104,7 @@ Connection::Posted Connection::post(const RequestPtr& request, Parker& parker,
     step_back(nullptr);
     throw;
   }
-  request->encode(direct_);
+  encode_alone(*request, lone);
   if (lone.write(direct_) && put_in_line_written({request, lone.sent()}, lone)) {
     step_back(nullptr);
     return Posted::kWritten;
@@ -123,18 +125,28 @@ bool Connection::lead_alone(const Request& request, Lone& lone) {
     lone.number = line_.stream();
     lone.begun = clock_.now();
   }
-  direct_.clear();
   setup_.link.stats->add(Stats::Counter::kCommands);
   return true;
 }
 
-// False where the stream has been left meanwhile: what lay unread is to be sent again, and before
-// the thread's own command.
+void Connection::encode_alone(const Request& request, Lone& lone) {
+  try {
+    direct_.clear();
+    lone.expected = request.encode(direct_);
+  } catch (...) {
+    step_back(nullptr);
+    throw;
+  }
+}
+
+// False where the stream has been left meanwhile, or its replies are not those that are to come:
+// what lay unread is to be sent again, and before the thread's own command.
 bool Connection::deliver_unread(const Lone& lone) {
   std::array<InFlightRequest, kMostUnread> requests;
   {
     const MutexLock lock(mutex_);
     if (writer_ != lone.stream || !closed_.ok()) return false;
+    if (!line_.allow_first(lone.replies, lone.unread)) return false;
     for (std::size_t i = 0; i < lone.unread; ++i) requests[i] = line_.take_first();
   }
   const WakeBatch wakes;
@@ -148,7 +160,7 @@ bool Connection::deliver_unread(const Lone& lone) {
 bool Connection::put_in_line_written(const InFlightRequest& unanswered, const Lone& lone) {
   const MutexLock lock(mutex_);
   if (writer_ != lone.stream || !closed_.ok()) return false;
-  line_.put_behind(lone.unread, unanswered, RequestQueue::Way::kWritten);
+  line_.put_behind(lone.unread, unanswered, RequestQueue::Way::kWritten, lone.expected);
   return true;
 }
 
@@ -163,15 +175,17 @@ bool Connection::free_for(const Request& request) {
   return takes(request, false);
 }
 
-// All that is to come, if anything, are a few replies that no caller awaits.
+// All that is to come, or has come, are a few replies that no caller awaits, if anything.
 bool Connection::lies_unread() const {
-  return line_.empty() || (line_.size() <= kMostUnread && may_lie());
+  if (line_.empty()) return !unasked_input();
+  return line_.size() <= kMostUnread && may_lie();
 }
 
-// The stream is up, all that was written has gone out, and its reading may wait for a moment.
+// The stream is up, all that was written has gone out, what was read ends with a reply, and its
+// reading may wait for a moment.
 bool Connection::sound() const {
   if (!writer_ || !closed_.ok() || !out_.empty() || write_blocked_ || write_failed_) return false;
-  return link_.failures() == 0 && link_.moment() > Millis(0);
+  return link_.failures() == 0 && link_.moment() > Millis(0) && link_.at_end();
 }
 
 void Connection::meet_company() {
@@ -202,7 +216,8 @@ void Connection::put_in_line(InFlightRequest unanswered, Lone& lone) {
     // Closed, what lay unread has been answered.
     same = writer_ == lone.stream && (closed_.ok() || lone.unread == 0);
     using Way = RequestQueue::Way;
-    line_.put_behind(lone.unread, std::move(unanswered), same ? Way::kSent : Way::kUnsent);
+    line_.put_behind(lone.unread, std::move(unanswered), same ? Way::kSent : Way::kUnsent,
+                     lone.expected);
     if (same) {
       out_.assign(direct_, lone.wrote_bytes);
       write_blocked_ = lone.wrote == net::Io::kWantWrite;

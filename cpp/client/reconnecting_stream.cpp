@@ -197,23 +197,46 @@ void ReconnectingStream::write_greeting() {
 }
 
 void ReconnectingStream::read_greeting(TimePoint now) {
-  std::array<char, 4096> buffer;
-  while (greeting_replies_ > 0) {
-    Result<std::optional<resp::Reply>> next = reader_->next();
-    if (!next.ok()) return fail(now, next.status().prefixed(options_.address.text() + ": "), true);
-    if (next.value()) {
-      answer(*next.value(), now);
-      if (state_ != State::kGreeting) return;
-      continue;
+  while (state_ == State::kGreeting && greeting_replies_ > 0) {
+    if (const std::optional<resp::Reply> next = next_reply(now)) {
+      answer(*next, now);
+    } else if (state_ != State::kGreeting || !read_more(now)) {
+      return;
     }
-    net::IoResult step = transport_->read(buffer.data(), buffer.size());
-    if (step.io == net::Io::kFailed) return fail(now, std::move(step.status), false);
-    if (step.io != net::Io::kDone) return;
-    reader_->feed(buffer.data(), step.bytes);
   }
+  if (state_ == State::kGreeting) greeted(now);
+}
+
+// False: nothing has come.
+bool ReconnectingStream::read_more(TimePoint now) {
+  std::array<char, 4096> buffer;
+  net::IoResult step = transport_->read(buffer.data(), buffer.size());
+  if (step.io == net::Io::kFailed) fail(now, std::move(step.status), false);
+  if (step.io != net::Io::kDone) return false;
+  reader_->feed(buffer.data(), step.bytes);
+  return true;
+}
+
+void ReconnectingStream::greeted(TimePoint now) {
+  if (next_reply(now)) return protocol_error(now, kSurplus);
+  if (state_ != State::kGreeting) return;
   state_ = State::kReady;
   until_ = rest_end_ = kNever;
   if (std::exchange(known_, true)) options_.stats->add(Stats::Counter::kReconnects);
+}
+
+// Every reply of the stream comes by here, whatever it answers.
+std::optional<resp::Reply> ReconnectingStream::next_reply(TimePoint now) {
+  const bool wants_pushes = options_.pushes && state_ == State::kReady;
+  for (;;) {
+    Result<std::optional<resp::Reply>> next = reader_->next();
+    if (!next.ok()) {
+      protocol_error(now, "sent bytes that are " + next.status().message());
+      return std::nullopt;
+    }
+    std::optional<resp::Reply>& reply = next.value();
+    if (!reply || wants_pushes || !reply->is_push()) return std::move(reply);
+  }
 }
 
 void ReconnectingStream::answer(const resp::Reply& reply, TimePoint now) {
@@ -275,16 +298,11 @@ bool ReconnectingStream::take(TimePoint now, const char* bytes, std::size_t size
 }
 
 bool ReconnectingStream::take_replies(TimePoint now, std::vector<resp::Reply>& replies) {
-  for (;;) {
-    Result<std::optional<resp::Reply>> next = reader_->next();
-    if (!next.ok()) {
-      fail(now, next.status().prefixed(options_.address.text() + ": "), true);
-      return false;
-    }
-    if (!next.value()) return true;
+  while (std::optional<resp::Reply> next = next_reply(now)) {
     failures_ = 0;
-    replies.push_back(std::move(*next.value()));
+    replies.push_back(std::move(*next));
   }
+  return state_ == State::kReady;
 }
 
 Millis ReconnectingStream::moment() const {
@@ -302,6 +320,13 @@ void ReconnectingStream::fail(TimePoint now, Status why, bool reset) {
   if (until_ != kNever) return;
   ++failures_;
   until_ = after(now, rest_after(failures_, now));
+}
+
+void ReconnectingStream::protocol_error(TimePoint now, const std::string& what) {
+  const Status why = Status::unreachable(options_.address.text() + " " + what);
+  options_.stats->add(Stats::Counter::kProtocolErrors);
+  if (options_.on_protocol_error) options_.on_protocol_error(why);
+  if (transport_) fail(now, why, true);  // else it has ended besides
 }
 
 void ReconnectingStream::hurry(TimePoint now) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,10 @@ struct StreamOptions {
   bool resp3 = false;  // replies, and what comes unasked, in RESP3, where the server has it
   std::shared_ptr<Stats> stats = std::make_shared<Stats>();  // the client's
   net::CredentialSource credential_source{};  // asked for each attempt, instead of `credentials`
+  // A stream was ended by what it carried (see protocol_error()); any thread, with locks held: it
+  // only puts the reason away.
+  std::function<void(const Status& why)> on_protocol_error{};
+  bool pushes = false;  // read() returns pushes, too (RESP3); else they are skipped
 };
 
 // One stream to one server that makes itself anew: connect, greet (AUTH, HELLO, SELECT, ROLE, and
@@ -78,6 +83,14 @@ class ReconnectingStream {
 
   // The same of bytes that the driver has read from transport() by itself.
   bool take(TimePoint now, const char* bytes, std::size_t size, std::vector<resp::Reply>& replies);
+
+  // Gives a stream up, and resets it, whose bytes cannot be the replies to what was sent: requests
+  // and replies may be out of step. `what`: "sent ...", for the message. Counted and reported.
+  void protocol_error(TimePoint now, const std::string& what);
+  static constexpr const char* kSurplus = "sent a reply that no command asked for";
+
+  // Ready only: all that has been read was complete replies, and they have been returned.
+  bool at_end() const { return reader_->at_end(); }
 
   // Gives the stream up and rests. `reset`: let nothing that was sent before be delivered late.
   void fail(TimePoint now, Status why, bool reset);
@@ -128,10 +141,13 @@ class ReconnectingStream {
   void exchange_greeting(TimePoint now);
   void write_greeting();
   void read_greeting(TimePoint now);
+  bool read_more(TimePoint now);
+  void greeted(TimePoint now);
   void answer(const resp::Reply& reply, TimePoint now);
   bool stays_with_resp2(std::string_view word) const;
   void introduce();
   bool take_replies(TimePoint now, std::vector<resp::Reply>& replies);
+  std::optional<resp::Reply> next_reply(TimePoint now);
   void leave(bool reset);
 
   StreamOptions options_;

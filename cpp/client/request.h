@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "base/sync_points.h"
 #include "resp/reply.h"
+#include "resp/reply_kinds.h"
 
 namespace holdfast::client {
 
@@ -29,12 +30,13 @@ class Request {
   // By which the server that answers is found; always the same.
   virtual std::string_view key() const = 0;
 
-  // Appends the encoded command to `out`. Called for each sending, on any thread, with the
-  // connection's lock held: it must be quick and take no lock.
-  virtual void encode(std::string& out) const = 0;
+  // Appends the encoded command to `out`; the kinds of reply that it can have. Called for each
+  // sending, on any thread, with the connection's lock held: it must be quick and take no lock.
+  virtual resp::ReplyKinds encode(std::string& out) const = 0;
 
-  // The reply (an error reply too), or why there is none: kUnreachable or a refused greeting.
-  // Called once for each submit(), on any thread, with no lock of the connection held.
+  // The reply (an error reply too, else of one of those kinds), or why there is none: kUnreachable
+  // or a refused greeting. Called once for each submit(), on any thread, with no lock of the
+  // connection held.
   virtual void complete(Result<resp::Reply> reply, const Sent& sent) = 0;
 
   // The request to send right behind it at the server of an ASK redirection; null: none. Quick, and

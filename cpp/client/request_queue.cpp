@@ -30,14 +30,15 @@ bool RequestQueue::has_awaited() const {
 
 void RequestQueue::add(InFlightRequest unanswered) {
   next_overdue_ = std::min(next_overdue_, unanswered.request->deadline);
-  entries_.push_back({std::move(unanswered), 0, false});
+  entries_.push_back({std::move(unanswered)});
 }
 
-void RequestQueue::put_behind(std::size_t ahead, InFlightRequest unanswered, Way way) {
+void RequestQueue::put_behind(std::size_t ahead, InFlightRequest unanswered, Way way,
+                              resp::ReplyKinds replies) {
   next_overdue_ = std::min(next_overdue_, unanswered.request->deadline);
   const auto place =
       entries_.begin() + static_cast<std::ptrdiff_t>(std::min(ahead, entries_.size()));
-  entries_.insert(place, {std::move(unanswered), 0, way == Way::kWritten});
+  entries_.insert(place, {std::move(unanswered), 0, way == Way::kWritten, replies});
   sent_ += way == Way::kUnsent ? 0 : 1;
 }
 
@@ -55,7 +56,7 @@ int RequestQueue::send(std::string& out, TimePoint now) {
     entry.what.sent.last = now;
     ++entry.what.sent.times;
     entry.what.sent.stream = stream_;
-    entry.what.request->encode(out);
+    entry.replies = entry.what.request->encode(out);
     ++sent_;
     commands += 1 + entry.extra;
   }
@@ -77,14 +78,18 @@ InFlightRequest RequestQueue::take_first() {
   return first;
 }
 
-bool RequestQueue::take(resp::Reply reply, Answers& answers) {
-  if (sent_ == 0) return false;
+RequestQueue::Taken RequestQueue::take(resp::Reply&& reply, Answers& answers) {
+  if (sent_ == 0) return Taken::kUnasked;
   Entry& entry = entries_.front();
-  if (entry.extra-- > 0) return true;
+  if (entry.extra > 0) {
+    --entry.extra;
+    return Taken::kTaken;
+  }
+  if (!entry.replies.allow(reply)) return Taken::kMismatched;
   add_answer(entry, std::move(reply), answers);
   entries_.pop_front();
   --sent_;
-  return true;
+  return Taken::kTaken;
 }
 
 void RequestQueue::broken() {

@@ -49,9 +49,9 @@ class RequestQueue {
 
   // One that went out by another way than send(), behind the first `ahead` ones (or as many as are
   // left of them) and before all others. Its way: to be sent, or sent on the present stream, on
-  // which all ahead of it are, or written to its end.
+  // which all ahead of it are, or written to its end. `replies`: that its command can have.
   enum class Way { kUnsent, kSent, kWritten };
-  void put_behind(std::size_t ahead, InFlightRequest unanswered, Way way);
+  void put_behind(std::size_t ahead, InFlightRequest unanswered, Way way, resp::ReplyKinds replies);
 
   // Encodes the wanted requests that are not on the wire yet; from now on they are. Returns the
   // number of commands.
@@ -59,8 +59,19 @@ class RequestQueue {
   // What send() has encoded is written: its deferred requests hear of that.
   void written();
 
-  // The next reply on the wire has come. False when nothing was on the wire.
-  bool take(resp::Reply reply, Answers& answers);
+  // The next reply on the wire has come. kUnasked: nothing was on the wire. kMismatched: the next
+  // command cannot have such a reply. Then nothing is taken: replies and requests are out of step.
+  enum class Taken { kTaken, kUnasked, kMismatched };
+  Taken take(resp::Reply&& reply, Answers& answers);
+
+  // Whether these can be the replies to the first requests on the wire.
+  template <typename Replies>
+  bool allow_first(const Replies& replies, std::size_t count) const {
+    for (std::size_t i = 0; i < count; ++i) {
+      if (!entries_[i].replies.allow(replies[i])) return false;
+    }
+    return true;
+  }
 
   // The first of those on the wire, whose reply has come; without a request: it was given up.
   InFlightRequest take_first();
@@ -85,6 +96,7 @@ class RequestQueue {
     InFlightRequest what;  // without a request: given up, but its reply is still to come
     int extra = 0;         // replies that come before its own
     bool written = false;  // of those on the wire: as far as the stream has taken it
+    resp::ReplyKinds replies = resp::ReplyKinds::any();  // of those on the wire
   };
 
   void forget_unwanted(std::size_t from, std::size_t to);

@@ -15,6 +15,17 @@ bool same_word(std::string_view command, std::string_view kind) {
   return std::equal(command.begin(), command.end(), kind.begin(), kind.end(), same);
 }
 
+StreamOptions with_pushes(StreamOptions options) {
+  options.pushes = true;
+  return options;
+}
+
+bool is_confirmation(std::string_view kind) {
+  constexpr std::array<std::string_view, 4> kKinds{"subscribe", "unsubscribe", "ssubscribe",
+                                                   "sunsubscribe"};
+  return std::find(kKinds.begin(), kKinds.end(), kind) != kKinds.end();
+}
+
 // Until a channel is asked for again that a server refused for a moment.
 constexpr Millis kRefusedPause{50};
 
@@ -27,7 +38,7 @@ bool passes(std::string_view word) {
 
 SubscriptionStream::SubscriptionStream(const Clock& clock, StreamOptions options,
                                        ReconnectingStream::Open open)
-    : clock_(clock), link_(std::move(options), std::move(open)) {}
+    : clock_(clock), link_(with_pushes(std::move(options)), std::move(open)) {}
 
 void SubscriptionStream::subscribe(const std::string& channel) {
   channels_.insert(channel);
@@ -71,8 +82,10 @@ void SubscriptionStream::read(TimePoint now, Sink& sink) {
     last_read_ = now;
     down_since_ = kNever;
   }
-  for (const resp::Reply& reply : replies) take(reply, sink);
-  if (!alive) lost(now, sink);
+  bool makes_sense = true;
+  for (const resp::Reply& reply : replies) makes_sense = makes_sense && take(reply, sink);
+  if (!makes_sense && alive) link_.protocol_error(now, ReconnectingStream::kSurplus);
+  if (!makes_sense || !alive) lost(now, sink);
 }
 
 void SubscriptionStream::connect(TimePoint now, Sink& sink) {
@@ -118,20 +131,27 @@ void SubscriptionStream::write() {
   }
 }
 
-void SubscriptionStream::take(const resp::Reply& reply, Sink& sink) {
-  if (reply.is_error()) return refused(std::string(reply.text()), sink);
-  if (!reply.is_array() || reply.size() < 3) return;
+// False: it is neither a message, nor a reply to what has been asked.
+bool SubscriptionStream::take(const resp::Reply& reply, Sink& sink) {
+  if (reply.is_error()) {
+    if (awaited_.empty()) return false;
+    refused(std::string(reply.text()), sink);
+    return true;
+  }
+  if (!reply.is_array() || reply.size() < 3) return reply.is_push();
   const std::string_view kind = reply.text_at(0);
   const std::string channel(reply.text_at(1));
   if (kind == "message" || kind == "smessage") {
     sink.on_message(channel, reply.text_at(2));
-  } else {
+  } else if (is_confirmation(kind)) {
     confirmed(kind, channel, sink);
+  } else {
+    return reply.is_push();
   }
+  return true;
 }
 
 void SubscriptionStream::refused(const std::string& text, Sink& sink) {
-  if (awaited_.empty()) return;
   const Awaited asked = std::move(awaited_.front());
   awaited_.pop_front();
   const std::string& channel = asked.channel;

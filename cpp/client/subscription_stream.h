@@ -107,7 +107,7 @@ class SubscriptionStream {
   bool is_left(const std::string& channel) const;
   void subscribed(std::string_view kind, const std::string& channel, TimePoint asked, Sink& sink);
   void write();
-  void take(const resp::Reply& reply, Sink& sink);
+  bool take(const resp::Reply& reply, Sink& sink);
   void lost(TimePoint now, Sink& sink);
   void forget_stream(TimePoint now);
   void judge(TimePoint now, Sink& sink);

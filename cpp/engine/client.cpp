@@ -43,6 +43,12 @@ topology::Setup topology_setup(const ClientOptions& options, const std::shared_p
                 options.command_timeout,    options.retries};
   setup.link.resp3 = options.resp3;
   setup.link.stats = stats;
+  setup.link.on_protocol_error = [events = Engine::instance().events()](const Status& why) {
+    lease::Event event;
+    event.kind = lease::Event::Kind::kProtocolError;
+    event.reason = why.message();
+    events->post(std::move(event));
+  };
   setup.link.credential_source = endpoint.credential_source;
   setup.link.library_version = HOLDFAST_VERSION;
   using Driver = client::Connection::Driver;
@@ -136,8 +142,9 @@ Status Client::check_name(const std::string& name, const sync::Recipe& recipe) c
 }
 
 sync::ExchangePtr Client::ping() {
-  return std::make_shared<sync::CallOperation>(context(), LockName("PING"),
-                                               [](script::Writer& out) { out.command({"PING"}); });
+  return std::make_shared<sync::CallOperation>(
+      context(), LockName("PING"),
+      [](script::Writer& out) { out.command({"PING"}, resp::ReplyKind::kStatus); });
 }
 
 void Client::pause_renewals(bool on) { context()->keeper->pause(on); }

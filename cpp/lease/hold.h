@@ -39,12 +39,13 @@ class Renewal {
 // What a client tells about its holds.
 struct Event {
   enum class Kind {
-    kLost,        // the hold is gone: `reason` says how
-    kLostLate,    // the same of a hold whose deferred release has ended, for its caller, before
-    kReleased,    // a deferred release is done: nothing is to be told of the hold any more
-    kUnreleased,  // a deferred release has failed, or goes on in the background: `reason`
-    kAbandoned,   // its thread or task ended without releasing it: no longer renewed
-    kOverlong,    // another's, that the owner waits for, lasts suspiciously long: see `reason`
+    kLost,           // the hold is gone: `reason` says how
+    kLostLate,       // the same of a hold whose deferred release has ended, for its caller, before
+    kReleased,       // a deferred release is done: nothing is to be told of the hold any more
+    kUnreleased,     // a deferred release has failed, or goes on in the background: `reason`
+    kAbandoned,      // its thread or task ended without releasing it: no longer renewed
+    kOverlong,       // another's, that the owner waits for, lasts suspiciously long: see `reason`
+    kProtocolError,  // of no hold: a connection was ended by what its server sent: `reason`
   };
   Kind kind = Kind::kLost;
   std::string name;

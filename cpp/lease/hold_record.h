@@ -78,10 +78,10 @@ class Hold final : public client::Request, public std::enable_shared_from_this<H
 
   std::string_view key() const override { return name.bytes(); }
 
-  void encode(std::string& out) const override {
+  resp::ReplyKinds encode(std::string& out) const override {
     if (asked_renewed && !asked_either && !by_text) {
       out += command;
-      return;
+      return command_replies;
     }
     const std::shared_ptr<LeaseKeeper> to = keeper.lock();
     const std::string field = to ? owner_field(to->client_id_, owner) : std::string();
@@ -94,6 +94,7 @@ class Hold final : public client::Request, public std::enable_shared_from_this<H
     } else {
       renewal->check(writer, name, field);
     }
+    return writer.replies();
   }
 
   void complete(Result<resp::Reply> reply, const client::Sent& sent) override {
@@ -110,6 +111,7 @@ class Hold final : public client::Request, public std::enable_shared_from_this<H
     if (!asked_renewed || !command.empty()) return;
     script::Writer writer(command, false);
     renewal->renew(writer, name, owner_field(client_id, owner), wanted);
+    command_replies = writer.replies();
     command.shrink_to_fit();
   }
 
@@ -172,6 +174,7 @@ class Hold final : public client::Request, public std::enable_shared_from_this<H
   bool asked_either = false;           // the renewal is good for the field of `move`, too
   Millis asked_lease{0};
   std::string command;  // the renewal for `asked_lease`
+  resp::ReplyKinds command_replies = resp::ReplyKind::kInteger;
 };
 
 }  // namespace holdfast::lease

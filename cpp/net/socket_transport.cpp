@@ -167,6 +167,12 @@ IoResult SocketTransport::read(char* into, std::size_t size) {
   return receive(into, size, MSG_DONTWAIT);
 }
 
+bool SocketTransport::has_input() const {
+  char first = 0;
+  const ssize_t got = recv(socket_.get(), &first, sizeof first, MSG_PEEK | MSG_DONTWAIT);
+  return got >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
+}
+
 IoResult SocketTransport::await(char* into, std::size_t size) { return receive(into, size, 0); }
 
 // Longer than most replies take, short enough for threads that have to interrupt the reader.

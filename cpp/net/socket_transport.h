@@ -21,6 +21,7 @@ class SocketTransport final : public Transport {
   int fd() const override;
   IoResult connect() override;
   IoResult read(char* into, std::size_t size) override;
+  bool has_input() const override;
   IoResult await(char* into, std::size_t size) override;
   Millis moment() const override;
   IoResult write(const char* from, std::size_t size) override;

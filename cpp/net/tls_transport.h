@@ -22,6 +22,7 @@ class TlsTransport final : public Transport {
   int fd() const override { return socket_.fd(); }
   IoResult connect() override;
   IoResult read(char* into, std::size_t size) override;
+  bool has_input() const override { return socket_.has_input(); }
   IoResult write(const char* from, std::size_t size) override;
   bool silent() const override { return ssl_ != nullptr && !connected_ && !answered_; }
   void abort() override { socket_.abort(); }

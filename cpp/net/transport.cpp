@@ -19,6 +19,7 @@ class FailedTransport final : public Transport {
   int fd() const override { return -1; }
   IoResult connect() override { return {Io::kFailed, 0, why_}; }
   IoResult read(char*, std::size_t) override { return connect(); }
+  bool has_input() const override { return true; }
   IoResult write(const char*, std::size_t) override { return connect(); }
   void abort() override {}
 

@@ -43,6 +43,10 @@ class Transport {
   // the fd does not show.
   virtual IoResult read(char* into, std::size_t size) = 0;
 
+  // Whether read() has something to return now: bytes, perhaps none that are for the caller (TLS),
+  // or the end.
+  virtual bool has_input() const = 0;
+
   // As read(), but without data it blocks until some arrive, for at most moment(): that saves a
   // poll. A signal may end it. If moment() is 0, it is read().
   virtual IoResult await(char* into, std::size_t size) { return read(into, size); }

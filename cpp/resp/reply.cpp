@@ -59,6 +59,33 @@ Reply::~Reply() {
   if (reply_ != nullptr && owned_) freeReplyObject(reply_);
 }
 
+std::string_view word_for(ReplyKind kind) {
+  switch (kind) {
+    case ReplyKind::kNil:
+      return "a nil";
+    case ReplyKind::kInteger:
+      return "an integer";
+    case ReplyKind::kText:
+      return "a string";
+    case ReplyKind::kStatus:
+      return "a status";
+    case ReplyKind::kArray:
+      return "an array";
+    case ReplyKind::kError:
+      break;
+  }
+  return "an error";
+}
+
+ReplyKind Reply::kind() const {
+  if (is_integer()) return ReplyKind::kInteger;
+  if (is_nil()) return ReplyKind::kNil;
+  if (is_error()) return ReplyKind::kError;
+  if (is_array()) return ReplyKind::kArray;
+  const bool word = text().empty() || (text().front() >= 'A' && text().front() <= 'Z');
+  return word && reply_->type == REDIS_REPLY_STATUS ? ReplyKind::kStatus : ReplyKind::kText;
+}
+
 bool Reply::is_nil() const {
   return reply_ == nullptr ? !plain_.integer : reply_->type == REDIS_REPLY_NIL;
 }

@@ -18,6 +18,12 @@ struct PlainReply {
   std::optional<std::int64_t> integer;  // nothing: nil
 };
 
+// What a reply is. Text is a string of any bytes; a status is the server's own word ("OK"), in
+// capital letters: other statuses are text, as fakeredis sends short strings so.
+enum class ReplyKind : std::uint8_t { kNil, kInteger, kText, kStatus, kArray, kError };
+
+std::string_view word_for(ReplyKind kind);  // "a status", for messages
+
 // One reply of a server, read-only. Strings may hold any byte.
 class Reply {
  public:
@@ -27,6 +33,7 @@ class Reply {
   Reply& operator=(Reply&& other) noexcept;
   ~Reply();
 
+  ReplyKind kind() const;
   bool is_nil() const;
   bool is_error() const;
   bool is_integer() const;  // an integer, or a boolean (0 or 1)
@@ -73,6 +80,9 @@ class Reader {
   // reply" when the bytes are not RESP, and on every later call: the stream is unusable. A single
   // reply over 64 MiB counts as none.
   Result<std::optional<Reply>> next();
+
+  // No byte has been fed of a reply that next() has not returned.
+  bool at_end() const { return incomplete_ == 0; }
 
  private:
   std::optional<PlainReply> next_plain();

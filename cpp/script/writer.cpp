@@ -45,6 +45,7 @@ Call& Call::operator<<(std::int64_t parameter) {
 }
 
 Call Writer::call(const Script& script, int keys, int args) {
+  replies_ = script.replies;
   const auto parameters = static_cast<std::size_t>(keys) + static_cast<std::size_t>(args);
   append_count(out_, '*', 3 + parameters);
   if (by_text_) {
@@ -60,7 +61,8 @@ Call Writer::call(const Script& script, int keys, int args) {
   return call;
 }
 
-void Writer::command(std::initializer_list<std::string_view> words) {
+void Writer::command(std::initializer_list<std::string_view> words, resp::ReplyKinds replies) {
+  replies_ = replies;
   out_ += resp::Command(words).bytes();
 }
 

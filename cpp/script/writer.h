@@ -5,9 +5,15 @@
 #include <string>
 #include <string_view>
 
+#include "resp/reply_kinds.h"
 #include "script/script.h"
 
 namespace holdfast::script {
+
+// Of a command that reads a number, such as HGET: a string, or where the server keeps numbers as
+// such (fakeredis), an integer; nil where there is none.
+inline constexpr resp::ReplyKinds kNumberReplies =
+    resp::ReplyKind::kNil | resp::ReplyKind::kText | resp::ReplyKind::kInteger;
 
 // The parameters of one call, in the order of its keys and arguments.
 class Call {
@@ -32,7 +38,9 @@ class Writer {
   // Begins a call of a script; `keys` and `args` parameters follow.
   Call call(const Script& script, int keys, int args);
   // A plain command.
-  void command(std::initializer_list<std::string_view> words);
+  void command(std::initializer_list<std::string_view> words, resp::ReplyKinds replies);
+  // That the latest of these can have.
+  resp::ReplyKinds replies() const { return replies_; }
   // A script's argument, where it publishes.
   std::string_view publish() const { return publish_; }
 
@@ -40,6 +48,7 @@ class Writer {
   std::string& out_;
   const bool by_text_;
   const std::string_view publish_;
+  resp::ReplyKinds replies_ = resp::ReplyKinds::any();
 };
 
 }  // namespace holdfast::script

@@ -51,10 +51,11 @@ void AcquireOperation::on_message(std::string_view payload) {
   deliver({Event::Kind::kAnswer, {Answer::Kind::kGranted, Millis(0)}});
 }
 
-void AcquireOperation::encode(std::string& out) const {
+resp::ReplyKinds AcquireOperation::encode(std::string& out) const {
   script::Writer writer = context().writer(out, by_text_);
   recipe_.acquire(writer,
                   {name(), owner_field(), count_, request_.lease.time, request_.acquire_options});
+  return writer.replies();
 }
 
 void AcquireOperation::complete(Result<resp::Reply> reply, const client::Sent& sent) {

@@ -36,7 +36,7 @@ class AcquireOperation final : public Operation,
   Millis lease_time() const override { return request_.lease.time; }
   const Recipe& recipe() const override { return recipe_; }
 
-  void encode(std::string& out) const override;
+  resp::ReplyKinds encode(std::string& out) const override;
   void complete(Result<resp::Reply> reply, const client::Sent& sent) override;
   TimePoint since() const override;
   std::int64_t wants() const override {

@@ -51,9 +51,10 @@ void CallOperation::cancel() {
   finish({Verdict::kCancelled});
 }
 
-void CallOperation::encode(std::string& out) const {
+resp::ReplyKinds CallOperation::encode(std::string& out) const {
   script::Writer writer = context().writer(out, by_text_);
   encode_(writer);
+  return writer.replies();
 }
 
 void CallOperation::go() {

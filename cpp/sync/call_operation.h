@@ -36,7 +36,7 @@ class CallOperation final : public Operation {
   // A command that was sent may still be executed; it is not sent again, except for a release.
   void cancel() override;
 
-  void encode(std::string& out) const override;
+  resp::ReplyKinds encode(std::string& out) const override;
   void complete(Result<resp::Reply> reply, const client::Sent& sent) override;
 
  private:

@@ -26,7 +26,10 @@ class CommandOperation::Follower final : public client::Request {
 
   std::string_view key() const override { return operation_->key(); }
 
-  void encode(std::string& out) const override { out += operation_->commands_[index_].bytes(); }
+  resp::ReplyKinds encode(std::string& out) const override {
+    out += operation_->commands_[index_].bytes();
+    return resp::ReplyKinds::any();
+  }
 
   void complete(Result<resp::Reply> reply, const client::Sent& /*sent*/) override {
     operation_->answered(index_, std::move(reply));
@@ -85,7 +88,10 @@ void CommandOperation::leave_followers() {
   followers_.clear();
 }
 
-void CommandOperation::encode(std::string& out) const { out += commands_.front().bytes(); }
+resp::ReplyKinds CommandOperation::encode(std::string& out) const {
+  out += commands_.front().bytes();
+  return resp::ReplyKinds::any();
+}
 
 void CommandOperation::complete(Result<resp::Reply> reply, const client::Sent& /*sent*/) {
   answered(0, std::move(reply));

@@ -26,7 +26,7 @@ class CountDownLatch final : public Recipe {
   }
 
   void acquire(script::Writer& out, const Step& step) const override {
-    out.command({"GET", step.name.bytes()});
+    out.command({"GET", step.name.bytes()}, script::kNumberReplies);
   }
 
   Answer acquired(const resp::Reply& reply) const override {

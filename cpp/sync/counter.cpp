@@ -31,7 +31,7 @@ OperationPtr counter_call(std::shared_ptr<const Context> context, const LockName
 
 OperationPtr counter_value(std::shared_ptr<const Context> context, const LockName& name) {
   return std::make_shared<CallOperation>(std::move(context), name, [name](script::Writer& out) {
-    out.command({"GET", name.bytes()});
+    out.command({"GET", name.bytes()}, script::kNumberReplies);
   });
 }
 

@@ -14,12 +14,14 @@ LateRelease::Ptr LateRelease::of_this_thread() {
 }
 
 void LateRelease::prepare(ContextPtr context, const What& what,
-                          std::initializer_list<std::string_view> command) {
+                          std::initializer_list<std::string_view> command,
+                          resp::ReplyKinds replies) {
   context_ = std::move(context);
   recipe_ = what.recipe;
   name_ = *what.name;
   owner_ = what.owner;
   channel_.assign(what.channel);
+  replies_ = replies;
   command_.clear();
   for (const std::string_view piece : command) command_ += piece;
   begun_ = context_->clock.now();

@@ -38,16 +38,19 @@ class LateRelease final : public client::Request {
   // The calling thread's, which is in no line.
   static Ptr of_this_thread();
 
-  // Before post(): whose release, and its command, in pieces.
+  // Before post(): whose release, and its command, in pieces, with the kinds of its reply.
   void prepare(ContextPtr context, const What& what,
-               std::initializer_list<std::string_view> command);
+               std::initializer_list<std::string_view> command, resp::ReplyKinds replies);
   // Writes it. kRefused: nothing was begun. kInLine: pass_on() follows.
   static client::Connection::Posted post(const Ptr& self, client::Connection& connection);
   // The calling thread waits, by `operation`, until it is written. False: it has ended.
   bool pass_on(const std::shared_ptr<ReleaseOperation>& operation);
 
   std::string_view key() const override { return name_.bytes(); }
-  void encode(std::string& out) const override { out += command_; }
+  resp::ReplyKinds encode(std::string& out) const override {
+    out += command_;
+    return replies_;
+  }
   void complete(Result<resp::Reply> reply, const client::Sent& sent) override;
   void written() override;
 
@@ -63,6 +66,7 @@ class LateRelease final : public client::Request {
   OwnerNumber owner_{};
   std::string channel_;
   std::string command_;
+  resp::ReplyKinds replies_ = resp::ReplyKinds::any();
   TimePoint begun_{};
   lease::ReleasePlan plan_;
   Mutex mutex_;

@@ -91,15 +91,15 @@ void ReentrantLock::renew(script::Writer& out, const LockName& name, const std::
 
 void ReentrantLock::check(script::Writer& out, const LockName& name,
                           const std::string& owner) const {
-  out.command({"HEXISTS", name.bytes(), owner});
+  out.command({"HEXISTS", name.bytes(), owner}, resp::ReplyKind::kInteger);
 }
 
 void ReentrantLock::locked(script::Writer& out, const LockName& name) const {
-  out.command({"HLEN", name.bytes()});
+  out.command({"HLEN", name.bytes()}, resp::ReplyKind::kInteger);
 }
 
 void ReentrantLock::hold_count(script::Writer& out, const Step& step) const {
-  out.command({"HGET", step.name.bytes(), step.owner});
+  out.command({"HGET", step.name.bytes(), step.owner}, script::kNumberReplies);
 }
 
 void ReentrantLock::ttl(script::Writer& out, const LockName& name) const {

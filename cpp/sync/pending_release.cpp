@@ -83,9 +83,10 @@ void PendingRelease::give_back(const std::shared_ptr<const Context>& context,
   }
 }
 
-void PendingRelease::encode(std::string& out) const {
+resp::ReplyKinds PendingRelease::encode(std::string& out) const {
   script::Writer writer = context_->writer(out, true);
   what_.encode(writer);
+  return writer.replies();
 }
 
 void PendingRelease::on_time() { go(); }

@@ -60,7 +60,7 @@ class PendingRelease final : public client::Request,
   PendingRelease(std::shared_ptr<const Context> context, What what);
 
   std::string_view key() const override { return what_.name.bytes(); }
-  void encode(std::string& out) const override;
+  resp::ReplyKinds encode(std::string& out) const override;
   void complete(Result<resp::Reply> reply, const client::Sent& sent) override;
 
  private:

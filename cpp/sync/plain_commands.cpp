@@ -44,24 +44,28 @@ std::unique_ptr<const PlainCommands> PlainCommands::encode(const Context& with,
   std::unique_ptr<PlainCommands> made(new PlainCommands(lease, writer.publish()));
   recipe.acquire(writer, {name, field, 1, lease});
   if (!cut(command, bulk, made->acquire_)) return nullptr;
+  made->acquire_.replies = writer.replies();
   command.clear();
   recipe.release(writer, {name, field});
   if (!cut(command, bulk, made->release_)) return nullptr;
+  made->release_.replies = writer.replies();
   return made;
 }
 
 bool PlainCommands::cut(const std::string& command, std::string_view bulk, Halves& into) {
   const std::size_t at = command.find(bulk);
   if (at == std::string::npos || command.rfind(bulk) != at) return false;
-  into = {command.substr(0, at), command.substr(at + bulk.size())};
+  into.head = command.substr(0, at);
+  into.tail = command.substr(at + bulk.size());
   return true;
 }
 
-void PlainCommands::append(std::string& out, const Halves& halves, const Context& with,
-                           OwnerNumber owner) {
+resp::ReplyKinds PlainCommands::append(std::string& out, const Halves& halves, const Context& with,
+                                       OwnerNumber owner) {
   out += halves.head;
   append_owner(out, with.client_id, owner);
   out += halves.tail;
+  return halves.replies;
 }
 
 }  // namespace holdfast::sync

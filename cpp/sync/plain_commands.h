@@ -23,11 +23,12 @@ class PlainCommands {
   bool fit(const Context& with, Millis lease) const { return lease == lease_ && fit(with); }
   bool fit(const Context& with) const { return publish_ == with.topology->publish_command(); }
 
-  void acquire(std::string& out, const Context& with, OwnerNumber owner) const {
-    append(out, acquire_, with, owner);
+  // Append a command; the kinds of its reply.
+  resp::ReplyKinds acquire(std::string& out, const Context& with, OwnerNumber owner) const {
+    return append(out, acquire_, with, owner);
   }
-  void release(std::string& out, const Context& with, OwnerNumber owner) const {
-    append(out, release_, with, owner);
+  resp::ReplyKinds release(std::string& out, const Context& with, OwnerNumber owner) const {
+    return append(out, release_, with, owner);
   }
 
  private:
@@ -35,12 +36,13 @@ class PlainCommands {
   struct Halves {
     std::string head;
     std::string tail;
+    resp::ReplyKinds replies = resp::ReplyKinds::any();
   };
 
   PlainCommands(Millis lease, std::string_view publish) : lease_(lease), publish_(publish) {}
   static bool cut(const std::string& command, std::string_view bulk, Halves& into);
-  static void append(std::string& out, const Halves& halves, const Context& with,
-                     OwnerNumber owner);
+  static resp::ReplyKinds append(std::string& out, const Halves& halves, const Context& with,
+                                 OwnerNumber owner);
 
   const Millis lease_;
   const std::string publish_;

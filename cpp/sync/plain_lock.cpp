@@ -30,15 +30,6 @@ std::string_view owner_bulk(const Context& with, OwnerNumber owner) {
   return known.bulk;
 }
 
-// Cuts `bulk` out of a command; false where it is not there once.
-bool cut(std::string_view command, std::string_view bulk, std::string& head, std::string& tail) {
-  const std::size_t at = command.find(bulk);
-  if (at == std::string_view::npos || command.rfind(bulk) != at) return false;
-  head = command.substr(0, at);
-  tail = command.substr(at + bulk.size());
-  return true;
-}
-
 // The interrupted thread leaves; the operation goes on as one that was cancelled.
 template <typename OperationType>
 Waited leave(const std::shared_ptr<OperationType>& operation, PlainRequest& request) {
@@ -82,11 +73,22 @@ std::unique_ptr<PlainLock::Encoded> PlainLock::encode(const Context& with, Owner
   const std::string field = owner_field(with.client_id, owner);
   const std::string_view bulk = owner_bulk(with, owner);
   recipe_.acquire(writer, {name_, field, 1, lease});
-  if (!cut(command, bulk, fresh->acquire_head, fresh->acquire_tail)) return nullptr;
+  if (!cut(command, bulk, fresh->acquire)) return nullptr;
+  fresh->acquire.replies = writer.replies();
   command.clear();
   recipe_.release(writer, {name_, field});
-  if (!cut(command, bulk, fresh->release_head, fresh->release_tail)) return nullptr;
+  if (!cut(command, bulk, fresh->release)) return nullptr;
+  fresh->release.replies = writer.replies();
   return fresh;
+}
+
+// Cuts `bulk` out of a command; false where it is not there once.
+bool PlainLock::cut(std::string_view command, std::string_view bulk, Halves& into) {
+  const std::size_t at = command.find(bulk);
+  if (at == std::string_view::npos || command.rfind(bulk) != at) return false;
+  into.head = command.substr(0, at);
+  into.tail = command.substr(at + bulk.size());
+  return true;
 }
 
 // An attempt that looks plain has begun with the keeper; null: it does not.
@@ -104,7 +106,9 @@ const PlainLock::Encoded* PlainLock::begin(const Context& with, const Ask& ask,
 PlainLock::Sending PlainLock::send(const Context& with, const Command& command,
                                    Interrupt* interrupt) const {
   std::shared_ptr<PlainRequest> request = PlainRequest::of_this_thread();
-  request->prepare(name_.bytes(), {command.head, owner_bulk(with, command.owner), command.tail});
+  const Halves& halves = command.halves;
+  request->prepare(name_.bytes(), {halves.head, owner_bulk(with, command.owner), halves.tail},
+                   halves.replies);
   request->deadline = after(command.begun, with.command_timeout);
   request->patience = command.patience;
   const auto connection = with.topology->route(name_.bytes(), topology::Traffic::kCalls);
@@ -121,7 +125,7 @@ std::optional<Waited> PlainLock::acquire(const ContextPtr& context, const Ask& a
   const TimePoint begun = with.clock.now();
   const TimePoint patience = patience_of(ask.blocking, after(begun, ask.timeout), begun);
   const auto [request, answered] =
-      send(with, {known->acquire_head, known->acquire_tail, ask.owner, begun, patience}, interrupt);
+      send(with, {known->acquire, ask.owner, begun, patience}, interrupt);
   Grant grant{begun, request->sent().last};
   if (answered && is_grant(*request, grant) && keep(with, ask, grant)) return Waited{};
   const auto operation = make(begun);
@@ -171,8 +175,7 @@ std::optional<Waited> PlainLock::release(const ContextPtr& context, OwnerNumber 
   const std::optional<lease::ReleasePlan> plan =
       with.keeper->begin_plain_release(name_, owner, begun);
   if (!plan) return std::nullopt;
-  const auto [request, answered] =
-      send(with, {known->release_head, known->release_tail, owner, begun}, interrupt);
+  const auto [request, answered] = send(with, {known->release, owner, begun}, interrupt);
   if (answered && is_released(*request)) {
     with.keeper->released(name_, owner, *plan);
     return Waited{};
@@ -191,7 +194,8 @@ std::optional<Waited> PlainLock::release_deferred(const ContextPtr& context, Own
   if (known == nullptr) return std::nullopt;
   const LateRelease::Ptr late = LateRelease::of_this_thread();
   late->prepare(context, {&recipe_, &name_, owner, channel_},
-                {known->release_head, owner_bulk(with, owner), known->release_tail});
+                {known->release.head, owner_bulk(with, owner), known->release.tail},
+                known->release.replies);
   const auto connection = with.topology->route(name_.bytes(), topology::Traffic::kCalls);
   const Posted posted = LateRelease::post(late, *connection);
   if (posted == Posted::kRefused) return std::nullopt;

@@ -53,14 +53,17 @@ class PlainLock {
                                          const MakeRelease& make, Interrupt* interrupt) const;
 
  private:
-  // What stands before and after the owner's field in both commands.
+  // What stands before and after the owner's field in a command.
+  struct Halves {
+    std::string head;
+    std::string tail;
+    resp::ReplyKinds replies = resp::ReplyKinds::any();
+  };
   struct Encoded {
     Millis lease;
     std::string publish;
-    std::string acquire_head;
-    std::string acquire_tail;
-    std::string release_head;
-    std::string release_tail;
+    Halves acquire;
+    Halves release;
   };
 
   // A command of one owner, with its reply unless `interrupt` came first.
@@ -69,13 +72,13 @@ class PlainLock {
     bool answered;
   };
   struct Command {
-    std::string_view head;
-    std::string_view tail;
+    const Halves& halves;
     OwnerNumber owner;
     TimePoint begun;
     TimePoint patience = kNever;  // see client::Request
   };
 
+  static bool cut(std::string_view command, std::string_view bulk, Halves& into);
   Sending send(const Context& with, const Command& command, Interrupt* interrupt) const;
   const Encoded* begin(const Context& with, const Ask& ask, bool& takes_over) const;
   const Encoded* for_release(const Context& with) const;

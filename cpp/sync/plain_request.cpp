@@ -17,8 +17,10 @@ std::shared_ptr<PlainRequest> PlainRequest::of_this_thread() {
   return own;
 }
 
-void PlainRequest::prepare(std::string_view key, std::initializer_list<std::string_view> command) {
+void PlainRequest::prepare(std::string_view key, std::initializer_list<std::string_view> command,
+                           resp::ReplyKinds replies) {
   key_.assign(key);
+  replies_ = replies;
   command_.clear();
   for (const std::string_view piece : command) command_ += piece;
   parker_ = &Parker::of_this_thread();

@@ -22,8 +22,10 @@ class PlainRequest final : public client::Request {
   // The calling thread's, which no connection refers to any more.
   static std::shared_ptr<PlainRequest> of_this_thread();
 
-  // Before each exchange: the command, in pieces, and by which key its server is found.
-  void prepare(std::string_view key, std::initializer_list<std::string_view> command);
+  // Before each exchange: the command, in pieces, by which key its server is found, and the kinds
+  // of its reply.
+  void prepare(std::string_view key, std::initializer_list<std::string_view> command,
+               resp::ReplyKinds replies);
 
   // Sends it and waits. False when `interrupt` (may be null) came first: the reply is still to
   // come, and pass_on() follows.
@@ -42,7 +44,10 @@ class PlainRequest final : public client::Request {
   bool pass_on(client::RequestPtr successor);
 
   std::string_view key() const override { return key_; }
-  void encode(std::string& out) const override { out += command_; }
+  resp::ReplyKinds encode(std::string& out) const override {
+    out += command_;
+    return replies_;
+  }
   void complete(Result<resp::Reply> reply, const client::Sent& sent) override;
 
  private:
@@ -53,6 +58,7 @@ class PlainRequest final : public client::Request {
 
   std::string key_;
   std::string command_;
+  resp::ReplyKinds replies_ = resp::ReplyKinds::any();
   Parker* parker_ = nullptr;
   client::ServeControl control_;
   SharedAtomic<State> state_{State::kOpen};

@@ -136,7 +136,9 @@ class PlainTaskLock::Attempt final : public Task {
   Attempt(ContextPtr context, LockPtr lock, const PlainCommands& commands, const Ask& ask)
       : Task(std::move(context), std::move(lock), commands), ask_(ask) {}
 
-  void encode(std::string& out) const override { commands().acquire(out, with(), ask_.owner); }
+  resp::ReplyKinds encode(std::string& out) const override {
+    return commands().acquire(out, with(), ask_.owner);
+  }
 
  private:
   bool begin(TimePoint now) override {
@@ -201,7 +203,9 @@ class PlainTaskLock::Release final : public Task {
   Release(ContextPtr context, LockPtr lock, const PlainCommands& commands, OwnerNumber owner)
       : Task(std::move(context), std::move(lock), commands), owner_(owner) {}
 
-  void encode(std::string& out) const override { commands().release(out, with(), owner_); }
+  resp::ReplyKinds encode(std::string& out) const override {
+    return commands().release(out, with(), owner_);
+  }
 
  private:
   bool begin(TimePoint now) override {

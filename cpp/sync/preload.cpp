@@ -15,8 +15,9 @@ class Load final : public client::Request {
 
   std::string_view key() const override { return name_.bytes(); }
 
-  void encode(std::string& out) const override {
+  resp::ReplyKinds encode(std::string& out) const override {
     out += resp::Command({"SCRIPT", "LOAD", script_.text}).bytes();
+    return resp::ReplyKind::kText;
   }
   void complete(Result<resp::Reply> /*reply*/, const client::Sent& /*sent*/) override {}
 

@@ -158,11 +158,11 @@ class WriteLock final : public SideRecipe, public Movable {
   }
 
   void check(script::Writer& out, const LockName& name, const std::string& owner) const override {
-    out.command({"HEXISTS", name.bytes(), write_field(owner)});
+    out.command({"HEXISTS", name.bytes(), write_field(owner)}, resp::ReplyKind::kInteger);
   }
 
   void hold_count(script::Writer& out, const Step& step) const override {
-    out.command({"HGET", step.name.bytes(), write_field(step.owner)});
+    out.command({"HGET", step.name.bytes(), write_field(step.owner)}, script::kNumberReplies);
   }
 
  private:

@@ -182,12 +182,16 @@ void ReleaseOperation::leave_to_ledger(bool rested) {
   PendingRelease::carry_on(shared_context(), pending(), plan_.ticket, rested);
 }
 
-void ReleaseOperation::encode(std::string& out) const {
+resp::ReplyKinds ReleaseOperation::encode(std::string& out) const {
   Step step{name(), field(what_.owner), plan_.remaining, heir_ ? heir_->lease_time() : Millis(0)};
   script::Writer writer = context().writer(out, by_text_);
-  if (heir_) return heir_->recipe().transferable()->transfer(writer, step, heir_->owner_field());
-  add_plan(step, plan_, context());
-  recipe_.release(writer, step);
+  if (heir_) {
+    heir_->recipe().transferable()->transfer(writer, step, heir_->owner_field());
+  } else {
+    add_plan(step, plan_, context());
+    recipe_.release(writer, step);
+  }
+  return writer.replies();
 }
 
 void ReleaseOperation::complete(Result<resp::Reply> reply, const client::Sent& sent) {

@@ -43,7 +43,7 @@ class ReleaseOperation final : public Operation {
   void cancel() override;
   About about() override;
 
-  void encode(std::string& out) const override;
+  resp::ReplyKinds encode(std::string& out) const override;
   void complete(Result<resp::Reply> reply, const client::Sent& sent) override;
   void written() override;
 

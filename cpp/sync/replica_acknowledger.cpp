@@ -16,9 +16,10 @@ using Kind = Acknowledgement::Kind;
 // A replica that keeps up answers within milliseconds.
 constexpr Millis kLongest{1000};
 
-void wait_command(std::string& out, int replicas, Millis wait_time) {
+resp::ReplyKinds wait_command(std::string& out, int replicas, Millis wait_time) {
   out +=
       resp::Command({"WAIT", std::to_string(replicas), std::to_string(wait_time.count())}).bytes();
+  return resp::ReplyKind::kInteger;
 }
 
 }  // namespace
@@ -33,9 +34,10 @@ class ReplicaAcknowledger::Write final : public client::Request,
   }
 
   std::string_view key() const override { return key_; }
-  void encode(std::string& out) const override {
+  resp::ReplyKinds encode(std::string& out) const override {
     script::Writer writer(out, item.by_text);
     item.listener->write_again(writer);
+    return writer.replies();
   }
   void complete(Result<resp::Reply> reply, const client::Sent& sent) override {
     std::optional<Acknowledgement> outcome = owner_->judge_write(item, reply, key_);
@@ -83,8 +85,8 @@ class ReplicaAcknowledger::Wait final : public client::Request {
   }
 
   std::string_view key() const override { return writes.front()->key(); }
-  void encode(std::string& out) const override {
-    wait_command(out, owner_->policy_.replicas, wait_time);
+  resp::ReplyKinds encode(std::string& out) const override {
+    return wait_command(out, owner_->policy_.replicas, wait_time);
   }
   void complete(Result<resp::Reply> reply, const client::Sent& sent) override {
     owner_->answered(*this, reply, sent);
@@ -118,7 +120,9 @@ class ReplicaAcknowledger::Probe final : public client::Request {
         key_(listener->granted_key()) {}
 
   std::string_view key() const override { return key_; }
-  void encode(std::string& out) const override { wait_command(out, 0, Millis(1)); }
+  resp::ReplyKinds encode(std::string& out) const override {
+    return wait_command(out, 0, Millis(1));
+  }
   void complete(Result<resp::Reply> reply, const client::Sent& /*sent*/) override {
     owner_->answered_probe(*this, reply);
   }

@@ -51,7 +51,7 @@ class Semaphore final : public TakingRecipe {
   void write_again(script::Writer& out, const LockName& name, const std::string& owner,
                    Millis lease) const override {
     const std::string memory = std::to_string(lease.count());
-    out.command({"PEXPIRE", request_key(name, owner), memory});
+    out.command({"PEXPIRE", request_key(name, owner), memory}, resp::ReplyKind::kInteger);
   }
 };
 

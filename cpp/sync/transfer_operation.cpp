@@ -57,9 +57,10 @@ void TransferOperation::time_is_up(TimePoint /*now*/) {
   go();
 }
 
-void TransferOperation::encode(std::string& out) const {
+resp::ReplyKinds TransferOperation::encode(std::string& out) const {
   script::Writer writer = context().writer(out, by_text_);
   recipe_.movable()->move(writer, {name(), transfer_.from, 1, transfer_.lease}, transfer_.to);
+  return writer.replies();
 }
 
 void TransferOperation::complete(Result<resp::Reply> reply, const client::Sent& sent) {

@@ -24,7 +24,7 @@ class TransferOperation : public Operation {
   // It may still be executed; it is not sent again.
   void cancel() final;
 
-  void encode(std::string& out) const final;
+  resp::ReplyKinds encode(std::string& out) const final;
   void complete(Result<resp::Reply> reply, const client::Sent& sent) final;
 
  protected:

@@ -35,7 +35,10 @@ class Cluster::Fence final : public client::Request {
   }
 
   std::string_view key() const override { return {}; }
-  void encode(std::string& out) const override { out += resp::Command({"PING"}).bytes(); }
+  resp::ReplyKinds encode(std::string& out) const override {
+    out += resp::Command({"PING"}).bytes();
+    return resp::ReplyKind::kStatus;
+  }
   void complete(Result<resp::Reply> /*reply*/, const client::Sent& /*sent*/) override {
     if (const auto cluster = cluster_.lock()) cluster->passed(id_);
   }

@@ -22,6 +22,11 @@ Number number(std::string_view text) {
   return number;
 }
 
+client::StreamOptions with_pushes(client::StreamOptions link) {
+  link.pushes = true;
+  return link;
+}
+
 net::Address address_of(std::string_view host, std::string_view port) {
   net::Address address;
   address.host = host;
@@ -38,7 +43,7 @@ SentinelStream::SentinelStream(net::Loop& loop, client::StreamOptions link, std:
       service_(std::move(service)),
       address_(link.address),
       listener_(std::move(listener)),
-      link_(std::move(link), std::move(open)) {}
+      link_(with_pushes(std::move(link)), std::move(open)) {}
 
 void SentinelStream::ask() {
   {
@@ -119,6 +124,8 @@ void SentinelStream::take(const resp::Reply& reply, TimePoint now, Listener& lis
     refused("SUBSCRIBE", reply, now);
   } else if (answers_ > 0) {
     answer(reply, now, listener);
+  } else if (link_.state() == client::ReconnectingStream::State::kReady) {
+    link_.protocol_error(now, client::ReconnectingStream::kSurplus);
   }
 }
 

@@ -26,7 +26,10 @@ class SlotsQuery::Question final : public client::Request {
       : command_(std::move(command)), answered_(std::move(answered)) {}
 
   std::string_view key() const override { return {}; }
-  void encode(std::string& out) const override { out += command_.bytes(); }
+  resp::ReplyKinds encode(std::string& out) const override {
+    out += command_.bytes();
+    return resp::ReplyKind::kArray;
+  }
   void complete(Result<resp::Reply> reply, const client::Sent& /*sent*/) override {
     answered_(std::move(reply));
   }

@@ -3,7 +3,7 @@
 -- KEYS[2]  timeouts: a sorted set of the permits that are out, id -> ms since 1970 at which it expires
 -- KEYS[3]  channel: to which waiters subscribe
 -- ARGV[1]  publish: the command that reaches the waiters, "publish", "spublish" or "both"
--- returns  any number: the free permits; below 0 when some were taken away
+-- returns  any: the free permits; below 0 when some were taken away
 -- returns  nil: the semaphore was never initialized
 local publish = ARGV[1]
 -- @include _permit_semaphore/reclaim.lua

@@ -6,8 +6,8 @@
 -- ARGV[2]  number: of this request; each request has a higher one than the one before it in this place
 -- ARGV[3]  permits: how many; below 0 they are removed, free or not
 -- ARGV[4]  publish: the command that reaches the waiters, "publish", "spublish" or "both"
--- returns  the permits that are free now; a repeat gets the same answer
--- returns  an error OVERFLOW: there would be more than 2^31-1; nothing changed
+-- returns  >= 0: the permits that are free now; a repeat gets the same answer
+-- returns  error: OVERFLOW: there would be more than 2^31-1; nothing changed
 --
 -- The published number is above 0: Redisson wakes that many waiters, and fails at less.
 -- @include _publish/tell.lua

@@ -240,6 +240,12 @@ def _log(word: str, name: str, owner: int, reason: str) -> None:
             name,
             owner,
         )
+    elif word == "protocol_error":
+        log.error(
+            "%s: ended that connection, and sent what it had not answered again on a new one; "
+            "a proxy or a server that does so now and then is broken",
+            reason,
+        )
     elif word == "unreleased":
         log.error("a deferred release of %r (owner %d) failed: %s", name, owner, reason)
     else:

@@ -60,6 +60,9 @@ class Stats:
     commands: int
     #: Connections established again.
     reconnects: int
+    #: Connections ended because the server, or what stands between, sent what cannot be the replies
+    #: to the client's commands; unanswered commands were sent again on another one.
+    protocol_errors: int
     #: Holds now; nested ones count once.
     held: int
     #: Acquisitions that wait now.

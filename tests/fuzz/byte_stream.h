@@ -51,6 +51,8 @@ class PieceTransport final : public net::Transport {
     return {net::Io::kDone, taken, {}};
   }
 
+  bool has_input() const override { return false; }
+
   net::IoResult write(const char* /*from*/, std::size_t size) override {
     return {net::Io::kDone, size, {}};
   }

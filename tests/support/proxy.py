@@ -20,10 +20,11 @@ import contextlib
 import random
 import socket
 import threading
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from tests.support.proxied_bytes import MESSAGE, around_message, commands_in
 from tests.support.waiting import BOUND, taking
 
 T = TypeVar("T")
@@ -34,7 +35,6 @@ SUBSCRIPTIONS = "subscriptions"
 """The connections that listen to channels."""
 
 _SUBSCRIBE = {b"SUBSCRIBE", b"PSUBSCRIBE", b"SSUBSCRIBE"}
-_MESSAGE = b"3\r\n$7\r\nmessage\r\n"
 SCRIPTS = (b"EVAL", b"EVALSHA", b"EVAL_RO", b"EVALSHA_RO", b"FCALL")
 """The commands that `lose_reply` and `truncate_reply` wait for by default."""
 
@@ -63,11 +63,15 @@ class _Faults:
 
 @dataclass
 class _Trap:
-    """Waits for a command; of the replies to it, passes `keep` bytes and then cuts."""
+    """Waits for a command; of the replies to it, passes `keep` bytes and then cuts.
+
+    With `instead` the connection stays, and the client gets that.
+    """
 
     commands: tuple[bytes, ...]
     keep: int
     sprung: threading.Event
+    instead: bytes = b""
 
 
 class FaultProxy:
@@ -172,6 +176,16 @@ class FaultProxy:
         self._call(lambda: self._traps.append(trap))
         return trap.sprung
 
+    def replace_reply(self, instead: bytes, *commands: bytes) -> threading.Event:
+        """Pass `instead` in the place of the replies to the next of `commands`."""
+        trap = _Trap(commands or SCRIPTS, 0, threading.Event(), instead)
+        self._call(lambda: self._traps.append(trap))
+        return trap.sprung
+
+    def inject(self, data: bytes) -> None:
+        """Send `data` to the clients as if the server had."""
+        self._call(lambda: [link.inject(data) for link in self._links])
+
     def heal(self) -> None:
         """Behave again. Connections whose bytes were swallowed are reset, as hosts do in time.
 
@@ -229,6 +243,8 @@ class FaultProxy:
     def _accept(self) -> None:
         client, _ = self._listener.accept()
         client.setblocking(False)
+        # asyncio sets it only on sockets that it has made.
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._tasks.append(self._loop.create_task(self._serve(client)))
 
     async def _serve(self, client: socket.socket) -> None:
@@ -309,6 +325,9 @@ class _Link:
         self._back.transport.abort()
         self._forth.transport.abort()
 
+    def inject(self, data: bytes) -> None:
+        self._back.write(data)
+
     def half_close(self) -> None:
         with contextlib.suppress(OSError):  # the client has left
             self._back.write_eof()
@@ -316,7 +335,7 @@ class _Link:
     async def _requests(self, near: asyncio.StreamReader) -> None:
         while data := await near.read(65536):
             self._proxy.faults.requests += 1
-            names = set(_commands(data))
+            names = set(commands_in(data))
             self._subscribed = self._subscribed or not names.isdisjoint(_SUBSCRIBE)
             trap = self._proxy.trapped(names)
             await self._pass(data, self._forth)
@@ -324,6 +343,11 @@ class _Link:
 
     async def _replies(self, far: asyncio.StreamReader) -> None:
         while data := await far.read(65536):
+            if self._trap is not None and self._trap.instead:
+                trap, self._trap = self._trap, None
+                self._back.write(trap.instead)
+                trap.sprung.set()
+                continue
             if self._trap is not None:
                 self._back.write(data[: self._trap.keep])
                 await self._back.drain()
@@ -335,8 +359,8 @@ class _Link:
     def _without_lost(self, data: bytes) -> bytes:
         """Replies and messages, without the messages that are to be lost."""
         passing = b""
-        while _MESSAGE in data and self._proxy.message_lost():
-            before, data = _around_message(data)
+        while MESSAGE in data and self._proxy.message_lost():
+            before, data = around_message(data)
             passing += before
         return passing + data
 
@@ -356,33 +380,3 @@ class _Link:
         if hole is None or (to is self._forth and not hole.requests):
             return False
         return hole.only in {None, SUBSCRIPTIONS if self._subscribed else COMMANDS}
-
-
-def _commands(request: bytes) -> Iterator[bytes]:
-    """The names of the commands in a request, as far as they are complete."""
-    at = 0
-    while request[at : at + 1] == b"*":
-        words, at = _count(request, at)
-        for word in range(words):
-            length, at = _count(request, at)
-            if at + length > len(request):
-                return
-            if word == 0:
-                yield request[at : at + length].upper()
-            at += length + 2
-
-
-def _around_message(data: bytes) -> tuple[bytes, bytes]:
-    """What comes before the first message, and behind it."""
-    start = data.index(_MESSAGE)
-    end = start + len(_MESSAGE)
-    for _ in ("channel", "payload"):
-        length, end = _count(data, end)
-        end += length + 2
-    return data[: start - 1], data[end:]  # its first byte tells RESP2 from RESP3
-
-
-def _count(request: bytes, at: int) -> tuple[int, int]:
-    """The number in the line at `at` (of a line that is cut off more than can follow), its end."""
-    end = request.find(b"\r\n", at)
-    return (int(request[at + 1 : end]), end + 2) if end > 0 else (len(request), len(request))

@@ -21,6 +21,7 @@ HELP = {
     "renewal_failures": "Renewals that the server refused or did not answer",
     "commands": "Commands sent to servers",
     "reconnects": "Connections established again",
+    "protocol_errors": "Connections ended by bytes that cannot be replies to the commands sent",
     "held": "Locks held now",
     "waiting": "Acquisitions that wait now",
     "wait_seconds": "Time from the beginning of an acquisition to its grant",

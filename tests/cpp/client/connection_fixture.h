@@ -23,7 +23,10 @@ class Question final : public Request {
   Question(std::string word, Strings& log) : word_(std::move(word)), log_(log) {}
 
   std::string_view key() const override { return {}; }
-  void encode(std::string& out) const override { out += resp::Command({"ASK", word_}).bytes(); }
+  resp::ReplyKinds encode(std::string& out) const override {
+    out += resp::Command({"ASK", word_}).bytes();
+    return resp::ReplyKinds::any();
+  }
   void complete(Result<resp::Reply> reply, const Sent& sent) override {
     times = sent.times;
     last = sent.last;

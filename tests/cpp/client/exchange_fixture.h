@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "client/connection.h"
 #include "resp/command.h"
@@ -26,7 +27,10 @@ class Inquiry final : public Request {
   explicit Inquiry(std::string word) : word_(std::move(word)) {}
 
   std::string_view key() const override { return word_; }
-  void encode(std::string& out) const override { out += resp::Command({"ASK", word_}).bytes(); }
+  resp::ReplyKinds encode(std::string& out) const override {
+    out += resp::Command({"ASK", word_}).bytes();
+    return replies;
+  }
   void complete(Result<resp::Reply> reply, const Sent& sent) override {
     times = sent.times;
     if (reply.ok() && reply.value().is_integer()) number = reply.value().integer();
@@ -36,6 +40,7 @@ class Inquiry final : public Request {
   }
   void written() override { ++writings; }
 
+  resp::ReplyKinds replies = resp::ReplyKinds::any();
   std::string answer;
   std::function<void()> on_answer;
   std::int64_t number = 0;
@@ -57,12 +62,21 @@ class ExchangeFixture : public ::testing::Test {
   void open(const std::string& service = {}) {
     Connection::Setup setup;
     setup.link.service = service;
+    setup.link.address = {"127.0.0.1", 6379, {}};
+    setup.link.resp3 = resp3;
+    setup.link.stats = stats;
+    setup.link.on_protocol_error = [this](const Status& why) {
+      errors.push_back(why.message());
+      script.unasked = false;
+      script.clock.advance(Millis(2000));  // the rest before the next stream
+    };
     setup.open = [this](const StreamOptions&) { return std::make_unique<ScriptedStream>(script); };
     setup.neighbours.mine = [this](const Request&) { return mine; };
     setup.neighbours.hand_over = [](InFlightRequest, bool) { return Status::closed("elsewhere"); };
     connection = std::make_shared<Connection>(script.clock, loop, setup);
     script.replies.push_back("+ready\r\n");
-    wait(submit("hello"));
+    greeted = submit("hello");
+    wait(greeted);
     script.got.clear();
   }
 
@@ -78,6 +92,7 @@ class ExchangeFixture : public ::testing::Test {
   }
   Alone exchange(const std::string& word = "word") {
     asked = std::make_shared<Inquiry>(word);
+    asked->replies = kinds;
     asked->deadline = script.clock.now() + Millis(5000);
     asked->on_answer = on_answer;
     return connection->exchange(asked, parker, answer);
@@ -87,12 +102,18 @@ class ExchangeFixture : public ::testing::Test {
     posted = std::make_shared<Inquiry>(word);
     posted->deadline = script.clock.now() + Millis(5000);
     posted->deferred = true;
+    posted->replies = kinds;
     return connection->post(posted, parker, [begins] { return begins; });
   }
 
   Script script;
   NoLoop loop;
   bool mine = true;
+  bool resp3 = false;
+  const std::shared_ptr<Stats> stats = std::make_shared<Stats>();
+  InquiryPtr greeted;
+  resp::ReplyKinds kinds = resp::ReplyKinds::any();  // of exchange() and post()
+  std::vector<std::string> errors;                   // of the protocol
   std::shared_ptr<Connection> connection;
   Parker parker;
   InquiryPtr asked;

@@ -30,9 +30,10 @@ class Question final : public Request {
   explicit Question(std::string word) : word_(std::move(word)) {}
 
   std::string_view key() const override { return {}; }
-  void encode(std::string& out) const override {
+  resp::ReplyKinds encode(std::string& out) const override {
     out += resp::Command({"ASK", word_}).bytes();
     sent = true;
+    return resp::ReplyKinds::any();
   }
   void complete(Result<resp::Reply> reply, const Sent&) override {
     answer = reply.ok() ? std::string(reply.value().text()) : reply.status().message();
@@ -59,6 +60,7 @@ class HoardingTransport final : public net::Transport {
 
   int fd() const override { return inner_->fd(); }
   net::IoResult connect() override { return inner_->connect(); }
+  bool has_input() const override { return !held_.empty() || inner_->has_input(); }
   net::IoResult write(const char* from, std::size_t size) override {
     return inner_->write(from, size);
   }

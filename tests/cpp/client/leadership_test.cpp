@@ -55,7 +55,10 @@ class Question final : public Request {
   Question& operator=(const Question&) = delete;
 
   std::string_view key() const override { return {}; }
-  void encode(std::string& out) const override { out += resp::Command({"ASK", word_}).bytes(); }
+  resp::ReplyKinds encode(std::string& out) const override {
+    out += resp::Command({"ASK", word_}).bytes();
+    return resp::ReplyKinds::any();
+  }
   void complete(Result<resp::Reply> reply, const Sent&) override {
     answer = reply.ok() ? std::string(reply.value().text()) : reply.status().message();
     control.done.store(true, std::memory_order_release);

@@ -22,7 +22,10 @@ class Question final : public Request {
  public:
   Question(std::string word, Strings& ends) : word_(std::move(word)), ends_(ends) {}
   std::string_view key() const override { return word_; }
-  void encode(std::string& out) const override { out += resp::Command({"ASK", word_}).bytes(); }
+  resp::ReplyKinds encode(std::string& out) const override {
+    out += resp::Command({"ASK", word_}).bytes();
+    return resp::ReplyKinds::any();
+  }
   void complete(Result<resp::Reply> reply, const Sent&) override {
     ends_.push_back(word_ + (reply.ok() ? "=" + std::string(reply.value().text()) : " failed"));
   }

@@ -15,7 +15,10 @@ class Question final : public Request {
  public:
   explicit Question(TimePoint until) { deadline = until; }
   std::string_view key() const override { return "key"; }
-  void encode(std::string& out) const override { out += "?"; }
+  resp::ReplyKinds encode(std::string& out) const override {
+    out += "?";
+    return resp::ReplyKinds::any();
+  }
   void complete(Result<resp::Reply> /*reply*/, const Sent& /*sent*/) override {}
   void written() override { ++heard; }
   int heard = 0;  // that it is written
@@ -79,10 +82,10 @@ TEST(RequestQueueTest, WhatIsOnTheWireKeepsItsPlaceThoughItIsNotWanted) {
   (void)add(line, kZero);
   RequestQueue::Answers answers;
   line.drop_overdue(kZero, Status::unreachable("no server"), answers);
-  EXPECT_TRUE(line.take(resp::Reply(nullptr), answers));
+  EXPECT_EQ(line.take(resp::Reply(nullptr), answers), RequestQueue::Taken::kTaken);
   ASSERT_EQ(answers.size(), 2U);
   EXPECT_EQ(answers.back().to.request, unwanted.lock());
-  EXPECT_TRUE(line.take(resp::Reply(nullptr), answers));
+  EXPECT_EQ(line.take(resp::Reply(nullptr), answers), RequestQueue::Taken::kTaken);
   EXPECT_EQ(answers.back().to.request, wanted.lock());
 }
 

@@ -29,6 +29,8 @@ std::string word_of(Callers callers) {
       return "deferring_threads";
     case Callers::kDeferringTasks:
       return "deferring_tasks";
+    case Callers::kBatchingThreads:
+      return "batching_threads";
   }
   return {};
 }
@@ -82,7 +84,8 @@ TEST_P(Interleavings, ASeedGivesTheSameOrderAgain) {
 
 INSTANTIATE_TEST_SUITE_P(Of, Interleavings,
                          ::testing::Values(Callers::kThreads, Callers::kTasks,
-                                           Callers::kDeferringThreads, Callers::kDeferringTasks),
+                                           Callers::kDeferringThreads, Callers::kDeferringTasks,
+                                           Callers::kBatchingThreads),
                          [](const auto& of) { return word_of(of.param); });
 
 }  // namespace

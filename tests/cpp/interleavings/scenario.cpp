@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/parker.h"
+#include "interleavings/awaited.h"
 #include "sync/acquire_operation.h"
 #include "sync/kinds.h"
 #include "sync/release_operation.h"
@@ -17,7 +18,7 @@ using sync::Verdict;
 
 const std::string kName = "lock";
 constexpr Millis kLease{600'000};
-constexpr Millis kAllFaultsAndMore{5000};
+constexpr Millis kAllFaultsAndMore{30'000};  // all stalls of the threads, too
 
 // Mostly the lock, as others differ little.
 const sync::LockKind& kind_of(std::uint64_t seed) {
@@ -27,31 +28,6 @@ const sync::LockKind& kind_of(std::uint64_t seed) {
   if (seed % kTurns == kWrites) return *sync::find_lock_kind("write_lock");
   return *sync::find_lock_kind(seed % kTurns == kFenced ? "fenced_lock" : "lock");
 }
-
-// What `Ready` says, or a moment.
-template <typename Ready>
-class Until final : public Awaited {
- public:
-  Until(Ready ready, TimePoint until) : ready_(std::move(ready)), until_(until) {}
-  bool ready() const override { return ready_(); }
-  TimePoint until() const override { return until_; }
-
- private:
-  const Ready ready_;
-  const TimePoint until_;
-};
-
-template <typename Ready, typename Time>
-class WheneverReady final : public Awaited {
- public:
-  WheneverReady(Ready ready, Time time) : ready_(std::move(ready)), time_(std::move(time)) {}
-  bool ready() const override { return ready_(); }
-  TimePoint until() const override { return time_(); }
-
- private:
-  const Ready ready_;
-  const Time time_;
-};
 
 void wait_to_read(int fd, Duration longest) {
   pollfd descriptor{fd, POLLIN, 0};
@@ -86,7 +62,8 @@ class Scenario::Interruptions final : public sync::Interrupt {
 };
 
 Scenario::Scenario(Callers callers, std::uint64_t seed, bool tracing)
-    : threads_(callers == Callers::kThreads || callers == Callers::kDeferringThreads),
+    : threads_(callers != Callers::kTasks && callers != Callers::kDeferringTasks),
+      batches_(callers == Callers::kBatchingThreads),
       defer_(callers == Callers::kDeferringThreads || callers == Callers::kDeferringTasks),
       recipe_(kind_of(seed).recipe()),
       name_(kName, kind_of(seed).side),
@@ -99,7 +76,7 @@ Scenario::Scenario(Callers callers, std::uint64_t seed, bool tracing)
   world_.tracing = tracing;
   server_.witness = this;
   plan();
-  if (threads_ && random_.chance(500)) network_.wait_for_reply = wait_to_read;
+  if (batches_ || (threads_ && random_.chance(500))) network_.wait_for_reply = wait_to_read;
 }
 
 Scenario::~Scenario() {
@@ -112,7 +89,8 @@ Scenario::~Scenario() {
 }
 
 void Scenario::plan() {
-  const std::size_t clients = random_.chance(700) ? 1 : 2;
+  // One owner that is mostly alone on its connection sends for itself most often.
+  const std::size_t clients = batches_ || random_.chance(700) ? 1 : 2;
   for (std::size_t i = 0; i < clients; ++i) {
     simulation::ClientPlan plan;
     plan.id = std::string(1, static_cast<char>('a' + i));
@@ -124,7 +102,11 @@ void Scenario::plan() {
     clients_.back()->on_event = [this](const lease::Event& event) { told(event); };
     add_owner(clients_.back());
   }
-  if (random_.chance(700)) add_owner(clients_.front());
+  if (!batches_ && random_.chance(700)) add_owner(clients_.front());
+  if (batches_) {
+    group_.emplace(clients_.front(), server_, OwnerNumber{owners_.size() + 1},
+                   [this](const std::string& what) { blame(what); });
+  }
   if (random_.chance(400)) closes_at_ = world_.now() + random_.between({}, Millis(600));
   plan_faults();
 }
@@ -172,10 +154,11 @@ void Scenario::cut(bool executed) {
 }
 
 void Scenario::start_threads() {
-  living_ = owners_.size();
+  living_ = owners_.size() + (batches_ ? 1 : 0);
   for (const auto& owner : owners_) {
     scheduler_.add("owner " + owner->field, [this, each = owner.get()] { live(*each); });
   }
+  if (batches_) scheduler_.add("owner of several locks", [this] { live_with_group(); });
   scheduler_.add("closer", [this] { close_all(); });
   scheduler_.add(
       "loop", [this] { drive_loop(); }, Scheduler::Kind::kDaemon);
@@ -226,6 +209,15 @@ void Scenario::live(Owner& owner) {
   --living_;
 }
 
+void Scenario::live_with_group() {
+  Parker::of_this_thread().park(world_, TimePoint{});
+  for (int rounds = 4; rounds > 0 && !closing_; --rounds) {
+    sleep(random_.between({}, Millis(30)));
+    group_->run();
+  }
+  --living_;
+}
+
 // For any time, or until the moment of one of the engine's timers, when both go on.
 void Scenario::rest(Owner& owner) {
   if (owner.random.chance(200)) return sleep(owner.random.between({}, Millis(150)));
@@ -263,7 +255,7 @@ std::optional<sync::Outcome> Scenario::ask_for(Owner& owner, const sync::Acquire
   const auto make = [&](TimePoint /*begun*/) {
     return std::make_shared<sync::AcquireOperation>(context, recipe_, request);
   };
-  if (threads_ && owner.random.chance(500)) {
+  if (batches_ || (threads_ && owner.random.chance(500))) {
     Interruptions interruptions(owner.random);
     const sync::PlainLock::Ask ask{owner.number, request.lease, 0, request.blocking,
                                    request.deadline - world_.now()};
@@ -280,7 +272,7 @@ std::optional<sync::Outcome> Scenario::give_up(Owner& owner) {
     return std::make_shared<sync::ReleaseOperation>(
         context, recipe_, sync::ReleaseOperation::What{name_, owner.number, false, deferred});
   };
-  if (threads_ && owner.random.chance(500)) {
+  if (batches_ || (threads_ && owner.random.chance(500))) {
     Interruptions interruptions(owner.random);
     sync::Interrupt* const interrupt = interruptions.if_any();
     const auto& plain = owner.plain;
@@ -334,8 +326,8 @@ void Scenario::close_all() {
   interleavings::pass("await owners", this, Until([this] { return living_ == 0; }, closes_at_));
   if (living_ == 0) {
     for (const auto& client : clients_) await_rest(*client);
-    if (server_.data().find(kName) != nullptr) {
-      blame("the lock is left behind, and no client knows of it");
+    if (server_.data().find(kName) != nullptr || (batches_ && group_->left_behind())) {
+      blame("a lock is left behind, and no client knows of it");
     }
   }
   closing_ = true;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "interleavings/lock_group.h"
 #include "interleavings/scheduler.h"
 #include "support/client.h"
 #include "support/network.h"
@@ -28,6 +29,7 @@ enum class Callers {
   kTasks,             // tasks, for which the loop reads, and which are cancelled now and then
   kDeferringThreads,  // the same, and many releases are deferred
   kDeferringTasks,
+  kBatchingThreads,  // threads that send and read for themselves, beside one that sends in batches
 };
 
 struct Report {
@@ -38,7 +40,8 @@ struct Report {
 };
 
 // A few owners, of one client or two, acquire and release one lock, each in a thread of the
-// Scheduler; two more threads are the engine's loop and the network with the server, a last one
+// Scheduler, in some beside a thread that acquires and releases several other locks at once; two
+// more threads are the engine's loop and the network with the server, a last one
 // closes the client. The server refuses to work for a while, connections break, callers leave and
 // release again: all by a seed. No lease ends during a scenario.
 class Scenario final : private simulation::Witness {
@@ -70,6 +73,7 @@ class Scenario final : private simulation::Witness {
 
   // Bodies of threads.
   void live(Owner& owner);
+  void live_with_group();
   void drive_loop();
   void drive_network();
   void close_all();
@@ -95,6 +99,7 @@ class Scenario final : private simulation::Witness {
   void blame(const std::string& what);
 
   const bool threads_;  // are the callers
+  const bool batches_;  // one of them does
   const bool defer_;    // they do, many releases
   const sync::LockRecipe& recipe_;
   const LockName name_;
@@ -106,6 +111,7 @@ class Scenario final : private simulation::Witness {
   Scheduler scheduler_;
   std::vector<std::shared_ptr<Client>> clients_;
   std::vector<std::unique_ptr<Owner>> owners_;
+  std::optional<LockGroup> group_;  // of the first client
   std::size_t living_ = 0;
   TimePoint closes_at_ = kNever;  // kNever: when all owners have ended
   bool closing_ = false;

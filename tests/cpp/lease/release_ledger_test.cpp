@@ -22,7 +22,9 @@ class Sending final : public client::Request {
  public:
   explicit Sending(bool without_caller) { persistent = without_caller; }
   std::string_view key() const override { return "key"; }
-  void encode(std::string& /*out*/) const override {}
+  resp::ReplyKinds encode(std::string& /*out*/) const override {
+    return resp::ReplyKinds::any();
+  }
   void complete(Result<resp::Reply> /*reply*/, const client::Sent& /*sent*/) override {}
 };
 

@@ -17,7 +17,9 @@ using LateEnd = LeaseKeeper::LateEnd;
 class Sending final : public client::Request {
  public:
   std::string_view key() const override { return {}; }
-  void encode(std::string&) const override {}
+  resp::ReplyKinds encode(std::string&) const override {
+    return resp::ReplyKinds::any();
+  }
   void complete(Result<resp::Reply>, const client::Sent&) override {}
 };
 

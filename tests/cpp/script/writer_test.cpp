@@ -4,9 +4,12 @@
 
 #include <string>
 
+#include "lua_scripts.h"
+
 namespace holdfast::script {
 namespace {
 
+constexpr resp::ReplyKinds kAny = resp::ReplyKinds::any();
 constexpr Script kScript{"lock/step", "0123456789012345678901234567890123456789", "return 1"};
 
 TEST(WriterTest, AScriptGoesByItsSha1) {
@@ -25,11 +28,20 @@ TEST(WriterTest, AScriptGoesWithItsTextToAServerThatDoesNotKnowIt) {
   EXPECT_EQ(bytes, "*4\r\n$4\r\nEVAL\r\n$8\r\nreturn 1\r\n$1\r\n0\r\n$8\r\nspublish\r\n");
 }
 
+TEST(WriterTest, TheKindsOfReplyAreThoseOfTheLatestCommand) {
+  std::string bytes;
+  Writer out(bytes, false);
+  out.command({"GET", "a"}, resp::ReplyKind::kText);
+  EXPECT_EQ(out.replies(), resp::ReplyKinds(resp::ReplyKind::kText));
+  out.call(lua::lock_acquire, 0, 0);
+  EXPECT_EQ(out.replies(), resp::ReplyKind::kNil | resp::ReplyKind::kInteger);
+}
+
 TEST(WriterTest, ACommandIsTheSameInBothForms) {
   std::string by_sha1;
   std::string by_text;
-  Writer(by_sha1, false).command({"GET", "key"});
-  Writer(by_text, true).command({"GET", "key"});
+  Writer(by_sha1, false).command({"GET", "key"}, kAny);
+  Writer(by_text, true).command({"GET", "key"}, kAny);
   EXPECT_EQ(by_sha1, "*2\r\n$3\r\nGET\r\n$3\r\nkey\r\n");
   EXPECT_EQ(by_text, by_sha1);
 }
@@ -37,8 +49,8 @@ TEST(WriterTest, ACommandIsTheSameInBothForms) {
 TEST(WriterTest, CommandsStandOneBehindTheOther) {
   std::string bytes = "before";
   Writer out(bytes, false);
-  out.command({"GET", "a"});
-  out.command({"GET", "b"});
+  out.command({"GET", "a"}, kAny);
+  out.command({"GET", "b"}, kAny);
   EXPECT_EQ(bytes, "before*2\r\n$3\r\nGET\r\n$1\r\na\r\n*2\r\n$3\r\nGET\r\n$1\r\nb\r\n");
 }
 

@@ -23,6 +23,11 @@ class WireTransport final : public net::Transport {
   net::IoResult write(const char* from, std::size_t size) override {
     return wire_->write(from, size);
   }
+  bool has_input() const override {
+    net::Interest input;
+    input.read = true;
+    return wire_->ready(input);
+  }
   net::IoResult await(char* into, std::size_t size) override {
     net::IoResult got = read(into, size);
     if (got.io != net::Io::kWantRead || !network_.wait_for_reply) return got;

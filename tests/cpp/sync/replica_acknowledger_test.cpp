@@ -23,7 +23,9 @@ using Strings = std::vector<std::string>;
 class Winner final : public AckListener {
  public:
   std::string_view granted_key() const override { return "k"; }
-  void write_again(script::Writer& out) const override { out.command({"WRITE", "k"}); }
+  void write_again(script::Writer& out) const override {
+    out.command({"WRITE", "k"}, resp::ReplyKinds::any());
+  }
   Millis longest_wait() const override { return Millis(1000); }
   void confirmed(Acknowledgement outcome) override {
     using Kind = Acknowledgement::Kind;

@@ -1,0 +1,84 @@
+#include "interleavings/lock_group.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "sync/acquire_operation.h"
+#include "sync/multi_lock.h"
+#include "sync/release_operation.h"
+
+namespace holdfast::interleavings {
+
+namespace {
+
+using sync::FanOutCall;
+using sync::Outcome;
+using sync::Verdict;
+
+constexpr Millis kLease{600'000};
+
+// The first outcome that is no success, else one of them.
+Outcome worst(const sync::Answers& answers) {
+  for (const auto& answer : answers) {
+    if (answer->verdict != Verdict::kGranted) return *answer;
+  }
+  return *answers.front();
+}
+
+}  // namespace
+
+LockGroup::LockGroup(std::shared_ptr<simulation::Client> client, simulation::Server& server,
+                     OwnerNumber owner, Blame blame)
+    : client_(std::move(client)),
+      server_(server),
+      owner_(owner),
+      blame_(std::move(blame)),
+      names_{LockName("a"), LockName("b"), LockName("c"), LockName("d"), LockName("e")} {}
+
+Outcome LockGroup::on_all(const std::function<sync::OperationPtr(const LockName&)>& call) const {
+  FanOutCall::Plan plan{sync::multi_lock_rule(names_.size(), kLease), {}, {}, worst};
+  for (std::size_t i = 0; i < names_.size(); ++i) {
+    plan.steps.push_back({i, [&call, &name = names_[i]] { return call(name); }});
+  }
+  const auto exchange =
+      std::make_shared<FanOutCall>(client_->context(), names_.front(), std::move(plan));
+  return *exchange->wait(nullptr);
+}
+
+Outcome LockGroup::acquire() {
+  return on_all([this](const LockName& name) {
+    sync::AcquireRequest request{name, owner_, {kLease, true}};
+    return std::make_shared<sync::AcquireOperation>(client_->context(), recipe_, request);
+  });
+}
+
+Outcome LockGroup::release() {
+  return on_all([this](const LockName& name) {
+    return std::make_shared<sync::ReleaseOperation>(
+        client_->context(), recipe_, sync::ReleaseOperation::What{name, owner_, false, false});
+  });
+}
+
+void LockGroup::run() {
+  const Outcome granted = acquire();
+  const bool held = std::all_of(names_.begin(), names_.end(),
+                                [this](const LockName& name) { return on_server(name); });
+  if (granted.verdict == Verdict::kGranted && !held && !client_->closed()) {
+    blame_("the server does not know a grant of several locks");
+  }
+  if (release().verdict == Verdict::kGone) blame_("a lock that no other owner wants is lost");
+}
+
+bool LockGroup::left_behind() const {
+  return std::any_of(names_.begin(), names_.end(), [this](const LockName& name) {
+    return server_.data().find(name.bytes()) != nullptr;
+  });
+}
+
+bool LockGroup::on_server(const LockName& name) const {
+  const auto* const hash = server_.data().get<simulation::Hash>(name.bytes());
+  const std::string field = owner_field(client_->plan().id, owner_);
+  return hash != nullptr && simulation::field_of(*hash, field) != nullptr;
+}
+
+}  // namespace holdfast::interleavings

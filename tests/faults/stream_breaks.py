@@ -1,0 +1,24 @@
+"""Breaks of what a connection believes of the bytes that come."""
+
+from __future__ import annotations
+
+from tests.support.breaking import Break
+
+STREAM_BREAKS = (
+    Break(
+        (60,),
+        "a reply that no command asked for is dropped",
+        "cpp/client/connection.cpp",
+        (("{ return !line_.awaits_replies() && writer_->has_input(); }", "{ return false; }"),),
+        "tests/faults/test_protocol_errors.py"
+        "::test_a_reply_that_no_command_asked_for_grants_nothing",
+    ),
+    Break(
+        (60,),
+        "a reply of any kind is taken",
+        "cpp/client/request_queue.cpp",
+        (("  if (!entry.replies.allow(reply)) return Taken::kMismatched;\n", ""),),
+        "tests/faults/test_protocol_errors.py"
+        "::test_a_reply_of_a_kind_that_the_command_cannot_have_is_not_believed",
+    ),
+)
