@@ -38,7 +38,9 @@ class Parker {
   // makes it readable. Returns false, and is not begun, when a notify() is pending (consumed).
   bool begin_poll();
   void end_poll();
-  int wake_fd() const { return fd_; }
+  int wake_fd() const { return fd_; }  // negative: the process had no descriptor left
+  // For a poll() without one: whether notify() has come since begin_poll(). Any thread.
+  bool notified() const { return state_.load() == kNotified; }
 
   // Whether descriptors that no poll() has are kept for the next one, as they are at first. If not,
   // they are closed. Any thread.

@@ -16,6 +16,7 @@ enum class Code {
   kClosed,       // the client was closed
   kInvalid,      // an argument is bad; nothing was sent
   kRevoked,      // a later command of the same owner goes first; nothing was sent
+  kUnderWay,     // its owner is in the middle of another call for the same lock; nothing was sent
 };
 
 // Why a server cannot be reached, if known.
@@ -46,6 +47,9 @@ class [[nodiscard]] Status {
     return Status(Code::kClosed, std::move(message), {});
   }
 
+  static Status under_way(std::string message) {
+    return Status(Code::kUnderWay, std::move(message), {});
+  }
   static Status revoked() {
     return Status(Code::kRevoked, "a later command of the same owner goes first", {});
   }

@@ -53,7 +53,7 @@ void release(PyObject* self, HoldState& state) {
 
 PyObject* release_method(PyObject* self, PyObject* /*unused*/) {
   return guarded([&]() -> py::object {
-    release(self, state_of<HoldState>(self));
+    release(self, *Using<HoldState>(self));
     return py::none();
   });
 }
@@ -64,8 +64,8 @@ PyObject* enter(PyObject* self, PyObject* /*unused*/) {
 
 PyObject* exit(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
   return leave(self, arguments, count, [self] {
-    auto& state = state_of<HoldState>(self);
-    if (!state.detached) release(self, state);
+    const Using<HoldState> state(self);
+    if (!state->detached) release(self, *state);
   });
 }
 

@@ -58,6 +58,7 @@ bool acquire(PyObject* self, const LockState& state, const Request& request) {
   if (!state.prepares) {
     return wait_to_acquire(*state.lock, attempt);
   }
+  refuse_inside_acquire(*state.lock, attempt.owner);  // its watcher is in use
   const py::object watcher = self_of(self).attr("_prepare")();
   if (!watcher.is_none()) attempt.listener = watcher.attr("number").cast<std::uint64_t>();
   bool granted = false;
@@ -101,6 +102,7 @@ void tell_released(PyObject* self, int holds, const py::object& error, bool defe
 void release(PyObject* self, const LockState& state, Release how) {
   const OwnerNumber owner = calling_owner();
   if (!state.prepares) return wait_for_release(self, state, owner, how);
+  refuse_inside_acquire(*state.lock, owner);
   const int holds = how == Release::kAll ? state.lock->known_count(owner) : 1;
   const bool deferred = how == Release::kDeferred;
   try {
@@ -129,39 +131,39 @@ Request request_of(PyObject* self, const LockState& state, const Arguments& argu
 PyObject* acquire_method(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
                          PyObject* keywords) {
   return guarded([&]() -> py::object {
-    const auto& state = state_of<LockState>(self);
-    const Request request = request_of(self, state, {arguments, count, keywords});
-    return py::bool_(acquire(self, state, request));
+    const Using<LockState> state(self);
+    const Request request = request_of(self, *state, {arguments, count, keywords});
+    return py::bool_(acquire(self, *state, request));
   });
 }
 
 PyObject* release_method(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
                          PyObject* keywords) {
   return guarded([&]() -> py::object {
-    const auto& state = state_of<LockState>(self);
-    release(self, state, release_of(self, {arguments, count, keywords}));
+    const Using<LockState> state(self);
+    release(self, *state, release_of(self, {arguments, count, keywords}));
     return py::none();
   });
 }
 
 PyObject* enter(PyObject* self, PyObject* /*unused*/) {
   return guarded([&]() -> py::object {
-    const auto& state = state_of<LockState>(self);
-    if (acquire(self, state, {true, state.wait, state.lease})) return self_of(self);
+    const Using<LockState> state(self);
+    if (acquire(self, *state, {true, state->wait, state->lease})) return self_of(self);
     raise(self_of(self).attr("_timed_out")());
   });
 }
 
 PyObject* exit(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
   return leave(self, arguments, count, [self] {
-    const auto& state = state_of<LockState>(self);
-    release(self, state, state.defers ? Release::kDeferred : Release::kOne);
+    const Using<LockState> state(self);
+    release(self, *state, state->defers ? Release::kDeferred : Release::kOne);
   });
 }
 
 PyObject* release_all(PyObject* self, PyObject* /*unused*/) {
   return guarded([&]() -> py::object {
-    release(self, state_of<LockState>(self), Release::kAll);
+    release(self, *Using<LockState>(self), Release::kAll);
     return py::none();
   });
 }

@@ -63,23 +63,23 @@ py::object hex_of(const std::string& permit) {
 // A permit's id; empty when none was free in time. `entered`: recorded as the caller's latest.
 // Python's hooks are called before the attempt, and after an attempt without a permit.
 py::object acquire(PyObject* self, PermitSemaphore::Attempt attempt, bool entered) {
-  auto& state = state_of<PermitState>(self);
+  const Using<PermitState> state(self);
   before_acquire(self);
   const OwnerNumber caller = calling_owner();
   attempt.number = next_owner_number();
-  std::string permit = state.semaphore->permit(attempt.number);
+  std::string permit = state->semaphore->permit(attempt.number);
   py::object id = hex_of(permit);
   attempt.listener = self_of(self).attr("_expect")(id).cast<std::uint64_t>();
-  if (entered) state.entered.reserve(state.entered.size() + 1);
+  if (entered) state->entered.reserve(state->entered.size() + 1);
   bool granted = false;
   try {
-    const auto answer = wait_for(OperationKind::kAcquire, state.semaphore->acquire(attempt));
+    const auto answer = wait_for(OperationKind::kAcquire, state->semaphore->acquire(attempt));
     granted = answer.is(py::bool_(true));
   } catch (py::error_already_set&) {
     self_of(self).attr("_forget")(id);
     throw;
   }
-  if (granted && entered) state.entered.push_back({fork_epoch(), caller, std::move(permit)});
+  if (granted && entered) state->entered.push_back({fork_epoch(), caller, std::move(permit)});
   if (granted) return id;
   self_of(self).attr("_forget")(id);
   return py::none();
@@ -87,8 +87,8 @@ py::object acquire(PyObject* self, PermitSemaphore::Attempt attempt, bool entere
 
 // False: it is not in use. Raises the error of the release of a renewed permit.
 bool release(PyObject* self, const std::string& permit) {
-  const auto& state = state_of<PermitState>(self);
-  const PermitSemaphore::Release release = state.semaphore->release(permit);
+  const Using<PermitState> state(self);
+  const PermitSemaphore::Release release = state->semaphore->release(permit);
   const auto kind = release.renewed ? OperationKind::kRelease : OperationKind::kCall;
   const auto ended = [&] { self_of(self).attr("_forget")(hex_of(permit)); };
   try {
@@ -110,9 +110,9 @@ bool release(PyObject* self, const std::string& permit) {
 PyObject* acquire_method(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
                          PyObject* keywords) {
   return guarded([&]() -> py::object {
-    auto& state = state_of<PermitState>(self);
+    const Using<PermitState> state(self);
     PermitSemaphore::Attempt attempt;
-    attempt.lease = state.lease;
+    attempt.lease = state->lease;
     if (const Arguments given{arguments, count, keywords}; !given.empty()) {
       const py::tuple request = checked(self, "_checked_request", given);
       attempt.blocking = request[0].cast<bool>();
@@ -137,10 +137,10 @@ PyObject* release_method(PyObject* self, PyObject* const* arguments, Py_ssize_t 
 
 PyObject* enter(PyObject* self, PyObject* /*unused*/) {
   return guarded([&]() -> py::object {
-    auto& state = state_of<PermitState>(self);
+    const Using<PermitState> state(self);
     PermitSemaphore::Attempt attempt;
-    attempt.lease = state.lease;
-    attempt.timeout = state.wait;
+    attempt.lease = state->lease;
+    attempt.timeout = state->wait;
     py::object permit = acquire(self, attempt, true);
     if (!permit.is_none()) return permit;
     raise(self_of(self).attr("_timed_out")());

@@ -32,14 +32,11 @@ PyObject* bind(PyObject* self, PyObject* arguments) {
   });
 }
 
-const engine::Counter& semaphore_of(PyObject* self) {
-  return *state_of<SemaphoreState>(self).semaphore;
-}
-
 PyObject* acquire(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
                   PyObject* keywords) {
   return guarded([&]() -> py::object {
-    const engine::Counter& semaphore = semaphore_of(self);
+    const Using<SemaphoreState> state(self);
+    const engine::Counter& semaphore = *state->semaphore;
     std::int64_t permits = 1;
     bool blocking = true;
     double seconds = -1;
@@ -60,7 +57,8 @@ PyObject* acquire(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
 PyObject* release(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
                   PyObject* keywords) {
   return guarded([&]() -> py::object {
-    const engine::Counter& semaphore = semaphore_of(self);
+    const Using<SemaphoreState> state(self);
+    const engine::Counter& semaphore = *state->semaphore;
     std::int64_t permits = 1;
     if (const Arguments given{arguments, count, keywords}; !given.empty()) {
       permits = checked(self, "_checked_permits", given)[0].cast<std::int64_t>();
@@ -72,10 +70,10 @@ PyObject* release(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
 
 PyObject* enter(PyObject* self, PyObject* /*unused*/) {
   return guarded([&]() -> py::object {
-    const Duration wait = state_of<SemaphoreState>(self).wait;
+    const Using<SemaphoreState> state(self);
     before_acquire(self);
     const py::object granted =
-        wait_for(OperationKind::kAcquire, semaphore_of(self).acquire(1, true, wait));
+        wait_for(OperationKind::kAcquire, state->semaphore->acquire(1, true, state->wait));
     if (granted.is(py::bool_(true))) return self_of(self);
     raise(self_of(self).attr("_timed_out")());
   });
@@ -83,7 +81,8 @@ PyObject* enter(PyObject* self, PyObject* /*unused*/) {
 
 PyObject* exit(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
   return leave(self, arguments, count, [self] {
-    (void)wait_for(OperationKind::kCall, semaphore_of(self).call("release", 1));
+    const Using<SemaphoreState> state(self);
+    (void)wait_for(OperationKind::kCall, state->semaphore->call("release", 1));
   });
 }
 

@@ -71,6 +71,8 @@ py::object exception_for(const Status& status) {
       error.attr("code") = status.word();
       return error;
     }
+    case Code::kUnderWay:
+      return py::reinterpret_borrow<py::object>(PyExc_RuntimeError)(shown(status.message()));
     case Code::kInvalid:
       return py::reinterpret_borrow<py::object>(PyExc_ValueError)(shown(status.message()));
     default:

@@ -16,6 +16,8 @@ struct NativeState {
   virtual ~NativeState() = default;
   NativeState(const NativeState&) = delete;
   NativeState& operator=(const NativeState&) = delete;
+
+  int users = 0;  // calls that are under way: see Using
 };
 
 // The layout of all native types: `holdfast._core.Native` is the common base, so that a Python
@@ -47,8 +49,30 @@ State& state_of(PyObject* self) {
   return *static_cast<State*>(state);
 }
 
+// The state of `self` for a call that may wait, or run Python code: until its end, set_state()
+// raises.
+template <typename State>
+class Using {
+ public:
+  explicit Using(PyObject* self) : state_(state_of<State>(self)) { ++state_.users; }
+  ~Using() { --state_.users; }
+  Using(const Using&) = delete;
+  Using& operator=(const Using&) = delete;
+
+  State& operator*() const { return state_; }
+  State* operator->() const { return &state_; }
+
+ private:
+  State& state_;
+};
+
 inline void set_state(PyObject* self, std::unique_ptr<NativeState> state) {
   auto* const object = reinterpret_cast<NativeObject*>(self);
+  if (object->state != nullptr && object->state->users > 0) {
+    PyErr_Format(PyExc_RuntimeError, "%.100s.__init__() was called again during another call",
+                 Py_TYPE(self)->tp_name);
+    throw pybind11::error_already_set();
+  }
   delete object->state;
   object->state = state.release();
 }

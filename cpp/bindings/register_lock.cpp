@@ -78,8 +78,11 @@ sync::ExchangePtr release_deferred(const Lockable& self, std::uint64_t owner) {
   return self.release_deferred(owner_of(owner));
 }
 
+// A lease that is set while an attempt is under way would not be known to its grant.
 sync::ExchangePtr extend(const Lockable& self, std::uint64_t owner, std::int64_t lease_ms) {
-  return self.extend(owner_of(owner), Millis(lease_ms));
+  const OwnerNumber extending = owner_of(owner);
+  refuse_inside_acquire(self, extending);
+  return self.extend(extending, Millis(lease_ms));
 }
 
 sync::ExchangePtr hold_count(const Lockable& self, std::uint64_t owner) {

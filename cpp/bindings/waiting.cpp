@@ -251,6 +251,11 @@ void wait_to_release(const engine::Lockable& lock, OwnerNumber owner, Release ho
   if (main && PyErr_CheckSignals() != 0) throw py::error_already_set();
 }
 
+void refuse_inside_acquire(const engine::Lockable& lock, OwnerNumber owner) {
+  const Status refused = lock.may_use(owner);
+  if (!refused.ok()) raise(exception_for(refused));
+}
+
 void events_needed() {
   if (!engine::Engine::instance().events()->runs()) {
     py::module_::import("holdfast._events").attr("start")();

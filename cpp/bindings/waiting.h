@@ -21,6 +21,10 @@ bool wait_to_acquire(const engine::Lockable& lock, const engine::Lockable::Attem
 enum class Release { kOne, kAll, kDeferred };
 void wait_to_release(const engine::Lockable& lock, OwnerNumber owner, Release how);
 
+// Raises RuntimeError while that owner is acquiring the lock: a signal handler that interrupts an
+// acquire() must not use the same lock.
+void refuse_inside_acquire(const engine::Lockable& lock, OwnerNumber owner);
+
 // To be called before an acquisition: starts the thread that reports losses unless it runs.
 void events_needed();
 

@@ -171,6 +171,11 @@ void Lock::give_back(const sync::Ticket& ticket, OwnerNumber owner) const {
   sync::AttachOperation::give_back(client_->context(), recipe_, name_, ticket, owner);
 }
 
+Status Lock::may_use(OwnerNumber owner) const {
+  if (!client_->context()->keeper->under_way(name_, owner)) return {};
+  return sync::under_way_status(name_, !client_->options().asynchronous);
+}
+
 int Lock::known_count(OwnerNumber owner) const {
   return client_->context()->keeper->count(name_, owner);
 }

@@ -67,6 +67,7 @@ class Lock : public Lockable {
   sync::OperationPtr hold_count_operation(OwnerNumber owner) const;
   sync::OperationPtr ttl_operation() const;
 
+  Status may_use(OwnerNumber owner) const override;
   int known_count(OwnerNumber owner) const override;
   std::vector<Lease> known_levels(OwnerNumber owner) const override;
   std::vector<lease::LeaseKeeper::Holder> known_owners() const override;

@@ -60,6 +60,8 @@ class Lockable {
   virtual sync::ExchangePtr ttl() const = 0;  // ms; -1: without limit; -2: it is free
 
   // From the client's memory, without a command to the server.
+  // A failure while the owner is acquiring it: whatever changes its holds would be refused.
+  virtual Status may_use(OwnerNumber owner) const = 0;
   virtual int known_count(OwnerNumber owner) const = 0;
   // The leases of the owner's nested holds, the outermost first.
   virtual std::vector<Lease> known_levels(OwnerNumber owner) const = 0;

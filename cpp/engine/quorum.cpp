@@ -22,7 +22,10 @@ constexpr Millis kUsualLease{30000};
 class Member final : public sync::QuorumMember {
  public:
   Member(std::shared_ptr<const Lock> lock, const Lock::Attempt& attempt, TimePoint deadline)
-      : lock_(std::move(lock)), attempt_(attempt), deadline_(deadline) {}
+      : lock_(std::move(lock)),
+        context_(lock_->client().context()),
+        attempt_(attempt),
+        deadline_(deadline) {}
 
   sync::OperationPtr acquire(How how) const override {
     Lock::Attempt attempt = attempt_;
@@ -34,10 +37,19 @@ class Member final : public sync::QuorumMember {
     return lock_->acquire_operation(attempt);
   }
 
+  lease::Attempt attempt() const override {
+    return {*context_->keeper, lock_->name(), attempt_.owner, lease::Attempt::Kind::kAround};
+  }
+
+  Status under_way(bool by_thread) const override {
+    return sync::under_way_status(lock_->name(), by_thread);
+  }
+
   std::optional<Duration> left() const override { return lock_->known_left(attempt_.owner); }
 
  private:
   const std::shared_ptr<const Lock> lock_;
+  const std::shared_ptr<const sync::Context> context_;
   const Lock::Attempt attempt_;
   const TimePoint deadline_;
 };
@@ -85,9 +97,21 @@ sync::ExchangePtr Quorum::acquire(const Attempt& attempt) const {
   return made;
 }
 
+sync::ExchangePtr Quorum::release(OwnerNumber owner, bool all) const {
+  // Before any member is released.
+  const Status refused = may_use(owner);
+  return refused.ok() ? release_members(owner, all) : failed(refused);
+}
+
+sync::ExchangePtr Quorum::failed(const Status& why) const {
+  return gather({rule(), {}, {}, [why](const Answers&) {
+                   return Outcome{sync::Verdict::kFailed, why};
+                 }});
+}
+
 // Leaves the holds of other lock objects on a member alone: if this lock is held, those beyond the
 // members' common count; if it is not, all of them, unless this lock was held and has been lost.
-sync::ExchangePtr Quorum::release(OwnerNumber owner, bool all) const {
+sync::ExchangePtr Quorum::release_members(OwnerNumber owner, bool all) const {
   const Call call = [owner, all](const Lock& lock) { return lock.release_operation(owner, all); };
   const std::vector<int> held = counts(owner);
   const int count = common(held, rule().needed);
@@ -157,6 +181,13 @@ sync::ExchangePtr Quorum::hold_count(OwnerNumber owner) const {
 sync::ExchangePtr Quorum::ttl() const {
   return ask_all([](const Lock& lock) { return lock.ttl_operation(); },
                  [needs = rule()](const Answers& answers) { return common_ttl(needs, answers); });
+}
+
+Status Quorum::may_use(OwnerNumber owner) const {
+  for (const auto& lock : members_) {
+    if (Status refused = lock->may_use(owner); !refused.ok()) return refused;
+  }
+  return {};
 }
 
 int Quorum::known_count(OwnerNumber owner) const { return common(counts(owner), rule().needed); }

@@ -30,6 +30,7 @@ class Quorum final : public Lockable {
   sync::ExchangePtr hold_count(OwnerNumber owner) const override;
   sync::ExchangePtr ttl() const override;
 
+  Status may_use(OwnerNumber owner) const override;
   int known_count(OwnerNumber owner) const override;
   std::vector<Lease> known_levels(OwnerNumber owner) const override;
   std::vector<lease::LeaseKeeper::Holder> known_owners() const override;
@@ -45,6 +46,8 @@ class Quorum final : public Lockable {
 
   std::string_view kind() const;  // as Recipe::kind()
   sync::QuorumRule rule() const;  // for calls that have no lease
+  sync::ExchangePtr failed(const Status& why) const;
+  sync::ExchangePtr release_members(OwnerNumber owner, bool all) const;
   std::shared_ptr<sync::FanOutCall> gather(sync::FanOutCall::Plan plan) const;
   sync::ExchangePtr ask_all(const Call& call, sync::FanOutCall::Combine combine) const;
   Step step(std::size_t member, const Call& call) const;

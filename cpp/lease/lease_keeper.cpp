@@ -76,10 +76,10 @@ std::optional<std::int64_t> LeaseKeeper::token(const LockName& name, OwnerNumber
   return hold->token;
 }
 
-bool LeaseKeeper::granted(const Grant& grant) {
+bool LeaseKeeper::granted(const Grant& grant, Attempt& attempt) {
   const MutexLock guard(mutex_);
   if (closing_) return false;
-  --acquisitions_;
+  leave(attempt);
   drop_pending(grant.name, grant.owner);
   Hold* hold = find(grant.name, grant.owner);
   if (hold != nullptr && !hold->held()) {

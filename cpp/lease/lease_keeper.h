@@ -13,6 +13,7 @@
 #include "base/stats.h"
 #include "base/sync_points.h"
 #include "base/timer_wheel.h"
+#include "lease/attempt.h"
 #include "lease/hold.h"
 #include "lease/release_ledger.h"
 #include "net/loop.h"
@@ -29,9 +30,11 @@ struct ReleasePlan {
     kPartial,   // `remaining` holds stay
     kFinal,     // the last one
     kDone,      // an earlier release, which could not tell its caller, has got through since
+    kUnderWay,  // nothing is begun: the owner is acquiring it, see Attempt
   };
   Verdict verdict = Verdict::kNotOwned;
   int remaining = 0;
+  int ended = 0;             // how many holds end by it
   std::string reason;        // of kLost
   std::uint64_t ticket = 0;  // of the hold (kPartial), or the turn in the ledger (kFinal)
   TimePoint trusted{};       // until when the hold may be believed to be there
@@ -97,26 +100,29 @@ class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_t
   // Seconds that are left by the client's own reckoning; nothing when not held.
   std::optional<Duration> left(const LockName& name, OwnerNumber owner) const;
 
-  // The owner is about to ask the server for one more hold: the first time in this acquisition, or
-  // again. The attempt takes over what the ledger has of it: none of it is put in line behind it.
-  // Each acquisition that was begun ends with granted() or acquisition_over().
-  AttemptPlan begin_attempt(const LockName& name, OwnerNumber owner, bool first = true);
-  // The same where the owner has nothing of it yet, neither held nor pending but for a release
-  // whose caller has left, which is taken over; else nothing is begun.
+  // The owner's Attempt is under way, and is about to ask the server for one more hold, or again.
+  // What the ledger has of it is taken over: none of it is put in line behind the command.
+  AttemptPlan begin_attempt(const LockName& name, OwnerNumber owner);
+  // The same together with Attempt::begin(), where the owner has nothing of it yet, neither held
+  // nor under way nor pending, but for a release whose caller has left, which is taken over; else
+  // nothing is begun.
   enum class PlainAttempt : std::uint8_t { kNotBegun, kBegun, kTakesOver };
-  PlainAttempt begin_plain_attempt(const LockName& name, OwnerNumber owner);
+  PlainAttempt begin_plain_attempt(Attempt& attempt);
+  // The owner is acquiring it.
+  bool under_way(const LockName& name, OwnerNumber owner) const;
   // The server has answered the attempt that took something over.
   void attempt_answered(const LockName& name, OwnerNumber owner);
-  // The end of an acquisition. False, and nothing is recorded, when the client is being closed: the
-  // grant is to be given back, and acquisition_over() follows.
-  bool granted(const Grant& grant);
-  void acquisition_over();
+  // The end of its attempt. False, and nothing is recorded or ended, when the client is being
+  // closed: the grant is to be given back.
+  bool granted(const Grant& grant, Attempt& attempt);
 
   // The first half of a release: a final one ends the hold and enters the ledger with its carrier,
   // which is about to be sent (null: carry_on() follows). `all`: all holds of the owner at once.
   using Caller = ReleaseLedger::Caller;
   ReleasePlan begin_release(const LockName& name, OwnerNumber owner, bool all,
                             ReleaseLedger::Carrier carrier = {}, Caller caller = Caller::kAwaits);
+  // The same of what no caller has got: also while the owner is acquiring it.
+  ReleasePlan begin_giving_back(const LockName& name, OwnerNumber owner, bool all);
   // The same, of all holds, for another than the owner; nothing if its owner has begun to release.
   std::optional<ReleasePlan> begin_release_of_held(const LockName& name, OwnerNumber owner);
   // As begin_release(), if it is the only hold of the owner, trusted `now`, and free at once; else
@@ -125,7 +131,7 @@ class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_t
   std::optional<ReleasePlan> begin_plain_release(const LockName& name, OwnerNumber owner,
                                                  TimePoint now,
                                                  ReleaseLedger::Carrier carrier = {});
-  // The second half, after the server has answered: `remaining` holds are left.
+  // The second half, after the server has answered.
   void released(const LockName& name, OwnerNumber owner, const ReleasePlan& plan);
   // The same where the owner's field was not there: the hold is lost, of which this release tells.
   void release_found_nothing(const LockName& name, OwnerNumber owner, const ReleasePlan& plan,
@@ -236,6 +242,7 @@ class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_t
   net::Interest step(TimePoint now) override;
 
  private:
+  friend class Attempt;
   friend class Hold;
   using HoldPtr = std::shared_ptr<Hold>;
   struct Key {
@@ -251,10 +258,19 @@ class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_t
     std::size_t operator()(const Key& key) const;
   };
 
+  // For Attempt.
+  bool begin(Attempt& attempt) HOLDFAST_EXCLUDES(mutex_);
+  void end(Attempt& attempt) HOLDFAST_EXCLUDES(mutex_);
+  void move(Attempt& from, Attempt& to) HOLDFAST_EXCLUDES(mutex_);
+
   // With the lock held.
+  void enter(Attempt& attempt) HOLDFAST_REQUIRES(mutex_);
+  void leave(Attempt& attempt) HOLDFAST_REQUIRES(mutex_);
   Hold* find(const LockName& name, OwnerNumber owner) const HOLDFAST_REQUIRES(mutex_);
   Hold* add_hold(const Grant& grant) HOLDFAST_REQUIRES(mutex_);
   void forget_old_losses() HOLDFAST_REQUIRES(mutex_);
+  ReleasePlan begin_any(const LockName& name, OwnerNumber owner, bool all,
+                        ReleaseLedger::Carrier carrier, Caller caller) HOLDFAST_REQUIRES(mutex_);
   ReleasePlan begin_with(Hold& hold, bool all, ReleaseLedger::Carrier carrier, Caller caller)
       HOLDFAST_REQUIRES(mutex_);
   ReleasePlan plan_release(Hold& hold, bool all) HOLDFAST_REQUIRES(mutex_);
@@ -311,7 +327,8 @@ class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_t
   std::unordered_map<OwnerNumber, std::size_t> holds_of_ HOLDFAST_GUARDED_BY(mutex_);
   std::deque<std::weak_ptr<Hold>> losses_ HOLDFAST_GUARDED_BY(mutex_);  // the oldest first
   ReleaseLedger ledger_ HOLDFAST_GUARDED_BY(mutex_);
-  std::size_t acquisitions_ HOLDFAST_GUARDED_BY(mutex_) = 0;  // under way
+  Attempts attempts_ HOLDFAST_GUARDED_BY(mutex_);
+  std::size_t acquisitions_ HOLDFAST_GUARDED_BY(mutex_) = 0;  // under way, that are counted
   std::function<void()> on_idle_ HOLDFAST_GUARDED_BY(mutex_);
   struct Ended {
     LockName name;

@@ -23,11 +23,10 @@ TimePoint surely_over(const Hold& hold, TimePoint now) {
 
 }  // namespace
 
-AttemptPlan LeaseKeeper::begin_attempt(const LockName& name, OwnerNumber owner, bool first) {
+AttemptPlan LeaseKeeper::begin_attempt(const LockName& name, OwnerNumber owner) {
   const MutexLock guard(mutex_);
   AttemptPlan plan;
   plan.closed = closing_;
-  if (first) ++acquisitions_;
   if (closing_) return plan;
   plan.takes_over = !ledger_.empty() && ledger_.take_over(name, owner);
   Hold* hold = find(name, owner);
@@ -38,17 +37,20 @@ AttemptPlan LeaseKeeper::begin_attempt(const LockName& name, OwnerNumber owner, 
   return plan;
 }
 
-LeaseKeeper::PlainAttempt LeaseKeeper::begin_plain_attempt(const LockName& name,
-                                                           OwnerNumber owner) {
+LeaseKeeper::PlainAttempt LeaseKeeper::begin_plain_attempt(Attempt& attempt) {
+  const LockName& name = *attempt.name_;
+  const OwnerNumber owner = attempt.owner_;
   const MutexLock guard(mutex_);
-  if (closing_ || find(name, owner) != nullptr) return PlainAttempt::kNotBegun;
+  if (closing_ || attempts_.any(name, owner) || find(name, owner) != nullptr) {
+    return PlainAttempt::kNotBegun;
+  }
   const ReleaseLedger::Entry* pending = ledger_.empty() ? nullptr : ledger_.find(name, owner);
   if (pending != nullptr) {
     const bool left = pending->state == ReleaseLedger::State::kOpen;
     if (!left || pending->caller != Caller::kLeft) return PlainAttempt::kNotBegun;
     (void)ledger_.take_over(name, owner);
   }
-  ++acquisitions_;
+  enter(attempt);
   return pending != nullptr ? PlainAttempt::kTakesOver : PlainAttempt::kBegun;
 }
 
@@ -76,15 +78,24 @@ void LeaseKeeper::count_released(const ReleaseLedger::Entry& entry) {
   if (!awaited && !hold.listeners.empty()) post(hold, Event::Kind::kReleased);
 }
 
-void LeaseKeeper::acquisition_over() {
-  const MutexLock guard(mutex_);
-  --acquisitions_;
-  tell_idle();
-}
-
 ReleasePlan LeaseKeeper::begin_release(const LockName& name, OwnerNumber owner, bool all,
                                        ReleaseLedger::Carrier carrier, Caller caller) {
   const MutexLock guard(mutex_);
+  if (attempts_.any(name, owner)) {
+    ReleasePlan plan;
+    plan.verdict = ReleasePlan::Verdict::kUnderWay;
+    return plan;
+  }
+  return begin_any(name, owner, all, std::move(carrier), caller);
+}
+
+ReleasePlan LeaseKeeper::begin_giving_back(const LockName& name, OwnerNumber owner, bool all) {
+  const MutexLock guard(mutex_);
+  return begin_any(name, owner, all, {}, Caller::kAwaits);
+}
+
+ReleasePlan LeaseKeeper::begin_any(const LockName& name, OwnerNumber owner, bool all,
+                                   ReleaseLedger::Carrier carrier, Caller caller) {
   Hold* hold = find(name, owner);
   if (hold == nullptr) return plan_pending(name, owner, carrier);
   return begin_with(*hold, all, std::move(carrier), caller);
@@ -102,8 +113,10 @@ ReleasePlan LeaseKeeper::begin_with(Hold& hold, bool all, ReleaseLedger::Carrier
                                     Caller caller) {
   if (hold.held() && clock_.now() >= hold.trusted) note_lost(hold, kRanOut);
   ReleasePlan plan = plan_release(hold, all);
-  // It says itself how many holds are left.
+  // It says itself how many holds are left. It counts at once: what its owner does before the
+  // answer has come, in a signal handler, builds on it.
   if (plan.verdict == ReleasePlan::Verdict::kPartial) {
+    hold.levels.set_count(plan.remaining);
     drop_pending(hold.name, hold.owner);
     tell_idle();
   }
@@ -117,6 +130,7 @@ std::optional<ReleasePlan> LeaseKeeper::begin_plain_release(const LockName& name
                                                             TimePoint now,
                                                             ReleaseLedger::Carrier carrier) {
   const MutexLock guard(mutex_);
+  if (attempts_.any(name, owner)) return std::nullopt;
   Hold* hold = find(name, owner);
   const bool plain = hold != nullptr && hold->trusted_at(now) && hold->levels.count() == 1 &&
                      !hold->move && hold->closed_until <= now;
@@ -138,6 +152,7 @@ ReleasePlan LeaseKeeper::plan_release(Hold& hold, bool all) {
   if (hold.reason) plan.reason = *hold.reason;
   if (hold.held()) {
     plan.remaining = all ? 0 : hold.levels.count() - 1;
+    plan.ended = hold.levels.count() - plan.remaining;
     plan.verdict = plan.remaining > 0 ? Verdict::kPartial : Verdict::kFinal;
   } else {
     // `lost` stays to be seen until the next grant; the error comes once.
@@ -195,8 +210,7 @@ void LeaseKeeper::released(const LockName& name, OwnerNumber owner, const Releas
   }
   Hold* hold = find(name, owner);
   if (hold == nullptr || hold->ticket != plan.ticket) return;
-  count(*hold, Stats::Counter::kReleased, hold->levels.count() - plan.remaining);
-  hold->levels.set_count(plan.remaining);
+  count(*hold, Stats::Counter::kReleased, plan.ended);
 }
 
 void LeaseKeeper::release_found_nothing(const LockName& name, OwnerNumber owner,

@@ -9,9 +9,16 @@ AcquireAccount::AcquireAccount(const std::shared_ptr<const Context>& context, co
                                AcquireRequest& request)
     : context_(context), recipe_(recipe), request_(request) {}
 
+bool AcquireAccount::open() {
+  using Kind = lease::Attempt::Kind;
+  const bool whole = recipe_.makes_holds() && !request_.part;
+  return attempt_
+      .emplace(*context_->keeper, request_.name, request_.owner, whole ? Kind::kWhole : Kind::kPart)
+      .begin();
+}
+
 lease::AttemptPlan AcquireAccount::begin() {
-  const bool first = !std::exchange(begun_, true);
-  return context_->keeper->begin_attempt(request_.name, request_.owner, first);
+  return context_->keeper->begin_attempt(request_.name, request_.owner);
 }
 
 void AcquireAccount::answered() {
@@ -22,12 +29,10 @@ bool AcquireAccount::keep(const AcquireMachine::Action& grant, bool counted) {
   lease::LeaseKeeper& keeper = *context_->keeper;
   const HoldRecipe* const holds = recipe_.holding();
   if (holds == nullptr) return !recipe_.takes() || !keeper.closing();
-  const bool kept =
-      keeper.granted({request_.name, request_.owner, grant.count, request_.lease, grant.sent, holds,
-                      request_.listener, grant.value, request_.acquire_options.at_least,
-                      context_->clock.now(), counted});
-  if (kept) begun_ = false;
-  return kept;
+  return keeper.granted({request_.name, request_.owner, grant.count, request_.lease, grant.sent,
+                         holds, request_.listener, grant.value, request_.acquire_options.at_least,
+                         context_->clock.now(), counted},
+                        *attempt_);
 }
 
 void AcquireAccount::lose() {
@@ -35,9 +40,7 @@ void AcquireAccount::lose() {
                          "a reentrant acquire did not find it on the server");
 }
 
-void AcquireAccount::close() {
-  if (std::exchange(begun_, false)) context_->keeper->acquisition_over();
-}
+void AcquireAccount::close() { attempt_.reset(); }
 
 // A client that closes may have released the owner's earlier holds while the attempt was under way:
 // they do not come back.

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <utility>
 
 #include "sync/acquire_machine.h"
 #include "sync/acquire_request.h"
@@ -18,10 +20,12 @@ class AcquireAccount {
   AcquireAccount(const std::shared_ptr<const Context>& context, const Recipe& recipe,
                  AcquireRequest& request);
 
+  // The acquisition begins. False: another one of the owner's is under way.
+  bool open();
+  // It was begun by a plain path.
+  void adopt(lease::Attempt&& attempt) { attempt_.emplace(std::move(attempt), request_.name); }
   // Before each attempt.
   lease::AttemptPlan begin();
-  // PlainLock has begun the first one.
-  void adopt() { begun_ = true; }
   // The server has answered the attempt that took over a release.
   void answered();
 
@@ -46,7 +50,7 @@ class AcquireAccount {
   const std::shared_ptr<const Context>& context_;
   const Recipe& recipe_;
   AcquireRequest& request_;
-  bool begun_ = false;  // the keeper counts this acquisition
+  std::optional<lease::Attempt> attempt_;
 };
 
 }  // namespace holdfast::sync

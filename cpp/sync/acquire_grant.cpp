@@ -7,11 +7,11 @@
 
 namespace holdfast::sync {
 
-void AcquireOperation::adopt(TimePoint begun, bool takes_over) {
+void AcquireOperation::adopt(TimePoint begun, bool takes_over, lease::Attempt&& attempt) {
   const MutexLock lock(mutex_);
   waited_for_here();
   begun_ = begun;
-  account_.adopt();
+  account_.adopt(std::move(attempt));
   Event event{Event::Kind::kBegun};
   event.count = 1;
   event.takes_over = takes_over;

@@ -32,8 +32,15 @@ AcquireOperation::AcquireOperation(std::shared_ptr<const Context> context, const
 
 void AcquireOperation::begin() {
   begun_ = now();
+  const Status refused = open();
+  if (!refused.ok()) return deliver(Event::of(Event::Kind::kFailed, refused));
   catch_up();
   deliver({Event::Kind::kStart});
+}
+
+Status AcquireOperation::open() {
+  const MutexLock lock(mutex_);
+  return account_.open() ? Status() : under_way_status(name(), by_thread());
 }
 
 // Messages from before the attempt, the client's own among them, are no reason for another one.

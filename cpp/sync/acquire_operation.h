@@ -23,9 +23,10 @@ class AcquireOperation final : public Operation,
   AcquireOperation(std::shared_ptr<const Context> context, const Recipe& recipe,
                    AcquireRequest request);
 
-  // A first attempt was begun then, and sent, by the calling thread itself: see PlainLock.
+  // A first attempt, `attempt`, was begun then, and sent, by the calling thread itself: see
+  // PlainLock.
   // `takes_over`: see lease::AttemptPlan.
-  void adopt(TimePoint begun, bool takes_over = false);
+  void adopt(TimePoint begun, bool takes_over, lease::Attempt&& attempt);
   void cancel() override { deliver({Event::Kind::kCancel}); }
   About about() override { return {recipe_.kind(), request_.owner}; }
 
@@ -60,6 +61,7 @@ class AcquireOperation final : public Operation,
   using Next = std::optional<Event>;
 
   void begin() override;
+  Status open() HOLDFAST_EXCLUDES(mutex_);
   void catch_up() const;
   void time_is_up(TimePoint /*now*/) override { deliver({Event::Kind::kTime}); }
 

@@ -22,7 +22,26 @@ Composite::Composite(std::shared_ptr<const Context> context, LockName name)
 std::optional<Outcome> Composite::wait(Interrupt* interrupt) {
   parker_ = &Parker::of_this_thread();
   set_waiter(parker_);
-  tell({Event::Kind::kStart});
+  try {
+    return wait_here(interrupt);
+  } catch (...) {  // no memory, threads or descriptors
+    cancel_quietly();
+    throw;
+  }
+}
+
+// What it has begun must not go on for a caller that does not know of it.
+void Composite::cancel_quietly() noexcept {
+  set_waiter(nullptr);
+  try {
+    cancel();
+  } catch (...) {
+    return;
+  }
+}
+
+std::optional<Outcome> Composite::wait_here(Interrupt* interrupt) {
+  start();
   TimePoint look = interrupt != nullptr ? after(now(), kSlice) : kNever;
   bool interrupted = false;
   for (work(); !finished(); work()) {
@@ -36,6 +55,12 @@ std::optional<Outcome> Composite::wait(Interrupt* interrupt) {
   }
   set_waiter(nullptr);
   return interrupted ? std::nullopt : outcome_;
+}
+
+void Composite::start() {
+  const Status refused = enter(true);
+  if (!refused.ok()) return finish({Verdict::kFailed, refused});
+  tell({Event::Kind::kStart});
 }
 
 // What the members ask of one server at once goes out in one piece.
@@ -63,10 +88,13 @@ void Composite::read(TimePoint slice) {
 void Composite::finish_to(std::shared_ptr<Completion> completion, std::uint64_t id) {
   completion_ = std::move(completion);
   id_ = id;
+  const Status refused = enter(false);
+  if (!refused.ok()) return finish({Verdict::kFailed, refused});
   post({Event::Kind::kStart, 0, {}});
 }
 
 void Composite::cancel() {
+  leave();
   if (parker_ == nullptr) return post({Event::Kind::kCancel, 0, {}});
   tell({Event::Kind::kCancel});
 }
@@ -151,6 +179,7 @@ void Composite::finish(Outcome outcome) {
   while (!asked_.empty()) (void)drop(asked_.begin());
   until_ = kNever;
   outcome_ = std::move(outcome);
+  leave();
   if (const auto completion = std::exchange(completion_, nullptr)) {
     completion->done(id_, *outcome_);
   }

@@ -36,6 +36,11 @@ class Composite : public Exchange,
   void done(std::uint64_t id, Outcome outcome) final;
 
  protected:
+  // By the calling thread, before its beginning: a failure ends it. Also by another than that of
+  // handle(): leave() once its caller no longer waits.
+  virtual Status enter(bool /*by_thread*/) { return {}; }
+  virtual void leave() {}
+
   struct Event {
     enum class Kind {
       kStart,
@@ -73,6 +78,9 @@ class Composite : public Exchange,
   };
 
   void on_time() final;
+  std::optional<Outcome> wait_here(Interrupt* interrupt);
+  void start();
+  void cancel_quietly() noexcept;
   void post(News news) HOLDFAST_EXCLUDES(mutex_);
   std::optional<News> next() HOLDFAST_EXCLUDES(mutex_);
   void work() HOLDFAST_EXCLUDES(mutex_);

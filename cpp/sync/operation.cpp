@@ -23,8 +23,22 @@ std::optional<Outcome> Operation::wait(Interrupt* interrupt) {
     const MutexLock lock(mutex_);
     waited_for_here();
   }
-  begin();
-  return go_on(interrupt);
+  try {
+    begin();
+    return go_on(interrupt);
+  } catch (...) {  // no memory, threads or descriptors
+    cancel_quietly();
+    throw;
+  }
+}
+
+// What it has begun must not go on for a caller that does not know of it.
+void Operation::cancel_quietly() noexcept {
+  try {
+    give_up();
+  } catch (...) {
+    return;
+  }
 }
 
 std::optional<Outcome> Operation::go_on(Interrupt* interrupt) {
@@ -77,7 +91,12 @@ void Operation::finish_to(std::shared_ptr<Completion> completion, std::uint64_t 
     id_ = id;
     reader_ = reader;
   }
-  begin();
+  try {
+    begin();
+  } catch (...) {
+    cancel_quietly();
+    throw;
+  }
 }
 
 void Operation::report_to(std::shared_ptr<Completion> completion, std::uint64_t id) {
@@ -244,6 +263,16 @@ Status error_status(std::string_view text, const LockName& name, const std::stri
   const std::string word(error_word(text));
   return Status::server(word,
                         quoted(name) + " on " + server + ": " + std::string(text) + hint(word));
+}
+
+Status under_way_status(const LockName& name, bool by_thread) {
+  const std::string what = "lock '" + name.bytes() + "' is being acquired by this ";
+  if (by_thread) {
+    return Status::under_way(what +
+                             "thread: a signal handler (or __del__) must not use the same lock");
+  }
+  return Status::under_way(
+      what + "task: it must have been awaited before the task uses the same lock again");
 }
 
 Status unreachable_status(const Status& why, const LockName& name) {

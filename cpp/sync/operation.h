@@ -120,6 +120,7 @@ class Operation : public Exchange,
   }
   // The caller gets `outcome` and leaves; the operation goes on, and its own finish() only ends it.
   void let_caller_go(Outcome outcome) HOLDFAST_REQUIRES(mutex_);
+  bool by_thread() const HOLDFAST_REQUIRES(mutex_) { return parker_ != nullptr; }
   bool finished() const HOLDFAST_REQUIRES(mutex_) { return outcome_.has_value(); }
   const std::optional<Outcome>& outcome() const HOLDFAST_REQUIRES(mutex_) { return outcome_; }
 
@@ -138,6 +139,7 @@ class Operation : public Exchange,
   Parker* reader() HOLDFAST_REQUIRES(mutex_);
   void wait_in(Parker& parker, TimePoint slice);
   void leave();
+  void cancel_quietly() noexcept;
 
   const std::shared_ptr<const Context> context_;
   const LockName name_;
@@ -173,6 +175,9 @@ std::string_view error_word(std::string_view text);
 
 // The error as the caller gets it, naming the key and what to do.
 Status error_status(std::string_view text, const LockName& name, const std::string& server);
+
+// A call for a lock that its owner is acquiring; `by_thread`: the owner, else a task.
+Status under_way_status(const LockName& name, bool by_thread);
 
 // A failure to reach the server, naming the key.
 Status unreachable_status(const Status& why, const LockName& name);

@@ -70,7 +70,7 @@ void PendingRelease::give_back(const std::shared_ptr<const Context>& context,
   lease::LeaseKeeper& keeper = *context->keeper;
   const LockName name = of.name;
   const OwnerNumber owner = of.owner;
-  of.plan = keeper.begin_release(name, owner, false);
+  of.plan = keeper.begin_giving_back(name, owner, false);
   const auto turn = of.plan.ticket;
   if (of.plan.verdict == Plan::kPartial) {
     keeper.released(name, owner, of.plan);

@@ -38,9 +38,15 @@ Waited leave(const std::shared_ptr<OperationType>& operation, PlainRequest& requ
   return {operation, std::nullopt};
 }
 
-template <typename OperationType>
-Waited hand_over(const std::shared_ptr<OperationType>& operation, PlainRequest& request,
+template <typename OperationType, typename Sending>
+Waited hand_over(const std::shared_ptr<OperationType>& operation, const Sending& sending,
                  Interrupt* interrupt) {
+  PlainRequest& request = *sending.request;
+  if (!sending.answered) {
+    Waited left = leave(operation, request);
+    if (sending.thrown) std::rethrow_exception(sending.thrown);
+    return left;
+  }
   operation->complete(request.take_reply(), request.sent());
   return {operation, operation->go_on(interrupt)};
 }
@@ -93,14 +99,14 @@ bool PlainLock::cut(std::string_view command, std::string_view bulk, Halves& int
 
 // An attempt that looks plain has begun with the keeper; null: it does not.
 const PlainLock::Encoded* PlainLock::begin(const Context& with, const Ask& ask,
-                                           bool& takes_over) const {
+                                           lease::Attempt& attempt, bool& takes_over) const {
   if (with.acknowledger || !with.waits->idle(channel_)) return nullptr;
   const Encoded* const known = encoded(with, ask.owner, ask.lease.time);
   if (known == nullptr || known->lease != ask.lease.time) return nullptr;
-  using Attempt = lease::LeaseKeeper::PlainAttempt;
-  const Attempt attempt = with.keeper->begin_plain_attempt(name_, ask.owner);
-  takes_over = attempt == Attempt::kTakesOver;
-  return attempt != Attempt::kNotBegun ? known : nullptr;
+  using Begun = lease::LeaseKeeper::PlainAttempt;
+  const Begun begun = with.keeper->begin_plain_attempt(attempt);
+  takes_over = begun == Begun::kTakesOver;
+  return begun != Begun::kNotBegun ? known : nullptr;
 }
 
 PlainLock::Sending PlainLock::send(const Context& with, const Command& command,
@@ -112,25 +118,32 @@ PlainLock::Sending PlainLock::send(const Context& with, const Command& command,
   request->deadline = after(command.begun, with.command_timeout);
   request->patience = command.patience;
   const auto connection = with.topology->route(name_.bytes(), topology::Traffic::kCalls);
-  const bool answered = PlainRequest::exchange(request, *connection, with.clock, interrupt);
-  return {std::move(request), answered};
+  Sending sending{std::move(request)};
+  try {
+    sending.answered = PlainRequest::exchange(sending.request, *connection, with.clock, interrupt);
+  } catch (...) {
+    sending.thrown = std::current_exception();
+  }
+  return sending;
 }
 
 std::optional<Waited> PlainLock::acquire(const ContextPtr& context, const Ask& ask,
                                          const MakeAcquire& make, Interrupt* interrupt) const {
   const Context& with = *context;
   bool takes_over = false;
-  const Encoded* const known = begin(with, ask, takes_over);
+  lease::Attempt attempt(*with.keeper, name_, ask.owner);
+  const Encoded* const known = begin(with, ask, attempt, takes_over);
   if (known == nullptr) return std::nullopt;
   const TimePoint begun = with.clock.now();
   const TimePoint patience = patience_of(ask.blocking, after(begun, ask.timeout), begun);
-  const auto [request, answered] =
-      send(with, {known->acquire, ask.owner, begun, patience}, interrupt);
-  Grant grant{begun, request->sent().last};
-  if (answered && is_grant(*request, grant) && keep(with, ask, grant)) return Waited{};
+  const Sending sending = send(with, {known->acquire, ask.owner, begun, patience}, interrupt);
+  const PlainRequest& request = *sending.request;
+  Grant grant{begun, request.sent().last};
+  const bool granted = sending.answered && is_grant(request, grant);
+  if (granted && keep(with, ask, grant, attempt)) return Waited{};
   const auto operation = make(begun);
-  operation->adopt(begun, takes_over);
-  return answered ? hand_over(operation, *request, interrupt) : leave(operation, *request);
+  operation->adopt(begun, takes_over, std::move(attempt));
+  return hand_over(operation, sending, interrupt);
 }
 
 bool PlainLock::is_grant(const PlainRequest& answered, Grant& grant) const {
@@ -143,11 +156,13 @@ bool PlainLock::is_grant(const PlainRequest& answered, Grant& grant) const {
 }
 
 // False where the client is being closed, or the grant came too late to be trusted.
-bool PlainLock::keep(const Context& with, const Ask& ask, const Grant& grant) const {
+bool PlainLock::keep(const Context& with, const Ask& ask, const Grant& grant,
+                     lease::Attempt& attempt) const {
   const TimePoint now = with.clock.now();
   if (now >= trusted_until(grant.sent, ask.lease.time)) return false;
   const bool kept = with.keeper->granted({name_, ask.owner, 1, ask.lease, grant.sent, &recipe_,
-                                          ask.listener, grant.token, Millis(0), now});
+                                          ask.listener, grant.token, Millis(0), now},
+                                         attempt);
   if (kept) with.stats->granted(false, now - grant.begun);
   return kept;
 }
@@ -175,14 +190,14 @@ std::optional<Waited> PlainLock::release(const ContextPtr& context, OwnerNumber 
   const std::optional<lease::ReleasePlan> plan =
       with.keeper->begin_plain_release(name_, owner, begun);
   if (!plan) return std::nullopt;
-  const auto [request, answered] = send(with, {known->release, owner, begun}, interrupt);
-  if (answered && is_released(*request)) {
+  const Sending sending = send(with, {known->release, owner, begun}, interrupt);
+  if (sending.answered && is_released(*sending.request)) {
     with.keeper->released(name_, owner, *plan);
     return Waited{};
   }
   const auto operation = make();
   operation->adopt(*plan, begun);
-  return answered ? hand_over(operation, *request, interrupt) : leave(operation, *request);
+  return hand_over(operation, sending, interrupt);
 }
 
 std::optional<Waited> PlainLock::release_deferred(const ContextPtr& context, OwnerNumber owner,

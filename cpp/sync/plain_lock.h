@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -66,10 +67,11 @@ class PlainLock {
     Halves release;
   };
 
-  // A command of one owner, with its reply unless `interrupt` came first.
+  // A command of one owner, with its reply unless `interrupt`, or an exception, came first.
   struct Sending {
     std::shared_ptr<PlainRequest> request;
-    bool answered;
+    bool answered = false;
+    std::exception_ptr thrown{};  // no memory, threads or descriptors
   };
   struct Command {
     const Halves& halves;
@@ -80,7 +82,8 @@ class PlainLock {
 
   static bool cut(std::string_view command, std::string_view bulk, Halves& into);
   Sending send(const Context& with, const Command& command, Interrupt* interrupt) const;
-  const Encoded* begin(const Context& with, const Ask& ask, bool& takes_over) const;
+  const Encoded* begin(const Context& with, const Ask& ask, lease::Attempt& attempt,
+                       bool& takes_over) const;
   const Encoded* for_release(const Context& with) const;
   const Encoded* encoded(const Context& with, OwnerNumber owner, Millis lease) const;
   std::unique_ptr<Encoded> encode(const Context& with, OwnerNumber owner, Millis lease) const;
@@ -91,7 +94,7 @@ class PlainLock {
   };
   bool is_grant(const PlainRequest& answered, Grant& grant) const;
   bool is_released(const PlainRequest& answered) const;
-  bool keep(const Context& with, const Ask& ask, const Grant& grant) const;
+  bool keep(const Context& with, const Ask& ask, const Grant& grant, lease::Attempt& attempt) const;
 
   const LockRecipe& recipe_;
   const LockName& name_;

@@ -79,9 +79,14 @@ void PlainTaskLock::Task::finish_to(std::shared_ptr<Completion> completion, std:
   if (instead) return instead->finish_to(std::move(completion), id);
   deadline = after(now, with().command_timeout);
   patience = patience_from(now);
-  const auto connection = with().topology->route(key(), topology::Traffic::kCalls);
-  const Status refused = connection->submit(shared_from_this());
-  if (!refused.ok()) complete(refused, {});
+  try {
+    const auto connection = with().topology->route(key(), topology::Traffic::kCalls);
+    const Status refused = connection->submit(shared_from_this());
+    if (!refused.ok()) complete(refused, {});
+  } catch (...) {  // no memory, threads or descriptors
+    cancel();
+    throw;
+  }
 }
 
 std::optional<Outcome> PlainTaskLock::Task::wait(Interrupt* interrupt) {
@@ -134,7 +139,9 @@ void PlainTaskLock::Task::cancel() {
 class PlainTaskLock::Attempt final : public Task {
  public:
   Attempt(ContextPtr context, LockPtr lock, const PlainCommands& commands, const Ask& ask)
-      : Task(std::move(context), std::move(lock), commands), ask_(ask) {}
+      : Task(std::move(context), std::move(lock), commands),
+        ask_(ask),
+        attempt_(*with().keeper, name(), ask.owner) {}
 
   resp::ReplyKinds encode(std::string& out) const override {
     return commands().acquire(out, with(), ask_.owner);
@@ -144,7 +151,7 @@ class PlainTaskLock::Attempt final : public Task {
   bool begin(TimePoint now) override {
     begun_ = now;
     using Begun = lease::LeaseKeeper::PlainAttempt;
-    const Begun begun = with().keeper->begin_plain_attempt(name(), ask_.owner);
+    const Begun begun = with().keeper->begin_plain_attempt(attempt_);
     takes_over_ = begun == Begun::kTakesOver;
     return begun != Begun::kNotBegun;
   }
@@ -158,6 +165,7 @@ class PlainTaskLock::Attempt final : public Task {
   std::shared_ptr<AcquireOperation> acquire_from(TimePoint begun) const;
 
   const Ask ask_;
+  lease::Attempt attempt_;
   TimePoint begun_{};
   bool takes_over_ = false;
   bool granted_ = false;
@@ -169,7 +177,7 @@ bool PlainTaskLock::Attempt::end(const resp::Reply& reply, TimePoint sent) {
   if (!reply.is_nil() || now >= trusted_until(sent, ask_.lease.time)) return false;
   const lease::Grant grant{name(),          ask_.owner,    1,  ask_.lease, sent,
                            &lock().recipe_, ask_.listener, {}, Millis(0),  now};
-  if (!with().keeper->granted(grant)) return false;
+  if (!with().keeper->granted(grant, attempt_)) return false;
   with().stats->granted(false, now - begun_);
   granted_ = true;
   return true;
@@ -186,7 +194,7 @@ OperationPtr PlainTaskLock::Attempt::successor(std::shared_ptr<Completion> compl
                                                std::uint64_t id) {
   const auto operation = acquire_from(begun_);
   operation->report_to(std::move(completion), id);
-  operation->adopt(begun_, takes_over_);
+  operation->adopt(begun_, takes_over_, std::move(attempt_));
   return operation;
 }
 

@@ -14,6 +14,25 @@ QuorumAcquire::QuorumAcquire(const std::shared_ptr<const Context>& context, Lock
       machine_(std::move(options)),
       operations_(members_.size()) {}
 
+// For the whole time, not only while a member is asked: its owner has one acquisition of each.
+Status QuorumAcquire::enter(bool by_thread) {
+  const MutexLock lock(attempts_mutex_);
+  attempts_.reserve(members_.size());
+  for (const auto& member : members_) {
+    attempts_.push_back(member->attempt());
+    if (!attempts_.back().begin()) {
+      attempts_.clear();
+      return member->under_way(by_thread);
+    }
+  }
+  return {};
+}
+
+void QuorumAcquire::leave() {
+  const MutexLock lock(attempts_mutex_);
+  attempts_.clear();
+}
+
 void QuorumAcquire::handle(const Event& event) {
   switch (event.kind) {
     case Event::Kind::kStart:

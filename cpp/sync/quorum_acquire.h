@@ -4,6 +4,8 @@
 #include <optional>
 #include <vector>
 
+#include "base/mutex.h"
+#include "lease/attempt.h"
 #include "sync/composite.h"
 #include "sync/quorum_machine.h"
 
@@ -17,6 +19,10 @@ class QuorumMember {
 
   virtual ~QuorumMember() = default;
   virtual OperationPtr acquire(How how) const = 0;
+  // The lock of locks, as its owner's only acquisition of the member. The member outlives it.
+  virtual lease::Attempt attempt() const = 0;
+  // A call for the member that its owner is acquiring; see under_way_status().
+  virtual Status under_way(bool by_thread) const = 0;
   // The rest of the hold's validity by the client's clock; unset when it is not held.
   virtual std::optional<Duration> left() const = 0;
 };
@@ -33,6 +39,8 @@ class QuorumAcquire final : public Composite {
  private:
   using Machine = QuorumMachine;
 
+  Status enter(bool by_thread) override;
+  void leave() override;
   void handle(const Event& event) override;
   void obey(const Machine::Action& action);
   void ask(std::size_t member, QuorumMember::How how);
@@ -44,6 +52,9 @@ class QuorumAcquire final : public Composite {
   Machine machine_;
   // The attempts at each member since it was last given back.
   std::vector<std::vector<OperationPtr>> operations_;
+
+  Mutex attempts_mutex_;
+  std::vector<lease::Attempt> attempts_ HOLDFAST_GUARDED_BY(attempts_mutex_);
 };
 
 }  // namespace holdfast::sync

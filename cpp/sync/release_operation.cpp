@@ -33,14 +33,15 @@ void ReleaseOperation::begin() {
   sent_before_ = plan_.repeated;
   switch (plan_.verdict) {
     case Plan::Verdict::kNotOwned:
-      if (!context().keeper->closed()) return finish({Verdict::kBusy});
-      return finish({Verdict::kFailed, Status::closed("the client was closed")});
+      return not_owned();
     case Plan::Verdict::kLost:
       // The hold is over by the client's clock; the server's rest of it need not delay the caller.
       PendingRelease::take_back(shared_context(), pending(), context().command_timeout);
       return gone(plan_.reason);
     case Plan::Verdict::kDone:
       return finish({});
+    case Plan::Verdict::kUnderWay:
+      return finish({Verdict::kFailed, under_way_status(name(), by_thread())});
     case Plan::Verdict::kFinal:
       if (may_hand_over() && hand_over()) return;
       deferred = what_.deferred;
@@ -51,6 +52,11 @@ void ReleaseOperation::begin() {
   go();
   // If it is written later, written() calls this again.
   if (deferred) defer_if_written(writing_.exchange(Writing::kAwaited) == Writing::kDone);
+}
+
+void ReleaseOperation::not_owned() {
+  if (!context().keeper->closed()) return finish({Verdict::kBusy});
+  finish({Verdict::kFailed, Status::closed("the client was closed")});
 }
 
 void ReleaseOperation::defer_if_written(bool written) {
@@ -82,7 +88,9 @@ void ReleaseOperation::adopt(const lease::ReleasePlan& plan, TimePoint begun) {
   waited_for_here();
   plan_ = plan;
   give_up_ = after(begun, context().command_timeout);
-  (void)context().keeper->carry_on(name(), what_.owner, plan_.ticket, shared_from_this());
+  // A newer command of its owner goes first.
+  const auto& self = shared_from_this();
+  if (!context().keeper->carry_on(name(), what_.owner, plan_.ticket, self)) revoke();
 }
 
 void ReleaseOperation::adopt_unwritten(const lease::ReleasePlan& plan, TimePoint begun) {

@@ -56,6 +56,7 @@ class ReleaseOperation final : public Operation {
 
   bool may_hand_over() const HOLDFAST_REQUIRES(mutex_);
   bool hand_over() HOLDFAST_REQUIRES(mutex_);  // false: there is no waiter to hand it to
+  void not_owned() HOLDFAST_REQUIRES(mutex_);
   void go() HOLDFAST_REQUIRES(mutex_);
   PendingRelease::What pending() const HOLDFAST_REQUIRES(mutex_);
   void leave_to_ledger(bool rested) HOLDFAST_REQUIRES(mutex_);

@@ -114,7 +114,7 @@ void DetachOperation::moved(Millis left, const client::Sent& /*sent*/) {
 
 void DetachOperation::not_there() {
   context().keeper->lose(name(), owner_, kUnknown);
-  const lease::ReleasePlan plan = context().keeper->begin_release(name(), owner_, true);
+  const lease::ReleasePlan plan = context().keeper->begin_giving_back(name(), owner_, true);
   finish({Verdict::kGone, Status::invalid(plan.reason)});
 }
 
@@ -126,7 +126,9 @@ AttachOperation::AttachOperation(std::shared_ptr<const Context> context, const L
 
 void AttachOperation::begin() {
   const MutexLock lock(mutex_);
-  begun_ = true;
+  // The owner is new.
+  attempt_.emplace(*context().keeper, name(), heir_.owner);
+  (void)attempt_->begin();
   if (context().keeper->begin_attempt(name(), heir_.owner).closed) return closed();
   send({ticket_.field, field(heir_.owner), heir_.lease.time});
 }
@@ -140,11 +142,10 @@ void AttachOperation::moved(Millis left, const client::Sent& sent) {
   grant.token = ticket_.token;
   grant.at_least = std::max(ticket_.minimum - passed, Millis(0));
   grant.at = now();
-  if (!context().keeper->granted(grant)) {
+  if (!context().keeper->granted(grant, *attempt_)) {
     unanswered();
     return closed();
   }
-  begun_ = false;
   context().stats->granted(false, Duration::zero());
   finish({Verdict::kGranted, {}, left.count()});
 }
@@ -168,9 +169,7 @@ void AttachOperation::unanswered() {
   over();
 }
 
-void AttachOperation::over() {
-  if (std::exchange(begun_, false)) context().keeper->acquisition_over();
-}
+void AttachOperation::over() { attempt_.reset(); }
 
 void AttachOperation::taken_back() {
   give_back(shared_context(), recipe(), name(), ticket_, heir_.owner);
@@ -179,7 +178,7 @@ void AttachOperation::taken_back() {
 void AttachOperation::give_back(const std::shared_ptr<const Context>& context,
                                 const LockRecipe& recipe, const LockName& name,
                                 const Ticket& ticket, OwnerNumber owner) {
-  const lease::ReleasePlan plan = context->keeper->begin_release(name, owner, true);
+  const lease::ReleasePlan plan = context->keeper->begin_giving_back(name, owner, true);
   if (plan.verdict != lease::ReleasePlan::Verdict::kFinal) return;
   context->keeper->disown(name, owner, plan.ticket);
   PendingRelease::carry_on(context, return_to(context, recipe, name, ticket, owner), plan.ticket,

@@ -103,7 +103,7 @@ class AttachOperation final : public TransferOperation {
 
   const Ticket ticket_;
   const Heir heir_;
-  bool begun_ HOLDFAST_GUARDED_BY(mutex_) = false;  // the keeper counts this acquisition
+  std::optional<lease::Attempt> attempt_ HOLDFAST_GUARDED_BY(mutex_);
 };
 
 }  // namespace holdfast::sync

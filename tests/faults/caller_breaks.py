@@ -9,6 +9,7 @@ from tests.support.breaking import Break
 
 PENDING = "tests/faults/test_pending_releases.py"
 REFUSED = "tests/faults/test_refused_connections.py"
+NESTED = "tests/faults/test_nested_calls.py"
 
 CALLER_BREAKS = (
     Break(
@@ -62,5 +63,26 @@ CALLER_BREAKS = (
         "cpp/client/reconnecting_stream.cpp",
         (("constexpr Millis kSilence{400};", "constexpr Millis kSilence{400000};"),),
         f"{REFUSED}::test_tls_to_a_port_of_plain_text",
+    ),
+    Break(
+        (58,),
+        "an owner may acquire a lock that it is acquiring",
+        "cpp/lease/attempt.h",
+        (("    return each != nullptr;", "    return each != nullptr && each == each->next_;"),),
+        f"{NESTED}::test_an_acquire_inside_an_acquire_is_refused",
+    ),
+    Break(
+        (59,),
+        "a release that comes back goes behind a newer hold",
+        "cpp/sync/release_operation.cpp",
+        (
+            (
+                "  if (!context().keeper->carry_on(name(), what_.owner, plan_.ticket, self)) "
+                "revoke();\n}\n\nvoid ReleaseOperation::adopt_unwritten",
+                "  (void)context().keeper->carry_on(name(), what_.owner, plan_.ticket, self);"
+                "\n}\n\nvoid ReleaseOperation::adopt_unwritten",
+            ),
+        ),
+        f"{NESTED}::test_a_refused_release_does_not_free_what_its_handler_has_acquired",
     ),
 )

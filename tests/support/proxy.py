@@ -59,6 +59,7 @@ class _Faults:
     jitter: float = 0.0
     slice: int = 65536
     requests: int = 0
+    scripts: int = 0
 
 
 @dataclass
@@ -213,6 +214,11 @@ class FaultProxy:
         """How many pieces of requests arrived at the proxy so far, swallowed ones too."""
         return self._faults.requests
 
+    @property
+    def scripts(self) -> int:
+        """How many of these have a script in them."""
+        return self._faults.scripts
+
     # ---- on the proxy's thread
 
     def trapped(self, names: set[bytes]) -> _Trap | None:
@@ -336,6 +342,7 @@ class _Link:
         while data := await near.read(65536):
             self._proxy.faults.requests += 1
             names = set(commands_in(data))
+            self._proxy.faults.scripts += not names.isdisjoint(SCRIPTS)
             self._subscribed = self._subscribed or not names.isdisjoint(_SUBSCRIBE)
             trap = self._proxy.trapped(names)
             await self._pass(data, self._forth)

@@ -46,7 +46,6 @@ TEST_F(DeferredReleaseTest, ALossLeavesTheNextHoldAlone) {
   const ReleasePlan plan = leave();
   EXPECT_TRUE(keeper().begin_attempt(name, kAlice).takes_over);
   keeper().release_found_nothing(name, kAlice, plan, kGone);
-  keeper().acquisition_over();
   EXPECT_FALSE(keeper().lost(name, kAlice));
   grant(kAlice, 1, {kLease, true});
   EXPECT_FALSE(keeper().lost(name, kAlice));
@@ -59,7 +58,6 @@ TEST_F(DeferredReleaseTest, WhatIsAnsweredIsNotLostWithTheAttemptBehindIt) {
   EXPECT_TRUE(keeper().begin_attempt(name, kAlice).takes_over);
   keeper().released(name, kAlice, plan);
   const auto turn = keeper().take_back(name, kAlice, {}, kNever);  // the attempt stays unanswered
-  keeper().acquisition_over();
   EXPECT_FALSE(keeper().idle());
   keeper().ended_late(name, kAlice, turn, LeaseKeeper::LateEnd::kExpired);
   EXPECT_EQ(events, Strings{});

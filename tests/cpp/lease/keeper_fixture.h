@@ -63,9 +63,11 @@ class LeaseKeeperTest : public ::testing::Test {
     script::Writer writer(bytes, true, "publish");
     sync::lock_recipe().acquire(writer, {name, field, count, lease.time});
     ASSERT_EQ(execute(bytes), "$-1\r\n");
+    Attempt attempt(keeper(), name, owner);
+    ASSERT_TRUE(attempt.begin());
     (void)keeper().begin_attempt(name, owner);
-    ASSERT_TRUE(
-        keeper().granted({name, owner, count, lease, world.now(), &sync::lock_recipe(), listener}));
+    ASSERT_TRUE(keeper().granted(
+        {name, owner, count, lease, world.now(), &sync::lock_recipe(), listener}, attempt));
   }
   void renewed(OwnerNumber owner, int count = 1) { grant(owner, count, {kLease, true}); }
   void fixed(OwnerNumber owner, Millis lease, int count = 1) {

@@ -19,10 +19,12 @@ TEST_F(LeaseKeeperTest, CountsTheHoldsOfEachOwner) {
 
 TEST_F(LeaseKeeperTest, KeepsTheNewestTokenOfAHoldWhileItIsTrusted) {
   const auto token = [this](std::int64_t value) {
+    Attempt attempt(keeper(), name, kAlice);
+    EXPECT_TRUE(attempt.begin());
     const int holds = keeper().begin_attempt(name, kAlice).count;
     const Lease lease{Millis(1000), false};
     EXPECT_TRUE(keeper().granted(
-        {name, kAlice, holds, lease, world.now(), &sync::lock_recipe(), 0, value}));
+        {name, kAlice, holds, lease, world.now(), &sync::lock_recipe(), 0, value}, attempt));
   };
   EXPECT_EQ(keeper().token(name, kAlice), std::nullopt);
   fixed(kAlice, Millis(1000));
@@ -230,9 +232,7 @@ TEST_F(LeaseKeeperTest, ClosedItKnowsWhatWasHeldAndForgetsIt) {
 
 TEST_F(LeaseKeeperTest, AForcedReleaseIsALossForEverybodyButWhoReleases) {
   renewed(kAlice);
-  (void)keeper().begin_attempt(name, kBob);
-  EXPECT_TRUE(
-      keeper().granted({name, kBob, 1, {kLease, true}, world.now(), &sync::lock_recipe(), 0}));
+  grant(kBob, 1, {kLease, true});
   (void)keeper().begin_release(name, kBob, false);
   keeper().forced(name);
   EXPECT_EQ(events, Strings{"lock of 1 lost: it was released by force"});

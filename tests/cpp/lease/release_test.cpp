@@ -149,7 +149,6 @@ TEST_F(ReleaseTest, AnOldReleaseDoesNotTouchANewHold) {
   EXPECT_FALSE(sending->revoked());
   EXPECT_EQ(keeper().begin_attempt(name, kAlice).count, 1);
   EXPECT_TRUE(sending->revoked());
-  keeper().acquisition_over();
   renewed(kAlice);
   EXPECT_FALSE(keeper().carry_on(name, kAlice, plan.ticket, sending));
   keeper().released(name, kAlice, plan);
@@ -228,14 +227,18 @@ TEST_F(ReleaseTest, AReleaseSaysByItselfWhatIsLeft) {
 
 TEST_F(ReleaseTest, WhatIsGrantedWhileTheClientIsClosedIsNotRecorded) {
   bool idle = false;
+  Attempt first(keeper(), name, kAlice);
+  Attempt second(keeper(), name, kBob);
+  EXPECT_TRUE(first.begin() && second.begin());
   EXPECT_FALSE(keeper().begin_attempt(name, kAlice).closed);
   keeper().begin_close([&idle] { idle = true; });
   EXPECT_TRUE(keeper().begin_attempt(name, kBob).closed);
-  keeper().acquisition_over();
+  second.end();
   EXPECT_FALSE(idle);
-  EXPECT_FALSE(
-      keeper().granted({name, kAlice, 1, {kLease, true}, world.now(), &sync::lock_recipe(), 0}));
-  keeper().acquisition_over();
+  EXPECT_FALSE(keeper().granted(
+      {name, kAlice, 1, {kLease, true}, world.now(), &sync::lock_recipe(), 0}, first));
+  EXPECT_TRUE(first.under_way());
+  first.end();
   EXPECT_TRUE(idle);
   EXPECT_EQ(keeper().close(), Strings{});
 }

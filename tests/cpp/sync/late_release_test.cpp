@@ -262,8 +262,9 @@ TEST_F(LateReleaseTest, WhatIsAnsweredBeforeItsThreadWaitsIsDone) {
 
 TEST_F(LateReleaseTest, ANestedHoldIsNotReleasedSo) {
   hold();
-  (void)keeper().begin_attempt(name, kAlice);
-  EXPECT_TRUE(keeper().granted({name, kAlice, 2, kLease, script.clock.now(), &recipe}));
+  lease::Attempt attempt(keeper(), name, kAlice);
+  EXPECT_TRUE(attempt.begin());
+  EXPECT_TRUE(keeper().granted({name, kAlice, 2, kLease, script.clock.now(), &recipe}, attempt));
   release_deferred();
   EXPECT_FALSE(waited);
   EXPECT_EQ(keeper().count(name, kAlice), 2);

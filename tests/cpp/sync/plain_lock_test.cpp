@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 
@@ -70,11 +71,58 @@ TEST_F(PlainLockTest, ANestedHoldIsNotPlain) {
 TEST_F(PlainLockTest, OfTwoHoldsNoReleaseIsPlain) {
   script.replies = {kGranted};
   acquire();
-  (void)keeper().begin_attempt(name, kAlice);
-  EXPECT_TRUE(keeper().granted({name, kAlice, 2, kLease, script.clock.now(), &lock_recipe()}));
+  lease::Attempt attempt(keeper(), name, kAlice);
+  EXPECT_TRUE(attempt.begin());
+  EXPECT_TRUE(
+      keeper().granted({name, kAlice, 2, kLease, script.clock.now(), &lock_recipe()}, attempt));
   release();
   EXPECT_FALSE(waited);
   EXPECT_EQ(keeper().count(name, kAlice), 2);
+}
+
+TEST_F(PlainLockTest, AnExceptionLeavesNothingBehind) {
+  script.on_writing = [] { throw std::bad_alloc(); };
+  EXPECT_THROW(acquire(), std::bad_alloc);
+  script.on_writing = nullptr;
+  EXPECT_FALSE(keeper().acquiring());
+  EXPECT_FALSE(keeper().under_way(name, kAlice));
+  EXPECT_EQ(keeper().count(name, kAlice), 0);
+}
+
+TEST_F(PlainLockTest, WhileItsOwnerIsAcquiringItIsNotPlain) {
+  script.replies = {kGranted};
+  {
+    lease::Attempt attempt(keeper(), name, kAlice);
+    EXPECT_TRUE(attempt.begin());
+    acquire();
+    EXPECT_FALSE(waited);
+    release();
+    EXPECT_FALSE(waited);
+    release_deferred();
+    EXPECT_FALSE(waited);
+    acquire(kBob);
+    EXPECT_TRUE(plain());
+  }
+  EXPECT_FALSE(keeper().acquiring());
+}
+
+TEST_F(PlainLockTest, AReleaseThatComesBackDoesNotGoBehindANewerHold) {
+  script.replies = {kGranted};
+  acquire();
+  script.replies = {"-NOSCRIPT no such script\r\n"};
+  script.on_writing = [this] {  // as a signal handler would
+    script.on_writing = nullptr;
+    lease::Attempt attempt(keeper(), name, kAlice);
+    EXPECT_TRUE(attempt.begin());
+    (void)keeper().begin_attempt(name, kAlice);
+    EXPECT_TRUE(
+        keeper().granted({name, kAlice, 1, kLease, script.clock.now(), &lock_recipe()}, attempt));
+  };
+  script.got.clear();
+  release();
+  EXPECT_EQ(verdict(), Verdict::kGranted);
+  EXPECT_EQ(keeper().count(name, kAlice), 1);
+  EXPECT_EQ(script.got.find("EVAL\r\n"), std::string::npos);
 }
 
 TEST_F(PlainLockTest, WhereOthersWaitItIsNotPlain) {

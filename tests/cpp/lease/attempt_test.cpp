@@ -1,0 +1,125 @@
+// Attempts that are under way: one for each owner and lock.
+
+#include "lease/attempt.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lease/keeper_fixture.h"
+
+namespace holdfast::lease {
+namespace {
+
+using Verdict = ReleasePlan::Verdict;
+
+class AttemptTest : public LeaseKeeperTest {};
+
+TEST_F(AttemptTest, AnOwnerHasOneForEachLock) {
+  const LockName side(name.bytes(), Side::kWrite);
+  const LockName other("other");
+  Attempt attempt(keeper(), name, kAlice);
+  EXPECT_TRUE(attempt.begin());
+  Attempt again(keeper(), name, kAlice);
+  EXPECT_FALSE(again.begin());
+  EXPECT_FALSE(again.under_way());
+  EXPECT_EQ(keeper().begin_plain_attempt(again), LeaseKeeper::PlainAttempt::kNotBegun);
+  Attempt of_side(keeper(), side, kAlice);
+  EXPECT_TRUE(of_side.begin());
+  Attempt of_other(keeper(), other, kAlice);
+  EXPECT_TRUE(of_other.begin());
+  Attempt of_bob(keeper(), name, kBob);
+  EXPECT_TRUE(of_bob.begin());
+  attempt.end();
+  EXPECT_TRUE(again.begin());
+  EXPECT_TRUE(keeper().under_way(side, kAlice));
+}
+
+TEST_F(AttemptTest, ItEndsWithItsGrantOrItsScope) {
+  {
+    Attempt attempt(keeper(), name, kAlice);
+    EXPECT_EQ(keeper().begin_plain_attempt(attempt), LeaseKeeper::PlainAttempt::kBegun);
+    EXPECT_TRUE(keeper().acquiring());
+    EXPECT_TRUE(keeper().under_way(name, kAlice));
+  }
+  EXPECT_FALSE(keeper().acquiring());
+  EXPECT_FALSE(keeper().under_way(name, kAlice));
+  renewed(kAlice);
+  EXPECT_FALSE(keeper().acquiring());
+  EXPECT_FALSE(keeper().under_way(name, kAlice));
+}
+
+TEST_F(AttemptTest, ItsOwnerReleasesNothingMeanwhile) {
+  renewed(kAlice);
+  Attempt attempt(keeper(), name, kAlice);
+  EXPECT_TRUE(attempt.begin());
+  EXPECT_EQ(keeper().begin_release(name, kAlice, false).verdict, Verdict::kUnderWay);
+  EXPECT_EQ(keeper().begin_plain_release(name, kAlice, world.now()), std::nullopt);
+  EXPECT_EQ(keeper().count(name, kAlice), 1);
+  EXPECT_EQ(keeper().begin_giving_back(name, kAlice, false).verdict, Verdict::kFinal);
+}
+
+TEST_F(AttemptTest, ItMovesToANameThatLivesLonger) {
+  const LockName longer = name;
+  {
+    auto shorter = std::make_unique<LockName>(name);
+    Attempt attempt(keeper(), *shorter, kAlice);
+    EXPECT_TRUE(attempt.begin());
+    const Attempt moved(std::move(attempt), longer);
+    shorter.reset();
+    EXPECT_TRUE(moved.under_way());
+    EXPECT_TRUE(keeper().under_way(name, kAlice));
+  }
+  EXPECT_FALSE(keeper().under_way(name, kAlice));
+  EXPECT_FALSE(keeper().acquiring());
+}
+
+TEST_F(AttemptTest, APartIsCountedBesideTheLockAroundIt) {
+  Attempt around(keeper(), name, kAlice, Attempt::Kind::kAround);
+  EXPECT_TRUE(around.begin());
+  EXPECT_FALSE(keeper().acquiring());
+  {
+    Attempt part(keeper(), name, kAlice, Attempt::Kind::kPart);
+    EXPECT_TRUE(part.begin());
+    EXPECT_TRUE(keeper().acquiring());
+  }
+  EXPECT_FALSE(keeper().acquiring());
+  Attempt whole(keeper(), name, kAlice);
+  EXPECT_FALSE(whole.begin());
+  around.end();
+  EXPECT_TRUE(whole.begin());
+}
+
+TEST_F(AttemptTest, AnyNumberEndInAnyOrder) {
+  std::vector<Attempt> attempts;
+  constexpr int kMany = 1000;
+  attempts.reserve(kMany);
+  const auto owner = [](int number) { return OwnerNumber{1000U + static_cast<unsigned>(number)}; };
+  for (int i = 0; i < kMany; ++i) {
+    attempts.emplace_back(keeper(), name, owner(i));
+    EXPECT_TRUE(attempts.back().begin());
+  }
+  for (int i = 0; i < kMany; i += 3) attempts[static_cast<std::size_t>(i)].end();
+  for (int i = 0; i < kMany; ++i) EXPECT_EQ(keeper().under_way(name, owner(i)), i % 3 != 0);
+  attempts.clear();
+  EXPECT_FALSE(keeper().acquiring());
+}
+
+// What its owner does before the answer has come builds on it.
+TEST_F(AttemptTest, AReleaseThatLeavesHoldsCountsAtOnce) {
+  renewed(kAlice);
+  renewed(kAlice, 2);
+  const ReleasePlan plan = keeper().begin_release(name, kAlice, false);
+  EXPECT_EQ(plan.verdict, Verdict::kPartial);
+  EXPECT_EQ(keeper().begin_attempt(name, kAlice).count, 2);
+  renewed(kAlice, 2);
+  keeper().released(name, kAlice, plan);
+  EXPECT_EQ(keeper().count(name, kAlice), 2);
+}
+
+}  // namespace
+}  // namespace holdfast::lease
