@@ -232,7 +232,10 @@ TEST_F(LeaseKeeperTest, ClosedItKnowsWhatWasHeldAndForgetsIt) {
 
 TEST_F(LeaseKeeperTest, AForcedReleaseIsALossForEverybodyButWhoReleases) {
   renewed(kAlice);
-  grant(kBob, 1, {kLease, true});
+  Attempt attempt(keeper(), name, kBob);
+  EXPECT_TRUE(attempt.begin());
+  EXPECT_TRUE(keeper().granted(
+      {name, kBob, 1, {kLease, true}, world.now(), &sync::lock_recipe(), 0}, attempt));
   (void)keeper().begin_release(name, kBob, false);
   keeper().forced(name);
   EXPECT_EQ(events, Strings{"lock of 1 lost: it was released by force"});
