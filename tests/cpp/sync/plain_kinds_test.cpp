@@ -29,7 +29,7 @@ class PlainWriteLockTest : public PlainLockFixture {
 
 class PlainFencedLockTest : public PlainLockFixture {
  protected:
-  PlainFencedLockTest() : PlainLockFixture(fenced_lock_recipe()) {}
+  PlainFencedLockTest() : PlainLockFixture(fenced_lock_recipe(), Side::kWhole, "$1\r\n1\r\n") {}
 };
 
 std::string pair_of(const LockRecipe& recipe, const LockName& name) {

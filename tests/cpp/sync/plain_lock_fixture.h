@@ -43,7 +43,8 @@ class Impatient final : public Interrupt {
 // One lock of a kind, its client and its server. The first pair has made the stream.
 class PlainLockFixture : public ::testing::Test {
  protected:
-  explicit PlainLockFixture(const LockRecipe& kind = lock_recipe(), Side side = Side::kWhole)
+  explicit PlainLockFixture(const LockRecipe& kind = lock_recipe(), Side side = Side::kWhole,
+                            const std::string& granted = kGranted)
       : recipe(kind), name("the lock", side), lock(kind, name) {
     client::Connection::Setup setup;
     setup.open = [this](const client::StreamOptions&) {
@@ -57,7 +58,7 @@ class PlainLockFixture : public ::testing::Test {
         new Context{script.clock, "client", kPatience, topology, keeper,
                     std::make_shared<wait::WaitRegistry>(subscriptions),
                     std::make_shared<Timers>(script.clock, loop)});
-    script.replies = {kGranted, kReleased};  // the first command makes the stream
+    script.replies = {granted, kReleased};  // the first command makes the stream
     acquire();
     release();
     script.got.clear();
