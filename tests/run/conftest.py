@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -26,11 +26,13 @@ Start = Callable[..., "Running"]
 
 
 class Running:
-    """One run; `words` are what follows `holdfast --url URL run`."""
+    """One run; `words` are what follows `holdfast --url URL run`, `prefix` stands before it."""
 
-    def __init__(self, url: str, *words: str | bytes, **options: Any) -> None:
+    def __init__(
+        self, url: str, *words: str | bytes, prefix: Sequence[str] = (), **options: Any
+    ) -> None:
         self.process = subprocess.Popen(
-            [*COMMAND, "--url", url, "run", *words],
+            [*prefix, *COMMAND, "--url", url, "run", *words],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -109,6 +111,11 @@ def alive(pid: int) -> bool:
     except (FileNotFoundError, ProcessLookupError):
         return False
     return state != "Z"
+
+
+def children_of(pid: int) -> list[int]:
+    """The processes that a process has started, or adopted."""
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 def await_death(pid: int) -> None:

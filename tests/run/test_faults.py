@@ -6,6 +6,8 @@ import os
 import shutil
 import signal
 import subprocess
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -18,6 +20,7 @@ from tests.run.conftest import (
     Start,
     alive,
     await_death,
+    children_of,
     environment,
 )
 from tests.support.servers import Server
@@ -57,7 +60,9 @@ def test_a_signal_reaches_the_command(start: Start, marks: Marks, number: int) -
     running = start("myLock", "--", "sh", "-c", caught + "while :; do sleep 0.05; done")
     marks.wait("pid")
     running.signal(number)
-    assert running.end() == (9, "caught\n", "")
+    status, out, errors = running.end()
+    assert (status, out) == (9, "caught\n")
+    assert "holdfast" not in errors  # the shell may tell how its sleep has ended
 
 
 def test_the_command_is_in_a_separate_process_group(start: Start, marks: Marks) -> None:
@@ -127,11 +132,11 @@ def test_a_killed_run_that_waits_leaves_no_process(
     with client.fair_lock("myLock"):
         running = start("myLock", "--kind", "fair", "--", "sleep", "60")
         eventually(lambda: server.inspect.llen("redisson_lock_queue:{myLock}") == 1, within=BOUND)
-        children = f"/proc/{running.process.pid}/task/{running.process.pid}/children"
-        with open(children, encoding="ascii") as file:  # noqa: PTH123 - procfs
-            [child] = map(int, file.read().split())
+        [guardian] = children_of(running.process.pid)
+        [launcher] = children_of(guardian)
         running.signal(signal.SIGKILL)
-        await_death(child)
+        await_death(guardian)
+        await_death(launcher)
 
 
 @pytest.mark.servers("real")
@@ -154,6 +159,33 @@ def test_without_a_server_at_the_end_the_commands_status_stands(
     assert status == 4
     assert errors.startswith("holdfast: not released")
     assert errors.count("\n") == 1
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a setuid program needs root to be made")
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="setpriv is not installed")
+def test_a_command_of_another_user_is_reported_and_left(
+    start: Start, client: holdfast.Client
+) -> None:
+    """It cannot be signalled; a setuid program is such a command."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o777)
+        marks = Marks(Path(folder))
+        program = shutil.copy(str(shutil.which("setpriv")), folder)
+        Path(program).chmod(0o4755)  # as sudo: what it runs has no user in common with this one
+        ordinary = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+        words = ["myLock", "--lease", "1", "--grace", "0.2"]
+        script = f"echo $$ > {marks.path('pid')}; exec {program} --reuid 0 sleep 300"
+        running = start(*words, "--", "sh", "-c", script, prefix=ordinary)
+        pid = int(marks.wait("pid"))
+        eventually(lambda: Path(f"/proc/{pid}/comm").read_text() == "sleep\n", within=BOUND)
+        client.lock("myLock").force_release()
+        status = running.process.wait(20)
+        os.kill(pid, signal.SIGKILL)
+        errors = running.end()[2]
+    assert status == 74
+    told, lost = errors.splitlines()
+    assert "runs as another user" in told
+    assert "'myLock' was lost" in lost
 
 
 def test_as_process_one_it_reaps_and_ends(server: Server, marks: Marks) -> None:

@@ -45,6 +45,14 @@ def test_the_status_is_the_commands(
     assert not client.lock("myLock").locked()
 
 
+def test_a_command_that_cannot_be_started_costs_one_line(start: Start) -> None:
+    """Its process ends while the loop closes: each of many runs says the same."""
+    for _ in range(20):
+        status, out, errors = start("myLock", "--", "/nonexistent/command").end()
+        line = "holdfast: cannot run '/nonexistent/command': No such file or directory\n"
+        assert (status, out, errors) == (127, "", line)
+
+
 def test_a_busy_lock_has_its_status(start: Start, client: holdfast.Client, marks: Marks) -> None:
     with client.lock("myLock"):
         command = ["--", "touch", marks.path("ran")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
+from .front import run
 from .job import KINDS, Job
-from .running import run
 
 __all__ = ["KINDS", "Job", "run"]

@@ -33,8 +33,12 @@ class Job:
     busy_status: int = BUSY
     lost_status: int = LOST
     grace: float = 10.0
-    """From SIGTERM to SIGKILL for a command whose lock was lost."""
+    """From SIGTERM to SIGKILL for a command whose lock was lost, or whose ``run`` was killed."""
+    descendants: bool = True
+    """Whether what the command leaves running counts as the command."""
     tell: Callable[[str], None] = field(default=lambda _: None)
     """Called with what happens, where the user wants to know."""
     complain: Callable[[str], None] = field(default=lambda _: None)
     """Called with what goes wrong."""
+    explain: Callable[[Exception], int] = field(default=lambda _: 70)
+    """Called with an error that ends the run; it is reported, and the result is the status."""

@@ -13,8 +13,10 @@ import signal
 from contextlib import suppress
 from typing import TYPE_CHECKING, NoReturn
 
+from .descendants import Descendants
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
 __all__ = ["Launcher"]
 
@@ -28,18 +30,24 @@ class Launcher:
     """A child in a new process group, which is killed if this process dies.
 
     To be made by the main thread while it is the only one. The command inherits standard streams,
-    further open files, the mask of signals and which of them are ignored.
+    further open files, which signals are ignored, and the mask of signals that is given.
     """
 
-    def __init__(self, command: Sequence[bytes]) -> None:
+    def __init__(
+        self, command: Sequence[bytes], mask: Collection[int], with_descendants: bool = True
+    ) -> None:
         parent = os.getpid()
+        self.descendants = Descendants() if with_descendants else None
         go, self._go = os.pipe()
         self._failure, failure = os.pipe()
         self.pid = os.fork()
         if self.pid == 0:
             os.close(self._go)
             os.close(self._failure)
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
             _become(command, parent, go, failure)
+        if self.descendants is not None:
+            self.descendants.started()
         os.close(go)
         os.close(failure)
         with suppress(OSError):  # the child does the same: one of the two is first

@@ -1,6 +1,7 @@
 """Waits for the lock, runs the command under it, and gives the lock back.
 
-All of it happens on one event loop: signals, the end of the command, the loss of the lock.
+All of it happens on one event loop: signals, the end of the command and of what it has started, the
+loss of the lock, the death of the process in front.
 """
 
 from __future__ import annotations
@@ -10,20 +11,24 @@ import errno
 import os
 import signal
 import time
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from holdfast import asyncio as holdfast
 from holdfast._errors import HoldfastError, LockTimeout, NotOwnedError
+from holdfast.inspect import shown
 
+from .descendants import adopt_orphans
+from .group import Group
 from .held import Held, acquire, settle
-from .launcher import Launcher
 from .terminal import Terminal
 
 if TYPE_CHECKING:
-    from .job import Job
+    from collections.abc import Collection
 
-__all__ = ["run"]
+    from .job import Job
+    from .launcher import Launcher
+
+__all__ = ["FORWARDED", "Family", "run_under"]
 
 FORWARDED = (
     signal.SIGINT,
@@ -38,17 +43,30 @@ NOT_FOUND = 127
 NOT_EXECUTABLE = 126
 LOOK = 0.05
 """Seconds between two looks whether a process group has ended, which no signal reports."""
+LAST = 1.0
+"""Seconds after SIGKILL until what still exists is left alone."""
 
 
-def run(job: Job) -> int:
-    """Run the command under the lock; the exit status. To be called in the main thread.
+class Family(NamedTuple):
+    """What the guardian has from the process in front of it."""
+
+    front: int
+    """Its process group."""
+    alive: int
+    """The end of a pipe that is readable when that process is dead."""
+    mask: Collection[int]
+    """The mask of signals to work with."""
+
+
+def run_under(job: Job, launcher: Launcher, family: Family) -> int:
+    """Run the command under the lock; the exit status. To be called in the guardian's main thread.
 
     Raises ``ConnectionError`` and ``ServerError`` of an acquisition that fails, ``ValueError`` and
     ``TypeError`` for a bad value; the command has not been started then, and nothing is held.
     """
-    launcher = Launcher(job.command)
+    adopt_orphans()
     try:
-        return asyncio.run(_Run(job, launcher)())
+        return asyncio.run(_Run(job, launcher, family)())
     finally:
         launcher.cancel()
 
@@ -56,49 +74,67 @@ def run(job: Job) -> int:
 class _Run:
     """One run."""
 
-    def __init__(self, job: Job, launcher: Launcher) -> None:
+    def __init__(self, job: Job, launcher: Launcher, family: Family) -> None:
         self._job = job
         self._launcher = launcher
-        self._terminal = Terminal()
-        self._shown = job.name.decode(errors="backslashreplace")
+        self._family = family
+        self._shown = shown(job.name)
+        self._group = Group(launcher.pid, launcher.descendants, self._refused)
         self._running = False
         self._lost = False
         self._held: Held | None = None
+        self._handled: list[int] = []
+        self._ending: asyncio.Task[None] | None = None
 
     async def __call__(self) -> int:
         self._loop = asyncio.get_running_loop()
         self._signal: asyncio.Future[int] = self._loop.create_future()
         self._ended: asyncio.Future[int] = self._loop.create_future()
+        self._left: asyncio.Future[None] = self._loop.create_future()
+        self._given_up: asyncio.Future[None] = self._loop.create_future()
         for number in FORWARDED:
             self._handle(number, self._signalled, number)
         self._handle(signal.SIGCHLD, self._look_at_children)
-        url, lease = self._job.url, self._job.lease
-        client = holdfast.Client(url) if lease is None else holdfast.Client(url, lease=lease)
+        self._loop.add_reader(self._family.alive, self._abandoned)
+        signal.pthread_sigmask(signal.SIG_SETMASK, self._family.mask)
+        self._terminal = Terminal(self._family.front)
         try:
-            return await self._with(client)
+            url, lease = self._job.url, self._job.lease
+            client = holdfast.Client(url) if lease is None else holdfast.Client(url, lease=lease)
+            try:
+                return await self._with(client)
+            finally:
+                await client.close()
         finally:
-            await client.close()
+            self._handle_no_more()
 
     def _handle(self, number: int, call: object, *arguments: object) -> None:
         """Handle a signal; one that is ignored stays so, for the command too."""
         if signal.getsignal(number) is not signal.SIG_IGN or number == signal.SIGCHLD:
             self._loop.add_signal_handler(number, call, *arguments)  # type: ignore[arg-type]
+            self._handled.append(number)
+
+    def _handle_no_more(self) -> None:
+        """Leave the status as it is: the loop must not close while a signal writes to it."""
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        for number in self._handled:
+            self._loop.remove_signal_handler(number)
 
     # ---- the lock
 
     async def _with(self, client: holdfast.Client) -> int:
         job = self._job
-        job.tell(f"waiting for {self._shown!r}")
+        job.tell(f"waiting for '{self._shown}'")
         began = time.monotonic()
         try:
             held = await self._acquired(client)
         except LockTimeout as error:
             if isinstance(error.__cause__, HoldfastError):
                 raise error.__cause__ from None
-            job.tell(f"{self._shown!r} is busy")
+            job.tell(f"'{self._shown}' is busy")
             return job.busy_status
         if held is not None and not self._signal.done():
-            job.tell(f"acquired {self._shown!r} after {time.monotonic() - began:.3f} s")
+            job.tell(f"acquired '{self._shown}' after {time.monotonic() - began:.3f} s")
             return await self._under(held)
         if held is not None:
             await self._released(held)
@@ -120,34 +156,43 @@ class _Run:
     async def _under(self, held: Held) -> int:
         """Run the command, and give the lock back; the exit status."""
         self._held = held
-        environment = {b"HOLDFAST_LOCK": self._job.name}
-        if held.token is not None:
-            environment[b"HOLDFAST_TOKEN"] = b"%d" % held.token
-        self._terminal.give(self._launcher.pid)
-        failure = self._launcher.start(environment)
+        failure = self._start(held)
         if failure:
             self._terminal.take(self._launcher.pid)
             await self._released(held)
-            command = os.fsdecode(self._job.command[0])
-            self._job.complain(f"cannot run {command!r}: {os.strerror(failure)}")
+            command = shown(self._job.command[0])
+            self._job.complain(f"cannot run '{command}': {os.strerror(failure)}")
             return NOT_FOUND if failure in {errno.ENOENT, errno.ENOTDIR} else NOT_EXECUTABLE
         self._running = True
-        self._handle(signal.SIGTSTP, self._stop_group)
+        self._handle(signal.SIGTSTP, self._suspend)
         self._handle(signal.SIGCONT, self._continue)
-        self._handle(signal.SIGWINCH, self._signal_group, signal.SIGWINCH)
+        self._handle(signal.SIGWINCH, self._group.signal, signal.SIGWINCH)
         if self._lost or held.is_lost():
             self._lose(again=True)
-        status = await self._ended
+        await self._finish()
         self._running = False
-        self._terminal.take(self._launcher.pid)
-        return await self._end(held, status)
+        return await self._end(held)
 
-    async def _end(self, held: Held, status: int) -> int:
-        if self._lost:
-            await self._end_of_group()
-        elif await self._released(held):
-            return _status_of(status)
-        self._job.complain(f"the lock {self._shown!r} was lost while the command ran")
+    def _start(self, held: Held) -> int:
+        """Start the command; an ``errno`` if that fails."""
+        environment = {b"HOLDFAST_LOCK": self._job.name}
+        if held.token is not None:
+            environment[b"HOLDFAST_TOKEN"] = b"%d" % held.token
+        descendants = self._launcher.descendants
+        if descendants is not None:
+            environment[b"HOLDFAST_FD"] = b"%d" % descendants.inherited
+            descendants.watch(self._loop, lambda: self._left.set_result(None))
+        else:
+            self._left.set_result(None)
+        self._terminal.give(self._launcher.pid)
+        return self._launcher.start(environment)
+
+    async def _end(self, held: Held) -> int:
+        released = not self._lost and await self._released(held)
+        if released and self._ended.done():
+            return _status_of(self._ended.result())
+        if not released:
+            self._job.complain(f"the lock '{self._shown}' was lost while the command ran")
         return self._job.lost_status
 
     async def _released(self, held: Held) -> bool:
@@ -159,46 +204,69 @@ class _Run:
         except HoldfastError as error:
             self._job.complain(f"not released, it expires with its lease: {error}")
             return True
-        self._job.tell(f"released {self._shown!r}")
+        self._job.tell(f"released '{self._shown}'")
         return True
 
     def _lose(self, *, again: bool = False) -> None:
-        """The lock is lost: end the command's process group."""
+        """The lock is lost: end the command."""
         if self._lost and not again:
             return
         self._lost = True
         if self._running:
-            self._job.tell(f"{self._shown!r} is lost: the command gets SIGTERM")
-            self._signal_group(signal.SIGTERM)
-            self._signal_group(signal.SIGCONT)
-            self._loop.call_later(self._job.grace, self._signal_group, signal.SIGKILL)
+            self._job.tell(f"'{self._shown}' is lost: the command gets SIGTERM")
+            self._begin_ending()
 
-    async def _end_of_group(self) -> None:
-        """Wait until the command's whole process group has ended; SIGKILL ends it in the end."""
-        deadline = time.monotonic() + self._job.grace + 1
-        while self._signal_group(0) and time.monotonic() < deadline:  # noqa: ASYNC110 - no event
+    # ---- the end of the command
+
+    async def _finish(self) -> None:
+        """Return when the command and what it has started have ended, or cannot be ended."""
+        both: asyncio.Future[Any] = asyncio.gather(self._ended, self._left)
+        # From here on Ctrl-C comes to the front, whatever is left in the background.
+        self._ended.add_done_callback(lambda _: self._terminal.take(self._launcher.pid))
+        either: set[asyncio.Future[Any]] = {both, self._given_up}
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        if self._ending is not None:
+            await self._ending
+
+    def _begin_ending(self) -> None:
+        if self._ending is None:
+            self._ending = asyncio.create_task(self._end_all())
+
+    async def _end_all(self) -> None:
+        """SIGTERM for the command and what it has started, and SIGKILL after the grace."""
+        self._group.signal_all(signal.SIGTERM)
+        self._group.signal_all(signal.SIGCONT)
+        kill_at = time.monotonic() + self._job.grace
+        while self._group.is_left() and time.monotonic() < kill_at + LAST:
             await asyncio.sleep(LOOK)
+            if time.monotonic() >= kill_at:
+                self._group.signal_all(signal.SIGKILL)
+        if not self._given_up.done():
+            self._given_up.set_result(None)
+
+    def _abandoned(self) -> None:
+        """The process in front was killed: end the command, and keep the lock until it ends."""
+        self._loop.remove_reader(self._family.alive)
+        if self._running:
+            self._begin_ending()
+        else:
+            self._signalled(signal.SIGTERM)
+
+    def _refused(self) -> None:
+        self._job.complain(
+            "the command cannot be signalled: it runs as another user; end it as that user"
+        )
 
     # ---- signals
 
     def _signalled(self, number: int) -> None:
-        if not self._running:
-            if not self._signal.done():
-                self._signal.set_result(number)
-            return
-        with suppress(ProcessLookupError):
-            os.kill(self._launcher.pid, number)
-
-    def _signal_group(self, number: int) -> bool:
-        """Whether the group still exists."""
-        try:
-            os.killpg(self._launcher.pid, number)
-        except ProcessLookupError:
-            return False
-        return True
+        if self._running:
+            self._group.signal_all(number)
+        elif not self._signal.done():
+            self._signal.set_result(number)
 
     def _look_at_children(self) -> None:
-        """Collect the ends and stops of all children: process 1 also gets those of orphans."""
+        """Collect the ends and stops of all children: those of orphans come here too."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG | os.WUNTRACED)
@@ -213,26 +281,27 @@ class _Run:
             elif self._running and os.WSTOPSIG(status) in STOPS:
                 self._stop()
 
-    def _stop_group(self) -> None:
-        self._signal_group(signal.SIGTSTP)
+    def _suspend(self) -> None:
+        """SIGTSTP came to the front: the stop of the command stops this process."""
+        self._group.signal(signal.SIGTSTP)
+        if self._ended.done():
+            self._stop()
 
     def _stop(self) -> None:
-        """The command was stopped: stop too, as the whole job would, until it is continued."""
+        """The command was stopped: stop too, and so the front, until it is continued."""
         self._terminal.take(self._launcher.pid)
-        self._loop.remove_signal_handler(signal.SIGTSTP)
-        os.killpg(os.getpgrp(), signal.SIGTSTP)
-        # Here it was continued; or it never stopped, where no shell could continue it.
-        self._handle(signal.SIGTSTP, self._stop_group)
+        os.kill(os.getpid(), signal.SIGSTOP)
         self._continue()
 
     def _continue(self) -> None:
         """Let the command go on, unless the lease has ended."""
         if not self._running:
             return
-        self._terminal.give(self._launcher.pid)
+        if not self._ended.done():
+            self._terminal.give(self._launcher.pid)
         if self._held is not None and self._held.is_lost():
             self._lose()
-        self._signal_group(signal.SIGCONT)
+        self._group.signal(signal.SIGCONT)
 
 
 def _status_of(status: int) -> int:

@@ -10,21 +10,25 @@ __all__ = ["Terminal"]
 
 
 class Terminal:
-    """The terminal of this process, if it has one; SIGTTOU is blocked from now on."""
+    """The terminal of this process, if it has one; SIGTTOU is blocked from now on.
 
-    def __init__(self) -> None:
+    `front`: the process group that has it while the command does not.
+    """
+
+    def __init__(self, front: int) -> None:
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTTOU})
+        self._front = front
         self._file: int | None = None
         with suppress(OSError):
             self._file = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
 
     def give(self, group: int) -> None:
-        """Put a process group into the foreground, if this process is there."""
-        self._hand_over(os.getpgrp(), group)
+        """Put a process group into the foreground, if the front is there."""
+        self._hand_over(self._front, group)
 
     def take(self, group: int) -> None:
-        """Come into the foreground, if the process group is there."""
-        self._hand_over(group, os.getpgrp())
+        """Put the front into the foreground, if the process group is there."""
+        self._hand_over(group, self._front)
 
     def _hand_over(self, before: int, after: int) -> None:
         if self._file is None:

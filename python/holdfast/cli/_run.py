@@ -10,7 +10,7 @@ import click
 from holdfast._run import KINDS, Job
 from holdfast._run import run as run_job
 
-from ._errors import complain
+from ._errors import complain, status_of
 from ._settings import NAME, Settings
 
 if TYPE_CHECKING:
@@ -50,6 +50,11 @@ STATUS = click.IntRange(0, 255)
     show_default=True,
     help="From SIGTERM to SIGKILL if the lock was lost.",
 )
+@click.option(
+    "--no-descendants",
+    is_flag=True,
+    help="Release when COMMAND ends, whatever it has left running.",
+)
 @click.option("--verbose", is_flag=True, help="Say on stderr what happens.")
 @click.pass_obj
 def run(
@@ -57,9 +62,10 @@ def run(
 ) -> int:
     """Run COMMAND while holding a lock, as flock(1) does.
 
-    The lock is renewed while COMMAND runs, and released at its end. COMMAND has the name in
-    HOLDFAST_LOCK, and of a fenced lock the token in HOLDFAST_TOKEN. If the lock is lost, COMMAND
-    gets SIGTERM, and SIGKILL after --grace.
+    The lock is renewed while COMMAND or a process that it has started runs, and released at the end
+    of the last one; a daemon that closes the file descriptor HOLDFAST_FD does not count. COMMAND
+    has the name in HOLDFAST_LOCK, and of a fenced lock the token in HOLDFAST_TOKEN. If the lock is
+    lost, or run is killed, all of them get SIGTERM, and SIGKILL after --grace.
 
     The status is COMMAND's, or 128 plus the signal that ended it; 75 if the lock stays busy, 74 if
     it was lost, 69 if the server is out of reach or refuses, 126 or 127 if COMMAND cannot be
@@ -78,8 +84,10 @@ def run(
             name=name,
             command=tuple(words),
             permits=options.pop("permits") or 1,
+            descendants=not options.pop("no_descendants"),
             tell=complain if verbose else lambda _: None,
             complain=complain,
+            explain=status_of,
             **options,
         )
     )

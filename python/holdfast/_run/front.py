@@ -1,0 +1,109 @@
+"""The process that was started by the user: it stands before the guardian, which does the work.
+
+The guardian holds the lock and is the parent of the command. If this process is killed, the
+guardian ends the command and keeps the lock until it has ended.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from contextlib import suppress
+from typing import TYPE_CHECKING, NoReturn
+
+from .launcher import Launcher
+from .running import FORWARDED, Family, run_under
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from .job import Job
+
+__all__ = ["run"]
+
+PASSED_ON = (*FORWARDED, signal.SIGTSTP, signal.SIGCONT, signal.SIGWINCH)
+BROKEN = 70
+
+
+def run(job: Job) -> int:
+    """Run the command under the lock; the exit status. To be called in the only thread.
+
+    What goes wrong before the command is started is reported by `job.explain`, whose result is the
+    status then, and nothing is held.
+    """
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, PASSED_ON)
+    alive, end = os.pipe()
+    group, tell = os.pipe()
+    guardian = os.fork()
+    if guardian == 0:
+        os.close(end)
+        os.close(group)
+        _guard(job, (alive, tell), mask)
+    os.close(alive)
+    os.close(tell)
+    command = int(os.read(group, 16) or 0)
+    os.close(group)
+    front = _Front(guardian)
+    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    status = front.wait()
+    if not os.WIFSIGNALED(status):
+        return os.WEXITSTATUS(status)
+    with suppress(OSError):
+        os.killpg(command, signal.SIGKILL)
+    job.complain("the process that held the lock was killed: the command was killed too")
+    return 128 + os.WTERMSIG(status)
+
+
+def _guard(job: Job, pipes: tuple[int, int], mask: Collection[int]) -> NoReturn:
+    """In the guardian: all of the work."""
+    alive, tell = pipes
+    status = BROKEN
+    try:
+        front = os.getpgrp()
+        os.setpgid(0, 0)
+        family = Family(front, alive, mask)
+        launcher = Launcher(job.command, mask, job.descendants)
+        os.write(tell, b"%d" % launcher.pid)
+        os.close(tell)
+        status = run_under(job, launcher, family)
+    except Exception as error:  # noqa: BLE001 - each becomes one line
+        status = job.explain(error)
+    finally:
+        os._exit(status)
+
+
+class _Front:
+    """Passes signals on to the guardian, and stops when the guardian stops."""
+
+    def __init__(self, guardian: int) -> None:
+        self._guardian = guardian
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where it is ignored, no status is kept
+        for number in PASSED_ON:
+            self._pass_on(number)
+
+    def _pass_on(self, number: int) -> None:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, self._signalled)
+
+    def _signalled(self, number: int, frame: object) -> None:
+        with suppress(ProcessLookupError):
+            os.kill(self._guardian, number)
+
+    def wait(self) -> int:
+        """The guardian's status, as of ``waitpid``; as process 1 this also collects orphans."""
+        while True:
+            pid, status = os.waitpid(-1, os.WUNTRACED)
+            if pid != self._guardian:
+                continue
+            if not os.WIFSTOPPED(status):
+                return status
+            self._stop()
+
+    def _stop(self) -> None:
+        """Stop too, as the whole job would, until it is continued."""
+        stops = signal.getsignal(signal.SIGTSTP)
+        signal.signal(signal.SIGTSTP, signal.SIG_DFL)
+        os.killpg(os.getpgrp(), signal.SIGTSTP)
+        # Here it was continued; or it never stopped, where no shell could continue it.
+        signal.signal(signal.SIGTSTP, stops)
+        self._signalled(signal.SIGCONT, None)
