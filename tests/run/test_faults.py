@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
@@ -107,6 +108,21 @@ def test_a_lost_permit_ends_the_command(
     running = start("permits", "--kind", "semaphore", "--lease", "1", *started(marks))
     marks.wait("pid")
     server.flush()
+    assert running.status() == 74
+
+
+@pytest.mark.realtime
+@pytest.mark.servers("real")
+@pytest.mark.parametrize("kind", ["lock", "semaphore"])
+def test_a_lease_ends_by_the_local_clock(private_server: Server, marks: Marks, kind: str) -> None:
+    """Not at the next renewal after its end."""
+    words = ["myLock", "--lease", "3", "--kind", kind]
+    running = Running(private_server.url, *words, *started(marks))
+    pid = int(marks.wait("pid"))
+    private_server.pause()
+    begin = time.monotonic()
+    await_death(pid)
+    assert time.monotonic() - begin < 3.9
     assert running.status() == 74
 
 

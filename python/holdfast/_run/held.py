@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Held", "acquire", "settle"]
 
-RENEWALS_PER_LEASE = 3
 SETTLE = 2.0
 """Seconds to wait at most for a cancelled acquisition to be taken back."""
 
@@ -87,48 +85,26 @@ class _Lock:
 
 
 class _Permit:
-    """A permit, renewed here: a permit semaphore does not report that one was lost."""
+    """A permit, which the client renews."""
 
     token = None
 
     @classmethod
     async def acquire(cls, client: Client, job: Job, lost: Callable[[], None]) -> _Permit:
-        semaphore = client.permit_semaphore(job.name)
+        semaphore = client.permit_semaphore(job.name, on_lost=lambda _: lost())
         await semaphore.try_set_permits(job.permits)
-        lease = client._lease_ms / 1000
-        permit = await semaphore.acquire(timeout=job.wait, lease=lease)
+        permit = await semaphore.acquire(timeout=job.wait)
         if permit is None:
             msg = f"no permit of {job.name!r} was free in {job.wait} s"
             raise LockTimeout(msg)
-        return cls(semaphore, permit, lease, lost)
+        return cls(semaphore, permit)
 
-    def __init__(
-        self,
-        semaphore: PermitSemaphore,
-        permit: str,
-        lease: float,
-        lost: Callable[[], None],
-    ) -> None:
+    def __init__(self, semaphore: PermitSemaphore, permit: str) -> None:
         self._semaphore = semaphore
         self._permit = permit
-        self._lease = lease
-        self._until = time.monotonic() + lease
-        self._lost = lost
-        self._refused = False
-        self._renewing = asyncio.create_task(self._renew())
 
     def is_lost(self) -> bool:
-        return self._refused or time.monotonic() > self._until
+        return self._semaphore.lost
 
     async def release(self) -> None:
-        self._renewing.cancel()
         await self._semaphore.release(self._permit)
-
-    async def _renew(self) -> None:
-        while not self.is_lost():
-            began = time.monotonic()
-            with suppress(HoldfastError):  # it is tried again until the lease is over
-                self._refused = not await self._semaphore.extend(self._permit, self._lease)
-                self._until = began + self._lease
-            await asyncio.sleep(self._lease / RENEWALS_PER_LEASE)
-        self._lost()
