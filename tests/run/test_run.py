@@ -82,6 +82,8 @@ def test_no_server_is_69_with_one_line(start: Start) -> None:
     [
         ["myLock"],
         ["--", "-x"],
+        ["--", "env", "sh", "-c", "true"],
+        ["--wait", "0", "--", "true", "--wait", "1"],
         ["myLock", "--wait", "-1", "--", "true"],
         ["myLock", "--wait", "nan", "--", "true"],
         ["myLock", "--lease", "0", "--", "true"],

@@ -21,7 +21,21 @@ __all__ = ["run"]
 STATUS = click.IntRange(0, 255)
 
 
+class RunCommand(click.Command):
+    """A command whose NAME stands before the first ``--``, or before another one."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        after = len(args) - args.index("--") - 1 if "--" in args else 0
+        rest = super().parse_args(ctx, args)
+        command: Sequence[str] = ctx.params.get("command") or ()
+        if command and after == len(command) + 1 and command[0] != "--":
+            msg = "NAME is missing before --: holdfast run NAME -- COMMAND"
+            raise click.UsageError(msg, ctx)
+        return rest
+
+
 @click.command(
+    cls=RunCommand,
     epilog="Example: holdfast run nightly-report --wait 0 -- ./report.sh",
 )
 @click.argument("name", type=NAME)
