@@ -116,6 +116,16 @@ def browser(session: nox.Session) -> None:
 
 
 @nox.session
+def shells(session: nox.Session) -> None:
+    """Completion in the real shells; needs Debian's packages bash, zsh and fish."""
+    absent = [shell for shell in ("bash", "zsh", "fish") if shutil.which(shell) is None]
+    if absent:
+        session.error(f"install the system's packages {', '.join(absent)}, as .ci/run does")
+    install_package(session, "test")
+    session.run("pytest", "tests/cli/test_shells.py", *session.posargs)
+
+
+@nox.session
 def frameworks(session: nox.Session) -> None:
     """The modules of holdfast.contrib in real processes of the real frameworks.
 

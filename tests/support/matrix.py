@@ -25,6 +25,7 @@ from typing import Any
 
 import pytest
 
+from tests.support import shells
 from tests.support.servers import DEPLOYMENTS, KINDS, REAL_KINDS, how_to_install, why_absent
 
 _GROUPS = {"all": KINDS, "real": REAL_KINDS}
@@ -79,7 +80,11 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
     if absent:
         missing = (f"{kind} ({how_to_install(kind)})" for kind in absent)
         servers += f"; not installed, so not tested: {', '.join(missing)}"
-    return [servers, f"matrix: {config.stash[_MATRIX]}, -m '{config.option.markexpr}'"]
+    return [
+        servers,
+        shells.report(),
+        f"matrix: {config.stash[_MATRIX]}, -m '{config.option.markexpr}'",
+    ]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -16,6 +16,7 @@ from click.shell_completion import shell_complete
 
 from ._errors import Status, status_of
 from ._group import holdfast
+from ._shells import add_shells
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,6 +51,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _run(arguments: list[str]) -> int:
+    add_shells()
     if os.environ.get(COMPLETION):
         return shell_complete(holdfast, {}, "holdfast", COMPLETION, os.environ[COMPLETION])
     if signal.getsignal(signal.SIGTERM) is not signal.SIG_IGN:

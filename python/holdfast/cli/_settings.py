@@ -55,7 +55,11 @@ class NameType(BytesType):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """The names of held locks; empty if the server does not answer at once."""
+        """The names of held locks; empty if the server does not answer at once.
+
+        Names that no person could type, as they are not shown as they are, are left out, and so
+        are those that look like options, or like a home directory, which fish does not quote.
+        """
         url = ctx.find_root().params.get("url") or os.environ.get("HOLDFAST_URL")
         pattern = inspect.escaped(os.fsencode(incomplete)) + b"*"
         try:
@@ -63,7 +67,10 @@ class NameType(BytesType):
                 found = inspect.locks(client, pattern)
         except (HoldfastError, ValueError):
             return []
-        return [CompletionItem(os.fsdecode(info.raw_name)) for info in found]
+        names = [(info.name, os.fsdecode(info.raw_name)) for info in found]
+        return [
+            CompletionItem(name) for shown, name in names if shown == name and name[0] not in "-~"
+        ]
 
 
 NAME = NameType()
