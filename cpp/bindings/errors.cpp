@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "base/shown.h"
+
 namespace holdfast::bindings {
 
 namespace py = pybind11;
@@ -25,8 +27,6 @@ py::object caused(py::object error, std::uint64_t cause) {
   if (!reason.is_none()) PyException_SetCause(error.ptr(), reason.release().ptr());
   return error;
 }
-
-std::string quoted(const std::string& name) { return "'" + name + "'"; }
 
 PythonOutcome failure(py::object exception) { return {py::none(), std::move(exception)}; }
 

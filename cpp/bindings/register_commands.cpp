@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/shown.h"
 #include "bindings/errors.h"
 #include "bindings/register.h"
 #include "bindings/waiting.h"
@@ -102,6 +103,7 @@ void register_commands(py::module_& module) {
   });
   module.def("database_of", [](const net::Endpoint& endpoint) { return endpoint.database; });
   module.def("script_text", &script_text);
+  module.def("shown", [](const py::bytes& name) { return shown(std::string_view(name)); });
   module.def("versions",
              [] { return py::make_tuple(resp::hiredis_version(), net::openssl_version()); });
 }

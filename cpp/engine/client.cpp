@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/process.h"
+#include "base/shown.h"
 #include "base/uuid.h"
 #include "engine/engine.h"
 #include "engine/wait_hub.h"
@@ -135,8 +136,8 @@ Status Client::check_name(const std::string& name, const sync::Recipe& recipe) c
   if (together) return {};
   // A channel that adds braces in any case hides the name's.
   const bool keeps_tags = topology::hash_tag(recipe.channel(LockName("{a}b"), {}).bytes()) == "a";
-  return Status::invalid("'" + whole.bytes() +
-                         "' cannot be a name in a cluster: its keys would be in different slots; "
+  return Status::invalid(quoted(whole.bytes()) +
+                         " cannot be a name in a cluster: its keys would be in different slots; "
                          "use a name without braces" +
                          (keeps_tags ? ", or with one tag in them, such as 'order:{42}'" : ""));
 }

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/mutex.h"
+#include "base/shown.h"
 #include "base/wake_batch.h"
 #include "sync/preload.h"
 
@@ -185,7 +186,7 @@ AcquireMachine::Event AcquireOperation::join(bool afresh) {
 AcquireMachine::Event AcquireOperation::keep(const Action& action) {
   if (account_.keep(action, stats_.counted())) return {Event::Kind::kKept};
   const std::string why = ": the client was closed before the grant arrived; it was given back";
-  return Event::of(Event::Kind::kFailed, Status::closed("'" + name().bytes() + "'" + why), true);
+  return Event::of(Event::Kind::kFailed, Status::closed(quoted(name().bytes()) + why), true);
 }
 
 void AcquireOperation::sleep(const Action& action) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "base/shown.h"
 #include "base/wake_batch.h"
 
 namespace holdfast::sync {
@@ -236,8 +237,6 @@ ErrorKind error_kind(std::string_view text) {
 
 namespace {
 
-std::string quoted(const LockName& name) { return "'" + name.bytes() + "'"; }
-
 std::string hint(std::string_view word) {
   using Hint = std::pair<std::string_view, std::string_view>;
   constexpr std::array<Hint, 10> kHints{
@@ -262,7 +261,7 @@ Status error_status(std::string_view text, const LockName& name, const std::stri
   text = unwrapped(text);
   const std::string word(error_word(text));
   return Status::server(word,
-                        quoted(name) + " on " + server + ": " + std::string(text) + hint(word));
+                        quoted(name.bytes()) + " on " + server + ": " + shown(text) + hint(word));
 }
 
 Status under_way_status(const LockName& name, bool by_thread) {
@@ -276,7 +275,7 @@ Status under_way_status(const LockName& name, bool by_thread) {
 }
 
 Status unreachable_status(const Status& why, const LockName& name) {
-  return why.prefixed(quoted(name) + ": ");
+  return why.prefixed(quoted(name.bytes()) + ": ");
 }
 
 }  // namespace holdfast::sync

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/shown.h"
 #include "resp/command.h"
 #include "sync/operation.h"
 
@@ -243,7 +244,7 @@ Acknowledgement ReplicaAcknowledger::judge_wait(const Result<resp::Reply>& reply
     }
     return {Kind::kFailed,
             Status::server(text.substr(0, text.find(' ')),
-                           "'" + name.bytes() + "' on " + topology_->text() + ": " + text +
+                           quoted(name.bytes()) + " on " + topology_->text() + ": " + shown(text) +
                                "; replicas_to_wait needs WAIT: use a server that has it and a "
                                "user that may run it, or set replicas_to_wait=0")};
   }
@@ -252,7 +253,7 @@ Acknowledgement ReplicaAcknowledger::judge_wait(const Result<resp::Reply>& reply
       Kind::kRefused,
       Status::server(
           "NOREPLICAS",
-          "'" + name.bytes() + "' on " + topology_->text() + ": " +
+          quoted(name.bytes()) + " on " + topology_->text() + ": " +
               std::to_string(reply.value().integer()) + " of " + std::to_string(policy_.replicas) +
               " replicas acknowledged the grant within " + std::to_string(wait_time.count()) +
               " ms, so it was released; check that they are up and connected, or "

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from . import _core, _events
+from ._names import quoted
 from ._options import read_options
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ class BaseClient:
     def _warn_of(self, held: list[bytes], stacklevel: int = 3) -> None:
         if held:
             held = sorted({*held})  # each permit of a semaphore is a hold
-            names = ", ".join(repr(name.decode(errors="backslashreplace")) for name in held)
+            names = ", ".join(map(quoted, held))
             warnings.warn(
                 f"{self!r} was closed while it held {names}: what is held expires with its lease",
                 ResourceWarning,

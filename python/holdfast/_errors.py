@@ -18,8 +18,12 @@ from __future__ import annotations
 import builtins
 from typing import TYPE_CHECKING
 
+from ._names import quoted
+
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from ._arguments import Name
 
 __all__ = [
     "ConnectionError",
@@ -82,7 +86,7 @@ class ServerError(HoldfastError):
 
 
 def not_owned(
-    name: object, owners: list[tuple[int, str]], title: Callable[[int], str]
+    name: Name, owners: list[tuple[int, str]], title: Callable[[int], str]
 ) -> NotOwnedError:
     """The error of a release by a caller that does not hold the lock.
 
@@ -90,9 +94,9 @@ def not_owned(
     "task"), or "" while it lives; ``title`` describes an owner.
     """
     if not owners:
-        msg = f"{name!r} is not held by the caller; only its owner can release it"
+        msg = f"{quoted(name)} is not held by the caller; only its owner can release it"
         return NotOwnedError(msg)
     number, ended = owners[0]
     who = f"acquired by a {ended} that has ended" if ended else f"held by {title(number)}"
-    msg = f"{name!r} is not held by the caller, but {who}; only its owner can release it"
+    msg = f"{quoted(name)} is not held by the caller, but {who}; only its owner can release it"
     return NotOwnedError(msg)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from . import _core
+from ._names import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -211,7 +212,7 @@ def _tell(  # noqa: PLR0917 - an event as the engine has it
         listener.lost_late = word == "lost_late"
     if word == "released":
         return
-    _log(word, name.decode(errors="backslashreplace"), owner, reason)
+    _log(word, quoted(name), owner, reason)
     if word in {"lost", "lost_late"}:
         for listener in listeners:
             listener._hold_lost(reason)
@@ -225,16 +226,16 @@ def _tell_observer(told: _core._Observer, word: str, name: bytes, owner: int, re
             told.released(name, owner)
     except Exception:
         log = logger()
-        log.exception("observing that %r was %s failed", name, word)
+        log.exception("observing that %s was %s failed", quoted(name), word)
 
 
 def _log(word: str, name: str, owner: int, reason: str) -> None:
     log = logger()
     if word == "overlong":
-        log.warning("owner %d waits for %r, which %s", owner, name, reason)
+        log.warning("owner %d waits for %s, which %s", owner, name, reason)
     elif word == "abandoned":
         log.warning(
-            "the %s that held %r (owner %d) has ended without releasing it; "
+            "the %s that held %s (owner %d) has ended without releasing it; "
             "it is no longer renewed and expires with its lease",
             reason,
             name,
@@ -247,10 +248,10 @@ def _log(word: str, name: str, owner: int, reason: str) -> None:
             reason,
         )
     elif word == "unreleased":
-        log.error("a deferred release of %r (owner %d) failed: %s", name, owner, reason)
+        log.error("a deferred release of %s (owner %d) failed: %s", name, owner, reason)
     else:
         found = ", as its deferred release has found" if word == "lost_late" else ""
-        log.error("the hold on %r (owner %d) was lost%s: %s", name, owner, found, reason)
+        log.error("the hold on %s (owner %d) was lost%s: %s", name, owner, found, reason)
 
 
 def _after_fork_in_child() -> None:

@@ -11,6 +11,7 @@ from . import _core, _events
 from ._arguments import UNSET, LeaseTime, Name, Seconds, Unset, checked_wait, milliseconds
 from ._errors import HoldfastError, LockTimeout, NotOwnedError
 from ._lock import BaseLock, Watcher
+from ._names import quoted
 
 if TYPE_CHECKING:
     from ._client import Client
@@ -130,7 +131,7 @@ class BaseHold(_core.Native):
     def _ended_before(self) -> NotOwnedError:
         how = "detached" if self._detached else "released"
         return NotOwnedError(
-            f"the hold on {self.name!r} cannot be released: it has been {how} already"
+            f"the hold on {quoted(self.name)} cannot be released: it has been {how} already"
         )
 
     def _note(self, body: BaseException, release: HoldfastError) -> None:
@@ -165,7 +166,7 @@ class BaseHold(_core.Native):
     def __repr__(self) -> str:
         left = self.left
         state = "not held" if left is None else f"held, {left:.1f} s left"
-        return f"<{type(self).__name__} on {self.name!r}, {state}>"
+        return f"<{type(self).__name__} on {quoted(self.name)}, {state}>"
 
     def __reduce__(self) -> Any:
         msg = f"a {type(self).__name__} cannot be pickled or copied"
@@ -179,8 +180,8 @@ class BaseHold(_core.Native):
             _core.owner_ended(self._owner, "hold object")
         if held:
             msg = (
-                f"the hold on {self.name!r} was collected while held: it is no longer renewed and "
-                "expires with its lease; release it, or use `with`"
+                f"the hold on {quoted(self.name)} was collected while held: "
+                "it is no longer renewed and expires with its lease; release it, or use `with`"
             )
             warnings.warn(msg, ResourceWarning, stacklevel=3, source=self)
 
@@ -280,7 +281,7 @@ def _shown(key: bytes) -> Name:
 
 def timed_out(lock: BaseLock, seconds: float) -> LockTimeout:
     return LockTimeout(
-        f"timed out after {seconds:g} s waiting for {lock.name!r}: another owner holds it"
+        f"timed out after {seconds:g} s waiting for {quoted(lock.name)}: another owner holds it"
     )
 
 

@@ -28,6 +28,7 @@ from ._arguments import (
 )
 from ._decorating import Decorates
 from ._errors import HoldfastError, LockLostError, LockTimeout, NotOwnedError, not_owned
+from ._names import quoted
 from ._synchronizer import Synchronizer
 
 if TYPE_CHECKING:
@@ -154,7 +155,7 @@ class BaseLock(Synchronizer):
         elif self._client._waits_for_replicas:
             reason = "the client waits for replicas (replicas_to_wait)"
         if reason:
-            msg = f"{what} cannot be given for {self.name!r}: {reason}"
+            msg = f"{what} cannot be given for {quoted(self.name)}: {reason}"
             raise ValueError(msg)
 
     def _lease_of(self, lease: Seconds | Unset | None) -> LeaseTime:
@@ -230,7 +231,8 @@ class BaseLock(Synchronizer):
 
     def _timed_out(self) -> LockTimeout:
         return LockTimeout(
-            f"timed out after {self._wait:g} s waiting for {self.name!r}: another owner holds it"
+            f"timed out after {self._wait:g} s waiting for {quoted(self.name)}: "
+            "another owner holds it"
         )
 
     def _not_owned(self) -> NotOwnedError:
@@ -239,15 +241,14 @@ class BaseLock(Synchronizer):
     def __repr__(self) -> str:
         kind = type(self).__name__
         if (loss := _events.loss_of(self)) is not None:
-            return f"<{kind} {self.name!r} lost: {loss.reason}>"
+            return f"<{kind} {quoted(self.name)} lost: {loss.reason}>"
         owner = self._known_owner()
         count = self._core.known_count(owner) if owner is not None else 0
         left = self._core.known_left(owner) if count and owner is not None else None
         if left is None:
-            return f"<{kind} {self.name!r} not held by this {self._owner_word}>"
-        return (
-            f"<{kind} {self.name!r} held by this {self._owner_word} ({count}), {left:.1f} s left>"
-        )
+            return f"<{kind} {quoted(self.name)} not held by this {self._owner_word}>"
+        held = f"held by this {self._owner_word} ({count}), {left:.1f} s left"
+        return f"<{kind} {quoted(self.name)} {held}>"
 
     def _known_owner(self) -> int | None:
         return self._owner()

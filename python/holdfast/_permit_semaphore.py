@@ -25,6 +25,7 @@ from ._arguments import (
     refuse_deferring,
 )
 from ._errors import NotOwnedError
+from ._names import quoted
 from ._synchronizer import BlockingPermits, Permits
 
 if TYPE_CHECKING:
@@ -121,12 +122,12 @@ class BasePermitSemaphore(Permits):
 
     def _not_out(self, permit: str) -> NotOwnedError:
         return NotOwnedError(
-            f"{permit!r} is not a permit of {self.name!r} in use: "
+            f"{permit!r} is not a permit of {quoted(self.name)} in use: "
             "it was released, has expired, or never existed"
         )
 
     def _not_entered(self) -> NotOwnedError:
-        return NotOwnedError(f"{self.name!r} was not entered, or entered by another process")
+        return NotOwnedError(f"{quoted(self.name)} was not entered, or entered by another process")
 
 
 class PermitSemaphore(BasePermitSemaphore, BlockingPermits, _core.BlockingPermitSemaphore):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from . import _core
 from ._errors import ConnectionError
 from ._lock import BaseLock, Watcher
+from ._names import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,7 +40,7 @@ def checked_members(kind: type, locks: Sequence[Any], asynchronous: bool) -> Mem
     for place, lock in enumerate(locks):
         _check_member(kind, lock, asynchronous)
         if any(lock._core.same_as(other._core) for other in locks[:place]):
-            msg = f"a {kind.__name__} cannot have {lock.name!r} of one client twice"
+            msg = f"a {kind.__name__} cannot have {quoted(lock.name)} of one client twice"
             raise ValueError(msg)
     return tuple(locks)
 
@@ -56,11 +57,11 @@ def _check_member(kind: type, lock: Any, asynchronous: bool) -> None:
         needed, theirs = ("asyncio", "sync") if asynchronous else ("sync", "asyncio")
         msg = (
             f"the members of this {kind.__name__} must be locks of {needed} clients, "
-            f"but {lock.name!r} is of a client for {theirs}"
+            f"but {quoted(lock.name)} is of a client for {theirs}"
         )
         raise TypeError(msg)
     if lock._client._core.closed:
-        msg = f"{lock.name!r} cannot be part of a {kind.__name__}: its client was closed"
+        msg = f"{quoted(lock.name)} cannot be part of a {kind.__name__}: its client was closed"
         raise ConnectionError(msg)
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ._errors import LockError
 from ._lock import BaseLock, Lock
+from ._names import quoted
 from ._synchronizer import Synchronizer
 
 if TYPE_CHECKING:
@@ -41,8 +42,8 @@ class WriteSide(BaseLock):
         owner = self._owner()
         if self._core.known_reads(owner) and not self._core.known_count(owner):
             msg = (
-                f"this {self._owner_word} holds the read lock of {self.name!r} and would wait for "
-                "itself; release the read lock first, or acquire the write lock before it"
+                f"this {self._owner_word} holds the read lock of {quoted(self.name)} and would "
+                "wait for itself; release the read lock first, or acquire the write lock before it"
             )
             raise LockError(msg)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from . import _core, _events
 from ._errors import HoldfastError, LockTimeout
+from ._names import quoted
 
 if TYPE_CHECKING:
     from ._arguments import Name
@@ -34,11 +35,11 @@ class Synchronizer(_core.Native):
 
     def _note(self, body: BaseException, release: HoldfastError) -> None:
         """Add an error of the release to the body's error, which it must not hide."""
-        what = f"while {self._released_word}{self.name!r} was released after this"
+        what = f"while {self._released_word}{quoted(self.name)} was released after this"
         _events.note(body, f"{what}: {type(release).__name__}: {release}")
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.name!r}>"
+        return f"<{type(self).__name__} {quoted(self.name)}>"
 
     def __reduce__(self) -> Any:
         msg = (
@@ -65,7 +66,7 @@ class Permits(Synchronizer):
         self._minded = False
 
     def _timeout(self, exists: bool) -> LockTimeout:
-        msg = f"timed out after {self._wait:g} s waiting for a permit of {self.name!r}: "
+        msg = f"timed out after {self._wait:g} s waiting for a permit of {quoted(self.name)}: "
         return LockTimeout(msg + ("none is free" if exists else NEVER_INITIALIZED))
 
     def _warn_unless(self, exists: bool) -> None:

@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 from holdfast._errors import HoldfastError, LockTimeout
+from holdfast._names import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -95,7 +96,7 @@ class _Permit:
         await semaphore.try_set_permits(job.permits)
         permit = await semaphore.acquire(timeout=job.wait)
         if permit is None:
-            msg = f"no permit of {job.name!r} was free in {job.wait} s"
+            msg = f"no permit of {quoted(job.name)} was free in {job.wait} s"
             raise LockTimeout(msg)
         return cls(semaphore, permit)
 

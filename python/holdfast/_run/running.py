@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from holdfast import asyncio as holdfast
 from holdfast._errors import HoldfastError, LockTimeout, NotOwnedError
-from holdfast.inspect import shown
+from holdfast._names import quoted
 
 from .descendants import adopt_orphans
 from .group import Group
@@ -78,7 +78,7 @@ class _Run:
         self._job = job
         self._launcher = launcher
         self._family = family
-        self._shown = shown(job.name)
+        self._shown = quoted(job.name)
         self._group = Group(launcher.pid, launcher.descendants, self._refused)
         self._running = False
         self._lost = False
@@ -124,17 +124,17 @@ class _Run:
 
     async def _with(self, client: holdfast.Client) -> int:
         job = self._job
-        job.tell(f"waiting for '{self._shown}'")
+        job.tell(f"waiting for {self._shown}")
         began = time.monotonic()
         try:
             held = await self._acquired(client)
         except LockTimeout as error:
             if isinstance(error.__cause__, HoldfastError):
                 raise error.__cause__ from None
-            job.tell(f"'{self._shown}' is busy")
+            job.tell(f"{self._shown} is busy")
             return job.busy_status
         if held is not None and not self._signal.done():
-            job.tell(f"acquired '{self._shown}' after {time.monotonic() - began:.3f} s")
+            job.tell(f"acquired {self._shown} after {time.monotonic() - began:.3f} s")
             return await self._under(held)
         if held is not None:
             await self._released(held)
@@ -160,8 +160,8 @@ class _Run:
         if failure:
             self._terminal.take(self._launcher.pid)
             await self._released(held)
-            command = shown(self._job.command[0])
-            self._job.complain(f"cannot run '{command}': {os.strerror(failure)}")
+            command = quoted(self._job.command[0])
+            self._job.complain(f"cannot run {command}: {os.strerror(failure)}")
             return NOT_FOUND if failure in {errno.ENOENT, errno.ENOTDIR} else NOT_EXECUTABLE
         self._running = True
         self._handle(signal.SIGTSTP, self._suspend)
@@ -192,7 +192,7 @@ class _Run:
         if released and self._ended.done():
             return _status_of(self._ended.result())
         if not released:
-            self._job.complain(f"the lock '{self._shown}' was lost while the command ran")
+            self._job.complain(f"the lock {self._shown} was lost while the command ran")
         return self._job.lost_status
 
     async def _released(self, held: Held) -> bool:
@@ -204,7 +204,7 @@ class _Run:
         except HoldfastError as error:
             self._job.complain(f"not released, it expires with its lease: {error}")
             return True
-        self._job.tell(f"released '{self._shown}'")
+        self._job.tell(f"released {self._shown}")
         return True
 
     def _lose(self, *, again: bool = False) -> None:
@@ -213,7 +213,7 @@ class _Run:
             return
         self._lost = True
         if self._running:
-            self._job.tell(f"'{self._shown}' is lost: the command gets SIGTERM")
+            self._job.tell(f"{self._shown} is lost: the command gets SIGTERM")
             self._begin_ending()
 
     # ---- the end of the command

@@ -25,6 +25,7 @@ from holdfast._arguments import (
 from holdfast._decorating import AsyncDecorates
 from holdfast._errors import HoldfastError, LockLostError, NotOwnedError
 from holdfast._lock import BaseLock, Watcher, seconds_left
+from holdfast._names import quoted
 
 from ._loop import NO_OWNER, ask, bridge, call_on_loop, owner_of_this_task, this_task
 
@@ -74,7 +75,7 @@ class TaskWatcher(Watcher):
         return isinstance(exc, CancelledError)
 
     def loss(self) -> LockLostError:
-        return LockLostError(f"the hold on {self.lock.name!r} was lost: {self.reason}")
+        return LockLostError(f"the hold on {quoted(self.lock.name)} was lost: {self.reason}")
 
     def _hold_lost(self, reason: str) -> None:
         loop = self._loop()

@@ -8,6 +8,7 @@ import sys
 import click
 
 from holdfast._errors import ConnectionError, LockError, ServerError
+from holdfast._names import shown
 
 __all__ = [
     "Status",
@@ -31,7 +32,7 @@ class Status(enum.IntEnum):
 
 def complain(message: object) -> None:
     """One line on stderr."""
-    line = " ".join(str(message).split())
+    line = shown(" ".join(str(message).split()))
     try:
         print(f"holdfast: {line}", file=sys.stderr, flush=True)
     except (OSError, AttributeError):

@@ -33,27 +33,27 @@ def unlock(settings: Settings, name: bytes, yes: bool) -> int:
     with settings.client() as client:
         found = inspect.lock(client, name)
         if found is None:
-            complain(f"{inspect.shown(name)!r} is free: there is nothing to release")
+            complain(f"'{inspect.shown(name)}' is free: there is nothing to release")
             return Status.FREE
         if not yes and found.owners and not _confirmed(found):
             return Status.USAGE
         if inspect.force_release(client, name):
             return 0
-        complain(f"{found.name!r} was released by its owner meanwhile")
+        complain(f"'{found.name}' was released by its owner meanwhile")
         return Status.FREE
 
 
 def _confirmed(found: inspect.LockDetail) -> bool:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        complain(f"{found.name!r} stays locked: there is no terminal for the question; use --yes")
+        complain(f"'{found.name}' stays locked: there is no terminal for the question; use --yes")
         return False
     terminal = console()
     for owner in found.owners:
-        terminal.print(Text(f"{found.name!r} is held by {owner_text(owner)}"))
+        terminal.print(Text(f"'{found.name}' is held by {owner_text(owner)}"))
     try:
         agreed = Confirm.ask(Text("Release it by force?"), console=terminal, default=False)
     except EOFError:
         agreed = False
     if not agreed:
-        complain(f"{found.name!r} stays locked")
+        complain(f"'{found.name}' stays locked")
     return agreed

@@ -19,6 +19,7 @@ from opentelemetry.trace import SpanKind, Status, StatusCode
 
 from holdfast import Stats, __version__, _core, _events
 from holdfast._base_client import all_clients
+from holdfast._names import shown
 from holdfast.contrib._figures import HELP, label
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ class _Acquisition:
         self.name = name
         self.around: Context = context.get_current()
         self.surrounding: Span = trace.get_current_span(self.around)
-        attributes = {NAME: _text(name), KIND: kind}
+        attributes = {NAME: shown(name), KIND: kind}
         self.span: Span = tracer.start_span(
             "holdfast.acquire", self.around, SpanKind.CLIENT, attributes
         )
@@ -114,10 +115,6 @@ class _Held:
         self.surrounding = acquisition.surrounding
         self.attributes = {KIND: acquisition.kind}
         self.since = perf_counter()
-
-
-def _text(name: bytes) -> str:
-    return name.decode(errors="backslashreplace")
 
 
 class _Recorder:
@@ -187,7 +184,7 @@ class _Recorder:
         hold = self._holds.pop((name, owner), None)
         if hold is None:  # it has been said already
             return
-        attributes = {NAME: _text(name), REASON: reason, **hold.attributes}
+        attributes = {NAME: shown(name), REASON: reason, **hold.attributes}
         hold.surrounding.add_event(LOST, attributes)
         self._record_end(hold)
 

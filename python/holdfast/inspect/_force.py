@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from holdfast import _core
 from holdfast._errors import LockError
 
-from ._names import shown
+from ._names import quoted
 
 if TYPE_CHECKING:
     from ._deployment import Deployment
@@ -34,7 +34,7 @@ def force_release(deployment: Deployment, name: bytes, found: LockDetail | None)
         released = [semaphore.release(permit) for permit in permits]
         return any(one is not None for one in released)
     msg = (
-        f"{shown(name)!r} is a {found.kind}, not a lock: it has no owners; "
+        f"{quoted(name)} is a {found.kind}, not a lock: it has no owners; "
         "change its number with its own methods"
     )
     raise LockError(msg)

@@ -43,7 +43,7 @@ def lookup(deployment: Deployment, name: bytes, kind: str | None) -> LockDetail 
 
 
 def _refusal(name: bytes, why: str) -> LockError:
-    return LockError(f"{names.shown(name)!r} is not a lock: {why}; use its right name or kind")
+    return LockError(f"{names.quoted(name)} is not a lock: {why}; use its right name or kind")
 
 
 def _lock(deployment: Deployment, ask: Ask, key: bytes, kind: str | None) -> LockDetail | None:
@@ -102,9 +102,9 @@ def _queue(ask: Ask, name: bytes, clients: Clients) -> tuple[QueuedOwner, ...]:
     now_ms = int(now[0]) * 1000 + int(now[1]) // 1000
     return tuple(
         QueuedOwner(
-            owner.decode(errors="backslashreplace"),
+            names.shown(owner),
             max(0.0, (float(score) - now_ms) / 1000) if isinstance(score, bytes) else None,
-            clients.of(owner.decode(errors="backslashreplace")),
+            clients.of(names.shown(owner)),
         )
         for owner, score in zip(owners, scores, strict=True)
     )

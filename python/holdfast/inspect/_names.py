@@ -6,9 +6,10 @@ Keys and channels are those of ``cpp/sync/keys.h``.
 from __future__ import annotations
 
 import re
-import unicodedata
 from functools import lru_cache
 from urllib.parse import quote
+
+from holdfast._names import quoted, shown
 
 __all__ = [
     "escaped",
@@ -20,6 +21,7 @@ __all__ = [
     "percent_encoded",
     "permit_timeouts",
     "permits_of",
+    "quoted",
     "read_timeout",
     "rwlock_channel",
     "semaphore_channel",
@@ -76,20 +78,6 @@ def permits_of(timeouts: bytes) -> list[bytes]:
     if whole.startswith(b"{") and whole.endswith(b"}") and b"{" not in whole[1:]:
         names.append(whole[1:-1])
     return [name for name in names if name]
-
-
-def shown(raw: bytes) -> str:
-    r"""Printable text: bytes that are not UTF-8, and control characters, as ``\xNN``."""
-    text = raw.decode(errors="backslashreplace")
-    if text.isprintable():
-        return text
-    return "".join(map(_shown_character, text))
-
-
-def _shown_character(character: str) -> str:
-    if unicodedata.category(character) != "Cc":
-        return character
-    return "".join(f"\\x{byte:02x}" for byte in character.encode())
 
 
 def percent_encoded(raw: bytes) -> str:
