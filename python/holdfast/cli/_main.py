@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import logging
 import os
 import signal
@@ -17,6 +16,7 @@ from click.shell_completion import shell_complete
 from ._errors import Status, status_of
 from ._group import holdfast
 from ._shells import add_shells
+from ._streams import discard_output, prepare_streams
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,12 +30,13 @@ COMPLETION = "_HOLDFAST_COMPLETE"
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command line and return its exit status."""
+    prepare_streams()
     _be_quiet()
     try:
         status = _run(list(arguments))
         sys.stdout.flush()
     except BrokenPipeError:
-        _discard_output()
+        discard_output()
         return Status.CLOSED_PIPE
     except KeyboardInterrupt:
         return Status.INTERRUPTED
@@ -46,7 +47,7 @@ def main(arguments: Sequence[str]) -> int:
         try:
             sys.stdout.flush()
         except OSError:
-            _discard_output()
+            discard_output()
     return status
 
 
@@ -73,12 +74,3 @@ def _be_quiet() -> None:
     logger.propagate = False
     if not sys.warnoptions:
         warnings.simplefilter("ignore")
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
-
-
-def _discard_output() -> None:
-    """Keep the interpreter from writing the buffered output at its end."""
-    with suppress(OSError, AttributeError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
