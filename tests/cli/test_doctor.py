@@ -182,3 +182,63 @@ def test_slots_without_a_server_are_bad() -> None:
         assert found["cluster coverage"] == "bad"
         single = cluster.servers[1].url
         assert levels(single, ["lock"])["cluster coverage"] == "warning"
+
+
+def test_uncovered_slots_are_a_finding_of_the_command(run: Run) -> None:
+    """A primary that is down, and slots that no server has."""
+    settings = {"cluster-require-full-coverage": "yes"}
+    with Cluster("redis", settings, replicas=False) as cluster:
+        cluster.servers[0].inspect.execute_command("CLUSTER", "DELSLOTS", "0")
+        command = ["--url", f"{cluster.url}?command_timeout=1&retries=0", "doctor", "--json"]
+        for _ in range(2):
+            done = run(*command)
+            assert (done.returncode, done.stderr) == (1, "")
+            findings = json.loads(done.stdout)["findings"]
+            found = {(one["check"], one["level"]) for one in findings}
+            assert {("cluster coverage", "bad"), ("round trip", "good")} <= found
+            cluster.servers[2].stop()
+
+
+def test_a_server_that_wants_a_password_is_69(run: Run, start_server: StartServer) -> None:
+    server = start_server(password="secret")
+    done = run("--url", server.url, "doctor")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (69, "", 1)
+    assert "NOAUTH" in done.stderr
+    assert "give the client a password" in done.stderr
+
+
+REFUSED = ("hset", "evalsha", "publish", "pexpire", "zadd", "rpush", "incr", "set", "decrby")
+
+
+@pytest.mark.parametrize("more", [(), ("del",), ("del", "get", "hexists")], ids=" ".join)
+def test_every_refused_command_is_named_with_the_right_to_add(
+    run: Run, server: Server, more: tuple[str, ...]
+) -> None:
+    refused = (*more, *(one for one in REFUSED if more == () or one != "set"))
+    minus = [f"-{command}" for command in refused]
+    server.inspect.execute_command(
+        *["ACL", "SETUSER", "some", "reset", "on", ">pw", "~*", "&*", "+@all", *minus]
+    )
+    url = server.url.replace("redis://", "redis://some:pw@")
+    done = run("--url", url, "doctor", "--json")
+    assert (done.returncode, done.stderr) == (1, "")
+    findings = [one for one in json.loads(done.stdout)["findings"] if one["check"] == "rights"]
+    named = {one["found"].partition(" ")[0]: one["do"] for one in findings if one["level"] == "bad"}
+    assert set(named) == set(refused)
+    for command, do in named.items():
+        assert f"ACL SETUSER some +{command}" in do
+    eventually(lambda: server.keys() == set(), what="what the check wrote has expired")
+
+
+def test_patterns_of_keys_and_channels_that_are_missing(run: Run, server: Server) -> None:
+    words = ["ACL", "SETUSER", "some", "reset", "on", ">pw", "~app:*", "&other", "+@all"]
+    server.inspect.execute_command(*words)
+    url = server.url.replace("redis://", "redis://some:pw@")
+    command = ["--url", url, "doctor", "--json", "--kind", "fair_lock", "--name", "app:x"]
+    findings = json.loads(run(*command).stdout)["findings"]
+    rights = {
+        one["found"].partition(" ")[0]: one["do"] for one in findings if one["level"] == "bad"
+    }
+    assert "ACL SETUSER some '&redisson_lock__channel:{app:x}'" in rights["publish"]
+    assert "ACL SETUSER some '~redisson_lock_queue:{app:x}'" in rights["rpush"]
+    assert "hset" not in rights

@@ -88,7 +88,7 @@ def test_loopback_names_are_its_own(inspector: Inspector, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "origin", [None, "null", "http://attacker.example", "http://127.0.0.1:1", "127.0.0.1"]
+    "origin", [None, "null", "http://attacker.example", "http://127.0.0.1:1", "127.0.0.1", "https"]
 )
 def test_a_post_from_elsewhere_releases_nothing(
     inspector: Inspector, locks_server: Server, client: object, origin: str | None
@@ -96,6 +96,8 @@ def test_a_post_from_elsewhere_releases_nothing(
     lock = client.lock("myLock")  # type: ignore[attr-defined]
     lock.acquire()
     headers = {} if origin is None else {"Origin": origin}
+    if origin == "https":  # another scheme than the page's
+        headers = {"Origin": f"https://127.0.0.1:{inspector.port}"}
     answer = inspector.ask("POST", "/api/locks/myLock/force-release", headers=headers)
     assert answer.status == 403
     assert locks_server.keys() == {b"myLock"}
@@ -158,6 +160,38 @@ def test_an_allowed_host_may_be_used_with_its_origin() -> None:
         headers = {"Origin": f"http://{host}"}
         answer = inspector.ask("POST", "/api/nothing", host=host, headers=headers)
         assert answer.status == 404
+
+
+@pytest.mark.parametrize(
+    ("allowed", "origin", "status"),
+    [
+        ("tools.example:443", "https://tools.example", 404),
+        ("tools.example:443", "http://tools.example", 403),
+        ("tools.example:80", "http://tools.example", 404),
+        ("tools.example:80", "https://tools.example", 403),
+        ("https://tools.example", "https://tools.example", 404),
+        ("https://tools.example", "http://tools.example", 403),
+        ("tools.example:8443", "https://tools.example:8443", 404),
+        ("tools.example:8443", "http://tools.example:8443", 404),
+        ("https://tools.example:8443", "http://tools.example:8443", 403),
+    ],
+)
+def test_behind_a_proxy_the_scheme_counts_too(allowed: str, origin: str, status: int) -> None:
+    with Inspector("redis://127.0.0.1:1", "--allow-host", allowed) as inspector:
+        host = origin.partition("://")[2]
+        headers = {"Origin": origin}
+        assert inspector.ask("POST", "/api/nothing", host=host, headers=headers).status == status
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site", "none"])
+def test_a_post_that_the_browser_says_is_foreign_is_refused(
+    inspector: Inspector, site: str
+) -> None:
+    own = f"http://{inspector.host}"
+    headers = {"Origin": own, "Sec-Fetch-Site": site}
+    assert inspector.ask("POST", "/api/nothing", headers=headers).status == 403
+    headers["Sec-Fetch-Site"] = "same-origin"
+    assert inspector.ask("POST", "/api/nothing", headers=headers).status == 404
 
 
 def test_a_host_that_others_reach_is_warned_of() -> None:

@@ -37,7 +37,7 @@ class Result:
     #: ``ms``, or ``1/s`` for a rate.
     unit: str
     floor: float
-    #: How many times as slow as the floor.
+    #: The value as a multiple of the floor: of a time 1 at least, of a rate 1 at most.
     ratio: float
 
     def to_json(self) -> dict[str, Any]:
@@ -65,7 +65,7 @@ def measure(stand: Stand, peer: Peer, seconds: float) -> Iterator[tuple[str, Res
         yield "wake_up", _time(peer.wake_up(share), peer.bare_wake_up(bare, share))
         floor = _rate(lambda: bare.call(PING * BATCH, BATCH), share)
         value = _renewals(stand, share)
-        yield "renewals", Result(round(value), "1/s", round(floor), _ratio(floor, value))
+        yield "renewals", Result(round(value), "1/s", round(floor), _ratio(value, floor))
 
 
 def _time(value: float, floor: float) -> Result:

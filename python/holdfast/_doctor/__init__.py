@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast import _core
-from holdfast._errors import ConnectionError
+from holdfast._errors import ConnectionError, HoldfastError, ServerError
 from holdfast.inspect import deployment_of
 
 from ._certificate import check_certificate
 from ._configuration import CHECKS, Account
-from ._finding import LEVELS, Finding
+from ._finding import LEVELS, Finding, bad, unknown
 from ._locking import check_messages, check_scripts
 from ._rights import KINDS, check_rights
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from holdfast._client import Client
-    from holdfast.inspect._deployment import Deployment
+    from holdfast.inspect._deployment import Deployment, Server
 
 __all__ = ["KINDS", "LEVELS", "Finding", "examine"]
 
@@ -34,9 +34,7 @@ def examine(
     """
     deployment = deployment_of(client)
     try:
-        servers = deployment.primaries()
-        for server in servers:
-            server.ask([(b"PING",)])  # the rights are checked separately
+        servers, silent = _answering(deployment)
     except ConnectionError:
         expired = list(_expired_certificates(deployment))
         if not expired:
@@ -47,12 +45,50 @@ def examine(
     accounts = [Account(server, clustered=clustered) for server in servers]
     for check in CHECKS:
         yield from _merged([(one.server.text, check(one)) for one in accounts])
+    yield from silent
     yield check_scripts(client, name)
     yield check_messages(client, other, name, deployment)
-    yield from check_rights(deployment, name, kinds)
+    yield from _rights(deployment, name, kinds)
     endpoint = deployment.options.endpoint
     addresses = deployment.primary_addresses() if endpoint.tls else [("", 0)]
     yield from _certificates(endpoint, addresses)
+
+
+def _answering(deployment: Deployment) -> tuple[list[Server], list[Finding]]:
+    """The primaries that answer, and a finding for each one of a cluster that does not."""
+    answering: list[Server] = []
+    silent: list[Finding] = []
+    failure: ConnectionError | None = None
+    for server in deployment.primaries():
+        try:
+            [reply] = server.ask([(b"PING",)])
+        except ConnectionError as error:
+            failure = error
+            silent.append(_uncovered(server, error))
+            continue
+        if isinstance(reply, ServerError) and reply.code == "NOAUTH":
+            raise reply  # other rights are checked separately
+        answering.append(server)
+    if failure is not None and not (answering and deployment.sharded):
+        raise failure
+    return answering, silent
+
+
+def _uncovered(server: Server, error: ConnectionError) -> Finding:
+    return bad(
+        "cluster coverage",
+        f"{server.text} does not answer: {error}",
+        "names in its slots cannot be locked",
+        "start it, or fail over to its replica (CLUSTER FAILOVER)",
+    )
+
+
+def _rights(deployment: Deployment, name: bytes, kinds: Sequence[str]) -> list[Finding]:
+    try:
+        return check_rights(deployment, name, kinds)
+    except HoldfastError as error:
+        do = "see the findings on the server; --name gives a name of another server"
+        return [unknown("rights", f"the test name cannot be used: {error}", do)]
 
 
 def _certificates(

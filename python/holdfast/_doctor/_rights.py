@@ -1,11 +1,12 @@
 """Whether this user may run every command that locks need, found out by running each of them.
 
-The commands run on keys of a separate name; these are removed afterwards.
+The commands run on keys of a separate name; these are removed afterwards, or expire.
 """
 
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from holdfast._errors import ServerError
@@ -14,7 +15,7 @@ from holdfast.inspect import _names as names
 from ._finding import Finding, bad, good, unknown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from holdfast.inspect._deployment import Command, Deployment
 
@@ -46,57 +47,120 @@ RIGHTS: Final[Mapping[str, Sequence[str]]] = {
     "count_down_latch": ("del", "eval", "evalsha", "publish", "set", "get", "decr", "pexpire"),
 }
 KINDS: Final = tuple(RIGHTS)
+#: In the place of a reply.
+UNTRIED: Final = object()
+#: Those that leave something without an expiry.
+WRITING: Final = frozenset({"hset", "rpush", "zadd", "incr", "incrby", "decr", "decrby"})
+
+
+@dataclass
+class _Refusal:
+    """A command that is refused, for some kinds."""
+
+    reason: str
+    kinds: dict[str, None] = field(default_factory=dict)
+    #: What has to be added to the user's rights, in the words of ``ACL SETUSER``.
+    missing: dict[str, None] = field(default_factory=dict)
 
 
 def check_rights(deployment: Deployment, name: bytes, kinds: Sequence[str]) -> list[Finding]:
-    """A finding for each command that is refused; one if none is."""
+    """A finding for each command that is refused, and for what could not be tried; one if none."""
     key = deployment.prefix + name
-    refusals: dict[str, tuple[str, list[str]]] = {}
+    refusals: dict[str, _Refusal] = {}
     asked: set[str] = set()
+    untried: dict[str, None] = {}
     for kind in kinds:
-        for command, reply in _tried(deployment, key, kind):
+        for command, keys, reply in _tried(deployment, key, kind):
             asked.add(command)
-            if isinstance(reply, ServerError) and reply.code == "NOPERM":
-                refusals.setdefault(command, (str(reply), []))[1].append(kind)
-    if "del" in refusals:
-        skipped = unknown(
-            "rights", "the other commands were not tried", "allow del, then try again"
-        )
-        return [*_findings(refusals), skipped]
-    if refusals:
-        return _findings(refusals)
+            if reply is UNTRIED:
+                untried[command] = None
+            elif _is_refusal(reply):
+                refusal = refusals.setdefault(command, _Refusal(_reason(reply)))
+                refusal.kinds[kind] = None
+                refusal.missing |= _missing(command, _reason(reply), keys, _channel(key, kind))
+    user = deployment.options.endpoint.username or "default"
+    findings = _findings(refusals, user)
+    if untried:
+        found = f"{', '.join(untried)} were not tried: what they write could not be removed"
+        findings.append(unknown("rights", found, "allow del, then try again"))
+    if findings:
+        return findings
     means = "locks, semaphores and latches work for this user"
     return [good("rights", f"all {len(asked)} commands that locks need are allowed", means)]
 
 
-def _findings(refusals: Mapping[str, tuple[str, list[str]]]) -> list[Finding]:
+def _is_refusal(reply: Any) -> bool:
+    return isinstance(reply, ServerError) and reply.code == "NOPERM"
+
+
+def _findings(refusals: Mapping[str, _Refusal], user: str) -> list[Finding]:
     return [
         bad(
             "rights",
-            f"{command} is refused: {_reason(text)}",
-            f"these kinds fail: {', '.join(kinds)}",
-            f"ACL SETUSER <user> +{command}, and the patterns of keys (~) and channels (&) "
-            "that the documentation lists",
+            f"{command} is refused: {refusal.reason}",
+            f"these kinds fail: {', '.join(refusal.kinds)}",
+            f"ACL SETUSER {user} {' '.join(refusal.missing)}; the documentation lists all rights, "
+            "and the patterns of keys (~) and channels (&)",
         )
-        for command, (text, kinds) in refusals.items()
+        for command, refusal in refusals.items()
     ]
 
 
-def _reason(message: str) -> str:
+def _reason(refusal: ServerError) -> str:
     """The server's message, without the advice after it."""
-    return message.partition("NOPERM")[2].partition(";")[0].strip()
+    return str(refusal).partition("NOPERM")[2].partition(";")[0].strip()
 
 
-def _tried(deployment: Deployment, key: bytes, kind: str) -> list[tuple[str, Any]]:
-    """The commands of a kind, and the reply to each."""
+def _missing(command: str, reason: str, keys: Iterable[bytes], channel: bytes) -> dict[str, None]:
+    """The right whose lack the server reports: to the command, to a key, or to a channel."""
+    if _is_about_command(reason):
+        return {f"+{command}": None}
+    if "channel" in reason:
+        return {names.quoted(b"&" + channel): None}
+    return {names.quoted(b"~" + key): None for key in keys}
+
+
+def _is_refused_itself(reply: Any) -> bool:
+    """Whether the command is refused, rather than one of its keys."""
+    return _is_refusal(reply) and _is_about_command(_reason(reply))
+
+
+def _is_about_command(reason: str) -> bool:
+    return "command" in reason
+
+
+Trial = tuple[str, tuple[bytes, ...], Any]
+
+
+def _tried(deployment: Deployment, key: bytes, kind: str) -> list[Trial]:
+    """The commands of a kind, each with its keys and the reply.
+
+    Without the right to remove what is written, the keys hold a text that expires, to which no
+    command adds anything.
+    """
     keys = _keys(key, kind)
-    removal = (b"DEL", *keys)
-    [first] = deployment.ask(key, [removal])
-    if isinstance(first, ServerError) and first.code == "NOPERM":
-        return [("del", first)]
-    rest = [command for command in RIGHTS[kind] if command != "del"]
-    replies = deployment.ask(key, [*(_arguments(one, key, kind) for one in rest), removal])
-    return [("del", first), *zip(rest, replies[:-1], strict=True)]
+    removal = [(b"DEL", one) for one in keys]
+    removed = deployment.ask(key, removal)
+    expiring = [(b"SET", one, b"text", b"PX", b"1000") for one in keys]
+    placed = expiring if any(map(_is_refusal, removed)) else []
+    untried: frozenset[str] = frozenset()
+    if placed and any(map(_is_refused_itself, deployment.ask(key, placed))):
+        placed, untried = [], WRITING
+    tried = [one for one in RIGHTS[kind] if one != "del" and one not in untried]
+    commands = [*placed, *(_arguments(one, key, kind) for one in tried), *removal]
+    replies = deployment.ask(key, commands)[len(placed) : -len(removal)]
+    return [
+        *(("del", (one,), reply) for one, reply in zip(keys, removed, strict=True)),
+        *((one, _used(one, key, kind), reply) for one, reply in zip(tried, replies, strict=True)),
+        *((one, (), UNTRIED) for one in RIGHTS[kind] if one in untried),
+    ]
+
+
+def _used(command: str, key: bytes, kind: str) -> tuple[bytes, ...]:
+    """The keys that the server checks for a command."""
+    if command.startswith("eval"):
+        return key, _channel(key, kind)
+    return (_target(command, key, kind),)
 
 
 def _keys(key: bytes, kind: str) -> list[bytes]:

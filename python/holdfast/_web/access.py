@@ -6,7 +6,8 @@ keep it out:
 - A request must carry the token of this run (in the query, or as ``Authorization: Bearer``) or the
   cookie that the token was exchanged for. The cookie is not sent from other sites.
 - ``Host`` must be one of the inspector's own, so that no foreign name can be made to resolve here.
-- A ``POST`` must name one of the inspector's own origins.
+- A ``POST`` must name one of the inspector's own origins, scheme included, and must not come from
+  another site as far as the browser says so.
 - No other site may frame the page, and the page loads nothing from elsewhere.
 """
 
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
 
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["Access", "Guard", "host_with_port", "own_hosts"]
+__all__ = ["Access", "Guard", "host_with_port", "own_origins"]
 
 HEADERS = {
     "Content-Security-Policy": "default-src 'self'; frame-ancestors 'none'",
@@ -43,13 +45,18 @@ DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 
 @dataclass(frozen=True)
 class Access:
-    """The secrets of one run, and its ``Host`` values."""
+    """The secrets of one run, and the origins of its pages."""
 
     port: int
-    hosts: frozenset[str]
+    origins: frozenset[str]
     read_only: bool = False
     token: str = field(default_factory=lambda: secrets.token_urlsafe(32))
     _cookie: str = field(default_factory=lambda: secrets.token_urlsafe(32))
+
+    @cached_property
+    def _hosts(self) -> frozenset[str]:
+        """The ``Host`` values of the origins."""
+        return frozenset(origin.partition("://")[2] for origin in self.origins)
 
     @property
     def cookie_name(self) -> str:
@@ -78,15 +85,13 @@ class Access:
     def knows_host(self, request: Request) -> bool:
         """Whether the request came to one of the inspector's own hosts."""
         given = request.headers.getlist("host")
-        return len(given) == 1 and given[0].lower() in self.hosts
+        return len(given) == 1 and given[0].lower() in self._hosts
 
     def knows_origin(self, request: Request) -> bool:
         """Whether the page that sent the request is one of the inspector's own."""
         given = request.headers.getlist("origin")
-        if len(given) != 1:
-            return False
-        scheme, separator, host = given[0].lower().partition("://")
-        return bool(separator) and scheme in DEFAULT_PORTS and host in self.hosts
+        site = request.headers.get("sec-fetch-site", "same-origin")
+        return len(given) == 1 and given[0].lower() in self.origins and site == "same-origin"
 
 
 class Guard:
@@ -139,18 +144,38 @@ class Guard:
         return None
 
 
-def own_hosts(host: str, allowed: Iterable[str], port: int) -> frozenset[str]:
-    """The ``Host`` values of an inspector on `port`: loopback, `host` and those allowed.
+def own_origins(host: str, allowed: Iterable[str], port: int) -> frozenset[str]:
+    """The origins of an inspector's pages on `port`: at loopback, `host` and those allowed.
 
-    An allowed host with a port is taken as it is, for a proxy before the inspector.
+    An allowed host with a port, or with a scheme, is that of a proxy before the inspector: its
+    scheme is the one that is named, or that of its port; of another port either.
     """
-    own = {host_with_port(name, port) for name in ("127.0.0.1", "localhost", "::1", host)}
+    own = {
+        f"http://{host_with_port(name, port)}" for name in ("127.0.0.1", "localhost", "::1", host)
+    }
     for name in allowed:
-        bare = name.lower()
-        own.add(bare if _names_port(bare) else host_with_port(bare, port))
-    for shortened in DEFAULT_PORTS.values():
-        own |= {name.removesuffix(shortened) for name in own if name.endswith(shortened)}
+        own |= _allowed_origins(name.lower(), port)
+    for scheme, suffix in DEFAULT_PORTS.items():
+        own |= {
+            origin.removesuffix(suffix)
+            for origin in own
+            if origin.startswith(f"{scheme}://") and origin.endswith(suffix)
+        }
     return frozenset(own)
+
+
+def _allowed_origins(name: str, port: int) -> set[str]:
+    scheme, separator, host = name.rpartition("://")
+    if separator:
+        return {
+            f"{scheme}://{host}"
+            if _names_port(host)
+            else f"{scheme}://{host}{DEFAULT_PORTS[scheme]}"
+        }
+    if not _names_port(host):
+        return {f"http://{host_with_port(host, port)}"}
+    schemes = [one for one, suffix in DEFAULT_PORTS.items() if host.endswith(suffix)]
+    return {f"{one}://{host}" for one in schemes or DEFAULT_PORTS}
 
 
 def host_with_port(host: str, port: int) -> str:

@@ -18,7 +18,7 @@ import uvicorn
 
 from holdfast import inspect
 
-from .access import Access, host_with_port, own_hosts
+from .access import Access, host_with_port, own_origins
 from .api import make_app
 from .connections import bounded_protocol
 from .feed import Feed
@@ -70,8 +70,8 @@ def serve(client: Client, options: Options) -> None:
     """
     with contextlib.closing(_listen(options.host, options.port)) as listener:
         port = listener.getsockname()[1]
-        hosts = own_hosts(options.host, options.allowed_hosts, port)
-        access = Access(port, hosts, options.read_only)
+        origins = own_origins(options.host, options.allowed_hosts, port)
+        access = Access(port, origins, options.read_only)
         feed = Feed(lambda: [lock.to_json() for lock in inspect.locks(client)])
         config = uvicorn.Config(
             make_app(client, feed, access),

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from holdfast import _bench
 
-from ._settings import Settings, as_json, json_option
+from ._settings import SecondsType, Settings, as_json, json_option
 from ._text import console, new_table, on_terminal, write_lines
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ __all__ = ["bench"]
 
 WORDS: Final[Mapping[str, str]] = {
     "round_trip": "round trip",
-    "pair": "acquire and release",
+    "pair": "pair",
     "wake_up": "wake-up of another process",
     "renewals": "renewals per second",
 }
@@ -30,7 +30,7 @@ COLUMNS: Final = ("what", "value", "floor", "times the floor")
 @click.command(epilog="Example: holdfast bench --seconds 10")
 @click.option(
     "--seconds",
-    type=click.FloatRange(0.5, 3600),
+    type=SecondsType(1, 3600),
     default=5.0,
     show_default=True,
     metavar="S",
@@ -41,9 +41,9 @@ COLUMNS: Final = ("what", "value", "floor", "times the floor")
 def bench(settings: Settings, seconds: float, wants_json: bool) -> None:
     """Measure how fast locks are on this server, from here.
 
-    Beside each value stands its floor, measured on bare sockets: a PING; two of them for an acquire
-    and a release; a message from process to process for a wake-up; and as many PINGs as go through
-    in a second for renewals. Random names are locked, and released again.
+    Beside each value stands its floor, measured on bare sockets: a PING; two of them for a pair, an
+    acquire and a release; a message from process to process for a wake-up; and as many PINGs as go
+    through in a second for renewals. Random names are locked, and released again.
     """
     live: Any = nullcontext()
     if on_terminal() and not wants_json:

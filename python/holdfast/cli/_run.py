@@ -11,7 +11,7 @@ from holdfast._run import KINDS, Job
 from holdfast._run import run as run_job
 
 from ._errors import complain, status_of
-from ._settings import NAME, Settings
+from ._settings import NAME, SecondsType, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,7 +58,7 @@ class RunCommand(click.Command):
 )
 @click.option(
     "--grace",
-    type=click.FloatRange(0),
+    type=SecondsType(0),
     default=10.0,
     metavar="S",
     show_default=True,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 else:
     BytesType = click.ParamType  # not generic in older versions
 
-__all__ = ["NAME", "Settings", "as_json", "json_option"]
+__all__ = ["NAME", "SecondsType", "Settings", "as_json", "json_option"]
 
 
 #: How a shell asks for completions: it waits for them.
@@ -37,6 +38,18 @@ class Settings:
     def client(self, **options: Any) -> Client:
         """A client for the command, to be closed by it."""
         return Client(self.url, **options)
+
+
+class SecondsType(click.FloatRange):
+    """A number of seconds; not NaN, which lies in every range."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        seconds: float = super().convert(value, param, ctx)
+        if math.isnan(seconds):
+            self.fail("it must be a number", param, ctx)
+        return seconds
 
 
 class NameType(BytesType):

@@ -16,7 +16,7 @@ from holdfast._errors import ConnectionError
 
 from ._changes import Change, Changes
 from ._errors import complain
-from ._settings import NAME, Settings, as_json, json_option
+from ._settings import NAME, SecondsType, Settings, as_json, json_option
 from ._text import cells, console, new_table, on_terminal, owner_text, seconds, write_lines
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ COLUMNS: Final = ("name", "kind", "owners", "held for", "left", "waiters", "per 
 @click.argument("pattern", type=NAME, required=False)
 @click.option(
     "--interval",
-    type=click.FloatRange(0.1, 3600),
+    type=SecondsType(0.1, 3600),
     default=1.0,
     show_default=True,
     metavar="S",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -91,11 +92,27 @@ class Deployment:
         """The host and port of each primary; without a host for a unix socket."""
         endpoint = self.options.endpoint
         if self._cluster:
-            return slot_owners(self._router.one(b"CLUSTER", b"SLOTS"), endpoint)
+            return slot_owners(self._slots(), endpoint)
         service = _core.service_of(endpoint)
         if not service:
             return [(host, port) for host, port, _ in _core.addresses(endpoint)]
         return [self._primary_of(service.encode())]
+
+    def _slots(self) -> Any:
+        """The slots as any server knows them: the one that the client would ask may be down."""
+        query = (b"CLUSTER", b"SLOTS")
+        try:
+            return self._router.one(*query)
+        except ConnectionError as failure:
+            with self._mutex:
+                others = {(host, port): None for host, port, _ in self._seeds()} | self._nodes
+            for address, known in others.items():
+                with suppress(ConnectionError):
+                    return (known or self.server(*address)).one(*query)
+            raise failure
+
+    def _seeds(self) -> Any:
+        return _core.addresses(self.options.endpoint)
 
     def _primary_of(self, service: bytes) -> tuple[str, int]:
         failure: Exception | None = None
