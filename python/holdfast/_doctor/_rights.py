@@ -141,19 +141,27 @@ def _tried(deployment: Deployment, key: bytes, kind: str) -> list[Trial]:
     keys = _keys(key, kind)
     removal = [(b"DEL", one) for one in keys]
     removed = deployment.ask(key, removal)
-    expiring = [(b"SET", one, b"text", b"PX", b"1000") for one in keys]
-    placed = expiring if any(map(_is_refusal, removed)) else []
+    placed: list[Command] = []
     untried: frozenset[str] = frozenset()
-    if placed and any(map(_is_refused_itself, deployment.ask(key, placed))):
-        placed, untried = [], WRITING
-    tried = [one for one in RIGHTS[kind] if one != "del" and one not in untried]
+    if any(map(_is_refusal, removed)):
+        placed, untried = _placeholders(deployment, key, keys)
+    tried = [one for one in RIGHTS[kind] if one not in untried | {"del"}]
     commands = [*placed, *(_arguments(one, key, kind) for one in tried), *removal]
     replies = deployment.ask(key, commands)[len(placed) : -len(removal)]
-    return [
-        *(("del", (one,), reply) for one, reply in zip(keys, removed, strict=True)),
-        *((one, _used(one, key, kind), reply) for one, reply in zip(tried, replies, strict=True)),
-        *((one, (), UNTRIED) for one in RIGHTS[kind] if one in untried),
-    ]
+    trials: list[Trial] = [("del", (one,), reply) for one, reply in zip(keys, removed, strict=True)]
+    for one, reply in zip(tried, replies, strict=True):
+        trials.append((one, _used(one, key, kind), reply))
+    return trials + [(one, (), UNTRIED) for one in RIGHTS[kind] if one in untried]
+
+
+def _placeholders(
+    deployment: Deployment, key: bytes, keys: Sequence[bytes]
+) -> tuple[list[Command], frozenset[str]]:
+    """The commands that put an expiring text into each key; those not to try where they fail."""
+    placed: list[Command] = [(b"SET", one, b"text", b"PX", b"1000") for one in keys]
+    if any(map(_is_refused_itself, deployment.ask(key, placed))):
+        return [], WRITING
+    return placed, frozenset()
 
 
 def _used(command: str, key: bytes, kind: str) -> tuple[bytes, ...]:
