@@ -12,7 +12,7 @@ from tests.browser.conftest import Open
 from tests.browser.pages import MARKUP, NAMES, Page, fill
 from tests.support.servers import Server
 from tests.support.waiting import eventually
-from tests.web.inspector import Inspector
+from tests.web.inspector import Inspector, owner
 from tests.web.test_load import scans
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
@@ -188,3 +188,22 @@ _SET_VISIBILITY = """
 Object.defineProperty(document, "visibilityState", { value: arguments[0], configurable: true });
 document.dispatchEvent(new Event("visibilitychange"));
 """
+
+
+def test_only_the_rows_on_the_screen_are_drawn(
+    server: Server, inspector: Inspector, browse: Open
+) -> None:
+    with server.inspect.pipeline(transaction=False) as pipeline:
+        for number in range(3000):
+            pipeline.hset(f"lock:{number:04}", owner(), 1)
+        pipeline.execute()
+    page = Page(browse(), inspector.address)
+    page.until_text("3000 held")
+    page.until("return document.querySelectorAll('tbody tr').length < 200")
+    assert page.names[0] == "lock:0000"
+    page.run("window.scrollTo(0, document.body.scrollHeight)")
+    eventually(lambda: page.names[-1] == "lock:2999", within=60, what="the last row is drawn")
+    assert 0 < len(page.names) < 200
+    assert (
+        page.run("return document.querySelector('table').getAttribute('aria-rowcount')") == "3001"
+    )

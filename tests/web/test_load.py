@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import signal
 import socket
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -153,3 +154,13 @@ def test_a_port_that_is_taken_is_one_line_on_stderr() -> None:
     message = str(failure.value)
     assert f"cannot listen on 127.0.0.1:{port}" in message
     assert "Traceback" not in message
+
+
+def test_a_slow_scan_says_how_old_the_page_is(inspector: Inspector, locks_server: Server) -> None:
+    """Many keys that are no locks make a scan long: each one is reported, with its begin."""
+    locks_server.inspect.execute_command("DEBUG", "POPULATE", "60000")
+    fill(locks_server, 1)
+    with inspector.events() as stream:
+        status = [stream.until("server")["read_at"] for _ in range(2)]
+    assert status[0] < status[1] <= time.time()
+    assert inspector.get("/api/server").json["status"]["read_at"] >= status[1]

@@ -1,4 +1,4 @@
-"""The data of the pages: one scan of the server per second for all open pages.
+"""The data of the pages: one scan of the server per second at most for all open pages.
 
 Nothing is read while no page is open. Every scan is compared with the one before; a stream gets
 the differences as server-sent events. All of it belongs to one event loop.
@@ -52,6 +52,8 @@ class Status:
     locks: int
     scan_seconds: float | None
     """How long the last scan took that did not fail."""
+    read_at: float | None
+    """When that scan began, as ``time.time`` counts: what is shown is at least as new."""
 
     def to_json(self) -> Json:
         """The data of a ``server`` event."""
@@ -61,6 +63,7 @@ class Status:
             "since": self.since,
             "locks": self.locks,
             "scan_seconds": self.scan_seconds,
+            "read_at": self.read_at,
         }
 
 
@@ -122,6 +125,7 @@ class Feed:
         self._known: dict[str, _Seen] = {}
         self._snapshot: bytes | None = None
         self._status: Status | None = None
+        self._read_at: float | None = None
         self._failure: HoldfastError | None = None
 
     @property
@@ -192,6 +196,7 @@ class Feed:
     async def _scan(self) -> None:
         """Scan once, for a caller that has the turn; raises what the scan raised."""
         self._begun += 1
+        begun_at = time.time()
         began = asyncio.get_running_loop().time()
         try:
             locks = await in_thread(self._read)
@@ -202,7 +207,9 @@ class Feed:
         self._failure = None
         ended = asyncio.get_running_loop().time()
         events = self._compare([_seen(lock, began, ended) for lock in locks])
-        self._publish(events, self._changed_status(None, ended - began))
+        self._read_at = begun_at
+        changed = self._changed_status(None, ended - began)
+        self._publish(events, changed or self._is_old())
 
     def _compare(self, scanned: list[_Seen]) -> dict[str, bytes]:
         """Take the locks of a scan as known; the events of what has changed."""
@@ -229,7 +236,7 @@ class Feed:
         since = time.time() if old is None or changed else old.since
         if seconds is None and old is not None:
             seconds = old.scan_seconds
-        self._status = Status(up, error, since, len(self._known), seconds)
+        self._status = Status(up, error, since, len(self._known), seconds, self._read_at)
         return changed
 
     def _publish(self, events: dict[str, bytes], status_changed: bool) -> None:
@@ -239,9 +246,15 @@ class Feed:
             for stream in self._streams:
                 stream.put(events)
 
+    def _is_old(self) -> bool:
+        """Whether the last scan took so long that the pages show its age."""
+        status = self._status
+        return status is not None and (status.scan_seconds or 0.0) > PERIOD
+
     def _first_events(self) -> bytes:
-        """Every lock known; whether the server is away, if it is."""
-        if self._status is not None and not self._status.up:
+        """Every lock known; whether the server is away, if it is, and how old the locks are."""
+        if self._is_old() or (self._status is not None and not self._status.up):
+            assert self._status is not None
             return self._locks_known() + _event("server", self._status.to_json())
         return self._locks_known()
 

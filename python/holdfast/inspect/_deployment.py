@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import suppress
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from holdfast import _core
 from holdfast._errors import ConnectionError, HoldfastError, ServerError
+
+from ._pace import Pace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,11 +18,16 @@ if TYPE_CHECKING:
 __all__ = ["Deployment", "Server", "listed", "moved"]
 
 Command = tuple[bytes, ...]
+CLOCK: Final[Command] = (b"TIME",)
 
 
 def listed(reply: Any) -> list[Any]:
     """The elements of a reply; empty if it is not a list, for example an error."""
     return reply if isinstance(reply, list) else []  # pyright: ignore[reportUnknownVariableType]
+
+
+def _moment(reply: Sequence[bytes]) -> float:
+    return int(reply[0]) + int(reply[1]) / 1e6
 
 
 class Server:
@@ -28,6 +36,7 @@ class Server:
     def __init__(self, options: _core.ClientOptions) -> None:
         self.core = _core.Client(options)
         self.text = options.endpoint.text
+        self._pace = Pace()
 
     def ask(self, commands: Sequence[Command], name: bytes | None = None) -> list[Any]:
         """The replies: ``bytes``, ``int``, ``None``, a list of them, or an error as an exception.
@@ -38,6 +47,22 @@ class Server:
         if not commands:
             return []
         return _core.send_commands(self.core, name or commands[0][0], commands)
+
+    def ask_gently(self, commands: Sequence[Command], name: bytes | None = None) -> list[Any]:
+        """As ``ask()``, one step of many: pauses so that all of them take little of the server.
+
+        The server's clock before and after the commands tells what they took; without the right to
+        ``TIME``, the time to the replies does.
+        """
+        if not commands:
+            return []
+        began = time.monotonic()
+        first, *replies, last = self.ask([CLOCK, *commands, CLOCK], name or commands[0][0])
+        took = time.monotonic() - began
+        if listed(first) and listed(last):
+            took = min(took, max(0.0, _moment(last) - _moment(first)))
+        time.sleep(self._pace.spend(took))
+        return replies
 
     def one(self, *words: bytes) -> Any:
         """The reply to one command; an error is raised."""
@@ -75,6 +100,12 @@ class Deployment:
     def ask(self, key: bytes, commands: Sequence[Command]) -> list[Any]:
         """As ``Server.ask()``, for the server that currently answers for the key."""
         return self._router.ask(commands, key)
+
+    def ask_gently(self, key: bytes, commands: Sequence[Command]) -> list[Any]:
+        """As ``Server.ask_gently()``, for the server that currently answers for the key."""
+        if self._cluster:
+            return self._router.ask(commands, key)  # few: other servers would answer the clock
+        return self._router.ask_gently(commands, key)
 
     def primaries(self) -> list[Server]:
         """All servers that answer for keys, as the deployment says at this moment."""

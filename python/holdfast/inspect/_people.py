@@ -40,7 +40,7 @@ def _connections(server: Server) -> dict[str, OwnerClient]:
     [info] = server.ask([(b"INFO", b"clients")])
     if not isinstance(info, bytes) or connected(info) > MOST_CONNECTIONS:
         return {}
-    [listed] = server.ask([(b"CLIENT", b"LIST")])
+    [listed] = server.ask_gently([(b"CLIENT", b"LIST")])
     if not isinstance(listed, bytes):
         return {}  # this user has no right to it
     found: dict[str, OwnerClient] = {}
@@ -75,7 +75,7 @@ def subscribers(
     for start in range(0, len(channels), CHANNELS_AT_ONCE):
         some = channels[start : start + CHANNELS_AT_ONCE]
         for server in servers:
-            for reply in server.ask([(b"PUBSUB", how, *some) for how in asked]):
+            for reply in server.ask_gently([(b"PUBSUB", how, *some) for how in asked]):
                 _add(found, reply)
     return found
 

@@ -38,14 +38,14 @@ def scan(deployment: Deployment, pattern: bytes) -> list[LockInfo]:
 def _held_at(server: Server, deployment: Deployment, pattern: bytes) -> Iterator[Held]:
     matches = names.matcher(pattern).fullmatch
     for hashes, timeouts in _steps(server, pattern):
-        held, elsewhere = read_locks(server.ask, hashes)
+        held, elsewhere = read_locks(server.ask_gently, hashes)
         yield from held
         for key in elsewhere:
-            yield from read_locks(partial(deployment.ask, key), [key])[0]
+            yield from read_locks(partial(deployment.ask_gently, key), [key])[0]
         candidates = [(name, key) for key in timeouts for name in names.permits_of(key)]
         for name, key in candidates:
             if matches(name):
-                permits = read_permits(partial(deployment.ask, name), name, key)
+                permits = read_permits(partial(deployment.ask_gently, name), name, key)
                 if permits is not None:
                     yield permits
 
@@ -57,7 +57,7 @@ def _steps(server: Server, pattern: bytes) -> Iterator[tuple[list[bytes], list[b
     while cursors:
         found: dict[bytes, list[bytes]] = {}
         commands = [_scan_command(kind, at, globs[kind]) for kind, at in cursors.items()]
-        for kind, reply in zip(list(cursors), server.ask(commands), strict=True):
+        for kind, reply in zip(list(cursors), server.ask_gently(commands), strict=True):
             cursors[kind], found[kind] = checked(reply)
             if cursors[kind] == b"0":
                 del cursors[kind]

@@ -2,7 +2,10 @@
 
 import { arrange, element, holdsOf, kindText, leftText, lockHref, nameText, ownersText, ownerText, setText } from "./dom.js";
 
-const MOST_ROWS = 1000;
+// Rows are drawn as far as they are on the screen, with some before and after it.
+const ALL_DRAWN = 200;
+const MARGIN_ROWS = 30;
+const ROW_HEIGHT = 44;
 
 const ORDERS = {
   name: (a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0),
@@ -17,9 +20,21 @@ export class LocksView {
   title = "Locks";
   #store;
   #rows = new Map();
+  #found = [];
+  #height = ROW_HEIGHT;
+  #scrolled = null;
 
   constructor(store) {
     this.#store = store;
+    this.#above = spacer();
+    this.#below = spacer();
+    const follow = () => { this.#scrolled ??= requestAnimationFrame(() => { this.#scrolled = null; this.#draw(); }); };
+    window.addEventListener("scroll", follow, { passive: true });
+    window.addEventListener("resize", follow);
+    this.leave = () => {
+      window.removeEventListener("scroll", follow);
+      window.removeEventListener("resize", follow);
+    };
     this.#count = element("p", { class: "count", "aria-live": "polite" });
     this.#search = element("input", {
       type: "search", id: "search", autocomplete: "off", spellcheck: "false",
@@ -48,7 +63,7 @@ export class LocksView {
       element("div", { class: "frame" }, this.#table, this.#empty));
   }
 
-  #count; #search; #heads; #body; #table; #empty;
+  #count; #search; #heads; #body; #table; #empty; #above; #below;
 
   #head(order, text, side) {
     const sort = () => {
@@ -60,27 +75,56 @@ export class LocksView {
   }
 
   update() {
-    const found = this.#found();
-    const shown = found.slice(0, MOST_ROWS);
-    arrange(this.#body, shown.map((lock) => this.#row(lock).node));
-    const keys = new Set(shown.map((lock) => lock.key));
-    for (const key of this.#rows.keys()) if (!keys.has(key)) this.#rows.delete(key);
+    this.#found = this.#matching();
+    const found = this.#found.length;
     for (const [order, head] of Object.entries(this.#heads)) {
       if (order === chosen.order) head.setAttribute("aria-sort", chosen.descending ? "descending" : "ascending");
       else head.removeAttribute("aria-sort");
     }
-    this.#table.hidden = shown.length === 0;
-    this.#empty.hidden = shown.length > 0;
+    this.#table.hidden = found === 0;
+    this.#empty.hidden = found > 0;
     setText(this.#empty, this.#emptyText());
-    setText(this.#count, this.#countText(found.length, shown.length));
+    setText(this.#count, this.#countText(found));
+    this.#table.setAttribute("aria-rowcount", String(found + 1));
+    this.#draw();
+  }
+
+  // Draws the rows that are on the screen; two empty ones have the height of all others.
+  #draw() {
+    const [first, last] = this.#onScreen();
+    const shown = this.#found.slice(first, last);
+    const nodes = shown.map((lock, index) => {
+      const { node } = this.#row(lock);
+      node.setAttribute("aria-rowindex", String(first + index + 2));
+      return node;
+    });
+    this.#above.firstChild.style.height = `${first * this.#height}px`;
+    this.#below.firstChild.style.height = `${(this.#found.length - last) * this.#height}px`;
+    if (first > 0) nodes.unshift(this.#above);
+    if (last < this.#found.length) nodes.push(this.#below);
+    arrange(this.#body, nodes);
+    const keys = new Set(shown.map((lock) => lock.key));
+    for (const key of this.#rows.keys()) if (!keys.has(key)) this.#rows.delete(key);
     this.tick();
+  }
+
+  #onScreen() {
+    const all = this.#found.length;
+    if (all <= ALL_DRAWN) return [0, all];
+    const drawn = [...this.#rows.values()].filter((row) => row.node.isConnected);
+    const tall = drawn.reduce((sum, row) => sum + row.node.offsetHeight, 0);
+    if (tall > 0) this.#height = tall / drawn.length;
+    const top = Math.max(0, -this.#body.getBoundingClientRect().top);
+    const most = Math.ceil(window.innerHeight / this.#height) + 2 * MARGIN_ROWS;
+    const first = Math.max(0, Math.min(Math.floor(top / this.#height) - MARGIN_ROWS, all - most));
+    return [first, Math.min(all, first + most)];
   }
 
   tick() {
     for (const { lock, left } of this.#rows.values()) setText(left, leftText(lock.ends));
   }
 
-  #found() {
+  #matching() {
     const wanted = chosen.search.toLowerCase();
     const found = [...this.#store.locks.values()].filter((lock) => matches(lock, wanted));
     const by = ORDERS[chosen.order];
@@ -88,11 +132,10 @@ export class LocksView {
     return found.sort((a, b) => sign * by(a, b) || ORDERS.name(a, b));
   }
 
-  #countText(found, shown) {
+  #countText(found) {
     const all = this.#store.locks.size;
     if (!this.#store.settled && all === 0) return "";
     const held = `${all} held`;
-    if (shown < found) return `${held}, the first ${shown} of ${found} shown: search to see others`;
     return found < all ? `${found} of ${held}` : held;
   }
 
@@ -120,6 +163,10 @@ export class LocksView {
     this.#rows.set(lock.key, row);
     return row;
   }
+}
+
+function spacer() {
+  return element("tr", { "aria-hidden": "true" }, element("td", { class: "spacer", colspan: "5" }));
 }
 
 function ownerDetail(lock) {

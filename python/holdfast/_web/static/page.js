@@ -1,12 +1,15 @@
 // The frame of the page: exchanges the token, shows the view that the address names, keeps the
 // line about the connection.
 
-import { clockText, setText } from "./dom.js";
+import { clockText, secondsText, setText } from "./dom.js";
 import { HandOversView } from "./hand_overs_view.js";
 import { LockView } from "./lock_view.js";
 import { LocksView } from "./locks_view.js";
 import { ServerView } from "./server_view.js";
 import { Store } from "./store.js";
+
+// Seconds from which on the age of what is shown is shown, too.
+const OLD_S = 3;
 
 const main = document.getElementById("main");
 const state = document.getElementById("state");
@@ -60,6 +63,8 @@ function describe() {
   if (store.stream === "refused") return ["bad", "Not connected", "The inspector has no room for another page; trying again."];
   if (store.stream === "connecting") return ["wait", "Connecting", ""];
   if (!store.server.up) return ["bad", "Server away", `The server is away: ${store.server.error}${seen} The page recovers by itself.`];
+  const age = store.readAt ? (Date.now() - store.readAt) / 1000 : 0;
+  if (age >= OLD_S) return ["good", `Live, read ${secondsText(age)} ago`, ""];
   return ["good", "Live", ""];
 }
 
@@ -73,6 +78,7 @@ function start() {
   store.start();
   const tick = () => {
     view.made.tick?.();
+    drawState();
     setTimeout(tick, reducedMotion.matches ? 1000 : 200);
   };
   tick();

@@ -16,6 +16,8 @@ export class Store extends EventTarget {
   server = { up: true, error: null, since: null };
   // When what is shown was read last; null while it is current.
   staleSince = null;
+  // When a scan began that takes longer than a second; null where scans are short.
+  readAt = null;
   #source = null;
   #retry = null;
   #announced = false;
@@ -51,6 +53,7 @@ export class Store extends EventTarget {
     this.#touched = new Set();
     this.stream = "open";
     this.staleSince = null;
+    this.readAt = null;
     this.server = { up: true, error: null, since: null };
     this.#changed();
     const source = this.#source;
@@ -117,6 +120,7 @@ export class Store extends EventTarget {
   #serverChanged(status) {
     this.server = status;
     this.staleSince = status.up ? null : new Date(status.since * 1000);
+    this.readAt = status.read_at === null ? null : new Date(status.read_at * 1000);
     this.#changed();
   }
 
