@@ -223,3 +223,30 @@ def test_patterns_are_those_of_scan(server: Server, client: holdfast.Client) -> 
             matching = set(connection.scan_iter(match=glob, count=1000))
             wanted = {key.decode() for key in matching if not key.endswith(b":timeout")}
             assert {info["name"] for info in listed(client, glob)} == wanted, glob
+
+
+@pytest.mark.parametrize("length", [3000, 100_000])
+def test_a_long_name_is_listed(client: holdfast.Client, length: int) -> None:
+    name = "n" * length
+    with client.lock(name), client.read_write_lock(name + "rw").read:
+        assert [one["name"] for one in listed(client)] == [name, name + "rw"]
+
+
+@pytest.mark.parametrize("name", ["demo", "{demo}", "a{demo}b"])
+def test_a_semaphore_with_waiters_is_listed(
+    client: holdfast.Client, server: Server, name: str
+) -> None:
+    """Only its channel tells it from another number."""
+    semaphore = client.semaphore(name)
+    semaphore.try_set_permits(1)
+    semaphore.acquire()
+    assert listed(client) == []
+    channel = f"redisson_sc:{name if '{' in name else '{' + name + '}'}"
+    with waiting(semaphore.acquire, lambda: server.subscribers(channel)):
+        found = {"name": name, "kind": "semaphore", "owners": [], "ttl": None, "waiters": 1}
+        assert listed(client) == [found | {"key": inspect.locks(client)[0].key}]
+        assert listed(client, "other") == []
+        assert [one["kind"] for one in listed(client, name)] == ["semaphore"]
+        semaphore.release()
+    semaphore.release()
+    eventually(lambda: listed(client) == [], what="the subscription has ended")

@@ -52,8 +52,9 @@ def locks(client: BaseClient, pattern: Name | None = None) -> list[LockInfo]:
     """The locks that are held, by name, including permit semaphores with permits in use.
 
     ``pattern``: a glob over the whole name, as that of ``SCAN MATCH``; ``None`` lists all. Of a
-    client with a ``name_prefix`` only the names that begin with it are listed, without it. Other
-    semaphores and latches look like plain counters: ``lock()`` shows them by name.
+    client with a ``name_prefix`` only the names that begin with it are listed, without it. Of
+    semaphores without leases those for which somebody waits are listed; the others, and latches,
+    look like plain counters: ``lock()`` shows them by name.
 
     Raises ``ConnectionError`` or ``ServerError``, and ``TypeError`` for another type.
     """

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import Final
 from urllib.parse import quote
 
 from holdfast._names import quoted, shown
 
 __all__ = [
+    "SEMAPHORE_CHANNEL",
     "escaped",
     "fair_queue",
     "fair_timeouts",
@@ -25,9 +27,13 @@ __all__ = [
     "read_timeout",
     "rwlock_channel",
     "semaphore_channel",
+    "semaphores_of",
     "shown",
     "token_counter",
 ]
+
+
+SEMAPHORE_CHANNEL: Final = b"redisson_sc:"
 
 
 def braced(name: bytes, before: bytes = b"", after: bytes = b"") -> bytes:
@@ -43,7 +49,7 @@ def rwlock_channel(name: bytes) -> bytes:
 
 
 def semaphore_channel(name: bytes) -> bytes:
-    return braced(name, b"redisson_sc:")
+    return braced(name, SEMAPHORE_CHANNEL)
 
 
 def latch_channel(name: bytes) -> bytes:
@@ -73,7 +79,15 @@ def permit_timeouts(name: bytes) -> bytes:
 
 def permits_of(timeouts: bytes) -> list[bytes]:
     """The names that a permit semaphore with this key of timeouts may have."""
-    whole = timeouts.removesuffix(b":timeout")
+    return _unbraced(timeouts.removesuffix(b":timeout"))
+
+
+def semaphores_of(channel: bytes) -> list[bytes]:
+    """The names that a semaphore with this channel may have."""
+    return _unbraced(channel.removeprefix(SEMAPHORE_CHANNEL))
+
+
+def _unbraced(whole: bytes) -> list[bytes]:
     names = [whole] if b"{" in whole else []
     if whole.startswith(b"{") and whole.endswith(b"}") and b"{" not in whole[1:]:
         names.append(whole[1:-1])

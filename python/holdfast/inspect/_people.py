@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ._deployment import Deployment, Server
     from ._read import Held, Hold
 
-__all__ = ["Clients", "info_of", "owners_of", "subscribers"]
+__all__ = ["Clients", "channels_like", "info_of", "owners_of", "subscribers"]
 
 #: The list of a server with more connections is not read: making it takes long.
 MOST_CONNECTIONS: Final = 5000
@@ -78,6 +78,13 @@ def subscribers(
             for reply in server.ask_gently([(b"PUBSUB", how, *some) for how in asked]):
                 _add(found, reply)
     return found
+
+
+def channels_like(deployment: Deployment, server: Server, pattern: bytes) -> list[bytes]:
+    """The channels with subscribers on a server; empty if this user may not query it."""
+    asked = [b"CHANNELS", b"SHARDCHANNELS"] if deployment.sharded else [b"CHANNELS"]
+    replies = server.ask_gently([(b"PUBSUB", how, pattern) for how in asked])
+    return [channel for reply in replies for channel in listed(reply)]
 
 
 def _add(found: dict[bytes, int], reply: Any) -> None:

@@ -21,7 +21,16 @@ if TYPE_CHECKING:
 
     Ask = Callable[[Sequence[Command]], list[Any]]
 
-__all__ = ["COUNTER_BYTES", "Held", "Hold", "checked", "is_number", "read_locks", "read_permits"]
+__all__ = [
+    "COUNTER_BYTES",
+    "Held",
+    "Hold",
+    "checked",
+    "is_number",
+    "read_locks",
+    "read_permits",
+    "read_semaphore",
+]
 
 #: A client's UUID and a number; a writer's field, or one of a transaction, has a word more.
 OWNER: Final = re.compile(
@@ -32,7 +41,8 @@ MODES: Final = (b"read", b"write")
 
 #: The most owners of one lock that are looked at, and the most permits that are out.
 MOST_OWNERS: Final = 4096
-#: Bytes that a hash of one owner, and each further owner, may take up in the server's memory.
+#: Bytes that a hash of one owner, and each further owner, may take up in the server's memory,
+#: besides its name, for which the server may reserve twice its length.
 HASH_BYTES: Final = 2048
 OWNER_BYTES: Final = 512
 #: The limits of one batch of commands: fields that the server reads, and keys.
@@ -114,7 +124,7 @@ def _small(ask: Ask, sizes: dict[bytes, int]) -> dict[bytes, int]:
     return {
         key: size
         for (key, size), used in zip(sizes.items(), usage, strict=True)
-        if not isinstance(used, int) or used <= HASH_BYTES + OWNER_BYTES * size
+        if not isinstance(used, int) or used <= HASH_BYTES + OWNER_BYTES * size + 2 * len(key)
     }
 
 
@@ -246,6 +256,18 @@ def _permits_out(name: bytes, out: list[bytes], now_ms: int) -> Held:
     ttl = (min(finite) - now_ms) / 1000 if finite else None
     holds = [Hold(permit.hex().encode(), 1) for permit in out[::2]]
     return Held(name, "permit_semaphore", holds, ttl, channel=names.semaphore_channel(name))
+
+
+def read_semaphore(ask: Ask, name: bytes) -> Held | None:
+    """A counter for whose permits somebody waits; ``None``: the key is something else."""
+    [length] = ask([(b"STRLEN", name)])
+    if not isinstance(length, int) or not 0 < length <= COUNTER_BYTES:
+        return None
+    value, pttl = ask([(b"GET", name), (b"PTTL", name)])
+    if not (isinstance(value, bytes) and is_number(value)):
+        return None
+    ttl = pttl / 1000 if isinstance(pttl, int) and pttl >= 0 else None
+    return Held(name, "semaphore", [], ttl, channel=names.semaphore_channel(name))
 
 
 def is_number(text: bytes) -> bool:

@@ -6,11 +6,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from . import _names as names
-from ._people import Clients, info_of, subscribers
-from ._read import Held, checked, read_locks, read_permits
+from ._people import Clients, channels_like, info_of, subscribers
+from ._read import Held, checked, read_locks, read_permits, read_semaphore
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from ._deployment import Command, Deployment, Server
     from ._model import LockInfo
@@ -29,6 +29,8 @@ def scan(deployment: Deployment, pattern: bytes) -> list[LockInfo]:
     for server in servers:
         for lock in _held_at(server, deployment, whole):
             held[lock.name] = lock
+    for lock in _awaited(deployment, servers, whole):
+        held.setdefault(lock.name, lock)
     unqueued = [lock.channel for lock in held.values() if not lock.queued]
     waiting = subscribers(deployment, servers, unqueued)
     clients = Clients(servers if held else ())
@@ -48,6 +50,17 @@ def _held_at(server: Server, deployment: Deployment, pattern: bytes) -> Iterator
                 permits = read_permits(partial(deployment.ask_gently, name), name, key)
                 if permits is not None:
                     yield permits
+
+
+def _awaited(deployment: Deployment, servers: Sequence[Server], pattern: bytes) -> Iterator[Held]:
+    """Semaphores for which somebody waits: without a waiter they look like plain counters."""
+    matches = names.matcher(pattern).fullmatch
+    glob = names.SEMAPHORE_CHANNEL + b"*"
+    for channel in {one for server in servers for one in channels_like(deployment, server, glob)}:
+        for name in filter(matches, names.semaphores_of(channel)):
+            found = read_semaphore(partial(deployment.ask_gently, name), name)
+            if found is not None:
+                yield found
 
 
 def _steps(server: Server, pattern: bytes) -> Iterator[tuple[list[bytes], list[bytes]]]:
