@@ -8,7 +8,7 @@ import pytest
 
 import holdfast
 from holdfast import inspect
-from holdfast.inspect._pace import BURST, SHARE, Pace
+from holdfast.inspect._pace import BURST, LONGEST, SHARE, Pace
 from tests.support.fixtures import StartServer
 from tests.support.servers import Server
 
@@ -51,6 +51,7 @@ def test_the_pause_fits_what_a_step_took(monkeypatch: pytest.MonkeyPatch) -> Non
     assert pace.spend(0.001) == pytest.approx(0.001 / SHARE)
     now[0] += 0.001 / SHARE
     assert pace.spend(0.01) == pytest.approx(0.01 / SHARE)
+    assert pace.spend(60) == pytest.approx(LONGEST)  # the server was held up by something else
     now[0] += 3600  # an hour of rest is not spent later
     assert pace.spend(BURST) == 0
     assert pace.spend(0.001) == pytest.approx(0.001 / SHARE)
