@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import logging
@@ -183,6 +184,27 @@ def test_run(server: Server, word: str, name: bytes) -> None:
         assert harmless(done.stderr)
         assert f"'{SHOWN[word]}'" in done.stderr
         server.flush()
+
+
+def test_the_page(server: Server) -> None:
+    pytest.importorskip("uvicorn", reason="the page needs the extra web")
+    from tests.web.inspector import Inspector
+
+    with contextlib.ExitStack() as held, Inspector(server.url) as inspector:
+        client = held.enter_context(holdfast.Client(server.url))
+        for name in HOSTILE.values():
+            held.enter_context(client.lock(name, lease=60))
+        found = {one["name"]: one["key"] for one in inspector.get("/api/locks").json}
+        assert set(found) == set(SHOWN.values())
+        for shown, key in found.items():
+            assert inspector.get(f"/api/locks/{key}").json["name"] == shown
+            assert all(map(harmless, inspector.get(f"/api/locks/{key}").json["keys"]))
+    with Inspector(server.url) as inspector:
+        server.inspect.set(HOSTILE["escape"], "text")
+        key = HOSTILE["escape"].hex(" ").upper().replace(" ", "%")
+        error = inspector.get(f"/api/locks/%{key}").json["error"]
+        assert SHOWN["escape"] in error
+        assert harmless(error)
 
 
 def test_a_hostile_queue(server: Server) -> None:

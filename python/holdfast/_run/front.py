@@ -48,8 +48,9 @@ def run(job: Job) -> int:
     status = front.wait()
     if not os.WIFSIGNALED(status):
         return os.WEXITSTATUS(status)
-    with suppress(OSError):
-        os.killpg(command, signal.SIGKILL)
+    if command:  # else it was killed before the command's process was made
+        with suppress(OSError):
+            os.killpg(command, signal.SIGKILL)
     job.complain("the process that held the lock was killed: the command was killed too")
     return 128 + os.WTERMSIG(status)
 
