@@ -265,7 +265,7 @@ Status error_status(std::string_view text, const LockName& name, const std::stri
 }
 
 Status under_way_status(const LockName& name, bool by_thread) {
-  const std::string what = "lock '" + name.bytes() + "' is being acquired by this ";
+  const std::string what = "lock " + quoted(name.bytes()) + " is being acquired by this ";
   if (by_thread) {
     return Status::under_way(what +
                              "thread: a signal handler (or __del__) must not use the same lock");
