@@ -338,7 +338,7 @@ bool Connection::flush() {
   if (flushing_ || alone_) return true;  // who has the stream goes on with it
   flushing_ = true;
   bool stuck = false;
-  while (writer_ && !write_blocked_ && !write_failed_ && (line_.has_unsent() || !out_.empty())) {
+  while (may_write() && (line_.has_unsent() || !out_.empty())) {
     stuck = unasked_input();
     if (stuck) break;
     const int sent = line_.send(out_, clock_.now());
@@ -357,6 +357,8 @@ bool Connection::flush() {
   flushing_ = false;
   return !stuck;
 }
+
+bool Connection::may_write() const { return writer_ && !write_blocked_ && !write_failed_; }
 
 // Something has come although no reply is to come: the leader reads it before a command goes out,
 // whose reply it would be taken for.

@@ -191,6 +191,7 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   // Writes what is in line, unless another thread writes, or has the connection for itself: then
   // that thread does. False: the leader has to go on with it.
   bool flush() HOLDFAST_REQUIRES(mutex_);
+  bool may_write() const HOLDFAST_REQUIRES(mutex_);
   bool unasked_input() const HOLDFAST_REQUIRES(mutex_);
   bool written(const net::IoResult& result) HOLDFAST_REQUIRES(mutex_);
   void wake_leader() HOLDFAST_REQUIRES(mutex_);

@@ -17,9 +17,7 @@ using LateEnd = LeaseKeeper::LateEnd;
 class Sending final : public client::Request {
  public:
   std::string_view key() const override { return {}; }
-  resp::ReplyKinds encode(std::string&) const override {
-    return resp::ReplyKinds::any();
-  }
+  resp::ReplyKinds encode(std::string&) const override { return resp::ReplyKinds::any(); }
   void complete(Result<resp::Reply>, const client::Sent&) override {}
 };
 
