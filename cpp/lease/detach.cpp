@@ -22,7 +22,7 @@ ReleasePlan LeaseKeeper::begin_detach(const LockName& name, OwnerNumber owner, M
   Hold* hold = find(name, owner);
   if (hold == nullptr) return {};
   const TimePoint now = clock_.now();
-  if (hold->held() && now >= hold->trusted) note_lost(*hold, kRanOut);
+  if (hold->held() && now >= hold->trusted()) note_lost(*hold, kRanOut);
   ReleasePlan plan = plan_release(*hold, true);
   if (!hold->held()) {
     if (plan.verdict != Verdict::kLost) plan.verdict = Verdict::kNotOwned;
@@ -36,7 +36,7 @@ ReleasePlan LeaseKeeper::begin_detach(const LockName& name, OwnerNumber owner, M
   hold->move->shortest = std::min(hold->move->shortest, lease);
   hold->move->minimum = plan.stays(now);
   hold->detaching = true;
-  hold->trusted = std::min(hold->trusted, trusted_until(now, lease));
+  hold->set_until = std::min(hold->set_until, trusted_until(now, lease));
   arm(*hold, now);
   plan.other = hold->move->other;
   return plan;

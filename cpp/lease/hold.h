@@ -24,7 +24,7 @@ struct Owners {
 class Renewal {
  public:
   virtual ~Renewal() = default;
-  // A command that sets the lease anew if `owner` (a field) still holds, replying 1, or 0.
+  // A command that sets the lease anew if `owner` (a field) still holds, replying 1 or more, or 0.
   virtual void renew(script::Writer& out, const LockName& name, const std::string& owner,
                      Millis lease) const = 0;
   // The same where the hold may be under `other` by now, of a kind that can be moved.
@@ -32,6 +32,9 @@ class Renewal {
                             Millis lease) const {
     renew(out, name, owners.owner, lease);
   }
+  // The time that was left of the lease before renew(), by its reply above 0, for a kind whose
+  // lease another program's owners may shorten while the hold goes on.
+  virtual std::optional<Millis> found(std::int64_t /*reply*/) const { return std::nullopt; }
   // The same question without touching the lease.
   virtual void check(script::Writer& out, const LockName& name, const std::string& owner) const = 0;
 };

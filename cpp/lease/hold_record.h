@@ -1,12 +1,15 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "lease/lease_keeper.h"
+#include "lease/shortened_lease.h"
 
 namespace holdfast::lease {
 
@@ -116,8 +119,12 @@ class Hold final : public client::Request, public std::enable_shared_from_this<H
   }
 
   bool held() const { return state == State::kHeld; }
-  bool trusted_at(TimePoint now) const { return held() && now < trusted; }
-  bool lost_at(TimePoint now) const { return state == State::kLost || (held() && now >= trusted); }
+  // Until when the hold may be believed to be there.
+  TimePoint trusted() const { return renewed() ? std::min(set_until, relied_until) : set_until; }
+  bool trusted_at(TimePoint now) const { return held() && now < trusted(); }
+  bool lost_at(TimePoint now) const {
+    return state == State::kLost || (held() && now >= trusted());
+  }
   bool renewed() const { return levels.renewed(); }
 
   // What a lease that the server has confirmed is good for: a move may still cut it.
@@ -127,13 +134,23 @@ class Hold final : public client::Request, public std::enable_shared_from_this<H
 
   bool asked_before_move() const { return move && !asked_either; }
 
-  // A renewal that was sent then has been confirmed.
-  void renewed_at(TimePoint sent) {
+  // A renewal that was sent then has been confirmed by this reply.
+  void renewed_at(TimePoint sent, std::int64_t reply, TimePoint now) {
     // A lease that extend() has set since may have cut the renewed one on the server.
     if (asked_extensions == extensions) {
-      trusted = std::max(trusted, trusted_until(sent, sure(asked_lease)));
+      const Millis given = sure(asked_lease);
+      const std::optional<Millis> found = renewal->found(reply);
+      if (found && after(now, *found) < asked_until) shortened.observe(*found, now, lease);
+      set_lease(sent, given, now);
     }
-    next_renewal = renewal_after(sent, sure(lease), ticket);
+    next_renewal = renewal_after(sent, shortened.part_of(sure(lease), now), ticket);
+  }
+
+  // A command that was sent then has set the lease that is renewed.
+  void set_lease(TimePoint sent, Millis given, TimePoint now) {
+    set_until = std::max(set_until, trusted_until(sent, given));
+    const Millis part = shortened.part_of(given, now);
+    relied_until = part < given ? trusted_until(sent, part) : kNever;
   }
 
   void listen(std::uint64_t listener) {
@@ -157,7 +174,10 @@ class Hold final : public client::Request, public std::enable_shared_from_this<H
   std::int64_t token = 0;  // of the newest grant that brought one (they are positive)
   Millis lease{0};         // of the renewed holds
   Millis fixed_lease{0};   // the newest one that is not renewed
-  TimePoint trusted{};     // until when the hold may be believed to be there
+  TimePoint set_until{};   // the end of the lease that this client's commands have set
+  // The end of the part of it that other programs leave, while it is renewed.
+  TimePoint relied_until = kNever;
+  ShortenedLease shortened;
   TimePoint next_renewal = kNever;
   DueTimer timer;
   std::uint32_t extensions = 0;  // that have begun
@@ -173,7 +193,8 @@ class Hold final : public client::Request, public std::enable_shared_from_this<H
   bool asked_renewed = false;          // what is in flight: a renewal, or a check
   bool asked_either = false;           // the renewal is good for the field of `move`, too
   Millis asked_lease{0};
-  std::string command;  // the renewal for `asked_lease`
+  TimePoint asked_until{};  // `set_until` when it was sent
+  std::string command;      // the renewal for `asked_lease`
   resp::ReplyKinds command_replies = resp::ReplyKind::kInteger;
 };
 

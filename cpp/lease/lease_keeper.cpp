@@ -66,7 +66,7 @@ std::optional<Duration> LeaseKeeper::left(const LockName& name, OwnerNumber owne
   const Hold* hold = find(name, owner);
   const TimePoint now = clock_.now();
   if (hold == nullptr || !hold->trusted_at(now)) return std::nullopt;
-  return hold->trusted - now;
+  return hold->trusted() - now;
 }
 
 std::optional<std::int64_t> LeaseKeeper::token(const LockName& name, OwnerNumber owner) const {
@@ -93,11 +93,12 @@ bool LeaseKeeper::granted(const Grant& grant, Attempt& attempt) {
   hold->token = grant.token.value_or(hold->token);
   if (grant.lease.renewed) {
     hold->lease = grant.lease.time;
-    hold->next_renewal = renewal_after(grant.sent, grant.lease.time, 0);
+    const Millis part = hold->shortened.part_of(grant.lease.time, grant.sent);
+    hold->next_renewal = renewal_after(grant.sent, part, 0);
   } else {
     hold->fixed_lease = grant.lease.time;
   }
-  hold->trusted = std::max(hold->trusted, trusted_until(grant.sent, grant.lease.time));
+  hold->set_lease(grant.sent, grant.lease.time, grant.sent);
   if (grant.at_least > Millis(0)) {
     hold->closed_until = std::max(hold->closed_until, after(hold->granted, grant.at_least));
   }
@@ -127,7 +128,8 @@ Hold* LeaseKeeper::add_hold(const Grant& grant) {
 
 void LeaseKeeper::arm(Hold& hold, TimePoint now) {
   const bool renew = hold.renewed() && !hold.in_flight && !hold.detaching;
-  const TimePoint at = renew ? std::min(hold.next_renewal, hold.trusted) : hold.trusted;
+  const TimePoint end = hold.trusted();
+  const TimePoint at = renew ? std::min(hold.next_renewal, end) : end;
   wheel_.arm(hold.timer, std::max(at, now));
   if (at < armed_) {
     armed_ = at;
@@ -142,7 +144,7 @@ std::uint32_t LeaseKeeper::begin_extension(const LockName& name, OwnerNumber own
   const TimePoint now = clock_.now();
   hold->levels.all_leased();
   hold->fixed_lease = lease;
-  hold->trusted = std::min(hold->trusted, trusted_until(now, lease));
+  hold->set_until = std::min(hold->set_until, trusted_until(now, lease));
   arm(*hold, now);
   return ++hold->extensions;
 }
@@ -154,7 +156,7 @@ void LeaseKeeper::extended(const LockName& name, OwnerNumber owner, const Extens
   if (hold == nullptr || !hold->held()) return;
   const TimePoint until = trusted_until(sent, hold->sure(extension.lease));
   const bool newest = extension.number == hold->extensions;
-  hold->trusted = newest ? until : std::min(hold->trusted, until);
+  hold->set_until = newest ? until : std::min(hold->set_until, until);
   arm(*hold, sent);
 }
 

@@ -12,7 +12,7 @@ constexpr std::size_t kMostEnded = 100;
 
 void LeaseKeeper::remember_ended(const Hold& hold, const std::string& what) {
   if (ended_.size() == kMostEnded) ended_.pop_front();
-  ended_.push_back({hold.name, {hold.owner, what}, hold.trusted});
+  ended_.push_back({hold.name, {hold.owner, what}, hold.set_until});
 }
 
 std::vector<Lease> LeaseKeeper::levels(const LockName& name, OwnerNumber owner) const {

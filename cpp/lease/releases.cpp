@@ -17,7 +17,7 @@ constexpr Millis kGrace{250};
 // By when the lease is over for certain, whatever renewals are under way.
 TimePoint surely_over(const Hold& hold, TimePoint now) {
   const Millis asked = hold.in_flight ? hold.asked_lease : Millis(0);
-  const TimePoint latest = std::max(hold.trusted, after(now, std::max(hold.lease, asked)));
+  const TimePoint latest = std::max(hold.set_until, after(now, std::max(hold.lease, asked)));
   return after(latest, (latest - now) / 50 + kGrace);
 }
 
@@ -32,7 +32,7 @@ AttemptPlan LeaseKeeper::begin_attempt(const LockName& name, OwnerNumber owner) 
   Hold* hold = find(name, owner);
   if (hold == nullptr) return plan;
   // What comes late must not revive a hold that this attempt takes for gone.
-  if (hold->held() && clock_.now() >= hold->trusted) note_lost(*hold, kRanOut);
+  if (hold->held() && clock_.now() >= hold->trusted()) note_lost(*hold, kRanOut);
   if (hold->held()) plan.count = hold->levels.count() + 1;
   return plan;
 }
@@ -111,7 +111,7 @@ std::optional<ReleasePlan> LeaseKeeper::begin_release_of_held(const LockName& na
 
 ReleasePlan LeaseKeeper::begin_with(Hold& hold, bool all, ReleaseLedger::Carrier carrier,
                                     Caller caller) {
-  if (hold.held() && clock_.now() >= hold.trusted) note_lost(hold, kRanOut);
+  if (hold.held() && clock_.now() >= hold.trusted()) note_lost(hold, kRanOut);
   ReleasePlan plan = plan_release(hold, all);
   // It says itself how many holds are left. It counts at once: what its owner does before the
   // answer has come, in a signal handler, builds on it.
@@ -146,7 +146,7 @@ ReleasePlan LeaseKeeper::plan_release(Hold& hold, bool all) {
   using Verdict = ReleasePlan::Verdict;
   ReleasePlan plan;
   plan.ticket = hold.ticket;
-  plan.trusted = hold.trusted;
+  plan.trusted = hold.trusted();
   plan.closed_until = hold.closed_until;
   if (hold.move) plan.other = hold.move->other;
   if (hold.reason) plan.reason = *hold.reason;
@@ -170,7 +170,7 @@ std::uint64_t LeaseKeeper::enter(Hold& hold, ReleaseLedger::Carrier carrier, Cal
   ReleaseLedger::Entry fresh{hold.name};
   fresh.carrier = std::move(carrier);
   fresh.until = surely_over(hold, now);
-  fresh.trusted = hold.trusted;
+  fresh.trusted = hold.trusted();
   fresh.caller = caller;
   fresh.hold = take(hold);
   return ledger_.open(owner, std::move(fresh)).turn;

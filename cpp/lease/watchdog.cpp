@@ -58,7 +58,7 @@ net::Interest LeaseKeeper::step(TimePoint now) {
 }
 
 void LeaseKeeper::due(Hold& hold, TimePoint now, std::vector<HoldPtr>& questions) {
-  if (now >= hold.trusted) {
+  if (now >= hold.trusted()) {
     note_lost(hold, hold.renewed() ? "no renewal reached the server before its lease ran out"
                                    : "its lease ran out");
   } else if (hold.renewed() && hold.next_renewal <= now) {
@@ -78,8 +78,9 @@ void LeaseKeeper::ask(Hold& hold, TimePoint now, std::vector<HoldPtr>& questions
   } else if (!std::exchange(hold.in_flight, true)) {
     hold.asked_extensions = hold.extensions;
     // An outer hold with a longer lease must not be cut short.
-    hold.ask_for(std::max(hold.lease, lease_until(now, hold.trusted)), client_id_);
-    hold.deadline = hold.trusted;
+    hold.ask_for(std::max(hold.lease, lease_until(now, hold.set_until)), client_id_);
+    hold.asked_until = hold.set_until;
+    hold.deadline = hold.trusted();
     questions.push_back(hold.shared_from_this());
   }
   arm(hold, now);
@@ -117,7 +118,7 @@ void LeaseKeeper::answered(Hold& hold, const Result<resp::Reply>& reply, const c
     return note_lost(
         hold, "the server no longer has it (it expired, was removed, or the server lost its data)");
   } else if (hold.asked_renewed && hold.renewed()) {
-    hold.renewed_at(sent.last);
+    hold.renewed_at(sent.last, reply.value().integer(), now);
   }
   arm(hold, now);
 }

@@ -1,3 +1,6 @@
+#include <cstdint>
+#include <optional>
+
 #include "lua_scripts.h"
 #include "script/writer.h"
 #include "sync/keys.h"
@@ -93,6 +96,9 @@ class ReadLock final : public SideRecipe {
     out.call(lua::read_write_lock_read_renew, 2, 2)
         << name.bytes() << rwlock_prefix(name) << owner << lease.count();
   }
+
+  // The watchdog of Redisson's readers sets the lease of the whole lock to its own.
+  std::optional<Millis> found(std::int64_t reply) const override { return Millis(reply); }
 
   void check(script::Writer& out, const LockName& name, const std::string& owner) const override {
     holds(out, name, owner);

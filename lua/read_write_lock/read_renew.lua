@@ -3,8 +3,10 @@
 -- KEYS[2]  prefix: what the name's timeout keys begin with
 -- ARGV[1]  owner: who should read, "uuid:number"
 -- ARGV[2]  lease: ms from now, 1 to 2^53
--- returns  1: the holds live for the lease or longer
+-- returns  >= 1: the holds live for the lease or longer; the ms that they had left before
 -- returns  0: the owner has no read hold, or its time is over; nothing changed
+--
+-- Another program's reader may have set the lease of the lock, or of all readers, to less: the reply shows it.
 -- @include _read_write_lock/timeout.lua
 local GONE = -2
 local name, lease = KEYS[1], tonumber(ARGV[2])
@@ -13,7 +15,8 @@ local left = redis.call('pttl', timeout(KEYS[2], ARGV[1], 1))
 if not count or left == GONE then
   return 0
 end
-if redis.call('pttl', name) < lease then
+local whole = redis.call('pttl', name)
+if whole < lease then
   redis.call('pexpire', name, lease)
 end
 if left < lease then
@@ -21,4 +24,6 @@ if left < lease then
     redis.call('pexpire', timeout(KEYS[2], ARGV[1], n), lease)
   end
 end
-return 1
+-- A key that another program has made to stay for ever is not about to end.
+whole, left = whole < 0 and lease or whole, left < 0 and lease or left
+return math.max(1, math.min(whole, left))

@@ -30,8 +30,8 @@ BREAKS = (
         "cpp/lease/lease_keeper.cpp",
         (
             (
-                "trusted_until(grant.sent, grant.lease.time)",
-                "trusted_until(grant.sent, 2 * grant.lease.time)",
+                "set_lease(grant.sent, grant.lease.time",
+                "set_lease(grant.sent, 2 * grant.lease.time",
             ),
         ),
         "tests/faults/test_holder.py::test_no_moment_past_the_lease_says_held",
@@ -159,7 +159,7 @@ BREAKS = (
         (14,),
         "only an answer tells a loss, no deadline does",
         "cpp/lease/watchdog.cpp",
-        (("if (now >= hold.trusted) {", "if (now >= hold.trusted && hold.ticket == 0) {"),),
+        (("if (now >= hold.trusted()) {", "if (now >= hold.trusted() && hold.ticket == 0) {"),),
         "tests/faults/test_network.py::test_a_black_hole_is_reported_at_the_deadline",
     ),
     Break(

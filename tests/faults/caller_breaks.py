@@ -72,6 +72,19 @@ CALLER_BREAKS = (
         f"{NESTED}::test_an_acquire_inside_an_acquire_is_refused",
     ),
     Break(
+        (61,),
+        "what a renewal finds is not looked at",
+        "cpp/sync/read_write_lock.cpp",
+        (
+            (
+                "override { return Millis(reply); }",
+                "override { return Millis(reply + 10'000'000); }",
+            ),
+        ),
+        "tests/faults/test_shortened_leases.py"
+        "::test_a_renewed_reader_outlives_one_of_a_shorter_lease",
+    ),
+    Break(
         (59,),
         "a release that comes back goes behind a newer hold",
         "cpp/sync/release_operation.cpp",

@@ -156,6 +156,28 @@ def test_renewed_readers_of_both_languages_outlive_the_other(
 
 
 @pytest.mark.realtime
+def test_a_renewed_reader_of_python_outlives_one_of_java_with_a_shorter_lease(
+    new_peer: NewPeer, mine: Any, python_thread: ThreadPoolExecutor, key: ReadWriteKey
+) -> None:
+    """Its watchdog sets the lease of the lock; once that was seen, renewals come in time."""
+    theirs = 3.0
+    dying = new_peer(watchdog=theirs)
+    assert mine.read.acquire()
+    dying.lock(key.name, kind="read").lock()
+    eventually(lambda: key.seconds_left() <= theirs)
+    eventually(lambda: key.seconds_left() > theirs)
+    stays(mine.read.owned, during=2 * theirs)
+    eventually(lambda: key.seconds_left() <= theirs)
+    dying.kill()
+    assert not python_thread.submit(mine.write.acquire, timeout=3 * theirs).result()
+    assert mine.read.owned()
+    assert not mine.read.lost
+    mine.read.release()
+    assert python_thread.submit(mine.write.acquire, timeout=SOON).result()
+    python_thread.submit(mine.write.release).result()
+
+
+@pytest.mark.realtime
 def test_a_reader_of_python_whose_lease_ran_out_keeps_no_writer_of_java_out(
     java: Callable[..., JavaLock], mine: Any, key: ReadWriteKey
 ) -> None:

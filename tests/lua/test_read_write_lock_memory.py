@@ -64,7 +64,7 @@ def test_write_release_and_downgrade_work(
 def test_renew_extend_and_force_release_work(lock: ReadWriteLock, private_server: Server) -> None:
     read_by_two(lock)
     fill(private_server)
-    assert lock.read_renew(BOB, 10 * MINUTE) == 1
+    assert lock.read_renew(BOB, 10 * MINUTE) > 0
     assert lock.left > 9 * MINUTE
     assert lock.read_extend(BOB, MINUTE) == 1
     assert lock.left <= 5 * MINUTE

@@ -254,7 +254,7 @@ def test_renew_raises_the_readers_own_lease_only(rw: ReadWriteLock) -> None:
     rw.read_acquire(ALICE, MINUTE)
     rw.read_acquire(ALICE, MINUTE, 2)
     rw.read_acquire(BOB, MINUTE)
-    assert rw.read_renew(ALICE, 5 * MINUTE) == 1
+    assert rw.read_renew(ALICE, 5 * MINUTE) == about(MINUTE)
     assert [rw.read_left(ALICE, n) for n in (1, 2)] == [about(5 * MINUTE)] * 2
     assert rw.read_left(BOB) == about(MINUTE)
     assert rw.left == about(5 * MINUTE)
@@ -263,9 +263,29 @@ def test_renew_raises_the_readers_own_lease_only(rw: ReadWriteLock) -> None:
 def test_renew_never_cuts(rw: ReadWriteLock) -> None:
     rw.read_acquire(ALICE, 5 * MINUTE)
     rw.read_acquire(BOB, 10 * MINUTE)
-    assert rw.read_renew(ALICE, MINUTE) == 1
+    assert rw.read_renew(ALICE, MINUTE) == about(5 * MINUTE)
     assert rw.read_left(ALICE) == about(5 * MINUTE)
     assert rw.left == about(10 * MINUTE)
+
+
+def test_renew_replies_what_was_left_of_the_lock_or_the_readers_own(
+    rw: ReadWriteLock, server: Server
+) -> None:
+    rw.read_acquire(ALICE, 5 * MINUTE)
+    server.inspect.pexpire(NAME, MINUTE)
+    assert rw.read_renew(ALICE, 5 * MINUTE) == about(MINUTE)
+    server.inspect.pexpire(rw.timeout(ALICE), 2 * MINUTE)
+    assert rw.read_renew(ALICE, 5 * MINUTE) == about(2 * MINUTE)
+    assert rw.read_renew(ALICE, 5 * MINUTE) == about(5 * MINUTE)
+
+
+def test_renew_takes_a_key_that_never_expires_for_a_whole_lease(
+    rw: ReadWriteLock, server: Server
+) -> None:
+    rw.read_acquire(ALICE, 5 * MINUTE)
+    server.inspect.persist(NAME)
+    assert rw.read_renew(ALICE, 5 * MINUTE) == about(5 * MINUTE)
+    assert rw.left == about(5 * MINUTE)
 
 
 def test_extend_sets_the_readers_lease(rw: ReadWriteLock, rw_listener: Listener) -> None:
