@@ -143,7 +143,7 @@ net::Interest Connection::digest(TimePoint now, Progress progress) {
     if (progress.lost || ends || stream_failed(now)) stream_lost(batch);
     batch.failed = link_.failed_attempts() > progress.failed_attempts;
     if (batch.failed || link_.state() == ReconnectingStream::State::kNowhere) {
-      attempt_failed(batch);
+      attempt_failed(link_.failures() > progress.failures, batch);
       drop_impatient(now, batch);
     }
     settle(now, batch);
@@ -169,6 +169,7 @@ void Connection::settle(TimePoint now, Batch& batch) {
 Connection::Progress Connection::advance_link(TimePoint now, ReconnectingStream::Wait wait) {
   Progress progress;
   progress.failed_attempts = link_.failed_attempts();
+  progress.failures = link_.failures();
   if (!wanted()) {
     link_.close();
   } else if (link_.state() == ReconnectingStream::State::kReady) {
@@ -309,11 +310,12 @@ void Connection::move(Result<net::Address> to) {
   loop_.drive(shared_from_this());
 }
 
-void Connection::attempt_failed(Batch& batch) {
+void Connection::attempt_failed(bool counts, Batch& batch) {
+  const Status& why = link_.failure();
   if (link_.refused()) {
-    line_.fail(link_.failure(), link_.failure().code() == Code::kServer, batch.answers);
-  } else if (link_.failures() > setup_.link.retries) {
-    line_.fail(link_.failure(), false, batch.answers);
+    line_.fail(why, why.code() == Code::kServer, batch.answers);
+  } else if (counts) {
+    line_.attempt_failed(setup_.link.retries, why, batch.answers);
   }
 }
 

@@ -150,6 +150,7 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   struct Lone;
   struct Progress {
     std::uint64_t failed_attempts = 0;  // before this
+    int failures = 0;                   // in a row, before this
     std::vector<resp::Reply> replies;
     bool ready = false;
     bool lost = false;
@@ -185,7 +186,7 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   void settle(TimePoint now, Batch& batch) HOLDFAST_REQUIRES(mutex_);
   void stream_lost(Batch& batch) HOLDFAST_REQUIRES(mutex_);
   void forget_stream() HOLDFAST_REQUIRES(mutex_);
-  void attempt_failed(Batch& batch) HOLDFAST_REQUIRES(mutex_);
+  void attempt_failed(bool counts, Batch& batch) HOLDFAST_REQUIRES(mutex_);
   void drop_overdue(TimePoint now, Batch& batch) HOLDFAST_REQUIRES(mutex_);
   void drop_impatient(TimePoint now, Batch& batch) HOLDFAST_REQUIRES(mutex_);
   // Writes what is in line, unless another thread writes, or has the connection for itself: then

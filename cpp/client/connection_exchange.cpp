@@ -227,6 +227,7 @@ void Connection::put_in_line(InFlightRequest unanswered, Lone& lone) {
   const TimePoint now = clock_.now();
   Progress progress;
   progress.failed_attempts = link_.failed_attempts();
+  progress.failures = link_.failures();
   if (same && lone.size > 0) {
     progress.lost = !link_.take(now, lone.bytes.data(), lone.size, progress.replies);
   }

@@ -31,6 +31,7 @@ bool RequestQueue::has_awaited() const {
 void RequestQueue::add(InFlightRequest unanswered) {
   next_overdue_ = std::min(next_overdue_, unanswered.request->deadline);
   entries_.push_back({std::move(unanswered)});
+  entries_.back().failures_before = failures_;
 }
 
 void RequestQueue::put_behind(std::size_t ahead, InFlightRequest unanswered, Way way,
@@ -38,7 +39,7 @@ void RequestQueue::put_behind(std::size_t ahead, InFlightRequest unanswered, Way
   next_overdue_ = std::min(next_overdue_, unanswered.request->deadline);
   const auto place =
       entries_.begin() + static_cast<std::ptrdiff_t>(std::min(ahead, entries_.size()));
-  entries_.insert(place, {std::move(unanswered), 0, way == Way::kWritten, replies});
+  entries_.insert(place, {std::move(unanswered), 0, way == Way::kWritten, replies, failures_});
   sent_ += way == Way::kUnsent ? 0 : 1;
 }
 
@@ -86,10 +87,31 @@ RequestQueue::Taken RequestQueue::take(resp::Reply&& reply, Answers& answers) {
     return Taken::kTaken;
   }
   if (!entry.replies.allow(reply)) return Taken::kMismatched;
+  if (failures_ > 0) replied();
   add_answer(entry, std::move(reply), answers);
   entries_.pop_front();
   --sent_;
   return Taken::kTaken;
+}
+
+// The failures were in a row no longer.
+void RequestQueue::replied() {
+  failures_ = 0;
+  for (Entry& entry : entries_) entry.failures_before = 0;
+}
+
+void RequestQueue::attempt_failed(int retries, const Status& why, Answers& answers) {
+  ++failures_;
+  std::deque<Entry> kept;
+  for (Entry& entry : entries_) {
+    const bool persistent = entry.what.request && entry.what.request->persistent;
+    if (persistent || failures_ - entry.failures_before <= retries) {
+      kept.push_back(std::move(entry));
+    } else {
+      add_answer(entry, why, answers);
+    }
+  }
+  entries_ = std::move(kept);
 }
 
 void RequestQueue::broken() {

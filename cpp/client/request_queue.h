@@ -76,6 +76,11 @@ class RequestQueue {
   // The first of those on the wire, whose reply has come; without a request: it was given up.
   InFlightRequest take_first();
 
+  // An attempt to connect has failed, or the stream has. Answers the requests, but for persistent
+  // ones, that have stood here for more than `retries` such failures without a reply in between.
+  // Those before a request came are not its own: the network may be back by now.
+  void attempt_failed(int retries, const Status& why, Answers& answers);
+
   // The stream broke: the requests that are still wanted wait to be sent again.
   void broken();
 
@@ -97,9 +102,11 @@ class RequestQueue {
     int extra = 0;         // replies that come before its own
     bool written = false;  // of those on the wire: as far as the stream has taken it
     resp::ReplyKinds replies = resp::ReplyKinds::any();  // of those on the wire
+    int failures_before = 0;                             // of failures_, when it came
   };
 
   void forget_unwanted(std::size_t from, std::size_t to);
+  void replied();
   static TimePoint patience(const Entry& entry);
   void add_answer(Entry& entry, Result<resp::Reply> reply, Answers& answers);
 
@@ -107,6 +114,7 @@ class RequestQueue {
   std::uint64_t stream_;  // what is on the wire, or will be
   std::size_t sent_ = 0;
   TimePoint next_overdue_ = kNever;
+  int failures_ = 0;  // attempts that have failed in a row
 };
 
 }  // namespace holdfast::client
