@@ -188,6 +188,8 @@ void LeaseKeeper::forced(const LockName& name) {
 }
 
 void LeaseKeeper::mind_overlong(const LockName& name, OwnerNumber owner, Millis left) {
+  const MutexLock guard(mutex_);
+  if (!overlong_.admits(name.bytes(), clock_.now())) return;
   const std::string seconds = std::to_string(left.count() / 1000);
   events_->post({Event::Kind::kOverlong,
                  name.bytes(),

@@ -15,6 +15,7 @@
 #include "base/timer_wheel.h"
 #include "lease/attempt.h"
 #include "lease/hold.h"
+#include "lease/notice_limit.h"
 #include "lease/release_ledger.h"
 #include "net/loop.h"
 #include "net/pollable.h"
@@ -210,7 +211,8 @@ class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_t
   // This client has removed the lock by force: its owners of this client, on any side, have lost
   // it.
   void forced(const LockName& name);
-  // The hold that the owner waits for will last suspiciously long: posts an event.
+  // The hold that the owner waits for will last suspiciously long: posts an event, once a minute
+  // for a name.
   void mind_overlong(const LockName& name, OwnerNumber owner, Millis left);
 
   // The owner is no more, `what` says which kind of it ("thread", "task"): its holds are left to
@@ -336,6 +338,7 @@ class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_t
     TimePoint until;  // the end of the lease
   };
   std::deque<Ended> ended_ HOLDFAST_GUARDED_BY(mutex_);  // the latest
+  NoticeLimit overlong_ HOLDFAST_GUARDED_BY(mutex_);
   std::uint64_t tickets_ HOLDFAST_GUARDED_BY(mutex_) = 0;
   TimePoint armed_ HOLDFAST_GUARDED_BY(mutex_) = kNever;  // when the loop will step next
   bool idle_ HOLDFAST_GUARDED_BY(mutex_) = false;         // the last step found no hold

@@ -121,6 +121,22 @@ def test_a_lease_that_a_server_clock_made_too_long_is_reported(
     bob.do(lock.release)
 
 
+def test_a_lease_that_is_too_long_is_reported_once_a_minute(
+    alice: Any, bob: Any, server: Server, warnings: Warnings
+) -> None:
+    """36: not by each wait, and of each lock by itself."""
+    client = warnings.client(server.url)
+    locks = [client.lock(name) for name in (NAME, "other")]
+    for lock in locks:
+        alice.do(lock.acquire, lease=3600)
+        for _ in range(5):
+            assert not bob.do(lock.acquire, timeout=0.01)
+    eventually(lambda: "other" in "".join(warnings.texts))
+    assert len(warnings.texts) == len(locks)
+    for lock in locks:
+        alice.do(lock.release)
+
+
 def test_ordinary_leases_are_not_reported(
     alice: Any, bob: Any, server: Server, warnings: Warnings
 ) -> None:
