@@ -183,7 +183,7 @@ void Actor::acquire(const LockName& lock, bool may_block_for_ever) {
   request.listener = 1 + static_cast<std::uint64_t>(lock.side());
   request.acquire_options = stage_.script.acquire_options;
   request.lease = {client_->plan().watch_lease, true};
-  if (returns() && random.chance(350)) {
+  if (returns() && random.chance(stage_.script.leases)) {
     const Duration most = random.chance(100) ? Millis(8) : Millis(1500);
     const Duration lease = random.between(Millis(1), most);
     request.lease = {std::chrono::duration_cast<Millis>(lease), false};
@@ -197,7 +197,9 @@ void Actor::acquire(const LockName& lock, bool may_block_for_ever) {
   ++acquisitions_;
   const bool listens = recipe(lock).waiting() != sync::Waiting::kBackOff;
   channel_ = listens ? recipe(lock).channel(lock, field()).bytes() : std::string();
-  hold(lock).left = {};  // from now on the server's word may be about this one
+  Hold& held = hold(lock);
+  held.left = {};  // from now on the server's word may be about this one
+  held.leased = !request.lease.renewed || held.may_be_leased();
   const Asked asked{Action::kAcquire, lock, request.blocking, false, request.deadline};
   start(std::make_shared<sync::AcquireOperation>(client_->context(), recipe(lock),
                                                  std::move(request)),
@@ -215,8 +217,10 @@ void Actor::release(const LockName& lock) {
 }
 
 void Actor::extend(const LockName& lock) {
+  if (stage_.script.leases == 0) return think(Millis(5));
   const auto lease =
       std::chrono::duration_cast<Millis>(stage_.world.random.between(Millis(2), Millis(2000)));
+  hold(lock).leased = true;
   start(sync::extend(client_->context(), recipe(lock), lock, number_, lease),
         {Action::kExtend, lock});
 }
@@ -241,7 +245,9 @@ void Actor::cancel(std::uint64_t id) {
   const auto operation = std::exchange(operation_, nullptr);
   operation->cancel();
   if (asked_.action == Action::kRelease) {
+    const bool leased = held.leased && !asked_.last;
     held = asked_.last ? Hold{0, held.lost, true} : Hold{held.depth - 1, held.lost};
+    held.leased = leased;
     if (stage_.world.random.chance(stage_.script.second_releases)) again_ = asked_.lock;
   }
   if (asked_.first && granted_by_mail()) held = {};

@@ -27,6 +27,7 @@ struct Script {
   bool failures = false;          // operations may fail: the server can be out of reach
   bool cuts = false;              // for longer than a release takes
   unsigned defers = 0;            // per mille of the releases: not awaited
+  unsigned leases = 350;          // per mille of the acquisitions: with a lease, not renewed
   unsigned second_releases = 0;   // per mille of the releases that a caller has left: once more
 };
 
@@ -81,6 +82,8 @@ class Actor final : public sync::Completion, public std::enable_shared_from_this
     bool in_doubt = false;  // its last release has failed, or was not awaited
     TimePoint left{};  // until when the client trusted what a release that was not awaited frees
     TimePoint unknown_since = kNever;
+    bool leased = false;  // one of them has a lease, or had: perhaps it is not renewed
+    bool may_be_leased() const { return depth > 0 && leased; }
     bool unsure() const { return depth == 0 || in_doubt; }
   };
   struct Asked {
@@ -134,6 +137,7 @@ class Actor final : public sync::Completion, public std::enable_shared_from_this
   void released(sync::Verdict verdict);
   void released_well(Hold& held);
   void check_hold(const LockName& lock, Hold& hold);
+  void check_trust(const LockName& lock, bool renewed);
   void check_left_behind();
 
   const Stage stage_;

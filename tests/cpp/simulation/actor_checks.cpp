@@ -10,6 +10,8 @@ namespace {
 using sync::Verdict;
 
 constexpr Millis kTimerGranularity{3};
+// How long a renewal and its reply are on their way where no connection breaks.
+constexpr Millis kExchange{100};
 
 }  // namespace
 
@@ -136,12 +138,22 @@ void Actor::check_left_behind() {
   }
 }
 
-void Actor::check_hold(const LockName& lock, Hold& hold) {
-  const int trusted = client_->keeper().count(lock, number_);
+// What is removed or cut off is found by the next renewal.
+void Actor::check_trust(const LockName& lock, bool renewed) {
   Ledger& ledger = stage_.ledger;
-  if (trusted > 0 && !ledger.holds(lock, field()) && !ledger.removed(lock, field())) {
+  if (ledger.holds(lock, field())) return;
+  if (!ledger.removed(lock, field()) && !ledger.cut_off(lock, field())) {
     return blame("trusts its hold of " + text(lock) + ", which the server does not have");
   }
+  const Millis most = client_->plan().watch_lease / 3 + kExchange;
+  if (renewed && ledger.gone_for(lock, field()) > most) {
+    blame("still trusts its hold of " + text(lock) + ", which it could know to be gone");
+  }
+}
+
+void Actor::check_hold(const LockName& lock, Hold& hold) {
+  const int trusted = client_->keeper().count(lock, number_);
+  if (trusted > 0) check_trust(lock, !hold.leased && !stage_.script.failures);
   if (settled_depth(lock) == 0) {
     hold.unknown_since = kNever;
   } else if (trusted == 0) {

@@ -12,9 +12,9 @@ constexpr std::uint64_t kBusyLoop = 20000;
 
 }  // namespace
 
-History::History(std::uint64_t seed, bool tracing)
+History::History(std::uint64_t seed, bool tracing, Climate worst)
     : world_(seed),
-      climate_(static_cast<Climate>(world_.random.below(kClimates))),
+      climate_(static_cast<Climate>(world_.random.below(static_cast<std::uint64_t>(worst) + 1))),
       server_(world_, static_cast<std::int64_t>(world_.random.below(9001)) - 4500),
       network_(world_, server_),
       loop_(world_, network_) {
@@ -36,11 +36,11 @@ void History::plan_weather() {
   if (at_least(Climate::kStalls) && random.chance(200)) network_.weather.slowest = Millis(600);
 }
 
-const std::shared_ptr<Client>& History::plan_client(int replicas) {
+const std::shared_ptr<Client>& History::plan_client(int replicas, int longer) {
   Random& random = world_.random;
   ClientPlan plan;
   plan.id = std::string(1, static_cast<char>('a' + clients_.size()));
-  plan.watch_lease = Millis(60 + static_cast<int>(random.below(600)));
+  plan.watch_lease = longer * Millis(60 + static_cast<int>(random.below(600)));
   plan.command_timeout = Millis(200 + static_cast<int>(random.below(600)));
   plan.retries = static_cast<int>(random.below(8));
   plan.replicas = replicas;

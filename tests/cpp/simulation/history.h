@@ -23,7 +23,6 @@ enum class Climate {
   kRestarts,  // and the server starts anew, with or without its data
   kMoods,     // and it refuses commands for a while, and clients are closed
 };
-constexpr int kClimates = 6;
 
 // What became of a history.
 struct Report {
@@ -45,11 +44,12 @@ class History {
   virtual Report run() = 0;
 
  protected:
-  History(std::uint64_t seed, bool tracing);
+  History(std::uint64_t seed, bool tracing, Climate worst = Climate::kMoods);
 
-  // For a subclass's constructor, in this order: its own plan, clients, faults.
+  // For a subclass's constructor, in this order: its own plan, clients, faults. `longer`: how many
+  // times the leases of a client that renews them are longer than usual.
   void plan_weather();
-  const std::shared_ptr<Client>& plan_client(int replicas = 0);
+  const std::shared_ptr<Client>& plan_client(int replicas = 0, int longer = 1);
   void plan_faults();
   // The server refuses to work for a moment, some times, and a client may be closed.
   void plan_refusals();

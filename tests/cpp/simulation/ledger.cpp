@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "resp/reply.h"
+#include "simulation/redisson_steps.h"
 
 namespace holdfast::simulation {
 
@@ -26,6 +27,11 @@ const std::string& argument(const Words& command, std::size_t place) {
 }
 const std::string& owner_of(const Words& command) { return argument(command, 0); }
 const std::string& heir_of(const Words& command) { return argument(command, 1); }
+
+// Of a reader's renewal; else 0.
+std::int64_t renewed_lease(std::string_view script, const Words& command) {
+  return ends_with(script, "read_renew") ? std::stoll(argument(command, 1)) : 0;
+}
 
 resp::Reply as_reply(const Answer& answer) {
   resp::Reader reader;
@@ -66,9 +72,21 @@ bool Ledger::holds(const LockName& lock, const std::string& owner) {
 }
 
 bool Ledger::met(Fate fate, const LockName& lock, const std::string& owner) const {
-  const auto& fates = books_.at(lock.bytes()).fates;
-  const auto found = fates.find(kind_.field(lock, owner));
-  return found != fates.end() && found->second == fate;
+  const auto& ends = books_.at(lock.bytes()).ends;
+  const auto found = ends.find(kind_.field(lock, owner));
+  return found != ends.end() && found->second.fate == fate;
+}
+
+bool Ledger::cut_off(const LockName& lock, const std::string& owner) const {
+  return books_.at(lock.bytes()).cuts.unforeseen(kind_.field(lock, owner));
+}
+
+Millis Ledger::gone_for(const LockName& lock, const std::string& owner) const {
+  const Book& book = books_.at(lock.bytes());
+  const std::string field = kind_.field(lock, owner);
+  const auto found = book.ends.find(field);
+  const std::int64_t at = found != book.ends.end() ? found->second.at : book.cuts.end(field);
+  return Millis(server_.milliseconds() - at);
 }
 
 bool Ledger::open_to(const LockName& lock, const std::string& owner, const std::string& channel) {
@@ -84,6 +102,7 @@ void Ledger::executed(const script::Script& script, const Words& command, const 
   compare(*book, script.name, command);
   published_.clear();
   totals_.renewals += ends_with(script.name, "renew") ? 1 : 0;
+  if (RedissonSteps::wrote(script.name)) return foreign(*book);
   const LockName lock(book->first, kind_.sides().front());
   if (ends_with(script.name, "transfer") && !answer.is(Answer::Kind::kError)) {
     minted(*book, heir_of(command),
@@ -96,6 +115,12 @@ void Ledger::executed(const script::Script& script, const Words& command, const 
   const sync::Answer said = kind_.recipe(lock).acquired(as_reply(answer));
   minted(*book, owner_of(command), said);
   told(*book, owner_of(command), said);
+}
+
+// Each step may be a grant, of which waiters know the end.
+void Ledger::foreign(Entry& entry) {
+  ++totals_.grants;
+  entry.second.unpublished = kind_.free_at(entry.second.holders);
 }
 
 void Ledger::minted(Entry& entry, const std::string& field, const sync::Answer& said) {
@@ -114,11 +139,11 @@ bool Ledger::minted(const LockName& lock, const std::string& owner, std::int64_t
 }
 
 // Of those who hold now and did not before; false when there are none.
-bool Ledger::forget_fates(Book& book, const Holders& before) {
+bool Ledger::forget_ends(Book& book, const Holders& before) {
   bool some = false;
   for (const auto& [field, hold] : book.holders) {
     if (before.count(field) != 0) continue;
-    book.fates.erase(field);
+    book.ends.erase(field);
     some = true;
   }
   return some;
@@ -129,6 +154,9 @@ void Ledger::compare(Entry& entry, std::string_view script, const Words& command
   auto& [name, book] = entry;
   const Holders before = holders(name);
   book.holders = kind_.holders(server_.data(), name);
+  const std::vector<std::string> owned = kind_.fields(name, owner_of(command));
+  book.cuts.follow({script, owned, renewed_lease(script, command), server_.milliseconds()}, before,
+                   book.holders);
   if (!kind_.may_share(book.holders)) blame(name + " has holders that exclude each other");
   if (!kind_.adds_up(server_.data(), name)) blame(name + " has more or less than there was");
   for (const auto& [field, hold] : before) {
@@ -136,7 +164,7 @@ void Ledger::compare(Entry& entry, std::string_view script, const Words& command
     const bool explained = ends_now && !ends_with(script, "force_release");
     if (book.holders.count(field) == 0 && !explained) gone(entry, field, script, command);
   }
-  const bool granted = forget_fates(book, before);
+  const bool granted = forget_ends(book, before);
   check_order(entry, before, script, command);
   if (ends_with(script, "transfer") && book.holders != before) ++totals_.grants;
   if (granted) pass_on(entry);
@@ -145,7 +173,8 @@ void Ledger::compare(Entry& entry, std::string_view script, const Words& command
 void Ledger::gone(Entry& entry, const std::string& field, std::string_view script,
                   const Words& command) {
   const bool forced = ends_with(script, "force_release");
-  entry.second.fates[field] = forced ? Fate::kRemoved : Fate::kReleased;
+  const Fate fate = forced ? Fate::kRemoved : Fate::kReleased;
+  entry.second.ends[field] = {fate, server_.milliseconds()};
   if (forced || concerns(command, entry.first, field)) return;
   blame(std::string(script) + " by " + owner_of(command) + " has removed " + field);
 }
@@ -213,7 +242,8 @@ void Ledger::check_beliefs(Entry& entry, std::string_view script) {
   if (!end || kind_.recipe(lock).waiting() == sync::Waiting::kInLine) return;
   const auto belief = book.beliefs.find(kind_.recipe(lock).channel(lock, {}).bytes());
   if (belief == book.beliefs.end()) return;
-  if (belief->second > *end + kUntold) {
+  const bool known = book.unpublished && *end + kUntold >= *book.unpublished;
+  if (!known && belief->second > *end + kUntold) {
     blame(std::string(script) + " makes the lease of " + name + " shorter, without a message");
   }
 }
@@ -241,7 +271,9 @@ void Ledger::published(const std::string& channel) {
 
 void Ledger::forgot() {
   for (auto& [name, book] : books_) {
-    for (const auto& [field, hold] : holders(name)) book.fates[field] = Fate::kRemoved;
+    for (const auto& [field, hold] : holders(name)) {
+      book.ends[field] = {Fate::kRemoved, server_.milliseconds()};
+    }
     book.holders.clear();
     book.line.clear();
     book.beliefs.clear();

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "simulation/cuts.h"
 #include "simulation/kind.h"
 #include "support/server.h"
 
@@ -31,6 +32,10 @@ class Ledger final : public Witness {
   bool removed(const LockName& lock, const std::string& owner) const {
     return met(Fate::kRemoved, lock, owner);
   }
+  // The hold was there, and has ended by a cut of Redisson that its client cannot foresee.
+  bool cut_off(const LockName& lock, const std::string& owner) const;
+  // How long ago it was removed, or cut off.
+  Millis gone_for(const LockName& lock, const std::string& owner) const;
   // The owner's latest hold is no more because its release was carried out.
   bool released(const LockName& lock, const std::string& owner) const {
     return met(Fate::kReleased, lock, owner);
@@ -54,17 +59,24 @@ class Ledger final : public Witness {
 
  private:
   enum class Fate { kRemoved, kReleased };
+  struct End {
+    Fate fate;
+    std::int64_t at;
+  };
   struct Book {
     Holders holders;  // after the last script
     Line line;
-    std::map<std::string, Fate> fates;  // of the fields that are gone
+    std::map<std::string, End> ends;  // of the fields that are gone
+    Cuts cuts;
+    // Redisson publishes nothing when it makes a lease shorter: until when it has left it so.
+    std::optional<std::int64_t> unpublished;
     // Until when those who listen to a channel may believe that it is held.
     std::map<std::string, std::int64_t> beliefs;
     std::map<std::int64_t, std::string> tokens;  // token -> the field that got it
   };
   using Entry = std::pair<const std::string, Book>;
 
-  static bool forget_fates(Book& book, const Holders& before);
+  static bool forget_ends(Book& book, const Holders& before);
   void compare(Entry& entry, std::string_view script, const Words& command);
   void gone(Entry& entry, const std::string& field, std::string_view script, const Words& command);
   void check_order(Entry& entry, const Holders& before, std::string_view script,
@@ -74,6 +86,7 @@ class Ledger final : public Witness {
   std::string first_in(const Line& line, const std::string& newcomer) const;
   bool dead(const Place& one) const { return one.alive <= server_.milliseconds(); }
   void pass_on(Entry& entry);
+  void foreign(Entry& entry);
   void check_beliefs(Entry& entry, std::string_view script);
   bool concerns(const Words& command, const std::string& name, const std::string& field) const;
   void told(Entry& entry, const std::string& owner, const sync::Answer& said);

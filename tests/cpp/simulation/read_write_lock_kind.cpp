@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 
 #include "sync/keys.h"
 #include "sync/kinds.h"
@@ -25,6 +26,20 @@ std::string writer_of(const Holders& holders) {
   return {};
 }
 
+// Until when the longest of the owner's read holds lives; nothing while none does.
+std::optional<std::int64_t> reads_until(Keyspace& data, const std::string& name,
+                                        const std::string& owner, int count) {
+  std::optional<std::int64_t> longest;
+  for (int n = 1; n <= count; ++n) {
+    const std::string timeout =
+        sync::rwlock_prefix(LockName(name)) + ':' + owner + ":rwlock_timeout:" + std::to_string(n);
+    if (const Keyspace::Entry* key = data.find(timeout)) {
+      longest = std::max(longest.value_or(0), key->expires.value_or(INT64_MAX));
+    }
+  }
+  return longest;
+}
+
 }  // namespace
 
 const sync::LockRecipe* ReadWriteLockKind::lock_recipe(const LockName& lock) const {
@@ -40,7 +55,7 @@ std::string ReadWriteLockKind::field(const LockName& lock, const std::string& ow
   return lock.side() == Side::kWrite ? owner + kWrites : owner;
 }
 
-// A reader holds it as long as its timeout key lives, whatever the hash says.
+// A reader holds it as long as one of its timeout keys lives, whatever the hash says.
 Holders ReadWriteLockKind::holders(Keyspace& data, const std::string& name) const {
   Holders holders;
   const Hash* hash = data.get<Hash>(name);
@@ -48,12 +63,9 @@ Holders ReadWriteLockKind::holders(Keyspace& data, const std::string& name) cons
   const std::int64_t whole = data.find(name)->expires.value_or(INT64_MAX);
   for (const auto& [field, count] : *hash) {
     if (field == "mode") continue;
-    const std::string timeout =
-        sync::rwlock_prefix(LockName(name)) + ':' + field + ":rwlock_timeout:1";
-    const Keyspace::Entry* reads = writes(field) ? nullptr : data.find(timeout);
-    if (!writes(field) && reads == nullptr) continue;
-    const std::int64_t expires = reads != nullptr ? reads->expires.value_or(INT64_MAX) : whole;
-    holders[field] = {std::stoi(count), std::min(expires, whole)};
+    const int holds = std::stoi(count);
+    const auto until = writes(field) ? whole : reads_until(data, name, field, holds);
+    if (until) holders[field] = {holds, std::min(*until, whole)};
   }
   return holders;
 }

@@ -8,17 +8,31 @@ namespace holdfast::simulation {
 namespace {
 
 constexpr std::chrono::minutes kLongest{5};
+// So that many are longer than the shortest lease beside which a client keeps its holds (750 ms).
+constexpr int kLongerLeases = 10;
+const std::string kRedisson = "redisson";
+// A write hold of several levels has their leases one after the other.
+constexpr std::chrono::seconds kForeignLeases{60};
+
+Climate worst(const Schedule::Variant& variant) {
+  const bool calm = variant.beside == Schedule::Beside::kShorterReaders;
+  return calm ? Climate::kCancels : Climate::kMoods;
+}
 
 }  // namespace
 
 Schedule::Schedule(const Kind& kind, std::uint64_t seed, bool tracing, const Variant& variant)
-    : History(seed, tracing), script_{kind}, ledger_(server_, kind, violation_) {
+    : History(seed, tracing, worst(variant)),
+      longer_(variant.beside == Beside::kShorterReaders ? kLongerLeases : 1),
+      script_{kind},
+      ledger_(server_, kind, violation_) {
   script_.defers = variant.defers;
   plan_script();
   plan_weather();
-  plan_owners(variant.replicas);
+  plan_owners(variant);
   plan_faults();
   if (variant.leavers) plan_leavers();
+  if (variant.beside != Beside::kNone) plan_redisson(variant.beside);
 }
 
 Schedule::~Schedule() { shut_down(); }
@@ -51,13 +65,14 @@ void Schedule::plan_leavers() {
   plan_refusals();
 }
 
-void Schedule::plan_owners(int replicas) {
+void Schedule::plan_owners(const Variant& variant) {
   Random& random = world_.random;
+  const int replicas = variant.replicas;
   if (replicas > 0 && at_least(Climate::kCuts)) {
     server_.set_lag(static_cast<unsigned>(random.below(500)));
   }
   for (std::uint64_t clients = 1 + random.below(3); clients > 0; --clients) {
-    const std::shared_ptr<Client>& client = plan_client(replicas);
+    const std::shared_ptr<Client>& client = plan_client(replicas, longer_);
     client->on_event = [this, id = client->plan().id](const lease::Event& event) {
       if (Actor* told = actor(id, event.owner)) told->told(event);
     };
@@ -73,6 +88,30 @@ void Schedule::plan_owners(int replicas) {
       check_renewal(script_.kind.name_of(key), owner);
     };
   }
+}
+
+void Schedule::plan_redisson(Beside beside) {
+  for (std::uint64_t threads = 1 + world_.random.below(3); threads > 0; --threads) {
+    redisson_.push_back(std::make_shared<RedissonThread>(world_, server_, script_.kind,
+                                                         plan_thread(beside, redisson_.size())));
+    redisson_.back()->begin(script_.locks);
+  }
+  if (beside != Beside::kShorterReaders) return;
+  script_.leases = 0;
+  script_.long_holds += 300;
+}
+
+// Where no reader is to shorten leases, its watchdog's lease is longer than those of the clients.
+RedissonThread::Plan Schedule::plan_thread(Beside beside, std::size_t number) {
+  Random& random = world_.random;
+  const bool sides = script_.kind.sides().size() > 1;
+  const int least = sides && beside == Beside::kRedisson ? 2100 : 60;
+  RedissonThread::Plan plan;
+  plan.owner = kRedisson + ':' + std::to_string(number);
+  plan.version = random.chance(500) ? Redisson::k3_17_6 : Redisson::k4_7_0;
+  plan.watch_lease = Millis(least + static_cast<int>(random.below(3000)));
+  plan.rounds = 1 + static_cast<int>(random.below(4));
+  return plan;
 }
 
 void Schedule::check_renewal(const std::string& name, const std::string& field) {
@@ -92,18 +131,20 @@ Actor* Schedule::actor(const std::string& client, std::uint64_t number) {
 }
 
 bool Schedule::all_over() const {
-  return std::all_of(actors_.begin(), actors_.end(), [](const auto& a) { return a->over(); });
+  const auto over = [](const auto& each) { return each->over(); };
+  return std::all_of(actors_.begin(), actors_.end(), over) &&
+         std::all_of(redisson_.begin(), redisson_.end(), over);
 }
 
 Report Schedule::run() {
   const TimePoint start = world_.now();
-  if (go_on(start + kLongest, true)) {
+  if (go_on(start + kLongest * longer_, true)) {
     if (!all_over()) {
       for (const auto& actor : actors_) {
         if (!actor->over()) blame("does not end: " + actor->describe());
       }
     }
-    if (rest(start, script_.acquire_options.queue_timeout)) check_leftovers();
+    if (rest(start, longest_lease())) check_leftovers();
   }
   check_effort();
   Report report = this->report();
@@ -142,6 +183,7 @@ bool Schedule::orphaned(const std::string& name) {
   const Holders& holders = ledger_.holders(name);
   return std::any_of(holders.begin(), holders.end(), [&, &actors = actors_](const auto& holder) {
     const std::string& field = holder.first;
+    if (field.substr(0, kRedisson.size()) == kRedisson) return false;
     const bool doubted = std::any_of(actors.begin(), actors.end(),
                                      [&](const auto& actor) { return actor->doubts(field); });
     return !doubted && !any_side(name, field, [this](const Actor& actor, const LockName& lock) {
@@ -168,6 +210,15 @@ void Schedule::check_leftovers() {
       blame(key + " is left behind");
     }
   }
+}
+
+// Until what an owner that has died, or a place in line, leaves behind is over.
+Duration Schedule::longest_lease() const {
+  Duration longest = script_.acquire_options.queue_timeout;
+  for (const auto& client : clients_) {
+    longest = std::max<Duration>(longest, client->plan().watch_lease);
+  }
+  return redisson_.empty() ? longest : longest + kForeignLeases;
 }
 
 // Attempts are bounded by what could make them worth while.

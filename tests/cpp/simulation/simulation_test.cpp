@@ -53,6 +53,14 @@ std::vector<Subject> subjects() {
     all.push_back(locks(*kind, "_of_callers_that_leave", {0, 0, true}));
     const bool returns = kind->recipe(LockName("a")).owners_return();
     if (returns) all.push_back(locks(*kind, "_of_deferred_releases", {0, 700}));
+    using Beside = Schedule::Beside;
+    if (RedissonSteps::has(*kind)) {
+      all.push_back(locks(*kind, "_beside_redisson", {0, 0, false, Beside::kRedisson}));
+    }
+    if (kind->sides().size() > 1) {
+      all.push_back(locks(*kind, "_beside_shorter_readers_of_redisson",
+                          {0, 0, false, Beside::kShorterReaders}));
+    }
   }
   all.push_back(counter<SemaphoreHistory>("semaphore"));
   all.push_back(counter<LatchHistory>("count_down_latch"));

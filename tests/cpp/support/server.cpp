@@ -145,12 +145,21 @@ Answer Server::run_script(const Words& command) {
   } else if (script == nullptr || scripts_.count(script->name) == 0) {
     return Answer::error("NOSCRIPT No matching script. Please use EVAL.");
   }
-  ++runs_[script->name];
+  return evaluate(*script, command);
+}
+
+Answer Server::execute(const script::Script& foreign, const Words& command) {
+  data_.set_time(microseconds());
+  return evaluate(foreign, command);
+}
+
+Answer Server::evaluate(const script::Script& script, const Words& command) {
+  ++runs_[script.name];
   in_script_ = true;
   has_written_ = false;
-  Answer answer = Interpreter::of_this_thread().run(*script, command, *this);
+  Answer answer = Interpreter::of_this_thread().run(script, command, *this);
   in_script_ = false;
-  if (witness != nullptr) witness->executed(*script, command, answer);
+  if (witness != nullptr) witness->executed(script, command, answer);
   return answer;
 }
 

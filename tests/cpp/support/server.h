@@ -45,6 +45,8 @@ class Server final : public Peer, private ScriptHost {
   void arrived(const std::shared_ptr<Wire>& wire, std::vector<Command> commands) override;
   // The reply to one command that comes by no wire.
   std::string execute(const Command& command) { return run(nullptr, command).bytes(); }
+  // The same of another library's script. `command`: EVAL's words.
+  Answer execute(const script::Script& foreign, const Words& command);
 
   // Faults.
   void pause(Duration time);
@@ -79,6 +81,7 @@ class Server final : public Peer, private ScriptHost {
   Answer run(const std::shared_ptr<Wire>& wire, const Command& command);
   Answer subscribe(const std::shared_ptr<Wire>& wire, const Command& command);
   Answer run_script(const Words& command);
+  Answer evaluate(const script::Script& script, const Words& command);
   Answer load(const Words& command);
   Answer wait(const Words& command);
   Answer carry_out(const Words& command);
