@@ -1,17 +1,21 @@
 """Callers that leave in the middle.
 
 Ctrl-C interrupts a `with` block, a thread or task ends while it holds, a client is closed under its
-callers or garbage-collected.
+callers or garbage-collected, a child of `fork` goes on with the clients of its parent.
 """
 
 from __future__ import annotations
 
 import asyncio
+import ctypes
+import os
 import random
 import signal
+import sys
 import threading
+import traceback
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from holdfast import HoldfastError, ServerError
 from tests.support.waiting import let_pass, taking
@@ -24,6 +28,10 @@ Acquire = Callable[[Clients], Any]
 
 _LATEST_CLOSE = 0.1
 _LONGEST_BLOCK = 0.02
+_ALARMS = 0.3
+"""How many of the main thread's turns are interrupted, where they have not ended by then."""
+_LATEST_ALARM = 0.1
+_PR_SET_PDEATHSIG = 1
 
 
 class Interrupted(Exception):
@@ -41,12 +49,49 @@ def _outcome(grant: object) -> str:
     return "granted" if grant else "refused"
 
 
+class Child:
+    """A child of `fork` that asks, by the clients of its parent, and ends while it holds, or not.
+
+    It dies with the thread that forked it: it asks for nothing after its worker's death.
+    """
+
+    def __init__(self, ask: Callable[[], str]) -> None:
+        self._reader, writer = os.pipe()
+        parent = os.getpid()
+        self._pid = os.fork()
+        if self._pid == 0:
+            _be_child(parent, writer, ask)
+        os.close(writer)
+
+    def result(self) -> str:
+        """What became of it, once the child has ended. To be called once."""
+        with os.fdopen(self._reader) as pipe:
+            result = pipe.read()
+        os.waitpid(self._pid, 0)
+        assert result, "a child of fork ended without a result"
+        return result
+
+
+def _be_child(parent: int, writer: int, ask: Callable[[], str]) -> NoReturn:
+    try:
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() == parent:
+            os.write(writer, ask().encode("ascii"))
+    except BaseException:  # noqa: BLE001 - nothing of the parent's may run in the child
+        traceback.print_exc()
+    finally:
+        os._exit(0)
+
+
 class LeavingThreads:
     """Ways in which a thread leaves. Each returns what became of the acquisition."""
 
-    def __init__(self, make: Callable[[], Clients], source: random.Random) -> None:
+    def __init__(
+        self, make: Callable[[], Clients], source: random.Random, *, forks: bool = True
+    ) -> None:
+        """`forks`: not greenlets, whose hub would run all of them in the child, too."""
         self._make = make
-        self.ways = (self.end, self.close, self.drop)
+        self.ways = (self.end, self.close, self.drop, *([self.fork] if forks else []))
         self._random = source
 
     def end(self, clients: Clients, acquire: Acquire) -> str:
@@ -72,6 +117,18 @@ class LeavingThreads:
         """The last reference to a client goes while it holds."""
         return self._ask(self._make(), acquire)
 
+    def fork(self, clients: Clients, acquire: Acquire) -> str:
+        """A child asks, and ends; it may close the clients before that."""
+        closes, releases = self._random.random() < 0.5, self._random.random() < 0.5
+
+        def ask() -> str:
+            result = self._ask(clients, acquire)
+            for client in clients if closes else ():
+                client.close(release_held=releases)
+            return result
+
+        return Child(ask).result()
+
     def _ask(self, clients: Clients, acquire: Acquire) -> str:
         try:
             return _outcome(acquire(clients))
@@ -82,9 +139,12 @@ class LeavingThreads:
 class LeavingTasks:
     """The same for tasks; each returns an awaitable."""
 
-    def __init__(self, make: Callable[[], Clients], source: random.Random) -> None:
+    def __init__(
+        self, make: Callable[[], Clients], source: random.Random, *, forks: bool = True
+    ) -> None:
+        """`forks`: not greenlets, whose hub would run all of them in the child, too."""
         self._make = make
-        self.ways = (self.end, self.close, self.drop)
+        self.ways = (self.end, self.close, self.drop, *([self.fork] if forks else []))
         self._random = source
 
     async def end(self, clients: Clients, acquire: Acquire) -> str:
@@ -104,6 +164,18 @@ class LeavingTasks:
         """The last reference to a client goes while it holds."""
         return await asyncio.create_task(self._ask(self._make(), acquire))
 
+    async def fork(self, clients: Clients, acquire: Acquire) -> str:
+        """A child asks on a new loop, and ends; it may close the clients before that."""
+        closes, releases = self._random.random() < 0.5, self._random.random() < 0.5
+
+        async def ask() -> str:
+            result = await self._ask(clients, acquire)
+            for client in clients if closes else ():
+                await client.close(release_held=releases)
+            return result
+
+        return await asyncio.to_thread(Child(lambda: asyncio.run(ask())).result)
+
     async def _ask(self, clients: Clients, acquire: Acquire) -> str:
         try:
             return _outcome(await acquire(clients))
@@ -112,7 +184,7 @@ class LeavingTasks:
 
 
 class MainThread:
-    """The owner that Ctrl-C interrupts: the worker's main thread, in `with` blocks.
+    """The owner that Ctrl-C and alarms interrupt: the worker's main thread, in `with` blocks.
 
     The interrupt may arrive anywhere in a block, its entry and its exit, but not while a line of
     the history is written: then it comes right after that.
@@ -124,7 +196,11 @@ class MainThread:
         self._random = source
         self._judged = judged
         self._open = False
-        signal.signal(signal.SIGINT, self._interrupt)
+        for number in (signal.SIGINT, signal.SIGALRM):
+            if "gevent" in sys.modules:
+                _let_hub_call(number, self._interrupt_greenlet)
+            else:
+                signal.signal(number, self._interrupt)
 
     def live(self, subjects: Sequence[Subject], clients: Clients, stop: threading.Event) -> None:
         """Take turns until the worker is to end."""
@@ -139,6 +215,7 @@ class MainThread:
         details = {"owner": self._name, "subject": name, "weight": subject.weight}
         acquired = self._log.call("acquire", timeout=None, **details)
         asking: int | None = acquired  # the call that has not returned
+        self._set_alarm()
         try:
             self._open = True
             with lock:
@@ -156,6 +233,12 @@ class MainThread:
                 asking = self._release_of(acquired, name)
             self._log.returned(asking, word(error))
 
+    def _set_alarm(self) -> None:
+        """Let an alarm ring in this turn or after it, or none; the last turn's rings no more."""
+        rings = self._random.random() < _ALARMS
+        seconds = max(1e-6, _LATEST_ALARM * self._random.random() ** 4) if rings else 0
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+
     def _release_of(self, acquired: int, name: str) -> int:
         return self._log.call("release", owner=self._name, subject=name, of=acquired)
 
@@ -171,3 +254,19 @@ class MainThread:
         if self._open:
             self._open = False
             raise KeyboardInterrupt
+
+    def _interrupt_greenlet(self, main: Any) -> None:
+        if self._open:
+            self._open = False
+            main.throw(KeyboardInterrupt)
+
+
+def _let_hub_call(number: int, handler: Callable[[Any], None]) -> None:
+    """Let the hub call it with this greenlet, which waits then.
+
+    A handler that raises while the hub runs would end what the hub does for other greenlets.
+    """
+    import gevent
+
+    main, loop = gevent.getcurrent(), gevent.get_hub().loop
+    gevent.signal_handler(number, lambda: loop.run_callback(handler, main))

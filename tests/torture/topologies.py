@@ -23,6 +23,7 @@ from tests.torture.breaking import (
 )
 from tests.torture.failovers import Clustered, Sentinels
 from tests.torture.schedule import NETWORK, Group, lasting
+from tests.torture.steady import Encrypted, Replicas
 from tests.torture.subjects import MAJORITY_OF
 
 
@@ -139,6 +140,8 @@ class Standalone:
 
 TOPOLOGIES: dict[str, Callable[[str, int], Topology]] = {
     "standalone": Standalone,
+    "replicas": Replicas,
+    "tls": Encrypted,
     "sentinel": Sentinels,
     "cluster": Clustered,
 }

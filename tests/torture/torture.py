@@ -6,12 +6,13 @@ Every wait has a bound, and only processes that were started here are stopped an
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -50,22 +51,50 @@ class Size:
     processes: int = 4
     threads: int = 2
     tasks: int = 2
+    way: str = "program"
+    """How a worker is started: see `WAYS`."""
     calm: float = 5.0
     """Seconds without a fault at the end, in which no waiter may sleep on."""
 
 
+WAYS = {
+    "program": ("tests.torture.worker",),
+    "spawn": ("tests.torture.pool", "spawn"),
+    "forkserver": ("tests.torture.pool", "forkserver"),
+    "gevent": ("tests.torture.gevent_worker",),
+}
+"""Modules that run a worker, each with its arguments before the order."""
+
+
 @dataclass
 class Worker:
-    """A process full of owners, and its orders."""
+    """A process full of owners, and its orders.
+
+    `process` ends when the worker does, which multiprocessing may have started.
+    """
 
     index: int
     order: Order
     process: subprocess.Popen[str]
+    handle: int = -1
+    """A descriptor of the worker's own process, once it is ready."""
 
     def wait_until_ready(self) -> None:
         assert self.process.stdout is not None
-        line = self.process.stdout.readline()
-        assert line == "ready\n", f"worker {self.order.name} did not start: {self.complaints()}"
+        lines = [self.process.stdout.readline().strip()]
+        if lines[0].isdigit():
+            lines.append(self.process.stdout.readline().strip())
+        assert lines[-1] == "ready", f"worker {self.order.name}: {self.complaints()}"
+        self.handle = os.pidfd_open(int(lines[0]) if lines[1:] else self.process.pid)
+
+    def signal(self, number: int) -> None:
+        """Send it a signal, if it is there."""
+        with suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self.handle, number)
+
+    def kill(self) -> None:
+        self.signal(signal.SIGKILL)
+        self.process.wait()
 
     def complaints(self) -> str:
         return Path(self.order.folder, f"{self.order.name}.errors").read_text()[-4000:]
@@ -75,11 +104,14 @@ class Worker:
         try:
             code = self.process.wait(_END_BOUND)
         except subprocess.TimeoutExpired:
-            self.process.kill()
-            code = self.process.wait()
+            self.kill()
+            code = self.process.returncode
         return f"ended with {code}: {self.complaints()}" if code else None
 
     def close(self) -> None:
+        if self.handle >= 0:
+            self.signal(signal.SIGKILL)
+            os.close(self.handle)
         self.process.kill()
         self.process.wait()
         for stream in (self.process.stdin, self.process.stdout):
@@ -141,10 +173,11 @@ class Torture:
         name = f"{index}.{self._started[index]}"
         size, topology = self._size, self._topology
         where = topology.urls(index), topology.replicas, str(self._folder)
-        order = Order(name, *where, self._seed, size.threads, size.tasks)
+        counts, greenlets = (size.threads, size.tasks), size.way == "gevent"
+        order = Order(name, *where, self._seed, *counts, greenlets)
         errors = stack.enter_context((self._folder / f"{name}.errors").open("w"))
         process = subprocess.Popen(
-            [sys.executable, "-m", "tests.torture.worker", json.dumps(asdict(order))],
+            [sys.executable, "-m", *WAYS[size.way], json.dumps(asdict(order))],
             cwd=_ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -198,20 +231,19 @@ class Torture:
             return self._interrupt(self._workers[number], fault.arguments[1])
         if fault.name == "stop_worker":
             worker = self._workers[number]
-            worker.process.send_signal(signal.SIGSTOP)
-            return lambda: worker.process.send_signal(signal.SIGCONT)
+            worker.signal(signal.SIGSTOP)
+            return lambda: worker.signal(signal.SIGCONT)
         return self._kill(number, stack)
 
     def _interrupt(self, worker: Worker, times: int) -> Mend:
         for _ in range(times):
-            worker.process.send_signal(signal.SIGINT)
+            worker.signal(signal.SIGINT)
             let_pass(_BETWEEN_INTERRUPTS)
         return nothing
 
     def _kill(self, number: int, stack: ExitStack) -> Mend:
         worker = self._workers[number]
-        worker.process.kill()
-        worker.process.wait()
+        worker.kill()
         self._deaths[worker.order.name] = now()
 
         def replace() -> None:

@@ -8,9 +8,11 @@ It says `ready`, and ends when its standard input does. What it did is in its fi
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
 import logging
 import random
+import select
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Generator, Sequence
@@ -60,6 +62,8 @@ class Order:
     seed: int
     threads: int
     tasks: int
+    greenlets: bool = False
+    """The threads are those of gevent."""
 
     @property
     def history(self) -> Path:
@@ -73,6 +77,7 @@ class Owner:
         self, name: str, order: Order, log: Log, stop: threading.Event, flavour: Flavour
     ) -> None:
         self._is_task = flavour.asyncio
+        self._is_greenlet = order.greenlets
         self._name = name
         self._log = log
         self._stop = stop
@@ -81,7 +86,8 @@ class Owner:
         self._replicas = order.replicas
         self._subjects = subjects(len(order.urls), order.replicas)
         leaving = LeavingTasks if flavour.asyncio else LeavingThreads
-        self._leaving = leaving(lambda: _clients(flavour, order), self._random)
+        make = functools.partial(make_clients, flavour, order)
+        self._leaving = leaving(make, self._random, forks=not order.greenlets)
 
     def live(self, clients: Sequence[Any]) -> Program:
         """Take turns until the worker is to end."""
@@ -101,7 +107,8 @@ class Owner:
         details = {"subject": name, "weight": subject.weight, "timeout": timeout}
         number, called = self._log.call(subject.what, owner=self._name, **details), now()
         try:
-            grant = yield self._perhaps_cancelled(thing, thing.acquire(timeout, lease))
+            acquire = functools.partial(thing.acquire, timeout, lease)
+            grant = yield self._perhaps_cancelled(thing, acquire)
         except (HoldfastError, Interrupted) as error:
             self._log.returned(number, word(error))
             return
@@ -138,11 +145,13 @@ class Owner:
         fixed = self._random.random() < _WITH_LEASE
         return LEASE if fixed else None, fixed
 
-    def _perhaps_cancelled(self, thing: Held, call: Any) -> Any:
-        """The call; in a task it may be cancelled, where that leaves nothing behind."""
-        if not (self._is_task and thing.undone and self._random.random() < _CANCELLED):
-            return call
-        return _cancelled_after(_LATEST_CANCEL * self._random.random() ** 4, call)
+    def _perhaps_cancelled(self, thing: Held, call: Callable[[], Any]) -> Any:
+        """Call; a task or greenlet may be cancelled in it, where that leaves nothing behind."""
+        may_be = self._is_task or self._is_greenlet
+        if not (may_be and thing.undone and self._random.random() < _CANCELLED):
+            return call()
+        after = _LATEST_CANCEL * self._random.random() ** 4
+        return (_cancelled_after if self._is_task else _timed_out_after)(after, call)
 
     def _pause(self, seconds: float) -> Any:
         return taking(seconds) if self._is_task else let_pass(seconds)
@@ -193,20 +202,28 @@ class Owner:
             return
         release = self._log.call("release", owner=self._name, subject=name, of=number)
         try:
-            yield self._perhaps_cancelled(thing, thing.release(grant))
+            yield self._perhaps_cancelled(thing, functools.partial(thing.release, grant))
         except (HoldfastError, Interrupted) as error:
             self._log.returned(release, word(error))
         else:
             self._log.returned(release, "done")
 
 
-async def _cancelled_after(seconds: float, call: Awaitable[Any]) -> Any:
+def _timed_out_after(seconds: float, call: Callable[[], Any]) -> Any:
+    """Call in the greenlet that calls, which is thrown out of it if it has not returned by then."""
+    import gevent
+
+    with gevent.Timeout(seconds, Interrupted):
+        return call()
+
+
+async def _cancelled_after(seconds: float, call: Callable[[], Awaitable[Any]]) -> Any:
     """Await the call in the task that calls, which is cancelled if it has not returned by then."""
     task = asyncio.current_task()
     assert task is not None
     cancel = asyncio.get_running_loop().call_later(seconds, task.cancel)
     try:
-        return await call
+        return await call()
     except asyncio.CancelledError:
         if hasattr(task, "uncancel"):  # since Python 3.11
             task.uncancel()
@@ -215,26 +232,31 @@ async def _cancelled_after(seconds: float, call: Awaitable[Any]) -> Any:
         cancel.cancel()
 
 
-def _stop_at_end_of_input(stop: threading.Event) -> None:
-    sys.stdin.read()
+def _stop_at_end_of_input(stop: threading.Event, source: int) -> None:
+    select.select([source], [], [])  # nothing is ever written there
     stop.set()
 
 
-def run(order: Order) -> None:
-    """Start all owners, and end them when the standard input ends."""
+def run(order: Order, source: int = 0, clients_of_threads: Sequence[Any] | None = None) -> None:
+    """Start all owners, and end them when the input ends: by default the standard input.
+
+    `clients_of_threads`: those that are there already.
+    """
     logging.getLogger("holdfast").addHandler(logging.NullHandler())
     stop, log = threading.Event(), Log(order.history, order.name)
     ends, lives = [], []
     for flavour, count in ((Flavour("sync"), order.threads), (Flavour("asyncio"), order.tasks)):
-        clients = _clients(flavour, order)
+        if not count:
+            continue
+        clients = _clients(flavour, order, clients_of_threads)
         for index in range(count):
             name = f"{order.name} {flavour}{index}"
             owner = Owner(name, order, log, stop, flavour)
             lives.append(flavour.actor().begin(owner.live, clients))
         ends.append((flavour, clients))
-    source = random.Random(f"{order.seed} {order.name} main")
-    main = MainThread(f"{order.name} main", log, source, judged=not order.replicas)
-    threading.Thread(target=_stop_at_end_of_input, args=(stop,), daemon=True).start()
+    chance = random.Random(f"{order.seed} {order.name} main")
+    main = MainThread(f"{order.name} main", log, chance, judged=not order.replicas)
+    threading.Thread(target=_stop_at_end_of_input, args=(stop, source), daemon=True).start()
     print("ready", flush=True)
     kinds = subjects(len(order.urls), order.replicas)
     main.live(kinds, next(clients for flavour, clients in ends if not flavour.asyncio), stop)
@@ -246,7 +268,12 @@ def run(order: Order) -> None:
         flavour.end()
 
 
-def _clients(flavour: Flavour, order: Order) -> list[Any]:
+def _clients(flavour: Flavour, order: Order, of_threads: Sequence[Any] | None) -> Sequence[Any]:
+    """Those that are there, or new ones."""
+    return of_threads if of_threads and not flavour.asyncio else make_clients(flavour, order)
+
+
+def make_clients(flavour: Flavour, order: Order) -> list[Any]:
     """A client for each of the order's servers."""
     options: dict[str, Any] = {"lease": LEASE, "command_timeout": COMMAND_TIMEOUT}
     if order.replicas:
