@@ -134,7 +134,7 @@ void Parker::notify() {
 // read again.
 bool Parker::rouse() {
   const std::uint32_t before = state_.exchange(kNotified);
-  if (before == kPolling) eventfd_write(fd_, 1);  // for which end_poll() waits
+  if (before == kPolling) eventfd_write(wake_fd(), 1);  // for which end_poll() waits
   return before == kAsleep;
 }
 
@@ -164,7 +164,7 @@ void Parker::park(const Clock& clock, TimePoint until) {
 
 bool Parker::begin_poll() {
   (void)g_registered;
-  fd_ = g_idle.take();
+  fd_.store(g_idle.take(), std::memory_order_relaxed);
   if (change(kAwake, kPolling)) return true;
   state_.store(kAwake);
   give_back();
@@ -172,11 +172,12 @@ bool Parker::begin_poll() {
 }
 
 void Parker::end_poll() {
-  if (state_.exchange(kAwake) == kNotified && fd_ >= 0) {
+  const int fd = wake_fd();
+  if (state_.exchange(kAwake) == kNotified && fd >= 0) {
     // Until it is written, the notifier may use the descriptor.
     eventfd_t ignored = 0;
-    while (eventfd_read(fd_, &ignored) != 0) {
-      pollfd written{fd_, POLLIN, 0};
+    while (eventfd_read(fd, &ignored) != 0) {
+      pollfd written{fd, POLLIN, 0};
       ::poll(&written, 1, -1);
     }
   }
@@ -184,8 +185,8 @@ void Parker::end_poll() {
 }
 
 void Parker::give_back() {
-  if (fd_ >= 0) g_idle.give(fd_);
-  fd_ = -1;
+  const int fd = fd_.exchange(-1, std::memory_order_relaxed);
+  if (fd >= 0) g_idle.give(fd);
 }
 
 }  // namespace holdfast

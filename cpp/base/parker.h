@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -38,7 +39,9 @@ class Parker {
   // makes it readable. Returns false, and is not begun, when a notify() is pending (consumed).
   bool begin_poll();
   void end_poll();
-  int wake_fd() const { return fd_; }  // negative: the process had no descriptor left
+  int wake_fd() const {
+    return fd_.load(std::memory_order_relaxed);
+  }  // negative: the process had no descriptor left
   // For a poll() without one: whether notify() has come since begin_poll(). Any thread.
   bool notified() const { return state_.load() == kNotified; }
 
@@ -66,7 +69,9 @@ class Parker {
   const std::size_t word_;
   const std::uint32_t bit_;
   SharedAtomic<std::uint32_t> state_{kAwake};
-  int fd_ = -1;  // between begin_poll() and end_poll()
+  // Between begin_poll() and end_poll(). A notifier that came while the process had no descriptor
+  // left may read the one of a later poll(), which it then ends early.
+  std::atomic<int> fd_{-1};
 };
 
 // The wake-ups happen when it is destroyed.
