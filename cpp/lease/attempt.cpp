@@ -14,6 +14,8 @@ Attempt::Attempt(Attempt&& other, const LockName& name) noexcept
 
 bool Attempt::begin() { return keeper_->begin(*this); }
 
+void Attempt::begin_beside() { keeper_->begin_beside(*this); }
+
 void Attempt::end() {
   if (under_way_) keeper_->end(*this);
 }
@@ -23,6 +25,11 @@ bool LeaseKeeper::begin(Attempt& attempt) {
   if (attempt.alone() && attempts_.any(*attempt.name_, attempt.owner_)) return false;
   enter(attempt);
   return true;
+}
+
+void LeaseKeeper::begin_beside(Attempt& attempt) {
+  const MutexLock guard(mutex_);
+  enter(attempt);
 }
 
 void LeaseKeeper::end(Attempt& attempt) {

@@ -32,6 +32,9 @@ class Attempt {
 
   // False, and nothing is begun: another attempt of the owner's at this lock is under way.
   bool begin();
+  // Beside another attempt of the owner's, which may have ended: refuses the owner's calls for the
+  // lock until this one ends.
+  void begin_beside();
   bool under_way() const { return under_way_; }
   // Without a grant. No effect when it is not under way.
   void end();

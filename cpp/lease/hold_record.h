@@ -146,11 +146,15 @@ class Hold final : public client::Request, public std::enable_shared_from_this<H
     next_renewal = renewal_after(sent, shortened.part_of(sure(lease), now), ticket);
   }
 
-  // A command that was sent then has set the lease that is renewed.
+  // A command that was sent then has set a lease of `given`; one that is longer on the server stays.
   void set_lease(TimePoint sent, Millis given, TimePoint now) {
     set_until = std::max(set_until, trusted_until(sent, given));
     const Millis part = shortened.part_of(given, now);
-    relied_until = part < given ? trusted_until(sent, part) : kNever;
+    if (part < given) {
+      relied_until = trusted_until(sent, part);
+    } else if (!shortened.lasts(now)) {
+      relied_until = kNever;
+    }
   }
 
   void listen(std::uint64_t listener) {

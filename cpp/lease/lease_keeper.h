@@ -262,6 +262,7 @@ class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_t
 
   // For Attempt.
   bool begin(Attempt& attempt) HOLDFAST_EXCLUDES(mutex_);
+  void begin_beside(Attempt& attempt) HOLDFAST_EXCLUDES(mutex_);
   void end(Attempt& attempt) HOLDFAST_EXCLUDES(mutex_);
   void move(Attempt& from, Attempt& to) HOLDFAST_EXCLUDES(mutex_);
 

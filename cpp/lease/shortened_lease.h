@@ -13,13 +13,16 @@ class ShortenedLease {
  public:
   // A renewal has found only `left` of the lease.
   void observe(Millis left, TimePoint now, Millis lease) {
-    shortest_ = now < ends_ ? std::min(shortest_, left) : left;
+    shortest_ = lasts(now) ? std::min(shortest_, left) : left;
     ends_ = after(now, lease);
   }
 
+  // Whether the other program may still set its lease.
+  bool lasts(TimePoint now) const { return now < ends_; }
+
   // The part of `lease` that may be relied upon.
   Millis part_of(Millis lease, TimePoint now) const {
-    return now < ends_ ? std::min(lease, std::max(shortest_, kLeast)) : lease;
+    return lasts(now) ? std::min(lease, std::max(shortest_, kLeast)) : lease;
   }
 
  private:

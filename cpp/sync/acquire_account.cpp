@@ -11,10 +11,12 @@ AcquireAccount::AcquireAccount(const std::shared_ptr<const Context>& context, co
 
 bool AcquireAccount::open() {
   using Kind = lease::Attempt::Kind;
-  const bool whole = recipe_.makes_holds() && !request_.part;
-  return attempt_
-      .emplace(*context_->keeper, request_.name, request_.owner, whole ? Kind::kWhole : Kind::kPart)
-      .begin();
+  const Kind kind = excludes() ? Kind::kWhole : Kind::kPart;
+  return attempt_.emplace(*context_->keeper, request_.name, request_.owner, kind).begin();
+}
+
+lease::Attempt AcquireAccount::call() const {
+  return {*context_->keeper, request_.name, request_.owner, lease::Attempt::Kind::kAround};
 }
 
 lease::AttemptPlan AcquireAccount::begin() {

@@ -22,6 +22,10 @@ class AcquireAccount {
 
   // The acquisition begins. False: another one of the owner's is under way.
   bool open();
+  // It is of a lock, whose owner must not use it meanwhile.
+  bool excludes() const { return recipe_.makes_holds() && !request_.part; }
+  // Not begun: of the call that waits for it, which may end later. `request` outlives it.
+  lease::Attempt call() const;
   // It was begun by a plain path.
   void adopt(lease::Attempt&& attempt) { attempt_.emplace(std::move(attempt), request_.name); }
   // Before each attempt.
@@ -49,7 +53,7 @@ class AcquireAccount {
 
   const std::shared_ptr<const Context>& context_;
   const Recipe& recipe_;
-  AcquireRequest& request_;
+  AcquireRequest& request_;  // of a lock, its name and owner stay
   std::optional<lease::Attempt> attempt_;
 };
 

@@ -1,5 +1,6 @@
 #include "sync/acquire_operation.h"
 
+#include <optional>
 #include <utility>
 
 #include "base/mutex.h"
@@ -42,6 +43,18 @@ void AcquireOperation::begin() {
 Status AcquireOperation::open() {
   const MutexLock lock(mutex_);
   return account_.open() ? Status() : under_way_status(name(), by_thread());
+}
+
+// A grant that another thread records meanwhile is not the handler's to use: the call, which will
+// report it, has not returned.
+bool AcquireOperation::stopped_by(Interrupt& interrupt) {
+  std::optional<lease::Attempt> call;
+  {
+    const MutexLock lock(mutex_);
+    if (account_.excludes()) call.emplace(account_.call());
+  }
+  if (call) call->begin_beside();
+  return interrupt.pending();
 }
 
 // Messages from before the attempt, the client's own among them, are no reason for another one.

@@ -61,6 +61,7 @@ class AcquireOperation final : public Operation,
   using Next = std::optional<Event>;
 
   void begin() override;
+  bool stopped_by(Interrupt& interrupt) override;
   Status open() HOLDFAST_EXCLUDES(mutex_);
   void catch_up() const;
   void time_is_up(TimePoint /*now*/) override { deliver({Event::Kind::kTime}); }

@@ -48,7 +48,7 @@ std::optional<Outcome> Operation::go_on(Interrupt* interrupt) {
     wait_in(parker, interrupt != nullptr ? now() + kSlice : kNever);
     if (serve_control_.done.load(std::memory_order_acquire)) break;
     if (now() >= serve_control_.end()) time_is_up(now());
-    if (interrupt != nullptr && !serve_control_.done.load() && interrupt->pending()) {
+    if (interrupt != nullptr && !serve_control_.done.load() && stopped_by(*interrupt)) {
       give_up();
       return std::nullopt;
     }

@@ -106,6 +106,9 @@ class Operation : public Exchange,
  protected:
   virtual void begin() HOLDFAST_EXCLUDES(mutex_) = 0;
   virtual void time_is_up(TimePoint now) = 0;  // the moment of wake_at() has come
+  // Asks it on the thread in wait(). It may run a signal handler, while another thread reads the
+  // reply and ends the operation.
+  virtual bool stopped_by(Interrupt& interrupt) { return interrupt.pending(); }
 
   // For subclasses, with mutex_ held.
   Status submit() HOLDFAST_REQUIRES(mutex_);  // this request, with a fresh deadline

@@ -13,16 +13,15 @@ constexpr Millis kUsual{10000};
 
 class ShortenedLeaseTest : public LeaseKeeperTest {
  protected:
-  void read(OwnerNumber owner, int count = 1) {
+  void read(OwnerNumber owner, int count = 1, Lease lease = {kOurs, true}) {
     const std::string field = owner_field("client", owner);
     std::string bytes;
     script::Writer writer(bytes, true, "publish");
-    sync::read_lock_recipe().acquire(writer, {name, field, count, kOurs});
+    sync::read_lock_recipe().acquire(writer, {name, field, count, lease.time});
     ASSERT_EQ(execute(bytes), "$-1\r\n");
     Attempt attempt(keeper(), name, owner);
     ASSERT_TRUE(attempt.begin());
     (void)keeper().begin_attempt(name, owner);
-    const Lease lease{kOurs, true};
     ASSERT_TRUE(keeper().granted(
         {name, owner, count, lease, world.now(), &sync::read_lock_recipe()}, attempt));
   }
@@ -134,6 +133,15 @@ TEST_F(ShortenedLeaseTest, OfASilentServerTheShorterLeaseIsBelieved) {
   pass(Millis(3000));
   EXPECT_EQ(keeper().count(name, kAlice), 0);
   EXPECT_EQ(events.size(), 1U);
+}
+
+TEST_F(ShortenedLeaseTest, AnInnerHoldWithAShortLeaseDoesNotProlongTheBelief) {
+  read(kAlice);
+  live_beside(Millis(3000), kOurs);
+  read(kAlice, 2, {Millis(500), false});
+  server.pause(Millis(60'000));
+  pass(Millis(3000));
+  EXPECT_EQ(keeper().count(name, kAlice), 0);
 }
 
 TEST_F(ShortenedLeaseTest, AHoldThatIsNotRenewedAnyLongerHasItsWholeLease) {
