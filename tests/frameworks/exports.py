@@ -69,6 +69,12 @@ def plain(user: str) -> str:
     return "done"
 
 
+@app.task(bind=True)
+def replaced(self: Task, user: str) -> str:
+    """Another task takes its place, and its lock."""
+    raise self.replace(plain.s(user))
+
+
 @app.task(bind=True, max_retries=5)
 def failing(self: Task, user: str) -> int:
     """Succeeds the third time."""

@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ from tests.support.servers import Server
 from tests.support.waiting import eventually
 
 pytest.importorskip("celery")
+
+from celery.exceptions import TaskRevokedError
 
 pytestmark = [pytest.mark.frameworks, pytest.mark.servers("redis"), pytest.mark.timeout(180)]
 
@@ -142,6 +145,95 @@ def test_a_task_whose_ticket_has_expired_is_skipped_with_a_warning(
     private_server.inspect.set("bob:go", 1)
     assert exports.plain.delay("bob").get(timeout=30) == "done"
     assert not private_server.inspect.exists("ann:began")
+
+
+def test_a_task_without_a_ticket_has_a_result_that_says_so(
+    start: Start, exports: Any, private_server: Server
+) -> None:
+    skipped = exports.enqueue_once(exports.plain, ("ann",), name="export:ann", lease=0.05)
+    eventually(lambda: not private_server.inspect.exists("export:ann"))
+    start("threads")
+    with pytest.raises(TaskRevokedError, match=r"skipped: .* its ticket"):
+        skipped.get(timeout=30)
+
+
+def test_a_task_that_is_delivered_again_keeps_the_result_of_its_run(
+    start: Start, exports: Any, private_server: Server
+) -> None:
+    redis = private_server.inspect
+    redis.set("ann:go", 1)
+    done = exports.enqueue_once(exports.plain, ("ann",), name="export:ann", lease=60)
+    [message] = redis.lrange("celery", 0, -1)
+    redis.rpush("celery", message)
+    worker = start("threads", 1)
+    worker.wait_for("is skipped: its ticket for the lock 'export:ann'")
+    worker.wait_for(" ignored")
+    assert done.get(timeout=30) == "done"
+    assert redis.llen("ann:began") == 1
+
+
+@pytest.mark.parametrize("how", ["revoked", "expired"])
+def test_a_task_that_never_starts_frees_its_name(
+    how: str, start: Start, exports: Any, private_server: Server
+) -> None:
+    expires = {"expires": 0.01} if how == "expired" else {}
+    left_out = exports.enqueue_once(exports.plain, ("ann",), name="export:ann", lease=60, **expires)
+    worker = start("threads")
+    if how == "revoked":
+        redis = private_server.inspect
+        exports.enqueue_once(exports.plain, ("bob",), name="export:bob", countdown=60)
+        later = exports.enqueue_once(exports.plain, ("eve",), name="export:eve", countdown=1)
+        later.revoke()
+        eventually(lambda: not redis.exists("export:eve"), within=30)
+        assert redis.exists("export:bob")
+        redis.set("ann:go", 1)
+        assert left_out.get(timeout=30) == "done"
+    else:
+        eventually(lambda: not private_server.inspect.exists("export:ann"), within=30)
+        with pytest.raises(TaskRevokedError):
+            left_out.get(timeout=30)
+    assert "could not be released" not in worker.log
+
+
+def test_a_countdown_is_added_to_the_lease(
+    start: Start, exports: Any, private_server: Server
+) -> None:
+    redis = private_server.inspect
+    eta = datetime.now(timezone.utc) + timedelta(seconds=600)
+    exports.enqueue_once(exports.plain, ("ann",), name="export:ann", lease=60, eta=eta)
+    exports.enqueue_once(exports.plain, ("bob",), name="export:bob", lease=60, countdown=300)
+    assert 655_000 < redis.pttl("export:ann") <= 660_000
+    assert 355_000 < redis.pttl("export:bob") <= 360_000
+    start("threads")
+    redis.set("eve:go", 1)
+    late = exports.enqueue_once(exports.plain, ("eve",), name="export:eve", lease=1, countdown=2)
+    assert late.get(timeout=30) == "done"
+
+
+def test_a_task_that_replaces_another_has_its_lock(
+    start: Start, exports: Any, private_server: Server
+) -> None:
+    redis = private_server.inspect
+    result = exports.enqueue_once(exports.replaced, ("ann",), name="export:ann", lease=60)
+    start("threads")
+    eventually(lambda: redis.llen("ann:began") == 1, within=30)
+    assert exports.enqueue_once(exports.plain, ("ann",), name="export:ann", lease=60) is None
+    redis.set("ann:go", 1)
+    assert result.get(timeout=30) == "done"
+    eventually(lambda: not redis.exists("export:ann"))
+
+
+@pytest.mark.parametrize("task", ["skipping", "retrying", "waiting"])
+def test_a_single_task_that_is_enqueued_once_with_its_name_runs(
+    task: str, start: Start, exports: Any, private_server: Server
+) -> None:
+    redis = private_server.inspect
+    start("threads")
+    redis.set("ann:go", 1)
+    result = exports.enqueue_once(getattr(exports, task), ("ann",), name="export:ann", lease=60)
+    assert result.get(timeout=30) == (0 if task == "retrying" else "done")
+    assert redis.lrange("ann:began", 0, -1) == [b"1"]
+    eventually(lambda: not redis.exists("export:ann"))
 
 
 @pytest.mark.parametrize("pool", POOLS)

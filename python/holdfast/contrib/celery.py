@@ -24,8 +24,10 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from celery import Task, current_app, current_task, signals
+from celery.backends.base import DisabledBackend
 from celery.exceptions import Ignore, ImproperlyConfigured, Reject, Retry
 from celery.local import Proxy
+from celery.states import READY_STATES
 from celery.utils.log import get_task_logger
 
 from holdfast import (
@@ -94,7 +96,8 @@ def single(
     ``"skip"`` returns ``None`` without running the task; ``"retry"`` has it run again after the
     lock's time to live (1 to 30 s), as often as it takes, without counting as a retry of the task;
     ``"wait"`` waits up to ``wait`` seconds (``None``: without limit), then raises ``LockTimeout``.
-    ``lease``: the lock's. Called outside of a worker, ``"retry"`` raises ``LockTimeout``.
+    ``lease``: the lock's. Called outside of a worker, ``"retry"`` raises ``LockTimeout``. A task
+    that ``enqueue_once`` has sent with the same name has the lock already, and runs.
 
     Raises ``TypeError`` or ``ValueError`` at decoration for bad arguments, for a field that the
     function's signature lacks, and above ``@app.task``.
@@ -136,6 +139,9 @@ class _Single:
         task = _running_task()
         client = _client_of(current_app if task is None else task.app)
         lock = client.lock(self._template.format_map(bound.arguments), **self._options)
+        sent_with = _hold_of(task)
+        if sent_with is not None and sent_with.name == lock.name:
+            return function(*args, **kwargs)
         try:
             hold = lock.hold()
         except LockTimeout:
@@ -201,10 +207,12 @@ def enqueue_once(
 ) -> Any:
     """Send a task unless it is in the queue, or runs: ``AsyncResult``, or ``None`` if it is.
 
-    The lock `name` is held from now to the end of the task, its retries included. ``lease`` has to
-    cover the time in the queue, in seconds: a task that starts later finds its ticket expired, and
-    is skipped with a warning, as is one that is delivered a second time. ``options``: those of
-    ``apply_async``. A retry is sent with the same lease plus its countdown.
+    The lock `name` is held from now to the end of the task, its retries and a task that replaces it
+    included, or until the task is revoked or expires. ``lease`` has to cover the time in the queue,
+    in seconds, from the task's countdown or ETA on: a task that starts later finds its ticket
+    expired, and is skipped with a warning, as is one that is delivered a second time; its result is
+    ``REVOKED``. ``options``: those of ``apply_async``. A retry is sent with the same lease, from
+    its countdown on.
 
     Raises ``TypeError`` or ``ValueError`` for bad arguments, ``holdfast.ConnectionError`` without a
     server, and the errors of ``apply_async``: then no lock stays held.
@@ -220,13 +228,21 @@ def enqueue_once(
         hold = client.lock(name, wait=0).hold()
     except LockTimeout:
         return None
-    ticket = hold.detach(lease=lease)
+    ticket = hold.detach(lease=lease + _delay(options))
     headers = {**(options.pop("headers", None) or {}), TICKET: ticket, NAME: name, LEASE: lease}
     try:
         return task.apply_async(args, kwargs, headers=headers, **options)
     except BaseException:
         client.attach(ticket).release()
         raise
+
+
+def _delay(options: dict[str, Any]) -> float:
+    """The seconds until the countdown or ETA of ``apply_async``."""
+    countdown, eta = options.get("countdown"), options.get("eta")
+    if countdown is not None:
+        return max(0.0, float(countdown))
+    return _seconds_until(eta.isoformat() if isinstance(eta, datetime) else eta)
 
 
 def _watch(task: Any) -> None:
@@ -259,6 +275,7 @@ def _present_ticket(task: Any) -> None:
     except LockLostError as error:
         text = "%s[%s] is skipped: its ticket for the lock %r is used or expired (%s)"
         logger.warning(text, task.name, request.id, headers.get(NAME), error)
+        _record_skipped(task, f"skipped: {error}")
         raise Ignore from error
     except ConnectionError as error:
         if request.is_eager:
@@ -268,17 +285,32 @@ def _present_ticket(task: Any) -> None:
         _again(task, UNREACHABLE_RETRY)
 
 
+def _record_skipped(task: Any, why: str) -> None:
+    """Store a result for those who wait for one; that of another delivery stays."""
+    backend, request = task.backend, task.request
+    if request.is_eager or isinstance(backend, DisabledBackend):
+        return
+    if backend.get_state(request.id) not in READY_STATES:
+        stored = not (request.ignore_result or task.ignore_result)
+        backend.mark_as_revoked(request.id, why, request, store_result=stored)
+
+
+def _hold_of(task: Any) -> Any:
+    """The hold with which a task was sent, while it has it; else ``None``."""
+    return getattr(task.request, "holdfast_hold", None) if task else None
+
+
 @signals.before_task_publish.connect(weak=False, dispatch_uid="holdfast.contrib.celery")
 def _before_publish(headers: Any = None, **_: Any) -> None:
-    """A task that holds by a ticket is sent again: the hold goes with the message."""
+    """A task that holds by a ticket is sent again, or replaced: the hold goes with the message."""
     task: Any = current_task
-    request: Any = task.request if task else None
-    hold = getattr(request, "holdfast_hold", None)
-    if hold is None or headers is None or headers.get("id") != request.id:
+    hold = _hold_of(task)
+    if hold is None or headers is None or headers.get("id") != task.request.id:
         return
-    later = _seconds_until(headers.get("eta"))
-    headers[TICKET] = hold.detach(lease=headers[LEASE] + later)
-    request.holdfast_hold = None
+    known = task.request.headers  # the message of a task that replaces this one has none of them
+    lease = known[LEASE] + _seconds_until(headers.get("eta"))
+    headers.update({TICKET: hold.detach(lease=lease), NAME: known[NAME], LEASE: known[LEASE]})
+    task.request.holdfast_hold = None
 
 
 def _seconds_until(eta: str | None) -> float:
@@ -292,7 +324,7 @@ def _seconds_until(eta: str | None) -> float:
 @signals.task_postrun.connect(weak=False, dispatch_uid="holdfast.contrib.celery")
 def _after_run(task: Any = None, **_: Any) -> None:
     """At the end of a task: release its hold."""
-    hold = getattr(task.request, "holdfast_hold", None)
+    hold = _hold_of(task)
     if hold is None:
         return
     task.request.holdfast_hold = None
@@ -301,6 +333,21 @@ def _after_run(task: Any = None, **_: Any) -> None:
     except HoldfastError as error:
         text = "the lock %r of %s[%s] could not be released: %s"
         logger.warning(text, hold.name, task.name, task.request.id, error)
+
+
+@signals.task_revoked.connect(weak=False, dispatch_uid="holdfast.contrib.celery")
+def _after_revocation(sender: Any = None, request: Any = None, **_: Any) -> None:
+    """A task is revoked, or has expired, before it started: release its hold."""
+    headers = request.headers or {}
+    if TICKET not in headers:
+        return
+    try:
+        _client_of(sender.app).attach(headers[TICKET]).release()
+    except LockLostError:
+        return  # it was running: the hold is the business of its process
+    except HoldfastError as error:
+        text = "the lock %r of %s[%s], which was revoked, could not be released: %s"
+        logger.warning(text, headers.get(NAME), sender.name, request.id, error)
 
 
 @signals.worker_init.connect(weak=False, dispatch_uid="holdfast.contrib.celery")
