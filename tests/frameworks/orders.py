@@ -4,10 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, FastAPI, HTTPException, Path, Query, Request
+from fastapi import (
+    APIRouter,
+    BackgroundTasks,
+    Depends,
+    FastAPI,
+    HTTPException,
+    Path,
+    Query,
+    Request,
+    WebSocket,
+)
 from fastapi.responses import StreamingResponse
 
 from holdfast.contrib.fastapi import Locked, lifespan
@@ -98,6 +109,69 @@ async def failing(order_id: int, how: str) -> None:
     if how == "refuse":
         raise HTTPException(409, "no")
     raise KeyError(how)
+
+
+def stay(order_id: int) -> None:
+    """A background task that waits for the order to end."""
+    redis = connect()
+    redis.set(f"began:{order_id}", 1)
+    while not redis.exists(f"go:{order_id}"):
+        time.sleep(0.01)
+
+
+def in_background(order_id: int, tasks: BackgroundTasks) -> str:
+    tasks.add_task(stay, order_id)
+    return "done"
+
+
+for path, stays in (("short", False), ("long", True)):
+    whole = Depends(Locked("background:{order_id}", background=stays))
+    app.get(f"/background/{path}/{{order_id}}", dependencies=[whole])(in_background)
+
+
+one = Locked("twice:{order_id}", wait=0.01)
+other = Locked("twice:{order_id}", wait=0.01)
+
+
+@app.get("/twice/{order_id}")
+async def twice(
+    first: Annotated[Any, Depends(one)], second: Annotated[Any, Depends(other)], order_id: int
+) -> bool:
+    """Whether two dependencies on one name are one hold."""
+    return first is second
+
+
+@app.get("/losing/{order_id}")
+async def losing(
+    hold: Annotated[Any, Depends(Locked("losing:{order_id}", lease=0.5, cancel_on_lost=True))],
+    order_id: int,
+) -> str:
+    """Waits until its lock is lost."""
+    redis = await asyncio.to_thread(connect)
+    redis.set(f"began:{order_id}", 1)
+    await asyncio.sleep(60)
+    return "done"
+
+
+@app.websocket("/socket/{order_id}")
+async def socket(
+    websocket: WebSocket,
+    order_id: int,
+    hold: Annotated[Any, Depends(Locked("socket:{order_id}", wait=0.01))],
+) -> None:
+    """Held for the time of the connection."""
+    await websocket.accept()
+    await websocket.send_text(await websocket.receive_text())
+
+
+inner = FastAPI()
+app.mount("/inner", inner)
+
+
+@inner.get("/{number}", dependencies=[Depends(Locked("inner:{number}"))])
+def of_inner(number: int) -> list[str]:
+    """What locks are held during the request."""
+    return sorted(key.decode() for key in connect().scan_iter("inner:*"))
 
 
 def held() -> list[str]:

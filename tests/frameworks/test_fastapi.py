@@ -20,6 +20,10 @@ from tests.support.waiting import eventually
 
 pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
+pytest.importorskip("websockets")
+
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
 
 pytestmark = [pytest.mark.frameworks, pytest.mark.servers("redis"), pytest.mark.timeout(180)]
 
@@ -200,6 +204,48 @@ def test_the_client_of_the_application_lives_as_long_as_it(server: Server) -> No
             await app.state.holdfast.ping()
 
     asyncio.run(life())
+
+
+def test_background_tasks_prolong_the_hold_only_when_asked(port: int, server: Server) -> None:
+    assert get(f"http://127.0.0.1:{port}/background/short/7") == (200, '"done"')
+    eventually(lambda: server.inspect.exists("began:7"))
+    eventually(lambda: not server.inspect.exists("background:7"))
+    assert get(f"http://127.0.0.1:{port}/background/long/8") == (200, '"done"')
+    eventually(lambda: server.inspect.exists("began:8"))
+    assert server.inspect.exists("background:8")
+    server.inspect.set("go:7", 1)
+    server.inspect.set("go:8", 1)
+    eventually(lambda: not server.inspect.exists("background:8"))
+
+
+def test_two_dependencies_on_one_name_are_one_hold(port: int, server: Server) -> None:
+    assert get(f"http://127.0.0.1:{port}/twice/7") == (200, "true")
+    eventually(lambda: server.keys() == set())
+
+
+def test_a_lost_hold_cancels_the_function_that_asks_for_it(port: int, server: Server) -> None:
+    status, text = get(f"http://127.0.0.1:{port}/losing/7")
+    assert status == 503
+    assert "'losing:7' was lost" in text
+    assert server.inspect.exists("began:7")
+
+
+def test_a_mounted_application_has_the_client_of_the_whole(port: int) -> None:
+    assert get(f"http://127.0.0.1:{port}/inner/7") == (200, '["inner:7"]')
+
+
+def test_a_websocket_holds_the_lock_for_the_time_of_its_connection(
+    port: int, server: Server
+) -> None:
+    url = f"ws://127.0.0.1:{port}/socket/7"
+    with connect(url) as websocket:
+        assert server.inspect.exists("socket:7")
+        with pytest.raises(InvalidStatus) as refused:
+            connect(url)
+        websocket.send("echo")
+        assert websocket.recv() == "echo"
+    assert refused.value.response.status_code == 403
+    eventually(lambda: server.keys() == set())
 
 
 def test_without_a_server_the_answer_is_503(run: Run, start_server: Any) -> None:

@@ -12,13 +12,18 @@
 # pyright: basic, reportMissingImports=false, reportMissingModuleSource=false
 # Annotations are not postponed here: FastAPI could not resolve those of a callable object.
 
+import asyncio
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from typing import Any
 
-from fastapi import FastAPI, HTTPException, Request, routing
+from fastapi import BackgroundTasks, FastAPI, HTTPException, WebSocketException, routing
 from fastapi.dependencies.utils import get_dependant, request_params_to_args
-from fastapi.exceptions import RequestValidationError
+from fastapi.exceptions import RequestValidationError, WebSocketRequestValidationError
+from starlette.background import BackgroundTask
+from starlette.requests import HTTPConnection
+from starlette.routing import Mount
 
 from holdfast import ConnectionError, HoldfastError, LockTimeout
 from holdfast._arguments import Seconds
@@ -31,18 +36,29 @@ __all__ = ["Locked", "lifespan"]
 HTTP_LOCKED = 423
 HTTP_UNAVAILABLE = 503
 
+#: The WebSocket close code "try again later", and the longest reason: RFC 6455, 7.4 and 5.5.
+WEBSOCKET_TRY_AGAIN = 1013
+LONGEST_REASON = 123
+
+#: Where a request's scope has its holds, by kind and name.
+HOLDS = "holdfast.holds"
+
 
 class Locked:
-    """A dependency that holds a lock for the time of a request.
+    """A dependency that holds a lock for the time of a request, or of a WebSocket connection.
 
     ``Depends(Locked("order:{order_id}", wait=2.0))``: the name is filled in with the path and query
     parameters of the route, as its function gets them. The lock is taken before the function is
     called, and released after the response has been sent, also when the client has disconnected.
-    The dependency's value is the hold: its ``lost`` and its ``token`` (of a fenced lock).
+    The dependency's value is the hold: its ``lost`` and its ``token`` (of a fenced lock). Several
+    ``Locked`` of one request with the same kind and name are one hold.
 
     ``wait``: how long to wait for a busy lock, in seconds (2; ``None``: without limit); then the
-    response is 423 with ``Retry-After``. Without a server it is 503. ``kind``: ``lock``,
-    ``fair_lock``, ``fenced_lock``, ``read`` or ``write``. ``lease``: the lock's.
+    response is 423 with ``Retry-After``. Without a server it is 503. A WebSocket connection is
+    refused in both cases. ``kind``: ``lock``, ``fair_lock``, ``fenced_lock``, ``read`` or
+    ``write``. ``lease``: the lock's. ``background``: whether it is held until the background tasks
+    have ended. ``cancel_on_lost``: a loss cancels the function, and the response is 503 unless it
+    has begun; a function with ``def`` goes on in its thread.
 
     Raises ``TypeError`` or ``ValueError`` for a bad argument. A parameter that a route lacks is a
     ``ValueError`` when the application starts with ``lifespan``, else at the first request.
@@ -55,29 +71,44 @@ class Locked:
         wait: Seconds | None = 2.0,
         kind: str = "lock",
         lease: Seconds | None = None,
+        background: bool = False,
+        cancel_on_lost: bool = False,
     ) -> None:
         self._fields = checked_options(template, kind, wait=wait, lease=lease)
         self._template = template
         self._kind = kind
         self._options: dict[str, Any] = {"wait": wait, "lease": lease}
+        self._background = bool(background)
+        self._cancel_on_lost = bool(cancel_on_lost)
         self._parameters: dict[Any, list[_Parameter]] = {}  # by the function of the route
 
-    async def __call__(self, request: Request) -> AsyncIterator[Any]:
+    async def __call__(
+        self, connection: HTTPConnection, background_tasks: BackgroundTasks
+    ) -> AsyncIterator[Any]:
         """Called by FastAPI."""
-        values = {each.name: each.value(request) for each in self._parameters_of(request)}
+        values = {each.name: each.value(connection) for each in self._parameters_of(connection)}
         name = self._template.format_map(values)
-        lock = new_lock(_client_of(request.app), self._kind, name, **self._options)
-        hold = await self._acquire(lock)
+        holds = connection.scope.setdefault(HOLDS, {})
+        if (self._kind, name) in holds:
+            yield holds[self._kind, name]
+            return
+        canceller = _Canceller()
+        options = self._options
+        if self._cancel_on_lost:
+            options = {**options, "on_lost": canceller.cancel}
+        lock = new_lock(_client_of(connection.app), self._kind, name, **options)
+        hold = holds[self._kind, name] = await self._acquire(connection, lock)
+        release = _Release(hold)
+        if not self._background:  # the first of them runs when the response has been sent
+            background_tasks.tasks.insert(0, BackgroundTask(release))
         try:
-            yield hold
+            with canceller.in_place_of(self._lost(connection, name)):
+                yield hold
         finally:
-            try:
-                await hold.release()
-            except HoldfastError as error:  # the response is on its way: there is only the log
-                log = logger()
-                log.error("%r could not be released after a request: %s", name, error)
+            del holds[self._kind, name]
+            await release()
 
-    async def _acquire(self, lock: Any) -> Any:
+    async def _acquire(self, connection: HTTPConnection, lock: Any) -> Any:
         try:
             try:
                 return await lock.hold()
@@ -85,9 +116,14 @@ class Locked:
                 after = seconds_to_retry(await lock.ttl())
         except ConnectionError as error:
             detail = f"the server of the lock {lock.name!r} is out of reach; try again later"
-            raise HTTPException(HTTP_UNAVAILABLE, detail) from error
+            raise _refusal(connection, HTTP_UNAVAILABLE, detail) from error
         detail = f"{lock.name!r} is held by another request; try again in {after} s"
-        raise HTTPException(HTTP_LOCKED, detail, headers={"Retry-After": str(after)})
+        raise _refusal(connection, HTTP_LOCKED, detail, {"Retry-After": str(after)})
+
+    @staticmethod
+    def _lost(connection: HTTPConnection, name: str) -> Exception:
+        detail = f"the lock {name!r} was lost while the request was handled; try again"
+        return _refusal(connection, HTTP_UNAVAILABLE, detail)
 
     def bind(self, route: Any) -> None:
         """At the start: find the parameters of the name; ``ValueError`` when `route` lacks one."""
@@ -105,13 +141,71 @@ class Locked:
         bound = self._parameters[endpoint] = [found[field] for field in self._fields]
         return bound
 
-    def _parameters_of(self, request: Request) -> "list[_Parameter]":
-        endpoint = request.scope["endpoint"]
+    def _parameters_of(self, connection: HTTPConnection) -> "list[_Parameter]":
+        endpoint = connection.scope["endpoint"]
         bound = self._parameters.get(endpoint)
         if bound is None:  # the application has another lifespan
-            path = "".join(f"/{{{name}}}" for name in request.path_params)
-            bound = self._bind(endpoint, get_dependant(path=path, call=endpoint), request.url.path)
+            path = "".join(f"/{{{name}}}" for name in connection.path_params)
+            dependant = get_dependant(path=path, call=endpoint)
+            bound = self._bind(endpoint, dependant, connection.url.path)
         return bound
+
+
+class _Release:
+    """The release of a request's hold, once; the response is on its way: an error is logged."""
+
+    def __init__(self, hold: Any) -> None:
+        self._hold = hold
+        self._begun = False
+
+    async def __call__(self) -> None:
+        if self._begun:
+            return
+        self._begun = True
+        try:
+            await self._hold.release()
+        except HoldfastError as error:
+            log = logger()
+            log.error("%r could not be released after a request: %s", self._hold.name, error)
+
+
+class _Canceller:
+    """Cancels the task of a request when its hold is lost."""
+
+    def __init__(self) -> None:
+        self._task: Any = None  # while it may be cancelled
+        self._cancelled = False
+
+    def cancel(self, _: Any) -> None:
+        """Called on the loop."""
+        if self._task is not None:
+            self._cancelled = self._task.cancel()
+
+    @contextmanager
+    def in_place_of(self, error: Exception) -> Iterator[None]:
+        """Raise `error` in the place of the cancellation by ``cancel``."""
+        task: Any = asyncio.current_task()
+        before = task.cancelling() if sys.version_info >= (3, 11) else 0
+        self._task = task
+        try:
+            yield
+        except asyncio.CancelledError:
+            if not self._cancelled:
+                raise
+            if sys.version_info >= (3, 11) and task.uncancel() > before:
+                raise  # it was also cancelled from elsewhere
+            raise error from None
+        finally:
+            self._task = None
+
+
+def _refusal(
+    connection: HTTPConnection, status: int, detail: str, headers: dict[str, str] | None = None
+) -> Exception:
+    if connection.scope["type"] == "http":
+        return HTTPException(status, detail, headers)
+    reason = detail.encode()[:LONGEST_REASON].decode(errors="ignore")
+    return WebSocketException(WEBSOCKET_TRY_AGAIN, reason)
 
 
 class _Parameter:
@@ -122,9 +216,11 @@ class _Parameter:
         self._field = field
         self._where = where  # the attribute of the request
 
-    def value(self, request: Request) -> Any:
+    def value(self, connection: HTTPConnection) -> Any:
         """The value for the route's function; 422, as by FastAPI, if there is none."""
-        values, errors = request_params_to_args([self._field], getattr(request, self._where))
+        values, errors = request_params_to_args([self._field], getattr(connection, self._where))
+        if errors and connection.scope["type"] == "websocket":
+            raise WebSocketRequestValidationError(errors)
         if errors:
             raise RequestValidationError(errors)
         return values[self.name]
@@ -154,6 +250,8 @@ def lifespan(
 ) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
     """A lifespan that opens ``app.state.holdfast`` with the application and closes it at the end.
 
+    Mounted FastAPI applications that have no client in their ``state.holdfast`` get the same.
+
     ``FastAPI(lifespan=lifespan(url))``; within a lifespan of the application:
     ``async with lifespan(url)(app): ...``. Arguments as those of ``holdfast.asyncio.Client``, and
     its errors, at once; at the start ``ValueError`` for a ``Locked`` whose route lacks a parameter.
@@ -163,14 +261,38 @@ def lifespan(
 
     @asynccontextmanager
     async def open_client(app: FastAPI) -> AsyncIterator[None]:
-        for route in _routes(app.routes):
-            for locked in _locked_of(route.dependant):
-                locked.bind(route)
+        applications = list(_applications(app))
+        for application in applications:
+            for route in _routes(application.routes):
+                for locked in _locked_of(route.dependant):
+                    locked.bind(route)
         async with Client(url, **options) as client:
             app.state.holdfast = client
-            yield
+            with _given_to(applications[1:], client):
+                yield
 
     return open_client
+
+
+def _applications(app: FastAPI) -> Iterator[FastAPI]:
+    """The application, and those that are mounted in it."""
+    yield app
+    for route in app.routes:
+        mounted = getattr(route, "_base_app", None) if isinstance(route, Mount) else None
+        if isinstance(mounted, FastAPI):
+            yield from _applications(mounted)
+
+
+@contextmanager
+def _given_to(applications: list[FastAPI], client: Client) -> Iterator[None]:
+    without = [each for each in applications if not hasattr(each.state, "holdfast")]
+    for each in without:
+        each.state.holdfast = client
+    try:
+        yield
+    finally:
+        for each in without:
+            del each.state.holdfast
 
 
 def _routes(routes: Any) -> Iterator[Any]:
