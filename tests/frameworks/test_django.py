@@ -133,6 +133,73 @@ except holdfast.LockLostError as error:
     assert child.expect("lost") == ["0"]
 
 
+def test_a_hold_that_is_lost_after_the_commit_says_so(
+    environment: dict[str, str], start_child: StartChild, server: Server
+) -> None:
+    child = start_child(
+        SETUP
+        + """
+lost = threading.Event()
+
+def lose():
+    get_client().lock("stock:tea").force_release()
+    lost.wait()
+
+try:
+    with atomic_lock("stock:tea", on_lost=lambda lock: lost.set()):
+        transaction.on_commit(lose)
+        Item.objects.update(count=5)
+except holdfast.LockLostError as error:
+    say("lost", Item.objects.get().count, error)
+""",
+        environment=environment,
+    )
+    said = child.expect("lost")
+    assert said[0] == "5"
+    assert "'stock:tea' was lost after the commit: the transaction was committed" in " ".join(said)
+
+
+@pytest.mark.parametrize("how", ["with transaction.atomic():", "if not set_autocommit(False):"])
+def test_inside_a_transaction_it_raises_before_it_waits(
+    environment: dict[str, str], start_child: StartChild, server: Server, how: str
+) -> None:
+    child = start_child(
+        SETUP
+        + f"""
+from django.db.transaction import set_autocommit
+with get_client().lock("stock:tea").hold():
+    try:
+        {how}
+            with atomic_lock("stock:tea"):
+                say("inside")
+    except RuntimeError as error:
+        say("refused", error)
+""",
+        environment=environment,
+    )
+    assert "the release" in " ".join(child.expect("refused"))
+
+
+def test_a_coroutine_function_is_refused(
+    environment: dict[str, str], start_child: StartChild, server: Server
+) -> None:
+    child = start_child(
+        SETUP
+        + """
+async def view(request): pass
+
+for decorate in (atomic_lock("stock:tea"), locked("stock:tea")):
+    try:
+        decorate(view)
+    except TypeError as error:
+        say("refused", error)
+""".replace("locked(", "holdfast.contrib.django.locked("),
+        environment=environment,
+    )
+    for _ in range(2):
+        assert "coroutine" in child.expect("refused")
+
+
 def test_processes_that_read_and_write_under_a_lock_lose_no_update(
     environment: dict[str, str], run: Run
 ) -> None:

@@ -20,9 +20,12 @@ from django.core.signals import setting_changed
 from django.db import transaction
 
 from holdfast import Client, LockLostError
+from holdfast._decorators import checked_function
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
+    from types import TracebackType
 
     from holdfast import Lock
     from holdfast._arguments import Seconds
@@ -104,7 +107,6 @@ def locked(template: str, **options: Any) -> Callable[[Callable[..., Any]], Call
     return decorate
 
 
-@contextmanager
 def atomic_lock(
     name: str,
     *,
@@ -112,20 +114,86 @@ def atomic_lock(
     wait: Seconds | None = None,
     lease: Seconds | None = None,
     on_lost: Callable[[Lock], object] | None = None,
-) -> Iterator[Lock]:
+) -> _AtomicLock:
     """Hold a lock around a transaction.
 
     ``with atomic_lock("stock:7") as lock:`` acquires, begins ``transaction.atomic(durable=True)``
     on the database ``using``, and releases after its commit or rollback: the next owner sees what
     this one has committed. If the hold was lost before the end, the body is rolled back with
-    ``LockLostError``. May also decorate a function.
+    ``LockLostError``; if it was lost after that, the error says that the transaction was committed.
+    May also decorate a function (``TypeError`` for a coroutine function).
 
-    Raises ``LockTimeout`` when the lock stays busy for ``wait`` seconds, ``RuntimeError`` inside
-    another transaction, which would commit after the release.
+    Raises ``LockTimeout`` when the lock stays busy for ``wait`` seconds; ``RuntimeError`` at once
+    inside another transaction, or without autocommit: they would commit after the release.
     """
-    lock = get_client().lock(name, wait=wait, lease=lease, on_lost=on_lost)
-    with lock, transaction.atomic(using=using, durable=True):
-        yield lock
-        if lock.lost:
-            msg = f"the hold on {name!r} was lost before the commit: the transaction is rolled back"
-            raise LockLostError(msg)
+    return _AtomicLock(name, using, {"wait": wait, "lease": lease, "on_lost": on_lost})
+
+
+class _AtomicLock:
+    """What ``atomic_lock`` returns: a context manager, and a decorator."""
+
+    _around: AbstractContextManager[Lock]
+
+    def __init__(self, name: str, using: str | None, options: dict[str, Any]) -> None:
+        self._name = name
+        self._using = using
+        self._options = options
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        checked_function(function, asynchronous=False)
+
+        @wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            with self._transaction():
+                return function(*args, **kwargs)
+
+        return call
+
+    def __enter__(self) -> Lock:
+        self._around = self._transaction()
+        return self._around.__enter__()
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool | None:
+        return self._around.__exit__(exc_type, exc_value, traceback)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Lock]:
+        self._refuse_another_transaction()
+        lock = get_client().lock(self._name, **self._options)
+        committed = False
+        try:
+            with lock:
+                with transaction.atomic(using=self._using, durable=True):
+                    yield lock
+                    if lock.lost:
+                        raise LockLostError(self._lost("before the commit", "is rolled back"))
+                committed = True
+        except LockLostError as error:
+            if not committed:
+                raise
+            raise LockLostError(self._lost("after the commit", "was committed")) from error
+
+    def _refuse_another_transaction(self) -> None:
+        connection = transaction.get_connection(self._using)
+        blocks = connection.atomic_blocks
+        # Those of a TestCase do not count, as for transaction.atomic(durable=True).
+        if blocks and not getattr(blocks[-1], "_from_testcase", False):
+            msg = (
+                f"atomic_lock({self._name!r}) cannot be used inside a transaction, which would "
+                "commit after the release: use it around the transaction"
+            )
+            raise RuntimeError(msg)
+        if not blocks and not connection.get_autocommit():
+            msg = (
+                f"atomic_lock({self._name!r}) needs autocommit, which is off for the database "
+                f"{connection.alias!r}: nothing would be committed before the release"
+            )
+            raise RuntimeError(msg)
+
+    def _lost(self, when: str, what: str) -> str:
+        return f"the hold on {self._name!r} was lost {when}: the transaction {what}"
