@@ -187,6 +187,42 @@ def test_another_thread_releases_where_the_hold_is_not_local(
     assert server.keys() == set()
 
 
+def test_a_token_that_is_set_in_another_object_passes_the_hold_on(
+    r: Any, lock_class: Any, server: Server, alice: Any
+) -> None:
+    first, second = (r.lock("name", thread_local=False, lock_class=lock_class) for _ in range(2))
+    alice.do(first.acquire, token="word")
+    second.local.token = b"word"
+    assert alice.do(second.owned)
+    alice.do(second.release)
+    assert server.keys() == set()
+    for token in (b"another", "word"):
+        second.local.token = token
+        assert not alice.do(second.owned)
+        with pytest.raises(redis.exceptions.LockNotOwnedError):
+            alice.do(second.release)
+    with pytest.raises(redis.exceptions.LockNotOwnedError):
+        alice.do(first.release)
+
+
+def test_negative_times_are_treated_as_by_redis_py(
+    r: Any, lock_class: Any, server: Server, alice: Any
+) -> None:
+    never = r.lock("name", timeout=-1, lock_class=lock_class)
+    with pytest.raises(redis.exceptions.ResponseError, match="timeout must be positive"):
+        alice.do(never.acquire)
+    lock = r.lock("name", timeout=10, lock_class=lock_class)
+    assert alice.do(lock.acquire, blocking_timeout=-1)
+    other = r.lock("name", timeout=10, blocking_timeout=-1, lock_class=lock_class)
+    assert not alice.do(other.acquire)
+    assert alice.do(lock.extend, -5)
+    assert 0 < server.inspect.pttl("name") <= 5000
+    assert alice.do(lock.extend, -20)
+    assert server.keys() == set()
+    with pytest.raises(redis.exceptions.LockNotOwnedError):
+        alice.do(lock.release)
+
+
 @pytest.mark.flavours("sync")
 def test_a_local_hold_is_the_threads_own(
     r: Any, lock_class: Any, alice: Any, bob: Any, flavour: Flavour

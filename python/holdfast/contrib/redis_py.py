@@ -17,28 +17,25 @@ import time
 import uuid
 from contextlib import contextmanager
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
-from weakref import WeakKeyDictionary
+from typing import TYPE_CHECKING, Any, Literal
+from weakref import WeakValueDictionary
 
 from redis import exceptions
 
 import holdfast
 import holdfast.asyncio
 from holdfast.asyncio._loop import ask
+from holdfast.contrib._redis_clients import async_client_of, client_of
 
 if TYPE_CHECKING:
     from collections.abc import Generator
     from types import TracebackType
 
-    from typing_extensions import Self, Unpack
+    from typing_extensions import Self
 
     from holdfast._arguments import Seconds
-    from holdfast._base_client import BaseClient
-    from holdfast._keywords import Keywords
 
 __all__ = ["AsyncLock", "Lock", "async_client_of", "client_of"]
-
-ClientT = TypeVar("ClientT", bound="BaseClient")
 
 #: The server's error for a key that is not a lock of holdfast: redis-py's are strings.
 NO_LOCK = "WRONGTYPE"
@@ -46,49 +43,15 @@ NO_LOCK = "WRONGTYPE"
 logger = logging.getLogger(__name__)
 
 
-class _Clients(Generic[ClientT]):
-    """The holdfast clients that belong to those of redis-py, as long as these live."""
-
-    def __init__(self, make: type[ClientT]) -> None:
-        self._make = make
-        self._known: WeakKeyDictionary[Any, ClientT] = WeakKeyDictionary()
-        self._making = threading.Lock()
-
-    def of(self, redis: Any, options: Keywords) -> ClientT:
-        """One client for each connection pool, or cluster."""
-        source = getattr(redis, "connection_pool", redis)
-        with self._making:
-            client = self._known.get(source)
-            if client is None:
-                client = self._known[source] = self._make.from_redis(source, **options)
-            elif options:
-                msg = "options come too late: the locks of this client have been used already"
-                raise ValueError(msg)
-        return client
-
-
-_clients = _Clients(holdfast.Client)
-_async_clients = _Clients(holdfast.asyncio.Client)
-
-
-def client_of(redis: Any, **options: Unpack[Keywords]) -> holdfast.Client:
-    """The client that the locks of a ``redis.Redis`` use, for locks of other kinds too.
-
-    ``options`` (those of ``holdfast.Client``) may be given by the first call for this client,
-    before its first lock is made; later they raise ``ValueError``.
-    """
-    return _clients.of(redis, options)
-
-
-def async_client_of(redis: Any, **options: Unpack[Keywords]) -> holdfast.asyncio.Client:
-    """The same for a ``redis.asyncio.Redis``."""
-    return _async_clients.of(redis, options)
+#: The holds of this process by client id, name and token, while a lock object has them.
+_holds: WeakValueDictionary[tuple[str, str, bytes], Any] = WeakValueDictionary()
 
 
 class _BaseLock:
     """The common part of both locks: everything except waiting."""
 
-    #: ``token`` is that of this lock's hold, ``None`` while there is none.
+    #: ``token`` is that of this lock's hold, ``None`` while there is none. Set to that of another
+    #: lock object of the name and the process, it passes the hold on.
     local: Any
 
     def __init__(  # noqa: PLR0917 - as redis-py has them
@@ -118,6 +81,9 @@ class _BaseLock:
         raise NotImplementedError
 
     def _lease(self) -> float | None:
+        if self.timeout and self.timeout < 0:
+            msg = f"{self.name!r} cannot be acquired: timeout must be positive, not {self.timeout}"
+            raise exceptions.ResponseError(msg)  # with redis-py it is the server's
         return max(self.timeout, 0.001) if self.timeout else None
 
     def _token_of(self, token: str | bytes | None) -> bytes:
@@ -125,26 +91,32 @@ class _BaseLock:
             return uuid.uuid4().hex.encode()
         return token if isinstance(token, bytes) else token.encode()
 
+    def _key(self, token: str | bytes) -> tuple[str, str, bytes]:
+        return (self._lock._client.id, str(self.name), self._token_of(token))
+
     def _granted(self, hold: Any, token: bytes) -> Literal[True]:
-        self.local.hold = hold
+        self.local.hold = _holds[self._key(token)] = hold
         self.local.token = token
         return True
 
     def _hold(self) -> Any:
-        """The hold of the caller, or ``None``."""
-        return None if self._token() is None else self.local.hold
+        """The hold with the caller's token, or ``None``."""
+        token = self._token()
+        return None if token is None else _holds.get(self._key(token))
 
-    def _token(self) -> bytes | None:
-        token: bytes | None = getattr(self.local, "token", None)
+    def _token(self) -> str | bytes | None:
+        token: str | bytes | None = getattr(self.local, "token", None)
         return token
 
     def _forget(self) -> None:
         self.local.token = self.local.hold = None
 
     def _required(self, what: str) -> Any:
+        if self._token() is None:
+            raise self._error(f"{self.name!r} cannot be {what}: it is not held by this lock object")
         hold = self._hold()
         if hold is None:
-            raise self._error(f"{self.name!r} cannot be {what}: it is not held by this lock object")
+            raise self._gone()
         return hold
 
     def _limited(self, what: str) -> Any:
@@ -262,8 +234,8 @@ class Lock(_BaseLock):
         Raises ``LockError`` when this lock object holds nothing, ``LockNotOwnedError`` when its
         hold is gone.
         """
-        hold = self._required("released")
         try:
+            hold = self._required("released")
             with self._as_of_redis_py():
                 hold.release()
         except exceptions.LockNotOwnedError:
@@ -272,11 +244,18 @@ class Lock(_BaseLock):
         self._forget()
 
     def extend(self, additional_time: Seconds, replace_ttl: bool = False) -> Literal[True]:
-        """Add seconds to the time that is left, or, with ``replace_ttl``, replace it."""
+        """Add seconds to the time that is left, or, with ``replace_ttl``, replace it.
+
+        A result of zero or less ends the hold, as with redis-py.
+        """
         hold = self._limited("extended")
         with self._as_of_redis_py():
             left = 0.0 if replace_ttl else self._lock.ttl()
-            if left is None or not hold.extend(left + additional_time):
+            if left is None:
+                raise self._gone()
+            if left + additional_time <= 0:
+                hold.release()
+            elif not hold.extend(left + additional_time):
                 raise self._gone()
         return True
 
@@ -353,8 +332,8 @@ class AsyncLock(_BaseLock):
 
     async def release(self) -> None:
         """Free the lock; errors as those of ``Lock.release``. Once begun it is completed."""
-        hold = self._required("released")
         try:
+            hold = self._required("released")
             with self._as_of_redis_py():
                 await hold.release()
         except exceptions.LockNotOwnedError:
@@ -363,11 +342,18 @@ class AsyncLock(_BaseLock):
         self._forget()
 
     async def extend(self, additional_time: Seconds, replace_ttl: bool = False) -> Literal[True]:
-        """Add seconds to the time that is left, or, with ``replace_ttl``, replace it."""
+        """Add seconds to the time that is left, or, with ``replace_ttl``, replace it.
+
+        A result of zero or less ends the hold, as with redis-py.
+        """
         hold = self._limited("extended")
         with self._as_of_redis_py():
             left = 0.0 if replace_ttl else await self._lock.ttl()
-            if left is None or not await hold.extend(left + additional_time):
+            if left is None:
+                raise self._gone()
+            if left + additional_time <= 0:
+                await hold.release()
+            elif not await hold.extend(left + additional_time):
                 raise self._gone()
         return True
 
