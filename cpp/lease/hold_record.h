@@ -146,7 +146,7 @@ class Hold final : public client::Request, public std::enable_shared_from_this<H
     next_renewal = renewal_after(sent, shortened.part_of(sure(lease), now), ticket);
   }
 
-  // A command that was sent then has set a lease of `given`; one that is longer on the server stays.
+  // A command that was sent then has set a lease of `given`; a longer one on the server stays.
   void set_lease(TimePoint sent, Millis given, TimePoint now) {
     set_until = std::max(set_until, trusted_until(sent, given));
     const Millis part = shortened.part_of(given, now);
