@@ -100,6 +100,13 @@ std::shared_ptr<Client> Client::make(World& world, Network& network, SteppedLoop
   return client;
 }
 
+// What is still pending keeps the context, as in a process that ends without close().
+Client::~Client() {
+  context_->topology->close(Status::closed("the scenario is over"));
+  context_->keeper->close();
+  context_->timers->close();
+}
+
 void Client::begin_close(Millis patience, bool release_held) {
   closed_ = true;
   closing_ = engine::Closing::begin(context_, {patience, release_held});

@@ -35,6 +35,7 @@ class Client final : public lease::EventSink,
   static std::shared_ptr<Client> make(World& world, Network& network, SteppedLoop& loop,
                                       const ClientPlan& plan);
 
+  ~Client() override;
   const ClientPlan& plan() const { return plan_; }
   const std::shared_ptr<const sync::Context>& context() const { return context_; }
   lease::LeaseKeeper& keeper() const { return *context_->keeper; }

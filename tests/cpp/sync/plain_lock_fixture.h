@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -63,7 +64,12 @@ class PlainLockFixture : public ::testing::Test {
     release();
     script.got.clear();
   }
-  ~PlainLockFixture() override { context->topology->close(Status::closed("over")); }
+  // A pending release and an armed timer keep the context.
+  ~PlainLockFixture() override {
+    context->topology->close(Status::closed("over"));
+    context->keeper->close();
+    (void)context->timers->step(script.clock.now() + std::chrono::hours(1));
+  }
 
   // As an engine::Lock does it.
   void acquire(OwnerNumber owner = kAlice, Interrupt* interrupt = nullptr, bool blocking = false) {

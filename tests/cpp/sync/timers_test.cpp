@@ -25,6 +25,9 @@ class Bell final : public Timed {
 
 class TimersTest : public ::testing::Test {
  protected:
+  // A timer keeps what it is for until its time.
+  ~TimersTest() override { timers->step(in(1000)); }
+
   TimePoint in(int milliseconds) const { return clock.now() + Millis(milliseconds); }
 
   ManualClock clock;
