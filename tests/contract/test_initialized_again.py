@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.contract.conftest import NAME, Stage
-from tests.support.waiting import BOUND
+from tests.support.waiting import BOUND, eventually
 
 pytestmark = pytest.mark.flavours("sync")
 
@@ -19,6 +19,7 @@ def test_a_lock_in_which_a_thread_waits_is_not_bound_again(
 ) -> None:
     alice.do(rival.acquire)
     waiting = stage.wait(bob, lock)
+    eventually(lambda: stage.default_client.stats().waiting > 0)
     for _ in range(2):
         with pytest.raises(RuntimeError, match=REFUSED):
             lock._bind_core()

@@ -48,7 +48,7 @@ client.close()
 def test_ctrl_c_leaves_no_hold_that_is_renewed(start_child: StartChild, server: Server) -> None:
     """42: between the grant and the assignment, inside the block, in its release."""
     child = start_child(PROGRAM, URL=server.url, LEASE=1.0, ROUNDS=ROUNDS)
-    [interrupted] = child.expect("interrupted")
+    [interrupted] = child.expect("interrupted", within=6 * BOUND)
     assert int(interrupted) > ROUNDS // 20
     eventually(lambda: server.keys() == set(), within=BOUND)
     child.send("go")

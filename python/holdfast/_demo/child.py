@@ -7,6 +7,7 @@ line with the seconds to wait before the release. The server is the one of ``HOL
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import threading
@@ -54,7 +55,11 @@ def _add(lock: Lock, file: Path, rounds: int) -> None:
 
 
 def hold(name: str, lease: str) -> None:
-    """Say ``held``, ``lost`` (in ``on_lost``) and, after a line, ``released`` or ``refused``."""
+    """Say ``held``, ``lost`` (in ``on_lost``) and, after a line, ``released`` or ``refused``.
+
+    The main process reports a loss: a record in the log as well would appear between its lines.
+    """
+    logging.getLogger("holdfast").addHandler(logging.NullHandler())
     with Client(lease=float(lease)) as client:
         lock = client.lock(name, on_lost=lambda _: say("lost", time.monotonic()))
         lock.acquire()
