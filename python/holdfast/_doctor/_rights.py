@@ -58,9 +58,9 @@ class _Refusal:
     """A command that is refused, for some kinds."""
 
     reason: str
-    kinds: dict[str, None] = field(default_factory=dict)
+    kinds: dict[str, None] = field(default_factory=dict[str, None])
     #: What has to be added to the user's rights, in the words of ``ACL SETUSER``.
-    missing: dict[str, None] = field(default_factory=dict)
+    missing: dict[str, None] = field(default_factory=dict[str, None])
 
 
 def check_rights(deployment: Deployment, name: bytes, kinds: Sequence[str]) -> list[Finding]:
