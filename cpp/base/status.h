@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -27,14 +28,23 @@ enum class Reach {
 };
 
 // Success, or the reason for a failure. A message says what failed, on which server, and what to do
-// next; it never contains a password.
+// next; it never contains a password. Success is one null pointer, so it is passed on for nothing.
 class [[nodiscard]] Status {
  public:
   Status() = default;
+  Status(const Status& other)
+      : failure_(other.failure_ ? std::make_unique<Failure>(*other.failure_) : nullptr) {}
+  Status& operator=(const Status& other) {
+    if (this != &other) *this = Status(other);
+    return *this;
+  }
+  Status(Status&& other) noexcept = default;
+  Status& operator=(Status&& other) noexcept = default;
+  ~Status() = default;
 
   static Status unreachable(std::string message, Reach reach = Reach::kUnknown) {
     Status status(Code::kUnreachable, std::move(message), {});
-    status.reach_ = reach;
+    status.failure_->reach = reach;
     return status;
   }
   static Status server(std::string word, std::string message) {
@@ -54,36 +64,44 @@ class [[nodiscard]] Status {
     return Status(Code::kRevoked, "a later command of the same owner goes first", {});
   }
 
-  bool ok() const { return code_ == Code::kOk; }
-  Code code() const { return code_; }
-  const std::string& message() const { return message_; }
-  const std::string& word() const { return word_; }
+  bool ok() const { return failure_ == nullptr; }
+  Code code() const { return failure_ ? failure_->code : Code::kOk; }
+  const std::string& message() const { return failure_ ? failure_->message : nothing(); }
+  const std::string& word() const { return failure_ ? failure_->word : nothing(); }
 
   // The same failure with `more` before its message.
   Status prefixed(const std::string& more) const {
     Status status = *this;
-    status.message_ = more + message_;
+    if (status.failure_) status.failure_->message = more + status.failure_->message;
     return status;
   }
 
-  Reach reach() const { return reach_; }
+  Reach reach() const { return failure_ ? failure_->reach : Reach::kUnknown; }
 
   // The number of the exception of an application's callable, if that is the reason; 0: none.
-  std::uint64_t cause() const { return cause_; }
+  std::uint64_t cause() const { return failure_ ? failure_->cause : 0; }
   Status caused_by(std::uint64_t cause) && {
-    cause_ = cause;
+    if (failure_) failure_->cause = cause;
     return std::move(*this);
   }
 
  private:
-  Status(Code code, std::string message, std::string word)
-      : code_(code), message_(std::move(message)), word_(std::move(word)) {}
+  struct Failure {
+    Code code;
+    std::string message;
+    std::string word;
+    Reach reach = Reach::kUnknown;
+    std::uint64_t cause = 0;
+  };
 
-  Code code_ = Code::kOk;
-  Reach reach_ = Reach::kUnknown;
-  std::string message_;
-  std::string word_;
-  std::uint64_t cause_ = 0;
+  Status(Code code, std::string message, std::string word)
+      : failure_(new Failure{code, std::move(message), std::move(word)}) {}
+  static const std::string& nothing() {
+    static const std::string empty;
+    return empty;
+  }
+
+  std::unique_ptr<Failure> failure_;  // null: success
 };
 
 // A value, or the Status of the failure.

@@ -46,6 +46,18 @@ PyObject* bind(PyObject* self, PyObject* arguments) {
   });
 }
 
+enum class Release { kOne, kAll, kDeferred };
+
+bool wait_to_acquire(const engine::Lockable& lock, const engine::Lockable::Attempt& attempt) {
+  return wait_for(OperationKind::kAcquire, lock.acquire(attempt)).is(py::bool_(true));
+}
+
+void wait_to_release(const engine::Lockable& lock, OwnerNumber owner, Release how) {
+  const bool deferred = how == Release::kDeferred;
+  (void)wait_for(OperationKind::kRelease, deferred ? lock.release_deferred(owner)
+                                                   : lock.release(owner, how == Release::kAll));
+}
+
 // By slots and small integers only: no bytecode runs here.
 void count_hold(const py::object& watcher) {
   if (!watcher.is_none()) watcher.attr("holds") = watcher.attr("holds").cast<int>() + 1;

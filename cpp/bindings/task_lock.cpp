@@ -53,15 +53,11 @@ void begin_acquire(Answer& answer) {
                                           answer.order.timeout};
   if (state.refuses) self_of(self).attr("_refuse_upgrade")();
   events_needed();
-  queue.begin(
-      answer, OperationKind::kAcquire,
-      Observation::wanted() ? state.lock->acquire(attempt) : state.lock->acquire_for_task(attempt));
+  queue.begin(answer, OperationKind::kAcquire, state.lock->acquire(attempt));
 }
 
 sync::ExchangePtr release_of(const TaskLockState& state, OwnerNumber owner, bool deferred) {
-  if (deferred) return state.lock->release_deferred(owner);
-  return Observation::wanted() ? state.lock->release(owner, false)
-                               : state.lock->release_for_task(owner);
+  return deferred ? state.lock->release_deferred(owner) : state.lock->release(owner, false);
 }
 
 void begin_release(Answer& answer) {

@@ -149,59 +149,46 @@ void return_from_wait(PyThreadState* state) {
   while (stays) ::pause();
 }
 
-// Calls `wait` without the GIL.
-template <typename Wait>
-sync::Waited without_gil(bool main, const Wait& wait) {
+// Waits without the GIL. Nothing: a signal handler has raised.
+std::optional<sync::Outcome> without_gil(bool main, sync::Exchange& exchange) {
   // Not by a guard object: at the interpreter's end taking the GIL ends the thread, which must not
   // happen inside a destructor.
   g_inside.fetch_add(1);
   PyThreadState* state = PyEval_SaveThread();
   Signals signals(state);
-  sync::Waited waited;
+  std::optional<sync::Outcome> outcome;
   std::exception_ptr thrown;  // no memory, threads or descriptors
   try {
-    waited = wait(main ? &signals : nullptr);
+    outcome = exchange.wait(main ? &signals : nullptr);
   } catch (...) {
     thrown = std::current_exception();
   }
   return_from_wait(state);
   if (thrown) std::rethrow_exception(thrown);
-  return waited;
+  return outcome;
 }
 
-// The outcome of an exchange, for its caller.
-py::object conclude(OperationKind kind, const sync::Waited& waited, bool main,
-                    Observation& observation) {
-  sync::Exchange& exchange = *waited.exchange;
-  if (!waited.outcome || (main && PyErr_CheckSignals() != 0)) {
+py::object wait_on_thread(OperationKind kind, sync::Exchange& exchange) {
+  const bool main = on_main_thread();
+  Observation observation(kind, exchange);
+  const std::optional<sync::Outcome> outcome = without_gil(main, exchange);
+  if (!outcome || (main && PyErr_CheckSignals() != 0)) {
     py::error_already_set interrupt;
     // The caller will never see the outcome, if there is one: a grant is given back.
-    if (waited.outcome) exchange.cancel();
+    if (outcome) exchange.cancel();
     observation.cancelled(exchange);
     throw interrupt;
   }
   try {
-    observation.ended(exchange, *waited.outcome);
+    observation.ended(exchange, *outcome);
   } catch (...) {
     exchange.cancel();
     throw;
   }
-  const PythonOutcome result = to_python(kind, exchange.name().bytes(), *waited.outcome);
+  const PythonOutcome result = to_python(kind, exchange.name().bytes(), *outcome);
   if (result.exception) raise(result.exception);
   return result.value;
 }
-
-py::object wait_on_thread(OperationKind kind, const sync::ExchangePtr& operation) {
-  const bool main = on_main_thread();
-  Observation observation(kind, *operation);
-  const sync::Waited waited = without_gil(main, [&operation](sync::Interrupt* interrupt) {
-    return sync::Waited{operation, operation->wait(interrupt)};
-  });
-  return conclude(kind, waited, main, observation);
-}
-
-// With an observer, or in a greenlet, there is no plain path.
-bool may_be_plain() { return !Observation::wanted() && !greenlets(); }
 
 }  // namespace
 
@@ -210,45 +197,7 @@ py::object wait_for(OperationKind kind, const sync::ExchangePtr& operation) {
     py::object answer = wait_in_greenlet(kind, operation);
     if (!answer.is(py::handle(Py_NotImplemented))) return answer;
   }
-  return wait_on_thread(kind, operation);
-}
-
-bool wait_to_acquire(const engine::Lockable& lock, const engine::Lockable::Attempt& attempt) {
-  constexpr auto kKind = OperationKind::kAcquire;
-  if (!may_be_plain()) return wait_for(kKind, lock.acquire(attempt)).is(py::bool_(true));
-  const bool main = on_main_thread();
-  const sync::Waited waited = without_gil(
-      main, [&](sync::Interrupt* interrupt) { return lock.acquire_and_wait(attempt, interrupt); });
-  Observation none;
-  if (waited.exchange) return conclude(kKind, waited, main, none).is(py::bool_(true));
-  if (main && PyErr_CheckSignals() != 0) {
-    py::error_already_set interrupt;
-    lock.give_back(attempt);
-    throw interrupt;
-  }
-  return true;
-}
-
-namespace {
-
-sync::ExchangePtr release_of(const engine::Lockable& lock, OwnerNumber owner, Release how) {
-  if (how == Release::kDeferred) return lock.release_deferred(owner);
-  return lock.release(owner, how == Release::kAll);
-}
-
-}  // namespace
-
-void wait_to_release(const engine::Lockable& lock, OwnerNumber owner, Release how) {
-  constexpr auto kKind = OperationKind::kRelease;
-  if (!may_be_plain()) return (void)wait_for(kKind, release_of(lock, owner, how));
-  const bool main = on_main_thread();
-  const sync::Waited waited = without_gil(main, [&](sync::Interrupt* interrupt) {
-    if (how == Release::kDeferred) return lock.release_deferred_and_wait(owner, interrupt);
-    return lock.release_and_wait(owner, how == Release::kAll, interrupt);
-  });
-  Observation none;
-  if (waited.exchange) return (void)conclude(kKind, waited, main, none);
-  if (main && PyErr_CheckSignals() != 0) throw py::error_already_set();
+  return wait_on_thread(kind, *operation);
 }
 
 void refuse_inside_acquire(const engine::Lockable& lock, OwnerNumber owner) {

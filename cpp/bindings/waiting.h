@@ -15,12 +15,6 @@ namespace holdfast::bindings {
 // between. Raises the operation's error, or that of a signal handler.
 pybind11::object wait_for(OperationKind kind, const sync::ExchangePtr& operation);
 
-// The same for an acquisition and a release of a lock, which may take the plain path. The result:
-// whether it was granted.
-bool wait_to_acquire(const engine::Lockable& lock, const engine::Lockable::Attempt& attempt);
-enum class Release { kOne, kAll, kDeferred };
-void wait_to_release(const engine::Lockable& lock, OwnerNumber owner, Release how);
-
 // Raises RuntimeError while that owner is acquiring the lock: a signal handler that interrupts an
 // acquire() must not use the same lock.
 void refuse_inside_acquire(const engine::Lockable& lock, OwnerNumber owner);

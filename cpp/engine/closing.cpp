@@ -144,7 +144,12 @@ std::optional<sync::Outcome> Closing::wait(sync::Interrupt* interrupt) {
   return sync::Outcome{};
 }
 
-void Closing::finish_to(std::shared_ptr<sync::Completion> completion, std::uint64_t id) {
+void Closing::serve(Parker& parker, TimePoint slice) {
+  if (context_) parker.park(context_->clock, slice);
+}
+
+void Closing::finish_to(std::shared_ptr<sync::Completion> completion, std::uint64_t id,
+                        Parker* /*reader*/) {
   {
     const MutexLock guard(mutex_);
     if (!over_) {

@@ -31,7 +31,12 @@ class Closing final : public sync::Exchange,
                                         Options options);
 
   std::optional<sync::Outcome> wait(sync::Interrupt* interrupt) override;
-  void finish_to(std::shared_ptr<sync::Completion> completion, std::uint64_t id) override;
+  using Exchange::finish_to;
+  // The engine's loop does all of it, whichever thread waits.
+  void finish_to(std::shared_ptr<sync::Completion> completion, std::uint64_t id,
+                 Parker* reader) override;
+  void serve(Parker& parker, TimePoint slice) override;
+  void let_go(Parker& /*parker*/) override {}
   void cancel() override;  // the caller no longer waits; it goes on
   const LockName& name() const override { return name_; }
 

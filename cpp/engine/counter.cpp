@@ -2,37 +2,51 @@
 
 #include <utility>
 
-#include "sync/acquire_operation.h"
+#include "sync/call.h"
+#include "sync/first_acquire.h"
 
 namespace holdfast::engine {
 
+namespace {
+
+sync::AcquireOptions options_of(const sync::CounterKind& kind, Millis memory) {
+  sync::AcquireOptions options;
+  if (kind.recipe.takes()) options.request_memory = memory;
+  return options;
+}
+
+}  // namespace
+
 Counter::Counter(std::shared_ptr<Client> client, const sync::CounterKind& kind,
                  const std::string& name)
-    : client_(std::move(client)), kind_(kind), name_(client_->options().name_prefix + name) {}
-
-sync::AcquireRequest Counter::request(const sync::Context& context, std::int64_t amount) const {
-  if (!kind_.recipe.takes()) return {name_, next_owner_number(), {}};
-  const Millis memory = sync::request_memory(context);
-  sync::AcquireOptions options{Millis(0), memory, amount};
-  options.request = context.slots->take();
-  const OwnerNumber slot = options.request->slot;
-  return {name_, slot, {memory, false}, true, kNever, 0, std::move(options)};
-}
+    : client_(std::move(client)),
+      kind_(kind),
+      synchronizer_(std::make_shared<sync::Synchronizer>(
+          kind.recipe, LockName(client_->options().name_prefix + name),
+          options_of(kind, sync::request_memory(*client_->context())))) {}
 
 sync::ExchangePtr Counter::acquire(std::int64_t amount, bool blocking, Duration timeout) const {
   auto context = client_->context();
-  sync::AcquireRequest wanted = request(*context, amount);
-  wanted.blocking = blocking;
-  wanted.deadline = after(context->clock.now(), timeout);
-  return std::make_shared<sync::AcquireOperation>(std::move(context), kind_.recipe,
-                                                  std::move(wanted));
+  sync::RequestSlots::RequestPtr slot;
+  if (kind_.recipe.takes()) slot = context->slots->take();
+  sync::AcquireArguments arguments{slot ? slot->slot : next_owner_number()};
+  arguments.lease = {synchronizer_->options().request_memory, false};
+  arguments.blocking = blocking;
+  arguments.timeout = timeout;
+  sync::AcquireRequest request(synchronizer_, arguments);
+  request.amount = amount;
+  request.slot = std::move(slot);
+  return std::make_shared<sync::CallOf<sync::FirstAcquire>>(std::move(context), std::move(request));
 }
 
 sync::ExchangePtr Counter::call(std::string_view step, std::int64_t amount) const {
   const sync::CounterStep* const found = kind_.find(step);
-  return found ? sync::counter_call(client_->context(), name_, *found, amount) : nullptr;
+  if (found == nullptr) return nullptr;
+  return sync::counter_call(client_->context(), synchronizer_->name(), *found, amount);
 }
 
-sync::ExchangePtr Counter::value() const { return sync::counter_value(client_->context(), name_); }
+sync::ExchangePtr Counter::value() const {
+  return sync::counter_value(client_->context(), synchronizer_->name());
+}
 
 }  // namespace holdfast::engine

@@ -25,11 +25,9 @@ class Counter {
   sync::ExchangePtr value() const;  // nil: it is not there
 
  private:
-  sync::AcquireRequest request(const sync::Context& context, std::int64_t amount) const;
-
   const std::shared_ptr<Client> client_;
   const sync::CounterKind& kind_;
-  const LockName name_;
+  const sync::SynchronizerPtr synchronizer_;
 };
 
 }  // namespace holdfast::engine

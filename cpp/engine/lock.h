@@ -7,9 +7,8 @@
 
 #include "engine/client.h"
 #include "engine/lockable.h"
+#include "sync/first_release.h"
 #include "sync/operation.h"
-#include "sync/plain_lock.h"
-#include "sync/plain_task.h"
 #include "sync/recipe.h"
 #include "sync/ticket.h"
 #include "sync/transfer_operation.h"
@@ -28,44 +27,25 @@ class Lock : public Lockable {
   Lock(std::shared_ptr<Client> client, const sync::LockRecipe& recipe, const std::string& name,
        const Options& options = {Side::kWhole, {}});
 
-  const LockName& name() const { return name_; }
+  const LockName& name() const { return synchronizer_->name(); }
   Client& client() const { return *client_; }
   // Whether both have the same owners.
-  bool same_as(const Lock& other) const { return client_ == other.client_ && name_ == other.name_; }
-
-  sync::ExchangePtr acquire(const Attempt& attempt) const override {
-    return acquire_operation(attempt);
+  bool same_as(const Lock& other) const {
+    return client_ == other.client_ && name() == other.name();
   }
+
+  sync::ExchangePtr acquire(const Attempt& attempt) const override;
   sync::ExchangePtr release(OwnerNumber owner, bool all) const override {
-    return release_operation(owner, all);
+    return release({owner, all});
   }
-  sync::ExchangePtr acquire_for_task(const Attempt& attempt) const override;
-  sync::ExchangePtr release_for_task(OwnerNumber owner) const override;
-  sync::Waited acquire_and_wait(const Attempt& attempt, sync::Interrupt* interrupt) const override;
-  sync::Waited release_and_wait(OwnerNumber owner, bool all,
-                                sync::Interrupt* interrupt) const override;
-  sync::Waited release_deferred_and_wait(OwnerNumber owner,
-                                         sync::Interrupt* interrupt) const override;
-  void give_back(const Attempt& attempt) const override;
-  sync::ExchangePtr release_deferred(OwnerNumber owner) const override;
-  sync::ExchangePtr extend(OwnerNumber owner, Millis lease) const override {
-    return extend_operation(owner, lease);
+  sync::ExchangePtr release_deferred(OwnerNumber owner) const override {
+    return release({owner, false, true});
   }
-  sync::ExchangePtr force_release() const override { return force_release_operation(); }
-  sync::ExchangePtr locked() const override { return locked_operation(); }
-  sync::ExchangePtr hold_count(OwnerNumber owner) const override {
-    return hold_count_operation(owner);
-  }
-  sync::ExchangePtr ttl() const override { return ttl_operation(); }
-
-  // The same as operations: those of several locks can be waited for side by side (Quorum).
-  sync::OperationPtr acquire_operation(const Attempt& attempt) const;
-  sync::OperationPtr release_operation(OwnerNumber owner, bool all) const;
-  sync::OperationPtr extend_operation(OwnerNumber owner, Millis lease) const;
-  sync::OperationPtr force_release_operation() const;
-  sync::OperationPtr locked_operation() const;
-  sync::OperationPtr hold_count_operation(OwnerNumber owner) const;
-  sync::OperationPtr ttl_operation() const;
+  sync::ExchangePtr extend(OwnerNumber owner, Millis lease) const override;
+  sync::ExchangePtr force_release() const override;
+  sync::ExchangePtr locked() const override;
+  sync::ExchangePtr hold_count(OwnerNumber owner) const override;
+  sync::ExchangePtr ttl() const override;
 
   Status may_use(OwnerNumber owner) const override;
   int known_count(OwnerNumber owner) const override;
@@ -95,19 +75,11 @@ class Lock : public Lockable {
   void forget_loss(OwnerNumber owner) const;
 
  private:
-  using ContextPtr = std::shared_ptr<const sync::Context>;
-  std::shared_ptr<sync::ReleaseOperation> new_release(ContextPtr context,
-                                                      sync::ReleaseOperation::What what) const;
-  std::shared_ptr<sync::AcquireOperation> attempt_at(TimePoint begun, ContextPtr context,
-                                                     const Attempt& attempt) const;
+  sync::ExchangePtr release(const sync::FirstRelease::What& what) const;
 
   const std::shared_ptr<Client> client_;
   const sync::LockRecipe& recipe_;
-  const LockName name_;
-  const sync::AcquireOptions acquire_options_;
-  // For a client of threads, and of tasks; unset if the kind or the options do not allow it.
-  std::optional<sync::PlainLock> plain_;
-  std::shared_ptr<const sync::PlainTaskLock> plain_task_;
+  const sync::SynchronizerPtr synchronizer_;
 };
 
 // A lock of the kind with this word (sync/kinds.h); null: there is none.

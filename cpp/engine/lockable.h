@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "lease/lease_keeper.h"
-#include "sync/acquire_operation.h"
+#include "sync/acquire_request.h"
+#include "sync/operation.h"
 
 namespace holdfast::engine {
 
@@ -15,39 +16,12 @@ namespace holdfast::engine {
 // servers, each to be awaited by a thread or an event loop.
 class Lockable {
  public:
-  struct Attempt {
-    OwnerNumber owner;
-    Lease lease;
-    bool blocking = true;
-    Duration timeout = kNever - TimePoint{};
-    std::uint64_t listener = 0;
-    bool member = false;  // member of a lock made of several: its own options are ignored
-    bool again = false;   // not a further hold: sets the lease of the existing one again
-    sync::RefusalBudget refusal_budget = sync::RefusalBudget::kCallers;
-    bool part = false;                    // of a lock made of locks
-    std::optional<TimePoint> patience{};  // see sync::AcquireRequest
-  };
+  using Attempt = sync::AcquireArguments;
 
   virtual ~Lockable() = default;
 
   virtual sync::ExchangePtr acquire(const Attempt& attempt) const = 0;
   virtual sync::ExchangePtr release(OwnerNumber owner, bool all) const = 0;
-  // The same for a task, which awaits it by finish_to(): it may take the plain path. Without an
-  // observer.
-  virtual sync::ExchangePtr acquire_for_task(const Attempt& attempt) const {
-    return acquire(attempt);
-  }
-  virtual sync::ExchangePtr release_for_task(OwnerNumber owner) const {
-    return release(owner, false);
-  }
-  // The same in one step with the wait of the calling thread, which may take the plain path. If the
-  // caller of an acquisition without an exchange never gets its grant, give_back() follows.
-  virtual sync::Waited acquire_and_wait(const Attempt& attempt, sync::Interrupt* interrupt) const;
-  virtual sync::Waited release_and_wait(OwnerNumber owner, bool all,
-                                        sync::Interrupt* interrupt) const;
-  virtual sync::Waited release_deferred_and_wait(OwnerNumber owner,
-                                                 sync::Interrupt* interrupt) const;
-  virtual void give_back(const Attempt& /*attempt*/) const {}
   // Releases one hold; for kinds that support it, the caller of a last release does not wait for
   // the answer.
   virtual sync::ExchangePtr release_deferred(OwnerNumber owner) const {
@@ -75,23 +49,5 @@ class Lockable {
   // After a granted attempt: no further loss is reported to it.
   virtual void forget_listener(OwnerNumber owner, std::uint64_t listener) const = 0;
 };
-
-inline sync::Waited Lockable::acquire_and_wait(const Attempt& attempt,
-                                               sync::Interrupt* interrupt) const {
-  const sync::ExchangePtr exchange = acquire(attempt);
-  return {exchange, exchange->wait(interrupt)};
-}
-
-inline sync::Waited Lockable::release_and_wait(OwnerNumber owner, bool all,
-                                               sync::Interrupt* interrupt) const {
-  const sync::ExchangePtr exchange = release(owner, all);
-  return {exchange, exchange->wait(interrupt)};
-}
-
-inline sync::Waited Lockable::release_deferred_and_wait(OwnerNumber owner,
-                                                        sync::Interrupt* interrupt) const {
-  const sync::ExchangePtr exchange = release_deferred(owner);
-  return {exchange, exchange->wait(interrupt)};
-}
 
 }  // namespace holdfast::engine

@@ -2,9 +2,10 @@
 
 #include <utility>
 
-#include "sync/acquire_operation.h"
+#include "sync/call.h"
 #include "sync/call_operation.h"
-#include "sync/release_operation.h"
+#include "sync/first_acquire.h"
+#include "sync/first_release.h"
 
 namespace holdfast::engine {
 
@@ -17,19 +18,18 @@ constexpr Millis kLongestLease{60'000};
 }  // namespace
 
 PermitSemaphore::PermitSemaphore(std::shared_ptr<Client> client, const std::string& name)
-    : client_(std::move(client)), name_(client_->options().name_prefix + name) {}
+    : client_(std::move(client)),
+      name_(client_->options().name_prefix + name),
+      renewed_(std::make_shared<sync::Synchronizer>(sync::renewed_permit_recipe(), name_)),
+      leased_(std::make_shared<sync::Synchronizer>(sync::leased_permit_recipe(), name_)) {}
 
 sync::ExchangePtr PermitSemaphore::acquire(const Attempt& attempt) const {
-  auto context = client_->context();
-  const TimePoint deadline = after(context->clock.now(), attempt.timeout);
   // A hold without a listener is left to the server.
   const bool watched = attempt.lease.renewed || attempt.listener != 0;
-  const sync::Recipe& recipe =
-      watched ? sync::renewed_permit_recipe() : sync::leased_permit_recipe();
-  return std::make_shared<sync::AcquireOperation>(
-      std::move(context), recipe,
-      sync::AcquireRequest{name_, attempt.number, attempt.lease, attempt.blocking, deadline,
-                           attempt.listener});
+  sync::AcquireArguments arguments{attempt.number, attempt.lease, attempt.blocking, attempt.timeout,
+                                   attempt.listener};
+  return std::make_shared<sync::CallOf<sync::FirstAcquire>>(
+      client_->context(), sync::AcquireRequest(watched ? renewed_ : leased_, arguments));
 }
 
 std::string PermitSemaphore::permit(OwnerNumber number) const {
@@ -40,10 +40,9 @@ PermitSemaphore::Release PermitSemaphore::release(const std::string& permit) con
   auto context = client_->context();
   const auto number = sync::permit_number(context->client_id, permit);
   if (!number || !context->keeper->knows(name_, *number)) return {release_by_id(permit), false};
-  return {
-      std::make_shared<sync::ReleaseOperation>(std::move(context), sync::renewed_permit_recipe(),
-                                               sync::ReleaseOperation::What{name_, *number}),
-      true};
+  return {std::make_shared<sync::CallOf<sync::FirstRelease>>(std::move(context), renewed_,
+                                                             sync::FirstRelease::What{*number}),
+          true};
 }
 
 sync::ExchangePtr PermitSemaphore::release_by_id(const std::string& permit) const {

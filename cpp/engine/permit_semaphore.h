@@ -7,6 +7,7 @@
 #include "engine/client.h"
 #include "sync/operation.h"
 #include "sync/permit_semaphore.h"
+#include "sync/synchronizer.h"
 
 namespace holdfast::engine {
 
@@ -47,6 +48,10 @@ class PermitSemaphore {
 
   const std::shared_ptr<Client> client_;
   const LockName name_;
+  // Its permits, of this client: those that it renews, or tells the loss of, and those that it
+  // leaves to the server.
+  const sync::SynchronizerPtr renewed_;
+  const sync::SynchronizerPtr leased_;
 };
 
 }  // namespace holdfast::engine

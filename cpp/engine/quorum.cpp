@@ -27,14 +27,14 @@ class Member final : public sync::QuorumMember {
         attempt_(attempt),
         deadline_(deadline) {}
 
-  sync::OperationPtr acquire(How how) const override {
+  sync::ExchangePtr acquire(How how) const override {
     Lock::Attempt attempt = attempt_;
     attempt.blocking = how == How::kWait;
     attempt.again = how == How::kAgain;
     attempt.member = true;
     const TimePoint now = lock_->client().context()->clock.now();
     attempt.timeout = deadline_ == kNever ? kNever - TimePoint{} : deadline_ - now;
-    return lock_->acquire_operation(attempt);
+    return lock_->acquire(attempt);
   }
 
   lease::Attempt attempt() const override {
@@ -112,7 +112,7 @@ sync::ExchangePtr Quorum::failed(const Status& why) const {
 // Leaves the holds of other lock objects on a member alone: if this lock is held, those beyond the
 // members' common count; if it is not, all of them, unless this lock was held and has been lost.
 sync::ExchangePtr Quorum::release_members(OwnerNumber owner, bool all) const {
-  const Call call = [owner, all](const Lock& lock) { return lock.release_operation(owner, all); };
+  const Call call = [owner, all](const Lock& lock) { return lock.release(owner, all); };
   const std::vector<int> held = counts(owner);
   const int count = common(held, rule().needed);
   std::vector<Step> first;
@@ -146,9 +146,7 @@ sync::ExchangePtr Quorum::extend(OwnerNumber owner, Millis lease) const {
   if (known_count(owner) == 0) {
     return gather({needs, {}, {}, [](const Answers&) { return Outcome{{}, {}, 0}; }});
   }
-  const Call call = [owner, lease](const Lock& lock) {
-    return lock.extend_operation(owner, lease);
-  };
+  const Call call = [owner, lease](const Lock& lock) { return lock.extend(owner, lease); };
   const std::vector<int> held = counts(owner);
   std::vector<Step> steps;
   for (std::size_t i = 0; i < held.size(); ++i) {
@@ -161,12 +159,12 @@ sync::ExchangePtr Quorum::extend(OwnerNumber owner, Millis lease) const {
 
 sync::ExchangePtr Quorum::force_release() const {
   return ask_all(
-      [](const Lock& lock) { return lock.force_release_operation(); },
+      [](const Lock& lock) { return lock.force_release(); },
       [needs = rule()](const Answers& answers) { return common_yes(needs, 1, answers); });
 }
 
 sync::ExchangePtr Quorum::locked() const {
-  return ask_all([](const Lock& lock) { return lock.locked_operation(); },
+  return ask_all([](const Lock& lock) { return lock.locked(); },
                  [needs = rule()](const Answers& answers) {
                    return common_yes(needs, needs.spare() + 1, answers);
                  });
@@ -174,12 +172,12 @@ sync::ExchangePtr Quorum::locked() const {
 
 sync::ExchangePtr Quorum::hold_count(OwnerNumber owner) const {
   return ask_all(
-      [owner](const Lock& lock) { return lock.hold_count_operation(owner); },
+      [owner](const Lock& lock) { return lock.hold_count(owner); },
       [needs = rule()](const Answers& answers) { return common_number(needs, answers); });
 }
 
 sync::ExchangePtr Quorum::ttl() const {
-  return ask_all([](const Lock& lock) { return lock.ttl_operation(); },
+  return ask_all([](const Lock& lock) { return lock.ttl(); },
                  [needs = rule()](const Answers& answers) { return common_ttl(needs, answers); });
 }
 

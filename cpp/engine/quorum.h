@@ -42,7 +42,7 @@ class Quorum final : public Lockable {
 
  private:
   using Step = sync::FanOutCall::Step;
-  using Call = std::function<sync::OperationPtr(const Lock& member)>;
+  using Call = std::function<sync::ExchangePtr(const Lock& member)>;
 
   std::string_view kind() const;  // as Recipe::kind()
   sync::QuorumRule rule() const;  // for calls that have no lease

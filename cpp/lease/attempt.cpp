@@ -22,9 +22,13 @@ void Attempt::end() {
 
 bool LeaseKeeper::begin(Attempt& attempt) {
   const MutexLock guard(mutex_);
-  if (attempt.alone() && attempts_.any(*attempt.name_, attempt.owner_)) return false;
+  if (!admits(attempt)) return false;
   enter(attempt);
   return true;
+}
+
+bool LeaseKeeper::admits(const Attempt& attempt) const {
+  return !attempt.alone() || !attempts_.any(*attempt.name_, attempt.owner_);
 }
 
 void LeaseKeeper::begin_beside(Attempt& attempt) {

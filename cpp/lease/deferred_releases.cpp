@@ -18,12 +18,6 @@ std::shared_ptr<Hold> LeaseKeeper::defer(const LockName& name, OwnerNumber owner
   return entry->hold;
 }
 
-void LeaseKeeper::undefer(const LockName& name, OwnerNumber owner, ReleaseLedger::Turn turn) {
-  const MutexLock guard(mutex_);
-  ReleaseLedger::Entry* entry = ledger_.open_at(name, owner, turn);
-  if (entry != nullptr) entry->caller = Caller::kMayLeave;
-}
-
 void LeaseKeeper::release_hindered(const LockName& name, OwnerNumber owner, const ReleasePlan& plan,
                                    const std::string& reason) {
   const MutexLock guard(mutex_);

@@ -48,10 +48,15 @@ struct ReleasePlan {
 
 // What an attempt begins with.
 struct AttemptPlan {
+  enum class Verdict : std::uint8_t {
+    kBegun,
+    kUnderWay,  // another attempt of its owner's is: nothing was begun
+    kClosed,    // the client is (being) closed: nothing was begun
+  };
+  Verdict verdict = Verdict::kBegun;
   int count = 1;            // the number that the hold will have
   bool takes_over = false;  // a release of its owner's, to be resumed if the attempt stays
                             // unanswered
-  bool closed = false;      // the client is (being) closed: nothing may be sent
 };
 
 enum class HoldState : std::uint8_t {
@@ -101,14 +106,10 @@ class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_t
   // Seconds that are left by the client's own reckoning; nothing when not held.
   std::optional<Duration> left(const LockName& name, OwnerNumber owner) const;
 
-  // The owner's Attempt is under way, and is about to ask the server for one more hold, or again.
-  // What the ledger has of it is taken over: none of it is put in line behind the command.
-  AttemptPlan begin_attempt(const LockName& name, OwnerNumber owner);
-  // The same together with Attempt::begin(), where the owner has nothing of it yet, neither held
-  // nor under way nor pending, but for a release whose caller has left, which is taken over; else
-  // nothing is begun.
-  enum class PlainAttempt : std::uint8_t { kNotBegun, kBegun, kTakesOver };
-  PlainAttempt begin_plain_attempt(Attempt& attempt);
+  // The owner is about to ask the server for one more hold, or again. Begins `attempt` unless that
+  // has been done. What the ledger has of the owner is taken over: none of it is put in line behind
+  // the command.
+  AttemptPlan begin_attempt(Attempt& attempt);
   // The owner is acquiring it.
   bool under_way(const LockName& name, OwnerNumber owner) const;
   // The server has answered the attempt that took something over.
@@ -126,12 +127,6 @@ class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_t
   ReleasePlan begin_giving_back(const LockName& name, OwnerNumber owner, bool all);
   // The same, of all holds, for another than the owner; nothing if its owner has begun to release.
   std::optional<ReleasePlan> begin_release_of_held(const LockName& name, OwnerNumber owner);
-  // As begin_release(), if it is the only hold of the owner, trusted `now`, and free at once; else
-  // nothing is begun. With a carrier its caller leaves at once, as by defer(); without one
-  // carry_on() follows where it gets one.
-  std::optional<ReleasePlan> begin_plain_release(const LockName& name, OwnerNumber owner,
-                                                 TimePoint now,
-                                                 ReleaseLedger::Carrier carrier = {});
   // The second half, after the server has answered.
   void released(const LockName& name, OwnerNumber owner, const ReleasePlan& plan);
   // The same where the owner's field was not there: the hold is lost, of which this release tells.
@@ -142,8 +137,6 @@ class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_t
   // posted (Event::kLostLate, kReleased, kUnreleased), and another release of the owner's finds
   // nothing. The hold, for the plan.
   std::shared_ptr<Hold> defer(const LockName& name, OwnerNumber owner, ReleaseLedger::Turn turn);
-  // That caller stays: its command is not written yet.
-  void undefer(const LockName& name, OwnerNumber owner, ReleaseLedger::Turn turn);
   // What has gone wrong with a deferred release, unless its owner has the lock again.
   void release_hindered(const LockName& name, OwnerNumber owner, const ReleasePlan& plan,
                         const std::string& reason);
@@ -267,6 +260,7 @@ class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_t
   void move(Attempt& from, Attempt& to) HOLDFAST_EXCLUDES(mutex_);
 
   // With the lock held.
+  bool admits(const Attempt& attempt) const HOLDFAST_REQUIRES(mutex_);
   void enter(Attempt& attempt) HOLDFAST_REQUIRES(mutex_);
   void leave(Attempt& attempt) HOLDFAST_REQUIRES(mutex_);
   Hold* find(const LockName& name, OwnerNumber owner) const HOLDFAST_REQUIRES(mutex_);

@@ -23,11 +23,21 @@ TimePoint surely_over(const Hold& hold, TimePoint now) {
 
 }  // namespace
 
-AttemptPlan LeaseKeeper::begin_attempt(const LockName& name, OwnerNumber owner) {
+AttemptPlan LeaseKeeper::begin_attempt(Attempt& attempt) {
+  using Verdict = AttemptPlan::Verdict;
+  const LockName& name = *attempt.name_;
+  const OwnerNumber owner = attempt.owner_;
   const MutexLock guard(mutex_);
   AttemptPlan plan;
-  plan.closed = closing_;
-  if (closing_) return plan;
+  if (closing_) {
+    plan.verdict = Verdict::kClosed;
+    return plan;
+  }
+  if (!attempt.under_way_ && !admits(attempt)) {
+    plan.verdict = Verdict::kUnderWay;
+    return plan;
+  }
+  if (!attempt.under_way_) enter(attempt);
   plan.takes_over = !ledger_.empty() && ledger_.take_over(name, owner);
   Hold* hold = find(name, owner);
   if (hold == nullptr) return plan;
@@ -35,23 +45,6 @@ AttemptPlan LeaseKeeper::begin_attempt(const LockName& name, OwnerNumber owner) 
   if (hold->held() && clock_.now() >= hold->trusted()) note_lost(*hold, kRanOut);
   if (hold->held()) plan.count = hold->levels.count() + 1;
   return plan;
-}
-
-LeaseKeeper::PlainAttempt LeaseKeeper::begin_plain_attempt(Attempt& attempt) {
-  const LockName& name = *attempt.name_;
-  const OwnerNumber owner = attempt.owner_;
-  const MutexLock guard(mutex_);
-  if (closing_ || attempts_.any(name, owner) || find(name, owner) != nullptr) {
-    return PlainAttempt::kNotBegun;
-  }
-  const ReleaseLedger::Entry* pending = ledger_.empty() ? nullptr : ledger_.find(name, owner);
-  if (pending != nullptr) {
-    const bool left = pending->state == ReleaseLedger::State::kOpen;
-    if (!left || pending->caller != Caller::kLeft) return PlainAttempt::kNotBegun;
-    (void)ledger_.take_over(name, owner);
-  }
-  enter(attempt);
-  return pending != nullptr ? PlainAttempt::kTakesOver : PlainAttempt::kBegun;
 }
 
 void LeaseKeeper::attempt_answered(const LockName& name, OwnerNumber owner) {
@@ -123,22 +116,6 @@ ReleasePlan LeaseKeeper::begin_with(Hold& hold, bool all, ReleaseLedger::Carrier
   if (plan.verdict == ReleasePlan::Verdict::kFinal) {
     plan.ticket = enter(hold, std::move(carrier), caller, clock_.now());
   }
-  return plan;
-}
-
-std::optional<ReleasePlan> LeaseKeeper::begin_plain_release(const LockName& name, OwnerNumber owner,
-                                                            TimePoint now,
-                                                            ReleaseLedger::Carrier carrier) {
-  const MutexLock guard(mutex_);
-  if (attempts_.any(name, owner)) return std::nullopt;
-  Hold* hold = find(name, owner);
-  const bool plain = hold != nullptr && hold->trusted_at(now) && hold->levels.count() == 1 &&
-                     !hold->move && hold->closed_until <= now;
-  if (!plain) return std::nullopt;
-  ReleasePlan plan = plan_release(*hold, false);
-  if (carrier) plan.left = hold->shared_from_this();
-  const Caller caller = carrier ? Caller::kLeft : Caller::kAwaits;
-  plan.ticket = enter(*hold, std::move(carrier), caller, now);
   return plan;
 }
 

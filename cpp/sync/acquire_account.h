@@ -4,46 +4,56 @@
 #include <optional>
 #include <utility>
 
-#include "sync/acquire_machine.h"
+#include "lease/attempt.h"
 #include "sync/acquire_request.h"
 #include "sync/context.h"
 #include "sync/pending_release.h"
-#include "sync/recipe.h"
 
 namespace holdfast::sync {
 
 // The entries of one acquisition in its client's LeaseKeeper: that it is under way, its grant, and
-// the releases that take back grants without a caller. Used with its operation's lock held.
+// the releases that take back grants without a caller. Used by one thread, or with its operation's
+// lock held.
 class AcquireAccount {
  public:
-  // All of them outlive it. `request` may get another slot, and with it another owner: take_slot().
-  AcquireAccount(const std::shared_ptr<const Context>& context, const Recipe& recipe,
-                 AcquireRequest& request);
+  AcquireAccount(std::shared_ptr<const Context> context, AcquireRequest request);
+  // Takes the attempt; the request stays with the other one too, which may have to send it again.
+  AcquireAccount(AcquireAccount&& other) noexcept
+      : context_(other.context_), request_(other.request_), attempt_(std::move(other.attempt_)) {}
+  AcquireAccount& operator=(AcquireAccount&& other) = delete;
+  ~AcquireAccount() = default;
+
+  // Its slot and owner may change: take_slot().
+  const AcquireRequest& request() const { return request_; }
+  const std::shared_ptr<const Context>& context() const { return context_; }
 
   // The acquisition begins. False: another one of the owner's is under way.
-  bool open();
+  bool open() { return attempt_.begin(); }
   // It is of a lock, whose owner must not use it meanwhile.
-  bool excludes() const { return recipe_.makes_holds() && !request_.part; }
-  // Not begun: of the call that waits for it, which may end later. `request` outlives it.
+  bool excludes() const { return request_.excludes_owner(); }
+  // Not begun: of the call that waits for it, which may end later. The account outlives it.
   lease::Attempt call() const;
-  // It was begun by a plain path.
-  void adopt(lease::Attempt&& attempt) { attempt_.emplace(std::move(attempt), request_.name); }
-  // Before each attempt.
-  lease::AttemptPlan begin();
+  // Before each attempt; open() is part of the first.
+  lease::AttemptPlan begin() { return context_->keeper->begin_attempt(attempt_); }
   // The server has answered the attempt that took over a release.
   void answered();
 
   // Records the grant. False, and nothing is recorded, when the client is being closed.
-  bool keep(const AcquireMachine::Action& grant, bool counted);
+  struct Granted {
+    int count;
+    TimePoint sent;
+    std::optional<std::int64_t> token;
+  };
+  bool keep(const Granted& grant);
   // The server does not have the owner's earlier holds.
   void lose();
   // The acquisition is over. No effect after keep() of a hold.
-  void close();
+  void close() { attempt_.end(); }
 
   // Takes back possible grants of attempts, down to `remaining` holds.
-  void take_back(int remaining);
+  void take_back(int remaining) const;
   // Gives back the grant that was kept.
-  void give_back();
+  void give_back() const;
   // The next attempt is another request: the one taken back keeps its slot.
   void take_slot();
 
@@ -51,10 +61,9 @@ class AcquireAccount {
   PendingRelease::Of release_to(int remaining) const;
   Millis longest_lease() const;
 
-  const std::shared_ptr<const Context>& context_;
-  const Recipe& recipe_;
-  AcquireRequest& request_;  // of a lock, its name and owner stay
-  std::optional<lease::Attempt> attempt_;
+  std::shared_ptr<const Context> context_;
+  AcquireRequest request_;  // of a lock, its name and owner stay
+  lease::Attempt attempt_;
 };
 
 }  // namespace holdfast::sync

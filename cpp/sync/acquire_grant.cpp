@@ -1,4 +1,4 @@
-// The acquisition's steps for grants by the plain path and by a hand-over, and for replicas.
+// The acquisition's steps for grants by a hand-over, and for replicas.
 
 #include <utility>
 
@@ -7,22 +7,11 @@
 
 namespace holdfast::sync {
 
-void AcquireOperation::adopt(TimePoint begun, bool takes_over, lease::Attempt&& attempt) {
-  const MutexLock lock(mutex_);
-  waited_for_here();
-  begun_ = begun;
-  account_.adopt(std::move(attempt));
-  Event event{Event::Kind::kBegun};
-  event.count = 1;
-  event.takes_over = takes_over;
-  prepare(machine_.resume(event, begun));
-}
-
 bool AcquireOperation::accept_offer(const std::function<void()>& send) {
   const MutexLock lock(mutex_);
   if (!machine_.open_to_offers()) return false;
   const lease::AttemptPlan plan = account_.begin();
-  if (plan.closed) return false;
+  if (plan.verdict != lease::AttemptPlan::Verdict::kBegun) return false;
   Event event{Event::Kind::kOffer};
   event.takes_over = plan.takes_over;
   (void)machine_.resume(event, now());
@@ -42,11 +31,11 @@ void AcquireOperation::offer_in_doubt(const Status& why) {
 
 // A millisecond longer than the grant, so that it is a write on every server.
 void AcquireOperation::write_again(script::Writer& out) const {
-  recipe_.taking()->write_again(out, name(), owner_field(), request_.lease.time + Millis(1));
+  recipe().taking()->write_again(out, name(), owner_field(), request().lease.time + Millis(1));
 }
 
 Millis AcquireOperation::longest_wait() const {
-  return context().acknowledger->longest_wait(request_.lease.time);
+  return context().acknowledger->longest_wait(request().lease.time);
 }
 
 AcquireOperation::Next AcquireOperation::asking(const Status& closed) {

@@ -75,9 +75,6 @@ AcquireMachine::Action AcquireMachine::late(const Event& event) {
 AcquireMachine::Action AcquireMachine::next(const Event& event, TimePoint now) {
   using Kind = Event::Kind;
   switch (event.kind) {
-    case Kind::kStart:
-      begun_ = now;
-      return options_.yields ? Action{Action::Verb::kLook} : attempt();
     case Kind::kBegun:
       return begun(event, now);
     case Kind::kFailed:
@@ -124,13 +121,10 @@ AcquireMachine::Action AcquireMachine::acknowledged(const Event& event, TimePoin
 // Handles the events of the queue.
 AcquireMachine::Action AcquireMachine::queued(const Event& event, TimePoint now) {
   using Kind = Event::Kind;
-  if (event.kind == Kind::kAhead) {
-    if (state_ == State::kNew) return ahead(event, now);
-    // The message may have come before it joined.
-    return event.owed ? sleep() : attempt();
-  }
-  if (event.kind == Kind::kHead) return held_back_ ? Action{Action::Verb::kLook} : sleep();
-  return told(event);
+  if (event.kind == Kind::kAhead) return ahead(event, now);
+  if (event.kind != Kind::kHead) return told(event);
+  // The release that it waits for may have been answered before it joined.
+  return held_back_ && !event.owed ? attempt() : sleep();
 }
 
 // Handles signals of other waiters of this client and of the channel.
@@ -154,6 +148,7 @@ AcquireMachine::Action AcquireMachine::told(const Event& event) {
 
 // A nested hold does not queue up. The waiters ahead may be gone before it has joined.
 AcquireMachine::Action AcquireMachine::ahead(const Event& event, TimePoint now) {
+  begun_ = now;
   if (event.count > 0) return attempt();
   const bool turn_of_others = event.at > now && event.at < options_.deadline;
   if (event.at == kNever || turn_of_others) {

@@ -31,14 +31,15 @@ enum class Verdict {
 // opens no socket and owns no thread. Its driver feeds events and carries out each action,
 // in order.
 //
-//   new ──start──> trying ──held──> joining ──turn──> asleep ──signal, time──> trying
-//                    │                  └────signal────────────────────────────┘
+//   new ──begun──> trying ──held──> joining ──turn──> asleep ──signal, time──> trying
+//    │               │                │└────signal────────────────────────────┘
+//    └─ahead─────────│────────────────┘
 //                    └─granted, gone, failed, (not blocking) held──> over
-// A new operation first checks whether waiters are ahead of it in the queue, and joins at once if
-// so. If replicas have to confirm a grant, the first attempt follows a probe of the server, and a
-// grant goes from trying to confirming. From there it is over, or, without confirmation, the
-// machine gives the grant back and falls asleep. The last step of a granted acquisition is to
-// record the grant, which a closing client refuses.
+// The first event says either that the first attempt has been sent, or which waiters are ahead of
+// it in the queue: if there are any, it joins at once. If replicas have to confirm a grant, the
+// first attempt follows a probe of the server, and a grant goes from trying to confirming. From
+// there it is over, or, without confirmation, the machine gives the grant back and falls asleep.
+// The last step of a granted acquisition is to record the grant, which a closing client refuses.
 //
 // The caller's deadline counts from the first reply of the server on (before that, it is unknown
 // whether another owner holds the lock), or in the queue behind another waiter of this client.
@@ -57,14 +58,13 @@ class AcquireMachine {
     bool again = false;                        // not a further hold: the grant is never given back
     bool has_permits = false;                  // several owners may hold it at a time
     bool by_count = false;                     // a refusal says how many permits are free
-    bool yields = false;                       // it first checks for earlier waiters: kLook
+    bool yields = false;                       // it queues up behind earlier waiters
     bool undone_for_good = false;         // after giving back, the next attempt is a new request
     std::optional<TimePoint> patience{};  // of the first attempt; unset: patience_of() it
   };
 
   struct Event {
     enum class Kind {
-      kStart,
       kAhead,   // earlier waiters: of this client (`at` is kNever), of other clients until `at`;
                 // `owed`: a release of this client is unanswered. `count`: the owner's holds
       kBegun,   // the attempt: `count` holds with this one; it `takes_over` a pending release;
@@ -80,13 +80,13 @@ class AcquireMachine {
       kAskFailed,    // WAIT failed: `why`
       kKept,         // the grant is recorded; kFailed: it could not be
       kTryNow,       // the lock may be free: a message, a new subscription
-      kHead,         // head of the queue since it joined, and no message came
+      kHead,         // head of the queue since it joined, and no message came; `owed`: as of kAhead
       kTurn,  // it is now the head of the queue; held until `at` at most (kNever: not the head yet)
       kOffer,  // an owner of this client hands over: its attempt for this waiter is under way
       kTime,   // `until` of the last kSleep has come
       kCancel,
     };
-    Kind kind = Kind::kStart;
+    Kind kind = Kind::kAhead;
     Answer answer{};
     TimePoint at = kNever;
     Status why{};
@@ -105,7 +105,6 @@ class AcquireMachine {
   struct Action {
     enum class Verb {
       kNone,      // go on waiting
-      kLook,      // check for earlier waiters; kAhead follows
       kTry,       // begin an attempt; kBegun or kFailed follows
       kProbe,     // whether the server has WAIT; kConfirmed, kUnconfirmed or kAskFailed follows
       kSend,      // the attempt; kAnswer, kUnknownScript, kRefused or kFailed follows
@@ -146,6 +145,7 @@ class AcquireMachine {
 
   Action resume(const Event& event, TimePoint now);
 
+  bool yields() const { return options_.yields; }
   bool over() const { return state_ == State::kOver; }
   bool joined() const { return joined_; }
   // It has ended with an unanswered attempt, after an event that it has not acted on, or with

@@ -22,22 +22,21 @@ AcquireMachine::Event::Kind event_kind(ErrorKind kind) {
 
 }  // namespace
 
-AcquireOperation::AcquireOperation(std::shared_ptr<const Context> context, const Recipe& recipe,
-                                   AcquireRequest request)
-    : Operation(std::move(context), request.name),
-      recipe_(recipe),
-      request_(std::move(request)),
-      channel_(recipe.channel(name(), owner_field()).bytes()),
-      machine_(machine_options(request_, recipe, this->context())),
-      account_(shared_context(), recipe_, request_),
-      stats_(*this->context().stats, {recipe.counted() && !request_.again, request_.part}) {}
+AcquireOperation::AcquireOperation(AcquireAccount account, const Begun& begun)
+    : Operation(account.context(), account.request().name()),
+      account_(std::move(account)),
+      channel_(recipe().channel(name(), owner_field()).bytes()),
+      machine_(machine_options(request(), context(), begun.at)),
+      stats_(*context().stats, request().stats()),
+      begun_(begun.at) {
+  if (begun.sent) prepare(machine_.resume(this->begun(*begun.sent), begun_));
+}
 
 void AcquireOperation::begin() {
-  begun_ = now();
   const Status refused = open();
   if (!refused.ok()) return deliver(Event::of(Event::Kind::kFailed, refused));
   catch_up();
-  deliver({Event::Kind::kStart});
+  deliver(ahead());
 }
 
 Status AcquireOperation::open() {
@@ -64,18 +63,18 @@ void AcquireOperation::catch_up() const {
 }
 
 TimePoint AcquireOperation::since() const {
-  return recipe_.granting_message() ? begun_ : TimePoint::min();
+  return recipe().granting_message() ? begun_ : TimePoint::min();
 }
 
 void AcquireOperation::on_message(std::string_view payload) {
-  if (recipe_.granting_message() != payload) return on_signal();
+  if (recipe().granting_message() != payload) return on_signal();
   deliver({Event::Kind::kAnswer, {Answer::Kind::kGranted, Millis(0)}});
 }
 
 resp::ReplyKinds AcquireOperation::encode(std::string& out) const {
   script::Writer writer = context().writer(out, by_text_);
-  recipe_.acquire(writer,
-                  {name(), owner_field(), count_, request_.lease.time, request_.acquire_options});
+  recipe().acquire(writer,
+                   {name(), owner_field(), count_, request().lease.time, request().options()});
   return writer.replies();
 }
 
@@ -85,7 +84,7 @@ void AcquireOperation::complete(Result<resp::Reply> reply, const client::Sent& s
     // What was never sent cannot have been granted.
     return deliver(Event::of(Event::Kind::kFailed, why, sent.times > 0));
   }
-  if (!reply.value().is_error()) return deliver(answer(recipe_.acquired(reply.value()), sent));
+  if (!reply.value().is_error()) return deliver(answer(recipe().acquired(reply.value()), sent));
   const std::string_view text = reply.value().text();
   const Status why = error_status(text, name(), context().topology->text());
   // An earlier sending, whose answer was lost, may have been executed.
@@ -96,7 +95,7 @@ AcquireMachine::Event AcquireOperation::answer(const Answer& answer,
                                                const client::Sent& sent) const {
   Event event{Event::Kind::kAnswer, answer};
   event.sent = sent.last;
-  if (recipe_.grants_end()) event.at = trusted_until(sent.last, request_.lease.time);
+  if (recipe().grants_end()) event.at = trusted_until(sent.last, request().lease.time);
   return event;
 }
 
@@ -115,8 +114,6 @@ AcquireOperation::Next AcquireOperation::perform(const Action& action, wait::Cal
   using Verb = Action::Verb;
   tell(action, calls);
   switch (action.verb) {
-    case Verb::kLook:
-      return look();
     case Verb::kTry:
       return attempt(action.until);
     case Verb::kProbe:
@@ -144,31 +141,39 @@ void AcquireOperation::tell(const Action& action, wait::Calls& calls) {
   if (action.settles) account_.answered();
   if (action.left_over) calls.append(context().waits->left_over(channel_, *action.left_over));
   if (action.overlong > Millis(0)) {
-    context().keeper->mind_overlong(name(), request_.owner, action.overlong);
+    context().keeper->mind_overlong(name(), request().owner, action.overlong);
   }
 }
 
 // Of a nested hold only that it is one is of interest.
-AcquireMachine::Event AcquireOperation::look() {
+AcquireMachine::Event AcquireOperation::ahead() {
+  const MutexLock lock(mutex_);
   Event event{Event::Kind::kAhead};
-  event.count = context().keeper->count(name(), request_.owner);
-  if (event.count > 0) return event;
+  event.at = TimePoint{};
+  event.count = context().keeper->count(name(), request().owner);
+  if (event.count > 0 || !machine_.yields()) return event;
   seen_ = context().waits->sequence(channel_);
   event.at = context().waits->holds_back(channel_);
   event.owed = context().waits->owes(channel_);
   return event;
 }
 
-AcquireMachine::Event AcquireOperation::attempt(TimePoint until) {
-  wake_at(until);
-  const lease::AttemptPlan plan = account_.begin();
-  if (plan.closed) return Event::of(Event::Kind::kFailed, closed_status());
-  if (request_.blocking) seen_ = context().waits->sequence(channel_);
+AcquireMachine::Event AcquireOperation::begun(const lease::AttemptPlan& plan) const {
   Event event{Event::Kind::kBegun};
   event.count = plan.count;
   event.takes_over = plan.takes_over;
   event.probed = context().acknowledger && context().acknowledger->probed(key());
   return event;
+}
+
+AcquireMachine::Event AcquireOperation::attempt(TimePoint until) {
+  wake_at(until);
+  const lease::AttemptPlan plan = account_.begin();
+  if (plan.verdict != lease::AttemptPlan::Verdict::kBegun) {
+    return Event::of(Event::Kind::kFailed, closed_status());
+  }
+  if (request().blocking) seen_ = context().waits->sequence(channel_);
+  return begun(plan);
 }
 
 void AcquireOperation::prepare(const Action& action) {
@@ -180,7 +185,7 @@ void AcquireOperation::prepare(const Action& action) {
 AcquireOperation::Next AcquireOperation::send(const Action& action) {
   prepare(action);
   const Status closed = submit();
-  if (action.preload) preload(context(), recipe_, name());
+  if (action.preload) preload(context(), recipe(), name());
   if (closed.ok()) return std::nullopt;
   return Event::of(Event::Kind::kFailed, closed);
 }
@@ -189,15 +194,17 @@ AcquireMachine::Event AcquireOperation::join(bool afresh) {
   using Place = wait::WaitRegistry::Place;
   stats_.waits();
   if (afresh) seen_.reset();
-  const Place place = context().waits->join(channel_, self(), seen_, wake_policy(recipe_, name()));
+  const Place place = context().waits->join(channel_, self(), seen_, wake_policy(recipe(), name()));
   // A closing client first sets this state and then ends all waits.
   if (context().keeper->closing()) return Event::of(Event::Kind::kFailed, closed_status());
   if (place == Place::kTryNow) return {Event::Kind::kTryNow};
-  return {place == Place::kHead ? Event::Kind::kHead : Event::Kind::kTurn};
+  Event event{place == Place::kHead ? Event::Kind::kHead : Event::Kind::kTurn};
+  event.owed = context().waits->owes(channel_);
+  return event;
 }
 
 AcquireMachine::Event AcquireOperation::keep(const Action& action) {
-  if (account_.keep(action, stats_.counted())) return {Event::Kind::kKept};
+  if (account_.keep({action.count, action.sent, action.value})) return {Event::Kind::kKept};
   const std::string why = ": the client was closed before the grant arrived; it was given back";
   return Event::of(Event::Kind::kFailed, Status::closed(quoted(name().bytes()) + why), true);
 }
@@ -208,7 +215,7 @@ void AcquireOperation::sleep(const Action& action) {
   if (action.new_request) account_.take_slot();
   wake_at(action.until);
   using Policy = wait::WaitRegistry::WakePolicy;
-  const Policy policy = wake_policy(recipe_, name());
+  const Policy policy = wake_policy(recipe(), name());
   if (machine_.asleep() && policy != Policy::kApart) listen(channel_, policy == Policy::kInTurn);
 }
 

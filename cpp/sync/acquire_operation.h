@@ -20,28 +20,30 @@ class AcquireOperation final : public Operation,
                                public wait::Heir,
                                public AckListener {
  public:
-  AcquireOperation(std::shared_ptr<const Context> context, const Recipe& recipe,
-                   AcquireRequest request);
+  // When it began, and by which plan its first attempt was sent; none: it was not, and the
+  // operation begins from the start.
+  struct Begun {
+    TimePoint at;
+    std::optional<lease::AttemptPlan> sent;
+  };
+  // By FirstAcquire.
+  AcquireOperation(AcquireAccount account, const Begun& begun);
 
-  // A first attempt, `attempt`, was begun then, and sent, by the calling thread itself: see
-  // PlainLock.
-  // `takes_over`: see lease::AttemptPlan.
-  void adopt(TimePoint begun, bool takes_over, lease::Attempt&& attempt);
   void cancel() override { deliver({Event::Kind::kCancel}); }
-  About about() override { return {recipe_.kind(), request_.owner}; }
+  About about() override { return {recipe().kind(), request().owner}; }
 
   bool accept_offer(const std::function<void()>& send) override;
   void offer_answered(const Answer& answer, const client::Sent& sent) override;
   void offer_in_doubt(const Status& why) override;
-  std::string owner_field() const override { return field(request_.owner); }
-  Millis lease_time() const override { return request_.lease.time; }
-  const Recipe& recipe() const override { return recipe_; }
+  std::string owner_field() const override { return field(request().owner); }
+  Millis lease_time() const override { return request().lease.time; }
+  const Recipe& recipe() const override { return request().recipe(); }
 
   resp::ReplyKinds encode(std::string& out) const override;
   void complete(Result<resp::Reply> reply, const client::Sent& sent) override;
   TimePoint since() const override;
   std::int64_t wants() const override {
-    return recipe_.waiting() == Waiting::kByCount ? request_.acquire_options.amount : 0;
+    return recipe().waiting() == Waiting::kByCount ? request().amount : 0;
   }
   std::shared_ptr<wait::Heir> heir() override { return self(); }
   void on_signal() override { deliver({Event::Kind::kTryNow}); }
@@ -62,17 +64,19 @@ class AcquireOperation final : public Operation,
 
   void begin() override;
   bool stopped_by(Interrupt& interrupt) override;
+  const AcquireRequest& request() const HOLDFAST_UNCHECKED { return account_.request(); }
   Status open() HOLDFAST_EXCLUDES(mutex_);
   void catch_up() const;
   void time_is_up(TimePoint /*now*/) override { deliver({Event::Kind::kTime}); }
 
   void deliver(Event event) HOLDFAST_EXCLUDES(mutex_);
   Event answer(const Answer& answer, const client::Sent& sent) const;
+  Event ahead() HOLDFAST_EXCLUDES(mutex_);
+  Event begun(const lease::AttemptPlan& plan) const;
   void prepare(const Action& action) HOLDFAST_REQUIRES(mutex_);
 
   // Carry out an action; what it leads to at once.
   Next perform(const Action& action, wait::Calls& calls) HOLDFAST_REQUIRES(mutex_);
-  Event look() HOLDFAST_REQUIRES(mutex_);
   Event attempt(TimePoint until) HOLDFAST_REQUIRES(mutex_);
   Next send(const Action& action) HOLDFAST_REQUIRES(mutex_);
   Next asking(const Status& closed) HOLDFAST_REQUIRES(mutex_);
@@ -86,17 +90,15 @@ class AcquireOperation final : public Operation,
     return std::static_pointer_cast<AcquireOperation>(shared_from_this());
   }
 
-  const Recipe& recipe_;
-  AcquireRequest request_;  // its slot and owner may change: AcquireAccount::take_slot()
+  AcquireAccount account_ HOLDFAST_GUARDED_BY(mutex_);
   const std::string channel_;
   AcquireMachine machine_ HOLDFAST_GUARDED_BY(mutex_);
-  AcquireAccount account_ HOLDFAST_GUARDED_BY(mutex_);
   AcquireStats stats_ HOLDFAST_GUARDED_BY(mutex_);
   int count_ = 0;  // of the attempt that is sent, as by_text_
   bool by_text_ = false;
   std::optional<std::uint64_t> seen_
       HOLDFAST_GUARDED_BY(mutex_);  // the channel's sequence before the attempt
-  TimePoint begun_{};
+  const TimePoint begun_;
 };
 
 }  // namespace holdfast::sync

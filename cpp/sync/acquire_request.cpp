@@ -16,7 +16,7 @@ using WakePolicy = wait::WaitRegistry::WakePolicy;
 BackoffSequence backoff(const AcquireRequest& request, const Context& context) {
   const auto moment = static_cast<std::uint64_t>(context.clock.now().time_since_epoch().count());
   const std::size_t who = std::hash<std::string>()(owner_field(context.client_id, request.owner));
-  return BackoffSequence(request.acquire_options.backoff, who ^ moment);
+  return BackoffSequence(request.synchronizer->options().backoff, who ^ moment);
 }
 
 // For a caller that does not wait: enough for the shortest states, such as a slot that moves to
@@ -36,15 +36,24 @@ bool in_turn(const Recipe& recipe, const LockName& name) {
 
 }  // namespace
 
-AcquireMachine::Options machine_options(const AcquireRequest& request, const Recipe& recipe,
-                                        const Context& context) {
+AcquireOptions AcquireRequest::options() const {
+  AcquireOptions options = synchronizer->options();
+  options.queue_timeout = queue_timeout();
+  options.at_least = at_least();
+  options.amount = amount;
+  options.request = slot;
+  return options;
+}
+
+AcquireMachine::Options machine_options(const AcquireRequest& request, const Context& context,
+                                        TimePoint begun) {
   AcquireMachine::Options options;
+  const Recipe& recipe = request.recipe();
   const Waiting waiting = recipe.waiting();
   options.blocking = request.blocking;
-  options.deadline = request.deadline;
+  options.deadline = after(begun, request.timeout);
   options.refusal_budget = refusal_budget(request, context);
-  options.in_line =
-      waiting == Waiting::kInLine && request.acquire_options.queue_timeout > Millis(0);
+  options.in_line = waiting == Waiting::kInLine && request.queue_timeout() > Millis(0);
   if (waiting == Waiting::kBackOff) options.backoff = backoff(request, context);
   // With `again`, the grant has been confirmed before.
   options.confirms = context.acknowledger && recipe.takes() && !request.again;
@@ -52,7 +61,7 @@ AcquireMachine::Options machine_options(const AcquireRequest& request, const Rec
   options.again = request.again;
   options.has_permits = recipe.has_permits();
   options.by_count = waiting == Waiting::kByCount;
-  options.yields = request.blocking && in_turn(recipe, request.name);
+  options.yields = request.blocking && in_turn(recipe, request.name());
   options.undone_for_good = recipe.undone_for_good();
   options.patience = request.patience;
   return options;

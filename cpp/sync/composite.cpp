@@ -78,14 +78,15 @@ void Composite::read(TimePoint slice) {
   const auto next =
       std::find_if(asked_.begin(), asked_.end(), [](const Asked& each) { return !each.left; });
   if (next == asked_.end()) return parker_->park(context_->clock, slice);
-  const OperationPtr operation = next->operation;
+  const ExchangePtr operation = next->operation;
   if (asked_.size() == 1) return operation->serve(*parker_, slice);
   operation->serve(*parker_, std::min(slice, after(now(), kReading)));
   next->left = true;
   operation->let_go(*parker_);
 }
 
-void Composite::finish_to(std::shared_ptr<Completion> completion, std::uint64_t id) {
+void Composite::finish_to(std::shared_ptr<Completion> completion, std::uint64_t id,
+                          Parker* /*reader*/) {
   completion_ = std::move(completion);
   id_ = id;
   const Status refused = enter(false);
@@ -141,7 +142,7 @@ void Composite::take(News news) {
                                   [&news](const Asked& each) { return each.id == news.id; });
   if (found == asked_.end()) return;
   const std::size_t member = found->member;
-  const OperationPtr operation = drop(found);
+  const ExchangePtr operation = drop(found);
   tell({Event::Kind::kMember, member, std::move(news.outcome)});
 }
 
@@ -151,7 +152,7 @@ void Composite::look_at_clock() {
   tell({Event::Kind::kTime});
 }
 
-void Composite::ask(std::size_t member, const OperationPtr& operation) {
+void Composite::ask(std::size_t member, const ExchangePtr& operation) {
   const std::uint64_t id = ++last_;
   asked_.push_back({id, member, operation});
   operation->finish_to(shared_from_this(), id, parker_);
@@ -168,8 +169,8 @@ bool Composite::asked(std::size_t member) const {
                      [member](const Asked& each) { return each.member == member; });
 }
 
-OperationPtr Composite::drop(std::vector<Asked>::iterator asked) {
-  OperationPtr operation = std::move(asked->operation);
+ExchangePtr Composite::drop(std::vector<Asked>::iterator asked) {
+  ExchangePtr operation = std::move(asked->operation);
   asked_.erase(asked);
   if (parker_ != nullptr) operation->let_go(*parker_);
   return operation;

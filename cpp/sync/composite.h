@@ -26,8 +26,12 @@ class Composite : public Exchange,
   // `context`: that of any member.
   Composite(std::shared_ptr<const Context> context, LockName name);
 
+  using Exchange::finish_to;
   std::optional<Outcome> wait(Interrupt* interrupt) final;
-  void finish_to(std::shared_ptr<Completion> completion, std::uint64_t id) final;
+  // The loop reads for it, whichever thread waits for it beside others.
+  void finish_to(std::shared_ptr<Completion> completion, std::uint64_t id, Parker* reader) final;
+  void serve(Parker& parker, TimePoint slice) final { parker.park(context_->clock, slice); }
+  void let_go(Parker& /*parker*/) final {}
   void cancel() final;
   const LockName& name() const final { return name_; }
   About about() final { return about_; }
@@ -56,7 +60,7 @@ class Composite : public Exchange,
   virtual void handle(const Event& event) = 0;
 
   // For handle().
-  void ask(std::size_t member, const OperationPtr& operation);  // begins it; kMember follows
+  void ask(std::size_t member, const ExchangePtr& operation);  // begins it; kMember follows
   void forget(std::size_t member);  // it may go on by itself; no kMember follows
   bool asked(std::size_t member) const;
   void wake_at(TimePoint at) { until_ = at; }
@@ -68,7 +72,7 @@ class Composite : public Exchange,
   struct Asked {
     std::uint64_t id;
     std::size_t member;
-    OperationPtr operation;
+    ExchangePtr operation;
     bool left = false;  // to the loop, which reads for it
   };
   struct News {
@@ -89,7 +93,7 @@ class Composite : public Exchange,
   void look_at_clock();
   void tell(const Event& event);
   void take(News news);
-  OperationPtr drop(std::vector<Asked>::iterator asked);
+  ExchangePtr drop(std::vector<Asked>::iterator asked);
 
   const std::shared_ptr<const Context> context_;
   const LockName name_;

@@ -26,7 +26,7 @@ void FanOutCall::handle(const Event& event) {
     case Event::Kind::kTime:
       return finish(plan_.combine(answers_));
     case Event::Kind::kCancel:
-      for (const OperationPtr& operation : operations_) operation->cancel();
+      for (const ExchangePtr& operation : operations_) operation->cancel();
       return finish({Verdict::kCancelled});
   }
 }

@@ -21,7 +21,7 @@ class FanOutCall final : public Composite {
  public:
   struct Step {
     std::size_t member;
-    std::function<OperationPtr()> call;
+    std::function<ExchangePtr()> call;
   };
   // The next calls, given the answers so far; empty: none.
   using Next = std::function<std::vector<Step>(const Answers&)>;
@@ -42,7 +42,7 @@ class FanOutCall final : public Composite {
 
   Plan plan_;
   Answers answers_;
-  std::vector<OperationPtr> operations_;
+  std::vector<ExchangePtr> operations_;
   std::size_t answered_ = 0;
   bool hurries_ = false;
 };

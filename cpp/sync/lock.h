@@ -10,7 +10,6 @@ class ReentrantLock : public LockRecipe, public Transferable, public Movable {
  public:
   std::string_view kind() const override { return "lock"; }
   std::vector<const script::Script*> scripts() const override;
-  bool plain() const override { return true; }
   Channel channel(const LockName& name, const std::string& owner) const override;
   void acquire(script::Writer& out, const Step& step) const override;
   Answer acquired(const resp::Reply& reply) const override;

@@ -80,18 +80,9 @@ void Operation::leave() {
   connection_->serve(Parker::of_this_thread(), serve_control_, TimePoint{});
 }
 
-void Operation::finish_to(std::shared_ptr<Completion> completion, std::uint64_t id) {
-  finish_to(std::move(completion), id, nullptr);
-}
-
 void Operation::finish_to(std::shared_ptr<Completion> completion, std::uint64_t id,
                           Parker* reader) {
-  {
-    const MutexLock lock(mutex_);
-    completion_ = std::move(completion);
-    id_ = id;
-    reader_ = reader;
-  }
+  report_to(std::move(completion), id, reader);
   try {
     begin();
   } catch (...) {
@@ -100,10 +91,17 @@ void Operation::finish_to(std::shared_ptr<Completion> completion, std::uint64_t 
   }
 }
 
-void Operation::report_to(std::shared_ptr<Completion> completion, std::uint64_t id) {
+void Operation::report_to(std::shared_ptr<Completion> completion, std::uint64_t id,
+                          Parker* reader) {
   const MutexLock lock(mutex_);
   completion_ = std::move(completion);
   id_ = id;
+  reader_ = reader;
+}
+
+void Operation::resume() {
+  const MutexLock lock(mutex_);
+  waited_for_here();
 }
 
 void Operation::let_go(Parker& parker) {

@@ -48,7 +48,17 @@ class Exchange {
   // been cancelled.
   virtual std::optional<Outcome> wait(Interrupt* interrupt) = 0;
 
-  virtual void finish_to(std::shared_ptr<Completion> completion, std::uint64_t id) = 0;
+  void finish_to(std::shared_ptr<Completion> completion, std::uint64_t id) {
+    finish_to(std::move(completion), id, nullptr);
+  }
+  // The same, where a thread waits for several exchanges at once and reads for each in serve(),
+  // until let_go(). `reader` is its Parker, null where the loop reads.
+  virtual void finish_to(std::shared_ptr<Completion> completion, std::uint64_t id,
+                         Parker* reader) = 0;
+  // That thread: reads until the exchange is over, or `slice` is.
+  virtual void serve(Parker& parker, TimePoint slice) = 0;
+  // That thread leaves, whether the exchange is over or not.
+  virtual void let_go(Parker& parker) = 0;
 
   // Any thread (after wait(): the one that waited): the caller no longer waits. A pending grant is
   // released; so is a grant that has arrived, which the caller will never see.
@@ -67,13 +77,6 @@ class Exchange {
 };
 using ExchangePtr = std::shared_ptr<Exchange>;
 
-// What a thread has waited for. Without an exchange it took the plain path (PlainLock), and is
-// granted, or released; else the outcome is that of Exchange::wait().
-struct Waited {
-  ExchangePtr exchange{};
-  std::optional<Outcome> outcome{};
-};
-
 // An exchange about one name, with the server that answers for it.
 class Operation : public Exchange,
                   public client::Request,
@@ -82,26 +85,24 @@ class Operation : public Exchange,
  public:
   Operation(std::shared_ptr<const Context> context, LockName name);
 
+  using Exchange::finish_to;
   std::optional<Outcome> wait(Interrupt* interrupt) final;
-  void finish_to(std::shared_ptr<Completion> completion, std::uint64_t id) final;
+  void finish_to(std::shared_ptr<Completion> completion, std::uint64_t id, Parker* reader) final;
+  void serve(Parker& parker, TimePoint slice) final {
+    connection_->serve(parker, serve_control_, slice);
+  }
+  void let_go(Parker& parker) final;
   const LockName& name() const final { return name_; }
   std::string_view key() const final { return name_.bytes(); }
 
-  // As finish_to(), where a thread waits for several operations at once and reads for each in
-  // serve(), until let_go(). `reader` is its Parker, null where the loop reads.
-  void finish_to(std::shared_ptr<Completion> completion, std::uint64_t id, Parker* reader);
-  // That thread: reads until the operation is over, or `slice` is.
-  void serve(Parker& parker, TimePoint slice) { connection_->serve(parker, serve_control_, slice); }
-  // That thread leaves, whether the operation is over or not.
-  void let_go(Parker& parker);
-
-  // Of an operation whose first command the calling thread has sent by itself (PlainLock), in the
-  // place of wait(): it waits for the outcome, or leaves.
+  // Of an operation whose first command its call has sent, in the place of wait(): resume(), then
+  // complete() with the reply, then go_on(), which waits for the outcome; or give_up(), with which
+  // the calling thread leaves.
+  virtual void resume();
   std::optional<Outcome> go_on(Interrupt* interrupt);
   void give_up();
-  // Of one whose first command was sent so for a Completion (PlainTaskLock), in the place of
-  // finish_to(); before it adopts.
-  void report_to(std::shared_ptr<Completion> completion, std::uint64_t id);
+  // The same for a Completion, in the place of finish_to(): before resume().
+  void report_to(std::shared_ptr<Completion> completion, std::uint64_t id, Parker* reader);
 
  protected:
   virtual void begin() HOLDFAST_EXCLUDES(mutex_) = 0;

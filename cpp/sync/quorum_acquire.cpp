@@ -74,8 +74,8 @@ void QuorumAcquire::ask(std::size_t member, QuorumMember::How how) {
 }
 
 void QuorumAcquire::give_back(std::size_t member) {
-  const std::vector<OperationPtr> operations = std::exchange(operations_[member], {});
-  for (const OperationPtr& operation : operations) operation->cancel();
+  const std::vector<ExchangePtr> operations = std::exchange(operations_[member], {});
+  for (const ExchangePtr& operation : operations) operation->cancel();
   forget(member);
 }
 

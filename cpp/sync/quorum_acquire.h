@@ -18,7 +18,7 @@ class QuorumMember {
   enum class How { kTry, kWait, kAgain };
 
   virtual ~QuorumMember() = default;
-  virtual OperationPtr acquire(How how) const = 0;
+  virtual ExchangePtr acquire(How how) const = 0;
   // The lock of locks, as its owner's only acquisition of the member. The member outlives it.
   virtual lease::Attempt attempt() const = 0;
   // A call for the member that its owner is acquiring; see under_way_status().
@@ -51,7 +51,7 @@ class QuorumAcquire final : public Composite {
   const Members members_;
   Machine machine_;
   // The attempts at each member since it was last given back.
-  std::vector<std::vector<OperationPtr>> operations_;
+  std::vector<std::vector<ExchangePtr>> operations_;
 
   Mutex attempts_mutex_;
   std::vector<lease::Attempt> attempts_ HOLDFAST_GUARDED_BY(attempts_mutex_);

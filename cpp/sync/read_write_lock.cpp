@@ -21,8 +21,6 @@ class SideRecipe : public LockRecipe {
  public:
   explicit SideRecipe(std::string_view mode) : mode_(mode) {}
 
-  bool plain() const override { return true; }
-
   Channel channel(const LockName& name, const std::string& /*owner*/) const override {
     return rwlock_channel(name);
   }

@@ -141,10 +141,6 @@ class HoldRecipe : public TakingRecipe, public lease::Renewal {
 class LockRecipe : public HoldRecipe {
  public:
   bool owners_return() const final { return true; }
-  // Threads may take the plain path (PlainLock): a first grant replies nil, or a token; an attempt
-  // for a first hold and the release of a last one need no options, and have the owner's field as
-  // an argument.
-  virtual bool plain() const { return false; }
   // Replies 1: it was held, 0: it was not.
   virtual void force_release(script::Writer& out, const Step& step) const = 0;
   // Queries; their replies are integers.

@@ -11,26 +11,22 @@ namespace holdfast::sync {
 
 namespace {
 constexpr Millis kRefusedRest{50};
-
-using Caller = lease::LeaseKeeper::Caller;
-Caller caller_of(const ReleaseOperation::What& what) {
-  return what.deferred ? Caller::kMayLeave : Caller::kAwaits;
-}
 }  // namespace
 
-ReleaseOperation::ReleaseOperation(std::shared_ptr<const Context> context, const HoldRecipe& recipe,
-                                   What what)
-    : Operation(std::move(context), what.name),
-      recipe_(recipe),
-      what_(std::move(what)),
-      channel_(recipe.channel(name(), field(what_.owner)).bytes()) {}
+ReleaseOperation::ReleaseOperation(std::shared_ptr<const Context> context,
+                                   SynchronizerPtr synchronizer, What what, Begun begun)
+    : Operation(std::move(context), synchronizer->name()),
+      synchronizer_(std::move(synchronizer)),
+      recipe_(*synchronizer_->recipe().holding()),
+      what_(what),
+      channel_(recipe_.channel(name(), field(what_.owner)).bytes()),
+      plan_(std::move(begun.plan)),
+      sent_before_(plan_.repeated),
+      owed_(begun.owed),
+      give_up_(after(begun.at, this->context().command_timeout)) {}
 
 void ReleaseOperation::begin() {
   const MutexLock lock(mutex_);
-  plan_ = context().keeper->begin_release(name(), what_.owner, what_.all, shared_from_this(),
-                                          caller_of(what_));
-  give_up_ = after(now(), context().command_timeout);
-  sent_before_ = plan_.repeated;
   switch (plan_.verdict) {
     case Plan::Verdict::kNotOwned:
       return not_owned();
@@ -43,6 +39,7 @@ void ReleaseOperation::begin() {
     case Plan::Verdict::kUnderWay:
       return finish({Verdict::kFailed, under_way_status(name(), by_thread())});
     case Plan::Verdict::kFinal:
+      carry();
       if (may_hand_over() && hand_over()) return;
       deferred = what_.deferred;
       break;
@@ -50,7 +47,30 @@ void ReleaseOperation::begin() {
       break;
   }
   go();
-  // If it is written later, written() calls this again.
+  await_writing();
+}
+
+void ReleaseOperation::resume() {
+  const MutexLock lock(mutex_);
+  waited_for_here();
+  if (plan_.verdict != Plan::Verdict::kFinal) return;
+  deferred = what_.deferred;
+  carry();
+  if (left()) {
+    let_caller_go({});
+  } else {
+    await_writing();
+  }
+}
+
+// A newer command of its owner goes first.
+void ReleaseOperation::carry() {
+  const auto& self = shared_from_this();
+  if (!context().keeper->carry_on(name(), what_.owner, plan_.ticket, self)) revoke();
+}
+
+// If a deferred command is written later, written() calls defer_if_written() again.
+void ReleaseOperation::await_writing() {
   if (deferred) defer_if_written(writing_.exchange(Writing::kAwaited) == Writing::kDone);
 }
 
@@ -81,35 +101,6 @@ void ReleaseOperation::defer() {
 void ReleaseOperation::end(Outcome outcome) {
   if (std::exchange(owed_, false)) calls_.append(context().waits->answered(channel_));
   finish(std::move(outcome));
-}
-
-void ReleaseOperation::adopt(const lease::ReleasePlan& plan, TimePoint begun) {
-  const MutexLock lock(mutex_);
-  waited_for_here();
-  plan_ = plan;
-  give_up_ = after(begun, context().command_timeout);
-  // A newer command of its owner goes first.
-  const auto& self = shared_from_this();
-  if (!context().keeper->carry_on(name(), what_.owner, plan_.ticket, self)) revoke();
-}
-
-void ReleaseOperation::adopt_unwritten(const lease::ReleasePlan& plan, TimePoint begun) {
-  adopt(plan, begun);
-  const MutexLock lock(mutex_);
-  plan_.left.reset();
-  context().keeper->undefer(name(), what_.owner, plan_.ticket);
-  deferred = true;
-  defer_if_written(writing_.exchange(Writing::kAwaited) == Writing::kDone);
-}
-
-void ReleaseOperation::adopt_left(const lease::ReleasePlan& plan, TimePoint begun) {
-  const MutexLock lock(mutex_);
-  plan_ = plan;
-  give_up_ = after(begun, context().command_timeout);
-  deferred = true;
-  const auto& self = shared_from_this();
-  if (!context().keeper->carry_on(name(), what_.owner, plan_.ticket, self)) revoke();
-  let_caller_go({});
 }
 
 // Not for a hold that may be under another field by now, nor for a lock that has to stay closed.

@@ -8,6 +8,7 @@
 #include "sync/heir.h"
 #include "sync/operation.h"
 #include "sync/pending_release.h"
+#include "sync/synchronizer.h"
 
 namespace holdfast::sync {
 
@@ -20,20 +21,24 @@ namespace holdfast::sync {
 class ReleaseOperation final : public Operation {
  public:
   struct What {
-    LockName name;
     OwnerNumber owner;
     bool all = false;  // all holds of the owner at once
     bool deferred = false;
   };
+  // The plan by which it began, and when.
+  struct Begun {
+    lease::ReleasePlan plan;
+    TimePoint at;
+    bool owed = false;  // new operations of this client wait for the answer
+  };
 
-  ReleaseOperation(std::shared_ptr<const Context> context, const HoldRecipe& recipe, What what);
+  // By FirstRelease. `synchronizer`: of a kind with holds.
+  ReleaseOperation(std::shared_ptr<const Context> context, SynchronizerPtr synchronizer, What what,
+                   Begun begun);
 
-  // Takes over a release that the calling thread has begun and sent itself, by that plan: see
-  // PlainLock.
-  void adopt(const lease::ReleasePlan& plan, TimePoint begun);
-  // The same of a deferred one (LateRelease): its thread waits until it is written, or has left.
-  void adopt_unwritten(const lease::ReleasePlan& plan, TimePoint begun);
-  void adopt_left(const lease::ReleasePlan& plan, TimePoint begun);
+  // It is the carrier of its entry in the ledger from now on, for a caller that waits, or has left
+  // by the plan.
+  void resume() override;
   // The server has replied to a release of a kind with `reply` (see TakingRecipe::release()): what
   // this means for who waits for the channel.
   static wait::Calls told(const Context& context, const Recipe& recipe, const std::string& channel,
@@ -56,6 +61,8 @@ class ReleaseOperation final : public Operation {
 
   bool may_hand_over() const HOLDFAST_REQUIRES(mutex_);
   bool hand_over() HOLDFAST_REQUIRES(mutex_);  // false: there is no waiter to hand it to
+  void carry() HOLDFAST_REQUIRES(mutex_);
+  void await_writing() HOLDFAST_REQUIRES(mutex_);
   void not_owned() HOLDFAST_REQUIRES(mutex_);
   void go() HOLDFAST_REQUIRES(mutex_);
   PendingRelease::What pending() const HOLDFAST_REQUIRES(mutex_);
@@ -76,6 +83,7 @@ class ReleaseOperation final : public Operation {
   // For a deferred release: its caller leaves once the command is written.
   enum class Writing { kUnknown, kAwaited, kDone };
 
+  const SynchronizerPtr synchronizer_;
   const HoldRecipe& recipe_;
   const What what_;
   const std::string channel_;
@@ -86,11 +94,10 @@ class ReleaseOperation final : public Operation {
   bool cancelled_ HOLDFAST_GUARDED_BY(mutex_) = false;
   bool resting_ HOLDFAST_GUARDED_BY(mutex_) = false;  // until wake_at(): it is not queued
   bool sent_before_ HOLDFAST_GUARDED_BY(mutex_) =
-      false;  // an earlier sending may have been executed
-  bool owed_ HOLDFAST_GUARDED_BY(mutex_) =
-      false;  // new operations of this client wait for the answer
+      false;                               // an earlier sending may have been executed
+  bool owed_ HOLDFAST_GUARDED_BY(mutex_);  // new operations of this client wait for the answer
   SharedAtomic<Writing> writing_{Writing::kUnknown};
-  TimePoint give_up_ HOLDFAST_GUARDED_BY(mutex_) = kNever;
+  const TimePoint give_up_;
 };
 
 }  // namespace holdfast::sync

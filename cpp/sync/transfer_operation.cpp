@@ -128,8 +128,8 @@ void AttachOperation::begin() {
   const MutexLock lock(mutex_);
   // The owner is new.
   attempt_.emplace(*context().keeper, name(), heir_.owner);
-  (void)attempt_->begin();
-  if (context().keeper->begin_attempt(name(), heir_.owner).closed) return closed();
+  const lease::AttemptPlan plan = context().keeper->begin_attempt(*attempt_);
+  if (plan.verdict != lease::AttemptPlan::Verdict::kBegun) return closed();
   send({ticket_.field, field(heir_.owner), heir_.lease.time});
 }
 

@@ -76,6 +76,11 @@ bool WaitRegistry::idle(const std::string& channel) const {
   return !queued && !owed && (fairness_yields_.empty() || fairness_yields_.count(channel) == 0);
 }
 
+bool WaitRegistry::idle() const {
+  const MutexLock guard(mutex_);
+  return queues_.empty() && owed_.empty() && fairness_yields_.empty();
+}
+
 bool WaitRegistry::Queue::remove(const Waiter& waiter) {
   const auto is_it = [&](const WaiterPtr& other) { return other.get() == &waiter; };
   const auto place = std::find_if(waiters.begin(), waiters.end(), is_it);

@@ -109,6 +109,7 @@ class WaitRegistry {
 
   // Of this client no other waits for it, nor would a newcomer hold back.
   bool idle(const std::string& channel) const;
+  bool idle() const;  // the same of all channels
 
   // This client has just released, and `subscribers` received the message. If some are of other
   // clients, one of them goes first: otherwise the releasing client would always be the quickest to

@@ -91,9 +91,8 @@ CALLER_BREAKS = (
         (
             (
                 "  if (!context().keeper->carry_on(name(), what_.owner, plan_.ticket, self)) "
-                "revoke();\n}\n\nvoid ReleaseOperation::adopt_unwritten",
-                "  (void)context().keeper->carry_on(name(), what_.owner, plan_.ticket, self);"
-                "\n}\n\nvoid ReleaseOperation::adopt_unwritten",
+                "revoke();\n",
+                "  (void)context().keeper->carry_on(name(), what_.owner, plan_.ticket, self);\n",
             ),
         ),
         f"{NESTED}::test_a_refused_release_does_not_free_what_its_handler_has_acquired",

@@ -25,8 +25,11 @@ DEFERRED_BREAKS = (
     Break(
         (52,),
         "a deferred release waits for its reply",
-        "cpp/sync/plain_lock.cpp",
-        (("  if (posted == Posted::kWritten) return Waited{};\n", ""),),
+        "cpp/sync/call.cpp",
+        (
+            ("    if (state_ == State::kSent && leave()) return true;\n", ""),
+            ("  if (deferred) await_writing();\n", ""),
+        ),
         f"{FAULTS}::test_it_ends_although_no_reply_comes",
     ),
     Break(
@@ -55,9 +58,10 @@ DEFERRED_BREAKS = (
         "cpp/lease/releases.cpp",
         (
             (
-                "  plan.ticket = enter(*hold, std::move(carrier), caller, now);\n",
-                "  plan.ticket = enter(*hold, std::move(carrier), caller, now);\n"
-                "  if (caller == Caller::kLeft) (void)ledger_.settle(name, owner, plan.ticket);\n",
+                "    plan.ticket = enter(hold, std::move(carrier), caller, clock_.now());\n",
+                "    plan.ticket = enter(hold, std::move(carrier), caller, clock_.now());\n"
+                "    if (caller == Caller::kMayLeave) "
+                "(void)ledger_.settle(hold.name, hold.owner, plan.ticket);\n",
             ),
         ),
         f"{FAULTS}::test_close_and_exit_wait_for_what_is_owed",

@@ -76,12 +76,6 @@ class Impatience final : public sync::Interrupt {
   Random& random_;
 };
 
-// What a thread has waited for: on the plain path it is granted, or released.
-std::optional<sync::Outcome> outcome_of(sync::Waited waited) {
-  if (!waited.exchange) return sync::Outcome{};
-  return std::move(waited.outcome);
-}
-
 // A thread that waits for what it asks for.
 void visit_by_thread(const std::shared_ptr<Client>& client, Rooms& rooms, std::uint64_t seed) {
   Random random(seed);
@@ -94,8 +88,7 @@ void visit_by_thread(const std::shared_ptr<Client>& client, Rooms& rooms, std::u
     attempt.blocking = !random.chance(200);
     const bool hasty = random.chance(300);
     attempt.timeout = hasty ? random.between(Millis(0), Millis(20)) : Duration(kPatience);
-    const auto got =
-        outcome_of(lock.acquire_and_wait(attempt, random.chance(300) ? &impatience : nullptr));
+    const auto got = lock.acquire(attempt)->wait(random.chance(300) ? &impatience : nullptr);
     if (!got) continue;
     EXPECT_TRUE(hasty || got->verdict != Verdict::kTimedOut) << "a lock is held without an owner";
     EXPECT_NE(got->verdict, Verdict::kFailed) << got->why.message();
@@ -103,8 +96,8 @@ void visit_by_thread(const std::shared_ptr<Client>& client, Rooms& rooms, std::u
     rooms.enter(room);
     rooms.leave(room);
     const auto released =
-        outcome_of(random.chance(500) ? lock.release_deferred_and_wait(owner, nullptr)
-                                      : lock.release_and_wait(owner, false, nullptr));
+        (random.chance(500) ? lock.release_deferred(owner) : lock.release(owner, false))
+            ->wait(nullptr);
     EXPECT_EQ(released->verdict, Verdict::kGranted) << released->why.message();
   }
 }
@@ -116,14 +109,11 @@ void visit_until_closed(const std::shared_ptr<Client>& client, std::uint64_t see
   while (!client->closed()) {
     const Lock lock = lock_of(client, random.below(kLocks));
     const Lock::Attempt attempt{owner, {Millis(1000), false}};
-    const auto got = outcome_of(lock.acquire_and_wait(attempt, nullptr));
+    const auto got = lock.acquire(attempt)->wait(nullptr);
     EXPECT_TRUE(got->verdict != Verdict::kFailed || client->closed()) << got->why.message();
     if (got->verdict != Verdict::kGranted) continue;
-    if (random.chance(500)) {
-      (void)lock.release_deferred_and_wait(owner, nullptr);
-    } else {
-      (void)lock.release_and_wait(owner, false, nullptr);
-    }
+    (void)(random.chance(500) ? lock.release_deferred(owner) : lock.release(owner, false))
+        ->wait(nullptr);
   }
 }
 

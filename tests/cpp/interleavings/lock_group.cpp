@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "sync/acquire_operation.h"
+#include "support/calls.h"
 #include "sync/multi_lock.h"
-#include "sync/release_operation.h"
 
 namespace holdfast::interleavings {
 
@@ -35,7 +34,7 @@ LockGroup::LockGroup(std::shared_ptr<simulation::Client> client, simulation::Ser
       blame_(std::move(blame)),
       names_{LockName("a"), LockName("b"), LockName("c"), LockName("d"), LockName("e")} {}
 
-Outcome LockGroup::on_all(const std::function<sync::OperationPtr(const LockName&)>& call) const {
+Outcome LockGroup::on_all(const std::function<sync::ExchangePtr(const LockName&)>& call) const {
   FanOutCall::Plan plan{sync::multi_lock_rule(names_.size(), kLease), {}, {}, worst};
   for (std::size_t i = 0; i < names_.size(); ++i) {
     plan.steps.push_back({i, [&call, &name = names_[i]] { return call(name); }});
@@ -47,15 +46,16 @@ Outcome LockGroup::on_all(const std::function<sync::OperationPtr(const LockName&
 
 Outcome LockGroup::acquire() {
   return on_all([this](const LockName& name) {
-    sync::AcquireRequest request{name, owner_, {kLease, true}};
-    return std::make_shared<sync::AcquireOperation>(client_->context(), recipe_, request);
+    const sync::AcquireArguments arguments{owner_, {kLease, true}};
+    return simulation::acquire_call(client_->context(),
+                                    {simulation::synchronizer(recipe_, name), arguments});
   });
 }
 
 Outcome LockGroup::release() {
   return on_all([this](const LockName& name) {
-    return std::make_shared<sync::ReleaseOperation>(
-        client_->context(), recipe_, sync::ReleaseOperation::What{name, owner_, false, false});
+    return simulation::release_call(client_->context(), simulation::synchronizer(recipe_, name),
+                                    {owner_});
   });
 }
 

@@ -30,7 +30,7 @@ class LockGroup {
  private:
   sync::Outcome acquire();
   sync::Outcome release();
-  sync::Outcome on_all(const std::function<sync::OperationPtr(const LockName&)>& call) const;
+  sync::Outcome on_all(const std::function<sync::ExchangePtr(const LockName&)>& call) const;
   bool on_server(const LockName& name) const;
 
   const std::shared_ptr<simulation::Client> client_;

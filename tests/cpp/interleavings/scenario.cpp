@@ -5,9 +5,7 @@
 
 #include "base/parker.h"
 #include "interleavings/awaited.h"
-#include "sync/acquire_operation.h"
 #include "sync/kinds.h"
-#include "sync/release_operation.h"
 
 namespace holdfast::interleavings {
 
@@ -67,6 +65,7 @@ Scenario::Scenario(Callers callers, std::uint64_t seed, bool tracing)
       defer_(callers == Callers::kDeferringThreads || callers == Callers::kDeferringTasks),
       recipe_(kind_of(seed).recipe()),
       name_(kName, kind_of(seed).side),
+      lock_(simulation::synchronizer(recipe_, name_)),
       random_(seed),
       world_(random_.next()),
       server_(world_, 0),
@@ -114,9 +113,8 @@ void Scenario::plan() {
 void Scenario::add_owner(const std::shared_ptr<Client>& client) {
   const OwnerNumber number{owners_.size() + 1};
   const std::string suffix = name_.side() == Side::kWrite ? ":write" : "";
-  owners_.push_back(std::unique_ptr<Owner>(
-      new Owner{client, number, owner_field(client->plan().id, number) + suffix,
-                Random(random_.next()), sync::PlainLock(recipe_, name_)}));
+  owners_.push_back(std::unique_ptr<Owner>(new Owner{
+      client, number, owner_field(client->plan().id, number) + suffix, Random(random_.next())}));
 }
 
 void Scenario::plan_faults() {
@@ -230,64 +228,41 @@ void Scenario::rest(Owner& owner) {
 }
 
 // Nothing: its caller has left.
-std::optional<sync::Outcome> Scenario::await(Owner& owner, const sync::OperationPtr& operation) {
+std::optional<sync::Outcome> Scenario::await(Owner& owner, const sync::ExchangePtr& exchange) {
   if (threads_) {
     Interruptions interruptions(owner.random);
-    return operation->wait(interruptions.if_any());
+    return exchange->wait(interruptions.if_any());
   }
   const auto mail = std::make_shared<Mail>();
   const bool leaves = owner.random.chance(500);
   const TimePoint until = leaves ? world_.now() + owner.random.between({}, Millis(90)) : kNever;
-  operation->finish_to(mail, 1);
+  exchange->finish_to(mail, 1);
   interleavings::pass("await", mail.get(),
                       Until([&mail] { return mail->arrived.has_value(); }, until));
   if (mail->twice) blame("an operation ends twice");
   // Between the end of a task's wait and its cancellation the outcome may arrive.
   if (mail->arrived && !(leaves && world_.now() >= until)) return mail->arrived;
   world_.say(owner.field, " leaves");
-  operation->cancel();
+  exchange->cancel();
   return std::nullopt;
 }
 
-// Threads take the plain path in half of the cases.
-std::optional<sync::Outcome> Scenario::ask_for(Owner& owner, const sync::AcquireRequest& request) {
-  const auto& context = owner.client->context();
-  const auto make = [&](TimePoint /*begun*/) {
-    return std::make_shared<sync::AcquireOperation>(context, recipe_, request);
-  };
-  if (batches_ || (threads_ && owner.random.chance(500))) {
-    Interruptions interruptions(owner.random);
-    const sync::PlainLock::Ask ask{owner.number, request.lease, 0, request.blocking,
-                                   request.deadline - world_.now()};
-    const auto waited = owner.plain.acquire(context, ask, make, interruptions.if_any());
-    if (waited) return waited->exchange ? waited->outcome : sync::Outcome{};
-  }
-  return await(owner, make(world_.now()));
+std::optional<sync::Outcome> Scenario::ask_for(Owner& owner,
+                                               const sync::AcquireArguments& request) {
+  return await(owner, simulation::acquire_call(owner.client->context(), {lock_, request}));
 }
 
 std::optional<sync::Outcome> Scenario::give_up(Owner& owner) {
-  const auto& context = owner.client->context();
   const bool deferred = defer_ && owner.random.chance(600);
-  const auto make = [&] {
-    return std::make_shared<sync::ReleaseOperation>(
-        context, recipe_, sync::ReleaseOperation::What{name_, owner.number, false, deferred});
-  };
-  if (batches_ || (threads_ && owner.random.chance(500))) {
-    Interruptions interruptions(owner.random);
-    sync::Interrupt* const interrupt = interruptions.if_any();
-    const auto& plain = owner.plain;
-    const auto waited = deferred ? plain.release_deferred(context, owner.number, make, interrupt)
-                                 : plain.release(context, owner.number, make, interrupt);
-    if (waited) return waited->exchange ? waited->outcome : sync::Outcome{};
-  }
-  return await(owner, make());
+  return await(owner, simulation::release_call(owner.client->context(), lock_,
+                                               {owner.number, false, deferred}));
 }
 
 bool Scenario::acquire(Owner& owner) {
-  sync::AcquireRequest request{name_, owner.number, {kLease, true}};
+  sync::AcquireArguments request{owner.number, {kLease, true}};
   request.blocking = !owner.random.chance(100);
   if (owner.random.chance(200)) {
-    request.deadline = world_.now() + owner.random.between({}, Millis(150));
+    request.timeout = owner.random.between({}, Millis(150));
   }
   world_.say(owner.field, " acquires");
   const TimePoint late = world_.now() + kLease;

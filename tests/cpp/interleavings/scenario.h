@@ -8,12 +8,10 @@
 
 #include "interleavings/lock_group.h"
 #include "interleavings/scheduler.h"
+#include "support/calls.h"
 #include "support/client.h"
 #include "support/network.h"
 #include "support/server.h"
-#include "sync/acquire_operation.h"
-#include "sync/operation.h"
-#include "sync/plain_lock.h"
 
 namespace holdfast::interleavings {
 
@@ -59,7 +57,6 @@ class Scenario final : private simulation::Witness {
     OwnerNumber number;
     std::string field;
     Random random;
-    const sync::PlainLock plain;
     bool inside = false;  // it was granted the lock, and has not begun to release it
   };
   class Mail;
@@ -82,10 +79,10 @@ class Scenario final : private simulation::Witness {
   void stay(Owner& owner);
   void rest(Owner& owner);
   void release(Owner& owner);
-  std::optional<sync::Outcome> ask_for(Owner& owner, const sync::AcquireRequest& request);
+  std::optional<sync::Outcome> ask_for(Owner& owner, const sync::AcquireArguments& request);
   std::optional<sync::Outcome> give_up(Owner& owner);
   void told(const lease::Event& event);
-  std::optional<sync::Outcome> await(Owner& owner, const sync::OperationPtr& operation);
+  std::optional<sync::Outcome> await(Owner& owner, const sync::ExchangePtr& exchange);
   void sleep(Duration time);
   void await_rest(const Client& client);
   void close(Client& client);
@@ -103,6 +100,7 @@ class Scenario final : private simulation::Witness {
   const bool defer_;    // they do, many releases
   const sync::LockRecipe& recipe_;
   const LockName name_;
+  const sync::SynchronizerPtr lock_;
   Random random_;
   World world_;
   Server server_;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "sync/acquire_operation.h"
 #include "sync/lock_calls.h"
 #include "sync/release_operation.h"
 
@@ -152,7 +151,7 @@ void Actor::hold_on(const LockName& lock) {
   }
 }
 
-void Actor::start(std::shared_ptr<sync::Operation> operation, Asked asked) {
+void Actor::start(sync::ExchangePtr operation, Asked asked) {
   World& world = stage_.world;
   operation_ = std::move(operation);
   asked_ = std::move(asked);
@@ -179,9 +178,8 @@ void Actor::start(std::shared_ptr<sync::Operation> operation, Asked asked) {
 void Actor::acquire(const LockName& lock, bool may_block_for_ever) {
   World& world = stage_.world;
   Random& random = world.random;
-  sync::AcquireRequest request{lock, number_, {}};
+  sync::AcquireArguments request{number_};
   request.listener = 1 + static_cast<std::uint64_t>(lock.side());
-  request.acquire_options = stage_.script.acquire_options;
   request.lease = {client_->plan().watch_lease, true};
   if (returns() && random.chance(stage_.script.leases)) {
     const Duration most = random.chance(100) ? Millis(8) : Millis(1500);
@@ -190,30 +188,33 @@ void Actor::acquire(const LockName& lock, bool may_block_for_ever) {
   }
   request.blocking = !random.chance(150);
   if (!may_block_for_ever || random.chance(400)) {
-    request.deadline = world.now() + random.between({}, Millis(600));
+    request.timeout = random.between({}, Millis(600));
   }
-  const bool takes_place = request.blocking && request.deadline > world.now();
-  if (!takes_place) request.acquire_options.queue_timeout = Millis(0);
   ++acquisitions_;
   const bool listens = recipe(lock).waiting() != sync::Waiting::kBackOff;
   channel_ = listens ? recipe(lock).channel(lock, field()).bytes() : std::string();
   Hold& held = hold(lock);
   held.left = {};  // from now on the server's word may be about this one
   held.leased = !request.lease.renewed || held.may_be_leased();
-  const Asked asked{Action::kAcquire, lock, request.blocking, false, request.deadline};
-  start(std::make_shared<sync::AcquireOperation>(client_->context(), recipe(lock),
-                                                 std::move(request)),
-        asked);
+  const Asked asked{Action::kAcquire, lock, request.blocking, false,
+                    after(world.now(), request.timeout)};
+  start(acquire_call(client_->context(), {of(lock), request}), asked);
+}
+
+// The same for all calls, so that its commands are encoded once.
+const sync::SynchronizerPtr& Actor::of(const LockName& lock) {
+  for (const auto& known : synchronizers_) {
+    if (known->name() == lock) return known;
+  }
+  const auto& options = stage_.script.acquire_options;
+  return synchronizers_.emplace_back(synchronizer(recipe(lock), lock, options));
 }
 
 void Actor::release(const LockName& lock) {
   const unsigned defers = stage_.script.defers;
   Asked asked{Action::kRelease, lock, false, stage_.world.random.chance(200)};
   asked.deferred = !asked.all && defers > 0 && stage_.world.random.chance(defers);
-  start(std::make_shared<sync::ReleaseOperation>(
-            client_->context(), recipe(lock),
-            sync::ReleaseOperation::What{lock, number_, asked.all, asked.deferred}),
-        asked);
+  start(release_call(client_->context(), of(lock), {number_, asked.all, asked.deferred}), asked);
 }
 
 void Actor::extend(const LockName& lock) {

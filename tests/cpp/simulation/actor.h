@@ -9,6 +9,7 @@
 
 #include "simulation/kind.h"
 #include "simulation/ledger.h"
+#include "support/calls.h"
 #include "support/client.h"
 #include "sync/operation.h"
 
@@ -118,10 +119,11 @@ class Actor final : public sync::Completion, public std::enable_shared_from_this
   void next();
   void begin_round();
   const LockName* held_one();
+  const sync::SynchronizerPtr& of(const LockName& lock);
   bool returns() const { return recipe(stage_.script.locks.front()).owners_return(); }
   void become_another();
   void think(Duration most);
-  void start(std::shared_ptr<sync::Operation> operation, Asked asked);
+  void start(sync::ExchangePtr operation, Asked asked);
   void acquire(const LockName& lock, bool may_block_for_ever);
   void release(const LockName& lock);
   void extend(const LockName& lock);
@@ -151,7 +153,8 @@ class Actor final : public sync::Completion, public std::enable_shared_from_this
   bool forgotten_ = false;  // it ended before its client had closed, which forgot its holds then
   std::optional<LockName> again_;  // to be released once more
   std::map<LockName, Hold, Before> holds_;
-  std::shared_ptr<sync::Operation> operation_;
+  std::vector<sync::SynchronizerPtr> synchronizers_;  // that were used
+  sync::ExchangePtr operation_;
   Asked asked_;
   std::string channel_;
   std::uint64_t id_ = 0;

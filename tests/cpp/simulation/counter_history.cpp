@@ -30,7 +30,7 @@ void CounterUser::go_on() {
   next(rounds_--);
 }
 
-void CounterUser::start(std::shared_ptr<sync::Operation> operation, bool waits, bool may_cancel) {
+void CounterUser::start(sync::ExchangePtr operation, bool waits, bool may_cancel) {
   operation_ = std::move(operation);
   waits_ = waits;
   since_ = world().now();

@@ -41,7 +41,7 @@ class CounterUser : public sync::Completion, public std::enable_shared_from_this
   virtual void ended(const sync::Outcome& outcome) = 0;
   virtual void cancelled() = 0;
 
-  void start(std::shared_ptr<sync::Operation> operation, bool waits, bool may_cancel);
+  void start(sync::ExchangePtr operation, bool waits, bool may_cancel);
   void stop() { over_ = true; }
   void think(Duration most);
   void blame(const std::string& what);
@@ -60,7 +60,7 @@ class CounterUser : public sync::Completion, public std::enable_shared_from_this
   int rounds_;
   bool over_ = false;
   bool waits_ = false;
-  std::shared_ptr<sync::Operation> operation_;
+  sync::ExchangePtr operation_;
   std::uint64_t id_ = 0;
   std::optional<sync::Outcome> mail_;  // reported, not yet read
 };

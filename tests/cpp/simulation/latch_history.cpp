@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "sync/acquire_operation.h"
+#include "support/calls.h"
 #include "sync/keys.h"
 #include "sync/kinds.h"
 
@@ -45,13 +45,12 @@ class Passer final : public CounterUser {
 
   void wait() {
     Random& random = world().random;
-    sync::AcquireRequest request{stage_.name, next_owner_number(), {}};
+    sync::AcquireArguments request{next_owner_number()};
     request.blocking = blocking_ = !random.chance(150);
-    deadline_ = world().now() + random.between({}, Millis(2000));
-    request.deadline = deadline_;
-    start(std::make_shared<sync::AcquireOperation>(client_->context(),
-                                                   sync::count_down_latch().recipe, request),
-          blocking_, true);
+    request.timeout = random.between({}, Millis(2000));
+    deadline_ = world().now() + request.timeout;
+    const auto latch = synchronizer(sync::count_down_latch().recipe, stage_.name);
+    start(acquire_call(client_->context(), {latch, request}), blocking_, true);
   }
 
   void ended(const sync::Outcome& outcome) override {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "sync/acquire_operation.h"
+#include "support/calls.h"
 #include "sync/keys.h"
 #include "sync/kinds.h"
 
@@ -44,20 +44,19 @@ class Taker final : public CounterUser {
     const auto in_slot = client_->context()->slots->take();
     request_ = sync::request_key(stage_.name, owner_field(client_->plan().id, in_slot->slot)) +
                '#' + std::to_string(in_slot->number);
-    sync::AcquireRequest request{stage_.name, in_slot->slot, {memory, false}};
-    request.acquire_options.request = in_slot;
-    request.acquire_options.request_memory = memory;
-    request.acquire_options.amount = wanted_;
+    sync::AcquireRequest request{
+        synchronizer(sync::semaphore().recipe, stage_.name, {Millis(0), memory}),
+        {in_slot->slot, {memory, false}}};
+    request.slot = in_slot;
+    request.amount = wanted_;
     request.blocking = blocking_ = !random.chance(150);
     // Where a release may fail there may never be enough again.
     const bool hurries = random.chance(400) || stage_.failures;
-    deadline_ = hurries ? world().now() + random.between({}, Millis(600)) : kNever;
-    request.deadline = deadline_;
+    if (hurries) request.timeout = random.between({}, Millis(600));
+    deadline_ = after(world().now(), request.timeout);
     giving_back_ = false;
     open_ = true;
-    start(std::make_shared<sync::AcquireOperation>(client_->context(), sync::semaphore().recipe,
-                                                   request),
-          request.blocking, true);
+    start(acquire_call(client_->context(), request), blocking_, true);
   }
 
   void give_back() {

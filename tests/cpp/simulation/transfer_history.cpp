@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "sync/acquire_operation.h"
+#include "support/calls.h"
 #include "sync/kinds.h"
 #include "sync/release_operation.h"
 #include "sync/transfer_operation.h"
@@ -65,14 +65,15 @@ class TransferHistory::Courier final : public CounterUser {
   void acquire() {
     doing_ = Doing::kAcquire;
     what_ = " acquires as ";
-    sync::AcquireRequest request{name(), owner_, lease()};
+    sync::AcquireArguments request{owner_, lease()};
     request.blocking = !world().random.chance(150);
-    request.deadline = world().now() + world().random.between({}, Millis(600));
+    request.timeout = world().random.between({}, Millis(600));
     at_least_ = Millis(world().random.chance(300) ? 5 + world().random.below(150) : 0);
     at_least_ = std::min(at_least_, request.lease.time);
     if (name().side() != Side::kWhole) at_least_ = Millis(0);
-    request.acquire_options.at_least = at_least_;
-    start(std::make_shared<sync::AcquireOperation>(client_->context(), recipe(), request),
+    sync::AcquireOptions options;
+    options.at_least = at_least_;
+    start(acquire_call(client_->context(), {synchronizer(recipe(), name(), options), request}),
           request.blocking, true);
   }
 
@@ -100,9 +101,8 @@ class TransferHistory::Courier final : public CounterUser {
     doing_ = Doing::kRelease;
     what_ = " releases ";
     other_ = client_->keeper().other_field(name(), owner_);
-    start(std::make_shared<sync::ReleaseOperation>(
-              client_->context(), recipe(), sync::ReleaseOperation::What{name(), owner_, true}),
-          false, true);
+    start(release_call(client_->context(), synchronizer(recipe(), name()), {owner_, true}), false,
+          true);
   }
 
   void ended(const sync::Outcome& outcome) override {

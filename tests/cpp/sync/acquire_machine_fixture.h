@@ -43,9 +43,9 @@ inline std::string text(Verdict verdict) {
 }
 
 inline std::string text(Verb verb) {
-  constexpr std::array<const char*, 12> kVerbs{"go on", "look",    "try",       "probe",
-                                               "send",  "confirm", "keep",      "join",
-                                               "sleep", "finish",  "give back", "forward"};
+  constexpr std::array<const char*, 11> kVerbs{"go on",   "try",       "probe",  "send",
+                                               "confirm", "keep",      "join",   "sleep",
+                                               "finish",  "give back", "forward"};
   return kVerbs.at(static_cast<std::size_t>(verb));
 }
 
@@ -76,7 +76,8 @@ class AcquireMachineTest : public ::testing::Test {
  protected:
   void begin(const AcquireMachine::Options& options) { machine_.emplace(options); }
 
-  std::string start() { return feed({Kind::kStart}); }
+  // None is ahead.
+  std::string start() { return ahead(TimePoint{}); }
   std::string queue_up() { return feed({Kind::kAhead}); }
   std::string ahead(TimePoint until, bool owed = false, int holds = 0) {
     AcquireMachine::Event event{Kind::kAhead, {}, until};
@@ -84,7 +85,11 @@ class AcquireMachineTest : public ::testing::Test {
     event.count = holds;
     return feed(event);
   }
-  std::string head() { return feed({Kind::kHead}); }
+  std::string head(bool owed = false) {
+    AcquireMachine::Event event{Kind::kHead};
+    event.owed = owed;
+    return feed(event);
+  }
   std::string granted(int trusted_until) {
     return feed({Kind::kAnswer, {Answer::Kind::kGranted, {}}, at(trusted_until)});
   }

@@ -17,14 +17,17 @@ class AcquireRequestTest : public ::testing::Test {
  protected:
   AcquireMachine::Options options(const Recipe& recipe = lock_recipe()) {
     const Context context{clock_, "client", Millis(5000), {}, {}, {}, {}, acknowledger_};
-    return machine_options(request, recipe, context);
+    const auto of = std::make_shared<Synchronizer>(recipe, name, own);
+    return machine_options({of, request}, context, clock_.now());
   }
   void replicas_confirm() {
     acknowledger_ =
         std::make_shared<ReplicaAcknowledger>(clock_, nullptr, ReplicationPolicy{1, Millis(5000)});
   }
 
-  AcquireRequest request{LockName("orders"), OwnerNumber{1}, Lease{Millis(700)}};
+  LockName name{"orders"};
+  AcquireOptions own;
+  AcquireArguments request{OwnerNumber{1}, Lease{Millis(700)}};
 
  private:
   ManualClock clock_;
@@ -53,24 +56,26 @@ TEST_F(AcquireRequestTest, AWaiterInTurnLooksWhoGoesFirst) {
 }
 
 TEST_F(AcquireRequestTest, OfTwoNamesThatShareAChannelOneHasAQueue) {
-  request.name = LockName("{orders}");
+  name = LockName("{orders}");
   EXPECT_FALSE(options().yields);
   EXPECT_EQ(wake_policy(lock_recipe(), LockName("orders")), WakePolicy::kInTurn);
-  EXPECT_EQ(wake_policy(lock_recipe(), request.name), WakePolicy::kTogether);
+  EXPECT_EQ(wake_policy(lock_recipe(), name), WakePolicy::kTogether);
 }
 
 TEST_F(AcquireRequestTest, AWaiterOfAFairLockHasAPlaceUnlessItLeavesAtOnce) {
-  request.acquire_options.queue_timeout = Millis(5000);
+  own.queue_timeout = Millis(5000);
   EXPECT_TRUE(options(fair_lock_recipe()).in_line);
   EXPECT_FALSE(options().in_line);
-  request.acquire_options.queue_timeout = Millis(0);
+  request.timeout = Duration::zero();
+  EXPECT_FALSE(options(fair_lock_recipe()).in_line);
+  request = {OwnerNumber{1}, Lease{Millis(700)}, false};
   EXPECT_FALSE(options(fair_lock_recipe()).in_line);
 }
 
 TEST_F(AcquireRequestTest, AWaiterOfASpinLockRests) {
   EXPECT_TRUE(options(spin_lock_recipe()).backoff);
   EXPECT_FALSE(options().backoff);
-  EXPECT_EQ(wake_policy(spin_lock_recipe(), request.name), WakePolicy::kApart);
+  EXPECT_EQ(wake_policy(spin_lock_recipe(), name), WakePolicy::kApart);
 }
 
 TEST_F(AcquireRequestTest, ReplicasConfirmAHoldTheFirstTime) {

@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "support/calls.h"
 #include "support/client.h"
 #include "support/server.h"
 #include "support/world.h"
-#include "sync/acquire_operation.h"
 #include "sync/kinds.h"
 
 namespace holdfast::sync {
@@ -84,7 +84,7 @@ class RestingTest : public ::testing::Test {
     options.deadline = deadline;
     options.backoff = BackoffSequence(backoff, 1);
     machine.emplace(options);
-    EXPECT_EQ(feed({Event::Kind::kStart}).verb, Verb::kTry);
+    EXPECT_EQ(feed({Event::Kind::kAhead, {}, TimePoint{}}).verb, Verb::kTry);
   }
   AcquireMachine::Action feed(const Event& event) { return machine->resume(event, now); }
   AcquireMachine::Action held(Millis ttl) {
@@ -188,10 +188,11 @@ class SpinningTest : public ::testing::Test {
     execute(bytes);
   }
   void wait(std::uint64_t owner, const Backoff& backoff) {
-    AcquireRequest request{name_, OwnerNumber{owner}, {Millis(60000), false}};
-    request.acquire_options.backoff = backoff;
-    std::make_shared<AcquireOperation>(client_->context(), spin_lock_recipe(), request)
-        ->finish_to(outcomes_, owner);
+    AcquireOptions options;
+    options.backoff = backoff;
+    const auto lock = simulation::synchronizer(spin_lock_recipe(), name_, options);
+    const AcquireArguments arguments{OwnerNumber{owner}, {Millis(60000), false}};
+    simulation::acquire_call(client_->context(), {lock, arguments})->finish_to(outcomes_, owner);
   }
   int attempts_in(Duration time) {
     const int before = server_.runs("lock/acquire");

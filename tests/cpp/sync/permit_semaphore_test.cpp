@@ -51,8 +51,8 @@ class PermitGrantTest : public ::testing::Test {
   using Event = AcquireMachine::Event;
 
   AcquireMachine::Action answered(const Answer& answer) {
-    (void)machine_.resume({Event::Kind::kAhead}, now_);
-    (void)machine_.resume({Event::Kind::kTryNow}, now_);
+    (void)machine_.resume({Event::Kind::kAhead, {}, TimePoint{}}, now_);
+    (void)machine_.resume({Event::Kind::kBegun}, now_);
     (void)machine_.resume({Event::Kind::kAnswer, answer, after(now_, Millis(1000))}, now_);
     return machine_.resume({Event::Kind::kKept}, now_);
   }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "resp/command.h"
+#include "support/calls.h"
 #include "support/client.h"
 #include "support/server.h"
 #include "support/world.h"
@@ -85,8 +86,9 @@ class WaitersTest : public ::testing::Test {
   void wait(int first, int last, const Recipe& recipe = lock_recipe()) {
     for (int i = first; i <= last; ++i) {
       const auto number = static_cast<std::uint64_t>(i);
-      AcquireRequest request{name_, OwnerNumber{number}, {kLease, false}};
-      waiting_.push_back(std::make_shared<AcquireOperation>(client_->context(), recipe, request));
+      const AcquireArguments arguments{OwnerNumber{number}, {kLease, false}};
+      FirstAcquire step(client_->context(), {simulation::synchronizer(recipe, name_), arguments});
+      waiting_.push_back(std::dynamic_pointer_cast<AcquireOperation>(step.operation()));
       waiting_.back()->finish_to(outcomes_, number);
     }
   }
@@ -95,8 +97,9 @@ class WaitersTest : public ::testing::Test {
   }
   wait::WaitRegistry& registry() const { return *client_->context()->waits; }
   void release(int owner) {
-    const ReleaseOperation::What what{name_, OwnerNumber{static_cast<std::uint64_t>(owner)}};
-    std::make_shared<ReleaseOperation>(client_->context(), lock_recipe(), what)
+    const FirstRelease::What what{OwnerNumber{static_cast<std::uint64_t>(owner)}};
+    simulation::release_call(client_->context(), simulation::synchronizer(lock_recipe(), name_),
+                             what)
         ->finish_to(std::make_shared<Outcomes>(), 0);
   }
   // How many attempts the server has seen in that time.

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/types.h"
+#include "resp/reply_kinds.h"
+
+namespace holdfast::sync {
+
+// A command of a lock, encoded but for its owner: what stands before and after the owner's field.
+class CommandTemplate {
+ public:
+  // Of a command that was written for `owner`. Nothing where it names this owner not at all, or
+  // more than once.
+  static std::optional<CommandTemplate> of(std::string_view command, resp::ReplyKinds replies,
+                                           const std::string& client_id, OwnerNumber owner);
+
+  // Appends the command of another owner; the kinds of its reply.
+  resp::ReplyKinds append(std::string& out, const std::string& client_id, OwnerNumber owner) const;
+
+ private:
+  std::string head_;
+  std::string tail_;
+  resp::ReplyKinds replies_ = resp::ReplyKinds::any();
+};
+
+}  // namespace holdfast::sync

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "sync/call.h"
+#include "sync/first_acquire.h"
+#include "sync/first_release.h"
+
+namespace holdfast::simulation {
+
+// The calls of synchronizers, as the engine makes them.
+inline sync::SynchronizerPtr synchronizer(const sync::Recipe& recipe, const LockName& name,
+                                          const sync::AcquireOptions& options = {}) {
+  return std::make_shared<sync::Synchronizer>(recipe, name, options);
+}
+
+inline sync::ExchangePtr acquire_call(std::shared_ptr<const sync::Context> context,
+                                      sync::AcquireRequest request) {
+  return std::make_shared<sync::CallOf<sync::FirstAcquire>>(std::move(context), std::move(request));
+}
+
+inline sync::ExchangePtr release_call(std::shared_ptr<const sync::Context> context,
+                                      sync::SynchronizerPtr of,
+                                      const sync::FirstRelease::What& what) {
+  return std::make_shared<sync::CallOf<sync::FirstRelease>>(std::move(context), std::move(of),
+                                                            what);
+}
+
+}  // namespace holdfast::simulation
