@@ -44,17 +44,6 @@ class Connection::Batch {
 
 namespace {
 
-// As much as the stream takes: `bytes` of it, and what it wants next.
-net::IoResult write_all(net::Transport& stream, const std::string& bytes) {
-  net::IoResult all;
-  while (all.bytes < bytes.size() && all.io == net::Io::kDone) {
-    const net::IoResult piece = stream.write(bytes.data() + all.bytes, bytes.size() - all.bytes);
-    all.io = piece.io;
-    all.bytes += piece.bytes;
-  }
-  return all;
-}
-
 // Of a command, or of one inside a script, where the server may put its own words before it.
 bool says_readonly(const resp::Reply& reply) {
   if (!reply.is_error()) return false;
@@ -65,7 +54,11 @@ bool says_readonly(const resp::Reply& reply) {
 }  // namespace
 
 Connection::Connection(const Clock& clock, net::Loop& loop, Setup setup)
-    : clock_(clock), loop_(loop), setup_(std::move(setup)), link_(setup_.link, setup_.open) {}
+    : clock_(clock),
+      loop_(loop),
+      setup_(std::move(setup)),
+      link_(setup_.link, setup_.open),
+      send_(clock, *setup_.link.stats) {}
 
 net::Interest Connection::step(TimePoint now) {
   const bool for_callers = setup_.driver == Driver::kCallers;
@@ -107,21 +100,21 @@ bool Connection::needs_loop(TimePoint now) {
 
 net::Interest Connection::watch() {
   net::Interest next;
-  const bool over = !writer_ || hung_up();  // a leader reads the end of the stream by itself
-  watched_ = over ? nullptr : writer_;
+  const bool over = !send_.stream() || hung_up();  // a leader reads the end of the stream by itself
+  watched_ = over ? nullptr : send_.stream();
   if (left_ == watched_) left_.reset();
   if (left_) loop_.drive(shared_from_this());  // once more, when it has let go of the descriptor
   next.done = over && !left_;
   if (over) return next;
   next.until = unread_until_;
-  next.fd = writer_->fd();
+  next.fd = send_.stream()->fd();
   next.hangup = true;
   return next;
 }
 
 bool Connection::hung_up() const {
-  if (!writer_) return false;
-  pollfd end{writer_->fd(), POLLRDHUP, 0};
+  if (!send_.stream()) return false;
+  pollfd end{send_.stream()->fd(), POLLRDHUP, 0};
   return poll_descriptors(&end, 1, timespec{}) > 0;
 }
 
@@ -161,9 +154,9 @@ void Connection::settle(TimePoint now, Batch& batch) {
   drop_overdue(now, batch);
   if (!closed_.ok()) {
     line_.fail(closed_, true, batch.answers);
-    writer_.reset();
+    send_.close();
   }
-  write_blocked_ = false;
+  send_.unblock();
 }
 
 Connection::Progress Connection::advance_link(TimePoint now, ReconnectingStream::Wait wait) {
@@ -190,8 +183,8 @@ void Connection::obey_move() {
 
 // A stream that the reader thinks well of may be dead all the same.
 bool Connection::stream_failed(TimePoint now) {
-  if (!writer_) return false;
-  if (write_failed_) {
+  if (!send_.stream()) return false;
+  if (send_.failed()) {
     link_.fail(now, Status::unreachable("cannot send commands to " + address()), true);
     return true;
   }
@@ -211,7 +204,7 @@ void Connection::hand_over(Batch& batch) {
     if (link_.transport()) link_.transport()->abort();
     link_.close();
   }
-  if (retired_ || !writer_) {
+  if (retired_ || !send_.stream()) {
     stream_lost(batch);
     for (InFlightRequest& unanswered : line_.take_all()) {
       const bool stays = !retired_ && setup_.neighbours.mine(*unanswered.request);
@@ -226,7 +219,7 @@ void Connection::hand_over(Batch& batch) {
 // A stream that is up is read; a new one is made only for a request.
 bool Connection::wanted() const {
   const MutexLock lock(mutex_);
-  return closed_.ok() && (!line_.empty() || writer_);
+  return closed_.ok() && (!line_.empty() || send_.stream());
 }
 
 // The latest attempt to connect met nothing that listens.
@@ -247,14 +240,14 @@ net::Interest Connection::interest() const {
                     link_.state() == ReconnectingStream::State::kNowhere;
   if (down && refuses()) next.until = std::min(next.until, line_.next_impatient());
   next.until = std::min(next.until, line_.next_overdue());
-  if (writer_) {
-    next.write = write_blocked_;
-    if (write_failed_) next.until = TimePoint{};  // advance() says what follows
+  if (send_.stream()) {
+    next.write = send_.blocked();
+    if (send_.failed()) next.until = TimePoint{};  // advance() says what follows
     if (line_.awaits_replies())
       next.until = std::min(next.until, after(silent_since(), setup_.link.command_timeout));
   }
   // The loop keeps reading its own streams; any other leader stops when all requests are answered.
-  const bool keeps = setup_.driver == Driver::kLoop && writer_;
+  const bool keeps = setup_.driver == Driver::kLoop && send_.stream();
   next.done = line_.empty() && !keeps;
   return next;
 }
@@ -284,20 +277,18 @@ bool Connection::take_replies(std::vector<resp::Reply>& replies, TimePoint now, 
 }
 
 void Connection::stream_ready(TimePoint now) {
-  writer_ = link_.transport();
+  send_.open(link_.transport());
   last_read_ = now;
   if (setup_.driver == Driver::kCallers) loop_.drive(shared_from_this());
 }
 
 void Connection::stream_lost(Batch& batch) {
-  if (writer_) batch.lost = true;
+  if (send_.stream()) batch.lost = true;
   forget_stream();
 }
 
 void Connection::forget_stream() {
-  writer_.reset();
-  out_.clear();
-  write_blocked_ = write_failed_ = false;
+  send_.close();
   line_.broken();
   if (watched_) loop_.drive(shared_from_this());
 }
@@ -320,13 +311,13 @@ void Connection::attempt_failed(bool counts, Batch& batch) {
 }
 
 void Connection::drop_impatient(TimePoint now, Batch& batch) {
-  if (!writer_ && refuses()) line_.drop_impatient(now, link_.failure(), batch.answers);
+  if (!send_.stream() && refuses()) line_.drop_impatient(now, link_.failure(), batch.answers);
 }
 
 void Connection::drop_overdue(TimePoint now, Batch& batch) {
   if (now < line_.next_overdue()) return;
-  const bool unknown = writer_ || link_.failure().ok();
-  const bool greets = !writer_ && setup_.link.tls.enabled;
+  const bool unknown = send_.stream() || link_.failure().ok();
+  const bool greets = !send_.stream() && setup_.link.tls.enabled;
   const std::string late =
       "no reply from " + address() + " in time" + (greets ? "; does its port speak TLS?" : "");
   const Status& why = link_.failure();
@@ -337,44 +328,8 @@ void Connection::drop_overdue(TimePoint now, Batch& batch) {
 }
 
 bool Connection::flush() {
-  if (flushing_ || alone_) return true;  // who has the stream goes on with it
-  flushing_ = true;
-  bool stuck = false;
-  while (may_write() && (line_.has_unsent() || !out_.empty())) {
-    stuck = unasked_input();
-    if (stuck) break;
-    const int sent = line_.send(out_, clock_.now());
-    if (out_.empty()) break;
-    setup_.link.stats->add(Stats::Counter::kCommands, sent);
-    writing_.swap(out_);
-    const std::shared_ptr<net::Transport> writer = writer_;
-    net::IoResult result;
-    {
-      const MutexUnlock unlocked(mutex_);
-      result = write_all(*writer, writing_);
-    }
-    if (writer == writer_) stuck = !written(result) || stuck;
-    writing_.clear();
-  }
-  flushing_ = false;
-  return !stuck;
-}
-
-bool Connection::may_write() const { return writer_ && !write_blocked_ && !write_failed_; }
-
-// Something has come although no reply is to come: the leader reads it before a command goes out,
-// whose reply it would be taken for.
-bool Connection::unasked_input() const { return !line_.awaits_replies() && writer_->has_input(); }
-
-// As much of writing_ as the stream took; false when that is not all.
-bool Connection::written(const net::IoResult& result) {
-  if (result.io == net::Io::kDone) {
-    line_.written();
-    return true;
-  }
-  out_.insert(0, writing_, result.bytes);
-  (result.io == net::Io::kFailed ? write_failed_ : write_blocked_) = true;
-  return false;
+  const std::optional<WriteTurn> turn = send_.take();
+  return !turn || send_.flush(*turn, line_, mutex_);
 }
 
 TimePoint Connection::silent_since() const {
@@ -388,7 +343,7 @@ void Connection::close(Status why) {
     closed_ = std::move(why);
     line_.fail(closed_, true, batch.answers);
     if (leader_ == Leader::kNone) {
-      writer_.reset();
+      send_.close();
       link_.close();
     }
     wake_leader();

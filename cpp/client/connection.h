@@ -14,6 +14,7 @@
 #include "base/sync_points.h"
 #include "client/reconnecting_stream.h"
 #include "client/request_queue.h"
+#include "client/send_buffer.h"
 #include "client/serve_control.h"
 #include "net/loop.h"
 #include "net/pollable.h"
@@ -163,7 +164,7 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   bool put_in_line_written(const InFlightRequest& unanswered, const Lone& lone)
       HOLDFAST_EXCLUDES(mutex_);
   void put_in_line(InFlightRequest unanswered, Lone& lone) HOLDFAST_EXCLUDES(mutex_);
-  void step_back(Parker* waiter) HOLDFAST_EXCLUDES(mutex_);
+  void step_back(Lone& lone, Parker* waiter) HOLDFAST_EXCLUDES(mutex_);
   void obey_move() HOLDFAST_EXCLUDES(mutex_);
   bool wanted() const HOLDFAST_EXCLUDES(mutex_);
   bool refuses() const;
@@ -189,12 +190,9 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   void attempt_failed(bool counts, Batch& batch) HOLDFAST_REQUIRES(mutex_);
   void drop_overdue(TimePoint now, Batch& batch) HOLDFAST_REQUIRES(mutex_);
   void drop_impatient(TimePoint now, Batch& batch) HOLDFAST_REQUIRES(mutex_);
-  // Writes what is in line, unless another thread writes, or has the connection for itself: then
-  // that thread does. False: the leader has to go on with it.
+  // Writes what is in line, unless another thread has the turn: then that thread writes it. False:
+  // the leader has to go on with it.
   bool flush() HOLDFAST_REQUIRES(mutex_);
-  bool may_write() const HOLDFAST_REQUIRES(mutex_);
-  bool unasked_input() const HOLDFAST_REQUIRES(mutex_);
-  bool written(const net::IoResult& result) HOLDFAST_REQUIRES(mutex_);
   void wake_leader() HOLDFAST_REQUIRES(mutex_);
   void find_leader(Parker* preferred) HOLDFAST_REQUIRES(mutex_);
   bool may_lie() const HOLDFAST_REQUIRES(mutex_);  // all replies that are to come
@@ -236,24 +234,14 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
 
   mutable Mutex mutex_;
   RequestQueue line_ HOLDFAST_GUARDED_BY(mutex_);
-  std::shared_ptr<net::Transport> writer_
-      HOLDFAST_GUARDED_BY(mutex_);  // the stream, while it is ready
+  SendBuffer send_ HOLDFAST_GUARDED_BY(mutex_);
   // By the loop, now and before its last step: while it may use a descriptor, that must not close.
   std::shared_ptr<net::Transport> watched_ HOLDFAST_GUARDED_BY(mutex_);
   std::shared_ptr<net::Transport> left_ HOLDFAST_GUARDED_BY(mutex_);
-  std::string out_ HOLDFAST_GUARDED_BY(mutex_);  // encoded, not yet written
-  std::string writing_;                          // the flushing thread's
-  std::string direct_;                           // while alone_: the command of that thread
-  bool flushing_ HOLDFAST_GUARDED_BY(mutex_) = false;
   bool driven_ HOLDFAST_GUARDED_BY(mutex_) =
       false;  // the loop has been asked for a step that has not begun
-  bool write_blocked_ HOLDFAST_GUARDED_BY(mutex_) =
-      false;  // the socket's buffer is full: the leader waits for room
-  bool write_failed_ HOLDFAST_GUARDED_BY(mutex_) = false;
   Leader leader_ HOLDFAST_GUARDED_BY(mutex_) = Leader::kNone;
   Parker* leading_ HOLDFAST_GUARDED_BY(mutex_) = nullptr;  // of kCaller
-  // kCaller is in exchange(): a reply is to come that is of no request in line.
-  bool alone_ HOLDFAST_GUARDED_BY(mutex_) = false;
   // The number of requests for which exchange() refuses still: threads have met here.
   int company_ HOLDFAST_GUARDED_BY(mutex_) = 0;
   // In serve(), not leading: the next leaders.

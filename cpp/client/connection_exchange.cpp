@@ -22,13 +22,13 @@ struct Connection::Lone {
   explicit Lone(Parker* thread) : parker(thread) {}
 
   Parker* parker;
+  std::optional<WriteTurn> turn{};
   std::shared_ptr<net::Transport> stream{};
   TimePoint begun{};
   std::uint64_t number = 0;                             // of the stream
   resp::ReplyKinds expected = resp::ReplyKinds::any();  // of the reply to its command
   std::size_t unread = 0;                               // replies that come before its own
-  net::Io wrote = net::Io::kDone;
-  std::size_t wrote_bytes = 0;
+  net::IoResult wrote{};
   net::Io got = net::Io::kDone;                           // by the last reading
   Status failure{};                                       // of kFailed
   std::size_t size = 0;                                   // of what was read
@@ -36,12 +36,7 @@ struct Connection::Lone {
   std::array<resp::PlainReply, kMostUnread + 1> replies;  // as far as read_all() has read them
 
   Sent sent() const { return {begun, 1, number}; }
-  bool write(const std::string& command) {
-    const net::IoResult result = stream->write(command.data(), command.size());
-    wrote = result.io;
-    wrote_bytes = result.bytes;
-    return wrote == net::Io::kDone && wrote_bytes == command.size();
-  }
+  bool write() { return SendBuffer::write_direct(*turn, *stream, wrote); }
   void read() {
     net::IoResult result = stream->await(bytes.data() + size, bytes.size() - size);
     got = result.io;
@@ -74,7 +69,7 @@ Connection::Alone Connection::exchange(const RequestPtr& request, Parker& parker
   answer.sent = lone.sent();
   encode_alone(*request, lone);
   std::optional<resp::PlainReply> reply;
-  if (lone.write(direct_)) {
+  if (lone.write()) {
     if (lone.unread == 0) {
       reply = lone.reply();
     } else if (lone.read_all()) {
@@ -87,7 +82,7 @@ Connection::Alone Connection::exchange(const RequestPtr& request, Parker& parker
     return Alone::kInLine;
   }
   answer.reply = *reply;
-  step_back(nullptr);
+  step_back(lone, nullptr);
   return Alone::kAnswered;
 }
 
@@ -97,16 +92,16 @@ Connection::Posted Connection::post(const RequestPtr& request, Parker& parker,
   if (!lead_alone(*request, lone)) return Posted::kRefused;
   try {
     if (!begin()) {
-      step_back(nullptr);
+      step_back(lone, nullptr);
       return Posted::kRefused;
     }
   } catch (...) {
-    step_back(nullptr);
+    step_back(lone, nullptr);
     throw;
   }
   encode_alone(*request, lone);
-  if (lone.write(direct_) && put_in_line_written({request, lone.sent()}, lone)) {
-    step_back(nullptr);
+  if (lone.write() && put_in_line_written({request, lone.sent()}, lone)) {
+    step_back(lone, nullptr);
     return Posted::kWritten;
   }
   put_in_line({request, lone.sent()}, lone);
@@ -119,8 +114,8 @@ bool Connection::lead_alone(const Request& request, Lone& lone) {
     if (!free_for(request)) return false;
     leader_ = Leader::kCaller;
     leading_ = lone.parker;
-    alone_ = true;
-    lone.stream = writer_;
+    lone.turn.emplace(std::move(*send_.take()));
+    lone.stream = send_.stream();
     lone.unread = line_.size();
     lone.number = line_.stream();
     lone.begun = clock_.now();
@@ -131,10 +126,9 @@ bool Connection::lead_alone(const Request& request, Lone& lone) {
 
 void Connection::encode_alone(const Request& request, Lone& lone) {
   try {
-    direct_.clear();
-    lone.expected = request.encode(direct_);
+    lone.expected = request.encode(SendBuffer::begin_direct(*lone.turn));
   } catch (...) {
-    step_back(nullptr);
+    step_back(lone, nullptr);
     throw;
   }
 }
@@ -145,7 +139,7 @@ bool Connection::deliver_unread(const Lone& lone) {
   std::array<InFlightRequest, kMostUnread> requests;
   {
     const MutexLock lock(mutex_);
-    if (writer_ != lone.stream || !closed_.ok()) return false;
+    if (send_.stream() != lone.stream || !closed_.ok()) return false;
     if (!line_.allow_first(lone.replies, lone.unread)) return false;
     for (std::size_t i = 0; i < lone.unread; ++i) requests[i] = line_.take_first();
   }
@@ -159,7 +153,7 @@ bool Connection::deliver_unread(const Lone& lone) {
 
 bool Connection::put_in_line_written(const InFlightRequest& unanswered, const Lone& lone) {
   const MutexLock lock(mutex_);
-  if (writer_ != lone.stream || !closed_.ok()) return false;
+  if (send_.stream() != lone.stream || !closed_.ok()) return false;
   line_.put_behind(lone.unread, unanswered, RequestQueue::Way::kWritten, lone.expected);
   return true;
 }
@@ -167,7 +161,7 @@ bool Connection::put_in_line_written(const InFlightRequest& unanswered, const Lo
 // No other thread uses the connection, and nothing but the exchange is to be done.
 bool Connection::free_for(const Request& request) {
   if (setup_.driver != Driver::kCallers || leader_ != Leader::kNone || !sound()) return false;
-  if (called_ != nullptr || flushing_ || move_ || review_ || !lies_unread()) return false;
+  if (called_ != nullptr || move_ || review_ || !lies_unread()) return false;
   if (company_ > 0) {
     --company_;
     return false;
@@ -177,14 +171,14 @@ bool Connection::free_for(const Request& request) {
 
 // All that is to come, or has come, are a few replies that no caller awaits, if anything.
 bool Connection::lies_unread() const {
-  if (line_.empty()) return !unasked_input();
+  if (line_.empty()) return !send_.unasked_input(line_);
   return line_.size() <= kMostUnread && may_lie();
 }
 
 // The stream is up, all that was written has gone out, what was read ends with a reply, and its
 // reading may wait for a moment.
 bool Connection::sound() const {
-  if (!writer_ || !closed_.ok() || !out_.empty() || write_blocked_ || write_failed_) return false;
+  if (!closed_.ok() || !send_.sound()) return false;
   return link_.failures() == 0 && link_.moment() > Millis(0) && link_.at_end();
 }
 
@@ -193,10 +187,10 @@ void Connection::meet_company() {
 }
 
 // `waiter`: as of submit().
-void Connection::step_back(Parker* waiter) {
+void Connection::step_back(Lone& lone, Parker* waiter) {
   const WakeBatch wakes;
   const MutexLock lock(mutex_);
-  alone_ = false;
+  lone.turn.reset();
   leader_ = Leader::kNone;
   leading_ = nullptr;
   // What has been asked of the leader meanwhile is left to the loop.
@@ -212,17 +206,15 @@ void Connection::put_in_line(InFlightRequest unanswered, Lone& lone) {
   bool same = false;
   {
     const MutexLock lock(mutex_);
-    alone_ = false;
     // Closed, what lay unread has been answered.
-    same = writer_ == lone.stream && (closed_.ok() || lone.unread == 0);
+    same = send_.stream() == lone.stream && (closed_.ok() || lone.unread == 0);
     using Way = RequestQueue::Way;
     line_.put_behind(lone.unread, std::move(unanswered), same ? Way::kSent : Way::kUnsent,
                      lone.expected);
     if (same) {
-      out_.assign(direct_, lone.wrote_bytes);
-      write_blocked_ = lone.wrote == net::Io::kWantWrite;
-      write_failed_ = lone.wrote == net::Io::kFailed;
+      send_.keep_direct(*lone.turn, lone.wrote);
     }
+    lone.turn.reset();
   }
   const TimePoint now = clock_.now();
   Progress progress;
@@ -236,7 +228,7 @@ void Connection::put_in_line(InFlightRequest unanswered, Lone& lone) {
     progress.lost = true;
   }
   (void)digest(now, std::move(progress));
-  step_back(lone.parker);
+  step_back(lone, lone.parker);
 }
 
 }  // namespace holdfast::client

@@ -28,7 +28,7 @@ bool readable(int fd) {
 // There is more to do than to read replies.
 bool Connection::needs_engine() const {
   const bool orders = move_ || review_ || retired_ || !closed_.ok() || oversight_.recalled;
-  return orders || !writer_ || write_blocked_ || write_failed_;
+  return orders || !send_.stream() || send_.blocked() || send_.failed();
 }
 
 // To the loop in whose Scope the calling thread is.
@@ -38,9 +38,9 @@ void Connection::lend() {
   if (leader_ == Leader::kForeign || oversight_.stepping || needs_engine()) return;
   if (oversight_.shared_until != TimePoint{} && clock_.now() < oversight_.shared_until) return;
   if (link_.interest().until == TimePoint{}) return;  // it has not read all that has come
-  if (!loop->take(shared_from_this(), writer_)) return;
+  if (!loop->take(shared_from_this(), send_.stream())) return;
   foreign_ = loop->shared_from_this();
-  watched_ = writer_;
+  watched_ = send_.stream();
   leader_ = Leader::kForeign;
 }
 
@@ -114,7 +114,7 @@ bool Connection::neglected(TimePoint now) {
   const bool idle = oversight_.turns == oversight_.turns_seen;
   oversight_.turns_seen = oversight_.turns;
   oversight_.look_at = after(now, kNeglect);
-  return idle && (line_.has_unsent() || readable(writer_->fd()));
+  return idle && (line_.has_unsent() || readable(send_.stream()->fd()));
 }
 
 // While another leads, the loop watches for the end of the stream, for what is late, and whether
@@ -125,9 +125,9 @@ net::Interest Connection::oversee(TimePoint now) {
     next.until = after(now, kNeglect);
     return next;
   }
-  watched_ = writer_;
+  watched_ = send_.stream();
   release_left();
-  next.fd = writer_->fd();
+  next.fd = send_.stream()->fd();
   next.hangup = true;
   oversight_.looks = !line_.empty();
   if (!oversight_.looks) return next;
@@ -138,7 +138,7 @@ net::Interest Connection::oversee(TimePoint now) {
 
 // Once more, when the loop has let go of the descriptor.
 void Connection::release_left() {
-  if (left_ == writer_) left_.reset();
+  if (left_ == send_.stream()) left_.reset();
   if (left_) loop_.drive(shared_from_this());
 }
 
@@ -152,7 +152,7 @@ void Connection::begin_step() {
 
 void Connection::end_step() {
   if (setup_.driver == Driver::kCallers) {
-    watched_ = writer_;
+    watched_ = send_.stream();
   } else {
     release_left();
   }

@@ -86,7 +86,7 @@ void Connection::lead(Parker& parker, const ServeControl& control, TimePoint sli
 std::optional<net::Interest> Connection::without_orders() const {
   if (link_.state() != ReconnectingStream::State::kReady) return std::nullopt;
   const MutexLock lock(mutex_);
-  if (!writer_ || move_ || review_) return std::nullopt;
+  if (!send_.stream() || move_ || review_) return std::nullopt;
   return interest();
 }
 
@@ -121,8 +121,7 @@ void Connection::call_or_drive(Parker* preferred) {
 }
 
 bool Connection::may_lie() const {
-  const bool on_the_wire = writer_ && out_.empty() && !flushing_ && !line_.has_unsent();
-  return on_the_wire && !line_.has_awaited();
+  return send_.at_rest() && !line_.has_unsent() && !line_.has_awaited();
 }
 
 // The next thread that comes reads them: to wake the loop for each would cost more than the reply

@@ -86,7 +86,7 @@ Status Connection::add(InFlightRequest unanswered, Parker* waiter) {
   }
   line_.add(std::move(unanswered));
   if (at_once && !SendBatch::puts_off(shared_from_this()) && !flush()) wake_leader();
-  if (impatient && !writer_) wake_leader();  // which may be resting for longer
+  if (impatient && !send_.stream()) wake_leader();  // which may be resting for longer
   find_leader(waiter);
   return {};
 }

@@ -82,8 +82,8 @@ BREAKS = (
     Break(
         (26,),
         "what is submitted is written although another thread has the connection for itself",
-        "cpp/client/connection.cpp",
-        (("  if (flushing_ || alone_) return true;", "  if (flushing_) return true;"),),
+        "cpp/client/send_buffer.h",
+        (("    if (taken_) return std::nullopt;\n", ""),),
         "batching_threads",
     ),
     Break(

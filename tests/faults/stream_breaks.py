@@ -8,8 +8,8 @@ STREAM_BREAKS = (
     Break(
         (60,),
         "a reply that no command asked for is dropped",
-        "cpp/client/connection.cpp",
-        (("{ return !line_.awaits_replies() && writer_->has_input(); }", "{ return false; }"),),
+        "cpp/client/send_buffer.cpp",
+        (("return !line.awaits_replies() && stream_->has_input();", "return false;"),),
         "tests/faults/test_protocol_errors.py"
         "::test_a_reply_that_no_command_asked_for_grants_nothing",
     ),

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "base/stats.h"
+#include "client/request_queue.h"
+#include "client/stream_turn.h"
+#include "net/transport.h"
+
+namespace holdfast::client {
+
+// The writing half of a Connection: the stream while it is ready, and the commands that are encoded
+// and not yet written. All functions are called with the connection's lock held, except for the
+// static ones.
+class SendBuffer {
+ public:
+  SendBuffer(const Clock& clock, Stats& stats) : clock_(clock), stats_(stats) {}
+
+  // Nothing, while another thread has the turn.
+  std::optional<WriteTurn> take() {
+    if (taken_) return std::nullopt;
+    return WriteTurn(*this);
+  }
+  bool taken() const { return taken_; }
+
+  void open(std::shared_ptr<net::Transport> stream) { stream_ = std::move(stream); }
+  // The stream is over: what is encoded is dropped, and encoded anew for the next stream.
+  void close();
+
+  const std::shared_ptr<net::Transport>& stream() const { return stream_; }  // null: not ready
+  bool blocked() const { return blocked_; }  // the socket is full: the reader waits for room
+  bool failed() const { return failed_; }
+  void unblock() { blocked_ = false; }
+  // All that was encoded is written, and no thread is about to write.
+  bool at_rest() const { return stream_ && out_.empty() && !taken_; }
+  // There is room for a command.
+  bool sound() const { return at_rest() && !blocked_ && !failed_; }
+  // Something has come although no reply is to come: it is read before a command goes out, whose
+  // reply it would be taken for.
+  bool unasked_input(const RequestQueue& line) const;
+
+  // Encodes and writes what stands in line, without the lock while it writes. False: the reader has
+  // to go on with it, when there is room, or when it has read what came unasked.
+  bool flush(const WriteTurn& turn, RequestQueue& line, Mutex& mutex) HOLDFAST_REQUIRES(mutex);
+
+  // A direct command, which is not in line, without the lock: the empty buffer to encode it into,
+  // and its writing, which is true if all of it is written.
+  static std::string& begin_direct(const WriteTurn& turn);
+  static bool write_direct(const WriteTurn& turn, net::Transport& stream, net::IoResult& result);
+  // It stands in line now: what the stream did not take of it is the first to be written.
+  void keep_direct(const WriteTurn& turn, const net::IoResult& written);
+
+ private:
+  friend WriteTurn;
+
+  bool may_write() const { return stream_ && !blocked_ && !failed_; }
+  bool written(const net::IoResult& result, RequestQueue& line);
+
+  const Clock& clock_;
+  Stats& stats_;
+  bool taken_ = false;
+  bool blocked_ = false;
+  bool failed_ = false;
+  std::shared_ptr<net::Transport> stream_;
+  std::string out_;      // encoded, not yet written
+  std::string writing_;  // of the thread that has the turn
+  std::string direct_;   // the same
+};
+
+}  // namespace holdfast::client
