@@ -66,7 +66,7 @@ net::Interest Connection::step(TimePoint now) {
     const MutexLock lock(mutex_);
     left_ = std::exchange(watched_, nullptr);
     if (for_callers && !needs_loop(now)) return watch();
-    if (leader_ == Leader::kForeign && !takes_back(now)) return oversee(now);
+    if (election_.reader() == Reader::kEventLoop && !takes_back(now)) return oversee(now);
     begin_step();
   }
   net::Interest next = advance(now);
@@ -74,8 +74,8 @@ net::Interest Connection::step(TimePoint now) {
   const MutexLock lock(mutex_);
   oversight_.stepping = false;
   look_again(next, now);
-  const bool hands_back = for_callers && (line_.empty() || !followers_.empty());
-  if (hands_back || next.done) leader_ = Leader::kNone;
+  const bool hands_back = for_callers && (line_.empty() || election_.has_parked());
+  if (hands_back || next.done) election_.vacate();
   if (hands_back) {
     find_leader(nullptr);
     return watch();
@@ -92,9 +92,9 @@ void Connection::look_again(net::Interest& next, TimePoint now) const {
 }
 
 bool Connection::needs_loop(TimePoint now) {
-  if (now >= unread_until_) unread_until_ = unread_end(now);
-  if (leader_ != Leader::kNone) return leader_ == Leader::kLoop;
-  const bool unread = unread_until_ != kNever && may_lie();
+  if (now >= election_.unread_until()) election_.set_unread_until(unread_end(now));
+  if (election_.reader() != Reader::kNone) return election_.reader() == Reader::kLoop;
+  const bool unread = election_.unread_until() != kNever && may_lie();
   return (!line_.empty() && !unread) || move_ || hung_up() || !closed_.ok() || retired_;
 }
 
@@ -106,7 +106,7 @@ net::Interest Connection::watch() {
   if (left_) loop_.drive(shared_from_this());  // once more, when it has let go of the descriptor
   next.done = over && !left_;
   if (over) return next;
-  next.until = unread_until_;
+  next.until = election_.unread_until();
   next.fd = send_.stream()->fd();
   next.hangup = true;
   return next;
@@ -145,7 +145,7 @@ net::Interest Connection::digest(TimePoint now, Progress progress) {
   const WakeBatch wakes;
   batch.run(setup_);
   const MutexLock lock(mutex_);
-  release_followers();
+  election_.reply();
   return interest();
 }
 
@@ -342,7 +342,7 @@ void Connection::close(Status why) {
     const MutexLock lock(mutex_);
     closed_ = std::move(why);
     line_.fail(closed_, true, batch.answers);
-    if (leader_ == Leader::kNone) {
+    if (election_.reader() == Reader::kNone) {
       send_.close();
       link_.close();
     }

@@ -3,7 +3,6 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,6 +11,7 @@
 #include "base/mutex.h"
 #include "base/parker.h"
 #include "base/sync_points.h"
+#include "client/reader_election.h"
 #include "client/reconnecting_stream.h"
 #include "client/request_queue.h"
 #include "client/send_buffer.h"
@@ -126,7 +126,7 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
  private:
   friend class ForeignLoop;
 
-  enum class Leader { kNone, kCaller, kLoop, kForeign };
+  using Reader = ReaderElection::Reader;
   class Batch;
 
   // Of a lead that is lent to a ForeignLoop.
@@ -196,13 +196,8 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   void wake_leader() HOLDFAST_REQUIRES(mutex_);
   void find_leader(Parker* preferred) HOLDFAST_REQUIRES(mutex_);
   bool may_lie() const HOLDFAST_REQUIRES(mutex_);  // all replies that are to come
-  void leave_unread() HOLDFAST_REQUIRES(mutex_);
   TimePoint unread_end(TimePoint now) const HOLDFAST_REQUIRES(mutex_);
-  void call_or_drive(Parker* preferred) HOLDFAST_REQUIRES(mutex_);
-  void call(Parker& next) HOLDFAST_REQUIRES(mutex_);
-  struct Follower;
-  void unlink(Follower& follower) HOLDFAST_REQUIRES(mutex_);
-  void release_followers() HOLDFAST_REQUIRES(mutex_);
+  void perform(const ReaderElection::Action& action) HOLDFAST_REQUIRES(mutex_);
   void look_again(net::Interest& next, TimePoint now) const HOLDFAST_REQUIRES(mutex_);
   bool needs_loop(TimePoint now) HOLDFAST_REQUIRES(mutex_);
   bool hung_up() const HOLDFAST_REQUIRES(mutex_);
@@ -238,26 +233,12 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   // By the loop, now and before its last step: while it may use a descriptor, that must not close.
   std::shared_ptr<net::Transport> watched_ HOLDFAST_GUARDED_BY(mutex_);
   std::shared_ptr<net::Transport> left_ HOLDFAST_GUARDED_BY(mutex_);
-  bool driven_ HOLDFAST_GUARDED_BY(mutex_) =
-      false;  // the loop has been asked for a step that has not begun
-  Leader leader_ HOLDFAST_GUARDED_BY(mutex_) = Leader::kNone;
-  Parker* leading_ HOLDFAST_GUARDED_BY(mutex_) = nullptr;  // of kCaller
+  ReaderElection election_ HOLDFAST_GUARDED_BY(mutex_);
   // The number of requests for which exchange() refuses still: threads have met here.
   int company_ HOLDFAST_GUARDED_BY(mutex_) = 0;
-  // In serve(), not leading: the next leaders.
-  struct Follower {
-    Parker* parker;
-    const ServeControl* control;
-    SharedAtomic<bool> linked{true};  // false: it may leave, and is not looked at again
-  };
-  std::list<Follower*> followers_ HOLDFAST_GUARDED_BY(mutex_);
-  Parker* called_ HOLDFAST_GUARDED_BY(mutex_) =
-      nullptr;  // the one of them that was called to lead, until it wakes
-  std::shared_ptr<ForeignLoop> foreign_ HOLDFAST_GUARDED_BY(mutex_);  // of kForeign
+  std::shared_ptr<ForeignLoop> foreign_ HOLDFAST_GUARDED_BY(mutex_);  // of kEventLoop
   Oversight oversight_ HOLDFAST_GUARDED_BY(mutex_);
   TimePoint last_read_ HOLDFAST_GUARDED_BY(mutex_){};
-  // Then the loop looks for replies that no caller awaits.
-  TimePoint unread_until_ HOLDFAST_GUARDED_BY(mutex_) = kNever;
   bool retired_ HOLDFAST_GUARDED_BY(mutex_) = false;
   bool review_ HOLDFAST_GUARDED_BY(mutex_) = false;  // the leader is to hand over
   std::optional<Result<net::Address>> move_

@@ -112,8 +112,7 @@ bool Connection::lead_alone(const Request& request, Lone& lone) {
   {
     const MutexLock lock(mutex_);
     if (!free_for(request)) return false;
-    leader_ = Leader::kCaller;
-    leading_ = lone.parker;
+    election_.enter_directly(*lone.parker);
     lone.turn.emplace(std::move(*send_.take()));
     lone.stream = send_.stream();
     lone.unread = line_.size();
@@ -160,8 +159,8 @@ bool Connection::put_in_line_written(const InFlightRequest& unanswered, const Lo
 
 // No other thread uses the connection, and nothing but the exchange is to be done.
 bool Connection::free_for(const Request& request) {
-  if (setup_.driver != Driver::kCallers || leader_ != Leader::kNone || !sound()) return false;
-  if (called_ != nullptr || move_ || review_ || !lies_unread()) return false;
+  if (setup_.driver != Driver::kCallers || !election_.vacant() || !sound()) return false;
+  if (move_ || review_ || !lies_unread()) return false;
   if (company_ > 0) {
     --company_;
     return false;
@@ -183,7 +182,7 @@ bool Connection::sound() const {
 }
 
 void Connection::meet_company() {
-  if (leader_ != Leader::kNone) company_ = kCompany;
+  if (election_.reader() != Reader::kNone) company_ = kCompany;
 }
 
 // `waiter`: as of submit().
@@ -191,8 +190,7 @@ void Connection::step_back(Lone& lone, Parker* waiter) {
   const WakeBatch wakes;
   const MutexLock lock(mutex_);
   lone.turn.reset();
-  leader_ = Leader::kNone;
-  leading_ = nullptr;
+  election_.leave();
   // What has been asked of the leader meanwhile is left to the loop.
   if (review_ || retired_ || !closed_.ok()) loop_.drive(shared_from_this());
   if (line_.has_unsent()) (void)flush();

@@ -35,22 +35,21 @@ bool Connection::needs_engine() const {
 void Connection::lend() {
   ForeignLoop* const loop = ForeignLoop::of_this_thread();
   if (loop == nullptr || setup_.driver != Driver::kLoop) return;
-  if (leader_ == Leader::kForeign || oversight_.stepping || needs_engine()) return;
+  if (election_.reader() == Reader::kEventLoop || oversight_.stepping || needs_engine()) return;
   if (oversight_.shared_until != TimePoint{} && clock_.now() < oversight_.shared_until) return;
   if (link_.interest().until == TimePoint{}) return;  // it has not read all that has come
   if (!loop->take(shared_from_this(), send_.stream())) return;
   foreign_ = loop->shared_from_this();
   watched_ = send_.stream();
-  leader_ = Leader::kForeign;
+  election_.lease();
 }
 
 // The step that follows goes on.
 void Connection::give_back() {
   foreign_->drop(*this);
   foreign_.reset();
-  leader_ = Leader::kLoop;
   oversight_.recalled = true;
-  loop_.drive(shared_from_this());
+  perform(election_.reclaim());
 }
 
 // A request joins the line. While callers await replies, the next of them is followed by what has
@@ -145,8 +144,8 @@ void Connection::release_left() {
 // The engine's loop leads.
 void Connection::begin_step() {
   if (foreign_) give_back();
-  leader_ = Leader::kLoop;
-  driven_ = oversight_.recalled = oversight_.looks = false;
+  election_.begin_step();
+  oversight_.recalled = oversight_.looks = false;
   oversight_.stepping = true;
 }
 

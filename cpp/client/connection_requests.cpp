@@ -61,7 +61,7 @@ void Connection::retire() {
 // A leader that awaits replies sends what has gathered when the next ones arrive, all in one piece;
 // one that was called, when it comes.
 bool Connection::sends_at_once(const Request& request) const {
-  const bool leads = leader_ == Leader::kCaller || called_ != nullptr;
+  const bool leads = election_.reader() == Reader::kThread || election_.has_called();
   const bool awaits = line_.awaits_replies() && !request.deferred;
   const bool sends = setup_.driver == Driver::kCallers || request.deferred;
   return sends && !(leads && awaits);
@@ -80,7 +80,7 @@ Status Connection::add(InFlightRequest unanswered, Parker* waiter) {
   const bool impatient = unanswered.request->patience != kNever;
   meet_company();
   lend();
-  if (leader_ == Leader::kForeign) {
+  if (election_.reader() == Reader::kEventLoop) {
     add_for_foreign(std::move(unanswered));
     return {};
   }

@@ -1,7 +1,6 @@
 #include "client/subscriber.h"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "base/wake_batch.h"
@@ -11,8 +10,7 @@ namespace holdfast::client {
 
 namespace {
 
-// How long the stream may lie unread between two waits, and while a waiter looks for signals.
-constexpr Millis kRest{5};
+// How long messages may stay unread while a waiter looks for signals.
 constexpr Millis kLook{100};
 
 // How long the loop reads for a waiter that is not in attend().
@@ -140,8 +138,7 @@ void Subscriber::publish_stream() {
   std::shared_ptr<net::Transport> stream = stream_.transport();
   if (stream == watched_) return;
   watched_.swap(stream);
-  if (reader_ == Reader::kNone) reader_ = Reader::kLoop;
-  if (leading_ != nullptr) WakeBatch::notify(*leading_);
+  perform(election_.change_stream());
 }
 
 net::Interest Subscriber::interest() {
@@ -152,69 +149,53 @@ net::Interest Subscriber::interest() {
     next.done = releases_.empty();
   }
   for (const auto& [channel, at] : releases_) next.until = std::min(next.until, at);
-  if (reader_ == Reader::kNone) next.until = std::min(next.until, rest_end_);
-  const bool lies = reader_ == Reader::kNone && !stream_.awaits_replies();
-  if (watched_ && (lies || reader_ == Reader::kThread)) {
+  const bool vacant = election_.reader() == Reader::kNone;
+  if (vacant) next.until = std::min(next.until, election_.unread_until());
+  const bool unread = vacant && !stream_.awaits_replies();
+  if (watched_ && (unread || election_.reader() == Reader::kThread)) {
     next.read = false;
     next.hangup = true;
   }
   return next;
 }
 
-bool Subscriber::unread_too_long(TimePoint now) const {
-  return reader_ == Reader::kNone && now >= rest_end_;
+void Subscriber::perform(const ReaderElection::Action& action) {
+  if (action.wake != nullptr) WakeBatch::notify(*action.wake);
+  if (action.drive) loop_.drive(shared_from_this());
+  if (action.drive_at != kNever) drive_at(action.drive_at);
 }
 
-// At the end of a rest.
+// Where messages have stayed unread for long enough.
 void Subscriber::find_reader(TimePoint now, const Sink& sink) {
   {
     const MutexLock lock(mutex_);
-    if (!unread_too_long(now)) return;
+    if (!election_.unread_too_long(now)) return;
   }
   const bool wanted = sink.has_waiters();  // under a lock with which subscribe() is called
   const MutexLock lock(mutex_);
-  if (!unread_too_long(now)) return;
-  if (!sleepers_.empty()) {
-    WakeBatch::notify(*sleepers_.front().parker);
-    rest_end_ = after(now, kRest);
-  } else if (wanted) {
-    reader_ = Reader::kLoop;
-  } else {
-    rest_end_ = kNever;
-  }
+  perform(election_.tick(now, wanted));
 }
 
 // The part of the threads that wait.
 
 void Subscriber::attend(const Listener& listener, TimePoint slice) {
+  ReaderElection::Place self{&listener.parker, &listener.control, &listener.channel};
   MutexLock lock(mutex_);
   for (TimePoint now = clock_.now(); !over(listener, now, slice); now = clock_.now()) {
-    if (may_lead(now)) {
-      begin_lead(listener.parker);
+    const auto [reads, action] = election_.enter(self, watched_ && now >= shared_until_);
+    if (reads) {
+      perform(action);  // a loop that was reading stops before the next message wakes it
       lock.unlock();
       lead(listener, slice);
       end_lead(listener);
       lock.lock();
     } else {
-      const auto self =
-          sleepers_.insert(sleepers_.end(), Sleeper{&listener.parker, &listener.channel});
       lock.unlock();
       listener.parker.park(clock_, std::min(listener.control.end(), slice));
       lock.lock();
-      sleepers_.erase(self);
+      election_.awake(self);
     }
   }
-}
-
-bool Subscriber::may_lead(TimePoint now) const {
-  return reader_ != Reader::kThread && watched_ && now >= shared_until_;
-}
-
-// A loop that has been reading is to stop before the next message wakes it, too.
-void Subscriber::begin_lead(Parker& parker) {
-  if (reader_ == Reader::kLoop) loop_.drive(shared_from_this());
-  reader_ = Reader::kThread;
-  leading_ = &parker;
 }
 
 void Subscriber::lead(const Listener& listener, TimePoint slice) {
@@ -228,7 +209,7 @@ void Subscriber::lead(const Listener& listener, TimePoint slice) {
 
 std::shared_ptr<net::Transport> Subscriber::led_by(const Parker& parker) {
   const MutexLock lock(mutex_);
-  return leading_ == &parker ? watched_ : nullptr;
+  return election_.is_reader(parker) ? watched_ : nullptr;
 }
 
 void Subscriber::read_here(TimePoint now) {
@@ -249,47 +230,31 @@ void Subscriber::read_here(TimePoint now) {
 void Subscriber::end_lead(const Listener& listener) {
   const WakeBatch wakes;
   const MutexLock lock(mutex_);
-  if (leading_ != &listener.parker) return;
-  leading_ = nullptr;
-  reader_ = Reader::kNone;
+  if (!election_.is_reader(listener.parker)) return;
   const TimePoint now = clock_.now();
   const bool is_back_soon = listener.control.attends(now);
-  rest_end_ = after(now, is_back_soon ? kLook : kRest);
-  drive_at(rest_end_);
+  perform(election_.leave(after(now, is_back_soon ? kLook : ReaderElection::kUnread)));
   if (is_back_soon) return;
-  const auto needs_a_reader = [&listener](const Sleeper& other) {
+  perform(election_.call([&listener](const ReaderElection::Place& other) {
     return !listener.excludes || *other.channel != listener.channel;
-  };
-  const auto next = std::find_if(sleepers_.begin(), sleepers_.end(), needs_a_reader);
-  if (next != sleepers_.end()) WakeBatch::notify(*next->parker);
+  }));
 }
 
 void Subscriber::expect() {
   const MutexLock lock(mutex_);
-  if (reader_ != Reader::kNone) return;
-  if (sleepers_.empty()) return loop_leads();
-  WakeBatch::notify(*sleepers_.front().parker);
-  rest_end_ = std::min(rest_end_, after(clock_.now(), kRest));
-  drive_at(rest_end_);
+  if (election_.reader() == Reader::kNone) perform(election_.expect(clock_.now()));
 }
 
 void Subscriber::listen() {
   const MutexLock lock(mutex_);
   shared_until_ = after(clock_.now(), kShared);
-  if (reader_ != Reader::kLoop) loop_leads();
-}
-
-void Subscriber::loop_leads() {
-  if (leading_ != nullptr) WakeBatch::notify(*leading_);
-  leading_ = nullptr;
-  reader_ = Reader::kLoop;
-  loop_.drive(shared_from_this());
+  if (election_.reader() != Reader::kLoop) perform(election_.loop_reads());
 }
 
 void Subscriber::catch_up() {
   {
     const MutexLock lock(mutex_);
-    if (reader_ != Reader::kNone || !watched_) return;
+    if (election_.reader() != Reader::kNone || !watched_) return;
   }
   read_here(clock_.now());
 }

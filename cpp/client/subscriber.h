@@ -1,6 +1,5 @@
 #pragma once
 
-#include <list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -10,6 +9,7 @@
 #include "base/mutex.h"
 #include "base/parker.h"
 #include "base/sync_points.h"
+#include "client/reader_election.h"
 #include "client/serve_control.h"
 #include "client/subscription_stream.h"
 #include "net/loop.h"
@@ -66,11 +66,7 @@ class Subscriber final : public net::Pollable, public std::enable_shared_from_th
   net::Interest step(TimePoint now) override;
 
  private:
-  enum class Reader { kLoop, kThread, kNone };
-  struct Sleeper {
-    Parker* parker;
-    const std::string* channel;
-  };
+  using Reader = ReaderElection::Reader;
   struct Orders {
     std::vector<std::string> subscribes;
     std::vector<std::string> releases;
@@ -95,10 +91,7 @@ class Subscriber final : public net::Pollable, public std::enable_shared_from_th
   // With the locks held.
   void publish_stream() HOLDFAST_REQUIRES(turn_, mutex_);
   net::Interest interest() HOLDFAST_REQUIRES(turn_, mutex_);
-  bool unread_too_long(TimePoint now) const HOLDFAST_REQUIRES(mutex_);
-  bool may_lead(TimePoint now) const HOLDFAST_REQUIRES(mutex_);
-  void begin_lead(Parker& parker) HOLDFAST_REQUIRES(mutex_);
-  void loop_leads() HOLDFAST_REQUIRES(mutex_);
+  void perform(const ReaderElection::Action& action) HOLDFAST_REQUIRES(mutex_);
   void drive_at(TimePoint at) HOLDFAST_REQUIRES(mutex_);
 
   const Clock& clock_;
@@ -118,11 +111,8 @@ class Subscriber final : public net::Pollable, public std::enable_shared_from_th
   bool closed_ HOLDFAST_GUARDED_BY(mutex_) = false;
   TimePoint armed_ HOLDFAST_GUARDED_BY(mutex_) = kNever;  // the loop's next step, at the latest
 
-  Reader reader_ HOLDFAST_GUARDED_BY(mutex_) = Reader::kLoop;
-  Parker* leading_ HOLDFAST_GUARDED_BY(mutex_) = nullptr;    // of kThread
-  TimePoint rest_end_ HOLDFAST_GUARDED_BY(mutex_) = kNever;  // of kNone
-  TimePoint shared_until_ HOLDFAST_GUARDED_BY(mutex_){};     // see listen()
-  std::list<Sleeper> sleepers_ HOLDFAST_GUARDED_BY(mutex_);  // in attend(), not leading
+  ReaderElection election_ HOLDFAST_GUARDED_BY(mutex_){Reader::kLoop};
+  TimePoint shared_until_ HOLDFAST_GUARDED_BY(mutex_){};  // see listen()
   // The stream while it is up. It does not close while a thread polls it.
   std::shared_ptr<net::Transport> watched_ HOLDFAST_GUARDED_BY(mutex_);
 };

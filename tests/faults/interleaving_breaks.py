@@ -103,8 +103,8 @@ BREAKS = (
     Break(
         (41,),
         "after the last wait the loop does not look for other waiters",
-        "cpp/client/subscriber.cpp",
-        (("  } else if (wanted) {", "  } else if (false && wanted) {"),),
+        "cpp/client/reader_election.cpp",
+        (("  if (wanted) {", "  if (false && wanted) {"),),
         "deferring_threads",
     ),
     Break(
