@@ -63,14 +63,15 @@ class ForeignLoop final : public std::enable_shared_from_this<ForeignLoop> {
   }
 
  private:
-  friend class Connection;
+  friend class ReaderLease;
 
   struct Led {
     std::shared_ptr<Connection> connection;
     std::shared_ptr<net::Transport> stream;  // does not close while it is watched
   };
 
-  // By a connection with its lock held. take() returns false where the system refuses to watch.
+  // By a ReaderLease, with its connection's lock held. take() returns false where the system
+  // refuses to watch.
   bool take(std::shared_ptr<Connection> connection, std::shared_ptr<net::Transport> stream);
   void drop(const Connection& connection);
 

@@ -90,6 +90,12 @@ class ReaderElection {
   }
   // A thread has parked: it is no longer linked.
   void awake(Place& thread);
+  // A request comes. Where threads meet, a reader that gathers their commands sends less often than
+  // each thread by itself: the next ones that a thread would send by itself are refused.
+  void meet() {
+    if (reader_ != Reader::kNone) contended_ = kContended;
+  }
+  bool contended() { return contended_ > 0 && contended_-- > 0; }
   // The reading thread stops. What comes may stay unread until then.
   void leave() {
     reader_ = Reader::kNone;
@@ -146,6 +152,8 @@ class ReaderElection {
   Action interrupt() const;
 
  private:
+  static constexpr int kContended = 64;
+
   Action wake(Parker& parker) {
     called_ = &parker;
     return {called_};
@@ -157,6 +165,7 @@ class ReaderElection {
   bool driven_ = false;
   Parker* reading_ = nullptr;  // of kThread
   Parker* called_ = nullptr;   // of the thread that was woken to read, until it is awake
+  int contended_ = 0;          // requests that contended() is true for
   std::list<Place*> parked_;
   TimePoint unread_until_ = kNever;
 };

@@ -23,10 +23,6 @@ void SendBuffer::close() {
   blocked_ = failed_ = false;
 }
 
-bool SendBuffer::unasked_input(const RequestQueue& line) const {
-  return !line.awaits_replies() && stream_->has_input();
-}
-
 bool SendBuffer::flush(const WriteTurn& /*turn*/, RequestQueue& line, Mutex& mutex) {
   bool stuck = false;
   while (may_write() && (line.has_unsent() || !out_.empty())) {
@@ -59,19 +55,7 @@ bool SendBuffer::written(const net::IoResult& result, RequestQueue& line) {
   return false;
 }
 
-std::string& SendBuffer::begin_direct(const WriteTurn& turn) {
-  turn.half_->direct_.clear();
-  return turn.half_->direct_;
-}
-
-bool SendBuffer::write_direct(const WriteTurn& turn, net::Transport& stream,
-                              net::IoResult& result) {
-  const std::string& command = turn.half_->direct_;
-  result = stream.write(command.data(), command.size());
-  return result.io == net::Io::kDone && result.bytes == command.size();
-}
-
-void SendBuffer::keep_direct(const WriteTurn& /*turn*/, const net::IoResult& written) {
+void SendBuffer::keep_direct(const WriteTurn& /*turn*/, Written written) {
   out_.assign(direct_, written.bytes);
   blocked_ = written.io == net::Io::kWantWrite;
   failed_ = written.io == net::Io::kFailed;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -37,11 +38,13 @@ class SendBuffer {
   void unblock() { blocked_ = false; }
   // All that was encoded is written, and no thread is about to write.
   bool at_rest() const { return stream_ && out_.empty() && !taken_; }
-  // There is room for a command.
-  bool sound() const { return at_rest() && !blocked_ && !failed_; }
+  // The same, and there is room for a command.
+  bool healthy() const { return at_rest() && !blocked_ && !failed_; }
   // Something has come although no reply is to come: it is read before a command goes out, whose
   // reply it would be taken for.
-  bool unasked_input(const RequestQueue& line) const;
+  bool unasked_input(const RequestQueue& line) const {
+    return !line.awaits_replies() && stream_->has_input();
+  }
 
   // Encodes and writes what stands in line, without the lock while it writes. False: the reader has
   // to go on with it, when there is room, or when it has read what came unasked.
@@ -49,10 +52,22 @@ class SendBuffer {
 
   // A direct command, which is not in line, without the lock: the empty buffer to encode it into,
   // and its writing, which is true if all of it is written.
-  static std::string& begin_direct(const WriteTurn& turn);
-  static bool write_direct(const WriteTurn& turn, net::Transport& stream, net::IoResult& result);
+  static std::string& begin_direct(const WriteTurn& turn) {
+    turn.half_->direct_.clear();
+    return turn.half_->direct_;
+  }
+  struct Written {
+    net::Io io = net::Io::kDone;
+    std::size_t bytes = 0;
+  };
+  static bool write_direct(const WriteTurn& turn, net::Transport& stream, Written& written) {
+    const std::string& command = turn.half_->direct_;
+    const net::IoResult result = stream.write(command.data(), command.size());
+    written = {result.io, result.bytes};
+    return result.io == net::Io::kDone && result.bytes == command.size();
+  }
   // It stands in line now: what the stream did not take of it is the first to be written.
-  void keep_direct(const WriteTurn& turn, const net::IoResult& written);
+  void keep_direct(const WriteTurn& turn, Written written);
 
  private:
   friend WriteTurn;

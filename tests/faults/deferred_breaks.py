@@ -69,8 +69,8 @@ DEFERRED_BREAKS = (
     Break(
         (52,),
         "a deferred release that is to be sent again comes behind its owner's next attempt",
-        "cpp/client/connection_exchange.cpp",
-        (("line_.put_behind(lone.unread, std::move(", "line_.put_behind(0, std::move("),),
+        "cpp/client/direct_exchange.cpp",
+        (("line.put_behind(unread_, std::move(", "line.put_behind(0, std::move("),),
         f"{FAULTS}::test_a_lost_reply_is_no_loss_and_frees_no_newer_hold",
     ),
 )

@@ -44,7 +44,7 @@ BREAKS = (
     Break(
         (46,),
         "a late release looks whether it is overtaken before it takes the connection's lock",
-        "cpp/client/connection_requests.cpp",
+        "cpp/client/connection.cpp",
         (
             (
                 "RequestPtr request, Parker* waiter) {\n",

@@ -8,8 +8,8 @@ LOOP_BREAKS = (
     Break(
         (55,),
         "nothing looks whether the loop reads",
-        "cpp/client/connection_foreign.cpp",
-        (("if (now < oversight_.look_at) return false;", "return false;"),),
+        "cpp/client/reader_lease.cpp",
+        (("if (now < look_at_) return false;", "return false;"),),
         "tests/citizenship/test_dead_loops.py::test_what_a_stopped_loop_asked_for_is_finished",
     ),
     Break(

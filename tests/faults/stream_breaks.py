@@ -8,7 +8,7 @@ STREAM_BREAKS = (
     Break(
         (60,),
         "a reply that no command asked for is dropped",
-        "cpp/client/send_buffer.cpp",
+        "cpp/client/send_buffer.h",
         (("return !line.awaits_replies() && stream_->has_input();", "return false;"),),
         "tests/faults/test_protocol_errors.py"
         "::test_a_reply_that_no_command_asked_for_grants_nothing",

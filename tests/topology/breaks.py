@@ -50,8 +50,8 @@ BREAKS = (
     Break(
         (26,),
         "READONLY is an answer",
-        "cpp/client/connection.cpp",
-        (("if (must_be_primary && line_", "if (must_be_primary && now == kNever && line_"),),
+        "cpp/client/stream_reader.cpp",
+        (("if (must_be_primary && pipe", "if (must_be_primary && now == kNever && pipe"),),
         f"{FAILOVERS}::test_a_demoted_primary_is_not_written_to",
     ),
     Break(

@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "resp/command.h"
+#include "client/stream_reader.h"
 #include "support/scripted_stream.h"
 
 namespace holdfast::client {
@@ -18,7 +18,7 @@ namespace {
 using simulation::Script;
 using simulation::ScriptedStream;
 
-// A thread cannot make a turn, copy one, or write without one.
+// A thread cannot make a turn, copy one, or use the stream without one.
 static_assert(!std::is_default_constructible_v<WriteTurn>);
 static_assert(!std::is_constructible_v<WriteTurn, SendBuffer&>);
 static_assert(!std::is_copy_constructible_v<WriteTurn>);
@@ -26,6 +26,12 @@ static_assert(std::is_move_constructible_v<WriteTurn>);
 static_assert(
     !std::is_invocable_v<decltype(&SendBuffer::flush), SendBuffer&, RequestQueue&, Mutex&>);
 static_assert(!std::is_invocable_v<decltype(&SendBuffer::begin_direct)>);
+static_assert(!std::is_default_constructible_v<ReadTurn>);
+static_assert(!std::is_copy_constructible_v<ReadTurn>);
+static_assert(!std::is_invocable_v<decltype(&StreamReader::advance), StreamReader&, Pipeline&,
+                                   TimePoint, StreamReader::Wait>);
+static_assert(!std::is_invocable_v<decltype(&StreamReader::advance), StreamReader&, Pipeline&,
+                                   WriteTurn&, TimePoint, StreamReader::Wait>);
 
 class Word final : public Request {
  public:
@@ -106,14 +112,14 @@ TEST_F(SendBufferTest, WhatTheStreamDoesNotTakeIsWrittenLater) {
   send.unblock();
   EXPECT_TRUE(flush());
   EXPECT_EQ(script.got, "word");
-  EXPECT_TRUE(send.sound());
+  EXPECT_TRUE(send.healthy());
 }
 
 TEST_F(SendBufferTest, TheRestOfADirectCommandIsWrittenFirst) {
   script.room = 2;
   std::optional<WriteTurn> turn = send.take();
   SendBuffer::begin_direct(*turn) = "direct";
-  net::IoResult written;
+  SendBuffer::Written written;
   EXPECT_FALSE(SendBuffer::write_direct(*turn, *send.stream(), written));
   script.room = std::string::npos;
   line.put_behind(0, {std::make_shared<Word>("direct")}, RequestQueue::Way::kSent,

@@ -1,0 +1,32 @@
+#include "client/completions.h"
+
+#include <utility>
+
+namespace holdfast::client {
+
+namespace {
+
+void deliver(const ConnectionSetup& setup, RequestQueue::Answer& answer) {
+  auto& [to, reply] = answer;
+  const bool error = reply.ok() && reply.value().is_error();
+  if (error && setup.redirect && setup.redirect(to, reply.value().text())) return;
+  to.request->complete(std::move(reply), to.sent);
+}
+
+void pass_on(const ConnectionSetup& setup, InFlightRequest leaver) {
+  const RequestPtr request = leaver.request;
+  const Sent sent = leaver.sent;
+  const Status refused = setup.neighbours.hand_over(std::move(leaver), true);
+  if (!refused.ok()) request->complete(refused, sent);
+}
+
+}  // namespace
+
+void Completions::run(const ConnectionSetup& setup) {
+  for (RequestQueue::Answer& answer : answers) deliver(setup, answer);
+  for (InFlightRequest& leaver : leavers) pass_on(setup, std::move(leaver));
+  if (lost && setup.on_lost) setup.on_lost();
+  if (failed && setup.on_failed) setup.on_failed();
+}
+
+}  // namespace holdfast::client

@@ -1,0 +1,169 @@
+#include "client/direct_exchange.h"
+
+#include <utility>
+
+#include "base/wake_batch.h"
+
+namespace holdfast::client {
+
+DirectExchange::Alone DirectExchange::exchange(const RequestPtr& request, PlainAnswer& answer) {
+  if (!begin(*request)) return Alone::kRefused;
+  answer.sent = sent();
+  std::optional<resp::PlainReply> reply;
+  if (write(*request)) reply = unread_ == 0 ? read_reply() : read_behind_unread();
+  if (!reply) {
+    put_in_line({request, answer.sent});
+    return Alone::kInLine;
+  }
+  answer.reply = *reply;
+  end(nullptr);
+  return Alone::kAnswered;
+}
+
+DirectExchange::Posted DirectExchange::post(const RequestPtr& request,
+                                            const std::function<bool()>& begin) {
+  if (!this->begin(*request) || !begin()) return Posted::kRefused;
+  const bool whole = write(*request);
+  if (whole && put_in_line_written({request, sent()})) {
+    end(nullptr);
+    return Posted::kWritten;
+  }
+  put_in_line({request, sent()});
+  return Posted::kInLine;
+}
+
+bool DirectExchange::begin(const Request& request) {
+  {
+    const MutexLock lock(pipe_.mutex);
+    if (!is_free()) return false;
+    std::optional<ReadTurn> turn = reader_.take(pipe_);
+    if (!turn || !reader_.at_rest(*turn) || !has_few_unread()) return false;
+    if (pipe_.election.contended() || !pipe_.takes(request, false)) return false;
+    pipe_.election.enter_directly(parker_);
+    read_turn_.emplace(std::move(*turn));
+    write_turn_.emplace(std::move(*pipe_.send.take()));
+    stream_ = pipe_.send.stream().get();
+    unread_ = pipe_.line.size();
+    number_ = pipe_.line.stream();
+    begun_ = pipe_.clock.now();
+  }
+  pipe_.setup.link.stats->add(Stats::Counter::kCommands);
+  return true;
+}
+
+bool DirectExchange::is_free() const {
+  if (pipe_.setup.driver != Pipeline::Driver::kCallers || !pipe_.election.vacant()) return false;
+  return pipe_.closed.ok() && pipe_.send.healthy() && !pipe_.relocation.ordered();
+}
+
+// All that is to come, or has come, are a few replies that no caller awaits, if anything.
+bool DirectExchange::has_few_unread() const {
+  if (pipe_.line.empty()) return !pipe_.send.unasked_input(pipe_.line);
+  return pipe_.line.size() <= kMostUnread && pipe_.may_stay_unread();
+}
+
+// `waiter`: as of Connection::submit().
+void DirectExchange::end(Parker* waiter) {
+  const WakeBatch wakes;
+  const MutexLock lock(pipe_.mutex);
+  write_turn_.reset();
+  read_turn_.reset();
+  pipe_.election.leave();
+  // What has been asked of the reader meanwhile is left to the loop.
+  const bool ordered = pipe_.relocation.reviews() || pipe_.relocation.decommissioned();
+  if (ordered || !pipe_.closed.ok()) pipe_.drive();
+  if (pipe_.line.has_unsent()) (void)pipe_.flush();
+  pipe_.find_reader(waiter);
+}
+
+// False: not to its end.
+bool DirectExchange::write(const Request& request) {
+  expected_ = request.encode(SendBuffer::begin_direct(*write_turn_));
+  return SendBuffer::write_direct(*write_turn_, *stream_, written_);
+}
+
+void DirectExchange::read() {
+  net::IoResult result = stream_->await(bytes_.data() + size_, bytes_.size() - size_);
+  got_ = result.io;
+  if (got_ == net::Io::kDone) size_ += result.bytes;
+  if (got_ == net::Io::kFailed) failure_ = std::move(result.status);
+}
+
+// Nothing where that is not the reply, and all that has come.
+std::optional<resp::PlainReply> DirectExchange::read_reply() {
+  read();
+  if (got_ != net::Io::kDone) return std::nullopt;
+  const std::optional<resp::PlainReply> reply = resp::plain_reply(bytes_.data(), size_);
+  if (!reply || !expected_.allow(*reply)) return std::nullopt;
+  return reply;
+}
+
+std::optional<resp::PlainReply> DirectExchange::read_behind_unread() {
+  Replies replies;
+  if (!read_all(replies) || !expected_.allow(replies[unread_])) return std::nullopt;
+  if (!deliver_unread(replies)) return std::nullopt;
+  return replies[unread_];
+}
+
+// All replies, wholly and alone. The first ones may come before the last.
+bool DirectExchange::read_all(Replies& replies) {
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i <= unread_; ++i) {
+    if (begin == size_) read();
+    const auto next = resp::plain_beginning({bytes_.data() + begin, size_ - begin});
+    if (next.size == 0) return false;
+    replies[i] = next.reply;
+    begin += next.size;
+  }
+  return begin == size_;
+}
+
+// False where the stream has been left meanwhile, or its replies are not those that are to come:
+// what was unread is to be sent again, and before the thread's own command.
+bool DirectExchange::deliver_unread(const Replies& replies) {
+  std::array<InFlightRequest, kMostUnread> requests;
+  {
+    const MutexLock lock(pipe_.mutex);
+    if (!has_stream() || !pipe_.closed.ok()) return false;
+    if (!pipe_.line.allow_first(replies, unread_)) return false;
+    for (std::size_t i = 0; i < unread_; ++i) requests[i] = pipe_.line.take_first();
+  }
+  const WakeBatch wakes;
+  for (std::size_t i = 0; i < unread_; ++i) {
+    const auto& [request, sent, asking, fresh] = requests[i];
+    if (request) request->complete(resp::Reply(replies[i]), sent);
+  }
+  return true;
+}
+
+bool DirectExchange::put_in_line_written(const InFlightRequest& unanswered) {
+  const MutexLock lock(pipe_.mutex);
+  if (!has_stream() || !pipe_.closed.ok()) return false;
+  pipe_.line.put_behind(unread_, unanswered, RequestQueue::Way::kWritten, expected_);
+  return true;
+}
+
+// The request stands where it would stand if it had been submitted: behind the unread replies (of
+// which nothing is ever abandoned), in front of all that has come since. What was read of its reply
+// goes the way of all replies.
+void DirectExchange::put_in_line(InFlightRequest unanswered) {
+  StreamReader::DirectInput input;
+  {
+    const MutexLock lock(pipe_.mutex);
+    // Closed, the unread replies have been answered.
+    input.current = has_stream() && (pipe_.closed.ok() || unread_ == 0);
+    using Way = RequestQueue::Way;
+    pipe_.line.put_behind(unread_, std::move(unanswered), input.current ? Way::kSent : Way::kUnsent,
+                          expected_);
+    if (input.current) pipe_.send.keep_direct(*write_turn_, written_);
+    write_turn_.reset();
+  }
+  input.bytes = bytes_.data();
+  input.size = size_;
+  input.io = got_;
+  input.failure = std::move(failure_);
+  reader_.take_input(pipe_, *read_turn_, std::move(input));
+  end(&parker_);
+}
+
+}  // namespace holdfast::client

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+#include "client/pipeline.h"
+#include "client/stream_reader.h"
+#include "client/stream_turn.h"
+#include "resp/plain_reply.h"
+
+namespace holdfast::client {
+
+// One command of a thread that has the stream exclusively: it has both turns, writes the command at
+// once, and reads the reply by itself, behind a few unread replies. On the thread's stack. What it
+// cannot finish goes in line, where it would stand if it had been submitted.
+class DirectExchange {
+ public:
+  // See Connection::exchange() and Connection::post().
+  enum class Alone { kAnswered, kInLine, kRefused };
+  enum class Posted { kWritten, kInLine, kRefused };
+  struct PlainAnswer {
+    resp::PlainReply reply;
+    Sent sent{};
+  };
+
+  DirectExchange(Pipeline& pipe, StreamReader& reader, Parker& parker)
+      : pipe_(pipe), reader_(reader), parker_(parker) {}
+  ~DirectExchange() {
+    if (read_turn_) end(nullptr);
+  }
+  DirectExchange(const DirectExchange&) = delete;
+  DirectExchange& operator=(const DirectExchange&) = delete;
+
+  Alone exchange(const RequestPtr& request, PlainAnswer& answer) HOLDFAST_EXCLUDES(pipe_.mutex);
+  Posted post(const RequestPtr& request, const std::function<bool()>& begin)
+      HOLDFAST_EXCLUDES(pipe_.mutex);
+
+ private:
+  // The number of replies that a thread reads before the one to its command.
+  static constexpr std::size_t kMostUnread = 4;
+  using Replies = std::array<resp::PlainReply, kMostUnread + 1>;
+
+  // Takes the turns, if no other thread uses the connection, and nothing but the exchange is to be
+  // done; and gives them back.
+  bool begin(const Request& request) HOLDFAST_EXCLUDES(pipe_.mutex);
+  bool is_free() const HOLDFAST_REQUIRES(pipe_.mutex);
+  bool has_few_unread() const HOLDFAST_REQUIRES(pipe_.mutex);
+  void end(Parker* waiter) HOLDFAST_EXCLUDES(pipe_.mutex);
+
+  bool write(const Request& request);
+  void read();
+  std::optional<resp::PlainReply> read_reply();
+  std::optional<resp::PlainReply> read_behind_unread() HOLDFAST_EXCLUDES(pipe_.mutex);
+  bool read_all(Replies& replies);
+  bool deliver_unread(const Replies& replies) HOLDFAST_EXCLUDES(pipe_.mutex);
+  bool has_stream() const HOLDFAST_REQUIRES(pipe_.mutex) {
+    return pipe_.send.stream().get() == stream_;
+  }
+  bool put_in_line_written(const InFlightRequest& unanswered) HOLDFAST_EXCLUDES(pipe_.mutex);
+  void put_in_line(InFlightRequest unanswered) HOLDFAST_EXCLUDES(pipe_.mutex);
+  Sent sent() const { return {begun_, 1, number_}; }
+
+  Pipeline& pipe_;
+  StreamReader& reader_;
+  Parker& parker_;
+  std::optional<ReadTurn> read_turn_;
+  std::optional<WriteTurn> write_turn_;
+  net::Transport* stream_ = nullptr;  // closes only by the thread with the ReadTurn
+  TimePoint begun_{};
+  std::uint64_t number_ = 0;                             // of the stream
+  resp::ReplyKinds expected_ = resp::ReplyKinds::any();  // of the reply to the command
+  std::size_t unread_ = 0;                               // replies that come before it
+  SendBuffer::Written written_{};
+  net::Io got_ = net::Io::kDone;  // by the last reading
+  Status failure_;                // of kFailed
+  std::size_t size_ = 0;          // of what was read
+  std::array<char, 512> bytes_;   // written before it is read
+};
+
+}  // namespace holdfast::client

@@ -1,0 +1,237 @@
+#include "client/stream_reader.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "base/wake_batch.h"
+
+namespace holdfast::client {
+
+namespace {
+
+// Of a command, or of one inside a script, where the server may put its own words before it.
+bool says_readonly(const resp::Reply& reply) {
+  if (!reply.is_error()) return false;
+  const std::string_view text = reply.text();
+  return text.substr(0, 9) == "READONLY " || text.find("-READONLY ") != std::string_view::npos;
+}
+
+}  // namespace
+
+net::Interest StreamReader::advance(Pipeline& pipe, const ReadTurn& /*turn*/, TimePoint now,
+                                    Wait wait) {
+  Progress progress = advance_link(pipe, now, wait);
+  return digest(pipe, wait != Wait::kNone ? pipe.clock.now() : now, std::move(progress));
+}
+
+std::optional<net::Interest> StreamReader::without_orders(const Pipeline& pipe,
+                                                          const ReadTurn& /*turn*/) const {
+  if (link_.state() != ReconnectingStream::State::kReady) return std::nullopt;
+  const MutexLock lock(pipe.mutex);
+  if (!pipe.send.stream() || pipe.relocation.ordered()) return std::nullopt;
+  return interest(pipe);
+}
+
+void StreamReader::take_input(Pipeline& pipe, const ReadTurn& /*turn*/, DirectInput input) {
+  const TimePoint now = pipe.clock.now();
+  Progress progress = begin();
+  if (input.current && input.size > 0) {
+    progress.lost = !link_.take(now, input.bytes, input.size, progress.replies);
+  }
+  if (input.current && !progress.lost && input.io == net::Io::kFailed) {
+    link_.fail(now, std::move(input.failure), false);
+    progress.lost = true;
+  }
+  (void)digest(pipe, now, std::move(progress));
+}
+
+StreamReader::Progress StreamReader::begin() const {
+  Progress progress;
+  progress.failed_attempts = link_.failed_attempts();
+  progress.failures = link_.failures();
+  return progress;
+}
+
+// Whether a stream is wanted: one that is up is read, a new one is made only for a request.
+bool StreamReader::carry_out_move(Pipeline& pipe) {
+  const MutexLock lock(pipe.mutex);
+  if (pipe.relocation.moves()) link_.move(pipe.relocation.take_move());
+  return pipe.closed.ok() && (!pipe.line.empty() || pipe.send.stream());
+}
+
+StreamReader::Progress StreamReader::advance_link(Pipeline& pipe, TimePoint now, Wait wait) {
+  const bool wanted = carry_out_move(pipe);
+  Progress progress = begin();
+  if (!wanted) {
+    link_.close();
+  } else if (link_.state() == ReconnectingStream::State::kReady) {
+    progress.lost = !link_.read(now, progress.replies, wait);
+  } else {
+    if (connect_overdue(pipe, now)) link_.hurry(now);
+    progress.ready = link_.advance(now);
+  }
+  return progress;
+}
+
+// What has come of the stream: to the requests, and to those who watch over it.
+net::Interest StreamReader::digest(Pipeline& pipe, TimePoint now, Progress progress) {
+  Completions due;
+  {
+    const MutexLock lock(pipe.mutex);
+    const bool ends = !take_replies(pipe, now, progress, due);
+    if (progress.ready && !pipe.relocation.moves()) stream_ready(pipe, now);
+    if (progress.lost || ends || stream_failed(pipe, now)) stream_lost(pipe, due);
+    due.failed = link_.failed_attempts() > progress.failed_attempts;
+    if (due.failed || link_.state() == ReconnectingStream::State::kNowhere) {
+      attempt_failed(pipe, now, link_.failures() > progress.failures, due);
+    }
+    settle(pipe, now, due);
+    (void)pipe.flush();
+  }
+  const WakeBatch wakes;
+  due.run(setup_);
+  const MutexLock lock(pipe.mutex);
+  pipe.election.reply();
+  return interest(pipe);
+}
+
+void StreamReader::settle(Pipeline& pipe, TimePoint now, Completions& due) {
+  if (pipe.relocation.take_review()) hand_over(pipe, due);
+  drop_overdue(pipe, now, due);
+  if (!pipe.closed.ok()) {
+    pipe.line.fail(pipe.closed, true, due.answers);
+    pipe.send.close();
+  }
+  pipe.send.unblock();
+}
+
+// A stream that the reader thinks well of may be dead all the same.
+bool StreamReader::stream_failed(Pipeline& pipe, TimePoint now) {
+  if (!pipe.send.stream()) return false;
+  if (pipe.send.failed()) {
+    link_.fail(now, Status::unreachable("cannot send commands to " + address()), true);
+    return true;
+  }
+  const Millis command_timeout = setup_.link.command_timeout;
+  if (now < after(pipe.silent_since(), command_timeout)) return false;
+  link_.fail(now,
+             Status::unreachable("no reply from " + address() + " within " +
+                                 std::to_string(command_timeout.count()) + " ms"),
+             true);
+  return true;
+}
+
+// What is on the wire still when its server is out of reach may go elsewhere: if it is executed
+// here, then before the answer there, and it may be executed twice.
+void StreamReader::hand_over(Pipeline& pipe, Completions& due) {
+  const bool decommissioned = pipe.relocation.decommissioned();
+  if (decommissioned) {
+    if (link_.transport()) link_.transport()->abort();
+    link_.close();
+  }
+  if (!decommissioned && pipe.send.stream()) return;
+  stream_lost(pipe, due);
+  for (InFlightRequest& unanswered : pipe.line.take_all()) {
+    const bool stays = !decommissioned && setup_.neighbours.mine(*unanswered.request);
+    if (stays)
+      pipe.line.add(std::move(unanswered));
+    else
+      due.leavers.push_back(std::move(unanswered));
+  }
+}
+
+bool StreamReader::refuses() const {
+  const bool failed = link_.failures() > 0 || link_.state() == ReconnectingStream::State::kNowhere;
+  return failed && link_.failure().reach() == Reach::kRefused;
+}
+
+bool StreamReader::connect_overdue(const Pipeline& pipe, TimePoint now) const {
+  if (!refuses()) return false;
+  const MutexLock lock(pipe.mutex);
+  return pipe.line.next_impatient() <= now;
+}
+
+net::Interest StreamReader::interest(const Pipeline& pipe) const {
+  net::Interest next = link_.interest();
+  const bool down = link_.state() == ReconnectingStream::State::kResting ||
+                    link_.state() == ReconnectingStream::State::kNowhere;
+  if (down && refuses()) next.until = std::min(next.until, pipe.line.next_impatient());
+  next.until = std::min(next.until, pipe.line.next_overdue());
+  const bool up = pipe.send.stream() != nullptr;
+  if (up) {
+    next.write = pipe.send.blocked();
+    if (pipe.send.failed()) next.until = TimePoint{};  // advance() says what follows
+    if (pipe.line.awaits_replies())
+      next.until = std::min(next.until, after(pipe.silent_since(), setup_.link.command_timeout));
+  }
+  // The loop keeps reading its own streams; any other reader stops when all requests are answered.
+  const bool keeps = up && setup_.driver == ConnectionSetup::Driver::kLoop;
+  next.done = pipe.line.empty() && !keeps;
+  return next;
+}
+
+// False when the stream ends here: what is unanswered stays in the line, to be sent again. Either
+// the server has become a replica, or its replies are not those to our commands.
+bool StreamReader::take_replies(Pipeline& pipe, TimePoint now, Progress& progress,
+                                Completions& due) {
+  if (!progress.replies.empty()) pipe.last_read = now;
+  due.answers.reserve(progress.replies.size());
+  const bool must_be_primary = !setup_.link.service.empty();
+  for (resp::Reply& reply : progress.replies) {
+    if (must_be_primary && pipe.line.awaits_replies() && says_readonly(reply)) {
+      link_.fail(now, Status::unreachable(address() + " is a replica now"), true);
+      return false;
+    }
+    switch (pipe.line.take(std::move(reply), due.answers)) {
+      case RequestQueue::Taken::kTaken:
+        break;
+      case RequestQueue::Taken::kUnasked:
+        link_.protocol_error(now, ReconnectingStream::kSurplus);
+        return false;
+      case RequestQueue::Taken::kMismatched:
+        link_.protocol_error(now, "sent " + std::string(resp::word_for(reply.kind())) +
+                                      " in reply to a command that cannot have one");
+        return false;
+    }
+  }
+  return true;
+}
+
+void StreamReader::stream_ready(Pipeline& pipe, TimePoint now) {
+  pipe.send.open(link_.transport());
+  pipe.last_read = now;
+  if (setup_.driver == ConnectionSetup::Driver::kCallers) pipe.drive();
+}
+
+void StreamReader::stream_lost(Pipeline& pipe, Completions& due) {
+  if (pipe.send.stream()) due.lost = true;
+  pipe.forget_stream();
+}
+
+// Or no address is known.
+void StreamReader::attempt_failed(Pipeline& pipe, TimePoint now, bool counts, Completions& due) {
+  const Status& why = link_.failure();
+  if (link_.refused()) {
+    pipe.line.fail(why, why.code() == Code::kServer, due.answers);
+  } else if (counts) {
+    pipe.line.attempt_failed(setup_.link.retries, why, due.answers);
+  }
+  if (!pipe.send.stream() && refuses()) pipe.line.drop_impatient(now, why, due.answers);
+}
+
+void StreamReader::drop_overdue(Pipeline& pipe, TimePoint now, Completions& due) {
+  if (now < pipe.line.next_overdue()) return;
+  const Status& why = link_.failure();
+  const bool up = pipe.send.stream() != nullptr;
+  const bool unknown = up || why.ok();
+  const bool greets = !up && setup_.link.tls.enabled;
+  const std::string late =
+      "no reply from " + address() + " in time" + (greets ? "; does its port speak TLS?" : "");
+  pipe.line.drop_overdue(now,
+                         unknown ? Status::unreachable(late)
+                                 : Status::unreachable(why.message()).caused_by(why.cause()),
+                         due.answers);
+}
+
+}  // namespace holdfast::client

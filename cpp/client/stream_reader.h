@@ -1,0 +1,107 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "client/completions.h"
+#include "client/pipeline.h"
+#include "client/reconnecting_stream.h"
+#include "client/stream_turn.h"
+#include "net/pollable.h"
+
+namespace holdfast::client {
+
+// The reading half of a Connection: it connects, reads the replies, passes them to their requests,
+// and finds that the stream has ended or that requests are overdue. All of it needs the ReadTurn,
+// and no lock, except where a function requires it.
+class StreamReader {
+ public:
+  using Wait = ReconnectingStream::Wait;
+
+  explicit StreamReader(const ConnectionSetup& setup)
+      : setup_(setup), link_(setup.link, setup.open) {}
+
+  // Nothing, while another thread has the turn.
+  std::optional<ReadTurn> take(const Pipeline& pipe) HOLDFAST_REQUIRES(pipe.mutex) {
+    (void)pipe;
+    if (taken_) return std::nullopt;
+    return ReadTurn(*this);
+  }
+  bool taken(const Pipeline& pipe) const HOLDFAST_REQUIRES(pipe.mutex) {
+    (void)pipe;
+    return taken_;
+  }
+
+  // Makes progress; what to wait for before it is of use again. `done`: all requests are answered,
+  // and the stream needs no reader.
+  net::Interest advance(Pipeline& pipe, const ReadTurn& turn, TimePoint now,
+                        Wait wait = Wait::kNone) HOLDFAST_EXCLUDES(pipe.mutex);
+  // What to wait for, if there is nothing to do but to read.
+  std::optional<net::Interest> without_orders(const Pipeline& pipe, const ReadTurn& turn) const
+      HOLDFAST_EXCLUDES(pipe.mutex);
+
+  // How long a reading may wait for a reply, which arrives soon; zero: not at all.
+  Millis moment(const ReadTurn& /*turn*/) const { return link_.moment(); }
+  // What was read ended with a whole reply, and a reading may wait for the next one.
+  bool at_rest(const ReadTurn& /*turn*/) const {
+    return link_.failures() == 0 && link_.moment() > Millis(0) && link_.at_end();
+  }
+  // The descriptor shows what is left to read.
+  bool shows_input(const ReadTurn& /*turn*/) const { return link_.interest().until != TimePoint{}; }
+  void close(const ReadTurn& /*turn*/) { link_.close(); }
+
+  // What a thread has read by itself from the stream, past the replies that it has taken, and how
+  // that ended. `current`: it is the present stream still.
+  struct DirectInput {
+    bool current = false;
+    const char* bytes = nullptr;
+    std::size_t size = 0;
+    net::Io io = net::Io::kDone;  // of the last reading
+    Status failure{};             // of kFailed
+  };
+  // Passes it on as if advance() had read it.
+  void take_input(Pipeline& pipe, const ReadTurn& turn, DirectInput input)
+      HOLDFAST_EXCLUDES(pipe.mutex);
+
+ private:
+  friend ReadTurn;
+
+  struct Progress {
+    std::uint64_t failed_attempts = 0;  // before this
+    int failures = 0;                   // in a row, before this
+    std::vector<resp::Reply> replies;
+    bool ready = false;
+    bool lost = false;
+  };
+
+  Progress begin() const;
+  bool carry_out_move(Pipeline& pipe) HOLDFAST_EXCLUDES(pipe.mutex);
+  Progress advance_link(Pipeline& pipe, TimePoint now, Wait wait) HOLDFAST_EXCLUDES(pipe.mutex);
+  net::Interest digest(Pipeline& pipe, TimePoint now, Progress progress)
+      HOLDFAST_EXCLUDES(pipe.mutex);
+  // The latest attempt to connect met nothing that listens.
+  bool refuses() const;
+  bool connect_overdue(const Pipeline& pipe, TimePoint now) const HOLDFAST_EXCLUDES(pipe.mutex);
+
+  net::Interest interest(const Pipeline& pipe) const HOLDFAST_REQUIRES(pipe.mutex);
+  bool take_replies(Pipeline& pipe, TimePoint now, Progress& progress, Completions& due)
+      HOLDFAST_REQUIRES(pipe.mutex);
+  void stream_ready(Pipeline& pipe, TimePoint now) HOLDFAST_REQUIRES(pipe.mutex);
+  bool stream_failed(Pipeline& pipe, TimePoint now) HOLDFAST_REQUIRES(pipe.mutex);
+  static void stream_lost(Pipeline& pipe, Completions& due) HOLDFAST_REQUIRES(pipe.mutex);
+  void attempt_failed(Pipeline& pipe, TimePoint now, bool counts, Completions& due)
+      HOLDFAST_REQUIRES(pipe.mutex);
+  void settle(Pipeline& pipe, TimePoint now, Completions& due) HOLDFAST_REQUIRES(pipe.mutex);
+  void hand_over(Pipeline& pipe, Completions& due) HOLDFAST_REQUIRES(pipe.mutex);
+  void drop_overdue(Pipeline& pipe, TimePoint now, Completions& due) HOLDFAST_REQUIRES(pipe.mutex);
+
+  std::string address() const { return link_.options().address.text(); }
+
+  const ConnectionSetup& setup_;
+  ReconnectingStream link_;
+  bool taken_ = false;
+};
+
+}  // namespace holdfast::client
