@@ -236,7 +236,7 @@ void Connection::send_gathered(const ForeignLoop& loop) {
   if (lease_.is_of(loop) && pipe_.line.has_unsent()) pipe_.send_or_wake_reader();
 }
 
-void Connection::leave(const ForeignLoop& loop) {
+void Connection::end_lease(const ForeignLoop& loop) {
   const MutexLock lock(pipe_.mutex);
   if (lease_.is_of(loop)) lease_.reclaim(pipe_, *this);
 }

@@ -106,7 +106,7 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   // By the ForeignLoop: it reads; sends what has gathered; ends its lease.
   void turn(ForeignLoop& loop) HOLDFAST_EXCLUDES(pipe_.mutex);
   void send_gathered(const ForeignLoop& loop) HOLDFAST_EXCLUDES(pipe_.mutex);
-  void leave(const ForeignLoop& loop) HOLDFAST_EXCLUDES(pipe_.mutex);
+  void end_lease(const ForeignLoop& loop) HOLDFAST_EXCLUDES(pipe_.mutex);
 
   Pipeline pipe_;
   StreamReader reader_;

@@ -50,17 +50,19 @@ bool ForeignLoop::take(std::shared_ptr<Connection> connection,
                        std::shared_ptr<net::Transport> stream) {
   const MutexLock lock(mutex_);
   if (!add(epoll_, stream->fd())) return false;
-  led_.push_back({std::move(connection), std::move(stream)});
+  leased_.push_back({std::move(connection), std::move(stream)});
   return true;
 }
 
 void ForeignLoop::drop(const Connection& connection) {
   const MutexLock lock(mutex_);
-  const auto is_it = [&connection](const Led& led) { return led.connection.get() == &connection; };
-  const auto found = std::find_if(led_.begin(), led_.end(), is_it);
-  if (found == led_.end()) return;
+  const auto is_it = [&connection](const Leased& each) {
+    return each.connection.get() == &connection;
+  };
+  const auto found = std::find_if(leased_.begin(), leased_.end(), is_it);
+  if (found == leased_.end()) return;
   ::epoll_ctl(epoll_, EPOLL_CTL_DEL, found->stream->fd(), nullptr);
-  led_.erase(found);
+  leased_.erase(found);
 }
 
 // Without the lock held, as a connection's comes before it.
@@ -70,7 +72,7 @@ void ForeignLoop::for_each(const Visit& visit) {
   std::vector<std::shared_ptr<Connection>> connections = std::exchange(visited_, {});
   {
     const MutexLock lock(mutex_);
-    for (const Led& led : led_) connections.push_back(led.connection);
+    for (const Leased& each : leased_) connections.push_back(each.connection);
   }
   for (const std::shared_ptr<Connection>& connection : connections) visit(*connection);
   connections.clear();
@@ -89,7 +91,7 @@ void ForeignLoop::send() {
 }
 
 void ForeignLoop::give_up() {
-  for_each([this](Connection& connection) { connection.leave(*this); });
+  for_each([this](Connection& connection) { connection.end_lease(*this); });
 }
 
 ForeignLoop::Scope::Scope(ForeignLoop& loop, Sends sends)

@@ -11,11 +11,12 @@ namespace holdfast::client {
 
 class Connection;
 
-// An event loop of the application, on a thread of the application, which leads connections of
-// Driver::kLoop: it polls fd(), and calls turn() when that is readable. It is lent the lead by a
-// request that its thread submits inside a Scope. The engine's loop takes the lead back when there
-// is more to do than to read replies, when another ForeignLoop uses the connection, and when this
-// one does not call turn() although there is something to read.
+// An event loop of the application, on a thread of the application, which reads connections of
+// Driver::kLoop: it polls fd(), and calls turn() when that is readable. It gets the lease of a
+// connection's reading by a request that its thread submits inside a Scope. The engine's loop
+// reclaims the lease when there is more to do than to read replies, when another ForeignLoop uses
+// the connection, and when this one does not call turn() although there is something to read (see
+// ReaderLease).
 //
 // In a child of fork() it does nothing.
 class ForeignLoop final : public std::enable_shared_from_this<ForeignLoop> {
@@ -33,11 +34,11 @@ class ForeignLoop final : public std::enable_shared_from_this<ForeignLoop> {
   void turn();
   bool turning() const { return turning_; }
 
-  // Any thread, when the loop has ended: the engine's loop leads. To be called before destruction.
+  // Any thread, when the loop has ended: the engine's loop reads. To be called before destruction.
   void give_up();
 
   // On the loop's thread: what is submitted meanwhile comes from the loop. kAtTheEnd: what goes to
-  // connections that the loop leads is sent in one piece when the scope ends.
+  // connections that the loop reads is sent in one piece when the scope ends.
   enum class Sends { kAtOnce, kAtTheEnd };
   class Scope {
    public:
@@ -65,7 +66,7 @@ class ForeignLoop final : public std::enable_shared_from_this<ForeignLoop> {
  private:
   friend class ReaderLease;
 
-  struct Led {
+  struct Leased {
     std::shared_ptr<Connection> connection;
     std::shared_ptr<net::Transport> stream;  // does not close while it is watched
   };
@@ -83,7 +84,7 @@ class ForeignLoop final : public std::enable_shared_from_this<ForeignLoop> {
   const int epoll_;
   const std::uint64_t epoch_;
   Mutex mutex_;  // taken after a connection's
-  std::vector<Led> led_ HOLDFAST_GUARDED_BY(mutex_);
+  std::vector<Leased> leased_ HOLDFAST_GUARDED_BY(mutex_);
 
   // The loop's thread only.
   std::vector<std::shared_ptr<Connection>> visited_;

@@ -45,14 +45,14 @@ class Request {
 
   // To be set before submit(): until when the connection goes on trying to get a reply.
   TimePoint deadline = kNever;
-  // To be set before submit(): until when a server that refuses connections is waited for. Then the
-  // refusal is the answer.
+  // To be set before submit(), the connect deadline: until when the connection waits for a server
+  // that refuses connections. Then the refusal is the answer.
   TimePoint patience = kNever;
   // No caller waits for it: the connection goes on until `deadline` although `retries` are used up.
   bool persistent = false;
   // To be set before submit(): its caller waits until the command is written, and not for the
-  // reply. It is not gathered with others, and its reply may lie unread for some milliseconds where
-  // no thread reads.
+  // reply. It is not gathered with others, and its reply may stay unread for some milliseconds
+  // where no thread reads.
   bool deferred = false;
   // Of such a request: the command is written, perhaps once more after a lost connection. Called on
   // any thread, with the connection's lock held: it takes no lock of an operation. Not called if

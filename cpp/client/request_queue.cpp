@@ -144,13 +144,13 @@ void RequestQueue::drop_overdue(TimePoint now, const Status& why, Answers& answe
   entries_ = std::move(kept);
 }
 
-TimePoint RequestQueue::patience(const Entry& entry) {
+TimePoint RequestQueue::connect_deadline(const Entry& entry) {
   return entry.what.request ? entry.what.request->patience : kNever;
 }
 
 TimePoint RequestQueue::next_impatient() const {
   TimePoint next = kNever;
-  for (const Entry& entry : entries_) next = std::min(next, patience(entry));
+  for (const Entry& entry : entries_) next = std::min(next, connect_deadline(entry));
   return next;
 }
 
@@ -158,7 +158,7 @@ TimePoint RequestQueue::next_impatient() const {
 void RequestQueue::drop_impatient(TimePoint now, const Status& why, Answers& answers) {
   std::deque<Entry> kept;
   for (Entry& entry : entries_) {
-    if (patience(entry) <= now) {
+    if (connect_deadline(entry) <= now) {
       add_answer(entry, why, answers);
     } else {
       kept.push_back(std::move(entry));

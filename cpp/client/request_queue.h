@@ -87,7 +87,7 @@ class RequestQueue {
   // Drops requests that were never sent and are no longer wanted without an answer.
   void drop_overdue(TimePoint now, const Status& why, Answers& answers);
 
-  // Of a server that refuses connections: answers those whose patience is over.
+  // The server refuses connections: answers the requests whose connect deadline has passed.
   void drop_impatient(TimePoint now, const Status& why, Answers& answers);
 
   // All requests, or all but the persistent ones.
@@ -107,7 +107,7 @@ class RequestQueue {
 
   void forget_unwanted(std::size_t from, std::size_t to);
   void replied();
-  static TimePoint patience(const Entry& entry);
+  static TimePoint connect_deadline(const Entry& entry);
   void add_answer(Entry& entry, Result<resp::Reply> reply, Answers& answers);
 
   std::deque<Entry> entries_;

@@ -87,7 +87,7 @@ net::Interest Subscriber::step(TimePoint now) {
   const MutexLock turn(turn_);
   Orders orders = due_orders(now);
   if (orders.closed || !sink) return end();
-  obey(now, std::move(orders), *sink);
+  apply(now, std::move(orders), *sink);
   stream_.advance(now, *sink);
   find_reader(now, *sink);
   const MutexLock lock(mutex_);
@@ -123,7 +123,7 @@ Subscriber::Orders Subscriber::due_orders(TimePoint now) {
   return orders;
 }
 
-void Subscriber::obey(TimePoint now, Orders orders, Sink& sink) {
+void Subscriber::apply(TimePoint now, Orders orders, Sink& sink) {
   stream_.set_mode(orders.mode);
   if (orders.move) stream_.move(now, std::move(*orders.move));
   for (const std::string& channel : orders.drops) stream_.unsubscribe(channel);
@@ -186,8 +186,8 @@ void Subscriber::attend(const Listener& listener, TimePoint slice) {
     if (reads) {
       perform(action);  // a loop that was reading stops before the next message wakes it
       lock.unlock();
-      lead(listener, slice);
-      end_lead(listener);
+      read(listener, slice);
+      end_read(listener);
       lock.lock();
     } else {
       lock.unlock();
@@ -198,16 +198,16 @@ void Subscriber::attend(const Listener& listener, TimePoint slice) {
   }
 }
 
-void Subscriber::lead(const Listener& listener, TimePoint slice) {
+void Subscriber::read(const Listener& listener, TimePoint slice) {
   for (TimePoint now = clock_.now(); !over(listener, now, slice); now = clock_.now()) {
-    const std::shared_ptr<net::Transport> stream = led_by(listener.parker);
+    const std::shared_ptr<net::Transport> stream = read_by(listener.parker);
     if (!stream) return;
     const Duration longest = std::min(listener.control.end(), slice) - now;
     if (poll_for({stream->fd(), true}, listener.parker, longest)) read_here(clock_.now());
   }
 }
 
-std::shared_ptr<net::Transport> Subscriber::led_by(const Parker& parker) {
+std::shared_ptr<net::Transport> Subscriber::read_by(const Parker& parker) {
   const MutexLock lock(mutex_);
   return election_.is_reader(parker) ? watched_ : nullptr;
 }
@@ -227,7 +227,7 @@ void Subscriber::read_here(TimePoint now) {
 
 // Mostly the thread has what it waited for, or will be back soon. Others of its channel need no
 // message before it releases: see expect().
-void Subscriber::end_lead(const Listener& listener) {
+void Subscriber::end_read(const Listener& listener) {
   const WakeBatch wakes;
   const MutexLock lock(mutex_);
   if (!election_.is_reader(listener.parker)) return;

@@ -19,13 +19,14 @@ namespace holdfast::client {
 
 // The pub/sub connection to one server: any number of channels on one stream.
 //
-// Its reader is the thread of a waiter, in attend(), or the loop. A thread that waits for a message
-// and reads it itself needs no other thread to wake it. Between two waits the stream may lie unread
-// for 5 ms, or 0.1 s while the thread looks for signals: then the loop calls the next thread, or
-// reads. Connecting, subscribing and whatever needs a timer stay with the loop.
+// A ReaderElection decides who reads it: the thread of a waiter, in attend(), or the loop. A thread
+// that waits for a message and reads it itself needs no other thread to wake it. Between two waits
+// messages may stay unread for 5 ms, or 0.1 s while the thread looks for signals: then the loop
+// wakes the next thread, or reads. Connecting, subscribing and what needs a timer stay with the
+// loop.
 class Subscriber final : public net::Pollable, public std::enable_shared_from_this<Subscriber> {
  public:
-  // Called on the loop's thread or an attending one.
+  // Called on the loop's thread or on one in attend().
   using Sink = SubscriptionStream::Sink;
 
   Subscriber(const Clock& clock, net::Loop& loop, StreamOptions options, std::weak_ptr<Sink> sink,
@@ -55,7 +56,7 @@ class Subscriber final : public net::Pollable, public std::enable_shared_from_th
   // another thread does, or the loop has to.
   void attend(const Listener& listener, TimePoint slice);
 
-  // Any thread, with any lock held: messages have waiters, and must not lie.
+  // Any thread, with any lock held: messages have waiters, and must not stay unread.
   void expect();
   // The same: one waits for messages that is no thread in attend(). For the next second the loop
   // reads.
@@ -78,14 +79,14 @@ class Subscriber final : public net::Pollable, public std::enable_shared_from_th
 
   // The loop's.
   Orders due_orders(TimePoint now) HOLDFAST_EXCLUDES(mutex_);
-  void obey(TimePoint now, Orders orders, Sink& sink) HOLDFAST_REQUIRES(turn_);
+  void apply(TimePoint now, Orders orders, Sink& sink) HOLDFAST_REQUIRES(turn_);
   void find_reader(TimePoint now, const Sink& sink) HOLDFAST_EXCLUDES(mutex_);
   net::Interest end() HOLDFAST_REQUIRES(turn_);
 
-  // An attending thread's.
-  void lead(const Listener& listener, TimePoint slice) HOLDFAST_EXCLUDES(mutex_);
-  void end_lead(const Listener& listener) HOLDFAST_EXCLUDES(mutex_);
-  std::shared_ptr<net::Transport> led_by(const Parker& parker) HOLDFAST_EXCLUDES(mutex_);
+  // A thread's in attend().
+  void read(const Listener& listener, TimePoint slice) HOLDFAST_EXCLUDES(mutex_);
+  void end_read(const Listener& listener) HOLDFAST_EXCLUDES(mutex_);
+  std::shared_ptr<net::Transport> read_by(const Parker& parker) HOLDFAST_EXCLUDES(mutex_);
   void read_here(TimePoint now) HOLDFAST_EXCLUDES(turn_, mutex_);
 
   // With the locks held.
