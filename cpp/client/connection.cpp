@@ -46,7 +46,7 @@ Status Connection::add(InFlightRequest unanswered, Parker* waiter) {
   const bool at_once = pipe_.sends_at_once(*unanswered.request);
   const bool has_connect_deadline = unanswered.request->patience != kNever;
   pipe_.election.meet();
-  lease_.offer(pipe_, reader_, *this);
+  if (pipe_.election.reader() != Reader::kEventLoop) lease_.offer(pipe_, reader_, *this);
   if (pipe_.election.reader() == Reader::kEventLoop) {
     lease_.add(pipe_, std::move(unanswered));
     return {};

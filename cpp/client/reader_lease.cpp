@@ -27,7 +27,7 @@ bool readable(int fd) {
 void ReaderLease::offer(Pipeline& pipe, StreamReader& reader, Connection& connection) {
   ForeignLoop* const loop = ForeignLoop::of_this_thread();
   if (loop == nullptr || pipe.setup.driver != Pipeline::Driver::kLoop) return;
-  if (pipe.election.reader() == Pipeline::Reader::kEventLoop || needs_engine(pipe)) return;
+  if (needs_engine(pipe)) return;
   if (shared_until_ != TimePoint{} && pipe.clock.now() < shared_until_) return;
   const std::optional<ReadTurn> turn = reader.take(pipe);
   if (!turn || !reader.shows_input(*turn)) return;  // the engine's loop reads

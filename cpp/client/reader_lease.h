@@ -18,7 +18,8 @@ class ReaderLease {
   // Whether `loop` has the lease.
   bool is_of(const ForeignLoop& loop) const { return loop_.get() == &loop; }
 
-  // The ForeignLoop in whose Scope the calling thread is gets the lease, if nothing is against it.
+  // No ForeignLoop has the lease: the one in whose Scope the calling thread is gets it, if nothing
+  // is against it.
   void offer(Pipeline& pipe, StreamReader& reader, Connection& connection)
       HOLDFAST_REQUIRES(pipe.mutex);
   // A request joins the line of a leased stream.
