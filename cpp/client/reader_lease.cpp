@@ -48,7 +48,7 @@ void ReaderLease::reclaim(Pipeline& pipe, const Connection& connection) {
 // While callers await replies, the next of them is followed by what has gathered.
 void ReaderLease::add(Pipeline& pipe, InFlightRequest unanswered) {
   ForeignLoop* const here = ForeignLoop::of_this_thread();
-  const bool own = here == loop_.get();
+  const bool own = here != nullptr && here == loop_.get();
   const bool awaits = pipe.line.awaits_replies() && pipe.line.has_awaited();
   const bool may_gather = own && !unanswered.request->deferred;
   pipe.line.add(std::move(unanswered));
