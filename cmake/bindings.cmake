@@ -9,6 +9,7 @@ find_package(pybind11 3.0.2 CONFIG REQUIRED)
 
 file(GLOB binding_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/cpp/bindings/*.cpp")
 pybind11_add_module(_core MODULE NO_EXTRAS ${binding_sources})
+set_target_properties(_core PROPERTIES UNITY_BUILD ${HOLDFAST_UNITY} UNITY_BUILD_BATCH_SIZE 0)
 holdfast_own(_core)
 target_link_libraries(_core PRIVATE holdfast_engine)
 set(exports "${PROJECT_SOURCE_DIR}/cmake/exports.map")

@@ -14,6 +14,24 @@ foreach(layer base net resp client topology script lease wait sync engine)
   list(APPEND engine_sources ${layer_sources})
 endforeach()
 
+# For HOLDFAST_UNITY: what is compiled as one file. Files of a layer whose local names clash are
+# compiled with other layers.
+function(holdfast_compile_together group)
+  foreach(part ${ARGN})
+    set(found "${PROJECT_SOURCE_DIR}/cpp/${part}.cpp")
+    if(NOT EXISTS "${found}")
+      file(GLOB found "${PROJECT_SOURCE_DIR}/cpp/${part}/*.cpp")
+    endif()
+    set_source_files_properties(${found} PROPERTIES UNITY_GROUP ${group})
+  endforeach()
+endfunction()
+holdfast_compile_together(io base net resp)
+holdfast_compile_together(sync sync)
+holdfast_compile_together(connections client topology sync/acquire_machine sync/operation)
+holdfast_compile_together(holds script lease wait client/subscriber sync/call_operation
+                          sync/plain_request)
+holdfast_compile_together(engine engine sync/release_operation)
+
 # Header lua_scripts.h: the scripts of lua/, checked, stripped and hashed.
 file(GLOB_RECURSE lua_files CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/lua/*.lua")
 set(generated_dir "${PROJECT_BINARY_DIR}/generated")
@@ -28,6 +46,8 @@ add_custom_command(
 add_custom_target(lua_scripts DEPENDS "${generated_dir}/lua_scripts.h")
 
 add_library(holdfast_engine STATIC ${engine_sources})
+set_target_properties(holdfast_engine PROPERTIES UNITY_BUILD ${HOLDFAST_UNITY}
+                                                 UNITY_BUILD_MODE GROUP)
 add_dependencies(holdfast_engine lua_scripts)
 holdfast_own(holdfast_engine)
 target_include_directories(holdfast_engine PUBLIC "${PROJECT_SOURCE_DIR}/cpp" "${generated_dir}")

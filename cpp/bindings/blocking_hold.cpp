@@ -14,6 +14,7 @@ namespace holdfast::bindings {
 
 namespace py = pybind11;
 
+namespace blocking_hold {
 namespace {
 
 struct HoldState final : NativeState {
@@ -113,10 +114,11 @@ PyMethodDef g_methods[] = {
 };
 
 }  // namespace
+}  // namespace blocking_hold
 
 void register_blocking_hold(py::module_& module) {
   add_native_type(module, "holdfast._core.BlockingHold", "How hold objects for threads end.",
-                  g_methods);
+                  blocking_hold::g_methods);
 }
 
 }  // namespace holdfast::bindings

@@ -16,6 +16,7 @@ namespace holdfast::bindings {
 
 namespace py = pybind11;
 
+namespace blocking_lock {
 namespace {
 
 struct LockState final : NativeState {
@@ -218,10 +219,11 @@ PyMethodDef g_methods[] = {
 };
 
 }  // namespace
+}  // namespace blocking_lock
 
 void register_blocking_lock(py::module_& module) {
   add_native_type(module, "holdfast._core.BlockingLock", "The methods of locks for threads.",
-                  g_methods);
+                  blocking_lock::g_methods);
 }
 
 }  // namespace holdfast::bindings

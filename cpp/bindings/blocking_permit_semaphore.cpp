@@ -19,6 +19,7 @@ namespace holdfast::bindings {
 
 namespace py = pybind11;
 
+namespace blocking_permit_semaphore {
 namespace {
 
 using engine::PermitSemaphore;
@@ -214,5 +215,6 @@ void register_blocking_permit_semaphore(py::module_& module) {
 const Registration g_registration(&register_blocking_permit_semaphore);
 
 }  // namespace
+}  // namespace blocking_permit_semaphore
 
 }  // namespace holdfast::bindings

@@ -14,6 +14,7 @@ namespace holdfast::bindings {
 
 namespace py = pybind11;
 
+namespace blocking_semaphore {
 namespace {
 
 struct SemaphoreState final : NativeState {
@@ -122,5 +123,6 @@ void register_blocking_semaphore(py::module_& module) {
 const Registration g_registration(&register_blocking_semaphore);
 
 }  // namespace
+}  // namespace blocking_semaphore
 
 }  // namespace holdfast::bindings

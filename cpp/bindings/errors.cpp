@@ -11,13 +11,13 @@ namespace py = pybind11;
 namespace {
 
 // A name need not be UTF-8: other bytes are escaped.
-py::object shown(const std::string& message) {
+py::object python_text(const std::string& message) {
   return py::reinterpret_steal<py::object>(PyUnicode_DecodeUTF8(
       message.data(), static_cast<Py_ssize_t>(message.size()), "backslashreplace"));
 }
 
-py::object make(const char* name, const std::string& message) {
-  return py::module_::import("holdfast._errors").attr(name)(shown(message));
+py::object error_of(const char* name, const std::string& message) {
+  return py::module_::import("holdfast._errors").attr(name)(python_text(message));
 }
 
 // Its cause is the exception of an application's callable, if that is still known.
@@ -31,21 +31,22 @@ py::object caused(py::object error, std::uint64_t cause) {
 PythonOutcome failure(py::object exception) { return {py::none(), std::move(exception)}; }
 
 PythonOutcome lost(const std::string& name, const std::string& reason) {
-  return failure(make("LockLostError", "the hold on " + quoted(name) + " was lost: " + reason +
-                                           "; another owner may have held it at the same time"));
+  return failure(
+      error_of("LockLostError", "the hold on " + quoted(name) + " was lost: " + reason +
+                                    "; another owner may have held it at the same time"));
 }
 
 PythonOutcome not_owned(const std::string& name) {
-  return failure(make("NotOwnedError",
-                      quoted(name) + " is not held by the caller; only its owner can release it"));
+  return failure(error_of(
+      "NotOwnedError", quoted(name) + " is not held by the caller; only its owner can release it"));
 }
 
 // It is unknown whether another owner holds the lock: so the result is not False, but an error with
 // the refusal as its cause.
 py::object timed_out(const std::string& name, const Status& why) {
   const py::object cause = exception_for(why);
-  py::object error = make("LockTimeout", "timed out acquiring " + quoted(name) +
-                                             ": server not ready (" + why.message() + ")");
+  py::object error = error_of("LockTimeout", "timed out acquiring " + quoted(name) +
+                                                 ": server not ready (" + why.message() + ")");
   PyException_SetCause(error.ptr(), py::object(cause).release().ptr());
   return error;
 }
@@ -67,16 +68,16 @@ py::object answer(OperationKind kind, const sync::Outcome& outcome) {
 py::object exception_for(const Status& status) {
   switch (status.code()) {
     case Code::kServer: {
-      py::object error = make("ServerError", status.message());
+      py::object error = error_of("ServerError", status.message());
       error.attr("code") = status.word();
       return error;
     }
     case Code::kUnderWay:
-      return py::reinterpret_borrow<py::object>(PyExc_RuntimeError)(shown(status.message()));
+      return py::reinterpret_borrow<py::object>(PyExc_RuntimeError)(python_text(status.message()));
     case Code::kInvalid:
-      return py::reinterpret_borrow<py::object>(PyExc_ValueError)(shown(status.message()));
+      return py::reinterpret_borrow<py::object>(PyExc_ValueError)(python_text(status.message()));
     default:
-      return caused(make("ConnectionError", status.message()), status.cause());
+      return caused(error_of("ConnectionError", status.message()), status.cause());
   }
 }
 

@@ -8,20 +8,20 @@ namespace py = pybind11;
 
 namespace {
 
-PyObject* make(PyTypeObject* type, PyObject* /*args*/, PyObject* /*keywords*/) {
+PyObject* make_native(PyTypeObject* type, PyObject* /*args*/, PyObject* /*keywords*/) {
   PyObject* const self = type->tp_alloc(type, 0);
   if (self != nullptr) reinterpret_cast<NativeObject*>(self)->state = nullptr;
   return self;
 }
 
-void destroy(PyObject* self) {
+void destroy_native(PyObject* self) {
   PyTypeObject* const type = Py_TYPE(self);
   delete reinterpret_cast<NativeObject*>(self)->state;
   type->tp_free(self);
   Py_DECREF(type);  // an instance of a heap type keeps it alive
 }
 
-py::object make_type(PyType_Spec& spec, const py::handle& base) {
+py::object native_type(PyType_Spec& spec, const py::handle& base) {
   PyObject* const type = PyType_FromSpecWithBases(&spec, base.ptr());
   if (type == nullptr) throw py::error_already_set();
   return py::reinterpret_steal<py::object>(type);
@@ -32,14 +32,14 @@ py::object make_type(PyType_Spec& spec, const py::handle& base) {
 py::object native_root() {
   static PyObject* const root = [] {
     static std::array<PyType_Slot, 4> slots{{
-        {Py_tp_new, reinterpret_cast<void*>(make)},
-        {Py_tp_dealloc, reinterpret_cast<void*>(destroy)},
+        {Py_tp_new, reinterpret_cast<void*>(make_native)},
+        {Py_tp_dealloc, reinterpret_cast<void*>(destroy_native)},
         {Py_tp_doc, const_cast<char*>("The base of the Python classes with native methods.")},
         {0, nullptr},
     }};
     static PyType_Spec spec{"holdfast._core.Native", sizeof(NativeObject), 0,
                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots.data()};
-    return make_type(spec, py::handle()).release().ptr();
+    return native_type(spec, py::handle()).release().ptr();
   }();
   return py::reinterpret_borrow<py::object>(root);
 }
@@ -53,7 +53,7 @@ void add_native_type(py::module_& module, const char* qualified_name, const char
   }};
   PyType_Spec spec{qualified_name, sizeof(NativeObject), 0,
                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots.data()};
-  const py::object type = make_type(spec, native_root());
+  const py::object type = native_type(spec, native_root());
   module.add_object(type.attr("__name__").cast<std::string>().c_str(), type);
 }
 

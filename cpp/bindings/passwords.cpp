@@ -23,7 +23,7 @@ std::atomic<int> g_asking{0};
 std::atomic<bool> g_stopped{false};
 
 // A child does not have the threads of its parent.
-const bool g_registered = (call_in_child([] { g_asking.store(0); }), true);
+const bool g_forgets_in_child = (call_in_child([] { g_asking.store(0); }), true);
 
 Outcome unusable() {
   PyErr_Clear();
@@ -79,7 +79,7 @@ void answer(net::CredentialRequest& request, std::uint64_t number) {
 }  // namespace
 
 std::shared_ptr<net::CredentialRequest> ask_password(std::uint64_t number) {
-  (void)g_registered;
+  (void)g_forgets_in_child;
   auto request = std::make_shared<net::CredentialRequest>();
   if (request->done()) return request;
   if (g_stopped) {

@@ -123,8 +123,9 @@ void register_options(py::module_& module) {
            });
 }
 
-std::shared_ptr<engine::Closing> close(Client& client, std::optional<std::int64_t> patience_ms,
-                                       bool release_held) {
+std::shared_ptr<engine::Closing> close_client(Client& client,
+                                              std::optional<std::int64_t> patience_ms,
+                                              bool release_held) {
   const py::gil_scoped_release released;
   const Millis most = client.options().command_timeout;
   return client.close(Millis(patience_ms.value_or(most.count())), release_held);
@@ -157,7 +158,8 @@ void register_client(py::module_& module) {
       .def("read_ticket", &read_ticket)
       .def("stats", [](Client& self) { return stats_to_python(*self.context()->stats); })
       .def("pause_renewals", &Client::pause_renewals)
-      .def("close", &close, py::arg("patience_ms") = py::none(), py::arg("release_held") = false);
+      .def("close", &close_client, py::arg("patience_ms") = py::none(),
+           py::arg("release_held") = false);
   register_closing(module);
 }
 

@@ -13,6 +13,7 @@ namespace holdfast::bindings {
 
 namespace py = pybind11;
 
+namespace counter_steps {
 namespace {
 
 using engine::Counter;
@@ -35,9 +36,7 @@ sync::ExchangePtr call(const Counter& self, std::string_view step, std::int64_t 
   throw py::value_error("this kind of counter has no step of this name: " + std::string(step));
 }
 
-}  // namespace
-
-void register_counter(py::module_& module) {
+void add_to(py::module_& module) {
   Class counter(module, "Counter");
   counter.def(py::init(&new_counter));
   Operations(counter)
@@ -45,5 +44,10 @@ void register_counter(py::module_& module) {
       .add(Kind::kCall, "call", &call)
       .add(Kind::kCall, "value", &Counter::value);
 }
+
+}  // namespace
+}  // namespace counter_steps
+
+void register_counter(py::module_& module) { counter_steps::add_to(module); }
 
 }  // namespace holdfast::bindings

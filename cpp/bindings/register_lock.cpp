@@ -21,12 +21,11 @@ namespace holdfast::bindings {
 
 namespace py = pybind11;
 
+namespace lock_steps {
 namespace {
 
 using engine::Lockable;
 using Kind = OperationKind;
-
-constexpr double kNanos = 1e9;
 
 // A lock's options from Python: (minimum hold time in ms, queue timeout in ms, back-off or None),
 // the back-off as first and greatest rest in ms, and by how much it grows.
@@ -153,9 +152,7 @@ void add_known(py::class_<Lockable, std::shared_ptr<Lockable>>& lock) {
       });
 }
 
-}  // namespace
-
-void register_lock(py::module_& module) {
+void add_to(py::module_& module) {
   py::class_<Lockable, std::shared_ptr<Lockable>> lock(module, "Lockable");
   Operations(lock)
       .add(Kind::kAcquire, "acquire", &acquire)
@@ -177,5 +174,10 @@ void register_lock(py::module_& module) {
         return self.known_token(owner_of(owner));
       });
 }
+
+}  // namespace
+}  // namespace lock_steps
+
+void register_lock(py::module_& module) { lock_steps::add_to(module); }
 
 }  // namespace holdfast::bindings

@@ -13,6 +13,7 @@ namespace holdfast::bindings {
 
 namespace py = pybind11;
 
+namespace permit_semaphore_steps {
 namespace {
 
 using engine::PermitSemaphore;
@@ -64,5 +65,6 @@ void register_permit_semaphore(py::module_& module) {
 const Registration g_registration(&register_permit_semaphore);
 
 }  // namespace
+}  // namespace permit_semaphore_steps
 
 }  // namespace holdfast::bindings

@@ -2,13 +2,13 @@
 
 #include <cstddef>
 
+#include "bindings/times.h"
+
 namespace holdfast::bindings {
 
 namespace py = pybind11;
 
 namespace {
-
-constexpr double kNanos = 1e9;
 
 double seconds(std::int64_t nanos) { return static_cast<double>(nanos) / kNanos; }
 

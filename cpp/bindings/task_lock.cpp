@@ -17,6 +17,7 @@ namespace holdfast::bindings {
 
 namespace py = pybind11;
 
+namespace task_lock {
 namespace {
 
 struct TaskLockState final : NativeState {
@@ -190,9 +191,11 @@ PyMethodDef g_methods[] = {
 };
 
 }  // namespace
+}  // namespace task_lock
 
 void register_task_lock(py::module_& module) {
-  add_native_type(module, "holdfast._core.TaskLock", "The methods of locks for tasks.", g_methods);
+  add_native_type(module, "holdfast._core.TaskLock", "The methods of locks for tasks.",
+                  task_lock::g_methods);
 }
 
 }  // namespace holdfast::bindings

@@ -7,10 +7,11 @@
 
 namespace holdfast::bindings {
 
+constexpr double kNanos = 1e9;  // of a second
+
 // Converts seconds (checked in Python: finite, not negative; negative for a wait without limit) to
 // the engine's type.
 inline Duration wait_time(double seconds) {
-  constexpr double kNanos = 1e9;
   if (seconds < 0) return kNever - TimePoint{};
   const double nanos = seconds * kNanos;
   return nanos >= 9e18 ? kNever - TimePoint{} : Duration(static_cast<Duration::rep>(nanos));

@@ -19,6 +19,11 @@ struct Address {
   std::string text() const;  // "127.0.0.1:6379", "[::1]:6379", "unix:/tmp/x.sock": for messages
 };
 
+inline bool operator==(const Address& one, const Address& other) {
+  return one.port == other.port && one.host == other.host && one.path == other.path;
+}
+inline bool operator!=(const Address& one, const Address& other) { return !(one == other); }
+
 // The trust store and certificate for TLS. Paths of PEM files; without `ca` the system's trust
 // store, without `cert` no client certificate, without `key` the private key is in the file `cert`.
 struct TlsOptions {

@@ -87,7 +87,7 @@ bool expect_host(SSL* ssl, std::string host, bool verify) {
   return !verify || X509_VERIFY_PARAM_set1_host(checks, host.data(), host.size()) == 1;
 }
 
-std::string hint_for(long verdict, const TlsOptions& options) {
+std::string certificate_hint(long verdict, const TlsOptions& options) {
   if (verdict == X509_V_ERR_HOSTNAME_MISMATCH || verdict == X509_V_ERR_IP_ADDRESS_MISMATCH) {
     return " (the certificate is for another host; connect by the name it was issued for)";
   }
@@ -95,7 +95,7 @@ std::string hint_for(long verdict, const TlsOptions& options) {
                             : " (is tls_ca the authority that signed it?)";
 }
 
-std::string hint_for(int why) {
+std::string tls_hint(int why) {
   const bool refused_by_server = why >= SSL_AD_REASON_OFFSET;
   return refused_by_server ? " (does the server require another certificate? see tls_cert)"
                            : " (does the port speak TLS?)";
@@ -186,11 +186,11 @@ Status TlsTransport::reason(int error) const {
   const long verdict = SSL_get_verify_result(ssl_.get());
   if (options_.verify && verdict != X509_V_OK) {
     return Status::unreachable(what + X509_verify_cert_error_string(verdict) +
-                               hint_for(verdict, options_));
+                               certificate_hint(verdict, options_));
   }
   const int why = ERR_GET_REASON(ERR_peek_last_error());
   if (!connected_ && why == SSL_R_WRONG_VERSION_NUMBER) return PlainTextProbe::failure(address_);
-  return Status::unreachable(what + tls_error() + hint_for(why));
+  return Status::unreachable(what + tls_error() + tls_hint(why));
 }
 
 }  // namespace holdfast::net

@@ -9,7 +9,6 @@ namespace {
 
 namespace lua = script::lua;
 
-constexpr Millis kNoTtl{-1};
 constexpr std::string_view kOpens = "0";
 
 // An attempt reads the count and leaves nothing behind.
@@ -32,7 +31,7 @@ class CountDownLatch final : public Recipe {
   Answer acquired(const resp::Reply& reply) const override {
     const std::string_view count = reply.is_nil() ? "0" : reply.text();
     const bool open = count == "0" || count.substr(0, 1) == "-";
-    return {open ? Answer::Kind::kGranted : Answer::Kind::kHeld, kNoTtl};
+    return {open ? Answer::Kind::kGranted : Answer::Kind::kHeld, kWithoutTtl};
   }
 };
 

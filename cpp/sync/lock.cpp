@@ -11,8 +11,6 @@ namespace {
 
 namespace lua = script::lua;
 
-constexpr std::int64_t kHoldsGone = -3;
-
 void retain(script::Writer& out, const Step& step) {
   out.call(lua::lock_retain, 2, 5) << step.name.bytes() << lock_channel(step.name).bytes()
                                    << step.owner << (step.other.empty() ? step.owner : step.other)

@@ -12,8 +12,6 @@ namespace {
 
 namespace lua = script::lua;
 
-constexpr std::int64_t kHoldsGone = -3;
-
 std::string write_field(const std::string& owner) { return owner + ":write"; }
 
 // The common part of both sides: the key, the channel, and the meaning of replies.

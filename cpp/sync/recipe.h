@@ -16,6 +16,9 @@
 
 namespace holdfast::sync {
 
+constexpr std::int64_t kHoldsGone = -3;  // the reply of the locks' scripts for Answer::Kind::kGone
+constexpr Millis kWithoutTtl{-1};        // Answer::ttl of what is held without a time limit
+
 // The server's answer to an attempt.
 struct Answer {
   enum class Kind {

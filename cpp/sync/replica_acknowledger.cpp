@@ -15,7 +15,7 @@ namespace {
 using Kind = Acknowledgement::Kind;
 
 // A replica that keeps up answers within milliseconds.
-constexpr Millis kLongest{1000};
+constexpr Millis kLongestWait{1000};
 
 resp::ReplyKinds wait_command(std::string& out, int replicas, Millis wait_time) {
   out +=
@@ -142,7 +142,7 @@ ReplicaAcknowledger::ReplicaAcknowledger(const Clock& clock,
     : clock_(clock), topology_(std::move(topology)), policy_(acquire_options) {}
 
 Millis ReplicaAcknowledger::longest_wait(Millis lease) const {
-  return std::max(Millis(1), std::min({kLongest, policy_.command_timeout / 2, lease / 2}));
+  return std::max(Millis(1), std::min({kLongestWait, policy_.command_timeout / 2, lease / 2}));
 }
 
 ReplicaAcknowledger::ConnectionPtr ReplicaAcknowledger::route(std::string_view key) const {

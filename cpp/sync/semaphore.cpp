@@ -9,8 +9,6 @@ namespace {
 
 namespace lua = script::lua;
 
-constexpr Millis kNoTtl{-1};
-
 // An acquisition is a request for `acquire_options.amount` permits; its owner is the request's id;
 // release() undoes it.
 class Semaphore final : public TakingRecipe {
@@ -37,7 +35,7 @@ class Semaphore final : public TakingRecipe {
 
   Answer acquired(const resp::Reply& reply) const override {
     if (reply.is_nil()) return {Answer::Kind::kGranted, Millis(0)};
-    return {Answer::Kind::kHeld, kNoTtl, reply.integer()};
+    return {Answer::Kind::kHeld, kWithoutTtl, reply.integer()};
   }
 
   void release(script::Writer& out, const Step& step) const override {

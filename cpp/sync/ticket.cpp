@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kVersion = "holdfast-1";
 constexpr std::size_t kUuid = 36;
 constexpr std::string_view kUpperHex = "0123456789ABCDEF";
-constexpr std::int64_t kLongest = std::int64_t{1} << 53;  // ms that a lease can have
+constexpr std::int64_t kLongestLease = std::int64_t{1} << 53;  // ms that a lease can have
 constexpr std::int64_t kLargest = INT64_MAX;
 
 bool is_ticket_kind(std::string_view word) {
@@ -116,8 +116,8 @@ bool take_times(std::string_view& text, Ticket& ticket) {
   const auto lease_part = take_part(text);
   const auto minimum_part = lease_part ? take_part(text) : std::nullopt;
   if (!minimum_part) return false;
-  const auto lease = number(*lease_part, 1, kLongest);
-  const auto minimum = number(*minimum_part, 0, kLongest);
+  const auto lease = number(*lease_part, 1, kLongestLease);
+  const auto minimum = number(*minimum_part, 0, kLongestLease);
   if (!lease || !minimum) return false;
   ticket.lease = Millis(*lease);
   ticket.minimum = Millis(*minimum);

@@ -226,8 +226,7 @@ ClusterNode* Cluster::node(ServerNumber number) const {
 
 ClusterNode& Cluster::node_at(const net::Address& address) {
   for (const auto& [number, node] : nodes_) {
-    const net::Address& known = node->server().address;
-    if (known.port == address.port && known.host == address.host) return *node;
+    if (node->server().address == address) return *node;
   }
   const ClusterNode::Setup setup{setup_.link, setup_.driver, setup_.sink, weak_from_this()};
   const auto fresh =

@@ -16,12 +16,8 @@ namespace {
 // that long.
 constexpr Millis kTroubleLasts{1500};
 
-bool same(const net::Address& one, const net::Address& other) {
-  return one.port == other.port && one.host == other.host;
-}
-
 void add_new(std::vector<net::Address>& all, const net::Address& address) {
-  const auto is_it = [&](const net::Address& known) { return same(known, address); };
+  const auto is_it = [&](const net::Address& known) { return known == address; };
   if (std::none_of(all.begin(), all.end(), is_it)) all.push_back(address);
 }
 
@@ -94,7 +90,7 @@ void Cluster::retire_nodes(const std::vector<SlotRange>& ranges) {
     const Server& server = it->second->server();
     const bool demoted = owners_.count(server.number) != 0 ||
                          std::any_of(replicas_.begin(), replicas_.end(), [&](const auto& replica) {
-                           return same(replica, server.address);
+                           return replica == server.address;
                          });
     if (owners.count(server.number) != 0 || !demoted) {
       ++it;

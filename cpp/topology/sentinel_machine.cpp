@@ -11,10 +11,6 @@ constexpr Millis kGrace{100};
 // More sentinels are ignored: a server that lists more is not a sentinel.
 constexpr std::size_t kMostSentinels = 32;
 
-bool same(const net::Address& one, const net::Address& other) {
-  return one.host == other.host && one.port == other.port && one.path == other.path;
-}
-
 }  // namespace
 
 SentinelMachine::SentinelMachine(std::string service, std::vector<net::Address> listed)
@@ -87,9 +83,8 @@ std::string SentinelMachine::text() const {
 }
 
 SentinelMachine::Sentinel* SentinelMachine::find(const net::Address& address) {
-  const auto found =
-      std::find_if(sentinels_.begin(), sentinels_.end(),
-                   [&address](const Sentinel& s) { return same(s.address, address); });
+  const auto found = std::find_if(sentinels_.begin(), sentinels_.end(),
+                                  [&address](const Sentinel& s) { return s.address == address; });
   return found == sentinels_.end() ? nullptr : &*found;
 }
 
@@ -118,7 +113,7 @@ bool SentinelMachine::named(const net::Address& address) const {
     const std::vector<net::Address>& others = sentinel.opinion.others;
     return sentinel.voice == Voice::kSaid &&
            std::any_of(others.begin(), others.end(),
-                       [&address](const net::Address& other) { return same(address, other); });
+                       [&address](const net::Address& other) { return address == other; });
   });
 }
 
@@ -131,7 +126,7 @@ void SentinelMachine::judge(TimePoint now, Actions& actions) {
     return;
   }
   if (settled && believed->epoch <= epoch_) return;
-  const bool moved = !primary_ || !same(*primary_, *believed->primary);
+  const bool moved = !primary_ || *primary_ != *believed->primary;
   primary_ = believed->primary;
   epoch_ = believed->epoch;
   doubt_ = false;
@@ -155,11 +150,11 @@ int SentinelMachine::votes(const Opinion& opinion) const {
   for (const Sentinel& sentinel : sentinels_) {
     const Opinion& other = sentinel.opinion;
     const bool for_it = sentinel.voice == Voice::kSaid && other.epoch == opinion.epoch &&
-                        other.primary && same(*other.primary, *opinion.primary);
+                        other.primary && *other.primary == *opinion.primary;
     votes += for_it ? 2 : 0;
   }
   // In a tie the known primary stays.
-  return votes + (primary_ && same(*primary_, *opinion.primary) ? 1 : 0);
+  return votes + (primary_ && *primary_ == *opinion.primary ? 1 : 0);
 }
 
 bool SentinelMachine::awaits(TimePoint now) const {
