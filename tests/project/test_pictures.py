@@ -6,10 +6,13 @@ import json
 import re
 from types import SimpleNamespace
 
+import pytest
+
 from benchmarks import report
 from benchmarks.cases.catalogue import CASES
 from benchmarks.results import Results
-from tools import pictures
+from tools import chart, pictures
+from tools.lint.tree import ROOT
 
 FACTORS = re.compile(r" \([+-]?[\d .]+(?: ×)?\)")
 
@@ -68,3 +71,19 @@ def test_a_bar_without_room_is_cut_and_keeps_its_figure() -> None:
     assert drawn.count("<path") == 1
     assert "48\u202f415" in drawn
     assert "bars with a gap" in drawn
+
+
+@pytest.mark.parametrize("theme", chart.COLOURS)
+def test_the_chart_of_the_readme_shows_the_committed_figures(theme: str) -> None:
+    """After `python -m benchmarks --write`, `python -m tools.chart` draws it again."""
+    drawn = (chart.FOLDER / f"benchmarks-{theme}.svg").read_text(encoding="utf-8")
+    assert drawn == chart.chart(pictures.load(pictures.RESULTS), theme)
+
+
+def test_the_chart_of_the_readme_is_described_by_its_figures() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    described = re.findall(r"\b(\d[\d ]*)\b", re.findall(r'alt="Medians ([^"]*)"', readme)[0])
+    results = pictures.load(pictures.RESULTS)
+    figures = [chart.figures(results, case).values() for case in chart.ROWS]
+    shown = [f"{value:.0f}" for values in figures for value in values]
+    assert [number.replace(" ", "") for number in described] == shown

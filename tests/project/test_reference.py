@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import types
 
 import pytest
 
 import holdfast._core
+import holdfast.asyncio
 from tools.lint.tree import ROOT
 
 PACKAGE = ROOT / "python" / "holdfast"
@@ -24,6 +26,23 @@ def test_every_public_module_is_in_the_reference() -> None:
     text = "\n".join(page.read_text(encoding="utf-8") for page in pages)
     shown = set(re.findall(r"^::: (\S+)$", text, re.MULTILINE))
     assert [name for name in public_modules() if name not in shown] == []
+
+
+@pytest.mark.parametrize(
+    ("page", "module"),
+    [("threads", holdfast), ("asyncio", holdfast.asyncio)],
+    ids=["threads", "asyncio"],
+)
+def test_the_reference_begins_with_client_and_lock_and_has_all(
+    page: str, module: types.ModuleType
+) -> None:
+    text = (ROOT / "docs" / "reference" / f"{page}.md").read_text(encoding="utf-8")
+    members = re.findall(r"^ +- (\w+)$", text, re.MULTILINE)
+    assert members[:2] == ["Client", "Lock"]
+    public = {
+        name for name in module.__all__ if not isinstance(getattr(module, name), types.ModuleType)
+    }
+    assert set(members) - {"ConnectionError"} == public - {"__version__"}
 
 
 def test_the_reference_has_the_docstrings_of_native_methods() -> None:
