@@ -1,4 +1,4 @@
-"""What docs/faults.md names is there: its rows, their tests, and breaks that still can be made."""
+"""What docs/faults.md and its appendix name is there: tests, and breaks that still can be made."""
 
 from __future__ import annotations
 
@@ -9,11 +9,16 @@ from tests.support.breaking import Break
 from tests.topology.breaks import BREAKS as TOPOLOGY_BREAKS
 from tools.lint.tree import ROOT
 
-PAGE = (ROOT / "docs" / "faults.md").read_text(encoding="utf-8")
-ROWS = {
-    int(cells[1]): cells
-    for cells in ([cell.strip() for cell in line.split("|")] for line in PAGE.splitlines())
-    if len(cells) == 9 and cells[1].isdigit()
+FAULTS = re.findall(
+    r"^### ((\d+)\. .+)\n", (ROOT / "docs" / "faults.md").read_text(encoding="utf-8"), re.MULTILINE
+)
+APPENDIX = (ROOT / "docs" / "faults-tests.md").read_text(encoding="utf-8")
+#: Of each fault its title, its break and its tests.
+SECTIONS = {
+    int(number): (title, " ".join(what.split()), re.findall(r"`([^`]*::[^`]*)`", tests))
+    for title, number, what, tests in re.findall(
+        r"^## ((\d+)\. .+)\n\nBreak: ([^#]+?)\.\n\n((?:[-`\s][^#]*)?)", APPENDIX, re.MULTILINE
+    )
 }
 
 
@@ -28,20 +33,25 @@ def is_there(test: str) -> bool:
     )
 
 
-def test_all_rows_are_there() -> None:
-    assert sorted(ROWS) == list(range(1, 62))
+def test_all_faults_are_there() -> None:
+    assert sorted(int(number) for _, number in FAULTS) == list(range(1, 62))
 
 
-def test_every_row_names_tests_that_exist() -> None:
-    tests = {row: re.findall(r"`([^`]*::[^`]*)`", cells[6]) for row, cells in ROWS.items()}
-    assert [row for row, named in tests.items() if not named] == []
+def test_every_fault_has_its_tests_and_break_on_the_other_page() -> None:
+    assert [title for title, _ in FAULTS] == [title for title, _, _ in SECTIONS.values()]
+
+
+def test_every_fault_names_tests_that_exist() -> None:
+    tests = {number: named for number, (_, _, named) in SECTIONS.items()}
+    assert [number for number, named in tests.items() if not named] == []
     assert [test for named in tests.values() for test in named if not is_there(test)] == []
 
 
-def test_every_row_names_its_break() -> None:
+def test_every_fault_names_its_break() -> None:
     first_wins = reversed((*BREAKS, *TOPOLOGY_BREAKS))
     known = {row: each.what for each in first_wins for row in each.rows}
-    assert [row for row, cells in ROWS.items() if cells[7] != known.get(row)] == []
+    wrong = [number for number, (_, what, _) in SECTIONS.items() if what != known.get(number)]
+    assert wrong == []
 
 
 def test_every_break_of_several_servers_is_listed() -> None:
@@ -49,7 +59,7 @@ def test_every_break_of_several_servers_is_listed() -> None:
         f"| {', '.join(map(str, each.rows))} | {each.what} | `{each.test.removeprefix('tests/')}` |"
         for each in TOPOLOGY_BREAKS
     ]
-    assert [line for line in listed if line not in PAGE.splitlines()] == []
+    assert [line for line in listed if line not in APPENDIX.splitlines()] == []
 
 
 def test_every_break_can_still_be_made() -> None:
