@@ -113,6 +113,7 @@ ROW = "| 1 | [One](0001-one.md) | accepted | 2026-01-31 |\n"
     [
         (DECISION, ROW, None),
         (DECISION.replace("Status: accepted\n", ""), ROW, "must begin with"),
+        (DECISION.replace("# 1.", "# 2."), ROW, "must begin with"),
         (DECISION.replace("Date: 2026-01-31", "Date: soon"), ROW, "must begin with"),
         (DECISION, "", "needs the row | 1 | [One]"),
         (DECISION, ROW.replace("2026", "2025"), "needs the row | 1 | [One]"),

@@ -30,10 +30,11 @@ def check_decisions(root: Path = tree.ROOT) -> list[str]:
     problems = []
     index = (root / DECISIONS / "index.md").read_text(encoding="utf-8").splitlines()
     pages = sorted((root / DECISIONS).glob("[0-9]*.md"))
-    for number, page in enumerate(pages, start=1):
+    for page in pages:
         place = f"{DECISIONS}/{page.name}"
+        number = int(page.name[:4])
         head = HEAD.match(page.read_text(encoding="utf-8"))
-        if head is None or not page.name.startswith(f"{number:04}-"):
+        if head is None or int(head["number"]) != number:
             problems.append(f"{place}:1: must begin with '# {number}. …', 'Status: …', 'Date: …'")
         elif (row := index_row(page, head)) not in index:
             problems.append(f"{DECISIONS}/index.md: needs the row {row}")
