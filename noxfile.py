@@ -9,6 +9,7 @@ import os
 import random
 import shutil
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import nox
@@ -18,14 +19,19 @@ nox.options.default_venv_backend = "virtualenv"
 nox.options.error_on_missing_interpreters = False
 nox.options.sessions = ["tests", "cpp", "lint"]
 
-PYTHONS = ["3.10", "3.11", "3.12", "3.13"]
+PYTHONS = ["3.10", "3.11", "3.12", "3.13", "3.14"]
 JOBS = str(os.cpu_count() or 2)
+FRAMEWORKS = ["celery", "django", "fastapi", "opentelemetry", "prometheus"]
 
 
-def install_package(session: nox.Session, *extras: str) -> None:
+def install_package(session: nox.Session, *extras: str, groups: Sequence[str] = ()) -> None:
     """Installs as a user would, with a separate build folder, so that sessions do not collide."""
-    build = f"build/nox-{session.name}"
-    session.install("-e", f".[{','.join(extras)}]", env={"SKBUILD_BUILD_DIR": build})
+    wanted = ["-e", f".[{','.join(extras)}]" if extras else "."]
+    for group in groups:
+        wanted += ["--group", group]
+    if groups:
+        session.install("pip>=25.1")
+    session.install(*wanted, env={"SKBUILD_BUILD_DIR": f"build/nox-{session.name}"})
 
 
 def test_cpp(session: nox.Session, preset: str) -> None:
@@ -45,7 +51,7 @@ def tests(session: nox.Session) -> None:
 @nox.session
 def matrix(session: nox.Session) -> None:
     """All Python tests on every installed server, the slow ones included."""
-    install_package(session, "test", "lint")
+    install_package(session, "test", groups=["lint"])
     session.run("pytest", "--matrix", "full", *session.posargs)
 
 
@@ -92,7 +98,7 @@ def interleavings(session: nox.Session) -> None:
 @nox.session
 def lint(session: nox.Session) -> None:
     """All checks, or the named ones: nox -s lint -- ruff sizes."""
-    install_package(session, "lint", "test", "docs")
+    install_package(session, "test", groups=["lint", "docs"])
     session.run("python", "-m", "tools.lint", *session.posargs)
 
 
@@ -132,7 +138,7 @@ def frameworks(session: nox.Session) -> None:
 
     Needs Debian's package `postgresql`, which `.ci/run frameworks` installs.
     """
-    install_package(session, "test", "frameworks")
+    install_package(session, "test", *FRAMEWORKS, groups=["frameworks"])
     folders = ["tests/frameworks", "tests/application"]
     session.run("pytest", "-m", "frameworks or not interop", *folders, *session.posargs)
 
@@ -145,7 +151,8 @@ def lowest(session: nox.Session) -> None:
     """
     build = {"SKBUILD_BUILD_DIR": f"build/nox-{session.name}"}
     install = ["--resolution", "lowest-direct", "-e"]
-    session.install(*install, ".[test,frameworks,redis_py]", env=build)
+    extras = ",".join(["test", "redis_py", *FRAMEWORKS])
+    session.install(*install, f".[{extras}]", "--group", "frameworks", env=build)
     folders = ["tests/frameworks", "tests/application"]
     session.run("pytest", "-m", "frameworks or not interop", *folders, *session.posargs)
     beside = Path(session.create_tmp()).resolve() / "pytest"
@@ -303,9 +310,7 @@ def reproducible(session: nox.Session) -> None:
 @nox.session
 def docs(session: nox.Session) -> None:
     """The documentation as a site in build/site, and the next release's change log as a draft."""
-    session.install(
-        *nox.project.load_toml("pyproject.toml")["project"]["optional-dependencies"]["docs"]
-    )
+    session.install(*nox.project.load_toml("pyproject.toml")["dependency-groups"]["docs"])
     session.run("python", "-m", "tools.lint", "docs")
     session.run("towncrier", "build", "--draft", "--version", "next")
 
@@ -313,5 +318,5 @@ def docs(session: nox.Session) -> None:
 @nox.session
 def bench(session: nox.Session) -> None:
     """The benchmarks; benchmarks/README.md says what they take."""
-    install_package(session, "bench")
+    install_package(session, groups=["bench"])
     session.run("python", "-m", "benchmarks", *session.posargs)

@@ -135,7 +135,7 @@ def test_mypy_accepts_the_interface(tmp_path: Path) -> None:
 def test_pyright_accepts_the_interface(tmp_path: Path) -> None:
     """The same for pyright, in strict mode."""
     if importlib.util.find_spec("pyright") is None:
-        pytest.skip("pyright is not installed: pip install 'holdfast-locks[lint]'")
+        pytest.skip("pyright is not installed: pip install --group lint")
     settings = {
         "typeCheckingMode": "strict",
         "extraPaths": [str(Path(holdfast.__file__).parents[1])],

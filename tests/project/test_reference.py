@@ -46,7 +46,7 @@ def test_the_reference_begins_with_client_and_lock_and_has_all(
 
 
 def test_the_reference_has_the_docstrings_of_native_methods() -> None:
-    pytest.importorskip("griffe", reason="griffe comes with the extra docs")
+    pytest.importorskip("griffe", reason="griffe comes with the group docs")
     from tools.reference import native_docstrings
 
     for name in ("BlockingLock", "BlockingSemaphore", "BlockingPermitSemaphore"):

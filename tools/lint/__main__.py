@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from tools.lint import cpp, layers, names, pages, python, sizes, texts
+from tools.lint import cpp, hosting, layers, names, pages, python, sizes, texts
 
 CHECKS: dict[str, Callable[[], list[str]]] = {
     "layers": layers.check,
@@ -24,6 +24,8 @@ CHECKS: dict[str, Callable[[], list[str]]] = {
     "clang-format": cpp.check_format,
     "thread-safety": cpp.check_thread_safety,
     "clang-tidy": cpp.check_tidy,
+    "workflows": hosting.check_workflows,
+    "container": hosting.check_container,
 }
 
 
