@@ -36,7 +36,7 @@ class Running:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            **{"env": environment(), **options},
+            **{"env": environment(), "preexec_fn": _as_from_a_shell(), **options},
         )
 
     def signal(self, number: int) -> None:
@@ -49,6 +49,13 @@ class Running:
 
     def status(self) -> int:
         return self.end()[0]
+
+
+def _as_from_a_shell() -> Callable[[], Any] | None:
+    """What to do in the new process: nohup, or a service, may have started the tests."""
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        return None
+    return lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def environment() -> dict[str, str]:
