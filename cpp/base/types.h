@@ -46,6 +46,13 @@ enum class OwnerNumber : std::uint64_t {};
 constexpr std::uint64_t kFirstOwnerNumber = std::uint64_t{1} << 40U;
 constexpr std::uint64_t kOwnerNumbersEnd = std::uint64_t{1} << 52U;
 
+// The field of a ticket has a number from kOwnerNumbersEnd on: it names no
+// thread, task or hold. Lua and JSON hold these exactly, too.
+constexpr std::uint64_t kTicketNumbersEnd = 2 * kOwnerNumbersEnd;
+constexpr OwnerNumber ticket_number(OwnerNumber owner) {
+  return OwnerNumber{static_cast<std::uint64_t>(owner) + kOwnerNumbersEnd};
+}
+
 // The next number; thread-safe.
 OwnerNumber next_owner_number();
 

@@ -29,7 +29,7 @@ ReleasePlan LeaseKeeper::begin_detach(const LockName& name, OwnerNumber owner, M
     return plan;
   }
   if (!hold->move) {
-    const std::string other = owner_field(fresh_uuid(), next_owner_number());
+    const std::string other = owner_field(fresh_uuid(), ticket_number(next_owner_number()));
     hold->move = std::make_unique<Hold::Move>(Hold::Move{other, lease, lease, Millis(0)});
   }
   hold->move->asked = lease;

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <utility>
 
+#include "base/types.h"
 #include "sync/kinds.h"
 
 namespace holdfast::sync {
@@ -15,6 +16,10 @@ constexpr std::size_t kUuid = 36;
 constexpr std::string_view kUpperHex = "0123456789ABCDEF";
 constexpr std::int64_t kLongestLease = std::int64_t{1} << 53;  // ms that a lease can have
 constexpr std::int64_t kLargest = INT64_MAX;
+// Those of ticket_number(): with another one the field is that of an owner, whose hold a ticket
+// must not take.
+constexpr auto kFirstNumber = static_cast<std::int64_t>(kOwnerNumbersEnd);
+constexpr auto kLastNumber = static_cast<std::int64_t>(kTicketNumbersEnd) - 1;
 
 bool is_ticket_kind(std::string_view word) {
   return std::any_of(kLockKinds.begin(), kLockKinds.end(), [word](const LockKind& kind) {
@@ -81,7 +86,8 @@ bool is_uuid(std::string_view text) {
 
 bool is_field(std::string_view text) {
   if (text.size() <= kUuid + 1 || text[kUuid] != ':') return false;
-  return is_uuid(text.substr(0, kUuid)) && number(text.substr(kUuid + 1), 1, kLargest).has_value();
+  if (!is_uuid(text.substr(0, kUuid))) return false;
+  return number(text.substr(kUuid + 1), kFirstNumber, kLastNumber).has_value();
 }
 
 // Cuts the text up to the next colon, and the colon; unset if there is none.

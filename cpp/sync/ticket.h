@@ -13,7 +13,7 @@ namespace holdfast::sync {
 // A ticket: the data by which another process attaches a detached hold. Times are milliseconds.
 struct Ticket {
   std::string kind;   // as Movable::ticket_kind()
-  std::string field;  // "<UUID>:<number>", which holds the lock until it is attached
+  std::string field;  // "<UUID>:<ticket_number()>", which holds the lock until it is attached
   std::optional<std::int64_t> token;  // of a fenced lock's grant
   Millis lease{0};                    // from the moment of the detaching
   Millis minimum{0};                  // the rest of the minimum hold time at that moment; 0: none
@@ -26,7 +26,8 @@ struct Ticket {
 // hexadecimal digits.
 std::string to_text(const Ticket& ticket);
 
-// The ticket; kInvalid for any text that to_text() does not make. Accepts any bytes.
+// The ticket; kInvalid for any text that to_text() does not make, and for a field that a thread,
+// task or hold may have. Accepts any bytes.
 Result<Ticket> parse_ticket(std::string_view text);
 
 }  // namespace holdfast::sync

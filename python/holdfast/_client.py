@@ -199,19 +199,22 @@ class Client(Locked, BaseClient):
         *,
         lease: Seconds | None = None,
         on_lost: Callable[[Hold], object] | None = None,
+        name: Name | None = None,
     ) -> Hold:
         """Continue a hold that was detached by any thread, on any machine.
 
         ``ticket``: of ``Hold.detach()``. The hold is renewed unless ``lease`` is given; a fenced
         lock keeps its token. ``on_lost``: called once with the hold when it is found lost.
+        ``name``: the lock that the ticket must be for, where it comes from outside; ``None``: any.
 
-        Raises ``ValueError`` for text that is not a ticket, ``LockLostError`` for a ticket that
-        was used before, has expired, or whose lock was released by force; ``ConnectionError`` when
-        the server is out of reach: then the ticket may be tried again.
+        Raises ``ValueError`` for text that is not a ticket, or for a ticket of another name,
+        ``LockLostError`` for a ticket that was used before, has expired, or whose lock was released
+        by force; ``ConnectionError`` when the server is out of reach: then the ticket may be tried
+        again.
         """
         from . import _hold
 
-        return _hold.attach(self, ticket, lease, on_lost)
+        return _hold.attach(self, ticket, lease, on_lost, name)
 
     def ping(self) -> bool:
         """Check that the server answers: ``True``.

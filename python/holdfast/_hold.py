@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 from . import _core, _events
-from ._arguments import UNSET, LeaseTime, Name, Seconds, Unset, checked_wait, milliseconds
+from ._arguments import (
+    UNSET,
+    LeaseTime,
+    Name,
+    Seconds,
+    Unset,
+    checked_name,
+    checked_wait,
+    milliseconds,
+)
 from ._errors import HoldfastError, LockTimeout, NotOwnedError
 from ._lock import BaseLock, Watcher
 from ._names import quoted
@@ -257,8 +266,12 @@ def checked(
     return seconds, lock._lease_of(lease)
 
 
-def lock_of(client: Any, ticket: Any, lease: Any, on_lost: Any) -> Any:
-    """The lock of a ticket, with these options; raises ``ValueError`` for an invalid ticket."""
+def lock_of(client: Any, ticket: Any, lease: Any, on_lost: Any, name: Any) -> Any:
+    """The lock of a ticket, with these options; raises ``ValueError`` for an invalid ticket.
+
+    ``name``: that of the lock whose ticket it has to be; ``None``: of any.
+    """
+    wanted = None if name is None else checked_name("name", name)
     if not isinstance(ticket, str):
         msg = f"ticket must be str, not {type(ticket).__name__}"
         raise TypeError(msg)
@@ -266,10 +279,12 @@ def lock_of(client: Any, ticket: Any, lease: Any, on_lost: Any) -> Any:
         msg = "ticket is not a ticket of Hold.detach(): it is not ASCII"
         raise ValueError(msg)
     kind, key = client._core.read_ticket(ticket)
-    name = _shown(key)
+    if wanted not in {None, key}:
+        msg = f"ticket is for {quoted(key)}, not for {quoted(name)}: nothing was attached"
+        raise ValueError(msg)
     if kind == "write_lock":
-        return client.read_write_lock(name, lease=lease, on_lost=on_lost).write
-    return getattr(client, kind)(name, lease=lease, on_lost=on_lost)
+        return client.read_write_lock(_shown(key), lease=lease, on_lost=on_lost).write
+    return getattr(client, kind)(_shown(key), lease=lease, on_lost=on_lost)
 
 
 def _shown(key: bytes) -> Name:
@@ -306,9 +321,9 @@ def acquire(
         raise
 
 
-def attach(client: Client, ticket: Any, lease: Any, on_lost: Any) -> Hold:
+def attach(client: Client, ticket: Any, lease: Any, on_lost: Any, name: Any) -> Hold:
     """Carry out ``client.attach()``; when interrupted, return the hold to the ticket."""
-    lock = lock_of(client, ticket, lease, on_lost)
+    lock = lock_of(client, ticket, lease, on_lost, name)
     core, (ms, renewed) = lock._core, lock._lease
     hold = Hold(lock)
     try:

@@ -172,3 +172,40 @@ def test_what_is_no_ticket_is_refused(alice: Any, stage: Stage, deaf: Any) -> No
         alice.do(deaf.attach, ticket, on_lost=1)
     with pytest.raises(ValueError, match="name_prefix"):
         alice.do(stage.client(name_prefix="other:").attach, ticket)
+
+
+def forged(ticket: str, field: str) -> str:
+    """The ticket with the field of another owner."""
+    head, kind, uuid, number, rest = ticket.split(":", 4)
+    assert field != f"{uuid}:{number}"
+    return f"{head}:{kind}:{field}:{rest}"
+
+
+def test_a_ticket_that_names_a_living_owner_takes_nothing(
+    alice: Any, bob: Any, stage: Stage
+) -> None:
+    thief = stage.client()
+    ticket = alice.do(alice.do(stage.lock().hold).detach)
+    alice.do(alice.do(thief.attach, ticket).release)
+    hold = bob.do(stage.lock().hold)
+    field = owner(stage).removesuffix(":write")
+    with pytest.raises(ValueError, match="ticket"):
+        alice.do(thief.attach, forged(ticket, field))
+    assert owner(stage).startswith(field)
+    assert bob.do(hold.extend, 5)
+    bob.do(hold.release)
+
+
+def test_a_ticket_for_another_name_is_refused_and_stays_good(alice: Any, stage: Stage) -> None:
+    client = stage.client(name_prefix="shop:")
+    ticket = alice.do(alice.do(stage.lock(client).hold).detach)
+    for name in ("myLock2", b"my", f"shop:{NAME}"):
+        with pytest.raises(ValueError, match=f"ticket is for '{NAME}', not for "):
+            alice.do(client.attach, ticket, name=name)
+    for name, error in ((1, TypeError), ("", ValueError)):
+        with pytest.raises(error, match="name"):
+            alice.do(client.attach, ticket, name=name)
+    attached = alice.do(client.attach, ticket, name=NAME.encode())
+    again = alice.do(attached.detach)
+    attached = alice.do(client.attach, again, name=NAME)
+    alice.do(attached.release)

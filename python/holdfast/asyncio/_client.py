@@ -227,11 +227,12 @@ class Client(AsyncLocked, BaseClient):
         *,
         lease: Seconds | None = None,
         on_lost: Callable[[Hold], object] | None = None,
+        name: Name | None = None,
     ) -> Hold:
         """Continue a hold that was detached, as ``holdfast.Client.attach``."""
         from . import _hold
 
-        return await _hold.attach(self, ticket, lease, on_lost)
+        return await _hold.attach(self, ticket, lease, on_lost, name)
 
     async def ping(self) -> bool:
         """Check that the server answers: ``True``, as ``holdfast.Client.ping``."""

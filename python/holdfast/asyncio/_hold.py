@@ -141,9 +141,9 @@ async def acquire(
         raise
 
 
-async def attach(client: Client, ticket: Any, lease: Any, on_lost: Any) -> Hold:
+async def attach(client: Client, ticket: Any, lease: Any, on_lost: Any, name: Any) -> Hold:
     """Carry out ``client.attach()``; when cancelled, return the hold to the ticket."""
-    lock = lock_of(client, ticket, lease, on_lost)
+    lock = lock_of(client, ticket, lease, on_lost, name)
     core, (ms, renewed) = lock._core, lock._lease
     queue = bridge().queue
     hold = Hold(lock)

@@ -271,7 +271,7 @@ def _present_ticket(task: Any) -> None:
     if ticket is None:
         return
     try:
-        request.holdfast_hold = _client_of(task.app).attach(ticket)
+        request.holdfast_hold = _client_of(task.app).attach(ticket, name=headers.get(NAME))
     except LockLostError as error:
         text = "%s[%s] is skipped: its ticket for the lock %r is used or expired (%s)"
         logger.warning(text, task.name, request.id, headers.get(NAME), error)

@@ -6,10 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "base/types.h"
+
 namespace holdfast::sync {
 namespace {
 
-constexpr const char* kField = "5921d8b5-5d8d-8a2b-800b-a469f20f66c2:17";
+constexpr const char* kField = "5921d8b5-5d8d-8a2b-800b-a469f20f66c2:4503599627370513";
 
 Ticket plain() { return {"lock", kField, {}, Millis(30000), Millis(0), "myLock"}; }
 
@@ -62,16 +64,36 @@ TEST(Ticket, EverythingElseIsRefused) {
       "holdfast-1:lock:" + field + "::30000:0:%",
       "holdfast-1:lock:" + field + "::30000",
       "holdfast-1:lock:" + field,
-      "holdfast-1:lock:5921D8B5-5d8d-8a2b-800b-a469f20f66c2:17::30000:0:myLock",
+      "holdfast-1:lock:5921D8B5-5d8d-8a2b-800b-a469f20f66c2:4503599627370513::30000:0:myLock",
       "holdfast-1:lock:5921d8b5-5d8d-8a2b-800b-a469f20f66c2:0::30000:0:myLock",
       "holdfast-1:lock:5921d8b5-5d8d-8a2b-800b-a469f20f66c2:01::30000:0:myLock",
       "holdfast-1:lock:5921d8b5-5d8d-8a2b-800b-a469f20f66c2:::30000:0:myLock",
-      "holdfast-1:lock:5921d8b5x5d8d-8a2b-800b-a469f20f66c2:17::30000:0:myLock",
+      "holdfast-1:lock:5921d8b5x5d8d-8a2b-800b-a469f20f66c2:4503599627370513::30000:0:myLock",
       " " + to_text(plain()),
       to_text(plain()) + "\n",
       to_text(plain()) + std::string(1, '\0'),
   };
   for (const std::string& text : bad) EXPECT_FALSE(parse_ticket(text).ok()) << text;
+}
+
+TEST(Ticket, NamesNoOwner) {
+  const std::string uuid = "5921d8b5-5d8d-8a2b-800b-a469f20f66c2:";
+  for (const std::uint64_t number :
+       {std::uint64_t{1}, kFirstOwnerNumber, kOwnerNumbersEnd - 1, kTicketNumbersEnd}) {
+    Ticket ticket = plain();
+    ticket.field = uuid + std::to_string(number);
+    EXPECT_FALSE(parse_ticket(to_text(ticket)).ok()) << number;
+  }
+  for (const std::uint64_t number : {kOwnerNumbersEnd, kTicketNumbersEnd - 1}) {
+    Ticket ticket = plain();
+    ticket.field = uuid + std::to_string(number);
+    EXPECT_TRUE(parse_ticket(to_text(ticket)).ok()) << number;
+  }
+  for (int i = 0; i < 100; ++i) {
+    Ticket ticket = plain();
+    ticket.field = owner_field("5921d8b5-5d8d-8a2b-800b-a469f20f66c2", next_owner_number());
+    EXPECT_FALSE(parse_ticket(to_text(ticket)).ok()) << ticket.field;
+  }
 }
 
 TEST(Ticket, WhatIsAcceptedHasOneSpelling) {
