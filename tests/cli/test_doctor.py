@@ -242,3 +242,17 @@ def test_patterns_of_keys_and_channels_that_are_missing(run: Run, server: Server
     assert "ACL SETUSER some '&redisson_lock__channel:{app:x}'" in rights["publish"]
     assert "ACL SETUSER some '~redisson_lock_queue:{app:x}'" in rights["rpush"]
     assert "hset" not in rights
+
+
+def test_patterns_of_a_prefix_reach_no_other_names(run: Run, server: Server) -> None:
+    words = ["ACL", "SETUSER", "some", "reset", "on", ">pw", "~shop:*", "&other", "+@all"]
+    server.inspect.execute_command(*words)
+    url = server.url.replace("redis://", "redis://some:pw@") + "?name_prefix=app:"
+    command = ["--url", url, "doctor", "--json", "--kind", "fair_lock"]
+    findings = json.loads(run(*command).stdout)["findings"]
+    rights = {
+        one["found"].partition(" ")[0]: one["do"] for one in findings if one["level"] == "bad"
+    }
+    assert "ACL SETUSER some '&redisson_lock__channel:{app:*'" in rights["publish"]
+    assert "ACL SETUSER some '~redisson_lock_queue:{app:*'" in rights["rpush"]
+    assert "ACL SETUSER some '~app:*'" in rights["hset"]

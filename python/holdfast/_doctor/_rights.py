@@ -15,7 +15,7 @@ from holdfast.inspect import _names as names
 from ._finding import Finding, bad, good, unknown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from holdfast.inspect._deployment import Command, Deployment
 
@@ -77,7 +77,8 @@ def check_rights(deployment: Deployment, name: bytes, kinds: Sequence[str]) -> l
             elif _is_refusal(reply):
                 refusal = refusals.setdefault(command, _Refusal(_reason(reply)))
                 refusal.kinds[kind] = None
-                refusal.missing |= _missing(command, _reason(reply), keys, _channel(key, kind))
+                used = (*keys, _channel(key, kind))
+                refusal.missing |= _missing(command, _reason(reply), used, deployment.prefix)
     user = deployment.options.endpoint.username or "default"
     findings = _findings(refusals, user)
     if untried:
@@ -100,7 +101,7 @@ def _findings(refusals: Mapping[str, _Refusal], user: str) -> list[Finding]:
             f"{command} is refused: {refusal.reason}",
             f"these kinds fail: {', '.join(refusal.kinds)}",
             f"ACL SETUSER {user} {' '.join(refusal.missing)}; the documentation lists all rights, "
-            "and the patterns of keys (~) and channels (&)",
+            "and the patterns of keys (~) and channels (&) of one prefix",
         )
         for command, refusal in refusals.items()
     ]
@@ -111,13 +112,25 @@ def _reason(refusal: ServerError) -> str:
     return str(refusal).partition("NOPERM")[2].partition(";")[0].strip()
 
 
-def _missing(command: str, reason: str, keys: Iterable[bytes], channel: bytes) -> dict[str, None]:
-    """The right whose lack the server reports: to the command, to a key, or to a channel."""
+def _missing(command: str, reason: str, used: tuple[bytes, ...], prefix: bytes) -> dict[str, None]:
+    """The right whose lack the server reports: to the command, to a key, or to a channel.
+
+    ``used``: the keys of the command, and the channel of its kind.
+    """
+    *keys, channel = used
     if _is_about_command(reason):
         return {f"+{command}": None}
     if "channel" in reason:
-        return {names.quoted(b"&" + channel): None}
-    return {names.quoted(b"~" + key): None for key in keys}
+        return {_pattern(b"&", channel, prefix): None}
+    return {_pattern(b"~", key, prefix): None for key in keys}
+
+
+def _pattern(sign: bytes, key: bytes, prefix: bytes) -> str:
+    """The right to a key or channel; of a client with a prefix, to those of all its names only."""
+    if not prefix:
+        return names.quoted(sign + key)
+    before = key.partition(prefix)[0]
+    return names.quoted(sign + names.escaped(before + prefix) + b"*")
 
 
 def _is_refused_itself(reply: Any) -> bool:
