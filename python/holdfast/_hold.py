@@ -311,7 +311,8 @@ def acquire(
     seconds, (ms, renewed) = checked(lock, wait, lease)
     hold = Hold(lock)
     try:
-        if not hold._core.acquire(hold._owner, True, seconds, ms, renewed, hold._listener()):
+        waits = seconds != 0
+        if not hold._core.acquire(hold._owner, waits, seconds, ms, renewed, hold._listener()):
             raise timed_out(lock, seconds)
         return hold
     except BaseException:

@@ -140,3 +140,19 @@ def test_bad_arguments_are_refused(alice: Any, deaf: Any, kind: Any) -> None:
     ):
         with pytest.raises(error, match=option):
             alice.do(lock.hold, **{option: value})
+
+
+def test_one_that_does_not_wait_is_not_reported_as_waiting(
+    alice: Any, bob: Any, stage: Stage, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Where the lock is held for so long that a waiter would be reported."""
+    held = alice.do(stage.rival(stage.client()).hold, lease=3600)
+    with pytest.raises(holdfast.LockTimeout):
+        bob.do(stage.lock().hold, wait=0)
+    # Reports come in their order: after a later one there is none to come.
+    later = stage.default_client.lock("later")
+    bob.do(later.acquire)
+    bob.do(later.force_release)
+    eventually(lambda: "'later'" in caplog.text)
+    assert "waits for" not in caplog.text
+    alice.do(held.release)

@@ -130,7 +130,7 @@ async def acquire(
     hold = Hold(lock)
     try:
         if not await hold._core.start_acquire(
-            queue, hold._owner, True, seconds, ms, renewed, hold._listener()
+            queue, hold._owner, seconds != 0, seconds, ms, renewed, hold._listener()
         ):
             raise timed_out(lock, seconds)
         return hold
