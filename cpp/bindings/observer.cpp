@@ -77,12 +77,15 @@ void Observation::end(sync::Exchange& exchange, const sync::Outcome& outcome) {
   const sync::Exchange::About about = exchange.about();
   const py::bytes name(exchange.name().bytes());
   const auto owner = static_cast<std::uint64_t>(about.owner);
+  const std::string client(exchange.client_id());
   if (kind_ == OperationKind::kAcquire) {
-    tell(observer, "ended", begun_, word(outcome.verdict), owner);
+    tell(observer, "ended", begun_, word(outcome.verdict), client, owner);
   } else if (outcome.verdict == sync::Verdict::kGranted && about.last) {
-    tell(observer, "released", name, owner);
+    tell(observer, "released", name, client, owner);
   }
-  if (is_loss(outcome.verdict)) tell(observer, "lost", name, owner, outcome.why.message());
+  if (is_loss(outcome.verdict)) {
+    tell(observer, "lost", name, client, owner, outcome.why.message());
+  }
 }
 
 }  // namespace holdfast::bindings

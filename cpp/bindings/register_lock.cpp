@@ -95,10 +95,11 @@ sync::ExchangePtr detach(const engine::Lock& self, std::uint64_t owner, std::int
 // The operation for a ticket that read_ticket() has accepted.
 sync::ExchangePtr attach(const engine::Lock& self, const std::string& ticket,
                          const py::args& heir) {
-  return self.attach(sync::parse_ticket(ticket).value(),
-                     {OwnerNumber{heir[0].cast<std::uint64_t>()},
-                      {Millis(heir[1].cast<std::int64_t>()), heir[2].cast<bool>()},
-                      heir[3].cast<std::uint64_t>()});
+  const sync::AttachOperation::Heir taking{
+      OwnerNumber{heir[0].cast<std::uint64_t>()},
+      {Millis(heir[1].cast<std::int64_t>()), heir[2].cast<bool>()},
+      heir[3].cast<std::uint64_t>()};
+  return self.attach(sync::parse_ticket(ticket).value(), taking);
 }
 
 void add_passing_on(py::class_<engine::Lock, Lockable, std::shared_ptr<engine::Lock>>& lock) {

@@ -36,11 +36,12 @@ const char* word(lease::Event::Kind kind) {
 py::object next_event(std::uint64_t run) {
   const std::shared_ptr<engine::EventQueue> events = engine::Engine::instance().events();
   PyThreadState* state = PyEval_SaveThread();
-  const std::optional<lease::Event> event = events->next(run);
+  const std::optional<engine::EventQueue::Entry> entry = events->next(run);
   PyEval_RestoreThread(state);
-  if (!event) return py::none();
-  return py::make_tuple(word(event->kind), py::bytes(event->name), event->owner, event->listeners,
-                        event->reason, event->token);
+  if (!entry) return py::none();
+  const lease::Event& event = entry->event;
+  return py::make_tuple(word(event.kind), py::bytes(event.name), event.owner, event.listeners,
+                        event.reason, event.token, entry->client);
 }
 
 void await_end_of_threads(double seconds) {
@@ -58,10 +59,11 @@ void register_queues(py::module_& module) {
       .def("cancel", &NumberedQueue::cancel)
       .def("drain", &NumberedQueue::drain);
 
-  module.def("next_event", &next_event,
-             "Block until there is an event: (word, name, owner, listeners, reason, token); None "
-             "once the run was stopped. The word is \"lost\", \"lost_late\", \"released\", "
-             "\"unreleased\", \"abandoned\" or \"overlong\".");
+  module.def(
+      "next_event", &next_event,
+      "Block until there is an event: (word, name, owner, listeners, reason, token, client); "
+      "None once the run was stopped. The word is \"lost\", \"lost_late\", \"released\", "
+      "\"unreleased\", \"abandoned\" or \"overlong\".");
   module.def("begin_events", [] { return engine::Engine::instance().events()->begin(); });
   module.def("stop_events", [] { engine::Engine::instance().events()->stop(); });
   module.def("events_running", [] { return engine::Engine::instance().events()->runs(); });

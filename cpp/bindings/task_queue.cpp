@@ -123,8 +123,9 @@ bool TaskQueue::runs_here(const py::object& loop) const {
 }
 
 TaskQueue& TaskQueue::of_running_loop() {
-  static const py::handle ask = kept("asyncio.events", "get_running_loop");
+  static const py::handle ask = kept("asyncio.events", "_get_running_loop");
   const py::object loop = called(ask);
+  if (loop.is_none()) (void)bridge();  // which says what to use instead
   if (g_latest == nullptr || !g_latest->runs_here(loop)) {
     g_latest = bridge().attr("queue").cast<TaskQueue*>();
   }

@@ -48,7 +48,7 @@ topology::Setup topology_setup(const ClientOptions& options, const std::shared_p
     lease::Event event;
     event.kind = lease::Event::Kind::kProtocolError;
     event.reason = why.message();
-    events->post(std::move(event));
+    events->post({{}, std::move(event)});  // it concerns no hold
   };
   setup.link.credential_source = endpoint.credential_source;
   setup.link.library_version = HOLDFAST_VERSION;
@@ -85,8 +85,9 @@ Client::Core* Client::make_core(bool first) {
   const topology::Loops loops = engine.assign_loops();
   const std::string id = first && !options_.id.empty() ? options_.id : fresh_uuid();
   const auto stats = std::make_shared<Stats>();
-  const auto keeper = std::make_shared<lease::LeaseKeeper>(engine.clock(), loops.watchdog, id,
-                                                           engine.events(), stats);
+  const auto events = std::make_shared<ClientEvents>(engine.events(), id);
+  const auto keeper =
+      std::make_shared<lease::LeaseKeeper>(engine.clock(), loops.watchdog, id, events, stats);
   const auto hub = std::make_shared<WaitHub>();
   const topology::Setup setup =
       topology_setup(options_, hub, keeper, stats, options_.client_name.value_or(default_name(id)));

@@ -4,9 +4,9 @@
 
 namespace holdfast::engine {
 
-void EventQueue::post(lease::Event event) {
+void EventQueue::post(Entry entry) {
   const MutexLock lock(mutex_);
-  events_.push_back(std::move(event));
+  events_.push_back(std::move(entry));
   wake_.notify_one();
 }
 
@@ -16,13 +16,13 @@ std::uint64_t EventQueue::begin() {
   return ++run_;
 }
 
-std::optional<lease::Event> EventQueue::next(std::uint64_t run) {
+std::optional<EventQueue::Entry> EventQueue::next(std::uint64_t run) {
   const MutexLock lock(mutex_);
   while (runs_ && run == run_ && events_.empty()) wake_.wait(mutex_);
   if (events_.empty()) return std::nullopt;
-  lease::Event event = std::move(events_.front());
+  Entry entry = std::move(events_.front());
   events_.pop_front();
-  return event;
+  return entry;
 }
 
 void EventQueue::stop() {

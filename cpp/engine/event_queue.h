@@ -2,7 +2,10 @@
 
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
+#include <string>
+#include <utility>
 
 #include "base/mutex.h"
 #include "base/sync_points.h"
@@ -11,14 +14,19 @@
 namespace holdfast::engine {
 
 // The events of all clients of a process, for one reading thread. Thread-safe.
-class EventQueue final : public lease::EventSink {
+class EventQueue {
  public:
-  void post(lease::Event event) override;
+  struct Entry {
+    std::string client;  // its id
+    lease::Event event;
+  };
+
+  void post(Entry entry);
 
   // Begins a run of the reading thread; the run's number.
   std::uint64_t begin();
   // Blocks until there is an event; empty once the run was stopped and the queue is empty.
-  std::optional<lease::Event> next(std::uint64_t run);
+  std::optional<Entry> next(std::uint64_t run);
   // Ends the run, if there is one.
   void stop();
   // A run was begun and not stopped.
@@ -27,9 +35,21 @@ class EventQueue final : public lease::EventSink {
  private:
   Mutex mutex_;
   Condition wake_;
-  std::deque<lease::Event> events_ HOLDFAST_GUARDED_BY(mutex_);
+  std::deque<Entry> events_ HOLDFAST_GUARDED_BY(mutex_);
   std::uint64_t run_ HOLDFAST_GUARDED_BY(mutex_) = 0;
   SharedAtomic<bool> runs_{false};
+};
+
+// Where one client's events go.
+class ClientEvents final : public lease::EventSink {
+ public:
+  ClientEvents(std::shared_ptr<EventQueue> queue, std::string client)
+      : queue_(std::move(queue)), client_(std::move(client)) {}
+  void post(lease::Event event) override { queue_->post({client_, std::move(event)}); }
+
+ private:
+  const std::shared_ptr<EventQueue> queue_;
+  const std::string client_;
 };
 
 }  // namespace holdfast::engine

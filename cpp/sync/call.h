@@ -39,6 +39,7 @@ class Call : public Exchange,
   void let_go(Parker& parker) final;
   void cancel() final;
 
+  std::string_view client_id() const final { return context().client_id; }
   std::string_view key() const final { return name().bytes(); }
   void complete(Result<resp::Reply> reply, const client::Sent& sent) final;
   void written() final;

@@ -34,6 +34,7 @@ class Composite : public Exchange,
   void let_go(Parker& /*parker*/) final {}
   void cancel() final;
   const LockName& name() const final { return name_; }
+  std::string_view client_id() const final { return context_->client_id; }
   About about() final { return about_; }
   void set_about(const About& about) { about_ = about; }  // before it begins
 

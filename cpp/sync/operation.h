@@ -65,6 +65,8 @@ class Exchange {
   virtual void cancel() = 0;
 
   virtual const LockName& name() const = 0;
+  // Of the client whose exchange it is; empty: of none.
+  virtual std::string_view client_id() const { return {}; }
 
   // For observers, before its beginning and after its end: of an acquisition and a release of a
   // lock, which kind of lock, and whose.
@@ -93,6 +95,7 @@ class Operation : public Exchange,
   }
   void let_go(Parker& parker) final;
   const LockName& name() const final { return name_; }
+  std::string_view client_id() const final { return context_->client_id; }
   std::string_view key() const final { return name_.bytes(); }
 
   // Of an operation whose first command its call has sent, in the place of wait(): resume(), then

@@ -332,11 +332,11 @@ class TaskQueue(PendingQueue):
     def idle(self) -> bool: ...  # no task waits
     def leave_loop(self) -> None: ...  # which does not call drain() any more
 
-# Block until there is an event: (word, name, owner, listeners, reason, token).
+# Block until there is an event: (word, name, owner, listeners, reason, token, the client's id).
 #
 # "lost": a hold is gone. "abandoned": its thread or task ended while it held. "overlong": the lock
 # that the owner waits for is held for suspiciously long. None once the run was stopped.
-def next_event(run: int, /) -> tuple[str, bytes, int, list[int], str, int | None] | None: ...
+def next_event(run: int, /) -> tuple[str, bytes, int, list[int], str, int | None, str] | None: ...
 def begin_events() -> int: ...  # a run, by its number: a thread is about to call next_event()
 def stop_passwords() -> None: ...  # no more calls for them: the interpreter is ending
 def stop_events() -> None: ...
@@ -348,17 +348,19 @@ def await_exit(thread_id: int, /) -> None: ...  # of a thread that has returned
 
 # The observer. It is called on the threads of callers, and of event loops, before the call returns.
 # An Exception that it raises is reported as unraisable; a KeyboardInterrupt gives the grant back.
+# `client`: the id of the lock's client, of a lock made of several the first member's: owners of
+# different clients may have the same number.
 # `kind` is one of "lock", "fair_lock", "fenced_lock", "spin_lock", "read", "write", "multi_lock"
 # and "red_lock".
 class _Observer(Protocol):
     # An acquisition is about to begin; what this returns is given to ended().
     def begun(self, kind: str, name: bytes, /) -> Any: ...
     # `outcome`: "acquired", "timed_out", "cancelled" or "failed".
-    def ended(self, begun: Any, outcome: str, owner: int, /) -> None: ...
+    def ended(self, begun: Any, outcome: str, client: str, owner: int, /) -> None: ...
     # An owner's last hold was given back.
-    def released(self, name: bytes, owner: int, /) -> None: ...
+    def released(self, name: bytes, client: str, owner: int, /) -> None: ...
     # A hold is gone; reported once or twice.
-    def lost(self, name: bytes, owner: int, reason: str, /) -> None: ...
+    def lost(self, name: bytes, client: str, owner: int, reason: str, /) -> None: ...
 
 # One for the process; None: no observer.
 def set_observer(observer: _Observer | None, /) -> None: ...

@@ -14,7 +14,7 @@ import threading
 from contextvars import ContextVar
 from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakValueDictionary
 
 from . import _core
@@ -23,9 +23,6 @@ from ._names import quoted
 if TYPE_CHECKING:
     from collections.abc import Callable
     from logging import Logger
-
-#: As the engine has it: word, name, owner, listeners, reason, token.
-Event = tuple[str, bytes, int, list[int], str, int | None]
 
 __all__ = [
     "Listener",
@@ -68,6 +65,20 @@ def note(error: BaseException, text: str) -> None:
     else:
         vars(error).setdefault("__notes__", []).append(text)
     logger().error("%s", text)
+
+
+class Event(NamedTuple):
+    """An event, as the engine has it."""
+
+    word: str
+    name: bytes
+    owner: int
+    #: The numbers of the listeners.
+    numbers: list[int]
+    reason: str
+    token: int | None
+    #: The client's id.
+    client: str
 
 
 class Loss:
@@ -181,7 +192,7 @@ def join(timeout: float) -> None:
 def _run(run: int) -> None:
     while (event := _core.next_event(run)) is not None:
         try:
-            _deliver(event)
+            _deliver(Event(*event))
         except BaseException:  # also SystemExit, which would end all reports
             log = logger()
             log.exception("reporting the event %r failed", event)
@@ -193,40 +204,39 @@ def _deliver(event: Event) -> None:
     if _gevent_patched():
         from . import _greenlets
 
-        run = _greenlets.runner_of(event[2])
+        run = _greenlets.runner_of(event.owner)
     if run is None:
-        _tell(*event)
+        _tell(event)
     else:
-        run(_tell, *event)
+        run(_tell, event)
 
 
-def _tell(  # noqa: PLR0917 - an event as the engine has it
-    word: str, name: bytes, owner: int, numbers: list[int], reason: str, token: int | None
-) -> None:
+def _tell(event: Event) -> None:
     if observer is not None:
-        _tell_observer(observer, word, name, owner, reason)
-    listeners = [each for each in map(_listeners.get, numbers) if each is not None]
+        _tell_observer(observer, event)
+    word, reason = event.word, event.reason
+    listeners = [each for each in map(_listeners.get, event.numbers) if each is not None]
     for listener in listeners:
         listener.forget()
-        listener.lost_owner, listener.lost_token = owner, token
+        listener.lost_owner, listener.lost_token = event.owner, event.token
         listener.lost_late = word == "lost_late"
     if word == "released":
         return
-    _log(word, quoted(name), owner, reason)
+    _log(word, quoted(event.name), event.owner, reason)
     if word in {"lost", "lost_late"}:
         for listener in listeners:
             listener._hold_lost(reason)
 
 
-def _tell_observer(told: _core._Observer, word: str, name: bytes, owner: int, reason: str) -> None:
+def _tell_observer(told: _core._Observer, event: Event) -> None:
     try:
-        if word == "lost":
-            told.lost(name, owner, reason)
-        elif word == "abandoned":
-            told.released(name, owner)
+        if event.word == "lost":
+            told.lost(event.name, event.client, event.owner, event.reason)
+        elif event.word == "abandoned":
+            told.released(event.name, event.client, event.owner)
     except Exception:
         log = logger()
-        log.exception("observing that %s was %s failed", quoted(name), word)
+        log.exception("observing that %s was %s failed", quoted(event.name), event.word)
 
 
 def _log(word: str, name: str, owner: int, reason: str) -> None:

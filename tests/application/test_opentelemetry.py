@@ -309,3 +309,46 @@ def test_opentelemetry_instrument_finds_it_by_itself(server: Server, flavour: An
     assert span["name"] == "holdfast.acquire"
     assert span["attributes"]["holdfast.lock.name"] == "nightly"
     assert span["attributes"]["holdfast.outcome"] == "acquired"
+
+
+def test_holds_of_two_clients_on_one_name_are_kept_apart(
+    make_client: MakeClient, alice: Any, telescope: Telescope
+) -> None:
+    """One thread or task is the same owner to both."""
+    locks = [make_client().read_write_lock("myLock").read for _ in range(2)]
+
+    def work() -> Iterator[Any]:
+        for number, lock in enumerate(locks):
+            with telescope.tracer.start_as_current_span(f"job {number}") as job:
+                yield lock.acquire()
+                if number == 1:
+                    yield locks[0].release()
+                    yield lock.force_release()
+                    with pytest.raises(holdfast.LockLostError):
+                        yield lock.release()
+                    assert [event.name for event in job.events] == ["holdfast.lost"]
+
+    alice.do(work)
+    assert not telescope.spans("job 0")[0].events
+    assert sum(point.count for point in telescope.points()["holdfast.hold_seconds"]) == 2
+
+
+def test_a_loss_that_no_call_finds_counts_for_its_client(
+    make_client: MakeClient, alice: Any, telescope: Telescope
+) -> None:
+    told: list[Any] = []
+    mine = make_client().read_write_lock("myLock").read
+    lost = make_client().read_write_lock("myLock", on_lost=told.append).read
+    job = telescope.tracer.start_span("job")
+
+    def work() -> Iterator[Any]:
+        from opentelemetry.trace import use_span
+
+        with use_span(job):
+            yield mine.acquire()
+        yield lost.acquire()
+        yield lost.force_release()
+
+    alice.do(work)
+    eventually(lambda: told)
+    assert not job.events

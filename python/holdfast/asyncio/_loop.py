@@ -6,6 +6,7 @@ what another thread has completed, and has the tasks go on that wait for them.
 
 from __future__ import annotations
 
+import sys
 from asyncio import (
     AbstractEventLoop,
     Task,
@@ -110,7 +111,7 @@ _latest: Callable[[], Bridge | None] = _no_bridge  # of the loop that asked last
 def bridge() -> Bridge:
     """The bridge of the running loop (made anew after ``fork()``)."""
     global _latest  # noqa: PLW0603
-    loop = get_running_loop()
+    loop = _running_loop()
     found = _latest()
     if found is not None and found.loop() is loop:
         return found
@@ -121,6 +122,31 @@ def bridge() -> Bridge:
         _bridges[loop] = ref(found)
     _latest = ref(found)
     return found
+
+
+def _running_loop() -> AbstractEventLoop:
+    try:
+        return get_running_loop()
+    except RuntimeError as error:
+        if not _inside_trio():
+            raise
+        msg = (
+            "holdfast.asyncio works in tasks of asyncio, and this is a task of trio: use "
+            "holdfast.Client by trio.to_thread.run_sync(), with lock.hold() in the place of "
+            "`async with lock`, since a hold belongs to no thread"
+        )
+        raise RuntimeError(msg) from error
+
+
+def _inside_trio() -> bool:
+    trio: Any = sys.modules.get("trio")
+    if trio is None:
+        return False
+    try:
+        trio.lowlevel.current_task()
+    except RuntimeError:
+        return False
+    return True
 
 
 def leave_loop() -> None:

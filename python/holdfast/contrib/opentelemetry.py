@@ -122,7 +122,8 @@ class _Recorder:
 
     def __init__(self, tracer: Any, meter: Any) -> None:
         self._tracer = tracer
-        self._holds: dict[tuple[bytes, int], _Held] = {}
+        #: By name, client and owner: a thread is the same owner to all clients.
+        self._holds: dict[tuple[bytes, str, int], _Held] = {}
         self._stopped = False
         bounds = list(_core.histogram_bounds())
         for field in fields(Stats):
@@ -164,24 +165,24 @@ class _Recorder:
     def begun(self, kind: str, name: bytes) -> _Acquisition:
         return _Acquisition(self._tracer, kind, name)
 
-    def ended(self, acquisition: _Acquisition, outcome: str, owner: int) -> None:
+    def ended(self, acquisition: _Acquisition, outcome: str, client: str, owner: int) -> None:
         took = perf_counter() - acquisition.begun
         span = acquisition.span
         span.set_attribute(OUTCOME, outcome)
         if outcome == "failed":
             span.set_status(Status(StatusCode.ERROR))
         if outcome == "acquired":
-            self._holds.setdefault((acquisition.name, owner), _Held(acquisition))
+            self._holds.setdefault((acquisition.name, client, owner), _Held(acquisition))
             self._waits.record(took, {KIND: acquisition.kind}, acquisition.around)
         span.end()
 
-    def released(self, name: bytes, owner: int) -> None:
-        hold = self._holds.pop((name, owner), None)
+    def released(self, name: bytes, client: str, owner: int) -> None:
+        hold = self._holds.pop((name, client, owner), None)
         if hold is not None:
             self._record_end(hold)
 
-    def lost(self, name: bytes, owner: int, reason: str) -> None:
-        hold = self._holds.pop((name, owner), None)
+    def lost(self, name: bytes, client: str, owner: int, reason: str) -> None:
+        hold = self._holds.pop((name, client, owner), None)
         if hold is None:  # it has been said already
             return
         attributes = {NAME: shown(name), REASON: reason, **hold.attributes}
