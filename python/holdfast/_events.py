@@ -14,6 +14,7 @@ import threading
 from contextvars import ContextVar
 from functools import partial
 from itertools import count
+from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakValueDictionary
 
@@ -42,6 +43,12 @@ _listeners: WeakValueDictionary[int, Listener] = WeakValueDictionary()
 #: The latest; ``None`` where gevent has replaced ``threading``.
 _thread: threading.Thread | None = None
 _starting = threading.Lock()
+
+#: How the reason begins where the server has said that the hold is gone.
+GONE = "the server no longer ha"
+#: Seconds between two questions for the record of a forced release.
+FORCED_REST = 0.05
+_asked_forced = -FORCED_REST
 
 #: Who observes the locks of this process, see holdfast.contrib.opentelemetry.
 observer: _core._Observer | None = None
@@ -226,6 +233,8 @@ def _tell(event: Event) -> None:
     if word in {"lost", "lost_late"}:
         for listener in listeners:
             listener._hold_lost(reason)
+        if reason.startswith(GONE):
+            _log_forced(event)
 
 
 def _tell_observer(told: _core._Observer, event: Event) -> None:
@@ -237,6 +246,27 @@ def _tell_observer(told: _core._Observer, event: Event) -> None:
     except Exception:
         log = logger()
         log.exception("observing that %s was %s failed", quoted(event.name), event.word)
+
+
+def _log_forced(event: Event) -> None:
+    """Log who has released a lost hold by force, if the server has a record of it.
+
+    Not more often than once per ``FORCED_REST``: after the loss of many holds at once, as by
+    ``FLUSHALL``, the other losses do not wait for the answers.
+    """
+    global _asked_forced  # noqa: PLW0603
+    if monotonic() < _asked_forced + FORCED_REST:
+        return
+    from ._base_client import all_clients
+    from ._errors import HoldfastError
+    from .inspect._forced import log_forced
+
+    for client in all_clients():
+        if client.id == event.client:
+            with contextlib.suppress(HoldfastError):
+                log_forced(client._core, event.name, event.owner)
+            break
+    _asked_forced = monotonic()
 
 
 def _log(word: str, name: str, owner: int, reason: str) -> None:

@@ -77,7 +77,9 @@ class _Api:
         except _errors.LockError as error:
             return _problem(404, str(error))
         if found is None:
-            return _problem(404, "the lock is free")
+            forced = await in_thread(lambda: inspect.forced_releases(self._client, name))
+            body = {"error": "the lock is free", "forced": [one.to_json() for one in forced]}
+            return JSONResponse(body, 404)
         return JSONResponse(found.to_json())
 
     async def force_release(self, request: Request) -> Response:

@@ -49,21 +49,29 @@ def show(settings: Settings, name: bytes, kind: str | None, wants_json: bool) ->
     """Show one lock, semaphore or latch.
 
     Besides what 'holdfast ls' lists: the queue of a fair lock with the seconds after which each
-    waiter counts as dead, free permits, the count of a latch, the last fencing token, and the keys
-    and channels on the server. A number without an expiry counts as a semaphore unless --kind says
-    otherwise.
+    waiter counts as dead, free permits, the count of a latch, the last fencing token, the keys and
+    channels on the server, and the latest releases by 'holdfast unlock' and the page (these also of
+    a lock that is free): when, by which user and connection, and who held it. A number without an
+    expiry counts as a semaphore unless --kind says otherwise.
 
     The status is 1 if it is free, and 2 if it is not a lock.
     """
     with settings.client() as client:
         found = inspect.lock(client, name, kind)
+        forced = inspect.forced_releases(client, name) if found is None else found.forced
     if wants_json:
         print(as_json(found.to_json() if found else None))
-    elif found is not None:
-        write_pairs(list(_pairs(found)))
-    elif on_terminal():
+        return 0 if is_held(found) else Status.FREE
+    if found is None and on_terminal():
         print("It is free.")
+    pairs = list(_pairs(found)) if found is not None else []
+    write_pairs([*pairs, *(("forced", _forced_text(one)) for one in forced)])
     return 0 if is_held(found) else Status.FREE
+
+
+def _forced_text(forced: inspect.ForcedRelease) -> str:
+    owners = ", ".join(forced.owners)
+    return inspect.shown(f"{forced}, held by {owners}")
 
 
 def is_held(found: inspect.LockDetail | None) -> bool:

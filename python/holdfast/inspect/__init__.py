@@ -23,8 +23,17 @@ from holdfast._errors import ConnectionError
 
 from ._deployment import Deployment
 from ._force import force_release as _force_release
+from ._forced import read_forced
 from ._lookup import lookup
-from ._model import KINDS, LockDetail, LockInfo, Owner, OwnerClient, QueuedOwner
+from ._model import (
+    KINDS,
+    ForcedRelease,
+    LockDetail,
+    LockInfo,
+    Owner,
+    OwnerClient,
+    QueuedOwner,
+)
 from ._names import escaped, shown
 from ._scan import scan
 
@@ -33,6 +42,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "KINDS",
+    "ForcedRelease",
     "LockDetail",
     "LockInfo",
     "Owner",
@@ -40,6 +50,7 @@ __all__ = [
     "QueuedOwner",
     "escaped",
     "force_release",
+    "forced_releases",
     "lock",
     "locks",
     "shown",
@@ -80,12 +91,26 @@ def lock(client: BaseClient, name: Name, kind: str | None = None) -> LockDetail 
 def force_release(client: BaseClient, name: Name) -> bool:
     """Release a lock for any owner; ``False`` if it is free. Waiters wake.
 
+    The release is recorded beside the lock for 30 days: see ``forced_releases()``. A former owner
+    of holdfast finds the record when it learns of the loss, and logs it.
+
     For a permit semaphore, all permits in use are released. Raises ``LockError`` for kinds without
     owners (semaphores, latches) and for keys that are not locks; otherwise as ``lock()``.
     """
     deployment = deployment_of(client)
     encoded = checked_name("name", name)
     return _force_release(deployment, encoded, lookup(deployment, encoded, None))
+
+
+def forced_releases(client: BaseClient, name: Name) -> tuple[ForcedRelease, ...]:
+    """The latest ten releases of this name by ``force_release()``, the newest first.
+
+    They are kept for 30 days after the last one. None, if this user may not read them. Raises as
+    ``lock()``.
+    """
+    deployment = deployment_of(client)
+    key = deployment.prefix + checked_name("name", name)
+    return read_forced(lambda commands: deployment.ask(key, commands), key)
 
 
 def deployment_of(client: object) -> Deployment:

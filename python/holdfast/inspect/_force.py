@@ -1,12 +1,13 @@
-"""Releases by force, so that waiters wake."""
+"""Releases by force, so that waiters wake, with a record of who did it."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from holdfast import _core
-from holdfast._errors import LockError
+from holdfast._errors import LockError, ServerError
 
+from ._forced import record, withdraw
 from ._names import quoted
 
 if TYPE_CHECKING:
@@ -23,6 +24,21 @@ def force_release(deployment: Deployment, name: bytes, found: LockDetail | None)
     """Release the lock that was found; ``False`` if it is free by now."""
     if found is None:
         return False
+    if not found.owners:
+        return _released(deployment, name, found)
+    key = deployment.prefix + name
+    entry = record(deployment, key, found.owners)  # first: the owner looks for it when it learns
+    try:
+        released = _released(deployment, name, found)
+    except ServerError:
+        withdraw(deployment, key, entry)
+        raise
+    if not released:
+        withdraw(deployment, key, entry)
+    return released
+
+
+def _released(deployment: Deployment, name: bytes, found: LockDetail) -> bool:
     if found.kind in {"lock", "fair_lock"}:
         return _force(deployment, found.kind, name)
     if found.kind == "read_write_lock":

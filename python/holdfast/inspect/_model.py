@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from typing import Any, Final
 from urllib.parse import unquote_to_bytes
 
-__all__ = ["KINDS", "LockDetail", "LockInfo", "Owner", "OwnerClient", "QueuedOwner"]
+__all__ = [
+    "KINDS",
+    "ForcedRelease",
+    "LockDetail",
+    "LockInfo",
+    "Owner",
+    "OwnerClient",
+    "QueuedOwner",
+]
 
 #: What a key may be taken for. A fenced lock is a lock with a token.
 KINDS: Final = (
@@ -79,6 +88,35 @@ class QueuedOwner:
 
 
 @dataclass(frozen=True)
+class ForcedRelease:
+    """A release by force, as its record beside the lock has it."""
+
+    #: When, in seconds since 1970, by the server's clock.
+    at: float
+    #: The server's user that did it.
+    user: str
+    #: The connection that did it; ``None`` where it is not known.
+    client: OwnerClient | None
+    #: Who held the lock until then, as ``Owner.id``.
+    owners: tuple[str, ...]
+
+    def __str__(self) -> str:
+        when = datetime.fromtimestamp(self.at, timezone.utc).isoformat(" ", "milliseconds")
+        client = self.client or OwnerClient("", "", None)
+        where = " ".join(one for one in (client.name, client.address) if one)
+        return f"at {when} by user {self.user!r}" + (f", connection {where}" if where else "")
+
+    def to_json(self) -> dict[str, Any]:
+        """The object as the command line prints it."""
+        return {
+            "at": self.at,
+            "user": self.user,
+            "client": self.client.to_json() if self.client else None,
+            "owners": list(self.owners),
+        }
+
+
+@dataclass(frozen=True)
 class LockInfo:
     """A lock that is held."""
 
@@ -129,6 +167,8 @@ class LockDetail(LockInfo):
     keys: tuple[str, ...] = ()
     #: The channels on which its waiters listen.
     channels: tuple[str, ...] = ()
+    #: The latest releases by force, the newest first.
+    forced: tuple[ForcedRelease, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The object as the command line prints it, without the fields that the kind lacks."""
@@ -137,4 +177,6 @@ class LockDetail(LockInfo):
             shown["queue"] = [queued.to_json() for queued in self.queue]
         numbers = {"permits": self.permits, "count": self.count, "token": self.token}
         shown.update((name, value) for name, value in numbers.items() if value is not None)
+        if self.forced:
+            shown["forced"] = [forced.to_json() for forced in self.forced]
         return shown | {"keys": list(self.keys), "channels": list(self.channels)}

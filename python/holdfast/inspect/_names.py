@@ -17,6 +17,7 @@ __all__ = [
     "escaped",
     "fair_queue",
     "fair_timeouts",
+    "forced_releases",
     "latch_channel",
     "lock_channel",
     "matcher",
@@ -66,6 +67,11 @@ def fair_timeouts(name: bytes) -> bytes:
 
 def token_counter(name: bytes) -> bytes:
     return braced(name, b"redisson_lock_token:")
+
+
+def forced_releases(name: bytes) -> bytes:
+    """The record of releases by force, which is no part of the lock."""
+    return braced(name, b"holdfast_forced:")
 
 
 def read_timeout(name: bytes, owner: bytes, hold: int) -> bytes:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ._deployment import Deployment, Server
     from ._read import Held, Hold
 
-__all__ = ["Clients", "channels_like", "info_of", "owners_of", "subscribers"]
+__all__ = ["Clients", "channels_like", "client_of", "info_of", "owners_of", "subscribers"]
 
 #: The list of a server with more connections is not read: making it takes long.
 MOST_CONNECTIONS: Final = 5000
@@ -44,12 +44,10 @@ def _connections(server: Server) -> dict[str, OwnerClient]:
     if not isinstance(listed, bytes):
         return {}  # this user has no right to it
     found: dict[str, OwnerClient] = {}
-    for line in listed.decode(errors="backslashreplace").splitlines():
-        words = (word.partition("=") for word in line.split(" "))
-        pairs = {field: value for field, _, value in words}
-        name = pairs.get("name", "")
-        if name.startswith("holdfast:"):
-            found.setdefault(name.rpartition(":")[2][:ID_DIGITS], _client(name, pairs))
+    for line in listed.splitlines():
+        client = client_of(line)
+        if client.name.startswith("holdfast:"):
+            found.setdefault(client.name.rpartition(":")[2][:ID_DIGITS], client)
     return found
 
 
@@ -61,9 +59,12 @@ def connected(info: bytes) -> int:
     return 0
 
 
-def _client(name: str, pairs: dict[str, str]) -> OwnerClient:
+def client_of(line: bytes) -> OwnerClient:
+    """The client that a line of ``CLIENT LIST``, or ``CLIENT INFO``, describes."""
+    words = (word.partition("=") for word in line.decode(errors="backslashreplace").split(" "))
+    pairs = {field: value.strip() for field, _, value in words}
     library = f"{pairs.get('lib-name', '')} {pairs.get('lib-ver', '')}".strip()
-    return OwnerClient(pairs.get("addr", ""), name, library or None)
+    return OwnerClient(pairs.get("addr", ""), pairs.get("name", ""), library or None)
 
 
 def subscribers(

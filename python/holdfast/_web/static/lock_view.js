@@ -13,6 +13,7 @@ export class LockView {
   #key;
   #known;
   #detail = null;
+  #forced = [];  // the latest forced releases, also of a lock that is free
   #problem = null;
   #loaded = false;
   #loading = false;
@@ -67,7 +68,10 @@ export class LockView {
     this.#known = this.#store.locks.get(this.#key);
     const answer = await fetchJson(`/api/locks/${this.#key}`);
     this.#loading = false;
-    if (answer.ok || answer.status === 404) this.#detail = answer.ok ? answer.body : null;
+    if (answer.ok || answer.status === 404) {
+      this.#detail = answer.ok ? answer.body : null;
+      this.#forced = answer.body.forced ?? [];
+    }
     this.#problem = answer.ok || answer.status === 404 ? null : answer.body.error;
     this.#loaded = true;
     this.#read = performance.now();
@@ -80,7 +84,7 @@ export class LockView {
     const lock = this.#detail;
     this.#button.hidden = this.#readOnly || lock === null || !RELEASABLE.has(lock.kind);
     // While only times change, the elements stay, and with them what the user has selected.
-    const drawn = JSON.stringify([lock, this.#problem], (key, value) => (TIMES.has(key) ? null : value));
+    const drawn = JSON.stringify([lock, this.#forced, this.#problem], (key, value) => (TIMES.has(key) ? null : value));
     if (drawn === this.#drawn) return;
     this.#drawn = drawn;
     this.#countdowns = [];
@@ -94,13 +98,15 @@ export class LockView {
     const problem = this.#problem === null ? []
       : [element("p", { class: "panel", role: "status" }, `These figures are not current: ${this.#problem}`)];
     if (lock === null) {
-      return [...problem, element("p", { class: "panel" }, "This lock is free now. The page follows when it is acquired.")];
+      return [...problem, element("p", { class: "panel" }, "This lock is free now. The page follows when it is acquired."),
+        ...forcedReleases(this.#forced)];
     }
     return [
       ...problem,
       element("section", { class: "panel" }, this.#facts(lock)),
       this.#owners(lock),
       this.#queue(lock),
+      ...forcedReleases(this.#forced),
       element("div", { class: "columns" },
         names("Keys", lock.keys, "None."), names("Channels", lock.channels, "None.")),
     ];
@@ -144,6 +150,17 @@ export class LockView {
     this.#countdowns.push([node, seconds]);
     return node;
   }
+}
+
+// Who has released it by force, and whose hold that ended; nothing if there was no such release.
+function forcedReleases(forced) {
+  if (forced.length === 0) return [];
+  const rows = forced.map(({ at, user, client, owners }) => element("li", {},
+    element("time", { class: "number quiet", datetime: new Date(at * 1000).toISOString() }, new Date(at * 1000).toLocaleString()),
+    " by user ", nameText(user, 80),
+    client ? [", connection ", nameText([client.name, client.address].filter(Boolean).join(" "))] : null,
+    element("div", { class: "small quiet" }, "held until then by ", nameText(owners.join(", ")))));
+  return [section("Forced releases", rows, "ul", "")];
 }
 
 function ownerFacts(owner) {

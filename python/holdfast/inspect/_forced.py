@@ -1,0 +1,108 @@
+"""The record of forced releases beside a lock: user, connection, time and owners.
+
+A sorted set by time: to send a command of it again changes nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from holdfast import _core
+from holdfast._events import logger
+from holdfast._names import quoted
+
+from ._deployment import listed
+from ._model import ForcedRelease, OwnerClient
+from ._names import forced_releases
+from ._people import client_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ._deployment import Command, Deployment
+    from ._model import Owner
+
+    Ask = Callable[[Sequence[Command]], list[Any]]
+
+__all__ = ["log_forced", "read_forced", "record", "withdraw"]
+
+#: The most releases that are kept of a lock, and how long after the last one, in ms.
+KEPT: Final = 10
+LIFETIME_MS: Final = 30 * 24 * 3600 * 1000
+#: The most owners that a record names.
+MOST_OWNERS: Final = 20
+
+
+def record(deployment: Deployment, key: bytes, owners: Sequence[Owner]) -> bytes | None:
+    """Note a release by force that is about to happen; what ``withdraw()`` needs.
+
+    Without the rights to write, the log says so, and the release is not held up.
+    """
+    info, user, clock = deployment.ask(key, [(b"CLIENT", b"INFO"), (b"ACL", b"WHOAMI"), (b"TIME",)])
+    at = int(clock[0]) + int(clock[1]) / 1e6 if listed(clock) else time.time()
+    client = client_of(info) if isinstance(info, bytes) else None
+    fallback = deployment.options.endpoint.username or "default"
+    forced = ForcedRelease(
+        at=at,
+        user=user.decode(errors="backslashreplace") if isinstance(user, bytes) else fallback,
+        client=client or OwnerClient("", deployment.options.client_name or "", None),
+        owners=tuple(owner.id for owner in owners[:MOST_OWNERS]),
+    )
+    entry = json.dumps(forced.to_json()).encode()
+    record = forced_releases(key)
+    replies = deployment.ask(
+        key,
+        [
+            (b"ZADD", record, b"%d" % (at * 1000), entry),
+            (b"ZREMRANGEBYRANK", record, b"0", b"%d" % (-KEPT - 1)),
+            (b"PEXPIRE", record, b"%d" % LIFETIME_MS),
+        ],
+    )
+    for reply in replies:
+        if isinstance(reply, Exception):
+            text = "the forced release of %s is not recorded on the server: %s"
+            logger().warning(text, quoted(key), reply)
+            return None
+    return entry
+
+
+def withdraw(deployment: Deployment, key: bytes, entry: bytes | None) -> None:
+    """Remove a record: the lock was free, and nothing was released."""
+    if entry is not None:
+        deployment.ask(key, [(b"ZREM", forced_releases(key), entry)])
+
+
+def read_forced(ask: Ask, key: bytes) -> tuple[ForcedRelease, ...]:
+    """The latest releases by force, the newest first; none if this user may not read them."""
+    [entries] = ask([(b"ZRANGE", forced_releases(key), b"%d" % -KEPT, b"-1")])
+    read = [_parsed(entry) for entry in listed(entries)]
+    return tuple(one for one in reversed(read) if one is not None)
+
+
+def _parsed(entry: bytes) -> ForcedRelease | None:
+    """``None`` for what another program has put there."""
+    try:
+        said = json.loads(entry)
+        client = said["client"]
+        return ForcedRelease(
+            at=float(said["at"]),
+            user=str(said["user"]),
+            client=OwnerClient(str(client["address"]), str(client["name"]), client["library"])
+            if client
+            else None,
+            owners=tuple(map(str, said["owners"])),
+        )
+    except (ValueError, TypeError, KeyError):
+        return None
+
+
+def log_forced(core: _core.Client, key: bytes, owner: int) -> None:
+    """In the process of an owner that lost its hold: log who has released it by force, if so."""
+    mine = f"{core.id}:{owner}"
+    for forced in read_forced(lambda commands: _core.send_commands(core, key, commands), key):
+        if mine in forced.owners:
+            text = "the hold on %s (owner %d) was released by force: %s"
+            logger().error(text, quoted(key), owner, forced)
+            return
