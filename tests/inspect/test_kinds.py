@@ -236,10 +236,13 @@ def test_a_long_name_is_listed(client: holdfast.Client, length: int) -> None:
 def test_a_semaphore_with_waiters_is_listed(
     client: holdfast.Client, server: Server, name: str
 ) -> None:
-    """Only its channel tells it from another number."""
+    """By its channel alone, once the server has forgotten its requests."""
     semaphore = client.semaphore(name)
     semaphore.try_set_permits(1)
     semaphore.acquire()
+    for key in sorted(server.keys()):
+        if key.startswith(b"redisson_request:"):
+            server.inspect.delete(key)
     assert listed(client) == []
     channel = f"redisson_sc:{name if '{' in name else '{' + name + '}'}"
     with waiting(semaphore.acquire, lambda: server.subscribers(channel)):
@@ -250,3 +253,27 @@ def test_a_semaphore_with_waiters_is_listed(
         semaphore.release()
     semaphore.release()
     eventually(lambda: listed(client) == [], what="the subscription has ended")
+
+
+@pytest.mark.parametrize("name", ["demo", "{demo}", "a{demo}b", "a:b"])
+def test_a_semaphore_whose_permits_are_all_in_use_is_listed(
+    client: holdfast.Client, server: Server, name: str
+) -> None:
+    """The key of its request tells it from another number, and 0 from a latch."""
+    semaphore = client.semaphore(name)
+    semaphore.try_set_permits(2)
+    semaphore.acquire()
+    assert listed(client) == []
+    semaphore.acquire()
+    key = inspect.locks(client)[0].key
+    found = {"name": name, "key": key, "kind": "semaphore", "owners": [], "ttl": None, "waiters": 0}
+    assert listed(client) == [found]
+    assert listed(client, "other") == []
+    semaphore.release(2)
+    assert listed(client) == []
+    server.inspect.set("0", 0)  # of another program
+    latch = client.count_down_latch("latch")
+    latch.try_set_count(1)
+    assert listed(client) == []
+    latch.count_down()
+    assert listed(client) == []

@@ -21,9 +21,9 @@ def ls(settings: Settings, pattern: bytes | None, wants_json: bool) -> None:
     """List the locks that are held.
 
     PATTERN is a glob over the whole name, as that of SCAN MATCH; without one all are listed, of
-    Python and Java programs. Of semaphores without leases, those for which somebody waits are
-    listed; the others, and latches, cannot be distinguished from other counters: 'holdfast show'
-    shows them by name.
+    Python and Java programs. Of semaphores without leases, those are listed for which somebody
+    waits, or whose permits are all in use since a few seconds; the others, and latches, cannot be
+    distinguished from other counters: 'holdfast show' shows them by name.
 
     On a terminal it is a table, else a line for each lock: name, kind, owners, holds, time left,
     waiters, separated by tabs.

@@ -13,7 +13,9 @@ from urllib.parse import quote
 from holdfast._names import quoted, shown
 
 __all__ = [
+    "REQUESTS",
     "SEMAPHORE_CHANNEL",
+    "counters_of",
     "escaped",
     "fair_queue",
     "fair_timeouts",
@@ -35,6 +37,11 @@ __all__ = [
 
 
 SEMAPHORE_CHANNEL: Final = b"redisson_sc:"
+REQUESTS: Final = b"redisson_request:"
+#: The key of a request: the name, the client's id and the slot.
+REQUEST: Final = re.compile(
+    REQUESTS + rb"(.+):[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}:\d{1,20}", re.DOTALL
+)
 
 
 def braced(name: bytes, before: bytes = b"", after: bytes = b"") -> bytes:
@@ -91,6 +98,12 @@ def permits_of(timeouts: bytes) -> list[bytes]:
 def semaphores_of(channel: bytes) -> list[bytes]:
     """The names that a semaphore with this channel may have."""
     return _unbraced(channel.removeprefix(SEMAPHORE_CHANNEL))
+
+
+def counters_of(request: bytes) -> list[bytes]:
+    """The names that a semaphore or latch with this key of a request may have."""
+    found = REQUEST.fullmatch(request)
+    return _unbraced(found[1]) if found else []
 
 
 def _unbraced(whole: bytes) -> list[bytes]:

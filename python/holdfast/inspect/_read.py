@@ -258,13 +258,18 @@ def _permits_out(name: bytes, out: list[bytes], now_ms: int) -> Held:
     return Held(name, "permit_semaphore", holds, ttl, channel=names.semaphore_channel(name))
 
 
-def read_semaphore(ask: Ask, name: bytes) -> Held | None:
-    """A counter for whose permits somebody waits; ``None``: the key is something else."""
+def read_semaphore(ask: Ask, name: bytes, *, taken: bool = False) -> Held | None:
+    """A counter for whose permits somebody waits; ``None``: the key is something else.
+
+    ``taken``: one whose permits are all in use. That is no latch, which is not there at 0.
+    """
     [length] = ask([(b"STRLEN", name)])
     if not isinstance(length, int) or not 0 < length <= COUNTER_BYTES:
         return None
     value, pttl = ask([(b"GET", name), (b"PTTL", name)])
     if not (isinstance(value, bytes) and is_number(value)):
+        return None
+    if taken and int(value) > 0:
         return None
     ttl = pttl / 1000 if isinstance(pttl, int) and pttl >= 0 else None
     return Held(name, "semaphore", [], ttl, channel=names.semaphore_channel(name))

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from ._deployment import Command, Deployment, Server
     from ._model import LockInfo
+    from ._read import Ask
 
 __all__ = ["scan"]
 
@@ -39,33 +40,41 @@ def scan(deployment: Deployment, pattern: bytes) -> list[LockInfo]:
 
 def _held_at(server: Server, deployment: Deployment, pattern: bytes) -> Iterator[Held]:
     matches = names.matcher(pattern).fullmatch
-    for hashes, timeouts in _steps(server, pattern):
+    seen: set[bytes] = set()
+    for hashes, timeouts, requests in _steps(server, pattern):
         held, elsewhere = read_locks(server.ask_gently, hashes)
         yield from held
         for key in elsewhere:
             yield from read_locks(partial(deployment.ask_gently, key), [key])[0]
-        candidates = [(name, key) for key in timeouts for name in names.permits_of(key)]
-        for name, key in candidates:
-            if matches(name):
-                permits = read_permits(partial(deployment.ask_gently, name), name, key)
-                if permits is not None:
-                    yield permits
+        for timeout in timeouts:
+            for name in filter(matches, names.permits_of(timeout)):
+                yield from _if_any(read_permits(_ask(deployment, name), name, timeout))
+        counters = {name for one in requests for name in names.counters_of(one)} - seen
+        for name in filter(matches, counters):
+            yield from _if_any(read_semaphore(_ask(deployment, name), name, taken=True))
+        seen |= counters
+
+
+def _ask(deployment: Deployment, name: bytes) -> Ask:
+    return partial(deployment.ask_gently, name)
+
+
+def _if_any(found: Held | None) -> list[Held]:
+    return [] if found is None else [found]
 
 
 def _awaited(deployment: Deployment, servers: Sequence[Server], pattern: bytes) -> Iterator[Held]:
-    """Semaphores for which somebody waits: without a waiter they look like plain counters."""
+    """Semaphores for which somebody waits: by their keys they look like plain counters."""
     matches = names.matcher(pattern).fullmatch
     glob = names.SEMAPHORE_CHANNEL + b"*"
     for channel in {one for server in servers for one in channels_like(deployment, server, glob)}:
         for name in filter(matches, names.semaphores_of(channel)):
-            found = read_semaphore(partial(deployment.ask_gently, name), name)
-            if found is not None:
-                yield found
+            yield from _if_any(read_semaphore(_ask(deployment, name), name))
 
 
-def _steps(server: Server, pattern: bytes) -> Iterator[tuple[list[bytes], list[bytes]]]:
-    """Hashes with matching names, and possible timeout keys of permit semaphores."""
-    globs = {b"hash": pattern, b"zset": b"*:timeout"}
+def _steps(server: Server, pattern: bytes) -> Iterator[tuple[list[bytes], ...]]:
+    """Hashes with matching names, possible timeout keys of permit semaphores, and requests."""
+    globs = {b"hash": pattern, b"zset": b"*:timeout", b"string": names.REQUESTS + b"*"}
     cursors = dict.fromkeys(globs, b"0")
     while cursors:
         found: dict[bytes, list[bytes]] = {}
@@ -74,7 +83,7 @@ def _steps(server: Server, pattern: bytes) -> Iterator[tuple[list[bytes], list[b
             cursors[kind], found[kind] = checked(reply)
             if cursors[kind] == b"0":
                 del cursors[kind]
-        yield found.get(b"hash", []), found.get(b"zset", [])
+        yield tuple(found.get(kind, []) for kind in globs)
 
 
 def _scan_command(kind: bytes, cursor: bytes, pattern: bytes) -> Command:
