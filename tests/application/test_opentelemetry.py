@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -195,9 +196,10 @@ def test_a_loss_that_no_call_finds_is_an_event_too(
 
 
 def test_figures_are_metrics_of_each_client(
-    client: Any, make_client: MakeClient, alice: Any, telescope: Telescope
+    make_client: MakeClient, alice: Any, telescope: Telescope
 ) -> None:
-    named = make_client(client_name="web")
+    client, named = make_client(client_name="api"), make_client(client_name="web")
+    nameless = make_client()
     alice.do(client.lock("one").acquire)
     alice.do(named.lock("two").acquire)
     alice.do(named.lock("three").acquire)
@@ -206,8 +208,11 @@ def test_figures_are_metrics_of_each_client(
                  "renewals", "renewal_failures", "commands", "reconnects", "held",
                  "waiting"):  # fmt: skip
         values = {p.attributes["holdfast.client"]: p.value for p in points[f"holdfast.{name}"]}
-        assert values[client.id] == getattr(client.stats(), name), name
+        assert values["api"] == getattr(client.stats(), name), name
         assert values["web"] == getattr(named.stats(), name), name
+        # Of a client without a name it is that of the program: the same after each start.
+        assert any(label.startswith(f"{socket.gethostname()}:") for label in values)
+        assert nameless.id not in values
     assert {p.attributes["holdfast.client"]: p.value for p in points["holdfast.held"]}["web"] == 2
 
 

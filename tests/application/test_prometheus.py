@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import re
+import socket
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +18,7 @@ from tests.support.servers import Server
 
 prometheus_client = pytest.importorskip("prometheus_client")
 
-from holdfast.contrib.prometheus import Collector  # noqa: E402 - its package may be missing
+from holdfast.contrib.prometheus import Collector, by_program  # noqa: E402 - its package may be missing
 
 pytestmark = pytest.mark.servers("redis")
 
@@ -71,10 +74,101 @@ def test_clients_of_one_name_are_added_up(
     assert text.count("\nholdfast_acquired_total{") == 2
 
 
-def test_a_registry_knows_the_names_before_the_first_scrape(client: Any) -> None:
+def test_a_registry_knows_the_names_before_the_first_scrape(
+    client: Any, make_client: MakeClient
+) -> None:
     registry = registry_of(client)
     with pytest.raises(ValueError, match="holdfast_held"):
-        registry.register(Collector(client))
+        registry.register(Collector(make_client()))
+
+
+def test_a_second_collector_of_a_client_is_refused_with_a_sentence(
+    client: Any, make_client: MakeClient
+) -> None:
+    """Two would count everything twice."""
+    first = Collector(client, make_client())
+    with pytest.raises(ValueError, match="has a Collector already: register that one"):
+        Collector(make_client(), client)
+    first.close()
+    second = Collector(client)
+    del second
+    gc.collect()
+    Collector(client)
+
+
+def test_a_label_by_program_is_the_same_after_each_start(
+    client: Any, make_client: MakeClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["/srv/app/worker.py"])
+    monkeypatch.setattr(sys.modules["__main__"], "__spec__", None)
+    clients = [client, make_client(), make_client(client_name="web")]
+    registry = prometheus_client.CollectorRegistry()
+    registry.register(Collector(*clients, label=by_program))
+    text = prometheus_client.generate_latest(registry).decode()
+    labels = set(re.findall(r'^holdfast_held\{client="(.*)"\}', text, re.MULTILINE))
+    assert labels == {f"{socket.gethostname()}:worker.py", "web"}
+    assert not any(client.id in text for client in clients)
+
+
+def test_figures_by_lock_name(make_client: MakeClient, alice: Any, bob: Any) -> None:
+    client, bystander = make_client(name_prefix="app:", client_name="web"), make_client()
+    collector = Collector(client, names=["order:*", "nightly"])
+    registry = prometheus_client.CollectorRegistry()
+    registry.register(collector)
+    for name in ("order:1", "order:2", "nightly", "unlisted"):
+        alice.do(client.lock(name).acquire)
+    assert not bob.do(client.lock("order:2").acquire, blocking=False)
+    alice.do(client.lock("order:1").release)
+    alice.do(bystander.lock("nightly").acquire)
+    nightly = client.lock("nightly")
+    alice.do(nightly.force_release)
+    with pytest.raises(holdfast.LockLostError):
+        alice.do(nightly.release)
+
+    def value(name: str, label: str) -> Any:
+        labels = {"client": "web", "name": label}
+        return registry.get_sample_value(f"holdfast_lock_{name}", labels)
+
+    names = ("order:*", "nightly", "other")
+    assert [value("acquired_total", label) for label in names] == [2, 1, 1]
+    assert [value("timed_out_total", label) for label in names] == [1, 0, 0]
+    assert [value("lost_total", label) for label in names] == [0, 1, 0]
+    assert [value("held", label) for label in names] == [1, 0, 1]
+    assert [value("wait_seconds_count", label) for label in names] == [2, 1, 1]
+    assert [value("hold_seconds_count", label) for label in names] == [1, 1, 0]
+    assert registry.get_sample_value("holdfast_acquired_total", {"client": "web"}) == 4
+    collector.close()
+    alice.do(client.lock("order:3").acquire)
+    assert value("acquired_total", "order:*") == 2
+
+
+def test_at_most_a_hundred_names_are_labels(make_client: MakeClient, alice: Any) -> None:
+    client = make_client(client_name="web")
+    registry = prometheus_client.CollectorRegistry()
+    registry.register(Collector(client, names=lambda name: name if name != "shy" else None))
+    locks = [client.lock(f"lock{number}") for number in range(103)]
+    hostile = client.lock(b'\xff"\n\xe2\x80\xae')
+
+    def work() -> Any:
+        for lock in (hostile, *locks, client.lock("shy")):
+            yield lock.acquire()
+            yield lock.release()
+
+    alice.do(work)
+    text = prometheus_client.generate_latest(registry).decode()
+    counts = dict(
+        re.findall(r'^holdfast_lock_acquired_total\{.*name="(.*)"\} (.*)$', text, re.MULTILINE)
+    )
+    assert len(counts) == 101
+    assert counts["other"] == "5.0"
+    assert sum(map(float, counts.values())) == 105
+
+
+@pytest.mark.parametrize("names", ["order:*", b"order:*", 7, [7]], ids=repr)
+def test_names_that_are_no_function_and_no_patterns_are_refused(client: Any, names: Any) -> None:
+    with pytest.raises(TypeError, match="names"):
+        Collector(client, names=names)
+    Collector(client)
 
 
 @pytest.mark.parametrize("clients", [(), (None,), ("redis://",)], ids=["none", "None", "url"])

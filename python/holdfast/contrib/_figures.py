@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import socket
+import sys
+from pathlib import Path
 from typing import Any
 
 from holdfast._base_client import BaseClient
 
-__all__ = ["HELP", "checked_clients", "label"]
+__all__ = ["HELP", "by_program", "checked_clients", "label"]
 
 #: By the fields of ``holdfast.Stats``, in their order.
 HELP = {
@@ -32,6 +35,19 @@ HELP = {
 def label(client: BaseClient) -> str:
     """The name that the client was given, else its id."""
     return client._name or client.id
+
+
+def by_program(client: BaseClient) -> str:
+    """The name that the client was given, else ``host:program``: the same after each start."""
+    return client._name or f"{socket.gethostname()}:{_program()}"
+
+
+def _program() -> str:
+    """The name of the script, or of the module that ``python -m`` runs."""
+    spec = getattr(sys.modules.get("__main__"), "__spec__", None)
+    if spec is not None and spec.name:
+        return str(spec.name.removesuffix(".__main__"))
+    return Path(sys.argv[0] if sys.argv else "").name or "python"
 
 
 def checked_clients(clients: tuple[Any, ...]) -> tuple[BaseClient, ...]:

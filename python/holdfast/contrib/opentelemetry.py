@@ -20,7 +20,8 @@ from opentelemetry.trace import SpanKind, Status, StatusCode
 from holdfast import Stats, __version__, _core, _events
 from holdfast._base_client import all_clients
 from holdfast._names import shown
-from holdfast.contrib._figures import HELP, label
+from holdfast.contrib._figures import HELP, by_program
+from holdfast.contrib._observers import add_observer, remove_observer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
@@ -66,15 +67,13 @@ class HoldfastInstrumentor:
         tracer = trace.get_tracer(SCOPE, __version__, tracer_provider)
         meter = metrics.get_meter(SCOPE, __version__, meter_provider)
         self._recorder = _Recorder(tracer, meter)
-        _events.observer = self._recorder
-        _core.set_observer(self._recorder)
+        add_observer(self._recorder)
 
     def uninstrument(self, **_: Any) -> None:
         """End: no new spans, and no new values of metrics."""
         if self._recorder is None:
             return
-        _core.set_observer(None)
-        _events.observer = None
+        remove_observer(self._recorder)
         self._recorder.stop()
         self._recorder = None
 
@@ -154,7 +153,7 @@ class _Recorder:
                 return []
             sums: dict[str, int] = {}
             for client in all_clients():
-                name = label(client)
+                name = by_program(client)
                 sums[name] = sums.get(name, 0) + getattr(client.stats(), field)
             return [Observation(value, {CLIENT: name}) for name, value in sums.items()]
 
