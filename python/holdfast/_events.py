@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from functools import partial
 from itertools import count
 from time import monotonic
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from . import _core
@@ -24,6 +24,7 @@ from ._names import quoted
 if TYPE_CHECKING:
     from collections.abc import Callable
     from logging import Logger
+    from typing import Any
 
 __all__ = [
     "Listener",
@@ -74,8 +75,10 @@ def note(error: BaseException, text: str) -> None:
     logger().error("%s", text)
 
 
-class Event(NamedTuple):
+class Event:
     """An event, as the engine has it."""
+
+    __slots__ = ("client", "name", "numbers", "owner", "reason", "token", "word")
 
     word: str
     name: bytes
@@ -86,6 +89,20 @@ class Event(NamedTuple):
     token: int | None
     #: The client's id.
     client: str
+
+    def __init__(self, *parts: Any) -> None:
+        (
+            self.word,
+            self.name,
+            self.owner,
+            self.numbers,
+            self.reason,
+            self.token,
+            self.client,
+        ) = parts
+
+    def __repr__(self) -> str:
+        return repr(tuple(getattr(self, part) for part in self.__annotations__))
 
 
 class Loss:
