@@ -96,6 +96,8 @@ class _Stream:
 
     def __init__(self) -> None:
         self.wake = asyncio.Event()
+        self.has_all = False
+        """Whether the events of a whole scan have been put."""
         self._pending: dict[str, bytes] = {}
 
     def put(self, events: dict[str, bytes]) -> None:
@@ -147,7 +149,9 @@ class Feed:
             return [seen.lock for seen in self._known.values()]
 
     async def stream(self) -> AsyncIterator[bytes]:
-        """Server-sent events: every lock at first, then each change, until `close`.
+        """Server-sent events: every lock at first, then `ready`, then each change, until `close`.
+
+        While the server is away, `ready` comes with the first scan that succeeds.
 
         Raises `TooManyStreamsError` before the first event.
         """
@@ -160,6 +164,7 @@ class Feed:
             await self._scanned.wait()
             stream.take()
             chunk = self._first_events()
+            stream.has_all = self._status is not None and self._status.up
             while not self._closed:
                 if chunk:
                     yield chunk
@@ -210,6 +215,10 @@ class Feed:
         self._read_at = begun_at
         changed = self._changed_status(None, ended - began)
         self._publish(events, changed or self._is_old())
+        for stream in self._streams:
+            if not stream.has_all:
+                stream.put({"ready": _READY})
+                stream.has_all = True
 
     def _compare(self, scanned: list[_Seen]) -> dict[str, bytes]:
         """Take the locks of a scan as known; the events of what has changed."""
@@ -253,10 +262,14 @@ class Feed:
 
     def _first_events(self) -> bytes:
         """Every lock known; whether the server is away, if it is, and how old the locks are."""
-        if self._is_old() or (self._status is not None and not self._status.up):
-            assert self._status is not None
-            return self._locks_known() + _event("server", self._status.to_json())
-        return self._locks_known()
+        status = self._status
+        events = self._locks_known()
+        if status is not None and status.up:
+            events += _READY
+        if self._is_old() or (status is not None and not status.up):
+            assert status is not None
+            events += _event("server", status.to_json())
+        return events
 
     def _locks_known(self) -> bytes:
         if self._snapshot is None:
@@ -267,3 +280,7 @@ class Feed:
 
 def _event(kind: str, data: Json) -> bytes:
     return ServerSentEvent(json.dumps(data, separators=(",", ":")), event=kind).encode()
+
+
+_READY = _event("ready", {})
+"""Follows a whole list: what a page has from before and was not in it is gone."""

@@ -22,6 +22,7 @@ export class LockView {
   #drawn = null;
   #read = 0;
   #timer;
+  tickMs = 200;  // its times have tenths of seconds
 
   constructor(store, key) {
     this.#store = store;

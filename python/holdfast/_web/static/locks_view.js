@@ -6,6 +6,9 @@ import { arrange, element, holdsOf, kindText, leftText, lockHref, nameText, owne
 const ALL_DRAWN = 200;
 const MARGIN_ROWS = 30;
 const ROW_HEIGHT = 44;
+// Lists that are longer are put in order again after this time only, while they change.
+const SHORT_LIST = 2000;
+const ORDER_MS = 1000;
 
 const ORDERS = {
   name: (a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0),
@@ -20,7 +23,9 @@ export class LocksView {
   title = "Locks";
   #store;
   #rows = new Map();
-  #found = [];
+  #found = [];  // keys, in their order
+  #ordered = -Infinity;
+  #later = null;
   #height = ROW_HEIGHT;
   #scrolled = null;
 
@@ -32,13 +37,14 @@ export class LocksView {
     window.addEventListener("scroll", follow, { passive: true });
     window.addEventListener("resize", follow);
     this.leave = () => {
+      clearTimeout(this.#later);
       window.removeEventListener("scroll", follow);
       window.removeEventListener("resize", follow);
     };
     this.#count = element("p", { class: "count", "aria-live": "polite" });
     this.#search = element("input", {
       type: "search", id: "search", autocomplete: "off", spellcheck: "false",
-      input: () => { chosen.search = this.#search.value; this.update(); },
+      input: () => { chosen.search = this.#search.value; this.update("all"); },
     });
     this.#search.value = chosen.search;
     this.#heads = {
@@ -69,13 +75,14 @@ export class LocksView {
     const sort = () => {
       chosen.descending = chosen.order === order && !chosen.descending;
       chosen.order = order;
-      this.update();
+      this.update("all");
     };
     return element("th", { scope: "col", class: side }, element("button", { type: "button", click: sort }, text));
   }
 
-  update() {
-    this.#found = this.#matching();
+  // `rearranged`: as the store has it.
+  update(rearranged = "some") {
+    this.#order(rearranged);
     const found = this.#found.length;
     for (const [order, head] of Object.entries(this.#heads)) {
       if (order === chosen.order) head.setAttribute("aria-sort", chosen.descending ? "descending" : "ascending");
@@ -89,10 +96,24 @@ export class LocksView {
     this.#draw();
   }
 
+
+  // A renewal changes neither the order by name nor what is found by no search. What changes the
+  // order of a long list is looked at once per second: sorting takes longer than a frame.
+  #order(rearranged) {
+    if (rearranged === "" && chosen.order === "name" && chosen.search === "") return;
+    const rest = this.#ordered + ORDER_MS - performance.now();
+    if (rearranged !== "all" && this.#store.locks.size > SHORT_LIST && rest > 0) {
+      this.#later ??= setTimeout(() => { this.#later = null; this.update(); }, rest);
+      return;
+    }
+    this.#found = this.#matching();
+    this.#ordered = performance.now();
+  }
+
   // Draws the rows that are on the screen; two empty ones have the height of all others.
   #draw() {
     const [first, last] = this.#onScreen();
-    const shown = this.#found.slice(first, last);
+    const shown = this.#found.slice(first, last).map((key) => this.#store.locks.get(key)).filter(Boolean);
     const nodes = shown.map((lock, index) => {
       const { node } = this.#row(lock);
       node.setAttribute("aria-rowindex", String(first + index + 2));
@@ -129,14 +150,14 @@ export class LocksView {
     const found = [...this.#store.locks.values()].filter((lock) => matches(lock, wanted));
     const by = ORDERS[chosen.order];
     const sign = chosen.descending ? -1 : 1;
-    return found.sort((a, b) => sign * by(a, b) || ORDERS.name(a, b));
+    return found.sort((a, b) => sign * by(a, b) || ORDERS.name(a, b)).map((lock) => lock.key);
   }
 
   #countText(found) {
     const all = this.#store.locks.size;
     if (!this.#store.settled && all === 0) return "";
     const held = `${all} held`;
-    return found < all ? `${found} of ${held}` : held;
+    return chosen.search !== "" && found < all ? `${found} of ${held}` : held;
   }
 
   #emptyText() {

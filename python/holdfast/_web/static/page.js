@@ -10,6 +10,8 @@ import { Store } from "./store.js";
 
 // Seconds from which on the age of what is shown is shown, too.
 const OLD_S = 3;
+// How often times are drawn that are shown in whole seconds.
+const TICK_MS = 1000;
 
 const main = document.getElementById("main");
 const state = document.getElementById("state");
@@ -70,16 +72,16 @@ function describe() {
 
 function start() {
   window.addEventListener("hashchange", show);
-  store.addEventListener("change", () => {
+  store.addEventListener("change", (event) => {
     drawState();
-    view.made.update();
+    view.made.update(event.detail);
   });
   show();
   store.start();
   const tick = () => {
     view.made.tick?.();
     drawState();
-    setTimeout(tick, reducedMotion.matches ? 1000 : 200);
+    setTimeout(tick, reducedMotion.matches ? TICK_MS : view.made.tickMs ?? TICK_MS);
   };
   tick();
 }

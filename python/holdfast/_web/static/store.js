@@ -21,7 +21,8 @@ export class Store extends EventTarget {
   #source = null;
   #retry = null;
   #announced = false;
-  #touched = new Set();
+  #rearranged = "";
+  #touched = null;  // what the stream has sent before the whole list was there
 
   // Opens the stream now and whenever the page is shown, closes it when the page is hidden or left.
   start() {
@@ -40,6 +41,7 @@ export class Store extends EventTarget {
     source.addEventListener("error", () => this.#failed(source));
     source.addEventListener("lock", (event) => this.#put(JSON.parse(event.data)));
     source.addEventListener("gone", (event) => this.#remove(JSON.parse(event.data).key));
+    source.addEventListener("ready", () => this.#ready());
     source.addEventListener("server", (event) => this.#serverChanged(JSON.parse(event.data)));
   }
 
@@ -49,18 +51,22 @@ export class Store extends EventTarget {
     this.#source = null;
   }
 
-  async #opened() {
+  #opened() {
     this.#touched = new Set();
     this.stream = "open";
     this.staleSince = null;
     this.readAt = null;
     this.server = { up: true, error: null, since: null };
     this.#changed();
-    const source = this.#source;
-    const listed = await fetchJson("/api/locks");
-    if (source !== this.#source || source === null) return;
-    if (listed.ok) this.#reconcile(listed.body);
+  }
+
+  // The stream has sent every lock that is held: what is known from before and was not sent is gone.
+  #ready() {
+    const sent = this.#touched ?? new Set();
+    this.#touched = null;
+    for (const key of [...this.locks.keys()]) if (!sent.has(key)) this.#remove(key);
     this.settled = true;
+    this.#rearranged = "all";
     this.#changed();
   }
 
@@ -81,32 +87,25 @@ export class Store extends EventTarget {
     }
   }
 
-  // Applies a whole list to what the stream has not touched since it was opened.
-  #reconcile(locks) {
-    const listed = new Set(locks.map((lock) => lock.key));
-    for (const lock of locks) if (!this.#touched.has(lock.key)) this.#put(lock);
-    for (const key of [...this.locks.keys()]) {
-      if (!listed.has(key) && !this.#touched.has(key)) this.#remove(key);
-    }
-  }
-
   #put(lock) {
     const old = this.locks.get(lock.key);
     const now = performance.now();
-    const same = old !== undefined && ids(old) === ids(lock);
+    const same = old !== undefined && sameOwners(old, lock);
+    if (old === undefined) this.#rearranged ||= "some";
     lock.ends = lock.ttl === null ? null : now + lock.ttl * 1000;
     lock.seenSince = same ? old.seenSince : new Date();
     lock.fresh = this.settled || old !== undefined;
     this.locks.set(lock.key, lock);
-    this.#touched.add(lock.key);
+    this.#touched?.add(lock.key);
     if (!same && (old !== undefined || this.settled)) this.#handedOver(lock, old?.owners ?? [], lock.owners);
     this.#changed();
   }
 
   #remove(key) {
     const old = this.locks.get(key);
-    this.#touched.add(key);
+    this.#touched?.add(key);
     if (old === undefined) return;
+    this.#rearranged ||= "some";
     this.locks.delete(key);
     this.#handedOver(old, old.owners, []);
     this.#changed();
@@ -124,15 +123,25 @@ export class Store extends EventTarget {
     this.#changed();
   }
 
-  // One "change" for all that happens before the next frame.
+  // One "change" for all that happens before the next frame; its `detail`: whether
+  // locks came or went: "", "some", or "all" where the list is whole now.
   #changed() {
     if (this.#announced) return;
     this.#announced = true;
     requestAnimationFrame(() => {
       this.#announced = false;
-      this.dispatchEvent(new Event("change"));
+      const detail = this.#rearranged;
+      this.#rearranged = "";
+      this.dispatchEvent(new CustomEvent("change", { detail }));
     });
   }
+}
+
+function sameOwners(one, other) {
+  if (one.owners.length !== other.owners.length) return false;
+  if (one.owners.length !== 1) return ids(one) === ids(other);
+  const [a, b] = [one.owners[0], other.owners[0]];
+  return a.id === b.id && a.mode === b.mode;
 }
 
 const ids = (lock) => lock.owners.map((owner) => `${owner.mode ?? ""} ${owner.id}`).sort().join("\n");
