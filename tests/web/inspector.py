@@ -110,19 +110,19 @@ class Inspector:
         """A POST as the page sends it, with its origin."""
         return self.ask("POST", target, headers={"Origin": self.origin}, **options)
 
-    def events(self) -> Events:
+    def events(self, query: str = "") -> Events:
         """Open a stream of events: to be used with `with`."""
-        return Events(self)
+        return Events(self, query)
 
-    def open_stream(self, receive_buffer: int | None = None) -> socket.socket:
+    def open_stream(self, receive_buffer: int | None = None, query: str = "") -> socket.socket:
         """A connection on which the stream of events was asked for, and nothing is read."""
         stream = socket.socket()
         if receive_buffer is not None:
             stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         stream.settimeout(OPEN_BOUND)
         stream.connect(("127.0.0.1", self.port))
-        request = f"GET /api/events HTTP/1.1\r\nHost: {self.host}\r\nCookie: {self.cookie}\r\n\r\n"
-        stream.sendall(request.encode())
+        head = f"Host: {self.host}\r\nCookie: {self.cookie}\r\n\r\n"
+        stream.sendall(f"GET /api/events{query} HTTP/1.1\r\n{head}".encode())
         return stream
 
     def _cookie_header(self, wanted: bool) -> dict[str, str]:
@@ -132,8 +132,8 @@ class Inspector:
 class Events:
     """The events of one stream, read by a thread."""
 
-    def __init__(self, inspector: Inspector) -> None:
-        self._socket = inspector.open_stream()
+    def __init__(self, inspector: Inspector, query: str = "") -> None:
+        self._socket = inspector.open_stream(query=query)
         self._response = http.client.HTTPResponse(self._socket)
         self._response.begin()
         self.status = self._response.status

@@ -114,6 +114,48 @@ def test_a_stream_begins_with_every_lock_and_goes_on_with_changes(
         assert events.until("gone") == {"name": "first", "key": "first"}
 
 
+def seen(events: Any, names: set[str]) -> None:
+    """Wait until a stream has told of these locks."""
+    while names:
+        names = names - {events.until("lock")["name"]}
+
+
+def test_a_stream_says_when_every_lock_was_sent(inspector: Inspector, client: Any) -> None:
+    names = {f"sent{number}" for number in range(3)}
+    for name in names:
+        client.lock(name).acquire()
+    with inspector.events() as first:
+        seen(first, names)
+        with inspector.events() as second:
+            kind, told = second.next()
+            while kind == "lock":
+                names.discard(told["name"])
+                kind, told = second.next()
+            assert (kind, told, names) == ("ready", {}, set())
+
+
+@pytest.mark.parametrize("brief", [True, False], ids=["brief", "full"])
+def test_leases_that_have_moved_come_together_where_asked(
+    inspector: Inspector, client: Any, locks_server: Server, brief: bool
+) -> None:
+    names = {f"moved{brief}{number}" for number in range(2)}
+    for name in names:
+        client.lock(name).acquire(lease=600)
+    with inspector.events("?brief" if brief else "") as events:
+        seen(events, names)
+        for name in names:
+            locks_server.inspect.pexpire(name, 900_000)
+        left: dict[str, float] = {}
+        while set(left) != names:
+            found, data = events.next()
+            assert found in ({"ready", "leases", "gone"} if brief else {"ready", "lock", "gone"})
+            if found == "leases":
+                left |= data
+            elif found == "lock":
+                left[data["name"]] = data["ttl"]
+        assert all(890 < ttl <= 900 for ttl in left.values())
+
+
 def test_a_lease_that_only_gets_shorter_is_no_change(
     inspector: Inspector, client: Any, locks_server: Server
 ) -> None:

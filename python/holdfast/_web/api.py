@@ -90,9 +90,10 @@ class _Api:
             return _problem(409, str(error))
         return JSONResponse({"released": released})
 
-    async def events(self, _request: Request) -> Response:
+    async def events(self, request: Request) -> Response:
         self._feed.check_room()
-        return EventSourceResponse(self._feed.stream(), send_timeout=SEND_TIMEOUT)
+        brief = "brief" in request.query_params
+        return EventSourceResponse(self._feed.stream(brief=brief), send_timeout=SEND_TIMEOUT)
 
     async def server(self, _request: Request) -> Response:
         """Whether the server answers, its primaries, and what this inspector may do."""

@@ -11,6 +11,7 @@ import json
 import math
 import time
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from sse_starlette import ServerSentEvent
@@ -78,14 +79,42 @@ class _Seen:
     """When it ends if it was read at the end of the scan."""
 
     def differs(self, other: _Seen) -> bool:
-        """Whether more than the passing of time has changed between this and `other`."""
-        moved = other.earliest > self.latest + TOLERANCE or other.latest < self.earliest - TOLERANCE
-        return moved or {**self.lock, "ttl": None} != {**other.lock, "ttl": None}
+        """Whether more has changed between this and `other` than what is left of the lease."""
+        return {**self.lock, "ttl": None} != {**other.lock, "ttl": None}
+
+    def moved(self, other: _Seen) -> bool:
+        """Whether the lease ends at another time than this one's."""
+        return other.earliest > self.latest + TOLERANCE or other.latest < self.earliest - TOLERANCE
 
 
 def _seen(lock: Json, began: float, ended: float) -> _Seen:
     left = math.inf if lock["ttl"] is None else lock["ttl"]
     return _Seen(lock, began + left, ended + left)
+
+
+class _Changes:
+    """What a scan has found: the events for all streams, and the locks whose lease has moved."""
+
+    def __init__(self, events: dict[str, bytes] | None = None) -> None:
+        self.events = events or {}
+        self._moved: list[Json] = []
+
+    def __bool__(self) -> bool:
+        return bool(self.events or self._moved)
+
+    def add_lease(self, lock: Json) -> None:
+        """The lock, of which nothing else has changed."""
+        self._moved.append(lock)
+
+    @cached_property
+    def leases(self) -> dict[str, float | None]:
+        """What is left of each, by the lock's key, for brief streams."""
+        return {lock["key"]: lock["ttl"] for lock in self._moved}
+
+    @cached_property
+    def lease_events(self) -> dict[str, bytes]:
+        """The same for other streams."""
+        return {lock["key"]: _event("lock", lock) for lock in self._moved}
 
 
 class _Stream:
@@ -94,23 +123,36 @@ class _Stream:
     A reader that is slow misses states in between, and occupies no more memory than the locks do.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, brief: bool) -> None:
+        self.brief = brief
+        """Whether leases that only last longer come together, in one `leases` event."""
         self.wake = asyncio.Event()
         self.has_all = False
         """Whether the events of a whole scan have been put."""
         self._pending: dict[str, bytes] = {}
+        self._leases: dict[str, float | None] = {}
 
-    def put(self, events: dict[str, bytes]) -> None:
-        for key, event in events.items():
+    def put(self, changes: _Changes) -> None:
+        for key, event in changes.events.items():
             self._pending.pop(key, None)
             self._pending[key] = event
+            self._leases.pop(key, None)
+        if self.brief:
+            self._leases.update(changes.leases)
+        else:
+            for key, event in changes.lease_events.items():
+                self._pending.pop(key, None)
+                self._pending[key] = event
         self.wake.set()
 
     def take(self) -> bytes:
         self.wake.clear()
-        chunk = b"".join(self._pending.values())
+        events = list(self._pending.values())
+        if self._leases:
+            events.append(_event("leases", self._leases))
         self._pending.clear()
-        return chunk
+        self._leases = {}
+        return b"".join(events)
 
 
 class Feed:
@@ -148,14 +190,15 @@ class Feed:
                 raise type(self._failure)(*self._failure.args)
             return [seen.lock for seen in self._known.values()]
 
-    async def stream(self) -> AsyncIterator[bytes]:
+    async def stream(self, *, brief: bool = False) -> AsyncIterator[bytes]:
         """Server-sent events: every lock at first, then `ready`, then each change, until `close`.
 
-        While the server is away, `ready` comes with the first scan that succeeds.
+        While the server is away, `ready` comes with the first scan that succeeds. With `brief`
+        a `leases` event has what is left of all leases that have moved, by their locks' keys.
 
         Raises `TooManyStreamsError` before the first event.
         """
-        stream = _Stream()
+        stream = _Stream(brief=brief)
         self._streams.add(stream)
         try:
             if self._loop_task is None or self._loop_task.done():
@@ -207,36 +250,38 @@ class Feed:
             locks = await in_thread(self._read)
         except HoldfastError as error:
             self._failure = error
-            self._publish({}, self._changed_status(str(error), None))
+            self._publish(_Changes(), self._changed_status(str(error), None))
             raise
         self._failure = None
         ended = asyncio.get_running_loop().time()
-        events = self._compare([_seen(lock, began, ended) for lock in locks])
+        changes = self._compare([_seen(lock, began, ended) for lock in locks])
         self._read_at = begun_at
         changed = self._changed_status(None, ended - began)
-        self._publish(events, changed or self._is_old())
+        self._publish(changes, changed or self._is_old())
         for stream in self._streams:
             if not stream.has_all:
-                stream.put({"ready": _READY})
+                stream.put(_Changes({"ready": _READY}))
                 stream.has_all = True
 
-    def _compare(self, scanned: list[_Seen]) -> dict[str, bytes]:
-        """Take the locks of a scan as known; the events of what has changed."""
+    def _compare(self, scanned: list[_Seen]) -> _Changes:
+        """Take the locks of a scan as known; what has changed."""
         before, self._known = self._known, {}
-        events: dict[str, bytes] = {}
+        changes = _Changes()
         for seen in scanned:
             key = seen.lock["key"]
             old = before.pop(key, None)
+            self._known[key] = seen
             if old is None or old.differs(seen):
-                events[key] = _event("lock", seen.lock)
-                self._known[key] = seen
+                changes.events[key] = _event("lock", seen.lock)
+            elif old.moved(seen):
+                changes.add_lease(seen.lock)
             else:
                 # Later scans are compared with the end that the streams have got.
                 self._known[key] = replace(old, lock=seen.lock)
         for key, old in before.items():
-            events[key] = _event("gone", {"name": old.lock["name"], "key": key})
+            changes.events[key] = _event("gone", {"name": old.lock["name"], "key": key})
         self._snapshot = None
-        return events
+        return changes
 
     def _changed_status(self, error: str | None, seconds: float | None) -> bool:
         """Note how a scan ended; whether the server has gone or returned."""
@@ -248,12 +293,12 @@ class Feed:
         self._status = Status(up, error, since, len(self._known), seconds, self._read_at)
         return changed
 
-    def _publish(self, events: dict[str, bytes], status_changed: bool) -> None:
+    def _publish(self, changes: _Changes, status_changed: bool) -> None:
         if status_changed and self._status is not None:
-            events = {**events, "": _event("server", self._status.to_json())}
-        if events:
+            changes.events[""] = _event("server", self._status.to_json())
+        if changes:
             for stream in self._streams:
-                stream.put(events)
+                stream.put(changes)
 
     def _is_old(self) -> bool:
         """Whether the last scan took so long that the pages show its age."""

@@ -35,12 +35,13 @@ export class Store extends EventTarget {
 
   #open() {
     if (this.#source || this.stream === "ended") return;
-    const source = new EventSource("/api/events");
+    const source = new EventSource("/api/events?brief");
     this.#source = source;
     source.addEventListener("open", () => this.#opened());
     source.addEventListener("error", () => this.#failed(source));
     source.addEventListener("lock", (event) => this.#put(JSON.parse(event.data)));
     source.addEventListener("gone", (event) => this.#remove(JSON.parse(event.data).key));
+    source.addEventListener("leases", (event) => this.#leases(JSON.parse(event.data)));
     source.addEventListener("ready", () => this.#ready());
     source.addEventListener("server", (event) => this.#serverChanged(JSON.parse(event.data)));
   }
@@ -98,6 +99,17 @@ export class Store extends EventTarget {
     this.locks.set(lock.key, lock);
     this.#touched?.add(lock.key);
     if (!same && (old !== undefined || this.settled)) this.#handedOver(lock, old?.owners ?? [], lock.owners);
+    this.#changed();
+  }
+
+  // Leases that have moved, by keys; of their locks nothing else has changed.
+  #leases(left) {
+    const now = performance.now();
+    for (const [key, ttl] of Object.entries(left)) {
+      const old = this.locks.get(key);
+      if (old === undefined) continue;
+      this.locks.set(key, { ...old, ttl, ends: ttl === null ? null : now + ttl * 1000, fresh: false });
+    }
     this.#changed();
   }
 
