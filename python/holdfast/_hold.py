@@ -279,8 +279,8 @@ def lock_of(client: Any, ticket: Any, lease: Any, on_lost: Any, name: Any) -> An
         msg = "ticket is not a ticket of Hold.detach(): it is not ASCII"
         raise ValueError(msg)
     kind, key = client._core.read_ticket(ticket)
-    if wanted not in {None, key}:
-        msg = f"ticket is for {quoted(key)}, not for {quoted(name)}: nothing was attached"
+    if wanted is not None and wanted != key:
+        msg = f"ticket is for {quoted(key)}, not for {quoted(wanted)}: nothing was attached"
         raise ValueError(msg)
     if kind == "write_lock":
         return client.read_write_lock(_shown(key), lease=lease, on_lost=on_lost).write

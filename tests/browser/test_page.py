@@ -107,6 +107,10 @@ def test_force_release_requires_the_name(page: Page, server: Server) -> None:
     typed.send_keys(Keys.ENTER)
     page.until_text("This lock is free now.")
     assert not server.inspect.exists("nightly/report")
+    page.until_text("Forced releases")
+    page.until_text("by user default, connection holdfast:")
+    number = NAMES.index("nightly/report")
+    page.until_text(f"held until then by 5c0d4a6e-0000-4000-8000-00000000000{number}:")
 
 
 def test_read_only_offers_no_release(browse: Open, server: Server) -> None:

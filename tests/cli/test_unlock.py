@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
+import re
 import subprocess
 
 import pytest
@@ -54,6 +56,30 @@ def test_without_a_terminal_it_refuses_without_yes(run: Run, client: holdfast.Cl
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert inspect.lock(client, "demo") is None
     assert run("unlock", "demo", "--yes").returncode == 1
+
+
+def test_show_tells_who_has_done_it(run: Run, client: holdfast.Client) -> None:
+    client.lock("demo", lease=60).acquire()
+    found = inspect.lock(client, "demo")
+    assert found is not None
+    assert run("unlock", "demo", "--yes").returncode == 0
+    done = run("show", "demo")
+    assert (done.returncode, done.stderr) == (1, "")
+    [forced] = done.stdout.splitlines()
+    assert re.fullmatch(
+        r"forced\tat 20\S+ \S+ by user 'default', connection holdfast:\S+ 127\.0\.0\.1:\d+, "
+        rf"held by {found.owners[0].id}",
+        forced,
+    )
+    assert run("show", "demo", "--json").stdout == "null\n"
+    with client.lock("other", lease=60).hold():
+        assert "forced" not in run("show", "other").stdout
+    with client.lock("demo", lease=60).hold():
+        done = run("show", "demo")
+        assert done.returncode == 0
+        assert forced in done.stdout
+        [shown] = json.loads(run("show", "demo", "--json").stdout)["forced"]
+        assert shown["owners"] == [found.owners[0].id]
 
 
 def test_on_a_terminal_it_asks(server: Server, client: holdfast.Client) -> None:

@@ -1,13 +1,13 @@
 """The figures of locks by their names, as far as names can be labels."""
 
-# pyright: basic
+# pyright: basic, reportMissingModuleSource=false
 from __future__ import annotations
 
 import threading
 from bisect import bisect_left
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from holdfast import Histogram, _core
 from holdfast._arguments import encoded_text
@@ -75,7 +75,7 @@ class _Figures:
 def _naming(names: Any) -> Callable[[str], str | None]:
     """The function that gives a name its label; ``None``: it has none."""
     if callable(names):
-        return names
+        return cast("Callable[[str], str | None]", names)
     if isinstance(names, (str, bytes)):
         msg = "names must be a function, or several patterns: names=['order:*']"
         raise TypeError(msg)

@@ -3,7 +3,7 @@
 While there is any, acquisitions and releases take a longer way through Python.
 """
 
-# pyright: basic
+# pyright: basic, reportMissingModuleSource=false
 from __future__ import annotations
 
 import threading
