@@ -115,9 +115,17 @@ def test_a_user_that_may_not_write_the_record_releases_without_one(
 def test_what_another_program_has_put_there_is_not_shown(
     server: Server, client: holdfast.Client
 ) -> None:
-    for text in ("", "x", "[]", "{}", '{"at": null}', json.dumps({"at": 1, "user": "u"})):
+    whole = {"at": 1, "user": "u", "client": None, "owners": []}
+    broken = [{**whole, "at": at} for at in (None, "x", 1e300, float("nan"), [])]
+    broken += [{**whole, "client": "x"}, {**whole, "owners": 1}, {"at": 1, "user": "u"}]
+    for text in ("", "x", "[]", "{}", "[" * 100_000, *map(json.dumps, broken)):
+        server.inspect.delete(RECORD)
         server.inspect.zadd(RECORD, {text: 1})
-    assert inspect.forced_releases(client, "demo") == ()
+        assert inspect.forced_releases(client, "demo") == ()
+    hostile = {"address": "\n2\u202e", "name": "\x1b[31m", "library": 7}
+    server.inspect.zadd(RECORD, {json.dumps({**whole, "user": "a\nb", "client": hostile}): 2})
+    [forced] = inspect.forced_releases(client, "demo")
+    assert str(forced).isprintable()
     server.inspect.delete(RECORD)
     server.inspect.set(RECORD, "text")
     assert inspect.forced_releases(client, "demo") == ()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import time
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Final
 
 from holdfast import _core
@@ -31,6 +32,7 @@ __all__ = ["log_forced", "read_forced", "record", "withdraw"]
 #: The most releases that are kept of a lock, and how long after the last one, in ms.
 KEPT: Final = 10
 LIFETIME_MS: Final = 30 * 24 * 3600 * 1000
+CLIENT: Final = ("address", "name", "library")
 #: The most owners that a record names.
 MOST_OWNERS: Final = 20
 
@@ -85,16 +87,14 @@ def _parsed(entry: bytes) -> ForcedRelease | None:
     """``None`` for what another program has put there."""
     try:
         said = json.loads(entry)
-        client = said["client"]
-        return ForcedRelease(
-            at=float(said["at"]),
-            user=str(said["user"]),
-            client=OwnerClient(str(client["address"]), str(client["name"]), client["library"])
-            if client
-            else None,
-            owners=tuple(map(str, said["owners"])),
-        )
-    except (ValueError, TypeError, KeyError):
+        client = None
+        if said["client"] is not None:
+            address, name, library = (said["client"][word] for word in CLIENT)
+            client = OwnerClient(str(address), str(name), str(library) if library else None)
+        at, owners = float(said["at"]), tuple(map(str, said["owners"]))
+        datetime.fromtimestamp(at, timezone.utc)
+        return ForcedRelease(at, str(said["user"]), client, owners)
+    except (ValueError, TypeError, KeyError, OverflowError, OSError, RecursionError):
         return None
 
 

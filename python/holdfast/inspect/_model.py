@@ -7,6 +7,8 @@ from datetime import datetime, timezone
 from typing import Any, Final
 from urllib.parse import unquote_to_bytes
 
+from ._names import quoted, shown
+
 __all__ = [
     "KINDS",
     "ForcedRelease",
@@ -103,8 +105,8 @@ class ForcedRelease:
     def __str__(self) -> str:
         when = datetime.fromtimestamp(self.at, timezone.utc).isoformat(" ", "milliseconds")
         client = self.client or OwnerClient("", "", None)
-        where = " ".join(one for one in (client.name, client.address) if one)
-        return f"at {when} by user {self.user!r}" + (f", connection {where}" if where else "")
+        where = shown(" ".join(one for one in (client.name, client.address) if one))
+        return f"at {when} by user {quoted(self.user)}" + (f", connection {where}" if where else "")
 
     def to_json(self) -> dict[str, Any]:
         """The object as the command line prints it."""
