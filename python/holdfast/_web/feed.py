@@ -260,7 +260,7 @@ class Feed:
         self._publish(changes, changed or self._is_old())
         for stream in self._streams:
             if not stream.has_all:
-                stream.put(_Changes({"ready": _READY}))
+                stream.put(_Changes({" ": _READY}))  # no lock's key has a blank
                 stream.has_all = True
 
     def _compare(self, scanned: list[_Seen]) -> _Changes:
