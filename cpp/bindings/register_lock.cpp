@@ -94,11 +94,11 @@ sync::ExchangePtr detach(const engine::Lock& self, std::uint64_t owner, std::int
 
 // The operation for a ticket that read_ticket() has accepted.
 sync::ExchangePtr attach(const engine::Lock& self, const std::string& ticket,
-                         const py::args& heir) {
-  const sync::AttachOperation::Heir taking{
-      OwnerNumber{heir[0].cast<std::uint64_t>()},
-      {Millis(heir[1].cast<std::int64_t>()), heir[2].cast<bool>()},
-      heir[3].cast<std::uint64_t>()};
+                         const py::args& recipient) {
+  const sync::AttachOperation::Recipient taking{
+      OwnerNumber{recipient[0].cast<std::uint64_t>()},
+      {Millis(recipient[1].cast<std::int64_t>()), recipient[2].cast<bool>()},
+      recipient[3].cast<std::uint64_t>()};
   return self.attach(sync::parse_ticket(ticket).value(), taking);
 }
 

@@ -9,15 +9,15 @@
 #include "bindings/native_object.h"
 #include "bindings/register.h"
 #include "bindings/waiting.h"
-#include "client/foreign_loop.h"
+#include "client/event_loop_reader.h"
 
 namespace holdfast::bindings {
 
 namespace py = pybind11;
 
-using client::ForeignLoop;
-using Scope = ForeignLoop::Scope;
-using Sends = ForeignLoop::Sends;
+using client::EventLoopReader;
+using Scope = EventLoopReader::Scope;
+using Sends = EventLoopReader::Sends;
 
 namespace {
 

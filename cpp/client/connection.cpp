@@ -44,7 +44,7 @@ Status Connection::add(InFlightRequest unanswered, Parker* waiter) {
   if (!refused.ok()) return refused;
   unanswered.fresh = false;
   const bool at_once = pipe_.sends_at_once(*unanswered.request);
-  const bool has_connect_deadline = unanswered.request->patience != kNever;
+  const bool has_connect_deadline = unanswered.request->connect_deadline != kNever;
   pipe_.election.meet();
   if (pipe_.election.reader() != Reader::kEventLoop) lease_.offer(pipe_, reader_, *this);
   if (pipe_.election.reader() == Reader::kEventLoop) {
@@ -70,7 +70,7 @@ void Connection::review() {
   wake_all();
 }
 
-void Connection::retire() {
+void Connection::decommission() {
   const MutexLock lock(pipe_.mutex);
   pipe_.relocation.decommission();
   wake_all();
@@ -221,7 +221,7 @@ net::Interest Connection::watch() {
   return next;
 }
 
-void Connection::turn(ForeignLoop& loop) {
+void Connection::turn(EventLoopReader& loop) {
   MutexLock lock(pipe_.mutex);
   if (!lease_.is_of(loop) || !lease_.begin_turn(pipe_, *this)) return;
   const std::optional<ReadTurn> turn = reader_.take(pipe_);
@@ -231,12 +231,12 @@ void Connection::turn(ForeignLoop& loop) {
   lease_.end_turn(pipe_, *this, next);
 }
 
-void Connection::send_gathered(const ForeignLoop& loop) {
+void Connection::send_gathered(const EventLoopReader& loop) {
   const MutexLock lock(pipe_.mutex);
   if (lease_.is_of(loop) && pipe_.line.has_unsent()) pipe_.send_or_wake_reader();
 }
 
-void Connection::end_lease(const ForeignLoop& loop) {
+void Connection::end_lease(const EventLoopReader& loop) {
   const MutexLock lock(pipe_.mutex);
   if (lease_.is_of(loop)) lease_.reclaim(pipe_, *this);
 }

@@ -24,8 +24,8 @@ namespace holdfast::client {
 // waits, it is the engine's loop, which otherwise only watches for the end of the stream. With
 // Driver::kLoop it is always the loop. One thread at a time writes, by a WriteTurn: with kCallers
 // submit() sends at once, together with the requests that others submit meanwhile; with kLoop the
-// loop sends the collected requests, unless a ForeignLoop has a lease, or the request is deferred:
-// then submit() sends.
+// loop sends the collected requests, unless an EventLoopReader has a lease, or the request is
+// deferred: then submit() sends.
 class Connection final : public net::Pollable, public std::enable_shared_from_this<Connection> {
  public:
   using Setup = ConnectionSetup;
@@ -54,7 +54,7 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
 
   // Any thread: the server has left its place. The stream is broken off, so that nothing that was
   // sent is delivered late, and all that waits here, and all that still comes, is handed over.
-  void retire();
+  void decommission();
 
   // One command of a thread that finds this connection idle, but for a few unread replies: sent and
   // read at once, behind those, with readings that wait for a moment. kRefused: nothing was done,
@@ -88,7 +88,7 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   net::Interest step(TimePoint now) override;
 
  private:
-  friend class ForeignLoop;
+  friend class EventLoopReader;
   using Reader = ReaderElection::Reader;
   using Wait = StreamReader::Wait;
 
@@ -103,10 +103,10 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   net::Interest end_step(net::Interest next, TimePoint now) HOLDFAST_REQUIRES(pipe_.mutex);
   net::Interest watch() HOLDFAST_REQUIRES(pipe_.mutex);
 
-  // By the ForeignLoop: it reads; sends what has gathered; ends its lease.
-  void turn(ForeignLoop& loop) HOLDFAST_EXCLUDES(pipe_.mutex);
-  void send_gathered(const ForeignLoop& loop) HOLDFAST_EXCLUDES(pipe_.mutex);
-  void end_lease(const ForeignLoop& loop) HOLDFAST_EXCLUDES(pipe_.mutex);
+  // By the EventLoopReader: it reads; sends what has gathered; ends its lease.
+  void turn(EventLoopReader& loop) HOLDFAST_EXCLUDES(pipe_.mutex);
+  void send_gathered(const EventLoopReader& loop) HOLDFAST_EXCLUDES(pipe_.mutex);
+  void end_lease(const EventLoopReader& loop) HOLDFAST_EXCLUDES(pipe_.mutex);
 
   Pipeline pipe_;
   StreamReader reader_;

@@ -25,7 +25,7 @@ bool readable(int fd) {
 }  // namespace
 
 void ReaderLease::offer(Pipeline& pipe, StreamReader& reader, Connection& connection) {
-  ForeignLoop* const loop = ForeignLoop::of_this_thread();
+  EventLoopReader* const loop = EventLoopReader::of_this_thread();
   if (loop == nullptr || pipe.setup.driver != Pipeline::Driver::kLoop) return;
   if (needs_engine(pipe)) return;
   if (shared_until_ != TimePoint{} && pipe.clock.now() < shared_until_) return;
@@ -47,7 +47,7 @@ void ReaderLease::reclaim(Pipeline& pipe, const Connection& connection) {
 
 // While callers await replies, the next of them is followed by what has gathered.
 void ReaderLease::add(Pipeline& pipe, InFlightRequest unanswered) {
-  ForeignLoop* const here = ForeignLoop::of_this_thread();
+  EventLoopReader* const here = EventLoopReader::of_this_thread();
   const bool own = here != nullptr && here == loop_.get();
   const bool awaits = pipe.line.awaits_replies() && pipe.line.has_awaited();
   const bool may_gather = own && !unanswered.request->deferred;
@@ -72,7 +72,7 @@ TimePoint ReaderLease::late(const Pipeline& pipe) {
                   after(pipe.silent_since(), pipe.setup.link.command_timeout));
 }
 
-// Where the ForeignLoop reads just now, it looks for itself when it has read.
+// Where the EventLoopReader reads just now, it looks for itself when it has read.
 bool ReaderLease::must_end(const Pipeline& pipe, const StreamReader& reader, TimePoint now) {
   if (reader.taken(pipe)) return false;
   if (now >= late(pipe) || needs_engine(pipe)) return true;

@@ -41,13 +41,13 @@ class Request {
 
   // The request to send right behind it at the server of an ASK redirection; null: none. Quick, and
   // takes no other lock: called with the topology's held.
-  virtual std::shared_ptr<Request> escort() { return nullptr; }
+  virtual std::shared_ptr<Request> follow_up() { return nullptr; }
 
   // To be set before submit(): until when the connection goes on trying to get a reply.
   TimePoint deadline = kNever;
   // To be set before submit(), the connect deadline: until when the connection waits for a server
   // that refuses connections. Then the refusal is the answer.
-  TimePoint patience = kNever;
+  TimePoint connect_deadline = kNever;
   // No caller waits for it: the connection goes on until `deadline` although `retries` are used up.
   bool persistent = false;
   // To be set before submit(): its caller waits until the command is written, and not for the

@@ -145,17 +145,17 @@ void RequestQueue::drop_overdue(TimePoint now, const Status& why, Answers& answe
 }
 
 TimePoint RequestQueue::connect_deadline(const Entry& entry) {
-  return entry.what.request ? entry.what.request->patience : kNever;
+  return entry.what.request ? entry.what.request->connect_deadline : kNever;
 }
 
-TimePoint RequestQueue::next_impatient() const {
+TimePoint RequestQueue::next_connect_deadline() const {
   TimePoint next = kNever;
   for (const Entry& entry : entries_) next = std::min(next, connect_deadline(entry));
   return next;
 }
 
 // Without a stream no request is on the wire.
-void RequestQueue::drop_impatient(TimePoint now, const Status& why, Answers& answers) {
+void RequestQueue::drop_connect_overdue(TimePoint now, const Status& why, Answers& answers) {
   std::deque<Entry> kept;
   for (Entry& entry : entries_) {
     if (connect_deadline(entry) <= now) {

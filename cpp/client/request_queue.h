@@ -39,8 +39,8 @@ class RequestQueue {
   std::size_t size() const { return entries_.size(); }
   bool has_awaited() const;  // one whose caller waits for the reply, or that no caller knows of
   TimePoint next_overdue() const { return next_overdue_; }
-  TimePoint next_impatient() const;  // looks through them all
-  TimePoint first_sent() const;      // when the first of those on the wire went out; kNever: none
+  TimePoint next_connect_deadline() const;  // looks through them all
+  TimePoint first_sent() const;  // when the first of those on the wire went out; kNever: none
 
   // Of the commands that go out now: see Sent::stream.
   std::uint64_t stream() const { return stream_; }
@@ -88,7 +88,7 @@ class RequestQueue {
   void drop_overdue(TimePoint now, const Status& why, Answers& answers);
 
   // The server refuses connections: answers the requests whose connect deadline has passed.
-  void drop_impatient(TimePoint now, const Status& why, Answers& answers);
+  void drop_connect_overdue(TimePoint now, const Status& why, Answers& answers);
 
   // All requests, or all but the persistent ones.
   void fail(const Status& why, bool persistent_too, Answers& answers);

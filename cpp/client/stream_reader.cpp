@@ -149,14 +149,14 @@ bool StreamReader::refuses() const {
 bool StreamReader::connect_overdue(const Pipeline& pipe, TimePoint now) const {
   if (!refuses()) return false;
   const MutexLock lock(pipe.mutex);
-  return pipe.line.next_impatient() <= now;
+  return pipe.line.next_connect_deadline() <= now;
 }
 
 net::Interest StreamReader::interest(const Pipeline& pipe) const {
   net::Interest next = link_.interest();
   const bool down = link_.state() == ReconnectingStream::State::kResting ||
                     link_.state() == ReconnectingStream::State::kNowhere;
-  if (down && refuses()) next.until = std::min(next.until, pipe.line.next_impatient());
+  if (down && refuses()) next.until = std::min(next.until, pipe.line.next_connect_deadline());
   next.until = std::min(next.until, pipe.line.next_overdue());
   const bool up = pipe.send.stream() != nullptr;
   if (up) {
@@ -217,7 +217,7 @@ void StreamReader::attempt_failed(Pipeline& pipe, TimePoint now, bool counts, Co
   } else if (counts) {
     pipe.line.attempt_failed(setup_.link.retries, why, due.answers);
   }
-  if (!pipe.send.stream() && refuses()) pipe.line.drop_impatient(now, why, due.answers);
+  if (!pipe.send.stream() && refuses()) pipe.line.drop_connect_overdue(now, why, due.answers);
 }
 
 void StreamReader::drop_overdue(Pipeline& pipe, TimePoint now, Completions& due) {

@@ -13,11 +13,11 @@ namespace {
 // How long messages may stay unread while a waiter looks for signals.
 constexpr Millis kLook{100};
 
-// How long the loop reads for a waiter that is not in attend().
+// How long the loop reads for a waiter that is not in wait_for_message().
 constexpr Millis kShared{1000};
 
 bool over(const Subscriber::Listener& listener, TimePoint now, TimePoint slice) {
-  return !listener.control.attends(now) || now >= slice;
+  return !listener.control.awaits_message(now) || now >= slice;
 }
 
 }  // namespace
@@ -178,7 +178,7 @@ void Subscriber::find_reader(TimePoint now, const Sink& sink) {
 
 // The part of the threads that wait.
 
-void Subscriber::attend(const Listener& listener, TimePoint slice) {
+void Subscriber::wait_for_message(const Listener& listener, TimePoint slice) {
   ReaderElection::Place self{&listener.parker, &listener.control, &listener.channel};
   MutexLock lock(mutex_);
   for (TimePoint now = clock_.now(); !over(listener, now, slice); now = clock_.now()) {
@@ -232,7 +232,7 @@ void Subscriber::end_read(const Listener& listener) {
   const MutexLock lock(mutex_);
   if (!election_.is_reader(listener.parker)) return;
   const TimePoint now = clock_.now();
-  const bool is_back_soon = listener.control.attends(now);
+  const bool is_back_soon = listener.control.awaits_message(now);
   perform(election_.leave(after(now, is_back_soon ? kLook : ReaderElection::kUnread)));
   if (is_back_soon) return;
   perform(election_.call([&listener](const ReaderElection::Place& other) {

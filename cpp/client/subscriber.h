@@ -19,14 +19,14 @@ namespace holdfast::client {
 
 // The pub/sub connection to one server: any number of channels on one stream.
 //
-// A ReaderElection decides who reads it: the thread of a waiter, in attend(), or the loop. A thread
-// that waits for a message and reads it itself needs no other thread to wake it. Between two waits
-// messages may stay unread for 5 ms, or 0.1 s while the thread looks for signals: then the loop
-// wakes the next thread, or reads. Connecting, subscribing and what needs a timer stay with the
-// loop.
+// A ReaderElection decides who reads it: the thread of a waiter, in wait_for_message(), or the
+// loop. A thread that waits for a message and reads it itself needs no other thread to wake it.
+// Between two waits messages may stay unread for 5 ms, or 0.1 s while the thread looks for signals:
+// then the loop wakes the next thread, or reads. Connecting, subscribing and what needs a timer
+// stay with the loop.
 class Subscriber final : public net::Pollable, public std::enable_shared_from_this<Subscriber> {
  public:
-  // Called on the loop's thread or on one in attend().
+  // Called on the loop's thread or on one in wait_for_message().
   using Sink = SubscriptionStream::Sink;
 
   Subscriber(const Clock& clock, net::Loop& loop, StreamOptions options, std::weak_ptr<Sink> sink,
@@ -54,12 +54,12 @@ class Subscriber final : public net::Pollable, public std::enable_shared_from_th
   };
   // Blocks the calling thread until it listens no more, or `slice` is over; reads meanwhile, unless
   // another thread does, or the loop has to.
-  void attend(const Listener& listener, TimePoint slice);
+  void wait_for_message(const Listener& listener, TimePoint slice);
 
   // Any thread, with any lock held: messages have waiters, and must not stay unread.
   void expect();
-  // The same: one waits for messages that is no thread in attend(). For the next second the loop
-  // reads.
+  // The same: one waits for messages that is no thread in wait_for_message(). For the next second
+  // the loop reads.
   void listen();
   // Any thread without locks: reads what has come, where there is no reader.
   void catch_up();
@@ -83,7 +83,7 @@ class Subscriber final : public net::Pollable, public std::enable_shared_from_th
   void find_reader(TimePoint now, const Sink& sink) HOLDFAST_EXCLUDES(mutex_);
   net::Interest end() HOLDFAST_REQUIRES(turn_);
 
-  // A thread's in attend().
+  // A thread's in wait_for_message().
   void read(const Listener& listener, TimePoint slice) HOLDFAST_EXCLUDES(mutex_);
   void end_read(const Listener& listener) HOLDFAST_EXCLUDES(mutex_);
   std::shared_ptr<net::Transport> read_by(const Parker& parker) HOLDFAST_EXCLUDES(mutex_);

@@ -8,7 +8,7 @@
 namespace holdfast::engine {
 
 CompletionQueue::CompletionQueue()
-    : loop_(std::make_shared<client::ForeignLoop>()),
+    : loop_(std::make_shared<client::EventLoopReader>()),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   loop_->watch(wake_);
 }
@@ -16,7 +16,7 @@ CompletionQueue::CompletionQueue()
 CompletionQueue::~CompletionQueue() { ::close(wake_); }
 
 void CompletionQueue::done(std::uint64_t id, sync::Outcome outcome) {
-  const bool here = client::ForeignLoop::of_this_thread() == loop_.get();
+  const bool here = client::EventLoopReader::of_this_thread() == loop_.get();
   if (here && id == beginning_) {
     at_once_ = std::move(outcome);
     return;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "client/foreign_loop.h"
+#include "client/event_loop_reader.h"
 #include "sync/operation.h"
 
 namespace holdfast::engine {
@@ -26,7 +26,7 @@ class CompletionQueue final : public sync::Completion,
   CompletionQueue& operator=(const CompletionQueue&) = delete;
 
   int fd() const { return loop_->fd(); }
-  client::ForeignLoop& loop() { return *loop_; }
+  client::EventLoopReader& loop() { return *loop_; }
 
   void done(std::uint64_t id, sync::Outcome outcome) override;
 
@@ -37,7 +37,7 @@ class CompletionQueue final : public sync::Completion,
   std::vector<Done> drain();
 
  private:
-  const std::shared_ptr<client::ForeignLoop> loop_;
+  const std::shared_ptr<client::EventLoopReader> loop_;
   const int wake_;  // an eventfd
   // The loop's thread only.
   std::uint64_t beginning_ = 0;  // inside begin()

@@ -80,8 +80,9 @@ void Lock::end_detach(OwnerNumber owner, bool done) const {
 }
 
 sync::ExchangePtr Lock::attach(const sync::Ticket& ticket,
-                               const sync::AttachOperation::Heir& heir) const {
-  return std::make_shared<sync::AttachOperation>(client_->context(), recipe_, name(), ticket, heir);
+                               const sync::AttachOperation::Recipient& recipient) const {
+  return std::make_shared<sync::AttachOperation>(client_->context(), recipe_, name(), ticket,
+                                                 recipient);
 }
 
 void Lock::give_back(const sync::Ticket& ticket, OwnerNumber owner) const {

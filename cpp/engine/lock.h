@@ -62,7 +62,7 @@ class Lock : public Lockable {
   std::string ticket(OwnerNumber owner) const;
   void end_detach(OwnerNumber owner, bool done) const;
   sync::ExchangePtr attach(const sync::Ticket& ticket,
-                           const sync::AttachOperation::Heir& heir) const;
+                           const sync::AttachOperation::Recipient& recipient) const;
   // Returns a hold that an owner got by a ticket to the ticket; does not wait for the answer.
   void give_back(const sync::Ticket& ticket, OwnerNumber owner) const;
   // The kind's word in a ticket; empty: its holds cannot be detached.

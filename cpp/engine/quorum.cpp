@@ -84,8 +84,8 @@ sync::ExchangePtr Quorum::acquire(const Attempt& attempt) const {
   Attempt part = attempt;
   part.part = true;
   part.refusal_budget = in_rounds ? sync::RefusalBudget::kNone : sync::RefusalBudget::kCallers;
-  options.patience = sync::patience_of(attempt.blocking, options.deadline, now);
-  part.patience = in_rounds ? now : options.patience;
+  options.connect_deadline = sync::connect_deadline_of(attempt.blocking, options.deadline, now);
+  part.connect_deadline = in_rounds ? now : options.connect_deadline;
   sync::QuorumAcquire::Members members;
   for (const auto& lock : members_) {
     options.votes.push_back(lock->known_count(attempt.owner) >= held);

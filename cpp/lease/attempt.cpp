@@ -7,8 +7,8 @@
 
 namespace holdfast::lease {
 
-Attempt::Attempt(Attempt&& other, const LockName& name) noexcept
-    : Attempt(*other.keeper_, name, other.owner_, other.kind_) {
+Attempt::Attempt(Attempt&& other) noexcept
+    : Attempt(*other.keeper_, *other.name_, other.owner_, other.kind_) {
   if (other.under_way_) keeper_->move(other, *this);
 }
 

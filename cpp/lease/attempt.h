@@ -24,9 +24,7 @@ class Attempt {
 
   Attempt(LeaseKeeper& keeper, const LockName& name, OwnerNumber owner, Kind kind = Kind::kWhole)
       : keeper_(&keeper), name_(&name), owner_(owner), kind_(kind) {}
-  // `other` under the same name, which lives as long as this does; `other` is over.
-  Attempt(Attempt&& other, const LockName& name) noexcept;
-  Attempt(Attempt&& other) noexcept : Attempt(std::move(other), *other.name_) {}
+  Attempt(Attempt&& other) noexcept;  // `other` is over
   Attempt& operator=(Attempt&& other) = delete;
   ~Attempt() { end(); }
 

@@ -29,7 +29,7 @@ bool by_queue(AcquireMachine::Event::Kind kind) {
 
 }  // namespace
 
-TimePoint patience_of(bool blocking, TimePoint deadline, TimePoint now) {
+TimePoint connect_deadline_of(bool blocking, TimePoint deadline, TimePoint now) {
   if (!blocking) return after(now, kRestartBriefly);
   return std::max(deadline, after(now, kRestart));
 }
@@ -189,8 +189,8 @@ AcquireMachine::Action AcquireMachine::send() const {
   action.by_text = by_text_;
   // The deadline itself is checked separately.
   if (told_ && options_.deadline != kNever) return action;
-  const TimePoint usual = patience_of(options_.blocking, options_.deadline, begun_);
-  action.patience = options_.patience.value_or(usual);
+  const TimePoint usual = connect_deadline_of(options_.blocking, options_.deadline, begun_);
+  action.connect_deadline = options_.connect_deadline.value_or(usual);
   return action;
 }
 

@@ -14,7 +14,7 @@ namespace holdfast::sync {
 
 // How long a caller waits for a server that refuses connections: without a deadline as long as for
 // a silent server, else until the deadline, but at least for the time of a restart.
-TimePoint patience_of(bool blocking, TimePoint deadline, TimePoint now);
+TimePoint connect_deadline_of(bool blocking, TimePoint deadline, TimePoint now);
 
 // How an acquisition ended.
 enum class Verdict {
@@ -59,8 +59,9 @@ class AcquireMachine {
     bool has_permits = false;                  // several owners may hold it at a time
     bool by_count = false;                     // a refusal says how many permits are free
     bool yields = false;                       // it queues up behind earlier waiters
-    bool undone_for_good = false;         // after giving back, the next attempt is a new request
-    std::optional<TimePoint> patience{};  // of the first attempt; unset: patience_of() it
+    bool undone_for_good = false;  // after giving back, the next attempt is a new request
+    std::optional<TimePoint>
+        connect_deadline{};  // of the first attempt; unset: connect_deadline_of() it
   };
 
   struct Event {
@@ -124,13 +125,13 @@ class AcquireMachine {
     Status why{};
     std::optional<std::int64_t> value{};  // the value of a grant
 
-    int count = 0;                // the holds with the grant; giving back leaves one less
-    bool new_request = false;     // of kSleep: the next attempt is another request
-    bool by_text = false;         // of kSend: with the text of the script
-    bool preload = false;         // of kSend: load the scripts, too
-    bool afresh = false;          // of kJoin: ignore earlier events of the channel
-    TimePoint patience = kNever;  // of kSend: with servers that refuse connections
-    TimePoint sent{};             // of kKeep: when the granted command was sent
+    int count = 0;                        // the holds with the grant; giving back leaves one less
+    bool new_request = false;             // of kSleep: the next attempt is another request
+    bool by_text = false;                 // of kSend: with the text of the script
+    bool preload = false;                 // of kSend: load the scripts, too
+    bool afresh = false;                  // of kJoin: ignore earlier events of the channel
+    TimePoint connect_deadline = kNever;  // of kSend: with servers that refuse connections
+    TimePoint sent{};                     // of kKeep: when the granted command was sent
     // Of an end: leave the queue, for this reason. Unset: it was not joined.
     std::optional<wait::LeaveReason> leave{};
 

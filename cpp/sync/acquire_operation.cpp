@@ -179,7 +179,7 @@ AcquireMachine::Event AcquireOperation::attempt(TimePoint until) {
 void AcquireOperation::prepare(const Action& action) {
   count_ = action.count;
   by_text_ = action.by_text;
-  patience = action.patience;
+  connect_deadline = action.connect_deadline;
 }
 
 AcquireOperation::Next AcquireOperation::send(const Action& action) {

@@ -8,7 +8,7 @@
 #include "sync/acquire_account.h"
 #include "sync/acquire_request.h"
 #include "sync/acquire_stats.h"
-#include "sync/heir.h"
+#include "sync/next_waiter.h"
 #include "sync/operation.h"
 
 namespace holdfast::sync {
@@ -17,7 +17,7 @@ namespace holdfast::sync {
 // with the keeper before it is reported.
 class AcquireOperation final : public Operation,
                                public wait::Waiter,
-                               public wait::Heir,
+                               public wait::NextWaiter,
                                public AckListener {
  public:
   // When it began, and by which plan its first attempt was sent; none: it was not, and the
@@ -45,7 +45,7 @@ class AcquireOperation final : public Operation,
   std::int64_t wants() const override {
     return recipe().waiting() == Waiting::kByCount ? request().amount : 0;
   }
-  std::shared_ptr<wait::Heir> heir() override { return self(); }
+  std::shared_ptr<wait::NextWaiter> next_waiter() override { return self(); }
   void on_signal() override { deliver({Event::Kind::kTryNow}); }
   void on_message(std::string_view payload) override;
   void on_turn(TimePoint retry_at) override { deliver({Event::Kind::kTurn, {}, retry_at}); }

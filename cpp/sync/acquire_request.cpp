@@ -63,7 +63,7 @@ AcquireMachine::Options machine_options(const AcquireRequest& request, const Con
   options.by_count = waiting == Waiting::kByCount;
   options.yields = request.blocking && in_turn(recipe, request.name());
   options.undone_for_good = recipe.undone_for_good();
-  options.patience = request.patience;
+  options.connect_deadline = request.connect_deadline;
   return options;
 }
 

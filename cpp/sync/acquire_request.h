@@ -30,8 +30,9 @@ struct AcquireArguments {
   bool again = false;          // not a further hold: sets the lease of the existing one again
   RefusalBudget refusal_budget = RefusalBudget::kCallers;
   bool part = false;  // of a lock made of locks: only its grant is counted
-  // How long to wait for a server that refuses connections; unset: patience_of() the caller.
-  std::optional<TimePoint> patience{};
+  // How long to wait for a server that refuses connections; unset: connect_deadline_of() the
+  // caller.
+  std::optional<TimePoint> connect_deadline{};
 };
 
 // The request for one acquisition of a synchronizer.

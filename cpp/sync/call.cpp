@@ -16,7 +16,7 @@ bool Call::start(const Caller& caller) {
   connection_ = context().topology->route(key(), topology::Traffic::kCalls);
   const bool sends = first_begin(now);
   deadline = after(now, context().command_timeout);
-  patience = first_patience();
+  connect_deadline = first_connect_deadline();
   deferred = first_deferred();
   if (sends) {
     state_ = State::kSent;

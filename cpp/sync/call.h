@@ -48,7 +48,7 @@ class Call : public Exchange,
   // The first step.
   virtual const Context& context() const = 0;
   virtual bool first_begin(TimePoint now) = 0;
-  virtual TimePoint first_patience() const = 0;
+  virtual TimePoint first_connect_deadline() const = 0;
   virtual bool first_deferred() const = 0;
   virtual std::optional<Outcome> first_finish(const resp::Reply& reply, const client::Sent& sent,
                                               wait::Calls& calls) = 0;
@@ -132,7 +132,7 @@ class CallOf final : public Call {
       return first_.begin(now);
     }
   }
-  TimePoint first_patience() const override { return first_.patience(); }
+  TimePoint first_connect_deadline() const override { return first_.connect_deadline(); }
   bool first_deferred() const override { return first_.deferred(); }
   std::optional<Outcome> first_finish(const resp::Reply& reply, const client::Sent& sent,
                                       wait::Calls& calls) override {

@@ -47,10 +47,11 @@ class FencedLock final : public ReentrantLock {
     return ReentrantLock::acquired(reply);
   }
 
-  void transfer(script::Writer& out, const Step& step, const std::string& heir) const override {
+  void transfer(script::Writer& out, const Step& step,
+                const std::string& next_waiter) const override {
     out.call(lua::fenced_lock_transfer, 3, 4)
         << step.name.bytes() << lock_channel(step.name).bytes() << token_counter(step.name)
-        << step.owner << heir << step.lease.count() << out.publish();
+        << step.owner << next_waiter << step.lease.count() << out.publish();
   }
 
   Answer transferred(const resp::Reply& reply) const override {

@@ -20,9 +20,9 @@ bool FirstAcquire::begin(TimePoint now) {
   return true;
 }
 
-TimePoint FirstAcquire::patience() const {
-  if (request().patience) return *request().patience;
-  return patience_of(request().blocking, after(begun_, request().timeout), begun_);
+TimePoint FirstAcquire::connect_deadline() const {
+  if (request().connect_deadline) return *request().connect_deadline;
+  return connect_deadline_of(request().blocking, after(begun_, request().timeout), begun_);
 }
 
 resp::ReplyKinds FirstAcquire::encode(std::string& out) const {

@@ -28,7 +28,7 @@ class FirstAcquire {
   // other waiters of this client are ahead, replicas confirm grants, the client is closed, or the
   // owner is acquiring it already.
   bool begin(TimePoint now);
-  TimePoint patience() const;
+  TimePoint connect_deadline() const;
   bool deferred() const { return false; }
   resp::ReplyKinds encode(std::string& out) const;
 

@@ -30,7 +30,7 @@ class FirstRelease {
   // `carrier`: the request that sends encode(). False: there is nothing to send, or a waiter of
   // this client may get the lock in the same step; operation() follows.
   bool begin(TimePoint now, const client::RequestPtr& carrier);
-  TimePoint patience() const { return kNever; }
+  TimePoint connect_deadline() const { return kNever; }
   // Whether its caller leaves once the command is written: leave() follows.
   bool deferred() const { return what_.deferred && is_last(); }
   resp::ReplyKinds encode(std::string& out) const;

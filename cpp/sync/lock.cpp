@@ -51,9 +51,11 @@ void ReentrantLock::release(script::Writer& out, const Step& step) const {
                                     << step.owner << step.count << out.publish();
 }
 
-void ReentrantLock::transfer(script::Writer& out, const Step& step, const std::string& heir) const {
-  out.call(lua::lock_transfer, 2, 4) << step.name.bytes() << lock_channel(step.name).bytes()
-                                     << step.owner << heir << step.lease.count() << out.publish();
+void ReentrantLock::transfer(script::Writer& out, const Step& step,
+                             const std::string& next_waiter) const {
+  out.call(lua::lock_transfer, 2, 4)
+      << step.name.bytes() << lock_channel(step.name).bytes() << step.owner << next_waiter
+      << step.lease.count() << out.publish();
 }
 
 Answer ReentrantLock::transferred(const resp::Reply& reply) const {

@@ -15,7 +15,8 @@ class ReentrantLock : public LockRecipe, public Transferable, public Movable {
   Answer acquired(const resp::Reply& reply) const override;
   void release(script::Writer& out, const Step& step) const override;
   const Transferable* transferable() const override { return this; }
-  void transfer(script::Writer& out, const Step& step, const std::string& heir) const override;
+  void transfer(script::Writer& out, const Step& step,
+                const std::string& next_waiter) const override;
   Answer transferred(const resp::Reply& reply) const override;
   const Movable* movable() const override { return this; }
   std::string_view ticket_kind() const override { return "lock"; }

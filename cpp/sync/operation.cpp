@@ -63,7 +63,8 @@ void Operation::wait_in(Parker& parker, TimePoint slice) {
     listening = listening_;
   }
   if (!listening.to) return connection_->serve(parker, serve_control_, slice);
-  listening.to->attend({parker, *listening.channel, listening.excludes, serve_control_}, slice);
+  listening.to->wait_for_message({parker, *listening.channel, listening.excludes, serve_control_},
+                                 slice);
 }
 
 void Operation::give_up() {

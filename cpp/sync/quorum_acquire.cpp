@@ -36,22 +36,22 @@ void QuorumAcquire::leave() {
 void QuorumAcquire::handle(const Event& event) {
   switch (event.kind) {
     case Event::Kind::kStart:
-      return obey(machine_.resume({Machine::Event::Kind::kStart}, now()));
+      return apply(machine_.resume({Machine::Event::Kind::kStart}, now()));
     case Event::Kind::kMember:
-      return obey(machine_.resume({Machine::Event::Kind::kAnswer, event.member,
-                                   event.outcome.verdict, event.outcome.why, trusted()},
-                                  now()));
+      return apply(machine_.resume({Machine::Event::Kind::kAnswer, event.member,
+                                    event.outcome.verdict, event.outcome.why, trusted()},
+                                   now()));
     case Event::Kind::kTime:
-      return obey(machine_.resume({Machine::Event::Kind::kTime}, now()));
+      return apply(machine_.resume({Machine::Event::Kind::kTime}, now()));
     case Event::Kind::kCancel:
       break;
   }
-  obey(machine_.resume({Machine::Event::Kind::kCancel}, now()));
+  apply(machine_.resume({Machine::Event::Kind::kCancel}, now()));
   // A grant that its caller never gets.
   for (std::size_t member = 0; member < members_.size(); ++member) give_back(member);
 }
 
-void QuorumAcquire::obey(const Machine::Action& action) {
+void QuorumAcquire::apply(const Machine::Action& action) {
   using Verb = Machine::Action::Verb;
   if (action.verb == Verb::kNone) return;
   for (const std::size_t member : action.give_back) give_back(member);

@@ -42,7 +42,7 @@ class QuorumAcquire final : public Composite {
   Status enter(bool by_thread) override;
   void leave() override;
   void handle(const Event& event) override;
-  void obey(const Machine::Action& action);
+  void apply(const Machine::Action& action);
   void ask(std::size_t member, QuorumMember::How how);
   void give_back(std::size_t member);
   std::vector<TimePoint> trusted() const;

@@ -244,7 +244,7 @@ QuorumMachine::Action QuorumMachine::out_of_order(TimePoint now) {
 QuorumMachine::Action QuorumMachine::not_yet(Verdict verdict, Status why, TimePoint now) {
   if (missing_since_ == kNever) missing_since_ = now;
   TimePoint until = after(missing_since_, options_.unreachable_budget);
-  if (refusing_connections()) until = std::min(until, options_.patience);
+  if (refusing_connections()) until = std::min(until, options_.connect_deadline);
   const bool gives_up = now >= until;
   if (gives_up || (verdict == Verdict::kExpired && !options_.blocking)) {
     return finish(verdict, std::move(why));

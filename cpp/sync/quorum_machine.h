@@ -43,8 +43,8 @@ class QuorumMachine {
     bool blocking = true;
     TimePoint deadline = kNever;
     Lease lease{};
-    Millis unreachable_budget{5000};  // how long a quorum may be out of reach
-    TimePoint patience = kNever;      // how long, if servers refuse connections
+    Millis unreachable_budget{5000};      // how long a quorum may be out of reach
+    TimePoint connect_deadline = kNever;  // how long, if servers refuse connections
     std::vector<bool> votes;  // whether a grant of this member counts: a nested hold needs an outer
     std::uint32_t seed = 1;   // of the rests
   };

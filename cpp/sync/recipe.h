@@ -153,12 +153,14 @@ class LockRecipe : public HoldRecipe {
 };
 
 // A lock with a hand-over: its last release may hand it to the first of this client's waiters
-// (kInTurn), of any kind: by the heir's recipe, not the owner's.
+// (kInTurn), of any kind: by the next waiter's recipe, not the owner's.
 class Transferable {
  public:
   virtual ~Transferable() = default;
-  // Hands the lock to `heir`, another owner of this client. Replies nil: `owner` does not hold it.
-  virtual void transfer(script::Writer& out, const Step& step, const std::string& heir) const = 0;
+  // Hands the lock to `next_waiter`, another owner of this client. Replies nil: `owner` does not
+  // hold it.
+  virtual void transfer(script::Writer& out, const Step& step,
+                        const std::string& next_waiter) const = 0;
   virtual Answer transferred(const resp::Reply& reply) const = 0;
 };
 

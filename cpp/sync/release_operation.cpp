@@ -110,21 +110,21 @@ bool ReleaseOperation::may_hand_over() const {
 }
 
 bool ReleaseOperation::hand_over() {
-  const wait::WaiterPtr waiter = context().waits->heir(channel_, now());
-  heir_ = waiter ? waiter->heir() : nullptr;
-  if (!heir_ || !heir_->accept_offer([this]() HOLDFAST_REQUIRES(mutex_) { go(); })) {
-    heir_.reset();
+  const wait::WaiterPtr waiter = context().waits->next_waiter(channel_, now());
+  next_waiter_ = waiter ? waiter->next_waiter() : nullptr;
+  if (!next_waiter_ || !next_waiter_->accept_offer([this]() HOLDFAST_REQUIRES(mutex_) { go(); })) {
+    next_waiter_.reset();
     return false;
   }
-  // It was not sent: the heir has to try itself.
-  if (finished()) std::exchange(heir_, nullptr)->offer_answered({Answer::Kind::kHeld}, {});
+  // It was not sent: the next waiter has to try itself.
+  if (finished()) std::exchange(next_waiter_, nullptr)->offer_answered({Answer::Kind::kHeld}, {});
   return true;
 }
 
 void ReleaseOperation::go() {
   wake_at(kNever);
   resting_ = false;
-  if (!heir_) context().waits->expect(channel_);
+  if (!next_waiter_) context().waits->expect(channel_);
   const Status refused = submit();
   // Its owner has acquired the lock again, and the result of that counts.
   if (refused.code() == Code::kRevoked) return end({});
@@ -182,10 +182,11 @@ void ReleaseOperation::leave_to_ledger(bool rested) {
 }
 
 resp::ReplyKinds ReleaseOperation::encode(std::string& out) const {
-  Step step{name(), field(what_.owner), plan_.remaining, heir_ ? heir_->lease_time() : Millis(0)};
+  Step step{name(), field(what_.owner), plan_.remaining,
+            next_waiter_ ? next_waiter_->lease_time() : Millis(0)};
   script::Writer writer = context().writer(out, by_text_);
-  if (heir_) {
-    heir_->recipe().transferable()->transfer(writer, step, heir_->owner_field());
+  if (next_waiter_) {
+    next_waiter_->recipe().transferable()->transfer(writer, step, next_waiter_->owner_field());
   } else {
     add_plan(step, plan_, context());
     recipe_.release(writer, step);
@@ -194,14 +195,14 @@ resp::ReplyKinds ReleaseOperation::encode(std::string& out) const {
 }
 
 void ReleaseOperation::complete(Result<resp::Reply> reply, const client::Sent& sent) {
-  Heir heir;
+  NextWaiter next_waiter;
   wait::Calls calls;
   Answer answer{Answer::Kind::kHeld, Millis(0)};
   {
     const MutexLock lock(mutex_);
     // An answered command has been written, even if its caller has not been notified yet.
     defer_if_written(reply.ok() || writing_ == Writing::kDone);
-    heir = heir_;
+    next_waiter = next_waiter_;
     sent_before_ = sent_before_ || sent.times > 1;
     if (cancelled_ && plan_.verdict == Plan::Verdict::kPartial) {
       return finish({Verdict::kCancelled});
@@ -211,22 +212,23 @@ void ReleaseOperation::complete(Result<resp::Reply> reply, const client::Sent& s
     } else if (reply.value().is_error()) {
       refused(reply.value().text());
     } else {
-      if (heir) answer = heir->recipe().transferable()->transferred(reply.value());
+      if (next_waiter) answer = next_waiter->recipe().transferable()->transferred(reply.value());
       answered(reply.value());
     }
-    heir_.reset();
+    next_waiter_.reset();
     calls = std::exchange(calls_, {});
   }
   calls.run();
-  if (heir) tell(*heir, answer, reply, sent);
+  if (next_waiter) tell(*next_waiter, answer, reply, sent);
 }
 
-void ReleaseOperation::tell(wait::Heir& heir, const Answer& answer,
+void ReleaseOperation::tell(wait::NextWaiter& next_waiter, const Answer& answer,
                             const Result<resp::Reply>& reply, const client::Sent& sent) const {
-  if (!reply.ok()) return heir.on_failure(reply.status());
+  if (!reply.ok()) return next_waiter.on_failure(reply.status());
   const bool in_doubt = reply.value().is_error() && sent.times > 1;
-  if (!in_doubt) return heir.offer_answered(answer, sent);
-  heir.offer_in_doubt(error_status(reply.value().text(), name(), context().topology->text()));
+  if (!in_doubt) return next_waiter.offer_answered(answer, sent);
+  next_waiter.offer_in_doubt(
+      error_status(reply.value().text(), name(), context().topology->text()));
 }
 
 wait::Calls ReleaseOperation::told(const Context& context, const Recipe& recipe,
@@ -244,7 +246,7 @@ void ReleaseOperation::answered(const resp::Reply& reply) {
       plan_.verdict == Plan::Verdict::kFinal && sent_before_ && now() < plan_.trusted;
   if (!reply.is_nil() || by_first) {
     context().keeper->released(name(), what_.owner, plan_);
-    if (!heir_) calls_ = told(context(), recipe_, channel_, reply.integer());
+    if (!next_waiter_) calls_ = told(context(), recipe_, channel_, reply.integer());
     return end({});
   }
   const char* reason =
@@ -260,8 +262,8 @@ void ReleaseOperation::gone(const std::string& reason) {
 }
 
 void ReleaseOperation::refused(std::string_view text) {
-  // The heir is signalled to try itself: it may have given up before a second attempt.
-  const bool handing_over = std::exchange(heir_, nullptr) != nullptr;
+  // The next_waiter is signalled to try itself: it may have given up before a second attempt.
+  const bool handing_over = std::exchange(next_waiter_, nullptr) != nullptr;
   const ErrorKind kind = error_kind(text);
   if (kind == ErrorKind::kUnknownScript && !by_text_) {
     by_text_ = true;

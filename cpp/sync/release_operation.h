@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/sync_points.h"
-#include "sync/heir.h"
+#include "sync/next_waiter.h"
 #include "sync/operation.h"
 #include "sync/pending_release.h"
 #include "sync/synchronizer.h"
@@ -54,7 +54,7 @@ class ReleaseOperation final : public Operation {
 
  private:
   using Plan = lease::ReleasePlan;
-  using Heir = std::shared_ptr<wait::Heir>;
+  using NextWaiter = std::shared_ptr<wait::NextWaiter>;
 
   void begin() override;
   void time_is_up(TimePoint now) override;
@@ -67,7 +67,7 @@ class ReleaseOperation final : public Operation {
   void go() HOLDFAST_REQUIRES(mutex_);
   PendingRelease::What pending() const HOLDFAST_REQUIRES(mutex_);
   void leave_to_ledger(bool rested) HOLDFAST_REQUIRES(mutex_);
-  void tell(wait::Heir& heir, const Answer& answer, const Result<resp::Reply>& reply,
+  void tell(wait::NextWaiter& next_waiter, const Answer& answer, const Result<resp::Reply>& reply,
             const client::Sent& sent) const HOLDFAST_EXCLUDES(mutex_);
   void answered(const resp::Reply& reply) HOLDFAST_REQUIRES(mutex_);
   void gone(const std::string& reason) HOLDFAST_REQUIRES(mutex_);
@@ -88,7 +88,7 @@ class ReleaseOperation final : public Operation {
   const What what_;
   const std::string channel_;
   Plan plan_;
-  Heir heir_;
+  NextWaiter next_waiter_;
   wait::Calls calls_;  // to be run without mutex_
   bool by_text_ = false;
   bool cancelled_ HOLDFAST_GUARDED_BY(mutex_) = false;

@@ -46,13 +46,13 @@ class ReplicaAcknowledger::Write final : public client::Request,
     outcome_ = std::move(outcome);
     stream_ = sent.stream;
   }
-  std::shared_ptr<Request> escort() override;
+  std::shared_ptr<Request> follow_up() override;
 
   // A separate WAIT will show its outcome. Connections for confirmations are read by one
   // thread, so it is known before the round's own WAIT is answered.
-  bool escorted() const {
+  bool followed_up() const {
     const MutexLock guard(mutex_);
-    return escorted_;
+    return followed_up_;
   }
 
   // Its result, over the stream of the WAIT; unset: to be sent again.
@@ -68,7 +68,7 @@ class ReplicaAcknowledger::Write final : public client::Request,
   const std::shared_ptr<ReplicaAcknowledger> owner_;
   const std::string key_;
   mutable Mutex mutex_;  // the client may be closed by any thread
-  bool escorted_ HOLDFAST_GUARDED_BY(mutex_) = false;
+  bool followed_up_ HOLDFAST_GUARDED_BY(mutex_) = false;
   std::optional<Acknowledgement> outcome_ HOLDFAST_GUARDED_BY(mutex_);
   std::uint64_t stream_ HOLDFAST_GUARDED_BY(mutex_) = 0;
 };
@@ -93,7 +93,7 @@ class ReplicaAcknowledger::Wait final : public client::Request {
     owner_->answered(*this, reply, sent);
   }
 
-  bool speaks_for(const Write& write) const { return !connection || !write.escorted(); }
+  bool speaks_for(const Write& write) const { return !connection || !write.followed_up(); }
 
   const ConnectionPtr connection;  // of the round; null: of a single write
   const std::vector<WritePtr> writes;
@@ -103,10 +103,10 @@ class ReplicaAcknowledger::Wait final : public client::Request {
   const std::shared_ptr<ReplicaAcknowledger> owner_;
 };
 
-std::shared_ptr<client::Request> ReplicaAcknowledger::Write::escort() {
+std::shared_ptr<client::Request> ReplicaAcknowledger::Write::follow_up() {
   {
     const MutexLock guard(mutex_);
-    if (std::exchange(escorted_, true)) return nullptr;
+    if (std::exchange(followed_up_, true)) return nullptr;
   }
   return std::make_shared<Wait>(owner_, nullptr, std::vector<WritePtr>{shared_from_this()});
 }

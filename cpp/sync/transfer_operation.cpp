@@ -119,26 +119,26 @@ void DetachOperation::not_there() {
 }
 
 AttachOperation::AttachOperation(std::shared_ptr<const Context> context, const LockRecipe& recipe,
-                                 LockName name, Ticket ticket, const Heir& heir)
+                                 LockName name, Ticket ticket, const Recipient& recipient)
     : TransferOperation(std::move(context), recipe, std::move(name)),
       ticket_(std::move(ticket)),
-      heir_(heir) {}
+      recipient_(recipient) {}
 
 void AttachOperation::begin() {
   const MutexLock lock(mutex_);
   // The owner is new.
-  attempt_.emplace(*context().keeper, name(), heir_.owner);
+  attempt_.emplace(*context().keeper, name(), recipient_.owner);
   const lease::AttemptPlan plan = context().keeper->begin_attempt(*attempt_);
   if (plan.verdict != lease::AttemptPlan::Verdict::kBegun) return closed();
-  send({ticket_.field, field(heir_.owner), heir_.lease.time});
+  send({ticket_.field, field(recipient_.owner), recipient_.lease.time});
 }
 
 // The rest of the minimum, less the time since the detach, which the shortened lease on the server
 // shows. Not known (a repetition): no time is subtracted.
 void AttachOperation::moved(Millis left, const client::Sent& sent) {
   const Millis passed = left < Millis(0) ? Millis(0) : std::max(ticket_.lease - left, Millis(0));
-  lease::Grant grant{name(), heir_.owner, 1, heir_.lease, sent.last, &recipe()};
-  grant.listener = heir_.listener;
+  lease::Grant grant{name(), recipient_.owner, 1, recipient_.lease, sent.last, &recipe()};
+  grant.listener = recipient_.listener;
   grant.token = ticket_.token;
   grant.at_least = std::max(ticket_.minimum - passed, Millis(0));
   grant.at = now();
@@ -163,16 +163,16 @@ void AttachOperation::closed() {
 }
 
 void AttachOperation::unanswered() {
-  PendingRelease::take_back(shared_context(),
-                            return_to(shared_context(), recipe(), name(), ticket_, heir_.owner),
-                            ticket_.lease);
+  PendingRelease::take_back(
+      shared_context(), return_to(shared_context(), recipe(), name(), ticket_, recipient_.owner),
+      ticket_.lease);
   over();
 }
 
 void AttachOperation::over() { attempt_.reset(); }
 
 void AttachOperation::taken_back() {
-  give_back(shared_context(), recipe(), name(), ticket_, heir_.owner);
+  give_back(shared_context(), recipe(), name(), ticket_, recipient_.owner);
 }
 
 void AttachOperation::give_back(const std::shared_ptr<const Context>& context,

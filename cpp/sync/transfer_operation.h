@@ -79,14 +79,14 @@ class DetachOperation final : public TransferOperation {
 // valid), kFailed. If it fails, or its caller has left, the hold is returned to the ticket.
 class AttachOperation final : public TransferOperation {
  public:
-  struct Heir {
+  struct Recipient {
     OwnerNumber owner;
     Lease lease;
     std::uint64_t listener = 0;
   };
   // `ticket`: of the lock `name` of this recipe.
   AttachOperation(std::shared_ptr<const Context> context, const LockRecipe& recipe, LockName name,
-                  Ticket ticket, const Heir& heir);
+                  Ticket ticket, const Recipient& recipient);
 
   // Returns the hold of `owner`, if it has it, to the ticket; does not wait for the answer.
   static void give_back(const std::shared_ptr<const Context>& context, const LockRecipe& recipe,
@@ -102,7 +102,7 @@ class AttachOperation final : public TransferOperation {
   void over() HOLDFAST_REQUIRES(mutex_);
 
   const Ticket ticket_;
-  const Heir heir_;
+  const Recipient recipient_;
   std::optional<lease::Attempt> attempt_ HOLDFAST_GUARDED_BY(mutex_);
 };
 

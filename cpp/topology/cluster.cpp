@@ -124,8 +124,8 @@ bool Cluster::follow(Connection& connection, const InFlightRequest& unanswered,
                      Redirection::Kind kind) {
   const bool asking = kind == Redirection::Kind::kAsk;
   if (!connection.resubmit({unanswered.request, unanswered.sent, asking}).ok()) return false;
-  const client::RequestPtr escort = asking ? unanswered.request->escort() : nullptr;
-  if (escort) (void)connection.resubmit({escort});  // nothing is closed with the lock held
+  const client::RequestPtr follow_up = asking ? unanswered.request->follow_up() : nullptr;
+  if (follow_up) (void)connection.resubmit({follow_up});  // nothing is closed with the lock held
   return true;
 }
 

@@ -96,7 +96,7 @@ void Cluster::retire_nodes(const std::vector<SlotRange>& ranges) {
       ++it;
       continue;
     }
-    it->second->retire();
+    it->second->decommission();
     it = nodes_.erase(it);
   }
   owners_ = owners;
@@ -150,10 +150,10 @@ net::Interest Cluster::step(TimePoint now) {
         failure_.ok() ? text_ + " has no server for the slot" : failure_.message();
     deferred_.drop_overdue(now, Status::unreachable(why).caused_by(failure_.cause()), answers);
     const bool refused = failure_.reach() == Reach::kRefused && !refresh_.asking();
-    if (refused) deferred_.drop_impatient(now, failure_, answers);
+    if (refused) deferred_.drop_connect_overdue(now, failure_, answers);
     fresh = send_scouts(now);
     next.until = std::min(refresh_.until(), deferred_.next_overdue());
-    if (refused) next.until = std::min(next.until, deferred_.next_impatient());
+    if (refused) next.until = std::min(next.until, deferred_.next_connect_deadline());
     next.done = next.until == kNever && deferred_.empty();
   }
   for (const auto& query : fresh) query->start();

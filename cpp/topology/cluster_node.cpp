@@ -119,8 +119,8 @@ void ClusterNode::review() {
   for (const auto& connection : connections_) connection->review();
 }
 
-void ClusterNode::retire() {
-  for (const auto& connection : connections_) connection->retire();
+void ClusterNode::decommission() {
+  for (const auto& connection : connections_) connection->decommission();
   subscriber_->close();
 }
 

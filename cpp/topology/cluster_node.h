@@ -62,7 +62,7 @@ class ClusterNode {
   void listen(client::PubSub mode) { subscriber_->set_mode(mode); }
 
   void review();  // as Connection's
-  void retire();
+  void decommission();
   void close(const Status& why);
 
   // One connection. Without a server (number 0) it hands every request over.

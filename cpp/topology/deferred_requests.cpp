@@ -19,9 +19,9 @@ TimePoint DeferredRequests::next_overdue() const {
   return next;
 }
 
-TimePoint DeferredRequests::next_impatient() const {
+TimePoint DeferredRequests::next_connect_deadline() const {
   TimePoint next = kNever;
-  for (const RequestQueue& line : lines_) next = std::min(next, line.next_impatient());
+  for (const RequestQueue& line : lines_) next = std::min(next, line.next_connect_deadline());
   return next;
 }
 
@@ -52,9 +52,9 @@ void DeferredRequests::drop_overdue(TimePoint now, const Status& why,
   for (RequestQueue& line : lines_) line.drop_overdue(now, why, answers);
 }
 
-void DeferredRequests::drop_impatient(TimePoint now, const Status& why,
-                                      RequestQueue::Answers& answers) {
-  for (RequestQueue& line : lines_) line.drop_impatient(now, why, answers);
+void DeferredRequests::drop_connect_overdue(TimePoint now, const Status& why,
+                                            RequestQueue::Answers& answers) {
+  for (RequestQueue& line : lines_) line.drop_connect_overdue(now, why, answers);
 }
 
 void DeferredRequests::fail(const Status& why, bool persistent_too,

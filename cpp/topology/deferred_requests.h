@@ -16,15 +16,16 @@ class DeferredRequests {
 
   bool empty() const;
   TimePoint next_overdue() const;
-  TimePoint next_impatient() const;
+  TimePoint next_connect_deadline() const;
   void add(client::InFlightRequest unanswered, Traffic traffic);
 
   // Sends the requests that have a connection. Those that a closed connection refuses are answered.
   void release(const Find& find, client::RequestQueue::Answers& answers);
 
   void drop_overdue(TimePoint now, const Status& why, client::RequestQueue::Answers& answers);
-  // See RequestQueue::drop_impatient() and fail().
-  void drop_impatient(TimePoint now, const Status& why, client::RequestQueue::Answers& answers);
+  // See RequestQueue::drop_connect_overdue() and fail().
+  void drop_connect_overdue(TimePoint now, const Status& why,
+                            client::RequestQueue::Answers& answers);
   void fail(const Status& why, bool persistent_too, client::RequestQueue::Answers& answers);
 
  private:

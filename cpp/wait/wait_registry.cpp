@@ -237,7 +237,7 @@ Calls WaitRegistry::leave_queue(Queues::value_type& place, const Waiter& waiter,
   return calls;
 }
 
-WaiterPtr WaitRegistry::heir(const std::string& channel, TimePoint now) {
+WaiterPtr WaitRegistry::next_waiter(const std::string& channel, TimePoint now) {
   const MutexLock guard(mutex_);
   const auto found = queues_.find(channel);
   if (found == queues_.end() || found->second.waiters.empty()) return nullptr;

@@ -15,7 +15,7 @@
 
 namespace holdfast::wait {
 
-class Heir;  // of the layer above: sync/heir.h
+class NextWaiter;  // of the layer above: sync/next_waiter.h
 
 // A waiter of this client for a channel. Called on any thread, without the registry's lock.
 class Waiter {
@@ -35,7 +35,7 @@ class Waiter {
   // No message can arrive.
   virtual void on_failure(const Status& why) = 0;
   // As the one to which a release hands a lock over; null: it cannot be.
-  virtual std::shared_ptr<Heir> heir() { return nullptr; }
+  virtual std::shared_ptr<NextWaiter> next_waiter() { return nullptr; }
 };
 using WaiterPtr = std::shared_ptr<Waiter>;
 
@@ -155,7 +155,7 @@ class WaitRegistry {
   // is the others' turn: after 16 hand-overs in a row, or 10 ms of them (a bound on how long this
   // client may keep a lock among its own; Dice, Marathe, Shavit, "Lock Cohorting", 2012). From then
   // until told(), a message is no reason for this client's head to hurry.
-  WaiterPtr heir(const std::string& channel, TimePoint now);
+  WaiterPtr next_waiter(const std::string& channel, TimePoint now);
 
   // A release of this client is about to publish: its waiters need a reader.
   void expect(const std::string& channel);

@@ -141,7 +141,7 @@ BREAKS = (
         (33,),
         "a write that is sent on leaves its WAIT behind",
         "cpp/topology/cluster.cpp",
-        (("  if (escort) (void)connection.resubmit({escort});", "  (void)escort;"),),
+        (("  if (follow_up) (void)connection.resubmit({follow_up});", "  (void)follow_up;"),),
         f"{REPLICAS}::test_a_slot_that_moves_can_be_granted",
     ),
     Break(

@@ -103,7 +103,7 @@ class Waiter {
     std::promise<Parker*> begun;
     thread_ = std::thread([this, &subscriber, &begun] {
       begun.set_value(&Parker::of_this_thread());
-      subscriber.attend({Parker::of_this_thread(), channel_, true, control_}, kNever);
+      subscriber.wait_for_message({Parker::of_this_thread(), channel_, true, control_}, kNever);
     });
     parker_ = begun.get_future().get();
     id_ = thread_.get_id();

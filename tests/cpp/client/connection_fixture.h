@@ -63,7 +63,7 @@ class ConnectionTest : public ::testing::Test {
   void ask_impatiently(const std::string& word, Millis patience) {
     if (!connection) open();
     auto question = std::make_shared<Question>(word, log);
-    question->patience = world.now() + patience;
+    question->connect_deadline = world.now() + patience;
     submitted = connection->submit(question);
   }
 

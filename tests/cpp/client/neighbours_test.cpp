@@ -104,7 +104,7 @@ TEST_F(NeighboursTest, AServerThatLeavesHandsItsLineOverInOrder) {
   for (const char* word : {"a", "b", "c"}) submit(word);
   run();
   mine = false;
-  connection->retire();
+  connection->decommission();
   run();
   EXPECT_EQ(handed, (Strings{"old a", "old b", "old c"}));
   submit("d");
@@ -120,7 +120,7 @@ TEST_F(NeighboursTest, ARequestThatNoServerTakesIsAnswered) {
   run();
   mine = false;
   refuses = true;
-  connection->retire();
+  connection->decommission();
   run();
   EXPECT_EQ(ends, Strings{"a failed"});
 }

@@ -27,7 +27,7 @@ TEST_F(AttemptTest, AnOwnerHasOneForEachLock) {
   Attempt again(keeper(), name, kAlice);
   EXPECT_FALSE(again.begin());
   EXPECT_FALSE(again.under_way());
-  EXPECT_EQ(keeper().begin_plain_attempt(again), LeaseKeeper::PlainAttempt::kNotBegun);
+  EXPECT_EQ(keeper().begin_attempt(again).verdict, AttemptPlan::Verdict::kUnderWay);
   Attempt of_side(keeper(), side, kAlice);
   EXPECT_TRUE(of_side.begin());
   Attempt of_other(keeper(), other, kAlice);
@@ -42,7 +42,7 @@ TEST_F(AttemptTest, AnOwnerHasOneForEachLock) {
 TEST_F(AttemptTest, ItEndsWithItsGrantOrItsScope) {
   {
     Attempt attempt(keeper(), name, kAlice);
-    EXPECT_EQ(keeper().begin_plain_attempt(attempt), LeaseKeeper::PlainAttempt::kBegun);
+    EXPECT_EQ(keeper().begin_attempt(attempt).verdict, AttemptPlan::Verdict::kBegun);
     EXPECT_TRUE(keeper().acquiring());
     EXPECT_TRUE(keeper().under_way(name, kAlice));
   }
@@ -58,19 +58,16 @@ TEST_F(AttemptTest, ItsOwnerReleasesNothingMeanwhile) {
   Attempt attempt(keeper(), name, kAlice);
   EXPECT_TRUE(attempt.begin());
   EXPECT_EQ(keeper().begin_release(name, kAlice, false).verdict, Verdict::kUnderWay);
-  EXPECT_EQ(keeper().begin_plain_release(name, kAlice, world.now()), std::nullopt);
   EXPECT_EQ(keeper().count(name, kAlice), 1);
   EXPECT_EQ(keeper().begin_giving_back(name, kAlice, false).verdict, Verdict::kFinal);
 }
 
-TEST_F(AttemptTest, ItMovesToANameThatLivesLonger) {
-  const LockName longer = name;
+TEST_F(AttemptTest, ItMovesToAnObjectThatLivesLonger) {
   {
-    auto shorter = std::make_unique<LockName>(name);
-    Attempt attempt(keeper(), *shorter, kAlice);
-    EXPECT_TRUE(attempt.begin());
-    const Attempt moved(std::move(attempt), longer);
-    shorter.reset();
+    auto attempt = std::make_unique<Attempt>(keeper(), name, kAlice);
+    EXPECT_TRUE(attempt->begin());
+    const Attempt moved(std::move(*attempt));
+    attempt.reset();
     EXPECT_TRUE(moved.under_way());
     EXPECT_TRUE(keeper().under_way(name, kAlice));
   }
@@ -115,7 +112,7 @@ TEST_F(AttemptTest, AReleaseThatLeavesHoldsCountsAtOnce) {
   renewed(kAlice, 2);
   const ReleasePlan plan = keeper().begin_release(name, kAlice, false);
   EXPECT_EQ(plan.verdict, Verdict::kPartial);
-  EXPECT_EQ(keeper().begin_attempt(name, kAlice).count, 2);
+  EXPECT_EQ(attempt(kAlice).count, 2);
   renewed(kAlice, 2);
   keeper().released(name, kAlice, plan);
   EXPECT_EQ(keeper().count(name, kAlice), 2);

@@ -44,7 +44,7 @@ TEST_F(DeferredReleaseTest, ALossIsPostedOnceAndMakesNoReleaseRaise) {
 
 TEST_F(DeferredReleaseTest, ALossLeavesTheNextHoldAlone) {
   const ReleasePlan plan = leave();
-  EXPECT_TRUE(keeper().begin_attempt(name, kAlice).takes_over);
+  EXPECT_TRUE(attempt(kAlice).takes_over);
   keeper().release_found_nothing(name, kAlice, plan, kGone);
   EXPECT_FALSE(keeper().lost(name, kAlice));
   grant(kAlice, 1, {kLease, true});
@@ -55,7 +55,7 @@ TEST_F(DeferredReleaseTest, ALossLeavesTheNextHoldAlone) {
 
 TEST_F(DeferredReleaseTest, WhatIsAnsweredIsNotLostWithTheAttemptBehindIt) {
   const ReleasePlan plan = leave();
-  EXPECT_TRUE(keeper().begin_attempt(name, kAlice).takes_over);
+  EXPECT_TRUE(attempt(kAlice).takes_over);
   keeper().released(name, kAlice, plan);
   const auto turn = keeper().take_back(name, kAlice, {}, kNever);  // the attempt stays unanswered
   EXPECT_FALSE(keeper().idle());

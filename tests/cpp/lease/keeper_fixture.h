@@ -57,6 +57,12 @@ class LeaseKeeperTest : public ::testing::Test {
   LeaseKeeper& keeper() { return client_->keeper(); }
   void pass(Duration time) { loop_.run(time); }
 
+  // By what plan the owner would attempt to acquire it now, and nothing comes of it.
+  AttemptPlan attempt(OwnerNumber owner) {
+    Attempt begun(keeper(), name, owner);
+    return keeper().begin_attempt(begun);
+  }
+
   // What an acquisition does: on the server, and with the keeper.
   void grant(OwnerNumber owner, int count, Lease lease, std::uint64_t listener = 0) {
     const std::string field = owner_field("client", owner);
@@ -65,8 +71,7 @@ class LeaseKeeperTest : public ::testing::Test {
     sync::lock_recipe().acquire(writer, {name, field, count, lease.time});
     ASSERT_EQ(execute(bytes), "$-1\r\n");
     Attempt attempt(keeper(), name, owner);
-    ASSERT_TRUE(attempt.begin());
-    (void)keeper().begin_attempt(name, owner);
+    (void)keeper().begin_attempt(attempt);
     ASSERT_TRUE(keeper().granted(
         {name, owner, count, lease, world.now(), &sync::lock_recipe(), listener}, attempt));
   }

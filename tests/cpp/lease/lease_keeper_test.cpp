@@ -20,8 +20,7 @@ TEST_F(LeaseKeeperTest, CountsTheHoldsOfEachOwner) {
 TEST_F(LeaseKeeperTest, KeepsTheNewestTokenOfAHoldWhileItIsTrusted) {
   const auto token = [this](std::int64_t value) {
     Attempt attempt(keeper(), name, kAlice);
-    EXPECT_TRUE(attempt.begin());
-    const int holds = keeper().begin_attempt(name, kAlice).count;
+    const int holds = keeper().begin_attempt(attempt).count;
     const Lease lease{Millis(1000), false};
     EXPECT_TRUE(keeper().granted(
         {name, kAlice, holds, lease, world.now(), &sync::lock_recipe(), 0, value}, attempt));

@@ -145,7 +145,7 @@ TEST_F(ReleaseTest, AnOldReleaseDoesNotTouchANewHold) {
   renewed(kAlice);
   const ReleasePlan plan = begin_release(sending);
   EXPECT_FALSE(sending->revoked());
-  EXPECT_EQ(keeper().begin_attempt(name, kAlice).count, 1);
+  EXPECT_EQ(attempt(kAlice).count, 1);
   EXPECT_TRUE(sending->revoked());
   renewed(kAlice);
   EXPECT_FALSE(keeper().carry_on(name, kAlice, plan.ticket, sending));
@@ -174,12 +174,12 @@ TEST_F(ReleaseTest, ALastReleaseThatFindsNothingTellsOfTheLoss) {
 }
 
 TEST_F(ReleaseTest, AnAcquisitionKnowsTheCountItMakes) {
-  EXPECT_EQ(keeper().begin_attempt(name, kAlice).count, 1);
+  EXPECT_EQ(attempt(kAlice).count, 1);
   fixed(kAlice, Millis(1000));
-  EXPECT_EQ(keeper().begin_attempt(name, kAlice).count, 2);
-  EXPECT_EQ(keeper().begin_attempt(name, kBob).count, 1);
+  EXPECT_EQ(attempt(kAlice).count, 2);
+  EXPECT_EQ(attempt(kBob).count, 1);
   pass(Millis(990));
-  EXPECT_EQ(keeper().begin_attempt(name, kAlice).count, 1);
+  EXPECT_EQ(attempt(kAlice).count, 1);
 }
 
 TEST_F(ReleaseTest, AReleaseIsSentUntilNoRenewalUnderWayCanKeepTheHold) {
@@ -197,12 +197,12 @@ TEST_F(ReleaseTest, AnAttemptTakesOverWhatItsOwnerHasPendingForTheName) {
   const auto other = std::make_shared<Sending>();
   const LockName side(name.bytes(), Side::kWrite);
   (void)keeper().take_back(side, kAlice, other, kNever);
-  EXPECT_FALSE(keeper().begin_attempt(name, kBob).takes_over);
-  EXPECT_TRUE(keeper().begin_attempt(name, kAlice).takes_over);
+  EXPECT_FALSE(attempt(kBob).takes_over);
+  EXPECT_TRUE(attempt(kAlice).takes_over);
   EXPECT_TRUE(sending->revoked());
   EXPECT_FALSE(other->revoked());
   keeper().attempt_answered(name, kAlice);
-  EXPECT_FALSE(keeper().begin_attempt(name, kAlice).takes_over);
+  EXPECT_FALSE(attempt(kAlice).takes_over);
 }
 
 TEST_F(ReleaseTest, ATakenBackGrantDoesNotChangeTheNextRelease) {
@@ -228,9 +228,9 @@ TEST_F(ReleaseTest, WhatIsGrantedWhileTheClientIsClosedIsNotRecorded) {
   Attempt first(keeper(), name, kAlice);
   Attempt second(keeper(), name, kBob);
   EXPECT_TRUE(first.begin() && second.begin());
-  EXPECT_FALSE(keeper().begin_attempt(name, kAlice).closed);
+  EXPECT_EQ(keeper().begin_attempt(first).verdict, AttemptPlan::Verdict::kBegun);
   keeper().begin_close([&idle] { idle = true; });
-  EXPECT_TRUE(keeper().begin_attempt(name, kBob).closed);
+  EXPECT_EQ(keeper().begin_attempt(second).verdict, AttemptPlan::Verdict::kClosed);
   second.end();
   EXPECT_FALSE(idle);
   EXPECT_FALSE(keeper().granted(

@@ -20,8 +20,7 @@ class ShortenedLeaseTest : public LeaseKeeperTest {
     sync::read_lock_recipe().acquire(writer, {name, field, count, lease.time});
     ASSERT_EQ(execute(bytes), "$-1\r\n");
     Attempt attempt(keeper(), name, owner);
-    ASSERT_TRUE(attempt.begin());
-    (void)keeper().begin_attempt(name, owner);
+    (void)keeper().begin_attempt(attempt);
     ASSERT_TRUE(keeper().granted(
         {name, owner, count, lease, world.now(), &sync::read_lock_recipe()}, attempt));
   }

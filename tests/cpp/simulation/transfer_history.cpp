@@ -82,9 +82,9 @@ class TransferHistory::Courier final : public CounterUser {
     what_ = " attaches as ";
     at_least_ = Millis(0);
     letter_->sure_until = TimePoint{};
-    start(std::make_shared<sync::AttachOperation>(client_->context(), recipe(), name(),
-                                                  letter_->ticket,
-                                                  sync::AttachOperation::Heir{owner_, lease(), 0}),
+    start(std::make_shared<sync::AttachOperation>(
+              client_->context(), recipe(), name(), letter_->ticket,
+              sync::AttachOperation::Recipient{owner_, lease(), 0}),
           false, true);
   }
 

@@ -94,7 +94,7 @@ TEST_F(AcquireMachineTest, TheTimeOfAnAttemptThatWasSentAlreadyCountsFromItsBegi
   begin({false});
   now = 10;
   resume(begun);
-  EXPECT_EQ(last().patience, at(260));
+  EXPECT_EQ(last().connect_deadline, at(260));
 }
 
 TEST_F(AcquireMachineTest, TheGrantIsRecordedWithItsCountAndTheTimeOfItsCommand) {
@@ -111,31 +111,31 @@ TEST_F(AcquireMachineTest, TheGrantIsRecordedWithItsCountAndTheTimeOfItsCommand)
 TEST_F(AcquireMachineTest, AServerThatRefusesConnectionsIsWaitedForUntilTheDeadlineAMomentAtLeast) {
   begin({true, at(500)});
   start();
-  EXPECT_EQ(last().patience, at(500));
+  EXPECT_EQ(last().connect_deadline, at(500));
   begin({true, at(100)});
   start();
-  EXPECT_EQ(last().patience, at(300));
+  EXPECT_EQ(last().connect_deadline, at(300));
   begin({true});
   start();
-  EXPECT_EQ(last().patience, kNever);
+  EXPECT_EQ(last().connect_deadline, kNever);
 }
 
 TEST_F(AcquireMachineTest, WithoutBlockingAServerThatRefusesConnectionsIsWaitedForAMoment) {
   begin({false, at(500)});
   start();
-  EXPECT_EQ(last().patience, at(250));
+  EXPECT_EQ(last().connect_deadline, at(250));
 }
 
 TEST_F(AcquireMachineTest, APatienceThatIsGivenIsTheOneOfTheFirstAttempt) {
   AcquireMachine::Options options;
   options.deadline = at(500);
-  options.patience = at(40);
+  options.connect_deadline = at(40);
   begin(options);
   start();
-  EXPECT_EQ(last().patience, at(40));
+  EXPECT_EQ(last().connect_deadline, at(40));
   held(100);
   signal();
-  EXPECT_EQ(last().patience, kNever);  // the deadline counts
+  EXPECT_EQ(last().connect_deadline, kNever);  // the deadline counts
 }
 
 // ---- how a refusal is judged

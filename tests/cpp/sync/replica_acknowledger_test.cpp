@@ -107,8 +107,8 @@ class ReplicaAcknowledgerTest : public ::testing::Test {
   void follow(const InFlightRequest& unanswered, bool asking) {
     if (!asking) topology->owner = fresh;
     EXPECT_TRUE(fresh->resubmit({unanswered.request, unanswered.sent, asking}).ok());
-    const client::RequestPtr escort = asking ? unanswered.request->escort() : nullptr;
-    EXPECT_TRUE(!escort || fresh->resubmit({escort}).ok());
+    const client::RequestPtr follow_up = asking ? unanswered.request->follow_up() : nullptr;
+    EXPECT_TRUE(!follow_up || fresh->resubmit({follow_up}).ok());
   }
 
   Strings confirm() {
@@ -173,7 +173,7 @@ TEST_F(ReplicaAcknowledgerTest, TheRoundsOwnWaitDoesNotSpeakForAWriteThatWasSent
 TEST_F(ReplicaAcknowledgerTest, ARoundThatIsHandedOverAsAWholeCountsThere) {
   servers.of_old = "";
   EXPECT_EQ(confirm(), (Strings{"old WRITE", "old WAIT"}));
-  old->retire();
+  old->decommission();
   EXPECT_EQ(got(), (Strings{"new WRITE", "new WAIT"}));
   EXPECT_TRUE(have(1).empty());
   EXPECT_EQ(winner->ends, Strings{"confirmed"});
@@ -181,7 +181,7 @@ TEST_F(ReplicaAcknowledgerTest, ARoundThatIsHandedOverAsAWholeCountsThere) {
 
 TEST_F(ReplicaAcknowledgerTest, AWaitThatIsHandedOverWithoutItsWriteSaysNothing) {
   EXPECT_EQ(confirm(), (Strings{"old WRITE", "old WAIT"}));
-  old->retire();
+  old->decommission();
   EXPECT_EQ(got(), Strings{"new WAIT"});
   EXPECT_EQ(have(1), (Strings{"new WRITE", "new WAIT"}));
   EXPECT_TRUE(winner->ends.empty());

@@ -157,8 +157,8 @@ TEST_F(WaitRegistryTest, AMessageOfAChannelThatEndedWakesNoWaiter) {
 
 TEST_F(WaitRegistryTest, AfterItsHandOversTheHeadLetsOtherClientsGoFirst) {
   queue({first});
-  for (int i = 0; i < 16; ++i) (void)registry.heir(kChannel, kZero);
-  EXPECT_EQ(registry.heir(kChannel, kZero), nullptr);
+  for (int i = 0; i < 16; ++i) (void)registry.next_waiter(kChannel, kZero);
+  EXPECT_EQ(registry.next_waiter(kChannel, kZero), nullptr);
   registry.message(kChannel).run();
   EXPECT_EQ(first->told, Told{"turn at another time"});
   registry.told(kChannel, 2, kLater - Millis(2)).run();
@@ -168,8 +168,8 @@ TEST_F(WaitRegistryTest, AfterItsHandOversTheHeadLetsOtherClientsGoFirst) {
 
 TEST_F(WaitRegistryTest, AfterItsHandOversTheHeadGoesOnWhereNoOtherClientWaits) {
   queue({first});
-  for (int i = 0; i < 16; ++i) (void)registry.heir(kChannel, kZero);
-  EXPECT_EQ(registry.heir(kChannel, kZero), nullptr);
+  for (int i = 0; i < 16; ++i) (void)registry.next_waiter(kChannel, kZero);
+  EXPECT_EQ(registry.next_waiter(kChannel, kZero), nullptr);
   registry.told(kChannel, 1, kZero).run();
   registry.message(kChannel).run();
   EXPECT_EQ(first->told, (Told{"signal", "signal"}));
@@ -229,24 +229,24 @@ TEST_F(WaitRegistryTest, TheEndFailsThoseInTurnToo) {
 }
 
 TEST_F(WaitRegistryTest, TheHeirIsTheHead) {
-  EXPECT_EQ(registry.heir(kChannel, kZero), nullptr);
+  EXPECT_EQ(registry.next_waiter(kChannel, kZero), nullptr);
   queue({first, second});
-  EXPECT_EQ(registry.heir(kChannel, kZero), first);
+  EXPECT_EQ(registry.next_waiter(kChannel, kZero), first);
 }
 
 TEST_F(WaitRegistryTest, AfterSixteenHandOversItIsTheOthersTurnOnce) {
   queue({first});
-  for (int i = 0; i < 16; ++i) EXPECT_EQ(registry.heir(kChannel, kZero), first) << i;
-  EXPECT_EQ(registry.heir(kChannel, kZero), nullptr);
-  EXPECT_EQ(registry.heir(kChannel, kZero), first);
+  for (int i = 0; i < 16; ++i) EXPECT_EQ(registry.next_waiter(kChannel, kZero), first) << i;
+  EXPECT_EQ(registry.next_waiter(kChannel, kZero), nullptr);
+  EXPECT_EQ(registry.next_waiter(kChannel, kZero), first);
 }
 
 TEST_F(WaitRegistryTest, AfterTenMillisecondsOfHandOversItIsTheOthersTurnOnce) {
   queue({first});
-  EXPECT_EQ(registry.heir(kChannel, kZero), first);
-  EXPECT_EQ(registry.heir(kChannel, kZero + Millis(9)), first);
-  EXPECT_EQ(registry.heir(kChannel, kZero + Millis(10)), nullptr);
-  EXPECT_EQ(registry.heir(kChannel, kZero + Millis(11)), first);
+  EXPECT_EQ(registry.next_waiter(kChannel, kZero), first);
+  EXPECT_EQ(registry.next_waiter(kChannel, kZero + Millis(9)), first);
+  EXPECT_EQ(registry.next_waiter(kChannel, kZero + Millis(10)), nullptr);
+  EXPECT_EQ(registry.next_waiter(kChannel, kZero + Millis(11)), first);
 }
 
 }  // namespace

@@ -169,7 +169,7 @@ TEST_F(WaitRegistryTest, AWaiterApartIsCalledAtTheEndOnly) {
   EXPECT_EQ(registry.join(kChannel, first, {}, WakePolicy::kApart), Place::kHead);
   EXPECT_EQ(registry.join(kChannel, second, {}, WakePolicy::kApart), Place::kHead);
   EXPECT_EQ(asked, Told{});
-  EXPECT_EQ(registry.heir(kChannel, kZero), nullptr);
+  EXPECT_EQ(registry.next_waiter(kChannel, kZero), nullptr);
   EXPECT_EQ(registry.holds_back(kChannel), TimePoint{});
   registry.subscribed(kChannel).run();
   registry.message(kChannel).run();

@@ -1,4 +1,4 @@
-#include "client/foreign_loop.h"
+#include "client/event_loop_reader.h"
 
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -15,7 +15,7 @@ namespace holdfast::client {
 
 namespace {
 
-thread_local ForeignLoop* loop_of_this_scope = nullptr;
+thread_local EventLoopReader* loop_of_this_scope = nullptr;
 
 int make_epoll() {
   const int fd = ::epoll_create1(EPOLL_CLOEXEC);
@@ -31,30 +31,30 @@ bool add(int epoll, int fd) {
 
 }  // namespace
 
-ForeignLoop::ForeignLoop() : epoll_(make_epoll()), epoch_(fork_epoch()) {}
+EventLoopReader::EventLoopReader() : epoll_(make_epoll()), epoch_(fork_epoch()) {}
 
-ForeignLoop::~ForeignLoop() { ::close(epoll_); }
+EventLoopReader::~EventLoopReader() { ::close(epoll_); }
 
-void ForeignLoop::watch(int fd) {
+void EventLoopReader::watch(int fd) {
   if (!add(epoll_, fd)) throw std::system_error(errno, std::generic_category(), "epoll_ctl");
 }
 
-bool ForeignLoop::in_child() const { return epoch_ != fork_epoch(); }
+bool EventLoopReader::in_child() const { return epoch_ != fork_epoch(); }
 
-ForeignLoop* ForeignLoop::of_this_thread() {
-  ForeignLoop* const loop = loop_of_this_scope;
+EventLoopReader* EventLoopReader::of_this_thread() {
+  EventLoopReader* const loop = loop_of_this_scope;
   return loop == nullptr || loop->in_child() ? nullptr : loop;
 }
 
-bool ForeignLoop::take(std::shared_ptr<Connection> connection,
-                       std::shared_ptr<net::Transport> stream) {
+bool EventLoopReader::take(std::shared_ptr<Connection> connection,
+                           std::shared_ptr<net::Transport> stream) {
   const MutexLock lock(mutex_);
   if (!add(epoll_, stream->fd())) return false;
   leased_.push_back({std::move(connection), std::move(stream)});
   return true;
 }
 
-void ForeignLoop::drop(const Connection& connection) {
+void EventLoopReader::drop(const Connection& connection) {
   const MutexLock lock(mutex_);
   const auto is_it = [&connection](const Leased& each) {
     return each.connection.get() == &connection;
@@ -67,7 +67,7 @@ void ForeignLoop::drop(const Connection& connection) {
 
 // Without the lock held, as a connection's comes before it.
 template <typename Visit>
-void ForeignLoop::for_each(const Visit& visit) {
+void EventLoopReader::for_each(const Visit& visit) {
   if (in_child()) return;
   std::vector<std::shared_ptr<Connection>> connections = std::exchange(visited_, {});
   {
@@ -79,27 +79,27 @@ void ForeignLoop::for_each(const Visit& visit) {
   visited_ = std::move(connections);  // keeps its memory
 }
 
-void ForeignLoop::turn() {
+void EventLoopReader::turn() {
   turning_ = true;
   for_each([this](Connection& connection) { connection.turn(*this); });
   turning_ = false;
 }
 
-void ForeignLoop::send() {
+void EventLoopReader::send() {
   if (!std::exchange(has_gathered_, false)) return;
   for_each([this](Connection& connection) { connection.send_gathered(*this); });
 }
 
-void ForeignLoop::give_up() {
+void EventLoopReader::give_up() {
   for_each([this](Connection& connection) { connection.end_lease(*this); });
 }
 
-ForeignLoop::Scope::Scope(ForeignLoop& loop, Sends sends)
+EventLoopReader::Scope::Scope(EventLoopReader& loop, Sends sends)
     : loop_(loop),
       outer_(std::exchange(loop_of_this_scope, &loop)),
       gathered_(std::exchange(loop.gathers_, sends == Sends::kAtTheEnd || loop.gathers_)) {}
 
-ForeignLoop::Scope::~Scope() {
+EventLoopReader::Scope::~Scope() {
   if (!gathered_ && loop_.gathers_) loop_.send();
   loop_.gathers_ = gathered_;
   loop_of_this_scope = outer_;

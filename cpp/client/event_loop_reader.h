@@ -14,17 +14,17 @@ class Connection;
 // An event loop of the application, on a thread of the application, which reads connections of
 // Driver::kLoop: it polls fd(), and calls turn() when that is readable. It gets the lease of a
 // connection's reading by a request that its thread submits inside a Scope. The engine's loop
-// reclaims the lease when there is more to do than to read replies, when another ForeignLoop uses
-// the connection, and when this one does not call turn() although there is something to read (see
-// ReaderLease).
+// reclaims the lease when there is more to do than to read replies, when another EventLoopReader
+// uses the connection, and when this one does not call turn() although there is something to read
+// (see ReaderLease).
 //
 // In a child of fork() it does nothing.
-class ForeignLoop final : public std::enable_shared_from_this<ForeignLoop> {
+class EventLoopReader final : public std::enable_shared_from_this<EventLoopReader> {
  public:
-  ForeignLoop();  // throws std::system_error where the system gives no descriptors
-  ~ForeignLoop();
-  ForeignLoop(const ForeignLoop&) = delete;
-  ForeignLoop& operator=(const ForeignLoop&) = delete;
+  EventLoopReader();  // throws std::system_error where the system gives no descriptors
+  ~EventLoopReader();
+  EventLoopReader(const EventLoopReader&) = delete;
+  EventLoopReader& operator=(const EventLoopReader&) = delete;
 
   // Readable when a connection has something to read, or a descriptor that was given to watch().
   int fd() const { return epoll_; }
@@ -42,19 +42,19 @@ class ForeignLoop final : public std::enable_shared_from_this<ForeignLoop> {
   enum class Sends { kAtOnce, kAtTheEnd };
   class Scope {
    public:
-    Scope(ForeignLoop& loop, Sends sends);
+    Scope(EventLoopReader& loop, Sends sends);
     ~Scope();
     Scope(const Scope&) = delete;
     Scope& operator=(const Scope&) = delete;
 
    private:
-    ForeignLoop& loop_;
-    ForeignLoop* const outer_;
+    EventLoopReader& loop_;
+    EventLoopReader* const outer_;
     const bool gathered_;
   };
 
   // Whose Scope the calling thread is in; null: none.
-  static ForeignLoop* of_this_thread();
+  static EventLoopReader* of_this_thread();
   // Whether a request is to be sent with others, at the end of that scope or, if the connection
   // awaits replies, after the next of them. If so, the end of a scope sees to it.
   bool gathers(bool awaits) {

@@ -1,6 +1,6 @@
 // An event loop of the application that leads a connection, over real sockets.
 
-#include "client/foreign_loop.h"
+#include "client/event_loop_reader.h"
 
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -22,7 +22,7 @@ namespace holdfast::client {
 namespace {
 
 using simulation::EchoServer;
-using Sends = ForeignLoop::Sends;
+using Sends = EventLoopReader::Sends;
 
 // A question, and which thread got its answer.
 class Question final : public Request {
@@ -85,10 +85,10 @@ class HoardingTransport final : public net::Transport {
   std::string held_;
 };
 
-class ForeignLoopTest : public ::testing::Test {
+class EventLoopReaderTest : public ::testing::Test {
  protected:
-  ForeignLoopTest() { connect(); }
-  ~ForeignLoopTest() override {
+  EventLoopReaderTest() { connect(); }
+  ~EventLoopReaderTest() override {
     connection_->close(Status::closed("over"));
     mine_->give_up();
     other_->give_up();
@@ -114,16 +114,16 @@ class ForeignLoopTest : public ::testing::Test {
     EXPECT_TRUE(connection_->submit(question).ok());
     return question;
   }
-  std::shared_ptr<Question> submit_from(ForeignLoop& loop, const std::string& word) {
-    const ForeignLoop::Scope scope(loop, Sends::kAtOnce);
+  std::shared_ptr<Question> submit_from(EventLoopReader& loop, const std::string& word) {
+    const EventLoopReader::Scope scope(loop, Sends::kAtOnce);
     return submit(word);
   }
   // What the loop's thread does until the answer is there.
-  static void run(ForeignLoop& loop, const Question& question) {
+  static void run(EventLoopReader& loop, const Question& question) {
     while (!question.done) {
       pollfd news{loop.fd(), POLLIN, 0};
       if (::poll(&news, 1, 1) == 0) continue;
-      const ForeignLoop::Scope scope(loop, Sends::kAtTheEnd);
+      const EventLoopReader::Scope scope(loop, Sends::kAtTheEnd);
       loop.turn();
     }
   }
@@ -131,7 +131,7 @@ class ForeignLoopTest : public ::testing::Test {
     while (!question.done) std::this_thread::yield();
   }
   // Until a question of the loop's thread is answered there: it leads.
-  bool leads(ForeignLoop& loop) {
+  bool leads(EventLoopReader& loop) {
     for (int i = 0; i < 1000; ++i) {
       const auto question = submit_from(loop, "lead");
       run(loop, *question);
@@ -143,14 +143,14 @@ class ForeignLoopTest : public ::testing::Test {
   EchoServer server_;
   const SystemClock clock_;
   net::EventLoop loop_{clock_, "test"};
-  std::shared_ptr<ForeignLoop> mine_ = std::make_shared<ForeignLoop>();
-  std::shared_ptr<ForeignLoop> other_ = std::make_shared<ForeignLoop>();
+  std::shared_ptr<EventLoopReader> mine_ = std::make_shared<EventLoopReader>();
+  std::shared_ptr<EventLoopReader> other_ = std::make_shared<EventLoopReader>();
   std::atomic<int> lost_{0};
   std::atomic<std::size_t> hoard_{0};
   std::shared_ptr<Connection> connection_;
 };
 
-TEST_F(ForeignLoopTest, ItReadsForItselfOnceTheStreamIsReady) {
+TEST_F(EventLoopReaderTest, ItReadsForItselfOnceTheStreamIsReady) {
   ASSERT_TRUE(leads(*mine_));
   for (int i = 0; i < 100; ++i) {
     const auto question = submit_from(*mine_, std::to_string(i));
@@ -161,7 +161,7 @@ TEST_F(ForeignLoopTest, ItReadsForItselfOnceTheStreamIsReady) {
   EXPECT_EQ(server_.connections(), 1);
 }
 
-TEST_F(ForeignLoopTest, ItReadsForOtherThreadsToo) {
+TEST_F(EventLoopReaderTest, ItReadsForOtherThreadsToo) {
   ASSERT_TRUE(leads(*mine_));
   std::shared_ptr<Question> question;
   std::thread([&] { question = submit("theirs"); }).join();
@@ -169,12 +169,12 @@ TEST_F(ForeignLoopTest, ItReadsForOtherThreadsToo) {
   EXPECT_TRUE(question->read_here());
 }
 
-TEST_F(ForeignLoopTest, WhatAScopeGathersIsSentAtItsEnd) {
+TEST_F(EventLoopReaderTest, WhatAScopeGathersIsSentAtItsEnd) {
   ASSERT_TRUE(leads(*mine_));
   const int before = server_.commands();
   std::vector<std::shared_ptr<Question>> questions;
   {
-    const ForeignLoop::Scope scope(*mine_, Sends::kAtTheEnd);
+    const EventLoopReader::Scope scope(*mine_, Sends::kAtTheEnd);
     for (int i = 0; i < 10; ++i) questions.push_back(submit(std::to_string(i)));
     EXPECT_EQ(server_.commands(), before);
   }
@@ -182,10 +182,10 @@ TEST_F(ForeignLoopTest, WhatAScopeGathersIsSentAtItsEnd) {
   for (const auto& question : questions) EXPECT_TRUE(question->read_here());
 }
 
-TEST_F(ForeignLoopTest, ADeferredRequestIsSentWhenSubmitReturns) {
+TEST_F(EventLoopReaderTest, ADeferredRequestIsSentWhenSubmitReturns) {
   ASSERT_TRUE(leads(*mine_));
   {
-    const ForeignLoop::Scope scope(*mine_, Sends::kAtTheEnd);
+    const EventLoopReader::Scope scope(*mine_, Sends::kAtTheEnd);
     const auto gathered = submit("a");
     const auto deferred = submit("b", true);
     EXPECT_TRUE(deferred->sent);
@@ -195,10 +195,10 @@ TEST_F(ForeignLoopTest, ADeferredRequestIsSentWhenSubmitReturns) {
   EXPECT_TRUE(submit("d", true)->sent) << "where the engine's loop leads";
 }
 
-TEST_F(ForeignLoopTest, WhatFollowsADeferredRequestDoesNotWaitForItsReply) {
+TEST_F(EventLoopReaderTest, WhatFollowsADeferredRequestDoesNotWaitForItsReply) {
   ASSERT_TRUE(leads(*mine_));
   server_.be_silent(true);
-  const ForeignLoop::Scope scope(*mine_, Sends::kAtOnce);
+  const EventLoopReader::Scope scope(*mine_, Sends::kAtOnce);
   (void)submit("a", true);
   const auto next = submit("b");
   EXPECT_TRUE(next->sent);
@@ -208,7 +208,7 @@ TEST_F(ForeignLoopTest, WhatFollowsADeferredRequestDoesNotWaitForItsReply) {
   run(*mine_, *gathered);
 }
 
-TEST_F(ForeignLoopTest, TheEngineReadsForALoopThatDoesNot) {
+TEST_F(EventLoopReaderTest, TheEngineReadsForALoopThatDoesNot) {
   ASSERT_TRUE(leads(*mine_));
   const auto first = submit_from(*mine_, "a");
   const auto gathered = submit_from(*mine_, "b");
@@ -219,15 +219,15 @@ TEST_F(ForeignLoopTest, TheEngineReadsForALoopThatDoesNot) {
   EXPECT_TRUE(leads(*mine_)) << "it never leads again";
 }
 
-TEST_F(ForeignLoopTest, TheEngineSendsWhatALoopHasGatheredAndNotSent) {
+TEST_F(EventLoopReaderTest, TheEngineSendsWhatALoopHasGatheredAndNotSent) {
   ASSERT_TRUE(leads(*mine_));
-  const ForeignLoop::Scope scope(*mine_, Sends::kAtTheEnd);
+  const EventLoopReader::Scope scope(*mine_, Sends::kAtTheEnd);
   const auto question = submit("a");
   await(*question);
   EXPECT_EQ(question->answer, "a");
 }
 
-TEST_F(ForeignLoopTest, ALoopThatEndsLeavesItsRequestsToTheEngine) {
+TEST_F(EventLoopReaderTest, ALoopThatEndsLeavesItsRequestsToTheEngine) {
   ASSERT_TRUE(leads(*mine_));
   server_.be_silent(true);
   const auto first = submit_from(*mine_, "a");
@@ -239,7 +239,7 @@ TEST_F(ForeignLoopTest, ALoopThatEndsLeavesItsRequestsToTheEngine) {
   EXPECT_EQ(server_.connections(), 1);
 }
 
-TEST_F(ForeignLoopTest, TheEngineReadsWhatTheDescriptorTellsNothingOf) {
+TEST_F(EventLoopReaderTest, TheEngineReadsWhatTheDescriptorTellsNothingOf) {
   ASSERT_TRUE(leads(*mine_));
   server_.be_silent(true);
   constexpr int kWord = 1000;
@@ -257,7 +257,7 @@ TEST_F(ForeignLoopTest, TheEngineReadsWhatTheDescriptorTellsNothingOf) {
   EXPECT_LT(clock_.now(), after(begun, Millis(2500))) << "only at the command time-out";
 }
 
-TEST_F(ForeignLoopTest, TheEngineReadsWhatTwoLoopsUse) {
+TEST_F(EventLoopReaderTest, TheEngineReadsWhatTwoLoopsUse) {
   ASSERT_TRUE(leads(*mine_));
   const auto theirs = submit_from(*other_, "theirs");
   await(*theirs);  // though neither loop turns
@@ -267,7 +267,7 @@ TEST_F(ForeignLoopTest, TheEngineReadsWhatTwoLoopsUse) {
   EXPECT_FALSE(own->read_here());
 }
 
-TEST_F(ForeignLoopTest, TheEndOfAnIdleStreamIsNoticedByTheEngine) {
+TEST_F(EventLoopReaderTest, TheEndOfAnIdleStreamIsNoticedByTheEngine) {
   ASSERT_TRUE(leads(*mine_));
   EXPECT_EQ(lost_, 0);
   server_.hang_up();
@@ -276,7 +276,7 @@ TEST_F(ForeignLoopTest, TheEndOfAnIdleStreamIsNoticedByTheEngine) {
   EXPECT_EQ(server_.connections(), 2);
 }
 
-TEST_F(ForeignLoopTest, ASilentServerIsLeftAtTheCommandTimeout) {
+TEST_F(EventLoopReaderTest, ASilentServerIsLeftAtTheCommandTimeout) {
   connection_->close(Status::closed("over"));
   connect(Millis(200));
   ASSERT_TRUE(leads(*mine_));
@@ -288,7 +288,7 @@ TEST_F(ForeignLoopTest, ASilentServerIsLeftAtTheCommandTimeout) {
   EXPECT_EQ(question->answer, "a");
 }
 
-TEST_F(ForeignLoopTest, ClosingFailsWhatIsUnansweredAtOnce) {
+TEST_F(EventLoopReaderTest, ClosingFailsWhatIsUnansweredAtOnce) {
   ASSERT_TRUE(leads(*mine_));
   server_.be_silent(true);
   const auto question = submit_from(*mine_, "a");
@@ -297,7 +297,7 @@ TEST_F(ForeignLoopTest, ClosingFailsWhatIsUnansweredAtOnce) {
 }
 
 // Several threads, a loop each, that stop now and then; streams break meanwhile.
-TEST_F(ForeignLoopTest, EveryAnswerComesWithAnyLeader) {
+TEST_F(EventLoopReaderTest, EveryAnswerComesWithAnyLeader) {
   EchoServer breaking(97);
   Connection::Setup setup;
   setup.link.address = breaking.address();
@@ -305,13 +305,13 @@ TEST_F(ForeignLoopTest, EveryAnswerComesWithAnyLeader) {
   const auto shared = std::make_shared<Connection>(clock_, loop_, setup);
   std::atomic<int> wrong{0};
   const auto talk = [&](int number, int pause) {
-    const auto own = std::make_shared<ForeignLoop>();
+    const auto own = std::make_shared<EventLoopReader>();
     for (int i = 0; i < 300; ++i) {
       const std::string word = std::to_string(number) + "." + std::to_string(i);
       const auto question = std::make_shared<Question>(word);
       question->deadline = after(clock_.now(), Millis(30000));
       {
-        const ForeignLoop::Scope scope(*own, Sends::kAtOnce);
+        const EventLoopReader::Scope scope(*own, Sends::kAtOnce);
         EXPECT_TRUE(shared->submit(question).ok());
       }
       if (i % 100 == pause) {
