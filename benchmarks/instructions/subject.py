@@ -10,6 +10,7 @@ import asyncio
 import sys
 import time
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 
 import holdfast
 import holdfast.asyncio
@@ -19,45 +20,95 @@ RENEWED_LEASE = 3.0
 RENEWED_SECONDS = 1.0  # a third of the lease: the period of the renewals
 
 
-def pairs(url: str, amount: int) -> int:
+def enter(lock: AbstractContextManager[object], amount: int) -> int:
     """Uncontended ``with lock:`` blocks of one thread."""
-    lock = holdfast.Client(url).lock("instructions")
     for _ in range(amount):
         with lock:
             pass
+    return amount
+
+
+def pairs(url: str, amount: int) -> int:
+    """Of a lock."""
+    return enter(holdfast.Client(url).lock("instructions"), amount)
+
+
+def nested_pairs(url: str, amount: int) -> int:
+    """Of a lock that the thread holds already."""
+    lock = holdfast.Client(url).lock("instructions-nested")
+    with lock:
+        return enter(lock, amount)
+
+
+def fair_pairs(url: str, amount: int) -> int:
+    """Of a fair lock."""
+    return enter(holdfast.Client(url).fair_lock("instructions-fair"), amount)
+
+
+def fenced_pairs(url: str, amount: int) -> int:
+    """Of a fenced lock."""
+    return enter(holdfast.Client(url).fenced_lock("instructions-fenced"), amount)
+
+
+def semaphore_pairs(url: str, amount: int) -> int:
+    """Of a semaphore with enough permits."""
+    semaphore = holdfast.Client(url).semaphore("instructions-semaphore")
+    semaphore.try_set_permits(2)
+    return enter(semaphore, amount)
+
+
+def permit_pairs(url: str, amount: int) -> int:
+    """Permits of a permit semaphore, taken and given back."""
+    semaphore = holdfast.Client(url).permit_semaphore("instructions-permits")
+    semaphore.try_set_permits(2)
+    for _ in range(amount):
+        permit = semaphore.acquire()
+        assert permit is not None
+        semaphore.release(permit)
     return amount
 
 
 def deferred_pairs(url: str, amount: int) -> int:
     """The same, each release answered together with the next grant."""
-    lock = holdfast.Client(url, releases="deferred").lock("instructions")
-    for _ in range(amount):
-        with lock:
-            pass
-    return amount
+    return enter(holdfast.Client(url, releases="deferred").lock("instructions"), amount)
 
 
 def read_pairs(url: str, amount: int) -> int:
-    """The same of a read lock."""
-    lock = holdfast.Client(url).read_write_lock("instructions-rw").read
-    for _ in range(amount):
-        with lock:
-            pass
-    return amount
+    """Of a read lock."""
+    return enter(holdfast.Client(url).read_write_lock("instructions-rw").read, amount)
 
 
-def asyncio_pairs(url: str, amount: int) -> int:
+def enter_in_task(
+    url: str,
+    make: Callable[[holdfast.asyncio.Client], AbstractAsyncContextManager[object]],
+    amount: int,
+) -> int:
     """Uncontended ``async with lock:`` blocks of one task."""
 
     async def run() -> None:
         async with holdfast.asyncio.Client(url) as client:
-            lock = client.lock("instructions")
+            lock = make(client)
             for _ in range(amount):
                 async with lock:
                     pass
 
     asyncio.run(run())
     return amount
+
+
+def asyncio_pairs(url: str, amount: int) -> int:
+    """Of a lock, in a task."""
+    return enter_in_task(url, lambda client: client.lock("instructions"), amount)
+
+
+def asyncio_read_pairs(url: str, amount: int) -> int:
+    """Of a read lock, in a task."""
+    return enter_in_task(url, lambda client: client.read_write_lock("instructions-rw").read, amount)
+
+
+def asyncio_fenced_pairs(url: str, amount: int) -> int:
+    """Of a fenced lock, in a task."""
+    return enter_in_task(url, lambda client: client.fenced_lock("instructions-fenced"), amount)
 
 
 def renewals(url: str, amount: int) -> int:
@@ -73,7 +124,14 @@ SUBJECTS: dict[str, Callable[[str, int], int]] = {
     "pair": pairs,
     "deferred pair": deferred_pairs,
     "read pair": read_pairs,
+    "nested pair": nested_pairs,
+    "fair pair": fair_pairs,
+    "fenced pair": fenced_pairs,
+    "semaphore pair": semaphore_pairs,
+    "permit pair": permit_pairs,
     "asyncio pair": asyncio_pairs,
+    "asyncio read pair": asyncio_read_pairs,
+    "asyncio fenced pair": asyncio_fenced_pairs,
     "renewal": renewals,
 }
 

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "bindings/native_object.h"
-#include "bindings/observer.h"
 #include "bindings/register.h"
 #include "bindings/waiting.h"
 #include "engine/lockable.h"
@@ -44,8 +43,7 @@ void claim(PyObject* self, HoldState& state) {
 void release(PyObject* self, HoldState& state) {
   claim(self, state);
   try {
-    (void)wait_for(OperationKind::kRelease,
-                   observed(*state.lock, state.lock->release(state.owner, true)));
+    (void)wait_for(OperationKind::kRelease, state.lock->release(state.owner, true));
   } catch (py::error_already_set& error) {
     const auto over = py::module_::import("holdfast._errors").attr("NotOwnedError");
     state.claimed = error.matches(over);
