@@ -126,8 +126,6 @@ void ReleaseOperation::go() {
   resting_ = false;
   if (!next_waiter_) context().waits->expect(channel_);
   const Status refused = submit();
-  // Its owner has acquired the lock again, and the result of that counts.
-  if (refused.code() == Code::kRevoked) return end({});
   if (!refused.ok()) failed(refused);
 }
 
@@ -284,6 +282,8 @@ void ReleaseOperation::refused(std::string_view text) {
 }
 
 void ReleaseOperation::failed(const Status& why) {
+  // Its owner has acquired the lock again, and the result of that counts.
+  if (why.code() == Code::kRevoked) return end({});
   if (plan_.verdict == Plan::Verdict::kPartial && why.code() != Code::kClosed) {
     // The server need not have the smaller count: the last release frees the lock with any count,
     // and reports an error if it cannot.

@@ -319,6 +319,17 @@ TEST_F(TaskCallTest, AnAttemptCancelledBeforeItIsSentIsNotSent) {
   EXPECT_TRUE(keeper().idle());
 }
 
+TEST_F(TaskCallTest, AReleaseThatItsOwnersNextAttemptRevokesIsDone) {
+  acquire({granted});
+  FirstRelease first(context, lock, {kAlice});
+  ASSERT_TRUE(first.begin(script.clock.now(), nullptr));
+  const OperationPtr operation = first.resume();
+  operation->report_to(kept = std::make_shared<KeptOutcome>(), kId, nullptr);
+  operation->resume();
+  operation->complete(Status::revoked(), {});
+  EXPECT_EQ(kept->last.value().verdict, Verdict::kGranted);
+}
+
 TEST_F(TaskCallTest, ACancelledCallEndsOnce) {
   leave(acquire_call());
   EXPECT_EQ(kept->last.value().verdict, Verdict::kCancelled);
