@@ -1,4 +1,4 @@
-"""The plain path of threads and tasks: replies in pieces, late, lost, or about another holder."""
+"""The first step of threads and tasks: replies in pieces, late, lost, or about another holder."""
 
 from __future__ import annotations
 
