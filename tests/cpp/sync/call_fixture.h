@@ -135,6 +135,11 @@ class CallFixture : public ::testing::Test {
   }
   void acquire(Replies replies, OwnerNumber owner = kAlice) { run(acquire_call(owner), replies); }
   void release(Replies replies, OwnerNumber owner = kAlice) { run(release_call(owner), replies); }
+  // An attempt behind a command that is answered first.
+  void acquire_behind(const std::string& pending, const std::string& reply) {
+    if (by_thread()) return acquire({pending + reply});
+    acquire({pending, reply});
+  }
   // What is still to come is read by an attempt of another owner, which is refused.
   void read(const std::string& replies) {
     if (!by_thread()) return serve({replies});

@@ -250,11 +250,7 @@ TEST_P(CallTest, TheNextAttemptTakesOverWhatIsPending) {
   acquire({granted});
   leave(release_call());
   EXPECT_FALSE(keeper().idle());
-  if (by_thread()) {
-    acquire({kReleased + granted});
-  } else {
-    acquire({kReleased, granted});
-  }
+  acquire_behind(kReleased, granted);
   EXPECT_EQ(verdict(), Verdict::kGranted);
   EXPECT_EQ(count(), 1);
   EXPECT_TRUE(keeper().idle());

@@ -61,11 +61,7 @@ TEST_P(DeferredReleaseTest, TheNextAttemptTakesItOver) {
   hold();
   for (int i = 0; i < 3; ++i) {
     release_deferred();
-    if (by_thread()) {
-      acquire({kReleased + granted});
-    } else {
-      acquire({kReleased, granted});
-    }
+    acquire_behind(kReleased, granted);
     EXPECT_EQ(verdict(), Verdict::kGranted);
     EXPECT_EQ(count(), 1);
   }
@@ -76,11 +72,7 @@ TEST_P(DeferredReleaseTest, TheNextAttemptTakesItOver) {
 TEST_P(DeferredReleaseTest, ARefusedAttemptSettlesItToo) {
   hold();
   release_deferred();
-  if (by_thread()) {
-    acquire({kReleased + kHeld});
-  } else {
-    acquire({kReleased, kHeld});
-  }
+  acquire_behind(kReleased, kHeld);
   EXPECT_EQ(verdict(), Verdict::kBusy);
   EXPECT_TRUE(keeper().idle());
 }
@@ -106,11 +98,7 @@ TEST_P(DeferredReleaseTest, ALossIsReportedByAnEvent) {
 TEST_P(DeferredReleaseTest, ALossLeavesTheNextHoldAlone) {
   hold();
   release_deferred();
-  if (by_thread()) {
-    acquire({kNil + granted});
-  } else {
-    acquire({kNil, granted});
-  }
+  acquire_behind(kNil, granted);
   EXPECT_EQ(told(), std::vector<Kind>{Kind::kLostLate});
   EXPECT_FALSE(keeper().lost(lock->name(), kAlice));
   EXPECT_EQ(count(), 1);
@@ -136,11 +124,7 @@ TEST_P(DeferredReleaseTest, AServerThatDoesNotKnowTheScriptGetsItsText) {
 TEST_P(DeferredReleaseTest, BehindItsOwnersNextAttemptItIsNotSentAgain) {
   hold();
   release_deferred();
-  if (by_thread()) {
-    acquire({kNoScript + granted});
-  } else {
-    acquire({kNoScript, granted});
-  }
+  acquire_behind(kNoScript, granted);
   EXPECT_EQ(count(), 1);
   EXPECT_EQ(script.count("\r\nEVAL\r\n"), 0) << "it would free the new hold";
 }
