@@ -14,8 +14,7 @@ foreach(layer base net resp client topology script lease wait sync engine)
   list(APPEND engine_sources ${layer_sources})
 endforeach()
 
-# For HOLDFAST_UNITY: what is compiled as one file. Files of a layer whose local names clash are
-# compiled with other layers.
+# For HOLDFAST_UNITY: what is compiled as one file.
 function(holdfast_compile_together group)
   foreach(part ${ARGN})
     set(found "${PROJECT_SOURCE_DIR}/cpp/${part}.cpp")
@@ -27,10 +26,9 @@ function(holdfast_compile_together group)
 endfunction()
 holdfast_compile_together(io base net resp)
 holdfast_compile_together(sync sync)
-holdfast_compile_together(connections client topology sync/acquire_machine sync/operation)
-holdfast_compile_together(holds script lease wait client/subscriber sync/call_operation
-                          sync/plain_request)
-holdfast_compile_together(engine engine sync/release_operation)
+holdfast_compile_together(connections client topology)
+holdfast_compile_together(holds script lease wait)
+holdfast_compile_together(engine engine)
 
 # Header lua_scripts.h: the scripts of lua/, checked, stripped and hashed.
 file(GLOB_RECURSE lua_files CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/lua/*.lua")

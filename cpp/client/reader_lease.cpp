@@ -15,7 +15,7 @@ namespace {
 constexpr Millis kStalled{50};
 
 // For how long the engine's loop reads what several others use.
-constexpr Millis kShared{1000};
+constexpr Millis kLoopReads{1000};
 
 bool readable(int fd) {
   pollfd news{fd, POLLIN, 0};
@@ -53,7 +53,7 @@ void ReaderLease::add(Pipeline& pipe, InFlightRequest unanswered) {
   const bool may_gather = own && !unanswered.request->deferred;
   pipe.line.add(std::move(unanswered));
   if (here != nullptr && !own) {
-    shared_until_ = after(pipe.clock.now(), kShared);
+    shared_until_ = after(pipe.clock.now(), kLoopReads);
     recalled_ = true;
     pipe.drive();
   }

@@ -11,7 +11,7 @@ namespace holdfast::client {
 namespace {
 
 // How long messages may stay unread while a waiter looks for signals.
-constexpr Millis kLook{100};
+constexpr Millis kSignalLook{100};
 
 // How long the loop reads for a waiter that is not in wait_for_message().
 constexpr Millis kShared{1000};
@@ -233,7 +233,7 @@ void Subscriber::end_read(const Listener& listener) {
   if (!election_.is_reader(listener.parker)) return;
   const TimePoint now = clock_.now();
   const bool is_back_soon = listener.control.awaits_message(now);
-  perform(election_.leave(after(now, is_back_soon ? kLook : ReaderElection::kUnread)));
+  perform(election_.leave(after(now, is_back_soon ? kSignalLook : ReaderElection::kUnread)));
   if (is_back_soon) return;
   perform(election_.call([&listener](const ReaderElection::Place& other) {
     return !listener.excludes || *other.channel != listener.channel;

@@ -8,8 +8,6 @@ namespace holdfast::engine {
 
 namespace {
 
-// Ctrl-C must end the wait within 0.1 s.
-constexpr Millis kSlice{50};
 // The time for attempts to end once the connections are closed: longer than the pause of an
 // attempt.
 constexpr Millis kSettling{100};
@@ -135,7 +133,8 @@ std::optional<sync::Outcome> Closing::wait(sync::Interrupt* interrupt) {
   }
   bool interrupted = false;
   while (!over() && !interrupted) {
-    parker.park(context_->clock, interrupt != nullptr ? context_->clock.now() + kSlice : kNever);
+    parker.park(context_->clock,
+                interrupt != nullptr ? context_->clock.now() + sync::kInterruptSlice : kNever);
     interrupted = interrupt != nullptr && !over() && interrupt->pending();
   }
   const MutexLock guard(mutex_);

@@ -11,8 +11,6 @@ namespace {
 constexpr Millis kAfterExpiry{2};
 // For a key without a time limit, only a message shows a release, so try again now and then.
 constexpr Millis kNoTtl{5000};
-// The pause between attempts at a server that refuses to work for the moment.
-constexpr Millis kRefusedRest{50};
 // A lease up to this, or twice the caller's, is not reported as long.
 constexpr Millis kUsual{60000};
 
@@ -276,7 +274,7 @@ AcquireMachine::Action AcquireMachine::refused(const Status& why, TimePoint now)
   refusal_ = why;
   if (now >= options_.deadline) return finish(Verdict::kTimedOut, why);
   if (now >= refused_until()) return finish(Verdict::kFailed, why);
-  retry_at_ = after(now, kRefusedRest);
+  retry_at_ = after(now, kRefusalBackoff);
   signalled_ = false;
   return sleep();
 }

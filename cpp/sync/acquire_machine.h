@@ -16,6 +16,9 @@ namespace holdfast::sync {
 // a silent server, else until the deadline, but at least for the time of a restart.
 TimePoint connect_deadline_of(bool blocking, TimePoint deadline, TimePoint now);
 
+// The pause between attempts at a server that refuses to work for the moment.
+inline constexpr Millis kRefusalBackoff{50};
+
 // How an acquisition ended.
 enum class Verdict {
   kGranted,

@@ -6,11 +6,6 @@
 
 namespace holdfast::sync {
 
-namespace {
-// Ctrl-C must end a wait within 0.1 s.
-constexpr Millis kSlice{50};
-}  // namespace
-
 bool Call::start(const Caller& caller) {
   const TimePoint now = context().clock.now();
   connection_ = context().topology->route(key(), topology::Traffic::kCalls);
@@ -79,7 +74,7 @@ bool Call::post(Parker& parker, Interrupt* interrupt) {
 
 bool Call::await(Parker& parker, Interrupt* interrupt) {
   for (;;) {  // once at least: others may wait for a leader
-    const TimePoint slice = interrupt != nullptr ? context().clock.now() + kSlice : kNever;
+    const TimePoint slice = interrupt != nullptr ? context().clock.now() + kInterruptSlice : kNever;
     connection_->serve(parker, control_, slice);
     if (control_.done.load(std::memory_order_acquire)) return true;
     if (interrupt != nullptr && interrupt->pending()) return false;

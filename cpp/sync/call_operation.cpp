@@ -10,8 +10,6 @@ namespace holdfast::sync {
 
 namespace {
 
-constexpr Millis kRefusedRest{50};
-
 std::optional<std::int64_t> number(const resp::Reply& reply) {
   if (reply.is_nil()) return std::nullopt;
   if (reply.is_integer()) return reply.integer();
@@ -114,7 +112,7 @@ void CallOperation::refused(std::string_view text) {
   }
   if (cancelled_ || now() >= give_up_) return failed(why, true);
   resting_ = true;
-  wake_at(after(now(), kRefusedRest));
+  wake_at(after(now(), kRefusalBackoff));
 }
 
 }  // namespace holdfast::sync

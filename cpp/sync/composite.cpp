@@ -9,8 +9,6 @@
 namespace holdfast::sync {
 
 namespace {
-// Ctrl-C must end a wait within 0.1 s.
-constexpr Millis kSlice{50};
 // How long the waiting thread itself reads for one of several members: much longer than a nearby
 // server takes.
 constexpr Millis kReading{1};
@@ -42,14 +40,14 @@ void Composite::cancel_quietly() noexcept {
 
 std::optional<Outcome> Composite::wait_here(Interrupt* interrupt) {
   start();
-  TimePoint look = interrupt != nullptr ? after(now(), kSlice) : kNever;
+  TimePoint look = interrupt != nullptr ? after(now(), kInterruptSlice) : kNever;
   bool interrupted = false;
   for (work(); !finished(); work()) {
     read(std::min(until_, look));
     work();
     look_at_clock();
     if (finished() || now() < look) continue;
-    look = after(now(), kSlice);
+    look = after(now(), kInterruptSlice);
     interrupted = interrupt->pending();
     if (interrupted) cancel();
   }

@@ -9,11 +9,6 @@
 
 namespace holdfast::sync {
 
-namespace {
-// Ctrl-C must end a wait within 0.1 s.
-constexpr Millis kSlice{50};
-}  // namespace
-
 Operation::Operation(std::shared_ptr<const Context> context, LockName name)
     : context_(std::move(context)),
       name_(std::move(name)),
@@ -45,7 +40,7 @@ void Operation::cancel_quietly() noexcept {
 std::optional<Outcome> Operation::go_on(Interrupt* interrupt) {
   Parker& parker = Parker::of_this_thread();
   while (!serve_control_.done.load(std::memory_order_acquire)) {
-    wait_in(parker, interrupt != nullptr ? now() + kSlice : kNever);
+    wait_in(parker, interrupt != nullptr ? now() + kInterruptSlice : kNever);
     if (serve_control_.done.load(std::memory_order_acquire)) break;
     if (now() >= serve_control_.end()) time_is_up(now());
     if (interrupt != nullptr && !serve_control_.done.load() && stopped_by(*interrupt)) {

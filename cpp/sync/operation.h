@@ -30,6 +30,8 @@ class Completion {
   virtual void done(std::uint64_t id, Outcome outcome) = 0;
 };
 
+// How often: Ctrl-C must end a wait within 0.1 s.
+inline constexpr Millis kInterruptSlice{50};
 // Asked now and then by a thread that waits, without locks held: true when it is to stop (Ctrl-C).
 class Interrupt {
  public:

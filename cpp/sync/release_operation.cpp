@@ -9,10 +9,6 @@
 
 namespace holdfast::sync {
 
-namespace {
-constexpr Millis kRefusedRest{50};
-}  // namespace
-
 ReleaseOperation::ReleaseOperation(std::shared_ptr<const Context> context,
                                    SynchronizerPtr synchronizer, What what, Begun begun)
     : Operation(std::move(context), synchronizer->name()),
@@ -131,7 +127,7 @@ void ReleaseOperation::go() {
 
 void ReleaseOperation::rest() {
   resting_ = true;
-  wake_at(after(now(), kRefusedRest));
+  wake_at(after(now(), kRefusalBackoff));
 }
 
 void ReleaseOperation::cancel() {

@@ -10,7 +10,6 @@ namespace holdfast::sync {
 
 namespace {
 
-constexpr Millis kRefusedRest{50};
 constexpr const char* kUnknown =
     "the server no longer has it (it expired, was removed, or the server lost its data)";
 
@@ -79,7 +78,7 @@ void TransferOperation::refused(std::string_view text) {
     by_text_ = true;
     return go();
   }
-  if (kind == ErrorKind::kPasses && now() < give_up_) return wake_at(after(now(), kRefusedRest));
+  if (kind == ErrorKind::kPasses && now() < give_up_) return wake_at(after(now(), kRefusalBackoff));
   failed(error_status(text, name(), context().topology->text()));
 }
 
