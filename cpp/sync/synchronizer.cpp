@@ -55,8 +55,8 @@ void write_release(const Recipe& recipe, script::Writer& out, const Step& step) 
   recipe.taking()->release(out, step);
 }
 
-// Nothing where owners differ in more than their field: where a permit is named after its owner,
-// for instance.
+// Nothing where owners, of this or another client, differ in more than their field: where a permit
+// is named after its owner, for instance.
 std::optional<CommandTemplate> template_of(const Context& with, const Recipe& recipe, Step step,
                                            Write write) {
   constexpr OwnerNumber kOne{kFirstOwnerNumber};
@@ -67,12 +67,13 @@ std::optional<CommandTemplate> template_of(const Context& with, const Recipe& re
   write(recipe, writer, step);
   auto made = CommandTemplate::of(command, writer.replies(), with.client_id, kOne);
   if (!made) return made;
+  const std::string another_client = with.client_id + '+';
   std::string expected;
   script::Writer other = with.writer(expected);
-  step.owner = owner_field(with.client_id, kOther);
+  step.owner = owner_field(another_client, kOther);
   write(recipe, other, step);
   command.clear();
-  (void)made->append(command, with.client_id, kOther);
+  (void)made->append(command, another_client, kOther);
   if (command != expected) made.reset();
   return made;
 }

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "base/sync_points.h"
 #include "sync/command_template.h"
@@ -45,8 +47,8 @@ class Synchronizer {
     Millis lease_{0};
     std::string publish_;
   };
-  // Null: not kept. The first for an attempt with that lease, which counts as a use; it lives as
-  // long as this. `lease` 0: whatever it is.
+  // Null: not kept; else they live as long as this. The first is for an attempt with that lease, and
+  // counts as a use.
   const Commands* commands_for(const Context& with, Millis lease) const;
   const Commands* commands(const Context& with) const;
 
