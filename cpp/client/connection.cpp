@@ -108,9 +108,8 @@ Connection::Alone Connection::exchange(const RequestPtr& request, Parker& parker
   return DirectExchange(pipe_, reader_, parker).exchange(request, answer);
 }
 
-Connection::Posted Connection::post(const RequestPtr& request, Parker& parker,
-                                    const std::function<bool()>& begin) {
-  return DirectExchange(pipe_, reader_, parker).post(request, begin);
+Connection::Posted Connection::post(const RequestPtr& request, Parker& parker) {
+  return DirectExchange(pipe_, reader_, parker).post(request);
 }
 
 void Connection::serve(Parker& parker, const ServeControl& control, TimePoint slice) {

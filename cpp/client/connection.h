@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <memory>
 
 #include "base/parker.h"
@@ -64,11 +63,10 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   using PlainAnswer = DirectExchange::PlainAnswer;
   Alone exchange(const RequestPtr& request, Parker& parker, PlainAnswer& answer);
 
-  // The same of a command whose reply may stay unread (Request::deferred): sent at once. `begin` is
-  // called when the connection is the thread's; if it says false, nothing is sent (kRefused).
+  // The same of a command whose reply may stay unread (Request::deferred): sent at once.
   // kWritten: written() is not called for it, unless it is sent again. kInLine: as after submit().
   using Posted = DirectExchange::Posted;
-  Posted post(const RequestPtr& request, Parker& parker, const std::function<bool()>& begin);
+  Posted post(const RequestPtr& request, Parker& parker);
 
   // Blocks the calling thread until `control` or `slice` is over, and reads for all threads
   // meanwhile if no other thread does. `control` is checked after each notify() of `parker` and

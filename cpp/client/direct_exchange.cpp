@@ -20,9 +20,8 @@ DirectExchange::Alone DirectExchange::exchange(const RequestPtr& request, PlainA
   return Alone::kAnswered;
 }
 
-DirectExchange::Posted DirectExchange::post(const RequestPtr& request,
-                                            const std::function<bool()>& begin) {
-  if (!this->begin(*request) || !begin()) return Posted::kRefused;
+DirectExchange::Posted DirectExchange::post(const RequestPtr& request) {
+  if (!begin(*request)) return Posted::kRefused;
   const bool whole = write(*request);
   if (whole && put_in_line_written({request, sent()})) {
     end(nullptr);

@@ -3,7 +3,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <optional>
 
 #include "client/pipeline.h"
@@ -35,8 +34,7 @@ class DirectExchange {
   DirectExchange& operator=(const DirectExchange&) = delete;
 
   Alone exchange(const RequestPtr& request, PlainAnswer& answer) HOLDFAST_EXCLUDES(pipe_.mutex);
-  Posted post(const RequestPtr& request, const std::function<bool()>& begin)
-      HOLDFAST_EXCLUDES(pipe_.mutex);
+  Posted post(const RequestPtr& request) HOLDFAST_EXCLUDES(pipe_.mutex);
 
  private:
   // The number of replies that a thread reads before the one to its command.

@@ -60,7 +60,7 @@ bool Call::send(Parker& parker, Interrupt* interrupt, std::optional<Answered>& a
 
 bool Call::post(Parker& parker, Interrupt* interrupt) {
   using Posted = client::Connection::Posted;
-  const Posted way = connection_->post(shared_from_this(), parker, [] { return true; });
+  const Posted way = connection_->post(shared_from_this(), parker);
   if (way == Posted::kWritten) {
     const MutexLock lock(mutex_);
     if (state_ == State::kSent && leave()) return true;

@@ -98,12 +98,12 @@ class ExchangeFixture : public ::testing::Test {
     return connection->exchange(asked, parker, answer);
   }
   // One whose reply may lie unread.
-  Posted post(const std::string& word, bool begins = true) {
+  Posted post(const std::string& word) {
     posted = std::make_shared<Inquiry>(word);
     posted->deadline = script.clock.now() + Millis(5000);
     posted->deferred = true;
     posted->replies = kinds;
-    return connection->post(posted, parker, [begins] { return begins; });
+    return connection->post(posted, parker);
   }
 
   Script script;

@@ -20,14 +20,6 @@ TEST_F(PostTest, ItIsSentAndNotReadFor) {
   EXPECT_EQ(posted->writings, 0) << "its thread knows";
 }
 
-TEST_F(PostTest, WhatDoesNotBeginIsNotSent) {
-  open();
-  EXPECT_EQ(post("late", false), Posted::kRefused);
-  EXPECT_EQ(script.got, "");
-  script.replies = {":1\r\n"};
-  EXPECT_EQ(exchange(), Alone::kAnswered) << "the connection is free again";
-}
-
 TEST_F(PostTest, TheNextExchangeReadsItsReplyToo) {
   open();
   post("late");
@@ -201,28 +193,17 @@ TEST_F(PostTest, WhatTheSocketDidNotTakeIsWrittenLater) {
   EXPECT_EQ(script.got, resp::Command({"ASK", "late"}).bytes());
 }
 
-TEST_F(PostTest, ClosedWhileItBeginsItEnds) {
+TEST_F(PostTest, ClosedWhileItIsWrittenItEnds) {
   open();
-  posted = std::make_shared<Inquiry>("late");
-  posted->deferred = true;
-  const auto close = [this] {
-    connection->close(Status::closed("closed"));
-    return true;
-  };
-  EXPECT_EQ(connection->post(posted, parker, close), Posted::kInLine);
+  script.on_writing = [this] { connection->close(Status::closed("closed")); };
+  EXPECT_EQ(post("late"), Posted::kInLine);
   EXPECT_EQ(posted->answer, "closed");
 }
 
-TEST_F(PostTest, MovedWhileItBeginsItIsSentWhereTheServerIs) {
+TEST_F(PostTest, MovedWhileItIsWrittenItIsSentWhereTheServerIs) {
   open();
-  posted = std::make_shared<Inquiry>("late");
-  posted->deadline = script.clock.now() + Millis(5000);
-  posted->deferred = true;
-  const auto move = [this] {
-    connection->move(net::Address{"127.0.0.1", 2, {}});
-    return true;
-  };
-  EXPECT_EQ(connection->post(posted, parker, move), Posted::kInLine);
+  script.on_writing = [this] { connection->move(net::Address{"127.0.0.1", 2, {}}); };
+  EXPECT_EQ(post("late"), Posted::kInLine);
   script.replies = {"+there\r\n"};
   EXPECT_EQ(wait(posted), "there");
   EXPECT_EQ(posted->times, 2);
