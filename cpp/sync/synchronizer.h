@@ -47,8 +47,8 @@ class Synchronizer {
     Millis lease_{0};
     std::string publish_;
   };
-  // Null: not kept; else they live as long as this. The first is for an attempt with that lease, and
-  // counts as a use.
+  // Null: not kept; else they live as long as this. The first is for an attempt with that lease,
+  // and counts as a use.
   const Commands* commands_for(const Context& with, Millis lease) const;
   const Commands* commands(const Context& with) const;
 
