@@ -17,7 +17,8 @@
 
 namespace holdfast::net {
 
-inline const SystemClock kClock;
+// Never destroyed, as the engine's: a loop that was destroyed on its thread may end after main().
+inline const SystemClock& kClock = *new SystemClock;
 
 inline Interest done() {
   Interest interest;
