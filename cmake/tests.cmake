@@ -39,7 +39,7 @@ foreach(name base/parker base/wake_batch engine/closing net/event_loop net/tls_c
   list(APPEND scheduled_sources "${PROJECT_SOURCE_DIR}/cpp/${name}.cpp")
 endforeach()
 foreach(layer client lease wait sync)
-  file(GLOB layer_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/cpp/${layer}/*.cpp")
+  file(GLOB_RECURSE layer_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/cpp/${layer}/*.cpp")
   list(APPEND scheduled_sources ${layer_sources})
 endforeach()
 add_library(holdfast_engine_scheduled STATIC ${scheduled_sources})

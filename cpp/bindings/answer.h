@@ -8,7 +8,7 @@
 #include "base/types.h"
 #include "bindings/errors.h"
 #include "bindings/observer.h"
-#include "sync/operation.h"
+#include "sync/operation/operation.h"
 
 namespace holdfast::bindings {
 

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "engine/client.h"
-#include "sync/operation.h"
-#include "sync/recipe.h"
+#include "sync/operation/operation.h"
+#include "sync/recipes/recipe.h"
 
 namespace holdfast::bindings {
 

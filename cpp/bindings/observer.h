@@ -3,7 +3,7 @@
 #include <pybind11/pybind11.h>
 
 #include "bindings/errors.h"
-#include "sync/operation.h"
+#include "sync/operation/operation.h"
 
 namespace holdfast::bindings {
 

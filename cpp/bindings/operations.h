@@ -9,7 +9,7 @@
 #include "bindings/errors.h"
 #include "bindings/pending.h"
 #include "bindings/waiting.h"
-#include "sync/operation.h"
+#include "sync/operation/operation.h"
 
 namespace holdfast::bindings {
 

@@ -11,7 +11,7 @@
 #include "bindings/register.h"
 #include "bindings/stats.h"
 #include "engine/client.h"
-#include "sync/ticket.h"
+#include "sync/operation/ticket.h"
 
 namespace holdfast::bindings {
 

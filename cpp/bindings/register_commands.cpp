@@ -15,7 +15,7 @@
 #include "lua_scripts.h"
 #include "net/version.h"
 #include "resp/version.h"
-#include "sync/command_operation.h"
+#include "sync/operation/command_operation.h"
 
 namespace holdfast::bindings {
 

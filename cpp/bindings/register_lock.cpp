@@ -14,8 +14,8 @@
 #include "engine/client.h"
 #include "engine/engine.h"
 #include "engine/lock.h"
-#include "sync/kinds.h"
-#include "sync/ticket.h"
+#include "sync/operation/ticket.h"
+#include "sync/recipes/kinds.h"
 
 namespace holdfast::bindings {
 

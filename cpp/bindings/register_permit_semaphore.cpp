@@ -7,7 +7,7 @@
 #include "bindings/times.h"
 #include "bindings/waiting.h"
 #include "engine/permit_semaphore.h"
-#include "sync/permit_semaphore.h"
+#include "sync/recipes/permit_semaphore.h"
 
 namespace holdfast::bindings {
 

@@ -8,8 +8,8 @@
 
 #include "bindings/register.h"
 #include "engine/quorum.h"
-#include "sync/multi_lock.h"
-#include "sync/red_lock.h"
+#include "sync/quorum/multi_lock.h"
+#include "sync/quorum/red_lock.h"
 
 namespace holdfast::bindings {
 

@@ -7,7 +7,7 @@
 #include "base/types.h"
 #include "bindings/errors.h"
 #include "engine/lockable.h"
-#include "sync/operation.h"
+#include "sync/operation/operation.h"
 
 namespace holdfast::bindings {
 

@@ -11,8 +11,8 @@
 #include "base/uuid.h"
 #include "engine/engine.h"
 #include "engine/wait_hub.h"
-#include "sync/call_operation.h"
-#include "sync/keys.h"
+#include "sync/operation/call_operation.h"
+#include "sync/recipes/keys.h"
 #include "topology/make.h"
 #include "topology/slot.h"
 

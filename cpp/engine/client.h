@@ -8,8 +8,8 @@
 
 #include "engine/closing.h"
 #include "net/endpoint.h"
-#include "sync/context.h"
-#include "sync/recipe.h"
+#include "sync/operation/context.h"
+#include "sync/recipes/recipe.h"
 
 namespace holdfast::engine {
 

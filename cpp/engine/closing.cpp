@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "sync/pending_release.h"
+#include "sync/operation/pending_release.h"
 
 namespace holdfast::engine {
 

@@ -7,8 +7,8 @@
 
 #include "base/mutex.h"
 #include "base/parker.h"
-#include "sync/context.h"
-#include "sync/operation.h"
+#include "sync/operation/context.h"
+#include "sync/operation/operation.h"
 
 namespace holdfast::engine {
 

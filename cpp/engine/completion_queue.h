@@ -8,7 +8,7 @@
 
 #include "base/mutex.h"
 #include "client/event_loop_reader.h"
-#include "sync/operation.h"
+#include "sync/operation/operation.h"
 
 namespace holdfast::engine {
 

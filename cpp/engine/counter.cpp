@@ -2,8 +2,9 @@
 
 #include <utility>
 
-#include "sync/call.h"
-#include "sync/first_acquire.h"
+#include "sync/call/call.h"
+#include "sync/call/first_acquire.h"
+#include "sync/operation/counter_calls.h"
 
 namespace holdfast::engine {
 

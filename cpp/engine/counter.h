@@ -6,9 +6,9 @@
 #include <string_view>
 
 #include "engine/client.h"
-#include "sync/acquire_request.h"
-#include "sync/kinds.h"
-#include "sync/operation.h"
+#include "sync/operation/acquire_request.h"
+#include "sync/operation/operation.h"
+#include "sync/recipes/kinds.h"
 
 namespace holdfast::engine {
 

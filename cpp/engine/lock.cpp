@@ -2,11 +2,11 @@
 
 #include <utility>
 
-#include "sync/call.h"
-#include "sync/call_operation.h"
-#include "sync/first_acquire.h"
-#include "sync/kinds.h"
-#include "sync/lock_calls.h"
+#include "sync/call/call.h"
+#include "sync/call/first_acquire.h"
+#include "sync/operation/call_operation.h"
+#include "sync/operation/lock_calls.h"
+#include "sync/recipes/kinds.h"
 
 namespace holdfast::engine {
 

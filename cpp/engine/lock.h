@@ -7,11 +7,11 @@
 
 #include "engine/client.h"
 #include "engine/lockable.h"
-#include "sync/first_release.h"
-#include "sync/operation.h"
-#include "sync/recipe.h"
-#include "sync/ticket.h"
-#include "sync/transfer_operation.h"
+#include "sync/call/first_release.h"
+#include "sync/operation/operation.h"
+#include "sync/operation/ticket.h"
+#include "sync/operation/transfer_operation.h"
+#include "sync/recipes/recipe.h"
 
 namespace holdfast::engine {
 
@@ -56,7 +56,7 @@ class Lock : public Lockable {
   std::optional<Duration> known_left(OwnerNumber owner) const override;
   void forget_listener(OwnerNumber owner, std::uint64_t listener) const override;
   // The two halves of passing a hold on to another process, and the ticket: see
-  // sync/transfer_operation.h. After detach(), end_detach() has to follow.
+  // sync/operation/transfer_operation.h. After detach(), end_detach() has to follow.
   sync::ExchangePtr detach(OwnerNumber owner, Millis lease) const;
   // The ticket of a hold that is being detached; empty if there is none, or if it has been lost.
   std::string ticket(OwnerNumber owner) const;
@@ -82,7 +82,7 @@ class Lock : public Lockable {
   const sync::SynchronizerPtr synchronizer_;
 };
 
-// A lock of the kind with this word (sync/kinds.h); null: there is none.
+// A lock of the kind with this word (sync/recipes/kinds.h); null: there is none.
 std::shared_ptr<Lock> new_lock(std::shared_ptr<Client> client, std::string_view word,
                                const std::string& name, const sync::AcquireOptions& options);
 

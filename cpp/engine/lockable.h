@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "lease/lease_keeper.h"
-#include "sync/acquire_request.h"
-#include "sync/operation.h"
+#include "sync/operation/acquire_request.h"
+#include "sync/operation/operation.h"
 
 namespace holdfast::engine {
 

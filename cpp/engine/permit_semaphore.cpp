@@ -2,10 +2,10 @@
 
 #include <utility>
 
-#include "sync/call.h"
-#include "sync/call_operation.h"
-#include "sync/first_acquire.h"
-#include "sync/first_release.h"
+#include "sync/call/call.h"
+#include "sync/call/first_acquire.h"
+#include "sync/call/first_release.h"
+#include "sync/operation/call_operation.h"
 
 namespace holdfast::engine {
 

@@ -5,9 +5,9 @@
 #include <string_view>
 
 #include "engine/client.h"
-#include "sync/operation.h"
-#include "sync/permit_semaphore.h"
-#include "sync/synchronizer.h"
+#include "sync/operation/operation.h"
+#include "sync/operation/synchronizer.h"
+#include "sync/recipes/permit_semaphore.h"
 
 namespace holdfast::engine {
 

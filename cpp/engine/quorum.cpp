@@ -5,8 +5,8 @@
 #include <limits>
 #include <utility>
 
-#include "sync/quorum_acquire.h"
-#include "sync/red_lock.h"
+#include "sync/quorum/quorum_acquire.h"
+#include "sync/quorum/red_lock.h"
 
 namespace holdfast::engine {
 

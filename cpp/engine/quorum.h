@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "engine/lock.h"
-#include "sync/fan_out_call.h"
-#include "sync/quorum_machine.h"
+#include "sync/quorum/fan_out_call.h"
+#include "sync/quorum/quorum_machine.h"
 
 namespace holdfast::engine {
 

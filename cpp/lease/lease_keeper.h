@@ -166,9 +166,10 @@ class LeaseKeeper final : public net::Pollable, public std::enable_shared_from_t
   void leave_to_lease(const LockName& name, OwnerNumber owner);
 
   // The hold is to be given another field, with another lease, and ends here then: see
-  // sync/transfer_operation.h. From now on it may have either field: what renews or releases it has
-  // to know both, and it is trusted for the shorter one of both leases. It is not renewed before
-  // end_detach(). The verdict: kFinal, and the field is in `other`; kNotOwned, kLost.
+  // sync/operation/transfer_operation.h. From now on it may have either field: what renews or
+  // releases it has to know both, and it is trusted for the shorter one of both leases. It is not
+  // renewed before end_detach(). The verdict: kFinal, and the field is in `other`; kNotOwned,
+  // kLost.
   ReleasePlan begin_detach(const LockName& name, OwnerNumber owner, Millis lease);
   // `done`: its caller has got the ticket. Else the hold is its owner's still.
   void end_detach(const LockName& name, OwnerNumber owner, bool done);

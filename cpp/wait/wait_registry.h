@@ -15,7 +15,7 @@
 
 namespace holdfast::wait {
 
-class NextWaiter;  // of the layer above: sync/next_waiter.h
+class NextWaiter;  // of the layer above: sync/operation/next_waiter.h
 
 // A waiter of this client for a channel. Called on any thread, without the registry's lock.
 class Waiter {

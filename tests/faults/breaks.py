@@ -99,7 +99,7 @@ BREAKS = (
     Break(
         (9,),
         "an acquire that is cancelled in flight is not undone",
-        "cpp/sync/acquire_machine.cpp",
+        "cpp/sync/operation/acquire_machine.cpp",
         (("finish(Verdict::kCancelled, {}, open())", "finish(Verdict::kCancelled, {}, false)"),),
         "tests/faults/test_interrupt.py::test_ctrl_c_while_the_acquire_is_in_flight",
     ),
@@ -172,7 +172,7 @@ BREAKS = (
     Break(
         (16,),
         "only a message wakes a waiter",
-        "cpp/sync/acquire_machine.cpp",
+        "cpp/sync/operation/acquire_machine.cpp",
         (
             (
                 "retry_at_ = after(now, ttl.count() < 0 ? kNoTtl : ttl + kAfterExpiry);",
@@ -196,14 +196,14 @@ BREAKS = (
     Break(
         (18,),
         "a repeated release that finds nothing is a loss",
-        "cpp/sync/release_operation.cpp",
+        "cpp/sync/operation/release_operation.cpp",
         (("&& sent_before_ && now() < plan_.trusted", "&& now() < TimePoint{}"),),
         "tests/faults/test_lost_replies.py::test_partial_and_final_release_count_once",
     ),
     Break(
         (19,),
         "the caller's time is over before the first reply",
-        "cpp/sync/acquire_machine.cpp",
+        "cpp/sync/operation/acquire_machine.cpp",
         (
             (
                 "return {Action::Verb::kTry, told_ ? options_.deadline : kNever};",
@@ -233,7 +233,7 @@ BREAKS = (
     Break(
         (24,),
         "NOSCRIPT is an error like others",
-        "cpp/sync/operation.cpp",
+        "cpp/sync/operation/operation.cpp",
         (('if (word == "NOSCRIPT") return', 'if (word == "UNKNOWN") return'),),
         "tests/faults/test_server.py::test_script_flush",
     ),
@@ -247,7 +247,7 @@ BREAKS = (
     Break(
         (26,),
         "a try is as patient as a wait",
-        "cpp/sync/acquire_request.cpp",
+        "cpp/sync/operation/acquire_request.cpp",
         (
             (
                 "return request.blocking ? context",
@@ -259,7 +259,7 @@ BREAKS = (
     Break(
         (27,),
         "missing rights are waited for",
-        "cpp/sync/operation.cpp",
+        "cpp/sync/operation/operation.cpp",
         (('"UNBLOCKED"', '"NOPERM"'),),
         "tests/faults/test_refused.py::test_missing_rights",
     ),
@@ -286,7 +286,7 @@ BREAKS = (
     Break(
         (34,),
         "a majority out of reach is not told from a slow one",
-        "cpp/sync/quorum_machine.cpp",
+        "cpp/sync/quorum/quorum_machine.cpp",
         (
             (
                 "if (reached < options_.rule.needed) return",
@@ -311,7 +311,7 @@ BREAKS = (
     Break(
         (36,),
         "the length of a lease is not checked",
-        "cpp/sync/acquire_machine.cpp",
+        "cpp/sync/operation/acquire_machine.cpp",
         (("answer.ttl > usual;", "answer.ttl < Millis(-1);"),),
         "tests/faults/test_clocks.py::test_a_lease_that_a_server_clock_made_too_long_is_reported",
     ),
@@ -337,7 +337,7 @@ BREAKS = (
     Break(
         (39,),
         "a grant that arrives past its lease is taken",
-        "cpp/sync/acquire_machine.cpp",
+        "cpp/sync/operation/acquire_machine.cpp",
         (
             (
                 "if (now >= trusted_until_) return finish(",
@@ -376,7 +376,7 @@ BREAKS = (
     Break(
         (44,),
         "a lock is freed before its minimum hold time",
-        "cpp/sync/lock.cpp",
+        "cpp/sync/recipes/lock.cpp",
         (("if (step.stays > Millis(0)) return", "if (step.stays < Millis(0)) return"),),
         "tests/contract/test_at_least.py::test_no_owner_enters_before_the_minimum_is_over",
     ),

@@ -15,7 +15,7 @@ CALLER_BREAKS = (
     Break(
         (45,),
         "a release at rest is forgotten with its caller",
-        "cpp/sync/release_operation.cpp",
+        "cpp/sync/operation/release_operation.cpp",
         (("  if (!resting_) return;", "  if (resting_ || finished() || !resting_) return;"),),
         f"{PENDING}::test_ctrl_c_during_the_back_off_of_a_release_loses_nothing",
     ),
@@ -32,7 +32,7 @@ CALLER_BREAKS = (
     Break(
         (46,),
         "an attempt forgets the release that it takes over",
-        "cpp/sync/acquire_machine.cpp",
+        "cpp/sync/operation/acquire_machine.cpp",
         (("in_doubt_ || leaves_place || takes_over_;", "in_doubt_ || leaves_place;"),),
         f"{PENDING}::test_a_release_goes_on_when_the_attempt_that_took_it_over_is_refused",
     ),
@@ -53,7 +53,7 @@ CALLER_BREAKS = (
     Break(
         (49,),
         "a refused connection is tried again for all callers alike",
-        "cpp/sync/acquire_machine.cpp",
+        "cpp/sync/operation/acquire_machine.cpp",
         (("  if (!blocking) return after(now, kRestartBriefly);", "  return kNever;"),),
         f"{REFUSED}::test_a_refused_connection_comes_out_by_the_deadline",
     ),
@@ -74,7 +74,7 @@ CALLER_BREAKS = (
     Break(
         (61,),
         "what a renewal finds is not looked at",
-        "cpp/sync/read_write_lock.cpp",
+        "cpp/sync/recipes/read_write_lock.cpp",
         (
             (
                 "override { return Millis(reply); }",
@@ -87,7 +87,7 @@ CALLER_BREAKS = (
     Break(
         (59,),
         "a release that comes back goes behind a newer hold",
-        "cpp/sync/release_operation.cpp",
+        "cpp/sync/operation/release_operation.cpp",
         (
             (
                 "  if (!context().keeper->carry_on(name(), what_.owner, plan_.ticket, self)) "

@@ -25,7 +25,7 @@ DEFERRED_BREAKS = (
     Break(
         (52,),
         "a deferred release waits for its reply",
-        "cpp/sync/call.cpp",
+        "cpp/sync/call/call.cpp",
         (
             ("    if (state_ == State::kSent && leave()) return true;\n", ""),
             ("  if (deferred) await_writing();\n", ""),
@@ -35,7 +35,7 @@ DEFERRED_BREAKS = (
     Break(
         (52,),
         "the failure of a deferred release is not logged",
-        "cpp/sync/release_operation.cpp",
+        "cpp/sync/operation/release_operation.cpp",
         (
             (
                 "    if (left()) context().keeper->release_hindered("

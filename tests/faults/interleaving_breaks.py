@@ -68,14 +68,14 @@ BREAKS = (
     Break(
         (45,),
         "a release at rest is forgotten with its caller",
-        "cpp/sync/release_operation.cpp",
+        "cpp/sync/operation/release_operation.cpp",
         (("  leave_to_ledger(true);\n", ""),),
         "tasks",
     ),
     Break(
         (45,),
         "an attempt that was refused when it was sent again is thought never to be granted",
-        "cpp/sync/acquire_operation.cpp",
+        "cpp/sync/operation/acquire_operation.cpp",
         (("why, sent.times > 1));", "why, sent.times < 0));"),),
         "threads",
     ),
@@ -89,14 +89,14 @@ BREAKS = (
     Break(
         (41,),
         "a waiter whose attempt is under way waits for a message instead of its reply",
-        "cpp/sync/acquire_operation.cpp",
+        "cpp/sync/operation/acquire_operation.cpp",
         (("  if (machine_.asleep() && policy", "  if (policy"),),
         "threads",
     ),
     Break(
         (41,),
         "messages may lie while a waiter sleeps where it waited for its reply",
-        "cpp/sync/operation.cpp",
+        "cpp/sync/operation/operation.cpp",
         (("  if (parker_ != &Parker::of_this_thread()) to->expect();\n", ""),),
         "deferring_threads",
     ),
@@ -110,7 +110,7 @@ BREAKS = (
     Break(
         (41,),
         "a thread goes on waiting for a message while its attempt is sent by another one",
-        "cpp/sync/operation.cpp",
+        "cpp/sync/operation/operation.cpp",
         (
             (
                 "  serve_control_.listens.store(false);\n  wake(parker_);\n",

@@ -29,7 +29,7 @@ LOOP_BREAKS = (
     Break(
         (9,),
         "a grant that a cancelled task does not know of is kept",
-        "cpp/sync/call.cpp",
+        "cpp/sync/call/call.cpp",
         (("  if (takes_back) return first_take_back();\n", "  if (takes_back) return;\n"),),
         "tests/citizenship/test_cancel.py::test_cancelled_when_it_is_granted_and_does_not_know",
     ),

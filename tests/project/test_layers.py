@@ -11,8 +11,9 @@ from tools.lint import layers
 ALLOWED = [
     ("client", '#include "base/status.h"'),
     ("client", '#include "client/reconnecting_stream.h"'),
-    ("sync", '#include "lua_scripts.h"'),
-    ("sync", "#include <vector>"),
+    ("sync/recipes", '#include "lua_scripts.h"'),
+    ("sync/call", '#include "sync/operation/operation.h"'),
+    ("sync/call", "#include <vector>"),
     ("resp", "#include <hiredis/hiredis.h>"),
     ("bindings", "#include <pybind11/pybind11.h>"),
 ]
@@ -20,6 +21,8 @@ FORBIDDEN = [
     ("base", '#include "net/endpoint.h"', "net/ does not lie below it"),
     ("net", '  #  include "resp/reply.h"', "resp/ does not lie below it"),
     ("lease", '#include "wait/registry.h"', "wait/ does not lie below it"),
+    ("sync/recipes", '#include "sync/call/call.h"', "sync/call/ does not lie below it"),
+    ("sync/call", '#include "sync/quorum/composite.h"', "sync/quorum/ does not lie below it"),
     ("client", '#include "lua_scripts.h"', "script/ does not lie below it"),
     ("engine", "#include <pybind11/pybind11.h>", "only bindings/ may include"),
     ("engine", "#include <Python.h>", "only bindings/ may include"),

@@ -55,13 +55,20 @@ def names(form: str, text: str) -> Callable[[str], bool]:
 
 def has_lock_row(word: str) -> bool:
     sides = ("read_lock", "write_lock") if word == "read_write_lock" else (word,)
-    return all(names("cpp/sync/kinds.h", f'{{"{side}", &{side}_recipe')(word) for side in sides)
+    return all(
+        names("cpp/sync/recipes/kinds.h", f'{{"{side}", &{side}_recipe')(word) for side in sides
+    )
 
 
 def has_counter_row(word: str) -> bool:
-    declared = names("cpp/sync/kinds.h", "const CounterKind& {}();")
-    kind = names("cpp/sync/{}.cpp", 'CounterKind kind{"{}",')
-    rows = (ROOT / "cpp/sync/kinds.h").read_text().partition("kCounterKinds{")[2].partition("}")[0]
+    declared = names("cpp/sync/recipes/kinds.h", "const CounterKind& {}();")
+    kind = names("cpp/sync/recipes/{}.cpp", 'CounterKind kind{"{}",')
+    rows = (
+        (ROOT / "cpp/sync/recipes/kinds.h")
+        .read_text()
+        .partition("kCounterKinds{")[2]
+        .partition("}")[0]
+    )
     return declared(word) and kind(word) and f"&{word}" in rows.split(", ")
 
 
@@ -91,22 +98,23 @@ Places = dict[str, Callable[[str], bool]]
 TESTS: Places = {"tests/contract/kinds.py": lambda word: word in ROWS}
 EVERY: Places = {
     "lua/{}/": has_scripts,
-    "cpp/sync/{}.cpp": is_file("cpp/sync/{}.cpp"),
     "python/holdfast/_{}.py": names("python/holdfast/_{}.py", "class {class}("),
     "python/holdfast/asyncio/_{}.py": names("python/holdfast/asyncio/_{}.py", "class {class}("),
     "python/holdfast/_client.py": is_public(holdfast),
     "python/holdfast/asyncio/_client.py": is_public(holdfast.asyncio),
     "docs/synchronizers/{}.md": is_file("docs/synchronizers/{}.md"),
 }
-OF_LOCKS: Places = {"cpp/sync/kinds.h": has_lock_row}
-OF_COUNTERS: Places = {"cpp/sync/kinds.h": has_counter_row}
+RECIPE: Places = {"cpp/sync/recipes/{}.cpp": is_file("cpp/sync/recipes/{}.cpp")}
+OF_LOCKS: Places = RECIPE | {"cpp/sync/recipes/kinds.h": has_lock_row}
+OF_COUNTERS: Places = RECIPE | {"cpp/sync/recipes/kinds.h": has_counter_row}
 OF_QUORUMS: Places = {
-    "cpp/sync/{}.h": is_file("cpp/sync/{}.h"),
+    "cpp/sync/quorum/{}.h": is_file("cpp/sync/quorum/{}.h"),
+    "cpp/sync/quorum/{}.cpp": is_file("cpp/sync/quorum/{}.cpp"),
     "cpp/bindings/register_quorum.cpp": names("cpp/bindings/register_quorum.cpp", '"{}"'),
     "python/holdfast/_core.pyi": names("python/holdfast/_core.pyi", "def {}("),
 }
-OF_PERMITS: Places = {
-    "cpp/sync/{}.h": is_file("cpp/sync/{}.h"),
+OF_PERMITS: Places = RECIPE | {
+    "cpp/sync/recipes/{}.h": is_file("cpp/sync/recipes/{}.h"),
     "cpp/engine/{}.h": names("cpp/engine/{}.h", "class {class} "),
     "cpp/engine/{}.cpp": names("cpp/engine/{}.cpp", "{class}::{class}("),
     "cpp/bindings/register_{}.cpp": names("cpp/bindings/register_{}.cpp", '(module, "{class}")'),
@@ -142,7 +150,7 @@ def test_no_other_file_of_the_code_lists_the_kinds_of_lock() -> None:
         name for name, text in texts.items() if all(any(s in text for s in each) for each in words)
     }
     assert lists - known == set()
-    assert {"cpp/sync/kinds.h", "python/holdfast/asyncio/_client.py"} <= lists
+    assert {"cpp/sync/recipes/kinds.h", "python/holdfast/asyncio/_client.py"} <= lists
 
 
 @pytest.mark.parametrize("folder", ["lua", "docs/synchronizers"])

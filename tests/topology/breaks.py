@@ -154,7 +154,7 @@ BREAKS = (
     Break(
         (33,),
         "what could not be given back at once is left to its lease",
-        "cpp/sync/pending_release.cpp",
+        "cpp/sync/operation/pending_release.cpp",
         (("  if (!passes) return", "  if (answered || !passes) return"),),
         f"{REPLICAS}::test_what_a_slot_that_moves_cannot_give_back_is_given_back_later",
     ),

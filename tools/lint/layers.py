@@ -18,7 +18,9 @@ RANKS = (
     {"topology"},
     {"script"},
     {"lease", "wait"},
-    {"sync"},
+    {"sync/recipes"},
+    {"sync/operation"},
+    {"sync/call", "sync/quorum"},
     {"engine"},
     {"bindings"},
 )
@@ -38,9 +40,17 @@ def check(root: Path = tree.ROOT) -> list[str]:
         for number, line in enumerate(text.splitlines(), start=1):
             include = INCLUDE.match(line)
             if include is not None:
-                reason = fault(path.parts[1], include["path"], ours=include["open"] == '"')
+                reason = fault(
+                    layer_of(path.parts[1:]), include["path"], ours=include["open"] == '"'
+                )
                 problems += [f"{path}:{number}: {reason}"] if reason else []
     return problems
+
+
+def layer_of(parts: tuple[str, ...]) -> str:
+    """Returns the layer of a file under cpp/: its folder, or its folder's folder and itself."""
+    nested = "/".join(parts[:2])
+    return nested if nested in RANK else parts[0]
 
 
 def fault(layer: str, included: str, *, ours: bool) -> str | None:
@@ -51,7 +61,7 @@ def fault(layer: str, included: str, *, ours: bool) -> str | None:
     if not ours:
         owner = SEEN_BY.get(top, layer)
         return None if owner == layer else f"only {owner}/ may include <{included}>"
-    target = GENERATED.get(included, top)
+    target = GENERATED.get(included) or layer_of(tuple(included.split("/")))
     if target not in RANK:
         return f'"{included}" names no layer: write "<layer>/<file>"'
     if target == layer or RANK[target] < RANK[layer]:

@@ -1,6 +1,6 @@
 """Names: the keys and channels of a name, its printable form, and globs over names.
 
-Keys and channels are those of ``cpp/sync/keys.h``.
+Keys and channels are those of ``cpp/sync/recipes/keys.h``.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@
 #include "net/support.h"
 #include "support/real_server.h"
 #include "support/world.h"
-#include "sync/kinds.h"
+#include "sync/recipes/kinds.h"
 
 namespace holdfast::engine {
 namespace {

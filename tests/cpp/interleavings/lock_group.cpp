@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "support/calls.h"
-#include "sync/multi_lock.h"
+#include "sync/quorum/multi_lock.h"
 
 namespace holdfast::interleavings {
 

@@ -8,8 +8,8 @@
 
 #include "support/client.h"
 #include "support/server.h"
-#include "sync/fan_out_call.h"
-#include "sync/kinds.h"
+#include "sync/quorum/fan_out_call.h"
+#include "sync/recipes/kinds.h"
 
 namespace holdfast::interleavings {
 

@@ -5,7 +5,7 @@
 
 #include "base/parker.h"
 #include "interleavings/awaited.h"
-#include "sync/kinds.h"
+#include "sync/recipes/kinds.h"
 
 namespace holdfast::interleavings {
 

@@ -11,7 +11,7 @@
 #include "support/client.h"
 #include "support/server.h"
 #include "support/world.h"
-#include "sync/kinds.h"
+#include "sync/recipes/kinds.h"
 
 namespace holdfast::lease {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "sync/lock_calls.h"
-#include "sync/release_operation.h"
+#include "sync/operation/lock_calls.h"
+#include "sync/operation/release_operation.h"
 
 namespace holdfast::simulation {
 

@@ -11,7 +11,7 @@
 #include "simulation/ledger.h"
 #include "support/calls.h"
 #include "support/client.h"
-#include "sync/operation.h"
+#include "sync/operation/operation.h"
 
 namespace holdfast::simulation {
 

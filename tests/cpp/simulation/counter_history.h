@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "simulation/history.h"
-#include "sync/operation.h"
+#include "sync/operation/operation.h"
 
 namespace holdfast::simulation {
 

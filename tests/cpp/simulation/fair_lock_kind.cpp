@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "sync/keys.h"
-#include "sync/kinds.h"
+#include "sync/recipes/keys.h"
+#include "sync/recipes/kinds.h"
 
 namespace holdfast::simulation {
 

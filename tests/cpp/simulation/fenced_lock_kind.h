@@ -3,8 +3,8 @@
 #include <string>
 
 #include "simulation/lock_kind.h"
-#include "sync/keys.h"
-#include "sync/kinds.h"
+#include "sync/recipes/keys.h"
+#include "sync/recipes/kinds.h"
 
 namespace holdfast::simulation {
 

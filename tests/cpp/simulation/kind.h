@@ -9,7 +9,7 @@
 
 #include "support/keyspace.h"
 #include "support/world.h"
-#include "sync/recipe.h"
+#include "sync/recipes/recipe.h"
 
 namespace holdfast::simulation {
 

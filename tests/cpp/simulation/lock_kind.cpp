@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "sync/kinds.h"
+#include "sync/recipes/kinds.h"
 
 namespace holdfast::simulation {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "sync/keys.h"
-#include "sync/permit_semaphore.h"
+#include "sync/recipes/keys.h"
+#include "sync/recipes/permit_semaphore.h"
 
 namespace holdfast::simulation {
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "sync/keys.h"
-#include "sync/kinds.h"
+#include "sync/recipes/keys.h"
+#include "sync/recipes/kinds.h"
 
 namespace holdfast::simulation {
 

@@ -3,7 +3,7 @@
 #include <map>
 #include <utility>
 
-#include "sync/keys.h"
+#include "sync/recipes/keys.h"
 
 namespace holdfast::simulation {
 

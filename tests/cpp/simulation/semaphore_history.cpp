@@ -4,8 +4,9 @@
 #include <utility>
 
 #include "support/calls.h"
-#include "sync/keys.h"
-#include "sync/kinds.h"
+#include "sync/operation/counter_calls.h"
+#include "sync/recipes/keys.h"
+#include "sync/recipes/kinds.h"
 
 namespace holdfast::simulation {
 

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "simulation/lock_kind.h"
-#include "sync/kinds.h"
+#include "sync/recipes/kinds.h"
 
 namespace holdfast::simulation {
 

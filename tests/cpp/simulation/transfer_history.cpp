@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "support/calls.h"
-#include "sync/kinds.h"
-#include "sync/release_operation.h"
-#include "sync/transfer_operation.h"
+#include "sync/operation/release_operation.h"
+#include "sync/operation/transfer_operation.h"
+#include "sync/recipes/kinds.h"
 
 namespace holdfast::simulation {
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "simulation/counter_history.h"
-#include "sync/recipe.h"
-#include "sync/ticket.h"
+#include "sync/operation/ticket.h"
+#include "sync/recipes/recipe.h"
 
 namespace holdfast::simulation {
 

@@ -3,9 +3,9 @@
 #include <memory>
 #include <utility>
 
-#include "sync/call.h"
-#include "sync/first_acquire.h"
-#include "sync/first_release.h"
+#include "sync/call/call.h"
+#include "sync/call/first_acquire.h"
+#include "sync/call/first_release.h"
 
 namespace holdfast::simulation {
 

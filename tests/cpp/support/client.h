@@ -11,8 +11,8 @@
 #include "engine/wait_hub.h"
 #include "lease/lease_keeper.h"
 #include "support/network.h"
-#include "sync/context.h"
-#include "sync/operation.h"
+#include "sync/operation/context.h"
+#include "sync/operation/operation.h"
 #include "topology/topology.h"
 
 namespace holdfast::simulation {

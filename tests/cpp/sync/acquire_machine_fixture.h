@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "sync/acquire_machine.h"
+#include "sync/operation/acquire_machine.h"
 
 namespace holdfast::sync {
 using Kind = AcquireMachine::Event::Kind;

@@ -1,12 +1,12 @@
 // What a request for a lock means for the machine, by the kind of lock and the client.
 
-#include "sync/acquire_request.h"
+#include "sync/operation/acquire_request.h"
 
 #include <gtest/gtest.h>
 
 #include <memory>
 
-#include "sync/kinds.h"
+#include "sync/recipes/kinds.h"
 
 namespace holdfast::sync {
 namespace {

@@ -1,7 +1,7 @@
 // Waiting by rests: how long they are, what the machine makes of them, and that nothing is sent but
 // attempts.
 
-#include "sync/backoff.h"
+#include "sync/recipes/backoff.h"
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@
 #include "support/client.h"
 #include "support/server.h"
 #include "support/world.h"
-#include "sync/kinds.h"
+#include "sync/recipes/kinds.h"
 
 namespace holdfast::sync {
 namespace {

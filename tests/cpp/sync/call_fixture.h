@@ -14,9 +14,9 @@
 #include "support/calls.h"
 #include "support/one_server.h"
 #include "support/scripted_stream.h"
-#include "sync/acquire_operation.h"
-#include "sync/kinds.h"
-#include "sync/permit_semaphore.h"
+#include "sync/operation/acquire_operation.h"
+#include "sync/recipes/kinds.h"
+#include "sync/recipes/permit_semaphore.h"
 
 namespace holdfast::sync {
 

@@ -1,7 +1,7 @@
 // The first step of every acquisition and release, for each caller and each kind with holds: one
 // command where the server gives the usual reply, and every way on from there.
 
-#include "sync/call.h"
+#include "sync/call/call.h"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "sync/operation.h"
+#include "sync/operation/operation.h"
 
 namespace holdfast::sync {
 namespace {

@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
-#include "sync/fan_out_call.h"
-#include "sync/multi_lock.h"
-#include "sync/red_lock.h"
+#include "sync/quorum/fan_out_call.h"
+#include "sync/quorum/multi_lock.h"
+#include "sync/quorum/red_lock.h"
 
 namespace holdfast::sync {
 namespace {

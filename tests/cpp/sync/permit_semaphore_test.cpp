@@ -1,11 +1,11 @@
-#include "sync/permit_semaphore.h"
+#include "sync/recipes/permit_semaphore.h"
 
 #include <gtest/gtest.h>
 
 #include <set>
 #include <string>
 
-#include "sync/acquire_machine.h"
+#include "sync/operation/acquire_machine.h"
 
 namespace holdfast::sync {
 namespace {

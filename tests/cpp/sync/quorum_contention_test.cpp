@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "sync/multi_lock.h"
-#include "sync/quorum_machine.h"
+#include "sync/quorum/multi_lock.h"
+#include "sync/quorum/quorum_machine.h"
 
 namespace holdfast::sync {
 namespace {

@@ -1,4 +1,4 @@
-#include "sync/quorum_machine.h"
+#include "sync/quorum/quorum_machine.h"
 
 #include <gtest/gtest.h>
 
@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "sync/multi_lock.h"
-#include "sync/red_lock.h"
+#include "sync/quorum/multi_lock.h"
+#include "sync/quorum/red_lock.h"
 
 namespace holdfast::sync {
 namespace {

@@ -1,6 +1,6 @@
 // Whose WAIT is believed when what replicas are to know is sent on to another server.
 
-#include "sync/replica_acknowledger.h"
+#include "sync/operation/replica_acknowledger.h"
 
 #include <gtest/gtest.h>
 

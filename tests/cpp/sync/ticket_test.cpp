@@ -1,4 +1,4 @@
-#include "sync/ticket.h"
+#include "sync/operation/ticket.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "sync/timers.h"
+#include "sync/operation/timers.h"
 
 #include <gtest/gtest.h>
 

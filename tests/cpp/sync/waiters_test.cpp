@@ -12,11 +12,11 @@
 #include "support/client.h"
 #include "support/server.h"
 #include "support/world.h"
-#include "sync/acquire_operation.h"
-#include "sync/keys.h"
-#include "sync/kinds.h"
-#include "sync/permit_semaphore.h"
-#include "sync/release_operation.h"
+#include "sync/operation/acquire_operation.h"
+#include "sync/operation/release_operation.h"
+#include "sync/recipes/keys.h"
+#include "sync/recipes/kinds.h"
+#include "sync/recipes/permit_semaphore.h"
 
 namespace holdfast::sync {
 namespace {

@@ -1,0 +1,63 @@
+#include "sync/call/first_acquire.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "sync/operation/acquire_operation.h"
+
+namespace holdfast::sync {
+
+bool FirstAcquire::begin(TimePoint now) {
+  const AcquireRequest& request = this->request();
+  begun_ = now;
+  if (context().acknowledger || !request.synchronizer->idle(context(), request.owner)) return false;
+  plan_ = account_.begin();
+  if (plan_.verdict != lease::AttemptPlan::Verdict::kBegun) return false;
+  count_ = request.again ? std::max(plan_.count - 1, 1) : plan_.count;
+  const bool usual = count_ == 1 && !request.slot &&
+                     request.queue_timeout() == request.synchronizer->options().queue_timeout;
+  if (usual) commands_ = request.synchronizer->commands_for(context(), request.lease.time);
+  return true;
+}
+
+TimePoint FirstAcquire::connect_deadline() const {
+  if (request().connect_deadline) return *request().connect_deadline;
+  return connect_deadline_of(request().blocking, after(begun_, request().timeout), begun_);
+}
+
+resp::ReplyKinds FirstAcquire::encode(std::string& out) const {
+  const OwnerNumber owner = request().owner;
+  const std::string& client_id = context().client_id;
+  if (commands_ != nullptr) return commands_->acquire.append(out, client_id, owner);
+  script::Writer writer = context().writer(out);
+  request().recipe().acquire(writer, {name(), owner_field(client_id, owner), count_,
+                                      request().lease.time, request().options()});
+  return writer.replies();
+}
+
+std::optional<Outcome> FirstAcquire::finish(const resp::Reply& reply, const client::Sent& sent,
+                                            wait::Calls& /*calls*/) {
+  if (reply.is_error()) return std::nullopt;
+  const Recipe& recipe = request().recipe();
+  const Answer answer = recipe.acquired(reply);
+  if (answer.kind != Answer::Kind::kGranted) return std::nullopt;
+  const TimePoint now = context().clock.now();
+  const bool late = recipe.grants_end() && now >= trusted_until(sent.last, request().lease.time);
+  if (plan_.takes_over) account_.answered();
+  if (late || !account_.keep({count_, sent.last, answer.value})) return std::nullopt;
+  account_.close();
+  AcquireStats(*context().stats, request().stats()).ended(Verdict::kGranted, now - begun_);
+  return Outcome{Verdict::kGranted, {}, answer.value};
+}
+
+OperationPtr FirstAcquire::made(bool sent) {
+  AcquireOperation::Begun begun{begun_, sent ? std::optional(plan_) : std::nullopt};
+  return std::make_shared<AcquireOperation>(std::move(account_), begun);
+}
+
+// With `again`, another acquisition gives the hold back.
+void FirstAcquire::take_back() const {
+  if (!request().again) account_.give_back();
+}
+
+}  // namespace holdfast::sync

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "client/request.h"
+#include "sync/operation/acquire_account.h"
+#include "sync/operation/operation.h"
+
+namespace holdfast::sync {
+
+// The first attempt of an acquisition, of every kind: what the client's own registry and keeper say
+// before it, its command, and what a grant means. Whatever else comes of it is the business of an
+// AcquireOperation, which only this makes. It does no I/O and knows no threads: see Call, which
+// owns it.
+class FirstAcquire {
+ public:
+  FirstAcquire(std::shared_ptr<const Context> context, AcquireRequest request)
+      : account_(std::move(context), std::move(request)) {}
+
+  // Its request carries no entry of the ledger.
+  static constexpr bool kCarried = false;
+  const Context& context() const { return *account_.context(); }
+  const LockName& name() const { return request().name(); }
+  Exchange::About about() const { return {request().recipe().kind(), request().owner}; }
+
+  // True: encode() is to be sent. False, and nothing was begun: operation() follows. That is where
+  // other waiters of this client are ahead, replicas confirm grants, the client is closed, or the
+  // owner is acquiring it already.
+  bool begin(TimePoint now);
+  TimePoint connect_deadline() const;
+  bool deferred() const { return false; }
+  resp::ReplyKinds encode(std::string& out) const;
+
+  // The reply has come. Nothing: it is no grant, or one that cannot be kept; resume() follows.
+  std::optional<Outcome> finish(const resp::Reply& reply, const client::Sent& sent,
+                                wait::Calls& calls);
+  // Makes the operation that gets the reply as its first event, or its failure.
+  OperationPtr resume() { return made(true); }
+  // Makes the operation that begins from the start.
+  OperationPtr operation() { return made(false); }
+
+  // A deferred step: its caller leaves. Not for this one.
+  bool leave() { return false; }
+  // After finish(): the caller will never see the grant.
+  void take_back() const;
+
+ private:
+  const AcquireRequest& request() const { return account_.request(); }
+  OperationPtr made(bool sent);
+
+  AcquireAccount account_;
+  const Synchronizer::Commands* commands_ = nullptr;  // the synchronizer's; null: not kept
+  TimePoint begun_{};
+  lease::AttemptPlan plan_;
+  int count_ = 1;  // of the owner's holds, with the grant
+};
+
+}  // namespace holdfast::sync

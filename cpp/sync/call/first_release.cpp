@@ -1,0 +1,52 @@
+#include "sync/call/first_release.h"
+
+#include <string>
+#include <utility>
+
+namespace holdfast::sync {
+
+bool FirstRelease::begin(TimePoint now, const client::RequestPtr& carrier) {
+  using Caller = lease::LeaseKeeper::Caller;
+  begun_ = now;
+  plan_ = context_->keeper->begin_release(name(), what_.owner, what_.all, carrier,
+                                          what_.deferred ? Caller::kMayLeave : Caller::kAwaits);
+  if (is_last()) return synchronizer_->idle(*context_, what_.owner);
+  return plan_.verdict == lease::ReleasePlan::Verdict::kPartial;
+}
+
+resp::ReplyKinds FirstRelease::encode(std::string& out) const {
+  const bool usual = is_last() && plan_.other.empty() && plan_.closed_until <= begun_;
+  const auto* const known = usual ? synchronizer_->commands(*context_) : nullptr;
+  if (known != nullptr) return known->release.append(out, context_->client_id, what_.owner);
+  Step step{name(), owner_field(context_->client_id, what_.owner), plan_.remaining};
+  add_plan(step, plan_, *context_);
+  script::Writer writer = context_->writer(out);
+  synchronizer_->recipe().taking()->release(writer, step);
+  return writer.replies();
+}
+
+std::optional<Outcome> FirstRelease::finish(const resp::Reply& reply, const client::Sent& /*sent*/,
+                                            wait::Calls& calls) {
+  if (!reply.is_integer()) return std::nullopt;
+  context_->keeper->released(name(), what_.owner, plan_);
+  calls = ReleaseOperation::told(*context_, synchronizer_->recipe(), synchronizer_->channel(),
+                                 reply.integer());
+  if (owed_) calls.append(context_->waits->answered(synchronizer_->channel()));
+  return Outcome{};
+}
+
+OperationPtr FirstRelease::operation() {
+  return std::make_shared<ReleaseOperation>(context_, synchronizer_, what_,
+                                            ReleaseOperation::Begun{plan_, begun_, owed_});
+}
+
+// New operations of this client must not overtake waiters of other clients that the release wakes.
+bool FirstRelease::leave() {
+  plan_.left = context_->keeper->defer(name(), what_.owner, plan_.ticket);
+  if (!plan_.left) return false;
+  const bool in_turn = synchronizer_->recipe().waiting() == Waiting::kInTurn;
+  owed_ = in_turn && context_->waits->owe(synchronizer_->channel());
+  return true;
+}
+
+}  // namespace holdfast::sync

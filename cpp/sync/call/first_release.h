@@ -1,0 +1,61 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "client/request.h"
+#include "sync/operation/operation.h"
+#include "sync/operation/release_operation.h"
+
+namespace holdfast::sync {
+
+// The first command of a release, of every kind with holds: what the keeper plans, the command, and
+// what "released" means. Whatever else comes of it is the business of a ReleaseOperation, which
+// only this makes. It does no I/O and knows no threads: see Call, which owns it.
+class FirstRelease {
+ public:
+  using What = ReleaseOperation::What;
+
+  FirstRelease(std::shared_ptr<const Context> context, SynchronizerPtr synchronizer, What what)
+      : context_(std::move(context)), synchronizer_(std::move(synchronizer)), what_(what) {}
+
+  // Its request carries the entry in the ledger.
+  static constexpr bool kCarried = true;
+  const Context& context() const { return *context_; }
+  const LockName& name() const { return synchronizer_->name(); }
+  Exchange::About about() const {
+    return {synchronizer_->recipe().kind(), what_.owner, plan_.remaining == 0};
+  }
+
+  // `carrier`: the request that sends encode(). False: there is nothing to send, or a waiter of
+  // this client may get the lock in the same step; operation() follows.
+  bool begin(TimePoint now, const client::RequestPtr& carrier);
+  TimePoint connect_deadline() const { return kNever; }
+  // Whether its caller leaves once the command is written: leave() follows.
+  bool deferred() const { return what_.deferred && is_last(); }
+  resp::ReplyKinds encode(std::string& out) const;
+
+  // The reply has come. Nothing: it does not say that it is done; resume() follows.
+  std::optional<Outcome> finish(const resp::Reply& reply, const client::Sent& sent,
+                                wait::Calls& calls);
+  // Makes the operation that gets the reply as its first event, or its failure.
+  OperationPtr resume() { return operation(); }
+  // Makes the operation that begins by the plan.
+  OperationPtr operation();
+
+  // False: a newer command of the owner has taken the release over, and its caller stays.
+  bool leave();
+  void take_back() const {}
+
+ private:
+  bool is_last() const { return plan_.verdict == lease::ReleasePlan::Verdict::kFinal; }
+
+  std::shared_ptr<const Context> context_;
+  SynchronizerPtr synchronizer_;
+  What what_;
+  TimePoint begun_{};
+  lease::ReleasePlan plan_;
+  bool owed_ = false;  // new operations of this client wait for the answer
+};
+
+}  // namespace holdfast::sync

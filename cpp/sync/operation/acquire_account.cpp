@@ -1,0 +1,67 @@
+#include "sync/operation/acquire_account.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace holdfast::sync {
+
+AcquireAccount::AcquireAccount(std::shared_ptr<const Context> context, AcquireRequest request)
+    : context_(std::move(context)),
+      request_(std::move(request)),
+      attempt_(*context_->keeper, request_.name(), request_.owner, request_.attempt_kind()) {}
+
+lease::Attempt AcquireAccount::call() const {
+  return {*context_->keeper, request_.name(), request_.owner, lease::Attempt::Kind::kAround};
+}
+
+void AcquireAccount::answered() {
+  context_->keeper->attempt_answered(request_.name(), request_.owner);
+}
+
+bool AcquireAccount::keep(const Granted& grant) {
+  lease::LeaseKeeper& keeper = *context_->keeper;
+  const Recipe& recipe = request_.recipe();
+  const HoldRecipe* const holds = recipe.holding();
+  if (holds == nullptr) return !recipe.takes() || !keeper.closing();
+  return keeper.granted({request_.name(), request_.owner, grant.count, request_.lease, grant.sent,
+                         holds, request_.listener, grant.token, request_.at_least(),
+                         context_->clock.now(), request_.stats().counted},
+                        attempt_);
+}
+
+void AcquireAccount::lose() {
+  context_->keeper->lose(request_.name(), request_.owner,
+                         "a reentrant acquire did not find it on the server");
+}
+
+// A client that closes may have released the owner's earlier holds while the attempt was under way:
+// they do not come back.
+void AcquireAccount::take_back(int remaining) const {
+  const TakingRecipe* const taking = request_.recipe().taking();
+  if (taking == nullptr) return;
+  remaining = std::min(remaining, context_->keeper->count(request_.name(), request_.owner));
+  PendingRelease::take_back(context_,
+                            PendingRelease::release_of(context_, *taking, release_to(remaining)),
+                            longest_lease());
+}
+
+void AcquireAccount::give_back() const {
+  const HoldRecipe* const holds = request_.recipe().holding();
+  if (holds == nullptr) return take_back(0);
+  PendingRelease::give_back(context_, *holds, release_to(0), longest_lease());
+}
+
+void AcquireAccount::take_slot() {
+  request_.slot = context_->slots->take();
+  request_.owner = request_.slot->slot;
+}
+
+PendingRelease::Of AcquireAccount::release_to(int remaining) const {
+  return {request_.name(), request_.owner, remaining, request_.options()};
+}
+
+Millis AcquireAccount::longest_lease() const {
+  return std::max(request_.lease.time, request_.queue_timeout());
+}
+
+}  // namespace holdfast::sync

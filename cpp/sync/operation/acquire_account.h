@@ -1,0 +1,69 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "lease/attempt.h"
+#include "sync/operation/acquire_request.h"
+#include "sync/operation/context.h"
+#include "sync/operation/pending_release.h"
+
+namespace holdfast::sync {
+
+// The entries of one acquisition in its client's LeaseKeeper: that it is under way, its grant, and
+// the releases that take back grants without a caller. Used by one thread, or with its operation's
+// lock held.
+class AcquireAccount {
+ public:
+  AcquireAccount(std::shared_ptr<const Context> context, AcquireRequest request);
+  // Takes the attempt; the request stays with the other one too, which may have to send it again.
+  AcquireAccount(AcquireAccount&& other) noexcept
+      : context_(other.context_), request_(other.request_), attempt_(std::move(other.attempt_)) {}
+  AcquireAccount& operator=(AcquireAccount&& other) = delete;
+  ~AcquireAccount() = default;
+
+  // Its slot and owner may change: take_slot().
+  const AcquireRequest& request() const { return request_; }
+  const std::shared_ptr<const Context>& context() const { return context_; }
+
+  // The acquisition begins. False: another one of the owner's is under way.
+  bool open() { return attempt_.begin(); }
+  // It is of a lock, whose owner must not use it meanwhile.
+  bool excludes() const { return request_.excludes_owner(); }
+  // Not begun: of the call that waits for it, which may end later. The account outlives it.
+  lease::Attempt call() const;
+  // Before each attempt; open() is part of the first.
+  lease::AttemptPlan begin() { return context_->keeper->begin_attempt(attempt_); }
+  // The server has answered the attempt that took over a release.
+  void answered();
+
+  // Records the grant. False, and nothing is recorded, when the client is being closed.
+  struct Granted {
+    int count;
+    TimePoint sent;
+    std::optional<std::int64_t> token;
+  };
+  bool keep(const Granted& grant);
+  // The server does not have the owner's earlier holds.
+  void lose();
+  // The acquisition is over. No effect after keep() of a hold.
+  void close() { attempt_.end(); }
+
+  // Takes back possible grants of attempts, down to `remaining` holds.
+  void take_back(int remaining) const;
+  // Gives back the grant that was kept.
+  void give_back() const;
+  // The next attempt is another request: the one taken back keeps its slot.
+  void take_slot();
+
+ private:
+  PendingRelease::Of release_to(int remaining) const;
+  Millis longest_lease() const;
+
+  std::shared_ptr<const Context> context_;
+  AcquireRequest request_;  // of a lock, its name and owner stay
+  lease::Attempt attempt_;
+};
+
+}  // namespace holdfast::sync

@@ -1,0 +1,238 @@
+#include "sync/operation/acquire_operation.h"
+
+#include <optional>
+#include <utility>
+
+#include "base/mutex.h"
+#include "base/shown.h"
+#include "base/wake_batch.h"
+#include "sync/operation/preload.h"
+
+namespace holdfast::sync {
+
+namespace {
+
+Status closed_status() { return Status::closed("the client was closed"); }
+
+AcquireMachine::Event::Kind event_kind(ErrorKind kind) {
+  using Kind = AcquireMachine::Event::Kind;
+  if (kind == ErrorKind::kUnknownScript) return Kind::kUnknownScript;
+  return kind == ErrorKind::kPasses ? Kind::kRefused : Kind::kFailed;
+}
+
+}  // namespace
+
+AcquireOperation::AcquireOperation(AcquireAccount account, const Begun& begun)
+    : Operation(account.context(), account.request().name()),
+      account_(std::move(account)),
+      channel_(recipe().channel(name(), owner_field()).bytes()),
+      machine_(machine_options(request(), context(), begun.at)),
+      stats_(*context().stats, request().stats()),
+      begun_(begun.at) {
+  if (begun.sent) prepare(machine_.resume(this->begun(*begun.sent), begun_));
+}
+
+void AcquireOperation::begin() {
+  const Status refused = open();
+  if (!refused.ok()) return deliver(Event::of(Event::Kind::kFailed, refused));
+  catch_up();
+  deliver(ahead());
+}
+
+Status AcquireOperation::open() {
+  const MutexLock lock(mutex_);
+  return account_.open() ? Status() : under_way_status(name(), by_thread());
+}
+
+// A grant that another thread records meanwhile is not the handler's to use: the call, which will
+// report it, has not returned.
+bool AcquireOperation::stopped_by(Interrupt& interrupt) {
+  std::optional<lease::Attempt> call;
+  {
+    const MutexLock lock(mutex_);
+    if (account_.excludes()) call.emplace(account_.call());
+  }
+  if (call) call->begin_beside();
+  return interrupt.pending();
+}
+
+// Messages from before the attempt, the client's own among them, are no reason for another one.
+void AcquireOperation::catch_up() const {
+  if (!context().waits->sequence(channel_)) return;
+  if (const auto messages = context().topology->subscriber(channel_)) messages->catch_up();
+}
+
+TimePoint AcquireOperation::since() const {
+  return recipe().granting_message() ? begun_ : TimePoint::min();
+}
+
+void AcquireOperation::on_message(std::string_view payload) {
+  if (recipe().granting_message() != payload) return on_signal();
+  deliver({Event::Kind::kAnswer, {Answer::Kind::kGranted, Millis(0)}});
+}
+
+resp::ReplyKinds AcquireOperation::encode(std::string& out) const {
+  script::Writer writer = context().writer(out, by_text_);
+  recipe().acquire(writer,
+                   {name(), owner_field(), count_, request().lease.time, request().options()});
+  return writer.replies();
+}
+
+void AcquireOperation::complete(Result<resp::Reply> reply, const client::Sent& sent) {
+  if (!reply.ok()) {
+    const Status why = unreachable_status(reply.status(), name());
+    // What was never sent cannot have been granted.
+    return deliver(Event::of(Event::Kind::kFailed, why, sent.times > 0));
+  }
+  if (!reply.value().is_error()) return deliver(answer(recipe().acquired(reply.value()), sent));
+  const std::string_view text = reply.value().text();
+  const Status why = error_status(text, name(), context().topology->text());
+  // An earlier sending, whose answer was lost, may have been executed.
+  deliver(Event::of(event_kind(error_kind(text)), why, sent.times > 1));
+}
+
+AcquireMachine::Event AcquireOperation::answer(const Answer& answer,
+                                               const client::Sent& sent) const {
+  Event event{Event::Kind::kAnswer, answer};
+  event.sent = sent.last;
+  if (recipe().grants_end()) event.at = trusted_until(sent.last, request().lease.time);
+  return event;
+}
+
+void AcquireOperation::deliver(Event event) {
+  const WakeBatch wakes;
+  wait::Calls calls;
+  {
+    const MutexLock lock(mutex_);
+    Next next = std::move(event);
+    while (next) next = perform(machine_.resume(*next, now()), calls);
+  }
+  calls.run();
+}
+
+AcquireOperation::Next AcquireOperation::perform(const Action& action, wait::Calls& calls) {
+  using Verb = Action::Verb;
+  tell(action, calls);
+  switch (action.verb) {
+    case Verb::kTry:
+      return attempt(action.until);
+    case Verb::kProbe:
+      return asking(context().acknowledger->probe(self()));
+    case Verb::kSend:
+      return send(action);
+    case Verb::kConfirm:
+      wake_at(kNever);
+      return asking(context().acknowledger->confirm(self()));
+    case Verb::kKeep:
+      return keep(action);
+    case Verb::kJoin:
+      return join(action.afresh);
+    case Verb::kSleep:
+      sleep(action);
+      return std::nullopt;
+    default:
+      conclude(action, calls);
+      return std::nullopt;
+  }
+}
+
+// What an action has for others than the caller.
+void AcquireOperation::tell(const Action& action, wait::Calls& calls) {
+  if (action.settles) account_.answered();
+  if (action.left_over) calls.append(context().waits->left_over(channel_, *action.left_over));
+  if (action.overlong > Millis(0)) {
+    context().keeper->mind_overlong(name(), request().owner, action.overlong);
+  }
+}
+
+// Of a nested hold only that it is one is of interest.
+AcquireMachine::Event AcquireOperation::ahead() {
+  const MutexLock lock(mutex_);
+  Event event{Event::Kind::kAhead};
+  event.at = TimePoint{};
+  event.count = context().keeper->count(name(), request().owner);
+  if (event.count > 0 || !machine_.yields()) return event;
+  seen_ = context().waits->sequence(channel_);
+  event.at = context().waits->holds_back(channel_);
+  event.owed = context().waits->owes(channel_);
+  return event;
+}
+
+AcquireMachine::Event AcquireOperation::begun(const lease::AttemptPlan& plan) const {
+  Event event{Event::Kind::kBegun};
+  event.count = plan.count;
+  event.takes_over = plan.takes_over;
+  event.probed = context().acknowledger && context().acknowledger->probed(key());
+  return event;
+}
+
+AcquireMachine::Event AcquireOperation::attempt(TimePoint until) {
+  wake_at(until);
+  const lease::AttemptPlan plan = account_.begin();
+  if (plan.verdict != lease::AttemptPlan::Verdict::kBegun) {
+    return Event::of(Event::Kind::kFailed, closed_status());
+  }
+  if (request().blocking) seen_ = context().waits->sequence(channel_);
+  return begun(plan);
+}
+
+void AcquireOperation::prepare(const Action& action) {
+  count_ = action.count;
+  by_text_ = action.by_text;
+  connect_deadline = action.connect_deadline;
+}
+
+AcquireOperation::Next AcquireOperation::send(const Action& action) {
+  prepare(action);
+  const Status closed = submit();
+  if (action.preload) preload(context(), recipe(), name());
+  if (closed.ok()) return std::nullopt;
+  return Event::of(Event::Kind::kFailed, closed);
+}
+
+AcquireMachine::Event AcquireOperation::join(bool afresh) {
+  using Place = wait::WaitRegistry::Place;
+  stats_.waits();
+  if (afresh) seen_.reset();
+  const Place place = context().waits->join(channel_, self(), seen_, wake_policy(recipe(), name()));
+  // A closing client first sets this state and then ends all waits.
+  if (context().keeper->closing()) return Event::of(Event::Kind::kFailed, closed_status());
+  if (place == Place::kTryNow) return {Event::Kind::kTryNow};
+  Event event{place == Place::kHead ? Event::Kind::kHead : Event::Kind::kTurn};
+  event.owed = context().waits->owes(channel_);
+  return event;
+}
+
+AcquireMachine::Event AcquireOperation::keep(const Action& action) {
+  if (account_.keep({action.count, action.sent, action.value})) return {Event::Kind::kKept};
+  const std::string why = ": the client was closed before the grant arrived; it was given back";
+  return Event::of(Event::Kind::kFailed, Status::closed(quoted(name().bytes()) + why), true);
+}
+
+void AcquireOperation::sleep(const Action& action) {
+  stats_.waits();
+  if (action.give_back) account_.take_back(action.count - 1);
+  if (action.new_request) account_.take_slot();
+  wake_at(action.until);
+  using Policy = wait::WaitRegistry::WakePolicy;
+  const Policy policy = wake_policy(recipe(), name());
+  if (machine_.asleep() && policy != Policy::kApart) listen(channel_, policy == Policy::kInTurn);
+}
+
+void AcquireOperation::conclude(const Action& action, wait::Calls& calls) {
+  using Verb = Action::Verb;
+  if (action.verb == Verb::kForward) calls.append(context().waits->not_for(channel_, *this));
+  if (action.verb == Verb::kGiveBack) account_.give_back();
+  if (action.verb != Verb::kFinish) return;
+  stats_.ended(action.verdict, now() - begun_);
+  if (action.verdict == Verdict::kGone) account_.lose();
+  abandon();
+  if (action.give_back) account_.take_back(action.count - 1);
+  account_.close();
+  if (action.leave) {
+    calls.append(context().waits->leave(channel_, *this, *action.leave, action.until));
+  }
+  finish({action.verdict, action.why, action.value});
+}
+
+}  // namespace holdfast::sync

@@ -1,0 +1,84 @@
+#include "sync/operation/acquire_request.h"
+
+#include <algorithm>
+#include <functional>
+#include <string>
+
+#include "sync/recipes/keys.h"
+
+namespace holdfast::sync {
+
+namespace {
+
+using WakePolicy = wait::WaitRegistry::WakePolicy;
+
+// Two acquisitions have different rests.
+BackoffSequence backoff(const AcquireRequest& request, const Context& context) {
+  const auto moment = static_cast<std::uint64_t>(context.clock.now().time_since_epoch().count());
+  const std::size_t who = std::hash<std::string>()(owner_field(context.client_id, request.owner));
+  return BackoffSequence(request.synchronizer->options().backoff, who ^ moment);
+}
+
+// For a caller that does not wait: enough for the shortest states, such as a slot that moves to
+// another node.
+constexpr Millis kBriefly{200};
+
+Millis refusal_budget(const AcquireRequest& request, const Context& context) {
+  if (request.refusal_budget == RefusalBudget::kNone) return Millis(0);
+  return request.blocking ? context.command_timeout : std::min(context.command_timeout, kBriefly);
+}
+
+// A queue belongs to one channel: if two names share a channel, only the waiters of the first queue
+// up.
+bool in_turn(const Recipe& recipe, const LockName& name) {
+  return recipe.waiting() == Waiting::kInTurn && !shares_channels(name);
+}
+
+}  // namespace
+
+AcquireOptions AcquireRequest::options() const {
+  AcquireOptions options = synchronizer->options();
+  options.queue_timeout = queue_timeout();
+  options.at_least = at_least();
+  options.amount = amount;
+  options.request = slot;
+  return options;
+}
+
+AcquireMachine::Options machine_options(const AcquireRequest& request, const Context& context,
+                                        TimePoint begun) {
+  AcquireMachine::Options options;
+  const Recipe& recipe = request.recipe();
+  const Waiting waiting = recipe.waiting();
+  options.blocking = request.blocking;
+  options.deadline = after(begun, request.timeout);
+  options.refusal_budget = refusal_budget(request, context);
+  options.in_line = waiting == Waiting::kInLine && request.queue_timeout() > Millis(0);
+  if (waiting == Waiting::kBackOff) options.backoff = backoff(request, context);
+  // With `again`, the grant has been confirmed before.
+  options.confirms = context.acknowledger && recipe.takes() && !request.again;
+  options.lease = recipe.makes_holds() ? request.lease.time : Millis(0);
+  options.again = request.again;
+  options.has_permits = recipe.has_permits();
+  options.by_count = waiting == Waiting::kByCount;
+  options.yields = request.blocking && in_turn(recipe, request.name());
+  options.undone_for_good = recipe.undone_for_good();
+  options.connect_deadline = request.connect_deadline;
+  return options;
+}
+
+WakePolicy wake_policy(const Recipe& recipe, const LockName& name) {
+  switch (recipe.waiting()) {
+    case Waiting::kTogether:
+    case Waiting::kByCount:
+      return WakePolicy::kTogether;
+    case Waiting::kBackOff:
+      return WakePolicy::kApart;
+    case Waiting::kInTurn:
+      return in_turn(recipe, name) ? WakePolicy::kInTurn : WakePolicy::kTogether;
+    default:
+      return WakePolicy::kInTurn;
+  }
+}
+
+}  // namespace holdfast::sync

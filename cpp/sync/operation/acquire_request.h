@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "base/types.h"
+#include "lease/attempt.h"
+#include "sync/operation/acquire_machine.h"
+#include "sync/operation/acquire_stats.h"
+#include "sync/operation/context.h"
+#include "sync/operation/synchronizer.h"
+
+namespace holdfast::sync {
+
+// How long a server that refuses to work for the moment is tried again.
+enum class RefusalBudget {
+  kCallers,  // the caller's time; briefly for a caller that does not wait
+  kNone,     // not at all: the next round of a quorum tries again
+};
+
+// What a caller asks for.
+struct AcquireArguments {
+  OwnerNumber owner;
+  Lease lease{};
+  bool blocking = true;
+  Duration timeout = kNever - TimePoint{};
+  std::uint64_t listener = 0;  // the receiver of a loss of the hold; 0: none
+  bool member = false;         // of a lock made of several, whose own options are ignored
+  bool again = false;          // not a further hold: sets the lease of the existing one again
+  RefusalBudget refusal_budget = RefusalBudget::kCallers;
+  bool part = false;  // of a lock made of locks: only its grant is counted
+  // How long to wait for a server that refuses connections; unset: connect_deadline_of() the
+  // caller.
+  std::optional<TimePoint> connect_deadline{};
+};
+
+// The request for one acquisition of a synchronizer.
+struct AcquireRequest : AcquireArguments {
+  AcquireRequest(SynchronizerPtr of, const AcquireArguments& arguments)
+      : AcquireArguments(arguments), synchronizer(std::move(of)) {}
+
+  const Recipe& recipe() const { return synchronizer->recipe(); }
+  const LockName& name() const { return synchronizer->name(); }
+  // A caller that does not wait takes no place in the server's queue.
+  Millis queue_timeout() const {
+    const bool waits = blocking && timeout > Duration::zero();
+    return waits ? synchronizer->options().queue_timeout : Millis(0);
+  }
+  Millis at_least() const { return member ? Millis(0) : synchronizer->options().at_least; }
+  AcquireOptions options() const;
+  // It is of a lock, whose owner must not use it meanwhile.
+  bool excludes_owner() const { return recipe().makes_holds() && !part; }
+  lease::Attempt::Kind attempt_kind() const {
+    return excludes_owner() ? lease::Attempt::Kind::kWhole : lease::Attempt::Kind::kPart;
+  }
+  AcquireStats::What stats() const { return {recipe().counted() && !again, part}; }
+
+  SynchronizerPtr synchronizer;
+  std::int64_t amount = 1;          // of a counter: how many permits
+  RequestSlots::RequestPtr slot{};  // of a counter: its request, whose slot is the owner
+};
+
+// The machine's options for a request that began then.
+AcquireMachine::Options machine_options(const AcquireRequest& request, const Context& context,
+                                        TimePoint begun);
+
+// Which waiters for this name a message wakes.
+wait::WaitRegistry::WakePolicy wake_policy(const Recipe& recipe, const LockName& name);
+
+}  // namespace holdfast::sync

@@ -1,0 +1,36 @@
+#pragma once
+
+#include "base/stats.h"
+#include "sync/operation/acquire_machine.h"
+
+namespace holdfast::sync {
+
+// Counts one acquisition in the figures of its client. Used with its operation's lock held.
+class AcquireStats {
+ public:
+  struct What {
+    bool counted = true;  // an acquisition of a lock, and not a repeated one
+    bool part = false;    // of a lock made of locks: only a grant counts
+  };
+  AcquireStats(Stats& stats, What what) : stats_(stats), what_(what) {}
+
+  // It begins to wait; no effect when repeated.
+  void waits() {
+    if (waiting_ || !what_.counted) return;
+    waiting_ = true;
+    stats_.add(Stats::Counter::kWaiting);
+  }
+  bool counted() const { return what_.counted; }
+  // Once, after `took`.
+  void ended(Verdict verdict, Duration took);
+
+  // The counter for this end of an acquisition.
+  static Stats::Counter counter(Verdict verdict);
+
+ private:
+  Stats& stats_;
+  const What what_;
+  bool waiting_ = false;
+};
+
+}  // namespace holdfast::sync

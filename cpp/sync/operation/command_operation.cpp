@@ -1,0 +1,113 @@
+#include "sync/operation/command_operation.h"
+
+#include <string_view>
+#include <utility>
+
+namespace holdfast::sync {
+
+namespace {
+
+std::vector<resp::Command> encoded(const std::vector<CommandOperation::Words>& commands) {
+  std::vector<resp::Command> all;
+  all.reserve(commands.size());
+  for (const CommandOperation::Words& words : commands) {
+    all.emplace_back(std::vector<std::string_view>(words.begin(), words.end()));
+  }
+  return all;
+}
+
+}  // namespace
+
+// One of the commands after the first; the first is the operation itself.
+class CommandOperation::Follower final : public client::Request {
+ public:
+  Follower(std::shared_ptr<CommandOperation> operation, std::size_t index)
+      : operation_(std::move(operation)), index_(index) {}
+
+  std::string_view key() const override { return operation_->key(); }
+
+  resp::ReplyKinds encode(std::string& out) const override {
+    out += operation_->commands_[index_].bytes();
+    return resp::ReplyKinds::any();
+  }
+
+  void complete(Result<resp::Reply> reply, const client::Sent& /*sent*/) override {
+    operation_->answered(index_, std::move(reply));
+  }
+
+ private:
+  const std::shared_ptr<CommandOperation> operation_;
+  const std::size_t index_;
+};
+
+CommandOperation::CommandOperation(std::shared_ptr<const Context> context, LockName name,
+                                   const std::vector<Words>& commands)
+    : Operation(std::move(context), std::move(name)),
+      commands_(encoded(commands)),
+      replies_(commands_.size()),
+      missing_(commands_.size()) {}
+
+void CommandOperation::begin() {
+  Status failed;
+  {
+    const MutexLock lock(mutex_);
+    failed = submit();
+  }
+  // A follower's answer may come on this thread, and takes the lock.
+  if (failed.ok()) failed = submit_followers();
+  if (failed.ok()) return;
+  const MutexLock lock(mutex_);
+  if (!finished()) finish({Verdict::kFailed, failed});
+}
+
+Status CommandOperation::submit_followers() {
+  const auto self = std::static_pointer_cast<CommandOperation>(shared_from_this());
+  const auto connection = context().topology->route(key(), topology::Traffic::kCalls);
+  for (std::size_t i = 1; i < commands_.size(); ++i) {
+    const auto follower = std::make_shared<Follower>(self, i);
+    follower->deadline = deadline;
+    {
+      const MutexLock lock(mutex_);
+      if (finished()) return {};
+      followers_.push_back(follower);
+    }
+    const Status submitted = connection->submit(follower);
+    if (!submitted.ok()) return submitted;
+  }
+  return {};
+}
+
+void CommandOperation::cancel() {
+  const MutexLock lock(mutex_);
+  abandon();
+  leave_followers();
+}
+
+void CommandOperation::leave_followers() {
+  for (const client::RequestPtr& follower : followers_) follower->abandon();
+  followers_.clear();
+}
+
+resp::ReplyKinds CommandOperation::encode(std::string& out) const {
+  out += commands_.front().bytes();
+  return resp::ReplyKinds::any();
+}
+
+void CommandOperation::complete(Result<resp::Reply> reply, const client::Sent& /*sent*/) {
+  answered(0, std::move(reply));
+}
+
+void CommandOperation::answered(std::size_t index, Result<resp::Reply> reply) {
+  const MutexLock lock(mutex_);
+  if (finished()) return;
+  if (!reply.ok()) {
+    leave_followers();
+    return finish({Verdict::kFailed, unreachable_status(reply.status(), name())});
+  }
+  replies_[index] = std::move(reply.value());
+  if (--missing_ > 0) return;
+  followers_.clear();
+  finish({Verdict::kGranted});
+}
+
+}  // namespace holdfast::sync

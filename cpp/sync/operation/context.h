@@ -1,0 +1,37 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/clock.h"
+#include "base/stats.h"
+#include "lease/lease_keeper.h"
+#include "script/writer.h"
+#include "sync/operation/replica_acknowledger.h"
+#include "sync/operation/timers.h"
+#include "sync/recipes/request_slots.h"
+#include "topology/topology.h"
+#include "wait/wait_registry.h"
+
+namespace holdfast::sync {
+
+// The environment of the operations of one client. All of it is thread-safe and outlives them.
+struct Context {
+  const Clock& clock;
+  const std::string client_id;
+  const Millis command_timeout;
+  const std::shared_ptr<topology::Topology> topology;
+  const std::shared_ptr<lease::LeaseKeeper> keeper;
+  const std::shared_ptr<wait::WaitRegistry> waits;
+  const std::shared_ptr<Timers> timers;
+  const std::shared_ptr<ReplicaAcknowledger> acknowledger{};  // null: grants need none
+  const std::shared_ptr<Stats> stats = std::make_shared<Stats>();
+  const std::shared_ptr<RequestSlots> slots = std::make_shared<RequestSlots>();
+
+  // Writes a command of this client for the current topology. `by_text`: scripts with their text.
+  script::Writer writer(std::string& out, bool by_text = false) const {
+    return {out, by_text, topology->publish_command()};
+  }
+};
+
+}  // namespace holdfast::sync

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "sync/operation/operation.h"
+#include "sync/recipes/counter.h"
+
+namespace holdfast::sync {
+
+// Counters have no owner, so a repeated step looks like a second one. Therefore each step is a
+// *request* with a number in a slot (RequestSlots), under whose id ("uuid:slot") the server keeps
+// the number and the reply for a while: a repeat gets that reply and changes nothing. A late copy
+// that arrives after the slot's next request changes nothing either.
+
+// How long an answer is kept: longer than its request can be repeated.
+inline Millis request_memory(const Context& context) { return 4 * context.command_timeout; }
+
+// One request. Outcome::value: the step's answer.
+OperationPtr counter_call(std::shared_ptr<const Context> context, const LockName& name,
+                          const CounterStep& step, std::int64_t amount = 0);
+
+// GET. Outcome::value: the counter, or nil.
+OperationPtr counter_value(std::shared_ptr<const Context> context, const LockName& name);
+
+}  // namespace holdfast::sync

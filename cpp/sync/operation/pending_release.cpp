@@ -1,0 +1,132 @@
+#include "sync/operation/pending_release.h"
+
+#include <utility>
+
+#include "sync/operation/operation.h"
+
+namespace holdfast::sync {
+
+namespace {
+
+constexpr Millis kRest{100};
+// A lease lasts a moment longer on the server, whose clock may be slower.
+constexpr Millis kGrace{250};
+
+}  // namespace
+
+void add_plan(Step& step, const lease::ReleasePlan& plan, const Context& context) {
+  if (step.count > 0) return;
+  step.other = plan.other;
+  step.stays = plan.stays(context.clock.now());
+  step.keeper = owner_field(context.client_id, OwnerNumber{0});
+}
+
+PendingRelease::PendingRelease(std::shared_ptr<const Context> context, What what)
+    : context_(std::move(context)), what_(std::move(what)) {
+  persistent = true;
+}
+
+PendingRelease::What PendingRelease::release_of(std::shared_ptr<const Context> context,
+                                                const TakingRecipe& recipe, Of what) {
+  const LockName name = what.name;
+  const OwnerNumber owner = what.owner;
+  return {
+      name, owner,
+      [context = std::move(context), recipe = &recipe, of = std::move(what)](script::Writer& out) {
+        Step step{of.name, owner_field(context->client_id, of.owner), of.remaining, Millis(0),
+                  of.acquire_options};
+        add_plan(step, of.plan, *context);
+        recipe->release(out, step);
+      }};
+}
+
+void PendingRelease::take_back(std::shared_ptr<const Context> context, What what, Millis lease) {
+  const auto release = std::make_shared<PendingRelease>(std::move(context), std::move(what));
+  const Context& with = *release->context_;
+  release->until_ = after(with.clock.now(), lease + lease / 50 + kGrace);
+  release->turn_ =
+      with.keeper->take_back(release->what_.name, release->what_.owner, release, release->until_);
+  if (release->turn_ != 0) release->go();
+}
+
+void PendingRelease::carry_on(std::shared_ptr<const Context> context, What what,
+                              lease::ReleaseLedger::Turn turn, bool rested) {
+  const auto release = std::make_shared<PendingRelease>(std::move(context), std::move(what));
+  release->turn_ = turn;
+  const What& of = release->what_;
+  const auto until = release->context_->keeper->carry_on(of.name, of.owner, turn, release);
+  if (!until) return;
+  release->until_ = *until;
+  if (rested) {
+    release->rest();
+  } else {
+    release->go();
+  }
+}
+
+void PendingRelease::give_back(const std::shared_ptr<const Context>& context,
+                               const TakingRecipe& recipe, Of of, Millis lease) {
+  using Plan = lease::ReleasePlan::Verdict;
+  lease::LeaseKeeper& keeper = *context->keeper;
+  const LockName name = of.name;
+  const OwnerNumber owner = of.owner;
+  of.plan = keeper.begin_giving_back(name, owner, false);
+  const auto turn = of.plan.ticket;
+  if (of.plan.verdict == Plan::kPartial) {
+    keeper.released(name, owner, of.plan);
+    take_back(context,
+              release_of(context, recipe, {name, owner, of.plan.remaining, of.acquire_options}),
+              lease);
+  } else if (of.plan.verdict == Plan::kFinal) {
+    keeper.disown(name, owner, turn);
+    carry_on(context, release_of(context, recipe, std::move(of)), turn, false);
+  }
+}
+
+resp::ReplyKinds PendingRelease::encode(std::string& out) const {
+  script::Writer writer = context_->writer(out, true);
+  what_.encode(writer);
+  return writer.replies();
+}
+
+void PendingRelease::on_time() { go(); }
+
+// Not sent if it was revoked, or if the client is closed, whose holds expire.
+void PendingRelease::go() {
+  deadline = until_;
+  const auto connection = context_->topology->route(key(), topology::Traffic::kCalls);
+  (void)connection->submit(shared_from_this());
+}
+
+void PendingRelease::rest() {
+  context_->timers->arm(shared_from_this(), after(context_->clock.now(), kRest));
+}
+
+// A counter's step that was certainly not executed may be repeated for the whole time again.
+void PendingRelease::remember(const client::Sent& sent, bool refused) {
+  if (what_.memory == Millis(0)) return;
+  what_.maybe_done = what_.maybe_done || sent.times > (refused ? 1 : 0);
+  if (!what_.maybe_done) until_ = after(context_->clock.now(), what_.memory);
+}
+
+std::string PendingRelease::refusal(const Result<resp::Reply>& reply) const {
+  if (!reply.ok()) return reply.status().message();
+  return error_status(reply.value().text(), what_.name, context_->topology->text()).message();
+}
+
+void PendingRelease::complete(Result<resp::Reply> reply, const client::Sent& sent) {
+  const auto end = [this](LateEnd how, const std::string& why = {}) {
+    context_->keeper->ended_late(what_.name, what_.owner, turn_, how, why);
+  };
+  const bool answered = reply.ok();
+  if (answered && !reply.value().is_error()) return end(LateEnd::kDone);
+  const bool passes = answered ? error_kind(reply.value().text()) == ErrorKind::kPasses
+                               : reply.status().code() == Code::kUnreachable;
+  remember(sent, answered);
+  if (!answered && reply.status().code() == Code::kClosed) return;
+  if (!passes) return end(LateEnd::kRefused, refusal(reply));
+  if (context_->clock.now() >= until_) return end(LateEnd::kExpired);
+  rest();
+}
+
+}  // namespace holdfast::sync

@@ -1,0 +1,296 @@
+#include "sync/operation/release_operation.h"
+
+#include <utility>
+
+#include "base/mutex.h"
+#include "sync/operation/pending_release.h"
+#include "sync/operation/preload.h"
+#include "sync/recipes/keys.h"
+
+namespace holdfast::sync {
+
+ReleaseOperation::ReleaseOperation(std::shared_ptr<const Context> context,
+                                   SynchronizerPtr synchronizer, What what, Begun begun)
+    : Operation(std::move(context), synchronizer->name()),
+      synchronizer_(std::move(synchronizer)),
+      recipe_(*synchronizer_->recipe().holding()),
+      what_(what),
+      channel_(recipe_.channel(name(), field(what_.owner)).bytes()),
+      plan_(std::move(begun.plan)),
+      sent_before_(plan_.repeated),
+      owed_(begun.owed),
+      give_up_(after(begun.at, this->context().command_timeout)) {}
+
+void ReleaseOperation::begin() {
+  const MutexLock lock(mutex_);
+  switch (plan_.verdict) {
+    case Plan::Verdict::kNotOwned:
+      return not_owned();
+    case Plan::Verdict::kLost:
+      // The hold is over by the client's clock; the server's rest of it need not delay the caller.
+      PendingRelease::take_back(shared_context(), pending(), context().command_timeout);
+      return gone(plan_.reason);
+    case Plan::Verdict::kDone:
+      return finish({});
+    case Plan::Verdict::kUnderWay:
+      return finish({Verdict::kFailed, under_way_status(name(), by_thread())});
+    case Plan::Verdict::kFinal:
+      carry();
+      if (may_hand_over() && hand_over()) return;
+      deferred = what_.deferred;
+      break;
+    case Plan::Verdict::kPartial:
+      break;
+  }
+  go();
+  await_writing();
+}
+
+void ReleaseOperation::resume() {
+  const MutexLock lock(mutex_);
+  waited_for_here();
+  if (plan_.verdict != Plan::Verdict::kFinal) return;
+  deferred = what_.deferred;
+  carry();
+  if (left()) {
+    let_caller_go({});
+  } else {
+    await_writing();
+  }
+}
+
+// A newer command of its owner goes first.
+void ReleaseOperation::carry() {
+  const auto& self = shared_from_this();
+  if (!context().keeper->carry_on(name(), what_.owner, plan_.ticket, self)) revoke();
+}
+
+// If a deferred command is written later, written() calls defer_if_written() again.
+void ReleaseOperation::await_writing() {
+  if (deferred) defer_if_written(writing_.exchange(Writing::kAwaited) == Writing::kDone);
+}
+
+void ReleaseOperation::not_owned() {
+  if (!context().keeper->closed()) return finish({Verdict::kBusy});
+  finish({Verdict::kFailed, Status::closed("the client was closed")});
+}
+
+void ReleaseOperation::defer_if_written(bool written) {
+  if (deferred && written && !finished()) defer();
+}
+
+void ReleaseOperation::written() {
+  if (writing_.exchange(Writing::kDone) == Writing::kAwaited) {
+    context().timers->call(shared_from_this());
+  }
+}
+
+// New operations of this client must not overtake waiters of other clients that the release wakes.
+void ReleaseOperation::defer() {
+  plan_.left = context().keeper->defer(name(), what_.owner, plan_.ticket);
+  if (!left()) return;
+  owed_ = recipe_.waiting() == Waiting::kInTurn && context().waits->owe(channel_);
+  let_caller_go({});
+  if (resting_) rest();  // by another timer, without its caller
+}
+
+void ReleaseOperation::end(Outcome outcome) {
+  if (std::exchange(owed_, false)) calls_.append(context().waits->answered(channel_));
+  finish(std::move(outcome));
+}
+
+// Not for a hold that may be under another field by now, nor for a lock that has to stay closed.
+bool ReleaseOperation::may_hand_over() const {
+  const bool plain = plan_.other.empty() && plan_.stays(now()) == Millis(0);
+  return plain && recipe_.transferable() != nullptr && !shares_channels(name());
+}
+
+bool ReleaseOperation::hand_over() {
+  const wait::WaiterPtr waiter = context().waits->next_waiter(channel_, now());
+  next_waiter_ = waiter ? waiter->next_waiter() : nullptr;
+  if (!next_waiter_ || !next_waiter_->accept_offer([this]() HOLDFAST_REQUIRES(mutex_) { go(); })) {
+    next_waiter_.reset();
+    return false;
+  }
+  // It was not sent: the next waiter has to try itself.
+  if (finished()) std::exchange(next_waiter_, nullptr)->offer_answered({Answer::Kind::kHeld}, {});
+  return true;
+}
+
+void ReleaseOperation::go() {
+  wake_at(kNever);
+  resting_ = false;
+  if (!next_waiter_) context().waits->expect(channel_);
+  const Status refused = submit();
+  if (!refused.ok()) failed(refused);
+}
+
+void ReleaseOperation::rest() {
+  resting_ = true;
+  wake_at(after(now(), kRefusalBackoff));
+}
+
+void ReleaseOperation::cancel() {
+  const MutexLock lock(mutex_);
+  if (finished()) return;
+  if (what_.deferred && plan_.verdict == Plan::Verdict::kFinal) defer();
+  if (left()) return;
+  cancelled_ = true;
+  if (plan_.verdict == Plan::Verdict::kPartial) {
+    context().keeper->released(name(), what_.owner, plan_);
+    return abandon();
+  }
+  if (!resting_) return;  // complete() follows
+  leave_to_ledger(true);
+  finish({Verdict::kCancelled});
+}
+
+Exchange::About ReleaseOperation::about() {
+  const MutexLock lock(mutex_);
+  return {recipe_.kind(), what_.owner, plan_.remaining == 0};
+}
+
+void ReleaseOperation::time_is_up(TimePoint /*now*/) {
+  wait::Calls calls;
+  {
+    const MutexLock lock(mutex_);
+    if (finished() && !left()) return;
+    if (cancelled_) return finish({Verdict::kCancelled});
+    if (resting_) {
+      go();
+    } else {
+      defer_if_written(writing_ == Writing::kDone);
+    }
+    calls = std::exchange(calls_, {});
+  }
+  calls.run();
+}
+
+PendingRelease::What ReleaseOperation::pending() const {
+  return PendingRelease::release_of(shared_context(), recipe_, {name(), what_.owner, 0, {}, plan_});
+}
+
+// It goes on without its caller, unless a newer command has taken its place.
+void ReleaseOperation::leave_to_ledger(bool rested) {
+  PendingRelease::carry_on(shared_context(), pending(), plan_.ticket, rested);
+}
+
+resp::ReplyKinds ReleaseOperation::encode(std::string& out) const {
+  Step step{name(), field(what_.owner), plan_.remaining,
+            next_waiter_ ? next_waiter_->lease_time() : Millis(0)};
+  script::Writer writer = context().writer(out, by_text_);
+  if (next_waiter_) {
+    next_waiter_->recipe().transferable()->transfer(writer, step, next_waiter_->owner_field());
+  } else {
+    add_plan(step, plan_, context());
+    recipe_.release(writer, step);
+  }
+  return writer.replies();
+}
+
+void ReleaseOperation::complete(Result<resp::Reply> reply, const client::Sent& sent) {
+  NextWaiter next_waiter;
+  wait::Calls calls;
+  Answer answer{Answer::Kind::kHeld, Millis(0)};
+  {
+    const MutexLock lock(mutex_);
+    // An answered command has been written, even if its caller has not been notified yet.
+    defer_if_written(reply.ok() || writing_ == Writing::kDone);
+    next_waiter = next_waiter_;
+    sent_before_ = sent_before_ || sent.times > 1;
+    if (cancelled_ && plan_.verdict == Plan::Verdict::kPartial) {
+      return finish({Verdict::kCancelled});
+    }
+    if (!reply.ok()) {
+      failed(unreachable_status(reply.status(), name()));
+    } else if (reply.value().is_error()) {
+      refused(reply.value().text());
+    } else {
+      if (next_waiter) answer = next_waiter->recipe().transferable()->transferred(reply.value());
+      answered(reply.value());
+    }
+    next_waiter_.reset();
+    calls = std::exchange(calls_, {});
+  }
+  calls.run();
+  if (next_waiter) tell(*next_waiter, answer, reply, sent);
+}
+
+void ReleaseOperation::tell(wait::NextWaiter& next_waiter, const Answer& answer,
+                            const Result<resp::Reply>& reply, const client::Sent& sent) const {
+  if (!reply.ok()) return next_waiter.on_failure(reply.status());
+  const bool in_doubt = reply.value().is_error() && sent.times > 1;
+  if (!in_doubt) return next_waiter.offer_answered(answer, sent);
+  next_waiter.offer_in_doubt(
+      error_status(reply.value().text(), name(), context().topology->text()));
+}
+
+wait::Calls ReleaseOperation::told(const Context& context, const Recipe& recipe,
+                                   const std::string& channel, std::int64_t reply) {
+  const Waiting waiting = recipe.waiting();
+  const bool yields = waiting == Waiting::kInTurn || waiting == Waiting::kBackOff;
+  if (reply < 1 || !yields) return {};
+  return context.waits->told(channel, reply - 1, context.clock.now());
+}
+
+void ReleaseOperation::answered(const resp::Reply& reply) {
+  // Gone, but sent before, and the lease cannot have ended since: the first sending has released
+  // it. A release that leaves holds also leaves the field, also when repeated.
+  const bool by_first =
+      plan_.verdict == Plan::Verdict::kFinal && sent_before_ && now() < plan_.trusted;
+  if (!reply.is_nil() || by_first) {
+    context().keeper->released(name(), what_.owner, plan_);
+    if (!next_waiter_) calls_ = told(context(), recipe_, channel_, reply.integer());
+    return end({});
+  }
+  const char* reason =
+      "the server no longer has it (it expired, was removed, or the server lost its data)";
+  context().keeper->release_found_nothing(name(), what_.owner, plan_, reason);
+  gone(reason);
+}
+
+void ReleaseOperation::gone(const std::string& reason) {
+  // The loss stays visible until the owner's next grant, if there can be one.
+  if (!recipe_.owners_return()) context().keeper->owner_ended(what_.owner);
+  end({Verdict::kGone, Status::invalid(reason)});
+}
+
+void ReleaseOperation::refused(std::string_view text) {
+  // The next_waiter is signalled to try itself: it may have given up before a second attempt.
+  const bool handing_over = std::exchange(next_waiter_, nullptr) != nullptr;
+  const ErrorKind kind = error_kind(text);
+  if (kind == ErrorKind::kUnknownScript && !by_text_) {
+    by_text_ = true;
+    preload(context(), recipe_, name());
+    return go();
+  }
+  if (kind == ErrorKind::kPasses && !cancelled_ && now() < give_up_) {
+    return rest();
+  }
+  // A hand-over may need memory that the server lacks; a release does not.
+  if (handing_over) return go();
+  const Status why = error_status(text, name(), context().topology->text());
+  const bool for_good = kind != ErrorKind::kPasses && plan_.verdict == Plan::Verdict::kFinal;
+  if (!for_good) return failed(why);
+  using LateEnd = lease::LeaseKeeper::LateEnd;
+  context().keeper->ended_late(name(), what_.owner, plan_.ticket, LateEnd::kRefused, why.message());
+  end({Verdict::kFailed, why});
+}
+
+void ReleaseOperation::failed(const Status& why) {
+  // Its owner has acquired the lock again, and the result of that counts.
+  if (why.code() == Code::kRevoked) return end({});
+  if (plan_.verdict == Plan::Verdict::kPartial && why.code() != Code::kClosed) {
+    // The server need not have the smaller count: the last release frees the lock with any count,
+    // and reports an error if it cannot.
+    context().keeper->released(name(), what_.owner, plan_);
+    return finish({});
+  }
+  if (plan_.verdict == Plan::Verdict::kFinal && why.code() != Code::kClosed) {
+    if (left()) context().keeper->release_hindered(name(), what_.owner, plan_, why.message());
+    leave_to_ledger(why.code() == Code::kServer);
+  }
+  end({Verdict::kFailed, why});
+}
+
+}  // namespace holdfast::sync

@@ -1,0 +1,288 @@
+#include "sync/operation/replica_acknowledger.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "base/shown.h"
+#include "resp/command.h"
+#include "sync/operation/operation.h"
+
+namespace holdfast::sync {
+
+namespace {
+
+using Kind = Acknowledgement::Kind;
+
+// A replica that keeps up answers within milliseconds.
+constexpr Millis kLongestWait{1000};
+
+resp::ReplyKinds wait_command(std::string& out, int replicas, Millis wait_time) {
+  out +=
+      resp::Command({"WAIT", std::to_string(replicas), std::to_string(wait_time.count())}).bytes();
+  return resp::ReplyKind::kInteger;
+}
+
+}  // namespace
+
+// The second write of a grant; keeps its result for its round.
+class ReplicaAcknowledger::Write final : public client::Request,
+                                         public std::enable_shared_from_this<Write> {
+ public:
+  Write(std::shared_ptr<ReplicaAcknowledger> owner, Item what)
+      : item(std::move(what)), owner_(std::move(owner)), key_(item.listener->granted_key()) {
+    deadline = item.deadline;
+  }
+
+  std::string_view key() const override { return key_; }
+  resp::ReplyKinds encode(std::string& out) const override {
+    script::Writer writer(out, item.by_text);
+    item.listener->write_again(writer);
+    return writer.replies();
+  }
+  void complete(Result<resp::Reply> reply, const client::Sent& sent) override {
+    std::optional<Acknowledgement> outcome = owner_->judge_write(item, reply, key_);
+    const MutexLock guard(mutex_);
+    outcome_ = std::move(outcome);
+    stream_ = sent.stream;
+  }
+  std::shared_ptr<Request> follow_up() override;
+
+  // A separate WAIT will show its outcome. Connections for confirmations are read by one
+  // thread, so it is known before the round's own WAIT is answered.
+  bool followed_up() const {
+    const MutexLock guard(mutex_);
+    return followed_up_;
+  }
+
+  // Its result, over the stream of the WAIT; unset: to be sent again.
+  std::optional<Acknowledgement> outcome(std::uint64_t stream) const {
+    const MutexLock guard(mutex_);
+    const bool there = outcome_ && outcome_->kind == Kind::kConfirmed;
+    return there && stream_ != stream ? std::nullopt : outcome_;
+  }
+
+  const Item item;
+
+ private:
+  const std::shared_ptr<ReplicaAcknowledger> owner_;
+  const std::string key_;
+  mutable Mutex mutex_;  // the client may be closed by any thread
+  bool followed_up_ HOLDFAST_GUARDED_BY(mutex_) = false;
+  std::optional<Acknowledgement> outcome_ HOLDFAST_GUARDED_BY(mutex_);
+  std::uint64_t stream_ HOLDFAST_GUARDED_BY(mutex_) = 0;
+};
+
+// The end of a round, or of a redirected write.
+class ReplicaAcknowledger::Wait final : public client::Request {
+ public:
+  Wait(std::shared_ptr<ReplicaAcknowledger> owner, ConnectionPtr on, std::vector<WritePtr> all)
+      : connection(std::move(on)), writes(std::move(all)), owner_(std::move(owner)) {
+    deadline = TimePoint{};
+    for (const WritePtr& write : writes) {
+      wait_time = std::max(wait_time, write->item.listener->longest_wait());
+      deadline = std::max(deadline, write->deadline);
+    }
+  }
+
+  std::string_view key() const override { return writes.front()->key(); }
+  resp::ReplyKinds encode(std::string& out) const override {
+    return wait_command(out, owner_->policy_.replicas, wait_time);
+  }
+  void complete(Result<resp::Reply> reply, const client::Sent& sent) override {
+    owner_->answered(*this, reply, sent);
+  }
+
+  bool speaks_for(const Write& write) const { return !connection || !write.followed_up(); }
+
+  const ConnectionPtr connection;  // of the round; null: of a single write
+  const std::vector<WritePtr> writes;
+  Millis wait_time{1};
+
+ private:
+  const std::shared_ptr<ReplicaAcknowledger> owner_;
+};
+
+std::shared_ptr<client::Request> ReplicaAcknowledger::Write::follow_up() {
+  {
+    const MutexLock guard(mutex_);
+    if (std::exchange(followed_up_, true)) return nullptr;
+  }
+  return std::make_shared<Wait>(owner_, nullptr, std::vector<WritePtr>{shared_from_this()});
+}
+
+// WAIT for no replicas: whether the server and the user's rights have the command.
+class ReplicaAcknowledger::Probe final : public client::Request {
+ public:
+  Probe(std::shared_ptr<ReplicaAcknowledger> owner, AckListenerPtr who, ConnectionPtr on)
+      : listener(std::move(who)),
+        connection(std::move(on)),
+        owner_(std::move(owner)),
+        key_(listener->granted_key()) {}
+
+  std::string_view key() const override { return key_; }
+  resp::ReplyKinds encode(std::string& out) const override {
+    return wait_command(out, 0, Millis(1));
+  }
+  void complete(Result<resp::Reply> reply, const client::Sent& /*sent*/) override {
+    owner_->answered_probe(*this, reply);
+  }
+
+  const AckListenerPtr listener;
+  const ConnectionPtr connection;
+
+ private:
+  const std::shared_ptr<ReplicaAcknowledger> owner_;
+  const std::string key_;
+};
+
+ReplicaAcknowledger::ReplicaAcknowledger(const Clock& clock,
+                                         std::shared_ptr<topology::Topology> topology,
+                                         ReplicationPolicy acquire_options)
+    : clock_(clock), topology_(std::move(topology)), policy_(acquire_options) {}
+
+Millis ReplicaAcknowledger::longest_wait(Millis lease) const {
+  return std::max(Millis(1), std::min({kLongestWait, policy_.command_timeout / 2, lease / 2}));
+}
+
+ReplicaAcknowledger::ConnectionPtr ReplicaAcknowledger::route(std::string_view key) const {
+  return topology_->route(key, topology::Traffic::kConfirmations);
+}
+
+Status ReplicaAcknowledger::confirm(AckListenerPtr listener) {
+  const ConnectionPtr connection = route(listener->granted_key());
+  const MutexLock guard(mutex_);
+  return add(connection, {std::move(listener), after(clock_.now(), policy_.command_timeout)});
+}
+
+Status ReplicaAcknowledger::add(const ConnectionPtr& connection, Item item) {
+  Queue& queue = queues_[connection.get()];
+  queue.waiting.push_back(std::move(item));
+  return queue.busy ? Status{} : begin_round(connection, queue);
+}
+
+Status ReplicaAcknowledger::begin_round(const ConnectionPtr& connection, Queue& queue) {
+  std::vector<WritePtr> writes;
+  for (Item& item : std::exchange(queue.waiting, {})) {
+    writes.push_back(std::make_shared<Write>(shared_from_this(), std::move(item)));
+    if (Status closed = connection->submit(writes.back()); !closed.ok()) return closed;
+  }
+  Status closed =
+      connection->submit(std::make_shared<Wait>(shared_from_this(), connection, std::move(writes)));
+  queue.busy = closed.ok();
+  return closed;
+}
+
+void ReplicaAcknowledger::answered(const Wait& wait, const Result<resp::Reply>& reply,
+                                   const client::Sent& sent) {
+  Outcomes due;
+  std::vector<Item> again;
+  for (const WritePtr& write : wait.writes) {
+    if (!wait.speaks_for(*write)) continue;
+    std::optional<Acknowledgement> outcome = write->outcome(sent.stream);
+    if (!reply.ok() || (outcome && outcome->kind == Kind::kConfirmed)) {
+      outcome = judge_wait(reply, write->key(), wait.wait_time);
+    }
+    if (outcome) {
+      due.emplace_back(write->item.listener, std::move(*outcome));
+    } else {
+      // With the script's text: a missing script may be the reason, and the text is harmless.
+      again.push_back({write->item.listener, write->item.deadline, true});
+    }
+  }
+  go_on(wait.connection, std::move(again), due);
+  for (auto& [listener, outcome] : due) listener->confirmed(std::move(outcome));
+}
+
+void ReplicaAcknowledger::go_on(const ConnectionPtr& connection, std::vector<Item> again,
+                                Outcomes& due) {
+  std::vector<ConnectionPtr> free;
+  free.reserve(again.size() + 1);
+  for (const Item& item : again) free.push_back(route(item.listener->granted_key()));
+  const MutexLock guard(mutex_);
+  for (std::size_t i = 0; i < again.size(); ++i) {
+    queues_[free[i].get()].waiting.push_back(std::move(again[i]));
+  }
+  if (connection) {
+    queues_[connection.get()].busy = false;
+    free.push_back(connection);
+  }
+  for (const ConnectionPtr& next : free) {
+    Queue& queue = queues_[next.get()];
+    if (queue.busy || queue.waiting.empty()) continue;
+    const std::vector<Item> items = queue.waiting;
+    const Status closed = begin_round(next, queue);
+    for (const Item& item : items) {
+      if (!closed.ok()) due.emplace_back(item.listener, Acknowledgement{Kind::kFailed, closed});
+    }
+  }
+}
+
+std::optional<Acknowledgement> ReplicaAcknowledger::judge_write(const Item& item,
+                                                                const Result<resp::Reply>& reply,
+                                                                const std::string& key) const {
+  const LockName name(key);
+  if (!reply.ok()) return Acknowledgement{Kind::kFailed, unreachable_status(reply.status(), name)};
+  if (reply.value().is_error()) {
+    const std::string_view text = reply.value().text();
+    const ErrorKind kind = error_kind(text);
+    if (kind == ErrorKind::kUnknownScript && !item.by_text) return std::nullopt;
+    return Acknowledgement{kind == ErrorKind::kPasses ? Kind::kRefused : Kind::kFailed,
+                           error_status(text, name, topology_->text())};
+  }
+  return Acknowledgement{reply.value().integer() != 0 ? Kind::kConfirmed : Kind::kGone};
+}
+
+Acknowledgement ReplicaAcknowledger::judge_wait(const Result<resp::Reply>& reply,
+                                                std::string_view key, Millis wait_time) const {
+  const LockName name{std::string(key)};
+  if (!reply.ok()) return {Kind::kFailed, unreachable_status(reply.status(), name)};
+  if (reply.value().is_error()) {
+    const std::string text(reply.value().text());
+    if (error_kind(text) == ErrorKind::kPasses) {
+      return {Kind::kRefused, error_status(text, name, topology_->text())};
+    }
+    return {Kind::kFailed,
+            Status::server(text.substr(0, text.find(' ')),
+                           quoted(name.bytes()) + " on " + topology_->text() + ": " + shown(text) +
+                               "; replicas_to_wait needs WAIT: use a server that has it and a "
+                               "user that may run it, or set replicas_to_wait=0")};
+  }
+  if (reply.value().integer() >= policy_.replicas) return {};
+  return {
+      Kind::kRefused,
+      Status::server(
+          "NOREPLICAS",
+          quoted(name.bytes()) + " on " + topology_->text() + ": " +
+              std::to_string(reply.value().integer()) + " of " + std::to_string(policy_.replicas) +
+              " replicas acknowledged the grant within " + std::to_string(wait_time.count()) +
+              " ms, so it was released; check that they are up and connected, or "
+              "lower replicas_to_wait")};
+}
+
+bool ReplicaAcknowledger::probed(std::string_view key) const {
+  const ConnectionPtr connection = route(key);
+  const MutexLock guard(mutex_);
+  const auto found = queues_.find(connection.get());
+  return found != queues_.end() && found->second.probed;
+}
+
+Status ReplicaAcknowledger::probe(AckListenerPtr listener) {
+  ConnectionPtr connection = route(listener->granted_key());
+  const auto probe = std::make_shared<Probe>(shared_from_this(), std::move(listener), connection);
+  probe->deadline = after(clock_.now(), policy_.command_timeout);
+  return connection->submit(probe);
+}
+
+void ReplicaAcknowledger::answered_probe(const Probe& probe, const Result<resp::Reply>& reply) {
+  Acknowledgement outcome;
+  if (!reply.ok() || reply.value().is_error()) {
+    outcome = judge_wait(reply, probe.key(), Millis(0));
+  } else {
+    const MutexLock guard(mutex_);
+    queues_[probe.connection.get()].probed = true;
+  }
+  probe.listener->confirmed(std::move(outcome));
+}
+
+}  // namespace holdfast::sync

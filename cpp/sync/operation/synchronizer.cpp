@@ -1,0 +1,96 @@
+#include "sync/operation/synchronizer.h"
+
+#include <optional>
+#include <utility>
+
+namespace holdfast::sync {
+
+Synchronizer::Synchronizer(const Recipe& recipe, LockName name, const AcquireOptions& options)
+    : recipe_(recipe),
+      name_(std::move(name)),
+      options_(options),
+      channel_(recipe.channel(name_, {}).bytes()) {}
+
+Synchronizer::~Synchronizer() { delete commands_.load(); }
+
+bool Synchronizer::idle(const Context& with, OwnerNumber owner) const {
+  if (recipe_.waiting() != Waiting::kInLine) return with.waits->idle(channel_);
+  if (with.waits->idle()) return true;  // without the cost of its channel
+  return with.waits->idle(recipe_.channel(name_, owner_field(with.client_id, owner)).bytes());
+}
+
+const Synchronizer::Commands* Synchronizer::commands_for(const Context& with, Millis lease) const {
+  const Commands* known = commands_.load(std::memory_order_acquire);
+  if (known == nullptr) {
+    const Uses before = uses_.load(std::memory_order_relaxed);
+    if (before == Uses::kNone) uses_.store(Uses::kOne, std::memory_order_relaxed);
+    if (before != Uses::kOne) return nullptr;
+    std::unique_ptr<const Commands> fresh = encode(with, lease);
+    if (!fresh) {
+      uses_.store(Uses::kUnfit, std::memory_order_relaxed);
+      return nullptr;
+    }
+    if (commands_.compare_exchange_strong(known, fresh.get())) known = fresh.release();
+  }
+  return known->lease_ == lease && known->publish_ == with.topology->publish_command() ? known
+                                                                                       : nullptr;
+}
+
+const Synchronizer::Commands* Synchronizer::commands(const Context& with) const {
+  const Commands* const known = commands_.load(std::memory_order_acquire);
+  const bool fits = known != nullptr && known->publish_ == with.topology->publish_command();
+  return fits ? known : nullptr;
+}
+
+namespace {
+
+// One of the two commands, as the recipe writes it.
+using Write = void (*)(const Recipe& recipe, script::Writer& out, const Step& step);
+
+void write_acquire(const Recipe& recipe, script::Writer& out, const Step& step) {
+  recipe.acquire(out, step);
+}
+
+void write_release(const Recipe& recipe, script::Writer& out, const Step& step) {
+  recipe.taking()->release(out, step);
+}
+
+// Nothing where owners, of this or another client, differ in more than their field: where a permit
+// is named after its owner, for instance.
+std::optional<CommandTemplate> template_of(const Context& with, const Recipe& recipe, Step step,
+                                           Write write) {
+  constexpr OwnerNumber kOne{kFirstOwnerNumber};
+  constexpr OwnerNumber kOther{kFirstOwnerNumber + 1};
+  std::string command;
+  script::Writer writer = with.writer(command);
+  step.owner = owner_field(with.client_id, kOne);
+  write(recipe, writer, step);
+  auto made = CommandTemplate::of(command, writer.replies(), with.client_id, kOne);
+  if (!made) return made;
+  const std::string another_client = with.client_id + '+';
+  std::string expected;
+  script::Writer other = with.writer(expected);
+  step.owner = owner_field(another_client, kOther);
+  write(recipe, other, step);
+  command.clear();
+  (void)made->append(command, another_client, kOther);
+  if (command != expected) made.reset();
+  return made;
+}
+
+}  // namespace
+
+std::unique_ptr<const Synchronizer::Commands> Synchronizer::encode(const Context& with,
+                                                                   Millis lease) const {
+  if (!recipe_.takes()) return nullptr;
+  auto acquire = template_of(with, recipe_, {name_, {}, 1, lease, options_}, &write_acquire);
+  if (!acquire) return nullptr;
+  auto release = template_of(with, recipe_, {name_, {}}, &write_release);
+  if (!release) return nullptr;
+  std::unique_ptr<Commands> made(new Commands(std::move(*acquire), std::move(*release)));
+  made->lease_ = lease;
+  made->publish_ = with.topology->publish_command();
+  return made;
+}
+
+}  // namespace holdfast::sync

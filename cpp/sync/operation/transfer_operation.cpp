@@ -1,0 +1,187 @@
+#include "sync/operation/transfer_operation.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/mutex.h"
+#include "sync/operation/pending_release.h"
+
+namespace holdfast::sync {
+
+namespace {
+
+constexpr const char* kUnknown =
+    "the server no longer has it (it expired, was removed, or the server lost its data)";
+
+// Returns the hold that `from` may have to the ticket.
+PendingRelease::What return_to(const std::shared_ptr<const Context>& context,
+                               const LockRecipe& recipe, const LockName& name, const Ticket& ticket,
+                               OwnerNumber from) {
+  const std::string field = owner_field(context->client_id, from);
+  return {name, from,
+          [recipe = &recipe, name, field, to = ticket.field,
+           lease = ticket.lease](script::Writer& out) {
+            recipe->movable()->move(out, {name, field, 1, lease}, to);
+          }};
+}
+
+}  // namespace
+
+void TransferOperation::send(Transfer transfer) {
+  transfer_ = std::move(transfer);
+  give_up_ = after(now(), context().command_timeout);
+  go();
+}
+
+void TransferOperation::go() {
+  wake_at(kNever);
+  const Status closed = submit();
+  if (!closed.ok()) finish({Verdict::kFailed, closed});
+}
+
+void TransferOperation::cancel() {
+  const MutexLock lock(mutex_);
+  if (std::exchange(cancelled_, true)) return;
+  if (!finished()) {
+    abandon();
+    return unanswered();
+  }
+  if (outcome()->verdict == Verdict::kGranted) taken_back();
+}
+
+void TransferOperation::time_is_up(TimePoint /*now*/) {
+  const MutexLock lock(mutex_);
+  if (finished()) return;
+  if (cancelled_) return finish({Verdict::kCancelled});
+  go();
+}
+
+resp::ReplyKinds TransferOperation::encode(std::string& out) const {
+  script::Writer writer = context().writer(out, by_text_);
+  recipe_.movable()->move(writer, {name(), transfer_.from, 1, transfer_.lease}, transfer_.to);
+  return writer.replies();
+}
+
+void TransferOperation::complete(Result<resp::Reply> reply, const client::Sent& sent) {
+  const MutexLock lock(mutex_);
+  if (finished()) return;
+  if (cancelled_) return finish({Verdict::kCancelled});
+  if (!reply.ok()) return failed(unreachable_status(reply.status(), name()));
+  if (reply.value().is_error()) return refused(reply.value().text());
+  if (reply.value().is_nil()) return not_there();
+  moved(Millis(reply.value().integer()), sent);
+}
+
+void TransferOperation::refused(std::string_view text) {
+  const ErrorKind kind = error_kind(text);
+  if (kind == ErrorKind::kUnknownScript && !by_text_) {
+    by_text_ = true;
+    return go();
+  }
+  if (kind == ErrorKind::kPasses && now() < give_up_) return wake_at(after(now(), kRefusalBackoff));
+  failed(error_status(text, name(), context().topology->text()));
+}
+
+void TransferOperation::failed(const Status& why) {
+  unanswered();
+  finish({Verdict::kFailed, why});
+}
+
+DetachOperation::DetachOperation(std::shared_ptr<const Context> context, const LockRecipe& recipe,
+                                 LockName name, OwnerNumber owner, Millis lease)
+    : TransferOperation(std::move(context), recipe, std::move(name)),
+      owner_(owner),
+      lease_(lease) {}
+
+void DetachOperation::begin() {
+  const MutexLock lock(mutex_);
+  using Plan = lease::ReleasePlan::Verdict;
+  lease::ReleasePlan plan = context().keeper->begin_detach(name(), owner_, lease_);
+  if (plan.verdict == Plan::kLost) return finish({Verdict::kGone, Status::invalid(plan.reason)});
+  if (plan.verdict == Plan::kNotOwned) {
+    if (!context().keeper->closed()) return finish({Verdict::kBusy});
+    return finish({Verdict::kFailed, Status::closed("the client was closed")});
+  }
+  send({field(owner_), std::move(plan.other), lease_});
+}
+
+void DetachOperation::moved(Millis left, const client::Sent& /*sent*/) {
+  // The client has found it lost by now, and reported that: the ticket must not be returned.
+  if (context().keeper->count(name(), owner_) == 0) return not_there();
+  finish({Verdict::kGranted, {}, left.count()});
+}
+
+void DetachOperation::not_there() {
+  context().keeper->lose(name(), owner_, kUnknown);
+  const lease::ReleasePlan plan = context().keeper->begin_giving_back(name(), owner_, true);
+  finish({Verdict::kGone, Status::invalid(plan.reason)});
+}
+
+AttachOperation::AttachOperation(std::shared_ptr<const Context> context, const LockRecipe& recipe,
+                                 LockName name, Ticket ticket, const Recipient& recipient)
+    : TransferOperation(std::move(context), recipe, std::move(name)),
+      ticket_(std::move(ticket)),
+      recipient_(recipient) {}
+
+void AttachOperation::begin() {
+  const MutexLock lock(mutex_);
+  // The owner is new.
+  attempt_.emplace(*context().keeper, name(), recipient_.owner);
+  const lease::AttemptPlan plan = context().keeper->begin_attempt(*attempt_);
+  if (plan.verdict != lease::AttemptPlan::Verdict::kBegun) return closed();
+  send({ticket_.field, field(recipient_.owner), recipient_.lease.time});
+}
+
+// The rest of the minimum, less the time since the detach, which the shortened lease on the server
+// shows. Not known (a repetition): no time is subtracted.
+void AttachOperation::moved(Millis left, const client::Sent& sent) {
+  const Millis passed = left < Millis(0) ? Millis(0) : std::max(ticket_.lease - left, Millis(0));
+  lease::Grant grant{name(), recipient_.owner, 1, recipient_.lease, sent.last, &recipe()};
+  grant.listener = recipient_.listener;
+  grant.token = ticket_.token;
+  grant.at_least = std::max(ticket_.minimum - passed, Millis(0));
+  grant.at = now();
+  if (!context().keeper->granted(grant, *attempt_)) {
+    unanswered();
+    return closed();
+  }
+  context().stats->granted(false, Duration::zero());
+  finish({Verdict::kGranted, {}, left.count()});
+}
+
+void AttachOperation::not_there() {
+  over();
+  finish({Verdict::kGone,
+          Status::invalid("its ticket has been used before or has expired, or the lock was "
+                          "released by force")});
+}
+
+void AttachOperation::closed() {
+  over();
+  finish({Verdict::kFailed, Status::closed("the client was closed")});
+}
+
+void AttachOperation::unanswered() {
+  PendingRelease::take_back(
+      shared_context(), return_to(shared_context(), recipe(), name(), ticket_, recipient_.owner),
+      ticket_.lease);
+  over();
+}
+
+void AttachOperation::over() { attempt_.reset(); }
+
+void AttachOperation::taken_back() {
+  give_back(shared_context(), recipe(), name(), ticket_, recipient_.owner);
+}
+
+void AttachOperation::give_back(const std::shared_ptr<const Context>& context,
+                                const LockRecipe& recipe, const LockName& name,
+                                const Ticket& ticket, OwnerNumber owner) {
+  const lease::ReleasePlan plan = context->keeper->begin_giving_back(name, owner, true);
+  if (plan.verdict != lease::ReleasePlan::Verdict::kFinal) return;
+  context->keeper->disown(name, owner, plan.ticket);
+  PendingRelease::carry_on(context, return_to(context, recipe, name, ticket, owner), plan.ticket,
+                           false);
+}
+
+}  // namespace holdfast::sync

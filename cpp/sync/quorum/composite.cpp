@@ -1,0 +1,187 @@
+#include "sync/quorum/composite.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/wake_batch.h"
+#include "client/send_batch.h"
+
+namespace holdfast::sync {
+
+namespace {
+// How long the waiting thread itself reads for one of several members: much longer than a nearby
+// server takes.
+constexpr Millis kReading{1};
+}  // namespace
+
+Composite::Composite(std::shared_ptr<const Context> context, LockName name)
+    : context_(std::move(context)), name_(std::move(name)) {}
+
+std::optional<Outcome> Composite::wait(Interrupt* interrupt) {
+  parker_ = &Parker::of_this_thread();
+  set_waiter(parker_);
+  try {
+    return wait_here(interrupt);
+  } catch (...) {  // no memory, threads or descriptors
+    cancel_quietly();
+    throw;
+  }
+}
+
+// What it has begun must not go on for a caller that does not know of it.
+void Composite::cancel_quietly() noexcept {
+  set_waiter(nullptr);
+  try {
+    cancel();
+  } catch (...) {
+    return;
+  }
+}
+
+std::optional<Outcome> Composite::wait_here(Interrupt* interrupt) {
+  start();
+  TimePoint look = interrupt != nullptr ? after(now(), kInterruptSlice) : kNever;
+  bool interrupted = false;
+  for (work(); !finished(); work()) {
+    read(std::min(until_, look));
+    work();
+    look_at_clock();
+    if (finished() || now() < look) continue;
+    look = after(now(), kInterruptSlice);
+    interrupted = interrupt->pending();
+    if (interrupted) cancel();
+  }
+  set_waiter(nullptr);
+  return interrupted ? std::nullopt : outcome_;
+}
+
+void Composite::start() {
+  const Status refused = enter(true);
+  if (!refused.ok()) return finish({Verdict::kFailed, refused});
+  tell({Event::Kind::kStart});
+}
+
+// What the members ask of one server at once goes out in one piece.
+void Composite::tell(const Event& event) {
+  const client::SendBatch sends;
+  handle(event);
+}
+
+void Composite::set_waiter(Parker* parker) {
+  const MutexLock lock(mutex_);
+  waiter_ = parker;
+}
+
+void Composite::read(TimePoint slice) {
+  const auto next =
+      std::find_if(asked_.begin(), asked_.end(), [](const Asked& each) { return !each.left; });
+  if (next == asked_.end()) return parker_->park(context_->clock, slice);
+  const ExchangePtr operation = next->operation;
+  if (asked_.size() == 1) return operation->serve(*parker_, slice);
+  operation->serve(*parker_, std::min(slice, after(now(), kReading)));
+  next->left = true;
+  operation->let_go(*parker_);
+}
+
+void Composite::finish_to(std::shared_ptr<Completion> completion, std::uint64_t id,
+                          Parker* /*reader*/) {
+  completion_ = std::move(completion);
+  id_ = id;
+  const Status refused = enter(false);
+  if (!refused.ok()) return finish({Verdict::kFailed, refused});
+  post({Event::Kind::kStart, 0, {}});
+}
+
+void Composite::cancel() {
+  leave();
+  if (parker_ == nullptr) return post({Event::Kind::kCancel, 0, {}});
+  tell({Event::Kind::kCancel});
+}
+
+void Composite::done(std::uint64_t id, Outcome outcome) {
+  post({Event::Kind::kMember, id, std::move(outcome)});
+}
+
+void Composite::post(News news) {
+  const WakeBatch wakes;
+  const MutexLock lock(mutex_);
+  news_.push_back(std::move(news));
+  if (parker_ == nullptr) {
+    if (news_.size() == 1) context_->timers->call(shared_from_this());
+  } else if (waiter_ != nullptr && waiter_ != &Parker::of_this_thread()) {
+    WakeBatch::notify(*waiter_);
+  }
+}
+
+void Composite::on_time() {
+  work();
+  look_at_clock();
+  work();
+}
+
+void Composite::work() {
+  while (std::optional<News> news = next()) take(std::move(*news));
+}
+
+std::optional<Composite::News> Composite::next() {
+  const MutexLock lock(mutex_);
+  if (!news_.empty()) {
+    News first = std::move(news_.front());
+    news_.pop_front();
+    return first;
+  }
+  if (parker_ == nullptr) context_->timers->arm(shared_from_this(), until_);
+  return std::nullopt;
+}
+
+void Composite::take(News news) {
+  if (news.kind != Event::Kind::kMember) return tell({news.kind, 0, {}});
+  const auto found = std::find_if(asked_.begin(), asked_.end(),
+                                  [&news](const Asked& each) { return each.id == news.id; });
+  if (found == asked_.end()) return;
+  const std::size_t member = found->member;
+  const ExchangePtr operation = drop(found);
+  tell({Event::Kind::kMember, member, std::move(news.outcome)});
+}
+
+void Composite::look_at_clock() {
+  if (finished() || now() < until_) return;
+  until_ = kNever;
+  tell({Event::Kind::kTime});
+}
+
+void Composite::ask(std::size_t member, const ExchangePtr& operation) {
+  const std::uint64_t id = ++last_;
+  asked_.push_back({id, member, operation});
+  operation->finish_to(shared_from_this(), id, parker_);
+}
+
+void Composite::forget(std::size_t member) {
+  const auto found = std::find_if(asked_.begin(), asked_.end(),
+                                  [member](const Asked& each) { return each.member == member; });
+  if (found != asked_.end()) (void)drop(found);
+}
+
+bool Composite::asked(std::size_t member) const {
+  return std::any_of(asked_.begin(), asked_.end(),
+                     [member](const Asked& each) { return each.member == member; });
+}
+
+ExchangePtr Composite::drop(std::vector<Asked>::iterator asked) {
+  ExchangePtr operation = std::move(asked->operation);
+  asked_.erase(asked);
+  if (parker_ != nullptr) operation->let_go(*parker_);
+  return operation;
+}
+
+void Composite::finish(Outcome outcome) {
+  while (!asked_.empty()) (void)drop(asked_.begin());
+  until_ = kNever;
+  outcome_ = std::move(outcome);
+  leave();
+  if (const auto completion = std::exchange(completion_, nullptr)) {
+    completion->done(id_, *outcome_);
+  }
+}
+
+}  // namespace holdfast::sync

@@ -1,0 +1,146 @@
+#include "sync/quorum/fan_out_call.h"
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <string>
+#include <utility>
+
+namespace holdfast::sync {
+
+FanOutCall::FanOutCall(std::shared_ptr<const Context> context, LockName name, Plan plan)
+    : Composite(std::move(context), std::move(name)),
+      plan_(std::move(plan)),
+      answers_(plan_.rule.members) {}
+
+void FanOutCall::handle(const Event& event) {
+  if (finished()) return;
+  switch (event.kind) {
+    case Event::Kind::kStart:
+      run(plan_.steps);
+      return go_on();
+    case Event::Kind::kMember:
+      answers_[event.member] = event.outcome;
+      ++answered_;
+      return go_on();
+    case Event::Kind::kTime:
+      return finish(plan_.combine(answers_));
+    case Event::Kind::kCancel:
+      for (const ExchangePtr& operation : operations_) operation->cancel();
+      return finish({Verdict::kCancelled});
+  }
+}
+
+void FanOutCall::run(const std::vector<Step>& steps) {
+  for (const Step& step : steps) {
+    operations_.push_back(step.call());
+    ask(step.member, operations_.back());
+  }
+}
+
+void FanOutCall::go_on() {
+  if (answered_ == operations_.size() && plan_.next) {
+    const Next next = std::exchange(plan_.next, nullptr);
+    run(next(answers_));
+  }
+  const std::size_t missing = operations_.size() - answered_;
+  if (missing == 0) return finish(plan_.combine(answers_));
+  if (missing > plan_.rule.spare() || std::exchange(hurries_, true)) return;
+  wake_at(after(now(), plan_.rule.member_time));
+}
+
+namespace {
+
+struct Failures {
+  std::size_t count = 0;
+  Status first{};
+};
+
+// A member that did not answer in time is out of reach, too.
+Failures failures(const Answers& answers, bool absent_too) {
+  Failures all;
+  for (const std::optional<Outcome>& answer : answers) {
+    if (answer ? answer->verdict != Verdict::kFailed : !absent_too) continue;
+    if (all.first.ok() && answer) all.first = answer->why;
+    ++all.count;
+  }
+  if (all.count > 0 && all.first.ok()) all.first = Status::unreachable("no answer in time");
+  return all;
+}
+
+std::optional<Outcome> too_many_failed(const QuorumRule& rule, const Answers& answers) {
+  const Failures failed = failures(answers, true);
+  if (failed.count <= rule.spare()) return std::nullopt;
+  return Outcome{Verdict::kFailed, failed.first};
+}
+
+std::string reasons(const Answers& answers) {
+  std::string all;
+  for (const std::optional<Outcome>& answer : answers) {
+    const bool tells = answer && !answer->why.ok() &&
+                       (answer->verdict == Verdict::kGone || answer->verdict == Verdict::kFailed);
+    if (tells) all += (all.empty() ? "" : "; ") + answer->why.message();
+  }
+  return all;
+}
+
+std::size_t count(const Answers& answers, Verdict verdict) {
+  return static_cast<std::size_t>(std::count_if(
+      answers.begin(), answers.end(),
+      [verdict](const std::optional<Outcome>& each) { return each && each->verdict == verdict; }));
+}
+
+}  // namespace
+
+namespace {
+
+constexpr std::int64_t kNotHeld = -2;
+constexpr std::int64_t kNoLimit = -1;
+constexpr std::int64_t kEndless = std::numeric_limits<std::int64_t>::max();
+
+Outcome common(const QuorumRule& rule, const Answers& answers, std::int64_t none) {
+  if (std::optional<Outcome> failed = too_many_failed(rule, answers)) return *failed;
+  std::vector<std::int64_t> numbers;
+  for (const std::optional<Outcome>& answer : answers) {
+    const bool has = answer && answer->verdict == Verdict::kGranted && answer->value;
+    const std::int64_t number = has ? *answer->value : none;
+    numbers.push_back(number == kNoLimit ? kEndless : number);
+  }
+  std::sort(numbers.begin(), numbers.end(), std::greater<>());
+  return {Verdict::kGranted, {}, numbers[rule.needed - 1]};
+}
+
+}  // namespace
+
+Outcome common_number(const QuorumRule& rule, const Answers& answers) {
+  return common(rule, answers, 0);
+}
+
+Outcome common_ttl(const QuorumRule& rule, const Answers& answers) {
+  Outcome outcome = common(rule, answers, kNotHeld);
+  if (outcome.value == kEndless) outcome.value = kNoLimit;
+  return outcome;
+}
+
+Outcome common_yes(const QuorumRule& rule, std::size_t needed, const Answers& answers) {
+  if (std::optional<Outcome> failed = too_many_failed(rule, answers)) return *failed;
+  const auto yes =
+      std::count_if(answers.begin(), answers.end(), [](const std::optional<Outcome>& each) {
+        return each && each->verdict == Verdict::kGranted && each->value.value_or(0) > 0;
+      });
+  return {Verdict::kGranted, {}, static_cast<std::size_t>(yes) >= needed ? 1 : 0};
+}
+
+Outcome common_release(const QuorumRule& rule, const Answers& answers) {
+  const Failures failed = failures(answers, false);
+  const std::size_t done = count(answers, Verdict::kGranted);
+  const std::size_t gone = count(answers, Verdict::kGone);
+  if (done + gone + failed.count == 0) return {Verdict::kBusy};
+  if (gone > 0 && done + failed.count < rule.needed) {
+    return {Verdict::kGone, Status::invalid(reasons(answers))};
+  }
+  if (failed.count > rule.spare()) return {Verdict::kFailed, failed.first};
+  return {};
+}
+
+}  // namespace holdfast::sync

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "sync/quorum/composite.h"
+#include "sync/quorum/quorum_machine.h"
+
+namespace holdfast::sync {
+
+// The answers of the members of a quorum; unset: not called, or no answer yet.
+using Answers = std::vector<std::optional<Outcome>>;
+
+// One call on several members at once, and one outcome made of their answers. When all but the
+// spare members have answered, the rest have a member's time; then their calls continue in the
+// background.
+class FanOutCall final : public Composite {
+ public:
+  struct Step {
+    std::size_t member;
+    std::function<ExchangePtr()> call;
+  };
+  // The next calls, given the answers so far; empty: none.
+  using Next = std::function<std::vector<Step>(const Answers&)>;
+  using Combine = std::function<Outcome(const Answers&)>;
+  struct Plan {
+    QuorumRule rule;
+    std::vector<Step> steps;
+    Next next{};  // called once, when all of `steps` have ended
+    Combine combine;
+  };
+
+  FanOutCall(std::shared_ptr<const Context> context, LockName name, Plan plan);
+
+ private:
+  void handle(const Event& event) override;
+  void run(const std::vector<Step>& steps);
+  void go_on();
+
+  Plan plan_;
+  Answers answers_;
+  std::vector<ExchangePtr> operations_;
+  std::size_t answered_ = 0;
+  bool hurries_ = false;
+};
+
+// The outcomes of all members as the outcome of the whole.
+// The largest number that the required number of members reach: the least, if all are required.
+// Failed members count as zero, if they are no more than the spare ones.
+Outcome common_number(const QuorumRule& rule, const Answers& answers);  // nil: 0
+Outcome common_ttl(const QuorumRule& rule, const Answers& answers);     // -1: endless, -2: not held
+// 1 when at least `needed` members answered 1 or more, else 0.
+Outcome common_yes(const QuorumRule& rule, std::size_t needed, const Answers& answers);
+// Of a release: kBusy when no member had a hold; kGone when the remaining holds were no quorum;
+// kFailed when the members out of reach keep other owners from a quorum; else kGranted.
+Outcome common_release(const QuorumRule& rule, const Answers& answers);
+
+}  // namespace holdfast::sync

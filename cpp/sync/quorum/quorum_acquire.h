@@ -1,0 +1,60 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/mutex.h"
+#include "lease/attempt.h"
+#include "sync/quorum/composite.h"
+#include "sync/quorum/quorum_machine.h"
+
+namespace holdfast::sync {
+
+// A member of a lock made of locks, as one owner uses it.
+class QuorumMember {
+ public:
+  // Kinds of attempt, after the verbs of QuorumMachine.
+  enum class How { kTry, kWait, kAgain };
+
+  virtual ~QuorumMember() = default;
+  virtual ExchangePtr acquire(How how) const = 0;
+  // The lock of locks, as its owner's only acquisition of the member. The member outlives it.
+  virtual lease::Attempt attempt() const = 0;
+  // A call for the member that its owner is acquiring; see under_way_status().
+  virtual Status under_way(bool by_thread) const = 0;
+  // The rest of the hold's validity by the client's clock; unset when it is not held.
+  virtual std::optional<Duration> left() const = 0;
+};
+
+// The acquisition of a lock made of other locks: carries out the machine's actions. Each member
+// keeps account of its hold.
+class QuorumAcquire final : public Composite {
+ public:
+  using Members = std::vector<std::unique_ptr<const QuorumMember>>;
+
+  QuorumAcquire(const std::shared_ptr<const Context>& context, LockName name, Members members,
+                QuorumMachine::Options options);
+
+ private:
+  using Machine = QuorumMachine;
+
+  Status enter(bool by_thread) override;
+  void leave() override;
+  void handle(const Event& event) override;
+  void apply(const Machine::Action& action);
+  void ask(std::size_t member, QuorumMember::How how);
+  void give_back(std::size_t member);
+  std::vector<TimePoint> trusted() const;
+
+  const std::shared_ptr<Stats> stats_;
+  const Members members_;
+  Machine machine_;
+  // The attempts at each member since it was last given back.
+  std::vector<std::vector<ExchangePtr>> operations_;
+
+  Mutex attempts_mutex_;
+  std::vector<lease::Attempt> attempts_ HOLDFAST_GUARDED_BY(attempts_mutex_);
+};
+
+}  // namespace holdfast::sync

@@ -1,0 +1,145 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include "base/status.h"
+#include "base/types.h"
+#include "sync/operation/acquire_machine.h"
+
+namespace holdfast::sync {
+
+// The parameters of a lock made of several locks.
+struct QuorumRule {
+  std::size_t members = 0;
+  std::size_t needed = 0;  // how many of them are required
+  // One member is acquired first, and then the others at once: a multi lock that is refused at the
+  // first member holds no other. Else all are tried at once.
+  bool one_first = true;
+  Duration member_time = kNever - TimePoint{};  // for a member to answer
+  Duration watch_time = kNever - TimePoint{};   // to wait for one member before all are tried again
+
+  std::size_t spare() const { return members - needed; }
+};
+
+// The acquisition of a lock made of other locks, as a machine: it reads no clock, opens no socket
+// and owns no thread. Its driver feeds events and carries out each action, in order.
+//
+//   new ──> first ──granted──> all ──enough──> over
+//    └──────────────────────────┘│
+//            first <──resting <──┘ not enough: all are given back
+// It waits for another owner, or (if all members are required) for a server that refuses to work,
+// only while it holds no member: so no two of them wait for each other, in any order of their
+// members. After a failed round it waits for the refused member and acquires that one first. From
+// the second failed round on it rests before that, for a random time that grows with the number of
+// rounds and their duration, so that two of them do not keep taking members from each other in
+// step.
+class QuorumMachine {
+ public:
+  struct Options {
+    QuorumRule rule;
+    bool blocking = true;
+    TimePoint deadline = kNever;
+    Lease lease{};
+    Millis unreachable_budget{5000};      // how long a quorum may be out of reach
+    TimePoint connect_deadline = kNever;  // how long, if servers refuse connections
+    std::vector<bool> votes;  // whether a grant of this member counts: a nested hold needs an outer
+    std::uint32_t seed = 1;   // of the rests
+  };
+
+  struct Event {
+    enum class Kind {
+      kStart,
+      kAnswer,  // of `member`: `verdict`, `why`
+      kTime,    // `until` of the last action has come
+      kCancel,
+    };
+    Kind kind = Kind::kStart;
+    std::size_t member = 0;
+    Verdict verdict = Verdict::kGranted;
+    Status why{};
+    std::vector<TimePoint> trusted{};  // of kAnswer: the end of each member's validity, if held
+  };
+
+  struct Action {
+    enum class Verb {
+      kNone,    // go on waiting
+      kTry,     // acquire `members`, without waiting for another owner
+      kWait,    // acquire `members` (one), waiting for its owner, as long as the caller waits
+      kAgain,   // set the leases of `members`, which are held, again
+      kRest,    // do nothing until kTime
+      kFinish,  // over
+    };
+    Verb verb = Verb::kNone;
+    std::vector<std::size_t> give_back{};  // first: release these, granted or with an open attempt
+    std::vector<std::size_t> members{};
+    TimePoint until = kNever;  // kTime then
+    Verdict verdict = Verdict::kGranted;
+    Status why{};
+  };
+
+  explicit QuorumMachine(Options options);
+
+  Action resume(const Event& event, TimePoint now);
+
+  bool over() const { return state_ == State::kOver; }
+
+ private:
+  enum class State { kNew, kFirst, kAll, kResting, kOver };
+  enum class MemberState { kFree, kAsked, kGranted, kRefused, kGone, kLate, kSilent, kFailed };
+  struct Member {
+    MemberState state = MemberState::kFree;
+    bool ours = false;  // granted, regardless of a later attempt
+    Status why{};
+
+    // Another attempt does not help until the configuration changes.
+    bool failed_for_good() const;
+    // Its server refuses to work for the moment.
+    bool refuses() const;
+  };
+
+  Action start(TimePoint now);
+  Action ask_first(TimePoint now);
+  Action ask_others(TimePoint now);
+  Action ask(Action::Verb verb, const std::vector<std::size_t>& members, TimePoint until);
+  Action answered(const Event& event, TimePoint now);
+  Action first_answered(TimePoint now);
+  Action time(TimePoint now);
+  Action round_over(TimePoint now);
+  Action not_enough(TimePoint now);
+  Action refused(TimePoint now);
+  Duration held_in_vain(TimePoint now) const;
+  Action missing(TimePoint now);
+  Action out_of_order(TimePoint now);
+  Action not_yet(Verdict verdict, Status why, TimePoint now);
+  Action rest(TimePoint until);
+  bool refusing_connections() const;
+  Action finish(Verdict verdict, Status why = {});
+
+  void note(const Event& event);
+  void give_up_silent();
+  std::vector<std::size_t> unanswered() const;
+  std::vector<std::size_t> take_back();
+  std::vector<std::size_t> those(MemberState state) const;
+  std::size_t count(MemberState state) const { return those(state).size(); }
+  std::vector<std::size_t> too_early(TimePoint now) const;
+  bool enough(TimePoint now) const;
+  bool hopeless() const;
+  Status why(MemberState state) const;
+  Status out_of_reach() const;
+  Duration random(Duration longest);
+
+  const Options options_;
+  State state_ = State::kNew;
+  std::vector<Member> members_;
+  std::vector<TimePoint> trusted_;
+  bool again_ = false;  // this round has set leases again
+  std::size_t first_ = 0;
+  std::size_t vain_ = 0;              // rounds that another owner refused
+  TimePoint missing_since_ = kNever;  // a quorum was out of reach, or too slow for the lease
+  std::minstd_rand random_;
+};
+
+}  // namespace holdfast::sync

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "sync/recipes/recipe.h"
+
+namespace holdfast::sync {
+
+// A step on a counter.
+struct CounterStep {
+  std::string_view word;
+  // Of a Step, `owner` is the slot's id, `lease` how long the answer is kept.
+  void (*write)(script::Writer& out, const Step& step);
+  bool completed = false;  // even if its caller no longer waits: it releases something
+};
+
+// A kind of counter: its recipe for waiters, and its steps, by their words.
+struct CounterKind {
+  std::string_view word;
+  const Recipe& recipe;
+  std::vector<CounterStep> steps;
+
+  // Null: there is no such step.
+  const CounterStep* find(std::string_view step) const;
+};
+
+}  // namespace holdfast::sync

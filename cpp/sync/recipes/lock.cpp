@@ -1,0 +1,114 @@
+#include "sync/recipes/lock.h"
+
+#include "lua_scripts.h"
+#include "script/writer.h"
+#include "sync/recipes/keys.h"
+#include "sync/recipes/kinds.h"
+
+namespace holdfast::sync {
+
+namespace {
+
+namespace lua = script::lua;
+
+void retain(script::Writer& out, const Step& step) {
+  out.call(lua::lock_retain, 2, 5) << step.name.bytes() << lock_channel(step.name).bytes()
+                                   << step.owner << (step.other.empty() ? step.owner : step.other)
+                                   << step.keeper << step.stays.count() << out.publish();
+}
+
+void release_either(script::Writer& out, const Step& step) {
+  out.call(lua::lock_release_either, 2, 3) << step.name.bytes() << lock_channel(step.name).bytes()
+                                           << step.owner << step.other << out.publish();
+}
+
+}  // namespace
+
+std::vector<const script::Script*> ReentrantLock::scripts() const {
+  return {&lua::lock_acquire, &lua::lock_release,       &lua::lock_transfer, &lua::lock_renew,
+          &lua::lock_extend,  &lua::lock_force_release, &lua::lock_ttl};
+}
+
+Channel ReentrantLock::channel(const LockName& name, const std::string& /*owner*/) const {
+  return lock_channel(name);
+}
+
+void ReentrantLock::acquire(script::Writer& out, const Step& step) const {
+  out.call(lua::lock_acquire, 1, 3)
+      << step.name.bytes() << step.owner << step.lease.count() << step.count;
+}
+
+Answer ReentrantLock::acquired(const resp::Reply& reply) const {
+  if (reply.is_nil()) return {Answer::Kind::kGranted, Millis(0)};
+  if (reply.integer() == kHoldsGone) return {Answer::Kind::kGone, Millis(0)};
+  return {Answer::Kind::kHeld, Millis(reply.integer())};
+}
+
+void ReentrantLock::release(script::Writer& out, const Step& step) const {
+  if (step.stays > Millis(0)) return retain(out, step);
+  if (!step.other.empty()) return release_either(out, step);
+  out.call(lua::lock_release, 2, 3) << step.name.bytes() << lock_channel(step.name).bytes()
+                                    << step.owner << step.count << out.publish();
+}
+
+void ReentrantLock::transfer(script::Writer& out, const Step& step,
+                             const std::string& next_waiter) const {
+  out.call(lua::lock_transfer, 2, 4)
+      << step.name.bytes() << lock_channel(step.name).bytes() << step.owner << next_waiter
+      << step.lease.count() << out.publish();
+}
+
+Answer ReentrantLock::transferred(const resp::Reply& reply) const {
+  if (reply.is_nil()) return {Answer::Kind::kHeld, Millis(0)};
+  return {Answer::Kind::kGranted, Millis(0)};
+}
+
+void ReentrantLock::move(script::Writer& out, const Step& step, const std::string& next) const {
+  out.call(lua::lock_move, 2, 4) << step.name.bytes() << lock_channel(step.name).bytes()
+                                 << step.owner << next << step.lease.count() << out.publish();
+}
+
+void ReentrantLock::renew_either(script::Writer& out, const LockName& name,
+                                 const lease::Owners& owners, Millis lease) const {
+  out.call(lua::lock_renew_either, 1, 3)
+      << name.bytes() << owners.owner << owners.other << lease.count();
+}
+
+void ReentrantLock::force_release(script::Writer& out, const Step& step) const {
+  out.call(lua::lock_force_release, 2, 1)
+      << step.name.bytes() << lock_channel(step.name).bytes() << out.publish();
+}
+
+void ReentrantLock::extend(script::Writer& out, const Step& step) const {
+  out.call(lua::lock_extend, 2, 3) << step.name.bytes() << lock_channel(step.name).bytes()
+                                   << step.owner << step.lease.count() << out.publish();
+}
+
+void ReentrantLock::renew(script::Writer& out, const LockName& name, const std::string& owner,
+                          Millis lease) const {
+  out.call(lua::lock_renew, 1, 2) << name.bytes() << owner << lease.count();
+}
+
+void ReentrantLock::check(script::Writer& out, const LockName& name,
+                          const std::string& owner) const {
+  out.command({"HEXISTS", name.bytes(), owner}, resp::ReplyKind::kInteger);
+}
+
+void ReentrantLock::locked(script::Writer& out, const LockName& name) const {
+  out.command({"HLEN", name.bytes()}, resp::ReplyKind::kInteger);
+}
+
+void ReentrantLock::hold_count(script::Writer& out, const Step& step) const {
+  out.command({"HGET", step.name.bytes(), step.owner}, script::kNumberReplies);
+}
+
+void ReentrantLock::ttl(script::Writer& out, const LockName& name) const {
+  out.call(lua::lock_ttl, 1, 0) << name.bytes();
+}
+
+const LockRecipe& lock_recipe() {
+  static const ReentrantLock recipe;
+  return recipe;
+}
+
+}  // namespace holdfast::sync

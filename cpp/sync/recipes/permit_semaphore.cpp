@@ -1,0 +1,175 @@
+#include "sync/recipes/permit_semaphore.h"
+
+#include <array>
+#include <charconv>
+#include <functional>
+#include <random>
+
+#include "lua_scripts.h"
+#include "script/writer.h"
+#include "sync/recipes/keys.h"
+
+namespace holdfast::sync {
+
+namespace {
+
+namespace lua = script::lua;
+
+constexpr std::size_t kHalf = 8;
+constexpr unsigned kByte = 8;
+
+void append_half(std::string& out, std::uint64_t half) {
+  for (std::size_t i = kHalf; i-- > 0;) out += static_cast<char>(half >> (i * kByte) & 0xffU);
+}
+
+std::uint64_t read_half(std::string_view bytes) {
+  std::uint64_t half = 0;
+  for (const char byte : bytes) half = half << kByte | static_cast<unsigned char>(byte);
+  return half;
+}
+
+// An id consists of the client's half and the number's half, mixed with a value that no other
+// process has: a program that is started again with the same client id must not make the same ids.
+std::uint64_t client_half(std::string_view client_id) {
+  return std::hash<std::string_view>()(client_id);
+}
+
+std::uint64_t number_half(std::uint64_t number) {
+  static const std::uint64_t process = [] {
+    std::random_device random;
+    return static_cast<std::uint64_t>(random()) << 32U | random();
+  }();
+  return process ^ number;
+}
+
+std::string permit_of(std::string_view client_id, std::uint64_t number) {
+  std::string permit;
+  append_half(permit, client_half(client_id));
+  append_half(permit, number_half(number));
+  return permit;
+}
+
+// Of an owner's field, "<client id>:<number>".
+std::string permit_of(const std::string& field) {
+  const std::size_t colon = field.rfind(':');
+  std::uint64_t number = 0;
+  std::from_chars(field.data() + colon + 1, field.data() + field.size(), number);
+  return permit_of(std::string_view(field).substr(0, colon), number);
+}
+
+void renew_permit(script::Writer& out, const LockName& name, const std::string& owner,
+                  Millis lease) {
+  out.call(lua::permit_semaphore_renew, 1, 2)
+      << permit_timeouts(name) << permit_of(owner) << lease.count();
+}
+
+// The common part of all permits.
+template <typename Base>
+class Permit : public Base {
+ public:
+  std::vector<const script::Script*> scripts() const override {
+    return {&lua::permit_semaphore_acquire, &lua::permit_semaphore_release,
+            &lua::permit_semaphore_renew, &lua::permit_semaphore_extend};
+  }
+
+  bool grants_end() const override { return true; }
+  bool has_permits() const override { return true; }
+
+  Channel channel(const LockName& name, const std::string& /*owner*/) const override {
+    return semaphore_channel(name);
+  }
+
+  void acquire(script::Writer& out, const Step& step) const override {
+    out.call(lua::permit_semaphore_acquire, 3, 3)
+        << step.name.bytes() << permit_timeouts(step.name) << semaphore_channel(step.name).bytes()
+        << permit_of(step.owner) << step.lease.count() << out.publish();
+  }
+
+  Answer acquired(const resp::Reply& reply) const override {
+    if (!reply.is_array()) return {Answer::Kind::kHeld, Millis(reply.integer())};
+    Answer answer{Answer::Kind::kGranted, Millis(reply.integer_at(1))};
+    answer.more = reply.integer_at(0) > 0;
+    return answer;
+  }
+
+  void release(script::Writer& out, const Step& step) const override {
+    release_permit(out, step.name, permit_of(step.owner));
+  }
+};
+
+class LeasedPermit final : public Permit<TakingRecipe> {
+ public:
+  void write_again(script::Writer& out, const LockName& name, const std::string& owner,
+                   Millis lease) const override {
+    renew_permit(out, name, owner, lease);
+  }
+};
+
+class RenewedPermit final : public Permit<HoldRecipe> {
+ public:
+  bool owners_return() const override { return false; }
+
+  void renew(script::Writer& out, const LockName& name, const std::string& owner,
+             Millis lease) const override {
+    renew_permit(out, name, owner, lease);
+  }
+
+  void check(script::Writer& out, const LockName& name, const std::string& owner) const override {
+    renew_permit(out, name, owner, Millis(0));
+  }
+
+  void extend(script::Writer& out, const Step& step) const override {
+    extend_permit(out, step.name, permit_of(step.owner), step.lease);
+  }
+};
+
+}  // namespace
+
+const HoldRecipe& renewed_permit_recipe() {
+  static const RenewedPermit recipe;
+  return recipe;
+}
+
+const TakingRecipe& leased_permit_recipe() {
+  static const LeasedPermit recipe;
+  return recipe;
+}
+
+std::string permit_id(const std::string& client_id, OwnerNumber number) {
+  return permit_of(client_id, static_cast<std::uint64_t>(number));
+}
+
+std::optional<OwnerNumber> permit_number(const std::string& client_id, std::string_view permit) {
+  if (read_half(permit.substr(0, kHalf)) != client_half(client_id)) return std::nullopt;
+  return OwnerNumber{number_half(read_half(permit.substr(kHalf)))};
+}
+
+void release_permit(script::Writer& out, const LockName& name, std::string_view permit) {
+  out.call(lua::permit_semaphore_release, 3, 2)
+      << name.bytes() << permit_timeouts(name) << semaphore_channel(name).bytes() << permit
+      << out.publish();
+}
+
+void extend_permit(script::Writer& out, const LockName& name, std::string_view permit,
+                   Millis lease) {
+  out.call(lua::permit_semaphore_extend, 2, 3)
+      << permit_timeouts(name) << semaphore_channel(name).bytes() << permit << lease.count()
+      << out.publish();
+}
+
+void try_set_permits(script::Writer& out, const LockName& name, std::int64_t permits) {
+  out.call(lua::permit_semaphore_try_set_permits, 3, 2)
+      << name.bytes() << permit_timeouts(name) << semaphore_channel(name).bytes() << permits
+      << out.publish();
+}
+
+void available_permits(script::Writer& out, const LockName& name) {
+  out.call(lua::permit_semaphore_available_permits, 3, 1)
+      << name.bytes() << permit_timeouts(name) << semaphore_channel(name).bytes() << out.publish();
+}
+
+void delete_permits(script::Writer& out, const LockName& name) {
+  out.call(lua::permit_semaphore_delete, 2, 0) << name.bytes() << permit_timeouts(name);
+}
+
+}  // namespace holdfast::sync

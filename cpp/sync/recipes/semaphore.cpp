@@ -1,0 +1,96 @@
+#include "lua_scripts.h"
+#include "script/writer.h"
+#include "sync/recipes/keys.h"
+#include "sync/recipes/kinds.h"
+
+namespace holdfast::sync {
+
+namespace {
+
+namespace lua = script::lua;
+
+// An acquisition is a request for `acquire_options.amount` permits; its owner is the request's id;
+// release() undoes it.
+class Semaphore final : public TakingRecipe {
+ public:
+  std::vector<const script::Script*> scripts() const override {
+    return {&lua::semaphore_acquire, &lua::semaphore_undo, &lua::semaphore_add_permits};
+  }
+
+  Waiting waiting() const override { return Waiting::kByCount; }
+  bool has_permits() const override { return true; }
+
+  Channel channel(const LockName& name, const std::string& /*owner*/) const override {
+    return semaphore_channel(name);
+  }
+
+  void acquire(script::Writer& out, const Step& step) const override {
+    out.call(lua::semaphore_acquire, 2, 3)
+        << step.name.bytes() << request_key(step.name, step.owner)
+        << step.acquire_options.request_memory.count() << step.acquire_options.request_number()
+        << step.acquire_options.amount;
+  }
+
+  bool undone_for_good() const override { return true; }
+
+  Answer acquired(const resp::Reply& reply) const override {
+    if (reply.is_nil()) return {Answer::Kind::kGranted, Millis(0)};
+    return {Answer::Kind::kHeld, kWithoutTtl, reply.integer()};
+  }
+
+  void release(script::Writer& out, const Step& step) const override {
+    out.call(lua::semaphore_undo, 3, 3)
+        << step.name.bytes() << request_key(step.name, step.owner)
+        << semaphore_channel(step.name).bytes() << step.acquire_options.request_memory.count()
+        << step.acquire_options.request_number() << out.publish();
+  }
+
+  // As long as the server knows its request.
+  void write_again(script::Writer& out, const LockName& name, const std::string& owner,
+                   Millis lease) const override {
+    const std::string memory = std::to_string(lease.count());
+    out.command({"PEXPIRE", request_key(name, owner), memory}, resp::ReplyKind::kInteger);
+  }
+};
+
+void add_permits(script::Writer& out, const Step& step) {
+  out.call(lua::semaphore_add_permits, 3, 4)
+      << step.name.bytes() << request_key(step.name, step.owner)
+      << semaphore_channel(step.name).bytes() << step.lease.count()
+      << step.acquire_options.request_number() << step.acquire_options.amount << out.publish();
+}
+
+void try_set_permits(script::Writer& out, const Step& step) {
+  out.call(lua::semaphore_try_set_permits, 3, 4)
+      << step.name.bytes() << request_key(step.name, step.owner)
+      << semaphore_channel(step.name).bytes() << step.lease.count()
+      << step.acquire_options.request_number() << step.acquire_options.amount << out.publish();
+}
+
+void drain_permits(script::Writer& out, const Step& step) {
+  out.call(lua::semaphore_drain_permits, 2, 2)
+      << step.name.bytes() << request_key(step.name, step.owner) << step.lease.count()
+      << step.acquire_options.request_number();
+}
+
+void delete_semaphore(script::Writer& out, const Step& step) {
+  out.call(lua::semaphore_delete, 2, 2)
+      << step.name.bytes() << request_key(step.name, step.owner) << step.lease.count()
+      << step.acquire_options.request_number();
+}
+
+}  // namespace
+
+const CounterKind& semaphore() {
+  static const Semaphore recipe;
+  static const CounterKind kind{"semaphore",
+                                recipe,
+                                {{"release", &add_permits, true},
+                                 {"add_permits", &add_permits},
+                                 {"try_set_permits", &try_set_permits},
+                                 {"drain_permits", &drain_permits},
+                                 {"delete", &delete_semaphore}}};
+  return kind;
+}
+
+}  // namespace holdfast::sync
