@@ -11,7 +11,7 @@
 #include "base/uuid.h"
 #include "engine/engine.h"
 #include "engine/wait_hub.h"
-#include "sync/operation/call_operation.h"
+#include "sync/call/first_query.h"
 #include "sync/recipes/keys.h"
 #include "topology/make.h"
 #include "topology/slot.h"
@@ -144,9 +144,9 @@ Status Client::check_name(const std::string& name, const sync::Recipe& recipe) c
 }
 
 sync::ExchangePtr Client::ping() {
-  return std::make_shared<sync::CallOperation>(
-      context(), LockName("PING"),
-      [](script::Writer& out) { out.command({"PING"}, resp::ReplyKind::kStatus); });
+  return sync::call_of(context(), {LockName("PING"), [](script::Writer& out) {
+                                     out.command({"PING"}, resp::ReplyKind::kStatus);
+                                   }});
 }
 
 void Client::pause_renewals(bool on) { context()->keeper->pause(on); }

@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "sync/call/call.h"
+#include "sync/call/counter_calls.h"
 #include "sync/call/first_acquire.h"
-#include "sync/operation/counter_calls.h"
 
 namespace holdfast::engine {
 

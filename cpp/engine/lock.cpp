@@ -4,13 +4,11 @@
 
 #include "sync/call/call.h"
 #include "sync/call/first_acquire.h"
-#include "sync/operation/call_operation.h"
-#include "sync/operation/lock_calls.h"
+#include "sync/call/first_query.h"
+#include "sync/call/lock_calls.h"
 #include "sync/recipes/kinds.h"
 
 namespace holdfast::engine {
-
-using sync::CallOperation;
 
 Lock::Lock(std::shared_ptr<Client> client, const sync::LockRecipe& recipe, const std::string& name,
            const Options& options)
@@ -39,24 +37,26 @@ sync::ExchangePtr Lock::force_release() const {
 }
 
 sync::ExchangePtr Lock::locked() const {
-  return std::make_shared<CallOperation>(
-      client_->context(), name(),
-      [recipe = &recipe_, name = name()](script::Writer& out) { recipe->locked(out, name); });
+  return sync::call_of(client_->context(),
+                       {name(), [recipe = &recipe_, name = name()](script::Writer& out) {
+                          recipe->locked(out, name);
+                        }});
 }
 
 sync::ExchangePtr Lock::hold_count(OwnerNumber owner) const {
   auto context = client_->context();
   const std::string field = owner_field(context->client_id, owner);
-  return std::make_shared<CallOperation>(
-      std::move(context), name(), [recipe = &recipe_, name = name(), field](script::Writer& out) {
-        recipe->hold_count(out, {name, field});
-      });
+  return sync::call_of(std::move(context),
+                       {name(), [recipe = &recipe_, name = name(), field](script::Writer& out) {
+                          recipe->hold_count(out, {name, field});
+                        }});
 }
 
 sync::ExchangePtr Lock::ttl() const {
-  return std::make_shared<CallOperation>(
-      client_->context(), name(),
-      [recipe = &recipe_, name = name()](script::Writer& out) { recipe->ttl(out, name); });
+  return sync::call_of(client_->context(),
+                       {name(), [recipe = &recipe_, name = name()](script::Writer& out) {
+                          recipe->ttl(out, name);
+                        }});
 }
 
 sync::ExchangePtr Lock::detach(OwnerNumber owner, Millis lease) const {

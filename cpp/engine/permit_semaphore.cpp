@@ -4,12 +4,10 @@
 
 #include "sync/call/call.h"
 #include "sync/call/first_acquire.h"
+#include "sync/call/first_query.h"
 #include "sync/call/first_release.h"
-#include "sync/operation/call_operation.h"
 
 namespace holdfast::engine {
-
-using sync::CallOperation;
 
 namespace {
 // How long the release of a permit known only by its id is repeated while the server is out of
@@ -47,21 +45,22 @@ PermitSemaphore::Release PermitSemaphore::release(const std::string& permit) con
 
 sync::ExchangePtr PermitSemaphore::release_by_id(const std::string& permit) const {
   const auto context = client_->context();
-  auto release = std::make_shared<CallOperation>(
-      context, name_,
-      [name = name_, permit](script::Writer& out) { sync::release_permit(out, name, permit); },
-      [context, name = name_](std::optional<std::int64_t>& value, const client::Sent& sent) {
-        if (value) {
-          const std::string channel = sync::renewed_permit_recipe().channel(name, {}).bytes();
-          // Permits are not handed over, so no waiter is called.
-          (void)context->waits->told(channel, *value - 1, context->clock.now());
-        }
-        // An earlier sending may have released it; it is not in use in any case.
-        value = value || sent.times > 1 ? 1 : 0;
-      });
+  sync::Query release{name_, [name = name_, permit](script::Writer& out) {
+                        sync::release_permit(out, name, permit);
+                      }};
+  release.answered = [context, name = name_](std::optional<std::int64_t>& value,
+                                             const client::Sent& sent) {
+    if (value) {
+      const std::string channel = sync::renewed_permit_recipe().channel(name, {}).bytes();
+      // Permits are not handed over, so no waiter is called.
+      (void)context->waits->told(channel, *value - 1, context->clock.now());
+    }
+    // An earlier sending may have released it; it is not in use in any case.
+    value = value || sent.times > 1 ? 1 : 0;
+  };
   // Only the id is known here, not the lease. A permit is given back once at most.
-  release->carry_through({next_owner_number(), Millis(0), kLongestLease});
-  return release;
+  release.returns = {next_owner_number(), Millis(0), kLongestLease};
+  return sync::call_of(context, std::move(release));
 }
 
 sync::ExchangePtr PermitSemaphore::extend(const std::string& permit, Millis lease) const {
@@ -71,33 +70,31 @@ sync::ExchangePtr PermitSemaphore::extend(const std::string& permit, Millis leas
     // From now on it is not renewed, even if this fails, but expires on the server.
     context->keeper->leave_to_lease(name_, *number);
   }
-  return std::make_shared<CallOperation>(context, name_,
-                                         [name = name_, permit, lease](script::Writer& out) {
-                                           sync::extend_permit(out, name, permit, lease);
-                                         });
+  return sync::call_of(context, {name_, [name = name_, permit, lease](script::Writer& out) {
+                                   sync::extend_permit(out, name, permit, lease);
+                                 }});
 }
 
 sync::ExchangePtr PermitSemaphore::try_set_permits(std::int64_t permits) const {
-  const auto context = client_->context();
-  return std::make_shared<CallOperation>(
-      context, name_,
-      [name = name_, permits](script::Writer& out) { sync::try_set_permits(out, name, permits); });
+  return sync::call_of(client_->context(), {name_, [name = name_, permits](script::Writer& out) {
+                                              sync::try_set_permits(out, name, permits);
+                                            }});
 }
 
 sync::ExchangePtr PermitSemaphore::value() const {
-  const auto context = client_->context();
-  return std::make_shared<CallOperation>(
-      context, name_, [name = name_](script::Writer& out) { sync::available_permits(out, name); });
+  return sync::call_of(client_->context(), {name_, [name = name_](script::Writer& out) {
+                                              sync::available_permits(out, name);
+                                            }});
 }
 
 sync::ExchangePtr PermitSemaphore::remove() const {
   const auto context = client_->context();
-  return std::make_shared<CallOperation>(
-      context, name_, [name = name_](script::Writer& out) { sync::delete_permits(out, name); },
-      [keeper = context->keeper, name = name_](std::optional<std::int64_t> /*value*/,
-                                               const client::Sent& /*sent*/) {
-        keeper->forced(name);
-      });
+  return sync::call_of(
+      context, {name_, [name = name_](script::Writer& out) { sync::delete_permits(out, name); },
+                [keeper = context->keeper, name = name_](std::optional<std::int64_t> /*value*/,
+                                                         const client::Sent& /*sent*/) {
+                  keeper->forced(name);
+                }});
 }
 
 }  // namespace holdfast::engine

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "sync/operation/lock_calls.h"
+#include "sync/call/lock_calls.h"
 #include "sync/operation/release_operation.h"
 
 namespace holdfast::simulation {

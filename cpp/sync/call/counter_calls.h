@@ -17,10 +17,10 @@ namespace holdfast::sync {
 inline Millis request_memory(const Context& context) { return 4 * context.command_timeout; }
 
 // One request. Outcome::value: the step's answer.
-OperationPtr counter_call(std::shared_ptr<const Context> context, const LockName& name,
-                          const CounterStep& step, std::int64_t amount = 0);
+ExchangePtr counter_call(std::shared_ptr<const Context> context, const LockName& name,
+                         const CounterStep& step, std::int64_t amount = 0);
 
 // GET. Outcome::value: the counter, or nil.
-OperationPtr counter_value(std::shared_ptr<const Context> context, const LockName& name);
+ExchangePtr counter_value(std::shared_ptr<const Context> context, const LockName& name);
 
 }  // namespace holdfast::sync

@@ -11,11 +11,11 @@ namespace holdfast::sync {
 
 // Sets the owner's lease anew, from now on (even if it fails) without renewal; to be begun at once.
 // Outcome::value: 1, or 0 when the server does not know the hold any more; then it is lost.
-OperationPtr extend(std::shared_ptr<const Context> context, const HoldRecipe& recipe,
-                    const LockName& name, OwnerNumber owner, Millis lease);
+ExchangePtr extend(std::shared_ptr<const Context> context, const HoldRecipe& recipe,
+                   const LockName& name, OwnerNumber owner, Millis lease);
 
 // Frees the lock, regardless of its owner. Outcome::value: 1 when it was held.
-OperationPtr force_release(std::shared_ptr<const Context> context, const LockRecipe& recipe,
-                           const LockName& name);
+ExchangePtr force_release(std::shared_ptr<const Context> context, const LockRecipe& recipe,
+                          const LockName& name);
 
 }  // namespace holdfast::sync

@@ -1,0 +1,31 @@
+#include "sync/call/counter_calls.h"
+
+#include <string>
+#include <utility>
+
+#include "sync/call/first_query.h"
+
+namespace holdfast::sync {
+
+ExchangePtr counter_call(std::shared_ptr<const Context> context, const LockName& name,
+                         const CounterStep& step, std::int64_t amount) {
+  const Millis memory = request_memory(*context);
+  AcquireOptions options{Millis(0), memory, amount};
+  options.request = context->slots->take();
+  const OwnerNumber slot = options.request->slot;
+  const std::string id = owner_field(context->client_id, slot);
+  Query query{name, [=, write = step.write](script::Writer& out) {
+                write(out, {name, id, 0, memory, options});
+              }};
+  // The last sending must arrive while the server still has the first answer.
+  if (step.completed) query.returns = {slot, memory / 2};
+  return call_of(std::move(context), std::move(query));
+}
+
+ExchangePtr counter_value(std::shared_ptr<const Context> context, const LockName& name) {
+  return call_of(std::move(context), {name, [name](script::Writer& out) {
+                                        out.command({"GET", name.bytes()}, script::kNumberReplies);
+                                      }});
+}
+
+}  // namespace holdfast::sync

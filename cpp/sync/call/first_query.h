@@ -1,0 +1,54 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "client/request.h"
+#include "sync/call/call.h"
+#include "sync/operation/query_operation.h"
+
+namespace holdfast::sync {
+
+// The first sending of a query, or of a step without an owner. Whatever else comes of it is the
+// business of a QueryOperation, which only this makes. It does no I/O and knows no threads: see
+// Call, which owns it.
+class FirstQuery {
+ public:
+  FirstQuery(std::shared_ptr<const Context> context, Query query)
+      : context_(std::move(context)), query_(std::move(query)) {}
+
+  // Its request carries the entry in the ledger (Query::returns).
+  static constexpr bool kCarried = true;
+  const Context& context() const { return *context_; }
+  const LockName& name() const { return query_.name; }
+  Exchange::About about() const { return {}; }
+
+  // `carrier`: the request that sends encode(), which is always to be sent.
+  bool begin(TimePoint now, const client::RequestPtr& carrier);
+  TimePoint connect_deadline() const { return kNever; }
+  bool deferred() const { return false; }
+  resp::ReplyKinds encode(std::string& out) const;
+
+  // The reply has come. Nothing: it is an error; resume() follows.
+  std::optional<Outcome> finish(const resp::Reply& reply, const client::Sent& sent,
+                                wait::Calls& calls) const;
+  // Makes the operation that gets the reply as its first event, or its failure.
+  OperationPtr resume() const { return operation(); }
+  OperationPtr operation() const;
+
+  bool leave() const { return false; }
+  void take_back() const {}
+
+ private:
+  std::shared_ptr<const Context> context_;
+  Query query_;
+  QueryOperation::Begun begun_{};
+};
+
+// A caller's exchange for that query.
+inline ExchangePtr call_of(std::shared_ptr<const Context> context, Query query) {
+  return std::make_shared<CallOf<FirstQuery>>(std::move(context), std::move(query));
+}
+
+}  // namespace holdfast::sync

@@ -1,0 +1,46 @@
+#include "sync/call/lock_calls.h"
+
+#include <utility>
+
+#include "sync/call/first_query.h"
+
+namespace holdfast::sync {
+
+ExchangePtr extend(std::shared_ptr<const Context> context, const HoldRecipe& recipe,
+                   const LockName& name, OwnerNumber owner, Millis lease) {
+  const auto keeper = context->keeper;
+  const std::string field = owner_field(context->client_id, owner);
+  const std::uint32_t number = keeper->begin_extension(name, owner, lease);
+  const std::string other = keeper->other_field(name, owner);
+  return call_of(std::move(context),
+                 {name,
+                  [recipe = &recipe, name, field, other, lease](script::Writer& out) {
+                    if (other.empty()) return recipe->extend(out, {name, field, 0, lease});
+                    recipe->movable()->move(out, {name, other, 1, lease}, field);
+                  },
+                  [keeper, name, owner, number, lease, moves = !other.empty()](
+                      std::optional<std::int64_t>& value, const client::Sent& sent) {
+                    if (moves) value = value ? 1 : 0;
+                    if (value == 1) {
+                      keeper->extended(name, owner, {number, lease}, sent.last);
+                    } else {
+                      keeper->lose(name, owner, "the server no longer had it when it was extended");
+                    }
+                  }});
+}
+
+ExchangePtr force_release(std::shared_ptr<const Context> context, const LockRecipe& recipe,
+                          const LockName& name) {
+  const auto keeper = context->keeper;
+  return call_of(std::move(context),
+                 {name,
+                  [recipe = &recipe, name](script::Writer& out) {
+                    recipe->force_release(out, {name, {}});
+                  },
+                  [keeper, name](std::optional<std::int64_t> value, const client::Sent& /*sent*/) {
+                    // The other side of a read-write lock may stay held.
+                    if (value == 1 || name.side() == Side::kWhole) keeper->forced(name);
+                  }});
+}
+
+}  // namespace holdfast::sync

@@ -1,0 +1,126 @@
+#include "sync/operation/query_operation.h"
+
+#include <charconv>
+#include <string>
+#include <utility>
+
+#include "base/mutex.h"
+#include "sync/operation/pending_release.h"
+
+namespace holdfast::sync {
+
+namespace {
+
+std::optional<std::int64_t> number(const resp::Reply& reply) {
+  if (reply.is_nil()) return std::nullopt;
+  if (reply.is_integer()) return reply.integer();
+  std::int64_t value = 0;
+  const std::string_view text = reply.text();
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+}  // namespace
+
+std::optional<std::int64_t> Query::value_of(const resp::Reply& reply,
+                                            const client::Sent& sent) const {
+  std::optional<std::int64_t> value = number(reply);
+  if (answered) answered(value, sent);
+  return value;
+}
+
+void Query::settle(const Context& context, lease::ReleaseLedger::Turn turn) const {
+  using LateEnd = lease::LeaseKeeper::LateEnd;
+  if (returns) context.keeper->ended_late(name, returns->owner, turn, LateEnd::kDone);
+}
+
+QueryOperation::QueryOperation(std::shared_ptr<const Context> context, Query query, Begun begun)
+    : Operation(std::move(context), query.name),
+      query_(std::move(query)),
+      turn_(begun.turn),
+      give_up_(after(begun.at, this->context().command_timeout)) {}
+
+void QueryOperation::begin() {
+  const MutexLock lock(mutex_);
+  go();
+}
+
+void QueryOperation::resume() {
+  const MutexLock lock(mutex_);
+  waited_for_here();
+  if (!query_.returns) return;
+  const auto self = shared_from_this();
+  if (!context().keeper->carry_on(name(), query_.returns->owner, turn_, self)) revoke();
+}
+
+void QueryOperation::cancel() {
+  const MutexLock lock(mutex_);
+  if (finished()) return;
+  cancelled_ = true;
+  if (!query_.returns) return abandon();
+  if (!resting_) return;  // complete() follows
+  leave_to_ledger(true);
+  finish({Verdict::kCancelled});
+}
+
+resp::ReplyKinds QueryOperation::encode(std::string& out) const {
+  script::Writer writer = context().writer(out, by_text_);
+  query_.encode(writer);
+  return writer.replies();
+}
+
+void QueryOperation::go() {
+  wake_at(kNever);
+  resting_ = false;
+  const Status closed = submit();
+  if (!closed.ok()) finish({Verdict::kFailed, closed});
+}
+
+void QueryOperation::time_is_up(TimePoint /*now*/) {
+  const MutexLock lock(mutex_);
+  if (finished()) return;
+  if (cancelled_ && !query_.returns) return finish({Verdict::kCancelled});
+  go();
+}
+
+void QueryOperation::complete(Result<resp::Reply> reply, const client::Sent& sent) {
+  const MutexLock lock(mutex_);
+  if (finished()) return;
+  const bool refusal = reply.ok() && reply.value().is_error();
+  maybe_done_ = maybe_done_ || sent.times > (refusal ? 1 : 0);
+  if (!reply.ok()) return failed(unreachable_status(reply.status(), name()), false);
+  if (refusal) return refused(reply.value().text());
+  query_.settle(context(), turn_);
+  finish({Verdict::kGranted, {}, query_.value_of(reply.value(), sent)});
+}
+
+void QueryOperation::failed(const Status& why, bool rested) {
+  if (query_.returns && why.code() != Code::kClosed) leave_to_ledger(rested);
+  finish({Verdict::kFailed, why});
+}
+
+void QueryOperation::leave_to_ledger(bool rested) {
+  const Query::Return& what = *query_.returns;
+  PendingRelease::carry_on(shared_context(),
+                           {name(), what.owner, query_.encode, what.longer, maybe_done_}, turn_,
+                           rested);
+}
+
+void QueryOperation::refused(std::string_view text) {
+  const ErrorKind kind = error_kind(text);
+  const bool unwanted = cancelled_ && !query_.returns;
+  if (kind == ErrorKind::kUnknownScript && !by_text_ && !unwanted) {
+    by_text_ = true;
+    return go();
+  }
+  const Status why = error_status(text, name(), context().topology->text());
+  if (kind != ErrorKind::kPasses) {
+    query_.settle(context(), turn_);
+    return finish({Verdict::kFailed, why});
+  }
+  if (cancelled_ || now() >= give_up_) return failed(why, true);
+  resting_ = true;
+  wake_at(after(now(), kRefusalBackoff));
+}
+
+}  // namespace holdfast::sync

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+#include "sync/operation/operation.h"
+
+namespace holdfast::sync {
+
+// A query of a client, or a single step that may be repeated without a further effect.
+// Outcome::value is the reply, which must be an integer, a decimal string, or nil.
+struct Query {
+  LockName name;
+  // Appends the command.
+  std::function<void(script::Writer& out)> encode;
+  // Gets the reply before the caller does, and may correct it; on any thread.
+  std::function<void(std::optional<std::int64_t>& value, const client::Sent& sent)> answered{};
+
+  // For a release in the name of `owner` (the number of the request): if its caller leaves, the
+  // ledger of releases completes it. It may be repeated for `longer` after it may have been
+  // executed; 0: always.
+  struct Return {
+    OwnerNumber owner;
+    Millis longer{0};
+    Millis lease{0};  // after which the released thing expires; 0: never
+  };
+  std::optional<Return> returns{};
+
+  // The outcome by a reply that is no error.
+  std::optional<std::int64_t> value_of(const resp::Reply& reply, const client::Sent& sent) const;
+  // The ledger's entry of `returns`, if there is one, is over.
+  void settle(const Context& context, lease::ReleaseLedger::Turn turn) const;
+};
+
+// A query after a surprise: an error reply, no reply, or a caller that has left. Made by
+// FirstQuery.
+class QueryOperation final : public Operation {
+ public:
+  // When it began, and its turn in the ledger (Query::returns).
+  struct Begun {
+    TimePoint at;
+    lease::ReleaseLedger::Turn turn = 0;
+  };
+  QueryOperation(std::shared_ptr<const Context> context, Query query, Begun begun);
+
+  // It carries the entry in the ledger from now on.
+  void resume() override;
+  // A command that was sent may still be executed; it is not sent again, except for a release.
+  void cancel() override;
+
+  resp::ReplyKinds encode(std::string& out) const override;
+  void complete(Result<resp::Reply> reply, const client::Sent& sent) override;
+
+ private:
+  void begin() override;
+  void time_is_up(TimePoint now) override;
+  void go() HOLDFAST_REQUIRES(mutex_);
+  void refused(std::string_view text) HOLDFAST_REQUIRES(mutex_);
+  void failed(const Status& why, bool rested) HOLDFAST_REQUIRES(mutex_);
+  void leave_to_ledger(bool rested) HOLDFAST_REQUIRES(mutex_);
+
+  const Query query_;
+  const lease::ReleaseLedger::Turn turn_;
+  const TimePoint give_up_;
+  bool by_text_ = false;
+  bool cancelled_ HOLDFAST_GUARDED_BY(mutex_) = false;
+  bool resting_ HOLDFAST_GUARDED_BY(mutex_) = false;  // until wake_at(): it is not in line
+  bool maybe_done_ HOLDFAST_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace holdfast::sync
