@@ -92,7 +92,7 @@ void DirectExchange::read() {
 std::optional<resp::PlainReply> DirectExchange::read_reply() {
   read();
   if (got_ != net::Io::kDone) return std::nullopt;
-  const std::optional<resp::PlainReply> reply = resp::plain_reply(bytes_.data(), size_);
+  const std::optional<resp::PlainReply> reply = resp::plain_reply({bytes_.data(), size_});
   if (!reply || !expected_.allow(*reply)) return std::nullopt;
   return reply;
 }

@@ -8,9 +8,6 @@
 
 namespace holdfast::resp {
 
-// The one that these bytes are, wholly and alone; nothing for any others.
-std::optional<PlainReply> plain_reply(const char* bytes, std::size_t size);
-
 // The one at the beginning of these bytes, and how many of them it is; 0: there is none that is
 // complete, or it is another reply.
 struct PlainBeginning {
@@ -19,7 +16,15 @@ struct PlainBeginning {
 };
 PlainBeginning plain_beginning(std::string_view bytes);
 
-// The same of a reply that was read already; nothing for errors, strings and arrays.
+// The one that these bytes are, wholly and alone; nothing for any others.
+inline std::optional<PlainReply> plain_reply(std::string_view bytes) {
+  const PlainBeginning beginning = plain_beginning(bytes);
+  if (beginning.size == 0 || beginning.size != bytes.size()) return std::nullopt;
+  return beginning.reply;
+}
+
+// The same of a reply that was read already; nothing for errors, long texts, statuses and
+// arrays.
 std::optional<PlainReply> plain_reply(const Reply& reply);
 
 }  // namespace holdfast::resp

@@ -78,6 +78,7 @@ std::string_view word_for(ReplyKind kind) {
 }
 
 ReplyKind Reply::kind() const {
+  if (reply_ == nullptr) return plain_.kind();
   if (is_integer()) return ReplyKind::kInteger;
   if (is_nil()) return ReplyKind::kNil;
   if (is_error()) return ReplyKind::kError;
@@ -87,7 +88,7 @@ ReplyKind Reply::kind() const {
 }
 
 bool Reply::is_nil() const {
-  return reply_ == nullptr ? !plain_.integer : reply_->type == REDIS_REPLY_NIL;
+  return reply_ == nullptr ? plain_.kind() == ReplyKind::kNil : reply_->type == REDIS_REPLY_NIL;
 }
 bool Reply::is_error() const { return reply_ != nullptr && reply_->type == REDIS_REPLY_ERROR; }
 bool Reply::is_integer() const {
@@ -100,7 +101,7 @@ bool Reply::is_push() const { return reply_ != nullptr && reply_->type == REDIS_
 std::int64_t Reply::integer() const {
   return reply_ == nullptr ? plain_.integer.value_or(0) : integer_of(reply_);
 }
-std::string_view Reply::text() const { return text_of(reply_); }
+std::string_view Reply::text() const { return reply_ == nullptr ? plain_.text() : text_of(reply_); }
 std::size_t Reply::size() const { return is_array() ? reply_->elements : 0; }
 
 std::string_view Reply::text_at(std::size_t index) const {
@@ -162,18 +163,15 @@ Result<std::optional<Reply>> Reader::next() {
 }
 
 std::optional<PlainReply> Reader::next_plain() {
-  const std::size_t left = bytes_.size() - begin_;
-  const char* const first = bytes_.data() + begin_;
-  const std::size_t line = std::string_view(first, left).find('\n') + 1;
-  const auto plain = line == 0 ? std::nullopt : plain_reply(first, line);
-  if (!plain) return std::nullopt;
-  begin_ += line;
-  incomplete_ -= line;
+  const PlainBeginning plain = plain_beginning(std::string_view(bytes_).substr(begin_));
+  if (plain.size == 0) return std::nullopt;
+  begin_ += plain.size;
+  incomplete_ -= plain.size;
   if (begin_ == bytes_.size()) {
     bytes_.clear();
     begin_ = 0;
   }
-  return plain;
+  return plain.reply;
 }
 
 Result<std::optional<Reply>> Reader::next_of_reader() {

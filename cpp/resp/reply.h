@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -13,16 +14,26 @@ struct redisReader;
 
 namespace holdfast::resp {
 
-// A reply that is no more than nil or an integer.
-struct PlainReply {
-  std::optional<std::int64_t> integer;  // nothing: nil
-};
-
 // What a reply is. Text is a string of any bytes; a status is the server's own word ("OK"), in
 // capital letters: other statuses are text, as fakeredis sends short strings so.
 enum class ReplyKind : std::uint8_t { kNil, kInteger, kText, kStatus, kArray, kError };
 
 std::string_view word_for(ReplyKind kind);  // "a status", for messages
+
+// A reply that is no more than nil, an integer, or a short text, such as a fencing token.
+struct PlainReply {
+  static constexpr std::size_t kLongestText = 20;  // digits of any token
+
+  std::optional<std::int64_t> integer;
+  std::optional<std::uint8_t> text_size{};  // without this and `integer`: nil
+  std::array<char, kLongestText> text_bytes{};
+
+  constexpr ReplyKind kind() const {
+    if (integer) return ReplyKind::kInteger;
+    return text_size ? ReplyKind::kText : ReplyKind::kNil;
+  }
+  std::string_view text() const { return {text_bytes.data(), text_size.value_or(0)}; }
+};
 
 // One reply of a server, read-only. Strings may hold any byte.
 class Reply {
@@ -65,8 +76,8 @@ class Reply {
   PlainReply plain_{};
 };
 
-// Splits a byte stream into replies (hiredis' reader; RESP2 and RESP3). What is nil or an integer,
-// as most replies to scripts are, it reads in place, without an object of hiredis. Not thread-safe.
+// Splits a byte stream into replies (hiredis' reader; RESP2 and RESP3). A PlainReply, as most
+// replies to scripts are, it reads in place, without an object of hiredis. Not thread-safe.
 class Reader {
  public:
   Reader();

@@ -19,9 +19,7 @@ class ReplyKinds {
   constexpr bool operator==(ReplyKinds other) const { return bits_ == other.bits_; }
 
   bool allow(const Reply& reply) const { return reply.is_error() || allow(reply.kind()); }
-  constexpr bool allow(PlainReply reply) const {
-    return allow(reply.integer ? ReplyKind::kInteger : ReplyKind::kNil);
-  }
+  constexpr bool allow(const PlainReply& reply) const { return allow(reply.kind()); }
 
  private:
   constexpr explicit ReplyKinds(std::uint8_t bits) : bits_(bits) {}

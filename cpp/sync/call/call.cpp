@@ -36,7 +36,7 @@ std::optional<Outcome> Call::wait(Interrupt* interrupt) {
   if (!start({&parker})) return successor()->wait(interrupt);
   try {
     std::optional<Answered> answered;
-    if (send(parker, interrupt, answered)) return judge(std::move(answered), interrupt);
+    if (send(parker, interrupt, answered)) return judge(answered, interrupt);
   } catch (...) {  // no memory, threads or descriptors
     give_up_quietly();
     throw;
@@ -51,7 +51,7 @@ bool Call::send(Parker& parker, Interrupt* interrupt, std::optional<Answered>& a
   client::Connection::PlainAnswer answer;
   const Alone way = connection_->exchange(shared_from_this(), parker, answer);
   if (way == Alone::kAnswered) {
-    answered.emplace(Answered{resp::Reply(answer.reply), answer.sent});
+    answered.emplace(resp::Reply(answer.reply), answer.sent);
     return true;
   }
   if (way == Alone::kRefused) submit(&parker);
@@ -81,7 +81,7 @@ bool Call::await(Parker& parker, Interrupt* interrupt) {
   }
 }
 
-std::optional<Outcome> Call::judge(std::optional<Answered> answered, Interrupt* interrupt) {
+std::optional<Outcome> Call::judge(std::optional<Answered>& answered, Interrupt* interrupt) {
   wait::Calls calls;
   std::optional<Outcome> outcome;
   if (answered) {
@@ -176,7 +176,7 @@ bool Call::leave() {
 // ---- All of them
 
 void Call::complete(Result<resp::Reply> reply, const client::Sent& sent) {
-  Answered answered{std::move(reply), sent};
+  Answered answered(std::move(reply), sent);
   wait::Calls calls;
   OperationPtr to;
   {

@@ -61,6 +61,8 @@ class Call : public Exchange,
   enum class State { kFresh, kSent, kAnswered, kOver, kPassedOn, kEnded };
   enum class Writing { kUnknown, kAwaited, kDone };
   struct Answered {
+    Answered(Result<resp::Reply> what, const client::Sent& when)
+        : reply(std::move(what)), sent(when) {}
     Result<resp::Reply> reply;
     client::Sent sent;
   };
@@ -82,7 +84,7 @@ class Call : public Exchange,
   bool post(Parker& parker, Interrupt* interrupt) HOLDFAST_EXCLUDES(mutex_);
   bool await(Parker& parker, Interrupt* interrupt) HOLDFAST_EXCLUDES(mutex_);
   // With an answer that the thread has read itself no other thread knows of the call.
-  std::optional<Outcome> judge(std::optional<Answered> answered,
+  std::optional<Outcome> judge(std::optional<Answered>& answered,
                                Interrupt* interrupt) HOLDFAST_UNCHECKED;
   std::optional<Answered> take_answer() HOLDFAST_REQUIRES(mutex_) {
     return std::exchange(answered_, std::nullopt);

@@ -252,8 +252,30 @@ TEST(PlainBeginning, IsTheFirstReplyAndItsSize) {
   EXPECT_EQ(plain_beginning("_\r\n:1\r\n").size, 3U);
 }
 
+TEST(PlainBeginning, IsAShortTextAsLongAsItsSizeSays) {
+  const PlainBeginning token = plain_beginning("$3\r\n1\r\n\r\n:3\r\n");
+  EXPECT_EQ(token.reply.kind(), ReplyKind::kText);
+  EXPECT_EQ(token.reply.text(), "1\r\n");
+  EXPECT_EQ(token.size, 9U);
+  EXPECT_EQ(plain_beginning("$0\r\n\r\n").reply.text(), "");
+  EXPECT_EQ(plain_beginning("$20\r\n12345678901234567890\r\n").reply.text(),
+            "12345678901234567890");
+  EXPECT_EQ(plain_beginning("$21\r\n123456789012345678901\r\n").size, 0U);
+}
+
+TEST(PlainReply, OfATextKeepsItAfterAMove) {
+  std::string bytes = "$2\r\n17\r\n";
+  Reply first(*plain_reply(bytes));
+  bytes.assign(bytes.size(), 'x');
+  const Reply second(std::move(first));
+  EXPECT_EQ(second.text(), "17");
+  EXPECT_EQ(second.kind(), ReplyKind::kText);
+  EXPECT_FALSE(second.is_nil());
+}
+
 TEST(PlainBeginning, IsNoneOfOtherRepliesAndOfPieces) {
-  for (const char* bytes : {"", ":1", ":1\r", "-ERR no\r\n", "+OK\r\n", "$2\r\n17\r\n", "*0\r\n"}) {
+  for (const char* bytes : {"", ":1", ":1\r", "-ERR no\r\n", "+OK\r\n", "$2\r\n17\r",
+                            "$2\r\n1\r\n:1\r\n", "$1\r\n17\r\n", "$-2\r\n", "*0\r\n"}) {
     EXPECT_EQ(plain_beginning(bytes).size, 0U) << bytes;
   }
 }
