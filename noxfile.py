@@ -63,6 +63,9 @@ def breaks(session: nox.Session) -> None:
     """
     for part in ("faults", "topology"):
         session.run("python", "-m", f"tests.{part}.breaks", *(session.posargs or ["all"]))
+    if not session.posargs:
+        session.run("cmake", "--preset", "dev")
+        session.run("python", "-m", "tests.faults.first_step_breaks")
 
 
 @nox.session(venv_backend="none")

@@ -239,7 +239,8 @@ void Call::cancel() {
   {
     const MutexLock lock(mutex_);
     takes_back = state_ == State::kOver;
-    if (!passes_on_to_cancel()) return;
+    if (state_ == State::kSent || state_ == State::kAnswered) (void)pass_on();
+    if (state_ != State::kPassedOn) state_ = State::kEnded;
     answered = take_answer();
     to = successor_;
   }
@@ -248,15 +249,6 @@ void Call::cancel() {
   if (answered) to->complete(std::move(answered->reply), answered->sent);
   to->cancel();
   if (to->abandoned()) abandon();
-}
-
-// False: its caller has left already, or leaves so.
-bool Call::passes_on_to_cancel() {
-  const bool sent = state_ == State::kSent;
-  if (sent && (left_ || (deferred && leave()))) return false;
-  if (sent || state_ == State::kAnswered) (void)pass_on();
-  if (state_ != State::kPassedOn) state_ = State::kEnded;
-  return true;
 }
 
 }  // namespace holdfast::sync

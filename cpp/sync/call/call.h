@@ -98,7 +98,6 @@ class Call : public Exchange,
   std::optional<Outcome> conclude(const Answered& answered, wait::Calls& calls)
       HOLDFAST_REQUIRES(mutex_);
   OperationPtr pass_on() HOLDFAST_REQUIRES(mutex_);
-  bool passes_on_to_cancel() HOLDFAST_REQUIRES(mutex_);
   OperationPtr successor() const HOLDFAST_EXCLUDES(mutex_);
   void end_wait() HOLDFAST_REQUIRES(mutex_);
 

@@ -43,7 +43,6 @@ std::optional<Outcome> FirstAcquire::finish(const resp::Reply& reply, const clie
   if (answer.kind != Answer::Kind::kGranted) return std::nullopt;
   const TimePoint now = context().clock.now();
   const bool late = recipe.grants_end() && now >= trusted_until(sent.last, request().lease.time);
-  if (plan_.takes_over) account_.answered();
   if (late || !account_.keep({count_, sent.last, answer.value})) return std::nullopt;
   account_.close();
   AcquireStats(*context().stats, request().stats()).ended(Verdict::kGranted, now - begun_);

@@ -31,22 +31,17 @@ std::optional<Outcome> FirstRelease::finish(const resp::Reply& reply, const clie
   context_->keeper->released(name(), what_.owner, plan_);
   calls = ReleaseOperation::told(*context_, synchronizer_->recipe(), synchronizer_->channel(),
                                  reply.integer());
-  if (owed_) calls.append(context_->waits->answered(synchronizer_->channel()));
   return Outcome{};
 }
 
 OperationPtr FirstRelease::operation() {
   return std::make_shared<ReleaseOperation>(context_, synchronizer_, what_,
-                                            ReleaseOperation::Begun{plan_, begun_, owed_});
+                                            ReleaseOperation::Begun{plan_, begun_});
 }
 
-// New operations of this client must not overtake waiters of other clients that the release wakes.
 bool FirstRelease::leave() {
   plan_.left = context_->keeper->defer(name(), what_.owner, plan_.ticket);
-  if (!plan_.left) return false;
-  const bool in_turn = synchronizer_->recipe().waiting() == Waiting::kInTurn;
-  owed_ = in_turn && context_->waits->owe(synchronizer_->channel());
-  return true;
+  return plan_.left != nullptr;
 }
 
 }  // namespace holdfast::sync

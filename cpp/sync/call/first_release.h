@@ -55,7 +55,6 @@ class FirstRelease {
   What what_;
   TimePoint begun_{};
   lease::ReleasePlan plan_;
-  bool owed_ = false;  // new operations of this client wait for the answer
 };
 
 }  // namespace holdfast::sync

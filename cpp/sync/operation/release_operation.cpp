@@ -18,7 +18,6 @@ ReleaseOperation::ReleaseOperation(std::shared_ptr<const Context> context,
       channel_(recipe_.channel(name(), field(what_.owner)).bytes()),
       plan_(std::move(begun.plan)),
       sent_before_(plan_.repeated),
-      owed_(begun.owed),
       give_up_(after(begun.at, this->context().command_timeout)) {}
 
 void ReleaseOperation::begin() {

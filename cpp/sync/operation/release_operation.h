@@ -29,7 +29,6 @@ class ReleaseOperation final : public Operation {
   struct Begun {
     lease::ReleasePlan plan;
     TimePoint at;
-    bool owed = false;  // new operations of this client wait for the answer
   };
 
   // By FirstRelease. `synchronizer`: of a kind with holds.
@@ -94,8 +93,9 @@ class ReleaseOperation final : public Operation {
   bool cancelled_ HOLDFAST_GUARDED_BY(mutex_) = false;
   bool resting_ HOLDFAST_GUARDED_BY(mutex_) = false;  // until wake_at(): it is not queued
   bool sent_before_ HOLDFAST_GUARDED_BY(mutex_) =
-      false;                               // an earlier sending may have been executed
-  bool owed_ HOLDFAST_GUARDED_BY(mutex_);  // new operations of this client wait for the answer
+      false;  // an earlier sending may have been executed
+  // New operations of this client wait for the answer.
+  bool owed_ HOLDFAST_GUARDED_BY(mutex_) = false;
   SharedAtomic<Writing> writing_{Writing::kUnknown};
   const TimePoint give_up_;
 };

@@ -21,6 +21,8 @@ class CallTest : public CallFixture,
 
   bool returns() const { return lock->recipe().holding()->owners_return(); }
   bool in_turn() const { return lock->recipe().waiting() == Waiting::kInTurn; }
+  // Whether a release lets other clients go first.
+  bool yields() const { return in_turn() || lock->recipe().waiting() == Waiting::kBackOff; }
   std::string field(OwnerNumber owner) const { return owner_field("client", owner); }
 };
 
@@ -195,8 +197,28 @@ TEST_P(CallTest, AReleaseThatOtherClientsReceivedYieldsToThem) {
   release({":2\r\n"});
   EXPECT_EQ(verdict(), Verdict::kGranted);
   EXPECT_TRUE(keeper().idle());
-  const bool yields = in_turn() || lock->recipe().waiting() == Waiting::kBackOff;
-  EXPECT_EQ(context->waits->holds_back(lock->channel()) > script.clock.now(), yields);
+  EXPECT_EQ(context->waits->holds_back(lock->channel()) > script.clock.now(), yields());
+}
+
+class CountedWaiter final : public wait::Waiter {
+ public:
+  void on_signal() override { ++signals; }
+  void on_turn(TimePoint /*retry_at*/) override {}
+  void on_failure(const Status& /*why*/) override {}
+  int signals = 0;
+};
+
+TEST_P(CallTest, AReleaseCallsAWaiterThatHeldBackForIt) {
+  const auto waiter = std::make_shared<CountedWaiter>();
+  acquire({granted});
+  const auto hold_back = [&] {
+    (void)context->waits->told(lock->channel(), 2, script.clock.now());
+    ASSERT_TRUE(context->waits->owe(lock->channel()));
+    (void)context->waits->join(lock->channel(), waiter, std::nullopt);
+  };
+  meanwhile(hold_back, release_call(), {kReleased});
+  EXPECT_EQ(waiter->signals, yields() ? 1 : 0);
+  (void)context->waits->leave(lock->channel(), *waiter, wait::LeaveReason::kGaveUp, kNever);
 }
 
 TEST_P(CallTest, AReleaseThatLeavesTheHoldsOfOthersIsDone) {
@@ -283,6 +305,13 @@ TEST_F(ThreadCallTest, AnExceptionLeavesNothingBehind) {
   EXPECT_EQ(count(), 0);
 }
 
+TEST_F(ThreadCallTest, AfterItHasLeftTheLoopReads) {
+  acquire({granted});
+  leave(release_call());
+  serve({kNoScript});
+  EXPECT_EQ(script.count("EVAL\r\n"), 1) << "the release goes on";
+}
+
 TEST_F(ThreadCallTest, AReleaseThatComesBackDoesNotGoBehindANewerHold) {
   acquire({granted});
   script.on_writing = [this] {  // as a signal handler would
@@ -313,6 +342,27 @@ TEST_F(TaskCallTest, AnAttemptCancelledBeforeItIsSentIsNotSent) {
   serve({kReleased});
   EXPECT_EQ(script.count("client:7"), 1) << "the release that takes it back";
   EXPECT_TRUE(keeper().idle());
+}
+
+TEST_F(TaskCallTest, AnAcquisitionOfACounterIsOverWithItsGrant) {
+  lock = simulation::synchronizer(semaphore().recipe, LockName("permits"));
+  AcquireRequest request(lock, AcquireArguments{kAlice});
+  request.slot = context->slots->take();
+  run(simulation::acquire_call(context, request), {kNil});
+  EXPECT_EQ(verdict(), Verdict::kGranted);
+  EXPECT_FALSE(keeper().acquiring()) << "though its call is still there";
+}
+
+TEST_F(TaskCallTest, AServerOutOfReachIsWaitedForAsLongAsItsCallerWaits) {
+  const auto waits = [this](bool blocking, Millis timeout) {
+    AcquireArguments arguments{kAlice, kLease, blocking};
+    arguments.timeout = timeout;
+    FirstAcquire first(context, {lock, arguments});
+    EXPECT_TRUE(first.begin(script.clock.now()));
+    return first.connect_deadline() - script.clock.now();
+  };
+  EXPECT_LT(waits(false, Millis(0)), Millis(1000)) << "not at all, but for a restart";
+  EXPECT_EQ(waits(true, Millis(2000)), Millis(2000));
 }
 
 TEST_F(TaskCallTest, AReleaseThatItsOwnersNextAttemptRevokesIsDone) {

@@ -1,0 +1,244 @@
+"""What a first step and its call must not forget, each forgotten once on purpose.
+
+    python -m tests.faults.first_step_breaks
+    python -m tests.faults.first_step_breaks --folder build/dev
+
+Each break is made in the working copy, test_sync is built, and a test of the calls has to fail.
+Run nothing else in the working copy meanwhile.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.support.breaking import ROOT, Break, broken
+
+ACQUIRE = "cpp/sync/call/first_acquire.cpp"
+RELEASE = "cpp/sync/call/first_release.cpp"
+QUERY = "cpp/sync/call/first_query.cpp"
+OF_QUERY = "cpp/sync/operation/query_operation.cpp"
+CALL = "cpp/sync/call/call.cpp"
+TESTS = "*CallTest*:*QueryTest*:*DeferredReleaseTest*:*UnwrittenReleaseTest*"
+
+
+def lost(what: str, file: str, old: str, new: str = "") -> Break:
+    """A break of one place, which one of the suites of calls finds."""
+    return Break((), what, file, ((old, new),), TESTS)
+
+
+BREAKS = (
+    # FirstAcquire: begin, connect_deadline, encode, finish, resume, take_back
+    lost(
+        "an attempt goes before other waiters of its client",
+        ACQUIRE,
+        "  if (context().acknowledger || !request.synchronizer->idle(context(), request.owner)) "
+        "return false;\n",
+    ),
+    lost(
+        "an attempt does not ask whether its owner is acquiring",
+        ACQUIRE,
+        "  if (plan_.verdict != lease::AttemptPlan::Verdict::kBegun) return false;\n",
+    ),
+    lost(
+        "a nested attempt asks for the first hold",
+        ACQUIRE,
+        "  count_ = request.again ? std::max(plan_.count - 1, 1) : plan_.count;\n",
+    ),
+    lost(
+        "a nested attempt takes the kept command",
+        ACQUIRE,
+        "const bool usual = count_ == 1 && !request.slot &&",
+        "const bool usual = !request.slot &&",
+    ),
+    lost(
+        "a caller that does not wait waits for a server out of reach",
+        ACQUIRE,
+        "  return connect_deadline_of(request().blocking, after(begun_, request().timeout), "
+        "begun_);\n",
+        "  return kNever;\n",
+    ),
+    lost(
+        "a refusal is taken for a grant",
+        ACQUIRE,
+        "  if (answer.kind != Answer::Kind::kGranted) return std::nullopt;\n",
+    ),
+    lost(
+        "a grant after its lease is kept",
+        ACQUIRE,
+        "  const bool late = recipe.grants_end() && ",
+        "  const bool late = !recipe.grants_end() && ",
+    ),
+    lost(
+        "an attempt does not end with its grant",
+        ACQUIRE,
+        "  account_.close();\n",
+    ),
+    lost(
+        "a grant is not among the figures",
+        ACQUIRE,
+        "  AcquireStats(*context().stats, request().stats()).ended(Verdict::kGranted, "
+        "now - begun_);\n",
+    ),
+    lost(
+        "a sent attempt is passed on as one that was not sent",
+        ACQUIRE,
+        "sent ? std::optional(plan_) : std::nullopt",
+        "(void(sent), std::nullopt)",
+    ),
+    lost(
+        "a grant that its caller will not see is kept",
+        ACQUIRE,
+        "  if (!request().again) account_.give_back();\n",
+    ),
+    # FirstRelease: begin, deferred, encode, finish, operation, leave
+    lost(
+        "a release goes on without a plan",
+        RELEASE,
+        "  return plan_.verdict == lease::ReleasePlan::Verdict::kPartial;\n",
+        "  return true;\n",
+    ),
+    lost(
+        "a nested release is written as the last one",
+        RELEASE,
+        "  const bool usual = is_last() && ",
+        "  const bool usual = ",
+    ),
+    lost(
+        "a release is done whatever the reply",
+        RELEASE,
+        "  if (!reply.is_integer()) return std::nullopt;\n",
+    ),
+    lost(
+        "a release that is done stays pending",
+        RELEASE,
+        "  context_->keeper->released(name(), what_.owner, plan_);\n",
+    ),
+    lost(
+        "a release does not say how many waiters have heard of it",
+        RELEASE,
+        "synchronizer_->channel(),\n                                 reply.integer());",
+        "synchronizer_->channel(),\n                                 1);",
+    ),
+    lost(
+        "a release with a surprise begins anew",
+        RELEASE,
+        "ReleaseOperation::Begun{plan_, begun_}",
+        "ReleaseOperation::Begun{{}, begun_}",
+    ),
+    lost(
+        "a deferred release is not deferred in the ledger",
+        RELEASE,
+        "  return plan_.left != nullptr;\n",
+        "  plan_.left.reset();\n  return false;\n",
+    ),
+    # FirstQuery: begin, encode, finish, operation
+    lost(
+        "a return is not in the ledger",
+        QUERY,
+        "  if (query_.returns) {\n",
+        "  if (query_.returns && now == kNever) {\n",
+    ),
+    lost(
+        "an error is taken for an answer",
+        QUERY,
+        "  if (reply.is_error()) return std::nullopt;\n",
+    ),
+    lost(
+        "a return that is done stays pending",
+        QUERY,
+        "  query_.settle(*context_, begun_.turn);\n",
+    ),
+    lost(
+        "an answer is not corrected",
+        OF_QUERY,
+        "  if (answered) answered(value, sent);\n",
+        "  (void)sent;\n",
+    ),
+    lost(
+        "a return with a surprise is of no turn",
+        QUERY,
+        "(context_, query_, begun_)",
+        "(context_, query_, QueryOperation::Begun{begun_.at})",
+    ),
+    # Call: what it does with each of them
+    lost(
+        "what a cancelled call has sent is not passed on",
+        CALL,
+        "    if (state_ == State::kSent || state_ == State::kAnswered) (void)pass_on();\n",
+    ),
+    lost(
+        "a cancelled grant is not taken back",
+        CALL,
+        "  if (takes_back) return first_take_back();\n",
+        "  if (takes_back) return;\n",
+    ),
+    lost(
+        "a deferred call waits for its reply",
+        CALL,
+        "    if (state_ == State::kSent && leave()) return true;\n",
+    ),
+    lost(
+        "a command that is written later is waited for",
+        CALL,
+        "  if (writing_.exchange(Writing::kAwaited) == Writing::kDone) on_time();\n",
+    ),
+    lost(
+        "an operation does not report to the task of its call",
+        CALL,
+        "  successor_->report_to(std::exchange(caller_.completion, nullptr), caller_.id, "
+        "caller_.reader);\n",
+    ),
+    lost(
+        "an operation does not carry on what its call has begun",
+        CALL,
+        "  successor_->resume();\n",
+    ),
+    lost(
+        "waiters that a release has called are not woken",
+        CALL,
+        "  calls.run();\n  if (outcome) return outcome;\n",
+        "  if (outcome) return outcome;\n",
+    ),
+)
+
+
+def failed_tests(which: Break, folder: Path) -> list[str]:
+    """Builds with the break; returns the tests that fail."""
+    with broken(which):
+        build = ["cmake", "--build", str(folder), "--target", "test_sync"]
+        built = subprocess.run(build, cwd=ROOT, capture_output=True, text=True, check=False)
+        if built.returncode:
+            raise RuntimeError(f"{which.what}: {built.stdout[-2000:]}")
+        command = [str(folder / "test_sync"), f"--gtest_filter={which.test}"]
+        try:
+            run = subprocess.run(
+                command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60
+            )
+        except subprocess.TimeoutExpired:
+            return ["one that does not end"]
+    failed = re.findall(r"^\[  FAILED  \] (\S+)", run.stdout, re.MULTILINE)
+    return failed or (["one that crashes"] if run.returncode else [])
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--folder", type=Path, default=ROOT / "build" / "dev")
+    parser.add_argument("--only", help="breaks whose description has this text")
+    arguments = parser.parse_args()
+    missed = 0
+    for each in BREAKS:
+        if arguments.only and arguments.only not in each.what:
+            continue
+        found = failed_tests(each, arguments.folder)
+        missed += not found
+        verdict = f"found by {len(set(found))}, {found[0]}" if found else "NOT FOUND"
+        print(f"{each.what}: {verdict}", flush=True)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
