@@ -36,7 +36,7 @@ class Closing final : public sync::Exchange,
   void finish_to(std::shared_ptr<sync::Completion> completion, std::uint64_t id,
                  Parker* reader) override;
   void serve(Parker& parker, TimePoint slice) override;
-  void let_go(Parker& /*parker*/) override {}
+  void stop_serving(Parker& /*parker*/) override {}
   void cancel() override;  // the caller no longer waits; it goes on
   const LockName& name() const override { return name_; }
 

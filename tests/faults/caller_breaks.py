@@ -16,7 +16,12 @@ CALLER_BREAKS = (
         (45,),
         "a release at rest is forgotten with its caller",
         "cpp/sync/operation/release_operation.cpp",
-        (("  if (!resting_) return;", "  if (resting_ || finished() || !resting_) return;"),),
+        (
+            (
+                "  if (!backing_off_) return;",
+                "  if (backing_off_ || finished() || !backing_off_) return;",
+            ),
+        ),
         f"{PENDING}::test_ctrl_c_during_the_back_off_of_a_release_loses_nothing",
     ),
     Break(

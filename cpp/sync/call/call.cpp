@@ -96,7 +96,7 @@ std::optional<Outcome> Call::judge(std::optional<Answered>& answered, Interrupt*
   if (outcome) return outcome;
   const OperationPtr to = successor();
   to->complete(std::move(answered->reply), answered->sent);
-  return to->go_on(interrupt);
+  return to->await(interrupt);
 }
 
 // The thread leaves: an operation goes on as one that was cancelled.
@@ -134,13 +134,13 @@ void Call::serve(Parker& parker, TimePoint slice) {
   if (const OperationPtr to = successor()) to->serve(parker, slice);
 }
 
-void Call::let_go(Parker& parker) {
+void Call::stop_serving(Parker& parker) {
   {
     const MutexLock lock(mutex_);
     caller_.reader = nullptr;
     if (state_ != State::kSent && !successor_) return;
   }
-  if (const OperationPtr to = successor()) return to->let_go(parker);
+  if (const OperationPtr to = successor()) return to->stop_serving(parker);
   // A look without time for it: it leaves what is still to be read to others.
   connection_->serve(parker, control_, TimePoint{});
 }

@@ -36,7 +36,7 @@ class Call : public Exchange,
   std::optional<Outcome> wait(Interrupt* interrupt) final;
   void finish_to(std::shared_ptr<Completion> completion, std::uint64_t id, Parker* reader) final;
   void serve(Parker& parker, TimePoint slice) final;
-  void let_go(Parker& parker) final;
+  void stop_serving(Parker& parker) final;
   void cancel() final;
 
   std::string_view client_id() const final { return context().client_id; }

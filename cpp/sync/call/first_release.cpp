@@ -29,8 +29,8 @@ std::optional<Outcome> FirstRelease::finish(const resp::Reply& reply, const clie
                                             wait::Calls& calls) {
   if (!reply.is_integer()) return std::nullopt;
   context_->keeper->released(name(), what_.owner, plan_);
-  calls = ReleaseOperation::told(*context_, synchronizer_->recipe(), synchronizer_->channel(),
-                                 reply.integer());
+  calls = ReleaseOperation::published(*context_, synchronizer_->recipe(), synchronizer_->channel(),
+                                      reply.integer());
   return Outcome{};
 }
 

@@ -36,7 +36,7 @@ AcquireMachine::Action AcquireMachine::resume(const Event& event, TimePoint now)
   const bool answer = event.kind == Event::Kind::kAnswer;
   // An earlier hold is part of the grant now, or is gone.
   const bool settles = answer && std::exchange(takes_over_, false);
-  Action action = over() ? late(event) : next(event, now);
+  Action action = over() ? after_end(event) : next(event, now);
   action.settles = settles;
   if (answer) note(event.answer, action);
   return action;
@@ -55,7 +55,7 @@ void AcquireMachine::note(const Answer& answer, Action& action) {
 }
 
 // Handles events after the end.
-AcquireMachine::Action AcquireMachine::late(const Event& event) {
+AcquireMachine::Action AcquireMachine::after_end(const Event& event) {
   using Kind = Event::Kind;
   const bool granted = verdict_ == Verdict::kGranted;
   if (event.kind == Kind::kTryNow || event.kind == Kind::kTurn) {
@@ -120,13 +120,13 @@ AcquireMachine::Action AcquireMachine::acknowledged(const Event& event, TimePoin
 AcquireMachine::Action AcquireMachine::queued(const Event& event, TimePoint now) {
   using Kind = Event::Kind;
   if (event.kind == Kind::kAhead) return ahead(event, now);
-  if (event.kind != Kind::kHead) return told(event);
+  if (event.kind != Kind::kHead) return notified(event);
   // The release that it waits for may have been answered before it joined.
   return held_back_ && !event.owed ? attempt() : sleep();
 }
 
 // Handles signals of other waiters of this client and of the channel.
-AcquireMachine::Action AcquireMachine::told(const Event& event) {
+AcquireMachine::Action AcquireMachine::notified(const Event& event) {
   const bool asleep = state_ == State::kAsleep;
   if (event.kind == Event::Kind::kTryNow) {
     if (asleep) return attempt();

@@ -163,10 +163,10 @@ class AcquireMachine {
   enum class State { kNew, kTrying, kConfirming, kKeeping, kAsleep, kOver };
 
   Action next(const Event& event, TimePoint now);
-  Action late(const Event& event);
+  Action after_end(const Event& event);
   void note(const Answer& answer, Action& action);
   Action queued(const Event& event, TimePoint now);
-  Action told(const Event& event);
+  Action notified(const Event& event);
   Action replied(const Event& event, TimePoint now);
   Action acknowledged(const Event& event, TimePoint now);
   Action ahead(const Event& event, TimePoint now);

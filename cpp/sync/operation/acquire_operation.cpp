@@ -112,7 +112,7 @@ void AcquireOperation::deliver(Event event) {
 
 AcquireOperation::Next AcquireOperation::perform(const Action& action, wait::Calls& calls) {
   using Verb = Action::Verb;
-  tell(action, calls);
+  notify_others(action, calls);
   switch (action.verb) {
     case Verb::kTry:
       return attempt(action.until);
@@ -137,7 +137,7 @@ AcquireOperation::Next AcquireOperation::perform(const Action& action, wait::Cal
 }
 
 // What an action has for others than the caller.
-void AcquireOperation::tell(const Action& action, wait::Calls& calls) {
+void AcquireOperation::notify_others(const Action& action, wait::Calls& calls) {
   if (action.settles) account_.answered();
   if (action.left_over) calls.append(context().waits->left_over(channel_, *action.left_over));
   if (action.overlong > Millis(0)) {

@@ -84,7 +84,7 @@ class AcquireOperation final : public Operation,
   Event keep(const Action& action) HOLDFAST_REQUIRES(mutex_);
   void sleep(const Action& action) HOLDFAST_REQUIRES(mutex_);
   void conclude(const Action& action, wait::Calls& calls) HOLDFAST_REQUIRES(mutex_);
-  void tell(const Action& action, wait::Calls& calls) HOLDFAST_REQUIRES(mutex_);
+  void notify_others(const Action& action, wait::Calls& calls) HOLDFAST_REQUIRES(mutex_);
 
   std::shared_ptr<AcquireOperation> self() {
     return std::static_pointer_cast<AcquireOperation>(shared_from_this());

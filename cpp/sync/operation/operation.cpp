@@ -21,7 +21,7 @@ std::optional<Outcome> Operation::wait(Interrupt* interrupt) {
   }
   try {
     begin();
-    return go_on(interrupt);
+    return await(interrupt);
   } catch (...) {  // no memory, threads or descriptors
     cancel_quietly();
     throw;
@@ -37,7 +37,7 @@ void Operation::cancel_quietly() noexcept {
   }
 }
 
-std::optional<Outcome> Operation::go_on(Interrupt* interrupt) {
+std::optional<Outcome> Operation::await(Interrupt* interrupt) {
   Parker& parker = Parker::of_this_thread();
   while (!serve_control_.done.load(std::memory_order_acquire)) {
     wait_in(parker, interrupt != nullptr ? now() + kInterruptSlice : kNever);
@@ -100,7 +100,7 @@ void Operation::resume() {
   waited_for_here();
 }
 
-void Operation::let_go(Parker& parker) {
+void Operation::stop_serving(Parker& parker) {
   {
     const MutexLock lock(mutex_);
     reader_ = nullptr;

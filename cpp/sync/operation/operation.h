@@ -54,13 +54,13 @@ class Exchange {
     finish_to(std::move(completion), id, nullptr);
   }
   // The same, where a thread waits for several exchanges at once and reads for each in serve(),
-  // until let_go(). `reader` is its Parker, null where the loop reads.
+  // until stop_serving(). `reader` is its Parker, null where the loop reads.
   virtual void finish_to(std::shared_ptr<Completion> completion, std::uint64_t id,
                          Parker* reader) = 0;
   // That thread: reads until the exchange is over, or `slice` is.
   virtual void serve(Parker& parker, TimePoint slice) = 0;
   // That thread leaves, whether the exchange is over or not.
-  virtual void let_go(Parker& parker) = 0;
+  virtual void stop_serving(Parker& parker) = 0;
 
   // Any thread (after wait(): the one that waited): the caller no longer waits. A pending grant is
   // released; so is a grant that has arrived, which the caller will never see.
@@ -95,16 +95,16 @@ class Operation : public Exchange,
   void serve(Parker& parker, TimePoint slice) final {
     connection_->serve(parker, serve_control_, slice);
   }
-  void let_go(Parker& parker) final;
+  void stop_serving(Parker& parker) final;
   const LockName& name() const final { return name_; }
   std::string_view client_id() const final { return context_->client_id; }
   std::string_view key() const final { return name_.bytes(); }
 
   // Of an operation whose first command its call has sent, in the place of wait(): resume(), then
-  // complete() with the reply, then go_on(), which waits for the outcome; or give_up(), with which
+  // complete() with the reply, then await(), which waits for the outcome; or give_up(), with which
   // the calling thread leaves.
   virtual void resume();
-  std::optional<Outcome> go_on(Interrupt* interrupt);
+  std::optional<Outcome> await(Interrupt* interrupt);
   void give_up();
   // The same for a Completion, in the place of finish_to(): before resume().
   void report_to(std::shared_ptr<Completion> completion, std::uint64_t id, Parker* reader);

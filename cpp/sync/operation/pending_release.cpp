@@ -8,7 +8,7 @@ namespace holdfast::sync {
 
 namespace {
 
-constexpr Millis kRest{100};
+constexpr Millis kBackoff{100};
 // A lease lasts a moment longer on the server, whose clock may be slower.
 constexpr Millis kGrace{250};
 
@@ -46,21 +46,21 @@ void PendingRelease::take_back(std::shared_ptr<const Context> context, What what
   release->until_ = after(with.clock.now(), lease + lease / 50 + kGrace);
   release->turn_ =
       with.keeper->take_back(release->what_.name, release->what_.owner, release, release->until_);
-  if (release->turn_ != 0) release->go();
+  if (release->turn_ != 0) release->send();
 }
 
 void PendingRelease::carry_on(std::shared_ptr<const Context> context, What what,
-                              lease::ReleaseLedger::Turn turn, bool rested) {
+                              lease::ReleaseLedger::Turn turn, bool refused_for_now) {
   const auto release = std::make_shared<PendingRelease>(std::move(context), std::move(what));
   release->turn_ = turn;
   const What& of = release->what_;
   const auto until = release->context_->keeper->carry_on(of.name, of.owner, turn, release);
   if (!until) return;
   release->until_ = *until;
-  if (rested) {
-    release->rest();
+  if (refused_for_now) {
+    release->back_off();
   } else {
-    release->go();
+    release->send();
   }
 }
 
@@ -89,17 +89,17 @@ resp::ReplyKinds PendingRelease::encode(std::string& out) const {
   return writer.replies();
 }
 
-void PendingRelease::on_time() { go(); }
+void PendingRelease::on_time() { send(); }
 
 // Not sent if it was revoked, or if the client is closed, whose holds expire.
-void PendingRelease::go() {
+void PendingRelease::send() {
   deadline = until_;
   const auto connection = context_->topology->route(key(), topology::Traffic::kCalls);
   (void)connection->submit(shared_from_this());
 }
 
-void PendingRelease::rest() {
-  context_->timers->arm(shared_from_this(), after(context_->clock.now(), kRest));
+void PendingRelease::back_off() {
+  context_->timers->arm(shared_from_this(), after(context_->clock.now(), kBackoff));
 }
 
 // A counter's step that was certainly not executed may be repeated for the whole time again.
@@ -126,7 +126,7 @@ void PendingRelease::complete(Result<resp::Reply> reply, const client::Sent& sen
   if (!answered && reply.status().code() == Code::kClosed) return;
   if (!passes) return end(LateEnd::kRefused, refusal(reply));
   if (context_->clock.now() >= until_) return end(LateEnd::kExpired);
-  rest();
+  back_off();
 }
 
 }  // namespace holdfast::sync

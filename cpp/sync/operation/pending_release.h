@@ -48,10 +48,10 @@ class PendingRelease final : public client::Request,
   // Makes a new entry, for a possible hold with this lease from now on.
   static void take_back(std::shared_ptr<const Context> context, What what, Millis lease);
 
-  // Continues the release of that turn, unless a newer command has taken it over. `rested`: the
-  // server has refused it for the moment, so the first sending is after a rest.
+  // Continues the release of that turn, unless a newer command has taken it over. It backs off
+  // before the first sending if the server has refused it for now.
   static void carry_on(std::shared_ptr<const Context> context, What what,
-                       lease::ReleaseLedger::Turn turn, bool rested);
+                       lease::ReleaseLedger::Turn turn, bool refused_for_now);
 
   // Gives back one hold that its caller never gets; `of`: as it was acquired.
   static void give_back(const std::shared_ptr<const Context>& context, const TakingRecipe& recipe,
@@ -67,8 +67,8 @@ class PendingRelease final : public client::Request,
   using LateEnd = lease::LeaseKeeper::LateEnd;
 
   void on_time() override;
-  void go();
-  void rest();
+  void send();
+  void back_off();
   void remember(const client::Sent& sent, bool refused);
   std::string refusal(const Result<resp::Reply>& reply) const;
 

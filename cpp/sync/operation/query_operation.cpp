@@ -42,7 +42,7 @@ QueryOperation::QueryOperation(std::shared_ptr<const Context> context, Query que
 
 void QueryOperation::begin() {
   const MutexLock lock(mutex_);
-  go();
+  send();
 }
 
 void QueryOperation::resume() {
@@ -58,7 +58,7 @@ void QueryOperation::cancel() {
   if (finished()) return;
   cancelled_ = true;
   if (!query_.returns) return abandon();
-  if (!resting_) return;  // complete() follows
+  if (!backing_off_) return;  // complete() follows
   leave_to_ledger(true);
   finish({Verdict::kCancelled});
 }
@@ -69,9 +69,9 @@ resp::ReplyKinds QueryOperation::encode(std::string& out) const {
   return writer.replies();
 }
 
-void QueryOperation::go() {
+void QueryOperation::send() {
   wake_at(kNever);
-  resting_ = false;
+  backing_off_ = false;
   const Status closed = submit();
   if (!closed.ok()) finish({Verdict::kFailed, closed});
 }
@@ -80,7 +80,7 @@ void QueryOperation::time_is_up(TimePoint /*now*/) {
   const MutexLock lock(mutex_);
   if (finished()) return;
   if (cancelled_ && !query_.returns) return finish({Verdict::kCancelled});
-  go();
+  send();
 }
 
 void QueryOperation::complete(Result<resp::Reply> reply, const client::Sent& sent) {
@@ -94,16 +94,16 @@ void QueryOperation::complete(Result<resp::Reply> reply, const client::Sent& sen
   finish({Verdict::kGranted, {}, query_.value_of(reply.value(), sent)});
 }
 
-void QueryOperation::failed(const Status& why, bool rested) {
-  if (query_.returns && why.code() != Code::kClosed) leave_to_ledger(rested);
+void QueryOperation::failed(const Status& why, bool refused_for_now) {
+  if (query_.returns && why.code() != Code::kClosed) leave_to_ledger(refused_for_now);
   finish({Verdict::kFailed, why});
 }
 
-void QueryOperation::leave_to_ledger(bool rested) {
+void QueryOperation::leave_to_ledger(bool refused_for_now) {
   const Query::Return& what = *query_.returns;
   PendingRelease::carry_on(shared_context(),
                            {name(), what.owner, query_.encode, what.longer, maybe_done_}, turn_,
-                           rested);
+                           refused_for_now);
 }
 
 void QueryOperation::refused(std::string_view text) {
@@ -111,7 +111,7 @@ void QueryOperation::refused(std::string_view text) {
   const bool unwanted = cancelled_ && !query_.returns;
   if (kind == ErrorKind::kUnknownScript && !by_text_ && !unwanted) {
     by_text_ = true;
-    return go();
+    return send();
   }
   const Status why = error_status(text, name(), context().topology->text());
   if (kind != ErrorKind::kPasses) {
@@ -119,7 +119,7 @@ void QueryOperation::refused(std::string_view text) {
     return finish({Verdict::kFailed, why});
   }
   if (cancelled_ || now() >= give_up_) return failed(why, true);
-  resting_ = true;
+  backing_off_ = true;
   wake_at(after(now(), kRefusalBackoff));
 }
 

@@ -55,17 +55,17 @@ class QueryOperation final : public Operation {
  private:
   void begin() override;
   void time_is_up(TimePoint now) override;
-  void go() HOLDFAST_REQUIRES(mutex_);
+  void send() HOLDFAST_REQUIRES(mutex_);
   void refused(std::string_view text) HOLDFAST_REQUIRES(mutex_);
-  void failed(const Status& why, bool rested) HOLDFAST_REQUIRES(mutex_);
-  void leave_to_ledger(bool rested) HOLDFAST_REQUIRES(mutex_);
+  void failed(const Status& why, bool refused_for_now) HOLDFAST_REQUIRES(mutex_);
+  void leave_to_ledger(bool refused_for_now) HOLDFAST_REQUIRES(mutex_);
 
   const Query query_;
   const lease::ReleaseLedger::Turn turn_;
   const TimePoint give_up_;
   bool by_text_ = false;
   bool cancelled_ HOLDFAST_GUARDED_BY(mutex_) = false;
-  bool resting_ HOLDFAST_GUARDED_BY(mutex_) = false;  // until wake_at(): it is not in line
+  bool backing_off_ HOLDFAST_GUARDED_BY(mutex_) = false;  // until wake_at(): it is not in line
   bool maybe_done_ HOLDFAST_GUARDED_BY(mutex_) = false;
 };
 

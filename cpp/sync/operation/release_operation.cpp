@@ -26,7 +26,8 @@ void ReleaseOperation::begin() {
     case Plan::Verdict::kNotOwned:
       return not_owned();
     case Plan::Verdict::kLost:
-      // The hold is over by the client's clock; the server's rest of it need not delay the caller.
+      // The hold is over by the client's clock; what remains of it on the server need not delay the
+      // caller.
       PendingRelease::take_back(shared_context(), pending(), context().command_timeout);
       return gone(plan_.reason);
     case Plan::Verdict::kDone:
@@ -41,7 +42,7 @@ void ReleaseOperation::begin() {
     case Plan::Verdict::kPartial:
       break;
   }
-  go();
+  send();
   await_writing();
 }
 
@@ -90,7 +91,7 @@ void ReleaseOperation::defer() {
   if (!left()) return;
   owed_ = recipe_.waiting() == Waiting::kInTurn && context().waits->owe(channel_);
   let_caller_go({});
-  if (resting_) rest();  // by another timer, without its caller
+  if (backing_off_) back_off();  // by another timer, without its caller
 }
 
 void ReleaseOperation::end(Outcome outcome) {
@@ -107,7 +108,8 @@ bool ReleaseOperation::may_hand_over() const {
 bool ReleaseOperation::hand_over() {
   const wait::WaiterPtr waiter = context().waits->next_waiter(channel_, now());
   next_waiter_ = waiter ? waiter->next_waiter() : nullptr;
-  if (!next_waiter_ || !next_waiter_->accept_offer([this]() HOLDFAST_REQUIRES(mutex_) { go(); })) {
+  if (!next_waiter_ ||
+      !next_waiter_->accept_offer([this]() HOLDFAST_REQUIRES(mutex_) { send(); })) {
     next_waiter_.reset();
     return false;
   }
@@ -116,16 +118,16 @@ bool ReleaseOperation::hand_over() {
   return true;
 }
 
-void ReleaseOperation::go() {
+void ReleaseOperation::send() {
   wake_at(kNever);
-  resting_ = false;
+  backing_off_ = false;
   if (!next_waiter_) context().waits->expect(channel_);
   const Status refused = submit();
   if (!refused.ok()) failed(refused);
 }
 
-void ReleaseOperation::rest() {
-  resting_ = true;
+void ReleaseOperation::back_off() {
+  backing_off_ = true;
   wake_at(after(now(), kRefusalBackoff));
 }
 
@@ -139,7 +141,7 @@ void ReleaseOperation::cancel() {
     context().keeper->released(name(), what_.owner, plan_);
     return abandon();
   }
-  if (!resting_) return;  // complete() follows
+  if (!backing_off_) return;  // complete() follows
   leave_to_ledger(true);
   finish({Verdict::kCancelled});
 }
@@ -155,8 +157,8 @@ void ReleaseOperation::time_is_up(TimePoint /*now*/) {
     const MutexLock lock(mutex_);
     if (finished() && !left()) return;
     if (cancelled_) return finish({Verdict::kCancelled});
-    if (resting_) {
-      go();
+    if (backing_off_) {
+      send();
     } else {
       defer_if_written(writing_ == Writing::kDone);
     }
@@ -170,8 +172,8 @@ PendingRelease::What ReleaseOperation::pending() const {
 }
 
 // It goes on without its caller, unless a newer command has taken its place.
-void ReleaseOperation::leave_to_ledger(bool rested) {
-  PendingRelease::carry_on(shared_context(), pending(), plan_.ticket, rested);
+void ReleaseOperation::leave_to_ledger(bool refused_for_now) {
+  PendingRelease::carry_on(shared_context(), pending(), plan_.ticket, refused_for_now);
 }
 
 resp::ReplyKinds ReleaseOperation::encode(std::string& out) const {
@@ -212,11 +214,12 @@ void ReleaseOperation::complete(Result<resp::Reply> reply, const client::Sent& s
     calls = std::exchange(calls_, {});
   }
   calls.run();
-  if (next_waiter) tell(*next_waiter, answer, reply, sent);
+  if (next_waiter) answer_offer(*next_waiter, answer, reply, sent);
 }
 
-void ReleaseOperation::tell(wait::NextWaiter& next_waiter, const Answer& answer,
-                            const Result<resp::Reply>& reply, const client::Sent& sent) const {
+void ReleaseOperation::answer_offer(wait::NextWaiter& next_waiter, const Answer& answer,
+                                    const Result<resp::Reply>& reply,
+                                    const client::Sent& sent) const {
   if (!reply.ok()) return next_waiter.on_failure(reply.status());
   const bool in_doubt = reply.value().is_error() && sent.times > 1;
   if (!in_doubt) return next_waiter.offer_answered(answer, sent);
@@ -224,8 +227,8 @@ void ReleaseOperation::tell(wait::NextWaiter& next_waiter, const Answer& answer,
       error_status(reply.value().text(), name(), context().topology->text()));
 }
 
-wait::Calls ReleaseOperation::told(const Context& context, const Recipe& recipe,
-                                   const std::string& channel, std::int64_t reply) {
+wait::Calls ReleaseOperation::published(const Context& context, const Recipe& recipe,
+                                        const std::string& channel, std::int64_t reply) {
   const Waiting waiting = recipe.waiting();
   const bool yields = waiting == Waiting::kInTurn || waiting == Waiting::kBackOff;
   if (reply < 1 || !yields) return {};
@@ -239,7 +242,7 @@ void ReleaseOperation::answered(const resp::Reply& reply) {
       plan_.verdict == Plan::Verdict::kFinal && sent_before_ && now() < plan_.trusted;
   if (!reply.is_nil() || by_first) {
     context().keeper->released(name(), what_.owner, plan_);
-    if (!next_waiter_) calls_ = told(context(), recipe_, channel_, reply.integer());
+    if (!next_waiter_) calls_ = published(context(), recipe_, channel_, reply.integer());
     return end({});
   }
   const char* reason =
@@ -261,13 +264,13 @@ void ReleaseOperation::refused(std::string_view text) {
   if (kind == ErrorKind::kUnknownScript && !by_text_) {
     by_text_ = true;
     preload(context(), recipe_, name());
-    return go();
+    return send();
   }
   if (kind == ErrorKind::kPasses && !cancelled_ && now() < give_up_) {
-    return rest();
+    return back_off();
   }
   // A hand-over may need memory that the server lacks; a release does not.
-  if (handing_over) return go();
+  if (handing_over) return send();
   const Status why = error_status(text, name(), context().topology->text());
   const bool for_good = kind != ErrorKind::kPasses && plan_.verdict == Plan::Verdict::kFinal;
   if (!for_good) return failed(why);

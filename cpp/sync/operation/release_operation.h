@@ -40,8 +40,8 @@ class ReleaseOperation final : public Operation {
   void resume() override;
   // The server has replied to a release of a kind with `reply` (see TakingRecipe::release()): what
   // this means for who waits for the channel.
-  static wait::Calls told(const Context& context, const Recipe& recipe, const std::string& channel,
-                          std::int64_t reply);
+  static wait::Calls published(const Context& context, const Recipe& recipe,
+                               const std::string& channel, std::int64_t reply);
   // A release that has begun is completed by the ledger. One that leaves holds counts at once: it
   // is not sent again, as the next release contains the remaining count.
   void cancel() override;
@@ -63,16 +63,17 @@ class ReleaseOperation final : public Operation {
   void carry() HOLDFAST_REQUIRES(mutex_);
   void await_writing() HOLDFAST_REQUIRES(mutex_);
   void not_owned() HOLDFAST_REQUIRES(mutex_);
-  void go() HOLDFAST_REQUIRES(mutex_);
+  void send() HOLDFAST_REQUIRES(mutex_);
   PendingRelease::What pending() const HOLDFAST_REQUIRES(mutex_);
-  void leave_to_ledger(bool rested) HOLDFAST_REQUIRES(mutex_);
-  void tell(wait::NextWaiter& next_waiter, const Answer& answer, const Result<resp::Reply>& reply,
-            const client::Sent& sent) const HOLDFAST_EXCLUDES(mutex_);
+  void leave_to_ledger(bool refused_for_now) HOLDFAST_REQUIRES(mutex_);
+  void answer_offer(wait::NextWaiter& next_waiter, const Answer& answer,
+                    const Result<resp::Reply>& reply, const client::Sent& sent) const
+      HOLDFAST_EXCLUDES(mutex_);
   void answered(const resp::Reply& reply) HOLDFAST_REQUIRES(mutex_);
   void gone(const std::string& reason) HOLDFAST_REQUIRES(mutex_);
   void refused(std::string_view text) HOLDFAST_REQUIRES(mutex_);
   void failed(const Status& why) HOLDFAST_REQUIRES(mutex_);
-  void rest() HOLDFAST_REQUIRES(mutex_);
+  void back_off() HOLDFAST_REQUIRES(mutex_);
   void defer_if_written(bool written) HOLDFAST_REQUIRES(mutex_);
   void defer() HOLDFAST_REQUIRES(mutex_);
   // Whether its caller has left, and the operation goes on.
@@ -91,7 +92,7 @@ class ReleaseOperation final : public Operation {
   wait::Calls calls_;  // to be run without mutex_
   bool by_text_ = false;
   bool cancelled_ HOLDFAST_GUARDED_BY(mutex_) = false;
-  bool resting_ HOLDFAST_GUARDED_BY(mutex_) = false;  // until wake_at(): it is not queued
+  bool backing_off_ HOLDFAST_GUARDED_BY(mutex_) = false;  // until wake_at(): it is not queued
   bool sent_before_ HOLDFAST_GUARDED_BY(mutex_) =
       false;  // an earlier sending may have been executed
   // New operations of this client wait for the answer.

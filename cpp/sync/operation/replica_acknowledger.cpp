@@ -190,12 +190,12 @@ void ReplicaAcknowledger::answered(const Wait& wait, const Result<resp::Reply>& 
       again.push_back({write->item.listener, write->item.deadline, true});
     }
   }
-  go_on(wait.connection, std::move(again), due);
+  next_round(wait.connection, std::move(again), due);
   for (auto& [listener, outcome] : due) listener->confirmed(std::move(outcome));
 }
 
-void ReplicaAcknowledger::go_on(const ConnectionPtr& connection, std::vector<Item> again,
-                                Outcomes& due) {
+void ReplicaAcknowledger::next_round(const ConnectionPtr& connection, std::vector<Item> again,
+                                     Outcomes& due) {
   std::vector<ConnectionPtr> free;
   free.reserve(again.size() + 1);
   for (const Item& item : again) free.push_back(route(item.listener->granted_key()));

@@ -102,7 +102,7 @@ class ReplicaAcknowledger final : public std::enable_shared_from_this<ReplicaAck
       HOLDFAST_EXCLUDES(mutex_);
   // A round is over (null: a single write): starts the next one; grants without time left are
   // `due`.
-  void go_on(const ConnectionPtr& connection, std::vector<Item> again, Outcomes& due)
+  void next_round(const ConnectionPtr& connection, std::vector<Item> again, Outcomes& due)
       HOLDFAST_EXCLUDES(mutex_);
 
   // Unset: it has to be sent again.

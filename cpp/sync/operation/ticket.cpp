@@ -70,8 +70,8 @@ std::optional<std::string> unescaped(std::string_view text) {
 std::optional<std::int64_t> number(std::string_view text, std::int64_t least, std::int64_t most) {
   std::int64_t value = 0;
   const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value);
-  if (text.empty() || error != std::errc() || rest != end) return std::nullopt;
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (text.empty() || error != std::errc() || stop != end) return std::nullopt;
   if (value < least || value > most || std::to_string(value) != text) return std::nullopt;
   return value;
 }

@@ -16,8 +16,8 @@ struct Ticket {
   std::string field;  // "<UUID>:<ticket_number()>", which holds the lock until it is attached
   std::optional<std::int64_t> token;  // of a fenced lock's grant
   Millis lease{0};                    // from the moment of the detaching
-  Millis minimum{0};                  // the rest of the minimum hold time at that moment; 0: none
-  std::string name;                   // the key, any bytes, not empty
+  Millis minimum{0};  // what remains of the minimum hold time at that moment; 0: none
+  std::string name;   // the key, any bytes, not empty
 };
 
 // Printable ASCII without blanks:

@@ -27,13 +27,13 @@ PendingRelease::What return_to(const std::shared_ptr<const Context>& context,
 
 }  // namespace
 
-void TransferOperation::send(Transfer transfer) {
+void TransferOperation::move(Transfer transfer) {
   transfer_ = std::move(transfer);
   give_up_ = after(now(), context().command_timeout);
-  go();
+  send();
 }
 
-void TransferOperation::go() {
+void TransferOperation::send() {
   wake_at(kNever);
   const Status closed = submit();
   if (!closed.ok()) finish({Verdict::kFailed, closed});
@@ -53,7 +53,7 @@ void TransferOperation::time_is_up(TimePoint /*now*/) {
   const MutexLock lock(mutex_);
   if (finished()) return;
   if (cancelled_) return finish({Verdict::kCancelled});
-  go();
+  send();
 }
 
 resp::ReplyKinds TransferOperation::encode(std::string& out) const {
@@ -76,7 +76,7 @@ void TransferOperation::refused(std::string_view text) {
   const ErrorKind kind = error_kind(text);
   if (kind == ErrorKind::kUnknownScript && !by_text_) {
     by_text_ = true;
-    return go();
+    return send();
   }
   if (kind == ErrorKind::kPasses && now() < give_up_) return wake_at(after(now(), kRefusalBackoff));
   failed(error_status(text, name(), context().topology->text()));
@@ -102,7 +102,7 @@ void DetachOperation::begin() {
     if (!context().keeper->closed()) return finish({Verdict::kBusy});
     return finish({Verdict::kFailed, Status::closed("the client was closed")});
   }
-  send({field(owner_), std::move(plan.other), lease_});
+  move({field(owner_), std::move(plan.other), lease_});
 }
 
 void DetachOperation::moved(Millis left, const client::Sent& /*sent*/) {
@@ -129,11 +129,11 @@ void AttachOperation::begin() {
   attempt_.emplace(*context().keeper, name(), recipient_.owner);
   const lease::AttemptPlan plan = context().keeper->begin_attempt(*attempt_);
   if (plan.verdict != lease::AttemptPlan::Verdict::kBegun) return closed();
-  send({ticket_.field, field(recipient_.owner), recipient_.lease.time});
+  move({ticket_.field, field(recipient_.owner), recipient_.lease.time});
 }
 
-// The rest of the minimum, less the time since the detach, which the shortened lease on the server
-// shows. Not known (a repetition): no time is subtracted.
+// What remains of the minimum, less the time since the detach, which the shortened lease on the
+// server shows. Not known (a repetition): no time is subtracted.
 void AttachOperation::moved(Millis left, const client::Sent& sent) {
   const Millis passed = left < Millis(0) ? Millis(0) : std::max(ticket_.lease - left, Millis(0));
   lease::Grant grant{name(), recipient_.owner, 1, recipient_.lease, sent.last, &recipe()};

@@ -32,7 +32,7 @@ class TransferOperation : public Operation {
       : Operation(std::move(context), std::move(name)), recipe_(recipe) {}
 
   // All with mutex_ held.
-  void send(Transfer transfer) HOLDFAST_REQUIRES(mutex_);
+  void move(Transfer transfer) HOLDFAST_REQUIRES(mutex_);
   // `to` holds the lock; `left`: the ms that were left before, negative if not known.
   virtual void moved(Millis left, const client::Sent& sent) HOLDFAST_REQUIRES(mutex_) = 0;
   virtual void not_there() HOLDFAST_REQUIRES(mutex_) = 0;  // neither owner holds it
@@ -46,7 +46,7 @@ class TransferOperation : public Operation {
 
  private:
   void time_is_up(TimePoint now) final;
-  void go() HOLDFAST_REQUIRES(mutex_);
+  void send() HOLDFAST_REQUIRES(mutex_);
   void refused(std::string_view text) HOLDFAST_REQUIRES(mutex_);
   void failed(const Status& why) HOLDFAST_REQUIRES(mutex_);
 

@@ -58,11 +58,11 @@ std::optional<Outcome> Composite::wait_here(Interrupt* interrupt) {
 void Composite::start() {
   const Status refused = enter(true);
   if (!refused.ok()) return finish({Verdict::kFailed, refused});
-  tell({Event::Kind::kStart});
+  deliver({Event::Kind::kStart});
 }
 
 // What the members ask of one server at once goes out in one piece.
-void Composite::tell(const Event& event) {
+void Composite::deliver(const Event& event) {
   const client::SendBatch sends;
   handle(event);
 }
@@ -74,13 +74,13 @@ void Composite::set_waiter(Parker* parker) {
 
 void Composite::read(TimePoint slice) {
   const auto next =
-      std::find_if(asked_.begin(), asked_.end(), [](const Asked& each) { return !each.left; });
-  if (next == asked_.end()) return parker_->park(context_->clock, slice);
+      std::find_if(calls_.begin(), calls_.end(), [](const MemberCall& each) { return !each.left; });
+  if (next == calls_.end()) return parker_->park(context_->clock, slice);
   const ExchangePtr operation = next->operation;
-  if (asked_.size() == 1) return operation->serve(*parker_, slice);
+  if (calls_.size() == 1) return operation->serve(*parker_, slice);
   operation->serve(*parker_, std::min(slice, after(now(), kReading)));
   next->left = true;
-  operation->let_go(*parker_);
+  operation->stop_serving(*parker_);
 }
 
 void Composite::finish_to(std::shared_ptr<Completion> completion, std::uint64_t id,
@@ -95,19 +95,19 @@ void Composite::finish_to(std::shared_ptr<Completion> completion, std::uint64_t 
 void Composite::cancel() {
   leave();
   if (parker_ == nullptr) return post({Event::Kind::kCancel, 0, {}});
-  tell({Event::Kind::kCancel});
+  deliver({Event::Kind::kCancel});
 }
 
 void Composite::done(std::uint64_t id, Outcome outcome) {
   post({Event::Kind::kMember, id, std::move(outcome)});
 }
 
-void Composite::post(News news) {
+void Composite::post(Arrival arrival) {
   const WakeBatch wakes;
   const MutexLock lock(mutex_);
-  news_.push_back(std::move(news));
+  arrived_.push_back(std::move(arrival));
   if (parker_ == nullptr) {
-    if (news_.size() == 1) context_->timers->call(shared_from_this());
+    if (arrived_.size() == 1) context_->timers->call(shared_from_this());
   } else if (waiter_ != nullptr && waiter_ != &Parker::of_this_thread()) {
     WakeBatch::notify(*waiter_);
   }
@@ -120,62 +120,64 @@ void Composite::on_time() {
 }
 
 void Composite::work() {
-  while (std::optional<News> news = next()) take(std::move(*news));
+  while (std::optional<Arrival> arrival = next()) take(std::move(*arrival));
 }
 
-std::optional<Composite::News> Composite::next() {
+std::optional<Composite::Arrival> Composite::next() {
   const MutexLock lock(mutex_);
-  if (!news_.empty()) {
-    News first = std::move(news_.front());
-    news_.pop_front();
+  if (!arrived_.empty()) {
+    Arrival first = std::move(arrived_.front());
+    arrived_.pop_front();
     return first;
   }
   if (parker_ == nullptr) context_->timers->arm(shared_from_this(), until_);
   return std::nullopt;
 }
 
-void Composite::take(News news) {
-  if (news.kind != Event::Kind::kMember) return tell({news.kind, 0, {}});
-  const auto found = std::find_if(asked_.begin(), asked_.end(),
-                                  [&news](const Asked& each) { return each.id == news.id; });
-  if (found == asked_.end()) return;
+void Composite::take(Arrival arrival) {
+  if (arrival.kind != Event::Kind::kMember) return deliver({arrival.kind, 0, {}});
+  const auto found = std::find_if(calls_.begin(), calls_.end(), [&arrival](const MemberCall& each) {
+    return each.id == arrival.id;
+  });
+  if (found == calls_.end()) return;
   const std::size_t member = found->member;
   const ExchangePtr operation = drop(found);
-  tell({Event::Kind::kMember, member, std::move(news.outcome)});
+  deliver({Event::Kind::kMember, member, std::move(arrival.outcome)});
 }
 
 void Composite::look_at_clock() {
   if (finished() || now() < until_) return;
   until_ = kNever;
-  tell({Event::Kind::kTime});
+  deliver({Event::Kind::kTime});
 }
 
-void Composite::ask(std::size_t member, const ExchangePtr& operation) {
+void Composite::call(std::size_t member, const ExchangePtr& operation) {
   const std::uint64_t id = ++last_;
-  asked_.push_back({id, member, operation});
+  calls_.push_back({id, member, operation});
   operation->finish_to(shared_from_this(), id, parker_);
 }
 
 void Composite::forget(std::size_t member) {
-  const auto found = std::find_if(asked_.begin(), asked_.end(),
-                                  [member](const Asked& each) { return each.member == member; });
-  if (found != asked_.end()) (void)drop(found);
+  const auto found = std::find_if(calls_.begin(), calls_.end(), [member](const MemberCall& each) {
+    return each.member == member;
+  });
+  if (found != calls_.end()) (void)drop(found);
 }
 
-bool Composite::asked(std::size_t member) const {
-  return std::any_of(asked_.begin(), asked_.end(),
-                     [member](const Asked& each) { return each.member == member; });
+bool Composite::has_call(std::size_t member) const {
+  return std::any_of(calls_.begin(), calls_.end(),
+                     [member](const MemberCall& each) { return each.member == member; });
 }
 
-ExchangePtr Composite::drop(std::vector<Asked>::iterator asked) {
-  ExchangePtr operation = std::move(asked->operation);
-  asked_.erase(asked);
-  if (parker_ != nullptr) operation->let_go(*parker_);
+ExchangePtr Composite::drop(std::vector<MemberCall>::iterator place) {
+  ExchangePtr operation = std::move(place->operation);
+  calls_.erase(place);
+  if (parker_ != nullptr) operation->stop_serving(*parker_);
   return operation;
 }
 
 void Composite::finish(Outcome outcome) {
-  while (!asked_.empty()) (void)drop(asked_.begin());
+  while (!calls_.empty()) (void)drop(calls_.begin());
   until_ = kNever;
   outcome_ = std::move(outcome);
   leave();

@@ -31,7 +31,7 @@ class Composite : public Exchange,
   // The loop reads for it, whichever thread waits for it beside others.
   void finish_to(std::shared_ptr<Completion> completion, std::uint64_t id, Parker* reader) final;
   void serve(Parker& parker, TimePoint slice) final { parker.park(context_->clock, slice); }
-  void let_go(Parker& /*parker*/) final {}
+  void stop_serving(Parker& /*parker*/) final {}
   void cancel() final;
   const LockName& name() const final { return name_; }
   std::string_view client_id() const final { return context_->client_id; }
@@ -61,22 +61,22 @@ class Composite : public Exchange,
   virtual void handle(const Event& event) = 0;
 
   // For handle().
-  void ask(std::size_t member, const ExchangePtr& operation);  // begins it; kMember follows
+  void call(std::size_t member, const ExchangePtr& operation);  // begins it; kMember follows
   void forget(std::size_t member);  // it may go on by itself; no kMember follows
-  bool asked(std::size_t member) const;
+  bool has_call(std::size_t member) const;
   void wake_at(TimePoint at) { until_ = at; }
   void finish(Outcome outcome);
   bool finished() const { return outcome_.has_value(); }
   TimePoint now() const { return context_->clock.now(); }
 
  private:
-  struct Asked {
+  struct MemberCall {
     std::uint64_t id;
     std::size_t member;
     ExchangePtr operation;
     bool left = false;  // to the loop, which reads for it
   };
-  struct News {
+  struct Arrival {
     Event::Kind kind;
     std::uint64_t id;  // of kMember
     Outcome outcome;
@@ -86,15 +86,15 @@ class Composite : public Exchange,
   std::optional<Outcome> wait_here(Interrupt* interrupt);
   void start();
   void cancel_quietly() noexcept;
-  void post(News news) HOLDFAST_EXCLUDES(mutex_);
-  std::optional<News> next() HOLDFAST_EXCLUDES(mutex_);
+  void post(Arrival arrival) HOLDFAST_EXCLUDES(mutex_);
+  std::optional<Arrival> next() HOLDFAST_EXCLUDES(mutex_);
   void work() HOLDFAST_EXCLUDES(mutex_);
   void read(TimePoint slice) HOLDFAST_EXCLUDES(mutex_);
   void set_waiter(Parker* parker) HOLDFAST_EXCLUDES(mutex_);
   void look_at_clock();
-  void tell(const Event& event);
-  void take(News news);
-  ExchangePtr drop(std::vector<Asked>::iterator asked);
+  void deliver(const Event& event);
+  void take(Arrival arrival);
+  ExchangePtr drop(std::vector<MemberCall>::iterator place);
 
   const std::shared_ptr<const Context> context_;
   const LockName name_;
@@ -102,7 +102,7 @@ class Composite : public Exchange,
 
   // Used by the thread that calls handle().
   Parker* parker_ = nullptr;  // it is in wait()
-  std::vector<Asked> asked_;
+  std::vector<MemberCall> calls_;
   std::uint64_t last_ = 0;
   TimePoint until_ = kNever;
   std::optional<Outcome> outcome_;
@@ -111,7 +111,7 @@ class Composite : public Exchange,
 
   Mutex mutex_;  // guards the members below; held while the timer is set
   Parker* waiter_ HOLDFAST_GUARDED_BY(mutex_) = nullptr;  // of the thread that is in wait() now
-  std::deque<News> news_ HOLDFAST_GUARDED_BY(mutex_);
+  std::deque<Arrival> arrived_ HOLDFAST_GUARDED_BY(mutex_);
 };
 
 }  // namespace holdfast::sync

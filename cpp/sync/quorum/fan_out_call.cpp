@@ -18,11 +18,11 @@ void FanOutCall::handle(const Event& event) {
   switch (event.kind) {
     case Event::Kind::kStart:
       run(plan_.steps);
-      return go_on();
+      return go_further();
     case Event::Kind::kMember:
       answers_[event.member] = event.outcome;
       ++answered_;
-      return go_on();
+      return go_further();
     case Event::Kind::kTime:
       return finish(plan_.combine(answers_));
     case Event::Kind::kCancel:
@@ -34,18 +34,18 @@ void FanOutCall::handle(const Event& event) {
 void FanOutCall::run(const std::vector<Step>& steps) {
   for (const Step& step : steps) {
     operations_.push_back(step.call());
-    ask(step.member, operations_.back());
+    call(step.member, operations_.back());
   }
 }
 
-void FanOutCall::go_on() {
+void FanOutCall::go_further() {
   if (answered_ == operations_.size() && plan_.next) {
     const Next next = std::exchange(plan_.next, nullptr);
     run(next(answers_));
   }
   const std::size_t missing = operations_.size() - answered_;
   if (missing == 0) return finish(plan_.combine(answers_));
-  if (missing > plan_.rule.spare() || std::exchange(hurries_, true)) return;
+  if (missing > plan_.rule.spare() || std::exchange(limited_, true)) return;
   wake_at(after(now(), plan_.rule.member_time));
 }
 

@@ -38,13 +38,13 @@ class FanOutCall final : public Composite {
  private:
   void handle(const Event& event) override;
   void run(const std::vector<Step>& steps);
-  void go_on();
+  void go_further();
 
   Plan plan_;
   Answers answers_;
   std::vector<ExchangePtr> operations_;
   std::size_t answered_ = 0;
-  bool hurries_ = false;
+  bool limited_ = false;
 };
 
 // The outcomes of all members as the outcome of the whole.

@@ -59,18 +59,18 @@ void QuorumAcquire::apply(const Machine::Action& action) {
   const auto how = action.verb == Verb::kTry    ? QuorumMember::How::kTry
                    : action.verb == Verb::kWait ? QuorumMember::How::kWait
                                                 : QuorumMember::How::kAgain;
-  for (const std::size_t member : action.members) ask(member, how);
+  for (const std::size_t member : action.members) call(member, how);
   if (action.verb != Verb::kFinish) return;
   const Stats::Counter end = AcquireStats::counter(action.verdict);
   if (end != Stats::Counter::kAcquired) stats_->add(end);  // each member counts its grant
   finish({action.verdict, action.why});
 }
 
-void QuorumAcquire::ask(std::size_t member, QuorumMember::How how) {
+void QuorumAcquire::call(std::size_t member, QuorumMember::How how) {
   // An earlier attempt of the same round no longer matters, unless it was granted.
   if (how != QuorumMember::How::kAgain) operations_[member].clear();
   operations_[member].push_back(members_[member]->acquire(how));
-  Composite::ask(member, operations_[member].back());
+  Composite::call(member, operations_[member].back());
 }
 
 void QuorumAcquire::give_back(std::size_t member) {

@@ -23,7 +23,7 @@ class QuorumMember {
   virtual lease::Attempt attempt() const = 0;
   // A call for the member that its owner is acquiring; see under_way_status().
   virtual Status under_way(bool by_thread) const = 0;
-  // The rest of the hold's validity by the client's clock; unset when it is not held.
+  // The remaining validity of the hold by the client's clock; unset when it is not held.
   virtual std::optional<Duration> left() const = 0;
 };
 
@@ -43,7 +43,7 @@ class QuorumAcquire final : public Composite {
   void leave() override;
   void handle(const Event& event) override;
   void apply(const Machine::Action& action);
-  void ask(std::size_t member, QuorumMember::How how);
+  void call(std::size_t member, QuorumMember::How how);
   void give_back(std::size_t member);
   std::vector<TimePoint> trusted() const;
 

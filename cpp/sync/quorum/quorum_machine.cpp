@@ -10,13 +10,13 @@ namespace holdfast::sync {
 
 namespace {
 
-// The rest after the second failed round is at most as long as that round held its first member in
-// vain, within these bounds; it doubles with each of kDoublings more rounds.
+// The backoff after the second failed round is at most as long as that round held its first member
+// in failed, within these bounds; it doubles with each of kDoublings more rounds.
 constexpr Millis kShortestRest{4};
 constexpr Millis kLongestRest{100};
 constexpr std::size_t kDoublings = 5;
 // Between two rounds in which too few members answered, or too late.
-constexpr Millis kMissingRest{50};
+constexpr Millis kMissingBackoff{50};
 
 }  // namespace
 
@@ -39,24 +39,25 @@ QuorumMachine::Action QuorumMachine::resume(const Event& event, TimePoint now) {
 }
 
 QuorumMachine::Action QuorumMachine::start(TimePoint now) {
-  return options_.rule.one_first ? ask_first(now) : ask_others(now);
+  return options_.rule.one_first ? call_first(now) : call_others(now);
 }
 
-QuorumMachine::Action QuorumMachine::ask_first(TimePoint now) {
+QuorumMachine::Action QuorumMachine::call_first(TimePoint now) {
   state_ = State::kFirst;
   const Duration watch = options_.rule.watch_time;
   const bool endless = watch == kNever - TimePoint{};
   const TimePoint until = endless ? kNever : after(now, watch / 2 + random(watch / 2));
-  return ask(options_.blocking ? Action::Verb::kWait : Action::Verb::kTry, {first_}, until);
+  return call(options_.blocking ? Action::Verb::kWait : Action::Verb::kTry, {first_}, until);
 }
 
-QuorumMachine::Action QuorumMachine::ask_others(TimePoint now) {
+QuorumMachine::Action QuorumMachine::call_others(TimePoint now) {
   state_ = State::kAll;
-  return ask(Action::Verb::kTry, those(MemberState::kFree), after(now, options_.rule.member_time));
+  return call(Action::Verb::kTry, those(MemberState::kFree), after(now, options_.rule.member_time));
 }
 
-QuorumMachine::Action QuorumMachine::ask(Action::Verb verb, const std::vector<std::size_t>& members,
-                                         TimePoint until) {
+QuorumMachine::Action QuorumMachine::call(Action::Verb verb,
+                                          const std::vector<std::size_t>& members,
+                                          TimePoint until) {
   again_ = verb == Action::Verb::kAgain;
   for (const std::size_t member : members) {
     members_[member].state = MemberState::kAsked;
@@ -107,20 +108,20 @@ void QuorumMachine::note(const Event& event) {
 QuorumMachine::Action QuorumMachine::first_answered(TimePoint now) {
   const MemberState state = members_[first_].state;
   if (state == MemberState::kGranted)
-    return members_.size() == 1 ? round_over(now) : ask_others(now);
+    return members_.size() == 1 ? round_over(now) : call_others(now);
   if (options_.rule.one_first) return not_enough(now);
   // A majority can do without this one.
   if (state == MemberState::kRefused && now >= options_.deadline) return finish(Verdict::kTimedOut);
   members_[first_] = {};
-  return ask_others(now);
+  return call_others(now);
 }
 
 QuorumMachine::Action QuorumMachine::time(TimePoint now) {
-  if (state_ == State::kResting) return vain_ > 0 ? ask_first(now) : start(now);
+  if (state_ == State::kBackingOff) return failed_rounds_ > 0 ? call_first(now) : start(now);
   if (state_ == State::kAll) return round_over(now);
   if (now >= options_.deadline) return finish(Verdict::kTimedOut);
   std::vector<std::size_t> back = take_back();
-  Action action = ask_others(now);
+  Action action = call_others(now);
   action.give_back = std::move(back);
   return action;
 }
@@ -128,7 +129,7 @@ QuorumMachine::Action QuorumMachine::time(TimePoint now) {
 QuorumMachine::Action QuorumMachine::round_over(TimePoint now) {
   if (!enough(now)) return not_enough(now);
   const std::vector<std::size_t> early = too_early(now);
-  if (!early.empty()) return ask(Action::Verb::kAgain, early, kNever);
+  if (!early.empty()) return call(Action::Verb::kAgain, early, kNever);
   state_ = State::kOver;
   return {Action::Verb::kFinish, unanswered()};
 }
@@ -143,7 +144,7 @@ bool QuorumMachine::enough(TimePoint now) const {
 
 // If all are required, the members whose lease is too short, counted from the last grant. A
 // difference of the validity's margin is accepted; after leases were set again, so is the duration
-// of that exchange, so they are not set a third time. A majority has the rest of its leases.
+// of that exchange, so they are not set a third time. A majority keeps what remains of its leases.
 std::vector<std::size_t> QuorumMachine::too_early(TimePoint now) const {
   std::vector<std::size_t> members;
   if (options_.lease.renewed || !options_.rule.one_first || again_) return members;
@@ -211,10 +212,10 @@ QuorumMachine::Action QuorumMachine::refused(TimePoint now) {
   const Duration held = std::clamp<Duration>(held_in_vain(now), kShortestRest, kLongestRest);
   first_ = those(MemberState::kRefused).front();
   std::vector<std::size_t> back = take_back();
-  const std::size_t vain = std::min(vain_++, kDoublings);
-  const Duration longest = held * (1 << vain) / 2;
-  const TimePoint rested = std::min(after(now, random(longest)), options_.deadline);
-  Action action = vain == 0 ? ask_first(now) : rest(rested);
+  const std::size_t failed = std::min(failed_rounds_++, kDoublings);
+  const Duration longest = held * (1 << failed) / 2;
+  const TimePoint until = std::min(after(now, random(longest)), options_.deadline);
+  Action action = failed == 0 ? call_first(now) : back_off(until);
   action.give_back = std::move(back);
   return action;
 }
@@ -235,7 +236,7 @@ QuorumMachine::Action QuorumMachine::out_of_order(TimePoint now) {
   if (!options_.blocking || state_ == State::kFirst) return finish(Verdict::kFailed, why);
   first_ = member;
   std::vector<std::size_t> back = take_back();
-  Action action = ask_first(now);
+  Action action = call_first(now);
   action.give_back = std::move(back);
   return action;
 }
@@ -250,8 +251,9 @@ QuorumMachine::Action QuorumMachine::not_yet(Verdict verdict, Status why, TimePo
     return finish(verdict, std::move(why));
   }
   std::vector<std::size_t> back = take_back();
-  vain_ = 0;
-  Action action = rest(std::min(until, after(now, kMissingRest / 2 + random(kMissingRest / 2))));
+  failed_rounds_ = 0;
+  Action action =
+      back_off(std::min(until, after(now, kMissingBackoff / 2 + random(kMissingBackoff / 2))));
   action.give_back = std::move(back);
   return action;
 }
@@ -264,9 +266,9 @@ bool QuorumMachine::refusing_connections() const {
   return count(MemberState::kFailed) > 0 && std::none_of(members_.begin(), members_.end(), silent);
 }
 
-QuorumMachine::Action QuorumMachine::rest(TimePoint until) {
-  state_ = State::kResting;
-  return {Action::Verb::kRest, {}, {}, until};
+QuorumMachine::Action QuorumMachine::back_off(TimePoint until) {
+  state_ = State::kBackingOff;
+  return {Action::Verb::kBackOff, {}, {}, until};
 }
 
 QuorumMachine::Action QuorumMachine::finish(Verdict verdict, Status why) {

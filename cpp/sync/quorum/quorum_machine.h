@@ -29,7 +29,7 @@ struct QuorumRule {
 //
 //   new ──> first ──granted──> all ──enough──> over
 //    └──────────────────────────┘│
-//            first <──resting <──┘ not enough: all are given back
+//            first <──backing off <──┘ not enough: all are given back
 // It waits for another owner, or (if all members are required) for a server that refuses to work,
 // only while it holds no member: so no two of them wait for each other, in any order of their
 // members. After a failed round it waits for the refused member and acquires that one first. From
@@ -65,12 +65,12 @@ class QuorumMachine {
 
   struct Action {
     enum class Verb {
-      kNone,    // go on waiting
-      kTry,     // acquire `members`, without waiting for another owner
-      kWait,    // acquire `members` (one), waiting for its owner, as long as the caller waits
-      kAgain,   // set the leases of `members`, which are held, again
-      kRest,    // do nothing until kTime
-      kFinish,  // over
+      kNone,     // go on waiting
+      kTry,      // acquire `members`, without waiting for another owner
+      kWait,     // acquire `members` (one), waiting for its owner, as long as the caller waits
+      kAgain,    // set the leases of `members`, which are held, again
+      kBackOff,  // do nothing until kTime
+      kFinish,   // over
     };
     Verb verb = Verb::kNone;
     std::vector<std::size_t> give_back{};  // first: release these, granted or with an open attempt
@@ -87,7 +87,7 @@ class QuorumMachine {
   bool over() const { return state_ == State::kOver; }
 
  private:
-  enum class State { kNew, kFirst, kAll, kResting, kOver };
+  enum class State { kNew, kFirst, kAll, kBackingOff, kOver };
   enum class MemberState { kFree, kAsked, kGranted, kRefused, kGone, kLate, kSilent, kFailed };
   struct Member {
     MemberState state = MemberState::kFree;
@@ -101,9 +101,9 @@ class QuorumMachine {
   };
 
   Action start(TimePoint now);
-  Action ask_first(TimePoint now);
-  Action ask_others(TimePoint now);
-  Action ask(Action::Verb verb, const std::vector<std::size_t>& members, TimePoint until);
+  Action call_first(TimePoint now);
+  Action call_others(TimePoint now);
+  Action call(Action::Verb verb, const std::vector<std::size_t>& members, TimePoint until);
   Action answered(const Event& event, TimePoint now);
   Action first_answered(TimePoint now);
   Action time(TimePoint now);
@@ -114,7 +114,7 @@ class QuorumMachine {
   Action missing(TimePoint now);
   Action out_of_order(TimePoint now);
   Action not_yet(Verdict verdict, Status why, TimePoint now);
-  Action rest(TimePoint until);
+  Action back_off(TimePoint until);
   bool refusing_connections() const;
   Action finish(Verdict verdict, Status why = {});
 
@@ -137,7 +137,7 @@ class QuorumMachine {
   std::vector<TimePoint> trusted_;
   bool again_ = false;  // this round has set leases again
   std::size_t first_ = 0;
-  std::size_t vain_ = 0;              // rounds that another owner refused
+  std::size_t failed_rounds_ = 0;     // rounds that another owner refused
   TimePoint missing_since_ = kNever;  // a quorum was out of reach, or too slow for the lease
   std::minstd_rand random_;
 };

@@ -20,9 +20,9 @@ BackoffSequence::BackoffSequence(const Backoff& backoff, std::uint64_t seed)
 
 Duration BackoffSequence::next() {
   const double least = bound_ / multiplier_;
-  const double rest = least + (bound_ - least) * random();
+  const double time = least + (bound_ - least) * random();
   bound_ = std::min(bound_ * multiplier_, maximum_);
-  return std::max(Duration(static_cast<Duration::rep>(rest)), kLeast);
+  return std::max(Duration(static_cast<Duration::rep>(time)), kLeast);
 }
 
 // Steele, Lea, Flood, "Fast splittable pseudorandom number generators" (2014).

@@ -6,8 +6,9 @@
 
 namespace holdfast::sync {
 
-// The rest of a refused owner before the next attempt: a random time between bound / multiplier and
-// bound. The bound begins with `initial` and grows by `multiplier` (1 or more) up to `maximum`
+// The time that a refused owner waits before the next attempt: a random time between bound /
+// multiplier and bound. The bound begins with `initial` and grows by `multiplier` (1 or more) up to
+// `maximum`
 // (`initial` or more). With a multiplier of 1 all rests are `initial`.
 struct Backoff {
   Millis initial{1};

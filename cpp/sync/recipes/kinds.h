@@ -23,7 +23,7 @@ const LockRecipe& fair_lock_recipe();
 // (Redisson's RFencedLock).
 const LockRecipe& fenced_lock_recipe();
 
-// The reentrant lock with polling waiters, which do not subscribe and rest for growing times
+// The reentrant lock with polling waiters, which do not subscribe and back off for growing times
 // (Redisson's RSpinLock). On the server it is a lock; its release wakes subscribers.
 const LockRecipe& spin_lock_recipe();
 

@@ -55,7 +55,7 @@ struct Step {
   AcquireOptions acquire_options{};
   // Of a last release:
   std::string other{};   // another field that may have the hold by now; empty: none
-  Millis stays{0};       // the rest of the minimum hold time, for kinds that have one
+  Millis stays{0};       // what remains of the minimum hold time, for kinds that have one
   std::string keeper{};  // the field that keeps the lock for that time
 };
 

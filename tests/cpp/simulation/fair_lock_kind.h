@@ -14,7 +14,7 @@ class FairLockKind final : public LockKind {
   sync::AcquireOptions acquire_options(Random& random) const override;
   bool admits(Keyspace& data, const LockName& lock, const std::string& owner) const override;
   Line line(Keyspace& data, const std::string& name) const override;
-  Duration rest(const sync::AcquireOptions& acquire_options) const override {
+  Duration backoff(const sync::AcquireOptions& acquire_options) const override {
     return acquire_options.queue_timeout / 3;
   }
   bool may_stay(Keyspace& data, const std::string& key, bool in_peace) const override;

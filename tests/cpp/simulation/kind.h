@@ -80,8 +80,8 @@ class Kind {
   virtual bool admits(Keyspace& data, const LockName& lock, const std::string& owner) const = 0;
   // Those who stand in line on the server, the first one first; only where it keeps the order.
   virtual Line line(Keyspace& /*data*/, const std::string& /*name*/) const { return {}; }
-  // The shortest rest of a waiter between two attempts without a message.
-  virtual Duration rest(const sync::AcquireOptions& /*acquire_options*/) const {
+  // The shortest backoff of a waiter between two attempts without a message.
+  virtual Duration backoff(const sync::AcquireOptions& /*acquire_options*/) const {
     return Duration::max();
   }
   // Its grants bring tokens, each greater than all before it.

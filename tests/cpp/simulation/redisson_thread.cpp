@@ -88,9 +88,9 @@ void RedissonThread::renew(std::uint64_t watchdog) {
   if (over_ || depth_ == 0 || watchdog != watchdog_) return;
   const std::optional<Answer> found = act(steps().renew(plan_.watch_lease));
   if (found && found->integer == 0) return;
-  const Duration rest = found ? Duration(plan_.watch_lease) / 3 : kSoon;
+  const Duration period = found ? Duration(plan_.watch_lease) / 3 : kSoon;
   const auto self = shared_from_this();
-  world_.in(rest, [self, watchdog] { self->renew(watchdog); });
+  world_.in(period, [self, watchdog] { self->renew(watchdog); });
 }
 
 }  // namespace holdfast::simulation

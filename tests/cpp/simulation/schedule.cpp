@@ -252,7 +252,7 @@ int Schedule::most_heads() const {
 // The most attempts that the waiters may make without a message.
 int Schedule::unasked_looks() const {
   const Duration time = world_.now() - TimePoint(std::chrono::hours(1));
-  const auto looks = time / script_.kind.rest(script_.acquire_options);
+  const auto looks = time / script_.kind.backoff(script_.acquire_options);
   return static_cast<int>(looks) * static_cast<int>(actors_.size());
 }
 

@@ -7,7 +7,7 @@
 
 namespace holdfast::simulation {
 
-// The spin lock: the lock, whose waiters get no messages and try again after a rest.
+// The spin lock: the lock, whose waiters get no messages and try again after a backoff.
 class SpinLockKind final : public LockKind {
  public:
   std::string word() const override { return "spin_lock"; }
@@ -22,7 +22,7 @@ class SpinLockKind final : public LockKind {
     acquire_options.backoff.multiplier = 1 + static_cast<double>(random.below(3));
     return acquire_options;
   }
-  Duration rest(const sync::AcquireOptions& acquire_options) const override {
+  Duration backoff(const sync::AcquireOptions& acquire_options) const override {
     return std::chrono::duration_cast<Duration>(Duration(acquire_options.backoff.initial) /
                                                 acquire_options.backoff.multiplier);
   }

@@ -28,14 +28,14 @@ std::vector<Duration> backoff(const Backoff& backoff, std::uint64_t seed, int ma
   return all;
 }
 
-// ---- the rests
+// ---- the times
 
 TEST(BackoffSequenceTest, EachIsBetweenTheLastBoundAndItsOwn) {
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     Duration bound = Millis(1);
-    for (const Duration rest : backoff({}, seed, 12)) {
-      EXPECT_GE(rest, bound / 2);
-      EXPECT_LE(rest, bound);
+    for (const Duration time : backoff({}, seed, 12)) {
+      EXPECT_GE(time, bound / 2);
+      EXPECT_LE(time, bound);
       bound = std::min<Duration>(2 * bound, Millis(128));
     }
   }
@@ -45,36 +45,36 @@ TEST(BackoffSequenceTest, TheyUseAllOfTheirRange) {
   Duration shortest = Millis(1000);
   Duration longest{};
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
-    const Duration rest = backoff({}, seed, 8).back();
-    shortest = std::min(shortest, rest);
-    longest = std::max(longest, rest);
+    const Duration time = backoff({}, seed, 8).back();
+    shortest = std::min(shortest, time);
+    longest = std::max(longest, time);
   }
   EXPECT_LT(shortest, Millis(67));
   EXPECT_GT(longest, Millis(125));
 }
 
-TEST(BackoffSequenceTest, ASeedGivesTheSameRestsAndAnotherGivesOthers) {
+TEST(BackoffSequenceTest, ASeedGivesTheSameTimesAndAnotherGivesOthers) {
   EXPECT_EQ(backoff({}, 1, 20), backoff({}, 1, 20));
   EXPECT_NE(backoff({}, 1, 20), backoff({}, 2, 20));
 }
 
 TEST(BackoffSequenceTest, AMultiplierOfOneIsAConstant) {
-  for (const Duration rest : backoff({Millis(50), Millis(50), 1}, 7, 5))
-    EXPECT_EQ(rest, Millis(50));
+  for (const Duration time : backoff({Millis(50), Millis(50), 1}, 7, 5))
+    EXPECT_EQ(time, Millis(50));
 }
 
 TEST(BackoffSequenceTest, TheyAreNeverZeroAndNeverAboveTheMaximum) {
-  for (const Duration rest : backoff({Millis(1), Millis(2), 1000}, 3, 50)) {
-    EXPECT_GT(rest, Duration::zero());
-    EXPECT_LE(rest, Millis(2));
+  for (const Duration time : backoff({Millis(1), Millis(2), 1000}, 3, 50)) {
+    EXPECT_GT(time, Duration::zero());
+    EXPECT_LE(time, Millis(2));
   }
   const Millis longest(std::int64_t{1} << 40);
-  for (const Duration rest : backoff({Millis(1), longest, 1000}, 3, 50)) EXPECT_LE(rest, longest);
+  for (const Duration time : backoff({Millis(1), longest, 1000}, 3, 50)) EXPECT_LE(time, longest);
 }
 
 // ---- the machine
 
-class RestingTest : public ::testing::Test {
+class BackingOffTest : public ::testing::Test {
  protected:
   using Event = AcquireMachine::Event;
   using Verb = AcquireMachine::Action::Verb;
@@ -100,19 +100,19 @@ class RestingTest : public ::testing::Test {
   std::optional<AcquireMachine> machine;
 };
 
-TEST_F(RestingTest, ARefusalIsFollowedByARestAndAnAttempt) {
+TEST_F(BackingOffTest, ARefusalIsFollowedByABackoffAndAnAttempt) {
   begin({Millis(50), Millis(50), 1});
-  const AcquireMachine::Action rest = stand_apart(Millis(9000));
-  EXPECT_EQ(rest.verb, Verb::kSleep);
-  EXPECT_EQ(rest.until, kZero + Millis(50));
-  now = rest.until - Duration(1);
+  const AcquireMachine::Action pause = stand_apart(Millis(9000));
+  EXPECT_EQ(pause.verb, Verb::kSleep);
+  EXPECT_EQ(pause.until, kZero + Millis(50));
+  now = pause.until - Duration(1);
   EXPECT_EQ(feed({Event::Kind::kTime}).verb, Verb::kSleep);
-  now = rest.until;
+  now = pause.until;
   EXPECT_EQ(feed({Event::Kind::kTime}).verb, Verb::kTry);
   EXPECT_EQ(held(Millis(8950)).until, kZero + Millis(100));
 }
 
-TEST_F(RestingTest, TheRestsGrow) {
+TEST_F(BackingOffTest, TheRestsGrow) {
   begin({Millis(1), Millis(128), 2});
   TimePoint until = stand_apart(Millis(9000)).until;
   EXPECT_LE(until - now, Millis(1));
@@ -124,29 +124,29 @@ TEST_F(RestingTest, TheRestsGrow) {
   EXPECT_GE(until - now, Millis(64));
 }
 
-TEST_F(RestingTest, ARestIsNoLongerThanTheHoldersTime) {
+TEST_F(BackingOffTest, ARestIsNoLongerThanTheHoldersTime) {
   begin(kHour);
   EXPECT_EQ(stand_apart(Millis(500)).until, kZero + Millis(502));
 }
 
-TEST_F(RestingTest, ARestIsNoLongerThanTheCallersTime) {
+TEST_F(BackingOffTest, ARestIsNoLongerThanTheCallersTime) {
   begin(kHour, kZero + Millis(300));
   EXPECT_EQ(stand_apart(Millis(500)).until, kZero + Millis(300));
   now = kZero + Millis(300);
   EXPECT_EQ(feed({Event::Kind::kTime}).verdict, Verdict::kTimedOut);
 }
 
-TEST_F(RestingTest, ARestIsNeverZero) {
+TEST_F(BackingOffTest, ARestIsNeverZero) {
   begin({});
   EXPECT_GT(stand_apart(Millis(0)).until, now);
 }
 
-TEST_F(RestingTest, AKeyWithoutATimeLimitIsAskedForAfterTheRest) {
+TEST_F(BackingOffTest, AKeyWithoutATimeLimitIsAskedForAfterTheRest) {
   begin({Millis(50), Millis(50), 1});
   EXPECT_EQ(stand_apart(Millis(-1)).until, kZero + Millis(50));
 }
 
-TEST_F(RestingTest, AFailureEndsARest) {
+TEST_F(BackingOffTest, AFailureEndsARest) {
   begin(kHour);
   (void)stand_apart(Millis(9000));
   const Event closed{Event::Kind::kFailed, {}, kNever, Status::closed("closed"), true};

@@ -33,7 +33,7 @@ std::string text(Verdict verdict) {
 }
 
 std::string text(const QuorumMachine::Action& action) {
-  const std::vector<std::string> verbs{"go on", "try", "wait for", "again", "rest"};
+  const std::vector<std::string> verbs{"go on", "try", "wait for", "again", "back off"};
   const std::string back =
       action.give_back.empty() ? "" : "give back" + text(action.give_back) + ", ";
   if (action.verb != Verb::kFinish) {
@@ -143,7 +143,7 @@ TEST(MultiLockMachine, RestsFromTheSecondVainRoundOn) {
   script.grant(0);
   EXPECT_EQ(script.refuse(1), "give back 0, wait for 1");
   script.grant(1, 9898);  // sent at this moment
-  EXPECT_EQ(script.refuse(0), "give back 1, rest");
+  EXPECT_EQ(script.refuse(0), "give back 1, back off");
   EXPECT_LE(script.left(), Millis(4));
   EXPECT_EQ(script.time(), "wait for 0");
 }
@@ -289,7 +289,7 @@ TEST(RedLockMachine, AMajorityOutOfReachIsNeverHeldByAnother) {
   Script script(options);
   script.start();
   script.refuse(0);
-  EXPECT_EQ(script.time(), "give back 1 2, rest");
+  EXPECT_EQ(script.time(), "give back 1 2, back off");
   EXPECT_EQ(script.time(), "try 0 1 2");
   script.fail(0);
   script.fail(1);
@@ -323,7 +323,7 @@ TEST(RedLockMachine, AMajorityThatRefusesToWorkIsAskedAgainUntilTheDeadline) {
   options.deadline = at(100);
   Script script(options);
   script.start();
-  EXPECT_EQ(refused_to_work(script), "give back 2, rest");
+  EXPECT_EQ(refused_to_work(script), "give back 2, back off");
   EXPECT_EQ(script.time(), "try 0 1 2");
   script.pass(100);
   EXPECT_EQ(refused_to_work(script), "give back 2, timed out: loading");
