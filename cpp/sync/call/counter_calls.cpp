@@ -10,11 +10,14 @@ namespace holdfast::sync {
 ExchangePtr counter_call(std::shared_ptr<const Context> context, const LockName& name,
                          const CounterStep& step, std::int64_t amount) {
   const Millis memory = request_memory(*context);
-  AcquireOptions options{Millis(0), memory, amount};
-  options.request = context->slots->take();
-  const OwnerNumber slot = options.request->slot;
-  const std::string id = owner_field(context->client_id, slot);
-  Query query{name, [=, write = step.write](script::Writer& out) {
+  RequestSlots::RequestPtr request = context->slots->take();
+  const OwnerNumber slot = request->slot;
+  // The captures are made anew: those of constants could not be moved.
+  Query query{name, [name = LockName(name), id = owner_field(context->client_id, slot),
+                     request = std::move(request), write = step.write, memory,
+                     amount](script::Writer& out) {
+                AcquireOptions options{Millis(0), memory, amount};
+                options.request = request;
                 write(out, {name, id, 0, memory, options});
               }};
   // The last sending must arrive while the server still has the first answer.

@@ -10,14 +10,21 @@ namespace holdfast::sync {
 
 // Every key and channel that is derived from a name, in Redisson's spelling.
 
-// The name between a prefix and a suffix: `{name}`, or the name alone if it contains a brace.
-inline std::string braced(const LockName& name, std::string_view before = {},
-                          std::string_view after = {}) {
+// Appends the name between a prefix and a suffix: `{name}`, or the name alone if it contains a
+// brace.
+inline std::string& append_braced(std::string& key, const LockName& name,
+                                  std::string_view before = {}, std::string_view after = {}) {
   const std::string& bytes = name.bytes();
   const std::size_t braces = bytes.find('{') == std::string::npos ? 1 : 0;
+  return key.append(before).append(braces, '{').append(bytes).append(braces, '}').append(after);
+}
+
+inline std::string braced(const LockName& name, std::string_view before = {},
+                          std::string_view after = {}) {
+  constexpr std::size_t kBraces = 2;
   std::string key;
-  key.reserve(before.size() + bytes.size() + 2 * braces + after.size());
-  key.append(before).append(braces, '{').append(bytes).append(braces, '}').append(after);
+  key.reserve(before.size() + name.bytes().size() + kBraces + after.size());
+  append_braced(key, name, before, after);
   return key;
 }
 
@@ -41,9 +48,14 @@ inline Channel latch_channel(const LockName& name) {
   return Channel("redisson_countdownlatch__channel__{" + name.bytes() + '}');
 }
 
+inline constexpr std::string_view kRequestPrefix = "redisson_request:";
+
 // The key that keeps the answer to a request for a while: `id` is "uuid:slot".
 inline std::string request_key(const LockName& name, const std::string& id) {
-  return braced(name, "redisson_request:") + ':' + id;
+  constexpr std::size_t kBraces = 2;
+  std::string key;
+  key.reserve(kRequestPrefix.size() + name.bytes().size() + kBraces + 1 + id.size());
+  return append_braced(key, name, kRequestPrefix).append(1, ':').append(id);
 }
 
 // The counter of a fenced lock: its last token.
