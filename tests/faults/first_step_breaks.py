@@ -35,13 +35,13 @@ BREAKS = (
     lost(
         "an attempt goes before other waiters of its client",
         ACQUIRE,
-        "  if (context().acknowledger || !request.synchronizer->idle(context(), request.owner)) "
-        "return false;\n",
+        "  if (!request().synchronizer->idle(context(), request().owner)) return false;\n",
     ),
     lost(
         "an attempt does not ask whether its owner is acquiring",
         ACQUIRE,
-        "  if (plan_.verdict != lease::AttemptPlan::Verdict::kBegun) return false;\n",
+        "  return plan_.verdict == lease::AttemptPlan::Verdict::kBegun;\n",
+        "  return true;\n",
     ),
     lost(
         "a nested attempt asks for the first hold",
@@ -98,8 +98,8 @@ BREAKS = (
     lost(
         "a release goes on without a plan",
         RELEASE,
-        "  return plan_.verdict == lease::ReleasePlan::Verdict::kPartial;\n",
-        "  return true;\n",
+        ": plan_.verdict == lease::ReleasePlan::Verdict::kPartial;\n",
+        ": true;\n",
     ),
     lost(
         "a nested release is written as the last one",
@@ -120,8 +120,8 @@ BREAKS = (
     lost(
         "a release does not say how many waiters have heard of it",
         RELEASE,
-        "synchronizer_->channel(),\n                                 reply.integer());",
-        "synchronizer_->channel(),\n                                 1);",
+        "                                      reply.integer());",
+        "                                      1);",
     ),
     lost(
         "a release with a surprise begins anew",

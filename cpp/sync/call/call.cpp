@@ -7,20 +7,20 @@
 namespace holdfast::sync {
 
 bool Call::start(const Caller& caller) {
-  const TimePoint now = context().clock.now();
-  connection_ = context().topology->route(key(), topology::Traffic::kCalls);
-  const bool sends = first_begin(now);
-  deadline = after(now, context().command_timeout);
-  connect_deadline = first_connect_deadline();
-  deferred = first_deferred();
-  if (sends) {
+  const TimePoint now = context_.clock.now();
+  connection_ = context_.topology->route(key(), topology::Traffic::kCalls);
+  const FirstStep step = first_begin(now);
+  deadline = after(now, context_.command_timeout);
+  connect_deadline = step.connect_deadline;
+  deferred = step.deferred;
+  if (step.sends) {
     state_ = State::kSent;
     caller_ = caller;
   } else {
     state_ = State::kPassedOn;
-    successor_ = first_operation();
+    successor_ = first_operation(false);
   }
-  return sends;
+  return step.sends;
 }
 
 void Call::submit(Parker* reader) {
@@ -74,7 +74,7 @@ bool Call::post(Parker& parker, Interrupt* interrupt) {
 
 bool Call::await(Parker& parker, Interrupt* interrupt) {
   for (;;) {  // once at least: others may wait for a leader
-    const TimePoint slice = interrupt != nullptr ? context().clock.now() + kInterruptSlice : kNever;
+    const TimePoint slice = interrupt != nullptr ? context_.clock.now() + kInterruptSlice : kNever;
     connection_->serve(parker, control_, slice);
     if (control_.done.load(std::memory_order_acquire)) return true;
     if (interrupt != nullptr && interrupt->pending()) return false;
@@ -149,7 +149,7 @@ void Call::stop_serving(Parker& parker) {
 
 void Call::written() {
   if (writing_.exchange(Writing::kDone) == Writing::kAwaited) {
-    context().timers->call(shared_from_this());
+    context_.timers->call(shared_from_this());
   }
 }
 
@@ -211,7 +211,7 @@ std::optional<Outcome> Call::conclude(const Answered& answered, wait::Calls& cal
 
 OperationPtr Call::pass_on() {
   state_ = State::kPassedOn;
-  successor_ = first_resume();
+  successor_ = first_operation(true);
   successor_->report_to(std::exchange(caller_.completion, nullptr), caller_.id, caller_.reader);
   successor_->resume();
   end_wait();

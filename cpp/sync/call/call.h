@@ -7,6 +7,7 @@
 #include "base/mutex.h"
 #include "base/parker.h"
 #include "client/connection.h"
+#include "sync/call/first_step.h"
 #include "sync/operation/context.h"
 #include "sync/operation/operation.h"
 
@@ -39,21 +40,20 @@ class Call : public Exchange,
   void stop_serving(Parker& parker) final;
   void cancel() final;
 
-  std::string_view client_id() const final { return context().client_id; }
+  std::string_view client_id() const final { return context_.client_id; }
   std::string_view key() const final { return name().bytes(); }
   void complete(Result<resp::Reply> reply, const client::Sent& sent) final;
   void written() final;
 
  protected:
+  // `context`: which the first step keeps.
+  explicit Call(const Context& context) : context_(context) {}
+
   // The first step.
-  virtual const Context& context() const = 0;
-  virtual bool first_begin(TimePoint now) = 0;
-  virtual TimePoint first_connect_deadline() const = 0;
-  virtual bool first_deferred() const = 0;
+  virtual FirstStep first_begin(TimePoint now) = 0;
   virtual std::optional<Outcome> first_finish(const resp::Reply& reply, const client::Sent& sent,
                                               wait::Calls& calls) = 0;
-  virtual OperationPtr first_resume() = 0;
-  virtual OperationPtr first_operation() = 0;
+  virtual OperationPtr first_operation(bool sent) = 0;
   virtual bool first_leave() = 0;
   virtual void first_take_back() const = 0;
 
@@ -101,6 +101,7 @@ class Call : public Exchange,
   OperationPtr successor() const HOLDFAST_EXCLUDES(mutex_);
   void end_wait() HOLDFAST_REQUIRES(mutex_);
 
+  const Context& context_;
   std::shared_ptr<client::Connection> connection_;  // set by start()
   client::ServeControl control_;                    // of the thread in wait(), or of the reader
   SharedAtomic<Writing> writing_{Writing::kUnknown};
@@ -118,29 +119,26 @@ template <typename First>
 class CallOf final : public Call {
  public:
   template <typename... Args>
-  explicit CallOf(Args&&... args) : first_(std::forward<Args>(args)...) {}
+  explicit CallOf(const std::shared_ptr<const Context>& context, Args&&... args)
+      : Call(*context), first_(context, std::forward<Args>(args)...) {}
 
   const LockName& name() const override { return first_.name(); }
   About about() override { return first_.about(); }
   resp::ReplyKinds encode(std::string& out) const override { return first_.encode(out); }
 
  private:
-  const Context& context() const override { return first_.context(); }
-  bool first_begin(TimePoint now) override {
+  FirstStep first_begin(TimePoint now) override {
     if constexpr (First::kCarried) {
       return first_.begin(now, shared_from_this());
     } else {
       return first_.begin(now);
     }
   }
-  TimePoint first_connect_deadline() const override { return first_.connect_deadline(); }
-  bool first_deferred() const override { return first_.deferred(); }
   std::optional<Outcome> first_finish(const resp::Reply& reply, const client::Sent& sent,
                                       wait::Calls& calls) override {
     return first_.finish(reply, sent, calls);
   }
-  OperationPtr first_resume() override { return first_.resume(); }
-  OperationPtr first_operation() override { return first_.operation(); }
+  OperationPtr first_operation(bool sent) override { return first_.operation(sent); }
   bool first_leave() override { return first_.leave(); }
   void first_take_back() const override { first_.take_back(); }
 

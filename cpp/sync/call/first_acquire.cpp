@@ -7,17 +7,22 @@
 
 namespace holdfast::sync {
 
-bool FirstAcquire::begin(TimePoint now) {
+FirstStep FirstAcquire::begin(TimePoint now) {
   const AcquireRequest& request = this->request();
   begun_ = now;
-  if (context().acknowledger || !request.synchronizer->idle(context(), request.owner)) return false;
-  plan_ = account_.begin();
-  if (plan_.verdict != lease::AttemptPlan::Verdict::kBegun) return false;
+  if (!may_begin()) return {false};
   count_ = request.again ? std::max(plan_.count - 1, 1) : plan_.count;
   const bool usual = count_ == 1 && !request.slot &&
                      request.queue_timeout() == request.synchronizer->options().queue_timeout;
   if (usual) commands_ = request.synchronizer->commands_for(context(), request.lease.time);
-  return true;
+  return {true, connect_deadline()};
+}
+
+bool FirstAcquire::may_begin() {
+  if (context().acknowledger) return false;
+  if (!request().synchronizer->idle(context(), request().owner)) return false;
+  plan_ = account_.begin();
+  return plan_.verdict == lease::AttemptPlan::Verdict::kBegun;
 }
 
 TimePoint FirstAcquire::connect_deadline() const {
@@ -49,7 +54,7 @@ std::optional<Outcome> FirstAcquire::finish(const resp::Reply& reply, const clie
   return Outcome{Verdict::kGranted, {}, answer.value};
 }
 
-OperationPtr FirstAcquire::made(bool sent) {
+OperationPtr FirstAcquire::operation(bool sent) {
   AcquireOperation::Begun begun{begun_, sent ? std::optional(plan_) : std::nullopt};
   return std::make_shared<AcquireOperation>(std::move(account_), begun);
 }

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "client/request.h"
+#include "sync/call/first_step.h"
 #include "sync/operation/acquire_account.h"
 #include "sync/operation/operation.h"
 
@@ -20,25 +21,20 @@ class FirstAcquire {
 
   // Its request carries no entry of the ledger.
   static constexpr bool kCarried = false;
-  const Context& context() const { return *account_.context(); }
   const LockName& name() const { return request().name(); }
   Exchange::About about() const { return {request().recipe().kind(), request().owner}; }
 
-  // True: encode() is to be sent. False, and nothing was begun: operation() follows. That is where
-  // other waiters of this client are ahead, replicas confirm grants, the client is closed, or the
-  // owner is acquiring it already.
-  bool begin(TimePoint now);
-  TimePoint connect_deadline() const;
-  bool deferred() const { return false; }
+  // Nothing is sent, and nothing was begun, where other waiters of this client are ahead, replicas
+  // confirm grants, the client is closed, or the owner is acquiring it already.
+  FirstStep begin(TimePoint now);
   resp::ReplyKinds encode(std::string& out) const;
 
-  // The reply has come. Nothing: it is no grant, or one that cannot be kept; resume() follows.
+  // The reply has come. Nothing: it is no grant, or one that cannot be kept; operation() follows.
   std::optional<Outcome> finish(const resp::Reply& reply, const client::Sent& sent,
                                 wait::Calls& calls);
-  // Makes the operation that gets the reply as its first event, or its failure.
-  OperationPtr resume() { return made(true); }
-  // Makes the operation that begins from the start.
-  OperationPtr operation() { return made(false); }
+  // Makes the operation. `sent`: it gets the reply as its first event, or its failure; else it
+  // begins from the start.
+  OperationPtr operation(bool sent);
 
   // A deferred step: its caller leaves. Not for this one.
   bool leave() { return false; }
@@ -46,8 +42,10 @@ class FirstAcquire {
   void take_back() const;
 
  private:
+  const Context& context() const { return *account_.context(); }
   const AcquireRequest& request() const { return account_.request(); }
-  OperationPtr made(bool sent);
+  bool may_begin();
+  TimePoint connect_deadline() const;
 
   AcquireAccount account_;
   const Synchronizer::Commands* commands_ = nullptr;  // the synchronizer's; null: not kept

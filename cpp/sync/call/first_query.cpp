@@ -4,7 +4,7 @@
 
 namespace holdfast::sync {
 
-bool FirstQuery::begin(TimePoint now, const client::RequestPtr& carrier) {
+FirstStep FirstQuery::begin(TimePoint now, const client::RequestPtr& carrier) {
   begun_.at = now;
   if (query_.returns) {
     const Query::Return& what = *query_.returns;
@@ -13,7 +13,7 @@ bool FirstQuery::begin(TimePoint now, const client::RequestPtr& carrier) {
                                 : after(now, context_->command_timeout + what.longer);
     begun_.turn = context_->keeper->take_back(name(), what.owner, carrier, until);
   }
-  return true;
+  return {};
 }
 
 resp::ReplyKinds FirstQuery::encode(std::string& out) const {
@@ -30,7 +30,7 @@ std::optional<Outcome> FirstQuery::finish(const resp::Reply& reply, const client
 }
 
 // The call stays with the query: its command may have to be sent again.
-OperationPtr FirstQuery::operation() const {
+OperationPtr FirstQuery::operation(bool /*sent*/) const {
   return std::make_shared<QueryOperation>(context_, query_, begun_);
 }
 

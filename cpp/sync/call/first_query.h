@@ -6,6 +6,7 @@
 
 #include "client/request.h"
 #include "sync/call/call.h"
+#include "sync/call/first_step.h"
 #include "sync/operation/query_operation.h"
 
 namespace holdfast::sync {
@@ -20,22 +21,18 @@ class FirstQuery {
 
   // Its request carries the entry in the ledger (Query::returns).
   static constexpr bool kCarried = true;
-  const Context& context() const { return *context_; }
   const LockName& name() const { return query_.name; }
   Exchange::About about() const { return {}; }
 
   // `carrier`: the request that sends encode(), which is always to be sent.
-  bool begin(TimePoint now, const client::RequestPtr& carrier);
-  TimePoint connect_deadline() const { return kNever; }
-  bool deferred() const { return false; }
+  FirstStep begin(TimePoint now, const client::RequestPtr& carrier);
   resp::ReplyKinds encode(std::string& out) const;
 
-  // The reply has come. Nothing: it is an error; resume() follows.
+  // The reply has come. Nothing: it is an error; operation() follows.
   std::optional<Outcome> finish(const resp::Reply& reply, const client::Sent& sent,
                                 wait::Calls& calls) const;
   // Makes the operation that gets the reply as its first event, or its failure.
-  OperationPtr resume() const { return operation(); }
-  OperationPtr operation() const;
+  OperationPtr operation(bool sent) const;
 
   bool leave() const { return false; }
   void take_back() const {}

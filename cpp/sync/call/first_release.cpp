@@ -5,13 +5,14 @@
 
 namespace holdfast::sync {
 
-bool FirstRelease::begin(TimePoint now, const client::RequestPtr& carrier) {
+FirstStep FirstRelease::begin(TimePoint now, const client::RequestPtr& carrier) {
   using Caller = lease::LeaseKeeper::Caller;
   begun_ = now;
   plan_ = context_->keeper->begin_release(name(), what_.owner, what_.all, carrier,
                                           what_.deferred ? Caller::kMayLeave : Caller::kAwaits);
-  if (is_last()) return synchronizer_->idle(*context_, what_.owner);
-  return plan_.verdict == lease::ReleasePlan::Verdict::kPartial;
+  const bool sends = is_last() ? synchronizer_->idle(*context_, what_.owner)
+                               : plan_.verdict == lease::ReleasePlan::Verdict::kPartial;
+  return {sends, kNever, what_.deferred && is_last()};
 }
 
 resp::ReplyKinds FirstRelease::encode(std::string& out) const {
@@ -34,7 +35,7 @@ std::optional<Outcome> FirstRelease::finish(const resp::Reply& reply, const clie
   return Outcome{};
 }
 
-OperationPtr FirstRelease::operation() {
+OperationPtr FirstRelease::operation(bool /*sent*/) {
   return std::make_shared<ReleaseOperation>(context_, synchronizer_, what_,
                                             ReleaseOperation::Begun{plan_, begun_});
 }

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "client/request.h"
+#include "sync/call/first_step.h"
 #include "sync/operation/operation.h"
 #include "sync/operation/release_operation.h"
 
@@ -21,27 +22,22 @@ class FirstRelease {
 
   // Its request carries the entry in the ledger.
   static constexpr bool kCarried = true;
-  const Context& context() const { return *context_; }
   const LockName& name() const { return synchronizer_->name(); }
   Exchange::About about() const {
     return {synchronizer_->recipe().kind(), what_.owner, plan_.remaining == 0};
   }
 
-  // `carrier`: the request that sends encode(). False: there is nothing to send, or a waiter of
-  // this client may get the lock in the same step; operation() follows.
-  bool begin(TimePoint now, const client::RequestPtr& carrier);
-  TimePoint connect_deadline() const { return kNever; }
-  // Whether its caller leaves once the command is written: leave() follows.
-  bool deferred() const { return what_.deferred && is_last(); }
+  // `carrier`: the request that sends encode(). It is not sent where the owner holds nothing, and
+  // where a waiter of this client may get the lock in the same step. Deferred: leave() follows.
+  FirstStep begin(TimePoint now, const client::RequestPtr& carrier);
   resp::ReplyKinds encode(std::string& out) const;
 
-  // The reply has come. Nothing: it does not say that it is done; resume() follows.
+  // The reply has come. Nothing: it does not say that it is done; operation() follows.
   std::optional<Outcome> finish(const resp::Reply& reply, const client::Sent& sent,
                                 wait::Calls& calls);
-  // Makes the operation that gets the reply as its first event, or its failure.
-  OperationPtr resume() { return operation(); }
-  // Makes the operation that begins by the plan.
-  OperationPtr operation();
+  // Makes the operation. `sent`: it gets the reply as its first event, or its failure; else it
+  // begins by the plan.
+  OperationPtr operation(bool sent);
 
   // False: a newer command of the owner has taken the release over, and its caller stays.
   bool leave();

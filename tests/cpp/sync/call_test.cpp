@@ -258,8 +258,8 @@ TEST_P(CallTest, BehindAnotherWaiterOfItsClientItQueuesUp) {
   if (!in_turn() || by_thread()) return;  // a thread would sleep on the clock of the test
   const AcquireArguments arguments{kBob, kLease};
   FirstAcquire first(context, {lock, arguments});
-  ASSERT_TRUE(first.begin(script.clock.now()));
-  const auto other = std::dynamic_pointer_cast<AcquireOperation>(first.resume());
+  ASSERT_TRUE(first.begin(script.clock.now()).sends);
+  const auto other = std::dynamic_pointer_cast<AcquireOperation>(first.operation(true));
   (void)context->waits->join(lock->channel(), other, std::nullopt);
   leave(acquire_call(kAlice, true));
   EXPECT_EQ(script.got, "") << "it is the other one's turn";
@@ -358,8 +358,7 @@ TEST_F(TaskCallTest, AServerOutOfReachIsWaitedForAsLongAsItsCallerWaits) {
     AcquireArguments arguments{kAlice, kLease, blocking};
     arguments.timeout = timeout;
     FirstAcquire first(context, {lock, arguments});
-    EXPECT_TRUE(first.begin(script.clock.now()));
-    return first.connect_deadline() - script.clock.now();
+    return first.begin(script.clock.now()).connect_deadline - script.clock.now();
   };
   EXPECT_LT(waits(false, Millis(0)), Millis(1000)) << "not at all, but for a restart";
   EXPECT_EQ(waits(true, Millis(2000)), Millis(2000));
@@ -368,8 +367,8 @@ TEST_F(TaskCallTest, AServerOutOfReachIsWaitedForAsLongAsItsCallerWaits) {
 TEST_F(TaskCallTest, AReleaseThatItsOwnersNextAttemptRevokesIsDone) {
   acquire({granted});
   FirstRelease first(context, lock, {kAlice});
-  ASSERT_TRUE(first.begin(script.clock.now(), nullptr));
-  const OperationPtr operation = first.resume();
+  ASSERT_TRUE(first.begin(script.clock.now(), nullptr).sends);
+  const OperationPtr operation = first.operation(true);
   operation->report_to(kept = std::make_shared<KeptOutcome>(), kId, nullptr);
   operation->resume();
   operation->complete(Status::revoked(), {});

@@ -88,7 +88,7 @@ class WaitersTest : public ::testing::Test {
       const auto number = static_cast<std::uint64_t>(i);
       const AcquireArguments arguments{OwnerNumber{number}, {kLease, false}};
       FirstAcquire step(client_->context(), {simulation::synchronizer(recipe, name_), arguments});
-      waiting_.push_back(std::dynamic_pointer_cast<AcquireOperation>(step.operation()));
+      waiting_.push_back(std::dynamic_pointer_cast<AcquireOperation>(step.operation(false)));
       waiting_.back()->finish_to(outcomes_, number);
     }
   }

@@ -1,0 +1,14 @@
+#pragma once
+
+#include "base/clock.h"
+
+namespace holdfast::sync {
+
+// What begin() of a first step (FirstAcquire, FirstRelease, FirstQuery) says to its call.
+struct FirstStep {
+  bool sends = true;                    // false: an operation begins in the place of its command
+  TimePoint connect_deadline = kNever;  // see client::Request
+  bool deferred = false;                // its caller leaves once the command is written
+};
+
+}  // namespace holdfast::sync
