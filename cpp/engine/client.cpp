@@ -56,7 +56,7 @@ topology::Setup topology_setup(const ClientOptions& options, const std::shared_p
   setup.driver = options.asynchronous ? Driver::kLoop : Driver::kCallers;
   setup.sink = hub;
   setup.on_lost = [weak = std::weak_ptr<lease::LeaseKeeper>(keeper)] {
-    if (const auto strong = weak.lock()) strong->verify();
+    if (const auto strong = weak.lock()) strong->watchdog().verify();
   };
   setup.pubsub = options.pubsub;
   return setup;
@@ -94,7 +94,7 @@ Client::Core* Client::make_core(bool first) {
   const auto topology = topology::make(engine.clock(), loops, setup);
   hub->set_on_lost(setup.on_lost);
   hub->set_topology(topology);
-  keeper->set_topology(topology);
+  keeper->watchdog().set_topology(topology);
   engine.add(keeper);
   const std::shared_ptr<wait::WaitRegistry> waits(hub, &hub->registry());
   const auto timers = std::make_shared<sync::Timers>(engine.clock(), loops.io);
@@ -149,7 +149,7 @@ sync::ExchangePtr Client::ping() {
                                    }});
 }
 
-void Client::pause_renewals(bool on) { context()->keeper->pause(on); }
+void Client::pause_renewals(bool on) { context()->keeper->watchdog().pause(on); }
 
 std::shared_ptr<Closing> Client::close(Millis patience, bool release_held) {
   const bool first = !closed_.exchange(true);

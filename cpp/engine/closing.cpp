@@ -45,14 +45,14 @@ void Closing::start(Options options) {
 
 void Closing::release_held() {
   for (const lease::LeaseKeeper::Held& held : context_->keeper->held()) {
-    const auto plan = context_->keeper->begin_release_of_held(held.name, held.owner);
+    const auto plan = context_->keeper->releases().begin_of_held(held.name, held.owner);
     if (!plan || plan->verdict != lease::ReleasePlan::Verdict::kFinal) continue;
     // Only a HoldRecipe makes holds.
     const auto& recipe = static_cast<const sync::HoldRecipe&>(*held.renewal);
-    sync::PendingRelease::carry_on(
+    sync::PendingRelease::resume(
         context_,
         sync::PendingRelease::release_of(context_, recipe, {held.name, held.owner, 0, {}, *plan}),
-        plan->ticket, false);
+        plan->serial, false);
   }
 }
 
@@ -89,7 +89,7 @@ void Closing::end() {
 // is named. Another thread may still process its answer, or it pauses after a refusal.
 void Closing::settle() {
   const TimePoint now = context_->clock.now();
-  const bool acquiring = context_->keeper->acquiring();
+  const bool acquiring = context_->keeper->attempts().any();
   bool waits = false;
   {
     const MutexLock guard(mutex_);

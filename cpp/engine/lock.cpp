@@ -64,7 +64,7 @@ sync::ExchangePtr Lock::detach(OwnerNumber owner, Millis lease) const {
 }
 
 std::string Lock::ticket(OwnerNumber owner) const {
-  const auto detached = client_->context()->keeper->detached(name(), owner);
+  const auto detached = client_->context()->keeper->transfers().detached(name(), owner);
   if (!detached) return {};
   return sync::to_text({std::string(movable_as()), detached->field, detached->token,
                         detached->lease, detached->minimum, name().bytes()});
@@ -76,7 +76,7 @@ std::string_view Lock::movable_as() const {
 }
 
 void Lock::end_detach(OwnerNumber owner, bool done) const {
-  client_->context()->keeper->end_detach(name(), owner, done);
+  client_->context()->keeper->transfers().end_detach(name(), owner, done);
 }
 
 sync::ExchangePtr Lock::attach(const sync::Ticket& ticket,
@@ -90,7 +90,7 @@ void Lock::give_back(const sync::Ticket& ticket, OwnerNumber owner) const {
 }
 
 Status Lock::may_use(OwnerNumber owner) const {
-  if (!client_->context()->keeper->under_way(name(), owner)) return {};
+  if (!client_->context()->keeper->attempts().under_way(name(), owner)) return {};
   return sync::under_way_status(name(), !client_->options().asynchronous);
 }
 
@@ -106,7 +106,7 @@ std::vector<Lease> Lock::known_levels(OwnerNumber owner) const {
   return client_->context()->keeper->levels(name(), owner);
 }
 
-std::vector<lease::LeaseKeeper::Holder> Lock::known_owners() const {
+std::vector<lease::Holder> Lock::known_owners() const {
   return client_->context()->keeper->holders(name());
 }
 
@@ -123,7 +123,7 @@ std::optional<std::int64_t> Lock::known_token(OwnerNumber owner) const {
 }
 
 std::optional<Duration> Lock::known_left(OwnerNumber owner) const {
-  return client_->context()->keeper->left(name(), owner);
+  return client_->context()->keeper->remaining(name(), owner);
 }
 
 void Lock::forget_listener(OwnerNumber owner, std::uint64_t listener) const {

@@ -50,7 +50,7 @@ class Lock : public Lockable {
   Status may_use(OwnerNumber owner) const override;
   int known_count(OwnerNumber owner) const override;
   std::vector<Lease> known_levels(OwnerNumber owner) const override;
-  std::vector<lease::LeaseKeeper::Holder> known_owners() const override;
+  std::vector<lease::Holder> known_owners() const override;
   bool known_lost(OwnerNumber owner) const override;
   std::optional<std::string> known_loss(OwnerNumber owner) const override;
   std::optional<Duration> known_left(OwnerNumber owner) const override;

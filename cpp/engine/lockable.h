@@ -40,7 +40,7 @@ class Lockable {
   // The leases of the owner's nested holds, the outermost first.
   virtual std::vector<Lease> known_levels(OwnerNumber owner) const = 0;
   // Owners of the same client that hold it, or have ended while they did.
-  virtual std::vector<lease::LeaseKeeper::Holder> known_owners() const = 0;
+  virtual std::vector<lease::Holder> known_owners() const = 0;
   virtual bool known_lost(OwnerNumber owner) const = 0;
   // Why it was lost; empty if known_lost() is false.
   virtual std::optional<std::string> known_loss(OwnerNumber owner) const = 0;

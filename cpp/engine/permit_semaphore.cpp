@@ -68,7 +68,7 @@ sync::ExchangePtr PermitSemaphore::extend(const std::string& permit, Millis leas
   const auto number = sync::permit_number(context->client_id, permit);
   if (number && context->keeper->count(name_, *number) > 0) {
     // From now on it is not renewed, even if this fails, but expires on the server.
-    context->keeper->leave_to_lease(name_, *number);
+    context->keeper->releases().leave_to_lease(name_, *number);
   }
   return sync::call_of(context, {name_, [name = name_, permit, lease](script::Writer& out) {
                                    sync::extend_permit(out, name, permit, lease);

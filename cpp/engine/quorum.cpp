@@ -38,14 +38,15 @@ class Member final : public sync::QuorumMember {
   }
 
   lease::Attempt attempt() const override {
-    return {*context_->keeper, lock_->name(), attempt_.owner, lease::Attempt::Kind::kAround};
+    return {context_->keeper->attempts(), lock_->name(), attempt_.owner,
+            lease::Attempt::Kind::kAround};
   }
 
   Status under_way(bool by_thread) const override {
     return sync::under_way_status(lock_->name(), by_thread);
   }
 
-  std::optional<Duration> left() const override { return lock_->known_left(attempt_.owner); }
+  std::optional<Duration> remaining() const override { return lock_->known_left(attempt_.owner); }
 
  private:
   const std::shared_ptr<const Lock> lock_;
@@ -200,9 +201,9 @@ std::vector<Lease> Quorum::known_levels(OwnerNumber owner) const {
   return levels;
 }
 
-std::vector<lease::LeaseKeeper::Holder> Quorum::known_owners() const {
+std::vector<lease::Holder> Quorum::known_owners() const {
   for (const auto& lock : members_) {
-    std::vector<lease::LeaseKeeper::Holder> holders = lock->known_owners();
+    std::vector<lease::Holder> holders = lock->known_owners();
     if (!holders.empty()) return holders;
   }
   return {};

@@ -33,7 +33,7 @@ class Quorum final : public Lockable {
   Status may_use(OwnerNumber owner) const override;
   int known_count(OwnerNumber owner) const override;
   std::vector<Lease> known_levels(OwnerNumber owner) const override;
-  std::vector<lease::LeaseKeeper::Holder> known_owners() const override;
+  std::vector<lease::Holder> known_owners() const override;
   // If all members are required, the loss of one; else the loss of the quorum.
   bool known_lost(OwnerNumber owner) const override;
   std::optional<std::string> known_loss(OwnerNumber owner) const override;

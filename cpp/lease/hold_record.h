@@ -8,12 +8,20 @@
 #include <utility>
 #include <vector>
 
-#include "lease/lease_keeper.h"
+#include "lease/hold.h"
 #include "lease/shortened_lease.h"
 
 namespace holdfast::lease {
 
-// The reason of a loss of which no server has told.
+class Watchdog;
+
+enum class HoldState : std::uint8_t {
+  kHeld,
+  kReleasing,  // the last release is on its way: see the ledger
+  kLost,       // gone; kept until the owner's next grant, which may ask for it
+};
+
+// The reason of a loss that no server has reported.
 constexpr const char* kRanOut = "its lease ran out";
 // Of one whose release the server has not answered in time.
 constexpr const char* kReleaseExpired = "its lease ran out before its release reached the server";
@@ -21,7 +29,7 @@ constexpr const char* kReleaseExpired = "its lease ran out before its release re
 // When the watchdog renews next: a third of the lease after `sent`, less some tenths of that for
 // holds that were renewed at one moment to drift apart, and on a grid, so that what is due together
 // goes out together.
-TimePoint renewal_after(TimePoint sent, Millis lease, std::uint64_t ticket);
+TimePoint renewal_after(TimePoint sent, Millis lease, std::uint64_t serial);
 
 // The holds that one owner has of one lock, nested: was each acquired without a lease?
 class Levels {
@@ -59,7 +67,7 @@ class Hold final : public client::Request, public std::enable_shared_from_this<H
   // A step that was to give it another field, and may do so yet.
   struct Move {
     const std::string other;
-    Millis asked{0};     // the lease that the newest one sets
+    Millis lease{0};     // the one that the newest of them sets
     Millis shortest{0};  // of those that any of them sets
     Millis minimum{0};   // that the lock was to stay closed when the newest one began
   };
@@ -68,8 +76,8 @@ class Hold final : public client::Request, public std::enable_shared_from_this<H
     Hold* hold = nullptr;
   };
 
-  Hold(std::weak_ptr<LeaseKeeper> of, const Grant& grant)
-      : keeper(std::move(of)),
+  Hold(std::weak_ptr<Watchdog> of, const Grant& grant)
+      : watchdog(std::move(of)),
         name(grant.name),
         owner(grant.owner),
         renewal(grant.renewal),
@@ -80,38 +88,17 @@ class Hold final : public client::Request, public std::enable_shared_from_this<H
   }
 
   std::string_view key() const override { return name.bytes(); }
+  resp::ReplyKinds encode(std::string& out) const override;
+  void complete(Result<resp::Reply> reply, const client::Sent& sent) override;
 
-  resp::ReplyKinds encode(std::string& out) const override {
-    if (asked_renewed && !asked_either && !by_text) {
-      out += command;
-      return command_replies;
-    }
-    const std::shared_ptr<LeaseKeeper> to = keeper.lock();
-    const std::string field = to ? owner_field(to->client_id_, owner) : std::string();
-    // A check is rare, and is not sent a second time after NOSCRIPT.
-    script::Writer writer(out, by_text || !asked_renewed);
-    if (asked_either) {
-      renewal->renew_either(writer, name, {field, move->other}, asked_lease);
-    } else if (asked_renewed) {
-      renewal->renew(writer, name, field, asked_lease);
-    } else {
-      renewal->check(writer, name, field);
-    }
-    return writer.replies();
-  }
-
-  void complete(Result<resp::Reply> reply, const client::Sent& sent) override {
-    if (const std::shared_ptr<LeaseKeeper> to = keeper.lock()) to->answered(*this, reply, sent);
-  }
-
-  // What is in flight next: a renewal for `asked_lease`, encoded once for all that follow, or a
+  // What is sent next: a renewal for `sent_lease`, encoded once for all that follow, or a
   // check.
-  void ask_for(Millis wanted, const std::string& client_id) {
-    asked_renewed = renewed();
-    asked_either = move != nullptr;
-    if (wanted != asked_lease) command.clear();
-    asked_lease = wanted;
-    if (!asked_renewed || !command.empty()) return;
+  void prepare(Millis wanted, const std::string& client_id) {
+    sent_renewal = renewed();
+    sent_either = move != nullptr;
+    if (wanted != sent_lease) command.clear();
+    sent_lease = wanted;
+    if (!sent_renewal || !command.empty()) return;
     script::Writer writer(command, false);
     renewal->renew(writer, name, owner_field(client_id, owner), wanted);
     command_replies = writer.replies();
@@ -132,18 +119,18 @@ class Hold final : public client::Request, public std::enable_shared_from_this<H
     return move ? std::min(confirmed, move->shortest) : confirmed;
   }
 
-  bool asked_before_move() const { return move && !asked_either; }
+  bool sent_before_move() const { return move && !sent_either; }
 
   // A renewal that was sent then has been confirmed by this reply.
   void renewed_at(TimePoint sent, std::int64_t reply, TimePoint now) {
     // A lease that extend() has set since may have cut the renewed one on the server.
-    if (asked_extensions == extensions) {
-      const Millis given = sure(asked_lease);
+    if (sent_extensions == extensions) {
+      const Millis given = sure(sent_lease);
       const std::optional<Millis> found = renewal->found(reply);
-      if (found && after(now, *found) < asked_until) shortened.observe(*found, now, lease);
+      if (found && after(now, *found) < set_until_when_sent) shortened.observe(*found, now, lease);
       set_lease(sent, given, now);
     }
-    next_renewal = renewal_after(sent, shortened.part_of(sure(lease), now), ticket);
+    next_renewal = renewal_after(sent, shortened.part_of(sure(lease), now), serial);
   }
 
   // A command that was sent then has set a lease of `given`; a longer one on the server stays.
@@ -157,6 +144,30 @@ class Hold final : public client::Request, public std::enable_shared_from_this<H
     }
   }
 
+  // One more hold of the owner has been granted.
+  void add_level(const Grant& grant) {
+    levels.set_count(grant.count - 1);
+    levels.push(grant.lease.renewed);
+    listen(grant.listener);
+    token = grant.token.value_or(token);
+    if (grant.lease.renewed) {
+      lease = grant.lease.time;
+      next_renewal = renewal_after(grant.sent, shortened.part_of(lease, grant.sent), 0);
+    } else {
+      fixed_lease = grant.lease.time;
+    }
+    set_lease(grant.sent, grant.lease.time, grant.sent);
+    if (grant.at_least > Millis(0)) {
+      closed_until = std::max(closed_until, after(granted, grant.at_least));
+    }
+  }
+
+  // Its timer and its renewals end.
+  void stop_renewing() {
+    timer.disarm();
+    abandon();
+  }
+
   void listen(std::uint64_t listener) {
     forget(listener);
     if (listener != 0) listeners.push_back(listener);
@@ -165,14 +176,14 @@ class Hold final : public client::Request, public std::enable_shared_from_this<H
     listeners.erase(std::remove(listeners.begin(), listeners.end(), listener), listeners.end());
   }
 
-  const std::weak_ptr<LeaseKeeper> keeper;
+  const std::weak_ptr<Watchdog> watchdog;
   const LockName name;
   const OwnerNumber owner;
   const Renewal* const renewal;
   const TimePoint since;                 // the first of its grants arrived
   const bool counted;                    // among the figures of the client's locks
   std::vector<std::uint64_t> listeners;  // each once
-  std::uint64_t ticket = 0;
+  std::uint64_t serial = 0;
   Levels levels;
   std::unique_ptr<const std::string> reason;  // of the loss
   std::int64_t token = 0;  // of the newest grant that brought one (they are positive)
@@ -190,15 +201,15 @@ class Hold final : public client::Request, public std::enable_shared_from_this<H
   TimePoint granted{};           // the first time
   TimePoint closed_until{};      // the lock, whenever it is released
   State state = State::kHeld;
-  bool told = false;  // of the loss, by a release
+  bool reported = false;  // the loss, by a release
   bool in_flight = false;
   bool by_text = false;
-  std::uint32_t asked_extensions = 0;  // those that had begun before what is in flight
-  bool asked_renewed = false;          // what is in flight: a renewal, or a check
-  bool asked_either = false;           // the renewal is good for the field of `move`, too
-  Millis asked_lease{0};
-  TimePoint asked_until{};  // `set_until` when it was sent
-  std::string command;      // the renewal for `asked_lease`
+  std::uint32_t sent_extensions = 0;  // those that had begun before what is in flight
+  bool sent_renewal = false;          // what is in flight: a renewal, or a check
+  bool sent_either = false;           // the renewal is good for the field of `move`, too
+  Millis sent_lease{0};
+  TimePoint set_until_when_sent{};  // `set_until` when it was sent
+  std::string command;              // the renewal for `sent_lease`
   resp::ReplyKinds command_replies = resp::ReplyKind::kInteger;
 };
 

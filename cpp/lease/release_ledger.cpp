@@ -6,7 +6,7 @@
 namespace holdfast::lease {
 
 namespace {
-constexpr std::size_t kMostTold = 10'000;
+constexpr std::size_t kMostReported = 10'000;
 }  // namespace
 
 ReleaseLedger::Entries::iterator ReleaseLedger::at(const LockName& name, OwnerNumber owner) {
@@ -25,17 +25,19 @@ const ReleaseLedger::Entry* ReleaseLedger::find(const LockName& name, OwnerNumbe
   return const_cast<ReleaseLedger*>(this)->find(name, owner);
 }
 
-ReleaseLedger::Entry* ReleaseLedger::open_at(const LockName& name, OwnerNumber owner, Turn turn) {
+ReleaseLedger::Entry* ReleaseLedger::open_at(const LockName& name, OwnerNumber owner,
+                                             Serial serial) {
   Entry* entry = find(name, owner);
-  return entry != nullptr && entry->turn == turn && entry->state == State::kOpen ? entry : nullptr;
+  return entry != nullptr && entry->serial == serial && entry->state == State::kOpen ? entry
+                                                                                     : nullptr;
 }
 
 void ReleaseLedger::revoke(Entry& entry) {
-  if (!entry.carrier) return;
-  entry.carrier->revoke();
+  if (!entry.command) return;
+  entry.command->revoke();
   // A release without a caller need not be sent when another one does its work.
-  if (entry.carrier->persistent) entry.carrier->abandon();
-  entry.carrier.reset();
+  if (entry.command->persistent) entry.command->abandon();
+  entry.command.reset();
 }
 
 void ReleaseLedger::set_state(Entry& entry, State state) {
@@ -51,7 +53,7 @@ void ReleaseLedger::erase(Entries::iterator entry) {
 
 ReleaseLedger::Entry& ReleaseLedger::open(OwnerNumber owner, Entry fresh) {
   auto found = at(fresh.name, owner);
-  fresh.turn = ++turns_;
+  fresh.serial = ++serials_;
   fresh.state = State::kOpen;
   if (found == entries_.end()) {
     ++pending_;
@@ -60,8 +62,8 @@ ReleaseLedger::Entry& ReleaseLedger::open(OwnerNumber owner, Entry fresh) {
   Entry& entry = found->second;
   revoke(entry);
   set_state(entry, State::kOpen);
-  entry.turn = fresh.turn;
-  entry.carrier = std::move(fresh.carrier);
+  entry.serial = fresh.serial;
+  entry.command = std::move(fresh.command);
   entry.until = std::max(entry.until, fresh.until);
   entry.trusted = std::max(entry.trusted, fresh.trusted);
   if (fresh.hold) {
@@ -71,11 +73,12 @@ ReleaseLedger::Entry& ReleaseLedger::open(OwnerNumber owner, Entry fresh) {
   return entry;
 }
 
-bool ReleaseLedger::carry_on(const LockName& name, OwnerNumber owner, Turn turn, Carrier carrier) {
-  Entry* entry = open_at(name, owner, turn);
+bool ReleaseLedger::resume(const LockName& name, OwnerNumber owner, Serial serial,
+                           Command command) {
+  Entry* entry = open_at(name, owner, serial);
   if (entry == nullptr) return false;
-  if (entry->carrier) entry->carrier->revoke();
-  entry->carrier = std::move(carrier);
+  if (entry->command) entry->command->revoke();
+  entry->command = std::move(command);
   return true;
 }
 
@@ -84,7 +87,7 @@ bool ReleaseLedger::take_over(const LockName& name, OwnerNumber owner) {
   if (entry == nullptr || entry->state == State::kReleased) return false;
   revoke(*entry);
   set_state(*entry, State::kTakenOver);
-  entry->turn = ++turns_;
+  entry->serial = ++serials_;
   return true;
 }
 
@@ -93,31 +96,31 @@ void ReleaseLedger::settle_attempt(const LockName& name, OwnerNumber owner) {
   if (found != entries_.end() && found->second.state == State::kTakenOver) erase(found);
 }
 
-ReleaseLedger::Entry ReleaseLedger::settle(const LockName& name, OwnerNumber owner, Turn turn) {
+ReleaseLedger::Entry ReleaseLedger::settle(const LockName& name, OwnerNumber owner, Serial serial) {
   Entry settled{LockName{{}}};
   const auto found = at(name, owner);
-  if (found == entries_.end() || found->second.turn != turn) return settled;
+  if (found == entries_.end() || found->second.serial != serial) return settled;
   settled = std::move(found->second);
   erase(found);
   return settled;
 }
 
-void ReleaseLedger::keep(const LockName& name, OwnerNumber owner, Turn turn, State state) {
-  Entry* entry = open_at(name, owner, turn);
+void ReleaseLedger::keep(const LockName& name, OwnerNumber owner, Serial serial, State state) {
+  Entry* entry = open_at(name, owner, serial);
   if (entry == nullptr) return;
-  entry->carrier.reset();
+  entry->command.reset();
   set_state(*entry, state);
-  told_.push_back({owner, name, turn});
+  reported_.push_back({owner, name, serial});
   forget_old();
 }
 
 // A program that takes ever new names, and never asks for their end, would leave them all here.
 void ReleaseLedger::forget_old() {
-  while (told_.size() > kMostTold) {
-    const Told& oldest = told_.front();
+  while (reported_.size() > kMostReported) {
+    const Reported& oldest = reported_.front();
     const auto found = at(oldest.name, oldest.owner);
-    if (found != entries_.end() && found->second.turn == oldest.turn) erase(found);
-    told_.pop_front();
+    if (found != entries_.end() && found->second.serial == oldest.serial) erase(found);
+    reported_.pop_front();
   }
 }
 
@@ -146,7 +149,7 @@ std::vector<std::string> ReleaseLedger::names() const {
 
 void ReleaseLedger::clear() {
   entries_.clear();
-  told_.clear();
+  reported_.clear();
   pending_ = 0;
 }
 

@@ -20,28 +20,27 @@ class Hold;
 // owner: of a hold, and of an attempt that may have been granted unheard. An entry is made before
 // the release is first sent, and stays until the server has answered it or the lease is over.
 //
-//   (none) ──open──> open ──settle──> (none), or told to the owner's next release
+//   (none) ──open──> open ──settle──> (none), or reported to the owner's next release
 //                     │ ^
 //            take_over│ │open (the attempt has ended without an answer)
 //                     v │
 //                  taken over ──settle_attempt (the attempt was answered)──> (none)
 //
-// An entry has one *carrier*: the command that carries the release to the server, now in line, or
-// at rest until it is to be sent again. Its successor revokes it, so that nothing older is put in
-// line behind what is newer (Request::revoke()). Each new release, and each attempt that takes the
-// entry over, begins a new *turn*; the answer to a carrier of an earlier turn changes nothing.
+// An entry has one *command*, which carries the release to the server: it is in line now, or backs
+// off until it is to be sent again. Its successor revokes it, so that nothing older is put in line
+// behind what is newer (Request::revoke()). Each new release, and each attempt that takes the entry
+// over, gives it the next serial number; an answer under an earlier number changes nothing.
 //
-// A machine without I/O and without a clock. Not thread-safe: the LeaseKeeper's lock guards it, as
-// it guards the holds, so that a hold is at any moment either held or on its way back.
+// A machine without I/O and without a clock. Not thread-safe: see HoldBook.
 class ReleaseLedger {
  public:
-  using Carrier = std::shared_ptr<client::Request>;
-  using Turn = std::uint64_t;
+  using Command = std::shared_ptr<client::Request>;
+  using Serial = std::uint64_t;
 
   enum class State : std::uint8_t {
-    kOpen,       // its carrier is in line, or rests
+    kOpen,       // its command is in line, or backs off
     kTakenOver,  // the owner's next attempt is under way, and says what is there
-    kRefused,    // the server refuses it for good; the owner's next release asks again
+    kRefused,    // the server refuses it for good; the owner's next release tries again
     kReleased,   // done after its caller had left; the owner's next release reports it
   };
 
@@ -53,9 +52,9 @@ class ReleaseLedger {
 
   struct Entry {
     LockName name;
-    Turn turn = 0;
+    Serial serial = 0;
     State state = State::kOpen;
-    Carrier carrier{};             // may be null: not yet there
+    Command command{};             // may be null: not yet there
     TimePoint until = kNever;      // when the lease is over for certain
     TimePoint trusted{};           // until when the released hold was trusted
     std::shared_ptr<Hold> hold{};  // that is being released; null: an attempt is taken back
@@ -69,15 +68,16 @@ class ReleaseLedger {
 
   Entry* find(const LockName& name, OwnerNumber owner);
   const Entry* find(const LockName& name, OwnerNumber owner) const;
-  // Of that turn, open still; null otherwise.
-  Entry* open_at(const LockName& name, OwnerNumber owner, Turn turn);
+  // Under that serial number, open still; null otherwise.
+  Entry* open_at(const LockName& name, OwnerNumber owner, Serial serial);
 
   // A release is about to be sent. One of the same owner and name that is open, or was taken over,
-  // becomes part of it: its carrier is revoked, and the longer time counts.
+  // becomes part of it: its command is revoked, and the longer time counts.
   Entry& open(OwnerNumber owner, Entry fresh);
 
-  // Another carrier for the same release. False when the entry is not at that turn, or not open.
-  bool carry_on(const LockName& name, OwnerNumber owner, Turn turn, Carrier carrier);
+  // Another command for the same release. False when the entry has another number, or is
+  // not open.
+  bool resume(const LockName& name, OwnerNumber owner, Serial serial, Command command);
 
   // The owner makes an attempt: what is open is the attempt's affair from now on. True when there
   // was something.
@@ -86,14 +86,14 @@ class ReleaseLedger {
   // The attempt was answered: what was there before it is there no more, or is its grant.
   void settle_attempt(const LockName& name, OwnerNumber owner);
 
-  // The server has answered the release of that turn, or its lease is over. Gives back the entry;
-  // an empty name: it was at another turn.
-  Entry settle(const LockName& name, OwnerNumber owner, Turn turn);
+  // The server has answered the release of that number, or its lease is over. Returns the entry; an
+  // empty name: it has another number.
+  Entry settle(const LockName& name, OwnerNumber owner, Serial serial);
 
-  // The same, where the owner's next release is to be told of it, or to ask again.
-  void keep(const LockName& name, OwnerNumber owner, Turn turn, State state);
+  // The same, where the owner's next release is to report it, or to try again.
+  void keep(const LockName& name, OwnerNumber owner, Serial serial, State state);
 
-  // Whatever there is of that owner and name: its carrier is revoked.
+  // Whatever there is of that owner and name: its command is revoked.
   void drop(const LockName& name, OwnerNumber owner);
 
   // The owner has ended: no caller is left to report to. What is pending goes on; the end of a
@@ -106,10 +106,10 @@ class ReleaseLedger {
 
  private:
   using Entries = std::unordered_multimap<OwnerNumber, Entry>;
-  struct Told {
+  struct Reported {
     OwnerNumber owner;
     LockName name;
-    Turn turn;
+    Serial serial;
   };
 
   static bool counts(State state) { return state == State::kOpen || state == State::kTakenOver; }
@@ -121,8 +121,8 @@ class ReleaseLedger {
 
   Entries entries_;
   std::size_t pending_ = 0;
-  Turn turns_ = 0;
-  std::deque<Told> told_;  // of kRefused and kReleased, the oldest first; bounded
+  Serial serials_ = 0;
+  std::deque<Reported> reported_;  // of kRefused and kReleased, the oldest first; bounded
 };
 
 }  // namespace holdfast::lease

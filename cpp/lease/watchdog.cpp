@@ -1,11 +1,7 @@
-// The watchdog's part of the keeper of leases: renewals, checks, and what their answers mean.
+#include "lease/watchdog.h"
 
 #include <algorithm>
 #include <utility>
-
-#include "base/mutex.h"
-#include "lease/hold_record.h"
-#include "lease/lease_keeper.h"
 
 namespace holdfast::lease {
 
@@ -24,7 +20,7 @@ bool unknown_script(const Result<resp::Reply>& reply) {
 }
 
 // Until the next attempt, after one that failed.
-Duration rest_of(Millis lease) { return std::min<Duration>(kSoonest, Duration(lease) / 12); }
+Duration retry_after(Millis lease) { return std::min<Duration>(kSoonest, Duration(lease) / 12); }
 
 }  // namespace
 
@@ -36,104 +32,103 @@ TimePoint renewal_after(TimePoint sent, Millis lease, std::uint64_t ticket) {
   return TimePoint(at - at % width + width);
 }
 
-net::Interest LeaseKeeper::step(TimePoint now) {
-  std::vector<HoldPtr> questions;
+void Watchdog::set_topology(std::weak_ptr<topology::Topology> topology) {
+  const MutexLock guard(book_->mutex);
+  topology_ = std::move(topology);
+}
+
+net::Interest Watchdog::step(TimePoint now) {
+  Renewals renewals;
   net::Interest next;
   {
-    const MutexLock guard(mutex_);
-    while (Timer* timer = wheel_.pop_due(now)) {
-      due(*static_cast<Hold::DueTimer*>(timer)->hold, now, questions);
+    const MutexLock guard(book_->mutex);
+    while (Timer* timer = book_->wheel.pop_due(now)) {
+      due(*static_cast<Hold::DueTimer*>(timer)->hold, now, renewals);
     }
     if (std::exchange(verify_, false)) {
-      for (const auto& [key, hold] : holds_) ask(*hold, now, questions);
+      for (const auto& hold : book_->holds.all()) renew(*hold, now, renewals);
     }
-    const bool empty = wheel_.size() == 0;
-    next.done = closed_ || (empty && idle_);
-    next.until = empty ? after(now, kIdle) : wheel_.next();
-    armed_ = next.done ? kNever : next.until;
+    const bool empty = book_->wheel.size() == 0;
+    next.done = book_->closed || (empty && idle_);
+    next.until = empty ? after(now, kIdle) : book_->wheel.next();
+    book_->next_step = next.done ? kNever : next.until;
     idle_ = empty;
   }
-  submit(questions);
+  submit(renewals);
   return next;
 }
 
-void LeaseKeeper::due(Hold& hold, TimePoint now, std::vector<HoldPtr>& questions) {
+void Watchdog::due(Hold& hold, TimePoint now, Renewals& renewals) {
   if (now >= hold.trusted()) {
-    note_lost(hold, hold.renewed() ? "no renewal reached the server before its lease ran out"
-                                   : "its lease ran out");
+    book_->lose(
+        hold, hold.renewed() ? "no renewal reached the server before its lease ran out" : kRanOut);
   } else if (hold.renewed() && hold.next_renewal <= now) {
-    ask(hold, now, questions);
+    renew(hold, now, renewals);
   } else {
-    arm(hold, now);
+    book_->arm(hold, now);
   }
 }
 
-void LeaseKeeper::ask(Hold& hold, TimePoint now, std::vector<HoldPtr>& questions) {
+void Watchdog::renew(Hold& hold, TimePoint now, Renewals& renewals) {
   if (!hold.held()) return;
   // For a hold without renewal that may have two fields, a check is not conclusive.
   const bool quiet = hold.detaching || (hold.move && !hold.renewed());
-  if (quiet) return arm(hold, now);
+  if (quiet) return book_->arm(hold, now);
   if (paused_) {
-    hold.next_renewal = after(now, rest_of(hold.lease));
+    hold.next_renewal = after(now, retry_after(hold.lease));
   } else if (!std::exchange(hold.in_flight, true)) {
-    hold.asked_extensions = hold.extensions;
+    hold.sent_extensions = hold.extensions;
     // An outer hold with a longer lease must not be cut short.
-    hold.ask_for(std::max(hold.lease, lease_until(now, hold.set_until)), client_id_);
-    hold.asked_until = hold.set_until;
+    hold.prepare(std::max(hold.lease, lease_until(now, hold.set_until)), book_->client_id);
+    hold.set_until_when_sent = hold.set_until;
     hold.deadline = hold.trusted();
-    questions.push_back(hold.shared_from_this());
+    renewals.push_back(hold.shared_from_this());
   }
-  arm(hold, now);
+  book_->arm(hold, now);
 }
 
-void LeaseKeeper::submit(const std::vector<HoldPtr>& questions) {
+void Watchdog::submit(const Renewals& renewals) {
   std::shared_ptr<topology::Topology> topology;
   {
-    const MutexLock guard(mutex_);
+    const MutexLock guard(book_->mutex);
     topology = topology_.lock();
   }
   if (!topology) return;
-  for (const HoldPtr& hold : questions) {
+  for (const std::shared_ptr<Hold>& hold : renewals) {
     const auto connection = topology->route(hold->key(), topology::Traffic::kRenewals);
     const Status closed = connection->submit(hold);
     if (!closed.ok()) return;
   }
 }
 
-void LeaseKeeper::answered(Hold& hold, const Result<resp::Reply>& reply, const client::Sent& sent) {
-  const MutexLock guard(mutex_);
+void Watchdog::answered(Hold& hold, const Result<resp::Reply>& reply, const client::Sent& sent) {
+  const MutexLock guard(book_->mutex);
   hold.in_flight = false;
   hold.by_text = unknown_script(reply);
-  if (hold.ticket == 0 || !hold.held()) return;
-  const TimePoint now = clock_.now();
-  count_renewal(hold, reply);
+  if (hold.serial == 0 || !hold.held()) return;
+  const TimePoint now = book_->clock.now();
+  book_->events.count_renewal(hold, reply);
   if (!reply.ok() || !reply.value().is_integer()) {
-    hold.next_renewal = hold.by_text ? now : after(now, rest_of(hold.lease));
+    hold.next_renewal = hold.by_text ? now : after(now, retry_after(hold.lease));
   } else if (reply.value().integer() == 0) {
-    // Asked before a move began, it says no more than that the hold may have been moved.
-    if (hold.asked_before_move()) {
+    // Sent before a move began, it says no more than that the hold may have been moved.
+    if (hold.sent_before_move()) {
       hold.next_renewal = now;
-      return arm(hold, now);
+      return book_->arm(hold, now);
     }
-    return note_lost(
+    return book_->lose(
         hold, "the server no longer has it (it expired, was removed, or the server lost its data)");
-  } else if (hold.asked_renewed && hold.renewed()) {
+  } else if (hold.sent_renewal && hold.renewed()) {
     hold.renewed_at(sent.last, reply.value().integer(), now);
   }
-  arm(hold, now);
+  book_->arm(hold, now);
 }
 
-void LeaseKeeper::count_renewal(const Hold& hold, const Result<resp::Reply>& reply) {
-  if (!hold.asked_renewed || hold.by_text) return;
-  const bool renewed = reply.ok() && reply.value().is_integer() && reply.value().integer() != 0;
-  count(hold, renewed ? Stats::Counter::kRenewals : Stats::Counter::kRenewalFailures);
-}
-
-void LeaseKeeper::verify() {
-  const MutexLock guard(mutex_);
-  if (holds_.empty() || closed_) return;
+void Watchdog::verify() {
+  const MutexLock guard(book_->mutex);
+  if (book_->holds.empty() || book_->closed) return;
   verify_ = true;
-  loop_.drive(shared_from_this());
+  book_->drive();
 }
 
 }  // namespace holdfast::lease

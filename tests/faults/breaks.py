@@ -27,7 +27,7 @@ BREAKS = (
     Break(
         (2,),
         "a hold is trusted for twice its lease",
-        "cpp/lease/lease_keeper.cpp",
+        "cpp/lease/hold_record.h",
         (
             (
                 "set_lease(grant.sent, grant.lease.time",
@@ -49,8 +49,8 @@ BREAKS = (
         "cpp/lease/lease_keeper.cpp",
         (
             (
-                "if (holds_of_.count(owner) == 0) return;",
-                "if (holds_of_.count(owner) != 1000) return;",
+                "  for (const auto& hold : book_->holds.of(owner)) {",
+                "  for (const auto& hold : book_->holds.of(OwnerNumber{})) {",
             ),
         ),
         "tests/citizenship/test_threads.py::test_renewal_stops_when_the_thread_ends",
@@ -122,10 +122,10 @@ BREAKS = (
         "cpp/lease/releases.cpp",
         (
             (
-                "retire(hold, HoldState::kReleasing);",
-                "if (clock_.now() < TimePoint{}) retire(hold, HoldState::kReleasing);",
+                "  hold.state = HoldState::kReleasing;\n  hold.stop_renewing();\n",
+                "",
             ),
-            ("fresh.hold = take(hold);", "fresh.hold = hold.shared_from_this();"),
+            ("fresh.hold = book_.holds.take(hold);", "fresh.hold = hold.shared_from_this();"),
         ),
         "tests/faults/test_network.py::test_renewals_that_cross_a_release_tell_no_loss",
     ),
@@ -139,7 +139,7 @@ BREAKS = (
     Break(
         (12, 40),
         "nothing is renewed",
-        "cpp/lease/lease_keeper.cpp",
+        "cpp/lease/hold_book.cpp",
         (
             (
                 "const bool renew = hold.renewed() && !hold.in_flight &&",
@@ -159,7 +159,7 @@ BREAKS = (
         (14,),
         "only an answer tells a loss, no deadline does",
         "cpp/lease/watchdog.cpp",
-        (("if (now >= hold.trusted()) {", "if (now >= hold.trusted() && hold.ticket == 0) {"),),
+        (("if (now >= hold.trusted()) {", "if (now >= hold.trusted() && hold.serial == 0) {"),),
         "tests/faults/test_network.py::test_a_black_hole_is_reported_at_the_deadline",
     ),
     Break(
@@ -370,7 +370,7 @@ BREAKS = (
         (43,),
         "a hold whose detach has no answer is renewed under one owner",
         "cpp/lease/hold_record.h",
-        (("asked_either = move != nullptr;", "asked_either = false;"),),
+        (("sent_either = move != nullptr;", "sent_either = false;"),),
         "tests/faults/test_passing_on.py::test_a_hold_is_renewed_after_a_detach_without_an_answer",
     ),
     Break(

@@ -29,8 +29,8 @@ CALLER_BREAKS = (
         "an old release may go behind a new attempt",
         "cpp/lease/release_ledger.cpp",
         (
-            ("  entry.carrier->revoke();\n", ""),
-            ("  if (entry.carrier->persistent) entry.carrier->abandon();\n", ""),
+            ("  entry.command->revoke();\n", ""),
+            ("  if (entry.command->persistent) entry.command->abandon();\n", ""),
         ),
         f"{PENDING}::test_a_release_that_was_left_never_frees_the_next_hold",
     ),
@@ -51,8 +51,8 @@ CALLER_BREAKS = (
     Break(
         (48,),
         "what is granted while the client is closed is taken",
-        "cpp/lease/lease_keeper.cpp",
-        (("  if (closing_) return false;", "  if (closed_) return false;"),),
+        "cpp/lease/attempts.cpp",
+        (("  if (book_.closing) return false;", "  if (book_.closed) return false;"),),
         f"{PENDING}::test_a_grant_that_arrives_during_close_is_given_back",
     ),
     Break(
@@ -72,7 +72,7 @@ CALLER_BREAKS = (
     Break(
         (58,),
         "an owner may acquire a lock that it is acquiring",
-        "cpp/lease/attempt.h",
+        "cpp/lease/attempt_lists.h",
         (("    return each != nullptr;", "    return each != nullptr && each == each->next_;"),),
         f"{NESTED}::test_an_acquire_inside_an_acquire_is_refused",
     ),
@@ -95,9 +95,10 @@ CALLER_BREAKS = (
         "cpp/sync/operation/release_operation.cpp",
         (
             (
-                "  if (!context().keeper->carry_on(name(), what_.owner, plan_.ticket, self)) "
-                "revoke();\n",
-                "  (void)context().keeper->carry_on(name(), what_.owner, plan_.ticket, self);\n",
+                "  if (!context().keeper->releases().resume("
+                "name(), what_.owner, plan_.serial, self)) revoke();\n",
+                "  (void)context().keeper->releases().resume("
+                "name(), what_.owner, plan_.serial, self);\n",
             ),
         ),
         f"{NESTED}::test_a_refused_release_does_not_free_what_its_handler_has_acquired",

@@ -12,7 +12,7 @@ DEFERRED_BREAKS = (
         (51,),
         "a loss that a deferred release finds is not reported",
         "cpp/lease/deferred_releases.cpp",
-        (("  post(*hold, Event::Kind::kLostLate);\n", ""),),
+        (("  book_.events.post(*hold, Event::Kind::kLostLate);\n", ""),),
         f"{CONTRACT}::test_a_loss_that_is_learnt_later_leaves_the_next_hold_alone",
     ),
     Break(
@@ -38,7 +38,7 @@ DEFERRED_BREAKS = (
         "cpp/sync/operation/release_operation.cpp",
         (
             (
-                "    if (left()) context().keeper->release_hindered("
+                "      context().keeper->releases().report_trouble("
                 "name(), what_.owner, plan_, why.message());\n",
                 "",
             ),
@@ -58,10 +58,10 @@ DEFERRED_BREAKS = (
         "cpp/lease/releases.cpp",
         (
             (
-                "    plan.ticket = enter(hold, std::move(carrier), caller, clock_.now());\n",
-                "    plan.ticket = enter(hold, std::move(carrier), caller, clock_.now());\n"
+                "    plan.serial = enter(hold, std::move(command), caller);\n",
+                "    plan.serial = enter(hold, std::move(command), caller);\n"
                 "    if (caller == Caller::kMayLeave) "
-                "(void)ledger_.settle(hold.name, hold.owner, plan.ticket);\n",
+                "(void)book_.ledger.settle(hold.name, hold.owner, plan.serial);\n",
             ),
         ),
         f"{FAULTS}::test_close_and_exit_wait_for_what_is_owed",

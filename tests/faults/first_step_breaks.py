@@ -115,7 +115,7 @@ BREAKS = (
     lost(
         "a release that is done stays pending",
         RELEASE,
-        "  context_->keeper->released(name(), what_.owner, plan_);\n",
+        "  context_->keeper->releases().done(name(), what_.owner, plan_);\n",
     ),
     lost(
         "a release does not say how many waiters have heard of it",
@@ -132,8 +132,8 @@ BREAKS = (
     lost(
         "a deferred release is not deferred in the ledger",
         RELEASE,
-        "  return plan_.left != nullptr;\n",
-        "  plan_.left.reset();\n  return false;\n",
+        "  return plan_.deferred != nullptr;\n",
+        "  plan_.deferred.reset();\n  return false;\n",
     ),
     # FirstQuery: begin, encode, finish, operation
     lost(
@@ -150,7 +150,7 @@ BREAKS = (
     lost(
         "a return that is done stays pending",
         QUERY,
-        "  query_.settle(*context_, begun_.turn);\n",
+        "  query_.settle(*context_, begun_.serial);\n",
     ),
     lost(
         "an answer is not corrected",

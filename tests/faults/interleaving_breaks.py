@@ -25,7 +25,7 @@ NOT_ABANDONED = Break(
     (46,),
     "a revoked release is not abandoned",
     "cpp/lease/release_ledger.cpp",
-    (("  if (entry.carrier->persistent) entry.carrier->abandon();\n", ""),),
+    (("  if (entry.command->persistent) entry.command->abandon();\n", ""),),
     "tasks",
 )
 
@@ -36,8 +36,8 @@ BREAKS = (
         "a release at rest is sent behind its owner's next attempt when its timer fires",
         "cpp/lease/release_ledger.cpp",
         (
-            ("  entry.carrier->revoke();\n", ""),
-            ("  if (entry.carrier->persistent) entry.carrier->abandon();\n", ""),
+            ("  entry.command->revoke();\n", ""),
+            ("  if (entry.command->persistent) entry.command->abandon();\n", ""),
         ),
         "tasks",
     ),
@@ -61,8 +61,8 @@ BREAKS = (
     Break(
         (48,),
         "what is granted while the client is closed is taken",
-        "cpp/lease/lease_keeper.cpp",
-        (("  if (closing_) return false;", "  if (closed_) return false;"),),
+        "cpp/lease/attempts.cpp",
+        (("  if (book_.closing) return false;", "  if (book_.closed) return false;"),),
         "threads",
     ),
     Break(

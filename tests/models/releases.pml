@@ -76,7 +76,7 @@ inline submit(it) {                  /* Connection::add */
 }
 #endif
 
-inline stop_serving(it) {                  /* ReleaseOperation::cancel */
+inline leave(it) {                  /* ReleaseOperation::cancel */
   releasing = 0;
   if
 #ifdef A_RELEASE_AT_REST_LEAVES_WITH_ITS_CALLER
@@ -95,7 +95,7 @@ inline await(it) {                   /* ReleaseOperation */
   :: atomic { releasing == it && revoked[it] -> releasing = 0 }
   :: atomic { resting[it] -> resting[it] = false }
      submit(it)
-  :: atomic { releasing == it -> stop_serving(it) }
+  :: atomic { releasing == it -> leave(it) }
      break
   od
 }

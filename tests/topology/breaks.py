@@ -30,7 +30,7 @@ BREAKS = (
         (31,),
         "holds are not verified after a reconnect",
         "cpp/engine/client.cpp",
-        (("strong->verify();", "(void)strong;"),),
+        (("strong->watchdog().verify();", "(void)strong;"),),
         f"{FAILOVERS}::test_a_failover_that_loses_the_lock_is_reported_to_its_owner",
     ),
     Break(
@@ -163,8 +163,8 @@ BREAKS = (
         "what is given back late takes what its owner has now",
         "cpp/lease/release_ledger.cpp",
         (
-            ("  entry.carrier->revoke();\n", ""),
-            ("  if (entry.carrier->persistent) entry.carrier->abandon();\n", ""),
+            ("  entry.command->revoke();\n", ""),
+            ("  if (entry.command->persistent) entry.command->abandon();\n", ""),
         ),
         f"{REPLICAS}::test_what_is_asked_for_again_is_not_given_back_any_more",
     ),

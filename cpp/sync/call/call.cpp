@@ -88,7 +88,7 @@ std::optional<Outcome> Call::judge(std::optional<Answered>& answered, Interrupt*
     outcome = conclude(*answered, calls);
   } else {
     const MutexLock lock(mutex_);
-    if (left_) return Outcome{};
+    if (caller_left_) return Outcome{};
     answered = take_answer();
     outcome = conclude(*answered, calls);
   }
@@ -160,12 +160,12 @@ void Call::await_writing() {
 
 void Call::on_time() {
   const MutexLock lock(mutex_);
-  if (state_ == State::kSent && !left_) (void)leave();
+  if (state_ == State::kSent && !caller_left_) (void)leave();
 }
 
 bool Call::leave() {
   if (!first_leave()) return false;
-  left_ = true;
+  caller_left_ = true;
   if (const auto completion = std::exchange(caller_.completion, nullptr)) {
     completion->done(caller_.id, {});
   }

@@ -109,7 +109,7 @@ class Call : public Exchange,
   mutable Mutex mutex_;
   State state_ HOLDFAST_GUARDED_BY(mutex_) = State::kFresh;
   Caller caller_ HOLDFAST_GUARDED_BY(mutex_);
-  bool left_ HOLDFAST_GUARDED_BY(mutex_) = false;  // by the caller of a deferred step
+  bool caller_left_ HOLDFAST_GUARDED_BY(mutex_) = false;  // by the caller of a deferred step
   std::optional<Answered> answered_ HOLDFAST_GUARDED_BY(mutex_);  // of kAnswered, by another thread
   OperationPtr successor_ HOLDFAST_GUARDED_BY(mutex_);            // of kPassedOn
 };
@@ -128,7 +128,7 @@ class CallOf final : public Call {
 
  private:
   FirstStep first_begin(TimePoint now) override {
-    if constexpr (First::kCarried) {
+    if constexpr (First::kPending) {
       return first_.begin(now, shared_from_this());
     } else {
       return first_.begin(now);

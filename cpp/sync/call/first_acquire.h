@@ -19,8 +19,8 @@ class FirstAcquire {
   FirstAcquire(std::shared_ptr<const Context> context, AcquireRequest request)
       : account_(std::move(context), std::move(request)) {}
 
-  // Its request carries no entry of the ledger.
-  static constexpr bool kCarried = false;
+  // Its request is no command of the ledger.
+  static constexpr bool kPending = false;
   const LockName& name() const { return request().name(); }
   Exchange::About about() const { return {request().recipe().kind(), request().owner}; }
 

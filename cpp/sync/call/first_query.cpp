@@ -4,14 +4,14 @@
 
 namespace holdfast::sync {
 
-FirstStep FirstQuery::begin(TimePoint now, const client::RequestPtr& carrier) {
+FirstStep FirstQuery::begin(TimePoint now, const client::RequestPtr& command) {
   begun_.at = now;
   if (query_.returns) {
     const Query::Return& what = *query_.returns;
     const TimePoint until = what.lease > Millis(0)
                                 ? after(now, what.lease)
                                 : after(now, context_->command_timeout + what.longer);
-    begun_.turn = context_->keeper->take_back(name(), what.owner, carrier, until);
+    begun_.serial = context_->keeper->releases().take_back(name(), what.owner, command, until);
   }
   return {};
 }
@@ -25,7 +25,7 @@ resp::ReplyKinds FirstQuery::encode(std::string& out) const {
 std::optional<Outcome> FirstQuery::finish(const resp::Reply& reply, const client::Sent& sent,
                                           wait::Calls& /*calls*/) const {
   if (reply.is_error()) return std::nullopt;
-  query_.settle(*context_, begun_.turn);
+  query_.settle(*context_, begun_.serial);
   return Outcome{Verdict::kGranted, {}, query_.value_of(reply, sent)};
 }
 

@@ -19,13 +19,13 @@ class FirstQuery {
   FirstQuery(std::shared_ptr<const Context> context, Query query)
       : context_(std::move(context)), query_(std::move(query)) {}
 
-  // Its request carries the entry in the ledger (Query::returns).
-  static constexpr bool kCarried = true;
+  // Its request is the command of the entry in the ledger (Query::returns).
+  static constexpr bool kPending = true;
   const LockName& name() const { return query_.name; }
   Exchange::About about() const { return {}; }
 
-  // `carrier`: the request that sends encode(), which is always to be sent.
-  FirstStep begin(TimePoint now, const client::RequestPtr& carrier);
+  // `command`: the request that sends encode(), which is always to be sent.
+  FirstStep begin(TimePoint now, const client::RequestPtr& command);
   resp::ReplyKinds encode(std::string& out) const;
 
   // The reply has come. Nothing: it is an error; operation() follows.

@@ -5,11 +5,11 @@
 
 namespace holdfast::sync {
 
-FirstStep FirstRelease::begin(TimePoint now, const client::RequestPtr& carrier) {
-  using Caller = lease::LeaseKeeper::Caller;
+FirstStep FirstRelease::begin(TimePoint now, const client::RequestPtr& command) {
+  using Caller = lease::Releases::Caller;
   begun_ = now;
-  plan_ = context_->keeper->begin_release(name(), what_.owner, what_.all, carrier,
-                                          what_.deferred ? Caller::kMayLeave : Caller::kAwaits);
+  plan_ = context_->keeper->releases().begin(name(), what_.owner, what_.all, command,
+                                             what_.deferred ? Caller::kMayLeave : Caller::kAwaits);
   const bool sends = is_last() ? synchronizer_->idle(*context_, what_.owner)
                                : plan_.verdict == lease::ReleasePlan::Verdict::kPartial;
   return {sends, kNever, what_.deferred && is_last()};
@@ -29,7 +29,7 @@ resp::ReplyKinds FirstRelease::encode(std::string& out) const {
 std::optional<Outcome> FirstRelease::finish(const resp::Reply& reply, const client::Sent& /*sent*/,
                                             wait::Calls& calls) {
   if (!reply.is_integer()) return std::nullopt;
-  context_->keeper->released(name(), what_.owner, plan_);
+  context_->keeper->releases().done(name(), what_.owner, plan_);
   calls = ReleaseOperation::published(*context_, synchronizer_->recipe(), synchronizer_->channel(),
                                       reply.integer());
   return Outcome{};
@@ -41,8 +41,8 @@ OperationPtr FirstRelease::operation(bool /*sent*/) {
 }
 
 bool FirstRelease::leave() {
-  plan_.left = context_->keeper->defer(name(), what_.owner, plan_.ticket);
-  return plan_.left != nullptr;
+  plan_.deferred = context_->keeper->releases().defer(name(), what_.owner, plan_.serial);
+  return plan_.deferred != nullptr;
 }
 
 }  // namespace holdfast::sync

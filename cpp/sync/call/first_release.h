@@ -20,16 +20,16 @@ class FirstRelease {
   FirstRelease(std::shared_ptr<const Context> context, SynchronizerPtr synchronizer, What what)
       : context_(std::move(context)), synchronizer_(std::move(synchronizer)), what_(what) {}
 
-  // Its request carries the entry in the ledger.
-  static constexpr bool kCarried = true;
+  // Its request is the command of the entry in the ledger.
+  static constexpr bool kPending = true;
   const LockName& name() const { return synchronizer_->name(); }
   Exchange::About about() const {
     return {synchronizer_->recipe().kind(), what_.owner, plan_.remaining == 0};
   }
 
-  // `carrier`: the request that sends encode(). It is not sent where the owner holds nothing, and
+  // `command`: the request that sends encode(). It is not sent where the owner holds nothing, and
   // where a waiter of this client may get the lock in the same step. Deferred: leave() follows.
-  FirstStep begin(TimePoint now, const client::RequestPtr& carrier);
+  FirstStep begin(TimePoint now, const client::RequestPtr& command);
   resp::ReplyKinds encode(std::string& out) const;
 
   // The reply has come. Nothing: it does not say that it is done; operation() follows.

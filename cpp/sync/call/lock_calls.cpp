@@ -10,8 +10,8 @@ ExchangePtr extend(std::shared_ptr<const Context> context, const HoldRecipe& rec
                    const LockName& name, OwnerNumber owner, Millis lease) {
   const auto keeper = context->keeper;
   const std::string field = owner_field(context->client_id, owner);
-  const std::uint32_t number = keeper->begin_extension(name, owner, lease);
-  const std::string other = keeper->other_field(name, owner);
+  const std::uint32_t number = keeper->transfers().begin_extension(name, owner, lease);
+  const std::string other = keeper->transfers().other_field(name, owner);
   return call_of(std::move(context),
                  {name,
                   [recipe = &recipe, name, field, other, lease](script::Writer& out) {
@@ -22,7 +22,7 @@ ExchangePtr extend(std::shared_ptr<const Context> context, const HoldRecipe& rec
                       std::optional<std::int64_t>& value, const client::Sent& sent) {
                     if (moves) value = value ? 1 : 0;
                     if (value == 1) {
-                      keeper->extended(name, owner, {number, lease}, sent.last);
+                      keeper->transfers().extended(name, owner, {number, lease}, sent.last);
                     } else {
                       keeper->lose(name, owner, "the server no longer had it when it was extended");
                     }

@@ -8,14 +8,16 @@ namespace holdfast::sync {
 AcquireAccount::AcquireAccount(std::shared_ptr<const Context> context, AcquireRequest request)
     : context_(std::move(context)),
       request_(std::move(request)),
-      attempt_(*context_->keeper, request_.name(), request_.owner, request_.attempt_kind()) {}
+      attempt_(context_->keeper->attempts(), request_.name(), request_.owner,
+               request_.attempt_kind()) {}
 
 lease::Attempt AcquireAccount::call() const {
-  return {*context_->keeper, request_.name(), request_.owner, lease::Attempt::Kind::kAround};
+  return {context_->keeper->attempts(), request_.name(), request_.owner,
+          lease::Attempt::Kind::kAround};
 }
 
 void AcquireAccount::answered() {
-  context_->keeper->attempt_answered(request_.name(), request_.owner);
+  context_->keeper->attempts().answered(request_.name(), request_.owner);
 }
 
 bool AcquireAccount::keep(const Granted& grant) {
@@ -23,10 +25,11 @@ bool AcquireAccount::keep(const Granted& grant) {
   const Recipe& recipe = request_.recipe();
   const HoldRecipe* const holds = recipe.holding();
   if (holds == nullptr) return !recipe.takes() || !keeper.closing();
-  return keeper.granted({request_.name(), request_.owner, grant.count, request_.lease, grant.sent,
-                         holds, request_.listener, grant.token, request_.at_least(),
-                         context_->clock.now(), request_.stats().counted},
-                        attempt_);
+  return keeper.attempts().granted(
+      {request_.name(), request_.owner, grant.count, request_.lease, grant.sent, holds,
+       request_.listener, grant.token, request_.at_least(), context_->clock.now(),
+       request_.stats().counted},
+      attempt_);
 }
 
 void AcquireAccount::lose() {

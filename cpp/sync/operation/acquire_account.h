@@ -34,7 +34,7 @@ class AcquireAccount {
   // Not begun: of the call that waits for it, which may end later. The account outlives it.
   lease::Attempt call() const;
   // Before each attempt; open() is part of the first.
-  lease::AttemptPlan begin() { return context_->keeper->begin_attempt(attempt_); }
+  lease::AttemptPlan begin() { return context_->keeper->attempts().begin(attempt_); }
   // The server has answered the attempt that took over a release.
   void answered();
 

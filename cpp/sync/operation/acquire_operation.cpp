@@ -141,7 +141,7 @@ void AcquireOperation::notify_others(const Action& action, wait::Calls& calls) {
   if (action.settles) account_.answered();
   if (action.left_over) calls.append(context().waits->left_over(channel_, *action.left_over));
   if (action.overlong > Millis(0)) {
-    context().keeper->mind_overlong(name(), request().owner, action.overlong);
+    context().keeper->report_overlong(name(), request().owner, action.overlong);
   }
 }
 

@@ -17,7 +17,7 @@ constexpr Millis kGrace{250};
 void add_plan(Step& step, const lease::ReleasePlan& plan, const Context& context) {
   if (step.count > 0) return;
   step.other = plan.other;
-  step.stays = plan.stays(context.clock.now());
+  step.stays = plan.closed_for(context.clock.now());
   step.keeper = owner_field(context.client_id, OwnerNumber{0});
 }
 
@@ -44,17 +44,18 @@ void PendingRelease::take_back(std::shared_ptr<const Context> context, What what
   const auto release = std::make_shared<PendingRelease>(std::move(context), std::move(what));
   const Context& with = *release->context_;
   release->until_ = after(with.clock.now(), lease + lease / 50 + kGrace);
-  release->turn_ =
-      with.keeper->take_back(release->what_.name, release->what_.owner, release, release->until_);
-  if (release->turn_ != 0) release->send();
+  release->serial_ = with.keeper->releases().take_back(release->what_.name, release->what_.owner,
+                                                       release, release->until_);
+  if (release->serial_ != 0) release->send();
 }
 
-void PendingRelease::carry_on(std::shared_ptr<const Context> context, What what,
-                              lease::ReleaseLedger::Turn turn, bool refused_for_now) {
+void PendingRelease::resume(std::shared_ptr<const Context> context, What what,
+                            lease::ReleaseLedger::Serial serial, bool refused_for_now) {
   const auto release = std::make_shared<PendingRelease>(std::move(context), std::move(what));
-  release->turn_ = turn;
+  release->serial_ = serial;
   const What& of = release->what_;
-  const auto until = release->context_->keeper->carry_on(of.name, of.owner, turn, release);
+  const auto until =
+      release->context_->keeper->releases().resume(of.name, of.owner, serial, release);
   if (!until) return;
   release->until_ = *until;
   if (refused_for_now) {
@@ -70,16 +71,16 @@ void PendingRelease::give_back(const std::shared_ptr<const Context>& context,
   lease::LeaseKeeper& keeper = *context->keeper;
   const LockName name = of.name;
   const OwnerNumber owner = of.owner;
-  of.plan = keeper.begin_giving_back(name, owner, false);
-  const auto turn = of.plan.ticket;
+  of.plan = keeper.releases().begin_giving_back(name, owner, false);
+  const auto serial = of.plan.serial;
   if (of.plan.verdict == Plan::kPartial) {
-    keeper.released(name, owner, of.plan);
+    keeper.releases().done(name, owner, of.plan);
     take_back(context,
               release_of(context, recipe, {name, owner, of.plan.remaining, of.acquire_options}),
               lease);
   } else if (of.plan.verdict == Plan::kFinal) {
-    keeper.disown(name, owner, turn);
-    carry_on(context, release_of(context, recipe, std::move(of)), turn, false);
+    keeper.releases().forget_caller(name, owner, serial);
+    resume(context, release_of(context, recipe, std::move(of)), serial, false);
   }
 }
 
@@ -115,17 +116,17 @@ std::string PendingRelease::refusal(const Result<resp::Reply>& reply) const {
 }
 
 void PendingRelease::complete(Result<resp::Reply> reply, const client::Sent& sent) {
-  const auto end = [this](LateEnd how, const std::string& why = {}) {
-    context_->keeper->ended_late(what_.name, what_.owner, turn_, how, why);
+  const auto end = [this](End how, const std::string& why = {}) {
+    context_->keeper->releases().ended(what_.name, what_.owner, serial_, how, why);
   };
   const bool answered = reply.ok();
-  if (answered && !reply.value().is_error()) return end(LateEnd::kDone);
+  if (answered && !reply.value().is_error()) return end(End::kDone);
   const bool passes = answered ? error_kind(reply.value().text()) == ErrorKind::kPasses
                                : reply.status().code() == Code::kUnreachable;
   remember(sent, answered);
   if (!answered && reply.status().code() == Code::kClosed) return;
-  if (!passes) return end(LateEnd::kRefused, refusal(reply));
-  if (context_->clock.now() >= until_) return end(LateEnd::kExpired);
+  if (!passes) return end(End::kRefused, refusal(reply));
+  if (context_->clock.now() >= until_) return end(End::kExpired);
   back_off();
 }
 

@@ -15,10 +15,10 @@ void add_plan(Step& step, const lease::ReleasePlan& plan, const Context& context
 
 // Sends a release that no caller waits for: it takes back an attempt without a caller, or continues
 // a release after its caller has left or got an error. The ledger (lease/release_ledger.h) controls
-// it: it carries its entry until another carrier takes over, and is tried until the server has
-// answered or the lease is over. It is queued behind the command that it takes back, and is sent
-// with the script's text: a second attempt, for a server that does not know the script, would come
-// later.
+// it: it is the command of its entry until another one resumes it, and is tried until the server
+// has answered or the lease is over. It is queued behind the command that it takes back, and is
+// sent with the script's text: a second attempt, for a server that does not know the script, would
+// come later.
 class PendingRelease final : public client::Request,
                              public Timed,
                              public std::enable_shared_from_this<PendingRelease> {
@@ -48,10 +48,10 @@ class PendingRelease final : public client::Request,
   // Makes a new entry, for a possible hold with this lease from now on.
   static void take_back(std::shared_ptr<const Context> context, What what, Millis lease);
 
-  // Continues the release of that turn, unless a newer command has taken it over. It backs off
+  // Continues the release of that serial, unless a newer command has taken it over. It backs off
   // before the first sending if the server has refused it for now.
-  static void carry_on(std::shared_ptr<const Context> context, What what,
-                       lease::ReleaseLedger::Turn turn, bool refused_for_now);
+  static void resume(std::shared_ptr<const Context> context, What what,
+                     lease::ReleaseLedger::Serial serial, bool refused_for_now);
 
   // Gives back one hold that its caller never gets; `of`: as it was acquired.
   static void give_back(const std::shared_ptr<const Context>& context, const TakingRecipe& recipe,
@@ -64,7 +64,7 @@ class PendingRelease final : public client::Request,
   void complete(Result<resp::Reply> reply, const client::Sent& sent) override;
 
  private:
-  using LateEnd = lease::LeaseKeeper::LateEnd;
+  using End = lease::Releases::End;
 
   void on_time() override;
   void send();
@@ -74,7 +74,7 @@ class PendingRelease final : public client::Request,
 
   const std::shared_ptr<const Context> context_;
   What what_;
-  lease::ReleaseLedger::Turn turn_ = 0;
+  lease::ReleaseLedger::Serial serial_ = 0;
   TimePoint until_ = kNever;
 };
 

@@ -29,15 +29,15 @@ std::optional<std::int64_t> Query::value_of(const resp::Reply& reply,
   return value;
 }
 
-void Query::settle(const Context& context, lease::ReleaseLedger::Turn turn) const {
-  using LateEnd = lease::LeaseKeeper::LateEnd;
-  if (returns) context.keeper->ended_late(name, returns->owner, turn, LateEnd::kDone);
+void Query::settle(const Context& context, lease::ReleaseLedger::Serial serial) const {
+  using End = lease::Releases::End;
+  if (returns) context.keeper->releases().ended(name, returns->owner, serial, End::kDone);
 }
 
 QueryOperation::QueryOperation(std::shared_ptr<const Context> context, Query query, Begun begun)
     : Operation(std::move(context), query.name),
       query_(std::move(query)),
-      turn_(begun.turn),
+      serial_(begun.serial),
       give_up_(after(begun.at, this->context().command_timeout)) {}
 
 void QueryOperation::begin() {
@@ -50,7 +50,7 @@ void QueryOperation::resume() {
   waited_for_here();
   if (!query_.returns) return;
   const auto self = shared_from_this();
-  if (!context().keeper->carry_on(name(), query_.returns->owner, turn_, self)) revoke();
+  if (!context().keeper->releases().resume(name(), query_.returns->owner, serial_, self)) revoke();
 }
 
 void QueryOperation::cancel() {
@@ -90,7 +90,7 @@ void QueryOperation::complete(Result<resp::Reply> reply, const client::Sent& sen
   maybe_done_ = maybe_done_ || sent.times > (refusal ? 1 : 0);
   if (!reply.ok()) return failed(unreachable_status(reply.status(), name()), false);
   if (refusal) return refused(reply.value().text());
-  query_.settle(context(), turn_);
+  query_.settle(context(), serial_);
   finish({Verdict::kGranted, {}, query_.value_of(reply.value(), sent)});
 }
 
@@ -101,9 +101,9 @@ void QueryOperation::failed(const Status& why, bool refused_for_now) {
 
 void QueryOperation::leave_to_ledger(bool refused_for_now) {
   const Query::Return& what = *query_.returns;
-  PendingRelease::carry_on(shared_context(),
-                           {name(), what.owner, query_.encode, what.longer, maybe_done_}, turn_,
-                           refused_for_now);
+  PendingRelease::resume(shared_context(),
+                         {name(), what.owner, query_.encode, what.longer, maybe_done_}, serial_,
+                         refused_for_now);
 }
 
 void QueryOperation::refused(std::string_view text) {
@@ -115,7 +115,7 @@ void QueryOperation::refused(std::string_view text) {
   }
   const Status why = error_status(text, name(), context().topology->text());
   if (kind != ErrorKind::kPasses) {
-    query_.settle(context(), turn_);
+    query_.settle(context(), serial_);
     return finish({Verdict::kFailed, why});
   }
   if (cancelled_ || now() >= give_up_) return failed(why, true);

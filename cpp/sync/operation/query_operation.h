@@ -30,21 +30,21 @@ struct Query {
   // The outcome by a reply that is no error.
   std::optional<std::int64_t> value_of(const resp::Reply& reply, const client::Sent& sent) const;
   // The ledger's entry of `returns`, if there is one, is over.
-  void settle(const Context& context, lease::ReleaseLedger::Turn turn) const;
+  void settle(const Context& context, lease::ReleaseLedger::Serial serial) const;
 };
 
 // A query after a surprise: an error reply, no reply, or a caller that has left. Made by
 // FirstQuery.
 class QueryOperation final : public Operation {
  public:
-  // When it began, and its turn in the ledger (Query::returns).
+  // When it began, and its serial in the ledger (Query::returns).
   struct Begun {
     TimePoint at;
-    lease::ReleaseLedger::Turn turn = 0;
+    lease::ReleaseLedger::Serial serial = 0;
   };
   QueryOperation(std::shared_ptr<const Context> context, Query query, Begun begun);
 
-  // It carries the entry in the ledger from now on.
+  // It is the command of its entry in the ledger from now on.
   void resume() override;
   // A command that was sent may still be executed; it is not sent again, except for a release.
   void cancel() override;
@@ -61,7 +61,7 @@ class QueryOperation final : public Operation {
   void leave_to_ledger(bool refused_for_now) HOLDFAST_REQUIRES(mutex_);
 
   const Query query_;
-  const lease::ReleaseLedger::Turn turn_;
+  const lease::ReleaseLedger::Serial serial_;
   const TimePoint give_up_;
   bool by_text_ = false;
   bool cancelled_ HOLDFAST_GUARDED_BY(mutex_) = false;

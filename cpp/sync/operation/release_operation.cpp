@@ -35,7 +35,7 @@ void ReleaseOperation::begin() {
     case Plan::Verdict::kUnderWay:
       return finish({Verdict::kFailed, under_way_status(name(), by_thread())});
     case Plan::Verdict::kFinal:
-      carry();
+      resume_entry();
       if (may_hand_over() && hand_over()) return;
       deferred = what_.deferred;
       break;
@@ -51,8 +51,8 @@ void ReleaseOperation::resume() {
   waited_for_here();
   if (plan_.verdict != Plan::Verdict::kFinal) return;
   deferred = what_.deferred;
-  carry();
-  if (left()) {
+  resume_entry();
+  if (caller_left()) {
     let_caller_go({});
   } else {
     await_writing();
@@ -60,9 +60,9 @@ void ReleaseOperation::resume() {
 }
 
 // A newer command of its owner goes first.
-void ReleaseOperation::carry() {
+void ReleaseOperation::resume_entry() {
   const auto& self = shared_from_this();
-  if (!context().keeper->carry_on(name(), what_.owner, plan_.ticket, self)) revoke();
+  if (!context().keeper->releases().resume(name(), what_.owner, plan_.serial, self)) revoke();
 }
 
 // If a deferred command is written later, written() calls defer_if_written() again.
@@ -87,8 +87,8 @@ void ReleaseOperation::written() {
 
 // New operations of this client must not overtake waiters of other clients that the release wakes.
 void ReleaseOperation::defer() {
-  plan_.left = context().keeper->defer(name(), what_.owner, plan_.ticket);
-  if (!left()) return;
+  plan_.deferred = context().keeper->releases().defer(name(), what_.owner, plan_.serial);
+  if (!caller_left()) return;
   owed_ = recipe_.waiting() == Waiting::kInTurn && context().waits->owe(channel_);
   let_caller_go({});
   if (backing_off_) back_off();  // by another timer, without its caller
@@ -101,7 +101,7 @@ void ReleaseOperation::end(Outcome outcome) {
 
 // Not for a hold that may be under another field by now, nor for a lock that has to stay closed.
 bool ReleaseOperation::may_hand_over() const {
-  const bool plain = plan_.other.empty() && plan_.stays(now()) == Millis(0);
+  const bool plain = plan_.other.empty() && plan_.closed_for(now()) == Millis(0);
   return plain && recipe_.transferable() != nullptr && !shares_channels(name());
 }
 
@@ -135,10 +135,10 @@ void ReleaseOperation::cancel() {
   const MutexLock lock(mutex_);
   if (finished()) return;
   if (what_.deferred && plan_.verdict == Plan::Verdict::kFinal) defer();
-  if (left()) return;
+  if (caller_left()) return;
   cancelled_ = true;
   if (plan_.verdict == Plan::Verdict::kPartial) {
-    context().keeper->released(name(), what_.owner, plan_);
+    context().keeper->releases().done(name(), what_.owner, plan_);
     return abandon();
   }
   if (!backing_off_) return;  // complete() follows
@@ -155,7 +155,7 @@ void ReleaseOperation::time_is_up(TimePoint /*now*/) {
   wait::Calls calls;
   {
     const MutexLock lock(mutex_);
-    if (finished() && !left()) return;
+    if (finished() && !caller_left()) return;
     if (cancelled_) return finish({Verdict::kCancelled});
     if (backing_off_) {
       send();
@@ -173,7 +173,7 @@ PendingRelease::What ReleaseOperation::pending() const {
 
 // It goes on without its caller, unless a newer command has taken its place.
 void ReleaseOperation::leave_to_ledger(bool refused_for_now) {
-  PendingRelease::carry_on(shared_context(), pending(), plan_.ticket, refused_for_now);
+  PendingRelease::resume(shared_context(), pending(), plan_.serial, refused_for_now);
 }
 
 resp::ReplyKinds ReleaseOperation::encode(std::string& out) const {
@@ -241,13 +241,13 @@ void ReleaseOperation::answered(const resp::Reply& reply) {
   const bool by_first =
       plan_.verdict == Plan::Verdict::kFinal && sent_before_ && now() < plan_.trusted;
   if (!reply.is_nil() || by_first) {
-    context().keeper->released(name(), what_.owner, plan_);
+    context().keeper->releases().done(name(), what_.owner, plan_);
     if (!next_waiter_) calls_ = published(context(), recipe_, channel_, reply.integer());
     return end({});
   }
   const char* reason =
       "the server no longer has it (it expired, was removed, or the server lost its data)";
-  context().keeper->release_found_nothing(name(), what_.owner, plan_, reason);
+  context().keeper->releases().found_nothing(name(), what_.owner, plan_, reason);
   gone(reason);
 }
 
@@ -274,8 +274,9 @@ void ReleaseOperation::refused(std::string_view text) {
   const Status why = error_status(text, name(), context().topology->text());
   const bool for_good = kind != ErrorKind::kPasses && plan_.verdict == Plan::Verdict::kFinal;
   if (!for_good) return failed(why);
-  using LateEnd = lease::LeaseKeeper::LateEnd;
-  context().keeper->ended_late(name(), what_.owner, plan_.ticket, LateEnd::kRefused, why.message());
+  using End = lease::Releases::End;
+  context().keeper->releases().ended(name(), what_.owner, plan_.serial, End::kRefused,
+                                     why.message());
   end({Verdict::kFailed, why});
 }
 
@@ -285,11 +286,13 @@ void ReleaseOperation::failed(const Status& why) {
   if (plan_.verdict == Plan::Verdict::kPartial && why.code() != Code::kClosed) {
     // The server need not have the smaller count: the last release frees the lock with any count,
     // and reports an error if it cannot.
-    context().keeper->released(name(), what_.owner, plan_);
+    context().keeper->releases().done(name(), what_.owner, plan_);
     return finish({});
   }
   if (plan_.verdict == Plan::Verdict::kFinal && why.code() != Code::kClosed) {
-    if (left()) context().keeper->release_hindered(name(), what_.owner, plan_, why.message());
+    if (caller_left()) {
+      context().keeper->releases().report_trouble(name(), what_.owner, plan_, why.message());
+    }
     leave_to_ledger(why.code() == Code::kServer);
   }
   end({Verdict::kFailed, why});

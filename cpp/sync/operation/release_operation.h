@@ -35,7 +35,7 @@ class ReleaseOperation final : public Operation {
   ReleaseOperation(std::shared_ptr<const Context> context, SynchronizerPtr synchronizer, What what,
                    Begun begun);
 
-  // It is the carrier of its entry in the ledger from now on, for a caller that waits, or has left
+  // It is the command of its entry in the ledger from now on, for a caller that waits, or has left
   // by the plan.
   void resume() override;
   // The server has replied to a release of a kind with `reply` (see TakingRecipe::release()): what
@@ -60,7 +60,7 @@ class ReleaseOperation final : public Operation {
 
   bool may_hand_over() const HOLDFAST_REQUIRES(mutex_);
   bool hand_over() HOLDFAST_REQUIRES(mutex_);  // false: there is no waiter to hand it to
-  void carry() HOLDFAST_REQUIRES(mutex_);
+  void resume_entry() HOLDFAST_REQUIRES(mutex_);
   void await_writing() HOLDFAST_REQUIRES(mutex_);
   void not_owned() HOLDFAST_REQUIRES(mutex_);
   void send() HOLDFAST_REQUIRES(mutex_);
@@ -77,7 +77,7 @@ class ReleaseOperation final : public Operation {
   void defer_if_written(bool written) HOLDFAST_REQUIRES(mutex_);
   void defer() HOLDFAST_REQUIRES(mutex_);
   // Whether its caller has left, and the operation goes on.
-  bool left() const HOLDFAST_REQUIRES(mutex_) { return plan_.left != nullptr; }
+  bool caller_left() const HOLDFAST_REQUIRES(mutex_) { return plan_.deferred != nullptr; }
   void end(Outcome outcome) HOLDFAST_REQUIRES(mutex_);
 
   // For a deferred release: its caller leaves once the command is written.

@@ -96,7 +96,7 @@ DetachOperation::DetachOperation(std::shared_ptr<const Context> context, const L
 void DetachOperation::begin() {
   const MutexLock lock(mutex_);
   using Plan = lease::ReleasePlan::Verdict;
-  lease::ReleasePlan plan = context().keeper->begin_detach(name(), owner_, lease_);
+  lease::ReleasePlan plan = context().keeper->transfers().begin_detach(name(), owner_, lease_);
   if (plan.verdict == Plan::kLost) return finish({Verdict::kGone, Status::invalid(plan.reason)});
   if (plan.verdict == Plan::kNotOwned) {
     if (!context().keeper->closed()) return finish({Verdict::kBusy});
@@ -105,15 +105,16 @@ void DetachOperation::begin() {
   move({field(owner_), std::move(plan.other), lease_});
 }
 
-void DetachOperation::moved(Millis left, const client::Sent& /*sent*/) {
+void DetachOperation::moved(Millis remaining, const client::Sent& /*sent*/) {
   // The client has found it lost by now, and reported that: the ticket must not be returned.
   if (context().keeper->count(name(), owner_) == 0) return not_there();
-  finish({Verdict::kGranted, {}, left.count()});
+  finish({Verdict::kGranted, {}, remaining.count()});
 }
 
 void DetachOperation::not_there() {
   context().keeper->lose(name(), owner_, kUnknown);
-  const lease::ReleasePlan plan = context().keeper->begin_giving_back(name(), owner_, true);
+  const lease::ReleasePlan plan =
+      context().keeper->releases().begin_giving_back(name(), owner_, true);
   finish({Verdict::kGone, Status::invalid(plan.reason)});
 }
 
@@ -126,27 +127,28 @@ AttachOperation::AttachOperation(std::shared_ptr<const Context> context, const L
 void AttachOperation::begin() {
   const MutexLock lock(mutex_);
   // The owner is new.
-  attempt_.emplace(*context().keeper, name(), recipient_.owner);
-  const lease::AttemptPlan plan = context().keeper->begin_attempt(*attempt_);
+  attempt_.emplace(context().keeper->attempts(), name(), recipient_.owner);
+  const lease::AttemptPlan plan = context().keeper->attempts().begin(*attempt_);
   if (plan.verdict != lease::AttemptPlan::Verdict::kBegun) return closed();
   move({ticket_.field, field(recipient_.owner), recipient_.lease.time});
 }
 
 // What remains of the minimum, less the time since the detach, which the shortened lease on the
 // server shows. Not known (a repetition): no time is subtracted.
-void AttachOperation::moved(Millis left, const client::Sent& sent) {
-  const Millis passed = left < Millis(0) ? Millis(0) : std::max(ticket_.lease - left, Millis(0));
+void AttachOperation::moved(Millis remaining, const client::Sent& sent) {
+  const Millis passed =
+      remaining < Millis(0) ? Millis(0) : std::max(ticket_.lease - remaining, Millis(0));
   lease::Grant grant{name(), recipient_.owner, 1, recipient_.lease, sent.last, &recipe()};
   grant.listener = recipient_.listener;
   grant.token = ticket_.token;
   grant.at_least = std::max(ticket_.minimum - passed, Millis(0));
   grant.at = now();
-  if (!context().keeper->granted(grant, *attempt_)) {
+  if (!context().keeper->attempts().granted(grant, *attempt_)) {
     unanswered();
     return closed();
   }
   context().stats->granted(false, Duration::zero());
-  finish({Verdict::kGranted, {}, left.count()});
+  finish({Verdict::kGranted, {}, remaining.count()});
 }
 
 void AttachOperation::not_there() {
@@ -177,11 +179,11 @@ void AttachOperation::taken_back() {
 void AttachOperation::give_back(const std::shared_ptr<const Context>& context,
                                 const LockRecipe& recipe, const LockName& name,
                                 const Ticket& ticket, OwnerNumber owner) {
-  const lease::ReleasePlan plan = context->keeper->begin_giving_back(name, owner, true);
+  const lease::ReleasePlan plan = context->keeper->releases().begin_giving_back(name, owner, true);
   if (plan.verdict != lease::ReleasePlan::Verdict::kFinal) return;
-  context->keeper->disown(name, owner, plan.ticket);
-  PendingRelease::carry_on(context, return_to(context, recipe, name, ticket, owner), plan.ticket,
-                           false);
+  context->keeper->releases().forget_caller(name, owner, plan.serial);
+  PendingRelease::resume(context, return_to(context, recipe, name, ticket, owner), plan.serial,
+                         false);
 }
 
 }  // namespace holdfast::sync

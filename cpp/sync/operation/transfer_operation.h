@@ -33,8 +33,8 @@ class TransferOperation : public Operation {
 
   // All with mutex_ held.
   void move(Transfer transfer) HOLDFAST_REQUIRES(mutex_);
-  // `to` holds the lock; `left`: the ms that were left before, negative if not known.
-  virtual void moved(Millis left, const client::Sent& sent) HOLDFAST_REQUIRES(mutex_) = 0;
+  // `to` holds the lock; `remaining`: of its lease before, negative if not known.
+  virtual void moved(Millis remaining, const client::Sent& sent) HOLDFAST_REQUIRES(mutex_) = 0;
   virtual void not_there() HOLDFAST_REQUIRES(mutex_) = 0;  // neither owner holds it
   // Its caller gets no answer, and the step may have been executed.
   virtual void unanswered() HOLDFAST_REQUIRES(mutex_) {}
@@ -67,7 +67,7 @@ class DetachOperation final : public TransferOperation {
 
  private:
   void begin() override;
-  void moved(Millis left, const client::Sent& sent) HOLDFAST_REQUIRES(mutex_) override;
+  void moved(Millis remaining, const client::Sent& sent) HOLDFAST_REQUIRES(mutex_) override;
   void not_there() HOLDFAST_REQUIRES(mutex_) override;
 
   const OwnerNumber owner_;
@@ -94,7 +94,7 @@ class AttachOperation final : public TransferOperation {
 
  private:
   void begin() override;
-  void moved(Millis left, const client::Sent& sent) HOLDFAST_REQUIRES(mutex_) override;
+  void moved(Millis remaining, const client::Sent& sent) HOLDFAST_REQUIRES(mutex_) override;
   void not_there() HOLDFAST_REQUIRES(mutex_) override;
   void unanswered() HOLDFAST_REQUIRES(mutex_) override;
   void taken_back() HOLDFAST_REQUIRES(mutex_) override;

@@ -73,13 +73,13 @@ void Composite::set_waiter(Parker* parker) {
 }
 
 void Composite::read(TimePoint slice) {
-  const auto next =
-      std::find_if(calls_.begin(), calls_.end(), [](const MemberCall& each) { return !each.left; });
+  const auto next = std::find_if(calls_.begin(), calls_.end(),
+                                 [](const MemberCall& each) { return !each.served_by_loop; });
   if (next == calls_.end()) return parker_->park(context_->clock, slice);
   const ExchangePtr operation = next->operation;
   if (calls_.size() == 1) return operation->serve(*parker_, slice);
   operation->serve(*parker_, std::min(slice, after(now(), kReading)));
-  next->left = true;
+  next->served_by_loop = true;
   operation->stop_serving(*parker_);
 }
 

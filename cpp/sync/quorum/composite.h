@@ -74,7 +74,7 @@ class Composite : public Exchange,
     std::uint64_t id;
     std::size_t member;
     ExchangePtr operation;
-    bool left = false;  // to the loop, which reads for it
+    bool served_by_loop = false;  // to the loop, which reads for it
   };
   struct Arrival {
     Event::Kind kind;

@@ -82,8 +82,8 @@ void QuorumAcquire::give_back(std::size_t member) {
 std::vector<TimePoint> QuorumAcquire::trusted() const {
   std::vector<TimePoint> until;
   for (const auto& member : members_) {
-    const std::optional<Duration> left = member->left();
-    until.push_back(left ? after(now(), *left) : TimePoint{});
+    const std::optional<Duration> remaining = member->remaining();
+    until.push_back(remaining ? after(now(), *remaining) : TimePoint{});
   }
   return until;
 }

@@ -24,7 +24,7 @@ class QuorumMember {
   // A call for the member that its owner is acquiring; see under_way_status().
   virtual Status under_way(bool by_thread) const = 0;
   // The remaining validity of the hold by the client's clock; unset when it is not held.
-  virtual std::optional<Duration> left() const = 0;
+  virtual std::optional<Duration> remaining() const = 0;
 };
 
 // The acquisition of a lock made of other locks: carries out the machine's actions. Each member

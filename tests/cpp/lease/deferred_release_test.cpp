@@ -15,9 +15,9 @@ class DeferredReleaseTest : public LeaseKeeperTest {
   // A last release whose caller has left.
   ReleasePlan leave() {
     grant(kAlice, 1, {kLease, true});
-    ReleasePlan plan = keeper().begin_release(name, kAlice, false);
-    plan.left = keeper().defer(name, kAlice, plan.ticket);
-    EXPECT_NE(plan.left, nullptr);
+    ReleasePlan plan = keeper().releases().begin(name, kAlice, false);
+    plan.deferred = keeper().releases().defer(name, kAlice, plan.serial);
+    EXPECT_NE(plan.deferred, nullptr);
     return plan;
   }
 };
@@ -26,26 +26,26 @@ const Strings kLostLate{"lock of 1 lost late: it is gone"};
 
 TEST_F(DeferredReleaseTest, AnotherReleaseFindsNothing) {
   const ReleasePlan plan = leave();
-  EXPECT_EQ(keeper().begin_release(name, kAlice, false).verdict, Verdict::kNotOwned);
+  EXPECT_EQ(keeper().releases().begin(name, kAlice, false).verdict, Verdict::kNotOwned);
   EXPECT_FALSE(keeper().idle());
-  keeper().released(name, kAlice, plan);
+  keeper().releases().done(name, kAlice, plan);
   EXPECT_TRUE(keeper().idle());
-  EXPECT_EQ(keeper().begin_release(name, kAlice, false).verdict, Verdict::kNotOwned);
+  EXPECT_EQ(keeper().releases().begin(name, kAlice, false).verdict, Verdict::kNotOwned);
 }
 
 TEST_F(DeferredReleaseTest, ALossIsPostedOnceAndMakesNoReleaseRaise) {
   const ReleasePlan plan = leave();
-  keeper().release_found_nothing(name, kAlice, plan, kGone);
-  keeper().release_found_nothing(name, kAlice, plan, kGone);
+  keeper().releases().found_nothing(name, kAlice, plan, kGone);
+  keeper().releases().found_nothing(name, kAlice, plan, kGone);
   EXPECT_EQ(events, kLostLate);
   EXPECT_TRUE(keeper().lost(name, kAlice));
-  EXPECT_EQ(keeper().begin_release(name, kAlice, false).verdict, Verdict::kNotOwned);
+  EXPECT_EQ(keeper().releases().begin(name, kAlice, false).verdict, Verdict::kNotOwned);
 }
 
 TEST_F(DeferredReleaseTest, ALossLeavesTheNextHoldAlone) {
   const ReleasePlan plan = leave();
   EXPECT_TRUE(attempt(kAlice).takes_over);
-  keeper().release_found_nothing(name, kAlice, plan, kGone);
+  keeper().releases().found_nothing(name, kAlice, plan, kGone);
   EXPECT_FALSE(keeper().lost(name, kAlice));
   grant(kAlice, 1, {kLease, true});
   EXPECT_FALSE(keeper().lost(name, kAlice));
@@ -56,10 +56,11 @@ TEST_F(DeferredReleaseTest, ALossLeavesTheNextHoldAlone) {
 TEST_F(DeferredReleaseTest, WhatIsAnsweredIsNotLostWithTheAttemptBehindIt) {
   const ReleasePlan plan = leave();
   EXPECT_TRUE(attempt(kAlice).takes_over);
-  keeper().released(name, kAlice, plan);
-  const auto turn = keeper().take_back(name, kAlice, {}, kNever);  // the attempt stays unanswered
+  keeper().releases().done(name, kAlice, plan);
+  const auto turn =
+      keeper().releases().take_back(name, kAlice, {}, kNever);  // the attempt stays unanswered
   EXPECT_FALSE(keeper().idle());
-  keeper().ended_late(name, kAlice, turn, LeaseKeeper::LateEnd::kExpired);
+  keeper().releases().ended(name, kAlice, turn, Releases::End::kExpired);
   EXPECT_EQ(events, Strings{});
   EXPECT_TRUE(keeper().idle());
 }
@@ -67,22 +68,22 @@ TEST_F(DeferredReleaseTest, WhatIsAnsweredIsNotLostWithTheAttemptBehindIt) {
 // By an answer before its caller could leave, or handed to another of this client.
 TEST_F(DeferredReleaseTest, TheEndOfOneThatWasAwaitedAfterAllIsPosted) {
   grant(kAlice, 1, {kLease, true}, 1);
-  using Caller = LeaseKeeper::Caller;
-  const ReleasePlan plan = keeper().begin_release(name, kAlice, false, {}, Caller::kMayLeave);
-  keeper().released(name, kAlice, plan);
+  using Caller = Releases::Caller;
+  const ReleasePlan plan = keeper().releases().begin(name, kAlice, false, {}, Caller::kMayLeave);
+  keeper().releases().done(name, kAlice, plan);
   EXPECT_EQ(events, Strings{"lock of 1 released"});
 }
 
 TEST_F(DeferredReleaseTest, ItsEndIsPostedAlsoWhenItsOwnerHasEnded) {
   const ReleasePlan plan = leave();
   keeper().owner_ended(kAlice);
-  keeper().ended_late(name, kAlice, plan.ticket, LeaseKeeper::LateEnd::kExpired);
+  keeper().releases().ended(name, kAlice, plan.serial, Releases::End::kExpired);
   EXPECT_EQ(events, Strings{"lock of 1 lost late: " + std::string(kReleaseExpired)});
 }
 
 TEST_F(DeferredReleaseTest, ARefusalIsPosted) {
   const ReleasePlan plan = leave();
-  keeper().ended_late(name, kAlice, plan.ticket, LeaseKeeper::LateEnd::kRefused, "NOPERM");
+  keeper().releases().ended(name, kAlice, plan.serial, Releases::End::kRefused, "NOPERM");
   EXPECT_EQ(events, Strings{"lock of 1 not released: NOPERM"});
   EXPECT_EQ(keeper().close(), Strings{name.bytes()});
 }

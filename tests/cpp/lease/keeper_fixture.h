@@ -59,8 +59,8 @@ class LeaseKeeperTest : public ::testing::Test {
 
   // By what plan the owner would attempt to acquire it now, and nothing comes of it.
   AttemptPlan attempt(OwnerNumber owner) {
-    Attempt begun(keeper(), name, owner);
-    return keeper().begin_attempt(begun);
+    Attempt begun(keeper().attempts(), name, owner);
+    return keeper().attempts().begin(begun);
   }
 
   // What an acquisition does: on the server, and with the keeper.
@@ -70,9 +70,9 @@ class LeaseKeeperTest : public ::testing::Test {
     script::Writer writer(bytes, true, "publish");
     sync::lock_recipe().acquire(writer, {name, field, count, lease.time});
     ASSERT_EQ(execute(bytes), "$-1\r\n");
-    Attempt attempt(keeper(), name, owner);
-    (void)keeper().begin_attempt(attempt);
-    ASSERT_TRUE(keeper().granted(
+    Attempt attempt(keeper().attempts(), name, owner);
+    (void)keeper().attempts().begin(attempt);
+    ASSERT_TRUE(keeper().attempts().granted(
         {name, owner, count, lease, world.now(), &sync::lock_recipe(), listener}, attempt));
   }
   void renewed(OwnerNumber owner, int count = 1) { grant(owner, count, {kLease, true}); }
@@ -82,13 +82,13 @@ class LeaseKeeperTest : public ::testing::Test {
 
   // And a release.
   void release(OwnerNumber owner) {
-    const ReleasePlan plan = keeper().begin_release(name, owner, false);
+    const ReleasePlan plan = keeper().releases().begin(name, owner, false);
     std::string bytes;
     script::Writer writer(bytes, true, "publish");
     const std::string field = owner_field("client", owner);
     sync::lock_recipe().release(writer, {name, field, plan.remaining, Millis(0)});
     execute(bytes);
-    keeper().released(name, owner, plan);
+    keeper().releases().done(name, owner, plan);
   }
 
   std::string execute(const std::string& bytes) {

@@ -19,10 +19,10 @@ TEST_F(LeaseKeeperTest, CountsTheHoldsOfEachOwner) {
 
 TEST_F(LeaseKeeperTest, KeepsTheNewestTokenOfAHoldWhileItIsTrusted) {
   const auto token = [this](std::int64_t value) {
-    Attempt attempt(keeper(), name, kAlice);
-    const int holds = keeper().begin_attempt(attempt).count;
+    Attempt attempt(keeper().attempts(), name, kAlice);
+    const int holds = keeper().attempts().begin(attempt).count;
     const Lease lease{Millis(1000), false};
-    EXPECT_TRUE(keeper().granted(
+    EXPECT_TRUE(keeper().attempts().granted(
         {name, kAlice, holds, lease, world.now(), &sync::lock_recipe(), 0, value}, attempt));
   };
   EXPECT_EQ(keeper().token(name, kAlice), std::nullopt);
@@ -44,14 +44,14 @@ TEST_F(LeaseKeeperTest, KeepsTheNewestTokenOfAHoldWhileItIsTrusted) {
 
 TEST_F(LeaseKeeperTest, TrustsAHoldForItsLeaseLessTheMargins) {
   fixed(kAlice, Millis(1000));
-  EXPECT_EQ(keeper().left(name, kAlice), Millis(988));
+  EXPECT_EQ(keeper().remaining(name, kAlice), Millis(988));
   pass(Millis(988) - Duration(1));
   EXPECT_EQ(keeper().count(name, kAlice), 1);
   EXPECT_FALSE(keeper().lost(name, kAlice));
   pass(Duration(1));
   EXPECT_EQ(keeper().count(name, kAlice), 0);
   EXPECT_TRUE(keeper().lost(name, kAlice));
-  EXPECT_EQ(keeper().left(name, kAlice), std::nullopt);
+  EXPECT_EQ(keeper().remaining(name, kAlice), std::nullopt);
 }
 
 TEST_F(LeaseKeeperTest, TellsOnceThatALeaseRanOut) {
@@ -92,7 +92,7 @@ TEST_F(LeaseKeeperTest, ARenewalDoesNotCutALongerLeaseOfAnOuterHold) {
   pass(Millis(2000));
   ASSERT_GE(renewals.size(), 1U);
   release(kAlice);
-  const auto left = std::chrono::duration_cast<Millis>(*keeper().left(name, kAlice));
+  const auto left = std::chrono::duration_cast<Millis>(*keeper().remaining(name, kAlice));
   EXPECT_GE(server_ttl(), left.count());
 }
 
@@ -164,12 +164,12 @@ TEST_F(LeaseKeeperTest, AFixedLeaseIsVerifiedWithoutBeingTouched) {
   fixed(kAlice, Millis(10000));
   pass(Millis(1000));
   const std::int64_t before = server_ttl();
-  keeper().verify();
+  keeper().watchdog().verify();
   pass(kSoon);
   EXPECT_EQ(server_ttl(), before - kSoon.count());
   EXPECT_EQ(events, Strings{});
   server.flush_data();
-  keeper().verify();
+  keeper().watchdog().verify();
   pass(kSoon);
   EXPECT_EQ(events.size(), 1U);
 }
@@ -231,21 +231,21 @@ TEST_F(LeaseKeeperTest, ClosedItKnowsWhatWasHeldAndForgetsIt) {
 
 TEST_F(LeaseKeeperTest, AForcedReleaseIsALossForEverybodyButWhoReleases) {
   renewed(kAlice);
-  Attempt attempt(keeper(), name, kBob);
+  Attempt attempt(keeper().attempts(), name, kBob);
   EXPECT_TRUE(attempt.begin());
-  EXPECT_TRUE(keeper().granted(
+  EXPECT_TRUE(keeper().attempts().granted(
       {name, kBob, 1, {kLease, true}, world.now(), &sync::lock_recipe(), 0}, attempt));
-  (void)keeper().begin_release(name, kBob, false);
+  (void)keeper().releases().begin(name, kBob, false);
   keeper().forced(name);
   EXPECT_EQ(events, Strings{"lock of 1 lost: it was released by force"});
 }
 
 TEST_F(LeaseKeeperTest, AnExtensionReplacesTheLeaseAndEndsTheRenewals) {
   renewed(kAlice);
-  const std::uint32_t number = keeper().begin_extension(name, kAlice, Millis(20000));
-  EXPECT_EQ(keeper().left(name, kAlice), Millis(2968));
-  keeper().extended(name, kAlice, {number, Millis(20000)}, world.now());
-  EXPECT_EQ(keeper().left(name, kAlice), Millis(19798));
+  const std::uint32_t number = keeper().transfers().begin_extension(name, kAlice, Millis(20000));
+  EXPECT_EQ(keeper().remaining(name, kAlice), Millis(2968));
+  keeper().transfers().extended(name, kAlice, {number, Millis(20000)}, world.now());
+  EXPECT_EQ(keeper().remaining(name, kAlice), Millis(19798));
   pass(Millis(10000));
   EXPECT_EQ(renewals.size(), 0U);
   EXPECT_EQ(events, Strings{});
@@ -253,8 +253,8 @@ TEST_F(LeaseKeeperTest, AnExtensionReplacesTheLeaseAndEndsTheRenewals) {
 
 TEST_F(LeaseKeeperTest, AnExtensionToLessCountsBeforeItsAnswer) {
   renewed(kAlice);
-  (void)keeper().begin_extension(name, kAlice, Millis(100));
-  EXPECT_EQ(keeper().left(name, kAlice), Millis(97));
+  (void)keeper().transfers().begin_extension(name, kAlice, Millis(100));
+  EXPECT_EQ(keeper().remaining(name, kAlice), Millis(97));
   pass(Millis(200));
   EXPECT_EQ(events, Strings{"lock of 1 lost: its lease ran out"});
 }
@@ -263,22 +263,22 @@ TEST_F(LeaseKeeperTest, ARenewalFromBeforeAnExtensionPromisesNoMoreThanTheExtens
   fixed(kAlice, Millis(120'000));
   renewed(kAlice, 2);
   while (renewals.empty()) pass(Millis(1));  // executed; its reply is on its way
-  const LeaseKeeper::Extension extension{keeper().begin_extension(name, kAlice, Millis(6000)),
-                                         Millis(6000)};
-  keeper().extended(name, kAlice, extension, world.now());
+  const Transfers::Extension extension{
+      keeper().transfers().begin_extension(name, kAlice, Millis(6000)), Millis(6000)};
+  keeper().transfers().extended(name, kAlice, extension, world.now());
   renewed(kAlice, 3);
   pass(kSoon);
-  EXPECT_LE(*keeper().left(name, kAlice), Millis(6000));
+  EXPECT_LE(*keeper().remaining(name, kAlice), Millis(6000));
 }
 
 TEST_F(LeaseKeeperTest, TheAnswerToAnEarlierExtensionPromisesNoMoreThanTheLaterOne) {
   renewed(kAlice);
-  const std::uint32_t first = keeper().begin_extension(name, kAlice, Millis(2000));
-  const std::uint32_t second = keeper().begin_extension(name, kAlice, Millis(100));
-  keeper().extended(name, kAlice, {first, Millis(2000)}, world.now());
-  EXPECT_EQ(keeper().left(name, kAlice), Millis(97));
-  keeper().extended(name, kAlice, {second, Millis(100)}, world.now());
-  EXPECT_EQ(keeper().left(name, kAlice), Millis(97));
+  const std::uint32_t first = keeper().transfers().begin_extension(name, kAlice, Millis(2000));
+  const std::uint32_t second = keeper().transfers().begin_extension(name, kAlice, Millis(100));
+  keeper().transfers().extended(name, kAlice, {first, Millis(2000)}, world.now());
+  EXPECT_EQ(keeper().remaining(name, kAlice), Millis(97));
+  keeper().transfers().extended(name, kAlice, {second, Millis(100)}, world.now());
+  EXPECT_EQ(keeper().remaining(name, kAlice), Millis(97));
 }
 
 }  // namespace

@@ -31,21 +31,21 @@ std::shared_ptr<Sending> background() { return std::make_shared<Sending>(true); 
 
 class ReleaseLedgerTest : public ::testing::Test {
  protected:
-  ReleaseLedger::Turn open(const ReleaseLedger::Carrier& carrier, TimePoint until = kSoon) {
+  ReleaseLedger::Serial open(const ReleaseLedger::Command& command, TimePoint until = kSoon) {
     ReleaseLedger::Entry entry{kName};
-    entry.carrier = carrier;
+    entry.command = command;
     entry.until = until;
-    return ledger.open(kAlice, std::move(entry)).turn;
+    return ledger.open(kAlice, std::move(entry)).serial;
   }
   ReleaseLedger ledger;
 };
 
 TEST_F(ReleaseLedgerTest, AnEntryStaysUntilItsReleaseIsAnswered) {
-  const auto turn = open(callers());
+  const auto serial = open(callers());
   EXPECT_EQ(ledger.pending(), 1U);
   EXPECT_EQ(ledger.find(kName, kBob), nullptr);
   EXPECT_EQ(ledger.find(kOther, kAlice), nullptr);
-  (void)ledger.settle(kName, kAlice, turn);
+  (void)ledger.settle(kName, kAlice, serial);
   EXPECT_TRUE(ledger.empty());
   EXPECT_EQ(ledger.pending(), 0U);
 }
@@ -56,7 +56,7 @@ TEST_F(ReleaseLedgerTest, ALaterReleaseIsForAsLongAsThoseBeforeIt) {
   const auto third = callers();
   (void)open(first, kLate);
   (void)open(second);
-  const auto turn = open(third);
+  const auto serial = open(third);
   EXPECT_EQ(ledger.find(kName, kAlice)->until, kLate);
   EXPECT_TRUE(first->revoked());
   EXPECT_FALSE(first->abandoned());  // a caller waits for its answer
@@ -64,7 +64,7 @@ TEST_F(ReleaseLedgerTest, ALaterReleaseIsForAsLongAsThoseBeforeIt) {
   EXPECT_TRUE(second->abandoned());
   EXPECT_FALSE(third->revoked());
   EXPECT_EQ(ledger.pending(), 1U);
-  (void)ledger.settle(kName, kAlice, turn);
+  (void)ledger.settle(kName, kAlice, serial);
   EXPECT_TRUE(ledger.empty());
 }
 
@@ -73,18 +73,18 @@ TEST_F(ReleaseLedgerTest, WhatAnEarlierCarrierSaysChangesNothing) {
   const auto late = open(callers());
   EXPECT_EQ(ledger.settle(kName, kAlice, early).name, LockName(""));
   ledger.keep(kName, kAlice, early, State::kReleased);
-  EXPECT_FALSE(ledger.carry_on(kName, kAlice, early, background()));
+  EXPECT_FALSE(ledger.resume(kName, kAlice, early, background()));
   EXPECT_EQ(ledger.find(kName, kAlice)->state, State::kOpen);
-  EXPECT_TRUE(ledger.carry_on(kName, kAlice, late, background()));
+  EXPECT_TRUE(ledger.resume(kName, kAlice, late, background()));
 }
 
 TEST_F(ReleaseLedgerTest, AnAttemptTakesOverAndItsAnswerSettles) {
-  const auto carrier = callers();
-  const auto turn = open(carrier);
+  const auto command = callers();
+  const auto serial = open(command);
   EXPECT_FALSE(ledger.take_over(kName, kBob));
   EXPECT_TRUE(ledger.take_over(kName, kAlice));
-  EXPECT_TRUE(carrier->revoked());
-  EXPECT_FALSE(ledger.carry_on(kName, kAlice, turn, background()));
+  EXPECT_TRUE(command->revoked());
+  EXPECT_FALSE(ledger.resume(kName, kAlice, serial, background()));
   EXPECT_EQ(ledger.pending(), 1U);
   ledger.settle_attempt(kName, kAlice);
   EXPECT_TRUE(ledger.empty());
@@ -94,24 +94,24 @@ TEST_F(ReleaseLedgerTest, AnAttemptWithoutAnAnswerLeavesTheReleasePending) {
   (void)open(callers(), kLate);
   (void)ledger.take_over(kName, kAlice);
   const auto resumed = background();
-  const auto turn = open(resumed);
+  const auto serial = open(resumed);
   EXPECT_EQ(ledger.find(kName, kAlice)->until, kLate);
   ledger.settle_attempt(kName, kAlice);  // the answer comes too late: it was sent before
-  EXPECT_NE(ledger.open_at(kName, kAlice, turn), nullptr);
+  EXPECT_NE(ledger.open_at(kName, kAlice, serial), nullptr);
   EXPECT_FALSE(resumed->revoked());
 }
 
 TEST_F(ReleaseLedgerTest, AnotherCarrierGoesOnInTheSameTurn) {
   const auto first = callers();
-  const auto turn = open(first);
-  EXPECT_TRUE(ledger.carry_on(kName, kAlice, turn, background()));
+  const auto serial = open(first);
+  EXPECT_TRUE(ledger.resume(kName, kAlice, serial, background()));
   EXPECT_TRUE(first->revoked());
-  EXPECT_NE(ledger.open_at(kName, kAlice, turn), nullptr);
+  EXPECT_NE(ledger.open_at(kName, kAlice, serial), nullptr);
 }
 
 TEST_F(ReleaseLedgerTest, WhatIsToBeToldIsPendingNoLonger) {
-  const auto turn = open(callers());
-  ledger.keep(kName, kAlice, turn, State::kReleased);
+  const auto serial = open(callers());
+  ledger.keep(kName, kAlice, serial, State::kReleased);
   EXPECT_EQ(ledger.pending(), 0U);
   EXPECT_EQ(ledger.find(kName, kAlice)->state, State::kReleased);
   EXPECT_EQ(ledger.names(), std::vector<std::string>{});
@@ -121,8 +121,8 @@ TEST_F(ReleaseLedgerTest, WhatIsToBeToldIsPendingNoLonger) {
 }
 
 TEST_F(ReleaseLedgerTest, WhatWasRefusedForGoodIsTakenOverLikeWhatIsPending) {
-  const auto turn = open(callers());
-  ledger.keep(kName, kAlice, turn, State::kRefused);
+  const auto serial = open(callers());
+  ledger.keep(kName, kAlice, serial, State::kRefused);
   EXPECT_EQ(ledger.pending(), 0U);
   EXPECT_EQ(ledger.names(), std::vector<std::string>{"myLock"});
   EXPECT_TRUE(ledger.take_over(kName, kAlice));
@@ -138,8 +138,8 @@ TEST_F(ReleaseLedgerTest, AReleaseGoesOnWhenItsOwnerEnds) {
 TEST_F(ReleaseLedgerTest, OnlySoMuchIsKeptToBeTold) {
   for (int i = 0; i < 10'100; ++i) {
     ReleaseLedger::Entry entry{LockName(std::to_string(i))};
-    const auto turn = ledger.open(kAlice, std::move(entry)).turn;
-    ledger.keep(LockName(std::to_string(i)), kAlice, turn, State::kRefused);
+    const auto serial = ledger.open(kAlice, std::move(entry)).serial;
+    ledger.keep(LockName(std::to_string(i)), kAlice, serial, State::kRefused);
   }
   EXPECT_EQ(ledger.names().size(), 10'000U);
   EXPECT_EQ(ledger.find(LockName("99"), kAlice), nullptr);

@@ -12,7 +12,7 @@ namespace {
 
 using Verdict = ReleasePlan::Verdict;
 
-using LateEnd = LeaseKeeper::LateEnd;
+using End = Releases::End;
 
 class Sending final : public client::Request {
  public:
@@ -24,24 +24,24 @@ class Sending final : public client::Request {
 class ReleaseTest : public LeaseKeeperTest {
  protected:
   ReleasePlan begin_release(const std::shared_ptr<Sending>& carrier = {}) {
-    return keeper().begin_release(name, kAlice, false, carrier);
+    return keeper().releases().begin(name, kAlice, false, carrier);
   }
   const std::shared_ptr<Sending> sending = std::make_shared<Sending>();
 };
 
 TEST_F(ReleaseTest, AnOwnerWithoutAHoldReleasesNothing) {
-  EXPECT_EQ(keeper().begin_release(name, kAlice, false).verdict, Verdict::kNotOwned);
+  EXPECT_EQ(keeper().releases().begin(name, kAlice, false).verdict, Verdict::kNotOwned);
   renewed(kAlice);
-  EXPECT_EQ(keeper().begin_release(name, kBob, false).verdict, Verdict::kNotOwned);
+  EXPECT_EQ(keeper().releases().begin(name, kBob, false).verdict, Verdict::kNotOwned);
 }
 
 TEST_F(ReleaseTest, APartialReleaseKeepsTheHold) {
   renewed(kAlice);
   renewed(kAlice, 2);
-  const ReleasePlan plan = keeper().begin_release(name, kAlice, false);
+  const ReleasePlan plan = keeper().releases().begin(name, kAlice, false);
   EXPECT_EQ(plan.verdict, Verdict::kPartial);
   EXPECT_EQ(plan.remaining, 1);
-  keeper().released(name, kAlice, plan);
+  keeper().releases().done(name, kAlice, plan);
   EXPECT_EQ(keeper().count(name, kAlice), 1);
   pass(Millis(10000));
   EXPECT_EQ(events, Strings{});
@@ -51,29 +51,29 @@ TEST_F(ReleaseTest, APartialReleaseKeepsTheHold) {
 TEST_F(ReleaseTest, AllHoldsCanBeReleasedAtOnce) {
   renewed(kAlice);
   renewed(kAlice, 2);
-  const ReleasePlan plan = keeper().begin_release(name, kAlice, true);
+  const ReleasePlan plan = keeper().releases().begin(name, kAlice, true);
   EXPECT_EQ(plan.verdict, Verdict::kFinal);
   EXPECT_EQ(plan.remaining, 0);
 }
 
 TEST_F(ReleaseTest, WhatItsOwnerHasBegunToReleaseIsNotReleasedByAnother) {
   renewed(kAlice);
-  const std::optional<ReleasePlan> first = keeper().begin_release_of_held(name, kAlice);
+  const std::optional<ReleasePlan> first = keeper().releases().begin_of_held(name, kAlice);
   ASSERT_TRUE(first);
   EXPECT_EQ(first->verdict, Verdict::kFinal);
-  EXPECT_FALSE(keeper().begin_release_of_held(name, kAlice));
+  EXPECT_FALSE(keeper().releases().begin_of_held(name, kAlice));
 }
 
 TEST_F(ReleaseTest, NoRenewalFollowsAFinalRelease) {
   renewed(kAlice);
   pass(Millis(1500));
   renewals.clear();
-  const ReleasePlan plan = keeper().begin_release(name, kAlice, false);
+  const ReleasePlan plan = keeper().releases().begin(name, kAlice, false);
   EXPECT_EQ(keeper().count(name, kAlice), 0);
   pass(Millis(10000));
   EXPECT_EQ(renewals.size(), 0U);
   EXPECT_EQ(events, Strings{});
-  keeper().released(name, kAlice, plan);
+  keeper().releases().done(name, kAlice, plan);
   EXPECT_FALSE(keeper().lost(name, kAlice));
 }
 
@@ -84,7 +84,7 @@ TEST_F(ReleaseTest, ARenewalOnItsWayIsNotSentAfterAFinalRelease) {
   break_connection();
   pass(Millis(5));
   renewals.clear();
-  (void)keeper().begin_release(name, kAlice, false);
+  (void)keeper().releases().begin(name, kAlice, false);
   pass(Millis(5000));
   EXPECT_EQ(renewals.size(), 0U);
 }
@@ -92,16 +92,16 @@ TEST_F(ReleaseTest, ARenewalOnItsWayIsNotSentAfterAFinalRelease) {
 TEST_F(ReleaseTest, ALostHoldIsReportedByOneRelease) {
   fixed(kAlice, Millis(100));
   pass(Millis(200));
-  const ReleasePlan plan = keeper().begin_release(name, kAlice, false);
+  const ReleasePlan plan = keeper().releases().begin(name, kAlice, false);
   EXPECT_EQ(plan.verdict, Verdict::kLost);
   EXPECT_EQ(plan.reason, "its lease ran out");
-  EXPECT_EQ(keeper().begin_release(name, kAlice, false).verdict, Verdict::kNotOwned);
+  EXPECT_EQ(keeper().releases().begin(name, kAlice, false).verdict, Verdict::kNotOwned);
 }
 
 TEST_F(ReleaseTest, ARepeatedFinalReleaseSaysSo) {
   renewed(kAlice);
-  EXPECT_FALSE(keeper().begin_release(name, kAlice, false).repeated);
-  const ReleasePlan again = keeper().begin_release(name, kAlice, false);
+  EXPECT_FALSE(keeper().releases().begin(name, kAlice, false).repeated);
+  const ReleasePlan again = keeper().releases().begin(name, kAlice, false);
   EXPECT_TRUE(again.repeated);
   EXPECT_EQ(again.verdict, Verdict::kFinal);
 }
@@ -109,8 +109,8 @@ TEST_F(ReleaseTest, ARepeatedFinalReleaseSaysSo) {
 TEST_F(ReleaseTest, OnceFinalAReleaseStaysFinal) {
   renewed(kAlice);
   renewed(kAlice, 2);
-  (void)keeper().begin_release(name, kAlice, true);
-  const ReleasePlan again = keeper().begin_release(name, kAlice, false);
+  (void)keeper().releases().begin(name, kAlice, true);
+  const ReleasePlan again = keeper().releases().begin(name, kAlice, false);
   EXPECT_EQ(again.verdict, Verdict::kFinal);
   EXPECT_EQ(again.remaining, 0);
 }
@@ -118,7 +118,7 @@ TEST_F(ReleaseTest, OnceFinalAReleaseStaysFinal) {
 TEST_F(ReleaseTest, ALateReleaseIsReportedByTheNextOne) {
   renewed(kAlice);
   const ReleasePlan plan = begin_release();
-  keeper().ended_late(name, kAlice, plan.ticket, LateEnd::kDone);
+  keeper().releases().ended(name, kAlice, plan.serial, End::kDone);
   EXPECT_EQ(begin_release().verdict, Verdict::kDone);
   EXPECT_EQ(begin_release().verdict, Verdict::kNotOwned);
 }
@@ -126,7 +126,7 @@ TEST_F(ReleaseTest, ALateReleaseIsReportedByTheNextOne) {
 TEST_F(ReleaseTest, ALateReleaseThatCameToNothingIsALoss) {
   renewed(kAlice);
   const ReleasePlan plan = begin_release();
-  keeper().ended_late(name, kAlice, plan.ticket, LateEnd::kExpired);
+  keeper().releases().ended(name, kAlice, plan.serial, End::kExpired);
   EXPECT_TRUE(keeper().lost(name, kAlice));
   EXPECT_EQ(begin_release().verdict, Verdict::kLost);
 }
@@ -134,7 +134,7 @@ TEST_F(ReleaseTest, ALateReleaseThatCameToNothingIsALoss) {
 TEST_F(ReleaseTest, AReleaseThatIsRefusedForGoodIsAskedAgainByTheNextOne) {
   renewed(kAlice);
   const ReleasePlan plan = begin_release(sending);
-  keeper().ended_late(name, kAlice, plan.ticket, LateEnd::kRefused);
+  keeper().releases().ended(name, kAlice, plan.serial, End::kRefused);
   EXPECT_TRUE(keeper().idle());
   const ReleasePlan again = begin_release();
   EXPECT_EQ(again.verdict, Verdict::kFinal);
@@ -148,9 +148,9 @@ TEST_F(ReleaseTest, AnOldReleaseDoesNotTouchANewHold) {
   EXPECT_EQ(attempt(kAlice).count, 1);
   EXPECT_TRUE(sending->revoked());
   renewed(kAlice);
-  EXPECT_FALSE(keeper().carry_on(name, kAlice, plan.ticket, sending));
-  keeper().released(name, kAlice, plan);
-  keeper().ended_late(name, kAlice, plan.ticket, LateEnd::kExpired);
+  EXPECT_FALSE(keeper().releases().resume(name, kAlice, plan.serial, sending));
+  keeper().releases().done(name, kAlice, plan);
+  keeper().releases().ended(name, kAlice, plan.serial, End::kExpired);
   EXPECT_EQ(keeper().count(name, kAlice), 1);
 }
 
@@ -158,7 +158,7 @@ TEST_F(ReleaseTest, APartialReleaseThatFindsNothingTellsOfTheLoss) {
   renewed(kAlice);
   renewed(kAlice, 2);
   const ReleasePlan plan = begin_release();
-  keeper().release_found_nothing(name, kAlice, plan, "it is gone");
+  keeper().releases().found_nothing(name, kAlice, plan, "it is gone");
   EXPECT_TRUE(keeper().lost(name, kAlice));
   EXPECT_EQ(events.size(), 1U);
   EXPECT_EQ(begin_release().verdict, Verdict::kNotOwned);
@@ -167,7 +167,7 @@ TEST_F(ReleaseTest, APartialReleaseThatFindsNothingTellsOfTheLoss) {
 TEST_F(ReleaseTest, ALastReleaseThatFindsNothingTellsOfTheLoss) {
   renewed(kAlice);
   const ReleasePlan plan = begin_release();
-  keeper().release_found_nothing(name, kAlice, plan, "it is gone");
+  keeper().releases().found_nothing(name, kAlice, plan, "it is gone");
   EXPECT_TRUE(keeper().lost(name, kAlice));
   EXPECT_EQ(events.size(), 1U);
   EXPECT_EQ(begin_release().verdict, Verdict::kNotOwned);
@@ -187,29 +187,29 @@ TEST_F(ReleaseTest, AReleaseIsSentUntilNoRenewalUnderWayCanKeepTheHold) {
   pass(Millis(1001));  // a renewal is on its way
   const TimePoint now = world.now();
   const ReleasePlan plan = begin_release();
-  const auto until = keeper().carry_on(name, kAlice, plan.ticket, sending);
+  const auto until = keeper().releases().resume(name, kAlice, plan.serial, sending);
   ASSERT_TRUE(until);
   EXPECT_GE(*until, now + kLease);
 }
 
 TEST_F(ReleaseTest, AnAttemptTakesOverWhatItsOwnerHasPendingForTheName) {
-  (void)keeper().take_back(name, kAlice, sending, kNever);
+  (void)keeper().releases().take_back(name, kAlice, sending, kNever);
   const auto other = std::make_shared<Sending>();
   const LockName side(name.bytes(), Side::kWrite);
-  (void)keeper().take_back(side, kAlice, other, kNever);
+  (void)keeper().releases().take_back(side, kAlice, other, kNever);
   EXPECT_FALSE(attempt(kBob).takes_over);
   EXPECT_TRUE(attempt(kAlice).takes_over);
   EXPECT_TRUE(sending->revoked());
   EXPECT_FALSE(other->revoked());
-  keeper().attempt_answered(name, kAlice);
+  keeper().attempts().answered(name, kAlice);
   EXPECT_FALSE(attempt(kAlice).takes_over);
 }
 
 TEST_F(ReleaseTest, ATakenBackGrantDoesNotChangeTheNextRelease) {
-  const auto turn = keeper().take_back(name, kAlice, sending, kNever);
+  const auto turn = keeper().releases().take_back(name, kAlice, sending, kNever);
   EXPECT_EQ(begin_release().verdict, Verdict::kNotOwned);
   EXPECT_FALSE(keeper().idle());
-  keeper().ended_late(name, kAlice, turn, LateEnd::kDone);
+  keeper().releases().ended(name, kAlice, turn, End::kDone);
   EXPECT_TRUE(keeper().idle());
   EXPECT_EQ(begin_release().verdict, Verdict::kNotOwned);
 }
@@ -217,7 +217,7 @@ TEST_F(ReleaseTest, ATakenBackGrantDoesNotChangeTheNextRelease) {
 TEST_F(ReleaseTest, AReleaseSaysByItselfWhatIsLeft) {
   renewed(kAlice);
   renewed(kAlice, 2);
-  (void)keeper().take_back(name, kAlice, sending, kNever);
+  (void)keeper().releases().take_back(name, kAlice, sending, kNever);
   EXPECT_EQ(begin_release().verdict, Verdict::kPartial);
   EXPECT_TRUE(sending->revoked());
   EXPECT_TRUE(keeper().idle());
@@ -225,15 +225,15 @@ TEST_F(ReleaseTest, AReleaseSaysByItselfWhatIsLeft) {
 
 TEST_F(ReleaseTest, WhatIsGrantedWhileTheClientIsClosedIsNotRecorded) {
   bool idle = false;
-  Attempt first(keeper(), name, kAlice);
-  Attempt second(keeper(), name, kBob);
+  Attempt first(keeper().attempts(), name, kAlice);
+  Attempt second(keeper().attempts(), name, kBob);
   EXPECT_TRUE(first.begin() && second.begin());
-  EXPECT_EQ(keeper().begin_attempt(first).verdict, AttemptPlan::Verdict::kBegun);
+  EXPECT_EQ(keeper().attempts().begin(first).verdict, AttemptPlan::Verdict::kBegun);
   keeper().begin_close([&idle] { idle = true; });
-  EXPECT_EQ(keeper().begin_attempt(second).verdict, AttemptPlan::Verdict::kClosed);
+  EXPECT_EQ(keeper().attempts().begin(second).verdict, AttemptPlan::Verdict::kClosed);
   second.end();
   EXPECT_FALSE(idle);
-  EXPECT_FALSE(keeper().granted(
+  EXPECT_FALSE(keeper().attempts().granted(
       {name, kAlice, 1, {kLease, true}, world.now(), &sync::lock_recipe(), 0}, first));
   EXPECT_TRUE(first.under_way());
   first.end();
@@ -243,7 +243,7 @@ TEST_F(ReleaseTest, WhatIsGrantedWhileTheClientIsClosedIsNotRecorded) {
 
 TEST_F(ReleaseTest, CloseNamesWhatIsHeldAndWhatIsPending) {
   renewed(kAlice);
-  (void)keeper().take_back(LockName("pending"), kBob, sending, kNever);
+  (void)keeper().releases().take_back(LockName("pending"), kBob, sending, kNever);
   bool idle = false;
   keeper().begin_close([&idle] { idle = true; });
   EXPECT_FALSE(idle);

@@ -19,9 +19,9 @@ class ShortenedLeaseTest : public LeaseKeeperTest {
     script::Writer writer(bytes, true, "publish");
     sync::read_lock_recipe().acquire(writer, {name, field, count, lease.time});
     ASSERT_EQ(execute(bytes), "$-1\r\n");
-    Attempt attempt(keeper(), name, owner);
-    (void)keeper().begin_attempt(attempt);
-    ASSERT_TRUE(keeper().granted(
+    Attempt attempt(keeper().attempts(), name, owner);
+    (void)keeper().attempts().begin(attempt);
+    ASSERT_TRUE(keeper().attempts().granted(
         {name, owner, count, lease, world.now(), &sync::read_lock_recipe()}, attempt));
   }
 
@@ -146,8 +146,8 @@ TEST_F(ShortenedLeaseTest, AnInnerHoldWithAShortLeaseDoesNotProlongTheBelief) {
 TEST_F(ShortenedLeaseTest, AHoldThatIsNotRenewedAnyLongerHasItsWholeLease) {
   read(kAlice);
   live_beside(Millis(3000), kOurs);
-  const std::uint32_t number = keeper().begin_extension(name, kAlice, Millis(60'000));
-  keeper().extended(name, kAlice, {number, Millis(60'000)}, world.now());
+  const std::uint32_t number = keeper().transfers().begin_extension(name, kAlice, Millis(60'000));
+  keeper().transfers().extended(name, kAlice, {number, Millis(60'000)}, world.now());
   pass(Millis(50'000));
   EXPECT_EQ(keeper().count(name, kAlice), 1);
 }
@@ -156,9 +156,9 @@ TEST_F(ShortenedLeaseTest, AnOwnExtensionCutsNothing) {
   read(kAlice);
   pass_until_renewed();
   const Millis shorter{20'000};
-  const std::uint32_t number = keeper().begin_extension(name, kAlice, shorter);
+  const std::uint32_t number = keeper().transfers().begin_extension(name, kAlice, shorter);
   cut(shorter);
-  keeper().extended(name, kAlice, {number, shorter}, world.now());
+  keeper().transfers().extended(name, kAlice, {number, shorter}, world.now());
   read(kAlice, 2);
   pass_until_renewed();
   EXPECT_GE(until_renewed(), kUsual * 8 / 10);

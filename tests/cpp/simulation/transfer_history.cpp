@@ -30,7 +30,7 @@ class TransferHistory::Courier final : public CounterUser {
   // It trusts its hold, so the server has it, under one of two fields.
   void check() {
     if (client_->closed() || client_->keeper().count(name(), owner_) == 0) return;
-    const std::string other = client_->keeper().other_field(name(), owner_);
+    const std::string other = client_->keeper().transfers().other_field(name(), owner_);
     for (const std::string& each : history_.owners()) {
       if (each == field() || each == other) return;
     }
@@ -100,7 +100,7 @@ class TransferHistory::Courier final : public CounterUser {
   void release() {
     doing_ = Doing::kRelease;
     what_ = " releases ";
-    other_ = client_->keeper().other_field(name(), owner_);
+    other_ = client_->keeper().transfers().other_field(name(), owner_);
     start(release_call(client_->context(), synchronizer(recipe(), name()), {owner_, true}), false,
           true);
   }
@@ -120,7 +120,7 @@ class TransferHistory::Courier final : public CounterUser {
 
   void cancelled() override {
     if (doing_ == Doing::kDetach) {
-      client_->keeper().end_detach(name(), owner_, false);
+      client_->keeper().transfers().end_detach(name(), owner_, false);
       unsure_ = true;
     }
     if (doing_ == Doing::kAttach) history_.post(*std::exchange(letter_, std::nullopt));
@@ -142,7 +142,7 @@ class TransferHistory::Courier final : public CounterUser {
 
   void detached(Verdict verdict) {
     lease::LeaseKeeper& keeper = client_->keeper();
-    const auto detached = keeper.detached(name(), owner_);
+    const auto detached = keeper.transfers().detached(name(), owner_);
     const bool done = verdict == Verdict::kGranted && detached;
     if (done) {
       const auto kind = std::string(recipe().movable()->ticket_kind());
@@ -151,7 +151,7 @@ class TransferHistory::Courier final : public CounterUser {
           {{kind, detached->field, {}, detached->lease, detached->minimum, name().bytes()},
            after(since_, sure)});
     }
-    keeper.end_detach(name(), owner_, done);
+    keeper.transfers().end_detach(name(), owner_, done);
     expect(!done || keeper.count(name(), owner_) == 0, "trusts what it has detached");
     if (done || verdict == Verdict::kGone) holds_ = false;
     expect(verdict != Verdict::kBusy || unsure_ || client_->closed(), "its detach finds nothing");

@@ -83,12 +83,12 @@ std::shared_ptr<Client> Client::make(World& world, Network& network, SteppedLoop
   setup.link.retries = plan.retries;
   setup.sink = client->hub_;
   setup.on_lost = [weak = std::weak_ptr<lease::LeaseKeeper>(keeper)] {
-    if (const auto strong = weak.lock()) strong->verify();
+    if (const auto strong = weak.lock()) strong->watchdog().verify();
   };
   const auto topology = std::make_shared<Topology>(world, network, loop, setup);
   client->hub_->set_on_lost(setup.on_lost);
   client->hub_->set_topology(topology);
-  keeper->set_topology(topology);
+  keeper->watchdog().set_topology(topology);
   std::shared_ptr<sync::ReplicaAcknowledger> acknowledger;
   if (plan.replicas > 0) {
     const sync::ReplicationPolicy policy{plan.replicas, plan.command_timeout};

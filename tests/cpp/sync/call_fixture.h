@@ -85,7 +85,7 @@ class CallFixture : public ::testing::Test {
     connection = std::make_shared<client::Connection>(script.clock, loop, setup);
     const auto topology = std::make_shared<OneServer>(connection);
     const auto keeper = std::make_shared<lease::LeaseKeeper>(script.clock, loop, "client", events);
-    keeper->set_topology(topology);
+    keeper->watchdog().set_topology(topology);
     context = std::shared_ptr<const Context>(
         new Context{script.clock, "client", kPatience, topology, keeper,
                     std::make_shared<wait::WaitRegistry>(subscriptions),

@@ -243,7 +243,7 @@ TEST_P(CallTest, AReleaseWithoutAReplyFailsAndGoesOn) {
 
 TEST_P(CallTest, WhileItsOwnerIsAcquiringAnotherCallOfTheOwnerIsRefused) {
   if (!returns()) return;
-  lease::Attempt attempt(keeper(), lock->name(), kAlice);
+  lease::Attempt attempt(keeper().attempts(), lock->name(), kAlice);
   EXPECT_TRUE(attempt.begin());
   acquire({});
   EXPECT_EQ(verdict(), Verdict::kFailed);
@@ -300,8 +300,8 @@ TEST_F(ThreadCallTest, AnExceptionLeavesNothingBehind) {
   script.on_writing = [] { throw std::bad_alloc(); };
   EXPECT_THROW(acquire({}), std::bad_alloc);
   script.on_writing = nullptr;
-  EXPECT_FALSE(keeper().acquiring());
-  EXPECT_FALSE(keeper().under_way(lock->name(), kAlice));
+  EXPECT_FALSE(keeper().attempts().any());
+  EXPECT_FALSE(keeper().attempts().under_way(lock->name(), kAlice));
   EXPECT_EQ(count(), 0);
 }
 
@@ -316,9 +316,9 @@ TEST_F(ThreadCallTest, AReleaseThatComesBackDoesNotGoBehindANewerHold) {
   acquire({granted});
   script.on_writing = [this] {  // as a signal handler would
     script.on_writing = nullptr;
-    lease::Attempt attempt(keeper(), lock->name(), kAlice);
-    (void)keeper().begin_attempt(attempt);
-    EXPECT_TRUE(keeper().granted(
+    lease::Attempt attempt(keeper().attempts(), lock->name(), kAlice);
+    (void)keeper().attempts().begin(attempt);
+    EXPECT_TRUE(keeper().attempts().granted(
         {lock->name(), kAlice, 1, kLease, script.clock.now(), &lock_recipe()}, attempt));
   };
   script.got.clear();
@@ -350,7 +350,7 @@ TEST_F(TaskCallTest, AnAcquisitionOfACounterIsOverWithItsGrant) {
   request.slot = context->slots->take();
   run(simulation::acquire_call(context, request), {kNil});
   EXPECT_EQ(verdict(), Verdict::kGranted);
-  EXPECT_FALSE(keeper().acquiring()) << "though its call is still there";
+  EXPECT_FALSE(keeper().attempts().any()) << "though its call is still there";
 }
 
 TEST_F(TaskCallTest, AServerOutOfReachIsWaitedForAsLongAsItsCallerWaits) {

@@ -1,0 +1,125 @@
+#include "lease/attempts.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "lease/hold_record.h"
+
+namespace holdfast::lease {
+
+Attempt::Attempt(Attempt&& other) noexcept
+    : Attempt(*other.attempts_, *other.name_, other.owner_, other.kind_) {
+  if (other.under_way_) attempts_->move(other, *this);
+}
+
+bool Attempt::begin() { return attempts_->enter_alone(*this); }
+
+void Attempt::begin_beside() { attempts_->enter_beside(*this); }
+
+void Attempt::end() {
+  if (under_way_) attempts_->end(*this);
+}
+
+AttemptPlan Attempts::begin(Attempt& attempt) {
+  using Verdict = AttemptPlan::Verdict;
+  const LockName& name = *attempt.name_;
+  const OwnerNumber owner = attempt.owner_;
+  const MutexLock guard(book_.mutex);
+  AttemptPlan plan;
+  if (book_.closing) {
+    plan.verdict = Verdict::kClosed;
+    return plan;
+  }
+  if (!attempt.under_way_ && !admits(attempt)) {
+    plan.verdict = Verdict::kUnderWay;
+    return plan;
+  }
+  if (!attempt.under_way_) enter(attempt);
+  plan.takes_over = !book_.ledger.empty() && book_.ledger.take_over(name, owner);
+  Hold* hold = book_.holds.find(name, owner);
+  if (hold == nullptr) return plan;
+  // A reply that comes later must not revive a hold that this attempt takes for gone.
+  book_.lose_if_over(*hold);
+  if (hold->held()) plan.count = hold->levels.count() + 1;
+  return plan;
+}
+
+void Attempts::answered(const LockName& name, OwnerNumber owner) {
+  const MutexLock guard(book_.mutex);
+  const ReleaseLedger::Entry* entry = book_.ledger.find(name, owner);
+  const bool taken_over = entry != nullptr && entry->state == ReleaseLedger::State::kTakenOver;
+  if (taken_over) book_.drop_pending(name, owner);
+}
+
+bool Attempts::granted(const Grant& grant, Attempt& attempt) {
+  const MutexLock guard(book_.mutex);
+  if (book_.closing) return false;
+  leave(attempt);
+  book_.drop_pending(grant.name, grant.owner);
+  Hold& hold = hold_for(grant);
+  hold.add_level(grant);
+  book_.arm(hold, grant.sent);
+  return true;
+}
+
+Hold& Attempts::hold_for(const Grant& grant) {
+  Hold* const known = book_.holds.find(grant.name, grant.owner);
+  if (known != nullptr && known->held()) return *known;
+  if (known != nullptr) book_.holds.erase(*known);
+  Hold& hold = book_.holds.add(std::make_shared<Hold>(book_.watchdog(), grant));
+  hold.granted = book_.clock.now();
+  book_.events.count(hold, Stats::Counter::kHeld);
+  return hold;
+}
+
+bool Attempts::under_way(const LockName& name, OwnerNumber owner) const {
+  const MutexLock guard(book_.mutex);
+  return book_.attempts.any(name, owner);
+}
+
+bool Attempts::any() const {
+  const MutexLock guard(book_.mutex);
+  return book_.acquisitions > 0;
+}
+
+bool Attempts::enter_alone(Attempt& attempt) {
+  const MutexLock guard(book_.mutex);
+  if (!admits(attempt)) return false;
+  enter(attempt);
+  return true;
+}
+
+void Attempts::enter_beside(Attempt& attempt) {
+  const MutexLock guard(book_.mutex);
+  enter(attempt);
+}
+
+void Attempts::end(Attempt& attempt) {
+  const MutexLock guard(book_.mutex);
+  leave(attempt);
+  book_.notify_if_idle();
+}
+
+void Attempts::move(Attempt& from, Attempt& to) {
+  const MutexLock guard(book_.mutex);
+  leave(from);
+  enter(to);
+}
+
+bool Attempts::admits(const Attempt& attempt) const {
+  return !attempt.exclusive() || !book_.attempts.any(*attempt.name_, attempt.owner_);
+}
+
+void Attempts::enter(Attempt& attempt) {
+  if (attempt.exclusive()) book_.attempts.add(attempt);
+  if (attempt.counted()) ++book_.acquisitions;
+  attempt.under_way_ = true;
+}
+
+void Attempts::leave(Attempt& attempt) {
+  if (attempt.exclusive()) AttemptLists::remove(attempt);
+  if (attempt.counted()) --book_.acquisitions;
+  attempt.under_way_ = false;
+}
+
+}  // namespace holdfast::lease

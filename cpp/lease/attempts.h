@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+
+#include "base/mutex.h"
+#include "lease/attempt.h"
+#include "lease/hold.h"
+#include "lease/hold_book.h"
+
+namespace holdfast::lease {
+
+// What an attempt begins with.
+struct AttemptPlan {
+  enum class Verdict : std::uint8_t {
+    kBegun,
+    kUnderWay,  // another attempt of its owner's is: nothing was begun
+    kClosed,    // the client is (being) closed: nothing was begun
+  };
+  Verdict verdict = Verdict::kBegun;
+  int count = 1;            // the number that the hold will have
+  bool takes_over = false;  // a release of its owner's, to be resumed if the attempt stays
+                            // unanswered
+};
+
+// The acquisitions of one client that are under way, and their grants. A part of its LeaseKeeper.
+// Thread-safe.
+class Attempts {
+ public:
+  explicit Attempts(HoldBook& book) : book_(book) {}
+
+  // The owner is about to ask the server for one more hold, or again. Begins `attempt` unless that
+  // has been done. What the ledger has of the owner is taken over: none of it is put in line behind
+  // the command.
+  AttemptPlan begin(Attempt& attempt) HOLDFAST_EXCLUDES(book_.mutex);
+  // The server has answered the attempt that took something over.
+  void answered(const LockName& name, OwnerNumber owner) HOLDFAST_EXCLUDES(book_.mutex);
+  // The end of its attempt. False, and nothing is recorded or ended, when the client is being
+  // closed: the grant is to be given back.
+  bool granted(const Grant& grant, Attempt& attempt) HOLDFAST_EXCLUDES(book_.mutex);
+
+  // The owner is acquiring it.
+  bool under_way(const LockName& name, OwnerNumber owner) const HOLDFAST_EXCLUDES(book_.mutex);
+  bool any() const HOLDFAST_EXCLUDES(book_.mutex);  // that is counted
+
+ private:
+  friend class Attempt;
+
+  // For Attempt.
+  bool enter_alone(Attempt& attempt) HOLDFAST_EXCLUDES(book_.mutex);
+  void enter_beside(Attempt& attempt) HOLDFAST_EXCLUDES(book_.mutex);
+  void end(Attempt& attempt) HOLDFAST_EXCLUDES(book_.mutex);
+  void move(Attempt& from, Attempt& to) HOLDFAST_EXCLUDES(book_.mutex);
+
+  bool admits(const Attempt& attempt) const HOLDFAST_REQUIRES(book_.mutex);
+  void enter(Attempt& attempt) HOLDFAST_REQUIRES(book_.mutex);
+  void leave(Attempt& attempt) HOLDFAST_REQUIRES(book_.mutex);
+  Hold& hold_for(const Grant& grant) HOLDFAST_REQUIRES(book_.mutex);
+
+  HoldBook& book_;
+};
+
+}  // namespace holdfast::lease

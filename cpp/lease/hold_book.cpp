@@ -1,0 +1,53 @@
+#include "lease/hold_book.h"
+
+#include <algorithm>
+
+#include "lease/hold_record.h"
+#include "lease/watchdog.h"
+
+namespace holdfast::lease {
+
+void HoldBook::drive() const { loop_.drive(watchdog_.lock()); }
+
+void HoldBook::arm(Hold& hold, TimePoint now) {
+  const bool renew = hold.renewed() && !hold.in_flight && !hold.detaching;
+  const TimePoint end = hold.trusted();
+  const TimePoint at = renew ? std::min(hold.next_renewal, end) : end;
+  wheel.arm(hold.timer, std::max(at, now));
+  if (at < next_step) {
+    next_step = at;
+    drive();
+  }
+}
+
+void HoldBook::lose(Hold& hold, const std::string& reason) {
+  events.count_end(hold, clock.now());
+  events.count(hold, Stats::Counter::kLost);
+  hold.state = HoldState::kLost;
+  hold.stop_renewing();
+  hold.reason = std::make_unique<std::string>(reason);
+  holds.add_loss(hold.shared_from_this());
+  events.post(hold, Event::Kind::kLost);
+}
+
+void HoldBook::lose_if_over(Hold& hold) {
+  if (hold.held() && clock.now() >= hold.trusted()) lose(hold, kRanOut);
+}
+
+void HoldBook::drop_pending(const LockName& name, OwnerNumber owner) {
+  if (ledger.empty()) return;
+  const ReleaseLedger::Entry* entry = ledger.find(name, owner);
+  if (entry == nullptr) return;
+  if (entry->state != ReleaseLedger::State::kReleased) count_released(*entry);
+  ledger.drop(name, owner);
+}
+
+void HoldBook::count_released(const ReleaseLedger::Entry& entry) const {
+  if (!entry.hold || entry.hold->state == HoldState::kLost) return;
+  const Hold& hold = *entry.hold;
+  events.count(hold, Stats::Counter::kReleased, hold.levels.count());
+  const bool awaited = entry.caller == ReleaseLedger::Caller::kAwaits;
+  if (!awaited && !hold.listeners.empty()) events.post(hold, Event::Kind::kReleased);
+}
+
+}  // namespace holdfast::lease

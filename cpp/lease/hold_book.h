@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "base/timer_wheel.h"
+#include "lease/attempt_lists.h"
+#include "lease/hold_events.h"
+#include "lease/hold_table.h"
+#include "lease/release_ledger.h"
+#include "net/loop.h"
+
+namespace holdfast::lease {
+
+class Watchdog;
+
+// What the parts of one LeaseKeeper share, under one lock: so that a hold is at any moment either
+// held or on its way back, and its timer, its events and its figures agree with it. Each part locks
+// it for each of its methods; only `clock` and `client_id` are free to read.
+class HoldBook {
+ public:
+  HoldBook(const Clock& a_clock, net::Loop& loop, std::string client, HoldEvents reports)
+      : clock(a_clock),
+        client_id(std::move(client)),
+        events(std::move(reports)),
+        wheel(a_clock.now()),
+        loop_(loop) {}
+
+  // Which renews the holds; to be called once, before the first grant.
+  void set_watchdog(std::weak_ptr<Watchdog> watchdog) { watchdog_ = std::move(watchdog); }
+  const std::weak_ptr<Watchdog>& watchdog() const { return watchdog_; }
+  // The watchdog steps soon.
+  void drive() const;
+
+  // For the moment when the hold is to be renewed, or its lease is over; at `now` at the earliest.
+  void arm(Hold& hold, TimePoint now) HOLDFAST_REQUIRES(mutex);
+  // A hold in the table has turned out to be gone: counts and posts it.
+  void lose(Hold& hold, const std::string& reason) HOLDFAST_REQUIRES(mutex);
+  // If its lease is over by the client's clock.
+  void lose_if_over(Hold& hold) HOLDFAST_REQUIRES(mutex);
+  // What the owner does next does the work of what is pending in the ledger; a hold that was being
+  // released counts as released.
+  void drop_pending(const LockName& name, OwnerNumber owner) HOLDFAST_REQUIRES(mutex);
+  void count_released(const ReleaseLedger::Entry& entry) const HOLDFAST_REQUIRES(mutex);
+  // No acquisition is under way, and no release. Of a client that closes: it gets to know.
+  bool idle() const HOLDFAST_REQUIRES(mutex) { return acquisitions == 0 && ledger.pending() == 0; }
+  void notify_if_idle() const HOLDFAST_REQUIRES(mutex) {
+    if (closing && on_idle && idle()) on_idle();
+  }
+
+  const Clock& clock;
+  const std::string client_id;
+
+  mutable Mutex mutex;
+  HoldTable holds HOLDFAST_GUARDED_BY(mutex);
+  ReleaseLedger ledger HOLDFAST_GUARDED_BY(mutex);
+  HoldEvents events HOLDFAST_GUARDED_BY(mutex);
+  TimerWheel wheel HOLDFAST_GUARDED_BY(mutex);
+  TimePoint next_step HOLDFAST_GUARDED_BY(mutex) = kNever;  // of the watchdog
+  AttemptLists attempts HOLDFAST_GUARDED_BY(mutex);
+  std::size_t acquisitions HOLDFAST_GUARDED_BY(mutex) = 0;  // under way, that are counted
+  bool closing HOLDFAST_GUARDED_BY(mutex) = false;
+  bool closed HOLDFAST_GUARDED_BY(mutex) = false;
+  std::function<void()> on_idle HOLDFAST_GUARDED_BY(mutex);
+
+ private:
+  net::Loop& loop_;
+  std::weak_ptr<Watchdog> watchdog_;
+};
+
+}  // namespace holdfast::lease

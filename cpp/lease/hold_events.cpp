@@ -1,0 +1,66 @@
+#include "lease/hold_events.h"
+
+#include <cstddef>
+
+#include "lease/hold_record.h"
+
+namespace holdfast::lease {
+
+namespace {
+constexpr std::size_t kMostEnded = 100;
+}  // namespace
+
+void HoldEvents::post(const Hold& hold, Event::Kind kind) const {
+  Event event{kind, hold.name.bytes(), static_cast<std::uint64_t>(hold.owner), hold.listeners,
+              hold.reason ? *hold.reason : std::string()};
+  if (hold.token != 0) event.token = hold.token;
+  sink_->post(std::move(event));
+}
+
+void HoldEvents::post_unreleased(const LockName& name, OwnerNumber owner,
+                                 const std::string& reason) const {
+  sink_->post(
+      {Event::Kind::kUnreleased, name.bytes(), static_cast<std::uint64_t>(owner), {}, reason});
+}
+
+void HoldEvents::post_overlong(const LockName& name, OwnerNumber owner, Millis remaining,
+                               TimePoint now) {
+  if (!overlong_.admits(name.bytes(), now)) return;
+  const std::string seconds = std::to_string(remaining.count() / 1000);
+  sink_->post({Event::Kind::kOverlong,
+               name.bytes(),
+               static_cast<std::uint64_t>(owner),
+               {},
+               "is held for another " + seconds +
+                   " s: its owner set a lease of that length, or the server's clock was set "
+                   "back; force_release() frees it"});
+}
+
+void HoldEvents::abandoned(const Hold& hold, const std::string& what) {
+  post(hold, Event::Kind::kAbandoned);
+  if (ended_.size() == kMostEnded) ended_.pop_front();
+  ended_.push_back({hold.name, {hold.owner, what}, hold.set_until});
+}
+
+void HoldEvents::count(const Hold& hold, Stats::Counter counter, std::int64_t amount) const {
+  if (hold.counted) stats_->add(counter, amount);
+}
+
+void HoldEvents::count_renewal(const Hold& hold, const Result<resp::Reply>& reply) const {
+  if (!hold.sent_renewal || hold.by_text) return;
+  const bool renewed = reply.ok() && reply.value().is_integer() && reply.value().integer() != 0;
+  count(hold, renewed ? Stats::Counter::kRenewals : Stats::Counter::kRenewalFailures);
+}
+
+void HoldEvents::count_end(const Hold& hold, TimePoint now) const {
+  if (hold.held() && hold.counted) stats_->hold_ended(now - hold.since);
+}
+
+void HoldEvents::append_ended(std::vector<Holder>& holders, const LockName& name,
+                              TimePoint now) const {
+  for (const Ended& ended : ended_) {
+    if (ended.name == name && now < ended.until) holders.push_back(ended.holder);
+  }
+}
+
+}  // namespace holdfast::lease

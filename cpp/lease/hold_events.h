@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/stats.h"
+#include "lease/hold.h"
+#include "lease/notice_limit.h"
+#include "resp/reply.h"
+
+namespace holdfast::lease {
+
+class Hold;
+
+// An owner of this client that holds a lock, or ended while it held it and left it to its lease.
+struct Holder {
+  OwnerNumber owner;
+  std::string ended;  // what has ended, "thread" or "task"; empty: it holds
+};
+
+// What the holds of one client report: events for their listeners and the log, and the client's
+// figures. Not thread-safe: see HoldBook.
+class HoldEvents {
+ public:
+  HoldEvents(std::shared_ptr<EventSink> sink, std::shared_ptr<Stats> stats)
+      : sink_(std::move(sink)), stats_(std::move(stats)) {}
+
+  // A hold's event, for its listeners. The hold's reason is the event's.
+  void post(const Hold& hold, Event::Kind kind) const;
+  // A deferred release has failed, or goes on in the background.
+  void post_unreleased(const LockName& name, OwnerNumber owner, const std::string& reason) const;
+  // The hold that the owner waits for will last suspiciously long; once a minute for a name.
+  void post_overlong(const LockName& name, OwnerNumber owner, Millis remaining, TimePoint now);
+  // Its owner, a thread or task, has ended.
+  void abandoned(const Hold& hold, const std::string& what);
+
+  // In the figures, where the hold is among them.
+  void count(const Hold& hold, Stats::Counter counter, std::int64_t amount = 1) const;
+  void count_renewal(const Hold& hold, const Result<resp::Reply>& reply) const;
+  void count_end(const Hold& hold, TimePoint now) const;  // no effect unless it is held
+
+  // Appends the latest owners that ended while they held it, whose leases are not over.
+  void append_ended(std::vector<Holder>& holders, const LockName& name, TimePoint now) const;
+
+ private:
+  struct Ended {
+    LockName name;
+    Holder holder;
+    TimePoint until;  // the end of the lease
+  };
+
+  const std::shared_ptr<EventSink> sink_;
+  const std::shared_ptr<Stats> stats_;
+  std::deque<Ended> ended_;  // the oldest first
+  NoticeLimit overlong_;
+};
+
+}  // namespace holdfast::lease

@@ -1,0 +1,30 @@
+#include "lease/hold_record.h"
+
+#include "lease/watchdog.h"
+
+namespace holdfast::lease {
+
+resp::ReplyKinds Hold::encode(std::string& out) const {
+  if (sent_renewal && !sent_either && !by_text) {
+    out += command;
+    return command_replies;
+  }
+  const std::shared_ptr<Watchdog> to = watchdog.lock();
+  const std::string field = to ? owner_field(to->client_id(), owner) : std::string();
+  // A check is rare, and is not sent a second time after NOSCRIPT.
+  script::Writer writer(out, by_text || !sent_renewal);
+  if (sent_either) {
+    renewal->renew_either(writer, name, {field, move->other}, sent_lease);
+  } else if (sent_renewal) {
+    renewal->renew(writer, name, field, sent_lease);
+  } else {
+    renewal->check(writer, name, field);
+  }
+  return writer.replies();
+}
+
+void Hold::complete(Result<resp::Reply> reply, const client::Sent& sent) {
+  if (const std::shared_ptr<Watchdog> to = watchdog.lock()) to->answered(*this, reply, sent);
+}
+
+}  // namespace holdfast::lease

@@ -1,0 +1,91 @@
+#include "lease/transfers.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "base/uuid.h"
+#include "lease/hold_record.h"
+
+namespace holdfast::lease {
+
+ReleasePlan Transfers::begin_detach(const LockName& name, OwnerNumber owner, Millis lease) {
+  using Verdict = ReleasePlan::Verdict;
+  const MutexLock guard(book_.mutex);
+  Hold* hold = book_.holds.find(name, owner);
+  if (hold == nullptr) return {};
+  const TimePoint now = book_.clock.now();
+  book_.lose_if_over(*hold);
+  ReleasePlan plan = plan_release(*hold, true);
+  if (!hold->held()) {
+    if (plan.verdict != Verdict::kLost) plan.verdict = Verdict::kNotOwned;
+    return plan;
+  }
+  if (!hold->move) {
+    const std::string other = owner_field(fresh_uuid(), ticket_number(next_owner_number()));
+    hold->move = std::make_unique<Hold::Move>(Hold::Move{other, lease, lease, Millis(0)});
+  }
+  hold->move->lease = lease;
+  hold->move->shortest = std::min(hold->move->shortest, lease);
+  hold->move->minimum = plan.closed_for(now);
+  hold->detaching = true;
+  hold->set_until = std::min(hold->set_until, trusted_until(now, lease));
+  book_.arm(*hold, now);
+  plan.other = hold->move->other;
+  return plan;
+}
+
+void Transfers::end_detach(const LockName& name, OwnerNumber owner, bool done) {
+  const MutexLock guard(book_.mutex);
+  Hold* hold = book_.holds.find(name, owner);
+  if (hold == nullptr || !std::exchange(hold->detaching, false) || !hold->held()) return;
+  if (done) {
+    book_.events.count(*hold, Stats::Counter::kReleased);
+    book_.events.count_end(*hold, book_.clock.now());
+    return book_.holds.erase(*hold);
+  }
+  hold->next_renewal = book_.clock.now();
+  book_.arm(*hold, hold->next_renewal);
+}
+
+std::optional<Transfers::Detached> Transfers::detached(const LockName& name,
+                                                       OwnerNumber owner) const {
+  const MutexLock guard(book_.mutex);
+  const Hold* hold = book_.holds.find(name, owner);
+  if (hold == nullptr || !hold->detaching || !hold->held()) return std::nullopt;
+  const Hold::Move& move = *hold->move;
+  std::optional<std::int64_t> token;
+  if (hold->token != 0) token = hold->token;
+  return Detached{move.other, token, move.lease, move.minimum};
+}
+
+std::string Transfers::other_field(const LockName& name, OwnerNumber owner) const {
+  const MutexLock guard(book_.mutex);
+  const Hold* hold = book_.holds.find(name, owner);
+  return hold != nullptr && hold->move ? hold->move->other : std::string();
+}
+
+std::uint32_t Transfers::begin_extension(const LockName& name, OwnerNumber owner, Millis lease) {
+  const MutexLock guard(book_.mutex);
+  Hold* hold = book_.holds.find(name, owner);
+  if (hold == nullptr || !hold->held()) return 0;
+  const TimePoint now = book_.clock.now();
+  hold->levels.all_leased();
+  hold->fixed_lease = lease;
+  hold->set_until = std::min(hold->set_until, trusted_until(now, lease));
+  book_.arm(*hold, now);
+  return ++hold->extensions;
+}
+
+void Transfers::extended(const LockName& name, OwnerNumber owner, const Extension& extension,
+                         TimePoint sent) {
+  const MutexLock guard(book_.mutex);
+  Hold* hold = book_.holds.find(name, owner);
+  if (hold == nullptr || !hold->held()) return;
+  const TimePoint until = trusted_until(sent, hold->sure(extension.lease));
+  const bool newest = extension.number == hold->extensions;
+  hold->set_until = newest ? until : std::min(hold->set_until, until);
+  book_.arm(*hold, sent);
+}
+
+}  // namespace holdfast::lease

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/mutex.h"
+#include "lease/hold_book.h"
+#include "lease/release_plan.h"
+
+namespace holdfast::lease {
+
+// The holds of one client whose leases or fields their owners change: extensions, and detaching. A
+// part of its LeaseKeeper. Thread-safe.
+class Transfers {
+ public:
+  explicit Transfers(HoldBook& book) : book_(book) {}
+
+  // The hold is to be given another field, with another lease, and ends here then: see
+  // sync/operation/transfer_operation.h. From now on it may have either field: what renews or
+  // releases it has to know both, and it is trusted for the shorter one of both leases. It is not
+  // renewed before end_detach(). The verdict: kFinal, and the field is in `other`; kNotOwned,
+  // kLost.
+  ReleasePlan begin_detach(const LockName& name, OwnerNumber owner, Millis lease)
+      HOLDFAST_EXCLUDES(book_.mutex);
+  // `done`: its caller has got the ticket. Else the hold is its owner's still.
+  void end_detach(const LockName& name, OwnerNumber owner, bool done)
+      HOLDFAST_EXCLUDES(book_.mutex);
+  // What a ticket has to contain of a hold that is being detached; nothing when it is not.
+  struct Detached {
+    std::string field;
+    std::optional<std::int64_t> token;
+    Millis lease;
+    Millis minimum;  // that the lock is to stay closed, from the beginning of the detaching
+  };
+  std::optional<Detached> detached(const LockName& name, OwnerNumber owner) const
+      HOLDFAST_EXCLUDES(book_.mutex);
+  // The other field that the owner's hold may have; empty: none.
+  std::string other_field(const LockName& name, OwnerNumber owner) const
+      HOLDFAST_EXCLUDES(book_.mutex);
+
+  // A new fixed lease is about to be requested: from now on the hold is not renewed, and until the
+  // answer is there, the shorter one of both leases counts. The number of the extension.
+  std::uint32_t begin_extension(const LockName& name, OwnerNumber owner, Millis lease)
+      HOLDFAST_EXCLUDES(book_.mutex);
+  // The lease was set by a command sent at `sent`. When another extension has begun since, which
+  // may have been executed, too, the shorter one counts still.
+  struct Extension {
+    std::uint32_t number;
+    Millis lease;
+  };
+  void extended(const LockName& name, OwnerNumber owner, const Extension& extension, TimePoint sent)
+      HOLDFAST_EXCLUDES(book_.mutex);
+
+ private:
+  HoldBook& book_;
+};
+
+}  // namespace holdfast::lease

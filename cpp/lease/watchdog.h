@@ -1,0 +1,54 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/sync_points.h"
+#include "lease/hold_book.h"
+#include "lease/hold_record.h"
+#include "net/pollable.h"
+#include "topology/topology.h"
+
+namespace holdfast::lease {
+
+// Renews the holds of one client, each a third of its lease after the last time, in pipelines,
+// spread over the period. A renewal that fails is tried again within a quarter of a second until
+// the hold's time is over; then, or when the server says that it is gone, the hold is *lost*. A
+// local timer finds that even where the network says nothing. Thread-safe; driven by one of the
+// loops for watchdogs.
+class Watchdog final : public net::Pollable {
+ public:
+  explicit Watchdog(std::shared_ptr<HoldBook> book) : book_(std::move(book)) {}
+
+  const std::string& client_id() const { return book_->client_id; }
+  // Where renewals go; to be set once, before the first grant.
+  void set_topology(std::weak_ptr<topology::Topology> topology) HOLDFAST_EXCLUDES(book_->mutex);
+
+  // A connection broke: asks the server about every hold, now.
+  void verify() HOLDFAST_EXCLUDES(book_->mutex);
+  // For tests of programs: while `on`, nothing is renewed or verified, so that leases run out.
+  void pause(bool on) { paused_ = on; }
+
+  // Of a hold that was sent as a request: the reply to its renewal, or check.
+  void answered(Hold& hold, const Result<resp::Reply>& reply, const client::Sent& sent)
+      HOLDFAST_EXCLUDES(book_->mutex);
+
+  net::Interest step(TimePoint now) override HOLDFAST_EXCLUDES(book_->mutex);
+
+ private:
+  using Renewals = std::vector<std::shared_ptr<Hold>>;
+
+  void due(Hold& hold, TimePoint now, Renewals& renewals) HOLDFAST_REQUIRES(book_->mutex);
+  void renew(Hold& hold, TimePoint now, Renewals& renewals) HOLDFAST_REQUIRES(book_->mutex);
+  void submit(const Renewals& renewals) HOLDFAST_EXCLUDES(book_->mutex);
+
+  const std::shared_ptr<HoldBook> book_;
+  std::weak_ptr<topology::Topology> topology_ HOLDFAST_GUARDED_BY(book_->mutex);
+  bool idle_ HOLDFAST_GUARDED_BY(book_->mutex) = false;  // the last step found no hold
+  bool verify_ HOLDFAST_GUARDED_BY(book_->mutex) = false;
+  SharedAtomic<bool> paused_{false};
+};
+
+}  // namespace holdfast::lease
