@@ -49,7 +49,8 @@ void AcquireMachine::note(const Answer& answer, Action& action) {
   // A server does not report that its clock was set back, but every lease lasts longer.
   const Millis usual = std::max(kUsual, 2 * options_.lease);
   const bool overlong = answer.ttl > usual;
-  if (!overlong || minded_ || !options_.blocking || options_.lease == Millis(0)) return;
+  const bool waits = options_.blocking && !over();
+  if (!overlong || minded_ || !waits || options_.lease == Millis(0)) return;
   minded_ = true;
   action.overlong = answer.ttl;
 }

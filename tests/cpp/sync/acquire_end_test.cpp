@@ -193,5 +193,14 @@ TEST_F(AcquireMachineTest, ALongLeaseIsNoMatterForACallerThatDoesNotWaitForIt) {
   EXPECT_EQ(last().overlong, Millis(0));
 }
 
+TEST_F(AcquireMachineTest, ALongLeaseIsNoMatterForACallerWithoutTimeToWaitForIt) {
+  AcquireMachine::Options options = with_lease(1000);
+  options.deadline = kZero;
+  begin(options);
+  start();
+  EXPECT_EQ(held(90000), "timed out");
+  EXPECT_EQ(last().overlong, Millis(0));
+}
+
 }  // namespace
 }  // namespace holdfast::sync
