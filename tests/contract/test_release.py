@@ -107,6 +107,20 @@ def test_forced_release_by_another_client(alice: Any, bob: Any, lock: Any, stage
         alice.do(lock.release)
 
 
+def test_a_forced_release_is_recorded_with_its_owners(
+    alice: Any, bob: Any, lock: Any, stage: Stage
+) -> None:
+    theirs = stage.lock(stage.client())
+    assert bob.do(theirs.force_release) is False
+    assert stage.forced() == []
+    alice.do(lock.acquire)
+    owners = sorted(owner.decode().removesuffix(":write") for owner in stage.holds())
+    assert bob.do(theirs.force_release) is True
+    assert stage.forced() == [owners]
+    with pytest.raises(holdfast.LockLostError):
+        alice.do(lock.release)
+
+
 def test_forced_release_of_the_callers_own_hold(alice: Any, lock: Any, stage: Stage) -> None:
     alice.do(lock.acquire)
     assert alice.do(lock.force_release) is True

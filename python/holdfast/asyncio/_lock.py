@@ -27,7 +27,15 @@ from holdfast._errors import HoldfastError, LockLostError, NotOwnedError
 from holdfast._lock import BaseLock, Watcher, seconds_left
 from holdfast._names import quoted
 
-from ._loop import NO_OWNER, ask, bridge, call_on_loop, owner_of_this_task, this_task
+from ._loop import (
+    NO_OWNER,
+    ask,
+    bridge,
+    call_on_loop,
+    owner_of_this_task,
+    this_task,
+    to_its_end,
+)
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, Task
@@ -229,9 +237,16 @@ class Lock(AsyncDecorates, BaseLock, _core.TaskLock):
         return answer == 1 and not self.lost
 
     async def force_release(self) -> bool:
-        """Free the lock, regardless of its owner; ``True`` if it was held. Waiters wake."""
-        answer: int = await ask(self._core.start_force_release)
-        return answer == 1
+        """Free the lock, regardless of its owner; ``True`` if it was held. Waiters wake.
+
+        As ``holdfast.Lock.force_release``. Cancelling the task does not stop it.
+        """
+        return await to_its_end(self._force_release())
+
+    async def _force_release(self) -> bool:
+        async with self._recorded() as recorded:
+            recorded.released = await ask(self._core.start_force_release) == 1
+        return recorded.released
 
     async def hold(
         self, *, wait: Seconds | Unset | None = UNSET, lease: Seconds | Unset | None = UNSET

@@ -13,16 +13,17 @@ from asyncio import (
     current_task,
     get_running_loop,
     iscoroutine,
+    shield,
 )
 from os import register_at_fork
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary, finalize, ref
 
 from holdfast import _core
 from holdfast._events import logger
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine
 
 __all__ = [
     "Bridge",
@@ -33,7 +34,10 @@ __all__ = [
     "owner_of_this_task",
     "task_of",
     "this_task",
+    "to_its_end",
 ]
+
+Result = TypeVar("Result")
 
 #: To the engine: no owner. A caller outside of any task owns nothing.
 NO_OWNER = 2**64 - 1
@@ -202,6 +206,14 @@ def task_of(number: int) -> Task[Any] | None:
             if owner == number:
                 return task
     return None
+
+
+async def to_its_end(steps: Coroutine[Any, Any, Result]) -> Result:
+    """The result of these steps, which go on if the task that awaits it is cancelled."""
+    task = get_running_loop().create_task(steps)
+    _callbacks.add(task)  # the loop keeps no strong reference
+    task.add_done_callback(_callbacks.discard)
+    return await shield(task)
 
 
 async def ask(start: Callable[..., Any], *arguments: Any) -> Any:

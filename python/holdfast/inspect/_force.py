@@ -26,15 +26,16 @@ def force_release(deployment: Deployment, name: bytes, found: LockDetail | None)
         return False
     if not found.owners:
         return _released(deployment, name, found)
-    key = deployment.prefix + name
-    entry = record(deployment, key, found.owners)  # first: the owner looks for it when it learns
+    core, key = deployment.core, deployment.prefix + name
+    # First: the owner looks for it when it learns.
+    entry = record(core, key, [owner.id for owner in found.owners])
     try:
         released = _released(deployment, name, found)
     except ServerError:
-        withdraw(deployment, key, entry)
+        withdraw(core, key, entry)
         raise
     if not released:
-        withdraw(deployment, key, entry)
+        withdraw(core, key, entry)
     return released
 
 

@@ -11,6 +11,8 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Final
 
 from holdfast import _core
+from holdfast._arguments import checked_name
+from holdfast._errors import ConnectionError, ServerError
 from holdfast._events import logger
 from holdfast._names import quoted
 
@@ -18,16 +20,19 @@ from ._deployment import listed
 from ._model import ForcedRelease, OwnerClient
 from ._names import forced_releases
 from ._people import client_of
+from ._read import checked, owners_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from types import TracebackType
 
-    from ._deployment import Command, Deployment
-    from ._model import Owner
+    from holdfast._lock import BaseLock
+
+    from ._deployment import Command
 
     Ask = Callable[[Sequence[Command]], list[Any]]
 
-__all__ = ["log_forced", "read_forced", "record", "withdraw"]
+__all__ = ["Recorded", "log_forced", "read_forced", "record", "withdraw"]
 
 #: The most releases that are kept of a lock, and how long after the last one, in ms.
 KEPT: Final = 10
@@ -37,24 +42,27 @@ CLIENT: Final = ("address", "name", "library")
 MOST_OWNERS: Final = 20
 
 
-def record(deployment: Deployment, key: bytes, owners: Sequence[Owner]) -> bytes | None:
+def record(core: _core.Client, key: bytes, owners: Sequence[str]) -> bytes | None:
     """Note a release by force that is about to happen; what ``withdraw()`` needs.
 
     Without the rights to write, the log says so, and the release is not held up.
     """
-    info, user, clock = deployment.ask(key, [(b"CLIENT", b"INFO"), (b"ACL", b"WHOAMI"), (b"TIME",)])
+    commands = [(b"CLIENT", b"INFO"), (b"ACL", b"WHOAMI"), (b"TIME",)]
+    info, user, clock = _core.send_commands(core, key, commands)
     at = int(clock[0]) + int(clock[1]) / 1e6 if listed(clock) else time.time()
     client = client_of(info) if isinstance(info, bytes) else None
-    fallback = deployment.options.endpoint.username or "default"
+    options = _core.options_of(core)
+    fallback = options.endpoint.username or "default"
     forced = ForcedRelease(
         at=at,
         user=user.decode(errors="backslashreplace") if isinstance(user, bytes) else fallback,
-        client=client or OwnerClient("", deployment.options.client_name or "", None),
-        owners=tuple(owner.id for owner in owners[:MOST_OWNERS]),
+        client=client or OwnerClient("", options.client_name or "", None),
+        owners=tuple(owners[:MOST_OWNERS]),
     )
     entry = json.dumps(forced.to_json()).encode()
     record = forced_releases(key)
-    replies = deployment.ask(
+    replies = _core.send_commands(
+        core,
         key,
         [
             (b"ZADD", record, b"%d" % (at * 1000), entry),
@@ -64,16 +72,80 @@ def record(deployment: Deployment, key: bytes, owners: Sequence[Owner]) -> bytes
     )
     for reply in replies:
         if isinstance(reply, Exception):
-            text = "the forced release of %s is not recorded on the server: %s"
-            logger().warning(text, quoted(key), reply)
+            _warn(key, reply)
             return None
     return entry
 
 
-def withdraw(deployment: Deployment, key: bytes, entry: bytes | None) -> None:
+def _warn(key: bytes, error: Exception) -> None:
+    text = "the forced release of %s is not recorded on the server: %s"
+    logger().warning(text, quoted(key), error)
+
+
+def withdraw(core: _core.Client, key: bytes, entry: bytes | None) -> None:
     """Remove a record: the lock was free, and nothing was released."""
     if entry is not None:
-        deployment.ask(key, [(b"ZREM", forced_releases(key), entry)])
+        _core.send_commands(core, key, [(b"ZREM", forced_releases(key), entry)])
+
+
+class Recorded:
+    """A context in which a program releases a lock by force, with a record of each of its parts.
+
+    The record is written first, as its owner looks for it when it learns of the loss, and withdrawn
+    unless ``released`` is set, or the answer to the release is not known.
+    """
+
+    __slots__ = ("_entries", "_parts", "released")
+
+    def __init__(self, parts: Sequence[BaseLock]) -> None:
+        self._parts = parts
+        self._entries: list[tuple[_core.Client, bytes, bytes | None]] = []
+        self.released = False
+
+    def __enter__(self) -> Recorded:
+        for part in self._parts:
+            core = part._client._core
+            key = _core.options_of(core).name_prefix + checked_name("name", part.name)
+            try:
+                self._record(core, key)
+            except ServerError as error:
+                _warn(key, error)
+            except ConnectionError:
+                if len(self._parts) == 1:
+                    raise
+        return self
+
+    def _record(self, core: _core.Client, key: bytes) -> None:
+        fields = _core.send_commands(core, key, [(b"HRANDFIELD", key, b"%d" % (MOST_OWNERS + 1))])
+        owners = owners_in(checked(fields[0]) or ())
+        if owners:
+            self._entries.append((core, key, record(core, key, owners)))
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self.released or not (error is None or isinstance(error, ServerError)):
+            return
+        for entry in self._entries:
+            withdraw(*entry)
+
+    async def __aenter__(self) -> Recorded:
+        from asyncio import to_thread
+
+        return await to_thread(self.__enter__)
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        from asyncio import to_thread
+
+        await to_thread(self.__exit__, kind, error, trace)
 
 
 def read_forced(ask: Ask, key: bytes) -> tuple[ForcedRelease, ...]:
