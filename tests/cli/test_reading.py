@@ -50,6 +50,15 @@ def test_show_tells_by_its_status_whether_it_is_held(run: Run, client: holdfast.
     assert (run("show", "demo").returncode, run("show", "demo").stdout) == (1, "")
 
 
+def test_show_does_not_call_a_number_what_it_may_not_be(run: Run, client: holdfast.Client) -> None:
+    client.count_down_latch("steps").try_set_count(2)
+    done = run("show", "steps")
+    assert "kind\tsemaphore or latch\nleft" in done.stdout
+    assert "\nnumber\t2\n" in done.stdout
+    assert (done.returncode, "permits" in done.stdout) == (0, False)
+    assert "\ncount\t2\n" in run("show", "steps", "--kind", "count_down_latch").stdout
+
+
 def test_names_are_the_bytes_of_the_command_line(run: Run, client: holdfast.Client) -> None:
     for name in (b"\xff\xfe", b"-x", b"--json"):
         with client.lock(name, lease=60):

@@ -162,15 +162,27 @@ def test_counters_are_shown_by_name_only(
     client.semaphore("permits").try_set_permits(4)
     client.count_down_latch("steps").try_set_count(2)
     assert listed(client) == []
-    assert shown(client, "permits")["permits"] == 4
+    found = shown(client, "permits")
+    assert (found["permits"], found["certain"], len(found["channels"])) == (4, False, 2)
+    assert shown(client, "permits", "semaphore").get("certain", True)
     assert shown(client, "steps", "count_down_latch")["count"] == 2
     channel = "redisson_countdownlatch__channel__{steps}"
     arrived = lambda: server.subscribers(channel) == 1  # noqa: E731
     with waiting(other.count_down_latch("steps").wait, arrived):
         found = shown(client, "steps")
         assert (found["kind"], found["count"], found["waiters"]) == ("count_down_latch", 2, 1)
+        assert "certain" not in found
         client.count_down_latch("steps").count_down()
         client.count_down_latch("steps").count_down()
+
+
+def test_a_number_of_permits_that_is_zero_is_a_semaphore(client: holdfast.Client) -> None:
+    semaphore = client.semaphore("permits")
+    semaphore.try_set_permits(1)
+    assert shown(client, "permits")["certain"] is False
+    with semaphore:
+        found = shown(client, "permits")
+        assert (found["kind"], found["permits"], "certain" in found) == ("semaphore", 0, False)
 
 
 def test_names_of_any_bytes_are_shown_and_found(client: holdfast.Client) -> None:

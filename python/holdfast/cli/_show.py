@@ -51,8 +51,8 @@ def show(settings: Settings, name: bytes, kind: str | None, wants_json: bool) ->
     Besides what 'holdfast ls' lists: the queue of a fair lock with the seconds after which each
     waiter counts as dead, free permits, the count of a latch, the last fencing token, the keys and
     channels on the server, and the latest releases by 'holdfast unlock' and the page (these also of
-    a lock that is free): when, by which user and connection, and who held it. A number without an
-    expiry counts as a semaphore unless --kind says otherwise.
+    a lock that is free): when, by which user and connection, and who held it. A number for which
+    no client waits is a semaphore or a latch, which look alike: --kind says which.
 
     The status is 1 if it is free, and 2 if it is not a lock.
     """
@@ -83,7 +83,7 @@ def is_held(found: inspect.LockDetail | None) -> bool:
 
 def _pairs(found: inspect.LockDetail) -> Iterator[tuple[str, str]]:
     yield "name", found.name
-    yield "kind", found.kind
+    yield "kind", found.kind if found.certain else "semaphore or latch"
     for owner in found.owners:
         yield "owner", f"{owner_text(owner)}, holds {owner.holds}"
     yield "left", seconds(found.ttl)
@@ -92,7 +92,12 @@ def _pairs(found: inspect.LockDetail) -> Iterator[tuple[str, str]]:
         left = "" if queued.timeout is None else f", counts as dead in {seconds(queued.timeout)}"
         client = client_text(queued.client)
         yield "queued", f"{queued.id}{' ' * bool(client)}{client}{left}"
-    numbers = {"permits": found.permits, "count": found.count, "token": found.token}
-    yield from ((word, str(value)) for word, value in numbers.items() if value is not None)
+    yield from _numbers(found)
     yield from (("key", key) for key in found.keys)
     yield from (("channel", channel) for channel in found.channels)
+
+
+def _numbers(found: inspect.LockDetail) -> Iterator[tuple[str, str]]:
+    permits = "permits" if found.certain else "number"
+    numbers = {permits: found.permits, "count": found.count, "token": found.token}
+    yield from ((word, str(value)) for word, value in numbers.items() if value is not None)

@@ -78,10 +78,11 @@ def locks(client: BaseClient, pattern: Name | None = None) -> list[LockInfo]:
 def lock(client: BaseClient, name: Name, kind: str | None = None) -> LockDetail | None:
     """One lock, semaphore or latch, with all details; ``None`` if there is none.
 
-    ``kind``: the kind to read the key as, one of ``KINDS``; ``None``: found from the keys (a
-    counter counts as a semaphore). Raises ``LockError`` if the key is something else,
-    ``ConnectionError`` or ``ServerError``, and ``TypeError`` or ``ValueError`` for a bad name or
-    kind.
+    ``kind``: the kind to read the key as, one of ``KINDS``; ``None``: found from the keys. A
+    counter may be a semaphore or a latch: see ``LockDetail.certain``.
+
+    Raises ``LockError`` if the key is something else, ``ConnectionError`` or ``ServerError``, and
+    ``TypeError`` or ``ValueError`` for a bad name or kind.
     """
     deployment = deployment_of(client)
     if kind is not None and kind not in KINDS:

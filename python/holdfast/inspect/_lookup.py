@@ -121,7 +121,7 @@ def _read_timeouts(lock: Held) -> list[bytes]:
 
 
 def _counter(deployment: Deployment, ask: Ask, key: bytes, kind: str | None) -> LockDetail | None:
-    """The kind of a counter; it counts as a semaphore unless another key shows a different kind."""
+    """A counter: of permits with leases where the key for those is there, else a plain number."""
     name = key.removeprefix(deployment.prefix)
     timeouts = names.permit_timeouts(key)
     out, length = ask([(b"EXISTS", timeouts), (b"STRLEN", key)])
@@ -146,20 +146,20 @@ def _seconds(pttl: Any) -> float | None:
 
 
 def _plain_counter(deployment: Deployment, ask: Ask, held: Held, value: int) -> LockDetail:
+    """A semaphore or a latch, as the caller or its waiters tell; a latch is not there at 0."""
     channels = {
         "semaphore": names.semaphore_channel(held.name),
         "count_down_latch": names.latch_channel(held.name),
     }
     listening = subscribers(deployment, deployment.primaries(), list(channels.values()))
-    if not held.kind:
-        waited = [kind for kind, channel in channels.items() if listening[channel]]
-        held.kind = waited[0] if len(waited) == 1 else "semaphore"
+    waited = [kind for kind, channel in channels.items() if listening[channel]]
+    certain = bool(held.kind) or len(waited) == 1 or value <= 0
+    held.kind = held.kind or (waited[0] if len(waited) == 1 else "semaphore")
     held.channel = channels[held.kind]
     info = info_of(held, deployment.prefix, Clients(()), listening)
-    parts = _Parts([held.name], (held.channel,))
-    if held.kind == "semaphore":
-        return _detail(ask, info, parts, permits=value)
-    return _detail(ask, info, parts, count=value)
+    parts = _Parts([held.name], (held.channel,) if certain else tuple(channels.values()))
+    word = "permits" if held.kind == "semaphore" else "count"
+    return _detail(ask, info, parts, certain=certain, **{word: value})
 
 
 def _detail(ask: Ask, info: LockInfo, parts: _Parts, **more: Any) -> LockDetail:

@@ -159,6 +159,9 @@ class LockDetail(LockInfo):
 
     #: Of a fair lock, the first to be granted first.
     queue: tuple[QueuedOwner, ...] | None = None
+    #: Whether the keys, the channels or the caller tell the kind. ``False``: a number that is a
+    #: semaphore or a latch; ``kind`` then is ``semaphore``, and ``permits`` the number.
+    certain: bool = True
     #: Of semaphores: the permits that are free.
     permits: int | None = None
     #: Of a latch.
@@ -179,6 +182,8 @@ class LockDetail(LockInfo):
             shown["queue"] = [queued.to_json() for queued in self.queue]
         numbers = {"permits": self.permits, "count": self.count, "token": self.token}
         shown.update((name, value) for name, value in numbers.items() if value is not None)
+        if not self.certain:
+            shown["certain"] = False
         if self.forced:
             shown["forced"] = [forced.to_json() for forced in self.forced]
         return shown | {"keys": list(self.keys), "channels": list(self.channels)}

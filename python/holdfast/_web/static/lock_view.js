@@ -116,12 +116,13 @@ export class LockView {
   #facts(lock) {
     const left = this.#countdown((current) => current.ttl);
     const seen = this.#store.locks.get(this.#key)?.seenSince;
+    const uncertain = lock.certain === false;
     const facts = [
       ["Time left", element("span", { class: "large number" }, left)],
-      ["Kind", kindText(lock.kind)],
+      ["Kind", uncertain ? "semaphore or latch" : kindText(lock.kind)],
       ["Holds", String(holdsOf(lock))],
       ["Waiters", String(lock.waiters)],
-      ["Permits", lock.permits], ["Count", lock.count], ["Fencing token", lock.token],
+      [uncertain ? "Number" : "Permits", lock.permits], ["Count", lock.count], ["Fencing token", lock.token],
       ["Owner seen since", seen?.toLocaleTimeString([], { hour12: false })],
     ];
     return element("dl", { class: "facts" }, facts.filter(([, value]) => value != null).map(([term, value]) =>
