@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/shown.h"
 #include "sync/quorum/quorum_acquire.h"
 #include "sync/quorum/red_lock.h"
 
@@ -62,16 +63,28 @@ T common(std::vector<T> numbers, std::size_t needed) {
   return numbers[needed - 1];
 }
 
+std::vector<std::string> texts_of(const Quorum::Members& members) {
+  std::vector<std::string> texts;
+  for (const auto& lock : members) {
+    const net::Endpoint& server = lock->client().options().endpoint;
+    texts.push_back(quoted(lock->name().bytes()) + " on " + server.text());
+  }
+  return texts;
+}
+
 }  // namespace
 
 Quorum::Quorum(Members members, Rule rule_for, std::string name)
-    : members_(std::move(members)), rule_for_(rule_for), name_(std::move(name)) {}
+    : members_(std::move(members)),
+      rule_for_(rule_for),
+      name_(std::move(name)),
+      texts_(std::make_shared<std::vector<std::string>>(texts_of(members_))) {}
 
 sync::ExchangePtr Quorum::acquire(const Attempt& attempt) const {
   auto context = members_.front()->client().context();
   const TimePoint now = context->clock.now();
   sync::QuorumMachine::Options options;
-  options.rule = rule_for_(members_.size(), attempt.lease.time);
+  options.rule = rule(attempt.lease.time);
   options.blocking = attempt.blocking;
   options.deadline = after(now, attempt.timeout);
   options.lease = attempt.lease;
@@ -143,7 +156,7 @@ sync::ExchangePtr Quorum::release_members(OwnerNumber owner, bool all) const {
 }
 
 sync::ExchangePtr Quorum::extend(OwnerNumber owner, Millis lease) const {
-  const sync::QuorumRule needs = rule_for_(members_.size(), lease);
+  const sync::QuorumRule needs = rule(lease);
   if (known_count(owner) == 0) {
     return gather({needs, {}, {}, [](const Answers&) { return Outcome{{}, {}, 0}; }});
   }
@@ -238,7 +251,13 @@ std::string_view Quorum::kind() const {
   return rule_for_ == &sync::red_lock_rule ? "red_lock" : "multi_lock";
 }
 
-sync::QuorumRule Quorum::rule() const { return rule_for_(members_.size(), kUsualLease); }
+sync::QuorumRule Quorum::rule(Millis lease) const {
+  sync::QuorumRule rule = rule_for_(members_.size(), lease);
+  rule.texts = texts_;
+  return rule;
+}
+
+sync::QuorumRule Quorum::rule() const { return rule(kUsualLease); }
 
 std::shared_ptr<FanOutCall> Quorum::gather(FanOutCall::Plan plan) const {
   return std::make_shared<FanOutCall>(members_.front()->client().context(), name_, std::move(plan));

@@ -45,6 +45,7 @@ class Quorum final : public Lockable {
   using Call = std::function<sync::ExchangePtr(const Lock& member)>;
 
   std::string_view kind() const;  // as Recipe::kind()
+  sync::QuorumRule rule(Millis lease) const;
   sync::QuorumRule rule() const;  // for calls that have no lease
   sync::ExchangePtr failed(const Status& why) const;
   sync::ExchangePtr release_members(OwnerNumber owner, bool all) const;
@@ -57,6 +58,7 @@ class Quorum final : public Lockable {
   const Members members_;
   const Rule rule_for_;
   const LockName name_;
+  const std::shared_ptr<const std::vector<std::string>> texts_;  // as QuorumRule::texts
 };
 
 }  // namespace holdfast::engine

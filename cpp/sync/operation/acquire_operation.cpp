@@ -12,8 +12,6 @@ namespace holdfast::sync {
 
 namespace {
 
-Status closed_status() { return Status::closed("the client was closed"); }
-
 AcquireMachine::Event::Kind event_kind(ErrorKind kind) {
   using Kind = AcquireMachine::Event::Kind;
   if (kind == ErrorKind::kUnknownScript) return Kind::kUnknownScript;
@@ -170,7 +168,7 @@ AcquireMachine::Event AcquireOperation::attempt(TimePoint until) {
   wake_at(until);
   const lease::AttemptPlan plan = account_.begin();
   if (plan.verdict != lease::AttemptPlan::Verdict::kBegun) {
-    return Event::of(Event::Kind::kFailed, closed_status());
+    return Event::of(Event::Kind::kFailed, closed_status(name()));
   }
   if (request().blocking) seen_ = context().waits->sequence(channel_);
   return begun(plan);
@@ -196,7 +194,7 @@ AcquireMachine::Event AcquireOperation::join(bool afresh) {
   if (afresh) seen_.reset();
   const Place place = context().waits->join(channel_, self(), seen_, wake_policy(recipe(), name()));
   // A closing client first sets this state and then ends all waits.
-  if (context().keeper->closing()) return Event::of(Event::Kind::kFailed, closed_status());
+  if (context().keeper->closing()) return Event::of(Event::Kind::kFailed, closed_status(name()));
   if (place == Place::kTryNow) return {Event::Kind::kTryNow};
   Event event{place == Place::kHead ? Event::Kind::kHead : Event::Kind::kTurn};
   event.owed = context().waits->owes(channel_);

@@ -268,6 +268,10 @@ Status under_way_status(const LockName& name, bool by_thread) {
       what + "task: it must have been awaited before the task uses the same lock again");
 }
 
+Status closed_status(const LockName& name) {
+  return Status::closed(quoted(name.bytes()) + ": its client was closed; use an open one");
+}
+
 Status unreachable_status(const Status& why, const LockName& name) {
   return why.prefixed(quoted(name.bytes()) + ": ");
 }

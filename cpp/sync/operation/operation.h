@@ -188,6 +188,9 @@ Status error_status(std::string_view text, const LockName& name, const std::stri
 // A call for a lock that its owner is acquiring; `by_thread`: the owner, else a task.
 Status under_way_status(const LockName& name, bool by_thread);
 
+// The client of this name is closed, or being closed.
+Status closed_status(const LockName& name);
+
 // A failure to reach the server, naming the key.
 Status unreachable_status(const Status& why, const LockName& name);
 

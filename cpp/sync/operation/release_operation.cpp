@@ -72,7 +72,7 @@ void ReleaseOperation::await_writing() {
 
 void ReleaseOperation::not_owned() {
   if (!context().keeper->closed()) return finish({Verdict::kBusy});
-  finish({Verdict::kFailed, Status::closed("the client was closed")});
+  finish({Verdict::kFailed, closed_status(name())});
 }
 
 void ReleaseOperation::defer_if_written(bool written) {

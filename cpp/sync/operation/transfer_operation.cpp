@@ -100,7 +100,7 @@ void DetachOperation::begin() {
   if (plan.verdict == Plan::kLost) return finish({Verdict::kGone, Status::invalid(plan.reason)});
   if (plan.verdict == Plan::kNotOwned) {
     if (!context().keeper->closed()) return finish({Verdict::kBusy});
-    return finish({Verdict::kFailed, Status::closed("the client was closed")});
+    return finish({Verdict::kFailed, closed_status(name())});
   }
   move({field(owner_), std::move(plan.other), lease_});
 }
@@ -115,7 +115,8 @@ void DetachOperation::not_there() {
   context().keeper->lose(name(), owner_, kUnknown);
   const lease::ReleasePlan plan =
       context().keeper->releases().begin_giving_back(name(), owner_, true);
-  finish({Verdict::kGone, Status::invalid(plan.reason)});
+  // Its owner may have seen its loss, and forgotten it.
+  finish({Verdict::kGone, Status::invalid(plan.reason.empty() ? kUnknown : plan.reason)});
 }
 
 AttachOperation::AttachOperation(std::shared_ptr<const Context> context, const LockRecipe& recipe,
@@ -160,7 +161,7 @@ void AttachOperation::not_there() {
 
 void AttachOperation::closed() {
   over();
-  finish({Verdict::kFailed, Status::closed("the client was closed")});
+  finish({Verdict::kFailed, closed_status(name())});
 }
 
 void AttachOperation::unanswered() {

@@ -57,19 +57,24 @@ struct Failures {
 };
 
 // A member that did not answer in time is out of reach, too.
-Failures failures(const Answers& answers, bool absent_too) {
+Failures failures(const QuorumRule& rule, const Answers& answers, bool absent_too) {
   Failures all;
-  for (const std::optional<Outcome>& answer : answers) {
+  std::string absent;
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    const std::optional<Outcome>& answer = answers[i];
     if (answer ? answer->verdict != Verdict::kFailed : !absent_too) continue;
     if (all.first.ok() && answer) all.first = answer->why;
+    if (!answer) absent += (absent.empty() ? "" : ", ") + rule.text(i);
     ++all.count;
   }
-  if (all.count > 0 && all.first.ok()) all.first = Status::unreachable("no answer in time");
+  if (all.count > 0 && all.first.ok()) {
+    all.first = Status::unreachable(absent + ": no answer in time; see whether its server is up");
+  }
   return all;
 }
 
 std::optional<Outcome> too_many_failed(const QuorumRule& rule, const Answers& answers) {
-  const Failures failed = failures(answers, true);
+  const Failures failed = failures(rule, answers, true);
   if (failed.count <= rule.spare()) return std::nullopt;
   return Outcome{Verdict::kFailed, failed.first};
 }
@@ -132,7 +137,7 @@ Outcome common_yes(const QuorumRule& rule, std::size_t needed, const Answers& an
 }
 
 Outcome common_release(const QuorumRule& rule, const Answers& answers) {
-  const Failures failed = failures(answers, false);
+  const Failures failed = failures(rule, answers, false);
   const std::size_t done = count(answers, Verdict::kGranted);
   const std::size_t gone = count(answers, Verdict::kGone);
   if (done + gone + failed.count == 0) return {Verdict::kBusy};

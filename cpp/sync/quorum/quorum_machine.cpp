@@ -20,6 +20,10 @@ constexpr Millis kMissingBackoff{50};
 
 }  // namespace
 
+std::string QuorumRule::text(std::size_t member) const {
+  return texts ? (*texts)[member] : "member " + std::to_string(member + 1);
+}
+
 QuorumMachine::QuorumMachine(Options options)
     : options_(std::move(options)), members_(options_.rule.members), random_(options_.seed) {}
 
@@ -282,7 +286,9 @@ void QuorumMachine::give_up_silent() {
   const auto time = std::chrono::duration_cast<Millis>(options_.rule.member_time).count();
   for (const std::size_t member : those(MemberState::kAsked)) {
     members_[member].state = MemberState::kSilent;
-    members_[member].why = Status::unreachable("no answer within " + std::to_string(time) + " ms");
+    members_[member].why = Status::unreachable(
+        options_.rule.text(member) + ": no answer within " + std::to_string(time) +
+        " ms; raise command_timeout if its server is only slow");
   }
 }
 

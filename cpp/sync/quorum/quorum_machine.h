@@ -2,7 +2,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "base/status.h"
@@ -21,7 +23,11 @@ struct QuorumRule {
   Duration member_time = kNever - TimePoint{};  // for a member to answer
   Duration watch_time = kNever - TimePoint{};   // to wait for one member before all are tried again
 
+  // Of each member, its name and server, for messages; null: its number says which it is.
+  std::shared_ptr<const std::vector<std::string>> texts{};
+
   std::size_t spare() const { return members - needed; }
+  std::string text(std::size_t member) const;
 };
 
 // The acquisition of a lock made of other locks, as a machine: it reads no clock, opens no socket

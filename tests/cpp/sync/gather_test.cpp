@@ -1,5 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <string>
+#include <vector>
+
 #include "sync/quorum/fan_out_call.h"
 #include "sync/quorum/multi_lock.h"
 #include "sync/quorum/red_lock.h"
@@ -30,6 +34,15 @@ TEST(CommonNumber, IsTheLeastOfTheBestMajority) {
 TEST(CommonNumber, NeedsAsManyAnswersAsCanBeTheLock) {
   EXPECT_EQ(common_number(kAll, {number(2), kDown, number(3)}).verdict, Verdict::kFailed);
   EXPECT_EQ(common_number(kMajority, {kDown, std::nullopt, number(3)}).verdict, Verdict::kFailed);
+}
+
+TEST(CommonNumber, AFailureNamesTheMembersThatDidNotAnswer) {
+  QuorumRule rule = kMajority;
+  rule.texts = std::make_shared<const std::vector<std::string>>(
+      std::vector<std::string>{"'a' on redis://a", "'b' on redis://b", "'c' on redis://c"});
+  const Outcome failed = common_number(rule, {std::nullopt, number(1), std::nullopt});
+  EXPECT_EQ(failed.why.message(),
+            "'a' on redis://a, 'c' on redis://c: no answer in time; see whether its server is up");
 }
 
 TEST(CommonTtl, EndlessIsMoreThanAnyTimeAndNotHeldIsLess) {

@@ -1,0 +1,97 @@
+// Calls of a task alone: what no thread meets, or meets alike.
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "sync/call_fixture.h"
+#include "sync/operation/transfer_operation.h"
+
+namespace holdfast::sync {
+namespace {
+
+class TaskCallTest : public CallFixture {
+ protected:
+  TaskCallTest() { set_up(CallerKind::kTask, kinds_with_holds().front()); }
+};
+
+TEST_F(TaskCallTest, AnAttemptCancelledBeforeItIsSentIsNotSent) {
+  begun = acquire_call();
+  begun->finish_to(std::make_shared<KeptOutcome>(), kId);
+  begun->cancel();
+  serve({kReleased});
+  EXPECT_EQ(script.count("client:7"), 1) << "the release that takes it back";
+  EXPECT_TRUE(keeper().idle());
+}
+
+TEST_F(TaskCallTest, ADetachOfAHoldWhoseLossIsForgottenSaysWhatHappened) {
+  acquire({granted});
+  const auto detach =
+      std::make_shared<DetachOperation>(context, lock_recipe(), lock->name(), kAlice, kLease.time);
+  const auto forget = [this] {
+    keeper().lose(lock->name(), kAlice, "it was released by force");
+    keeper().forget_loss(lock->name(), kAlice);
+  };
+  meanwhile(forget, detach, {kNil});
+  EXPECT_EQ(verdict(), Verdict::kGone);
+  EXPECT_NE(outcome->why.message(), "");
+}
+
+TEST_F(TaskCallTest, ACallOfAClosedClientNamesItsLock) {
+  keeper().close();
+  acquire({});
+  EXPECT_EQ(outcome->why.message(), "'the lock': its client was closed; use an open one");
+  release({});
+  EXPECT_EQ(outcome->why.message(), "'the lock': its client was closed; use an open one");
+}
+
+TEST_F(TaskCallTest, AnAcquisitionOfACounterIsOverWithItsGrant) {
+  lock = simulation::synchronizer(semaphore().recipe, LockName("permits"));
+  AcquireRequest request(lock, AcquireArguments{kAlice});
+  request.slot = context->slots->take();
+  run(simulation::acquire_call(context, request), {kNil});
+  EXPECT_EQ(verdict(), Verdict::kGranted);
+  EXPECT_FALSE(keeper().attempts().any()) << "though its call is still there";
+}
+
+TEST_F(TaskCallTest, AServerOutOfReachIsWaitedForAsLongAsItsCallerWaits) {
+  const auto waits = [this](bool blocking, Millis timeout) {
+    AcquireArguments arguments{kAlice, kLease, blocking};
+    arguments.timeout = timeout;
+    FirstAcquire first(context, {lock, arguments});
+    return first.begin(script.clock.now()).connect_deadline - script.clock.now();
+  };
+  EXPECT_LT(waits(false, Millis(0)), Millis(1000)) << "not at all, but for a restart";
+  EXPECT_EQ(waits(true, Millis(2000)), Millis(2000));
+}
+
+TEST_F(TaskCallTest, AReleaseThatItsOwnersNextAttemptRevokesIsDone) {
+  acquire({granted});
+  FirstRelease first(context, lock, {kAlice});
+  ASSERT_TRUE(first.begin(script.clock.now(), nullptr).sends);
+  const OperationPtr operation = first.operation(true);
+  operation->report_to(kept = std::make_shared<KeptOutcome>(), kId, nullptr);
+  operation->resume();
+  operation->complete(Status::revoked(), {});
+  EXPECT_EQ(kept->last.value().verdict, Verdict::kGranted);
+}
+
+TEST_F(TaskCallTest, ACancelledCallEndsOnce) {
+  leave(acquire_call());
+  EXPECT_EQ(kept->last.value().verdict, Verdict::kCancelled);
+  serve({granted, kReleased});
+  EXPECT_EQ(kept->times, 1);
+}
+
+TEST_F(TaskCallTest, HeldByAnotherACallerThatWaitsJoinsTheQueue) {
+  run(acquire_call(kAlice, true), {kHeld});
+  EXPECT_FALSE(kept->last);
+  EXPECT_FALSE(context->waits->idle(lock->channel()));
+  begun->cancel();
+  EXPECT_EQ(kept->last.value().verdict, Verdict::kCancelled);
+  EXPECT_TRUE(keeper().idle());
+}
+
+}  // namespace
+}  // namespace holdfast::sync
