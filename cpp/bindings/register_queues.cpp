@@ -14,20 +14,22 @@ namespace py = pybind11;
 
 namespace {
 
-const char* word(lease::Event::Kind kind) {
+const char* word(Event::Kind kind) {
   switch (kind) {
-    case lease::Event::Kind::kAbandoned:
+    case Event::Kind::kAbandoned:
       return "abandoned";
-    case lease::Event::Kind::kOverlong:
+    case Event::Kind::kOverlong:
       return "overlong";
-    case lease::Event::Kind::kLostLate:
+    case Event::Kind::kLostLate:
       return "lost_late";
-    case lease::Event::Kind::kReleased:
+    case Event::Kind::kReleased:
       return "released";
-    case lease::Event::Kind::kUnreleased:
+    case Event::Kind::kUnreleased:
       return "unreleased";
-    case lease::Event::Kind::kProtocolError:
+    case Event::Kind::kProtocolError:
       return "protocol_error";
+    case Event::Kind::kResolved:
+      return "resolved";
     default:
       return "lost";
   }
@@ -39,9 +41,9 @@ py::object next_event(std::uint64_t run) {
   const std::optional<engine::EventQueue::Entry> entry = events->next(run);
   PyEval_RestoreThread(state);
   if (!entry) return py::none();
-  const lease::Event& event = entry->event;
+  const Event& event = entry->event;
   return py::make_tuple(word(event.kind), py::bytes(event.name), event.owner, event.listeners,
-                        event.reason, event.token, entry->client);
+                        event.reason, event.token, entry->client, event.server);
 }
 
 void await_end_of_threads(double seconds) {
@@ -59,11 +61,11 @@ void register_queues(py::module_& module) {
       .def("cancel", &NumberedQueue::cancel)
       .def("drain", &NumberedQueue::drain);
 
-  module.def(
-      "next_event", &next_event,
-      "Block until there is an event: (word, name, owner, listeners, reason, token, client); "
-      "None once the run was stopped. The word is \"lost\", \"lost_late\", \"released\", "
-      "\"unreleased\", \"abandoned\" or \"overlong\".");
+  module.def("next_event", &next_event,
+             "Block until there is an event: (word, name, owner, listeners, reason, token, client, "
+             "server); None once the run was stopped. The word is \"lost\", \"lost_late\", "
+             "\"released\", \"unreleased\", \"abandoned\", \"overlong\", \"protocol_error\" or "
+             "\"resolved\".");
   module.def("begin_events", [] { return engine::Engine::instance().events()->begin(); });
   module.def("stop_events", [] { engine::Engine::instance().events()->stop(); });
   module.def("events_running", [] { return engine::Engine::instance().events()->runs(); });

@@ -125,7 +125,8 @@ bool DirectExchange::deliver_unread(const Replies& replies) {
     const MutexLock lock(pipe_.mutex);
     if (!has_stream() || !pipe_.closed.ok()) return false;
     if (!pipe_.line.allow_first(replies, unread_)) return false;
-    for (std::size_t i = 0; i < unread_; ++i) requests[i] = pipe_.line.take_first();
+    for (std::size_t i = 0; i < unread_; ++i)
+      requests[i] = pipe_.line.take_first(reader_.address());
   }
   const WakeBatch wakes;
   for (std::size_t i = 0; i < unread_; ++i) {
@@ -152,6 +153,7 @@ void DirectExchange::put_in_line(InFlightRequest unanswered) {
     // Closed, the unread replies have been answered.
     input.current = has_stream() && (pipe_.closed.ok() || unread_ == 0);
     using Way = RequestQueue::Way;
+    unanswered.sent.repeated = !input.current;
     pipe_.line.put_behind(unread_, std::move(unanswered), input.current ? Way::kSent : Way::kUnsent,
                           expected_);
     if (input.current) pipe_.send.keep_direct(*write_turn_, written_);

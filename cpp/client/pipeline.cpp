@@ -11,6 +11,7 @@ namespace holdfast::client {
 Pipeline::Pipeline(const Clock& time, net::Loop& engine, ConnectionSetup options, Connection& owner)
     : clock(time),
       setup(std::move(options)),
+      line(setup.link.events),
       send(clock, *setup.link.stats),
       loop_(engine),
       owner_(owner) {}

@@ -35,6 +35,13 @@ const char* hint_for(std::string_view word) {
   return access ? "; check the user name and the password" : "; check the options of the client";
 }
 
+Event protocol_error_event(const Status& why) {
+  Event event;
+  event.kind = Event::Kind::kProtocolError;
+  event.reason = why.message();
+  return event;
+}
+
 }  // namespace
 
 ReconnectingStream::ReconnectingStream(StreamOptions options, Open open)
@@ -325,7 +332,7 @@ void ReconnectingStream::fail(TimePoint now, Status why, bool reset) {
 void ReconnectingStream::protocol_error(TimePoint now, const std::string& what) {
   const Status why = Status::unreachable(options_.address.text() + " " + what);
   options_.stats->add(Stats::Counter::kProtocolErrors);
-  if (options_.on_protocol_error) options_.on_protocol_error(why);
+  if (options_.events) options_.events->post(protocol_error_event(why));
   if (transport_) fail(now, why, true);  // else it has ended besides
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/event.h"
 #include "base/stats.h"
 #include "base/status.h"
 #include "net/credential_request.h"
@@ -37,9 +38,7 @@ struct StreamOptions {
   bool resp3 = false;  // replies, and what comes unasked, in RESP3, where the server has it
   std::shared_ptr<Stats> stats = std::make_shared<Stats>();  // the client's
   net::CredentialSource credential_source{};  // asked for each attempt, instead of `credentials`
-  // A stream was ended by what it carried (see protocol_error()); any thread, with locks held: it
-  // only puts the reason away.
-  std::function<void(const Status& why)> on_protocol_error{};
+  std::shared_ptr<EventSink> events{};        // null: nothing is reported
   bool pushes = false;  // read() returns pushes, too (RESP3); else they are skipped
 };
 

@@ -20,6 +20,7 @@ struct Sent {
   TimePoint last{};  // the moment before the sending that was answered
   int times = 0;
   std::uint64_t stream = 0;  // of that sending: the same for two commands, the same stream
+  bool repeated = false;     // an earlier sending may have had an effect, and its reply was lost
 };
 
 // One command on its way through a Connection, and what to do with its reply.
@@ -29,6 +30,10 @@ class Request {
 
   // By which the server that answers is found; always the same.
   virtual std::string_view key() const = 0;
+
+  // The lock or synchronizer that the command is about, for reports; empty: it only serves other
+  // commands.
+  virtual std::string_view subject() const { return key(); }
 
   // Appends the encoded command to `out`; the kinds of reply that it can have. Called for each
   // sending, on any thread, with the connection's lock held: it must be quick and take no lock.

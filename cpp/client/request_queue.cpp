@@ -4,6 +4,7 @@
 #include <atomic>
 #include <utility>
 
+#include "base/trace.h"
 #include "resp/command.h"
 
 namespace holdfast::client {
@@ -15,9 +16,14 @@ std::uint64_t next_stream() {
   return ++last;
 }
 
+void trace_repeat(const Request& request) {
+  Trace::record({TraceEntry::Step::kSentAgain, request.subject()});
+}
+
 }  // namespace
 
-RequestQueue::RequestQueue() : stream_(next_stream()) {}
+RequestQueue::RequestQueue(std::shared_ptr<EventSink> events)
+    : events_(std::move(events)), stream_(next_stream()) {}
 
 TimePoint RequestQueue::first_sent() const {
   return sent_ == 0 ? kNever : entries_.front().what.sent.last;
@@ -55,7 +61,7 @@ int RequestQueue::send(std::string& out, TimePoint now) {
     entry.extra = entry.what.asking ? 1 : 0;
     entry.written = false;
     entry.what.sent.last = now;
-    ++entry.what.sent.times;
+    if (++entry.what.sent.times > 1) trace_repeat(*entry.what.request);
     entry.what.sent.stream = stream_;
     entry.replies = entry.what.request->encode(out);
     ++sent_;
@@ -72,14 +78,16 @@ void RequestQueue::written() {
   }
 }
 
-InFlightRequest RequestQueue::take_first() {
+InFlightRequest RequestQueue::take_first(const net::Address& from) {
   InFlightRequest first = std::move(entries_.front().what);
+  if (first.sent.repeated) report_resolved(first, from);
   entries_.pop_front();
   --sent_;
   return first;
 }
 
-RequestQueue::Taken RequestQueue::take(resp::Reply&& reply, Answers& answers) {
+RequestQueue::Taken RequestQueue::take(resp::Reply&& reply, const net::Address& from,
+                                       Answers& answers) {
   if (sent_ == 0) return Taken::kUnasked;
   Entry& entry = entries_.front();
   if (entry.extra > 0) {
@@ -88,6 +96,8 @@ RequestQueue::Taken RequestQueue::take(resp::Reply&& reply, Answers& answers) {
   }
   if (!entry.replies.allow(reply)) return Taken::kMismatched;
   if (failures_ > 0) replied();
+  // An error says itself what became of the command, or that another server is to get it.
+  if (entry.what.sent.repeated && !reply.is_error()) report_resolved(entry.what, from);
   add_answer(entry, std::move(reply), answers);
   entries_.pop_front();
   --sent_;
@@ -98,6 +108,15 @@ RequestQueue::Taken RequestQueue::take(resp::Reply&& reply, Answers& answers) {
 void RequestQueue::replied() {
   failures_ = 0;
   for (Entry& entry : entries_) entry.failures_before = 0;
+}
+
+void RequestQueue::report_resolved(const InFlightRequest& unanswered, const net::Address& from) {
+  if (!events_ || !unanswered.request || unanswered.request->subject().empty()) return;
+  Event event;
+  event.kind = Event::Kind::kResolved;
+  event.name = unanswered.request->subject();
+  event.server = from.text();
+  events_->post(std::move(event));
 }
 
 void RequestQueue::attempt_failed(int retries, const Status& why, Answers& answers) {
@@ -115,6 +134,7 @@ void RequestQueue::attempt_failed(int retries, const Status& why, Answers& answe
 }
 
 void RequestQueue::broken() {
+  for (std::size_t i = 0; i < sent_; ++i) entries_[i].what.sent.repeated = true;
   forget_unwanted(0, sent_);
   sent_ = 0;
   stream_ = next_stream();

@@ -3,10 +3,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "base/event.h"
 #include "client/request.h"
+#include "net/endpoint.h"
 
 namespace holdfast::client {
 
@@ -31,7 +34,9 @@ class RequestQueue {
   };
   using Answers = std::vector<Answer>;
 
-  RequestQueue();
+  // `events` receives a kResolved for each command that has its reply after it was sent again.
+  explicit RequestQueue(std::shared_ptr<EventSink> events);
+  RequestQueue() : RequestQueue(nullptr) {}  // without a report
 
   bool empty() const { return entries_.empty(); }
   bool awaits_replies() const { return sent_ > 0; }
@@ -59,10 +64,11 @@ class RequestQueue {
   // What send() has encoded is written: its deferred requests hear of that.
   void written();
 
-  // The next reply on the wire has come. kUnasked: nothing was on the wire. kMismatched: the next
-  // command cannot have such a reply. Then nothing is taken: replies and requests are out of step.
+  // The next reply on the wire has come, `from` this server. kUnasked: nothing was on the wire.
+  // kMismatched: the next command cannot have such a reply. Then nothing is taken: replies and
+  // requests are out of step.
   enum class Taken { kTaken, kUnasked, kMismatched };
-  Taken take(resp::Reply&& reply, Answers& answers);
+  Taken take(resp::Reply&& reply, const net::Address& from, Answers& answers);
 
   // Whether these can be the replies to the first requests on the wire.
   template <typename Replies>
@@ -73,8 +79,9 @@ class RequestQueue {
     return true;
   }
 
-  // The first of those on the wire, whose reply has come; without a request: it was given up.
-  InFlightRequest take_first();
+  // The first of those on the wire, whose reply, which is no error, has come `from` this server;
+  // without a request: it was given up.
+  InFlightRequest take_first(const net::Address& from);
 
   // An attempt to connect has failed, or the stream has. Answers the requests, but for persistent
   // ones, that have stood here for more than `retries` such failures without a reply in between.
@@ -107,9 +114,11 @@ class RequestQueue {
 
   void forget_unwanted(std::size_t from, std::size_t to);
   void replied();
+  void report_resolved(const InFlightRequest& unanswered, const net::Address& from);
   static TimePoint connect_deadline(const Entry& entry);
   void add_answer(Entry& entry, Result<resp::Reply> reply, Answers& answers);
 
+  std::shared_ptr<EventSink> events_;
   std::deque<Entry> entries_;
   std::uint64_t stream_;  // what is on the wire, or will be
   std::size_t sent_ = 0;

@@ -110,13 +110,13 @@ void StreamReader::settle(Pipeline& pipe, TimePoint now, Completions& due) {
 bool StreamReader::stream_failed(Pipeline& pipe, TimePoint now) {
   if (!pipe.send.stream()) return false;
   if (pipe.send.failed()) {
-    link_.fail(now, Status::unreachable("cannot send commands to " + address()), true);
+    link_.fail(now, Status::unreachable("cannot send commands to " + address().text()), true);
     return true;
   }
   const Millis command_timeout = setup_.link.command_timeout;
   if (now < after(pipe.silent_since(), command_timeout)) return false;
   link_.fail(now,
-             Status::unreachable("no reply from " + address() + " within " +
+             Status::unreachable("no reply from " + address().text() + " within " +
                                  std::to_string(command_timeout.count()) + " ms"),
              true);
   return true;
@@ -180,10 +180,10 @@ bool StreamReader::take_replies(Pipeline& pipe, TimePoint now, Progress& progres
   const bool must_be_primary = !setup_.link.service.empty();
   for (resp::Reply& reply : progress.replies) {
     if (must_be_primary && pipe.line.awaits_replies() && says_readonly(reply)) {
-      link_.fail(now, Status::unreachable(address() + " is a replica now"), true);
+      link_.fail(now, Status::unreachable(address().text() + " is a replica now"), true);
       return false;
     }
-    switch (pipe.line.take(std::move(reply), due.answers)) {
+    switch (pipe.line.take(std::move(reply), address(), due.answers)) {
       case RequestQueue::Taken::kTaken:
         break;
       case RequestQueue::Taken::kUnasked:
@@ -226,8 +226,8 @@ void StreamReader::drop_overdue(Pipeline& pipe, TimePoint now, Completions& due)
   const bool up = pipe.send.stream() != nullptr;
   const bool unknown = up || why.ok();
   const bool greets = !up && setup_.link.tls.enabled;
-  const std::string late =
-      "no reply from " + address() + " in time" + (greets ? "; does its port speak TLS?" : "");
+  const std::string late = "no reply from " + address().text() + " in time" +
+                           (greets ? "; does its port speak TLS?" : "");
   pipe.line.drop_overdue(now,
                          unknown ? Status::unreachable(late)
                                  : Status::unreachable(why.message()).caused_by(why.cause()),

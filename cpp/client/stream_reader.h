@@ -51,6 +51,8 @@ class StreamReader {
   // The descriptor shows what is left to read.
   bool shows_input(const ReadTurn& /*turn*/) const { return link_.interest().until != TimePoint{}; }
   void close(const ReadTurn& /*turn*/) { link_.close(); }
+  // Of the server, as far as it is known; by the thread with the turn.
+  const net::Address& address() const { return link_.options().address; }
 
   // What a thread has read by itself from the stream, past the replies that it has taken, and how
   // that ended. `current`: it is the present stream still.
@@ -96,8 +98,6 @@ class StreamReader {
   void settle(Pipeline& pipe, TimePoint now, Completions& due) HOLDFAST_REQUIRES(pipe.mutex);
   void hand_over(Pipeline& pipe, Completions& due) HOLDFAST_REQUIRES(pipe.mutex);
   void drop_overdue(Pipeline& pipe, TimePoint now, Completions& due) HOLDFAST_REQUIRES(pipe.mutex);
-
-  std::string address() const { return link_.options().address.text(); }
 
   const ConnectionSetup& setup_;
   ReconnectingStream link_;

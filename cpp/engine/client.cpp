@@ -44,12 +44,6 @@ topology::Setup topology_setup(const ClientOptions& options, const std::shared_p
                 options.command_timeout,    options.retries};
   setup.link.resp3 = options.resp3;
   setup.link.stats = stats;
-  setup.link.on_protocol_error = [events = Engine::instance().events()](const Status& why) {
-    lease::Event event;
-    event.kind = lease::Event::Kind::kProtocolError;
-    event.reason = why.message();
-    events->post({{}, std::move(event)});  // it concerns no hold
-  };
   setup.link.credential_source = endpoint.credential_source;
   setup.link.library_version = HOLDFAST_VERSION;
   using Driver = client::Connection::Driver;
@@ -89,8 +83,9 @@ Client::Core* Client::make_core(bool first) {
   const auto keeper =
       std::make_shared<lease::LeaseKeeper>(engine.clock(), loops.watchdog, id, events, stats);
   const auto hub = std::make_shared<WaitHub>();
-  const topology::Setup setup =
+  topology::Setup setup =
       topology_setup(options_, hub, keeper, stats, options_.client_name.value_or(default_name(id)));
+  setup.link.events = events;
   const auto topology = topology::make(engine.clock(), loops, setup);
   hub->set_on_lost(setup.on_lost);
   hub->set_topology(topology);

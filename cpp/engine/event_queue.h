@@ -7,9 +7,9 @@
 #include <string>
 #include <utility>
 
+#include "base/event.h"
 #include "base/mutex.h"
 #include "base/sync_points.h"
-#include "lease/hold.h"
 
 namespace holdfast::engine {
 
@@ -18,7 +18,7 @@ class EventQueue {
  public:
   struct Entry {
     std::string client;  // its id
-    lease::Event event;
+    Event event;
   };
 
   void post(Entry entry);
@@ -41,11 +41,11 @@ class EventQueue {
 };
 
 // Where one client's events go.
-class ClientEvents final : public lease::EventSink {
+class ClientEvents final : public EventSink {
  public:
   ClientEvents(std::shared_ptr<EventQueue> queue, std::string client)
       : queue_(std::move(queue)), client_(std::move(client)) {}
-  void post(lease::Event event) override { queue_->post({client_, std::move(event)}); }
+  void post(Event event) override { queue_->post({client_, std::move(event)}); }
 
  private:
   const std::shared_ptr<EventQueue> queue_;

@@ -59,6 +59,7 @@ bool Attempts::granted(const Grant& grant, Attempt& attempt) {
   Hold& hold = hold_for(grant);
   hold.add_level(grant);
   book_.arm(hold, grant.sent);
+  hold.trace(Hold::Step::kGranted);
   return true;
 }
 

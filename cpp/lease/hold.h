@@ -4,8 +4,8 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
+#include "base/event.h"
 #include "base/status.h"
 #include "base/timer_wheel.h"
 #include "base/types.h"
@@ -37,32 +37,6 @@ class Renewal {
   virtual std::optional<Millis> found(std::int64_t /*reply*/) const { return std::nullopt; }
   // The same question without touching the lease.
   virtual void check(script::Writer& out, const LockName& name, const std::string& owner) const = 0;
-};
-
-// What a client tells about its holds.
-struct Event {
-  enum class Kind {
-    kLost,           // the hold is gone: `reason` says how
-    kLostLate,       // the same of a hold whose deferred release has ended, for its caller, before
-    kReleased,       // a deferred release is done: nothing is to be told of the hold any more
-    kUnreleased,     // a deferred release has failed, or goes on in the background: `reason`
-    kAbandoned,      // its thread or task ended without releasing it: no longer renewed
-    kOverlong,       // another's, that the owner waits for, lasts suspiciously long: see `reason`
-    kProtocolError,  // of no hold: a connection was ended by what its server sent: `reason`
-  };
-  Kind kind = Kind::kLost;
-  std::string name;
-  std::uint64_t owner = 0;
-  std::vector<std::uint64_t> listeners;  // who asked to be told
-  std::string reason;                    // of kAbandoned: what has ended, "thread" or "task"
-  std::optional<std::int64_t> token{};   // of a hold that is lost: its newest
-};
-
-// Where events go. Called on any thread, with locks held: it only puts the event away.
-class EventSink {
- public:
-  virtual ~EventSink() = default;
-  virtual void post(Event event) = 0;
 };
 
 // What the server has granted to one owner of one lock.

@@ -27,6 +27,7 @@ void HoldBook::lose(Hold& hold, const std::string& reason) {
   hold.stop_renewing();
   hold.reason = std::make_unique<std::string>(reason);
   holds.add_loss(hold.shared_from_this());
+  hold.trace(Hold::Step::kLost);
   events.post(hold, Event::Kind::kLost);
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/trace.h"
 #include "lease/hold.h"
 #include "lease/shortened_lease.h"
 
@@ -113,6 +114,11 @@ class Hold final : public client::Request, public std::enable_shared_from_this<H
     return state == State::kLost || (held() && now >= trusted());
   }
   bool renewed() const { return levels.renewed(); }
+
+  using Step = TraceEntry::Step;
+  void trace(Step step) const {
+    Trace::record({step, name.bytes(), name.side(), owner, trusted()});
+  }
 
   // What a lease that the server has confirmed is good for: a move may still cut it.
   Millis sure(Millis confirmed) const {

@@ -129,6 +129,7 @@ void LeaseKeeper::owner_ended(OwnerNumber owner, const std::string& what) {
       book_->events.abandoned(*hold, what);
       book_->events.count_end(*hold, book_->clock.now());
       book_->events.count(*hold, Stats::Counter::kLost);
+      hold->trace(Hold::Step::kLost);
     }
     book_->holds.erase(*hold);
   }
@@ -158,7 +159,9 @@ std::vector<std::string> LeaseKeeper::close() {
   for (const auto& hold : book_->holds.all()) {
     hold->timer.disarm();
     book_->events.count_end(*hold, book_->clock.now());
-    if (hold->held()) held.push_back(hold->name.bytes());
+    if (!hold->held()) continue;
+    hold->trace(Hold::Step::kLost);
+    held.push_back(hold->name.bytes());
   }
   book_->holds.clear();
   book_->ledger.clear();

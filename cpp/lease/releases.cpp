@@ -71,6 +71,7 @@ ReleasePlan Releases::begin_with(Hold& hold, bool all, Command command, Caller c
 Releases::Serial Releases::enter(Hold& hold, Command command, Caller caller) {
   const TimePoint now = book_.clock.now();
   book_.events.count_end(hold, now);
+  hold.trace(Hold::Step::kReleased);
   hold.state = HoldState::kReleasing;
   hold.stop_renewing();
   const OwnerNumber owner = hold.owner;
@@ -202,6 +203,7 @@ void Releases::leave_to_lease(const LockName& name, OwnerNumber owner) {
   if (hold == nullptr || !hold->held()) return;
   book_.events.count_end(*hold, book_.clock.now());
   book_.events.count(*hold, Stats::Counter::kReleased, hold->levels.count());
+  hold->trace(Hold::Step::kReleased);
   book_.holds.erase(*hold);
 }
 

@@ -42,6 +42,7 @@ void Transfers::end_detach(const LockName& name, OwnerNumber owner, bool done) {
   if (done) {
     book_.events.count(*hold, Stats::Counter::kReleased);
     book_.events.count_end(*hold, book_.clock.now());
+    hold->trace(Hold::Step::kReleased);
     return book_.holds.erase(*hold);
   }
   hold->next_renewal = book_.clock.now();
@@ -74,6 +75,7 @@ std::uint32_t Transfers::begin_extension(const LockName& name, OwnerNumber owner
   hold->fixed_lease = lease;
   hold->set_until = std::min(hold->set_until, trusted_until(now, lease));
   book_.arm(*hold, now);
+  hold->trace(Hold::Step::kExtended);
   return ++hold->extensions;
 }
 
@@ -86,6 +88,7 @@ void Transfers::extended(const LockName& name, OwnerNumber owner, const Extensio
   const bool newest = extension.number == hold->extensions;
   hold->set_until = newest ? until : std::min(hold->set_until, until);
   book_.arm(*hold, sent);
+  hold->trace(Hold::Step::kExtended);
 }
 
 }  // namespace holdfast::lease

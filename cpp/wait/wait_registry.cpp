@@ -6,6 +6,8 @@
 #include <limits>
 #include <utility>
 
+#include "base/trace.h"
+
 namespace holdfast::wait {
 
 namespace {
@@ -188,6 +190,7 @@ Calls WaitRegistry::answered(const std::string& channel) {
 
 WaitRegistry::Place WaitRegistry::join(const std::string& channel, WaiterPtr waiter,
                                        std::optional<std::uint64_t> seen, WakePolicy policy) {
+  Trace::record({TraceEntry::Step::kQueued, channel});
   const MutexLock guard(mutex_);
   if (policy == WakePolicy::kApart) {
     const Waiter* key = waiter.get();
@@ -303,6 +306,7 @@ Calls WaitRegistry::message(const std::string& channel, std::string_view payload
   const auto found = queues_.find(channel);
   if (found == queues_.end()) return calls;
   ++found->second.sequence;
+  Trace::record({TraceEntry::Step::kMessage, channel});
   found->second.tell(calls, payload);
   return calls;
 }

@@ -336,7 +336,9 @@ class TaskQueue(PendingQueue):
 #
 # "lost": a hold is gone. "abandoned": its thread or task ended while it held. "overlong": the lock
 # that the owner waits for is held for suspiciously long. None once the run was stopped.
-def next_event(run: int, /) -> tuple[str, bytes, int, list[int], str, int | None, str] | None: ...
+def next_event(
+    run: int, /
+) -> tuple[str, bytes, int, list[int], str, int | None, str, str] | None: ...
 def begin_events() -> int: ...  # a run, by its number: a thread is about to call next_event()
 def stop_passwords() -> None: ...  # no more calls for them: the interpreter is ending
 def stop_events() -> None: ...

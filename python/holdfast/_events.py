@@ -78,7 +78,7 @@ def note(error: BaseException, text: str) -> None:
 class Event:
     """An event, as the engine has it."""
 
-    __slots__ = ("client", "name", "numbers", "owner", "reason", "token", "word")
+    __slots__ = ("client", "name", "numbers", "owner", "reason", "server", "token", "word")
 
     word: str
     name: bytes
@@ -89,6 +89,8 @@ class Event:
     token: int | None
     #: The client's id.
     client: str
+    #: The address of the server that answered a command sent again; else empty.
+    server: str
 
     def __init__(self, *parts: Any) -> None:
         (
@@ -99,6 +101,7 @@ class Event:
             self.reason,
             self.token,
             self.client,
+            self.server,
         ) = parts
 
     def __repr__(self) -> str:
@@ -245,6 +248,11 @@ def _tell(event: Event) -> None:
         listener.lost_owner, listener.lost_token = event.owner, event.token
         listener.lost_late = word == "lost_late"
     if word == "released":
+        return
+    if word == "resolved":
+        logger().info(
+            "%s: resolved after a lost reply, server %s", quoted(event.name), event.server
+        )
         return
     _log(word, quoted(event.name), event.owner, reason)
     if word in {"lost", "lost_late"}:

@@ -6,6 +6,14 @@ from tests.support.breaking import Break
 
 STREAM_BREAKS = (
     Break(
+        (17,),
+        "a command that was sent again, and answered, is not reported",
+        "cpp/client/request_queue.cpp",
+        (("entries_[i].what.sent.repeated = true;", "entries_[i].what.sent.repeated = false;"),),
+        "tests/faults/test_lost_replies.py"
+        "::test_the_log_names_lock_and_server_of_each_lost_reply_once",
+    ),
+    Break(
         (60,),
         "a reply that no command asked for is dropped",
         "cpp/client/send_buffer.h",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import pytest
@@ -128,6 +129,28 @@ def test_a_try_in_vain_leaves_nothing(alice: Any, bob: Any, ways: Ways) -> None:
     assert ways.server.keys() == before
     alice.do(near.release)
     assert ways.left == set()
+
+
+def test_the_log_names_lock_and_server_of_each_lost_reply_once(
+    alice: Any, make_client: MakeClient, proxy: FaultProxy, caplog: pytest.LogCaptureFixture
+) -> None:
+    """17: in the order of the events, so that a second record of a lock would be among them."""
+    client = make_client(proxy.url)
+    locks = [client.lock(f"{NAME}:{number}\n") for number in range(3)]
+    with caplog.at_level(logging.INFO, "holdfast"):
+        for lock in locks:
+            alice.do(lock.acquire)
+            lost = proxy.lose_reply()
+            alice.do(lock.release)
+            assert lost.is_set()
+        eventually(lambda: len(caplog.records) >= len(locks))
+    assert [(record.levelno, record.getMessage()) for record in caplog.records] == [
+        (
+            logging.INFO,
+            f"'{NAME}:{number}\\x0a': resolved after a lost reply, server 127.0.0.1:{proxy.port}",
+        )
+        for number in range(3)
+    ]
 
 
 @pytest.mark.costly

@@ -5,6 +5,7 @@
 
 #include "base/mutex.h"
 #include "base/shown.h"
+#include "base/trace.h"
 #include "base/wake_batch.h"
 #include "sync/operation/preload.h"
 
@@ -82,11 +83,18 @@ void AcquireOperation::complete(Result<resp::Reply> reply, const client::Sent& s
     // What was never sent cannot have been granted.
     return deliver(Event::of(Event::Kind::kFailed, why, sent.times > 0));
   }
-  if (!reply.value().is_error()) return deliver(answer(recipe().acquired(reply.value()), sent));
+  if (!reply.value().is_error()) return answered(recipe().acquired(reply.value()), sent);
   const std::string_view text = reply.value().text();
   const Status why = error_status(text, name(), context().topology->text());
   // An earlier sending, whose answer was lost, may have been executed.
   deliver(Event::of(event_kind(error_kind(text)), why, sent.times > 1));
+}
+
+void AcquireOperation::answered(const Answer& answer, const client::Sent& sent) {
+  if (answer.kind == Answer::Kind::kHeld) {
+    Trace::record({TraceEntry::Step::kRefused, name().bytes(), name().side(), request().owner});
+  }
+  deliver(this->answer(answer, sent));
 }
 
 AcquireMachine::Event AcquireOperation::answer(const Answer& answer,

@@ -71,6 +71,7 @@ class AcquireOperation final : public Operation,
 
   void deliver(Event event) HOLDFAST_EXCLUDES(mutex_);
   Event answer(const Answer& answer, const client::Sent& sent) const;
+  void answered(const Answer& answer, const client::Sent& sent);
   Event ahead() HOLDFAST_EXCLUDES(mutex_);
   Event begun(const lease::AttemptPlan& plan) const;
   void prepare(const Action& action) HOLDFAST_REQUIRES(mutex_);

@@ -14,6 +14,7 @@ class Load final : public client::Request {
   Load(LockName name, const script::Script& script) : name_(std::move(name)), script_(script) {}
 
   std::string_view key() const override { return name_.bytes(); }
+  std::string_view subject() const override { return {}; }
 
   resp::ReplyKinds encode(std::string& out) const override {
     out += resp::Command({"SCRIPT", "LOAD", script_.text}).bytes();

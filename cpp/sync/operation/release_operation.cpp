@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/mutex.h"
+#include "base/trace.h"
 #include "sync/operation/pending_release.h"
 #include "sync/operation/preload.h"
 #include "sync/recipes/keys.h"
@@ -208,6 +209,7 @@ void ReleaseOperation::complete(Result<resp::Reply> reply, const client::Sent& s
       refused(reply.value().text());
     } else {
       if (next_waiter) answer = next_waiter->recipe().transferable()->transferred(reply.value());
+      if (answer.kind == Answer::Kind::kGranted) trace_hand_over();
       answered(reply.value());
     }
     next_waiter_.reset();
@@ -215,6 +217,10 @@ void ReleaseOperation::complete(Result<resp::Reply> reply, const client::Sent& s
   }
   calls.run();
   if (next_waiter) answer_offer(*next_waiter, answer, reply, sent);
+}
+
+void ReleaseOperation::trace_hand_over() const {
+  Trace::record({TraceEntry::Step::kHandedOver, name().bytes(), name().side(), what_.owner});
 }
 
 void ReleaseOperation::answer_offer(wait::NextWaiter& next_waiter, const Answer& answer,

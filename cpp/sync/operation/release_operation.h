@@ -66,6 +66,7 @@ class ReleaseOperation final : public Operation {
   void send() HOLDFAST_REQUIRES(mutex_);
   PendingRelease::What pending() const HOLDFAST_REQUIRES(mutex_);
   void leave_to_ledger(bool refused_for_now) HOLDFAST_REQUIRES(mutex_);
+  void trace_hand_over() const;
   void answer_offer(wait::NextWaiter& next_waiter, const Answer& answer,
                     const Result<resp::Reply>& reply, const client::Sent& sent) const
       HOLDFAST_EXCLUDES(mutex_);

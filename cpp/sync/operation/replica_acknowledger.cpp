@@ -86,6 +86,7 @@ class ReplicaAcknowledger::Wait final : public client::Request {
   }
 
   std::string_view key() const override { return writes.front()->key(); }
+  std::string_view subject() const override { return {}; }
   resp::ReplyKinds encode(std::string& out) const override {
     return wait_command(out, owner_->policy_.replicas, wait_time);
   }
@@ -121,6 +122,7 @@ class ReplicaAcknowledger::Probe final : public client::Request {
         key_(listener->granted_key()) {}
 
   std::string_view key() const override { return key_; }
+  std::string_view subject() const override { return {}; }
   resp::ReplyKinds encode(std::string& out) const override {
     return wait_command(out, 0, Millis(1));
   }

@@ -53,7 +53,7 @@ class Inquiry final : public Request {
 };
 using InquiryPtr = std::shared_ptr<Inquiry>;
 
-class ExchangeFixture : public ::testing::Test {
+class ExchangeFixture : public ::testing::Test, public EventSink {
  protected:
   ~ExchangeFixture() override {
     if (connection) connection->close(Status::closed("over"));
@@ -65,11 +65,8 @@ class ExchangeFixture : public ::testing::Test {
     setup.link.address = {"127.0.0.1", 6379, {}};
     setup.link.resp3 = resp3;
     setup.link.stats = stats;
-    setup.link.on_protocol_error = [this](const Status& why) {
-      errors.push_back(why.message());
-      script.unasked = false;
-      script.clock.advance(Millis(2000));  // the rest before the next stream
-    };
+    // Outlives the connection, which is a member of the fixture.
+    setup.link.events = std::shared_ptr<EventSink>(std::shared_ptr<void>(), this);
     setup.open = [this](const StreamOptions&) { return std::make_unique<ScriptedStream>(script); };
     setup.neighbours.mine = [this](const Request&) { return mine; };
     setup.neighbours.hand_over = [](InFlightRequest, bool) { return Status::closed("elsewhere"); };
@@ -97,6 +94,12 @@ class ExchangeFixture : public ::testing::Test {
     asked->on_answer = on_answer;
     return connection->exchange(asked, parker, answer);
   }
+  void post(Event event) override {
+    if (event.kind == Event::Kind::kResolved) return resolved.push_back(std::move(event));
+    errors.push_back(event.reason);
+    script.unasked = false;
+    script.clock.advance(Millis(2000));  // the rest before the next stream
+  }
   // One whose reply may lie unread.
   Posted post(const std::string& word) {
     posted = std::make_shared<Inquiry>(word);
@@ -114,6 +117,7 @@ class ExchangeFixture : public ::testing::Test {
   InquiryPtr greeted;
   resp::ReplyKinds kinds = resp::ReplyKinds::any();  // of exchange() and post()
   std::vector<std::string> errors;                   // of the protocol
+  std::vector<Event> resolved;                       // commands sent again
   std::shared_ptr<Connection> connection;
   Parker parker;
   InquiryPtr asked;

@@ -33,6 +33,21 @@ TEST_F(PostTest, TheNextExchangeReadsItsReplyToo) {
   EXPECT_EQ(answer.reply.integer, 8);
 }
 
+TEST_F(PostTest, WhatWasSentAgainIsReportedAlthoughItsReplyStaysUnread) {
+  open();
+  post("late");
+  script.replies = {std::string(Script::kEnd)};
+  EXPECT_EQ(exchange(), Alone::kInLine);
+  script.clock.advance(Millis(2000));
+  script.replies = {":5\r\n:7\r\n"};
+  wait(asked);
+  EXPECT_EQ(posted->times, 2);
+  ASSERT_EQ(resolved.size(), 2U);
+  EXPECT_EQ(resolved[0].name, "late");
+  EXPECT_EQ(resolved[1].name, "word");
+  EXPECT_EQ(resolved[1].server, "127.0.0.1:6379");
+}
+
 TEST_F(PostTest, ItsReplyMayComeFirst) {
   open();
   post("late");

@@ -5,16 +5,22 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
+
+#include "support/kept_events.h"
 
 namespace holdfast::client {
 namespace {
 
 constexpr TimePoint kZero{std::chrono::hours(1)};
+const net::Address kServer{"one.example", 6379, {}};
 
 class Question final : public Request {
  public:
   explicit Question(TimePoint until) { deadline = until; }
   std::string_view key() const override { return "key"; }
+  std::string_view subject() const override { return named; }
+  std::string named = "key";
   resp::ReplyKinds encode(std::string& out) const override {
     out += "?";
     return resp::ReplyKinds::any();
@@ -82,11 +88,91 @@ TEST(RequestQueueTest, WhatIsOnTheWireKeepsItsPlaceThoughItIsNotWanted) {
   (void)add(line, kZero);
   RequestQueue::Answers answers;
   line.drop_overdue(kZero, Status::unreachable("no server"), answers);
-  EXPECT_EQ(line.take(resp::Reply(nullptr), answers), RequestQueue::Taken::kTaken);
+  EXPECT_EQ(line.take(resp::Reply(nullptr), kServer, answers), RequestQueue::Taken::kTaken);
   ASSERT_EQ(answers.size(), 2U);
   EXPECT_EQ(answers.back().to.request, unwanted.lock());
-  EXPECT_EQ(line.take(resp::Reply(nullptr), answers), RequestQueue::Taken::kTaken);
+  EXPECT_EQ(line.take(resp::Reply(nullptr), kServer, answers), RequestQueue::Taken::kTaken);
   EXPECT_EQ(answers.back().to.request, wanted.lock());
+}
+
+resp::Reply error(const std::string& text) {
+  resp::Reader reader;
+  const std::string bytes = "-" + text + "\r\n";
+  reader.feed(bytes.data(), bytes.size());
+  return std::move(*reader.next().value());
+}
+
+class ResolvedTest : public ::testing::Test {
+ protected:
+  void send() {
+    std::string out;
+    line.send(out, kZero);
+  }
+  void reply(resp::Reply reply) {
+    EXPECT_EQ(line.take(std::move(reply), kServer, answers), RequestQueue::Taken::kTaken);
+  }
+
+  const std::shared_ptr<simulation::KeptEvents> events = std::make_shared<simulation::KeptEvents>();
+  RequestQueue line{events};
+  RequestQueue::Answers answers;
+  const std::shared_ptr<Question> question = std::make_shared<Question>(kNever);
+};
+
+TEST_F(ResolvedTest, AReplyToACommandSentAgainIsReportedOnceWithItsKeyAndTheServer) {
+  line.add({question});
+  send();
+  line.broken();
+  send();
+  line.broken();
+  send();
+  reply(resp::Reply(nullptr));
+  ASSERT_EQ(events->all.size(), 1U);
+  EXPECT_EQ(events->all[0].kind, Event::Kind::kResolved);
+  EXPECT_EQ(events->all[0].name, "key");
+  EXPECT_EQ(events->all[0].server, "one.example:6379");
+}
+
+TEST_F(ResolvedTest, AReplyToACommandSentOnceIsNotReported) {
+  line.add({question});
+  line.broken();  // before it was sent
+  send();
+  reply(resp::Reply(nullptr));
+  EXPECT_EQ(answers.size(), 1U);
+  EXPECT_TRUE(events->all.empty());
+}
+
+TEST_F(ResolvedTest, ACommandThatOnlyServesOthersIsNotReported) {
+  question->named.clear();
+  line.add({question});
+  send();
+  line.broken();
+  send();
+  reply(resp::Reply(nullptr));
+  EXPECT_TRUE(events->all.empty());
+}
+
+TEST_F(ResolvedTest, ARedirectedCommandIsReportedByTheServerThatExecutesIt) {
+  line.add({question});
+  send();
+  line.broken();
+  send();
+  reply(error("MOVED 1 two.example:6379"));
+  EXPECT_TRUE(events->all.empty());
+  line.add(std::move(answers.front().to));
+  send();
+  reply(resp::Reply(nullptr));
+  EXPECT_EQ(events->all.size(), 1U);
+}
+
+TEST_F(ResolvedTest, ACommandThatIsGivenUpIsNotReported) {
+  question->deadline = kZero;
+  line.add({question});
+  send();
+  line.broken();
+  send();
+  line.drop_overdue(kZero, Status::unreachable("too late"), answers);
+  reply(resp::Reply(nullptr));
+  EXPECT_TRUE(events->all.empty());
 }
 
 }  // namespace

@@ -98,7 +98,7 @@ void Scenario::plan() {
     using Driver = client::Connection::Driver;
     plan.driver = threads_ ? Driver::kCallers : Driver::kLoop;
     clients_.push_back(Client::make(world_, network_, loop_, plan));
-    clients_.back()->on_event = [this](const lease::Event& event) { told(event); };
+    clients_.back()->on_event = [this](const Event& event) { told(event); };
     add_owner(clients_.back());
   }
   if (!batches_ && random_.chance(700)) add_owner(clients_.front());
@@ -136,8 +136,8 @@ void Scenario::plan_faults() {
   world_.in(Millis(700), [this] { server_.set_mood(Server::Mood::kWell); });
 }
 
-void Scenario::told(const lease::Event& event) {
-  using Kind = lease::Event::Kind;
+void Scenario::told(const Event& event) {
+  using Kind = Event::Kind;
   if (event.kind == Kind::kLost) blame("the loss of a hold is reported");
   if (event.kind == Kind::kLostLate) blame("a released hold is reported as lost");
 }

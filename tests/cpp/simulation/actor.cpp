@@ -40,7 +40,9 @@ Actor::Actor(const Stage& stage, std::shared_ptr<Client> client)
       client_(std::move(client)),
       number_{++stage.numbers},
       field_(owner_field(client_->plan().id, number_)),
-      rounds_(stage.script.rounds) {}
+      rounds_(stage.script.rounds) {
+  stage_.trust.add(number_, field_);
+}
 
 // Where owners do not return, each acquisition has a new owner.
 void Actor::become_another() {
@@ -50,6 +52,7 @@ void Actor::become_another() {
   holds_.clear();
   number_ = OwnerNumber{++stage_.numbers};
   field_ = owner_field(client_->plan().id, number_);
+  stage_.trust.add(number_, field_);
 }
 
 std::string Actor::describe() const {

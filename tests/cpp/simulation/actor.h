@@ -9,6 +9,7 @@
 
 #include "simulation/kind.h"
 #include "simulation/ledger.h"
+#include "simulation/trust_trace.h"
 #include "support/calls.h"
 #include "support/client.h"
 #include "sync/operation/operation.h"
@@ -45,13 +46,14 @@ class Actor final : public sync::Completion, public std::enable_shared_from_this
     const Script& script;
     std::optional<Violation>& violation;
     std::uint64_t& numbers;  // of owners, used so far
+    TrustTrace& trust;
   };
 
   Actor(const Stage& stage, std::shared_ptr<Client> client);
 
   void begin();
   void done(std::uint64_t id, sync::Outcome outcome) override;
-  void told(const lease::Event& event);
+  void told(const Event& event);
   void told_late(const LockName& lock);
   void check();  // what must be true at any moment
 

@@ -97,9 +97,9 @@ void Actor::told_late(const LockName& lock) {
   }
 }
 
-void Actor::told(const lease::Event& event) {
-  const bool late = event.kind == lease::Event::Kind::kLostLate;
-  if (event.kind != lease::Event::Kind::kLost && !late) return;
+void Actor::told(const Event& event) {
+  const bool late = event.kind == Event::Kind::kLostLate;
+  if (event.kind != Event::Kind::kLost && !late) return;
   const LockName lock(event.name, static_cast<Side>(event.listeners.front() - 1));
   if (late) return told_late(lock);
   stage_.world.say(field(), " has lost ", text(lock), ": ", event.reason);

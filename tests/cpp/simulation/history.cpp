@@ -23,7 +23,7 @@ History::History(std::uint64_t seed, bool tracing, Climate worst)
 }
 
 void History::shut_down() {
-  for (const auto& client : clients_) client->on_event = [](const lease::Event&) {};
+  for (const auto& client : clients_) client->on_event = [](const Event&) {};
   for (const auto& client : clients_) client->close();
   while (loop_.step_one()) continue;
   loop_.stop();
@@ -45,7 +45,7 @@ const std::shared_ptr<Client>& History::plan_client(int replicas, int longer) {
   plan.retries = static_cast<int>(random.below(8));
   plan.replicas = replicas;
   clients_.push_back(Client::make(world_, network_, loop_, plan));
-  clients_.back()->on_event = [](const lease::Event&) {};
+  clients_.back()->on_event = [](const Event&) {};
   return clients_.back();
 }
 

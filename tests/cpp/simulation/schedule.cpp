@@ -25,7 +25,8 @@ Schedule::Schedule(const Kind& kind, std::uint64_t seed, bool tracing, const Var
     : History(seed, tracing, worst(variant)),
       longer_(variant.beside == Beside::kShorterReaders ? kLongerLeases : 1),
       script_{kind},
-      ledger_(server_, kind, violation_) {
+      ledger_(server_, kind, violation_),
+      trust_(world_, ledger_, kind, violation_) {
   script_.defers = variant.defers;
   plan_script();
   plan_weather();
@@ -73,12 +74,12 @@ void Schedule::plan_owners(const Variant& variant) {
   }
   for (std::uint64_t clients = 1 + random.below(3); clients > 0; --clients) {
     const std::shared_ptr<Client>& client = plan_client(replicas, longer_);
-    client->on_event = [this, id = client->plan().id](const lease::Event& event) {
+    client->on_event = [this, id = client->plan().id](const Event& event) {
       if (Actor* told = actor(id, event.owner)) told->told(event);
     };
     for (std::uint64_t owners = 1 + random.below(3); owners > 0; --owners) {
       actors_.push_back(std::make_shared<Actor>(
-          Actor::Stage{world_, ledger_, script_, violation_, numbers_}, client));
+          Actor::Stage{world_, ledger_, script_, violation_, numbers_, trust_}, client));
       actors_.back()->begin();
     }
   }
@@ -137,6 +138,7 @@ bool Schedule::all_over() const {
 }
 
 Report Schedule::run() {
+  const TrustTrace::Scope traced(trust_);
   const TimePoint start = world_.now();
   if (go_on(start + kLongest * longer_, true)) {
     if (!all_over()) {

@@ -65,6 +65,7 @@ class Schedule final : public History {
   const int longer_;  // the factor by which the leases that are renewed are longer than usual
   Script script_;
   Ledger ledger_;
+  TrustTrace trust_;
   std::vector<std::shared_ptr<Actor>> actors_;
   std::vector<std::shared_ptr<RedissonThread>> redisson_;
   std::vector<std::string> names_;

@@ -28,7 +28,7 @@ struct ClientPlan {
 };
 
 // One client of the real engine on the simulated network: all but the threads.
-class Client final : public lease::EventSink,
+class Client final : public EventSink,
                      public sync::Completion,
                      public std::enable_shared_from_this<Client> {
  public:
@@ -50,8 +50,8 @@ class Client final : public lease::EventSink,
   // Its connections stand, and the server sends it the messages of the channel (empty: of none).
   bool reachable(const Network& network, const std::string& channel) const;
 
-  void post(lease::Event event) override { on_event(event); }
-  std::function<void(const lease::Event&)> on_event;
+  void post(Event event) override { on_event(event); }
+  std::function<void(const Event&)> on_event;
 
  private:
   explicit Client(ClientPlan plan) : plan_(std::move(plan)) {}

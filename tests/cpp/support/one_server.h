@@ -37,9 +37,9 @@ class NoSubscriptions final : public wait::Subscriptions {
   void expect(const std::string&) override {}
 };
 
-class NoEvents final : public lease::EventSink {
+class NoEvents final : public EventSink {
  public:
-  void post(lease::Event) override {}
+  void post(Event) override {}
 };
 
 }  // namespace holdfast::simulation

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "support/calls.h"
+#include "support/kept_events.h"
 #include "support/one_server.h"
 #include "support/scripted_stream.h"
 #include "sync/operation/acquire_operation.h"
@@ -20,6 +21,7 @@
 
 namespace holdfast::sync {
 
+using simulation::KeptEvents;
 using simulation::NoLoop;
 using simulation::NoSubscriptions;
 using simulation::OneServer;
@@ -35,12 +37,6 @@ inline const std::string kNil = "$-1\r\n";
 inline const std::string kReleased = ":1\r\n";
 inline const std::string kHeld = ":2000\r\n";
 inline const std::string kNoScript = "-NOSCRIPT No matching script.\r\n";
-
-class KeptEvents final : public lease::EventSink {
- public:
-  void post(lease::Event event) override { all.push_back(std::move(event)); }
-  std::vector<lease::Event> all;
-};
 
 // What an event loop gets.
 class KeptOutcome final : public Completion {

@@ -10,7 +10,7 @@
 namespace holdfast::sync {
 namespace {
 
-using Kind = lease::Event::Kind;
+using Kind = Event::Kind;
 
 class DeferredReleaseTest : public CallFixture, public ::testing::WithParamInterface<CallerKind> {
  protected:
@@ -31,7 +31,7 @@ class DeferredReleaseTest : public CallFixture, public ::testing::WithParamInter
   }
   std::vector<Kind> told() const {
     std::vector<Kind> kinds;
-    for (const lease::Event& event : events->all) kinds.push_back(event.kind);
+    for (const Event& event : events->all) kinds.push_back(event.kind);
     return kinds;
   }
 };

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace holdfast {
+
+// What a client reports to its application, of a hold or of a connection. Any layer can report one.
+struct Event {
+  enum class Kind {
+    kLost,           // the hold is gone: `reason` says how
+    kLostLate,       // the same of a hold whose deferred release has ended, for its caller, before
+    kReleased,       // a deferred release is done: nothing more is reported of the hold
+    kUnreleased,     // a deferred release has failed, or goes on in the background: `reason`
+    kAbandoned,      // its thread or task ended without releasing it: no longer renewed
+    kOverlong,       // another's, that the owner waits for, lasts suspiciously long: see `reason`
+    kProtocolError,  // of no hold: a connection was ended by what its server sent: `reason`
+    kResolved,       // a command for `name` was sent again, and has its reply: see `server`
+  };
+  Kind kind = Kind::kLost;
+  std::string name;
+  std::uint64_t owner = 0;
+  std::vector<std::uint64_t> listeners{};  // the numbers of those that are notified
+  std::string reason{};                    // of kAbandoned: what has ended, "thread" or "task"
+  std::optional<std::int64_t> token{};     // of a hold that is lost: its newest
+  std::string server{};                    // of kResolved: the address of the one that answered
+};
+
+// Where events go. Called on any thread, with locks held: it only puts the event away.
+class EventSink {
+ public:
+  virtual ~EventSink() = default;
+  virtual void post(Event event) = 0;
+};
+
+}  // namespace holdfast
