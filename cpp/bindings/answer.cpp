@@ -1,8 +1,10 @@
 #include "bindings/answer.h"
 
 #include <array>
+#include <string>
 #include <utility>
 
+#include "base/shown.h"
 #include "bindings/native_object.h"
 #include "bindings/task_queue.h"
 
@@ -27,10 +29,17 @@ void give_up(Answer& answer) {
   answer.observation.cancelled(*answer.operation);
 }
 
+std::string awaited_already(const Answer& answer) {
+  // An operation that its caller cancelled before it began has no name.
+  const bool begun = answer.operation != nullptr;
+  const std::string of = begun ? " for " + quoted(answer.operation->name().bytes()) : "";
+  return "the result" + of + " was awaited already; call the method again for another one";
+}
+
 // The result or error of the operation. An interrupt of the observer gives a grant back.
 py::object take(Answer& answer) {
   if (std::exchange(answer.over, true)) {
-    raise_python(PyExc_RuntimeError, "an answer can be awaited only once");
+    raise_python(PyExc_RuntimeError, awaited_already(answer).c_str());
   }
   try {
     answer.observation.ended(*answer.operation, *answer.outcome);

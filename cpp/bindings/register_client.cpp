@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "base/shown.h"
 #include "bindings/errors.h"
 #include "bindings/operations.h"
 #include "bindings/passwords.h"
@@ -39,7 +40,11 @@ py::tuple read_ticket(const Client& client, const std::string& text) {
   const std::string& prefix = client.options().name_prefix;
   const std::string& name = ticket.value().name;
   if (name.size() <= prefix.size() || name.compare(0, prefix.size(), prefix) != 0) {
-    raise(exception_for(Status::invalid("ticket is for a name outside this client's name_prefix")));
+    raise(exception_for(Status::invalid("ticket is for " + quoted(name) +
+                                        ", which is outside this client's name_prefix " +
+                                        quoted(prefix) +
+                                        "; attach() it with a client whose "
+                                        "name_prefix the name begins with")));
   }
   return py::make_tuple(ticket.value().kind, py::bytes(name.substr(prefix.size())));
 }

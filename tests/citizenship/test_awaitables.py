@@ -164,7 +164,8 @@ def test_outside_of_any_task(server: Server, new_loop: NewLoop, take: Take) -> N
     loop.call_soon(step)
     loop.run_forever()
     loop.close()
-    assert "only a task" in str(errors[0])
+    assert str(errors[0]).startswith("only a task can acquire or release a lock")
+    assert "asyncio.run()" in str(errors[0]), "what to do"
 
 
 def test_loops_of_one_thread_in_turns(server: Server, new_loop: NewLoop) -> None:

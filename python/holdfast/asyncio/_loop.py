@@ -91,7 +91,10 @@ def this_task(loop: AbstractEventLoop | None = None) -> Task[Any]:
     """The current task, of the running loop if none is given; raises outside of any task."""
     task = current_task(loop)
     if task is None:
-        msg = "only a task can acquire or release a lock"
+        msg = (
+            "only a task can acquire or release a lock, and this code runs in none: "
+            "call it from a coroutine that asyncio.run() or create_task() runs"
+        )
         raise RuntimeError(msg)
     return task
 
