@@ -170,7 +170,7 @@ def test_what_is_no_ticket_is_refused(alice: Any, stage: Stage, deaf: Any) -> No
         alice.do(deaf.attach, ticket, lease=0)
     with pytest.raises(TypeError, match="on_lost"):
         alice.do(deaf.attach, ticket, on_lost=1)
-    with pytest.raises(ValueError, match="outside this client.s name_prefix .other:.;"):
+    with pytest.raises(ValueError, match=r"outside this client.s name_prefix 'other:';"):
         alice.do(stage.client(name_prefix="other:").attach, ticket)
 
 
