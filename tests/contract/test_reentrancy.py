@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+import holdfast
 from tests.contract.conftest import Stage
 from tests.support.waiting import BOUND
 
@@ -57,3 +60,12 @@ def test_the_holder_never_waits_behind_others(
     assert not waiting.done()
     alice.do(lock.release)
     assert waiting.result(BOUND) is True
+
+
+def test_an_acquire_that_finds_the_earlier_hold_gone_says_why(
+    alice: Any, lock: Any, stage: Stage
+) -> None:
+    alice.do(lock.acquire)
+    stage.take_away()
+    with pytest.raises(holdfast.LockLostError, match=r"was lost: .*did not find it on the server"):
+        alice.do(lock.acquire)

@@ -32,9 +32,8 @@ bool AcquireAccount::keep(const Granted& grant) {
       attempt_);
 }
 
-void AcquireAccount::lose() {
-  context_->keeper->lose(request_.name(), request_.owner,
-                         "a reentrant acquire did not find it on the server");
+void AcquireAccount::lose(const std::string& reason) {
+  context_->keeper->lose(request_.name(), request_.owner, reason);
 }
 
 // A client that closes may have released the owner's earlier holds while the attempt was under way:

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "lease/attempt.h"
@@ -46,7 +47,7 @@ class AcquireAccount {
   };
   bool keep(const Granted& grant);
   // The server does not have the owner's earlier holds.
-  void lose();
+  void lose(const std::string& reason);
   // The acquisition is over. No effect after keep() of a hold.
   void close() { attempt_.end(); }
 

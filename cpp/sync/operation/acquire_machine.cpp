@@ -212,7 +212,8 @@ AcquireMachine::Action AcquireMachine::answered(const Event& event, TimePoint no
   if (event.answer.kind == Answer::Kind::kGranted) return granted(event, now);
   refused_since_ = kNever;
   refusal_ = {};
-  if (event.answer.kind == Answer::Kind::kGone) return finish(Verdict::kGone);
+  if (event.answer.kind == Answer::Kind::kGone)
+    return finish(Verdict::kGone, Status::invalid(kHoldsNotFound));
   return held(event.answer.ttl, now);
 }
 

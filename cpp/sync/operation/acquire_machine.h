@@ -19,12 +19,15 @@ TimePoint connect_deadline_of(bool blocking, TimePoint deadline, TimePoint now);
 // The pause between attempts at a server that refuses to work for the moment.
 inline constexpr Millis kRefusalBackoff{50};
 
+// Why the caller's earlier holds are lost when a reentrant attempt finds them gone.
+inline constexpr const char* kHoldsNotFound = "a reentrant acquire did not find it on the server";
+
 // How an acquisition ended.
 enum class Verdict {
   kGranted,
   kBusy,       // not blocking, and held by another owner
   kTimedOut,   // the deadline came first; `why` says if the server refused to work by then
-  kGone,       // a reentrant attempt found the caller's earlier holds gone
+  kGone,       // a reentrant attempt found the caller's earlier holds gone; `why` is the reason
   kExpired,    // the lease was over before the grant arrived
   kFailed,     // `why`
   kCancelled,  // by the caller

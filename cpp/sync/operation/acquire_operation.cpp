@@ -231,7 +231,7 @@ void AcquireOperation::conclude(const Action& action, wait::Calls& calls) {
   if (action.verb == Verb::kGiveBack) account_.give_back();
   if (action.verb != Verb::kFinish) return;
   stats_.ended(action.verdict, now() - begun_);
-  if (action.verdict == Verdict::kGone) account_.lose();
+  if (action.verdict == Verdict::kGone) account_.lose(action.why.message());
   abandon();
   if (action.give_back) account_.take_back(action.count - 1);
   account_.close();

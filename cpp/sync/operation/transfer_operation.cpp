@@ -115,8 +115,10 @@ void DetachOperation::not_there() {
   context().keeper->lose(name(), owner_, kUnknown);
   const lease::ReleasePlan plan =
       context().keeper->releases().begin_giving_back(name(), owner_, true);
-  // Its owner may have seen its loss, and forgotten it.
-  finish({Verdict::kGone, Status::invalid(plan.reason.empty() ? kUnknown : plan.reason)});
+  if (!plan.reason.empty()) return finish({Verdict::kGone, Status::invalid(plan.reason)});
+  // The keeper no longer has a record of the hold.
+  finish({Verdict::kGone,
+          Status::invalid(context().keeper->closed() ? "the client was closed" : kUnknown)});
 }
 
 AttachOperation::AttachOperation(std::shared_ptr<const Context> context, const LockRecipe& recipe,

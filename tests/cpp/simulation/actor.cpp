@@ -285,6 +285,8 @@ void Actor::read_mail(std::uint64_t id) {
   const bool may_fail = stage_.script.failures || client_->closed() || removed;
   expect(may_fail || outcome.verdict != Verdict::kFailed,
          "failed on a good server: " + outcome.why.message());
+  expect(outcome.verdict != Verdict::kGone || !outcome.why.message().empty(),
+         "a loss has no reason");
   if (asked_.action == Action::kAcquire) acquired(outcome.verdict);
   if (asked_.action == Action::kRelease) released(outcome.verdict);
   if (asked_.action == Action::kExtend) extended(outcome);

@@ -106,6 +106,8 @@ class TransferHistory::Courier final : public CounterUser {
   }
 
   void ended(const sync::Outcome& outcome) override {
+    expect(outcome.verdict != Verdict::kGone || !outcome.why.message().empty(),
+           "a loss has no reason");
     switch (doing_) {
       case Doing::kAcquire:
         return acquired(outcome.verdict);

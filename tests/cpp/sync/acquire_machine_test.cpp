@@ -129,7 +129,7 @@ TEST_F(AcquireMachineTest, ATurnDuringAnAttemptChangesNothing) {
 
 TEST_F(AcquireMachineTest, LostHoldsEndAReentrantAttempt) {
   EXPECT_EQ(start(), "try");
-  EXPECT_EQ(gone(), "gone");
+  EXPECT_EQ(gone(), "gone: a reentrant acquire did not find it on the server");
 }
 
 TEST_F(AcquireMachineTest, AnOfferIsAnAttemptThatAnotherMakes) {
