@@ -92,6 +92,16 @@ def test_the_time_left_counts_down(page: Page) -> None:
     page.until("return document.querySelector('dd .large').innerText !== arguments[0]", first)
 
 
+def test_a_number_is_not_called_what_it_may_not_be(page: Page, server: Server) -> None:
+    server.inspect.set("steps", 2)
+    page.run("location.hash = '#/lock/steps'")
+    facts = "return [...document.querySelectorAll('dl.facts > div')].map((fact) => fact.innerText)"
+    page.until_text("semaphore or latch")
+    told = [fact.split("\n") for fact in page.run(facts)]
+    assert ["Number", "2"] in told
+    assert "Permits" not in [fact[0] for fact in told]
+
+
 def test_force_release_requires_the_name(page: Page, server: Server) -> None:
     page.click("nightly/report")
     page.click("Force release…")
