@@ -21,6 +21,8 @@ nox.options.sessions = ["tests", "cpp", "lint"]
 
 PYTHONS = ["3.10", "3.11", "3.12", "3.13", "3.14"]
 JOBS = str(os.cpu_count() or 2)
+#: Tests in C++ that go through schedules at random, which takes long under measurement.
+SEARCHES = r"^(interleavings|simulation)\."
 FRAMEWORKS = ["celery", "django", "fastapi", "opentelemetry", "prometheus"]
 
 
@@ -53,6 +55,25 @@ def matrix(session: nox.Session) -> None:
     """All Python tests on every installed server, the slow ones included."""
     install_package(session, "test", groups=["lint"])
     session.run("pytest", "--matrix", "full", *session.posargs)
+
+
+@nox.session
+def coverage(session: nox.Session) -> None:
+    """What the quick run of Python and the C++ tests reach; the figures of tests/README.md.
+
+    Timing tests may fail under measurement; the figures count what has run.
+    """
+    install_package(session, "test")
+    session.install("gcovr>=7", "pytest-cov>=5")
+    session.run("cmake", "--preset", "coverage")
+    session.run("cmake", "--build", "--preset", "coverage", "--parallel", JOBS)
+    session.run("ctest", "--preset", "coverage", "--parallel", JOBS, "-E", SEARCHES)
+    cpp, python = "build/coverage/cpp.json", "build/coverage/python.json"
+    folders = ["--root", ".", "--filter", "cpp/", "build/coverage"]
+    session.run("gcovr", "--exclude-throw-branches", "--json-summary", cpp, *folders)
+    measured = ["--cov=holdfast", "--cov-branch", "--cov-report", f"json:{python}"]
+    session.run("pytest", *measured, *session.posargs, success_codes=[0, 1])
+    session.run("python", "-m", "tools.coverage", cpp, python)
 
 
 @nox.session(venv_backend="none")
