@@ -14,29 +14,29 @@ namespace holdfast::client {
 // and reads no clock; each event returns the action that its owner, a Connection or a Subscriber,
 // performs. It is called with the owner's lock held.
 //
-// | reader     | event                                     | next reader | action |
-// |------------|-------------------------------------------|-------------|-------------------------|
-// | kNone      | enter(), something to read                | kThread     | the thread reads | |
-// kNone      | enter(), nothing to read                  | kNone       | the thread parks        |
-// | kThread    | enter()                                   | kThread     | the thread parks | |
-// kLoop      | enter(), threads replace the loop         | kThread     | it reads; drive the loop|
-// | kLoop      | enter(), they do not                      | kLoop       | the thread parks | |
-// kEventLoop | enter()                                   | kEventLoop  | the thread parks        |
-// | kThread    | leave()                                   | kNone       | drive the loop later |
-// | kNone      | submit(), a caller awaits the reply       | kNone       | wake a parked thread, |
-// |            |                                           |             | else drive the loop | |
-// kNone      | leave_unread(): no caller awaits it       | kNone       | drive the loop later    |
-// | kNone      | expect(): messages must not stay unread   | kNone/kLoop | as for submit() | |
-// kNone      | tick(), unread too long, a thread parks   | kNone       | wake it                 |
-// | kNone      | tick(), unread too long, none parks       | kLoop/kNone | the loop reads if
-// wanted| | kNone      | change_stream()                           | kLoop/kNone | (*) | | kThread
-// | change_stream()                           | kThread     | wake the reader         | | any |
-// loop_reads(): a waiter has no thread      | kLoop       | wake the reader; drive  | | any |
-// begin_step(), of the engine's loop        | kLoop       |                         | | kLoop |
-// vacate()                                  | kNone       |                         | |
-// kNone,kLoop| lease(), to an event loop                 | kEventLoop  |                         |
-// | kEventLoop | reclaim()                                 | kLoop       | drive the loop | | any
-// | interrupt(): an order for the reader      | same        | wake it, or drive it    |
+// clang-format off
+//   reader        event                                 next reader   action
+//   kNone         enter(), something to read            kThread       the thread reads
+//   kNone         enter(), nothing to read              kNone         the thread parks
+//   kThread       enter()                               kThread       the thread parks
+//   kLoop         enter(), threads replace the loop     kThread       it reads; drive the loop
+//   kLoop         enter(), they do not                  kLoop         the thread parks
+//   kEventLoop    enter()                               kEventLoop    the thread parks
+//   kThread       leave()                               kNone         drive the loop later
+//   kNone         submit(), a caller awaits the reply   kNone         wake one that parks, or drive
+//   kNone         leave_unread(): no caller awaits it   kNone         drive the loop later
+//   kNone         expect(): a message must be read      kNone, kLoop  as for submit()
+//   kNone         tick(), unread too long, one parks    kNone         wake it
+//   kNone         tick(), unread too long, none parks   kLoop, kNone  the loop reads if wanted
+//   kNone         change_stream()                       kLoop, kNone  the loop reads if wanted
+//   kThread       change_stream()                       kThread       wake the reader
+//   any           loop_reads(): a waiter has no thread  kLoop         wake the reader; drive
+//   any           begin_step(), of the engine's loop    kLoop
+//   kLoop         vacate()                              kNone
+//   kNone, kLoop  lease(), to an event loop             kEventLoop
+//   kEventLoop    reclaim()                             kLoop         drive the loop
+//   any           interrupt(): an order for the reader  same          wake it, or drive it
+// clang-format on
 class ReaderElection {
  public:
   enum class Reader {

@@ -92,8 +92,8 @@ sync::ExchangePtr PermitSemaphore::remove() const {
   return sync::call_of(
       context, {name_, [name = name_](script::Writer& out) { sync::delete_permits(out, name); },
                 [keeper = context->keeper, name = name_](std::optional<std::int64_t> /*value*/,
-                                                         const client::Sent& /*sent*/) {
-                  keeper->forced(name);
+                                                         const client::Sent& sent) {
+                  keeper->forced(name, sent.last);
                 }});
 }
 

@@ -83,6 +83,7 @@ class Hold final : public client::Request, public std::enable_shared_from_this<H
         owner(grant.owner),
         renewal(grant.renewal),
         since(grant.at),
+        requested(grant.sent),
         counted(grant.counted) {
     persistent = true;
     timer.hold = this;
@@ -187,6 +188,7 @@ class Hold final : public client::Request, public std::enable_shared_from_this<H
   const OwnerNumber owner;
   const Renewal* const renewal;
   const TimePoint since;                 // the first of its grants arrived
+  const TimePoint requested;             // the command of that grant was sent
   const bool counted;                    // among the figures of the client's locks
   std::vector<std::uint64_t> listeners;  // each once
   std::uint64_t serial = 0;

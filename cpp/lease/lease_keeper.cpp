@@ -106,11 +106,11 @@ void LeaseKeeper::forget_listener(const LockName& name, OwnerNumber owner, std::
   if (hold != nullptr) hold->forget(listener);
 }
 
-void LeaseKeeper::forced(const LockName& name) {
+void LeaseKeeper::forced(const LockName& name, TimePoint sent) {
   const MutexLock guard(book_->mutex);
   for (const auto& hold : book_->holds.all()) {
     // A release under way learns by its own answer what it has met.
-    const bool of_it = hold->name.bytes() == name.bytes();
+    const bool of_it = hold->name.bytes() == name.bytes() && hold->requested <= sent;
     if (of_it && hold->held()) book_->lose(*hold, "it was released by force");
   }
 }

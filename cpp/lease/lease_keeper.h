@@ -64,9 +64,10 @@ class LeaseKeeper {
   void forget_loss(const LockName& name, OwnerNumber owner);
   // For a grant: the listener no longer receives the loss of the hold.
   void forget_listener(const LockName& name, OwnerNumber owner, std::uint64_t listener);
-  // This client has removed the lock by force: its owners of this client, on any side, have lost
-  // it.
-  void forced(const LockName& name);
+  // This client has removed the lock by force, by a command sent at `sent`: its owners of this
+  // client, on any side, have lost it; not one whose grant was requested later, as by a waiter that
+  // the command woke before its reply was judged.
+  void forced(const LockName& name, TimePoint sent);
   // The hold that the owner waits for will last suspiciously long: posts an event, once a minute
   // for a name.
   void report_overlong(const LockName& name, OwnerNumber owner, Millis remaining);

@@ -7,7 +7,7 @@ namespace holdfast::lease {
 
 namespace {
 
-constexpr Millis kSoonest{250};  // at the latest, after a failed renewal
+constexpr Millis kRetryAfter{250};  // a failed renewal; sooner for short leases
 // Renewals fall on a grid of this width (of a short lease, a hundredth of it).
 constexpr Millis kGrid{10};
 constexpr std::uint64_t kSpread = 16;
@@ -20,13 +20,13 @@ bool unknown_script(const Result<resp::Reply>& reply) {
 }
 
 // Until the next attempt, after one that failed.
-Duration retry_after(Millis lease) { return std::min<Duration>(kSoonest, Duration(lease) / 12); }
+Duration retry_after(Millis lease) { return std::min<Duration>(kRetryAfter, Duration(lease) / 12); }
 
 }  // namespace
 
-TimePoint renewal_after(TimePoint sent, Millis lease, std::uint64_t ticket) {
+TimePoint renewal_after(TimePoint sent, Millis lease, std::uint64_t serial) {
   const Duration third = Duration(lease) / 3;
-  const Duration early = third / 10 * static_cast<long>(ticket % kSpread) / kSpread;
+  const Duration early = third / 10 * static_cast<long>(serial % kSpread) / kSpread;
   const Duration width = std::min<Duration>(kGrid, Duration(lease) / 100);
   const Duration at = (sent + third - early).time_since_epoch();
   return TimePoint(at - at % width + width);

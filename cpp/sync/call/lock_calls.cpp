@@ -37,9 +37,9 @@ ExchangePtr force_release(std::shared_ptr<const Context> context, const LockReci
                   [recipe = &recipe, name](script::Writer& out) {
                     recipe->force_release(out, {name, {}});
                   },
-                  [keeper, name](std::optional<std::int64_t> value, const client::Sent& /*sent*/) {
+                  [keeper, name](std::optional<std::int64_t> value, const client::Sent& sent) {
                     // The other side of a read-write lock may stay held.
-                    if (value == 1 || name.side() == Side::kWhole) keeper->forced(name);
+                    if (value == 1 || name.side() == Side::kWhole) keeper->forced(name, sent.last);
                   }});
 }
 

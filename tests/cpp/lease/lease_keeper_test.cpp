@@ -203,7 +203,7 @@ TEST_F(LeaseKeeperTest, ALossIsReportedOnce) {
   renewed(kAlice);
   keeper().lose(name, kAlice, "somebody said so");
   keeper().lose(name, kAlice, "somebody else said so");
-  keeper().forced(name);
+  keeper().forced(name, world.now());
   pass(Millis(10000));
   EXPECT_EQ(events, Strings{"lock of 1 lost: somebody said so"});
   EXPECT_EQ(renewals.size(), 0U);
@@ -236,8 +236,17 @@ TEST_F(LeaseKeeperTest, AForcedReleaseIsALossForEverybodyButWhoReleases) {
   EXPECT_TRUE(keeper().attempts().granted(
       {name, kBob, 1, {kLease, true}, world.now(), &sync::lock_recipe(), 0}, attempt));
   (void)keeper().releases().begin(name, kBob, false);
-  keeper().forced(name);
+  keeper().forced(name, world.now());
   EXPECT_EQ(events, Strings{"lock of 1 lost: it was released by force"});
+}
+
+TEST_F(LeaseKeeperTest, AForcedReleaseLeavesWhatWasRequestedAfterIt) {
+  const TimePoint sent = world.now();
+  pass(Millis(1));
+  renewed(kAlice);  // a waiter that it has woken
+  keeper().forced(name, sent);
+  EXPECT_EQ(keeper().count(name, kAlice), 1);
+  EXPECT_EQ(events, Strings{});
 }
 
 TEST_F(LeaseKeeperTest, AnExtensionReplacesTheLeaseAndEndsTheRenewals) {
