@@ -227,7 +227,7 @@ BREAKS = (
         (21,),
         "a failed renewal waits for the next third of the lease",
         "cpp/lease/watchdog.cpp",
-        (("std::min<Duration>(kSoonest, Duration(lease) / 12)", "Duration(hold.lease) / 3"),),
+        (("std::min<Duration>(kRetryAfter, Duration(lease) / 12)", "Duration(hold.lease) / 3"),),
         "tests/faults/test_server.py::test_a_refused_renewal_is_tried_again_soon",
     ),
     Break(
