@@ -9,10 +9,17 @@ function(holdfast_own target)
 endfunction()
 
 set(engine_sources)
-foreach(layer base net resp client topology script lease wait sync engine)
+foreach(layer base net resp client topology script lease wait sync guard engine)
   file(GLOB_RECURSE layer_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/cpp/${layer}/*.cpp")
   list(APPEND engine_sources ${layer_sources})
 endforeach()
+
+# cpp/guard/ is for Linux, and has the program's main().
+if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
+  list(REMOVE_ITEM engine_sources "${PROJECT_SOURCE_DIR}/cpp/guard/main.cpp")
+else()
+  list(FILTER engine_sources EXCLUDE REGEX "/cpp/guard/")
+endif()
 
 # For HOLDFAST_UNITY: what is compiled as one file.
 function(holdfast_compile_together group)
@@ -29,6 +36,7 @@ holdfast_compile_together(sync sync/recipes sync/operation sync/call sync/quorum
 holdfast_compile_together(connections client topology)
 holdfast_compile_together(holds script lease wait)
 holdfast_compile_together(engine engine)
+holdfast_compile_together(guard guard/guard guard/held_page guard/releases guard/server guard/settings)
 
 # Header lua_scripts.h: the scripts of lua/, checked, stripped and hashed.
 file(GLOB_RECURSE lua_files CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/lua/*.lua")
@@ -58,4 +66,12 @@ target_link_libraries(holdfast_engine PRIVATE holdfast::hiredis PUBLIC Threads::
 if(OPENSSL_FOUND)
   target_compile_definitions(holdfast_engine PUBLIC HOLDFAST_HAVE_TLS=1)
   target_link_libraries(holdfast_engine PRIVATE OpenSSL::SSL)
+endif()
+
+# The program that releases what a program held that has died.
+if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
+  add_executable(holdfast-guard "${PROJECT_SOURCE_DIR}/cpp/guard/main.cpp")
+  holdfast_own(holdfast-guard)
+  target_link_libraries(holdfast-guard PRIVATE holdfast_engine)
+  target_link_options(holdfast-guard PRIVATE -Wl,--gc-sections -Wl,--as-needed)
 endif()

@@ -70,6 +70,11 @@ foreach(folder IN LISTS test_folders)
     target_sources(test_${name} PRIVATE "${cpp_tests_dir}/support/client.cpp")
     target_link_libraries(test_${name} PRIVATE holdfast_engine_scheduled)
   endif()
+  if(name STREQUAL guard)
+    add_dependencies(test_${name} holdfast-guard)
+    target_compile_definitions(test_${name}
+                               PRIVATE HOLDFAST_GUARD="$<TARGET_FILE:holdfast-guard>")
+  endif()
   target_link_libraries(test_${name} PRIVATE holdfast_test_support)
   gtest_discover_tests(test_${name} TEST_PREFIX "${name}." DISCOVERY_MODE PRE_TEST
                        PROPERTIES TIMEOUT 300)

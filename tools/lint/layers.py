@@ -19,7 +19,7 @@ RANKS = (
     {"script"},
     {"lease", "wait"},
     {"sync/recipes"},
-    {"sync/operation"},
+    {"sync/operation", "guard"},
     {"sync/call", "sync/quorum"},
     {"engine"},
     {"bindings"},

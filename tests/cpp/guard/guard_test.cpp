@@ -1,0 +1,247 @@
+#include "guard/guard.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "guard/held_page.h"
+#include "guard/server.h"
+#include "resp/command.h"
+#include "support/real_server.h"
+
+namespace holdfast::guard {
+namespace {
+
+const std::string kOwner = "0b4e2c1a-7f3d-4c5e-9a86-d1f2b3c4a5e6:37";
+const std::string kOther = "0b4e2c1a-7f3d-4c5e-9a86-d1f2b3c4a5e6:38";
+constexpr std::uint8_t kLock = 0;
+constexpr std::uint8_t kFairLock = 1;
+constexpr std::uint8_t kWriteLock = 5;
+constexpr Millis kBound{5000};
+// How long something that must not happen is given to happen.
+constexpr Millis kQuiet{300};
+
+TimePoint soon(Millis time = kBound) { return SystemClock().now() + time; }
+
+class GuardTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!net::RealServer::installed()) GTEST_SKIP() << "neither redis-server nor valkey-server";
+    server_ = std::make_unique<net::RealServer>();
+    settings_.address = server_->address();
+    connection_ = std::make_unique<Server>(connected());
+  }
+
+  void TearDown() override {
+    if (program_ > 0) kill(program_, SIGKILL);
+    if (program_ > 0) waitpid(program_, nullptr, 0);
+  }
+
+  Server connected() const {
+    auto made = Server::connect(settings_, soon());
+    EXPECT_TRUE(made.ok()) << made.status().message();
+    return std::move(made.value());
+  }
+
+  resp::Reply ask(const resp::Command& command) const { return ask(*connection_, command); }
+  static resp::Reply ask(Server& server, const resp::Command& command) {
+    auto replies = server.request(command.bytes(), 1, soon());
+    EXPECT_TRUE(replies.ok()) << replies.status().message();
+    return std::move(replies.value().front());
+  }
+
+  // As a hold of a lock of this owner looks on the server.
+  void hold(const std::string& name, const std::string& owner = kOwner) const {
+    ask({"HSET", name, owner, "1"});
+    ask({"PEXPIRE", name, "60000"});
+  }
+  bool held(const std::string& name) const { return ask({"EXISTS", name}).integer() == 1; }
+
+  static bool eventually(const std::function<bool()>& condition, Millis within = kBound) {
+    const TimePoint end = soon(within);
+    while (SystemClock().now() < end) {
+      if (condition()) return true;
+      usleep(500);
+    }
+    return condition();
+  }
+
+  // A program with a guard and this page; `then` is what it goes on with.
+  void run(
+      const std::function<void(HeldPage&)>& fill, const std::function<void()>& then = [] {}) {
+    std::array<int, 2> ready{};
+    ASSERT_EQ(pipe2(ready.data(), O_CLOEXEC), 0);
+    program_ = fork();
+    if (program_ == 0) program(fill, then, ready[1]);
+    close(ready[1]);
+    char said = 0;
+    ASSERT_EQ(read(ready[0], &said, 1), 1) << "the guard has not started";
+    close(ready[0]);
+  }
+
+  void end(int signal) {
+    kill(program_, signal);
+    waitpid(program_, nullptr, 0);
+    program_ = -1;
+  }
+
+  // The guard has come and gone: it has connected, and it is connected no more.
+  bool guard_is_done() const {
+    return eventually([this] {
+      const std::string list(ask({"CLIENT", "LIST"}).text());
+      return list.find("cmd=eval") == std::string::npos && !held("orders");
+    });
+  }
+
+  Settings settings_;
+  std::unique_ptr<net::RealServer> server_;
+
+ private:
+  [[noreturn]] void program(const std::function<void(HeldPage&)>& fill,
+                            const std::function<void()>& then, int ready) const {
+    auto page = HeldPage::make(16);
+    if (!page.ok()) _exit(1);
+    fill(page.value());
+    const net::Address& address = settings_.address;
+    const resp::Command said{"host", address.host, "port",    std::to_string(address.port),
+                             "path", address.path, "publish", "publish"};
+    const auto guard = Guard::start(HOLDFAST_GUARD, page.value().fd(), said.bytes());
+    if (!guard.ok() || write(ready, "!", 1) != 1) _exit(1);
+    then();
+    for (;;) pause();
+  }
+
+  std::unique_ptr<Server> connection_;
+  pid_t program_ = -1;
+};
+
+TEST_F(GuardTest, WhatAKilledProgramHeldIsReleasedForItsOwnerOnly) {
+  hold("orders");
+  hold("fair");
+  hold("theirs", kOther);
+  ask({"HSET", "written", "mode", "write", kOwner + ":write", "1"});
+  run([](HeldPage& page) {
+    page.put({kLock, "orders", kOwner, soon()});
+    page.put({kFairLock, "fair", kOwner, soon()});
+    page.put({kWriteLock, "written", kOwner, soon()});
+    page.put({kLock, "theirs", kOwner, soon()});
+  });
+  EXPECT_TRUE(held("orders"));
+  end(SIGKILL);
+  EXPECT_TRUE(eventually([&] { return !held("orders") && !held("fair") && !held("written"); }));
+  EXPECT_TRUE(held("theirs"));
+}
+
+TEST_F(GuardTest, WaitersAreWoken) {
+  hold("orders");
+  Server waiter = connected();
+  ask(waiter, {"SUBSCRIBE", "redisson_lock__channel:{orders}"});
+  run([](HeldPage& page) { page.put({kLock, "orders", kOwner, soon()}); });
+  end(SIGSEGV);
+  const auto message = waiter.request("", 1, soon());
+  ASSERT_TRUE(message.ok()) << message.status().message();
+  EXPECT_EQ(message.value()[0].text_at(2), "0");
+}
+
+TEST_F(GuardTest, APermitIsGivenBack) {
+  const std::string permit = "0123456789abcdef";
+  ask({"SET", "permits", "0"});
+  ask({"ZADD", "{permits}:timeout", "99999999999999", permit});
+  run([&](HeldPage& page) { page.put({HeldRecord::kPermit, "permits", permit, soon()}); });
+  end(SIGABRT);
+  EXPECT_TRUE(eventually([&] { return ask({"GET", "permits"}).text() == "1"; }));
+}
+
+TEST_F(GuardTest, WhatIsOverOrWasGivenAwayIsNotTouched) {
+  for (const char* name : {"orders", "expired", "detached"}) hold(name);
+  run([](HeldPage& page) {
+    page.put({kLock, "expired", kOwner, SystemClock().now()});
+    page.remove(*page.put({kLock, "detached", kOwner, soon()}));
+    page.put({kLock, "orders", kOwner, soon()});
+  });
+  end(SIGKILL);
+  EXPECT_TRUE(guard_is_done());
+  EXPECT_TRUE(held("expired"));
+  EXPECT_TRUE(held("detached"));
+}
+
+TEST_F(GuardTest, AProgramThatIsStoppedKeepsItsHolds) {
+  hold("orders");
+  run(
+      [](HeldPage& page) {
+        page.put({kLock, "orders", kOwner, soon(Millis(60000))});
+      },
+      [] { std::raise(SIGSTOP); });
+  EXPECT_FALSE(eventually([&] { return !held("orders"); }, kQuiet));
+}
+
+TEST_F(GuardTest, AChildsDeathIsNotTheProgramsAndExecIsNoDeath) {
+  hold("orders");
+  run(
+      [](HeldPage& page) {
+        page.put({kLock, "orders", kOwner, soon(Millis(60000))});
+      },
+      [] {
+        if (fork() == 0) _exit(0);
+        execlp("sleep", "sleep", "60", nullptr);
+      });
+  EXPECT_FALSE(eventually([&] { return !held("orders"); }, kQuiet));
+  end(SIGKILL);
+  EXPECT_TRUE(eventually([&] { return !held("orders"); }));
+}
+
+TEST_F(GuardTest, AnAcquireThatArrivesLateIsReleasedToo) {
+  hold("first");
+  run([](HeldPage& page) {
+    page.put({kLock, "first", kOwner, soon()});
+    page.put({kLock, "orders", kOwner, soon()});
+  });
+  end(SIGKILL);
+  EXPECT_TRUE(eventually([&] { return !held("first"); }));
+  hold("orders");
+  EXPECT_TRUE(eventually([&] { return !held("orders"); }));
+}
+
+TEST_F(GuardTest, TheProgramsConnectionsAreClosedFirst) {
+  hold("orders");
+  Server theirs = connected();
+  const std::int64_t id = ask(theirs, {"CLIENT", "ID"}).integer();
+  run([id](HeldPage& page) {
+    page.set_connection(2, id);
+    page.put({kLock, "orders", kOwner, soon()});
+  });
+  end(SIGKILL);
+  EXPECT_TRUE(eventually([&] { return !held("orders"); }));
+  EXPECT_FALSE(theirs.request(resp::Command{"PING"}.bytes(), 1, soon()).ok());
+}
+
+TEST_F(GuardTest, AServerOutOfReachIsTriedAgain) {
+  hold("orders");
+  const net::TemporaryDirectory directory;
+  settings_.address = {"", 0, directory.file("socket")};
+  run([](HeldPage& page) { page.put({kLock, "orders", kOwner, soon()}); });
+  end(SIGKILL);
+  EXPECT_FALSE(eventually([&] { return !held("orders"); }, kQuiet));
+  ASSERT_EQ(symlink(server_->unix_address().path.c_str(), settings_.address.path.c_str()), 0);
+  EXPECT_TRUE(eventually([&] { return !held("orders"); }));
+}
+
+TEST_F(GuardTest, SettingsWithoutAnAddressAreRefused) {
+  const auto page = HeldPage::make(1);
+  const resp::Command said{"host", "", "publish", "publish"};
+  const auto guard = Guard::start(HOLDFAST_GUARD, page.value().fd(), said.bytes());
+  ASSERT_FALSE(guard.ok());
+  EXPECT_NE(guard.status().message().find("lack an address"), std::string::npos);
+  EXPECT_FALSE(Guard::start("/nowhere", page.value().fd(), said.bytes()).ok());
+}
+
+}  // namespace
+}  // namespace holdfast::guard

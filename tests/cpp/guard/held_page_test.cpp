@@ -1,0 +1,178 @@
+#include "guard/held_page.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <set>
+#include <string>
+
+#include "guard/page_layout.h"
+
+namespace holdfast::guard {
+namespace {
+
+constexpr TimePoint kNow{std::chrono::hours(1)};
+
+HeldRecord record(const std::string& name, TimePoint deadline = kNow + Millis(1)) {
+  return {3, name, "owner of " + name, deadline};
+}
+
+HeldPage page_for(std::uint32_t capacity) {
+  auto made = HeldPage::make(capacity);
+  EXPECT_TRUE(made.ok()) << made.status().message();
+  return std::move(made.value());
+}
+
+std::multiset<std::string> names(const HeldPage& page) {
+  const auto view = HeldPageView::open(page.fd());
+  std::multiset<std::string> found;
+  for (const HeldRecord& one : view.value().held(kNow)) found.insert(one.name);
+  return found;
+}
+
+// The record in a slot of the page, as another process may find it.
+PageRecord* raw(const HeldPage& page, HeldPage::Slot slot) {
+  const std::size_t size = sizeof(PageLayout) + (slot + 1) * sizeof(PageRecord);
+  void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, page.fd(), 0);
+  return reinterpret_cast<PageRecord*>(static_cast<PageLayout*>(memory) + 1) + slot;
+}
+
+TEST(HeldPageTest, AHoldIsReadAsItWasEntered) {
+  HeldPage page = page_for(4);
+  page.put(record("orders"));
+  const auto view = HeldPageView::open(page.fd());
+  const auto held = view.value().held(kNow);
+  ASSERT_EQ(held.size(), 1U);
+  EXPECT_EQ(held[0].kind, 3);
+  EXPECT_EQ(held[0].name, "orders");
+  EXPECT_EQ(held[0].owner, "owner of orders");
+  EXPECT_EQ(held[0].deadline, kNow + Millis(1));
+}
+
+TEST(HeldPageTest, WhatWasRemovedOrHasExpiredIsNotHeld) {
+  HeldPage page = page_for(4);
+  const auto released = page.put(record("released"));
+  const auto renewed = page.put(record("renewed", kNow));
+  page.put(record("expired", kNow));
+  page.remove(released.value());
+  page.set_deadline(renewed.value(), kNow + Millis(1));
+  EXPECT_EQ(names(page), (std::multiset<std::string>{"renewed"}));
+}
+
+TEST(HeldPageTest, AFullPageTakesNoMoreAndASlotIsUsedAgain) {
+  HeldPage page = page_for(2);
+  const auto first = page.put(record("a"));
+  EXPECT_TRUE(page.put(record("b")).has_value());
+  EXPECT_FALSE(page.put(record("c")).has_value());
+  page.remove(first.value());
+  EXPECT_EQ(page.put(record("d")), first);
+  EXPECT_EQ(names(page), (std::multiset<std::string>{"b", "d"}));
+}
+
+TEST(HeldPageTest, ALongNameIsNotGuarded) {
+  HeldPage page = page_for(2);
+  const std::string longest(HeldPage::kLongest - 1, 'n');
+  EXPECT_FALSE(page.put({0, longest + "n", "o", kNow + Millis(1)}).has_value());
+  EXPECT_TRUE(page.put({0, longest, "o", kNow + Millis(1)}).has_value());
+  EXPECT_EQ(names(page), (std::multiset<std::string>{longest}));
+}
+
+TEST(HeldPageTest, AHalfWrittenRecordIsIgnoredUntilItIsWhole) {
+  HeldPage page = page_for(2);
+  const auto slot = page.put(record("whole"));
+  PageRecord* record = raw(page, slot.value());
+  {
+    const PageRecord::Writing writing(*record);
+    EXPECT_EQ(names(page).size(), 0U);
+    record->bytes[0] = 'W';
+    EXPECT_EQ(names(page).size(), 0U);
+  }
+  EXPECT_EQ(names(page), (std::multiset<std::string>{"Whole"}));
+}
+
+TEST(HeldPageTest, SizesThatMakeNoSenseAreIgnored) {
+  HeldPage page = page_for(2);
+  const auto slot = page.put(record("whole"));
+  raw(page, slot.value())->name_size = HeldPage::kLongest;
+  EXPECT_EQ(names(page).size(), 0U);
+  raw(page, slot.value())->name_size = 0;
+  EXPECT_EQ(names(page).size(), 0U);
+}
+
+TEST(HeldPageTest, AnotherMemoryIsNoPage) {
+  const int fd = memfd_create("other", MFD_CLOEXEC);
+  EXPECT_FALSE(HeldPageView::open(fd).ok());
+  ASSERT_EQ(ftruncate(fd, 8192), 0);
+  EXPECT_FALSE(HeldPageView::open(fd).ok());
+  close(fd);
+}
+
+TEST(HeldPageTest, ConnectionsAreThoseThatAreOpen) {
+  HeldPage page = page_for(1);
+  page.set_connection(0, 7);
+  page.set_connection(3, 9);
+  page.set_connection(0, 0);
+  page.set_connection(HeldPage::kConnections, 1);
+  EXPECT_EQ(HeldPageView::open(page.fd()).value().connections(), (std::vector<std::int64_t>{9}));
+}
+
+// Enters and removes holds whose owner follows from the name, until it is killed. The page's
+// descriptor has the same number in the parent's `told`.
+[[noreturn]] void write_on(int told) {
+  HeldPage page = page_for(3);
+  const int fd = page.fd();
+  if (write(told, &fd, sizeof(fd)) != sizeof(fd)) _exit(1);
+  for (std::size_t number = 0;; ++number) {
+    const auto slot = page.put(record(std::string(1 + number % 40, 'a')));
+    const auto other = page.put(record(std::to_string(number)));
+    page.remove(slot.value());
+    page.remove(other.value());
+  }
+}
+
+TEST(HeldPageTest, AWriterThatIsKilledAtAnyInstantLeavesWholeRecords) {
+  std::size_t seen = 0;
+  for (int round = 0; round < 200; ++round) {
+    std::array<int, 2> ends{};
+    ASSERT_EQ(pipe(ends.data()), 0);
+    const pid_t child = fork();
+    if (child == 0) write_on(ends[1]);
+    int fd = -1;
+    ASSERT_EQ(read(ends[0], &fd, sizeof(fd)), static_cast<ssize_t>(sizeof(fd)));
+    const std::string path = "/proc/" + std::to_string(child) + "/fd/" + std::to_string(fd);
+    fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
+    const auto view = HeldPageView::open(fd);
+    ASSERT_TRUE(view.ok()) << path;
+    for (int waited = 0; waited < round; ++waited) (void)view.value().held(kNow);
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+    for (const HeldRecord& one : view.value().held(kNow)) {
+      EXPECT_EQ(one.owner, "owner of " + one.name);
+      ++seen;
+    }
+    for (const int end : {ends[0], ends[1], fd}) close(end);
+  }
+  EXPECT_GT(seen, 0U);
+}
+
+TEST(HeldPageTest, AChildOfForkDoesNotInheritTheMemory) {
+  HeldPage page = page_for(1);
+  const pid_t child = fork();
+  if (child == 0) {
+    std::signal(SIGSEGV, SIG_DFL);
+    page.put(record("orders"));
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_FALSE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  EXPECT_EQ(names(page).size(), 0U);
+}
+
+}  // namespace
+}  // namespace holdfast::guard
