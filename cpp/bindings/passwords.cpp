@@ -25,9 +25,13 @@ std::atomic<bool> g_stopped{false};
 // A child does not have the threads of its parent.
 const bool g_forgets_in_child = (call_in_child([] { g_asking.store(0); }), true);
 
+// Of the error no more than its type: its text may name the password.
 Outcome unusable() {
+  PyObject* const error = PyErr_Occurred();
+  const std::string type =
+      error != nullptr ? reinterpret_cast<PyTypeObject*>(error)->tp_name : "the program is ending";
   PyErr_Clear();
-  return Status::unreachable("the callable given as password could not be called");
+  return Status::unreachable("the callable given as password could not be called: " + type);
 }
 
 // A str of a tuple; empty if it is not a str.

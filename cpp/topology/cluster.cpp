@@ -77,7 +77,9 @@ bool Cluster::owns(ServerNumber server, std::string_view key) const {
 Status Cluster::take_over(InFlightRequest unanswered, Traffic traffic, bool queued) {
   const client::RequestPtr request = unanswered.request;
   if (request->key().empty()) {  // it was for that server only
-    request->complete(Status::unreachable("the server has left the cluster"), unanswered.sent);
+    request->complete(Status::unreachable("a server has left " + text() +
+                                          ": a command for that server only was not sent again"),
+                      unanswered.sent);
     return {};
   }
   const Slot slot = slot_of(request->key());
