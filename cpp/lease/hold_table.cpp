@@ -20,13 +20,6 @@ Hold* HoldTable::find(const LockName& name, OwnerNumber owner) const {
   return found == holds_.end() ? nullptr : found->second.get();
 }
 
-std::vector<HoldTable::HoldPtr> HoldTable::all() const {
-  std::vector<HoldPtr> holds;
-  holds.reserve(holds_.size());
-  for (const auto& [key, hold] : holds_) holds.push_back(hold);
-  return holds;
-}
-
 std::vector<HoldTable::HoldPtr> HoldTable::of(OwnerNumber owner) const {
   std::vector<HoldPtr> holds;
   if (!has(owner)) return holds;

@@ -20,12 +20,25 @@ class Hold;
 class HoldTable {
  public:
   using HoldPtr = std::shared_ptr<Hold>;
+  struct Key {
+    Key(const LockName& of, OwnerNumber by) : name(of.bytes()), side(of.side()), owner(by) {}
+    std::string_view name;
+    Side side;
+    OwnerNumber owner;
+    bool operator==(const Key& other) const {
+      return owner == other.owner && side == other.side && name == other.name;
+    }
+  };
+  struct KeyHash {
+    std::size_t operator()(const Key& key) const;
+  };
+  using Holds = std::unordered_map<Key, HoldPtr, KeyHash>;
 
   // Null: there is none.
   Hold* find(const LockName& name, OwnerNumber owner) const;
   bool has(OwnerNumber owner) const { return counts_.count(owner) > 0; }
   bool empty() const { return holds_.empty(); }
-  std::vector<HoldPtr> all() const;
+  const Holds& all() const { return holds_; }
   std::vector<HoldPtr> of(OwnerNumber owner) const;
 
   // A hold with the serial number that it gets.
@@ -41,23 +54,10 @@ class HoldTable {
   void add_loss(const HoldPtr& hold) { losses_.push_back(hold); }
 
  private:
-  struct Key {
-    Key(const LockName& of, OwnerNumber by) : name(of.bytes()), side(of.side()), owner(by) {}
-    std::string_view name;
-    Side side;
-    OwnerNumber owner;
-    bool operator==(const Key& other) const {
-      return owner == other.owner && side == other.side && name == other.name;
-    }
-  };
-  struct KeyHash {
-    std::size_t operator()(const Key& key) const;
-  };
-
   void forget_old_losses();
   void insert(const HoldPtr& hold);
 
-  std::unordered_map<Key, HoldPtr, KeyHash> holds_;
+  Holds holds_;
   std::unordered_map<OwnerNumber, std::size_t> counts_;  // of holds, by owner
   std::deque<std::weak_ptr<Hold>> losses_;               // the oldest first
   std::uint64_t serials_ = 0;

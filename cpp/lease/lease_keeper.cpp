@@ -64,7 +64,7 @@ std::vector<Holder> LeaseKeeper::holders(const LockName& name) const {
   const MutexLock guard(book_->mutex);
   const TimePoint now = book_->clock.now();
   std::vector<Holder> holders;
-  for (const auto& hold : book_->holds.all()) {
+  for (const auto& [key, hold] : book_->holds.all()) {
     if (hold->name == name && hold->trusted_at(now)) holders.push_back({hold->owner, {}});
   }
   book_->events.append_ended(holders, name, now);
@@ -82,7 +82,7 @@ std::optional<Duration> LeaseKeeper::remaining(const LockName& name, OwnerNumber
 std::vector<LeaseKeeper::Held> LeaseKeeper::held() const {
   const MutexLock guard(book_->mutex);
   std::vector<Held> all;
-  for (const auto& hold : book_->holds.all()) {
+  for (const auto& [key, hold] : book_->holds.all()) {
     if (hold->held()) all.push_back({hold->name, hold->owner, hold->renewal});
   }
   return all;
@@ -108,7 +108,7 @@ void LeaseKeeper::forget_listener(const LockName& name, OwnerNumber owner, std::
 
 void LeaseKeeper::forced(const LockName& name, TimePoint sent) {
   const MutexLock guard(book_->mutex);
-  for (const auto& hold : book_->holds.all()) {
+  for (const auto& [key, hold] : book_->holds.all()) {
     // A release under way learns by its own answer what it has met.
     const bool of_it = hold->name.bytes() == name.bytes() && hold->requested <= sent;
     if (of_it && hold->held()) book_->lose(*hold, "it was released by force");
@@ -156,7 +156,7 @@ std::vector<std::string> LeaseKeeper::close() {
   std::vector<std::string> held = book_->ledger.names();
   book_->closing = book_->closed = true;
   book_->on_idle = {};
-  for (const auto& hold : book_->holds.all()) {
+  for (const auto& [key, hold] : book_->holds.all()) {
     hold->timer.disarm();
     book_->events.count_end(*hold, book_->clock.now());
     if (!hold->held()) continue;

@@ -46,7 +46,7 @@ net::Interest Watchdog::step(TimePoint now) {
       due(*static_cast<Hold::DueTimer*>(timer)->hold, now, renewals);
     }
     if (std::exchange(verify_, false)) {
-      for (const auto& hold : book_->holds.all()) renew(*hold, now, renewals);
+      for (const auto& [key, hold] : book_->holds.all()) renew(*hold, now, renewals);
     }
     const bool empty = book_->wheel.size() == 0;
     next.done = book_->closed || (empty && idle_);

@@ -143,7 +143,7 @@ async def twice(
 
 @app.get("/losing/{order_id}")
 async def losing(
-    hold: Annotated[Any, Depends(Locked("losing:{order_id}", lease=0.5, cancel_on_lost=True))],
+    hold: Annotated[Any, Depends(Locked("losing:{order_id}", lease=2, cancel_on_lost=True))],
     order_id: int,
 ) -> str:
     """Waits until its lock is lost."""

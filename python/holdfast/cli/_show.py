@@ -50,9 +50,9 @@ def show(settings: Settings, name: bytes, kind: str | None, wants_json: bool) ->
 
     Besides what 'holdfast ls' lists: the queue of a fair lock with the seconds after which each
     waiter counts as dead, free permits, the count of a latch, the last fencing token, the keys and
-    channels on the server, and the latest releases by 'holdfast unlock' and the page (these also of
-    a lock that is free): when, by which user and connection, and who held it. A number for which
-    no client waits is a semaphore or a latch, which look alike: --kind says which.
+    channels on the server, and the latest releases by force (these also of a lock that is free):
+    when, by which user and connection, and who held it. A number for which no client waits is a
+    semaphore or a latch, which look alike: --kind says which.
 
     The status is 1 if it is free, and 2 if it is not a lock.
     """
