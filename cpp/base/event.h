@@ -10,11 +10,12 @@ namespace holdfast {
 // What a client reports to its application, of a hold or of a connection. Any layer can report one.
 struct Event {
   enum class Kind {
-    kLost,           // the hold is gone: `reason` says how
-    kLostLate,       // the same of a hold whose deferred release has ended, for its caller, before
-    kReleased,       // a deferred release is done: nothing more is reported of the hold
-    kUnreleased,     // a deferred release has failed, or goes on in the background: `reason`
-    kAbandoned,      // its thread or task ended without releasing it: no longer renewed
+    kLost,              // the hold is gone: `reason` says how
+    kLostAfterRelease,  // the same of a hold whose deferred release has ended, for its caller,
+                        // before
+    kReleased,          // a deferred release is done: nothing more is reported of the hold
+    kUnreleased,        // a deferred release has failed, or goes on in the background: `reason`
+    kAbandoned,         // its thread or task ended without releasing it: no longer renewed
     kOverlong,       // another's, that the owner waits for, lasts suspiciously long: see `reason`
     kProtocolError,  // of no hold: a connection was ended by what its server sent: `reason`
     kResolved,       // a command for `name` was sent again, and has its reply: see `server`

@@ -27,7 +27,7 @@ struct LockState final : NativeState {
   bool defers = false;    // __exit__ does not wait for the answer
 };
 
-struct Request {
+struct Acquisition {
   bool blocking;
   Duration timeout;
   Lease lease;
@@ -47,16 +47,17 @@ PyObject* bind(PyObject* self, PyObject* arguments) {
   });
 }
 
-enum class Release { kOne, kAll, kDeferred };
+enum class ReleaseMode { kOne, kAll, kDeferred };
 
-bool wait_to_acquire(const engine::Lockable& lock, const engine::Lockable::Attempt& attempt) {
-  return wait_for(OperationKind::kAcquire, lock.acquire(attempt)).is(py::bool_(true));
+bool wait_to_acquire(const engine::Lockable& lock,
+                     const engine::Lockable::AcquireArguments& arguments) {
+  return wait_for(OperationKind::kAcquire, lock.acquire(arguments)).is(py::bool_(true));
 }
 
-void wait_to_release(const engine::Lockable& lock, OwnerNumber owner, Release how) {
-  const bool deferred = how == Release::kDeferred;
+void wait_to_release(const engine::Lockable& lock, OwnerNumber owner, ReleaseMode how) {
+  const bool deferred = how == ReleaseMode::kDeferred;
   (void)wait_for(OperationKind::kRelease, deferred ? lock.release_deferred(owner)
-                                                   : lock.release(owner, how == Release::kAll));
+                                                   : lock.release(owner, how == ReleaseMode::kAll));
 }
 
 // By slots and small integers only: no bytecode runs here.
@@ -64,19 +65,19 @@ void count_hold(const py::object& watcher) {
   if (!watcher.is_none()) watcher.attr("holds") = watcher.attr("holds").cast<int>() + 1;
 }
 
-bool acquire(PyObject* self, const LockState& state, const Request& request) {
+bool acquire(PyObject* self, const LockState& state, const Acquisition& request) {
   before_acquire(self);
-  engine::Lockable::Attempt attempt{calling_owner(), request.lease, request.blocking,
-                                    request.timeout};
+  engine::Lockable::AcquireArguments arguments{calling_owner(), request.lease, request.blocking,
+                                               request.timeout};
   if (!state.prepares) {
-    return wait_to_acquire(*state.lock, attempt);
+    return wait_to_acquire(*state.lock, arguments);
   }
-  refuse_inside_acquire(*state.lock, attempt.owner);  // its watcher is in use
+  refuse_inside_acquire(*state.lock, arguments.owner);  // its watcher is in use
   const py::object watcher = self_of(self).attr("_prepare")();
-  if (!watcher.is_none()) attempt.listener = watcher.attr("number").cast<std::uint64_t>();
+  if (!watcher.is_none()) arguments.listener = watcher.attr("number").cast<std::uint64_t>();
   bool granted = false;
   try {
-    granted = wait_to_acquire(*state.lock, attempt);
+    granted = wait_to_acquire(*state.lock, arguments);
   } catch (py::error_already_set&) {
     self_of(self).attr("_refused")(watcher);
     throw;
@@ -90,7 +91,7 @@ bool acquire(PyObject* self, const LockState& state, const Request& request) {
 }
 
 // Waits for a release; a NotOwnedError also names the actual owner.
-void wait_for_release(PyObject* self, const LockState& state, OwnerNumber owner, Release how) {
+void wait_for_release(PyObject* self, const LockState& state, OwnerNumber owner, ReleaseMode how) {
   try {
     wait_to_release(*state.lock, owner, how);
   } catch (py::error_already_set& error) {
@@ -102,7 +103,7 @@ void wait_for_release(PyObject* self, const LockState& state, OwnerNumber owner,
 
 // After a release of `holds` holds. An interrupt in it leaves the watcher of what is over to a
 // second call, which counts no hold: the caller may never use this lock object again.
-void tell_released(PyObject* self, int holds, const py::object& error, bool deferred) {
+void notify_released(PyObject* self, int holds, const py::object& error, bool deferred) {
   const py::object released = self_of(self).attr("_released");
   try {
     released(holds, error, deferred);
@@ -112,30 +113,30 @@ void tell_released(PyObject* self, int holds, const py::object& error, bool defe
   }
 }
 
-void release(PyObject* self, const LockState& state, Release how) {
+void release(PyObject* self, const LockState& state, ReleaseMode how) {
   const OwnerNumber owner = calling_owner();
   if (!state.prepares) return wait_for_release(self, state, owner, how);
   refuse_inside_acquire(*state.lock, owner);
-  const int holds = how == Release::kAll ? state.lock->known_count(owner) : 1;
-  const bool deferred = how == Release::kDeferred;
+  const int holds = how == ReleaseMode::kAll ? state.lock->known_count(owner) : 1;
+  const bool deferred = how == ReleaseMode::kDeferred;
   try {
     wait_for_release(self, state, owner, how);
   } catch (py::error_already_set& error) {
-    tell_released(self, holds, error.value(), deferred);
+    notify_released(self, holds, error.value(), deferred);
     throw;
   }
-  tell_released(self, holds, py::none(), deferred);
+  notify_released(self, holds, py::none(), deferred);
 }
 
 // Reads the arguments of release(); Python raises the errors for invalid ones.
-Release release_of(PyObject* self, const Arguments& arguments) {
-  if (arguments.empty()) return Release::kOne;
+ReleaseMode release_of(PyObject* self, const Arguments& arguments) {
+  if (arguments.empty()) return ReleaseMode::kOne;
   const py::tuple said = checked(self, "_checked_release", arguments);
-  return said[0].cast<bool>() ? Release::kOne : Release::kDeferred;
+  return said[0].cast<bool>() ? ReleaseMode::kOne : ReleaseMode::kDeferred;
 }
 
 // Reads the arguments of an acquire; Python checks them before a command is sent.
-Request request_of(PyObject* self, const LockState& state, const Arguments& arguments) {
+Acquisition request_of(PyObject* self, const LockState& state, const Arguments& arguments) {
   if (arguments.empty()) return {true, wait_time(-1), state.lease};
   const py::tuple request = checked(self, "_checked_request", arguments);
   return {request[0].cast<bool>(), wait_time(request[1].cast<double>()), lease_of(request[2])};
@@ -145,7 +146,7 @@ PyObject* acquire_method(PyObject* self, PyObject* const* arguments, Py_ssize_t 
                          PyObject* keywords) {
   return guarded([&]() -> py::object {
     const Using<LockState> state(self);
-    const Request request = request_of(self, *state, {arguments, count, keywords});
+    const Acquisition request = request_of(self, *state, {arguments, count, keywords});
     return py::bool_(acquire(self, *state, request));
   });
 }
@@ -170,13 +171,13 @@ PyObject* enter(PyObject* self, PyObject* /*unused*/) {
 PyObject* exit(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
   return leave(self, arguments, count, [self] {
     const Using<LockState> state(self);
-    release(self, *state, state->defers ? Release::kDeferred : Release::kOne);
+    release(self, *state, state->defers ? ReleaseMode::kDeferred : ReleaseMode::kOne);
   });
 }
 
 PyObject* release_all(PyObject* self, PyObject* /*unused*/) {
   return guarded([&]() -> py::object {
-    release(self, *Using<LockState>(self), Release::kAll);
+    release(self, *Using<LockState>(self), ReleaseMode::kAll);
     return py::none();
   });
 }

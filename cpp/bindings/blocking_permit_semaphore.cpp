@@ -63,18 +63,18 @@ py::object hex_of(const std::string& permit) {
 
 // A permit's id; empty when none was free in time. `entered`: recorded as the caller's latest.
 // Python's hooks are called before the attempt, and after an attempt without a permit.
-py::object acquire(PyObject* self, PermitSemaphore::Attempt attempt, bool entered) {
+py::object acquire(PyObject* self, PermitSemaphore::AcquireArguments arguments, bool entered) {
   const Using<PermitState> state(self);
   before_acquire(self);
   const OwnerNumber caller = calling_owner();
-  attempt.number = next_owner_number();
-  std::string permit = state->semaphore->permit(attempt.number);
+  arguments.number = next_owner_number();
+  std::string permit = state->semaphore->permit(arguments.number);
   py::object id = hex_of(permit);
-  attempt.listener = self_of(self).attr("_expect")(id).cast<std::uint64_t>();
+  arguments.listener = self_of(self).attr("_expect")(id).cast<std::uint64_t>();
   if (entered) state->entered.reserve(state->entered.size() + 1);
   bool granted = false;
   try {
-    const auto answer = wait_for(OperationKind::kAcquire, state->semaphore->acquire(attempt));
+    const auto answer = wait_for(OperationKind::kAcquire, state->semaphore->acquire(arguments));
     granted = answer.is(py::bool_(true));
   } catch (py::error_already_set&) {
     self_of(self).attr("_forget")(id);
@@ -89,7 +89,7 @@ py::object acquire(PyObject* self, PermitSemaphore::Attempt attempt, bool entere
 // False: it is not in use. Raises the error of the release of a renewed permit.
 bool release(PyObject* self, const std::string& permit) {
   const Using<PermitState> state(self);
-  const PermitSemaphore::Release release = state->semaphore->release(permit);
+  const PermitSemaphore::PermitRelease release = state->semaphore->release(permit);
   const auto kind = release.renewed ? OperationKind::kRelease : OperationKind::kCall;
   const auto ended = [&] { self_of(self).attr("_forget")(hex_of(permit)); };
   try {
@@ -108,20 +108,20 @@ bool release(PyObject* self, const std::string& permit) {
   raise(self_of(self).attr("_not_out")(hex_of(permit)));
 }
 
-PyObject* acquire_method(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
+PyObject* acquire_method(PyObject* self, PyObject* const* passed, Py_ssize_t count,
                          PyObject* keywords) {
   return guarded([&]() -> py::object {
     const Using<PermitState> state(self);
-    PermitSemaphore::Attempt attempt;
-    attempt.lease = state->lease;
-    if (const Arguments given{arguments, count, keywords}; !given.empty()) {
+    PermitSemaphore::AcquireArguments arguments;
+    arguments.lease = state->lease;
+    if (const Arguments given{passed, count, keywords}; !given.empty()) {
       const py::tuple request = checked(self, "_checked_request", given);
-      attempt.blocking = request[0].cast<bool>();
-      attempt.timeout = wait_time(request[1].cast<double>());
-      attempt.lease = lease_of(request[2]);
+      arguments.blocking = request[0].cast<bool>();
+      arguments.timeout = wait_time(request[1].cast<double>());
+      arguments.lease = lease_of(request[2]);
     }
-    py::object id = acquire(self, attempt, false);
-    if (attempt.blocking && id.is_none()) self_of(self).attr("_mind_time_out")();
+    py::object id = acquire(self, arguments, false);
+    if (arguments.blocking && id.is_none()) self_of(self).attr("_mind_time_out")();
     return id;
   });
 }
@@ -139,10 +139,10 @@ PyObject* release_method(PyObject* self, PyObject* const* arguments, Py_ssize_t 
 PyObject* enter(PyObject* self, PyObject* /*unused*/) {
   return guarded([&]() -> py::object {
     const Using<PermitState> state(self);
-    PermitSemaphore::Attempt attempt;
-    attempt.lease = state->lease;
-    attempt.timeout = state->wait;
-    py::object permit = acquire(self, attempt, true);
+    PermitSemaphore::AcquireArguments arguments;
+    arguments.lease = state->lease;
+    arguments.timeout = state->wait;
+    py::object permit = acquire(self, arguments, true);
     if (!permit.is_none()) return permit;
     raise(self_of(self).attr("_timed_out")());
   });

@@ -37,7 +37,7 @@ bool is_loss(sync::Verdict verdict) {
 }
 
 template <typename... Args>
-void tell(const py::object& observer, const char* what, Args&&... args) {
+void notify(const py::object& observer, const char* what, Args&&... args) {
   try {
     observer.attr(what)(std::forward<Args>(args)...);
   } catch (py::error_already_set& error) {
@@ -79,12 +79,12 @@ void Observation::end(sync::Exchange& exchange, const sync::Outcome& outcome) {
   const auto owner = static_cast<std::uint64_t>(about.owner);
   const std::string client(exchange.client_id());
   if (kind_ == OperationKind::kAcquire) {
-    tell(observer, "ended", begun_, word(outcome.verdict), client, owner);
+    notify(observer, "ended", begun_, word(outcome.verdict), client, owner);
   } else if (outcome.verdict == sync::Verdict::kGranted && about.last) {
-    tell(observer, "released", name, client, owner);
+    notify(observer, "released", name, client, owner);
   }
   if (is_loss(outcome.verdict)) {
-    tell(observer, "lost", name, client, owner, outcome.why.message());
+    notify(observer, "lost", name, client, owner, outcome.why.message());
   }
 }
 

@@ -19,11 +19,11 @@ namespace {
 
 using Outcome = Result<net::Credentials>;
 
-std::atomic<int> g_asking{0};
+std::atomic<int> g_requests{0};
 std::atomic<bool> g_stopped{false};
 
 // A child does not have the threads of its parent.
-const bool g_forgets_in_child = (call_in_child([] { g_asking.store(0); }), true);
+const bool g_forgets_in_child = (call_in_child([] { g_requests.store(0); }), true);
 
 // Of the error no more than its type: its text may name the password.
 Outcome unusable() {
@@ -58,7 +58,7 @@ Outcome read(PyObject* answer) {
 
 // With the GIL. The references are released by hand: at the interpreter's end, taking the GIL back
 // inside the callable ends the thread, and no destructor may touch an object then.
-Outcome ask(std::uint64_t number) {
+Outcome call(std::uint64_t number) {
   PyObject* module = PyImport_ImportModule("holdfast._passwords");
   if (module == nullptr) return unusable();
   PyObject* answer =
@@ -75,14 +75,14 @@ Status stopped() { return Status::unreachable("no password: the interpreter is e
 void answer(net::CredentialRequest& request, std::uint64_t number) {
   if (g_stopped) return request.answer(stopped());
   const PyGILState_STATE state = PyGILState_Ensure();
-  Outcome outcome = ask(number);
+  Outcome outcome = call(number);
   PyGILState_Release(state);
   request.answer(std::move(outcome));
 }
 
 }  // namespace
 
-std::shared_ptr<net::CredentialRequest> ask_password(std::uint64_t number) {
+std::shared_ptr<net::CredentialRequest> request_password(std::uint64_t number) {
   (void)g_forgets_in_child;
   auto request = std::make_shared<net::CredentialRequest>();
   if (request->done()) return request;
@@ -90,21 +90,21 @@ std::shared_ptr<net::CredentialRequest> ask_password(std::uint64_t number) {
     request->answer(stopped());
     return request;
   }
-  g_asking.fetch_add(1);
+  g_requests.fetch_add(1);
   try {
     start_thread("holdfast-pass", [request, number, epoch = fork_epoch()] {
       answer(*request, number);
-      if (epoch == fork_epoch()) g_asking.fetch_sub(1);
+      if (epoch == fork_epoch()) g_requests.fetch_sub(1);
     }).detach();
   } catch (const std::system_error& error) {
-    g_asking.fetch_sub(1);
+    g_requests.fetch_sub(1);
     request->answer(
         Status::unreachable(std::string("no thread for the password: ") + error.what()));
   }
   return request;
 }
 
-int passwords_asked() { return g_asking.load(); }
+int passwords_requested() { return g_requests.load(); }
 
 void register_passwords(py::module_& module) {
   module.def("stop_passwords", [] { g_stopped.store(true); });

@@ -37,7 +37,7 @@ class PendingQueue {
   std::uint64_t last_ = 0;
 };
 
-// Of a hub of greenlets: start() returns a number, by which drain() tells of the operation.
+// Of a hub of greenlets: start() returns a number, by which drain() names the operation.
 class NumberedQueue final : public PendingQueue {
  public:
   NumberedQueue() = default;

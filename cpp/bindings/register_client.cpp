@@ -80,7 +80,7 @@ void register_endpoint(py::module_& module) {
            })
       .def("set_password_source",
            [](net::Endpoint& e, std::uint64_t number) {
-             e.credential_source = [number] { return ask_password(number); };
+             e.credential_source = [number] { return request_password(number); };
            })
       .def("set_sentinel_credentials",
            [](net::Endpoint& e, const std::string& username, const std::string& password) {
@@ -129,11 +129,11 @@ void register_options(py::module_& module) {
 }
 
 std::shared_ptr<engine::Closing> close_client(Client& client,
-                                              std::optional<std::int64_t> patience_ms,
+                                              std::optional<std::int64_t> timeout_ms,
                                               bool release_held) {
   const py::gil_scoped_release released;
   const Millis most = client.options().command_timeout;
-  return client.close(Millis(patience_ms.value_or(most.count())), release_held);
+  return client.close(Millis(timeout_ms.value_or(most.count())), release_held);
 }
 
 sync::ExchangePtr end_of(engine::Closing& closing) { return closing.shared_from_this(); }
@@ -163,7 +163,7 @@ void register_client(py::module_& module) {
       .def("read_ticket", &read_ticket)
       .def("stats", [](Client& self) { return stats_to_python(*self.context()->stats); })
       .def("pause_renewals", &Client::pause_renewals)
-      .def("close", &close_client, py::arg("patience_ms") = py::none(),
+      .def("close", &close_client, py::arg("timeout_ms") = py::none(),
            py::arg("release_held") = false);
   register_closing(module);
 }

@@ -56,8 +56,9 @@ OwnerNumber owner_of(std::uint64_t number) {
   return number == 0 ? calling_owner() : OwnerNumber{number};
 }
 
-// An attempt's options from Python: (owner, blocking, timeout, lease in ms, renewed, listener).
-Lockable::Attempt attempt(const py::tuple& said) {
+// The arguments of an acquire from Python: (owner, blocking, timeout, lease in ms, renewed,
+// listener).
+Lockable::AcquireArguments arguments(const py::tuple& said) {
   return {owner_of(said[0].cast<std::uint64_t>()),
           {Millis(said[3].cast<std::int64_t>()), said[4].cast<bool>()},
           said[1].cast<bool>(),
@@ -66,7 +67,7 @@ Lockable::Attempt attempt(const py::tuple& said) {
 }
 
 sync::ExchangePtr acquire(const Lockable& self, const py::args& said) {
-  return self.acquire(attempt(said));
+  return self.acquire(arguments(said));
 }
 
 sync::ExchangePtr release(const Lockable& self, std::uint64_t owner, bool all) {

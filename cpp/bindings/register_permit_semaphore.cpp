@@ -20,8 +20,9 @@ using engine::PermitSemaphore;
 using Kind = OperationKind;
 using Class = py::class_<PermitSemaphore, std::shared_ptr<PermitSemaphore>>;
 
-// An attempt's options from Python: (number, blocking, timeout, lease in ms, renewed, listener).
-PermitSemaphore::Attempt attempt(const py::tuple& said) {
+// The arguments of an acquire from Python: (number, blocking, timeout, lease in ms, renewed,
+// listener).
+PermitSemaphore::AcquireArguments arguments(const py::tuple& said) {
   return {OwnerNumber{said[0].cast<std::uint64_t>()},
           {Millis(said[3].cast<std::int64_t>()), said[4].cast<bool>()},
           said[1].cast<bool>(),
@@ -30,11 +31,11 @@ PermitSemaphore::Attempt attempt(const py::tuple& said) {
 }
 
 sync::ExchangePtr acquire(const PermitSemaphore& self, const py::args& said) {
-  return self.acquire(attempt(said));
+  return self.acquire(arguments(said));
 }
 
 Waitable release(const PermitSemaphore& self, const py::bytes& permit) {
-  const PermitSemaphore::Release release = self.release(permit);
+  const PermitSemaphore::PermitRelease release = self.release(permit);
   return {release.renewed ? Kind::kRelease : Kind::kCall, release.operation};
 }
 

@@ -20,7 +20,7 @@ const char* word(Event::Kind kind) {
       return "abandoned";
     case Event::Kind::kOverlong:
       return "overlong";
-    case Event::Kind::kLostLate:
+    case Event::Kind::kLostAfterRelease:
       return "lost_late";
     case Event::Kind::kReleased:
       return "released";

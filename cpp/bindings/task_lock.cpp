@@ -1,11 +1,11 @@
 // The methods of locks for tasks, for callers without a watcher: the awaitable that they return is
-// the operation's Answer, so that no bytecode runs between the task and the engine. Watched holds
-// go by the coroutines of python/holdfast/asyncio/_lock.py.
+// the operation's Awaitable, so that no bytecode runs between the task and the engine. Watched
+// holds go by the coroutines of python/holdfast/asyncio/_lock.py.
 
 #include <memory>
 #include <utility>
 
-#include "bindings/answer.h"
+#include "bindings/awaitable.h"
 #include "bindings/native_object.h"
 #include "bindings/register.h"
 #include "bindings/task_queue.h"
@@ -44,73 +44,78 @@ PyObject* bind(PyObject* self, PyObject* arguments) {
   });
 }
 
-// ---- What an answer does, in the task that awaits it
+// ---- What an awaitable does, in the task that awaits it
 
-void begin_acquire(Answer& answer) {
-  PyObject* const self = answer.order.subject;
+void begin_acquire(Awaitable& awaitable) {
+  PyObject* const self = awaitable.arguments.subject;
   const auto& state = state_of<TaskLockState>(self);
   TaskQueue& queue = TaskQueue::of_running_loop();
-  const engine::Lockable::Attempt attempt{queue.owner(), answer.order.lease, answer.order.blocking,
-                                          answer.order.timeout};
+  const engine::Lockable::AcquireArguments arguments{queue.owner(), awaitable.arguments.lease,
+                                                     awaitable.arguments.blocking,
+                                                     awaitable.arguments.timeout};
   if (state.refuses) self_of(self).attr("_refuse_upgrade")();
   events_needed();
-  queue.begin(answer, OperationKind::kAcquire, state.lock->acquire(attempt));
+  queue.begin(awaitable, OperationKind::kAcquire, state.lock->acquire(arguments));
 }
 
 sync::ExchangePtr release_of(const TaskLockState& state, OwnerNumber owner, bool deferred) {
   return deferred ? state.lock->release_deferred(owner) : state.lock->release(owner, false);
 }
 
-void begin_release(Answer& answer) {
-  const auto& state = state_of<TaskLockState>(answer.order.subject);
+void begin_release(Awaitable& awaitable) {
+  const auto& state = state_of<TaskLockState>(awaitable.arguments.subject);
   TaskQueue& queue = TaskQueue::of_running_loop();
   const OwnerNumber owner = queue.known_owner();
-  queue.begin(answer, OperationKind::kRelease, release_of(state, owner, answer.order.deferred));
+  queue.begin(awaitable, OperationKind::kRelease,
+              release_of(state, owner, awaitable.arguments.deferred));
 }
 
-py::object acquired(Answer& answer) { return answer.value(); }
+py::object acquired(Awaitable& awaitable) { return awaitable.value(); }
 
-py::object entered(Answer& answer) {
-  const py::object self = self_of(answer.order.subject);
-  if (answer.value().is(py::handle(Py_True))) return self;
+py::object entered(Awaitable& awaitable) {
+  const py::object self = self_of(awaitable.arguments.subject);
+  if (awaitable.value().is(py::handle(Py_True))) return self;
   raise(self.attr("_timed_out")());
 }
 
 // A NotOwnedError also names the actual owner.
-py::object released(Answer& answer) {
-  if (answer.outcome->verdict != sync::Verdict::kBusy) return answer.value();
-  raise(self_of(answer.order.subject).attr("_not_owned")());
+py::object released(Awaitable& awaitable) {
+  if (awaitable.outcome->verdict != sync::Verdict::kBusy) return awaitable.value();
+  raise(self_of(awaitable.arguments.subject).attr("_not_owned")());
 }
 
-py::object left(Answer& answer) {
-  release_after(answer.order.subject, answer.order.body, [&answer] { (void)released(answer); });
+py::object left(Awaitable& awaitable) {
+  release_after(awaitable.arguments.subject, awaitable.arguments.body,
+                [&awaitable] { (void)released(awaitable); });
   return py::none();
 }
 
-constexpr Errand kAcquire{"Lock.acquire", begin_acquire, acquired};
-constexpr Errand kEnter{"Lock.__aenter__", begin_acquire, entered};
-constexpr Errand kRelease{"Lock.release", begin_release, released};
-constexpr Errand kLeave{"Lock.__aexit__", begin_release, left};
+constexpr AwaitableKind kAcquire{"Lock.acquire", begin_acquire, acquired};
+constexpr AwaitableKind kEnter{"Lock.__aenter__", begin_acquire, entered};
+constexpr AwaitableKind kRelease{"Lock.release", begin_release, released};
+constexpr AwaitableKind kLeave{"Lock.__aexit__", begin_release, left};
 
-py::object answer_for(PyObject* self, const Errand& errand, const Answer::Order& order) {
-  py::object made = new_answer(&errand);
-  Answer& answer = answer_of(made.ptr());
-  answer.order = order;
-  answer.order.subject = Py_NewRef(self);
-  Py_XINCREF(answer.order.body);
+py::object awaitable_for(PyObject* self, const AwaitableKind& lazy,
+                         const Awaitable::Arguments& arguments) {
+  py::object made = new_awaitable(&lazy);
+  Awaitable& awaitable = awaitable_of(made.ptr());
+  awaitable.arguments = arguments;
+  awaitable.arguments.subject = Py_NewRef(self);
+  Py_XINCREF(awaitable.arguments.body);
   return made;
 }
 
 // ---- The methods
 
 // The arguments of an acquire: none, or as _acquire_watched() has them.
-Answer::Order order_of(const TaskLockState& state, PyObject* const* arguments, Py_ssize_t count) {
+Awaitable::Arguments arguments_of(const TaskLockState& state, PyObject* const* passed,
+                                  Py_ssize_t count) {
   if (count == 0) return {nullptr, nullptr, state.lease, wait_time(-1), true, false};
   return {nullptr,
           nullptr,
-          lease_of(arguments[2]),
-          wait_time(py::handle(arguments[1]).cast<double>()),
-          arguments[0] == Py_True,
+          lease_of(passed[2]),
+          wait_time(py::handle(passed[1]).cast<double>()),
+          passed[0] == Py_True,
           false};
 }
 
@@ -132,7 +137,7 @@ PyObject* acquire(PyObject* self, PyObject* const* arguments, Py_ssize_t count) 
     }
     const auto& state = state_of<TaskLockState>(self);
     if (state.watched) return coroutine(self, "_acquire_watched", arguments, count);
-    return answer_for(self, kAcquire, order_of(state, arguments, count));
+    return awaitable_for(self, kAcquire, arguments_of(state, arguments, count));
   });
 }
 
@@ -140,8 +145,8 @@ PyObject* enter(PyObject* self, PyObject* /*unused*/) {
   return guarded([&]() -> py::object {
     const auto& state = state_of<TaskLockState>(self);
     if (state.watched) return coroutine(self, "_enter_watched", nullptr, 0);
-    return answer_for(self, kEnter,
-                      {nullptr, nullptr, state.lease, state.wait, /*blocking=*/true, false});
+    return awaitable_for(self, kEnter,
+                         {nullptr, nullptr, state.lease, state.wait, /*blocking=*/true, false});
   });
 }
 
@@ -149,9 +154,9 @@ PyObject* release(PyObject* self, PyObject* deferred) {
   return guarded([&]() -> py::object {
     const auto& state = state_of<TaskLockState>(self);
     if (state.watched) return coroutine(self, "_release_watched", &deferred, 1);
-    Answer::Order order{};
-    order.deferred = deferred == Py_True;
-    return answer_for(self, kRelease, order);
+    Awaitable::Arguments arguments{};
+    arguments.deferred = deferred == Py_True;
+    return awaitable_for(self, kRelease, arguments);
   });
 }
 
@@ -160,10 +165,10 @@ PyObject* exit(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
     PyObject* const body = body_error(arguments, count);
     const auto& state = state_of<TaskLockState>(self);
     if (state.watched) return coroutine(self, "_exit_watched", arguments, count);
-    Answer::Order order{};
-    order.body = body;
-    order.deferred = state.defers;
-    return answer_for(self, kLeave, order);
+    Awaitable::Arguments arguments{};
+    arguments.body = body;
+    arguments.deferred = state.defers;
+    return awaitable_for(self, kLeave, arguments);
   });
 }
 

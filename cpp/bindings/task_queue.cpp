@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/process.h"
-#include "bindings/answer.h"
+#include "bindings/awaitable.h"
 #include "bindings/native_object.h"
 #include "bindings/register.h"
 #include "bindings/waiting.h"
@@ -24,7 +24,7 @@ namespace {
 // To Python: a caller outside of any task.
 constexpr OwnerNumber kNoOwner{~std::uint64_t{0}};
 
-// Of the loop that asked last: mostly the only one. With the GIL held.
+// Of the loop that called last: mostly the only one. With the GIL held.
 TaskQueue* g_latest = nullptr;
 
 // An attribute of a module, for ever.
@@ -50,8 +50,8 @@ py::object bridge() { return py::module_::import("holdfast.asyncio._loop").attr(
 // None outside of any task.
 py::object current_task(const py::object& loop) {
 #if PY_VERSION_HEX >= 0x030c0000
-  static const py::handle ask = kept("asyncio.tasks", "current_task");
-  return called(ask, loop);
+  static const py::handle current = kept("asyncio.tasks", "current_task");
+  return called(current, loop);
 #else  // there it is bytecode that looks into this
   static const py::handle tasks = kept("asyncio.tasks", "_current_tasks");
   PyObject* const task = PyDict_GetItemWithError(tasks.ptr(), loop.ptr());
@@ -123,8 +123,8 @@ bool TaskQueue::runs_here(const py::object& loop) const {
 }
 
 TaskQueue& TaskQueue::of_running_loop() {
-  static const py::handle ask = kept("asyncio.events", "_get_running_loop");
-  const py::object loop = called(ask);
+  static const py::handle running = kept("asyncio.events", "_get_running_loop");
+  const py::object loop = called(running);
   if (loop.is_none()) (void)bridge();  // which says what to use instead
   if (g_latest == nullptr || !g_latest->runs_here(loop)) {
     g_latest = bridge().attr("queue").cast<TaskQueue*>();
@@ -149,44 +149,45 @@ OwnerNumber TaskQueue::known_owner() const { return find_owner().value_or(kNoOwn
 
 int TaskQueue::traverse(visitproc visit, void* arg) const {
   Py_VISIT(owners_.ptr());
-  for (const auto& [id, answer] : waiting_) Py_VISIT(answer.ptr());
+  for (const auto& [id, awaitable] : waiting_) Py_VISIT(awaitable.ptr());
   return 0;
 }
 
 void TaskQueue::clear() {
   const auto waiting = std::exchange(waiting_, {});
   for (const auto& [id, each] : waiting) {
-    Answer& answer = answer_of(each.ptr());
-    answer.queue = nullptr;
-    answer.over = true;
-    answer.operation->cancel();
+    Awaitable& awaitable = awaitable_of(each.ptr());
+    awaitable.queue = nullptr;
+    awaitable.over = true;
+    awaitable.operation->cancel();
   }
 }
 
 py::object TaskQueue::start(OperationKind kind, const sync::ExchangePtr& operation) {
-  py::object made = new_answer(nullptr);
-  begin(answer_of(made.ptr()), kind, operation);
+  py::object made = new_awaitable(nullptr);
+  begin(awaitable_of(made.ptr()), kind, operation);
   return made;
 }
 
-void TaskQueue::begin(Answer& answer, OperationKind kind, const sync::ExchangePtr& operation) {
+void TaskQueue::begin(Awaitable& awaitable, OperationKind kind,
+                      const sync::ExchangePtr& operation) {
   Observation observation(kind, *operation);
-  answer.operation = operation;
-  answer.observation = std::move(observation);
-  answer.loop = loop().release().ptr();
-  answer.kind = kind;
-  answer.id = next_id();
-  answer.queue = this;
-  waiting_.emplace(answer.id, py::reinterpret_borrow<py::object>(answer.object()));
+  awaitable.operation = operation;
+  awaitable.observation = std::move(observation);
+  awaitable.loop = loop().release().ptr();
+  awaitable.kind = kind;
+  awaitable.id = next_id();
+  awaitable.queue = this;
+  waiting_.emplace(awaitable.id, py::reinterpret_borrow<py::object>(awaitable.object()));
   try {
     const Scope scope(completions().loop(), Sends::kAtOnce);
-    answer.outcome = completions().begin(*operation, answer.id);
+    awaitable.outcome = completions().begin(*operation, awaitable.id);
   } catch (...) {  // no threads or descriptors: the operation has not begun
-    answer.leave_queue();
-    answer.over = true;
+    awaitable.leave_queue();
+    awaitable.over = true;
     throw;
   }
-  if (answer.outcome) answer.leave_queue();
+  if (awaitable.outcome) awaitable.leave_queue();
 }
 
 // The ended operations, each with its outcome.
@@ -198,9 +199,9 @@ std::vector<py::object> TaskQueue::settled() {
     if (found == waiting_.end()) continue;
     ended.push_back(std::move(found->second));
     waiting_.erase(found);
-    Answer& answer = answer_of(ended.back().ptr());
-    answer.queue = nullptr;
-    answer.outcome = std::move(outcome);
+    Awaitable& awaitable = awaitable_of(ended.back().ptr());
+    awaitable.queue = nullptr;
+    awaitable.outcome = std::move(outcome);
   }
   return ended;
 }
@@ -228,15 +229,15 @@ void TaskQueue::drain() {
   bool soon = !sees_ready_ || in_debug_mode(loop);
   std::optional<py::error_already_set> interrupt;
   for (const py::object& each : ended) {
-    Answer& answer = answer_of(each.ptr());
+    Awaitable& awaitable = awaitable_of(each.ptr());
     soon = soon || keeps_order(loop);
     if (soon) {
-      answer.call_soon();
+      awaitable.call_soon();
       continue;
     }
     try {
       const OutsideOfContext outside;
-      answer.step();
+      awaitable.step();
     } catch (py::error_already_set& error) {  // SystemExit, KeyboardInterrupt: the loop ends
       interrupt.emplace(std::move(error));
       soon = true;
@@ -287,7 +288,7 @@ void collect(PyHeapTypeObject* heap_type) {
 }  // namespace
 
 void register_task_queue(py::module_& module) {
-  (void)answer_type();
+  (void)awaitable_type();
   py::class_<TaskQueue, PendingQueue>(module, "TaskQueue", py::custom_type_setup(collect))
       .def(py::init<const py::object&, py::dict>())
       .def("idle", &TaskQueue::idle)

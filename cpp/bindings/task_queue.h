@@ -13,12 +13,12 @@
 
 namespace holdfast::bindings {
 
-struct Answer;
+struct Awaitable;
 
-// The operations under way for the tasks of one event loop of asyncio. start() returns an Answer,
-// to be awaited once, by the task that called start(): `await` gives the result, or raises. When
-// the task is cancelled, or its coroutine is closed, the operation is cancelled and its grant given
-// back.
+// The operations under way for the tasks of one event loop of asyncio. start() returns an
+// Awaitable, to be awaited once, by the task that called start(): `await` gives the result, or
+// raises. When the task is cancelled, or its coroutine is closed, the operation is cancelled and
+// its grant given back.
 class TaskQueue final : public PendingQueue {
  public:
   // `loop` is kept by a weak reference; `owners` are the numbers of its tasks.
@@ -37,8 +37,8 @@ class TaskQueue final : public PendingQueue {
   OwnerNumber known_owner() const;
 
   pybind11::object start(OperationKind kind, const sync::ExchangePtr& operation) override;
-  // The same for an Answer that there is.
-  void begin(Answer& answer, OperationKind kind, const sync::ExchangePtr& operation);
+  // The same for an Awaitable that there is.
+  void begin(Awaitable& awaitable, OperationKind kind, const sync::ExchangePtr& operation);
 
   // The loop's callback for fd(): continues the tasks with ended operations.
   void drain();
@@ -46,13 +46,13 @@ class TaskQueue final : public PendingQueue {
   // No task waits.
   bool idle() const { return waiting_.empty(); }
 
-  // For the garbage collector: the Answer that a task awaits keeps the task alive, as long as the
-  // loop keeps this queue. clear() cancels the operations.
+  // For the garbage collector: the Awaitable that a task awaits keeps the task alive, as long as
+  // the loop keeps this queue. clear() cancels the operations.
   int traverse(visitproc visit, void* arg) const;
   void clear();
 
  private:
-  friend struct Answer;
+  friend struct Awaitable;
 
   std::vector<pybind11::object> settled();
   pybind11::object loop() const;  // None: it is gone

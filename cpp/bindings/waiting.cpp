@@ -118,13 +118,13 @@ OwnerNumber calling_owner() {
 bool runs_event_loop() {
   if (g_exiting.load()) return false;
   static PyObject* const asyncio = PyUnicode_InternFromString("_asyncio");
-  static PyObject* ask = nullptr;
-  if (ask == nullptr) {
+  static PyObject* running_loop = nullptr;
+  if (running_loop == nullptr) {
     PyObject* const module = imported(asyncio);
     if (module == nullptr) return false;
-    ask = py::object(py::handle(module).attr("_get_running_loop")).release().ptr();
+    running_loop = py::object(py::handle(module).attr("_get_running_loop")).release().ptr();
   }
-  PyObject* const loop = PyObject_CallNoArgs(ask);
+  PyObject* const loop = PyObject_CallNoArgs(running_loop);
   if (loop == nullptr) throw py::error_already_set();
   Py_DECREF(loop);
   return loop != Py_None;
@@ -215,7 +215,8 @@ void see_out(double seconds) {
   (void)g_registered;
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
   PyThreadState* state = PyEval_SaveThread();
-  while ((g_inside.load() > 0 || passwords_asked() > 0) && std::chrono::steady_clock::now() < end) {
+  while ((g_inside.load() > 0 || passwords_requested() > 0) &&
+         std::chrono::steady_clock::now() < end) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   PyEval_RestoreThread(state);

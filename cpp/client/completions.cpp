@@ -6,8 +6,8 @@ namespace holdfast::client {
 
 namespace {
 
-void deliver(const ConnectionSetup& setup, RequestQueue::Answer& answer) {
-  auto& [to, reply] = answer;
+void deliver(const ConnectionSetup& setup, RequestQueue::Delivery& delivery) {
+  auto& [to, reply] = delivery;
   const bool error = reply.ok() && reply.value().is_error();
   if (error && setup.redirect && setup.redirect(to, reply.value().text())) return;
   to.request->complete(std::move(reply), to.sent);
@@ -23,7 +23,7 @@ void pass_on(const ConnectionSetup& setup, InFlightRequest leaver) {
 }  // namespace
 
 void Completions::run(const ConnectionSetup& setup) {
-  for (RequestQueue::Answer& answer : answers) deliver(setup, answer);
+  for (RequestQueue::Delivery& delivery : deliveries) deliver(setup, delivery);
   for (InFlightRequest& leaver : leavers) pass_on(setup, std::move(leaver));
   if (lost && setup.on_lost) setup.on_lost();
   if (failed && setup.on_failed) setup.on_failed();

@@ -9,7 +9,7 @@ namespace holdfast::client {
 
 // What a Connection has to pass on, found with its lock held and called without it.
 struct Completions {
-  RequestQueue::Answers answers;
+  RequestQueue::Deliveries deliveries;
   std::vector<InFlightRequest> leavers;  // requests that another server answers
   bool lost = false;                     // see ConnectionSetup::on_lost
   bool failed = false;                   // see ConnectionSetup::on_failed

@@ -53,7 +53,7 @@ Status Connection::add(InFlightRequest unanswered, Parker* waiter) {
   }
   pipe_.line.add(std::move(unanswered));
   if (at_once && !SendBatch::puts_off(shared_from_this())) pipe_.send_or_wake_reader();
-  // The reader may be resting for longer.
+  // The reader may back off for longer.
   if (has_connect_deadline && !pipe_.send.stream()) pipe_.wake_reader();
   pipe_.find_reader(waiter);
   return {};
@@ -88,7 +88,7 @@ void Connection::close(Status why) {
   {
     const MutexLock lock(pipe_.mutex);
     pipe_.closed = std::move(why);
-    pipe_.line.fail(pipe_.closed, true, due.answers);
+    pipe_.line.fail(pipe_.closed, true, due.deliveries);
     if (pipe_.election.reader() == Reader::kNone) {
       pipe_.send.close();
       if (const std::optional<ReadTurn> turn = reader_.take(pipe_)) reader_.close(*turn);
@@ -103,8 +103,8 @@ void Connection::wake_all() {
   pipe_.drive();
 }
 
-Connection::Alone Connection::exchange(const RequestPtr& request, Parker& parker,
-                                       PlainAnswer& answer) {
+Connection::Exchanged Connection::exchange(const RequestPtr& request, Parker& parker,
+                                           DirectReply& answer) {
   return DirectExchange(pipe_, reader_, parker).exchange(request, answer);
 }
 
@@ -145,7 +145,7 @@ void Connection::read(const ReadTurn& turn, Parker& parker, const ServeControl& 
   // which notify() ends.
   const Clock& clock = pipe_.clock;
   bool soon = true;
-  std::optional<net::Interest> known = reader_.without_orders(pipe_, turn);
+  std::optional<net::Interest> known = reader_.only_to_read(pipe_, turn);
   net::Interest next = known ? *known : reader_.advance(pipe_, turn, clock.now());
   for (;;) {
     const TimePoint now = clock.now();

@@ -48,7 +48,7 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   void send_now();
 
   // Any thread: what waits here for an answer is handed over, but for what is `mine` still. To be
-  // called when the server is out of reach: nothing tells whether it still executes what it got.
+  // called when the server is out of reach: it is unknown whether it still executes what it got.
   void review();
 
   // Any thread: the server has left its place. The stream is broken off, so that nothing that was
@@ -56,12 +56,12 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   void decommission();
 
   // One command of a thread that finds this connection idle, but for a few unread replies: sent and
-  // read at once, behind those, with readings that wait for a moment. kRefused: nothing was done,
+  // read at once, behind those, with readings that wait for a moment. kNotBegun: nothing was done,
   // and submit() is the way; another thread uses the connection, or there is no stream. kInLine: it
   // is as after submit(), and its reply, unless it has come, is to be waited for in serve().
-  using Alone = DirectExchange::Alone;
-  using PlainAnswer = DirectExchange::PlainAnswer;
-  Alone exchange(const RequestPtr& request, Parker& parker, PlainAnswer& answer);
+  using Exchanged = DirectExchange::Exchanged;
+  using DirectReply = DirectExchange::DirectReply;
+  Exchanged exchange(const RequestPtr& request, Parker& parker, DirectReply& answer);
 
   // The same of a command whose reply may stay unread (Request::deferred): sent at once.
   // kWritten: written() is not called for it, unless it is sent again. kInLine: as after submit().
@@ -74,7 +74,7 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   void serve(Parker& parker, const ServeControl& control, TimePoint slice);
 
   // Any thread: the server is at `to` from now on, or, for now, nowhere, and why. Nothing more is
-  // sent to where it was; that stream is reset (which is not told to on_lost), and what is
+  // sent to where it was; that stream is reset (which on_lost is not called for), and what is
   // unanswered is sent again, in order, where the server is. Nowhere it waits for its deadline; if
   // `to` is a server's refusal, it fails with that.
   void move(Result<net::Address> to);

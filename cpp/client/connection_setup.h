@@ -26,7 +26,7 @@ struct ConnectionSetup {
     std::function<Status(InFlightRequest, bool queued)> hand_over;
   };
 
-  // Told of each error reply, on any thread, with no locks held: true when the request is to be
+  // Called with each error reply, on any thread, with no locks held: true when the request is to be
   // answered by another server, or later, and has been taken over for that (see
   // Connection::resubmit()).
   using Redirect = std::function<bool(const InFlightRequest&, std::string_view error)>;

@@ -6,22 +6,22 @@
 
 namespace holdfast::client {
 
-DirectExchange::Alone DirectExchange::exchange(const RequestPtr& request, PlainAnswer& answer) {
-  if (!begin(*request)) return Alone::kRefused;
+DirectExchange::Exchanged DirectExchange::exchange(const RequestPtr& request, DirectReply& answer) {
+  if (!begin(*request)) return Exchanged::kNotBegun;
   answer.sent = sent();
   std::optional<resp::PlainReply> reply;
   if (write(*request)) reply = unread_ == 0 ? read_reply() : read_behind_unread();
   if (!reply) {
     put_in_line({request, answer.sent});
-    return Alone::kInLine;
+    return Exchanged::kInLine;
   }
   answer.reply = *reply;
   end(nullptr);
-  return Alone::kAnswered;
+  return Exchanged::kAnswered;
 }
 
 DirectExchange::Posted DirectExchange::post(const RequestPtr& request) {
-  if (!begin(*request)) return Posted::kRefused;
+  if (!begin(*request)) return Posted::kNotBegun;
   const bool whole = write(*request);
   if (whole && put_in_line_written({request, sent()})) {
     end(nullptr);
@@ -52,7 +52,7 @@ bool DirectExchange::begin(const Request& request) {
 
 bool DirectExchange::is_free() const {
   if (pipe_.setup.driver != Pipeline::Driver::kCallers || !pipe_.election.vacant()) return false;
-  return pipe_.closed.ok() && pipe_.send.healthy() && !pipe_.relocation.ordered();
+  return pipe_.closed.ok() && pipe_.send.healthy() && !pipe_.relocation.pending();
 }
 
 // All that is to come, or has come, are a few replies that no caller awaits, if anything.
@@ -68,7 +68,7 @@ void DirectExchange::end(Parker* waiter) {
   write_turn_.reset();
   read_turn_.reset();
   pipe_.election.leave();
-  // What has been asked of the reader meanwhile is left to the loop.
+  // What was requested of the reader meanwhile is left to the loop.
   const bool ordered = pipe_.relocation.reviews() || pipe_.relocation.decommissioned();
   if (ordered || !pipe_.closed.ok()) pipe_.drive();
   if (pipe_.line.has_unsent()) (void)pipe_.flush();

@@ -18,9 +18,9 @@ namespace holdfast::client {
 class DirectExchange {
  public:
   // See Connection::exchange() and Connection::post().
-  enum class Alone { kAnswered, kInLine, kRefused };
-  enum class Posted { kWritten, kInLine, kRefused };
-  struct PlainAnswer {
+  enum class Exchanged { kAnswered, kInLine, kNotBegun };
+  enum class Posted { kWritten, kInLine, kNotBegun };
+  struct DirectReply {
     resp::PlainReply reply;
     Sent sent{};
   };
@@ -33,7 +33,7 @@ class DirectExchange {
   DirectExchange(const DirectExchange&) = delete;
   DirectExchange& operator=(const DirectExchange&) = delete;
 
-  Alone exchange(const RequestPtr& request, PlainAnswer& answer) HOLDFAST_EXCLUDES(pipe_.mutex);
+  Exchanged exchange(const RequestPtr& request, DirectReply& answer) HOLDFAST_EXCLUDES(pipe_.mutex);
   Posted post(const RequestPtr& request) HOLDFAST_EXCLUDES(pipe_.mutex);
 
  private:

@@ -35,7 +35,7 @@ void Pipeline::elect_reader(Parker* preferred) {
 }
 
 bool Pipeline::takes(const Request& request, bool again) const {
-  if (!closed.ok()) return true;  // to be told so
+  if (!closed.ok()) return true;  // to receive that as its result
   if (relocation.decommissioned()) return false;
   return again || !setup.neighbours.mine || setup.neighbours.mine(request);
 }

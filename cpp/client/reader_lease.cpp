@@ -18,8 +18,8 @@ constexpr Millis kStalled{50};
 constexpr Millis kLoopReads{1000};
 
 bool readable(int fd) {
-  pollfd news{fd, POLLIN, 0};
-  return ::poll(&news, 1, 0) > 0;
+  pollfd input{fd, POLLIN, 0};
+  return ::poll(&input, 1, 0) > 0;
 }
 
 }  // namespace

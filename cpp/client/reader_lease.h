@@ -49,8 +49,9 @@ class ReaderLease {
  private:
   // There is more to do than to read replies.
   bool needs_engine(const Pipeline& pipe) const HOLDFAST_REQUIRES(pipe.mutex) {
-    const Relocation& orders = pipe.relocation;
-    if (orders.ordered() || orders.decommissioned() || recalled_ || !pipe.closed.ok()) return true;
+    const Relocation& relocation = pipe.relocation;
+    if (relocation.pending() || relocation.decommissioned() || recalled_ || !pipe.closed.ok())
+      return true;
     return !pipe.send.stream() || pipe.send.blocked() || pipe.send.failed();
   }
   bool stalled(const Pipeline& pipe, TimePoint now) HOLDFAST_REQUIRES(pipe.mutex);

@@ -17,7 +17,7 @@ constexpr Millis kSilence{400};
 constexpr Millis kProbe{300};
 
 // Drawn by the nanosecond of the failure: no two clients share it, and a test's clock repeats it.
-Duration rest_after(int failures, TimePoint now) {
+Duration backoff_after(int failures, TimePoint now) {
   std::minstd_rand random(
       static_cast<std::minstd_rand::result_type>(now.time_since_epoch().count()));
   const int doublings = std::min(std::max(failures - 1, 0), kDoublings);
@@ -55,8 +55,8 @@ ReconnectingStream::ReconnectingStream(StreamOptions options, Open open)
 
 bool ReconnectingStream::advance(TimePoint now) {
   if (settled(now)) return false;
-  if (state_ == State::kIdle || state_ == State::kResting) start(now);
-  if (request_) ask(now);
+  if (state_ == State::kIdle || state_ == State::kBackingOff) start(now);
+  if (request_) take_credentials(now);
   if (state_ == State::kConnecting) connect(now);
   if (state_ == State::kGreeting) exchange_greeting(now);
   if (now >= until_) time_out(now);
@@ -64,8 +64,8 @@ bool ReconnectingStream::advance(TimePoint now) {
 }
 
 bool ReconnectingStream::settled(TimePoint now) const {
-  const bool rests = state_ == State::kResting && now < until_;
-  return rests || state_ == State::kReady || state_ == State::kNowhere;
+  const bool backs_off = state_ == State::kBackingOff && now < until_;
+  return backs_off || state_ == State::kReady || state_ == State::kNowhere;
 }
 
 void ReconnectingStream::time_out(TimePoint now) {
@@ -107,7 +107,7 @@ void ReconnectingStream::suspect(TimePoint now) {
   probe(now);
 }
 
-// The handshake rests meanwhile.
+// The handshake waits meanwhile.
 void ReconnectingStream::probe(TimePoint now) {
   using Verdict = net::PlainTextProbe::Verdict;
   const Verdict verdict = probe_->advance();
@@ -131,7 +131,7 @@ void ReconnectingStream::start(TimePoint now) {
   state_ = State::kAsking;
 }
 
-void ReconnectingStream::ask(TimePoint now) {
+void ReconnectingStream::take_credentials(TimePoint now) {
   if (!request_->done()) return;
   Result<net::Credentials> answer = request_->take();
   if (!answer.ok()) {
@@ -228,7 +228,7 @@ void ReconnectingStream::greeted(TimePoint now) {
   if (next_reply(now)) return protocol_error(now, kSurplus);
   if (state_ != State::kGreeting) return;
   state_ = State::kReady;
-  until_ = rest_end_ = kNever;
+  until_ = backoff_end_ = kNever;
   if (std::exchange(known_, true)) options_.stats->add(Stats::Counter::kReconnects);
 }
 
@@ -321,12 +321,12 @@ void ReconnectingStream::fail(TimePoint now, Status why, bool reset) {
   leave(reset);
   failure_ = options_.service.empty() ? std::move(why)
                                       : why.prefixed("service '" + options_.service + "': ");
-  state_ = State::kResting;
+  state_ = State::kBackingOff;
   ++failed_attempts_;
-  until_ = std::exchange(rest_end_, kNever);
+  until_ = std::exchange(backoff_end_, kNever);
   if (until_ != kNever) return;
   ++failures_;
-  until_ = after(now, rest_after(failures_, now));
+  until_ = after(now, backoff_after(failures_, now));
 }
 
 void ReconnectingStream::protocol_error(TimePoint now, const std::string& what) {
@@ -337,8 +337,8 @@ void ReconnectingStream::protocol_error(TimePoint now, const std::string& what) 
 }
 
 void ReconnectingStream::hurry(TimePoint now) {
-  if (state_ != State::kResting || now >= until_) return;
-  rest_end_ = std::exchange(until_, now);
+  if (state_ != State::kBackingOff || now >= until_) return;
+  backoff_end_ = std::exchange(until_, now);
 }
 
 void ReconnectingStream::move(Result<net::Address> to) {
@@ -369,7 +369,7 @@ void ReconnectingStream::close() {
   leave(false);
   state_ = State::kIdle;
   failures_ = 0;
-  until_ = rest_end_ = kNever;
+  until_ = backoff_end_ = kNever;
 }
 
 net::Interest ReconnectingStream::interest() const {
@@ -383,7 +383,7 @@ net::Interest ReconnectingStream::interest() const {
 }
 
 bool ReconnectingStream::hopeless() const {
-  const bool down = state_ == State::kResting || state_ == State::kNowhere;
+  const bool down = state_ == State::kBackingOff || state_ == State::kNowhere;
   return down && (refused() || failures_ > options_.retries);
 }
 

@@ -22,7 +22,7 @@
 
 namespace holdfast::client {
 
-// How to reach one server, and how patiently. A server that answers for a *service* has to be a
+// How to reach one server, and for how long. A server that answers for a *service* has to be a
 // primary: it is asked for its ROLE when it is greeted, and left when it answers READONLY.
 struct StreamOptions {
   net::Address address;
@@ -34,7 +34,7 @@ struct StreamOptions {
   Millis command_timeout{5000};
   int retries = 10;       // attempts to connect after the first, before callers get an error
   std::string service{};  // what the sentinels call the group whose primary this is; else empty
-  std::string library_version{};  // told with the library's name; empty: neither is
+  std::string library_version{};  // sent with the library's name; empty: neither is
   bool resp3 = false;  // replies, and what comes unasked, in RESP3, where the server has it
   std::shared_ptr<Stats> stats = std::make_shared<Stats>();  // the client's
   net::CredentialSource credential_source{};  // asked for each attempt, instead of `credentials`
@@ -55,7 +55,7 @@ class ReconnectingStream {
     kConnecting,  // the transport connects
     kGreeting,    // our first commands are on their way
     kReady,       // carries bytes
-    kResting,     // after a failure, until the next attempt
+    kBackingOff,  // after a failure, until the next attempt
     kNowhere,     // no address is known: until move()
   };
 
@@ -68,7 +68,7 @@ class ReconnectingStream {
   const StreamOptions& options() const { return options_; }
 
   // Goes on towards kReady; true when kReady has been reached by this call. Starts anew when idle
-  // or rested.
+  // or backed off.
   bool advance(TimePoint now);
 
   // How long a read() of kMoment may block until there is something to read; 0: never, or not
@@ -76,7 +76,7 @@ class ReconnectingStream {
   Millis moment() const;
 
   // Ready only: reads what there is, appending complete replies to `replies`. False when the stream
-  // has broken: then it has been left for kResting, with failure() saying why.
+  // has broken: then it has been left for kBackingOff, with failure() saying why.
   enum class Wait { kNone, kMoment };
   bool read(TimePoint now, std::vector<resp::Reply>& replies, Wait wait = Wait::kNone);
 
@@ -91,7 +91,7 @@ class ReconnectingStream {
   // Ready only: all that has been read was complete replies, and they have been returned.
   bool at_end() const { return reader_->at_end(); }
 
-  // Gives the stream up and rests. `reset`: let nothing that was sent before be delivered late.
+  // Gives the stream up and backs off. `reset`: let nothing that was sent before be delivered late.
   void fail(TimePoint now, Status why, bool reset);
 
   // The server is at `to` from now on, or, for now, nowhere, and failure() says why. The stream is
@@ -107,8 +107,8 @@ class ReconnectingStream {
   // The stream of kReady; null otherwise.
   std::shared_ptr<net::Transport> transport() const;
 
-  // Resting: the next attempt begins now. If it fails, it counts towards no number of failures in a
-  // row, and the rest goes on.
+  // Backing off: the next attempt begins now. If it fails, it counts towards no number of failures
+  // in a row, and the back-off goes on.
   void hurry(TimePoint now);
 
   // Why the latest attempt or stream failed, and how many attempts have failed in a row.
@@ -123,13 +123,14 @@ class ReconnectingStream {
     return failure_.code() == Code::kServer || failure_.reach() == Reach::kPlainText;
   }
 
-  // No stream, and callers are to be told: refused, or more attempts have failed than are allowed.
+  // No stream, and callers are to get the failure: refused, or more attempts have failed than are
+  // allowed.
   bool hopeless() const;
 
  private:
   bool settled(TimePoint now) const;  // until something happens
   void start(TimePoint now);
-  void ask(TimePoint now);
+  void take_credentials(TimePoint now);
   void open();
   std::string overdue() const;
   void connect(TimePoint now);
@@ -160,14 +161,14 @@ class ReconnectingStream {
   int greeting_replies_ = 0;  // still to come
   int after_hello_ = -1;      // of these, behind the one to HELLO
   int optional_ = 0;          // of these, the last: replies that may be errors
-  bool introduces_ = true;    // until a server refuses to be told who we are
+  bool introduces_ = true;    // until a server refuses the client's name
   net::Interest interest_;
   bool more_ = false;         // the last read() stopped before it had everything
-  TimePoint until_ = kNever;  // end of the attempt, or of the rest
+  TimePoint until_ = kNever;  // end of the attempt, or of the back-off
   Status failure_;
   int failures_ = 0;
   std::uint64_t failed_attempts_ = 0;
-  TimePoint rest_end_ = kNever;  // of the rest that hurry() has cut short
+  TimePoint backoff_end_ = kNever;  // of the back-off that hurry() has cut short
   // Where TLS is wanted and the server says nothing: whether it would answer in plain text.
   TimePoint silent_until_ = kNever;
   std::unique_ptr<net::PlainTextProbe> probe_;

@@ -30,7 +30,7 @@ class Relocation {
   bool decommissioned() const { return decommissioned_; }
 
   // The reader has an order to carry out.
-  bool ordered() const { return move_ || review_; }
+  bool pending() const { return move_ || review_; }
 
  private:
   std::optional<Result<net::Address>> move_;

@@ -68,7 +68,7 @@ class Request {
   // reply is still passed to complete().
   void abandon() { abandoned_.store(true, std::memory_order_release); }
   bool abandoned() const { return abandoned_.load(std::memory_order_acquire); }
-  void readopt() { abandoned_.store(false, std::memory_order_release); }
+  void await_again() { abandoned_.store(false, std::memory_order_release); }
 
   // Any thread, with locks held: it must not be put in line any more, since a later command of its
   // owner is about to be. Where it stands in line it stays. Connection::submit() looks under the

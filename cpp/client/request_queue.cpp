@@ -87,7 +87,7 @@ InFlightRequest RequestQueue::take_first(const net::Address& from) {
 }
 
 RequestQueue::Taken RequestQueue::take(resp::Reply&& reply, const net::Address& from,
-                                       Answers& answers) {
+                                       Deliveries& deliveries) {
   if (sent_ == 0) return Taken::kUnasked;
   Entry& entry = entries_.front();
   if (entry.extra > 0) {
@@ -98,7 +98,7 @@ RequestQueue::Taken RequestQueue::take(resp::Reply&& reply, const net::Address& 
   if (failures_ > 0) replied();
   // An error says itself what became of the command, or that another server is to get it.
   if (entry.what.sent.repeated && !reply.is_error()) report_resolved(entry.what, from);
-  add_answer(entry, std::move(reply), answers);
+  add_answer(entry, std::move(reply), deliveries);
   entries_.pop_front();
   --sent_;
   return Taken::kTaken;
@@ -119,7 +119,7 @@ void RequestQueue::report_resolved(const InFlightRequest& unanswered, const net:
   events_->post(std::move(event));
 }
 
-void RequestQueue::attempt_failed(int retries, const Status& why, Answers& answers) {
+void RequestQueue::attempt_failed(int retries, const Status& why, Deliveries& deliveries) {
   ++failures_;
   std::deque<Entry> kept;
   for (Entry& entry : entries_) {
@@ -127,7 +127,7 @@ void RequestQueue::attempt_failed(int retries, const Status& why, Answers& answe
     if (persistent || failures_ - entry.failures_before <= retries) {
       kept.push_back(std::move(entry));
     } else {
-      add_answer(entry, why, answers);
+      add_answer(entry, why, deliveries);
     }
   }
   entries_ = std::move(kept);
@@ -149,7 +149,7 @@ void RequestQueue::forget_unwanted(std::size_t from, std::size_t to) {
   entries_.erase(std::remove_if(begin, end, unwanted), end);
 }
 
-void RequestQueue::drop_overdue(TimePoint now, const Status& why, Answers& answers) {
+void RequestQueue::drop_overdue(TimePoint now, const Status& why, Deliveries& deliveries) {
   if (now < next_overdue_) return;
   next_overdue_ = kNever;
   forget_unwanted(sent_, entries_.size());
@@ -157,7 +157,7 @@ void RequestQueue::drop_overdue(TimePoint now, const Status& why, Answers& answe
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     Entry& entry = entries_[i];
     const RequestPtr& request = entry.what.request;
-    if (request && request->deadline <= now) add_answer(entry, why, answers);
+    if (request && request->deadline <= now) add_answer(entry, why, deliveries);
     if (request) next_overdue_ = std::min(next_overdue_, request->deadline);
     if (request || i < sent_) kept.push_back(std::move(entry));
   }
@@ -175,11 +175,11 @@ TimePoint RequestQueue::next_connect_deadline() const {
 }
 
 // Without a stream no request is on the wire.
-void RequestQueue::drop_connect_overdue(TimePoint now, const Status& why, Answers& answers) {
+void RequestQueue::drop_connect_overdue(TimePoint now, const Status& why, Deliveries& deliveries) {
   std::deque<Entry> kept;
   for (Entry& entry : entries_) {
     if (connect_deadline(entry) <= now) {
-      add_answer(entry, why, answers);
+      add_answer(entry, why, deliveries);
     } else {
       kept.push_back(std::move(entry));
     }
@@ -187,13 +187,13 @@ void RequestQueue::drop_connect_overdue(TimePoint now, const Status& why, Answer
   entries_ = std::move(kept);
 }
 
-void RequestQueue::fail(const Status& why, bool persistent_too, Answers& answers) {
+void RequestQueue::fail(const Status& why, bool persistent_too, Deliveries& deliveries) {
   std::deque<Entry> kept;
   for (Entry& entry : entries_) {
     if (entry.what.request && entry.what.request->persistent && !persistent_too) {
       kept.push_back(std::move(entry));
     } else {
-      add_answer(entry, why, answers);
+      add_answer(entry, why, deliveries);
     }
   }
   entries_ = std::move(kept);
@@ -209,9 +209,9 @@ std::vector<InFlightRequest> RequestQueue::take_all() {
 }
 
 // The entry keeps its place, without its request.
-void RequestQueue::add_answer(Entry& entry, Result<resp::Reply> reply, Answers& answers) {
+void RequestQueue::add_answer(Entry& entry, Result<resp::Reply> reply, Deliveries& deliveries) {
   if (!entry.what.request) return;
-  answers.push_back({std::move(entry.what), std::move(reply)});
+  deliveries.push_back({std::move(entry.what), std::move(reply)});
 }
 
 }  // namespace holdfast::client

@@ -28,11 +28,11 @@ struct InFlightRequest {
 class RequestQueue {
  public:
   // The reply for a request; to be delivered without locks.
-  struct Answer {
+  struct Delivery {
     InFlightRequest to;
     Result<resp::Reply> reply;
   };
-  using Answers = std::vector<Answer>;
+  using Deliveries = std::vector<Delivery>;
 
   // `events` receives a kResolved for each command that has its reply after it was sent again.
   explicit RequestQueue(std::shared_ptr<EventSink> events);
@@ -61,14 +61,14 @@ class RequestQueue {
   // Encodes the wanted requests that are not on the wire yet; from now on they are. Returns the
   // number of commands.
   int send(std::string& out, TimePoint now);
-  // What send() has encoded is written: its deferred requests hear of that.
+  // What send() has encoded is written: its deferred requests' written() is called.
   void written();
 
   // The next reply on the wire has come, `from` this server. kUnasked: nothing was on the wire.
   // kMismatched: the next command cannot have such a reply. Then nothing is taken: replies and
   // requests are out of step.
   enum class Taken { kTaken, kUnasked, kMismatched };
-  Taken take(resp::Reply&& reply, const net::Address& from, Answers& answers);
+  Taken take(resp::Reply&& reply, const net::Address& from, Deliveries& deliveries);
 
   // Whether these can be the replies to the first requests on the wire.
   template <typename Replies>
@@ -83,22 +83,22 @@ class RequestQueue {
   // without a request: it was given up.
   InFlightRequest take_first(const net::Address& from);
 
-  // An attempt to connect has failed, or the stream has. Answers the requests, but for persistent
-  // ones, that have stood here for more than `retries` such failures without a reply in between.
-  // Those before a request came are not its own: the network may be back by now.
-  void attempt_failed(int retries, const Status& why, Answers& answers);
+  // An attempt to connect has failed, or the stream has. Deliveries the requests, but for
+  // persistent ones, that have stood here for more than `retries` such failures without a reply in
+  // between. Those before a request came are not its own: the network may be back by now.
+  void attempt_failed(int retries, const Status& why, Deliveries& deliveries);
 
   // The stream broke: the requests that are still wanted wait to be sent again.
   void broken();
 
   // Drops requests that were never sent and are no longer wanted without an answer.
-  void drop_overdue(TimePoint now, const Status& why, Answers& answers);
+  void drop_overdue(TimePoint now, const Status& why, Deliveries& deliveries);
 
   // The server refuses connections: answers the requests whose connect deadline has passed.
-  void drop_connect_overdue(TimePoint now, const Status& why, Answers& answers);
+  void drop_connect_overdue(TimePoint now, const Status& why, Deliveries& deliveries);
 
   // All requests, or all but the persistent ones.
-  void fail(const Status& why, bool persistent_too, Answers& answers);
+  void fail(const Status& why, bool persistent_too, Deliveries& deliveries);
 
   // All wanted requests, to be sent elsewhere; the queue is empty afterwards.
   std::vector<InFlightRequest> take_all();
@@ -116,7 +116,7 @@ class RequestQueue {
   void replied();
   void report_resolved(const InFlightRequest& unanswered, const net::Address& from);
   static TimePoint connect_deadline(const Entry& entry);
-  void add_answer(Entry& entry, Result<resp::Reply> reply, Answers& answers);
+  void add_answer(Entry& entry, Result<resp::Reply> reply, Deliveries& deliveries);
 
   std::shared_ptr<EventSink> events_;
   std::deque<Entry> entries_;

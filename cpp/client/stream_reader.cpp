@@ -25,11 +25,11 @@ net::Interest StreamReader::advance(Pipeline& pipe, const ReadTurn& /*turn*/, Ti
   return digest(pipe, wait != Wait::kNone ? pipe.clock.now() : now, std::move(progress));
 }
 
-std::optional<net::Interest> StreamReader::without_orders(const Pipeline& pipe,
-                                                          const ReadTurn& /*turn*/) const {
+std::optional<net::Interest> StreamReader::only_to_read(const Pipeline& pipe,
+                                                        const ReadTurn& /*turn*/) const {
   if (link_.state() != ReconnectingStream::State::kReady) return std::nullopt;
   const MutexLock lock(pipe.mutex);
-  if (!pipe.send.stream() || pipe.relocation.ordered()) return std::nullopt;
+  if (!pipe.send.stream() || pipe.relocation.pending()) return std::nullopt;
   return interest(pipe);
 }
 
@@ -100,7 +100,7 @@ void StreamReader::settle(Pipeline& pipe, TimePoint now, Completions& due) {
   if (pipe.relocation.take_review()) hand_over(pipe, due);
   drop_overdue(pipe, now, due);
   if (!pipe.closed.ok()) {
-    pipe.line.fail(pipe.closed, true, due.answers);
+    pipe.line.fail(pipe.closed, true, due.deliveries);
     pipe.send.close();
   }
   pipe.send.unblock();
@@ -154,7 +154,7 @@ bool StreamReader::connect_overdue(const Pipeline& pipe, TimePoint now) const {
 
 net::Interest StreamReader::interest(const Pipeline& pipe) const {
   net::Interest next = link_.interest();
-  const bool down = link_.state() == ReconnectingStream::State::kResting ||
+  const bool down = link_.state() == ReconnectingStream::State::kBackingOff ||
                     link_.state() == ReconnectingStream::State::kNowhere;
   if (down && refuses()) next.until = std::min(next.until, pipe.line.next_connect_deadline());
   next.until = std::min(next.until, pipe.line.next_overdue());
@@ -176,14 +176,14 @@ net::Interest StreamReader::interest(const Pipeline& pipe) const {
 bool StreamReader::take_replies(Pipeline& pipe, TimePoint now, Progress& progress,
                                 Completions& due) {
   if (!progress.replies.empty()) pipe.last_read = now;
-  due.answers.reserve(progress.replies.size());
+  due.deliveries.reserve(progress.replies.size());
   const bool must_be_primary = !setup_.link.service.empty();
   for (resp::Reply& reply : progress.replies) {
     if (must_be_primary && pipe.line.awaits_replies() && says_readonly(reply)) {
       link_.fail(now, Status::unreachable(address().text() + " is a replica now"), true);
       return false;
     }
-    switch (pipe.line.take(std::move(reply), address(), due.answers)) {
+    switch (pipe.line.take(std::move(reply), address(), due.deliveries)) {
       case RequestQueue::Taken::kTaken:
         break;
       case RequestQueue::Taken::kUnasked:
@@ -213,11 +213,11 @@ void StreamReader::stream_lost(Pipeline& pipe, Completions& due) {
 void StreamReader::attempt_failed(Pipeline& pipe, TimePoint now, bool counts, Completions& due) {
   const Status& why = link_.failure();
   if (link_.refused()) {
-    pipe.line.fail(why, why.code() == Code::kServer, due.answers);
+    pipe.line.fail(why, why.code() == Code::kServer, due.deliveries);
   } else if (counts) {
-    pipe.line.attempt_failed(setup_.link.retries, why, due.answers);
+    pipe.line.attempt_failed(setup_.link.retries, why, due.deliveries);
   }
-  if (!pipe.send.stream() && refuses()) pipe.line.drop_connect_overdue(now, why, due.answers);
+  if (!pipe.send.stream() && refuses()) pipe.line.drop_connect_overdue(now, why, due.deliveries);
 }
 
 void StreamReader::drop_overdue(Pipeline& pipe, TimePoint now, Completions& due) {
@@ -231,7 +231,7 @@ void StreamReader::drop_overdue(Pipeline& pipe, TimePoint now, Completions& due)
   pipe.line.drop_overdue(now,
                          unknown ? Status::unreachable(late)
                                  : Status::unreachable(why.message()).caused_by(why.cause()),
-                         due.answers);
+                         due.deliveries);
 }
 
 }  // namespace holdfast::client

@@ -39,7 +39,7 @@ class StreamReader {
   net::Interest advance(Pipeline& pipe, const ReadTurn& turn, TimePoint now,
                         Wait wait = Wait::kNone) HOLDFAST_EXCLUDES(pipe.mutex);
   // What to wait for, if there is nothing to do but to read.
-  std::optional<net::Interest> without_orders(const Pipeline& pipe, const ReadTurn& turn) const
+  std::optional<net::Interest> only_to_read(const Pipeline& pipe, const ReadTurn& turn) const
       HOLDFAST_EXCLUDES(pipe.mutex);
 
   // How long a reading may wait for a reply, which arrives soon; zero: not at all.

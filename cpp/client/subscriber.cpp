@@ -85,9 +85,9 @@ net::Interest Subscriber::step(TimePoint now) {
   const std::shared_ptr<Sink> sink = sink_.lock();
   const WakeBatch wakes;
   const MutexLock turn(turn_);
-  Orders orders = due_orders(now);
-  if (orders.closed || !sink) return end();
-  apply(now, std::move(orders), *sink);
+  Changes changes = due_changes(now);
+  if (changes.closed || !sink) return end();
+  apply(now, std::move(changes), *sink);
   stream_.advance(now, *sink);
   find_reader(now, *sink);
   const MutexLock lock(mutex_);
@@ -106,30 +106,30 @@ net::Interest Subscriber::end() {
   return none;
 }
 
-Subscriber::Orders Subscriber::due_orders(TimePoint now) {
-  Orders orders;
+Subscriber::Changes Subscriber::due_changes(TimePoint now) {
+  Changes changes;
   const MutexLock lock(mutex_);
-  orders.closed = closed_;
-  orders.mode = mode_;
-  orders.move.swap(move_);
-  orders.subscribes.swap(subscribes_);
-  orders.drops.swap(drops_);
+  changes.closed = closed_;
+  changes.mode = mode_;
+  changes.move.swap(move_);
+  changes.subscribes.swap(subscribes_);
+  changes.drops.swap(drops_);
   for (auto each = releases_.begin(); each != releases_.end();) {
     const auto release = each++;
     if (release->second > now) continue;
-    orders.releases.push_back(release->first);
+    changes.releases.push_back(release->first);
     releases_.erase(release);
   }
-  return orders;
+  return changes;
 }
 
-void Subscriber::apply(TimePoint now, Orders orders, Sink& sink) {
-  stream_.set_mode(orders.mode);
-  if (orders.move) stream_.move(now, std::move(*orders.move));
-  for (const std::string& channel : orders.drops) stream_.unsubscribe(channel);
-  for (const std::string& channel : orders.subscribes) stream_.subscribe(channel);
+void Subscriber::apply(TimePoint now, Changes changes, Sink& sink) {
+  stream_.set_mode(changes.mode);
+  if (changes.move) stream_.move(now, std::move(*changes.move));
+  for (const std::string& channel : changes.drops) stream_.unsubscribe(channel);
+  for (const std::string& channel : changes.subscribes) stream_.subscribe(channel);
   // Last: who came and left within one step has its channel left, too; who came back keeps it.
-  for (const std::string& channel : orders.releases) {
+  for (const std::string& channel : changes.releases) {
     if (stream_.has(channel) && sink.on_released(channel)) stream_.unsubscribe(channel);
   }
 }
@@ -144,7 +144,7 @@ void Subscriber::publish_stream() {
 net::Interest Subscriber::interest() {
   net::Interest next = stream_.interest();
   if (stream_.idle() && subscribes_.empty() && drops_.empty()) {
-    stream_.rest();
+    stream_.stop_connecting();
     next = {};
     next.done = releases_.empty();
   }

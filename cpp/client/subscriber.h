@@ -68,7 +68,7 @@ class Subscriber final : public net::Pollable, public std::enable_shared_from_th
 
  private:
   using Reader = ReaderElection::Reader;
-  struct Orders {
+  struct Changes {
     std::vector<std::string> subscribes;
     std::vector<std::string> releases;
     std::vector<std::string> drops;
@@ -78,8 +78,8 @@ class Subscriber final : public net::Pollable, public std::enable_shared_from_th
   };
 
   // The loop's.
-  Orders due_orders(TimePoint now) HOLDFAST_EXCLUDES(mutex_);
-  void apply(TimePoint now, Orders orders, Sink& sink) HOLDFAST_REQUIRES(turn_);
+  Changes due_changes(TimePoint now) HOLDFAST_EXCLUDES(mutex_);
+  void apply(TimePoint now, Changes changes, Sink& sink) HOLDFAST_REQUIRES(turn_);
   void find_reader(TimePoint now, const Sink& sink) HOLDFAST_EXCLUDES(mutex_);
   net::Interest end() HOLDFAST_REQUIRES(turn_);
 

@@ -57,7 +57,7 @@ void SubscriptionStream::move(TimePoint now, Result<net::Address> to) {
   forget_stream(now);
 }
 
-void SubscriptionStream::rest() {
+void SubscriptionStream::stop_connecting() {
   link_.close();
   down_since_ = kNever;
 }
@@ -199,7 +199,7 @@ void SubscriptionStream::confirmed(std::string_view kind, const std::string& cha
   const bool asked = !awaited_.empty() && awaited_.front().channel == channel &&
                      same_word(awaited_.front().command, kind);
   if (asked) {
-    when = awaited_.front().asked;
+    when = awaited_.front().requested;
     awaited_.pop_front();
   }
   if (channels_.count(channel) == 0) return;
@@ -218,10 +218,10 @@ bool SubscriptionStream::is_left(const std::string& channel) const {
 }
 
 void SubscriptionStream::subscribed(std::string_view kind, const std::string& channel,
-                                    TimePoint asked, Sink& sink) {
+                                    TimePoint requested, Sink& sink) {
   refusals_.erase(channel);
   const bool fresh = subscribed_.insert({std::string(kind), channel}).second;
-  fresh ? sink.on_subscribed(channel, asked) : sink.on_caught_up(channel, asked);
+  fresh ? sink.on_subscribed(channel, requested) : sink.on_caught_up(channel, requested);
 }
 
 void SubscriptionStream::lost(TimePoint now, Sink& sink) {

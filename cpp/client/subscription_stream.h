@@ -27,11 +27,11 @@ class SubscriptionStream {
    public:
     virtual ~Sink() = default;
     // From now on messages arrive; also after each reconnection, when some may have been missed.
-    // All that arrive are newer than `asked`, when the server was asked for them.
-    virtual void on_subscribed(const std::string& channel, TimePoint asked) = 0;
+    // All that arrive are newer than `requested`, when the command was sent.
+    virtual void on_subscribed(const std::string& channel, TimePoint requested) = 0;
     // It had been subscribed to already: none was missed, and what arrives now is newer than
-    // `asked`.
-    virtual void on_caught_up(const std::string& channel, TimePoint asked) = 0;
+    // `requested`.
+    virtual void on_caught_up(const std::string& channel, TimePoint requested) = 0;
     virtual void on_message(const std::string& channel, std::string_view payload) = 0;
     // The server refuses this channel: an ACL, or longer than the command timeout a state that
     // passes (BUSY, for example).
@@ -74,7 +74,7 @@ class SubscriptionStream {
 
   // While the stream is up, else null.
   std::shared_ptr<net::Transport> transport() const { return link_.transport(); }
-  // The server owes it replies.
+  // Commands were sent whose replies have not come.
   bool awaits_replies() const { return !awaited_.empty(); }
   // Not connected, and without a channel there is nothing to connect for. A stream that is up is
   // kept.
@@ -82,13 +82,13 @@ class SubscriptionStream {
     return link_.state() != ReconnectingStream::State::kReady && channels_.empty();
   }
   // Ends attempts to connect, which are not needed any more.
-  void rest();
+  void stop_connecting();
 
  private:
   struct Awaited {
     std::string_view command;
     std::string channel;
-    TimePoint asked;
+    TimePoint requested;
 
     bool leaves() const { return command == "UNSUBSCRIBE" || command == "SUNSUBSCRIBE"; }
   };
@@ -105,7 +105,8 @@ class SubscriptionStream {
   TimePoint next_retry() const;
   void confirmed(std::string_view kind, const std::string& channel, Sink& sink);
   bool is_left(const std::string& channel) const;
-  void subscribed(std::string_view kind, const std::string& channel, TimePoint asked, Sink& sink);
+  void subscribed(std::string_view kind, const std::string& channel, TimePoint requested,
+                  Sink& sink);
   void write();
   bool take(const resp::Reply& reply, Sink& sink);
   void lost(TimePoint now, Sink& sink);

@@ -146,12 +146,12 @@ sync::ExchangePtr Client::ping() {
 
 void Client::pause_renewals(bool on) { context()->keeper->watchdog().pause(on); }
 
-std::shared_ptr<Closing> Client::close(Millis patience, bool release_held) {
+std::shared_ptr<Closing> Client::close(Millis timeout, bool release_held) {
   const bool first = !closed_.exchange(true);
   Core* core = core_.load();
   const bool ours = core->epoch == fork_epoch();
   if (!first || !ours) return Closing::begin(nullptr, {});
-  return Closing::begin(core->context, {std::min(patience, options_.command_timeout), release_held,
+  return Closing::begin(core->context, {std::min(timeout, options_.command_timeout), release_held,
                                         std::move(core->usage)});
 }
 

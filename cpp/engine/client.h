@@ -53,9 +53,9 @@ class Client {
   // For tests of programs: while `on`, its holds are not renewed.
   void pause_renewals(bool on);
 
-  // Begins to close it: see Closing. `patience`: at most the command timeout. Only the first call
+  // Begins to close it: see Closing. `timeout`: at most the command timeout. Only the first call
   // has an effect.
-  std::shared_ptr<Closing> close(Millis patience, bool release_held = false);
+  std::shared_ptr<Closing> close(Millis timeout, bool release_held = false);
   bool closed() const { return closed_.load(); }
 
  private:

@@ -30,7 +30,7 @@ std::shared_ptr<Closing> Closing::begin(std::shared_ptr<const sync::Context> con
 
 void Closing::start(Options options) {
   const auto self = shared_from_this();
-  until_ = after(context_->clock.now(), options.patience);
+  until_ = after(context_->clock.now(), options.timeout);
   context_->keeper->begin_close([self] { self->context_->timers->call(self); });
   context_->waits->closed(closed()).run();
   if (options.release_held) release_held();

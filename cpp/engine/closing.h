@@ -14,14 +14,14 @@ namespace holdfast::engine {
 
 // The end of a client. It is awaited like an operation, or left to the engine's thread. All waits
 // end with kClosed. Pending releases are finished, and grants that still arrive are given back, for
-// `patience` at most; then the connections are closed, and within 100 ms more all attempts have
+// `timeout` at most; then the connections are closed, and within 100 ms more all attempts have
 // ended. Thread-safe.
 class Closing final : public sync::Exchange,
                       public sync::Timed,
                       public std::enable_shared_from_this<Closing> {
  public:
   struct Options {
-    Millis patience{0};
+    Millis timeout{0};
     bool release_held = false;      // releases all holds first
     std::shared_ptr<void> usage{};  // kept until the end
   };
@@ -46,7 +46,7 @@ class Closing final : public sync::Exchange,
  private:
   enum class Stage {
     kStarting,   // start() looks for unfinished releases
-    kFinishing,  // until no release or attempt is under way, or the patience is over
+    kFinishing,  // until no release or attempt is under way, or the timeout is over
     kEnding,     // the connections are being closed
     kSettling,   // attempts over them end
     kClosed,

@@ -28,7 +28,7 @@ Counter::Counter(std::shared_ptr<Client> client, const sync::CounterKind& kind,
 
 sync::ExchangePtr Counter::acquire(std::int64_t amount, bool blocking, Duration timeout) const {
   auto context = client_->context();
-  sync::RequestSlots::RequestPtr slot;
+  sync::CounterRequestPtr slot;
   if (kind_.recipe.takes()) slot = context->slots->take();
   sync::AcquireArguments arguments{slot ? slot->slot : next_owner_number()};
   arguments.lease = {synchronizer_->options().request_memory, false};

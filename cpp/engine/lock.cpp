@@ -18,9 +18,9 @@ Lock::Lock(std::shared_ptr<Client> client, const sync::LockRecipe& recipe, const
           recipe, LockName(client_->options().name_prefix + name, options.side),
           options.acquire_options)) {}
 
-sync::ExchangePtr Lock::acquire(const Attempt& attempt) const {
+sync::ExchangePtr Lock::acquire(const AcquireArguments& arguments) const {
   return std::make_shared<sync::CallOf<sync::FirstAcquire>>(
-      client_->context(), sync::AcquireRequest(synchronizer_, attempt));
+      client_->context(), sync::AcquireRequest(synchronizer_, arguments));
 }
 
 sync::ExchangePtr Lock::release(const sync::FirstRelease::What& what) const {

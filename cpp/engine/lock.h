@@ -34,7 +34,7 @@ class Lock : public Lockable {
     return client_ == other.client_ && name() == other.name();
   }
 
-  sync::ExchangePtr acquire(const Attempt& attempt) const override;
+  sync::ExchangePtr acquire(const AcquireArguments& arguments) const override;
   sync::ExchangePtr release(OwnerNumber owner, bool all) const override {
     return release({owner, all});
   }

@@ -16,11 +16,11 @@ namespace holdfast::engine {
 // servers, each to be awaited by a thread or an event loop.
 class Lockable {
  public:
-  using Attempt = sync::AcquireArguments;
+  using AcquireArguments = sync::AcquireArguments;
 
   virtual ~Lockable() = default;
 
-  virtual sync::ExchangePtr acquire(const Attempt& attempt) const = 0;
+  virtual sync::ExchangePtr acquire(const AcquireArguments& arguments) const = 0;
   virtual sync::ExchangePtr release(OwnerNumber owner, bool all) const = 0;
   // Releases one hold; for kinds that support it, the caller of a last release does not wait for
   // the answer.

@@ -21,11 +21,11 @@ PermitSemaphore::PermitSemaphore(std::shared_ptr<Client> client, const std::stri
       renewed_(std::make_shared<sync::Synchronizer>(sync::renewed_permit_recipe(), name_)),
       leased_(std::make_shared<sync::Synchronizer>(sync::leased_permit_recipe(), name_)) {}
 
-sync::ExchangePtr PermitSemaphore::acquire(const Attempt& attempt) const {
+sync::ExchangePtr PermitSemaphore::acquire(const AcquireArguments& given) const {
   // A hold without a listener is left to the server.
-  const bool watched = attempt.lease.renewed || attempt.listener != 0;
-  sync::AcquireArguments arguments{attempt.number, attempt.lease, attempt.blocking, attempt.timeout,
-                                   attempt.listener};
+  const bool watched = given.lease.renewed || given.listener != 0;
+  sync::AcquireArguments arguments{given.number, given.lease, given.blocking, given.timeout,
+                                   given.listener};
   return std::make_shared<sync::CallOf<sync::FirstAcquire>>(
       client_->context(), sync::AcquireRequest(watched ? renewed_ : leased_, arguments));
 }
@@ -34,7 +34,7 @@ std::string PermitSemaphore::permit(OwnerNumber number) const {
   return sync::permit_id(client_->context()->client_id, number);
 }
 
-PermitSemaphore::Release PermitSemaphore::release(const std::string& permit) const {
+PermitSemaphore::PermitRelease PermitSemaphore::release(const std::string& permit) const {
   auto context = client_->context();
   const auto number = sync::permit_number(context->client_id, permit);
   if (!number || !context->keeper->knows(name_, *number)) return {release_by_id(permit), false};
@@ -53,7 +53,7 @@ sync::ExchangePtr PermitSemaphore::release_by_id(const std::string& permit) cons
     if (value) {
       const std::string channel = sync::renewed_permit_recipe().channel(name, {}).bytes();
       // Permits are not handed over, so no waiter is called.
-      (void)context->waits->told(channel, *value - 1, context->clock.now());
+      (void)context->waits->published(channel, *value - 1, context->clock.now());
     }
     // An earlier sending may have released it; it is not in use in any case.
     value = value || sent.times > 1 ? 1 : 0;

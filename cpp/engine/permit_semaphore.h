@@ -16,7 +16,7 @@ namespace holdfast::engine {
 // bytes, and has no owner. Each method describes its Outcome::value.
 class PermitSemaphore {
  public:
-  struct Attempt {
+  struct AcquireArguments {
     OwnerNumber number;  // a fresh one for each attempt, that of the permit's id
     Lease lease;
     bool blocking = true;
@@ -26,17 +26,17 @@ class PermitSemaphore {
 
   // The release of a permit that this client renews ends like that of a lock; of any other permit,
   // with `value` 1, or 0: it is not in use.
-  struct Release {
+  struct PermitRelease {
     sync::ExchangePtr operation;
     bool renewed = false;
   };
 
   PermitSemaphore(std::shared_ptr<Client> client, const std::string& name);
 
-  sync::ExchangePtr acquire(const Attempt& attempt) const;
+  sync::ExchangePtr acquire(const AcquireArguments& given) const;
   std::string permit(OwnerNumber number) const;
 
-  Release release(const std::string& permit) const;
+  PermitRelease release(const std::string& permit) const;
   // 1, or 0: it is not in use.
   sync::ExchangePtr extend(const std::string& permit, Millis lease) const;
   sync::ExchangePtr try_set_permits(std::int64_t permits) const;  // 1, or 0: set before
@@ -48,7 +48,7 @@ class PermitSemaphore {
 
   const std::shared_ptr<Client> client_;
   const LockName name_;
-  // Its permits, of this client: those that it renews, or tells the loss of, and those that it
+  // Its permits, of this client: those that it renews, or whose loss it reports, and those that it
   // leaves to the server.
   const sync::SynchronizerPtr renewed_;
   const sync::SynchronizerPtr leased_;

@@ -22,24 +22,25 @@ constexpr Millis kUsualLease{30000};
 
 class Member final : public sync::QuorumMember {
  public:
-  Member(std::shared_ptr<const Lock> lock, const Lock::Attempt& attempt, TimePoint deadline)
+  Member(std::shared_ptr<const Lock> lock, const Lock::AcquireArguments& arguments,
+         TimePoint deadline)
       : lock_(std::move(lock)),
         context_(lock_->client().context()),
-        attempt_(attempt),
+        arguments_(arguments),
         deadline_(deadline) {}
 
   sync::ExchangePtr acquire(How how) const override {
-    Lock::Attempt attempt = attempt_;
-    attempt.blocking = how == How::kWait;
-    attempt.again = how == How::kAgain;
-    attempt.member = true;
+    Lock::AcquireArguments arguments = arguments_;
+    arguments.blocking = how == How::kWait;
+    arguments.again = how == How::kAgain;
+    arguments.member = true;
     const TimePoint now = lock_->client().context()->clock.now();
-    attempt.timeout = deadline_ == kNever ? kNever - TimePoint{} : deadline_ - now;
-    return lock_->acquire(attempt);
+    arguments.timeout = deadline_ == kNever ? kNever - TimePoint{} : deadline_ - now;
+    return lock_->acquire(arguments);
   }
 
   lease::Attempt attempt() const override {
-    return {context_->keeper->attempts(), lock_->name(), attempt_.owner,
+    return {context_->keeper->attempts(), lock_->name(), arguments_.owner,
             lease::Attempt::Kind::kAround};
   }
 
@@ -47,12 +48,12 @@ class Member final : public sync::QuorumMember {
     return sync::under_way_status(lock_->name(), by_thread);
   }
 
-  std::optional<Duration> remaining() const override { return lock_->known_left(attempt_.owner); }
+  std::optional<Duration> remaining() const override { return lock_->known_left(arguments_.owner); }
 
  private:
   const std::shared_ptr<const Lock> lock_;
   const std::shared_ptr<const sync::Context> context_;
-  const Lock::Attempt attempt_;
+  const Lock::AcquireArguments arguments_;
   const TimePoint deadline_;
 };
 
@@ -80,34 +81,34 @@ Quorum::Quorum(Members members, Rule rule_for, std::string name)
       name_(std::move(name)),
       texts_(std::make_shared<std::vector<std::string>>(texts_of(members_))) {}
 
-sync::ExchangePtr Quorum::acquire(const Attempt& attempt) const {
+sync::ExchangePtr Quorum::acquire(const AcquireArguments& arguments) const {
   auto context = members_.front()->client().context();
   const TimePoint now = context->clock.now();
   sync::QuorumMachine::Options options;
-  options.rule = rule(attempt.lease.time);
-  options.blocking = attempt.blocking;
-  options.deadline = after(now, attempt.timeout);
-  options.lease = attempt.lease;
+  options.rule = rule(arguments.lease.time);
+  options.blocking = arguments.blocking;
+  options.deadline = after(now, arguments.timeout);
+  options.lease = arguments.lease;
   options.unreachable_budget = context->command_timeout;
   options.seed = static_cast<std::uint32_t>(now.time_since_epoch().count() +
-                                            static_cast<std::int64_t>(attempt.owner));
-  const int held = known_count(attempt.owner);
+                                            static_cast<std::int64_t>(arguments.owner));
+  const int held = known_count(arguments.owner);
   // If a minority may be missing, the next round tries a server again that refuses to work or
   // refuses connections.
   const bool in_rounds = options.rule.spare() > 0;
-  Attempt part = attempt;
+  AcquireArguments part = arguments;
   part.part = true;
   part.refusal_budget = in_rounds ? sync::RefusalBudget::kNone : sync::RefusalBudget::kCallers;
-  options.connect_deadline = sync::connect_deadline_of(attempt.blocking, options.deadline, now);
+  options.connect_deadline = sync::connect_deadline_of(arguments.blocking, options.deadline, now);
   part.connect_deadline = in_rounds ? now : options.connect_deadline;
   sync::QuorumAcquire::Members members;
   for (const auto& lock : members_) {
-    options.votes.push_back(lock->known_count(attempt.owner) >= held);
+    options.votes.push_back(lock->known_count(arguments.owner) >= held);
     members.push_back(std::make_unique<Member>(lock, part, options.deadline));
   }
   const auto made =
       std::make_shared<sync::QuorumAcquire>(context, name_, std::move(members), std::move(options));
-  made->set_about({kind(), attempt.owner});
+  made->set_about({kind(), arguments.owner});
   return made;
 }
 
@@ -172,27 +173,27 @@ sync::ExchangePtr Quorum::extend(OwnerNumber owner, Millis lease) const {
 }
 
 sync::ExchangePtr Quorum::force_release() const {
-  return ask_all(
+  return call_all(
       [](const Lock& lock) { return lock.force_release(); },
       [needs = rule()](const Answers& answers) { return common_yes(needs, 1, answers); });
 }
 
 sync::ExchangePtr Quorum::locked() const {
-  return ask_all([](const Lock& lock) { return lock.locked(); },
-                 [needs = rule()](const Answers& answers) {
-                   return common_yes(needs, needs.spare() + 1, answers);
-                 });
+  return call_all([](const Lock& lock) { return lock.locked(); },
+                  [needs = rule()](const Answers& answers) {
+                    return common_yes(needs, needs.spare() + 1, answers);
+                  });
 }
 
 sync::ExchangePtr Quorum::hold_count(OwnerNumber owner) const {
-  return ask_all(
+  return call_all(
       [owner](const Lock& lock) { return lock.hold_count(owner); },
       [needs = rule()](const Answers& answers) { return common_number(needs, answers); });
 }
 
 sync::ExchangePtr Quorum::ttl() const {
-  return ask_all([](const Lock& lock) { return lock.ttl(); },
-                 [needs = rule()](const Answers& answers) { return common_ttl(needs, answers); });
+  return call_all([](const Lock& lock) { return lock.ttl(); },
+                  [needs = rule()](const Answers& answers) { return common_ttl(needs, answers); });
 }
 
 Status Quorum::may_use(OwnerNumber owner) const {
@@ -263,7 +264,7 @@ std::shared_ptr<FanOutCall> Quorum::gather(FanOutCall::Plan plan) const {
   return std::make_shared<FanOutCall>(members_.front()->client().context(), name_, std::move(plan));
 }
 
-sync::ExchangePtr Quorum::ask_all(const Call& call, FanOutCall::Combine combine) const {
+sync::ExchangePtr Quorum::call_all(const Call& call, FanOutCall::Combine combine) const {
   std::vector<Step> steps;
   for (std::size_t i = 0; i < members_.size(); ++i) steps.push_back(step(i, call));
   return gather({rule(), std::move(steps), {}, std::move(combine)});

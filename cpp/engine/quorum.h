@@ -21,7 +21,7 @@ class Quorum final : public Lockable {
   // `members`: at least one, no two the same; `name`: for messages.
   Quorum(Members members, Rule rule_for, std::string name);
 
-  sync::ExchangePtr acquire(const Attempt& attempt) const override;
+  sync::ExchangePtr acquire(const AcquireArguments& arguments) const override;
   sync::ExchangePtr release(OwnerNumber owner, bool all) const override;
   sync::ExchangePtr extend(OwnerNumber owner, Millis lease) const override;
   sync::ExchangePtr force_release() const override;
@@ -50,7 +50,7 @@ class Quorum final : public Lockable {
   sync::ExchangePtr failed(const Status& why) const;
   sync::ExchangePtr release_members(OwnerNumber owner, bool all) const;
   std::shared_ptr<sync::FanOutCall> gather(sync::FanOutCall::Plan plan) const;
-  sync::ExchangePtr ask_all(const Call& call, sync::FanOutCall::Combine combine) const;
+  sync::ExchangePtr call_all(const Call& call, sync::FanOutCall::Combine combine) const;
   Step step(std::size_t member, const Call& call) const;
   std::vector<int> counts(OwnerNumber owner) const;
   void forget_losses(OwnerNumber owner) const;

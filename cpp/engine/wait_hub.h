@@ -23,12 +23,12 @@ class WaitHub final : public client::Subscriber::Sink, public wait::Subscription
 
   wait::WaitRegistry& registry() { return registry_; }
 
-  void on_subscribed(const std::string& channel, TimePoint asked) override {
+  void on_subscribed(const std::string& channel, TimePoint requested) override {
     const client::SendBatch sends;
-    registry_.subscribed(channel, asked).run();
+    registry_.subscribed(channel, requested).run();
   }
-  void on_caught_up(const std::string& channel, TimePoint asked) override {
-    registry_.caught_up(channel, asked);
+  void on_caught_up(const std::string& channel, TimePoint requested) override {
+    registry_.caught_up(channel, requested);
   }
   void on_message(const std::string& channel, std::string_view payload) override {
     const client::SendBatch sends;

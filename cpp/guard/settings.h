@@ -8,7 +8,7 @@
 
 namespace holdfast::guard {
 
-// What the program tells its guard by the pipe: an array of names and values, in RESP, all texts.
+// What the program sends its guard by the pipe: an array of names and values, in RESP, all texts.
 // A later one replaces it, for example with another password.
 struct Settings {
   net::Address address;  // "host" and "port", or "path"

@@ -28,9 +28,9 @@ class Attempts {
  public:
   explicit Attempts(HoldBook& book) : book_(book) {}
 
-  // The owner is about to ask the server for one more hold, or again. Begins `attempt` unless that
-  // has been done. What the ledger has of the owner is taken over: none of it is put in line behind
-  // the command.
+  // The owner is about to request one more hold, or to repeat a request. Begins `attempt` unless
+  // that has been done. What the ledger has of the owner is taken over: none of it is put in line
+  // behind the command.
   AttemptPlan begin(Attempt& attempt) HOLDFAST_EXCLUDES(book_.mutex);
   // The server has answered the attempt that took something over.
   void answered(const LockName& name, OwnerNumber owner) HOLDFAST_EXCLUDES(book_.mutex);

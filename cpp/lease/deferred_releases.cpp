@@ -40,17 +40,17 @@ void Releases::lose_deferred(const LockName& name, OwnerNumber owner, const Rele
                              const std::string& reason) {
   const bool overtaken = book_.ledger.open_at(name, owner, plan.serial) == nullptr;
   (void)settle(name, owner, plan);
-  lose_late(plan.deferred, reason, overtaken);
+  lose_after_release(plan.deferred, reason, overtaken);
   book_.notify_if_idle();
 }
 
-void Releases::lose_late(const HoldPtr& hold, const std::string& reason, bool overtaken) {
+void Releases::lose_after_release(const HoldPtr& hold, const std::string& reason, bool overtaken) {
   if (hold->state == HoldState::kLost) return;
   book_.events.count(*hold, Stats::Counter::kLost);
   hold->state = HoldState::kLost;
   hold->reason = std::make_unique<std::string>(reason);
   hold->reported = true;
-  book_.events.post(*hold, Event::Kind::kLostLate);
+  book_.events.post(*hold, Event::Kind::kLostAfterRelease);
   if (overtaken || book_.closed || book_.holds.find(hold->name, hold->owner) != nullptr) return;
   book_.holds.put_back(hold);
   book_.holds.add_loss(hold);
@@ -66,7 +66,7 @@ void Releases::end_deferred(const Entry& entry, OwnerNumber owner, End how,
   }
   const Entry settled = book_.ledger.settle(name, owner, serial);
   if (how == End::kDone) return book_.count_released(settled);
-  if (settled.hold) lose_late(settled.hold, kReleaseExpired, false);
+  if (settled.hold) lose_after_release(settled.hold, kReleaseExpired, false);
 }
 
 }  // namespace holdfast::lease

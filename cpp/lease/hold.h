@@ -35,7 +35,7 @@ class Renewal {
   // The time that was left of the lease before renew(), by its reply above 0, for a kind whose
   // lease another program's owners may shorten while the hold goes on.
   virtual std::optional<Millis> found(std::int64_t /*reply*/) const { return std::nullopt; }
-  // The same question without touching the lease.
+  // The same, without a change of the lease.
   virtual void check(script::Writer& out, const LockName& name, const std::string& owner) const = 0;
 };
 

@@ -129,7 +129,7 @@ class Hold final : public client::Request, public std::enable_shared_from_this<H
   bool sent_before_move() const { return move && !sent_either; }
 
   // A renewal that was sent then has been confirmed by this reply.
-  void renewed_at(TimePoint sent, std::int64_t reply, TimePoint now) {
+  void record_renewal(TimePoint sent, std::int64_t reply, TimePoint now) {
     // A lease that extend() has set since may have cut the renewed one on the server.
     if (sent_extensions == extensions) {
       const Millis given = sure(sent_lease);

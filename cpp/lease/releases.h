@@ -40,8 +40,8 @@ class Releases {
                      const std::string& reason) HOLDFAST_EXCLUDES(book_.mutex);
 
   // The caller of that last release leaves without waiting for the answer: from now on its end is
-  // posted (Event::kLostLate, kReleased, kUnreleased), and another release of the owner's finds
-  // nothing. The hold, for the plan.
+  // posted (Event::kLostAfterRelease, kReleased, kUnreleased), and another release of the owner's
+  // finds nothing. The hold, for the plan.
   std::shared_ptr<Hold> defer(const LockName& name, OwnerNumber owner, Serial serial)
       HOLDFAST_EXCLUDES(book_.mutex);
   // Posts what has gone wrong with a deferred release, unless its owner has the lock again.
@@ -93,7 +93,7 @@ class Releases {
       HOLDFAST_REQUIRES(book_.mutex);
   void lose_deferred(const LockName& name, OwnerNumber owner, const ReleasePlan& plan,
                      const std::string& reason) HOLDFAST_REQUIRES(book_.mutex);
-  void lose_late(const HoldPtr& hold, const std::string& reason, bool overtaken)
+  void lose_after_release(const HoldPtr& hold, const std::string& reason, bool overtaken)
       HOLDFAST_REQUIRES(book_.mutex);
   void end_deferred(const Entry& entry, OwnerNumber owner, End how, const std::string& why)
       HOLDFAST_REQUIRES(book_.mutex);

@@ -119,7 +119,7 @@ void Watchdog::answered(Hold& hold, const Result<resp::Reply>& reply, const clie
     return book_->lose(
         hold, "the server no longer has it (it expired, was removed, or the server lost its data)");
   } else if (hold.sent_renewal && hold.renewed()) {
-    hold.renewed_at(sent.last, reply.value().integer(), now);
+    hold.record_renewal(sent.last, reply.value().integer(), now);
     hold.trace(Hold::Step::kRenewed);
   }
   book_->arm(hold, now);

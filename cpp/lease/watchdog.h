@@ -26,7 +26,7 @@ class Watchdog final : public net::Pollable {
   // Where renewals go; to be set once, before the first grant.
   void set_topology(std::weak_ptr<topology::Topology> topology) HOLDFAST_EXCLUDES(book_->mutex);
 
-  // A connection broke: asks the server about every hold, now.
+  // A connection broke: verifies every hold now.
   void verify() HOLDFAST_EXCLUDES(book_->mutex);
   // For tests of programs: while `on`, nothing is renewed or verified, so that leases run out.
   void pause(bool on) { paused_ = on; }

@@ -40,7 +40,7 @@ class EventLoop::Impl : public std::enable_shared_from_this<Impl> {
     put([&task](Inbox& inbox) { inbox.tasks.push_back(std::move(task)); });
   }
 
-  void ask_to_stop() {
+  void request_stop() {
     std::shared_ptr<Poller> asleep;
     {
       const MutexLock lock(mutex_);
@@ -110,7 +110,7 @@ class EventLoop::Impl : public std::enable_shared_from_this<Impl> {
   void wait();
   void ring_at(TimePoint at, TimePoint now) HOLDFAST_REQUIRES(mutex_);
   bool take_in();
-  void adopt(const std::shared_ptr<Pollable>& pollable);
+  void add(const std::shared_ptr<Pollable>& pollable);
   void mark(Driven& driven);
   void step(Driven& driven);
 
@@ -187,10 +187,10 @@ void EventLoop::Impl::run() {
   }
   for (auto& [pollable, driven] : driven_) poller_->drop(driven);
   driven_.clear();
-  Inbox rest;
+  Inbox remaining;
   {
     const MutexLock lock(mutex_);
-    std::swap(rest, inbox_);
+    std::swap(remaining, inbox_);
   }
 }
 
@@ -205,7 +205,7 @@ bool EventLoop::Impl::leaves() {
   if (awaiting_ != nullptr) {
     awaiting_->notify();
   } else {
-    thread_.detach();  // perhaps no other thread asks for it any more
+    thread_.detach();  // perhaps no other thread needs it any more
   }
   return true;
 }
@@ -223,12 +223,12 @@ bool EventLoop::Impl::take_in() {
     once();
   }
   taken_.tasks.clear();
-  for (const std::shared_ptr<Pollable>& pollable : taken_.pollables) adopt(pollable);
+  for (const std::shared_ptr<Pollable>& pollable : taken_.pollables) add(pollable);
   taken_.pollables.clear();
   return true;
 }
 
-void EventLoop::Impl::adopt(const std::shared_ptr<Pollable>& pollable) {
+void EventLoop::Impl::add(const std::shared_ptr<Pollable>& pollable) {
   Driven& driven = driven_[pollable.get()];
   driven.pollable = pollable;
   mark(driven);
@@ -323,7 +323,7 @@ void EventLoop::stay(bool on) { impl_->stay(on); }
 void EventLoop::await_end(TimePoint until) { impl_->await_end(until); }
 
 void EventLoop::stop() {
-  impl_->ask_to_stop();
+  impl_->request_stop();
   if (!on_loop_thread()) impl_->join();
 }
 

@@ -47,7 +47,7 @@ class EventLoop final : public Loop {
   void await_end(TimePoint until);
 
   // Ends the thread and lets go of all Pollables (on the loop's thread); later calls do nothing.
-  // From the loop's own thread it only asks for the end.
+  // From the loop's own thread it only requests the end.
   void stop();
 
   bool on_loop_thread() const;

@@ -13,12 +13,12 @@ PlainTextProbe::Verdict PlainTextProbe::advance() {
   IoResult step;
   if (!connected_) step = socket_.connect();
   connected_ = connected_ || step.io == Io::kDone;
-  if (connected_ && !asked_) {
+  if (connected_ && !sent_) {
     step = socket_.write(kPing.data(), kPing.size());
-    asked_ = step.io == Io::kDone;
+    sent_ = step.io == Io::kDone;
   }
   char first = 0;
-  if (asked_) {
+  if (sent_) {
     step = socket_.read(&first, 1);
     if (step.io == Io::kDone) return first == kAlert ? Verdict::kUnknown : Verdict::kPlainText;
   }

@@ -28,7 +28,7 @@ class PlainTextProbe {
  private:
   SocketTransport socket_;
   bool connected_ = false;
-  bool asked_ = false;
+  bool sent_ = false;
   bool writes_ = false;  // waits for room
 };
 

@@ -16,7 +16,7 @@ bool Poller::update(Watch& watch, const Interest& interest) {
     // A foreign descriptor may have been closed and reopened unnoticed: modify it each time.
     if (watch.events == events && serial != 0) return true;
     watch.events = events;
-    if (tell(watch, Change::kModify)) return true;
+    if (apply(watch, Change::kModify)) return true;
   }
   drop(watch);
   watch.fd = interest.fd;
@@ -30,8 +30,9 @@ bool Poller::add(Watch& watch) {
   // this one from the kernel's set.
   if (const auto before = by_fd_.find(watch.fd); before != by_fd_.end()) drop(*before->second);
   watch.token = ++last_token_;
-  const bool told = tell(watch, Change::kAdd) || (errno == EEXIST && tell(watch, Change::kModify));
-  if (!told) {
+  const bool applied =
+      apply(watch, Change::kAdd) || (errno == EEXIST && apply(watch, Change::kModify));
+  if (!applied) {
     watch = Watch{};
     return false;
   }
@@ -42,7 +43,7 @@ bool Poller::add(Watch& watch) {
 
 void Poller::drop(Watch& watch) {
   if (watch.fd < 0) return;
-  tell(watch, Change::kRemove);  // a closed descriptor has left already
+  apply(watch, Change::kRemove);  // a closed descriptor has left already
   by_token_.erase(watch.token);
   by_fd_.erase(watch.fd);
   watch = Watch{};

@@ -51,7 +51,7 @@ class Poller {
 
   static std::uint32_t events_of(const Interest& interest);
   bool add(Watch& watch);
-  bool tell(const Watch& watch, Change change);
+  bool apply(const Watch& watch, Change change);
 
 #ifdef __linux__
   bool listen(const Descriptor& epoll);

@@ -58,7 +58,7 @@ std::uint32_t Poller::events_of(const Interest& interest) {
          (interest.hangup ? EPOLLRDHUP : 0U);
 }
 
-bool Poller::tell(const Watch& watch, Change change) {
+bool Poller::apply(const Watch& watch, Change change) {
   const int operation = change == Change::kAdd      ? EPOLL_CTL_ADD
                         : change == Change::kModify ? EPOLL_CTL_MOD
                                                     : EPOLL_CTL_DEL;
@@ -104,7 +104,7 @@ void Poller::rebuild(std::vector<Watch*>& ready) {
   if (!fresh.open() || !listen(fresh)) return;  // tried again at the next such event
   epoll_ = std::move(fresh);
   for (const auto& [token, watch] : by_token_) {
-    if (tell(*watch, Change::kAdd)) continue;
+    if (apply(*watch, Change::kAdd)) continue;
     watch->serial = kRefused;
     ready.push_back(watch);
   }

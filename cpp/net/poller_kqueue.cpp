@@ -79,16 +79,16 @@ std::uint32_t Poller::events_of(const Interest& interest) {
          (interest.hangup ? kHangup : 0U);
 }
 
-bool Poller::tell(const Watch& watch, Change change) {
+bool Poller::apply(const Watch& watch, Change change) {
   const std::uint32_t events = change == Change::kRemove ? 0U : watch.events;
   const bool read = (events & kRead) != 0;
-  const bool told_read = read || (events & kHangup) != 0
-                             ? watch_for(queue_, watch.fd, EVFILT_READ, watch.token, !read)
-                             : remove(queue_, watch.fd, EVFILT_READ);
-  const bool told_write = (events & kWrite) != 0
-                              ? watch_for(queue_, watch.fd, EVFILT_WRITE, watch.token, false)
-                              : remove(queue_, watch.fd, EVFILT_WRITE);
-  return told_read && told_write;
+  const bool applied_read = read || (events & kHangup) != 0
+                                ? watch_for(queue_, watch.fd, EVFILT_READ, watch.token, !read)
+                                : remove(queue_, watch.fd, EVFILT_READ);
+  const bool applied_write = (events & kWrite) != 0
+                                 ? watch_for(queue_, watch.fd, EVFILT_WRITE, watch.token, false)
+                                 : remove(queue_, watch.fd, EVFILT_WRITE);
+  return applied_read && applied_write;
 }
 
 void Poller::set_alarm(Duration delay) {

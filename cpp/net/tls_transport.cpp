@@ -38,15 +38,15 @@ struct SocketBio {
     auto* const transport = static_cast<TlsTransport*>(BIO_get_data(bio));
     IoResult result = transport->socket_.read(into, static_cast<std::size_t>(size));
     if (result.io == Io::kDone) transport->answered_ = true;
-    return told(bio, std::move(result));
+    return bio_result(bio, std::move(result));
   }
 
   static int write(BIO* bio, const char* from, int size) {
     auto* const transport = static_cast<TlsTransport*>(BIO_get_data(bio));
-    return told(bio, transport->socket_.write(from, static_cast<std::size_t>(size)));
+    return bio_result(bio, transport->socket_.write(from, static_cast<std::size_t>(size)));
   }
 
-  static int told(BIO* bio, IoResult result) {
+  static int bio_result(BIO* bio, IoResult result) {
     BIO_clear_retry_flags(bio);
     switch (result.io) {
       case Io::kDone:
@@ -143,7 +143,7 @@ IoResult TlsTransport::read(char* into, std::size_t size) {
     if (returned != 1 && total == 0) return result_of(returned, 0);
     if (returned != 1) break;  // the next call returns it again, if it is an error
     total += bytes;
-    heard_ = true;
+    received_ = true;
   }
   return {Io::kDone, total, {}};
 }
@@ -168,7 +168,7 @@ IoResult TlsTransport::result_of(int returned, std::size_t bytes) {
 // In TLS 1.3 a client's handshake ends before the server has checked its certificate, and the alert
 // may be lost with the connection.
 Status TlsTransport::broken() const {
-  if (heard_ || !options_.cert.empty()) return socket_failure_;
+  if (received_ || !options_.cert.empty()) return socket_failure_;
   return Status::unreachable(socket_failure_.message() +
                              " (does the server require a certificate? see tls_cert)");
 }

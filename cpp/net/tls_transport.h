@@ -44,7 +44,7 @@ class TlsTransport final : public Transport {
   TlsContext context_;
   std::unique_ptr<SSL, FreeSsl> ssl_;
   bool connected_ = false;
-  bool heard_ = false;     // bytes were read after that
+  bool received_ = false;  // bytes were read after that
   bool answered_ = false;  // bytes of the handshake were read
   Mutex mutex_;            // guards ssl_: one thread may read while another writes
 

@@ -104,21 +104,21 @@ bool Cluster::redirect(const Server& from, const InFlightRequest& unanswered, Tr
   using Kind = Redirection::Kind;
   const Redirection to = redirection(error, from.address);
   if (to.kind == Kind::kNone) return false;
-  Answers answers;
+  Deliveries deliveries;
   bool taken = false;
   {
     const MutexLock guard(mutex_);
     if (!closed_.ok()) return false;
-    if (to.kind != Kind::kAsk) want_news();
+    if (to.kind != Kind::kAsk) request_refresh();
     if (to.kind == Kind::kMoved) learn(to, from.number);
     const bool follows = to.kind != Kind::kStale && !unanswered.request->abandoned() &&
                          unanswered.sent.times < kMostTimes;
     if (follows) {
       taken = follow(*node_at(to.address).connection(traffic), unanswered, to.kind);
     }
-    release_parked(answers);
+    release_parked(deliveries);
   }
-  answer(answers);
+  answer(deliveries);
   return taken;
 }
 
@@ -134,10 +134,10 @@ bool Cluster::follow(Connection& connection, const InFlightRequest& unanswered,
 void Cluster::subscribe(const std::string& channel) {
   const MutexLock guard(mutex_);
   Listened& listened = channels_.try_emplace(channel, Listened{slot_of(channel)}).first->second;
-  ++listened.times_asked;
+  ++listened.subscriptions_made;
   if (const ClusterNode* at = node(listened.at)) return at->subscriber()->subscribe(channel);
   place(channel, listened);
-  if (listened.at == 0) want_news();
+  if (listened.at == 0) request_refresh();
 }
 
 void Cluster::release(const std::string& channel, Duration linger) {
@@ -159,33 +159,34 @@ bool Cluster::redirect_channel(const Server& from, const std::string& channel,
   using Kind = Redirection::Kind;
   const Redirection to = redirection(error, from.address);
   if (!error.empty() && to.kind == Kind::kNone) return false;
-  Answers answers;
+  Deliveries deliveries;
   {
     const MutexLock guard(mutex_);
     if (!closed_.ok()) return false;
-    want_news();
+    request_refresh();
     const auto found = channels_.find(channel);
     if (found == channels_.end() || found->second.at != from.number) return true;
     found->second.at = 0;
     if (to.kind == Kind::kMoved) learn(to, from.number);
     // A server that has just ended a subscription is tried once more: it redirects the client.
     if (to.kind != Kind::kStale) place(channel, found->second);
-    release_parked(answers);
+    release_parked(deliveries);
   }
-  answer(answers);
+  answer(deliveries);
   return true;
 }
 
-std::uint64_t Cluster::times_asked(const std::string& channel) const {
+std::uint64_t Cluster::subscriptions_made(const std::string& channel) const {
   const MutexLock guard(mutex_);
   const auto found = channels_.find(channel);
-  return found == channels_.end() ? 0 : found->second.times_asked;
+  return found == channels_.end() ? 0 : found->second.subscriptions_made;
 }
 
-void Cluster::forget_channel(const std::string& channel, std::uint64_t times_asked) {
+void Cluster::forget_channel(const std::string& channel, std::uint64_t subscriptions_made) {
   const MutexLock guard(mutex_);
   const auto found = channels_.find(channel);
-  if (found != channels_.end() && found->second.times_asked == times_asked) channels_.erase(found);
+  if (found != channels_.end() && found->second.subscriptions_made == subscriptions_made)
+    channels_.erase(found);
 }
 
 void Cluster::place(const std::string& channel, Listened& listened) {
@@ -204,7 +205,7 @@ void Cluster::place_channels() {
 }
 
 void Cluster::close(const Status& why) {
-  Answers answers;
+  Deliveries deliveries;
   std::vector<NodePtr> nodes;
   std::vector<std::shared_ptr<SlotsQuery>> scouts;
   {
@@ -212,13 +213,13 @@ void Cluster::close(const Status& why) {
     closed_ = why;
     for (const auto& [number, node] : nodes_) nodes.push_back(node);
     scouts.swap(queries_);
-    deferred_.fail(why, true, answers);
+    deferred_.fail(why, true, deliveries);
     loops_.io.drive(shared_from_this());
   }
   for (const NodePtr& node : nodes) node->close(why);
   for (const auto& connection : nowhere_) connection->close(why);
   for (const auto& query : scouts) query->close(why);
-  answer(answers);
+  answer(deliveries);
 }
 
 ClusterNode* Cluster::node(ServerNumber number) const {
@@ -256,18 +257,18 @@ void Cluster::set_fences() {
 }
 
 void Cluster::passed(std::uint64_t fence) {
-  Answers answers;
+  Deliveries deliveries;
   {
     const MutexLock guard(mutex_);
     if (!closed_.ok()) return;
     map_.passed(fence);
     set_fences();
-    release_parked(answers);
+    release_parked(deliveries);
   }
-  answer(answers);
+  answer(deliveries);
 }
 
-void Cluster::release_parked(Answers& answers) {
+void Cluster::release_parked(Deliveries& deliveries) {
   if (deferred_.empty()) return;
   deferred_.release(
       [this](const client::Request& request, Traffic traffic)
@@ -275,11 +276,11 @@ void Cluster::release_parked(Answers& answers) {
             const ClusterNode* found = node(map_.owner(slot_of(request.key())));
             return found != nullptr ? found->connection(traffic) : nullptr;
           },
-      answers);
+      deliveries);
 }
 
-void Cluster::answer(Answers& answers) {
-  for (auto& [to, reply] : answers) to.request->complete(std::move(reply), to.sent);
+void Cluster::answer(Deliveries& deliveries) {
+  for (auto& [to, reply] : deliveries) to.request->complete(std::move(reply), to.sent);
 }
 
 }  // namespace holdfast::topology

@@ -46,8 +46,8 @@ class Cluster final : public Topology,
                 std::string_view error) override;
   bool redirect_channel(const Server& from, const std::string& channel,
                         std::string_view error) override;
-  std::uint64_t times_asked(const std::string& channel) const override;
-  void forget_channel(const std::string& channel, std::uint64_t times_asked) override;
+  std::uint64_t subscriptions_made(const std::string& channel) const override;
+  void forget_channel(const std::string& channel, std::uint64_t subscriptions_made) override;
   void lost(ServerNumber server) override;
   void trouble(ServerNumber server) override;
 
@@ -56,38 +56,38 @@ class Cluster final : public Topology,
  private:
   class Fence;
   using NodePtr = std::shared_ptr<ClusterNode>;
-  using Answers = client::RequestQueue::Answers;
+  using Deliveries = client::RequestQueue::Deliveries;
   struct Listened {
     Slot slot;
     ServerNumber at = 0;  // 0: nowhere
-    std::uint64_t times_asked = 0;
+    std::uint64_t subscriptions_made = 0;
   };
 
   // With the lock held.
   ClusterNode* node(ServerNumber number) const HOLDFAST_REQUIRES(mutex_);
   ClusterNode& node_at(const net::Address& address) HOLDFAST_REQUIRES(mutex_);
-  void want_news() HOLDFAST_REQUIRES(mutex_);
+  void request_refresh() HOLDFAST_REQUIRES(mutex_);
   void learn(const Redirection& moved, ServerNumber from) HOLDFAST_REQUIRES(mutex_);
   static bool follow(client::Connection& connection, const client::InFlightRequest& unanswered,
                      Redirection::Kind kind);
   bool apply(const std::vector<SlotRange>& ranges) HOLDFAST_REQUIRES(mutex_);
-  void retire_nodes(const std::vector<SlotRange>& ranges) HOLDFAST_REQUIRES(mutex_);
+  void decommission_nodes(const std::vector<SlotRange>& ranges) HOLDFAST_REQUIRES(mutex_);
   void set_fences() HOLDFAST_REQUIRES(mutex_);
   bool set_fence(const SlotMap::Fence& fence) HOLDFAST_REQUIRES(mutex_);
-  void release_parked(Answers& answers) HOLDFAST_REQUIRES(mutex_);
+  void release_parked(Deliveries& deliveries) HOLDFAST_REQUIRES(mutex_);
   void place(const std::string& channel, Listened& listened) HOLDFAST_REQUIRES(mutex_);
   void place_channels() HOLDFAST_REQUIRES(mutex_);
   void decide(client::PubSub mode) HOLDFAST_REQUIRES(mutex_);
   std::vector<net::Address> candidates() const HOLDFAST_REQUIRES(mutex_);
   std::vector<std::shared_ptr<SlotsQuery>> send_scouts(TimePoint now) HOLDFAST_REQUIRES(mutex_);
-  bool believe(const SlotsQuery::Report& report, Answers& answers) HOLDFAST_REQUIRES(mutex_);
-  void doubt(const Status& why, Answers& answers) HOLDFAST_REQUIRES(mutex_);
-  void give_up_hopeless(Answers& answers) HOLDFAST_REQUIRES(mutex_);
+  bool believe(const SlotsQuery::Report& report, Deliveries& deliveries) HOLDFAST_REQUIRES(mutex_);
+  void doubt(const Status& why, Deliveries& deliveries) HOLDFAST_REQUIRES(mutex_);
+  void give_up_hopeless(Deliveries& deliveries) HOLDFAST_REQUIRES(mutex_);
 
   // Without it.
   void passed(std::uint64_t fence) HOLDFAST_EXCLUDES(mutex_);
   void reported(std::uint64_t round, const SlotsQuery::Report& report) HOLDFAST_EXCLUDES(mutex_);
-  static void answer(Answers& answers);
+  static void answer(Deliveries& deliveries);
 
   const Clock& clock_;
   const Loops loops_;
@@ -107,7 +107,7 @@ class Cluster final : public Topology,
   std::unordered_map<std::string, Listened> channels_ HOLDFAST_GUARDED_BY(mutex_);
   TopologyRefresh refresh_ HOLDFAST_GUARDED_BY(mutex_);
   std::uint64_t round_ HOLDFAST_GUARDED_BY(mutex_) = 0;
-  std::vector<net::Address> asked_ HOLDFAST_GUARDED_BY(mutex_);  // servers queried in this round
+  std::vector<net::Address> queried_ HOLDFAST_GUARDED_BY(mutex_);  // servers queried in this round
   std::vector<std::shared_ptr<SlotsQuery>> queries_ HOLDFAST_GUARDED_BY(mutex_);
   Status failure_ HOLDFAST_GUARDED_BY(mutex_);  // the last failure since a query succeeded
   std::uint64_t failed_in_ HOLDFAST_GUARDED_BY(mutex_) = 0;  // the round of failure_

@@ -56,18 +56,18 @@ class ClusterNode::NodeListener final : public Subscriber::Sink {
   NodeListener(std::weak_ptr<Sink> sink, std::weak_ptr<ClusterWatcher> watcher, Server server)
       : sink_(std::move(sink)), watcher_(std::move(watcher)), server_(std::move(server)) {}
 
-  void on_subscribed(const std::string& channel, TimePoint asked) override {
-    if (const auto sink = sink_.lock()) sink->on_subscribed(channel, asked);
+  void on_subscribed(const std::string& channel, TimePoint requested) override {
+    if (const auto sink = sink_.lock()) sink->on_subscribed(channel, requested);
   }
-  void on_caught_up(const std::string& channel, TimePoint asked) override {
-    if (const auto sink = sink_.lock()) sink->on_caught_up(channel, asked);
+  void on_caught_up(const std::string& channel, TimePoint requested) override {
+    if (const auto sink = sink_.lock()) sink->on_caught_up(channel, requested);
   }
   void on_message(const std::string& channel, std::string_view payload) override {
     if (const auto sink = sink_.lock()) sink->on_message(channel, payload);
   }
   void on_refused(const std::string& channel, const Status& why) override {
     const auto all = watcher_.lock();
-    if (all) all->forget_channel(channel, all->times_asked(channel));
+    if (all) all->forget_channel(channel, all->subscriptions_made(channel));
     if (const auto sink = sink_.lock()) sink->on_refused(channel, why);
   }
   void on_unreachable(const Status& /*why*/) override {
@@ -83,9 +83,9 @@ class ClusterNode::NodeListener final : public Subscriber::Sink {
     const auto all = watcher_.lock();
     const auto sink = sink_.lock();
     if (!all || !sink) return true;
-    const std::uint64_t asked = all->times_asked(channel);
+    const std::uint64_t made = all->subscriptions_made(channel);
     if (!sink->on_released(channel)) return false;
-    all->forget_channel(channel, asked);
+    all->forget_channel(channel, made);
     return true;
   }
   bool has_waiters() const override {

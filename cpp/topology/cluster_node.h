@@ -32,8 +32,8 @@ class ClusterWatcher {
   virtual bool redirect_channel(const Server& from, const std::string& channel,
                                 std::string_view error) = 0;
   // The number of requests for the channel so far; and: it has not been requested since.
-  virtual std::uint64_t times_asked(const std::string& channel) const = 0;
-  virtual void forget_channel(const std::string& channel, std::uint64_t times_asked) = 0;
+  virtual std::uint64_t subscriptions_made(const std::string& channel) const = 0;
+  virtual void forget_channel(const std::string& channel, std::uint64_t subscriptions_made) = 0;
 
   virtual void lost(ServerNumber server) = 0;     // a stream broke
   virtual void trouble(ServerNumber server) = 0;  // an attempt to connect failed

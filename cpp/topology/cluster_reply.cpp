@@ -28,22 +28,22 @@ std::string_view next_word(std::string_view& text) {
 
 bool is_known(std::string_view host) { return !host.empty() && host != "?"; }
 
-net::Address address(std::string_view host, std::uint16_t port, const net::Address& asked) {
+net::Address address(std::string_view host, std::uint16_t port, const net::Address& queried) {
   net::Address found;
-  found.host = is_known(host) ? std::string(host) : asked.host;
+  found.host = is_known(host) ? std::string(host) : queried.host;
   found.port = port;
   return found;
 }
 
 // "<slot> <host>:<port>"; the host may be an IPv6 literal, which also contains colons.
-Redirection elsewhere(Redirection::Kind kind, std::string_view rest, const net::Address& asked) {
+Redirection elsewhere(Redirection::Kind kind, std::string_view rest, const net::Address& queried) {
   const auto slot = number<Slot>(next_word(rest), kSlots);
   const std::string_view target = next_word(rest);
   const std::size_t colon = target.rfind(':');
   if (!slot || colon == std::string_view::npos) return {};
   const auto port = number<std::uint16_t>(target.substr(colon + 1), 1U << 16U);
   if (!port || *port == 0) return {};
-  return {kind, *slot, address(target.substr(0, colon), *port, asked)};
+  return {kind, *slot, address(target.substr(0, colon), *port, queried)};
 }
 
 bool is_stale(std::string_view word) {
@@ -51,7 +51,7 @@ bool is_stale(std::string_view word) {
 }
 
 // [host, port, id, [name, value, ...]]: if the host is not known, the list may have an address.
-std::optional<net::Address> read_node(const resp::Reply& node, const net::Address& asked) {
+std::optional<net::Address> read_node(const resp::Reply& node, const net::Address& queried) {
   const std::int64_t port = node.integer_at(1);
   if (!node.is_array() || port <= 0 || port > 65535) return std::nullopt;
   std::string_view host = node.text_at(0);
@@ -59,51 +59,52 @@ std::optional<net::Address> read_node(const resp::Reply& node, const net::Addres
   for (std::size_t i = 0; !is_known(host) && i + 1 < more.size(); i += 2) {
     if (more.text_at(i) == "ip") host = more.text_at(i + 1);
   }
-  return address(host, static_cast<std::uint16_t>(port), asked);
+  return address(host, static_cast<std::uint16_t>(port), queried);
 }
 
-std::optional<SlotRange> read_range(const resp::Reply& entry, const net::Address& asked) {
+std::optional<SlotRange> read_range(const resp::Reply& entry, const net::Address& queried) {
   const std::int64_t first = entry.integer_at(0);
   const std::int64_t last = entry.integer_at(1);
   if (entry.size() < 3 || first < 0 || last < first || last >= static_cast<int>(kSlots)) {
     return std::nullopt;
   }
-  std::optional<net::Address> primary = read_node(entry.at(2), asked);
+  std::optional<net::Address> primary = read_node(entry.at(2), queried);
   if (!primary) return std::nullopt;
   SlotRange range{static_cast<Slot>(first), static_cast<Slot>(last), std::move(*primary), {}};
   for (std::size_t i = 3; i < entry.size(); ++i) {
-    if (auto replica = read_node(entry.at(i), asked)) range.replicas.push_back(std::move(*replica));
+    if (auto replica = read_node(entry.at(i), queried))
+      range.replicas.push_back(std::move(*replica));
   }
   return range;
 }
 
 }  // namespace
 
-Redirection redirection(std::string_view error, const net::Address& asked) {
+Redirection redirection(std::string_view error, const net::Address& queried) {
   using Kind = Redirection::Kind;
   const std::string_view word = next_word(error);
-  if (word == "MOVED") return elsewhere(Kind::kMoved, error, asked);
-  if (word == "ASK") return elsewhere(Kind::kAsk, error, asked);
+  if (word == "MOVED") return elsewhere(Kind::kMoved, error, queried);
+  if (word == "ASK") return elsewhere(Kind::kAsk, error, queried);
   if (is_stale(word)) return {Kind::kStale, 0, {}};
   return {};
 }
 
-Result<std::vector<SlotRange>> read_slots(const resp::Reply& reply, const net::Address& asked) {
+Result<std::vector<SlotRange>> read_slots(const resp::Reply& reply, const net::Address& queried) {
   if (reply.is_error()) {
     const std::string text(reply.text());
     const bool standalone = text.find("cluster support disabled") != std::string::npos;
     return Status::unreachable(
-        asked.text() + " cannot list the slots of the cluster: " + text +
+        queried.text() + " cannot list the slots of the cluster: " + text +
         (standalone ? "; it is a single server: use redis:// or rediss://" : ""));
   }
   std::vector<SlotRange> ranges;
   for (std::size_t i = 0; i < reply.size(); ++i) {
-    std::optional<SlotRange> range = read_range(reply.at(i), asked);
-    if (!range) return Status::unreachable(asked.text() + ": malformed reply to CLUSTER SLOTS");
+    std::optional<SlotRange> range = read_range(reply.at(i), queried);
+    if (!range) return Status::unreachable(queried.text() + ": malformed reply to CLUSTER SLOTS");
     ranges.push_back(std::move(*range));
   }
   if (!ranges.empty()) return ranges;
-  return Status::unreachable(asked.text() +
+  return Status::unreachable(queried.text() +
                              " lists no server with slots; has the cluster been created?");
 }
 

@@ -10,7 +10,7 @@
 #include "topology/slot.h"
 
 // The replies of a server about its cluster. An empty or unknown host in a reply ("", nil, "?")
-// stands for the host at which the server was `asked`.
+// stands for the host at which the server was `queried`.
 namespace holdfast::topology {
 
 // The action that an error reply requires.
@@ -25,7 +25,7 @@ struct Redirection {
   Slot slot = 0;
   net::Address address{};  // of kMoved and kAsk
 };
-Redirection redirection(std::string_view error, const net::Address& asked);
+Redirection redirection(std::string_view error, const net::Address& queried);
 
 // Slots from `first` to `last`, and their servers.
 struct SlotRange {
@@ -37,6 +37,6 @@ struct SlotRange {
 
 // The reply to CLUSTER SLOTS. Not OK for an error reply, for anything else than ranges of slots,
 // and if no slot has a server.
-Result<std::vector<SlotRange>> read_slots(const resp::Reply& reply, const net::Address& asked);
+Result<std::vector<SlotRange>> read_slots(const resp::Reply& reply, const net::Address& queried);
 
 }  // namespace holdfast::topology

@@ -29,7 +29,7 @@ void DeferredRequests::add(InFlightRequest unanswered, Traffic traffic) {
   lines_[traffic].add(std::move(unanswered));
 }
 
-void DeferredRequests::release(const Find& find, RequestQueue::Answers& answers) {
+void DeferredRequests::release(const Find& find, RequestQueue::Deliveries& deliveries) {
   for (const Traffic traffic : kAllTraffic) {
     if (lines_[traffic].empty()) continue;
     RequestQueue waiting = std::exchange(lines_[traffic], {});
@@ -41,25 +41,25 @@ void DeferredRequests::release(const Find& find, RequestQueue::Answers& answers)
       }
       InFlightRequest copy = unanswered;
       if (Status closed = connection->resubmit(std::move(copy)); !closed.ok()) {
-        answers.push_back({std::move(unanswered), std::move(closed)});
+        deliveries.push_back({std::move(unanswered), std::move(closed)});
       }
     }
   }
 }
 
 void DeferredRequests::drop_overdue(TimePoint now, const Status& why,
-                                    RequestQueue::Answers& answers) {
-  for (RequestQueue& line : lines_) line.drop_overdue(now, why, answers);
+                                    RequestQueue::Deliveries& deliveries) {
+  for (RequestQueue& line : lines_) line.drop_overdue(now, why, deliveries);
 }
 
 void DeferredRequests::drop_connect_overdue(TimePoint now, const Status& why,
-                                            RequestQueue::Answers& answers) {
-  for (RequestQueue& line : lines_) line.drop_connect_overdue(now, why, answers);
+                                            RequestQueue::Deliveries& deliveries) {
+  for (RequestQueue& line : lines_) line.drop_connect_overdue(now, why, deliveries);
 }
 
 void DeferredRequests::fail(const Status& why, bool persistent_too,
-                            RequestQueue::Answers& answers) {
-  for (RequestQueue& line : lines_) line.fail(why, persistent_too, answers);
+                            RequestQueue::Deliveries& deliveries) {
+  for (RequestQueue& line : lines_) line.fail(why, persistent_too, deliveries);
 }
 
 }  // namespace holdfast::topology

@@ -20,13 +20,13 @@ class DeferredRequests {
   void add(client::InFlightRequest unanswered, Traffic traffic);
 
   // Sends the requests that have a connection. Those that a closed connection refuses are answered.
-  void release(const Find& find, client::RequestQueue::Answers& answers);
+  void release(const Find& find, client::RequestQueue::Deliveries& deliveries);
 
-  void drop_overdue(TimePoint now, const Status& why, client::RequestQueue::Answers& answers);
+  void drop_overdue(TimePoint now, const Status& why, client::RequestQueue::Deliveries& deliveries);
   // See RequestQueue::drop_connect_overdue() and fail().
   void drop_connect_overdue(TimePoint now, const Status& why,
-                            client::RequestQueue::Answers& answers);
-  void fail(const Status& why, bool persistent_too, client::RequestQueue::Answers& answers);
+                            client::RequestQueue::Deliveries& deliveries);
+  void fail(const Status& why, bool persistent_too, client::RequestQueue::Deliveries& deliveries);
 
  private:
   PerTraffic<client::RequestQueue> lines_;

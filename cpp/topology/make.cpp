@@ -18,9 +18,6 @@ std::shared_ptr<Topology> make(const Clock& clock, const Loops& loops, const Set
     case net::Deployment::kStandalone:
       break;
   }
-  if (setup.endpoint.deployment == net::Deployment::kSentinel) {
-    return std::make_shared<Sentinel>(clock, loops, setup);
-  }
   return std::make_shared<Standalone>(clock, loops, setup);
 }
 

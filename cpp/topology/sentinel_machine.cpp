@@ -55,14 +55,14 @@ SentinelMachine::Actions SentinelMachine::failed(const net::Address& address, St
 
 SentinelMachine::Actions SentinelMachine::doubt() {
   Actions actions;
-  const bool asked = doubt_ && anybody(Voice::kAwaited);
-  if (!primary_ || asked) return actions;
+  const bool querying = doubt_ && any(Voice::kAwaited);
+  if (!primary_ || querying) return actions;
   doubt_ = true;
   first_said_ = kNever;
   for (Sentinel& sentinel : sentinels_) {
     if (sentinel.voice == Voice::kSaid) sentinel.voice = Voice::kAwaited;
   }
-  actions.ask = true;
+  actions.query = true;
   return actions;
 }
 
@@ -74,7 +74,7 @@ SentinelMachine::Actions SentinelMachine::tick(TimePoint now) {
 
 TimePoint SentinelMachine::until() const {
   const bool settled = primary_ && !doubt_;
-  if (settled || first_said_ == kNever || !anybody(Voice::kAwaited)) return kNever;
+  if (settled || first_said_ == kNever || !any(Voice::kAwaited)) return kNever;
   return after(first_said_, kGrace);
 }
 
@@ -97,7 +97,7 @@ void SentinelMachine::learn(const std::vector<net::Address>& others, Actions& ac
 }
 
 void SentinelMachine::prune(Actions& actions) {
-  if (!anybody(Voice::kSaid)) return;  // any of them may be the next to answer
+  if (!any(Voice::kSaid)) return;  // any of them may be the next to answer
   std::vector<Sentinel> kept;
   for (const Sentinel& sentinel : sentinels_) {
     const bool stays =
@@ -158,11 +158,11 @@ int SentinelMachine::votes(const Opinion& opinion) const {
 }
 
 bool SentinelMachine::awaits(TimePoint now) const {
-  if (!anybody(Voice::kAwaited)) return false;
+  if (!any(Voice::kAwaited)) return false;
   return first_said_ == kNever || now < after(first_said_, kGrace);
 }
 
-bool SentinelMachine::anybody(Voice voice) const {
+bool SentinelMachine::any(Voice voice) const {
   return std::any_of(sentinels_.begin(), sentinels_.end(),
                      [voice](const Sentinel& sentinel) { return sentinel.voice == voice; });
 }
@@ -182,7 +182,7 @@ Status SentinelMachine::failure() const {
     if (sentinel.failure.code() == Code::kServer) refusing = &sentinel;
   }
   const std::string service = "service '" + service_ + "': ";
-  if (anybody(Voice::kSaid)) {
+  if (any(Voice::kSaid)) {
     return Status::server("ERR", service + "its sentinels (" + names +
                                      ") know no such service; use the primary's name in the "
                                      "URL, as SENTINEL MASTERS lists it");

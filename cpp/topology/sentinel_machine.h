@@ -28,7 +28,7 @@ struct Opinion {
 // sentinels are queried again, and only these replies count, with any epoch: sentinels that were
 // set up again begin with epoch 0.
 // When all sentinels are queried (at the beginning, and in doubt), the wait ends 100 ms after the
-// first answer. While no sentinel answers, the known primary stays.
+// first answer. While no sentinel deliveries, the known primary stays.
 //
 // Not thread-safe.
 class SentinelMachine {
@@ -37,7 +37,7 @@ class SentinelMachine {
   struct Actions {
     std::vector<net::Address> leave;  // sentinels that are no longer listed
     std::vector<net::Address> watch;  // sentinels to connect to, query and subscribe to
-    bool ask = false;                 // query all connected sentinels again
+    bool query = false;               // query all connected sentinels again
     // The new primary; or that none is known at the moment, and why.
     std::optional<Result<net::Address>> move;
   };
@@ -76,7 +76,7 @@ class SentinelMachine {
   const Opinion* best() const;
   int votes(const Opinion& opinion) const;
   bool awaits(TimePoint now) const;
-  bool anybody(Voice voice) const;
+  bool any(Voice voice) const;
   Status failure() const;
 
   const std::string service_;

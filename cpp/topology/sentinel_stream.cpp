@@ -10,10 +10,10 @@ namespace holdfast::topology {
 
 namespace {
 
-// The commands of a query. The epoch comes first: if a failover happens between the two answers,
+// The commands of a query. The epoch comes first: if a failover happens between the two deliveries,
 // the message that follows corrects an old epoch with a new address; the reverse would stay.
 constexpr int kAnswers = 3;
-constexpr Millis kRefusalRest{1000};
+constexpr Millis kRefusalBackoff{1000};
 
 template <typename Number>
 Number number(std::string_view text) {
@@ -45,10 +45,10 @@ SentinelStream::SentinelStream(net::Loop& loop, client::StreamOptions link, std:
       listener_(std::move(listener)),
       link_(with_pushes(std::move(link)), std::move(open)) {}
 
-void SentinelStream::ask() {
+void SentinelStream::query() {
   {
     const MutexLock lock(mutex_);
-    orders_.ask = true;
+    requested_.query = true;
   }
   loop_.drive(shared_from_this());
 }
@@ -56,22 +56,22 @@ void SentinelStream::ask() {
 void SentinelStream::close() {
   {
     const MutexLock lock(mutex_);
-    orders_.close = true;
+    requested_.close = true;
   }
   loop_.drive(shared_from_this());
 }
 
-SentinelStream::Orders SentinelStream::take_orders() {
+SentinelStream::Requested SentinelStream::take_requested() {
   const MutexLock lock(mutex_);
-  const Orders orders = orders_;
-  orders_.ask = false;
-  return orders;
+  const Requested requested = requested_;
+  requested_.query = false;
+  return requested;
 }
 
 net::Interest SentinelStream::step(TimePoint now) {
-  const Orders orders = take_orders();
+  const Requested requested = take_requested();
   const std::shared_ptr<Listener> listener = listener_.lock();
-  if (orders.close || !listener) {
+  if (requested.close || !listener) {
     link_.close();
     net::Interest none;
     none.done = true;
@@ -81,16 +81,16 @@ net::Interest SentinelStream::step(TimePoint now) {
   const State before = link_.state();
   const int failures = link_.failures();
   if (before == State::kReady) {
-    if (orders.ask) question(now);
+    if (requested.query) send_query(now);
     read(now, *listener);
-  } else if (now >= rests_until_ && link_.advance(now)) {
+  } else if (now >= back_off_until_ && link_.advance(now)) {
     out_ = resp::Command({"SUBSCRIBE", "+switch-master", "+promoted-slave", "+sentinel"}).bytes();
     subscribed_ = again_ = false;
     answers_ = 0;
-    question(now);
+    send_query(now);
   }
-  const bool rests = link_.state() == State::kResting;
-  const bool failed = rests && (before != State::kResting || link_.failures() != failures);
+  const bool backs_off = link_.state() == State::kBackingOff;
+  const bool failed = backs_off && (before != State::kBackingOff || link_.failures() != failures);
   if (failed) listener->on_failed(address_, link_.failure());
   write();
   return interest();
@@ -105,7 +105,7 @@ void SentinelStream::read(TimePoint now, Listener& listener) {
   }
   const Millis command_timeout = link_.options().command_timeout;
   if (link_.state() == client::ReconnectingStream::State::kReady && answers_ > 0 &&
-      now >= after(asked_, command_timeout)) {
+      now >= after(queried_, command_timeout)) {
     link_.fail(now,
                Status::unreachable("no reply from " + address_.text() + " within " +
                                    std::to_string(command_timeout.count()) + " ms"),
@@ -119,7 +119,7 @@ void SentinelStream::take(const resp::Reply& reply, TimePoint now, Listener& lis
     // "mymaster 10.0.0.1 6379 ..." or "slave 10.0.0.2:6379 10.0.0.2 6379 @ mymaster 10.0.0.1 ..."
     const std::string words = " " + std::string(reply.text_at(2)) + " ";
     const bool ours = words.find(" " + service_ + " ") != std::string::npos;
-    if (reply.text_at(0) == "message" && ours) question(now);
+    if (reply.text_at(0) == "message" && ours) send_query(now);
   } else if (!subscribed_) {
     refused("SUBSCRIBE", reply, now);
   } else if (answers_ > 0) {
@@ -129,14 +129,14 @@ void SentinelStream::take(const resp::Reply& reply, TimePoint now, Listener& lis
   }
 }
 
-void SentinelStream::question(TimePoint now) {
+void SentinelStream::send_query(TimePoint now) {
   again_ = answers_ > 0;
   if (again_) return;
   for (const char* what : {"MASTER", "GET-MASTER-ADDR-BY-NAME", "SENTINELS"}) {
     out_ += resp::Command({"SENTINEL", what, service_}).bytes();
   }
   answers_ = kAnswers;
-  asked_ = now;
+  queried_ = now;
   opinion_ = {};
 }
 
@@ -155,13 +155,13 @@ void SentinelStream::answer(const resp::Reply& reply, TimePoint now, Listener& l
       opinion_.others.push_back(address_of(other.field("ip"), other.field("port")));
     }
     listener.on_said(address_, std::exchange(opinion_, {}));
-    if (again_) question(now);
+    if (again_) send_query(now);
   }
 }
 
 void SentinelStream::refused(const std::string& what, const resp::Reply& reply, TimePoint now) {
   const std::string text(reply.text());
-  rests_until_ = after(now, kRefusalRest);
+  back_off_until_ = after(now, kRefusalBackoff);
   link_.fail(now,
              Status::server(text.substr(0, text.find(' ')),
                             address_.text() + " refused " + what + ": " + text +
@@ -180,12 +180,12 @@ void SentinelStream::write() {
 
 net::Interest SentinelStream::interest() const {
   net::Interest next = link_.interest();
-  if (link_.state() == client::ReconnectingStream::State::kResting)
-    next.until = std::max(next.until, rests_until_);
+  if (link_.state() == client::ReconnectingStream::State::kBackingOff)
+    next.until = std::max(next.until, back_off_until_);
   if (link_.state() != client::ReconnectingStream::State::kReady) return next;
   next.write = next.write || !out_.empty();
   if (answers_ > 0)
-    next.until = std::min(next.until, after(asked_, link_.options().command_timeout));
+    next.until = std::min(next.until, after(queried_, link_.options().command_timeout));
   return next;
 }
 

@@ -33,21 +33,21 @@ class SentinelStream final : public net::Pollable,
                  std::weak_ptr<Listener> listener, client::ReconnectingStream::Open open = {});
 
   // Any thread, with any lock held.
-  void ask();
+  void query();
   void close();
 
   net::Interest step(TimePoint now) override;
 
  private:
-  struct Orders {
-    bool ask = false;
+  struct Requested {
+    bool query = false;
     bool close = false;
   };
 
-  Orders take_orders();
+  Requested take_requested();
   void read(TimePoint now, Listener& listener);
   void take(const resp::Reply& reply, TimePoint now, Listener& listener);
-  void question(TimePoint now);
+  void send_query(TimePoint now);
   void answer(const resp::Reply& reply, TimePoint now, Listener& listener);
   void refused(const std::string& what, const resp::Reply& reply, TimePoint now);
   void write();
@@ -59,16 +59,16 @@ class SentinelStream final : public net::Pollable,
   const std::weak_ptr<Listener> listener_;
 
   Mutex mutex_;
-  Orders orders_ HOLDFAST_GUARDED_BY(mutex_);
+  Requested requested_ HOLDFAST_GUARDED_BY(mutex_);
 
   // The loop's thread only.
   client::ReconnectingStream link_;
   std::string out_;
   bool subscribed_ = false;
-  bool again_ = false;        // another query has to follow the current one
-  int answers_ = 0;           // outstanding answers to the current query
-  TimePoint asked_ = kNever;  // when the current query was sent
-  TimePoint rests_until_{};   // after a refusal, which a reconnection does not change
+  bool again_ = false;          // another query has to follow the current one
+  int answers_ = 0;             // outstanding answers to the current query
+  TimePoint queried_ = kNever;  // when the current query was sent
+  TimePoint back_off_until_{};  // after a refusal, which a reconnection does not change
   Opinion opinion_;
 };
 

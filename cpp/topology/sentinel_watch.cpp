@@ -13,34 +13,34 @@ SentinelWatch::SentinelWatch(const Clock& clock, net::Loop& loop, Setup setup)
 void SentinelWatch::start(Move move) {
   const MutexLock guard(mutex_);
   move_ = std::move(move);
-  obey(machine_.start());
+  apply(machine_.start());
 }
 
 void SentinelWatch::doubt() {
   const MutexLock guard(mutex_);
-  obey(machine_.doubt());
+  apply(machine_.doubt());
 }
 
 void SentinelWatch::on_said(const net::Address& sentinel, Opinion opinion) {
   const MutexLock guard(mutex_);
-  obey(machine_.said(sentinel, std::move(opinion), clock_.now()));
+  apply(machine_.said(sentinel, std::move(opinion), clock_.now()));
 }
 
 void SentinelWatch::on_failed(const net::Address& sentinel, const Status& why) {
   const MutexLock guard(mutex_);
-  obey(machine_.failed(sentinel, why, clock_.now()));
+  apply(machine_.failed(sentinel, why, clock_.now()));
 }
 
 net::Interest SentinelWatch::step(TimePoint now) {
   const MutexLock guard(mutex_);
-  if (now >= machine_.until()) obey(machine_.tick(now));
+  if (now >= machine_.until()) apply(machine_.tick(now));
   net::Interest next;
   next.until = machine_.until();
   next.done = closed_ || next.until == kNever;
   return next;
 }
 
-void SentinelWatch::obey(const SentinelMachine::Actions& actions) {
+void SentinelWatch::apply(const SentinelMachine::Actions& actions) {
   if (closed_) return;
   for (const net::Address& sentinel : actions.leave) {
     const auto stream = streams_.extract(sentinel.text());
@@ -54,8 +54,8 @@ void SentinelWatch::obey(const SentinelMachine::Actions& actions) {
     streams_[sentinel.text()] = stream;
     loop_.drive(stream);
   }
-  if (actions.ask) {
-    for (const auto& [address, stream] : streams_) stream->ask();
+  if (actions.query) {
+    for (const auto& [address, stream] : streams_) stream->query();
   }
   if (actions.move) move_(*actions.move);
   if (machine_.until() != kNever) loop_.drive(shared_from_this());

@@ -47,7 +47,7 @@ class SentinelWatch final : public net::Pollable,
   net::Interest step(TimePoint now) override;
 
  private:
-  void obey(const SentinelMachine::Actions& actions) HOLDFAST_REQUIRES(mutex_);
+  void apply(const SentinelMachine::Actions& actions) HOLDFAST_REQUIRES(mutex_);
 
   const Clock& clock_;
   net::Loop& loop_;

@@ -18,11 +18,11 @@ client::Connection::Setup once(client::StreamOptions link) {
 
 }  // namespace
 
-class SlotsQuery::Question final : public client::Request {
+class SlotsQuery::QueryRequest final : public client::Request {
  public:
   using Answered = std::function<void(Result<resp::Reply>)>;
 
-  Question(resp::Command command, Answered answered)
+  QueryRequest(resp::Command command, Answered answered)
       : command_(std::move(command)), answered_(std::move(answered)) {}
 
   std::string_view key() const override { return {}; }
@@ -40,34 +40,34 @@ class SlotsQuery::Question final : public client::Request {
 };
 
 SlotsQuery::SlotsQuery(const Clock& clock, net::Loop& loop, const client::StreamOptions& link,
-                       Tell tell)
+                       Callback on_report)
     : clock_(clock),
       address_(link.address),
       command_timeout_(link.command_timeout),
-      tell_(std::move(tell)),
+      on_report_(std::move(on_report)),
       connection_(std::make_shared<client::Connection>(clock, loop, once(link))) {}
 
 void SlotsQuery::start() {
-  const auto ask = [this](std::initializer_list<std::string_view> command,
-                          Question::Answered answered) {
-    const auto question = std::make_shared<Question>(resp::Command(command), std::move(answered));
-    question->deadline = after(clock_.now(), command_timeout_);
-    return connection_->submit(question);
+  const auto send = [this](std::initializer_list<std::string_view> command,
+                           QueryRequest::Answered answered) {
+    const auto query = std::make_shared<QueryRequest>(resp::Command(command), std::move(answered));
+    query->deadline = after(clock_.now(), command_timeout_);
+    return connection_->submit(query);
   };
   // The same query as Redisson's.
-  (void)ask({"PUBSUB", "SHARDNUMSUB"}, [self = shared_from_this()](Result<resp::Reply> reply) {
+  (void)send({"PUBSUB", "SHARDNUMSUB"}, [self = shared_from_this()](Result<resp::Reply> reply) {
     self->sharded_ = reply.ok() && !reply.value().is_error();
   });
   const Status closed =
-      ask({"CLUSTER", "SLOTS"}, [self = shared_from_this()](Result<resp::Reply> reply) {
-        self->told({reply.ok() ? read_slots(reply.value(), self->address_) : reply.status()});
+      send({"CLUSTER", "SLOTS"}, [self = shared_from_this()](Result<resp::Reply> reply) {
+        self->report({reply.ok() ? read_slots(reply.value(), self->address_) : reply.status()});
       });
-  if (!closed.ok()) told({closed});
+  if (!closed.ok()) report({closed});
 }
 
-void SlotsQuery::told(Report report) {
+void SlotsQuery::report(Report report) {
   report.sharded = sharded_;
-  tell_(report);
+  on_report_(report);
   connection_->close(Status::closed("the query is complete"));
 }
 

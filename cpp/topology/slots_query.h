@@ -18,22 +18,23 @@ class SlotsQuery final : public std::enable_shared_from_this<SlotsQuery> {
     bool sharded = false;  // the server knows sharded channels
   };
   // Called once, on any thread, without locks held.
-  using Tell = std::function<void(const Report&)>;
+  using Callback = std::function<void(const Report&)>;
 
-  SlotsQuery(const Clock& clock, net::Loop& loop, const client::StreamOptions& link, Tell tell);
+  SlotsQuery(const Clock& clock, net::Loop& loop, const client::StreamOptions& link,
+             Callback on_report);
 
   void start();
   void close(const Status& why) { connection_->close(why); }
 
  private:
-  class Question;
+  class QueryRequest;
 
-  void told(Report report);
+  void report(Report report);
 
   const Clock& clock_;
   const net::Address address_;
   const Millis command_timeout_;
-  const Tell tell_;
+  const Callback on_report_;
   const std::shared_ptr<client::Connection> connection_;
   std::atomic<bool> sharded_{false};  // its query is answered before the other one
 };

@@ -7,48 +7,49 @@ namespace holdfast::topology {
 namespace {
 
 constexpr Millis kSilence{200};  // after which another server is queried
-constexpr Millis kShortestRest{20};
-constexpr Millis kLongestRest{500};
+constexpr Millis kShortestBackoff{20};
+constexpr Millis kLongestBackoff{500};
 
 }  // namespace
 
 void TopologyRefresh::begin(std::size_t candidates) {
-  asking_ = true;
+  querying_ = true;
   wanted_ = false;
   candidates_ = candidates;
-  asked_ = failures_ = 0;
+  queried_ = failures_ = 0;
   next_at_ = TimePoint{};
 }
 
 std::optional<std::size_t> TopologyRefresh::next(TimePoint now) {
-  if (!asking_ || asked_ == candidates_) return std::nullopt;
-  if (asked_ > failures_ && now < next_at_) return std::nullopt;
+  if (!querying_ || queried_ == candidates_) return std::nullopt;
+  if (queried_ > failures_ && now < next_at_) return std::nullopt;
   next_at_ = after(now, kSilence);
-  return asked_++;
+  return queried_++;
 }
 
 void TopologyRefresh::failed(TimePoint now) {
-  if (!asking_ || ++failures_ < candidates_) return;
-  asking_ = false;
+  if (!querying_ || ++failures_ < candidates_) return;
+  querying_ = false;
   wanted_ = true;
   ++failed_rounds_;
-  rest(true, now);
+  back_off(true, now);
 }
 
-void TopologyRefresh::answered(bool news, TimePoint now) {
-  asking_ = false;
+void TopologyRefresh::answered(bool changed, TimePoint now) {
+  querying_ = false;
   failed_rounds_ = 0;
-  rest(!news, now);
+  back_off(!changed, now);
 }
 
-void TopologyRefresh::rest(bool longer, TimePoint now) {
-  rest_ = longer ? std::clamp<Duration>(rest_ * 2, kShortestRest, kLongestRest) : kShortestRest;
-  rest_until_ = after(now, rest_);
+void TopologyRefresh::back_off(bool longer, TimePoint now) {
+  backoff_ = longer ? std::clamp<Duration>(backoff_ * 2, kShortestBackoff, kLongestBackoff)
+                    : kShortestBackoff;
+  back_off_until_ = after(now, backoff_);
 }
 
 TimePoint TopologyRefresh::until() const {
-  if (asking_) return asked_ == candidates_ ? kNever : next_at_;
-  return wanted_ ? rest_until_ : kNever;
+  if (querying_) return queried_ == candidates_ ? kNever : next_at_;
+  return wanted_ ? back_off_until_ : kNever;
 }
 
 }  // namespace holdfast::topology

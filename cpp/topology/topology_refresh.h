@@ -14,7 +14,7 @@ namespace holdfast::topology {
 class TopologyRefresh {
  public:
   // Whether to begin() a round.
-  bool due(TimePoint now) const { return !asking_ && wanted_ && now >= rest_until_; }
+  bool due(TimePoint now) const { return !querying_ && wanted_ && now >= back_off_until_; }
 
   void want() { wanted_ = true; }
 
@@ -30,24 +30,24 @@ class TopologyRefresh {
   // One of the servers queried in this round has failed to answer.
   void failed(TimePoint now);
 
-  // A server has answered; `news`: with changes.
-  void answered(bool news, TimePoint now);
+  // A server has answered; `changed`: with changes.
+  void answered(bool changed, TimePoint now);
 
-  bool asking() const { return asking_; }
+  bool querying() const { return querying_; }
   int failed_rounds() const { return failed_rounds_; }
   TimePoint until() const;  // when the result of next() or due() may change
 
  private:
-  void rest(bool longer, TimePoint now);
+  void back_off(bool longer, TimePoint now);
 
   bool wanted_ = false;
-  bool asking_ = false;
+  bool querying_ = false;
   std::size_t candidates_ = 0;
-  std::size_t asked_ = 0;
+  std::size_t queried_ = 0;
   std::size_t failures_ = 0;
   TimePoint next_at_{};
-  TimePoint rest_until_{};
-  Duration rest_{};
+  TimePoint back_off_until_{};
+  Duration backoff_{};
   int failed_rounds_ = 0;
 };
 

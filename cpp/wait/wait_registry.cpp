@@ -24,7 +24,7 @@ constexpr std::size_t kMostCourtesies = 64;
 
 constexpr std::int64_t kHoweverMany = std::numeric_limits<std::int64_t>::max();
 
-// How many permits a message tells of. What is no number may mean anything.
+// The permits in a message. A message that is no number may mean any number.
 std::int64_t permits_in(std::string_view payload) {
   std::int64_t number = 0;
   const char* end = payload.data() + payload.size();
@@ -74,13 +74,14 @@ bool WaitRegistry::has_waiters() const {
 bool WaitRegistry::idle(const std::string& channel) const {
   const MutexLock guard(mutex_);
   const bool queued = !queues_.empty() && queues_.count(channel) > 0;
-  const bool owed = !owed_.empty() && owed_.count(channel) > 0;
-  return !queued && !owed && (fairness_yields_.empty() || fairness_yields_.count(channel) == 0);
+  const bool in_flight = !releases_in_flight_.empty() && releases_in_flight_.count(channel) > 0;
+  return !queued && !in_flight &&
+         (fairness_yields_.empty() || fairness_yields_.count(channel) == 0);
 }
 
 bool WaitRegistry::idle() const {
   const MutexLock guard(mutex_);
-  return queues_.empty() && owed_.empty() && fairness_yields_.empty();
+  return queues_.empty() && releases_in_flight_.empty() && fairness_yields_.empty();
 }
 
 bool WaitRegistry::Queue::remove(const Waiter& waiter) {
@@ -96,17 +97,17 @@ bool WaitRegistry::Queue::remove(const Waiter& waiter) {
   return true;
 }
 
-void WaitRegistry::Queue::tell(Calls& calls) const {
+void WaitRegistry::Queue::notify(Calls& calls) const {
   for (const WaiterPtr& waiter : together) calls.signal(waiter);
-  tell_head(calls);
+  notify_head(calls);
 }
 
-void WaitRegistry::Queue::tell(Calls& calls, std::string_view payload) const {
+void WaitRegistry::Queue::notify(Calls& calls, std::string_view payload) const {
   if (!together.empty()) share(calls, permits_in(payload), payload);
-  tell_head(calls);
+  notify_head(calls);
 }
 
-void WaitRegistry::Queue::tell_head(Calls& calls) const {
+void WaitRegistry::Queue::notify_head(Calls& calls) const {
   if (waiters.empty()) return;
   if (fairness_yield == TimePoint{}) {
     calls.signal(waiters.front());
@@ -121,7 +122,7 @@ void WaitRegistry::Queue::share(Calls& calls, std::int64_t permits,
     const std::int64_t wanted = waiter->wants();
     if (wanted > permits) continue;
     if (permits != kHoweverMany) permits -= wanted;
-    waiter->since() <= asked ? calls.message(waiter, payload) : calls.signal(waiter);
+    waiter->since() <= requested ? calls.message(waiter, payload) : calls.signal(waiter);
   }
 }
 
@@ -144,7 +145,7 @@ void WaitRegistry::Queue::fail(Calls& calls, const Status& why) const {
   for (const WaiterPtr& waiter : together) calls.fail(waiter, why);
 }
 
-Calls WaitRegistry::told(const std::string& channel, std::int64_t subscribers, TimePoint now) {
+Calls WaitRegistry::published(const std::string& channel, std::int64_t subscribers, TimePoint now) {
   Calls calls;
   const MutexLock guard(mutex_);
   const auto found = queues_.find(channel);
@@ -152,7 +153,7 @@ Calls WaitRegistry::told(const std::string& channel, std::int64_t subscribers, T
   const bool others = subscribers > (queue != nullptr && queue->subscribed ? 1 : 0);
   if (queue != nullptr && queue->fairness_yield != TimePoint{}) {
     queue->fairness_yield = others ? now + kCourtesy : TimePoint{};
-    queue->tell(calls);
+    queue->notify(calls);
   }
   if (!others) {
     if (!fairness_yields_.empty()) fairness_yields_.erase(channel);
@@ -163,28 +164,28 @@ Calls WaitRegistry::told(const std::string& channel, std::int64_t subscribers, T
   return calls;
 }
 
-bool WaitRegistry::owe(const std::string& channel) {
+bool WaitRegistry::release_begins(const std::string& channel) {
   const MutexLock guard(mutex_);
   if (fairness_yields_.count(channel) == 0) return false;
-  ++owed_[channel];
+  ++releases_in_flight_[channel];
   return true;
 }
 
-bool WaitRegistry::owes(const std::string& channel) const {
+bool WaitRegistry::release_in_flight(const std::string& channel) const {
   const MutexLock guard(mutex_);
-  return !owed_.empty() && owed_.count(channel) != 0;
+  return !releases_in_flight_.empty() && releases_in_flight_.count(channel) != 0;
 }
 
-Calls WaitRegistry::answered(const std::string& channel) {
+Calls WaitRegistry::release_answered(const std::string& channel) {
   Calls calls;
   const MutexLock guard(mutex_);
-  const auto owed = owed_.find(channel);
-  if (owed == owed_.end() || --owed->second > 0) return calls;
-  owed_.erase(owed);
+  const auto in_flight = releases_in_flight_.find(channel);
+  if (in_flight == releases_in_flight_.end() || --in_flight->second > 0) return calls;
+  releases_in_flight_.erase(in_flight);
   const auto found = queues_.find(channel);
   if (found == queues_.end() || found->second.fairness_yield != kNever) return calls;
   found->second.fairness_yield = {};
-  found->second.tell(calls);
+  found->second.notify(calls);
   return calls;
 }
 
@@ -200,14 +201,14 @@ WaitRegistry::Place WaitRegistry::join(const std::string& channel, WaiterPtr wai
   const auto [found, fresh] = queues_.try_emplace(channel);
   Queue& queue = found->second;
   // Again, for messages from before it began to wait may be on their way.
-  const bool late = waiter->since() > queue.asked;
+  const bool late = waiter->since() > queue.requested;
   if (fresh || late) subscriptions_.subscribe(channel);
   if (policy == WakePolicy::kTogether) {
     queue.together.push_back(std::move(waiter));
   } else {
     queue.waiters.push_back(std::move(waiter));
     if (queue.waiters.size() > 1) return Place::kQueued;
-    if (!owed_.empty() && owed_.count(channel) != 0) {
+    if (!releases_in_flight_.empty() && releases_in_flight_.count(channel) != 0) {
       queue.fairness_yield = kNever;  // until answered()
       return Place::kHead;
     }
@@ -261,24 +262,24 @@ void WaitRegistry::expect(const std::string& channel) {
   if (found != queues_.end() && !found->second.empty()) subscriptions_.expect(channel);
 }
 
-Calls WaitRegistry::subscribed(const std::string& channel, TimePoint asked) {
+Calls WaitRegistry::subscribed(const std::string& channel, TimePoint requested) {
   Calls calls;
   const MutexLock guard(mutex_);
   const auto found = queues_.find(channel);
   if (found == queues_.end()) return calls;
   Queue& queue = found->second;
   queue.subscribed = true;
-  queue.asked = asked;
+  queue.requested = requested;
   ++queue.sequence;
   if (queue.fairness_yield != kNever) queue.fairness_yield = {};
-  queue.tell(calls);
+  queue.notify(calls);
   return calls;
 }
 
-void WaitRegistry::caught_up(const std::string& channel, TimePoint asked) {
+void WaitRegistry::caught_up(const std::string& channel, TimePoint requested) {
   const MutexLock guard(mutex_);
   const auto found = queues_.find(channel);
-  if (found != queues_.end()) found->second.asked = asked;
+  if (found != queues_.end()) found->second.requested = requested;
 }
 
 Calls WaitRegistry::left_over(const std::string& channel, std::int64_t permits) {
@@ -295,7 +296,7 @@ Calls WaitRegistry::not_for(const std::string& channel, const Waiter& leaver) {
   const MutexLock guard(mutex_);
   const auto found = queues_.find(channel);
   if (found == queues_.end()) return calls;
-  found->second.tell_head(calls);
+  found->second.notify_head(calls);
   found->second.pass_on(calls, leaver, LeaveReason::kTrying);
   return calls;
 }
@@ -307,7 +308,7 @@ Calls WaitRegistry::message(const std::string& channel, std::string_view payload
   if (found == queues_.end()) return calls;
   ++found->second.sequence;
   Trace::record({TraceEntry::Step::kMessage, channel});
-  found->second.tell(calls, payload);
+  found->second.notify(calls, payload);
   return calls;
 }
 

@@ -101,7 +101,7 @@ class WaitRegistry {
   std::optional<std::uint64_t> sequence(const std::string& channel) const;
 
   // Until when a newcomer holds back: kNever behind others of this client; until a moment in the
-  // future where it is the turn of other clients (see told()); else a moment in the past.
+  // future where it is the turn of other clients (see published()); else a moment in the past.
   TimePoint holds_back(const std::string& channel) const;
 
   // For any channel.
@@ -114,16 +114,16 @@ class WaitRegistry {
   // This client has just released, and `subscribers` received the message. If some are of other
   // clients, one of them goes first: otherwise the releasing client would always be the quickest to
   // acquire again.
-  Calls told(const std::string& channel, std::int64_t subscribers, TimePoint now);
+  Calls published(const std::string& channel, std::int64_t subscribers, TimePoint now);
 
   // A release of this client is on its way, and its caller does not wait for the answer. True: by
-  // what the last answer said, others wait, too, so newcomers hold back until told() and
+  // what the last answer said, others wait, too, so newcomers hold back until published() and
   // answered().
-  bool owe(const std::string& channel);
+  bool release_begins(const std::string& channel);
   // Whether a newcomer is to hold back: join() follows, and then another look.
-  bool owes(const std::string& channel) const;
+  bool release_in_flight(const std::string& channel) const;
   // That release is over, or is left to the ledger.
-  Calls answered(const std::string& channel);
+  Calls release_answered(const std::string& channel);
 
   // Which waiters a message wakes. kInTurn: the head of the queue; kTogether: all, or, if they want
   // permits, the first ones for which the number in the message is enough; kApart: none.
@@ -135,8 +135,8 @@ class WaitRegistry {
   // do follows:
   enum class Place {
     kTryNow,  // it is the head, and something may have happened since its attempt
-    kHead,    // it is the head, and nothing has: sleep until told or the holder's time is up
-    kQueued,  // it is not the head: sleep until told
+    kHead,  // it is the head, and nothing has: sleep until a call, or until the holder's lease ends
+    kQueued,  // it is not the head: sleep until a call
   };
   Place join(const std::string& channel, WaiterPtr waiter, std::optional<std::uint64_t> seen,
              WakePolicy policy = WakePolicy::kInTurn);
@@ -154,15 +154,15 @@ class WaitRegistry {
   // The head of the queue, for a hand-over within this client; null when there is none or when it
   // is the others' turn: after 16 hand-overs in a row, or 10 ms of them (a bound on how long this
   // client may keep a lock among its own; Dice, Marathe, Shavit, "Lock Cohorting", 2012). From then
-  // until told(), a message is no reason for this client's head to hurry.
+  // until published(), a message is no reason for this client's head to hurry.
   WaiterPtr next_waiter(const std::string& channel, TimePoint now);
 
   // A release of this client is about to publish: its waiters need a reader.
   void expect(const std::string& channel);
 
   // What the subscriber reports.
-  Calls subscribed(const std::string& channel, TimePoint asked = TimePoint::min());
-  void caught_up(const std::string& channel, TimePoint asked);
+  Calls subscribed(const std::string& channel, TimePoint requested = TimePoint::min());
+  void caught_up(const std::string& channel, TimePoint requested);
   Calls message(const std::string& channel, std::string_view payload = {});
   Calls refused(const std::string& channel, const Status& why);
   Calls unreachable(const Status& why);  // all waiters but those apart
@@ -173,7 +173,7 @@ class WaitRegistry {
  private:
   struct Queue {
     bool subscribed = false;
-    TimePoint asked = TimePoint::min();  // messages are newer than that
+    TimePoint requested = TimePoint::min();  // messages are newer than that
     std::uint64_t sequence = 0;
     std::deque<WaiterPtr> waiters;    // in turn
     std::vector<WaiterPtr> together;  // all of them heads
@@ -185,10 +185,10 @@ class WaitRegistry {
     bool remove(const Waiter& waiter);
     // It may be free, for however many. Those together first: readers do not exclude each other,
     // the writer behind them does.
-    void tell(Calls& calls) const;
-    void tell(Calls& calls, std::string_view payload) const;
-    void tell_head(Calls& calls) const;
-    // Tells those together, in order, as far as the permits go.
+    void notify(Calls& calls) const;
+    void notify(Calls& calls, std::string_view payload) const;
+    void notify_head(Calls& calls) const;
+    // Notifies those together, in order, as far as the permits go.
     void share(Calls& calls, std::int64_t permits, std::string_view payload = {}) const;
     // The permits of a leaver's message may still be free.
     void pass_on(Calls& calls, const Waiter& leaver, LeaveReason why) const;
@@ -206,7 +206,7 @@ class WaitRegistry {
   Subscriptions& subscriptions_;
   Queues queues_ HOLDFAST_GUARDED_BY(mutex_);
   std::unordered_map<const Waiter*, WaiterPtr> apart_ HOLDFAST_GUARDED_BY(mutex_);
-  std::unordered_map<std::string, int> owed_
+  std::unordered_map<std::string, int> releases_in_flight_
       HOLDFAST_GUARDED_BY(mutex_);  // answers to releases, where others wait
   std::unordered_map<std::string, TimePoint> fairness_yields_
       HOLDFAST_GUARDED_BY(mutex_);  // the turns of others, and how long they last

@@ -1,5 +1,5 @@
 -- first_waiter() drops the waiters at the head of the queue whose time is over: KEYS[2] is the queue, KEYS[3] has
--- the time until which each waiter counts as alive. ARGV[1], if queued, is alive, because it asks. It returns the
+-- the time until which each waiter counts as alive. ARGV[1], if queued, is alive, because it tries. It returns the
 -- first waiter, false when there is none. An entry without a time has no live waiter, so it is dropped too.
 local function clock()
   local time = redis.call('time')

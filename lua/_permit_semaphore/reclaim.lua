@@ -1,7 +1,7 @@
 -- free: the number of free permits, including those that have expired. The latter are published, because expiry
 -- itself sends no message. Needs `publish`, the command.
 -- The counter is read as a number before anything is written; removing comes first, because it needs no memory.
--- @include _publish/tell.lua
+-- @include _publish/notify.lua
 -- @include _permit_semaphore/now.lua
 local free = (redis.call('get', KEYS[1]) or 0) + 0
 local expired = redis.call('zcount', KEYS[2], '-inf', now)
@@ -9,6 +9,6 @@ if expired > 0 then
   redis.call('zremrangebyscore', KEYS[2], '-inf', now)
   free = redis.call('incrby', KEYS[1], expired)
   if free > 0 then
-    tell(publish, KEYS[3], free)
+    notify(publish, KEYS[3], free)
   end
 end

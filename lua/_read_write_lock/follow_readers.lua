@@ -1,4 +1,4 @@
--- @include _publish/tell.lua
+-- @include _publish/notify.lua
 -- @include _read_write_lock/longest_read.lua
 -- Time goes on during a script (before Redis 7.2): ends that were set together may differ by this many ms.
 local slack = 10
@@ -15,7 +15,7 @@ local function follow_readers(name, prefix, command, channel)
     redis.call('pexpire', name, longest)
   end
   if falls then
-    tell(command, channel, '0')
+    notify(command, channel, '0')
   end
   return true
 end

@@ -7,7 +7,7 @@
 -- ARGV[3]  publish: the command that reaches the waiters, "publish", "spublish" or "both"
 -- returns  >= 1: the count that is left; a repeat gets the same answer
 -- returns  0: it is open; "0" is published if it was closed before
--- @include _publish/tell.lua
+-- @include _publish/notify.lua
 -- @include _request/repeated.lua
 -- @include _request/keep.lua
 local left = tonumber(redis.call('get', KEYS[1]) or 0) - 1
@@ -19,6 +19,6 @@ else
 end
 keep(math.max(left, 0))
 if left == 0 then
-  tell(ARGV[3], KEYS[3], '0')
+  notify(ARGV[3], KEYS[3], '0')
 end
 return math.max(left, 0)

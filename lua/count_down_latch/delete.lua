@@ -9,13 +9,13 @@
 -- returns  0: it was not there
 --
 -- GET is there for its type check: DEL alone would delete a key that is not a latch.
--- @include _publish/tell.lua
+-- @include _publish/notify.lua
 -- @include _request/repeated.lua
 -- @include _request/keep.lua
 redis.call('get', KEYS[1])
 local removed = redis.call('del', KEYS[1])
 keep(removed)
 if removed == 1 then
-  tell(ARGV[3], KEYS[3], '1')
+  notify(ARGV[3], KEYS[3], '1')
 end
 return removed

@@ -8,7 +8,7 @@
 -- ARGV[4]  publish: the command that reaches the waiters, "publish", "spublish" or "both"
 -- returns  1: it is closed, and "1" is published; a repeat gets the same answer
 -- returns  0: it had a count; nothing changed
--- @include _publish/tell.lua
+-- @include _publish/notify.lua
 -- @include _request/repeated.lua
 -- @include _request/keep.lua
 local closed = 0
@@ -18,6 +18,6 @@ if not redis.call('get', KEYS[1]) then
 end
 keep(closed)
 if closed == 1 then
-  tell(ARGV[4], KEYS[3], '1')
+  notify(ARGV[4], KEYS[3], '1')
 end
 return closed

@@ -7,11 +7,11 @@
 -- ARGV[3]  count: the holds the owner has once this one is granted, 1 for a first hold
 -- ARGV[4]  queue_timeout: ms that a place lasts without a refresh, that is, another call; 0: takes no place
 -- returns  nil: granted
--- returns  >= 1: refused; the ms after which to ask again, a third of the queue_timeout at most
+-- returns  >= 1: refused; the ms after which to try again, a third of the queue_timeout at most
 -- returns  -3: count is above 1 but the earlier holds are gone; nothing changed
 --
 -- The owner knows its count, so the count is set, not added to: a repeat means the same. The holder does
--- not queue for another hold. A refused owner asks again when the lock could be free and all earlier waiters
+-- not queue for another hold. A refused owner tries again when the lock could be free and all earlier waiters
 -- dead: later waiters do not wake with the first. Never at once: see the 1.
 local FREE, FOREVER, LOST = -2, -1, -3
 local ttl = redis.call('pttl', KEYS[1])

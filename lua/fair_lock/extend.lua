@@ -8,7 +8,7 @@
 -- ARGV[3]  publish: the command that reaches the waiters, "publish", "spublish" or "both"
 -- returns  1: the key lives for the lease from now on; if that is shorter, the first in the queue is sent "0"
 -- returns  0: the owner does not hold it; nothing changed
--- @include _publish/tell.lua
+-- @include _publish/notify.lua
 -- @include _lock/set_lease.lua
 if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
   return 0
@@ -17,7 +17,7 @@ if set_lease(KEYS[1], ARGV[2]) then
   -- @include _fair_lock/head.lua
   local head = first_waiter()
   if head then
-    tell(ARGV[3], KEYS[4] .. ':' .. head, '0')
+    notify(ARGV[3], KEYS[4] .. ':' .. head, '0')
   end
 end
 return 1

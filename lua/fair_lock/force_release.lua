@@ -8,7 +8,7 @@
 -- returns  0: it was free; nothing changed
 --
 -- HLEN is there for its type check: DEL alone would delete a key that is no lock.
--- @include _publish/tell.lua
+-- @include _publish/notify.lua
 if redis.call('hlen', KEYS[1]) == 0 then
   return 0
 end
@@ -16,6 +16,6 @@ redis.call('del', KEYS[1])
 -- @include _fair_lock/head.lua
 local head = first_waiter()
 if head then
-  tell(ARGV[1], KEYS[4] .. ':' .. head, '0')
+  notify(ARGV[1], KEYS[4] .. ':' .. head, '0')
 end
 return 1

@@ -10,7 +10,7 @@
 -- returns  >= -1: next holds it for the lease; the ms that were left before, -1 if that is not known because next
 --          held it already (a repeat); if the lease is shorter, the first in the queue is sent "0"
 -- returns  nil: neither of them holds it; nothing changed
--- @include _publish/tell.lua
+-- @include _publish/notify.lua
 -- @include _lock/set_lease.lua
 
 -- @include _lock/keep.lua
@@ -24,7 +24,7 @@ if set_lease(KEYS[1], ARGV[3]) then
   -- @include _fair_lock/head.lua
   local head = first_waiter()
   if head then
-    tell(ARGV[4], KEYS[4] .. ':' .. head, '0')
+    notify(ARGV[4], KEYS[4] .. ':' .. head, '0')
   end
 end
 return left

@@ -14,7 +14,7 @@
 -- Neither freeing nor leaving the line takes memory (HDEL, ZREM, LREM, LPOP, PUBLISH), so both work on a server
 -- that has none left. If the first live waiter leaves while the lock is free, it was its turn: the next waiter is
 -- woken.
--- @include _publish/tell.lua
+-- @include _publish/notify.lua
 if ARGV[2] ~= '0' then
   if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
     return nil
@@ -35,5 +35,5 @@ if not freed then
   end
   head = first_waiter()
 end
-local told = head and tell(ARGV[3], KEYS[4] .. ':' .. head, '0') or 0
-return freed and 1 + told or nil
+local receivers = head and notify(ARGV[3], KEYS[4] .. ':' .. head, '0') or 0
+return freed and 1 + receivers or nil

@@ -10,10 +10,10 @@
 -- returns  nil: neither of them holds it; nothing changed
 --
 -- Freeing takes no memory, so it works on a server that has none left.
--- @include _publish/tell.lua
+-- @include _publish/notify.lua
 if redis.call('hdel', KEYS[1], ARGV[1], ARGV[2]) == 0 then
   return nil
 end
 -- @include _fair_lock/head.lua
 local head = first_waiter()
-return 1 + (head and tell(ARGV[3], KEYS[4] .. ':' .. head, '0') or 0)
+return 1 + (head and notify(ARGV[3], KEYS[4] .. ':' .. head, '0') or 0)

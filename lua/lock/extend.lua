@@ -6,12 +6,12 @@
 -- ARGV[3]  publish: the command that reaches the waiters, "publish", "spublish" or "both"
 -- returns  1: the key lives for the lease from now on; if that is shorter, "0" is published
 -- returns  0: the owner does not hold it; nothing changed
--- @include _publish/tell.lua
+-- @include _publish/notify.lua
 -- @include _lock/set_lease.lua
 if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
   return 0
 end
 if set_lease(KEYS[1], ARGV[2]) then
-  tell(ARGV[3], KEYS[2], '0')
+  notify(ARGV[3], KEYS[2], '0')
 end
 return 1

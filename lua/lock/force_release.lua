@@ -6,10 +6,10 @@
 -- returns  0: it was free; nothing is published
 --
 -- HLEN is there for its type check: DEL alone would delete a key that is no lock.
--- @include _publish/tell.lua
+-- @include _publish/notify.lua
 if redis.call('hlen', KEYS[1]) == 0 then
   return 0
 end
 redis.call('del', KEYS[1])
-tell(ARGV[1], KEYS[2], '0')
+notify(ARGV[1], KEYS[2], '0')
 return 1

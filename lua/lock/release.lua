@@ -9,12 +9,12 @@
 -- returns  nil: the owner does not hold it; nothing changed
 --
 -- Freeing takes no memory (HDEL, PUBLISH), so it works on a server that has none left.
--- @include _publish/tell.lua
+-- @include _publish/notify.lua
 if ARGV[2] == '0' then
   if redis.call('hdel', KEYS[1], ARGV[1]) == 0 then
     return nil
   end
-  return 1 + tell(ARGV[3], KEYS[2], '0')
+  return 1 + notify(ARGV[3], KEYS[2], '0')
 end
 
 if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then

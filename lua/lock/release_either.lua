@@ -8,8 +8,8 @@
 -- returns  nil: neither of them holds it; nothing changed
 --
 -- Freeing takes no memory, so it works on a server that has none left.
--- @include _publish/tell.lua
+-- @include _publish/notify.lua
 if redis.call('hdel', KEYS[1], ARGV[1], ARGV[2]) == 0 then
   return nil
 end
-return 1 + tell(ARGV[3], KEYS[2], '0')
+return 1 + notify(ARGV[3], KEYS[2], '0')

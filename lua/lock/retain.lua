@@ -1,5 +1,5 @@
 -- Ends the hold of an owner but keeps the lock closed for a while: the hash has the field of a keeper instead, who
--- never asks for the lock.
+-- never requests the lock.
 -- KEYS[1]  name: the lock's hash, owner -> hold count
 -- KEYS[2]  channel: to which waiters subscribe
 -- ARGV[1]  owner: the releasing owner, "uuid:number", with however many holds
@@ -12,11 +12,11 @@
 -- returns  nil: the owner does not hold it; nothing changed
 --
 -- HDEL comes before HSET: after it nothing is refused for lack of memory. It is published, as by a release:
--- they ask again, and learn how long it stays.
--- @include _publish/tell.lua
+-- they try again, and learn how long it stays.
+-- @include _publish/notify.lua
 if redis.call('hdel', KEYS[1], ARGV[1], ARGV[2]) == 0 then
   return redis.call('hexists', KEYS[1], ARGV[3]) == 1 and 1 or nil
 end
 redis.call('hset', KEYS[1], ARGV[3], '1')
 redis.call('pexpire', KEYS[1], ARGV[4])
-return 1 + tell(ARGV[5], KEYS[2], '0')
+return 1 + notify(ARGV[5], KEYS[2], '0')

@@ -8,7 +8,7 @@
 -- returns  0: it is not out, or has expired; nothing changed
 --
 -- Waiters sleep until the expiry of the next permit that they know: an earlier one must be published.
--- @include _publish/tell.lua
+-- @include _publish/notify.lua
 -- @include _permit_semaphore/now.lua
 local before = redis.call('zscore', KEYS[1], ARGV[1])
 if not before or before + 0 <= now then
@@ -17,6 +17,6 @@ end
 -- @include _permit_semaphore/write.lua
 redis.call('zadd', KEYS[1], now + ARGV[2], ARGV[1])
 if now + ARGV[2] < before + 0 then
-  tell(ARGV[3], KEYS[2], '0')
+  notify(ARGV[3], KEYS[2], '0')
 end
 return 1

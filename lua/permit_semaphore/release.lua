@@ -10,7 +10,7 @@
 --
 -- GET is there for its type check. ZREM comes first: it needs no memory, and what follows the first write
 -- of a script is not refused for the lack of it.
--- @include _publish/tell.lua
+-- @include _publish/notify.lua
 -- @include _permit_semaphore/now.lua
 redis.call('get', KEYS[1])
 local ends = redis.call('zscore', KEYS[2], ARGV[1])
@@ -19,11 +19,11 @@ if not ends then
 end
 redis.call('zrem', KEYS[2], ARGV[1])
 local free = redis.call('incr', KEYS[1])
-local told = 0
+local receivers = 0
 if free > 0 then
-  told = tell(ARGV[2], KEYS[3], free)
+  receivers = notify(ARGV[2], KEYS[3], free)
 end
 if ends + 0 <= now then
   return nil
 end
-return free == 1 and 1 + told or 1
+return free == 1 and 1 + receivers or 1

@@ -1,7 +1,7 @@
 -- Keeps a permit alive: it lives for the lease from now on, at least.
 -- KEYS[1]  timeouts: a sorted set of the permits that are out, id -> ms since 1970 at which it expires
 -- ARGV[1]  permit: the id of the permit, 16 bytes
--- ARGV[2]  lease: ms from now, 0 to 2^53; 0 only asks
+-- ARGV[2]  lease: ms from now, 0 to 2^53; 0 only looks
 -- returns  1: it lives for the lease or longer
 -- returns  0: it is not out, or has expired; nothing changed
 -- @include _permit_semaphore/now.lua

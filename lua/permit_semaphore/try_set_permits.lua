@@ -8,11 +8,11 @@
 -- returns  0: there is a counter already; nothing changed
 --
 -- Permits in use of a counter that is gone are dropped: returned, they would be too many.
--- @include _publish/tell.lua
+-- @include _publish/notify.lua
 if redis.call('get', KEYS[1]) then
   return 0
 end
 redis.call('set', KEYS[1], ARGV[1])
 redis.call('del', KEYS[2])
-tell(ARGV[2], KEYS[3], ARGV[1])
+notify(ARGV[2], KEYS[3], ARGV[1])
 return 1

@@ -6,7 +6,7 @@
 -- ARGV[2]  publish: the command that reaches the waiters, "publish", "spublish" or "both"
 -- returns  1: it was in this mode; it is free and "0" (read) or "1" (write) is published
 -- returns  0: it was free or in the other mode; nothing changed
--- @include _publish/tell.lua
+-- @include _publish/notify.lua
 -- @include _read_write_lock/timeout.lua
 local name = KEYS[1]
 if redis.call('hget', name, 'mode') ~= ARGV[1] then
@@ -19,5 +19,5 @@ for i = 1, #fields, 2 do
   end
 end
 redis.call('del', name)
-tell(ARGV[2], KEYS[2], ARGV[1] == 'read' and '0' or '1')
+notify(ARGV[2], KEYS[2], ARGV[1] == 'read' and '0' or '1')
 return 1

@@ -38,4 +38,4 @@ if shared then
   end
 end
 redis.call('del', name)
-return 1 + tell(ARGV[3], KEYS[2], '0')
+return 1 + notify(ARGV[3], KEYS[2], '0')

@@ -8,7 +8,7 @@
 -- returns  1: the key lives for the lease from now on, or longer for the owner's read holds; if that is shorter
 --          than before, "1" is published
 -- returns  0: the owner does not write; nothing changed
--- @include _publish/tell.lua
+-- @include _publish/notify.lua
 -- @include _read_write_lock/timeout.lua
 -- @include _lock/set_lease.lua
 local name, owner = KEYS[1], ARGV[1]
@@ -20,6 +20,6 @@ if redis.call('hexists', name, owner) == 1 then
   lease = math.max(lease, redis.call('pttl', timeout(KEYS[3], owner, 1)))
 end
 if set_lease(name, lease) then
-  tell(ARGV[3], KEYS[2], '1')
+  notify(ARGV[3], KEYS[2], '1')
 end
 return 1

@@ -8,7 +8,7 @@
 -- returns  >= -1: next writes for the lease; the ms that were left before, -1 if that is not known because next
 --          wrote already (a repeat); if the lease is shorter, "1" is published
 -- returns  nil: neither of them writes; nothing changed
--- @include _publish/tell.lua
+-- @include _publish/notify.lua
 -- @include _lock/set_lease.lua
 local name, field, other = KEYS[1], ARGV[1] .. ':write', ARGV[2] .. ':write'
 local held = redis.call('hexists', name, field) == 1
@@ -22,6 +22,6 @@ if held then
   redis.call('hdel', name, field)
 end
 if set_lease(name, ARGV[3]) then
-  tell(ARGV[4], KEYS[2], '1')
+  notify(ARGV[4], KEYS[2], '1')
 end
 return left

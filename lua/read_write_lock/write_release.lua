@@ -11,7 +11,7 @@
 -- returns  nil: the owner does not write; nothing changed
 --
 -- Freeing takes no memory, and after HDEL nothing is refused for the lack of it.
--- @include _publish/tell.lua
+-- @include _publish/notify.lua
 -- @include _read_write_lock/timeout.lua
 local name, owner = KEYS[1], ARGV[1]
 local field = owner .. ':write'
@@ -32,9 +32,9 @@ if redis.call('hexists', name, owner) == 1 then
   if left > 0 then
     redis.call('hset', name, 'mode', 'read')
     redis.call('pexpire', name, left)
-    tell(ARGV[3], KEYS[2], '1')
+    notify(ARGV[3], KEYS[2], '1')
     return 0
   end
 end
 redis.call('del', name)
-return 1 + tell(ARGV[3], KEYS[2], '1')
+return 1 + notify(ARGV[3], KEYS[2], '1')

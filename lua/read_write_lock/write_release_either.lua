@@ -8,9 +8,9 @@
 -- returns  nil: neither of them writes; nothing changed
 --
 -- Freeing takes no memory, so it works on a server that has none left.
--- @include _publish/tell.lua
+-- @include _publish/notify.lua
 if redis.call('hdel', KEYS[1], ARGV[1] .. ':write', ARGV[2] .. ':write') == 0 then
   return nil
 end
 redis.call('del', KEYS[1])
-return 1 + tell(ARGV[3], KEYS[2], '1')
+return 1 + notify(ARGV[3], KEYS[2], '1')

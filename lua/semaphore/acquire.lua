@@ -5,7 +5,7 @@
 -- ARGV[2]  number: of this request; each request has a higher one than the one before it in this place
 -- ARGV[3]  permits: 1 to 2^31-1
 -- returns  nil: granted; a repeat says so too
--- returns  < permits: refused, the number of free permits (below 0: owed); nothing changed
+-- returns  < permits: refused, the number of free permits (below 0: a debt); nothing changed
 --
 -- A request that was undone takes nothing: it gets the reply that none are free. So does one that comes after its
 -- successor.

@@ -10,7 +10,7 @@
 -- returns  error: OVERFLOW: there would be more than 2^31-1; nothing changed
 --
 -- The published number is above 0: Redisson wakes that many waiters, and fails at less.
--- @include _publish/tell.lua
+-- @include _publish/notify.lua
 -- @include _request/repeated.lua
 -- @include _request/keep.lua
 local MOST = 2147483647
@@ -22,6 +22,6 @@ end
 redis.call('incrby', KEYS[1], ARGV[3])
 keep(free)
 if free > 0 then
-  tell(ARGV[4], KEYS[3], free)
+  notify(ARGV[4], KEYS[3], free)
 end
 return free

@@ -3,7 +3,7 @@
 -- KEYS[2]  request: the place of this request, where its number and its answer are kept for a while
 -- ARGV[1]  memory: ms for which it is kept
 -- ARGV[2]  number: of this request; each request has a higher one than the one before it in this place
--- returns  any: how many there were (below 0: were owed); a repeat gets the same answer
+-- returns  any: how many there were (below 0: a debt); a repeat gets the same answer
 -- @include _request/repeated.lua
 -- @include _request/keep.lua
 local free = tonumber(redis.call('get', KEYS[1]) or 0)

@@ -8,7 +8,7 @@
 -- ARGV[4]  publish: the command that reaches the waiters, "publish", "spublish" or "both"
 -- returns  1: it is made; a repeat gets the same answer
 -- returns  0: it was there, with however many permits; nothing changed
--- @include _publish/tell.lua
+-- @include _publish/notify.lua
 -- @include _request/repeated.lua
 -- @include _request/keep.lua
 local made = 0
@@ -18,6 +18,6 @@ if not redis.call('get', KEYS[1]) then
 end
 keep(made)
 if made == 1 and ARGV[3] ~= '0' then
-  tell(ARGV[4], KEYS[3], ARGV[3])
+  notify(ARGV[4], KEYS[3], ARGV[3])
 end
 return made

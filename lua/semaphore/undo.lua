@@ -7,7 +7,7 @@
 -- ARGV[3]  publish: the command that reaches the waiters, "publish", "spublish" or "both"
 -- returns  >= 1: the number of permits that are released
 -- returns  0: it had taken none, or the semaphore is gone and they with it
--- @include _publish/tell.lua
+-- @include _publish/notify.lua
 local last, taken = string.match(redis.call('get', KEYS[2]) or '', '^(%d+):(%d+)$')
 if (tonumber(last) or 0) > tonumber(ARGV[2]) then
   return 0
@@ -22,6 +22,6 @@ if taken == '0' or not redis.call('get', KEYS[1]) then
 end
 local free = redis.call('incrby', KEYS[1], taken)
 if free > 0 then
-  tell(ARGV[3], KEYS[3], free)
+  notify(ARGV[3], KEYS[3], free)
 end
 return tonumber(taken)

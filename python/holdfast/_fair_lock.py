@@ -35,8 +35,8 @@ class BaseFairLock(BaseLock):
     _queue_timeout_ms: int
 
     def _new_core(self, name: bytes) -> _core.Lock:
-        patience = self._queue_timeout_ms
-        return _core.new_lock(self._client._core, self._word, name, 0, patience, None)
+        timeout_ms = self._queue_timeout_ms
+        return _core.new_lock(self._client._core, self._word, name, 0, timeout_ms, None)
 
 
 class FairLock(BaseFairLock, Lock):  # type: ignore[misc]

@@ -166,7 +166,7 @@ BREAKS = (
         (15,),
         "no waiter tries when the subscription is back",
         "cpp/wait/wait_registry.cpp",
-        (("queue.fairness_yield = {};\n  queue.tell(calls);", "queue.fairness_yield = {};"),),
+        (("queue.fairness_yield = {};\n  queue.notify(calls);", "queue.fairness_yield = {};"),),
         "tests/faults/test_network.py::test_released_just_as_the_subscription_dies",
     ),
     Break(
@@ -206,11 +206,11 @@ BREAKS = (
         "cpp/sync/operation/acquire_machine.cpp",
         (
             (
-                "return {Action::Verb::kTry, told_ ? options_.deadline : kNever};",
+                "return {Action::Verb::kTry, contended_ ? options_.deadline : kNever};",
                 "return {Action::Verb::kTry, options_.deadline};",
             ),
             (
-                "if (now >= options_.deadline && (told_ || !trying)) {",
+                "if (now >= options_.deadline && (contended_ || !trying)) {",
                 "if (now >= options_.deadline) {",
             ),
         ),

@@ -12,7 +12,7 @@ DEFERRED_BREAKS = (
         (51,),
         "a loss that a deferred release finds is not reported",
         "cpp/lease/deferred_releases.cpp",
-        (("  book_.events.post(*hold, Event::Kind::kLostLate);\n", ""),),
+        (("  book_.events.post(*hold, Event::Kind::kLostAfterRelease);\n", ""),),
         f"{CONTRACT}::test_a_loss_that_is_learnt_later_leaves_the_next_hold_alone",
     ),
     Break(
@@ -49,7 +49,7 @@ DEFERRED_BREAKS = (
         (53,),
         "newcomers do not wait for the answer that is owed",
         "cpp/wait/wait_registry.cpp",
-        (("  ++owed_[channel];\n", ""),),
+        (("  ++releases_in_flight_[channel];\n", ""),),
         f"{FAULTS}::test_other_clients_have_their_turn",
     ),
     Break(

@@ -107,8 +107,8 @@ BREAKS = (
         "cpp/topology/cluster.cpp",
         (
             (
-                "if (to.kind == Kind::kNone) return false;\n  Answers",
-                "if (true) return false;\n  Answers",
+                "if (to.kind == Kind::kNone) return false;\n  Deliveries",
+                "if (true) return false;\n  Deliveries",
             ),
         ),
         f"{SLOTS}::test_a_holder_follows_its_slot",
@@ -123,17 +123,17 @@ BREAKS = (
     Break(
         (30,),
         "a server out of reach is no reason to ask around",
-        "cpp/topology/cluster_news.cpp",
-        (("kTroubleLasts);\n  want_news();\n", "kTroubleLasts);\n"),),
+        "cpp/topology/cluster_slots.cpp",
+        (("kTroubleLasts);\n  request_refresh();\n", "kTroubleLasts);\n"),),
         f"{CLUSTER_FAILOVERS}::test_a_hold_survives_the_death_of_its_primary",
     ),
     Break(
         (31,),
         "what a cluster has lost is not looked after",
-        "cpp/topology/cluster_news.cpp",
+        "cpp/topology/cluster_slots.cpp",
         (
             ("  if (setup_.on_lost) setup_.on_lost();\n}", "}"),
-            ("if (news && setup_.on_lost) setup_.on_lost();", "(void)news;"),
+            ("if (changed && setup_.on_lost) setup_.on_lost();", "(void)changed;"),
         ),
         f"{CLUSTER_FAILOVERS}::test_a_hold_that_was_not_copied_is_reported_lost",
     ),
@@ -171,7 +171,7 @@ BREAKS = (
     Break(
         (33,),
         "messages go to all servers whatever their channel",
-        "cpp/topology/cluster_news.cpp",
+        "cpp/topology/cluster_slots.cpp",
         (('return "spublish";', 'return "publish";'),),
         "tests/wire/test_replay_deployments.py::test_in_a_cluster",
     ),

@@ -225,7 +225,7 @@ def test_a_failover_is_followed_though_its_messages_are_lost(
 def test_what_was_missed_while_no_sentinel_could_be_reached_is_made_good(
     alice: Any, make_client: MakeClient, make_service: MakeService
 ) -> None:
-    """The old primary still answers, but a sentinel that returns is queried, and obeyed."""
+    """The old primary still deliveries, but a sentinel that returns is queried, and obeyed."""
     service = make_service(replicas=1, sentinels=1)
     old = service.primary
     refuse_demotion(old)

@@ -46,15 +46,15 @@ std::optional<Outcome> Call::wait(Interrupt* interrupt) {
 }
 
 bool Call::send(Parker& parker, Interrupt* interrupt, std::optional<Answered>& answered) {
-  using Alone = client::Connection::Alone;
+  using Exchanged = client::Connection::Exchanged;
   if (deferred) return post(parker, interrupt);
-  client::Connection::PlainAnswer answer;
-  const Alone way = connection_->exchange(shared_from_this(), parker, answer);
-  if (way == Alone::kAnswered) {
+  client::Connection::DirectReply answer;
+  const Exchanged way = connection_->exchange(shared_from_this(), parker, answer);
+  if (way == Exchanged::kAnswered) {
     answered.emplace(resp::Reply(answer.reply), answer.sent);
     return true;
   }
-  if (way == Alone::kRefused) submit(&parker);
+  if (way == Exchanged::kNotBegun) submit(&parker);
   return await(parker, interrupt);
 }
 
@@ -64,7 +64,7 @@ bool Call::post(Parker& parker, Interrupt* interrupt) {
   if (way == Posted::kWritten) {
     const MutexLock lock(mutex_);
     if (state_ == State::kSent && leave()) return true;
-  } else if (way == Posted::kRefused) {
+  } else if (way == Posted::kNotBegun) {
     submit(&parker);
   } else {
     await_writing();

@@ -10,7 +10,7 @@ namespace holdfast::sync {
 ExchangePtr counter_call(std::shared_ptr<const Context> context, const LockName& name,
                          const CounterStep& step, std::int64_t amount) {
   const Millis memory = request_memory(*context);
-  RequestSlots::RequestPtr request = context->slots->take();
+  CounterRequestPtr request = context->slots->take();
   const OwnerNumber slot = request->slot;
   // The captures are made anew: those of constants could not be moved.
   Query query{name, [name = LockName(name), id = owner_field(context->client_id, slot),

@@ -38,7 +38,7 @@ Millis AcquireOperation::longest_wait() const {
   return context().acknowledger->longest_wait(request().lease.time);
 }
 
-AcquireOperation::Next AcquireOperation::asking(const Status& closed) {
+AcquireOperation::Next AcquireOperation::awaiting(const Status& closed) {
   if (closed.ok()) return std::nullopt;
   return Event::of(Event::Kind::kAskFailed, closed);
 }

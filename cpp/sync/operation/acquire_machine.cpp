@@ -123,7 +123,7 @@ AcquireMachine::Action AcquireMachine::queued(const Event& event, TimePoint now)
   if (event.kind == Kind::kAhead) return ahead(event, now);
   if (event.kind != Kind::kHead) return notified(event);
   // The release that it waits for may have been answered before it joined.
-  return held_back_ && !event.owed ? attempt() : sleep();
+  return held_back_ && !event.release_in_flight ? attempt() : sleep();
 }
 
 // Handles signals of other waiters of this client and of the channel.
@@ -155,12 +155,12 @@ AcquireMachine::Action AcquireMachine::ahead(const Event& event, TimePoint now) 
     action.afresh = event.at == kNever;
     return action;
   }
-  held_back_ = event.owed;
+  held_back_ = event.release_in_flight;
   return held_back_ ? queue_up(kNever) : attempt();
 }
 
 AcquireMachine::Action AcquireMachine::queue_up(TimePoint until) {
-  told_ = joined_ = true;
+  contended_ = joined_ = true;
   state_ = State::kAsleep;
   retry_at_ = until;
   return {Action::Verb::kJoin, std::min(retry_at_, options_.deadline)};
@@ -169,7 +169,7 @@ AcquireMachine::Action AcquireMachine::queue_up(TimePoint until) {
 AcquireMachine::Action AcquireMachine::attempt() {
   state_ = State::kTrying;
   signalled_ = false;
-  return {Action::Verb::kTry, told_ ? options_.deadline : kNever};
+  return {Action::Verb::kTry, contended_ ? options_.deadline : kNever};
 }
 
 AcquireMachine::Action AcquireMachine::begun(const Event& event, TimePoint now) {
@@ -187,7 +187,7 @@ AcquireMachine::Action AcquireMachine::send() const {
   action.count = count_;
   action.by_text = by_text_;
   // The deadline itself is checked separately.
-  if (told_ && options_.deadline != kNever) return action;
+  if (contended_ && options_.deadline != kNever) return action;
   const TimePoint usual = connect_deadline_of(options_.blocking, options_.deadline, begun_);
   action.connect_deadline = options_.connect_deadline.value_or(usual);
   return action;
@@ -257,7 +257,7 @@ AcquireMachine::Action AcquireMachine::kept(TimePoint now) {
 }
 
 AcquireMachine::Action AcquireMachine::held(Millis ttl, TimePoint now) {
-  told_ = true;
+  contended_ = true;
   state_ = State::kAsleep;
   retry_at_ = after(now, ttl.count() < 0 ? kNoTtl : ttl + kAfterExpiry);
   if (!options_.blocking) return finish(Verdict::kBusy);
@@ -290,10 +290,10 @@ AcquireMachine::Action AcquireMachine::time(TimePoint now) {
   // The server and its replicas have separate time-outs.
   if (state_ == State::kConfirming) return {Action::Verb::kSleep};
   const bool trying = state_ == State::kTrying;
-  if (now >= options_.deadline && (told_ || !trying)) {
+  if (now >= options_.deadline && (contended_ || !trying)) {
     return finish(Verdict::kTimedOut, refusal_, trying);
   }
-  if (trying) return {Action::Verb::kSleep, told_ ? options_.deadline : kNever};
+  if (trying) return {Action::Verb::kSleep, contended_ ? options_.deadline : kNever};
   return now >= retry_at_ ? attempt() : sleep();
 }
 

@@ -37,15 +37,15 @@ enum class Verdict {
 // opens no socket and owns no thread. Its driver feeds events and carries out each action,
 // in order.
 //
-//   new ──begun──> trying ──held──> joining ──turn──> asleep ──signal, time──> trying
-//    │               │                │└────signal────────────────────────────┘
-//    └─ahead─────────│────────────────┘
-//                    └─granted, gone, failed, (not blocking) held──> over
+//   new ──begun──> trying ──held (join the queue)──> asleep ──signal, time──> trying
+//    │               ├──granted──> [confirming ──>] keeping ──> over
+//    │               └──gone, failed, (not blocking) held──> over
+//    └──ahead (join the queue)──> asleep
 // The first event says either that the first attempt has been sent, or which waiters are ahead of
 // it in the queue: if there are any, it joins at once. If replicas have to confirm a grant, the
-// first attempt follows a probe of the server, and a grant goes from trying to confirming. From
-// there it is over, or, without confirmation, the machine gives the grant back and falls asleep.
-// The last step of a granted acquisition is to record the grant, which a closing client refuses.
+// first attempt follows a probe of the server, and a grant goes from trying to confirming: without
+// confirmation the machine gives the grant back and falls asleep. While it is keeping, the grant is
+// recorded, which a closing client refuses.
 //
 // The caller's deadline counts from the first reply of the server on (before that, it is unknown
 // whether another owner holds the lock), or in the queue behind another waiter of this client.
@@ -73,7 +73,8 @@ class AcquireMachine {
   struct Event {
     enum class Kind {
       kAhead,   // earlier waiters: of this client (`at` is kNever), of other clients until `at`;
-                // `owed`: a release of this client is unanswered. `count`: the owner's holds
+                // `release_in_flight`: a release of this client is unanswered. `count`: the owner's
+                // holds
       kBegun,   // the attempt: `count` holds with this one; it `takes_over` a pending release;
                 // `probed`: the server has WAIT. The first event if the attempt has been sent
       kAnswer,  // `answer` to a command `sent` then; a grant is valid until `at`; `unknown`: to an
@@ -87,7 +88,8 @@ class AcquireMachine {
       kAskFailed,    // WAIT failed: `why`
       kKept,         // the grant is recorded; kFailed: it could not be
       kTryNow,       // the lock may be free: a message, a new subscription
-      kHead,         // head of the queue since it joined, and no message came; `owed`: as of kAhead
+      kHead,  // head of the queue since it joined, and no message came; `release_in_flight`: as of
+              // kAhead
       kTurn,  // it is now the head of the queue; held until `at` at most (kNever: not the head yet)
       kOffer,  // an owner of this client hands over: its attempt for this waiter is under way
       kTime,   // `until` of the last kSleep has come
@@ -100,7 +102,7 @@ class AcquireMachine {
     bool unknown = false;
     TimePoint sent{};
     int count = 0;
-    bool owed = false;
+    bool release_in_flight = false;
     bool takes_over = false;
     bool probed = false;
 
@@ -190,14 +192,14 @@ class AcquireMachine {
   Action time(TimePoint now);
   Action finish(Verdict verdict, Status why = {}, bool give_back = false);
   wait::LeaveReason leave_reason(Verdict verdict) const;
-  bool has_place() const { return options_.in_line && told_; }
+  bool has_place() const { return options_.in_line && contended_; }
   // An attempt may have been granted, and the outcome is not known yet.
   bool open() const { return state_ == State::kTrying || state_ == State::kConfirming; }
 
   Options options_;
   State state_ = State::kNew;
   bool joined_ = false;
-  bool told_ = false;        // the server, or the queue, has shown that another owner holds it
+  bool contended_ = false;   // the server, or the queue, has shown that another owner holds it
   bool signalled_ = false;   // during the attempt under way
   bool held_back_ = false;   // queued because of an unanswered release of this client
   bool probing_ = false;     // the attempt is sent after the probe

@@ -123,12 +123,12 @@ AcquireOperation::Next AcquireOperation::perform(const Action& action, wait::Cal
     case Verb::kTry:
       return attempt(action.until);
     case Verb::kProbe:
-      return asking(context().acknowledger->probe(self()));
+      return awaiting(context().acknowledger->probe(self()));
     case Verb::kSend:
       return send(action);
     case Verb::kConfirm:
       wake_at(kNever);
-      return asking(context().acknowledger->confirm(self()));
+      return awaiting(context().acknowledger->confirm(self()));
     case Verb::kKeep:
       return keep(action);
     case Verb::kJoin:
@@ -160,7 +160,7 @@ AcquireMachine::Event AcquireOperation::ahead() {
   if (event.count > 0 || !machine_.yields()) return event;
   seen_ = context().waits->sequence(channel_);
   event.at = context().waits->holds_back(channel_);
-  event.owed = context().waits->owes(channel_);
+  event.release_in_flight = context().waits->release_in_flight(channel_);
   return event;
 }
 
@@ -205,7 +205,7 @@ AcquireMachine::Event AcquireOperation::join(bool afresh) {
   if (context().keeper->closing()) return Event::of(Event::Kind::kFailed, closed_status(name()));
   if (place == Place::kTryNow) return {Event::Kind::kTryNow};
   Event event{place == Place::kHead ? Event::Kind::kHead : Event::Kind::kTurn};
-  event.owed = context().waits->owes(channel_);
+  event.release_in_flight = context().waits->release_in_flight(channel_);
   return event;
 }
 

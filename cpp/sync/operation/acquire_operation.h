@@ -80,7 +80,7 @@ class AcquireOperation final : public Operation,
   Next perform(const Action& action, wait::Calls& calls) HOLDFAST_REQUIRES(mutex_);
   Event attempt(TimePoint until) HOLDFAST_REQUIRES(mutex_);
   Next send(const Action& action) HOLDFAST_REQUIRES(mutex_);
-  Next asking(const Status& closed) HOLDFAST_REQUIRES(mutex_);
+  Next awaiting(const Status& closed) HOLDFAST_REQUIRES(mutex_);
   Event join(bool afresh) HOLDFAST_REQUIRES(mutex_);
   Event keep(const Action& action) HOLDFAST_REQUIRES(mutex_);
   void sleep(const Action& action) HOLDFAST_REQUIRES(mutex_);

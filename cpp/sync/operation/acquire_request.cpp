@@ -12,7 +12,7 @@ namespace {
 
 using WakePolicy = wait::WaitRegistry::WakePolicy;
 
-// Two acquisitions have different rests.
+// Two acquisitions have different pauses.
 BackoffSequence backoff(const AcquireRequest& request, const Context& context) {
   const auto moment = static_cast<std::uint64_t>(context.clock.now().time_since_epoch().count());
   const std::size_t who = std::hash<std::string>()(owner_field(context.client_id, request.owner));

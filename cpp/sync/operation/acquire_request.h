@@ -19,7 +19,7 @@ enum class RefusalBudget {
   kNone,     // not at all: the next round of a quorum tries again
 };
 
-// What a caller asks for.
+// The arguments of a caller's acquire.
 struct AcquireArguments {
   OwnerNumber owner;
   Lease lease{};
@@ -57,8 +57,8 @@ struct AcquireRequest : AcquireArguments {
   AcquireStats::What stats() const { return {recipe().counted() && !again, part}; }
 
   SynchronizerPtr synchronizer;
-  std::int64_t amount = 1;          // of a counter: how many permits
-  RequestSlots::RequestPtr slot{};  // of a counter: its request, whose slot is the owner
+  std::int64_t amount = 1;   // of a counter: how many permits
+  CounterRequestPtr slot{};  // of a counter: its request, whose slot is the owner
 };
 
 // The machine's options for a request that began then.

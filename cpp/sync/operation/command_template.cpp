@@ -30,7 +30,7 @@ void append_owner(std::string& out, const std::string& client_id, OwnerNumber ow
   out += "\r\n";
 }
 
-// The same; a thread mostly asks for one owner of one client.
+// The same; a thread mostly needs it for one owner of one client.
 std::string_view owner_argument(const std::string& client_id, OwnerNumber owner) {
   struct Known {
     std::string client_id;

@@ -111,7 +111,7 @@ void Operation::stop_serving(Parker& parker) {
 }
 
 Status Operation::submit() {
-  readopt();
+  await_again();
   deadline = after(now(), context_->command_timeout);
   const auto connection = context_->topology->route(key(), topology::Traffic::kCalls);
   // The thread reads from connection_ only; what goes another way now is read by the loop.

@@ -14,7 +14,7 @@
 
 namespace holdfast::sync {
 
-// How an operation ended: for an acquisition the verdict tells all; for a call kGranted means that
+// How an operation ended: for an acquisition the verdict says how; for a call kGranted means that
 // it was done, with the server's answer in `value` (nothing: nil).
 struct Outcome {
   Verdict verdict = Verdict::kGranted;

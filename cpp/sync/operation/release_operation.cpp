@@ -90,13 +90,13 @@ void ReleaseOperation::written() {
 void ReleaseOperation::defer() {
   plan_.deferred = context().keeper->releases().defer(name(), what_.owner, plan_.serial);
   if (!caller_left()) return;
-  owed_ = recipe_.waiting() == Waiting::kInTurn && context().waits->owe(channel_);
+  in_flight_ = recipe_.waiting() == Waiting::kInTurn && context().waits->release_begins(channel_);
   let_caller_go({});
   if (backing_off_) back_off();  // by another timer, without its caller
 }
 
 void ReleaseOperation::end(Outcome outcome) {
-  if (std::exchange(owed_, false)) calls_.append(context().waits->answered(channel_));
+  if (std::exchange(in_flight_, false)) calls_.append(context().waits->release_answered(channel_));
   finish(std::move(outcome));
 }
 
@@ -238,7 +238,7 @@ wait::Calls ReleaseOperation::published(const Context& context, const Recipe& re
   const Waiting waiting = recipe.waiting();
   const bool yields = waiting == Waiting::kInTurn || waiting == Waiting::kBackOff;
   if (reply < 1 || !yields) return {};
-  return context.waits->told(channel, reply - 1, context.clock.now());
+  return context.waits->published(channel, reply - 1, context.clock.now());
 }
 
 void ReleaseOperation::answered(const resp::Reply& reply) {

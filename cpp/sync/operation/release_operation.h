@@ -39,7 +39,7 @@ class ReleaseOperation final : public Operation {
   // by the plan.
   void resume() override;
   // The server has replied to a release of a kind with `reply` (see TakingRecipe::release()): what
-  // this means for who waits for the channel.
+  // this means for the waiters of the channel.
   static wait::Calls published(const Context& context, const Recipe& recipe,
                                const std::string& channel, std::int64_t reply);
   // A release that has begun is completed by the ledger. One that leaves holds counts at once: it
@@ -97,7 +97,7 @@ class ReleaseOperation final : public Operation {
   bool sent_before_ HOLDFAST_GUARDED_BY(mutex_) =
       false;  // an earlier sending may have been executed
   // New operations of this client wait for the answer.
-  bool owed_ HOLDFAST_GUARDED_BY(mutex_) = false;
+  bool in_flight_ HOLDFAST_GUARDED_BY(mutex_) = false;
   SharedAtomic<Writing> writing_{Writing::kUnknown};
   const TimePoint give_up_;
 };

@@ -61,7 +61,7 @@ void Composite::start() {
   deliver({Event::Kind::kStart});
 }
 
-// What the members ask of one server at once goes out in one piece.
+// What the members send to one server at once goes out in one piece.
 void Composite::deliver(const Event& event) {
   const client::SendBatch sends;
   handle(event);

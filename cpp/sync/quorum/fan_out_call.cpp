@@ -82,9 +82,10 @@ std::optional<Outcome> too_many_failed(const QuorumRule& rule, const Answers& an
 std::string reasons(const Answers& answers) {
   std::string all;
   for (const std::optional<Outcome>& answer : answers) {
-    const bool tells = answer && !answer->why.ok() &&
-                       (answer->verdict == Verdict::kGone || answer->verdict == Verdict::kFailed);
-    if (tells) all += (all.empty() ? "" : "; ") + answer->why.message();
+    const bool has_reason =
+        answer && !answer->why.ok() &&
+        (answer->verdict == Verdict::kGone || answer->verdict == Verdict::kFailed);
+    if (has_reason) all += (all.empty() ? "" : "; ") + answer->why.message();
   }
   return all;
 }

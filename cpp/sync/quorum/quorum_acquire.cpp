@@ -14,7 +14,7 @@ QuorumAcquire::QuorumAcquire(const std::shared_ptr<const Context>& context, Lock
       machine_(std::move(options)),
       operations_(members_.size()) {}
 
-// For the whole time, not only while a member is asked: its owner has one acquisition of each.
+// For the whole time, not only during a member's request: its owner has one acquisition of each.
 Status QuorumAcquire::enter(bool by_thread) {
   const MutexLock lock(attempts_mutex_);
   attempts_.reserve(members_.size());

@@ -64,7 +64,7 @@ QuorumMachine::Action QuorumMachine::call(Action::Verb verb,
                                           TimePoint until) {
   again_ = verb == Action::Verb::kAgain;
   for (const std::size_t member : members) {
-    members_[member].state = MemberState::kAsked;
+    members_[member].state = MemberState::kRequested;
     members_[member].why = {};
   }
   return {verb, {}, members, until};
@@ -74,10 +74,10 @@ QuorumMachine::Action QuorumMachine::answered(const Event& event, TimePoint now)
   note(event);
   if (state_ == State::kFirst) return first_answered(now);
   const bool lost =
-      count(MemberState::kGranted) + count(MemberState::kAsked) < options_.rule.needed;
+      count(MemberState::kGranted) + count(MemberState::kRequested) < options_.rule.needed;
   // A majority waits for all answers: they distinguish "held by another owner" from "out of reach".
   const bool decided = lost && options_.rule.one_first;
-  if (count(MemberState::kAsked) > 0 && !decided) return {};
+  if (count(MemberState::kRequested) > 0 && !decided) return {};
   return round_over(now);
 }
 
@@ -284,7 +284,7 @@ QuorumMachine::Action QuorumMachine::finish(Verdict verdict, Status why) {
 void QuorumMachine::give_up_silent() {
   if (options_.rule.one_first) return;
   const auto time = std::chrono::duration_cast<Millis>(options_.rule.member_time).count();
-  for (const std::size_t member : those(MemberState::kAsked)) {
+  for (const std::size_t member : those(MemberState::kRequested)) {
     members_[member].state = MemberState::kSilent;
     members_[member].why = Status::unreachable(
         options_.rule.text(member) + ": no answer within " + std::to_string(time) +
@@ -292,13 +292,16 @@ void QuorumMachine::give_up_silent() {
   }
 }
 
-std::vector<std::size_t> QuorumMachine::unanswered() const { return those(MemberState::kAsked); }
+std::vector<std::size_t> QuorumMachine::unanswered() const {
+  return those(MemberState::kRequested);
+}
 
 std::vector<std::size_t> QuorumMachine::take_back() {
   std::vector<std::size_t> members;
   for (std::size_t i = 0; i < members_.size(); ++i) {
     const Member& member = members_[i];
-    if (member.ours || member.state == MemberState::kAsked || member.state == MemberState::kSilent)
+    if (member.ours || member.state == MemberState::kRequested ||
+        member.state == MemberState::kSilent)
       members.push_back(i);
     members_[i] = {};
   }

@@ -39,8 +39,8 @@ struct QuorumRule {
 // It waits for another owner, or (if all members are required) for a server that refuses to work,
 // only while it holds no member: so no two of them wait for each other, in any order of their
 // members. After a failed round it waits for the refused member and acquires that one first. From
-// the second failed round on it rests before that, for a random time that grows with the number of
-// rounds and their duration, so that two of them do not keep taking members from each other in
+// the second failed round on it backs off before that, for a random time that grows with the number
+// of rounds and their duration, so that two of them do not keep taking members from each other in
 // step.
 class QuorumMachine {
  public:
@@ -52,7 +52,7 @@ class QuorumMachine {
     Millis unreachable_budget{5000};      // how long a quorum may be out of reach
     TimePoint connect_deadline = kNever;  // how long, if servers refuse connections
     std::vector<bool> votes;  // whether a grant of this member counts: a nested hold needs an outer
-    std::uint32_t seed = 1;   // of the rests
+    std::uint32_t seed = 1;   // of the back-offs
   };
 
   struct Event {
@@ -94,7 +94,7 @@ class QuorumMachine {
 
  private:
   enum class State { kNew, kFirst, kAll, kBackingOff, kOver };
-  enum class MemberState { kFree, kAsked, kGranted, kRefused, kGone, kLate, kSilent, kFailed };
+  enum class MemberState { kFree, kRequested, kGranted, kRefused, kGone, kLate, kSilent, kFailed };
   struct Member {
     MemberState state = MemberState::kFree;
     bool ours = false;  // granted, regardless of a later attempt

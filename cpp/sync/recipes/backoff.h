@@ -9,14 +9,14 @@ namespace holdfast::sync {
 // The time that a refused owner waits before the next attempt: a random time between bound /
 // multiplier and bound. The bound begins with `initial` and grows by `multiplier` (1 or more) up to
 // `maximum`
-// (`initial` or more). With a multiplier of 1 all rests are `initial`.
+// (`initial` or more). With a multiplier of 1 all pauses are `initial`.
 struct Backoff {
   Millis initial{1};
   Millis maximum{128};
   double multiplier = 2;
 };
 
-// The rests of one acquisition, one after the other. The same seed gives the same rests. Never
+// The pauses of one acquisition, one after the other. The same seed gives the same pauses. Never
 // zero.
 class BackoffSequence {
  public:

@@ -35,12 +35,12 @@ struct Answer {
 
 // Further options of an acquisition, for the kinds that have them.
 struct AcquireOptions {
-  Millis queue_timeout{0};   // how long the server keeps its place in the queue; 0: takes none
-  Millis request_memory{0};  // how long the server remembers its request
-  std::int64_t amount = 1;   // of permits
-  Backoff backoff{};         // of polling waiters (Waiting::kBackOff)
-  Millis at_least{0};        // minimum hold time from the first grant
-  RequestSlots::RequestPtr request{};  // of a counter's step; its slot is the owner
+  Millis queue_timeout{0};      // how long the server keeps its place in the queue; 0: takes none
+  Millis request_memory{0};     // how long the server remembers its request
+  std::int64_t amount = 1;      // of permits
+  Backoff backoff{};            // of polling waiters (Waiting::kBackOff)
+  Millis at_least{0};           // minimum hold time from the first grant
+  CounterRequestPtr request{};  // of a counter's step; its slot is the owner
 
   // Without a request: the owner's only one.
   std::int64_t request_number() const { return request ? request->number : 1; }

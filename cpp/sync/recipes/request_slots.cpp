@@ -4,8 +4,8 @@
 
 namespace holdfast::sync {
 
-RequestSlots::RequestPtr RequestSlots::take() {
-  Request request{};
+CounterRequestPtr RequestSlots::take() {
+  CounterRequest request{};
   {
     const MutexLock lock(mutex_);
     if (!free_.empty()) {
@@ -14,14 +14,14 @@ RequestSlots::RequestPtr RequestSlots::take() {
     }
   }
   if (request.slot == OwnerNumber{}) request.slot = next_owner_number();
-  const auto give_back = [slots = shared_from_this()](const Request* done) {
+  const auto give_back = [slots = shared_from_this()](const CounterRequest* done) {
     slots->give_back(*done);
     delete done;
   };
-  return {new Request(request), give_back};
+  return {new CounterRequest(request), give_back};
 }
 
-void RequestSlots::give_back(const Request& request) {
+void RequestSlots::give_back(const CounterRequest& request) {
   const MutexLock lock(mutex_);
   free_.push_back({request.slot, request.number + 1});
 }

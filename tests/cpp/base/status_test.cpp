@@ -7,7 +7,7 @@
 namespace holdfast {
 namespace {
 
-TEST(Status, IsFineUnlessToldOtherwise) {
+TEST(Status, IsFineByDefault) {
   EXPECT_TRUE(Status().ok());
   EXPECT_EQ(Status().code(), Code::kOk);
 }

@@ -10,51 +10,51 @@
 namespace holdfast::client {
 namespace {
 
-TEST_F(ConnectionTest, ARefusedConnectionIsAnAnswerOncePatienceIsOver) {
+TEST_F(ConnectionTest, ARefusedConnectionIsAFailureAfterTheConnectDeadline) {
   peer.accepts = false;
   options.retries = 1000;
-  ask("patient");
+  ask("long");
   loop.run(Millis(200));
-  ask_impatiently("a", Millis(100));
+  submit_until("a", Millis(100));
   loop.run(Millis(99));
   EXPECT_EQ(log, Strings{});
   loop.run(Millis(5));
   EXPECT_EQ(log, Strings{"a failed"});
   peer.accepts = true;
   loop.run(Millis(1100));
-  EXPECT_EQ(log, (Strings{"a failed", "patient = patient"}));
+  EXPECT_EQ(log, (Strings{"a failed", "long = long"}));
 }
 
-TEST_F(ConnectionTest, TheLastMomentOfPatienceIsUsedForAnAttempt) {
+TEST_F(ConnectionTest, TheLastMomentBeforeTheConnectDeadlineIsUsedForAnAttempt) {
   peer.accepts = false;
   options.retries = 1000;
-  ask("patient");
-  loop.run(Millis(5000));  // the rests are half a second long now, or longer
+  ask("long");
+  loop.run(Millis(5000));  // the pauses are half a second long now, or longer
   const std::size_t attempts = network.wires().size();
   while (network.wires().size() == attempts) loop.run(Millis(1));
   peer.accepts = true;
   loop.run(Millis(10));
-  ask_impatiently("a", Millis(100));
+  submit_until("a", Millis(100));
   loop.run(Millis(130));
-  EXPECT_EQ(log, (Strings{"patient = patient", "a = a"}));
+  EXPECT_EQ(log, (Strings{"long = long", "a = a"}));
 }
 
-TEST_F(ConnectionTest, TheImpatientCostNoOthersTheirRetries) {
+TEST_F(ConnectionTest, AShortConnectDeadlineCostsNoOthersTheirRetries) {
   peer.accepts = false;
   options.retries = 7;  // more than a second
-  ask("patient");
+  ask("long");
   for (int i = 0; i < 40; ++i) {
-    ask_impatiently("a", Millis(5));
+    submit_until("a", Millis(5));
     loop.run(Millis(10));
   }
   EXPECT_EQ(log.size(), 40U);
-  EXPECT_EQ(std::count(log.begin(), log.end(), "patient failed"), 0);
+  EXPECT_EQ(std::count(log.begin(), log.end(), "long failed"), 0);
 }
 
-TEST_F(ConnectionTest, OnlyARefusedConnectionEndsPatience) {
+TEST_F(ConnectionTest, OnlyARefusedConnectionMeetsTheConnectDeadline) {
   connect();
   silent();
-  ask_impatiently("a", Millis(50));
+  submit_until("a", Millis(50));
   loop.run(Millis(400));
   EXPECT_EQ(log, Strings{});
   answering();

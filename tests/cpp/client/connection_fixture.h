@@ -15,12 +15,12 @@ namespace holdfast::client {
 
 using Strings = std::vector<std::string>;
 
-inline constexpr Millis kPatience{1000};
+inline constexpr Millis kTimeout{1000};
 
 // Asks for a word, and writes down what comes.
-class Question final : public Request {
+class SampleRequest final : public Request {
  public:
-  Question(std::string word, Strings& log) : word_(std::move(word)), log_(log) {}
+  SampleRequest(std::string word, Strings& log) : word_(std::move(word)), log_(log) {}
 
   std::string_view key() const override { return {}; }
   resp::ReplyKinds encode(std::string& out) const override {
@@ -51,7 +51,7 @@ class ConnectionTest : public ::testing::Test {
  protected:
   ConnectionTest() {
     network.weather.slow_per_mille = 0;
-    options.command_timeout = options.connect_timeout = kPatience;
+    options.command_timeout = options.connect_timeout = kTimeout;
     options.retries = 3;
   }
   ~ConnectionTest() override {
@@ -60,21 +60,21 @@ class ConnectionTest : public ::testing::Test {
     loop.stop();
   }
 
-  void ask_impatiently(const std::string& word, Millis patience) {
+  void submit_until(const std::string& word, Millis timeout) {
     if (!connection) open();
-    auto question = std::make_shared<Question>(word, log);
-    question->connect_deadline = world.now() + patience;
-    submitted = connection->submit(question);
+    auto request = std::make_shared<SampleRequest>(word, log);
+    request->connect_deadline = world.now() + timeout;
+    submitted = connection->submit(request);
   }
 
-  std::shared_ptr<Question> ask(const std::string& word, TimePoint deadline = kNever,
-                                bool persistent = false) {
+  std::shared_ptr<SampleRequest> ask(const std::string& word, TimePoint deadline = kNever,
+                                     bool persistent = false) {
     if (!connection) open();
-    auto question = std::make_shared<Question>(word, log);
-    question->deadline = deadline;
-    question->persistent = persistent;
-    submitted = connection->submit(question);
-    return question;
+    auto request = std::make_shared<SampleRequest>(word, log);
+    request->deadline = deadline;
+    request->persistent = persistent;
+    submitted = connection->submit(request);
+    return request;
   }
 
   void open() {
@@ -91,7 +91,7 @@ class ConnectionTest : public ::testing::Test {
     connection = std::make_shared<Connection>(world, loop, setup);
   }
 
-  // Until the first question was answered.
+  // Until the first request was answered.
   void connect() {
     ask("hello");
     loop.run(Millis(20));

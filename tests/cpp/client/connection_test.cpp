@@ -35,10 +35,10 @@ TEST_F(ConnectionTest, WritesAndReadsInPiecesKeepTheOrder) {
 TEST_F(ConnectionTest, AQuestionKnowsWhenItWasSent) {
   connect();
   const TimePoint before = world.now();
-  const auto question = ask("a");
+  const auto request = ask("a");
   loop.run(Millis(20));
-  EXPECT_EQ(question->last, before);
-  EXPECT_EQ(question->times, 1);
+  EXPECT_EQ(request->last, before);
+  EXPECT_EQ(request->times, 1);
 }
 
 TEST_F(ConnectionTest, WhatIsUnansweredGoesOutAgainInOrder) {
@@ -74,8 +74,8 @@ TEST_F(ConnectionTest, AQuestionThatIsMovedIsNotAnsweredHere) {
 TEST_F(ConnectionTest, AQuestionThatComesFromElsewhereKeepsCountOfItsWay) {
   connect();
   silent();
-  const auto question = std::make_shared<Question>("a", log);
-  EXPECT_TRUE(connection->resubmit({question, {{}, 3}, true}).ok());
+  const auto request = std::make_shared<SampleRequest>("a", log);
+  EXPECT_TRUE(connection->resubmit({request, {{}, 3}, true}).ok());
   ask("b");
   loop.run(Millis(5));
   ASSERT_EQ(peer.got, (Strings{"ASKING", "ASK a", "ASK b"}));
@@ -83,7 +83,7 @@ TEST_F(ConnectionTest, AQuestionThatComesFromElsewhereKeepsCountOfItsWay) {
   peer.answer = [](const std::string& words) { return "+" + words + "\r\n"; };
   loop.run(Millis(50));
   EXPECT_EQ(log, (Strings{"a = ASK a", "b = ASK b"}));
-  EXPECT_EQ(question->times, 5);
+  EXPECT_EQ(request->times, 5);
 }
 
 TEST_F(ConnectionTest, WhatWasAbandonedBeforeItWentOutDoesNotGo) {
@@ -142,7 +142,7 @@ TEST_F(ConnectionTest, ASilentServerIsLeftAndAskedAgain) {
   ask("a");
   loop.run(Millis(500));
   answering();
-  loop.run(kPatience);
+  loop.run(kTimeout);
   EXPECT_EQ(log, Strings{"a = a"});
   EXPECT_EQ(peer.got, (Strings{"ASK a", "ASK a"}));
   EXPECT_EQ(lost, 1);
@@ -161,12 +161,12 @@ TEST_F(ConnectionTest, AServerThatAnswersInTimeIsNotSilent) {
   EXPECT_EQ(lost, 0);
 }
 
-TEST_F(ConnectionTest, WithoutAServerTheCallersAreToldAfterTheRetries) {
+TEST_F(ConnectionTest, WithoutAServerTheCallersFailAfterTheRetries) {
   peer.accepts = false;
-  const auto question = ask("a");
+  const auto request = ask("a");
   loop.run(Millis(500));
   EXPECT_EQ(log, Strings{"a failed"});
-  EXPECT_EQ(question->why.code(), Code::kUnreachable);
+  EXPECT_EQ(request->why.code(), Code::kUnreachable);
   EXPECT_EQ(network.wires().size(), 4U);
   EXPECT_EQ(lost, 0);
 }
@@ -204,13 +204,13 @@ TEST_F(ConnectionTest, TheGreetingGoesFirst) {
 TEST_F(ConnectionTest, ARefusedGreetingFailsEverythingAtOnce) {
   options.credentials = {"", "wrong"};
   peer.answer = [](const std::string&) { return std::string("-WRONGPASS no\r\n"); };
-  const auto question = ask("a");
+  const auto request = ask("a");
   ask("b", kNever, true);
   loop.run(Millis(50));
   EXPECT_EQ(log, (Strings{"a failed", "b failed"}));
-  EXPECT_EQ(question->why.code(), Code::kServer);
-  EXPECT_EQ(question->why.word(), "WRONGPASS");
-  EXPECT_EQ(question->why.message().find("wrong"), std::string::npos);
+  EXPECT_EQ(request->why.code(), Code::kServer);
+  EXPECT_EQ(request->why.word(), "WRONGPASS");
+  EXPECT_EQ(request->why.message().find("wrong"), std::string::npos);
   EXPECT_EQ(network.wires().size(), 1U);
 }
 
@@ -251,11 +251,11 @@ TEST_F(ConnectionTest, WhatIsNoReplyBreaksTheStream) {
 TEST_F(ConnectionTest, ClosedItFailsWhatIsUnansweredAndTakesNothingMore) {
   connect();
   silent();
-  const auto question = ask("a", kNever, true);
+  const auto request = ask("a", kNever, true);
   loop.run(Millis(5));
   connection->close(Status::closed("closed"));
   EXPECT_EQ(log, Strings{"a failed"});
-  EXPECT_EQ(question->why.code(), Code::kClosed);
+  EXPECT_EQ(request->why.code(), Code::kClosed);
   ask("b");
   EXPECT_EQ(submitted.code(), Code::kClosed);
   loop.run(Millis(5000));

@@ -24,10 +24,10 @@ namespace {
 using simulation::EchoServer;
 using Sends = EventLoopReader::Sends;
 
-// A question, and which thread got its answer.
-class Question final : public Request {
+// A request, and which thread got its answer.
+class SampleRequest final : public Request {
  public:
-  explicit Question(std::string word) : word_(std::move(word)) {}
+  explicit SampleRequest(std::string word) : word_(std::move(word)) {}
 
   std::string_view key() const override { return {}; }
   resp::ReplyKinds encode(std::string& out) const override {
@@ -51,7 +51,7 @@ class Question final : public Request {
   const std::string word_;
 };
 
-// As TLS: it may hold bytes that the descriptor tells nothing of. A read blocks until it holds
+// As TLS: it may hold bytes that the descriptor does not show. A read blocks until it holds
 // `hoard` of them, once.
 class HoardingTransport final : public net::Transport {
  public:
@@ -107,35 +107,35 @@ class EventLoopReaderTest : public ::testing::Test {
     connection_ = std::make_shared<Connection>(clock_, loop_, setup);
   }
 
-  std::shared_ptr<Question> submit(const std::string& word, bool deferred = false) {
-    auto question = std::make_shared<Question>(word);
-    question->deadline = after(clock_.now(), Millis(30000));
-    question->deferred = deferred;
-    EXPECT_TRUE(connection_->submit(question).ok());
-    return question;
+  std::shared_ptr<SampleRequest> submit(const std::string& word, bool deferred = false) {
+    auto request = std::make_shared<SampleRequest>(word);
+    request->deadline = after(clock_.now(), Millis(30000));
+    request->deferred = deferred;
+    EXPECT_TRUE(connection_->submit(request).ok());
+    return request;
   }
-  std::shared_ptr<Question> submit_from(EventLoopReader& loop, const std::string& word) {
+  std::shared_ptr<SampleRequest> submit_from(EventLoopReader& loop, const std::string& word) {
     const EventLoopReader::Scope scope(loop, Sends::kAtOnce);
     return submit(word);
   }
   // What the loop's thread does until the answer is there.
-  static void run(EventLoopReader& loop, const Question& question) {
-    while (!question.done) {
-      pollfd news{loop.fd(), POLLIN, 0};
-      if (::poll(&news, 1, 1) == 0) continue;
+  static void run(EventLoopReader& loop, const SampleRequest& request) {
+    while (!request.done) {
+      pollfd input{loop.fd(), POLLIN, 0};
+      if (::poll(&input, 1, 1) == 0) continue;
       const EventLoopReader::Scope scope(loop, Sends::kAtTheEnd);
       loop.turn();
     }
   }
-  static void await(const Question& question) {
-    while (!question.done) std::this_thread::yield();
+  static void await(const SampleRequest& request) {
+    while (!request.done) std::this_thread::yield();
   }
-  // Until a question of the loop's thread is answered there: it leads.
+  // Until a request of the loop's thread is answered there: it leads.
   bool leads(EventLoopReader& loop) {
     for (int i = 0; i < 1000; ++i) {
-      const auto question = submit_from(loop, "lead");
-      run(loop, *question);
-      if (question->read_here()) return true;
+      const auto request = submit_from(loop, "lead");
+      run(loop, *request);
+      if (request->read_here()) return true;
     }
     return false;
   }
@@ -153,33 +153,33 @@ class EventLoopReaderTest : public ::testing::Test {
 TEST_F(EventLoopReaderTest, ItReadsForItselfOnceTheStreamIsReady) {
   ASSERT_TRUE(leads(*mine_));
   for (int i = 0; i < 100; ++i) {
-    const auto question = submit_from(*mine_, std::to_string(i));
-    run(*mine_, *question);
-    EXPECT_EQ(question->answer, std::to_string(i));
-    EXPECT_TRUE(question->read_here());
+    const auto request = submit_from(*mine_, std::to_string(i));
+    run(*mine_, *request);
+    EXPECT_EQ(request->answer, std::to_string(i));
+    EXPECT_TRUE(request->read_here());
   }
   EXPECT_EQ(server_.connections(), 1);
 }
 
 TEST_F(EventLoopReaderTest, ItReadsForOtherThreadsToo) {
   ASSERT_TRUE(leads(*mine_));
-  std::shared_ptr<Question> question;
-  std::thread([&] { question = submit("theirs"); }).join();
-  run(*mine_, *question);
-  EXPECT_TRUE(question->read_here());
+  std::shared_ptr<SampleRequest> request;
+  std::thread([&] { request = submit("theirs"); }).join();
+  run(*mine_, *request);
+  EXPECT_TRUE(request->read_here());
 }
 
 TEST_F(EventLoopReaderTest, WhatAScopeGathersIsSentAtItsEnd) {
   ASSERT_TRUE(leads(*mine_));
   const int before = server_.commands();
-  std::vector<std::shared_ptr<Question>> questions;
+  std::vector<std::shared_ptr<SampleRequest>> requests;
   {
     const EventLoopReader::Scope scope(*mine_, Sends::kAtTheEnd);
-    for (int i = 0; i < 10; ++i) questions.push_back(submit(std::to_string(i)));
+    for (int i = 0; i < 10; ++i) requests.push_back(submit(std::to_string(i)));
     EXPECT_EQ(server_.commands(), before);
   }
-  run(*mine_, *questions.back());
-  for (const auto& question : questions) EXPECT_TRUE(question->read_here());
+  run(*mine_, *requests.back());
+  for (const auto& request : requests) EXPECT_TRUE(request->read_here());
 }
 
 TEST_F(EventLoopReaderTest, ADeferredRequestIsSentWhenSubmitReturns) {
@@ -222,9 +222,9 @@ TEST_F(EventLoopReaderTest, TheEngineReadsForALoopThatDoesNot) {
 TEST_F(EventLoopReaderTest, TheEngineSendsWhatALoopHasGatheredAndNotSent) {
   ASSERT_TRUE(leads(*mine_));
   const EventLoopReader::Scope scope(*mine_, Sends::kAtTheEnd);
-  const auto question = submit("a");
-  await(*question);
-  EXPECT_EQ(question->answer, "a");
+  const auto request = submit("a");
+  await(*request);
+  EXPECT_EQ(request->answer, "a");
 }
 
 TEST_F(EventLoopReaderTest, ALoopThatEndsLeavesItsRequestsToTheEngine) {
@@ -239,13 +239,13 @@ TEST_F(EventLoopReaderTest, ALoopThatEndsLeavesItsRequestsToTheEngine) {
   EXPECT_EQ(server_.connections(), 1);
 }
 
-TEST_F(EventLoopReaderTest, TheEngineReadsWhatTheDescriptorTellsNothingOf) {
+TEST_F(EventLoopReaderTest, TheEngineReadsWhatTheDescriptorDoesNotShow) {
   ASSERT_TRUE(leads(*mine_));
   server_.be_silent(true);
   constexpr int kWord = 1000;
   constexpr int kWords = 400;  // more than is read in one turn
   const int before = server_.commands();
-  std::shared_ptr<Question> last;
+  std::shared_ptr<SampleRequest> last;
   for (int i = 1; i <= kWords; ++i) {
     last = submit(std::string(kWord, 'x'));
     while (server_.commands() < before + i) std::this_thread::yield();  // no full socket
@@ -281,19 +281,19 @@ TEST_F(EventLoopReaderTest, ASilentServerIsLeftAtTheCommandTimeout) {
   connect(Millis(200));
   ASSERT_TRUE(leads(*mine_));
   server_.be_silent(true);
-  const auto question = submit_from(*mine_, "a");
+  const auto request = submit_from(*mine_, "a");
   while (lost_ == 0) std::this_thread::yield();
   server_.be_silent(false);
-  await(*question);
-  EXPECT_EQ(question->answer, "a");
+  await(*request);
+  EXPECT_EQ(request->answer, "a");
 }
 
 TEST_F(EventLoopReaderTest, ClosingFailsWhatIsUnansweredAtOnce) {
   ASSERT_TRUE(leads(*mine_));
   server_.be_silent(true);
-  const auto question = submit_from(*mine_, "a");
+  const auto request = submit_from(*mine_, "a");
   connection_->close(Status::closed("closed now"));
-  EXPECT_EQ(question->answer, "closed now");
+  EXPECT_EQ(request->answer, "closed now");
 }
 
 // Several threads, a loop each, that stop now and then; streams break meanwhile.
@@ -308,18 +308,18 @@ TEST_F(EventLoopReaderTest, EveryAnswerComesWithAnyLeader) {
     const auto own = std::make_shared<EventLoopReader>();
     for (int i = 0; i < 300; ++i) {
       const std::string word = std::to_string(number) + "." + std::to_string(i);
-      const auto question = std::make_shared<Question>(word);
-      question->deadline = after(clock_.now(), Millis(30000));
+      const auto request = std::make_shared<SampleRequest>(word);
+      request->deadline = after(clock_.now(), Millis(30000));
       {
         const EventLoopReader::Scope scope(*own, Sends::kAtOnce);
-        EXPECT_TRUE(shared->submit(question).ok());
+        EXPECT_TRUE(shared->submit(request).ok());
       }
       if (i % 100 == pause) {
-        await(*question);
+        await(*request);
       } else {
-        run(*own, *question);
+        run(*own, *request);
       }
-      if (question->answer != word) ++wrong;
+      if (request->answer != word) ++wrong;
     }
     own->give_up();
   };

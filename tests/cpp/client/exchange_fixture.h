@@ -18,7 +18,7 @@ namespace holdfast::client {
 using simulation::NoLoop;
 using simulation::Script;
 using simulation::ScriptedStream;
-using Alone = Connection::Alone;
+using Exchanged = Connection::Exchanged;
 using Posted = Connection::Posted;
 
 // Asks for a word; its thread waits for the answer.
@@ -87,7 +87,7 @@ class ExchangeFixture : public ::testing::Test, public EventSink {
     while (!inquiry->control.done) connection->serve(parker, inquiry->control, kNever);
     return inquiry->answer;
   }
-  Alone exchange(const std::string& word = "word") {
+  Exchanged exchange(const std::string& word = "word") {
     asked = std::make_shared<Inquiry>(word);
     asked->replies = kinds;
     asked->deadline = script.clock.now() + Millis(5000);
@@ -123,7 +123,7 @@ class ExchangeFixture : public ::testing::Test, public EventSink {
   InquiryPtr asked;
   std::function<void()> on_answer;
   InquiryPtr posted;
-  Connection::PlainAnswer answer;
+  Connection::DirectReply answer;
 };
 
 }  // namespace holdfast::client

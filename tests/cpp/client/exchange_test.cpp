@@ -19,11 +19,11 @@ TEST_F(ExchangeTest, APlainReplyIsTheAnswer) {
   open();
   const TimePoint before = script.clock.now();
   script.replies = {"$-1\r\n", ":-3\r\n"};
-  EXPECT_EQ(exchange(), Alone::kAnswered);
+  EXPECT_EQ(exchange(), Exchanged::kAnswered);
   EXPECT_FALSE(answer.reply.integer);
   EXPECT_EQ(answer.sent.last, before);
   EXPECT_EQ(answer.sent.times, 1);
-  EXPECT_EQ(exchange(), Alone::kAnswered);
+  EXPECT_EQ(exchange(), Exchanged::kAnswered);
   EXPECT_EQ(answer.reply.integer, -3);
   EXPECT_FALSE(asked->control.done) << "the request was not needed";
 }
@@ -31,41 +31,41 @@ TEST_F(ExchangeTest, APlainReplyIsTheAnswer) {
 TEST_F(ExchangeTest, WithoutAStreamNothingIsDone) {
   open();
   script.replies = {std::string(Script::kEnd)};
-  EXPECT_EQ(exchange(), Alone::kInLine);
-  EXPECT_EQ(exchange("next"), Alone::kRefused);
+  EXPECT_EQ(exchange(), Exchanged::kInLine);
+  EXPECT_EQ(exchange("next"), Exchanged::kNotBegun);
   EXPECT_EQ(script.count("next"), 0);
 }
 
 TEST_F(ExchangeTest, WhatIsForAnotherServerIsRefused) {
   open();
   mine = false;
-  EXPECT_EQ(exchange(), Alone::kRefused);
+  EXPECT_EQ(exchange(), Exchanged::kNotBegun);
   EXPECT_EQ(script.got, "");
 }
 
 TEST_F(ExchangeTest, AReplyCutInTwoReachesTheRequest) {
   open();
   script.replies = {":1", "7\r\n"};
-  EXPECT_EQ(exchange(), Alone::kInLine);
+  EXPECT_EQ(exchange(), Exchanged::kInLine);
   wait(asked);
   EXPECT_EQ(asked->times, 1);
   EXPECT_EQ(script.count("word"), 1);
   script.replies = {":8\r\n"};
-  EXPECT_EQ(exchange(), Alone::kAnswered) << "nothing of it is left in the stream";
+  EXPECT_EQ(exchange(), Exchanged::kAnswered) << "nothing of it is left in the stream";
   EXPECT_EQ(answer.reply.integer, 8);
 }
 
 TEST_F(ExchangeTest, ALateReplyReachesTheRequest) {
   open();
   script.replies = {"", "", "+late\r\n"};
-  EXPECT_EQ(exchange(), Alone::kInLine);
+  EXPECT_EQ(exchange(), Exchanged::kInLine);
   EXPECT_EQ(wait(asked), "late");
 }
 
 TEST_F(ExchangeTest, AnErrorReachesTheRequestAtOnce) {
   open();
   script.replies = {"-ERR no\r\n"};
-  EXPECT_EQ(exchange(), Alone::kInLine);
+  EXPECT_EQ(exchange(), Exchanged::kInLine);
   EXPECT_TRUE(asked->control.done);
   EXPECT_EQ(asked->answer, "ERR no");
 }
@@ -78,11 +78,11 @@ TEST_F(ExchangeTest, WhatComesMeanwhileIsSentBehindItAndIsCompany) {
     EXPECT_EQ(script.count("other"), 0) << "its reply would be taken for the first one's";
   };
   script.replies = {":1\r\n", "+its\r\n"};
-  EXPECT_EQ(exchange(), Alone::kAnswered);
+  EXPECT_EQ(exchange(), Exchanged::kAnswered);
   EXPECT_EQ(script.count("other"), 1);
-  EXPECT_EQ(exchange(), Alone::kRefused);
+  EXPECT_EQ(exchange(), Exchanged::kNotBegun);
   EXPECT_EQ(wait(other), "its");
-  EXPECT_EQ(exchange(), Alone::kRefused) << "threads have met here";
+  EXPECT_EQ(exchange(), Exchanged::kNotBegun) << "threads have met here";
 }
 
 TEST_F(ExchangeTest, WhatComesMeanwhileStandsBehindIt) {
@@ -90,7 +90,7 @@ TEST_F(ExchangeTest, WhatComesMeanwhileStandsBehindIt) {
   InquiryPtr other;
   script.on_reading = [&] { other = submit("other"); };
   script.replies = {"", "+first\r\n+second\r\n"};
-  EXPECT_EQ(exchange(), Alone::kInLine);
+  EXPECT_EQ(exchange(), Exchanged::kInLine);
   EXPECT_EQ(wait(asked), "first");
   EXPECT_EQ(wait(other), "second");
 }
@@ -98,7 +98,7 @@ TEST_F(ExchangeTest, WhatComesMeanwhileStandsBehindIt) {
 TEST_F(ExchangeTest, AfterABreakTheRequestIsSentAgain) {
   open();
   script.replies = {std::string(Script::kEnd)};
-  EXPECT_EQ(exchange(), Alone::kInLine);
+  EXPECT_EQ(exchange(), Exchanged::kInLine);
   EXPECT_FALSE(asked->control.done);
   script.clock.advance(Millis(2000));
   script.replies = {"+again\r\n"};
@@ -120,7 +120,7 @@ TEST_F(ExchangeTest, WhatAnotherThreadWritesWhileAnErrorIsHandledArrivesWhole) {
     writes.get_future().wait();
   };
   script.replies = {"-ERR no\r\n"};
-  EXPECT_EQ(exchange(), Alone::kInLine);
+  EXPECT_EQ(exchange(), Exchanged::kInLine);
   handled.set_value();
   other.join();
   const auto command = [](const char* word) { return resp::Command({"ASK", word}).bytes(); };
@@ -130,7 +130,7 @@ TEST_F(ExchangeTest, WhatAnotherThreadWritesWhileAnErrorIsHandledArrivesWhole) {
 TEST_F(ExchangeTest, WhatTheSocketDidNotTakeIsSentLater) {
   open();
   script.room = 5;
-  EXPECT_EQ(exchange(), Alone::kInLine);
+  EXPECT_EQ(exchange(), Exchanged::kInLine);
   script.replies = {"+whole\r\n"};
   EXPECT_EQ(wait(asked), "whole");
   EXPECT_EQ(script.got, resp::Command({"ASK", "word"}).bytes());
@@ -194,7 +194,7 @@ TEST_F(ExchangeTest, ASendBatchThatEndsMeanwhileIsSentBehindIt) {
     EXPECT_EQ(script.count("second"), 0) << "its reply would be taken for the first one's";
   };
   script.replies = {":7\r\n", "+2\r\n"};
-  EXPECT_EQ(exchange(), Alone::kAnswered);
+  EXPECT_EQ(exchange(), Exchanged::kAnswered);
   EXPECT_EQ(answer.reply.integer, 7);
   EXPECT_EQ(script.count("second"), 1);
   EXPECT_EQ(wait(words[1]), "2");
@@ -220,7 +220,7 @@ TEST_F(ExchangeTest, ClosedMeanwhileItEnds) {
   open();
   script.on_reading = [this] { connection->close(Status::closed("closed")); };
   script.replies = {""};
-  EXPECT_EQ(exchange(), Alone::kInLine);
+  EXPECT_EQ(exchange(), Exchanged::kInLine);
   EXPECT_EQ(wait(asked), "closed");
 }
 
@@ -228,7 +228,7 @@ TEST_F(ExchangeTest, MovedMeanwhileItIsSentWhereTheServerIs) {
   open();
   script.on_reading = [this] { connection->move(net::Address{"127.0.0.1", 2, {}}); };
   script.replies = {"+old\r\n", "+new\r\n"};
-  EXPECT_EQ(exchange(), Alone::kInLine);
+  EXPECT_EQ(exchange(), Exchanged::kInLine);
   EXPECT_EQ(wait(asked), "new");
   EXPECT_EQ(asked->times, 2);
 }
@@ -238,7 +238,7 @@ TEST_F(ExchangeTest, WhatADemotedServerRefusesIsAskedAgain) {
   script.replies = {master};
   open("orders");
   script.replies = {"-READONLY You can't write against a read only replica.\r\n"};
-  EXPECT_EQ(exchange(), Alone::kInLine);
+  EXPECT_EQ(exchange(), Exchanged::kInLine);
   EXPECT_FALSE(asked->control.done);
   script.clock.advance(Millis(2000));
   script.replies = {master, "+now\r\n"};

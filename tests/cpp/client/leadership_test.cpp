@@ -46,13 +46,13 @@ class Parkers {
   std::vector<Parker*> idle_;
 };
 
-// A question with a place for its thread to wait.
-class Question final : public Request {
+// A request with a place for its thread to wait.
+class SampleRequest final : public Request {
  public:
-  explicit Question(std::string word) : word_(std::move(word)) {}
-  ~Question() override { Parkers::instance().give(parker); }
-  Question(const Question&) = delete;
-  Question& operator=(const Question&) = delete;
+  explicit SampleRequest(std::string word) : word_(std::move(word)) {}
+  ~SampleRequest() override { Parkers::instance().give(parker); }
+  SampleRequest(const SampleRequest&) = delete;
+  SampleRequest& operator=(const SampleRequest&) = delete;
 
   std::string_view key() const override { return {}; }
   resp::ReplyKinds encode(std::string& out) const override {
@@ -64,11 +64,11 @@ class Question final : public Request {
     control.done.store(true, std::memory_order_release);
     parker.notify();
   }
-  void written() override { heard.store(true); }
+  void written() override { written_count.store(true); }
   bool done() const { return control.done.load(std::memory_order_acquire); }
 
   std::string answer;
-  std::atomic<bool> heard{false};  // that it is written
+  std::atomic<bool> written_count{false};  // that it is written
   ServeControl control;
   Parker& parker = Parkers::instance().take();
 
@@ -89,32 +89,32 @@ class LeadershipTest : public ::testing::Test {
     loop_.stop();
   }
 
-  std::shared_ptr<Question> submit(const std::string& word, bool with_thread = true) {
-    auto question = std::make_shared<Question>(word);
-    question->deadline = after(clock_.now(), Millis(30000));
-    EXPECT_TRUE(connection_->submit(question, with_thread ? &question->parker : nullptr).ok());
-    return question;
+  std::shared_ptr<SampleRequest> submit(const std::string& word, bool with_thread = true) {
+    auto request = std::make_shared<SampleRequest>(word);
+    request->deadline = after(clock_.now(), Millis(30000));
+    EXPECT_TRUE(connection_->submit(request, with_thread ? &request->parker : nullptr).ok());
+    return request;
   }
-  void serve(Question& question, TimePoint slice = kNever) {
-    connection_->serve(question.parker, question.control, slice);
+  void serve(SampleRequest& request, TimePoint slice = kNever) {
+    connection_->serve(request.parker, request.control, slice);
   }
   std::string ask(const std::string& word) {
-    const auto question = submit(word);
-    while (!question->done()) serve(*question);
-    return question->answer;
+    const auto request = submit(word);
+    while (!request->done()) serve(*request);
+    return request->answer;
   }
   // Waits without taking part.
-  static void await(const Question& question) {
-    while (!question.done()) std::this_thread::yield();
+  static void await(const SampleRequest& request) {
+    while (!request.done()) std::this_thread::yield();
   }
 
-  // Each of `threads` threads asks `questions` questions. Returns the number of wrong answers.
-  int crowd(int threads, int questions) {
+  // Each of `threads` threads asks `requests` requests. Returns the number of wrong answers.
+  int crowd(int threads, int requests) {
     std::atomic<int> wrong{0};
     std::vector<std::thread> all;
     for (int t = 0; t < threads; ++t) {
       all.emplace_back([&, t] {
-        for (int i = 0; i < questions; ++i) {
+        for (int i = 0; i < requests; ++i) {
           const std::string word = std::to_string(t) + "." + std::to_string(i);
           if (ask(word) != word) ++wrong;
         }
@@ -154,9 +154,9 @@ TEST_F(LeadershipTest, ACrowdSurvivesBrokenStreams) {
 TEST_F(LeadershipTest, WithoutAThreadTheLoopReads) {
   EchoServer server;
   connect(server);
-  const auto question = submit("a", false);
-  await(*question);
-  EXPECT_EQ(question->answer, "a");
+  const auto request = submit("a", false);
+  await(*request);
+  EXPECT_EQ(request->answer, "a");
 }
 
 TEST_F(LeadershipTest, AReplyThatNoCallerAwaitsIsReadByTheNextCallerOrTheLoop) {
@@ -164,11 +164,11 @@ TEST_F(LeadershipTest, AReplyThatNoCallerAwaitsIsReadByTheNextCallerOrTheLoop) {
   connect(server);
   (void)ask("the stream is made");
   for (int i = 0; i < 200; ++i) {
-    const auto deferred = std::make_shared<Question>("deferred");
+    const auto deferred = std::make_shared<SampleRequest>("deferred");
     deferred->deferred = true;
     ASSERT_TRUE(connection_->submit(deferred).ok());
     // Where the loop has read the reply already, written() is not called.
-    EXPECT_TRUE(deferred->heard || deferred->done());
+    EXPECT_TRUE(deferred->written_count || deferred->done());
     if (i % 20 == 0) await(*deferred);  // the loop
     EXPECT_EQ(ask("awaited"), "awaited");
     EXPECT_TRUE(deferred->done());
@@ -178,13 +178,13 @@ TEST_F(LeadershipTest, AReplyThatNoCallerAwaitsIsReadByTheNextCallerOrTheLoop) {
 TEST_F(LeadershipTest, TheLoopReadsForThoseWithoutAThreadAmongOthers) {
   EchoServer server;
   connect(server);
-  std::vector<std::shared_ptr<Question>> questions;
+  std::vector<std::shared_ptr<SampleRequest>> requests;
   std::thread others([&] { EXPECT_EQ(crowd(4, 100), 0); });
   for (int i = 0; i < 200; ++i) {
-    questions.push_back(submit(std::to_string(i), false));
-    if (i % 10 == 0) await(*questions.back());
+    requests.push_back(submit(std::to_string(i), false));
+    if (i % 10 == 0) await(*requests.back());
   }
-  for (const auto& question : questions) await(*question);
+  for (const auto& request : requests) await(*request);
   others.join();
 }
 
@@ -212,12 +212,12 @@ TEST_F(LeadershipTest, TheLastLeaderThatGoesAwayLeavesItsPlaceToTheLoop) {
   connect(server);
   ASSERT_EQ(ask("hello"), "hello");
   server.be_silent(true);
-  const auto question = submit("a");
-  serve(*question, after(clock_.now(), Millis(20)));
-  EXPECT_FALSE(question->done());
+  const auto request = submit("a");
+  serve(*request, after(clock_.now(), Millis(20)));
+  EXPECT_FALSE(request->done());
   server.be_silent(false);
-  await(*question);
-  EXPECT_EQ(question->answer, "a");
+  await(*request);
+  EXPECT_EQ(request->answer, "a");
 }
 
 // As for the waiters of a lock, for which another thread sends the attempt after a release.
@@ -225,21 +225,21 @@ TEST_F(LeadershipTest, SleepersWhoseRequestsAnotherThreadSendsReadForEachOther) 
   EchoServer server;
   connect(server);
   for (int round = 0; round < 50; ++round) {
-    std::vector<std::shared_ptr<Question>> questions;
+    std::vector<std::shared_ptr<SampleRequest>> requests;
     std::vector<std::thread> sleepers;
     for (int i = 0; i < 8; ++i) {
-      questions.push_back(std::make_shared<Question>(std::to_string(i)));
-      questions.back()->deadline = after(clock_.now(), Millis(30000));
-      sleepers.emplace_back([this, question = questions.back()] {
-        while (!question->done()) serve(*question);
+      requests.push_back(std::make_shared<SampleRequest>(std::to_string(i)));
+      requests.back()->deadline = after(clock_.now(), Millis(30000));
+      sleepers.emplace_back([this, request = requests.back()] {
+        while (!request->done()) serve(*request);
       });
     }
-    for (const auto& question : questions) {
-      EXPECT_TRUE(connection_->submit(question, &question->parker).ok());
+    for (const auto& request : requests) {
+      EXPECT_TRUE(connection_->submit(request, &request->parker).ok());
     }
     for (std::thread& sleeper : sleepers) sleeper.join();
-    for (std::size_t i = 0; i < questions.size(); ++i) {
-      EXPECT_EQ(questions[i]->answer, std::to_string(i));
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+      EXPECT_EQ(requests[i]->answer, std::to_string(i));
     }
   }
 }
@@ -249,14 +249,14 @@ TEST_F(LeadershipTest, AChangedStayEndsTheLeadersWait) {
   connect(server);
   ASSERT_EQ(ask("hello"), "hello");
   server.be_silent(true);
-  const auto question = submit("a");
+  const auto request = submit("a");
   std::thread changer([&] {
-    question->control.set_until(clock_.now());
-    question->parker.notify();
+    request->control.set_until(clock_.now());
+    request->parker.notify();
   });
-  serve(*question);
+  serve(*request);
   changer.join();
-  EXPECT_FALSE(question->done());
+  EXPECT_FALSE(request->done());
 }
 
 TEST_F(LeadershipTest, ClosingEndsAllWaits) {
@@ -264,13 +264,13 @@ TEST_F(LeadershipTest, ClosingEndsAllWaits) {
   connect(server);
   ASSERT_EQ(ask("hello"), "hello");
   server.be_silent(true);
-  std::vector<std::shared_ptr<Question>> questions;
+  std::vector<std::shared_ptr<SampleRequest>> requests;
   std::vector<std::thread> waiters;
-  for (int i = 0; i < 4; ++i) questions.push_back(submit(std::to_string(i)));
-  for (const auto& question : questions) {
-    waiters.emplace_back([this, question] {
-      while (!question->done()) serve(*question);
-      EXPECT_EQ(question->answer, "closed now");
+  for (int i = 0; i < 4; ++i) requests.push_back(submit(std::to_string(i)));
+  for (const auto& request : requests) {
+    waiters.emplace_back([this, request] {
+      while (!request->done()) serve(*request);
+      EXPECT_EQ(request->answer, "closed now");
     });
   }
   connection_->close(Status::closed("closed now"));

@@ -19,9 +19,9 @@ using Strings = std::vector<std::string>;
 
 net::Address at(const std::string& host) { return {host, 1, {}}; }
 
-class Question final : public Request {
+class SampleRequest final : public Request {
  public:
-  Question(std::string word, Strings& log) : word_(std::move(word)), log_(log) {}
+  SampleRequest(std::string word, Strings& log) : word_(std::move(word)), log_(log) {}
 
   std::string_view key() const override { return {}; }
   resp::ReplyKinds encode(std::string& out) const override {
@@ -82,11 +82,11 @@ class MoveTest : public ::testing::TestWithParam<Connection::Driver> {
     loop.stop();
   }
 
-  std::shared_ptr<Question> ask(const std::string& word, TimePoint deadline = kNever) {
-    auto question = std::make_shared<Question>(word, log);
-    question->deadline = deadline;
-    EXPECT_TRUE(connection->submit(question).ok());
-    return question;
+  std::shared_ptr<SampleRequest> ask(const std::string& word, TimePoint deadline = kNever) {
+    auto request = std::make_shared<SampleRequest>(word, log);
+    request->deadline = deadline;
+    EXPECT_TRUE(connection->submit(request).ok());
+    return request;
   }
   Strings got() { return std::exchange(servers.got, {}); }
   Strings open_wires() const {
@@ -243,13 +243,13 @@ class Listener final : public Subscriber::Sink {
   void on_caught_up(const std::string&, TimePoint) override {}
   void on_message(const std::string&, std::string_view) override {}
   void on_refused(const std::string&, const Status&) override {}
-  void on_unreachable(const Status& why) override { told = why.message(); }
+  void on_unreachable(const Status& why) override { notified = why.message(); }
   bool on_released(const std::string&) override { return true; }
   void on_lost() override { ++lost; }
 
   int subscribed = 0;
   int lost = 0;
-  std::string told;
+  std::string notified;
 };
 
 TEST_P(MoveTest, ASubscriberListensWhereTheServerIs) {
@@ -265,12 +265,12 @@ TEST_P(MoveTest, ASubscriberListensWhereTheServerIs) {
   EXPECT_EQ(open_wires(), Strings{"b"});
   subscriber->move(Status::unreachable("no primary"));
   loop.run(Millis(999));
-  EXPECT_EQ(listener->told, "");
+  EXPECT_EQ(listener->notified, "");
   loop.run(Millis(2));
-  EXPECT_EQ(listener->told, "no primary");
+  EXPECT_EQ(listener->notified, "no primary");
   subscriber->move(Status::server("ERR", "no such service"));
   loop.run(Millis(2));
-  EXPECT_EQ(listener->told, "no such service");
+  EXPECT_EQ(listener->notified, "no such service");
   EXPECT_EQ(listener->lost, 0);
   subscriber->close();
   loop.run(Millis(2));

@@ -18,9 +18,9 @@ namespace {
 
 using Strings = std::vector<std::string>;
 
-class Question final : public Request {
+class SampleRequest final : public Request {
  public:
-  Question(std::string word, Strings& ends) : word_(std::move(word)), ends_(ends) {}
+  SampleRequest(std::string word, Strings& ends) : word_(std::move(word)), ends_(ends) {}
   std::string_view key() const override { return word_; }
   resp::ReplyKinds encode(std::string& out) const override {
     out += resp::Command({"ASK", word_}).bytes();
@@ -58,9 +58,9 @@ class NeighboursTest : public ::testing::Test {
   }
 
   void submit(const std::string& word) {
-    const auto question = std::make_shared<Question>(word, ends);
-    question->deadline = after(world.now(), Millis(60000));
-    EXPECT_TRUE(connection->submit(question).ok());
+    const auto request = std::make_shared<SampleRequest>(word, ends);
+    request->deadline = after(world.now(), Millis(60000));
+    EXPECT_TRUE(connection->submit(request).ok());
   }
   void run() { loop.run(Millis(20)); }
 
@@ -94,7 +94,7 @@ TEST_F(NeighboursTest, WhatIsNotIsHandedOverAtOnce) {
 
 TEST_F(NeighboursTest, AResubmittedRequestIsNotPassedOnAgain) {
   others = {"b"};
-  EXPECT_TRUE(connection->resubmit({std::make_shared<Question>("b", ends)}).ok());
+  EXPECT_TRUE(connection->resubmit({std::make_shared<SampleRequest>("b", ends)}).ok());
   run();
   EXPECT_EQ(ends, Strings{"b=b"});
 }
@@ -109,7 +109,7 @@ TEST_F(NeighboursTest, AServerThatLeavesHandsItsLineOverInOrder) {
   EXPECT_EQ(handed, (Strings{"old a", "old b", "old c"}));
   submit("d");
   EXPECT_EQ(handed.back(), "new d");
-  EXPECT_TRUE(connection->resubmit({std::make_shared<Question>("e", ends)}).ok());
+  EXPECT_TRUE(connection->resubmit({std::make_shared<SampleRequest>("e", ends)}).ok());
   EXPECT_EQ(handed.back(), "old e");
   EXPECT_TRUE(ends.empty());
 }
@@ -161,8 +161,8 @@ TEST_F(NeighboursTest, AnErrorReplyIsLookedAtFirst) {
     return words == "ASK a" ? "-MOVED 1 h:1\r\n" : "-ERR no\r\n";
   };
   const auto other = std::make_shared<Connection>(world, loop, setup);
-  EXPECT_TRUE(other->submit(std::make_shared<Question>("a", ends)).ok());
-  EXPECT_TRUE(other->submit(std::make_shared<Question>("b", ends)).ok());
+  EXPECT_TRUE(other->submit(std::make_shared<SampleRequest>("a", ends)).ok());
+  EXPECT_TRUE(other->submit(std::make_shared<SampleRequest>("b", ends)).ok());
   run();
   EXPECT_EQ(seen, (Strings{"a: MOVED 1 h:1", "b: ERR no"}));
   EXPECT_EQ(ends, Strings{"b=ERR no"});

@@ -24,12 +24,12 @@ TEST_F(PostTest, TheNextExchangeReadsItsReplyToo) {
   open();
   post("late");
   script.replies = {":5\r\n:7\r\n"};
-  EXPECT_EQ(exchange(), Alone::kAnswered);
+  EXPECT_EQ(exchange(), Exchanged::kAnswered);
   EXPECT_EQ(answer.reply.integer, 7);
   EXPECT_EQ(posted->number, 5);
   EXPECT_EQ(posted->times, 1);
   script.replies = {":8\r\n"};
-  EXPECT_EQ(exchange(), Alone::kAnswered) << "nothing is left in line, nor in the stream";
+  EXPECT_EQ(exchange(), Exchanged::kAnswered) << "nothing is left in line, nor in the stream";
   EXPECT_EQ(answer.reply.integer, 8);
 }
 
@@ -37,7 +37,7 @@ TEST_F(PostTest, WhatWasSentAgainIsReportedAlthoughItsReplyStaysUnread) {
   open();
   post("late");
   script.replies = {std::string(Script::kEnd)};
-  EXPECT_EQ(exchange(), Alone::kInLine);
+  EXPECT_EQ(exchange(), Exchanged::kInLine);
   script.clock.advance(Millis(2000));
   script.replies = {":5\r\n:7\r\n"};
   wait(asked);
@@ -52,7 +52,7 @@ TEST_F(PostTest, ItsReplyMayComeFirst) {
   open();
   post("late");
   script.replies = {":5\r\n", "$-1\r\n"};
-  EXPECT_EQ(exchange(), Alone::kAnswered);
+  EXPECT_EQ(exchange(), Exchanged::kAnswered);
   EXPECT_FALSE(answer.reply.integer);
   EXPECT_EQ(posted->number, 5);
 }
@@ -65,7 +65,7 @@ TEST_F(PostTest, AFewMayLieUnreadInOrder) {
     all.push_back(posted);
   }
   script.replies = {":1\r\n:2\r\n", ":3\r\n:4\r\n:5\r\n"};
-  EXPECT_EQ(exchange(), Alone::kAnswered);
+  EXPECT_EQ(exchange(), Exchanged::kAnswered);
   EXPECT_EQ(answer.reply.integer, 5);
   for (std::size_t i = 0; i < all.size(); ++i) {
     EXPECT_EQ(all[i]->number, static_cast<std::int64_t>(i + 1));
@@ -75,8 +75,8 @@ TEST_F(PostTest, AFewMayLieUnreadInOrder) {
 TEST_F(PostTest, ManyAreForTheLine) {
   open();
   for (const char* word : {"a", "b", "c", "d", "e"}) EXPECT_EQ(post(word), Posted::kWritten);
-  EXPECT_EQ(exchange("mine"), Alone::kRefused);
-  EXPECT_EQ(post("f"), Posted::kRefused);
+  EXPECT_EQ(exchange("mine"), Exchanged::kNotBegun);
+  EXPECT_EQ(post("f"), Posted::kNotBegun);
   EXPECT_EQ(script.count("mine"), 0);
   script.replies = {":1\r\n:2\r\n:3\r\n:4\r\n:5\r\n+its\r\n"};
   EXPECT_EQ(wait(submit("other")), "its");
@@ -85,7 +85,7 @@ TEST_F(PostTest, ManyAreForTheLine) {
 TEST_F(PostTest, BesideARequestThatIsAwaitedItIsRefused) {
   open();
   const InquiryPtr other = submit("other");
-  EXPECT_EQ(post("late"), Posted::kRefused);
+  EXPECT_EQ(post("late"), Posted::kNotBegun);
   script.replies = {"+its\r\n"};
   wait(other);
 }
@@ -94,7 +94,7 @@ TEST_F(PostTest, AnErrorGoesToItAndTheRestIsRead) {
   open();
   post("late");
   script.replies = {"-ERR no\r\n:7\r\n"};
-  EXPECT_EQ(exchange(), Alone::kInLine);
+  EXPECT_EQ(exchange(), Exchanged::kInLine);
   EXPECT_EQ(posted->answer, "ERR no");
   EXPECT_TRUE(asked->control.done);
   EXPECT_EQ(asked->number, 7);
@@ -104,7 +104,7 @@ TEST_F(PostTest, AReplyCutInTwoIsReadBehindIt) {
   open();
   post("late");
   script.replies = {":5\r\n:", "7\r\n"};
-  EXPECT_EQ(exchange(), Alone::kInLine);
+  EXPECT_EQ(exchange(), Exchanged::kInLine);
   EXPECT_EQ(posted->number, 5);
   EXPECT_FALSE(asked->control.done);
   wait(asked);
@@ -116,7 +116,7 @@ TEST_F(PostTest, WhatComesUnaskedBehindItIsNotKeptForTheNext) {
   open();
   post("late");
   script.replies = {":5\r\n:7\r\n:9\r\n"};
-  EXPECT_EQ(exchange(), Alone::kInLine);
+  EXPECT_EQ(exchange(), Exchanged::kInLine);
   EXPECT_EQ(posted->number, 5);
   EXPECT_EQ(asked->number, 7);
 }
@@ -125,7 +125,7 @@ TEST_F(PostTest, WithoutTheSecondReplyTheFirstCounts) {
   open();
   post("late");
   script.replies = {":5\r\n", "", ":7\r\n"};
-  EXPECT_EQ(exchange(), Alone::kInLine);
+  EXPECT_EQ(exchange(), Exchanged::kInLine);
   EXPECT_EQ(posted->number, 5);
   wait(asked);
   EXPECT_EQ(asked->number, 7);
@@ -135,7 +135,7 @@ TEST_F(PostTest, TheStreamEndsBehindItsReply) {
   open();
   post("late");
   script.replies = {":5\r\n", std::string(Script::kEnd)};
-  EXPECT_EQ(exchange(), Alone::kInLine);
+  EXPECT_EQ(exchange(), Exchanged::kInLine);
   EXPECT_EQ(posted->number, 5);
   script.clock.advance(Millis(2000));
   script.replies = {"+again\r\n"};
@@ -148,7 +148,7 @@ TEST_F(PostTest, AfterABreakBothAreSentAgainInOrder) {
   open();
   post("late");
   script.replies = {std::string(Script::kEnd)};
-  EXPECT_EQ(exchange(), Alone::kInLine);
+  EXPECT_EQ(exchange(), Exchanged::kInLine);
   script.clock.advance(Millis(2000));
   script.got.clear();
   script.replies = {"+first\r\n+second\r\n"};
@@ -165,7 +165,7 @@ TEST_F(PostTest, MovedMeanwhileBothAreSentWhereTheServerIsInOrder) {
     script.got.clear();
   };
   script.replies = {":5\r\n:7\r\n", "+first\r\n+second\r\n"};
-  EXPECT_EQ(exchange(), Alone::kInLine) << "the owner's release must not follow its new grant";
+  EXPECT_EQ(exchange(), Exchanged::kInLine) << "the owner's release must not follow its new grant";
   EXPECT_EQ(wait(asked), "second");
   EXPECT_EQ(posted->answer, "first");
   EXPECT_LT(script.got.find("late"), script.got.find("word"));
@@ -176,7 +176,7 @@ TEST_F(PostTest, ClosedMeanwhileNoReplyGoesToAnother) {
   post("late");
   script.on_reading = [this] { connection->close(Status::closed("closed")); };
   script.replies = {":5\r\n:7\r\n"};
-  EXPECT_EQ(exchange(), Alone::kInLine);
+  EXPECT_EQ(exchange(), Exchanged::kInLine);
   EXPECT_EQ(posted->answer, "closed");
   EXPECT_EQ(wait(asked), "closed");
 }
@@ -187,7 +187,7 @@ TEST_F(PostTest, WhatComesMeanwhileStandsBehindBoth) {
   InquiryPtr other;
   script.on_reading = [&] { other = submit("other"); };
   script.replies = {"", "+first\r\n+second\r\n+third\r\n"};
-  EXPECT_EQ(exchange(), Alone::kInLine);
+  EXPECT_EQ(exchange(), Exchanged::kInLine);
   EXPECT_EQ(wait(asked), "second");
   EXPECT_EQ(posted->answer, "first");
   EXPECT_EQ(wait(other), "third");
@@ -237,7 +237,7 @@ TEST_F(PostTest, TheLoopLeavesWhatIsNotOldToTheNextThread) {
   EXPECT_FALSE(posted->control.done);
   EXPECT_EQ(next.until, script.clock.now() + Millis(3));
   script.replies = {":1\r\n:2\r\n"};
-  EXPECT_EQ(exchange(), Alone::kAnswered) << "the loop has not taken the lead";
+  EXPECT_EQ(exchange(), Exchanged::kAnswered) << "the loop has not taken the lead";
 }
 
 TEST_F(PostTest, TheLoopReadsWhatIsOld) {

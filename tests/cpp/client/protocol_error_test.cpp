@@ -25,7 +25,7 @@ class ProtocolErrorTest : public ExchangeFixture {
 TEST_F(ProtocolErrorTest, AReplyThatCameBeforeACommandIsNotItsAnswer) {
   open();
   script.unasked = true;
-  EXPECT_EQ(exchange(), Alone::kRefused);
+  EXPECT_EQ(exchange(), Exchanged::kNotBegun);
   EXPECT_EQ(script.count("word"), 0);
   const InquiryPtr inquiry = submit("word");
   EXPECT_EQ(script.count("word"), 0) << "what came would be taken for its reply";
@@ -48,17 +48,17 @@ TEST_F(ProtocolErrorTest, InputThatHoldsNoReplyDoesNotDelayACommand) {
 TEST_F(ProtocolErrorTest, AReplyTooManyEndsTheStream) {
   open();
   script.replies = {":1\r\n:2\r\n"};
-  EXPECT_EQ(exchange(), Alone::kInLine);
+  EXPECT_EQ(exchange(), Exchanged::kInLine);
   EXPECT_EQ(asked->number, 1);
   expect_end("sent a reply that no command asked for");
-  EXPECT_EQ(exchange(), Alone::kRefused) << "there is no stream";
+  EXPECT_EQ(exchange(), Exchanged::kNotBegun) << "there is no stream";
 }
 
 TEST_F(ProtocolErrorTest, AReplyOfAKindThatTheCommandCannotHaveIsNotItsAnswer) {
   open();
   kinds = ReplyKind::kNil | ReplyKind::kInteger;
   script.replies = {"+OK\r\n"};
-  EXPECT_EQ(exchange(), Alone::kInLine);
+  EXPECT_EQ(exchange(), Exchanged::kInLine);
   EXPECT_FALSE(asked->control.done);
   expect_end("sent a status in reply to a command that cannot have one");
   script.replies = {":3\r\n"};
@@ -71,7 +71,7 @@ TEST_F(ProtocolErrorTest, APlainReplyOfAnotherKindIsNotItsAnswer) {
   open();
   kinds = ReplyKind::kInteger;
   script.replies = {"$-1\r\n"};
-  EXPECT_EQ(exchange(), Alone::kInLine);
+  EXPECT_EQ(exchange(), Exchanged::kInLine);
   EXPECT_FALSE(asked->control.done);
   expect_end("sent a nil in reply to a command that cannot have one");
 }
@@ -80,7 +80,7 @@ TEST_F(ProtocolErrorTest, AnErrorIsAReplyToAnyCommand) {
   open();
   kinds = ReplyKind::kNil;
   script.replies = {"-ERR no\r\n"};
-  EXPECT_EQ(exchange(), Alone::kInLine);
+  EXPECT_EQ(exchange(), Exchanged::kInLine);
   EXPECT_EQ(asked->answer, "ERR no");
   EXPECT_TRUE(errors.empty());
 }
@@ -91,7 +91,7 @@ TEST_F(ProtocolErrorTest, AnUnreadReplyOfAnotherKindEndsTheStreamForAllBehindIt)
   post("late");
   kinds = ReplyKind::kNil;
   script.replies = {"$-1\r\n$-1\r\n"};
-  EXPECT_EQ(exchange(), Alone::kInLine);
+  EXPECT_EQ(exchange(), Exchanged::kInLine);
   EXPECT_FALSE(posted->control.done);
   EXPECT_FALSE(asked->control.done);
   expect_end("sent a nil in reply to a command that cannot have one");
@@ -106,7 +106,7 @@ TEST_F(ProtocolErrorTest, BehindAnUnreadReplyOneOfAnotherKindIsNotTheAnswer) {
   kinds = ReplyKind::kInteger;
   post("late");
   script.replies = {":5\r\n$-1\r\n"};
-  EXPECT_EQ(exchange(), Alone::kInLine);
+  EXPECT_EQ(exchange(), Exchanged::kInLine);
   EXPECT_EQ(posted->number, 5);
   EXPECT_FALSE(asked->control.done);
   expect_end("sent a nil in reply to a command that cannot have one");
@@ -118,7 +118,7 @@ TEST_F(ProtocolErrorTest, BehindAnUnreadReplyOneOfAnotherKindIsNotTheAnswer) {
 TEST_F(ProtocolErrorTest, WhatIsNoReplyEndsTheStream) {
   open();
   script.replies = {"HTTP/1.1 400 Bad Request\r\n"};
-  EXPECT_EQ(exchange(), Alone::kInLine);
+  EXPECT_EQ(exchange(), Exchanged::kInLine);
   EXPECT_FALSE(asked->control.done);
   expect_end("sent bytes that are not a Redis reply");
 }
@@ -126,7 +126,7 @@ TEST_F(ProtocolErrorTest, WhatIsNoReplyEndsTheStream) {
 TEST_F(ProtocolErrorTest, APushIsNoReply) {
   open();
   script.replies = {">2\r\n+invalidate\r\n*0\r\n:1\r\n"};
-  EXPECT_EQ(exchange(), Alone::kInLine);
+  EXPECT_EQ(exchange(), Exchanged::kInLine);
   EXPECT_EQ(asked->number, 1);
   EXPECT_TRUE(errors.empty());
 }
@@ -134,9 +134,9 @@ TEST_F(ProtocolErrorTest, APushIsNoReply) {
 TEST_F(ProtocolErrorTest, TheRestOfAPushIsNotTakenForAReply) {
   open();
   script.replies = {":1\r\n>2\r\n+a\r\n", ":5\r\n:2\r\n"};
-  EXPECT_EQ(exchange(), Alone::kInLine);
+  EXPECT_EQ(exchange(), Exchanged::kInLine);
   EXPECT_EQ(asked->number, 1);
-  EXPECT_EQ(exchange("next"), Alone::kRefused) << "a part of a push has been read";
+  EXPECT_EQ(exchange("next"), Exchanged::kNotBegun) << "a part of a push has been read";
   const InquiryPtr next = submit("next");
   wait(next);
   EXPECT_EQ(next->number, 2);
@@ -153,11 +153,11 @@ TEST_F(ProtocolErrorTest, AReplyBehindTheGreetingIsNotTheAnswerToTheFirstCommand
 
 TEST_F(ProtocolErrorTest, APushInTheGreetingIsNotCounted) {
   resp3 = true;
-  script.replies = {">2\r\n+server\r\n+news\r\n%1\r\n+proto\r\n:3\r\n"};
+  script.replies = {">2\r\n+server\r\n+text\r\n%1\r\n+proto\r\n:3\r\n"};
   open();
   EXPECT_EQ(greeted->answer, "ready");
   script.replies = {":4\r\n"};
-  EXPECT_EQ(exchange(), Alone::kAnswered);
+  EXPECT_EQ(exchange(), Exchanged::kAnswered);
   EXPECT_EQ(answer.reply.integer, 4);
   EXPECT_TRUE(errors.empty());
 }

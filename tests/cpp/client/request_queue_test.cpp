@@ -15,9 +15,9 @@ namespace {
 constexpr TimePoint kZero{std::chrono::hours(1)};
 const net::Address kServer{"one.example", 6379, {}};
 
-class Question final : public Request {
+class SampleRequest final : public Request {
  public:
-  explicit Question(TimePoint until) { deadline = until; }
+  explicit SampleRequest(TimePoint until) { deadline = until; }
   std::string_view key() const override { return "key"; }
   std::string_view subject() const override { return named; }
   std::string named = "key";
@@ -26,14 +26,14 @@ class Question final : public Request {
     return resp::ReplyKinds::any();
   }
   void complete(Result<resp::Reply> /*reply*/, const Sent& /*sent*/) override {}
-  void written() override { ++heard; }
-  int heard = 0;  // that it is written
+  void written() override { ++written_count; }
+  int written_count = 0;  // that it is written
 };
 
 std::weak_ptr<Request> add(RequestQueue& line, TimePoint deadline) {
-  const auto question = std::make_shared<Question>(deadline);
-  line.add({question});
-  return question;
+  const auto request = std::make_shared<SampleRequest>(deadline);
+  line.add({request});
+  return request;
 }
 
 void abandon(const std::weak_ptr<Request>& request) {
@@ -48,34 +48,34 @@ TEST(RequestQueueTest, WhatIsNotWantedAndWasNeverSentLeavesWhenOthersAreOverdue)
   const std::weak_ptr<Request> unwanted = add(line, kNever);
   const std::weak_ptr<Request> wanted = add(line, kNever);
   abandon(unwanted);
-  RequestQueue::Answers answers;
-  line.drop_overdue(kZero, Status::unreachable("no server"), answers);
-  ASSERT_EQ(answers.size(), 1U);
-  EXPECT_EQ(answers.front().to.request, overdue.lock());
+  RequestQueue::Deliveries deliveries;
+  line.drop_overdue(kZero, Status::unreachable("no server"), deliveries);
+  ASSERT_EQ(deliveries.size(), 1U);
+  EXPECT_EQ(deliveries.front().to.request, overdue.lock());
   EXPECT_TRUE(unwanted.expired());
   EXPECT_FALSE(wanted.expired());
 }
 
-TEST(RequestQueueTest, ADeferredRequestHearsOnceOfEachTimeThatItIsWritten) {
+TEST(RequestQueueTest, ADeferredRequestIsNotifiedOnceOfEachTimeThatItIsWritten) {
   RequestQueue line;
-  const auto question = std::make_shared<Question>(kNever);
-  question->deferred = true;
+  const auto request = std::make_shared<SampleRequest>(kNever);
+  request->deferred = true;
   std::string out;
   (void)add(line, kNever);
   line.send(out, kZero);
-  line.add({question});
+  line.add({request});
   line.send(out, kZero);
-  EXPECT_EQ(question->heard, 0);
+  EXPECT_EQ(request->written_count, 0);
   line.written();
   line.written();
-  EXPECT_EQ(question->heard, 1);
+  EXPECT_EQ(request->written_count, 1);
   EXPECT_TRUE(line.has_awaited());
   line.broken();
   line.written();
-  EXPECT_EQ(question->heard, 1);
+  EXPECT_EQ(request->written_count, 1);
   line.send(out, kZero);
   line.written();
-  EXPECT_EQ(question->heard, 2);
+  EXPECT_EQ(request->written_count, 2);
 }
 
 TEST(RequestQueueTest, WhatIsOnTheWireKeepsItsPlaceThoughItIsNotWanted) {
@@ -86,13 +86,13 @@ TEST(RequestQueueTest, WhatIsOnTheWireKeepsItsPlaceThoughItIsNotWanted) {
   line.send(out, kZero);
   abandon(unwanted);
   (void)add(line, kZero);
-  RequestQueue::Answers answers;
-  line.drop_overdue(kZero, Status::unreachable("no server"), answers);
-  EXPECT_EQ(line.take(resp::Reply(nullptr), kServer, answers), RequestQueue::Taken::kTaken);
-  ASSERT_EQ(answers.size(), 2U);
-  EXPECT_EQ(answers.back().to.request, unwanted.lock());
-  EXPECT_EQ(line.take(resp::Reply(nullptr), kServer, answers), RequestQueue::Taken::kTaken);
-  EXPECT_EQ(answers.back().to.request, wanted.lock());
+  RequestQueue::Deliveries deliveries;
+  line.drop_overdue(kZero, Status::unreachable("no server"), deliveries);
+  EXPECT_EQ(line.take(resp::Reply(nullptr), kServer, deliveries), RequestQueue::Taken::kTaken);
+  ASSERT_EQ(deliveries.size(), 2U);
+  EXPECT_EQ(deliveries.back().to.request, unwanted.lock());
+  EXPECT_EQ(line.take(resp::Reply(nullptr), kServer, deliveries), RequestQueue::Taken::kTaken);
+  EXPECT_EQ(deliveries.back().to.request, wanted.lock());
 }
 
 resp::Reply error(const std::string& text) {
@@ -109,17 +109,17 @@ class ResolvedTest : public ::testing::Test {
     line.send(out, kZero);
   }
   void reply(resp::Reply reply) {
-    EXPECT_EQ(line.take(std::move(reply), kServer, answers), RequestQueue::Taken::kTaken);
+    EXPECT_EQ(line.take(std::move(reply), kServer, deliveries), RequestQueue::Taken::kTaken);
   }
 
   const std::shared_ptr<simulation::KeptEvents> events = std::make_shared<simulation::KeptEvents>();
   RequestQueue line{events};
-  RequestQueue::Answers answers;
-  const std::shared_ptr<Question> question = std::make_shared<Question>(kNever);
+  RequestQueue::Deliveries deliveries;
+  const std::shared_ptr<SampleRequest> request = std::make_shared<SampleRequest>(kNever);
 };
 
 TEST_F(ResolvedTest, AReplyToACommandSentAgainIsReportedOnceWithItsKeyAndTheServer) {
-  line.add({question});
+  line.add({request});
   send();
   line.broken();
   send();
@@ -133,17 +133,17 @@ TEST_F(ResolvedTest, AReplyToACommandSentAgainIsReportedOnceWithItsKeyAndTheServ
 }
 
 TEST_F(ResolvedTest, AReplyToACommandSentOnceIsNotReported) {
-  line.add({question});
+  line.add({request});
   line.broken();  // before it was sent
   send();
   reply(resp::Reply(nullptr));
-  EXPECT_EQ(answers.size(), 1U);
+  EXPECT_EQ(deliveries.size(), 1U);
   EXPECT_TRUE(events->all.empty());
 }
 
 TEST_F(ResolvedTest, ACommandThatOnlyServesOthersIsNotReported) {
-  question->named.clear();
-  line.add({question});
+  request->named.clear();
+  line.add({request});
   send();
   line.broken();
   send();
@@ -152,25 +152,25 @@ TEST_F(ResolvedTest, ACommandThatOnlyServesOthersIsNotReported) {
 }
 
 TEST_F(ResolvedTest, ARedirectedCommandIsReportedByTheServerThatExecutesIt) {
-  line.add({question});
+  line.add({request});
   send();
   line.broken();
   send();
   reply(error("MOVED 1 two.example:6379"));
   EXPECT_TRUE(events->all.empty());
-  line.add(std::move(answers.front().to));
+  line.add(std::move(deliveries.front().to));
   send();
   reply(resp::Reply(nullptr));
   EXPECT_EQ(events->all.size(), 1U);
 }
 
 TEST_F(ResolvedTest, ACommandThatIsGivenUpIsNotReported) {
-  question->deadline = kZero;
-  line.add({question});
+  request->deadline = kZero;
+  line.add({request});
   send();
   line.broken();
   send();
-  line.drop_overdue(kZero, Status::unreachable("too late"), answers);
+  line.drop_overdue(kZero, Status::unreachable("too late"), deliveries);
   reply(resp::Reply(nullptr));
   EXPECT_TRUE(events->all.empty());
 }

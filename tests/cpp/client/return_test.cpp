@@ -18,10 +18,10 @@ TEST_F(ConnectionTest, TheFirstRequestAfterTheReturnOutlivesAnAttemptFromBefore)
   const std::size_t attempts = network.wires().size();
   ASSERT_GT(attempts, static_cast<std::size_t>(options.retries) + 1);
   while (network.wires().size() == attempts) loop.run(Millis(1));
-  ask("first", world.now() + kPatience);
+  ask("first", world.now() + kTimeout);
   peer.accepts = true;
   network.wires().back()->cut(false);
-  loop.run(kPatience);
+  loop.run(kTimeout);
   EXPECT_EQ(log, (Strings{"renewal = renewal", "first = first"}));
 }
 
@@ -47,9 +47,9 @@ TEST_F(ConnectionTest, ARequestThatComesInARowOfFailuresKeepsItsRetriesAfterARep
   peer.accepts = false;
   peer.latest->cut(false);
   const std::size_t before = network.wires().size();
-  const auto question = ask("b");
+  const auto request = ask("b");
   while (log.size() == 2) loop.run(Millis(1));
-  EXPECT_EQ(question->why.code(), Code::kUnreachable);
+  EXPECT_EQ(request->why.code(), Code::kUnreachable);
   EXPECT_GE(network.wires().size() - before, static_cast<std::size_t>(options.retries));
 }
 

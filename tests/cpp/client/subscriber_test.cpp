@@ -15,7 +15,7 @@ namespace {
 
 using Strings = std::vector<std::string>;
 
-constexpr Millis kPatience{1000};
+constexpr Millis kTimeout{1000};
 
 std::string bulk(const std::string& text) {
   return "$" + std::to_string(text.size()) + "\r\n" + text + "\r\n";
@@ -23,29 +23,29 @@ std::string bulk(const std::string& text) {
 
 class Listener final : public Subscriber::Sink {
  public:
-  void on_subscribed(const std::string& channel, TimePoint asked) override {
-    told.push_back("on " + channel);
-    newer_than = asked;
+  void on_subscribed(const std::string& channel, TimePoint requested) override {
+    notified.push_back("on " + channel);
+    newer_than = requested;
   }
-  void on_caught_up(const std::string& channel, TimePoint asked) override {
-    told.push_back("caught up on " + channel);
-    newer_than = asked;
+  void on_caught_up(const std::string& channel, TimePoint requested) override {
+    notified.push_back("caught up on " + channel);
+    newer_than = requested;
   }
   void on_message(const std::string& channel, std::string_view payload) override {
-    told.push_back(channel + ": " + std::string(payload));
+    notified.push_back(channel + ": " + std::string(payload));
   }
   void on_refused(const std::string& channel, const Status& why) override {
-    told.push_back("refused " + channel + " " + why.word());
+    notified.push_back("refused " + channel + " " + why.word());
   }
-  void on_unreachable(const Status&) override { told.emplace_back("unreachable"); }
+  void on_unreachable(const Status&) override { notified.emplace_back("unreachable"); }
   bool on_released(const std::string& channel) override {
-    told.push_back("released " + channel);
+    notified.push_back("released " + channel);
     return unused;
   }
-  void on_lost() override { told.emplace_back("lost"); }
+  void on_lost() override { notified.emplace_back("lost"); }
 
   bool unused = true;
-  Strings told;
+  Strings notified;
   TimePoint newer_than{};
 };
 
@@ -54,7 +54,7 @@ class SubscriberTest : public ::testing::Test {
   SubscriberTest() {
     network.weather.slow_per_mille = 0;
     StreamOptions options;
-    options.command_timeout = options.connect_timeout = kPatience;
+    options.command_timeout = options.connect_timeout = kTimeout;
     options.retries = 3;
     subscriber = std::make_shared<Subscriber>(
         world, loop, options, listener,
@@ -81,7 +81,7 @@ class SubscriberTest : public ::testing::Test {
     subscriber->subscribe(channel);
     loop.run(Millis(20));
   }
-  Strings heard() { return std::exchange(listener->told, {}); }
+  Strings received() { return std::exchange(listener->notified, {}); }
   Strings got() { return std::exchange(peer.got, {}); }
 
   simulation::World world{1};
@@ -96,7 +96,7 @@ TEST_F(SubscriberTest, ConnectsWithTheFirstChannel) {
   loop.run(Millis(100));
   EXPECT_TRUE(network.wires().empty());
   subscribe("a");
-  EXPECT_EQ(heard(), Strings{"on a"});
+  EXPECT_EQ(received(), Strings{"on a"});
   EXPECT_EQ(got(), Strings{"SUBSCRIBE a"});
 }
 
@@ -107,82 +107,82 @@ TEST_F(SubscriberTest, AServerThatIsBusyIsAskedAgain) {
     return refusals-- > 0 ? "-BUSY a script is running\r\n" : confirm(words);
   };
   subscribe("a");
-  EXPECT_EQ(heard(), Strings{});
+  EXPECT_EQ(received(), Strings{});
   loop.run(Millis(300));
-  EXPECT_EQ(heard(), Strings{"on a"});
+  EXPECT_EQ(received(), Strings{"on a"});
 }
 
 TEST_F(SubscriberTest, AServerThatStaysBusyRefusesAfterTheCommandTimeout) {
   peer.answer = [](const std::string&) { return std::string("-BUSY a script is running\r\n"); };
   subscribe("a");
   loop.run(Millis(10'000));
-  const Strings told = heard();
-  ASSERT_EQ(told.size(), 1U);
-  EXPECT_NE(told[0].find("BUSY"), std::string::npos);
+  const Strings notified = received();
+  ASSERT_EQ(notified.size(), 1U);
+  EXPECT_NE(notified[0].find("BUSY"), std::string::npos);
 }
 
 TEST_F(SubscriberTest, AllChannelsShareOneStream) {
   subscribe("a");
   subscribe("b");
   EXPECT_EQ(network.wires().size(), 1U);
-  EXPECT_EQ(heard(), (Strings{"on a", "on b"}));
+  EXPECT_EQ(received(), (Strings{"on a", "on b"}));
 }
 
 TEST_F(SubscriberTest, MessagesReachTheSink) {
   subscribe("a");
   message("a", "0");
   loop.run(Millis(10));
-  EXPECT_EQ(heard(), (Strings{"on a", "a: 0"}));
+  EXPECT_EQ(received(), (Strings{"on a", "a: 0"}));
 }
 
-TEST_F(SubscriberTest, AskedAgainItTellsWhatIsOlder) {
+TEST_F(SubscriberTest, SubscribedAgainItSaysWhatIsOlder) {
   subscribe("a");
   loop.run(Millis(100));
   const TimePoint second = world.now();
   EXPECT_LT(listener->newer_than, second);
   subscribe("a");
   EXPECT_GE(listener->newer_than, second);
-  EXPECT_EQ(heard(), (Strings{"on a", "caught up on a"}));
+  EXPECT_EQ(received(), (Strings{"on a", "caught up on a"}));
   EXPECT_EQ(got(), (Strings{"SUBSCRIBE a", "SUBSCRIBE a"}));
   peer.latest->cut(false);
   loop.run(Millis(500));
-  EXPECT_EQ(heard(), (Strings{"lost", "on a"}));
+  EXPECT_EQ(received(), (Strings{"lost", "on a"}));
 }
 
 TEST_F(SubscriberTest, AnAnswerFromBeforeTheEndSaysNothingOfTheNextSubscription) {
   subscribe("a");
-  EXPECT_EQ(heard(), Strings{"on a"});
+  EXPECT_EQ(received(), Strings{"on a"});
   subscriber->subscribe("a");
   while (loop.step_one()) continue;
   subscriber->release("a", Duration::zero());
   while (loop.step_one()) continue;
   subscriber->subscribe("a");
   loop.run(Millis(20));
-  const Strings told = heard();
-  EXPECT_EQ(told.back(), "on a");
-  EXPECT_EQ(std::count(told.begin(), told.end(), "caught up on a"), 0);
+  const Strings notified = received();
+  EXPECT_EQ(notified.back(), "on a");
+  EXPECT_EQ(std::count(notified.begin(), notified.end(), "caught up on a"), 0);
 }
 
 TEST_F(SubscriberTest, AfterABreakItSubscribesToAllChannelsAgain) {
   subscribe("a");
   subscribe("b");
-  (void)heard();
+  (void)received();
   (void)got();
   peer.latest->cut(false);
   loop.run(Millis(50));
-  EXPECT_EQ(heard(), (Strings{"lost", "on a", "on b"}));
+  EXPECT_EQ(received(), (Strings{"lost", "on a", "on b"}));
   EXPECT_EQ(got(), (Strings{"SUBSCRIBE a", "SUBSCRIBE b"}));
 }
 
 TEST_F(SubscriberTest, AChannelNotNeededAnyMoreIsLeftAfterItsLinger) {
   subscribe("a");
-  (void)heard();
+  (void)received();
   (void)got();
   subscriber->release("a", Millis(100));
   loop.run(Millis(99));
-  EXPECT_EQ(heard(), Strings{});
+  EXPECT_EQ(received(), Strings{});
   loop.run(Millis(10));
-  EXPECT_EQ(heard(), Strings{"released a"});
+  EXPECT_EQ(received(), Strings{"released a"});
   EXPECT_EQ(got(), Strings{"UNSUBSCRIBE a"});
 }
 
@@ -208,17 +208,17 @@ TEST_F(SubscriberTest, ARenewedInterestAfterTheEndSubscribesAgain) {
   subscribe("a");
   subscriber->release("a", Millis(0));
   loop.run(Millis(20));
-  (void)heard();
+  (void)received();
   (void)got();
   subscribe("a");
   EXPECT_EQ(got(), Strings{"SUBSCRIBE a"});
-  EXPECT_EQ(heard(), Strings{"on a"});
+  EXPECT_EQ(received(), Strings{"on a"});
 }
 
 TEST_F(SubscriberTest, ARefusedChannelIsReportedAndForgotten) {
   peer.answer = [](const std::string&) { return std::string("-NOPERM no\r\n"); };
   subscribe("a");
-  EXPECT_EQ(heard(), Strings{"refused a NOPERM"});
+  EXPECT_EQ(received(), Strings{"refused a NOPERM"});
   (void)got();
   confirming();
   peer.latest->cut(false);
@@ -231,84 +231,84 @@ TEST_F(SubscriberTest, WhoMayNotLeaveAChannelMayComeBackToIt) {
   peer.answer = [confirm = peer.answer](const std::string& words) {
     return words[0] == 'U' ? std::string("-NOPERM no\r\n") : confirm(words);
   };
-  (void)heard();
+  (void)received();
   subscriber->release("a", Duration::zero());
   while (loop.step_one()) continue;
   subscriber->subscribe("a");
   loop.run(Millis(20));
-  EXPECT_EQ(heard(), (Strings{"released a", "on a"}));
+  EXPECT_EQ(received(), (Strings{"released a", "on a"}));
 }
 
 TEST_F(SubscriberTest, AStreamThatFallsSilentIsLeftForANewOne) {
   subscribe("a");
-  (void)heard();
+  (void)received();
   peer.answer = [](const std::string&) { return std::string(); };
   subscribe("b");
   confirming();
-  loop.run(kPatience + Millis(50));
-  EXPECT_EQ(heard(), (Strings{"lost", "on a", "on b"}));
+  loop.run(kTimeout + Millis(50));
+  EXPECT_EQ(received(), (Strings{"lost", "on a", "on b"}));
 }
 
-TEST_F(SubscriberTest, WhereTheNewOneIsSilentTooTheWaitersAreToldAfterTheTimeOut) {
+TEST_F(SubscriberTest, WhereTheNewOneIsSilentTooTheWaitersFailAfterTheTimeOut) {
   subscribe("a");
-  (void)heard();
+  (void)received();
   peer.answer = [](const std::string&) { return std::string(); };
   peer.latest->cut(false);
-  loop.run(kPatience + Millis(100));
-  const Strings told = heard();
-  EXPECT_EQ(std::count(told.begin(), told.end(), "unreachable"), 1);
+  loop.run(kTimeout + Millis(100));
+  const Strings notified = received();
+  EXPECT_EQ(std::count(notified.begin(), notified.end(), "unreachable"), 1);
   confirming();
-  loop.run(2 * kPatience);
-  EXPECT_EQ(heard().back(), "on a");
+  loop.run(2 * kTimeout);
+  EXPECT_EQ(received().back(), "on a");
 }
 
 TEST_F(SubscriberTest, TheTimeWithoutAnswersBeginsAnewWithTheNextChannel) {
   peer.answer = [](const std::string&) { return std::string(); };
   subscribe("a");
   subscriber->drop("a");
-  loop.run(kPatience - Millis(100));
+  loop.run(kTimeout - Millis(100));
   subscribe("b");
   confirming();
   loop.run(Millis(200));
-  EXPECT_EQ(heard(), (Strings{"lost", "on b"}));
+  EXPECT_EQ(received(), (Strings{"lost", "on b"}));
 }
 
 TEST_F(SubscriberTest, SilenceWithoutAQuestionIsNone) {
   subscribe("a");
-  (void)heard();
-  loop.run(10 * kPatience);
-  EXPECT_EQ(heard(), Strings{});
+  (void)received();
+  loop.run(10 * kTimeout);
+  EXPECT_EQ(received(), Strings{});
 }
 
-TEST_F(SubscriberTest, WithoutAServerTheWaitersAreToldAfterTheRetries) {
+TEST_F(SubscriberTest, WithoutAServerTheWaitersFailAfterTheRetries) {
   peer.accepts = false;
   subscriber->subscribe("a");
   loop.run(Millis(500));
-  EXPECT_EQ(heard().front(), "unreachable");
+  EXPECT_EQ(received().front(), "unreachable");
   peer.accepts = true;
   loop.run(Millis(1100));
-  EXPECT_EQ(heard().back(), "on a");
+  EXPECT_EQ(received().back(), "on a");
 }
 
 TEST_F(SubscriberTest, MessagesInPiecesArriveWhole) {
   network.weather.partial_per_mille = 900;
   subscribe("a");
   loop.run(Millis(100));
-  (void)heard();
+  (void)received();
   for (int i = 0; i < 50; ++i) message("a", std::to_string(i));
   loop.run(Millis(500));
-  const Strings told = heard();
-  ASSERT_EQ(told.size(), 50U);
-  EXPECT_EQ(told.back(), "a: 49");
+  const Strings notified = received();
+  ASSERT_EQ(notified.size(), 50U);
+  EXPECT_EQ(notified.back(), "a: 49");
 }
 
 TEST_F(SubscriberTest, ClosedItEndsItsStream) {
   subscribe("a");
-  (void)heard();
+  (void)received();
   subscriber->close();
   loop.run(Millis(20));
   EXPECT_TRUE(network.open_wires().empty());
-  EXPECT_EQ(heard(), Strings{});
+  EXPECT_EQ(received(), Strings{});
 }
 
 TEST_F(SubscriberTest, AReleaseWhileTheServerIsAwayLeavesNoWorkBehind) {
@@ -327,24 +327,24 @@ TEST_F(SubscriberTest, AReleaseWhileTheServerIsAwayLeavesNoWorkBehind) {
 
 TEST_F(SubscriberTest, ALingerIsThatOfTheNewestRelease) {
   subscribe("a");
-  heard();
+  received();
   subscriber->release("a", Millis(100));
   loop.run(Millis(60));
   subscriber->release("a", Millis(100));
   loop.run(Millis(60));
-  EXPECT_EQ(heard(), Strings{});
+  EXPECT_EQ(received(), Strings{});
   loop.run(Millis(60));
-  EXPECT_EQ(heard(), Strings{"released a"});
+  EXPECT_EQ(received(), Strings{"released a"});
 }
 
 TEST_F(SubscriberTest, EachLingerIsOverAtItsMomentOneAfterTheOther) {
   listener->unused = false;
   subscribe("a");
-  heard();
+  received();
   for (int i = 0; i < 3; ++i) {
     subscriber->release("a", Millis(100));
     loop.run(Millis(150));
-    EXPECT_EQ(heard(), Strings{"released a"}) << i;
+    EXPECT_EQ(received(), Strings{"released a"}) << i;
   }
 }
 
@@ -355,9 +355,9 @@ TEST_F(SubscriberTest, ALingerDoesNotWakeALoopThatSleeps) {
   subscriber->release("b", Millis(50));
   EXPECT_FALSE(loop.ready());
   loop.run(Millis(60));
-  EXPECT_EQ(heard(), (Strings{"on a"}));
+  EXPECT_EQ(received(), (Strings{"on a"}));
   loop.run(Millis(60));
-  EXPECT_EQ(heard(), (Strings{"released a"}));
+  EXPECT_EQ(received(), (Strings{"released a"}));
 }
 
 }  // namespace

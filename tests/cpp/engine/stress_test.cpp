@@ -29,10 +29,10 @@ using sync::Verdict;
 
 constexpr std::size_t kLocks = 3;
 constexpr int kThreads = 16;
-// Longer than the test: whatever is left behind by anybody stays, and ends the patience of the
+// Longer than the test: whatever is left behind by a client stays, and ends the timeout of the
 // others.
 constexpr Lease kLease{Millis(600000), true};
-constexpr Millis kPatience{30000};
+constexpr Millis kTimeout{30000};
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr int kRounds = 60;
 #else
@@ -84,10 +84,10 @@ void visit_by_thread(const std::shared_ptr<Client>& client, Rooms& rooms, std::u
   for (int i = 0; i < kRounds; ++i) {
     const std::size_t room = random.below(kLocks);
     const Lock lock = lock_of(client, room);
-    Lock::Attempt attempt{owner, kLease};
+    Lock::AcquireArguments attempt{owner, kLease};
     attempt.blocking = !random.chance(200);
     const bool hasty = random.chance(300);
-    attempt.timeout = hasty ? random.between(Millis(0), Millis(20)) : Duration(kPatience);
+    attempt.timeout = hasty ? random.between(Millis(0), Millis(20)) : Duration(kTimeout);
     const auto got = lock.acquire(attempt)->wait(random.chance(300) ? &impatience : nullptr);
     if (!got) continue;
     EXPECT_TRUE(hasty || got->verdict != Verdict::kTimedOut) << "a lock is held without an owner";
@@ -108,7 +108,7 @@ void visit_until_closed(const std::shared_ptr<Client>& client, std::uint64_t see
   const OwnerNumber owner = current_thread_owner();
   while (!client->closed()) {
     const Lock lock = lock_of(client, random.below(kLocks));
-    const Lock::Attempt attempt{owner, {Millis(1000), false}};
+    const Lock::AcquireArguments attempt{owner, {Millis(1000), false}};
     const auto got = lock.acquire(attempt)->wait(nullptr);
     EXPECT_TRUE(got->verdict != Verdict::kFailed || client->closed()) << got->why.message();
     if (got->verdict != Verdict::kGranted) continue;
@@ -145,7 +145,7 @@ class LoopOfTasks {
     if (rounds_-- <= 0) return;
     const std::size_t room = random_.below(kLocks);
     const OwnerNumber owner = next_owner_number();
-    Lock::Attempt attempt{owner, kLease};
+    Lock::AcquireArguments attempt{owner, kLease};
     attempt.blocking = !random_.chance(100);
     if (random_.chance(300)) attempt.timeout = random_.between(Millis(0), Millis(20));
     start({owner, room, lock_of(client_, room).acquire(attempt), false});

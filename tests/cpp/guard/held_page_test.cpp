@@ -123,11 +123,11 @@ TEST(HeldPageTest, ConnectionsAreThoseThatAreOpen) {
 }
 
 // Enters and removes holds whose owner follows from the name, until it is killed. The page's
-// descriptor has the same number in the parent's `told`.
-[[noreturn]] void write_on(int told) {
+// descriptor has the same number in the parent's `notified`.
+[[noreturn]] void write_on(int notified) {
   HeldPage page = page_for(3);
   const int fd = page.fd();
-  if (write(told, &fd, sizeof(fd)) != sizeof(fd)) _exit(1);
+  if (write(notified, &fd, sizeof(fd)) != sizeof(fd)) _exit(1);
   for (std::size_t number = 0;; ++number) {
     const auto slot = page.put(record(std::string(1 + number % 40, 'a')));
     const auto other = page.put(record(std::to_string(number)));

@@ -98,7 +98,7 @@ void Scenario::plan() {
     using Driver = client::Connection::Driver;
     plan.driver = threads_ ? Driver::kCallers : Driver::kLoop;
     clients_.push_back(Client::make(world_, network_, loop_, plan));
-    clients_.back()->on_event = [this](const Event& event) { told(event); };
+    clients_.back()->on_event = [this](const Event& event) { notified(event); };
     add_owner(clients_.back());
   }
   if (!batches_ && random_.chance(700)) add_owner(clients_.front());
@@ -136,10 +136,10 @@ void Scenario::plan_faults() {
   world_.in(Millis(700), [this] { server_.set_mood(Server::Mood::kWell); });
 }
 
-void Scenario::told(const Event& event) {
+void Scenario::notified(const Event& event) {
   using Kind = Event::Kind;
   if (event.kind == Kind::kLost) blame("the loss of a hold is reported");
-  if (event.kind == Kind::kLostLate) blame("a released hold is reported as lost");
+  if (event.kind == Kind::kLostAfterRelease) blame("a released hold is reported as lost");
 }
 
 // `executed`: what is on its way still gets there.
@@ -320,10 +320,10 @@ void Scenario::await_rest(const Client& client) {
 
 void Scenario::close(Client& client) {
   const bool release_held = random_.chance(500);
-  const Millis patience = random_.chance(500) ? Millis(300) : kAllFaultsAndMore;
+  const Millis timeout = random_.chance(500) ? Millis(300) : kAllFaultsAndMore;
   world_.say(client.plan().id, " is closed");
-  const TimePoint connections_close = world_.now() + patience;
-  const std::vector<std::string> names = client.close_and_wait(patience, release_held);
+  const TimePoint connections_close = world_.now() + timeout;
+  const std::vector<std::string> names = client.close_and_wait(timeout, release_held);
   const bool named = std::find(names.begin(), names.end(), kName) != names.end();
   const bool held = std::any_of(owners_.begin(), owners_.end(), [&](const auto& owner) {
     return owner->client.get() == &client && on_server(owner->field);
@@ -331,7 +331,7 @@ void Scenario::close(Client& client) {
   // Only for so long it waits for a thread that has an answer in its hands.
   const bool excused = scheduler_.stood_still_until() > connections_close;
   if (held && !named && !excused) blame("close() does not name the lock, which is held");
-  if (named && release_held && patience == kAllFaultsAndMore) {
+  if (named && release_held && timeout == kAllFaultsAndMore) {
     blame("close() leaves the lock held, though it was to release it and had the time");
   }
 }

@@ -81,7 +81,7 @@ class Scenario final : private simulation::Witness {
   void release(Owner& owner);
   std::optional<sync::Outcome> ask_for(Owner& owner, const sync::AcquireArguments& request);
   std::optional<sync::Outcome> give_up(Owner& owner);
-  void told(const Event& event);
+  void notified(const Event& event);
   std::optional<sync::Outcome> await(Owner& owner, const sync::ExchangePtr& exchange);
   void sleep(Duration time);
   void await_rest(const Client& client);

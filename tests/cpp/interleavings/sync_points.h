@@ -8,9 +8,10 @@
 
 #include "base/clock.h"
 
-// What base/sync_points.h is in a build whose threads obey a Scheduler: each of these is a point at
-// which it chooses the thread that goes on. As only one thread runs at a time, plain values do. A
-// thread that belongs to no scheduler passes without a stop, and must never have to wait.
+// What base/sync_points.h is in a build whose threads are run by a Scheduler: each of these is a
+// point at which it chooses the thread that goes on. As only one thread runs at a time, plain
+// values do. A thread that belongs to no scheduler passes without a stop, and must never have to
+// wait.
 //
 // The order of memory is not explored: all atomics are sequentially consistent here.
 namespace holdfast {
@@ -26,7 +27,7 @@ class Awaited {
 };
 
 // The scheduler may let others go on first; returns when `awaited` is ready, or its time has come.
-// `where` tells the objects apart in a trace.
+// `where` names the object in a trace.
 void pass(const char* what, const void* where, const Awaited& awaited = {});
 
 // The simulated time.

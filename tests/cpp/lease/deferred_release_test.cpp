@@ -22,7 +22,7 @@ class DeferredReleaseTest : public LeaseKeeperTest {
   }
 };
 
-const Strings kLostLate{"lock of 1 lost late: it is gone"};
+const Strings kLostAfterRelease{"lock of 1 lost late: it is gone"};
 
 TEST_F(DeferredReleaseTest, AnotherReleaseFindsNothing) {
   const ReleasePlan plan = leave();
@@ -37,7 +37,7 @@ TEST_F(DeferredReleaseTest, ALossIsPostedOnceAndMakesNoReleaseRaise) {
   const ReleasePlan plan = leave();
   keeper().releases().found_nothing(name, kAlice, plan, kGone);
   keeper().releases().found_nothing(name, kAlice, plan, kGone);
-  EXPECT_EQ(events, kLostLate);
+  EXPECT_EQ(events, kLostAfterRelease);
   EXPECT_TRUE(keeper().lost(name, kAlice));
   EXPECT_EQ(keeper().releases().begin(name, kAlice, false).verdict, Verdict::kNotOwned);
 }
@@ -50,7 +50,7 @@ TEST_F(DeferredReleaseTest, ALossLeavesTheNextHoldAlone) {
   grant(kAlice, 1, {kLease, true});
   EXPECT_FALSE(keeper().lost(name, kAlice));
   EXPECT_EQ(keeper().count(name, kAlice), 1);
-  EXPECT_EQ(events, kLostLate);
+  EXPECT_EQ(events, kLostAfterRelease);
 }
 
 TEST_F(DeferredReleaseTest, WhatIsAnsweredIsNotLostWithTheAttemptBehindIt) {

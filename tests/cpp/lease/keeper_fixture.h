@@ -34,7 +34,7 @@ class LeaseKeeperTest : public ::testing::Test {
     client_->on_event = [this](const Event& event) {
       events.push_back(event.name + " of " + std::to_string(event.owner) + " " + word(event.kind) +
                        event.reason);
-      told_at = world.now();
+      lost_at = world.now();
     };
     server.on_renewal = [this](const auto&, const auto&, const auto&) {
       renewals.push_back(world.now());
@@ -47,7 +47,7 @@ class LeaseKeeperTest : public ::testing::Test {
   }
 
   static std::string word(Event::Kind kind) {
-    if (kind == Event::Kind::kLostLate) return "lost late: ";
+    if (kind == Event::Kind::kLostAfterRelease) return "lost late: ";
     if (kind == Event::Kind::kUnreleased) return "not released: ";
     if (kind == Event::Kind::kReleased) return "released";
     if (kind == Event::Kind::kOverlong) return "overlong: ";
@@ -114,7 +114,7 @@ class LeaseKeeperTest : public ::testing::Test {
   simulation::World world{1};
   Server server{world, 0};
   Strings events;
-  TimePoint told_at{};
+  TimePoint lost_at{};
   std::vector<TimePoint> renewals;
   const LockName name{"lock"};
 

@@ -54,12 +54,12 @@ TEST_F(LeaseKeeperTest, TrustsAHoldForItsLeaseLessTheMargins) {
   EXPECT_EQ(keeper().remaining(name, kAlice), std::nullopt);
 }
 
-TEST_F(LeaseKeeperTest, TellsOnceThatALeaseRanOut) {
+TEST_F(LeaseKeeperTest, ReportsOnceThatALeaseRanOut) {
   const TimePoint start = world.now();
   fixed(kAlice, Millis(1000));
   pass(Millis(5000));
   EXPECT_EQ(events, Strings{"lock of 1 lost: its lease ran out"});
-  EXPECT_LE(told_at - start, Millis(989));
+  EXPECT_LE(lost_at - start, Millis(989));
   EXPECT_EQ(renewals.size(), 0U);
 }
 
@@ -127,8 +127,8 @@ TEST_F(LeaseKeeperTest, WithoutAnyAnswerTheHoldIsLostWhenItsTimeIsOver) {
   pass(Millis(10000));
   EXPECT_EQ(events,
             Strings{"lock of 1 lost: no renewal reached the server before its lease ran out"});
-  EXPECT_GE(told_at - start, Millis(2968));
-  EXPECT_LE(told_at - start, Millis(2969));
+  EXPECT_GE(lost_at - start, Millis(2968));
+  EXPECT_LE(lost_at - start, Millis(2969));
 }
 
 TEST_F(LeaseKeeperTest, ARefusedRenewalIsALoss) {
@@ -201,11 +201,11 @@ TEST_F(LeaseKeeperTest, AnOwnerThatEndsLosesItsRenewals) {
 
 TEST_F(LeaseKeeperTest, ALossIsReportedOnce) {
   renewed(kAlice);
-  keeper().lose(name, kAlice, "somebody said so");
-  keeper().lose(name, kAlice, "somebody else said so");
+  keeper().lose(name, kAlice, "a reason");
+  keeper().lose(name, kAlice, "another reason");
   keeper().forced(name, world.now());
   pass(Millis(10000));
-  EXPECT_EQ(events, Strings{"lock of 1 lost: somebody said so"});
+  EXPECT_EQ(events, Strings{"lock of 1 lost: a reason"});
   EXPECT_EQ(renewals.size(), 0U);
 }
 

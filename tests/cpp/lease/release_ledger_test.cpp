@@ -68,7 +68,7 @@ TEST_F(ReleaseLedgerTest, ALaterReleaseIsForAsLongAsThoseBeforeIt) {
   EXPECT_TRUE(ledger.empty());
 }
 
-TEST_F(ReleaseLedgerTest, WhatAnEarlierCarrierSaysChangesNothing) {
+TEST_F(ReleaseLedgerTest, TheReplyToAnEarlierCommandChangesNothing) {
   const auto early = open(callers());
   const auto late = open(callers());
   EXPECT_EQ(ledger.settle(kName, kAlice, early).name, LockName(""));
@@ -101,7 +101,7 @@ TEST_F(ReleaseLedgerTest, AnAttemptWithoutAnAnswerLeavesTheReleasePending) {
   EXPECT_FALSE(resumed->revoked());
 }
 
-TEST_F(ReleaseLedgerTest, AnotherCarrierGoesOnInTheSameTurn) {
+TEST_F(ReleaseLedgerTest, AnotherCommandContinuesUnderTheSameSerial) {
   const auto first = callers();
   const auto serial = open(first);
   EXPECT_TRUE(ledger.resume(kName, kAlice, serial, background()));
@@ -109,7 +109,7 @@ TEST_F(ReleaseLedgerTest, AnotherCarrierGoesOnInTheSameTurn) {
   EXPECT_NE(ledger.open_at(kName, kAlice, serial), nullptr);
 }
 
-TEST_F(ReleaseLedgerTest, WhatIsToBeToldIsPendingNoLonger) {
+TEST_F(ReleaseLedgerTest, WhatIsToBeReportedIsPendingNoLonger) {
   const auto serial = open(callers());
   ledger.keep(kName, kAlice, serial, State::kReleased);
   EXPECT_EQ(ledger.pending(), 0U);
@@ -135,7 +135,7 @@ TEST_F(ReleaseLedgerTest, AReleaseGoesOnWhenItsOwnerEnds) {
   EXPECT_EQ(ledger.pending(), 1U);
 }
 
-TEST_F(ReleaseLedgerTest, OnlySoMuchIsKeptToBeTold) {
+TEST_F(ReleaseLedgerTest, OnlySoMuchIsKeptToBeReported) {
   for (int i = 0; i < 10'100; ++i) {
     ReleaseLedger::Entry entry{LockName(std::to_string(i))};
     const auto serial = ledger.open(kAlice, std::move(entry)).serial;

@@ -23,8 +23,8 @@ class Sending final : public client::Request {
 
 class ReleaseTest : public LeaseKeeperTest {
  protected:
-  ReleasePlan begin_release(const std::shared_ptr<Sending>& carrier = {}) {
-    return keeper().releases().begin(name, kAlice, false, carrier);
+  ReleasePlan begin_release(const std::shared_ptr<Sending>& command = {}) {
+    return keeper().releases().begin(name, kAlice, false, command);
   }
   const std::shared_ptr<Sending> sending = std::make_shared<Sending>();
 };
@@ -154,7 +154,7 @@ TEST_F(ReleaseTest, AnOldReleaseDoesNotTouchANewHold) {
   EXPECT_EQ(keeper().count(name, kAlice), 1);
 }
 
-TEST_F(ReleaseTest, APartialReleaseThatFindsNothingTellsOfTheLoss) {
+TEST_F(ReleaseTest, APartialReleaseThatFindsNothingReportsTheLoss) {
   renewed(kAlice);
   renewed(kAlice, 2);
   const ReleasePlan plan = begin_release();
@@ -164,7 +164,7 @@ TEST_F(ReleaseTest, APartialReleaseThatFindsNothingTellsOfTheLoss) {
   EXPECT_EQ(begin_release().verdict, Verdict::kNotOwned);
 }
 
-TEST_F(ReleaseTest, ALastReleaseThatFindsNothingTellsOfTheLoss) {
+TEST_F(ReleaseTest, ALastReleaseThatFindsNothingReportsTheLoss) {
   renewed(kAlice);
   const ReleasePlan plan = begin_release();
   keeper().releases().found_nothing(name, kAlice, plan, "it is gone");

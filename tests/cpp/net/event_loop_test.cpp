@@ -90,14 +90,14 @@ TEST(EventLoop, StepsWhenTheMomentHasComeAndNotBefore) {
 
 TEST(EventLoop, AnEarlierMomentCountsThoughALaterOneWasSet) {
   EventLoop loop(kClock, "test");
-  const auto patient =
+  const auto waiting =
       scripted([](TimePoint now, int) { return until(now + std::chrono::hours(1)); });
-  loop.drive(patient);
-  ASSERT_TRUE(reaches(*patient, 1));
+  loop.drive(waiting);
+  ASSERT_TRUE(reaches(*waiting, 1));
   const auto hasty = scripted([](TimePoint now, int) { return until(now + Millis(3)); });
   loop.drive(hasty);
   EXPECT_TRUE(reaches(*hasty, 3));
-  EXPECT_EQ(patient->steps(), 1);
+  EXPECT_EQ(waiting->steps(), 1);
 }
 
 TEST(EventLoop, AMomentMayBeBroughtForward) {
@@ -111,7 +111,7 @@ TEST(EventLoop, AMomentMayBeBroughtForward) {
   EXPECT_TRUE(reaches(*pollable, 3));
 }
 
-TEST(EventLoop, ALoopThatSleepsIsNotWokenBeforeTheMomentItIsToldOf) {
+TEST(EventLoop, ALoopThatSleepsIsNotWokenBeforeTheMomentThatItIsGiven) {
   EventLoop loop(kClock, "test");
   const auto timed = scripted([](TimePoint, int) { return Interest(); });
   loop.drive(timed);
@@ -145,13 +145,13 @@ TEST(EventLoop, AMomentThatHasPassedIsNow) {
   EXPECT_TRUE(reaches(*pollable, 2));
 }
 
-TEST(EventLoop, AMomentToldFromOutsideDoesNotPutOffAnEarlierOne) {
+TEST(EventLoop, AMomentGivenFromOutsideDoesNotPutOffAnEarlierOne) {
   EventLoop loop(kClock, "test");
   const auto hasty = scripted([](TimePoint now, int) { return until(now + Millis(3)); });
-  const auto patient = scripted([](TimePoint, int) { return Interest(); });
+  const auto waiting = scripted([](TimePoint, int) { return Interest(); });
   loop.drive(hasty);
   ASSERT_TRUE(reaches(*hasty, 1));
-  loop.drive_at(patient, kClock.now() + std::chrono::hours(1));
+  loop.drive_at(waiting, kClock.now() + std::chrono::hours(1));
   EXPECT_TRUE(reaches(*hasty, 3));
 }
 
@@ -179,7 +179,7 @@ TEST(EventLoop, StepsOnceMoreWhenDrivenDuringAStep) {
       inside.set_value();
       go_on.get_future().wait();
     }
-    return done();  // the hand-over comes just before the loop hears this
+    return done();  // the hand-over comes just before the loop sees this
   });
   loop.drive(pollable);
   inside.get_future().wait();

@@ -97,7 +97,7 @@ class Tls : public testing::Test {
     return transport;
   }
 
-  // The failure of connecting, or of the first PING: a server tells late that it wants a
+  // The failure of connecting, or of the first PING: a server says late that it wants a
   // certificate.
   static std::string failure(const Address& address, const TlsOptions& options) {
     const auto transport = open_transport(address, options, kTimeout);
@@ -153,7 +153,7 @@ TEST_F(Tls, RefusesACertificateOfAnotherHost) {
   EXPECT_NE(message.find("for another host"), std::string::npos) << message;
 }
 
-TEST_F(Tls, DoesNotVerifyWhenToldSo) {
+TEST_F(Tls, DoesNotVerifyWhereThatIsOff) {
   TlsOptions options;
   options.enabled = true;
   options.verify = false;

@@ -119,7 +119,7 @@ TEST_F(TransportToServer, AChildOfForkClosesItsCopyAndNeverTouchesTheConnection)
     close_inherited_sockets();
     if (fcntl(inherited, F_GETFD) != -1) _exit(1);
     if (transport->fd() != -1) _exit(2);
-    const int other = ::dup2(STDERR_FILENO, inherited);  // the number is somebody else's now
+    const int other = ::dup2(STDERR_FILENO, inherited);  // the number is another owner's now
     if (transport->write("PING\r\n", 6).io != Io::kFailed) _exit(3);
     transport->abort();
     transport.reset();
@@ -168,7 +168,7 @@ TEST(Transport, MayBeDestroyedWhileItsNameIsLookedUp) {
   for (int i = 0; i < 20; ++i) open({"localhost", 6379, {}});
 }
 
-TEST(Transport, TellsThatThePeerClosed) {
+TEST(Transport, ReportsThatThePeerClosed) {
   const Listener listener;
   const auto transport = open(listener.address());
   ASSERT_EQ(connect(*transport).io, Io::kDone);

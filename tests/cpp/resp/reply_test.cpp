@@ -99,7 +99,7 @@ TEST(Reply, AMapIsReadAsNamesAndValues) {
   EXPECT_EQ(reply.integer_at(3), 3);
 }
 
-TEST(Reply, APushIsToldApart) {
+TEST(Reply, APushIsRecognized) {
   const Reply push = reply_of(">3\r\n$7\r\nmessage\r\n$2\r\nch\r\n$1\r\n0\r\n");
   EXPECT_TRUE(push.is_push());
   EXPECT_TRUE(push.is_array());

@@ -53,8 +53,8 @@ class Actor final : public sync::Completion, public std::enable_shared_from_this
 
   void begin();
   void done(std::uint64_t id, sync::Outcome outcome) override;
-  void told(const Event& event);
-  void told_late(const LockName& lock);
+  void observe(const Event& event);
+  void lost_late(const LockName& lock);
   void check();  // what must be true at any moment
 
   bool over() const { return over_; }

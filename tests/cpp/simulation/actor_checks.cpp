@@ -41,7 +41,7 @@ void Actor::acquired(Verdict verdict) {
 
 void Actor::extended(const sync::Outcome& outcome) {
   expect(outcome.value != 0 || hold(asked_.lock).lost || client_->closed(),
-         "an extension found nothing, but the loss was not told");
+         "an extension found nothing, but the loss was not reported");
 }
 
 // Of the grant that it has just read; nothing when that is lost meanwhile.
@@ -89,25 +89,25 @@ void Actor::released_well(Hold& held) {
 }
 
 // With the keeper's lock held; check_hold() sees that the next hold is not lost by it.
-void Actor::told_late(const LockName& lock) {
+void Actor::lost_late(const LockName& lock) {
   const Hold& held = hold(lock);
   const bool newest = held.in_doubt && held.depth == 0 && !operation_;
   if (newest && stage_.world.now() < held.left && stage_.ledger.released(lock, field())) {
-    blame("told late that " + text(lock) + " is lost, which it has released");
+    blame("reported late that " + text(lock) + " is lost, which it has released");
   }
 }
 
-void Actor::told(const Event& event) {
-  const bool late = event.kind == Event::Kind::kLostLate;
+void Actor::observe(const Event& event) {
+  const bool late = event.kind == Event::Kind::kLostAfterRelease;
   if (event.kind != Event::Kind::kLost && !late) return;
   const LockName lock(event.name, static_cast<Side>(event.listeners.front() - 1));
-  if (late) return told_late(lock);
+  if (late) return lost_late(lock);
   stage_.world.say(field(), " has lost ", text(lock), ": ", event.reason);
   Hold& held = hold(lock);
-  if (held.lost) blame("told twice that " + text(lock) + " is lost");
+  if (held.lost) blame("reported twice that " + text(lock) + " is lost");
   const bool releasing = operation_ && asked_.action == Action::kRelease && asked_.lock == lock;
   if (releasing && stage_.world.now() < asked_.trusted && stage_.ledger.released(lock, field())) {
-    blame("told that " + text(lock) + " is lost, which it has released");
+    blame("reported that " + text(lock) + " is lost, which it has released");
   }
   held.lost = true;
 }
@@ -116,9 +116,9 @@ void Actor::check() {
   if (client_->left_behind() != nullptr) return check_left_behind();
   if (over_ || client_->closed()) return;
   for (auto& [lock, hold] : holds_) check_hold(lock, hold);
-  const Millis patience = client_->plan().command_timeout * 4;
+  const Millis timeout = client_->plan().command_timeout * 4;
   if (operation_ && asked_.action == Action::kAcquire && asked_.deadline != kNever &&
-      stage_.world.now() > std::max(asked_.deadline, asked_.since) + patience) {
+      stage_.world.now() > std::max(asked_.deadline, asked_.since) + timeout) {
     blame("its acquisition goes on past its deadline");
   }
 }
@@ -159,7 +159,7 @@ void Actor::check_hold(const LockName& lock, Hold& hold) {
   } else if (trusted == 0) {
     hold.unknown_since = std::min(hold.unknown_since, stage_.world.now());
     if (stage_.world.now() > hold.unknown_since + kTimerGranularity) {
-      blame("was not told in time that " + text(lock) + " is lost");
+      blame("the loss of " + text(lock) + " was not reported in time");
     }
   } else if (trusted != hold.depth) {
     blame("counts " + std::to_string(hold.depth) + " holds of " + text(lock) + ", the client " +

@@ -52,7 +52,8 @@ Line FairLockKind::line(Keyspace& data, const std::string& name) const {
   return line;
 }
 
-// The places of those who could not give them up stay until somebody comes, but only of the dead.
+// The places of those who could not give them up stay until the next caller comes, but only of the
+// dead.
 bool FairLockKind::may_stay(Keyspace& data, const std::string& key, bool in_peace) const {
   if (in_peace) return false;
   const std::string name = key.substr(key.find('{') + 1, key.rfind('}') - key.find('{') - 1);

@@ -129,10 +129,10 @@ void History::close_a_client() {
   Random& random = world_.random;
   const auto& client = clients_[random.below(clients_.size())];
   if (client->closed()) return;
-  const Millis patience = random.chance(500) ? Millis(0) : client->plan().command_timeout;
+  const Millis timeout = random.chance(500) ? Millis(0) : client->plan().command_timeout;
   const bool release_held = random.chance(300);
   world_.say(client->plan().id, " is closed");
-  client->close(patience, release_held);
+  client->close(timeout, release_held);
 }
 
 void History::blame(const std::string& what) {
@@ -141,9 +141,9 @@ void History::blame(const std::string& what) {
 
 // What may be for a moment, while a few packets are on their way, but must not last.
 void History::bound(bool wrong, TimePoint& since, const std::string& what) {
-  const Duration patience = Millis(300) + 8 * network_.weather.slowest;
+  const Duration grace = Millis(300) + 8 * network_.weather.slowest;
   since = wrong ? std::min(since, world_.now()) : kNever;
-  if (wrong && world_.now() > since + patience) blame(what);
+  if (wrong && world_.now() > since + grace) blame(what);
 }
 
 bool History::go_on(TimePoint until, bool for_actors) {

@@ -25,7 +25,7 @@ struct Held {
 };
 using Holders = std::map<std::string, Held>;
 
-// Somebody in line, and until when the server takes it for alive.
+// A waiter in line, and until when the server takes it for alive.
 struct Place {
   std::string owner;
   std::int64_t alive = 0;

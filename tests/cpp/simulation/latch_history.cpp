@@ -27,13 +27,13 @@ class Passer final : public CounterUser {
   }
   bool settled(TimePoint now) const { return waits() && now > since_ + kSettled; }
   // It was open while this one listened.
-  void owe() { owed_ = true; }
-  bool owed() const { return owed_ && waits(); }
+  void expect_opening() { opening_expected_ = true; }
+  bool sleeps_on() const { return opening_expected_ && waits(); }
 
  private:
   void next(int round) override {
     Random& random = world().random;
-    owed_ = false;
+    opening_expected_ = false;
     waiting_ = random.chance(450);
     if (round <= 0) return stop();
     if (waiting_) return wait();
@@ -68,7 +68,7 @@ class Passer final : public CounterUser {
   LatchHistory& history_;
   bool waiting_ = false;
   bool blocking_ = true;
-  bool owed_ = false;
+  bool opening_expected_ = false;
   TimePoint deadline_ = kNever;
 };
 
@@ -102,7 +102,7 @@ void LatchHistory::opened() {
   last_open_ = world_.now();
   if (at_least(Climate::kCuts)) return;
   for (const auto& user : users_) {
-    if (passer(user).settled(world_.now()) && listens(*user)) passer(user).owe();
+    if (passer(user).settled(world_.now()) && listens(*user)) passer(user).expect_opening();
   }
 }
 
@@ -112,12 +112,12 @@ bool LatchHistory::listens(const CounterUser& user) const {
 
 void LatchHistory::check() {
   const bool open = value() <= 0 && server_.well();
-  const bool neglected = open && std::any_of(users_.begin(), users_.end(),
-                                             [&](const auto& user) { return listens(*user); });
-  bound(neglected, neglected_since_, "a waiter sleeps beside an open latch");
-  const bool owed = std::any_of(users_.begin(), users_.end(),
-                                [](const auto& user) { return passer(user).owed(); });
-  bound(owed, owed_since_, "a waiter sleeps on, though it was opened");
+  const bool sleeps_beside = open && std::any_of(users_.begin(), users_.end(),
+                                                 [&](const auto& user) { return listens(*user); });
+  bound(sleeps_beside, slept_beside_since_, "a waiter sleeps beside an open latch");
+  const bool sleeps_on = std::any_of(users_.begin(), users_.end(),
+                                     [](const auto& user) { return passer(user).sleeps_on(); });
+  bound(sleeps_on, slept_on_since_, "a waiter sleeps on, though it was opened");
 }
 
 }  // namespace holdfast::simulation

@@ -32,8 +32,8 @@ class LatchHistory final : public CounterHistory {
 
   TimePoint last_open_{};
   std::set<std::string> counted_;  // the requests that have changed it
-  TimePoint neglected_since_ = kNever;
-  TimePoint owed_since_ = kNever;
+  TimePoint slept_beside_since_ = kNever;
+  TimePoint slept_on_since_ = kNever;
 };
 
 }  // namespace holdfast::simulation

@@ -26,7 +26,7 @@ const std::string& argument(const Words& command, std::size_t place) {
   return command[3 + std::stoul(command[2]) + place];
 }
 const std::string& owner_of(const Words& command) { return argument(command, 0); }
-const std::string& heir_of(const Words& command) { return argument(command, 1); }
+const std::string& next_of(const Words& command) { return argument(command, 1); }
 
 // Of a reader's renewal; else 0.
 std::int64_t renewed_lease(std::string_view script, const Words& command) {
@@ -105,7 +105,7 @@ void Ledger::executed(const script::Script& script, const Words& command, const 
   if (RedissonSteps::wrote(script.name)) return foreign(*book);
   const LockName lock(book->first, kind_.sides().front());
   if (ends_with(script.name, "transfer") && !answer.is(Answer::Kind::kError)) {
-    minted(*book, heir_of(command),
+    minted(*book, next_of(command),
            kind_.recipe(lock).transferable()->transferred(as_reply(answer)));
   }
   check_beliefs(*book, script.name);
@@ -114,7 +114,7 @@ void Ledger::executed(const script::Script& script, const Words& command, const 
   if (answer.is(Answer::Kind::kError)) return;
   const sync::Answer said = kind_.recipe(lock).acquired(as_reply(answer));
   minted(*book, owner_of(command), said);
-  told(*book, owner_of(command), said);
+  apply_reply(*book, owner_of(command), said);
 }
 
 // Each step may be a grant, of which waiters know the end.
@@ -211,7 +211,7 @@ void Ledger::check_turn(Entry& entry, const Holders& before, const std::string& 
   if (!book.holders.empty() || next.empty() || !changed) return;
   const LockName lock(name, kind_.sides().front());
   if (published_.count(kind_.recipe(lock).channel(lock, next).bytes()) == 0) {
-    blame(script + " makes it the turn of " + next + ", and tells it nothing");
+    blame(script + " makes it the turn of " + next + ", and does not notify it");
   }
 }
 
@@ -223,7 +223,7 @@ std::string Ledger::first_in(const Line& line, const std::string& newcomer) cons
   return first == line.end() ? newcomer : first->owner;
 }
 
-// The waiters of a client tell each other how long a grant lasts.
+// The waiters of a client pass on how long a grant lasts.
 void Ledger::pass_on(Entry& entry) {
   const LockName lock(entry.first, kind_.sides().front());
   if (kind_.recipe(lock).waiting() == sync::Waiting::kInLine) return;
@@ -254,7 +254,7 @@ bool Ledger::concerns(const Words& command, const std::string& name,
   return std::find(fields.begin(), fields.end(), field) != fields.end();
 }
 
-void Ledger::told(Entry& entry, const std::string& owner, const sync::Answer& said) {
+void Ledger::apply_reply(Entry& entry, const std::string& owner, const sync::Answer& said) {
   auto& [name, book] = entry;
   const LockName lock(name, kind_.sides().front());
   if (said.kind == sync::Answer::Kind::kGranted) ++totals_.grants;

@@ -89,7 +89,7 @@ class Ledger final : public Witness {
   void foreign(Entry& entry);
   void check_beliefs(Entry& entry, std::string_view script);
   bool concerns(const Words& command, const std::string& name, const std::string& field) const;
-  void told(Entry& entry, const std::string& owner, const sync::Answer& said);
+  void apply_reply(Entry& entry, const std::string& owner, const sync::Answer& said);
   void minted(Entry& entry, const std::string& field, const sync::Answer& said);
   bool met(Fate fate, const LockName& lock, const std::string& owner) const;
   void blame(const std::string& what);

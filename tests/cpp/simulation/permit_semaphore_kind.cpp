@@ -79,7 +79,7 @@ std::optional<std::int64_t> PermitSemaphoreKind::free_at(const Holders& holders)
   return first;
 }
 
-// The counter; and what has expired until somebody asks.
+// The counter; and what has expired until the next command.
 bool PermitSemaphoreKind::may_stay(Keyspace& data, const std::string& key,
                                    bool /*in_peace*/) const {
   return holders(data, name_of(key)).empty();

@@ -35,7 +35,7 @@ local function first()
   end
   return head
 end
-local function tell_first()
+local function notify_first()
   local head = first()
   if head then
     call('publish', channel .. ':' .. head, '0')
@@ -89,7 +89,7 @@ return has(owner) and call('pexpire', name, lease) or 0
                        {"fair/release", R"lua(
 first()
 if call('exists', name) == 0 then
-  tell_first()
+  notify_first()
   return 1
 elseif not has(owner) then
   return nil
@@ -98,14 +98,14 @@ elseif call('hincrby', name, owner, -1) > 0 then
   return 0
 end
 call('del', name)
-tell_first()
+notify_first()
 return 1
 )lua"},
                        {"fair/force_release", R"lua(
 first()
 local held = call('del', name)
 if held == 1 then
-  tell_first()
+  notify_first()
 end
 return held
 )lua"},

@@ -46,7 +46,7 @@ void Schedule::plan_script() {
     for (const Side side : script_.kind.sides()) script_.locks.emplace_back(names_.back(), side);
   }
   script_.acquire_options = script_.kind.acquire_options(random);
-  neglected_since_.assign(script_.locks.size(), kNever);
+  stalled_since_.assign(script_.locks.size(), kNever);
   orphaned_since_.assign(names_.size(), kNever);
   script_.rounds = 1 + static_cast<int>(random.below(4));
   script_.long_holds = static_cast<unsigned>(random.below(200));
@@ -75,7 +75,7 @@ void Schedule::plan_owners(const Variant& variant) {
   for (std::uint64_t clients = 1 + random.below(3); clients > 0; --clients) {
     const std::shared_ptr<Client>& client = plan_client(replicas, longer_);
     client->on_event = [this, id = client->plan().id](const Event& event) {
-      if (Actor* told = actor(id, event.owner)) told->told(event);
+      if (Actor* owner = actor(id, event.owner)) owner->observe(event);
     };
     for (std::uint64_t owners = 1 + random.below(3); owners > 0; --owners) {
       actors_.push_back(std::make_shared<Actor>(
@@ -159,15 +159,15 @@ void Schedule::check() {
   for (const auto& actor : actors_) actor->check();
   for (std::size_t i = 0; i < script_.locks.size(); ++i) {
     const LockName& lock = script_.locks[i];
-    bound(neglected(lock), neglected_since_[i], lock.bytes() + " is free, but its waiters sleep");
+    bound(stalled(lock), stalled_since_[i], lock.bytes() + " is free, but its waiters sleep");
   }
   for (std::size_t i = 0; i < names_.size(); ++i) {
     bound(orphaned(names_[i]), orphaned_since_[i], names_[i] + " is held by one who does not know");
   }
 }
 
-// Somebody waits for what it could have, and could know.
-bool Schedule::neglected(const LockName& lock) {
+// A waiter sleeps beside what it could have, and could know.
+bool Schedule::stalled(const LockName& lock) {
   if (!server_.well()) return false;
   return std::any_of(actors_.begin(), actors_.end(), [&](const auto& a) {
     return a->waits_for(lock) && ledger_.open_to(lock, a->field(), a->channel()) &&
@@ -232,9 +232,9 @@ void Schedule::check_effort() {
   const Ledger::Totals& totals = ledger_.totals();
   const int times_up = totals.grants + totals.renewals;
   const int subscriptions = server_.totals().subscriptions;
-  const int told = server_.totals().messages * static_cast<int>(clients_.size());
+  const int notified = server_.totals().messages * static_cast<int>(clients_.size());
   const int most =
-      acquisitions + (subscriptions + told + times_up) * most_heads() + unasked_looks() + 2;
+      acquisitions + (subscriptions + notified + times_up) * most_heads() + unasked_looks() + 2;
   if (totals.attempts > most) {
     blame(std::to_string(totals.attempts) + " attempts, but no more than " + std::to_string(most) +
           " had a reason");

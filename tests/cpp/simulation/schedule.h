@@ -49,7 +49,7 @@ class Schedule final : public History {
 
   bool all_over() const override;
   void check() override;
-  bool neglected(const LockName& lock);
+  bool stalled(const LockName& lock);
   bool orphaned(const std::string& name);
   void check_renewal(const std::string& name, const std::string& field);
   // Of whichever owner and side has that field on the server.
@@ -71,7 +71,7 @@ class Schedule final : public History {
   std::vector<std::string> names_;
   std::uint64_t numbers_ = kFirstOwnerNumber;  // of owners, used so far
   // Of each lock, and each name: since when what must not last.
-  std::vector<TimePoint> neglected_since_;
+  std::vector<TimePoint> stalled_since_;
   std::vector<TimePoint> orphaned_since_;
 };
 

@@ -158,8 +158,8 @@ void SemaphoreHistory::gave(const std::string& id, std::int64_t by, std::int64_t
   request.added = by;
 }
 
-// Somebody waits for permits that are there.
-bool SemaphoreHistory::neglected() {
+// A waiter sleeps beside permits that are free.
+bool SemaphoreHistory::stalled() {
   const std::int64_t free = value();
   if (free <= 0 || !server_.well()) return false;
   const std::string channel = sync::semaphore_channel(name_).bytes();
@@ -180,7 +180,7 @@ bool SemaphoreHistory::orphaned() const {
 }
 
 void SemaphoreHistory::check() {
-  bound(neglected(), neglected_since_, "a waiter sleeps beside its permits");
+  bound(stalled(), stalled_since_, "a waiter sleeps beside its permits");
   bound(orphaned(), orphaned_since_, "permits are taken that no caller knows of");
 }
 

@@ -39,7 +39,7 @@ class SemaphoreHistory final : public CounterHistory {
   void took(const std::string& id, std::int64_t by, std::int64_t wanted);
   void gave(const std::string& id, std::int64_t by, std::int64_t wanted);
   void took_back(const std::string& id, std::int64_t by);
-  bool neglected();
+  bool stalled();
   bool orphaned() const;
   void check() override;
   void check_end() override;
@@ -49,7 +49,7 @@ class SemaphoreHistory final : public CounterHistory {
   std::map<std::string, Request> requests_;
   std::set<std::string> unknown_;  // have taken permits that were not reported to a caller
   TimePoint orphaned_since_ = kNever;
-  TimePoint neglected_since_ = kNever;
+  TimePoint stalled_since_ = kNever;
 };
 
 }  // namespace holdfast::simulation

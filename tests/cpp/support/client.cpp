@@ -108,18 +108,18 @@ Client::~Client() {
   (void)context_->timers->step(context_->clock.now() + std::chrono::hours(1));
 }
 
-void Client::begin_close(Millis patience, bool release_held) {
+void Client::begin_close(Millis timeout, bool release_held) {
   closed_ = true;
-  closing_ = engine::Closing::begin(context_, {patience, release_held});
+  closing_ = engine::Closing::begin(context_, {timeout, release_held});
 }
 
-void Client::close(Millis patience, bool release_held) {
-  begin_close(patience, release_held);
+void Client::close(Millis timeout, bool release_held) {
+  begin_close(timeout, release_held);
   closing_->finish_to(shared_from_this(), 0);
 }
 
-std::vector<std::string> Client::close_and_wait(Millis patience, bool release_held) {
-  begin_close(patience, release_held);
+std::vector<std::string> Client::close_and_wait(Millis timeout, bool release_held) {
+  begin_close(timeout, release_held);
   (void)closing_->wait(nullptr);
   return closing_->names();
 }

@@ -39,9 +39,9 @@ class Client final : public EventSink,
   const ClientPlan& plan() const { return plan_; }
   const std::shared_ptr<const sync::Context>& context() const { return context_; }
   lease::LeaseKeeper& keeper() const { return *context_->keeper; }
-  void close(Millis patience = Millis(0), bool release_held = false);
+  void close(Millis timeout = Millis(0), bool release_held = false);
   // The same, and the calling thread waits for its end. The names of what may still be held.
-  std::vector<std::string> close_and_wait(Millis patience, bool release_held);
+  std::vector<std::string> close_and_wait(Millis timeout, bool release_held);
   bool closed() const { return closed_; }
   // After the end of close(): the names of what may still be held.
   const std::vector<std::string>* left_behind() const { return left_ ? &*left_ : nullptr; }
@@ -55,7 +55,7 @@ class Client final : public EventSink,
 
  private:
   explicit Client(ClientPlan plan) : plan_(std::move(plan)) {}
-  void begin_close(Millis patience, bool release_held);
+  void begin_close(Millis timeout, bool release_held);
 
   const ClientPlan plan_;
   std::shared_ptr<engine::WaitHub> hub_;

@@ -14,7 +14,7 @@
 
 namespace holdfast::simulation {
 
-EchoServer::EchoServer(int patience) : patience_(patience) {
+EchoServer::EchoServer(int timeout) : most_commands_(timeout) {
   listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   wake_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   sockaddr_in name{};
@@ -85,7 +85,7 @@ bool EchoServer::serve(int connection) {
       parser.feed({buffer.data(), static_cast<std::size_t>(bytes)}, commands);
       for (const Command& command : commands) {
         ++commands_;
-        if (patience_ > 0 && ++count > patience_) return false;
+        if (most_commands_ > 0 && ++count > most_commands_) return false;
         replies += "+" + command.words.back() + "\r\n";
       }
     }

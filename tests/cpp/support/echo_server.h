@@ -16,8 +16,8 @@ namespace holdfast::simulation {
 // command's last word.
 class EchoServer {
  public:
-  // `patience`: the number of commands after which it closes the connection; 0: never.
-  explicit EchoServer(int patience = 0);
+  // `timeout`: the number of commands after which it closes the connection; 0: never.
+  explicit EchoServer(int timeout = 0);
   ~EchoServer();
   EchoServer(const EchoServer&) = delete;
   EchoServer& operator=(const EchoServer&) = delete;
@@ -35,7 +35,7 @@ class EchoServer {
   bool serve(int connection);
   bool over();  // the connection, from this side
 
-  const int patience_;
+  const int most_commands_;
   int listener_ = -1;
   std::uint16_t port_ = 0;
   int wake_ = -1;

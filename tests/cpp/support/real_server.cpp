@@ -82,7 +82,7 @@ bool RealServer::installed() { return !server_program().empty(); }
 RealServer::RealServer(std::vector<std::string> tls_options) {
   for (int attempt = 0; attempt < 10; ++attempt) {
     if (start(tls_options)) return;
-    stop();  // somebody else took the port
+    stop();  // another process took the port
   }
   throw std::runtime_error("the server does not start: " + contents(directory_.file("log")));
 }

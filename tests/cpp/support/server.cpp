@@ -173,7 +173,7 @@ Answer Server::call(const Words& command) {
 
 Answer Server::carry_out(const Words& command) {
   const DataCommand* known = data_command(command[0]);
-  if (known == nullptr) return tell(command);
+  if (known == nullptr) return publish_or_refuse(command);
   if (!fits(command, *known)) return wrong_number(command[0]);
   const bool under_way = in_script_ && has_written_;
   if (mood_ == Mood::kFull && known->grows && !under_way) return Answer::error(kOutOfMemory);
@@ -185,7 +185,7 @@ Answer Server::carry_out(const Words& command) {
 }
 
 // A command that is not about data.
-Answer Server::tell(const Words& command) {
+Answer Server::publish_or_refuse(const Words& command) {
   const std::string name = lower(command[0]);
   if (name != "publish" && name != "spublish") {
     return Answer::error("ERR the double does not know the command " + name);
@@ -199,15 +199,15 @@ Answer Server::publish(const std::string& channel, const std::string& message) {
   const auto closed = [](const auto& wire) { return !wire->open_at_server(); };
   subscribers_.erase(std::remove_if(subscribers_.begin(), subscribers_.end(), closed),
                      subscribers_.end());
-  std::int64_t told = 0;
+  std::int64_t notified = 0;
   for (const auto& wire : subscribers_) {
     if (wire->channels.count(channel) == 0) continue;
     wire->reply(
         Answer::array({Answer::bulk("message"), Answer::bulk(channel), Answer::bulk(message)})
             .bytes());
-    ++told;
+    ++notified;
   }
-  return Answer::number(told);
+  return Answer::number(notified);
 }
 
 void Server::watch_departure(const Wire& wire, const Command& command) {

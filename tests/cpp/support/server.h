@@ -17,7 +17,7 @@
 
 namespace holdfast::simulation {
 
-// Told what a server does to its data, just after it.
+// Notified what a server does to its data, just after it.
 class Witness {
  public:
   virtual ~Witness() = default;
@@ -73,7 +73,7 @@ class Server final : public Peer, private ScriptHost {
   int runs(const std::string& script) const;
 
   Witness* witness = nullptr;
-  // Told of each renewal (not: extension) that a client sends: client's id, name, owner.
+  // Notified of each renewal (not: extension) that a client sends: client's id, name, owner.
   std::function<void(const std::string&, const std::string&, const std::string&)> on_renewal;
   void watch_departure(const Wire& wire, const Command& command) override;
 
@@ -86,7 +86,7 @@ class Server final : public Peer, private ScriptHost {
   Answer wait(const Words& command);
   Answer carry_out(const Words& command);
   Answer call(const Words& command) override;
-  Answer tell(const Words& command);
+  Answer publish_or_refuse(const Words& command);
   Answer publish(const std::string& channel, const std::string& message);
   void describe(const Wire& wire, const Command& command, const Answer& answer);
   void wake();

@@ -46,7 +46,7 @@ class World final : public Clock {
   bool run_one_due();
   void advance_to(TimePoint when) { now_ = when; }
 
-  // The diary of a schedule, kept only while somebody is going to read it.
+  // The diary of a schedule, kept only where it will be read.
   template <typename... Parts>
   void say(const Parts&... parts) {
     if (tracing) write_down((std::string() + ... + parts));
@@ -73,7 +73,7 @@ class World final : public Clock {
   std::priority_queue<Event> events_;
 };
 
-// Tells a SteppedLoop whether a descriptor of the simulated network has come true.
+// Reports to a SteppedLoop whether a descriptor of the simulated network has come true.
 class Readiness {
  public:
   virtual ~Readiness() = default;

@@ -1,5 +1,5 @@
 // An attempt by its machine: whether it is made at once or in the queue, what is sent, how a
-// refusal is judged, what is owed afterwards.
+// refusal is judged, what is left to be released.
 
 #include "sync/acquire_machine_fixture.h"
 
@@ -37,7 +37,7 @@ TEST_F(NewcomerTest, DoesNotWaitForATurnThatLastsUntilItsDeadline) {
   EXPECT_EQ(ahead(at(300)), "try");
 }
 
-TEST_F(NewcomerTest, WaitsInTheQueueForAnAnswerThatIsOwed) {
+TEST_F(NewcomerTest, WaitsInTheQueueForAReleaseInFlight) {
   EXPECT_EQ(ahead(at(0), true), "join until 300");
   EXPECT_FALSE(last().afresh);
   EXPECT_EQ(head(true), "sleep until 300");
@@ -194,7 +194,7 @@ TEST_F(AcquireMachineTest, AnOfferThatIsGrantedSettlesWhatAnEarlierAttemptDid) {
   EXPECT_EQ(offer_granted(), "granted");
 }
 
-// ---- what is owed afterwards
+// ---- what is left to be released
 
 TEST_F(AcquireMachineTest, WhatIsGivenBackLeavesTheHoldsFromBefore) {
   begun.count = 3;
@@ -210,7 +210,7 @@ TEST_F(AcquireMachineTest, AnOfferIsForTheFirstHold) {
   EXPECT_EQ(last().count - 1, 0);
 }
 
-TEST_F(AcquireMachineTest, AReleaseThatWasTakenOverIsOwedUntilTheServerAnswers) {
+TEST_F(AcquireMachineTest, AReleaseThatWasTakenOverIsPendingUntilTheServerAnswers) {
   begun.takes_over = true;
   start();
   EXPECT_EQ(failed(false), "failed, give back: no server");

@@ -140,7 +140,7 @@ TEST_F(AcquireMachineTest, WhatWasNotGrantedIsNotGivenBackAfterTheEnd) {
   EXPECT_EQ(cancel(), "go on");
 }
 
-// ---- what an answer tells beside its outcome
+// ---- what an answer says beside its outcome
 
 TEST_F(AcquireMachineTest, PermitsTooFewForOneAreForTheOthers) {
   AcquireMachine::Options options;

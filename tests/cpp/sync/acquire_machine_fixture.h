@@ -79,15 +79,15 @@ class AcquireMachineTest : public ::testing::Test {
   // None is ahead.
   std::string start() { return ahead(TimePoint{}); }
   std::string queue_up() { return feed({Kind::kAhead}); }
-  std::string ahead(TimePoint until, bool owed = false, int holds = 0) {
+  std::string ahead(TimePoint until, bool release_in_flight = false, int holds = 0) {
     AcquireMachine::Event event{Kind::kAhead, {}, until};
-    event.owed = owed;
+    event.release_in_flight = release_in_flight;
     event.count = holds;
     return feed(event);
   }
-  std::string head(bool owed = false) {
+  std::string head(bool release_in_flight = false) {
     AcquireMachine::Event event{Kind::kHead};
-    event.owed = owed;
+    event.release_in_flight = release_in_flight;
     return feed(event);
   }
   std::string granted(int trusted_until) {

@@ -181,7 +181,7 @@ TEST_F(AcquireMachineTest, AnAnswerAfterTheRefusalSettlesWhatWasExecutedBefore) 
   EXPECT_EQ(cancel(), "cancelled");
 }
 
-TEST_F(AcquireMachineTest, RefusalsEndWithThePatience) {
+TEST_F(AcquireMachineTest, RefusalsEndWithTheRefusalBudget) {
   begin({true, kNever, Millis(100)});
   EXPECT_EQ(start(), "try");
   EXPECT_EQ(refused(), "sleep until 50");
@@ -194,7 +194,7 @@ TEST_F(AcquireMachineTest, RefusalsEndWithThePatience) {
   EXPECT_TRUE(machine().unsettled());
 }
 
-TEST_F(AcquireMachineTest, WithADeadlineRefusalsEndThereAndNotWithThePatience) {
+TEST_F(AcquireMachineTest, WithADeadlineRefusalsEndThereAndNotWithTheRefusalBudget) {
   begin({true, at(200), Millis(100)});
   EXPECT_EQ(start(), "try");
   EXPECT_EQ(refused(), "sleep until 50");
@@ -205,7 +205,7 @@ TEST_F(AcquireMachineTest, WithADeadlineRefusalsEndThereAndNotWithThePatience) {
   EXPECT_EQ(time(), "timed out: loading");
 }
 
-TEST_F(AcquireMachineTest, WithoutBlockingRefusalsEndWithThePatienceWhateverTheDeadline) {
+TEST_F(AcquireMachineTest, WithoutBlockingRefusalsEndWithTheRefusalBudgetWhateverTheDeadline) {
   begin({false, at(500), Millis(100)});
   EXPECT_EQ(start(), "try");
   EXPECT_EQ(refused(), "sleep until 50");
@@ -214,7 +214,7 @@ TEST_F(AcquireMachineTest, WithoutBlockingRefusalsEndWithThePatienceWhateverTheD
   EXPECT_EQ(refused(), "failed: loading");
 }
 
-TEST_F(AcquireMachineTest, AnAnswerRestoresThePatience) {
+TEST_F(AcquireMachineTest, AnAnswerEndsTheCountOfRefusals) {
   begin({true, kNever, Millis(100)});
   EXPECT_EQ(start(), "try");
   EXPECT_EQ(refused(), "sleep until 50");
@@ -309,7 +309,7 @@ TEST_F(AcquireMachineTest, AGrantTakesThePlaceWithIt) {
   EXPECT_EQ(granted(1000), "granted");
 }
 
-TEST_F(AcquireMachineTest, InLineItAsksAgainEachTimeItIsToldTo) {
+TEST_F(AcquireMachineTest, InLineItTriesAgainAtEachCall) {
   begin({true, kNever, Millis(5000), true});
   start();
   EXPECT_EQ(held(100), "join until 102");

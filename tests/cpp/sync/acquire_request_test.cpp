@@ -72,7 +72,7 @@ TEST_F(AcquireRequestTest, AWaiterOfAFairLockHasAPlaceUnlessItLeavesAtOnce) {
   EXPECT_FALSE(options(fair_lock_recipe()).in_line);
 }
 
-TEST_F(AcquireRequestTest, AWaiterOfASpinLockRests) {
+TEST_F(AcquireRequestTest, AWaiterOfASpinLockBacksOff) {
   EXPECT_TRUE(options(spin_lock_recipe()).backoff);
   EXPECT_FALSE(options().backoff);
   EXPECT_EQ(wake_policy(spin_lock_recipe(), name), WakePolicy::kApart);

@@ -1,5 +1,5 @@
-// Waiting by rests: how long they are, what the machine makes of them, and that nothing is sent but
-// attempts.
+// Waiting by back-off: how long they are, what the machine makes of them, and that nothing is sent
+// but attempts.
 
 #include "sync/recipes/backoff.h"
 
@@ -112,7 +112,7 @@ TEST_F(BackingOffTest, ARefusalIsFollowedByABackoffAndAnAttempt) {
   EXPECT_EQ(held(Millis(8950)).until, kZero + Millis(100));
 }
 
-TEST_F(BackingOffTest, TheRestsGrow) {
+TEST_F(BackingOffTest, ThePausesGrow) {
   begin({Millis(1), Millis(128), 2});
   TimePoint until = stand_apart(Millis(9000)).until;
   EXPECT_LE(until - now, Millis(1));

@@ -31,7 +31,7 @@ using simulation::ScriptedStream;
 inline constexpr OwnerNumber kAlice{7};
 inline constexpr OwnerNumber kBob{8};
 inline constexpr Lease kLease{Millis(3000), true};
-inline constexpr Millis kPatience{5000};
+inline constexpr Millis kTimeout{5000};
 inline constexpr std::uint64_t kId = 1;
 inline const std::string kNil = "$-1\r\n";
 inline const std::string kReleased = ":1\r\n";
@@ -83,7 +83,7 @@ class CallFixture : public ::testing::Test {
     const auto keeper = std::make_shared<lease::LeaseKeeper>(script.clock, loop, "client", events);
     keeper->watchdog().set_topology(topology);
     context = std::shared_ptr<const Context>(
-        new Context{script.clock, "client", kPatience, topology, keeper,
+        new Context{script.clock, "client", kTimeout, topology, keeper,
                     std::make_shared<wait::WaitRegistry>(subscriptions),
                     std::make_shared<Timers>(script.clock, loop)});
     granted = kind.granted;

@@ -212,8 +212,8 @@ TEST_P(CallTest, AReleaseCallsAWaiterThatHeldBackForIt) {
   const auto waiter = std::make_shared<CountedWaiter>();
   acquire({granted});
   const auto hold_back = [&] {
-    (void)context->waits->told(lock->channel(), 2, script.clock.now());
-    ASSERT_TRUE(context->waits->owe(lock->channel()));
+    (void)context->waits->published(lock->channel(), 2, script.clock.now());
+    ASSERT_TRUE(context->waits->release_begins(lock->channel()));
     (void)context->waits->join(lock->channel(), waiter, std::nullopt);
   };
   meanwhile(hold_back, release_call(), {kReleased});
@@ -234,7 +234,7 @@ TEST_P(CallTest, AReleaseWithoutAReplyFailsAndGoesOn) {
   if (by_thread()) {
     release({});  // time passes while nothing comes
   } else {
-    meanwhile([this] { script.clock.advance(kPatience); }, release_call(), {""});
+    meanwhile([this] { script.clock.advance(kTimeout); }, release_call(), {""});
   }
   EXPECT_EQ(verdict(), Verdict::kFailed);
   // The loop of a task has seen by now that the lease is over, too.

@@ -53,7 +53,7 @@ TEST_F(AcquireMachineTest, AnUnconfirmedGrantIsGivenBackAndTriedAgain) {
   EXPECT_EQ(unconfirmed(), "timed out, give back: too few");
 }
 
-TEST_F(AcquireMachineTest, ReplicasThatDoNotConfirmAreAskedAsLongAsTheServersPatience) {
+TEST_F(AcquireMachineTest, ReplicasThatDoNotConfirmAreAskedUntilTheRefusalBudget) {
   begin(confirming());
   EXPECT_EQ(start(), "try");
   EXPECT_EQ(granted(9000), "confirm");

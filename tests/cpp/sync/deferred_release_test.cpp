@@ -21,7 +21,7 @@ class DeferredReleaseTest : public CallFixture, public ::testing::WithParamInter
     acquire({granted});
     script.got.clear();
   }
-  // Its caller has left; of a task, once the loop has told it.
+  // Its caller has left; of a task, once the loop has notified it.
   void release_deferred() {
     run(release_call(kAlice, true), {});
     if (by_thread()) return;
@@ -29,7 +29,7 @@ class DeferredReleaseTest : public CallFixture, public ::testing::WithParamInter
     (void)context->timers->step(script.clock.now());
     outcome = kept->last;
   }
-  std::vector<Kind> told() const {
+  std::vector<Kind> reported() const {
     std::vector<Kind> kinds;
     for (const Event& event : events->all) kinds.push_back(event.kind);
     return kinds;
@@ -45,7 +45,7 @@ TEST_P(DeferredReleaseTest, ItIsWrittenAndPending) {
   EXPECT_EQ(script.got, release_command());
   read(kReleased);
   EXPECT_TRUE(keeper().idle());
-  EXPECT_TRUE(told().empty());
+  EXPECT_TRUE(reported().empty());
 }
 
 TEST_P(DeferredReleaseTest, ThenItsOwnerHoldsNothing) {
@@ -66,7 +66,7 @@ TEST_P(DeferredReleaseTest, TheNextAttemptTakesItOver) {
     EXPECT_EQ(count(), 1);
   }
   EXPECT_TRUE(keeper().idle());
-  EXPECT_TRUE(told().empty());
+  EXPECT_TRUE(reported().empty());
 }
 
 TEST_P(DeferredReleaseTest, ARefusedAttemptSettlesItToo) {
@@ -90,7 +90,7 @@ TEST_P(DeferredReleaseTest, ALossIsReportedByAnEvent) {
   hold();
   release_deferred();
   read(kNil);  // it was not there
-  EXPECT_EQ(told(), std::vector<Kind>{Kind::kLostLate});
+  EXPECT_EQ(reported(), std::vector<Kind>{Kind::kLostAfterRelease});
   EXPECT_TRUE(keeper().idle());
   EXPECT_TRUE(keeper().lost(lock->name(), kAlice));
 }
@@ -99,7 +99,7 @@ TEST_P(DeferredReleaseTest, ALossLeavesTheNextHoldAlone) {
   hold();
   release_deferred();
   acquire_behind(kNil, granted);
-  EXPECT_EQ(told(), std::vector<Kind>{Kind::kLostLate});
+  EXPECT_EQ(reported(), std::vector<Kind>{Kind::kLostAfterRelease});
   EXPECT_FALSE(keeper().lost(lock->name(), kAlice));
   EXPECT_EQ(count(), 1);
 }
@@ -108,7 +108,7 @@ TEST_P(DeferredReleaseTest, ARefusalIsReportedByAnEvent) {
   hold();
   release_deferred();
   read("-NOPERM no rights\r\n");
-  EXPECT_EQ(told(), std::vector<Kind>{Kind::kUnreleased});
+  EXPECT_EQ(reported(), std::vector<Kind>{Kind::kUnreleased});
   EXPECT_TRUE(keeper().idle()) << "for good";
 }
 
@@ -139,10 +139,10 @@ TEST_P(DeferredReleaseTest, WhereOtherClientsReceivedItTheClientYields) {
 TEST_P(DeferredReleaseTest, WithoutAReplyItGoesOnAndAnEventSaysSo) {
   hold();
   release_deferred();
-  script.clock.advance(kPatience);
+  script.clock.advance(kTimeout);
   script.replies = {};
   (void)connection->step(script.clock.now());
-  EXPECT_EQ(told(), std::vector<Kind>{Kind::kUnreleased});
+  EXPECT_EQ(reported(), std::vector<Kind>{Kind::kUnreleased});
   EXPECT_FALSE(keeper().idle());
 }
 

@@ -63,7 +63,7 @@ TEST(CommonRelease, OfNothingIsNotOwned) {
   EXPECT_EQ(common_release(kAll, {kNothing, kNothing, kNothing}).verdict, Verdict::kBusy);
 }
 
-TEST(CommonRelease, OfAllTellsEveryLossAndEveryFailure) {
+TEST(CommonRelease, OfAllReportsEveryLossAndEveryFailure) {
   EXPECT_EQ(common_release(kAll, {kDone, kDone, kDone}).verdict, Verdict::kGranted);
   EXPECT_EQ(common_release(kAll, {kDone, kDown, kDone}).verdict, Verdict::kFailed);
   const Outcome lost = common_release(kAll, {kDone, kLost, kDown});

@@ -13,7 +13,7 @@ namespace {
 const std::string kClient = "5921d8b5-5d8d-4a2b-800b-a469f20f66c2";
 const std::string kOther = "c0ffee00-0000-4000-8000-00000000000a";
 
-TEST(PermitIdTest, TellsTheNumberToItsClient) {
+TEST(PermitIdTest, ShowsTheNumberToItsClient) {
   for (const std::uint64_t number : {0ULL, 1ULL, 255ULL, 256ULL, ~0ULL}) {
     const std::string permit = permit_id(kClient, OwnerNumber{number});
     EXPECT_EQ(permit.size(), 16U);
@@ -68,7 +68,7 @@ TEST_F(PermitGrantTest, LetsTheNextInLineTryWhenSomeAreLeft) {
   EXPECT_TRUE(machine_.unsettled());
 }
 
-TEST_F(PermitGrantTest, TellsTheNextInLineWhenToLookAgain) {
+TEST_F(PermitGrantTest, SaysWhenTheNextInLineIsToLookAgain) {
   const AcquireMachine::Action action = answered({Answer::Kind::kGranted, Millis(500)});
   EXPECT_FALSE(machine_.unsettled());
   EXPECT_EQ(action.until, after(now_, Millis(502)));

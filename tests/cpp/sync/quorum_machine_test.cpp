@@ -137,7 +137,7 @@ TEST(MultiLockMachine, HoldsNothingWhileItWaitsForTheMemberThatWasRefused) {
   EXPECT_EQ(script.grant(2), "try 0 1");
 }
 
-TEST(MultiLockMachine, RestsFromTheSecondVainRoundOn) {
+TEST(MultiLockMachine, BacksOffFromTheSecondVainRoundOn) {
   Script script(all_of(2));
   script.start();
   script.grant(0);

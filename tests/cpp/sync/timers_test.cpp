@@ -8,7 +8,7 @@
 namespace holdfast::sync {
 namespace {
 
-class Told final : public net::Loop {
+class Notified final : public net::Loop {
  public:
   void drive(std::shared_ptr<net::Pollable>) override { ++at_once; }
   void drive_at(std::shared_ptr<net::Pollable>, TimePoint at) override { later.push_back(at); }
@@ -31,18 +31,18 @@ class TimersTest : public ::testing::Test {
   TimePoint in(int milliseconds) const { return clock.now() + Millis(milliseconds); }
 
   ManualClock clock;
-  Told loop;
+  Notified loop;
   const std::shared_ptr<Timers> timers = std::make_shared<Timers>(clock, loop);
   const std::shared_ptr<Bell> bell = std::make_shared<Bell>();
 };
 
-TEST_F(TimersTest, ATimerTellsTheLoopItsMomentWithoutWakingIt) {
+TEST_F(TimersTest, ATimerGivesTheLoopItsMomentWithoutWakingIt) {
   timers->arm(bell, in(50));
   EXPECT_EQ(loop.at_once, 0);
   EXPECT_EQ(loop.later, std::vector<TimePoint>{in(50)});
 }
 
-TEST_F(TimersTest, OnlyAnEarlierMomentIsToldAgain) {
+TEST_F(TimersTest, OnlyAnEarlierMomentIsGivenAgain) {
   const auto other = std::make_shared<Bell>();
   timers->arm(bell, in(50));
   timers->arm(other, in(80));

@@ -32,7 +32,7 @@ std::string range(int first, int last, const std::string& nodes, int count) {
 
 net::Address moved_to(const std::string& error) { return redirection(error, kAsked).address; }
 
-TEST(RedirectionTest, TellsWhereTheSlotIs) {
+TEST(RedirectionTest, SaysWhereTheSlotIs) {
   const Redirection moved = redirection("MOVED 3999 127.0.0.1:6381", kAsked);
   EXPECT_EQ(moved.kind, Kind::kMoved);
   EXPECT_EQ(moved.slot, 3999);
@@ -55,7 +55,7 @@ TEST(RedirectionTest, WhatIsNoneIsForTheCaller) {
   }
 }
 
-TEST(RedirectionTest, AServerOutOfItsPlaceIsNews) {
+TEST(RedirectionTest, AServerOutOfItsPlaceIsAChange) {
   for (const char* error : {"CLUSTERDOWN Hash slot not served", "READONLY no", "MASTERDOWN no"}) {
     EXPECT_EQ(redirection(error, kAsked).kind, Kind::kStale) << error;
   }
@@ -75,7 +75,7 @@ TEST(SlotsReplyTest, NamesPrimariesAndReplicas) {
   EXPECT_EQ(ranges.value()[1].primary.text(), "[::1]:3");
 }
 
-TEST(SlotsReplyTest, AHostThatIsNotToldIsTheOneThatWasAsked) {
+TEST(SlotsReplyTest, AMissingHostIsTheOneThatWasQueried) {
   for (const std::string& host : {bulk(""), bulk("?"), std::string("$-1\r\n")}) {
     const resp::Reply reply = parse("*1\r\n" + range(0, 1, node(host, 8), 1));
     EXPECT_EQ(read_slots(reply, kAsked).value()[0].primary.text(), "10.0.0.1:8");

@@ -32,7 +32,7 @@ std::string words(const Actions& actions) {
   std::string text;
   for (const std::string& host : hosts(actions.leave)) text += "leave " + host + " ";
   for (const std::string& host : hosts(actions.watch)) text += "watch " + host + " ";
-  if (actions.ask) text += "ask ";
+  if (actions.query) text += "query ";
   if (actions.move) {
     text += actions.move->ok() ? "move " + actions.move->value().host + " " : "nowhere ";
   }
@@ -79,7 +79,7 @@ TEST_F(SentinelMachineTest, AtFirstAllAreAskedAndThePrimaryIsNowhere) {
   EXPECT_EQ(machine->until(), kNever);
 }
 
-TEST_F(SentinelMachineTest, AllAreHeardAndTheNewestEpochIsBelieved) {
+TEST_F(SentinelMachineTest, AllOpinionsCountAndTheNewestEpochIsBelieved) {
   list({"s1", "s2", "s3"});
   EXPECT_EQ(said("s1", names("old", 4)), "-");
   EXPECT_EQ(said("s2", names("old", 4)), "-");
@@ -108,7 +108,7 @@ TEST_F(SentinelMachineTest, ASilentSentinelIsWaitedForNoLongerThanTheGrace) {
   EXPECT_EQ(machine->until(), kNever);
 }
 
-TEST_F(SentinelMachineTest, FurtherSentinelsAreWatchedAndHeard) {
+TEST_F(SentinelMachineTest, FurtherSentinelsAreWatchedAndCount) {
   list({"s1"});
   EXPECT_EQ(said("s1", names("old", 1, {"s2", "s3"})), "watch s2 watch s3");
   EXPECT_EQ(said("s2", names("new", 2, {"s1", "s3"})), "-");
@@ -144,7 +144,7 @@ TEST_F(SentinelMachineTest, ANewerEpochMovesAtOnce) {
   EXPECT_EQ(said("s2", names("q", 2)), "move q");
 }
 
-TEST_F(SentinelMachineTest, WhatOthersHeardLateIsNoNews) {
+TEST_F(SentinelMachineTest, WhatOthersLearnLateIsNoChange) {
   settle("p", 3);
   EXPECT_EQ(said("s2", names("q", 2)), "-");
   EXPECT_EQ(said("s3", names("q", 3)), "-");
@@ -155,13 +155,13 @@ TEST_F(SentinelMachineTest, WhatOthersHeardLateIsNoNews) {
 TEST_F(SentinelMachineTest, WithoutSentinelsTheKnownPrimaryStays) {
   settle("p", 1);
   EXPECT_EQ(failed("s1") + failed("s2") + failed("s3"), "---");
-  EXPECT_EQ(words(machine->doubt()), "ask");
+  EXPECT_EQ(words(machine->doubt()), "query");
   EXPECT_EQ(failed("s1"), "-");
 }
 
-TEST_F(SentinelMachineTest, InDoubtAllAreAskedOnceAndHeard) {
+TEST_F(SentinelMachineTest, InDoubtAllAreQueriedOnce) {
   settle("p", 7);
-  EXPECT_EQ(words(machine->doubt()), "ask");
+  EXPECT_EQ(words(machine->doubt()), "query");
   EXPECT_EQ(words(machine->doubt()), "-");
   EXPECT_EQ(said("s1", names("p", 7)), "-");
   EXPECT_EQ(said("s2", names("p", 7)), "-");
@@ -189,7 +189,7 @@ TEST_F(SentinelMachineTest, AConfirmedPrimaryMayBeDoubtedAgain) {
   machine->doubt();
   said("s1", names("p", 1));
   EXPECT_EQ(tick(), "-");
-  EXPECT_EQ(words(machine->doubt()), "ask");
+  EXPECT_EQ(words(machine->doubt()), "query");
 }
 
 TEST_F(SentinelMachineTest, WhereThereIsATieWhatIsKnownStays) {

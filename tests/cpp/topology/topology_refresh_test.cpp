@@ -24,7 +24,7 @@ class TopologyRefreshTest : public ::testing::Test {
   ManualClock clock;
 };
 
-TEST_F(TopologyRefreshTest, NoServerIsAskedUnlessNewsAreWanted) {
+TEST_F(TopologyRefreshTest, NoServerIsQueriedUnlessARefreshIsWanted) {
   EXPECT_FALSE(due());
   EXPECT_EQ(refresh.until(), kNever);
   refresh.want();
@@ -47,7 +47,7 @@ TEST_F(TopologyRefreshTest, TheFirstAnswerEndsTheRound) {
   refresh.begin(3);
   next();
   refresh.answered(true, clock.now());
-  EXPECT_FALSE(refresh.asking());
+  EXPECT_FALSE(refresh.querying());
   EXPECT_EQ(next(), std::nullopt);
   EXPECT_EQ(refresh.until(), kNever);
 }
@@ -75,7 +75,7 @@ TEST_F(TopologyRefreshTest, ARoundWithoutAnAnswerIsRepeatedLessAndLessOften) {
   EXPECT_EQ(refresh.failed_rounds(), 22);
 }
 
-TEST_F(TopologyRefreshTest, NewsWantedDuringARoundAreAskedForAfterIt) {
+TEST_F(TopologyRefreshTest, ARefreshWantedDuringARoundFollowsIt) {
   refresh.begin(1);
   next();
   refresh.want();
@@ -86,12 +86,12 @@ TEST_F(TopologyRefreshTest, NewsWantedDuringARoundAreAskedForAfterIt) {
   EXPECT_TRUE(due());
 }
 
-TEST_F(TopologyRefreshTest, AnswersWithoutNewsMakeItWaitLonger) {
-  const auto ask = [&](bool news) {
+TEST_F(TopologyRefreshTest, AnswersWithoutAChangeMakeItWaitLonger) {
+  const auto ask = [&](bool changed) {
     refresh.begin(1);
     next();
     refresh.want();
-    refresh.answered(news, clock.now());
+    refresh.answered(changed, clock.now());
     return rest();
   };
   const Duration first = ask(false);

@@ -20,24 +20,24 @@ constexpr TimePoint kLater = kZero + Millis(500);
 // Records the calls that it gets.
 class Sleeper final : public Waiter {
  public:
-  void on_signal() override { told.emplace_back("signal"); }
+  void on_signal() override { notified.emplace_back("signal"); }
   void on_turn(TimePoint retry_at) override {
-    told.push_back(retry_at == kLater ? "turn" : "turn at another time");
+    notified.push_back(retry_at == kLater ? "turn" : "turn at another time");
   }
-  void on_failure(const Status& why) override { told.push_back("failure: " + why.message()); }
+  void on_failure(const Status& why) override { notified.push_back("failure: " + why.message()); }
 
   TimePoint since() const override { return began; }
   std::int64_t wants() const override { return wanted; }
   void on_message(std::string_view payload) override {
-    told.push_back(payload.empty() ? "signal" : "message " + std::string(payload));
+    notified.push_back(payload.empty() ? "signal" : "message " + std::string(payload));
   }
 
   TimePoint began = TimePoint::min();
   std::int64_t wanted = 0;
-  std::vector<std::string> told;
+  std::vector<std::string> notified;
 };
 
-using Told = std::vector<std::string>;
+using Notified = std::vector<std::string>;
 
 class WaitRegistryTest : public ::testing::Test, public Subscriptions {
  protected:
@@ -55,7 +55,7 @@ class WaitRegistryTest : public ::testing::Test, public Subscriptions {
   void queue(const std::vector<std::shared_ptr<Sleeper>>& waiters) {
     for (const auto& waiter : waiters) (void)registry.join(kChannel, waiter, {});
     registry.subscribed(kChannel).run();
-    for (const auto& waiter : waiters) waiter->told.clear();
+    for (const auto& waiter : waiters) waiter->notified.clear();
   }
 
   // These `waiters` stand together, subscribed, and want `wanted` permits each.
@@ -65,7 +65,7 @@ class WaitRegistryTest : public ::testing::Test, public Subscriptions {
     }
     registry.subscribed(kChannel).run();
     for (const auto& waiter : waiters) {
-      waiter->told.clear();
+      waiter->notified.clear();
       waiter->wanted = wanted;
     }
   }

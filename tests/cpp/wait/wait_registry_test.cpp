@@ -10,10 +10,10 @@ namespace {
 
 TEST_F(WaitRegistryTest, TheFirstWaiterSubscribesAndIsSignalledOnConfirmation) {
   EXPECT_EQ(registry.join(kChannel, first, {}), Place::kHead);
-  EXPECT_EQ(asked, Told{"subscribe channel"});
+  EXPECT_EQ(asked, Notified{"subscribe channel"});
   EXPECT_FALSE(registry.sequence(kChannel));
   registry.subscribed(kChannel).run();
-  EXPECT_EQ(first->told, Told{"signal"});
+  EXPECT_EQ(first->notified, Notified{"signal"});
   EXPECT_TRUE(registry.sequence(kChannel));
 }
 
@@ -27,14 +27,14 @@ TEST_F(WaitRegistryTest, LaterWaitersQueueUpBehindWithoutAnotherSubscription) {
 TEST_F(WaitRegistryTest, AMessageWakesTheHeadOnly) {
   queue({first, second});
   registry.message(kChannel).run();
-  EXPECT_EQ(first->told, Told{"signal"});
-  EXPECT_EQ(second->told, Told{});
+  EXPECT_EQ(first->notified, Notified{"signal"});
+  EXPECT_EQ(second->notified, Notified{});
 }
 
 TEST_F(WaitRegistryTest, ASubscriptionRegainedWakesTheHead) {
   queue({first, second});
   registry.subscribed(kChannel).run();
-  EXPECT_EQ(first->told, Told{"signal"});
+  EXPECT_EQ(first->notified, Notified{"signal"});
 }
 
 // The lingering subscription of an earlier waiter is there when the newcomer makes its attempt.
@@ -54,11 +54,11 @@ TEST_F(WaitRegistryTest, ASubscriptionConfirmedAfterTheAttemptIsNotMissed) {
   EXPECT_EQ(registry.join(kChannel, second, seen), Place::kTryNow);
 }
 
-TEST_F(WaitRegistryTest, WithoutNewsSinceItsAttemptTheHeadMaySleep) {
+TEST_F(WaitRegistryTest, WithoutACallSinceItsAttemptTheHeadMaySleep) {
   queue({first});
   leave(*first, LeaveReason::kGranted);
   EXPECT_EQ(registry.join(kChannel, second, registry.sequence(kChannel)), Place::kHead);
-  EXPECT_EQ(second->told, Told{});
+  EXPECT_EQ(second->notified, Notified{});
 }
 
 TEST_F(WaitRegistryTest, AHeadThatHasNotTriedTries) {
@@ -70,43 +70,43 @@ TEST_F(WaitRegistryTest, AHeadThatHasNotTriedTries) {
 TEST_F(WaitRegistryTest, AHeadThatGotItGivesItsTurnToTheNext) {
   queue({first, second, third});
   leave(*first, LeaveReason::kGranted);
-  EXPECT_EQ(second->told, Told{"turn"});
-  EXPECT_EQ(third->told, Told{});
+  EXPECT_EQ(second->notified, Notified{"turn"});
+  EXPECT_EQ(third->notified, Notified{});
 }
 
 TEST_F(WaitRegistryTest, AHeadThatGaveUpAsleepGivesItsTurnToTheNext) {
   queue({first, second});
   leave(*first, LeaveReason::kGaveUp);
-  EXPECT_EQ(second->told, Told{"turn"});
+  EXPECT_EQ(second->notified, Notified{"turn"});
 }
 
 TEST_F(WaitRegistryTest, AnAttemptNotCarriedThroughIsTheNextOnesToMake) {
   queue({first, second});
   registry.message(kChannel).run();
   leave(*first, LeaveReason::kTrying);
-  EXPECT_EQ(second->told, Told{"signal"});
+  EXPECT_EQ(second->notified, Notified{"signal"});
 }
 
 TEST_F(WaitRegistryTest, BeforeTheSubscriptionThereIsAHeadToo) {
   EXPECT_EQ(registry.join(kChannel, first, {}), Place::kHead);
   EXPECT_EQ(registry.join(kChannel, second, {}), Place::kQueued);
   leave(*first, LeaveReason::kGaveUp);
-  EXPECT_EQ(second->told, Told{"turn"});
+  EXPECT_EQ(second->notified, Notified{"turn"});
 }
 
 TEST_F(WaitRegistryTest, AWaiterThatLeavesFromBehindWakesNoOther) {
   queue({first, second, third});
   leave(*second, LeaveReason::kGaveUp);
   registry.message(kChannel).run();
-  EXPECT_EQ(first->told, Told{"signal"});
-  EXPECT_EQ(third->told, Told{});
+  EXPECT_EQ(first->notified, Notified{"signal"});
+  EXPECT_EQ(third->notified, Notified{});
 }
 
 TEST_F(WaitRegistryTest, LeavingTwicePassesTheTurnOnOnce) {
   queue({first, second});
   leave(*first, LeaveReason::kGaveUp);
   leave(*first, LeaveReason::kGaveUp);
-  EXPECT_EQ(second->told, Told{"turn"});
+  EXPECT_EQ(second->notified, Notified{"turn"});
 }
 
 TEST_F(WaitRegistryTest, AfterAGrantTheSubscriptionLingers) {
@@ -152,7 +152,7 @@ TEST_F(WaitRegistryTest, AMessageOfAChannelThatEndedWakesNoWaiter) {
   registry.message(kChannel).run();
   registry.subscribed(kChannel).run();
   EXPECT_FALSE(registry.sequence(kChannel));
-  EXPECT_EQ(first->told, Told{});
+  EXPECT_EQ(first->notified, Notified{});
 }
 
 TEST_F(WaitRegistryTest, AfterItsHandOversTheHeadLetsOtherClientsGoFirst) {
@@ -160,45 +160,45 @@ TEST_F(WaitRegistryTest, AfterItsHandOversTheHeadLetsOtherClientsGoFirst) {
   for (int i = 0; i < 16; ++i) (void)registry.next_waiter(kChannel, kZero);
   EXPECT_EQ(registry.next_waiter(kChannel, kZero), nullptr);
   registry.message(kChannel).run();
-  EXPECT_EQ(first->told, Told{"turn at another time"});
-  registry.told(kChannel, 2, kLater - Millis(2)).run();
+  EXPECT_EQ(first->notified, Notified{"turn at another time"});
+  registry.published(kChannel, 2, kLater - Millis(2)).run();
   registry.message(kChannel).run();
-  EXPECT_EQ(first->told, (Told{"turn at another time", "turn", "turn"}));
+  EXPECT_EQ(first->notified, (Notified{"turn at another time", "turn", "turn"}));
 }
 
 TEST_F(WaitRegistryTest, AfterItsHandOversTheHeadGoesOnWhereNoOtherClientWaits) {
   queue({first});
   for (int i = 0; i < 16; ++i) (void)registry.next_waiter(kChannel, kZero);
   EXPECT_EQ(registry.next_waiter(kChannel, kZero), nullptr);
-  registry.told(kChannel, 1, kZero).run();
+  registry.published(kChannel, 1, kZero).run();
   registry.message(kChannel).run();
-  EXPECT_EQ(first->told, (Told{"signal", "signal"}));
+  EXPECT_EQ(first->notified, (Notified{"signal", "signal"}));
 }
 
-TEST_F(WaitRegistryTest, ANewcomerWaitsForTheAnswerThatIsOwedWhereOthersWait) {
-  EXPECT_FALSE(registry.owe(kChannel));  // no other is known to wait
-  registry.told(kChannel, 1, kZero).run();
-  ASSERT_TRUE(registry.owe(kChannel));
-  EXPECT_TRUE(registry.owes(kChannel));
+TEST_F(WaitRegistryTest, ANewcomerWaitsForTheReleaseInFlightWhereOthersWait) {
+  EXPECT_FALSE(registry.release_begins(kChannel));  // no other is known to wait
+  registry.published(kChannel, 1, kZero).run();
+  ASSERT_TRUE(registry.release_begins(kChannel));
+  EXPECT_TRUE(registry.release_in_flight(kChannel));
   const auto newcomer = std::make_shared<Sleeper>();
   EXPECT_EQ(registry.join(kChannel, newcomer, {}), Place::kHead);
   registry.subscribed(kChannel).run();
   registry.message(kChannel).run();
-  EXPECT_EQ(newcomer->told, Told({"turn at another time", "turn at another time"}));
-  newcomer->told.clear();
-  registry.told(kChannel, 2, kLater - Millis(2)).run();
-  registry.answered(kChannel).run();
-  EXPECT_EQ(newcomer->told, Told{"turn"});
-  EXPECT_FALSE(registry.owes(kChannel));
+  EXPECT_EQ(newcomer->notified, Notified({"turn at another time", "turn at another time"}));
+  newcomer->notified.clear();
+  registry.published(kChannel, 2, kLater - Millis(2)).run();
+  registry.release_answered(kChannel).run();
+  EXPECT_EQ(newcomer->notified, Notified{"turn"});
+  EXPECT_FALSE(registry.release_in_flight(kChannel));
 }
 
 TEST_F(WaitRegistryTest, ANewcomerTriesWhenTheReleaseHasFailed) {
-  registry.told(kChannel, 1, kZero).run();
-  ASSERT_TRUE(registry.owe(kChannel));
+  registry.published(kChannel, 1, kZero).run();
+  ASSERT_TRUE(registry.release_begins(kChannel));
   const auto newcomer = std::make_shared<Sleeper>();
   (void)registry.join(kChannel, newcomer, {});
-  registry.answered(kChannel).run();
-  EXPECT_EQ(newcomer->told, Told{"signal"});
+  registry.release_answered(kChannel).run();
+  EXPECT_EQ(newcomer->notified, Notified{"signal"});
 }
 
 TEST_F(WaitRegistryTest, ARefusedChannelFailsItsWaiters) {
@@ -206,9 +206,9 @@ TEST_F(WaitRegistryTest, ARefusedChannelFailsItsWaiters) {
   (void)registry.join(kChannel, second, {});
   (void)registry.join("other", third, {});
   registry.refused(kChannel, Status::server("NOPERM", "no")).run();
-  EXPECT_EQ(first->told, Told{"failure: no"});
-  EXPECT_EQ(second->told, Told{"failure: no"});
-  EXPECT_EQ(third->told, Told{});
+  EXPECT_EQ(first->notified, Notified{"failure: no"});
+  EXPECT_EQ(second->notified, Notified{"failure: no"});
+  EXPECT_EQ(third->notified, Notified{});
   EXPECT_EQ(registry.join(kChannel, first, {}), Place::kHead);
 }
 
@@ -216,19 +216,19 @@ TEST_F(WaitRegistryTest, AnUnreachableServerFailsAllWaiters) {
   queue({first, second});
   (void)registry.join("other", third, {});
   registry.unreachable(Status::unreachable("no server")).run();
-  EXPECT_EQ(first->told, Told{"failure: no server"});
-  EXPECT_EQ(second->told, Told{"failure: no server"});
-  EXPECT_EQ(third->told, Told{"failure: no server"});
+  EXPECT_EQ(first->notified, Notified{"failure: no server"});
+  EXPECT_EQ(second->notified, Notified{"failure: no server"});
+  EXPECT_EQ(third->notified, Notified{"failure: no server"});
 }
 
 TEST_F(WaitRegistryTest, TheEndFailsThoseInTurnToo) {
   queue({first, second});
   registry.closed(Status::closed("closed")).run();
-  EXPECT_EQ(first->told, Told{"failure: closed"});
-  EXPECT_EQ(second->told, Told{"failure: closed"});
+  EXPECT_EQ(first->notified, Notified{"failure: closed"});
+  EXPECT_EQ(second->notified, Notified{"failure: closed"});
 }
 
-TEST_F(WaitRegistryTest, TheHeirIsTheHead) {
+TEST_F(WaitRegistryTest, TheNextWaiterIsTheHead) {
   EXPECT_EQ(registry.next_waiter(kChannel, kZero), nullptr);
   queue({first, second});
   EXPECT_EQ(registry.next_waiter(kChannel, kZero), first);

@@ -24,9 +24,9 @@ class Named final : public Waiter {
   std::vector<std::string>& order_;
 };
 
-TEST_F(WaitRegistryTest, ThoseTogetherAreToldBeforeTheHead) {
+TEST_F(WaitRegistryTest, ThoseTogetherAreNotifiedBeforeTheHead) {
   using WakePolicy = WaitRegistry::WakePolicy;
-  Told order;
+  Notified order;
   (void)registry.join(kChannel, std::make_shared<Named>("writer", order), {});
   for (const char* reader : {"one reader", "another reader"}) {
     (void)registry.join(kChannel, std::make_shared<Named>(reader, order), {},
@@ -35,30 +35,30 @@ TEST_F(WaitRegistryTest, ThoseTogetherAreToldBeforeTheHead) {
   registry.subscribed(kChannel).run();
   order.clear();
   registry.message(kChannel).run();
-  EXPECT_EQ(order, (Told{"one reader", "another reader", "writer"}));
+  EXPECT_EQ(order, (Notified{"one reader", "another reader", "writer"}));
 }
 
-TEST_F(WaitRegistryTest, ThoseTogetherAreAllToldOfAMessage) {
+TEST_F(WaitRegistryTest, ThoseTogetherAreAllNotifiedOfAMessage) {
   using WakePolicy = WaitRegistry::WakePolicy;
   queue({first});
   EXPECT_EQ(registry.join(kChannel, second, registry.sequence(kChannel), WakePolicy::kTogether),
             Place::kHead);
   EXPECT_EQ(registry.join(kChannel, third, {}, WakePolicy::kTogether), Place::kTryNow);
   registry.message(kChannel).run();
-  EXPECT_EQ(first->told, Told{"signal"});
-  EXPECT_EQ(second->told, Told{"signal"});
-  EXPECT_EQ(third->told, Told{"signal"});
+  EXPECT_EQ(first->notified, Notified{"signal"});
+  EXPECT_EQ(second->notified, Notified{"signal"});
+  EXPECT_EQ(third->notified, Notified{"signal"});
   leave(*second, LeaveReason::kGranted);
   registry.message(kChannel).run();
-  EXPECT_EQ(second->told, Told{"signal"});
-  EXPECT_EQ(third->told, (Told{"signal", "signal"}));
+  EXPECT_EQ(second->notified, Notified{"signal"});
+  EXPECT_EQ(third->notified, (Notified{"signal", "signal"}));
 }
 
-TEST_F(WaitRegistryTest, ThoseTogetherAreToldWhatTheMessageSays) {
+TEST_F(WaitRegistryTest, ThoseTogetherReceiveTheMessage) {
   together({first, second}, 0);
   registry.message(kChannel, "0").run();
-  EXPECT_EQ(first->told, Told{"message 0"});
-  EXPECT_EQ(second->told, Told{"message 0"});
+  EXPECT_EQ(first->notified, Notified{"message 0"});
+  EXPECT_EQ(second->notified, Notified{"message 0"});
 }
 
 TEST_F(WaitRegistryTest, AMessageThatMayBeOlderThanAWaiterIsNoWordForIt) {
@@ -68,36 +68,36 @@ TEST_F(WaitRegistryTest, AMessageThatMayBeOlderThanAWaiterIsNoWordForIt) {
   (void)registry.join(kChannel, first, {}, WakePolicy::kTogether);
   registry.subscribed(kChannel, kZero + Millis(10)).run();
   (void)registry.join(kChannel, second, {}, WakePolicy::kTogether);
-  EXPECT_EQ(asked, (Told{"subscribe channel", "subscribe channel"}));
-  first->told.clear();
+  EXPECT_EQ(asked, (Notified{"subscribe channel", "subscribe channel"}));
+  first->notified.clear();
   registry.message(kChannel, "0").run();
-  EXPECT_EQ(first->told, Told{"message 0"});
-  EXPECT_EQ(second->told, Told{"signal"});
+  EXPECT_EQ(first->notified, Notified{"message 0"});
+  EXPECT_EQ(second->notified, Notified{"signal"});
   registry.caught_up(kChannel, kZero + Millis(30));
   registry.message(kChannel, "0").run();
-  EXPECT_EQ(second->told, (Told{"signal", "message 0"}));
+  EXPECT_EQ(second->notified, (Notified{"signal", "message 0"}));
 }
 
 TEST_F(WaitRegistryTest, WhoOnlyTriesAfterAMessageIsSubscribedForOnce) {
   together({first, second, third}, 1);
-  EXPECT_EQ(asked, Told{"subscribe channel"});
+  EXPECT_EQ(asked, Notified{"subscribe channel"});
 }
 
-TEST_F(WaitRegistryTest, AsManyAreToldAsAMessageHasPermitsFor) {
+TEST_F(WaitRegistryTest, AsManyAreNotifiedAsAMessageHasPermitsFor) {
   together({first, second, third}, 2);
   registry.message(kChannel, "5").run();
-  EXPECT_EQ(first->told, Told{"message 5"});
-  EXPECT_EQ(second->told, Told{"message 5"});
-  EXPECT_EQ(third->told, Told{});
+  EXPECT_EQ(first->notified, Notified{"message 5"});
+  EXPECT_EQ(second->notified, Notified{"message 5"});
+  EXPECT_EQ(third->notified, Notified{});
 }
 
 TEST_F(WaitRegistryTest, WhoNeedsMoreThanThereIsIsPassedOver) {
   together({first, second, third}, 1);
   first->wanted = 3;
   registry.message(kChannel, "2").run();
-  EXPECT_EQ(first->told, Told{});
-  EXPECT_EQ(second->told, Told{"message 2"});
-  EXPECT_EQ(third->told, Told{"message 2"});
+  EXPECT_EQ(first->notified, Notified{});
+  EXPECT_EQ(second->notified, Notified{"message 2"});
+  EXPECT_EQ(third->notified, Notified{"message 2"});
 }
 
 TEST_F(WaitRegistryTest, AMessageOfNoPermitsWakesNoWaiter) {
@@ -105,7 +105,7 @@ TEST_F(WaitRegistryTest, AMessageOfNoPermitsWakesNoWaiter) {
   for (const char* payload : {"0", "-1", "-9223372036854775808"}) {
     registry.message(kChannel, payload).run();
   }
-  EXPECT_EQ(first->told, Told{});
+  EXPECT_EQ(first->notified, Notified{});
 }
 
 TEST_F(WaitRegistryTest, AMessageThatIsNoNumberMayBeForEverybody) {
@@ -113,8 +113,8 @@ TEST_F(WaitRegistryTest, AMessageThatIsNoNumberMayBeForEverybody) {
   for (const char* payload : {"x", "1x", "99999999999999999999"}) {
     registry.message(kChannel, payload).run();
   }
-  EXPECT_EQ(first->told, (Told{"message x", "message 1x", "message 99999999999999999999"}));
-  EXPECT_EQ(second->told.size(), 3U);
+  EXPECT_EQ(first->notified, (Notified{"message x", "message 1x", "message 99999999999999999999"}));
+  EXPECT_EQ(second->notified.size(), 3U);
 }
 
 TEST_F(WaitRegistryTest, WhatIsLeftOverIsForThoseWhoCanUseIt) {
@@ -123,63 +123,63 @@ TEST_F(WaitRegistryTest, WhatIsLeftOverIsForThoseWhoCanUseIt) {
   registry.left_over(kChannel, 2).run();
   registry.left_over(kChannel, 0).run();
   registry.left_over("other", 2).run();
-  EXPECT_EQ(first->told, Told{});
-  EXPECT_EQ(second->told, Told{"signal"});
+  EXPECT_EQ(first->notified, Notified{});
+  EXPECT_EQ(second->notified, Notified{"signal"});
 }
 
 TEST_F(WaitRegistryTest, WhoLeavesWithASignalNotActedUponPassesItsPermitsOn) {
   together({first, second, third}, 1);
   first->wanted = 2;
   leave(*first, LeaveReason::kTrying);
-  EXPECT_EQ(second->told, Told{"signal"});
-  EXPECT_EQ(third->told, Told{"signal"});
+  EXPECT_EQ(second->notified, Notified{"signal"});
+  EXPECT_EQ(third->notified, Notified{"signal"});
 }
 
-TEST_F(WaitRegistryTest, WhatALeaverWasToldTooLateIsForThoseWhoAreThere) {
+TEST_F(WaitRegistryTest, ACallThatComesAfterALeaverIsForThoseWhoAreThere) {
   together({second, third}, 1);
   first->wanted = 1;
   registry.not_for(kChannel, *first).run();
-  EXPECT_EQ(second->told, Told{"signal"});
-  EXPECT_EQ(third->told, Told{});
+  EXPECT_EQ(second->notified, Notified{"signal"});
+  EXPECT_EQ(third->notified, Notified{});
 }
 
-TEST_F(WaitRegistryTest, WhatALeaverWasToldTooLateIsForTheHead) {
+TEST_F(WaitRegistryTest, ACallThatComesAfterALeaverIsForTheHead) {
   queue({second, third});
   registry.not_for(kChannel, *first).run();
-  EXPECT_EQ(second->told, Told{"signal"});
-  EXPECT_EQ(third->told, Told{});
+  EXPECT_EQ(second->notified, Notified{"signal"});
+  EXPECT_EQ(third->notified, Notified{});
 }
 
 TEST_F(WaitRegistryTest, AWaiterThatLeavesAsleepOrWithItsPermitsWakesNoOther) {
   together({first, second, third}, 1);
   leave(*first, LeaveReason::kGaveUp);
   leave(*second, LeaveReason::kGranted);
-  EXPECT_EQ(third->told, Told{});
+  EXPECT_EQ(third->notified, Notified{});
 }
 
 TEST_F(WaitRegistryTest, ASubscriptionRegainedWakesAllWhoWantPermits) {
   together({first, second}, 9);
   registry.subscribed(kChannel).run();
-  EXPECT_EQ(first->told, Told{"signal"});
-  EXPECT_EQ(second->told, Told{"signal"});
+  EXPECT_EQ(first->notified, Notified{"signal"});
+  EXPECT_EQ(second->notified, Notified{"signal"});
 }
 
 TEST_F(WaitRegistryTest, AWaiterApartIsCalledAtTheEndOnly) {
   using WakePolicy = WaitRegistry::WakePolicy;
   EXPECT_EQ(registry.join(kChannel, first, {}, WakePolicy::kApart), Place::kHead);
   EXPECT_EQ(registry.join(kChannel, second, {}, WakePolicy::kApart), Place::kHead);
-  EXPECT_EQ(asked, Told{});
+  EXPECT_EQ(asked, Notified{});
   EXPECT_EQ(registry.next_waiter(kChannel, kZero), nullptr);
   EXPECT_EQ(registry.holds_back(kChannel), TimePoint{});
   registry.subscribed(kChannel).run();
   registry.message(kChannel).run();
   registry.unreachable(Status::unreachable("no server")).run();
-  EXPECT_EQ(first->told, Told{});
+  EXPECT_EQ(first->notified, Notified{});
   leave(*second, LeaveReason::kGaveUp);
-  EXPECT_EQ(asked, Told{});
+  EXPECT_EQ(asked, Notified{});
   registry.closed(Status::closed("closed")).run();
-  EXPECT_EQ(first->told, Told{"failure: closed"});
-  EXPECT_EQ(second->told, Told{});
+  EXPECT_EQ(first->notified, Notified{"failure: closed"});
+  EXPECT_EQ(second->notified, Notified{});
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "bindings/answer.h"
+#include "bindings/awaitable.h"
 
 #include <array>
 #include <string>
@@ -20,63 +20,63 @@ namespace {
 }
 
 // The caller no longer waits: a grant that has arrived, or still arrives, is given back.
-void give_up(Answer& answer) {
-  answer.leave_queue();
-  if (std::exchange(answer.over, true) || !answer.operation) return;
-  answer.operation->cancel();
-  const bool done = answer.outcome && answer.kind != OperationKind::kAcquire;
-  if (done) return answer.observation.ended(*answer.operation, *answer.outcome);
-  answer.observation.cancelled(*answer.operation);
+void give_up(Awaitable& awaitable) {
+  awaitable.leave_queue();
+  if (std::exchange(awaitable.over, true) || !awaitable.operation) return;
+  awaitable.operation->cancel();
+  const bool done = awaitable.outcome && awaitable.kind != OperationKind::kAcquire;
+  if (done) return awaitable.observation.ended(*awaitable.operation, *awaitable.outcome);
+  awaitable.observation.cancelled(*awaitable.operation);
 }
 
-std::string awaited_already(const Answer& answer) {
+std::string awaited_already(const Awaitable& awaitable) {
   // An operation that its caller cancelled before it began has no name.
-  const bool begun = answer.operation != nullptr;
-  const std::string of = begun ? " for " + quoted(answer.operation->name().bytes()) : "";
+  const bool begun = awaitable.operation != nullptr;
+  const std::string of = begun ? " for " + quoted(awaitable.operation->name().bytes()) : "";
   return "the result" + of + " was awaited already; call the method again for another one";
 }
 
 // The result or error of the operation. An interrupt of the observer gives a grant back.
-py::object take(Answer& answer) {
-  if (std::exchange(answer.over, true)) {
-    raise_python(PyExc_RuntimeError, awaited_already(answer).c_str());
+py::object take(Awaitable& awaitable) {
+  if (std::exchange(awaitable.over, true)) {
+    raise_python(PyExc_RuntimeError, awaited_already(awaitable).c_str());
   }
   try {
-    answer.observation.ended(*answer.operation, *answer.outcome);
+    awaitable.observation.ended(*awaitable.operation, *awaitable.outcome);
   } catch (...) {
-    answer.operation->cancel();
+    awaitable.operation->cancel();
     throw;
   }
-  return answer.errand != nullptr ? answer.errand->end(answer) : answer.value();
+  return awaitable.lazy != nullptr ? awaitable.lazy->end(awaitable) : awaitable.value();
 }
 
 // False, with the error set: it did not begin.
-bool begin(Answer& answer) {
-  answer.fresh = false;
+bool begin(Awaitable& awaitable) {
+  awaitable.fresh = false;
   try {
-    answer.errand->begin(answer);
+    awaitable.lazy->begin(awaitable);
     return true;
   } catch (py::error_already_set& error) {
     error.restore();
   } catch (const std::exception& error) {
     PyErr_SetString(PyExc_RuntimeError, error.what());
   }
-  answer.over = true;
+  awaitable.over = true;
   return false;
 }
 
 PySendResult send(PyObject* self, PyObject* /*value*/, PyObject** result) {
-  Answer& answer = answer_of(self);
-  if (answer.fresh && !answer.over && !begin(answer)) {
+  Awaitable& awaitable = awaitable_of(self);
+  if (awaitable.fresh && !awaitable.over && !begin(awaitable)) {
     *result = nullptr;
     return PYGEN_ERROR;
   }
-  if (!answer.outcome && !answer.over) {
-    answer.blocking = true;
+  if (!awaitable.outcome && !awaitable.over) {
+    awaitable.blocking = true;
     *result = Py_NewRef(self);
     return PYGEN_NEXT;
   }
-  *result = guarded([&answer] { return take(answer); });
+  *result = guarded([&awaitable] { return take(awaitable); });
   return *result == nullptr ? PYGEN_ERROR : PYGEN_RETURN;
 }
 
@@ -96,7 +96,7 @@ PyObject* throw_in(PyObject* self, PyObject* const* arguments, Py_ssize_t count)
     };
     PyObject* const first = given(0);
     if (first == nullptr) raise_python(PyExc_TypeError, "throw() takes an exception");
-    give_up(answer_of(self));
+    give_up(awaitable_of(self));
     if (PyExceptionInstance_Check(first)) {
       PyErr_Restore(Py_NewRef(reinterpret_cast<PyObject*>(Py_TYPE(first))), Py_NewRef(first),
                     PyException_GetTraceback(first));
@@ -109,7 +109,7 @@ PyObject* throw_in(PyObject* self, PyObject* const* arguments, Py_ssize_t count)
 
 PyObject* close(PyObject* self, PyObject* /*unused*/) {
   return guarded([&]() -> py::object {
-    give_up(answer_of(self));
+    give_up(awaitable_of(self));
     return py::none();
   });
 }
@@ -117,13 +117,13 @@ PyObject* close(PyObject* self, PyObject* /*unused*/) {
 // `keywords`: at most msg=.
 PyObject* cancel(PyObject* self, PyObject* const* arguments, Py_ssize_t count, PyObject* keywords) {
   return guarded([&]() -> py::object {
-    Answer& answer = answer_of(self);
-    if (answer.done() || answer.queue == nullptr) return py::bool_(false);
+    Awaitable& awaitable = awaitable_of(self);
+    if (awaitable.done() || awaitable.queue == nullptr) return py::bool_(false);
     const Py_ssize_t given = count + (keywords == nullptr ? 0 : PyTuple_GET_SIZE(keywords));
-    if (given > 0) Py_XSETREF(answer.message, Py_NewRef(arguments[0]));
-    answer.cancelled = true;
-    answer.call_soon();  // the task goes on even if an observer raises
-    give_up(answer);
+    if (given > 0) Py_XSETREF(awaitable.message, Py_NewRef(arguments[0]));
+    awaitable.cancelled = true;
+    awaitable.call_soon();  // the task goes on even if an observer raises
+    give_up(awaitable);
     return py::bool_(true);
   });
 }
@@ -131,15 +131,15 @@ PyObject* cancel(PyObject* self, PyObject* const* arguments, Py_ssize_t count, P
 PyObject* add_done_callback(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
                             PyObject* keywords) {
   return guarded([&]() -> py::object {
-    Answer& answer = answer_of(self);
-    if (count != 1 || answer.callback != nullptr) {
-      raise_python(PyExc_RuntimeError, "an answer can be awaited by one task only");
+    Awaitable& awaitable = awaitable_of(self);
+    if (count != 1 || awaitable.callback != nullptr) {
+      raise_python(PyExc_RuntimeError, "a result can be awaited by one task only");
     }
     const bool has_context = keywords != nullptr && PyTuple_GET_SIZE(keywords) == 1;
-    answer.context = has_context ? Py_NewRef(arguments[1]) : PyContext_CopyCurrent();
-    if (answer.context == nullptr) throw py::error_already_set();
-    answer.callback = Py_NewRef(arguments[0]);
-    if (answer.done()) answer.call_soon();
+    awaitable.context = has_context ? Py_NewRef(arguments[1]) : PyContext_CopyCurrent();
+    if (awaitable.context == nullptr) throw py::error_already_set();
+    awaitable.callback = Py_NewRef(arguments[0]);
+    if (awaitable.done()) awaitable.call_soon();
     return py::none();
   });
 }
@@ -147,61 +147,63 @@ PyObject* add_done_callback(PyObject* self, PyObject* const* arguments, Py_ssize
 // Called by the task only, which then gets the result, or the error of a cancellation.
 PyObject* result(PyObject* self, PyObject* /*unused*/) {
   return guarded([&]() -> py::object {
-    const Answer& answer = answer_of(self);
-    if (!answer.cancelled) return py::none();
+    const Awaitable& awaitable = awaitable_of(self);
+    if (!awaitable.cancelled) return py::none();
     const py::object type = py::module_::import("asyncio").attr("CancelledError");
-    const bool speaks = answer.message != nullptr && answer.message != Py_None;
-    raise(speaks ? type(py::handle(answer.message)) : type());
+    const bool speaks = awaitable.message != nullptr && awaitable.message != Py_None;
+    raise(speaks ? type(py::handle(awaitable.message)) : type());
   });
 }
 
-PyObject* get_loop(PyObject* self, PyObject* /*unused*/) { return Py_NewRef(answer_of(self).loop); }
+PyObject* get_loop(PyObject* self, PyObject* /*unused*/) {
+  return Py_NewRef(awaitable_of(self).loop);
+}
 
 PyObject* is_done(PyObject* self, PyObject* /*unused*/) {
-  return PyBool_FromLong(answer_of(self).done() ? 1 : 0);
+  return PyBool_FromLong(awaitable_of(self).done() ? 1 : 0);
 }
 
 PyObject* is_cancelled(PyObject* self, PyObject* /*unused*/) {
-  return PyBool_FromLong(answer_of(self).cancelled ? 1 : 0);
+  return PyBool_FromLong(awaitable_of(self).cancelled ? 1 : 0);
 }
 
 // None where asyncio is not to take it for a Future.
 PyObject* get_blocking(PyObject* self, void* /*unused*/) {
-  if (answer_of(self).fresh) return Py_NewRef(Py_None);
-  return PyBool_FromLong(answer_of(self).blocking ? 1 : 0);
+  if (awaitable_of(self).fresh) return Py_NewRef(Py_None);
+  return PyBool_FromLong(awaitable_of(self).blocking ? 1 : 0);
 }
 
 int set_blocking(PyObject* self, PyObject* value, void* /*unused*/) {
-  answer_of(self).blocking = value == Py_True;
+  awaitable_of(self).blocking = value == Py_True;
   return 0;
 }
 
 int traverse(PyObject* self, visitproc visit, void* arg) {
-  const Answer& answer = answer_of(self);
+  const Awaitable& awaitable = awaitable_of(self);
   Py_VISIT(Py_TYPE(self));
-  Py_VISIT(answer.loop);
-  Py_VISIT(answer.callback);
-  Py_VISIT(answer.context);
-  Py_VISIT(answer.message);
-  Py_VISIT(answer.order.subject);
-  Py_VISIT(answer.order.body);
+  Py_VISIT(awaitable.loop);
+  Py_VISIT(awaitable.callback);
+  Py_VISIT(awaitable.context);
+  Py_VISIT(awaitable.message);
+  Py_VISIT(awaitable.arguments.subject);
+  Py_VISIT(awaitable.arguments.body);
   return 0;
 }
 
 int clear(PyObject* self) {
-  Answer& answer = answer_of(self);
-  Py_CLEAR(answer.loop);
-  Py_CLEAR(answer.callback);
-  Py_CLEAR(answer.context);
-  Py_CLEAR(answer.message);
-  Py_CLEAR(answer.order.subject);
-  Py_CLEAR(answer.order.body);
+  Awaitable& awaitable = awaitable_of(self);
+  Py_CLEAR(awaitable.loop);
+  Py_CLEAR(awaitable.callback);
+  Py_CLEAR(awaitable.context);
+  Py_CLEAR(awaitable.message);
+  Py_CLEAR(awaitable.arguments.subject);
+  Py_CLEAR(awaitable.arguments.body);
   return 0;
 }
 
 // As the interpreter warns of a coroutine.
-void warn_of_fresh(const Answer& answer) {
-  const char* const title = answer.errand->title;
+void warn_of_fresh(const Awaitable& awaitable) {
+  const char* const title = awaitable.lazy->title;
   if (PyErr_WarnFormat(PyExc_RuntimeWarning, 1, "coroutine '%s' was never awaited", title) < 0) {
     PyErr_WriteUnraisable(nullptr);
   }
@@ -209,19 +211,19 @@ void warn_of_fresh(const Answer& answer) {
 
 void destroy(PyObject* self) {
   PyObject_GC_UnTrack(self);
-  Answer& answer = answer_of(self);
+  Awaitable& awaitable = awaitable_of(self);
   PyTypeObject* const type = Py_TYPE(self);
-  if (!answer.over) {
+  if (!awaitable.over) {
     const py::error_scope keeps;  // preserves a current error
-    if (answer.fresh) warn_of_fresh(answer);
+    if (awaitable.fresh) warn_of_fresh(awaitable);
     PyObject* const done = close(self, nullptr);
     if (done == nullptr) PyErr_WriteUnraisable(nullptr);
     Py_XDECREF(done);
   }
   (void)clear(self);
-  answer.outcome.~optional();
-  answer.observation.~Observation();
-  answer.operation.~shared_ptr();
+  awaitable.outcome.~optional();
+  awaitable.observation.~Observation();
+  awaitable.operation.~shared_ptr();
   type->tp_free(self);
   Py_DECREF(type);
 }
@@ -266,11 +268,11 @@ PyObject* make_type() {
       {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
       {Py_tp_clear, reinterpret_cast<void*>(clear)},
       {Py_tp_dealloc, reinterpret_cast<void*>(destroy)},
-      {Py_tp_doc, const_cast<char*>("The answer to an operation, awaited by one task.")},
+      {Py_tp_doc, const_cast<char*>("The result of an operation, awaited by one task.")},
       {0, nullptr},
   }};
   static PyType_Spec spec{
-      "holdfast._core.Answer", sizeof(Answer), 0,
+      "holdfast._core.Awaitable", sizeof(Awaitable), 0,
       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots.data()};
   PyObject* const type = PyType_FromSpec(&spec);
   if (type == nullptr) throw py::error_already_set();
@@ -279,38 +281,38 @@ PyObject* make_type() {
 
 }  // namespace
 
-py::object new_answer(const Errand* errand) {
-  PyTypeObject* const type = answer_type();
+py::object new_awaitable(const AwaitableKind* lazy) {
+  PyTypeObject* const type = awaitable_type();
   PyObject* const self = type->tp_alloc(type, 0);
   if (self == nullptr) throw py::error_already_set();
-  Answer& answer = answer_of(self);
-  new (&answer.operation) sync::ExchangePtr();
-  new (&answer.observation) Observation();
-  new (&answer.outcome) std::optional<sync::Outcome>();
-  answer.errand = errand;
-  answer.fresh = errand != nullptr;
+  Awaitable& awaitable = awaitable_of(self);
+  new (&awaitable.operation) sync::ExchangePtr();
+  new (&awaitable.observation) Observation();
+  new (&awaitable.outcome) std::optional<sync::Outcome>();
+  awaitable.lazy = lazy;
+  awaitable.fresh = lazy != nullptr;
   return py::reinterpret_steal<py::object>(self);
 }
 
-py::object Answer::value() {
+py::object Awaitable::value() {
   PythonOutcome result = to_python(kind, operation->name().bytes(), *outcome);
   if (result.exception) raise(result.exception);
   return std::move(result.value);
 }
 
-void Answer::leave_queue() {
+void Awaitable::leave_queue() {
   if (queue != nullptr) queue->waiting_.erase(id);
   queue = nullptr;
 }
 
-// A Task asks a Future of asyncio for its result without a call, others by name. It uses nothing
+// A Task takes the result of asyncio's Future without a call, others by name. It uses nothing
 // else of it.
-PyObject* Answer::awaited() {
+PyObject* Awaitable::awaited() {
   static PyObject* const finished = finished_future().release().ptr();
   return cancelled ? object() : finished;
 }
 
-void Answer::call_soon() {
+void Awaitable::call_soon() {
   const auto next = py::reinterpret_steal<py::object>(std::exchange(callback, nullptr));
   const auto inside = py::reinterpret_steal<py::object>(std::exchange(context, nullptr));
   if (!next) return;
@@ -324,7 +326,7 @@ void Answer::call_soon() {
   Py_DECREF(handle);
 }
 
-void Answer::step() {
+void Awaitable::step() {
   if (callback == nullptr) return;
   if (PyContext_Enter(context) != 0) {  // it is entered already
     PyErr_Clear();
@@ -344,7 +346,7 @@ void Answer::step() {
   throw py::error_already_set();
 }
 
-PyTypeObject* answer_type() {
+PyTypeObject* awaitable_type() {
   static PyObject* const type = make_type();
   return reinterpret_cast<PyTypeObject*>(type);
 }

@@ -34,7 +34,7 @@ const char* publish_command_of(PubSub mode) {
 
 }  // namespace
 
-void Cluster::want_news() {
+void Cluster::request_refresh() {
   refresh_.want();
   loops_.io.drive(shared_from_this());
 }
@@ -48,7 +48,7 @@ void Cluster::trouble(ServerNumber server) {
   const MutexLock guard(mutex_);
   if (!closed_.ok()) return;
   troubled_until_ = after(clock_.now(), kTroubleLasts);
-  want_news();
+  request_refresh();
   ClusterNode* const found = node(server);
   if (found != nullptr && map_.leaving(server)) found->review();
 }
@@ -66,21 +66,21 @@ void Cluster::learn(const Redirection& moved, ServerNumber from) {
 }
 
 bool Cluster::apply(const std::vector<SlotRange>& ranges) {
-  bool news = false;
+  bool changed = false;
   for (const SlotRange& range : ranges) {
     const ServerNumber primary = node_at(range.primary).server().number;
     for (unsigned slot = range.first; slot <= range.last; ++slot) {
-      if (map_.assign(static_cast<Slot>(slot), primary)) news = true;
+      if (map_.assign(static_cast<Slot>(slot), primary)) changed = true;
     }
   }
   set_fences();
-  retire_nodes(ranges);
+  decommission_nodes(ranges);
   place_channels();
-  return news;
+  return changed;
 }
 
 // A server that never had slots stays: it may be about to get some.
-void Cluster::retire_nodes(const std::vector<SlotRange>& ranges) {
+void Cluster::decommission_nodes(const std::vector<SlotRange>& ranges) {
   replicas_.clear();
   for (const SlotRange& range : ranges) {
     for (const net::Address& replica : range.replicas) add_new(replicas_, replica);
@@ -120,26 +120,27 @@ std::vector<net::Address> Cluster::candidates() const {
 
 std::vector<std::shared_ptr<SlotsQuery>> Cluster::send_scouts(TimePoint now) {
   if (refresh_.due(now)) {
-    asked_ = candidates();
-    refresh_.begin(asked_.size());
+    queried_ = candidates();
+    refresh_.begin(queried_.size());
     ++round_;
     queries_.clear();
   }
   std::vector<std::shared_ptr<SlotsQuery>> fresh;
   while (const auto candidate = refresh_.next(now)) {
     client::StreamOptions link = setup_.link;
-    link.address = asked_[*candidate];
-    const auto tell = [weak = weak_from_this(), round = round_](const SlotsQuery::Report& report) {
+    link.address = queried_[*candidate];
+    const auto on_report = [weak = weak_from_this(),
+                            round = round_](const SlotsQuery::Report& report) {
       if (const auto cluster = weak.lock()) cluster->reported(round, report);
     };
-    fresh.push_back(std::make_shared<SlotsQuery>(clock_, loops_.io, link, tell));
+    fresh.push_back(std::make_shared<SlotsQuery>(clock_, loops_.io, link, on_report));
     queries_.push_back(fresh.back());
   }
   return fresh;
 }
 
 net::Interest Cluster::step(TimePoint now) {
-  Answers answers;
+  Deliveries deliveries;
   std::vector<std::shared_ptr<SlotsQuery>> fresh;
   net::Interest next;
   {
@@ -148,63 +149,63 @@ net::Interest Cluster::step(TimePoint now) {
     if (next.done) return next;
     const std::string why =
         failure_.ok() ? text_ + " has no server for the slot" : failure_.message();
-    deferred_.drop_overdue(now, Status::unreachable(why).caused_by(failure_.cause()), answers);
-    const bool refused = failure_.reach() == Reach::kRefused && !refresh_.asking();
-    if (refused) deferred_.drop_connect_overdue(now, failure_, answers);
+    deferred_.drop_overdue(now, Status::unreachable(why).caused_by(failure_.cause()), deliveries);
+    const bool refused = failure_.reach() == Reach::kRefused && !refresh_.querying();
+    if (refused) deferred_.drop_connect_overdue(now, failure_, deliveries);
     fresh = send_scouts(now);
     next.until = std::min(refresh_.until(), deferred_.next_overdue());
     if (refused) next.until = std::min(next.until, deferred_.next_connect_deadline());
     next.done = next.until == kNever && deferred_.empty();
   }
   for (const auto& query : fresh) query->start();
-  answer(answers);
+  answer(deliveries);
   return next;
 }
 
 void Cluster::reported(std::uint64_t round, const SlotsQuery::Report& report) {
-  Answers answers;
+  Deliveries deliveries;
   std::vector<std::shared_ptr<SlotsQuery>> done;
-  bool news = false;
+  bool changed = false;
   {
     const MutexLock guard(mutex_);
-    if (!closed_.ok() || round != round_ || !refresh_.asking()) return;
+    if (!closed_.ok() || round != round_ || !refresh_.querying()) return;
     if (report.ranges.ok()) {
-      news = believe(report, answers);
+      changed = believe(report, deliveries);
       done.swap(queries_);
     } else {
-      doubt(report.ranges.status(), answers);
+      doubt(report.ranges.status(), deliveries);
     }
     loops_.io.drive(shared_from_this());
   }
   for (const auto& query : done) query->close(Status::closed("another query finished first"));
-  answer(answers);
-  if (news && setup_.on_lost) setup_.on_lost();
+  answer(deliveries);
+  if (changed && setup_.on_lost) setup_.on_lost();
 }
 
-bool Cluster::believe(const SlotsQuery::Report& report, Answers& answers) {
+bool Cluster::believe(const SlotsQuery::Report& report, Deliveries& deliveries) {
   const TimePoint now = clock_.now();
   if (!mode_) decide(report.sharded ? PubSub::kSharded : PubSub::kClassic);
-  const bool news = apply(report.ranges.value());
-  release_parked(answers);
-  refresh_.answered(news, now);
+  const bool changed = apply(report.ranges.value());
+  release_parked(deliveries);
+  refresh_.answered(changed, now);
   failure_ = {};
   if (now < troubled_until_ || !deferred_.empty()) refresh_.want();
-  return news;
+  return changed;
 }
 
-void Cluster::doubt(const Status& why, Answers& answers) {
+void Cluster::doubt(const Status& why, Deliveries& deliveries) {
   const bool refused = failed_in_ == round_ && failure_.code() == Code::kServer;
   if (!refused) failure_ = why;
   failed_in_ = round_;
   refresh_.failed(clock_.now());
-  if (!refresh_.asking()) give_up_hopeless(answers);
+  if (!refresh_.querying()) give_up_hopeless(deliveries);
 }
 
 // A round has failed.
-void Cluster::give_up_hopeless(Answers& answers) {
+void Cluster::give_up_hopeless(Deliveries& deliveries) {
   const bool refused = failure_.code() == Code::kServer;
   if (refused || refresh_.failed_rounds() > setup_.link.retries) {
-    deferred_.fail(failure_, refused, answers);
+    deferred_.fail(failure_, refused, deliveries);
   }
   if (deferred_.empty() && channels_.empty()) refresh_.stop();
 }

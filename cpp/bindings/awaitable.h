@@ -13,23 +13,23 @@
 namespace holdfast::bindings {
 
 class TaskQueue;
-struct Answer;
+struct Awaitable;
 
-// What an answer does that begins when it is awaited first. Both functions throw what the task
+// What an awaitable does that begins when it is awaited first. Both functions throw what the task
 // gets.
-struct Errand {
-  const char* title;                        // as the interpreter names a coroutine
-  void (*begin)(Answer& answer);            // calls TaskQueue::begin()
-  pybind11::object (*end)(Answer& answer);  // the result, made of the outcome
+struct AwaitableKind {
+  const char* title;                              // as the interpreter names a coroutine
+  void (*begin)(Awaitable& awaitable);            // calls TaskQueue::begin()
+  pybind11::object (*end)(Awaitable& awaitable);  // the result, made of the outcome
 };
 
 // The awaitable of an operation. It has only those methods of a Future that asyncio's Task calls; a
-// Future takes two rounds of the event loop, this takes one. With an errand it begins, like a
+// Future takes two rounds of the event loop, this takes one. A lazy one begins, like a
 // coroutine, in the task that awaits it; until then it is a coroutine to asyncio, and no Future. A
 // native object of Python, used with the GIL held.
-struct Answer {
-  // What an errand is to do.
-  struct Order {
+struct Awaitable {
+  // Of a lazy one's begin().
+  struct Arguments {
     PyObject* subject;  // the lock
     PyObject* body;     // the error of the block that ends; null: none
     Lease lease;
@@ -39,15 +39,15 @@ struct Answer {
   };
 
   PyObject ob_base;
-  TaskQueue* queue;      // null: the operation is over, or no task waits for it
-  const Errand* errand;  // null: the operation began when the object was made
+  TaskQueue* queue;           // null: the operation is over, or no task waits for it
+  const AwaitableKind* lazy;  // null: the operation began when the object was made
   std::uint64_t id;
   OperationKind kind;
-  bool fresh;      // the errand has not begun
+  bool fresh;      // it is lazy, and has not begun
   bool blocking;   // set by `yield`, cleared by asyncio's Task
   bool cancelled;  // by cancel(): the task gets CancelledError
   bool over;       // the result was taken, or is no longer needed
-  Order order;
+  Arguments arguments;
   sync::ExchangePtr operation;
   Observation observation;
   std::optional<sync::Outcome> outcome;
@@ -71,12 +71,12 @@ struct Answer {
   void step();
 };
 
-// A new one, whose operation begins at once, or as `errand` begins it.
-pybind11::object new_answer(const Errand* errand);
+// A new one, whose operation begins at once, or, with `lazy`, when it is awaited.
+pybind11::object new_awaitable(const AwaitableKind* lazy);
 
-inline Answer& answer_of(PyObject* self) { return *reinterpret_cast<Answer*>(self); }
+inline Awaitable& awaitable_of(PyObject* self) { return *reinterpret_cast<Awaitable*>(self); }
 
 // The type of the object; made by the first call.
-PyTypeObject* answer_type();
+PyTypeObject* awaitable_type();
 
 }  // namespace holdfast::bindings

@@ -1,7 +1,7 @@
--- tell(command, channel, message): publishes, and returns the number of subscribers that received it. The command is
+-- notify(command, channel, message): publishes, and returns the number of subscribers that received it. The command is
 -- "publish", "spublish", or "both": ordinary and sharded subscribers of a channel do not receive each other's messages.
 -- A subscriber of both forms counts once.
-local function tell(command, channel, message)
+local function notify(command, channel, message)
   if command ~= 'both' then
     return redis.call(command, channel, message)
   end
