@@ -67,6 +67,29 @@ def test_words_that_contain_a_riddle_pass(tmp_path: Path) -> None:
     assert texts.check(tmp_path) == []
 
 
+# In two halves, too: as words, and as parts of identifiers.
+OLD_WORDS = ["it te+lls", "kTo+ld", "kPa+tience", "SlotsQu+estions", "_ow+ed", "re+sts"]
+KEPT = ["std::adopt_lock", "the rest of it", "interest", "arrest", "unheard", "followed"]
+
+
+def test_replaced_words_of_the_engine_are_named_there_and_only_there(tmp_path: Path) -> None:
+    words = [word.replace("+", "") for word in OLD_WORDS]
+    for name in (
+        "cpp/wait/queue.h",
+        "tests/cpp/wait/queue_test.cpp",
+        "lua/lock/a.lua",
+        "docs/a.md",
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("".join(f"{word}\n" for word in (*words, *KEPT)))
+    problems = texts.check(tmp_path)
+    assert len(problems) == 3 * len(words)
+    for folder in ("cpp/", "lua/", "tests/cpp/"):
+        found = [problem for problem in problems if problem.startswith(folder)]
+        assert [int(problem.split(":")[1]) for problem in found] == list(range(1, len(words) + 1))
+        assert all("was replaced by: " in problem for problem in found)
+
+
 @pytest.mark.slow
 def test_our_texts_pass() -> None:
     """The lint does the same in each submission."""

@@ -27,6 +27,39 @@ RIDDLE = re.compile(
     r"|(?-i:Of(?:Its|Their|His)O[w]n|(?:Is|Are|Was|Were)T[o]ld)(?![a-z])"
 )
 
+# Words of the engine that were replaced, and by what: see the glossary in CONTRIBUTING.md. As words
+# and as parts of identifiers.
+REPLACED = {
+    "t[e]lls?|t[o]ld|t[e]lling": "notify, report, publish",
+    "o[w]e[sd]?|o[w]ing": "in flight",
+    "pa[t]ience|pa[t]iently": "timeout, connect deadline",
+    "err[a]nds?": "awaitable kind",
+    "dis[o]wn(?:s|ed)?": "detach",
+    "carr[i]ers?": "command",
+    "he[i]rs?": "next waiter",
+    "negl[e]ct(?:s|ed)?|overs[i]ght": "stalled, supervision",
+    "ret[i]re[sd]?": "decommission, stop renewing",
+    "esc[o]rts?": "ASKING prefix",
+    "ob[e]y(?:s|ed)?": "apply",
+    "l[e]nds?|l[e]nt": "lease",
+    "r[e]sts|r[e]sting|r[e]sted": "back off",
+    "qu[e]stions?": "request, query",
+    "h[e]ar[sd]?": "receive",
+    "n[e]ws": "changes",
+    "anyb[o]dy|someb[o]dy": "the subject's noun",
+}
+OLD_WORD = re.compile(
+    "|".join(
+        f"(?P<w{number}>(?<![a-z])(?:{words})(?![a-z]))" for number, words in enumerate(REPLACED)
+    ),
+    re.IGNORECASE,
+)
+
+CAMEL_CASE = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+# Where they may not come back.
+OF_THE_ENGINE = ("cpp", "lua", "tests/cpp")
+
 # What is written in plain English so far, and stays so: folders and files.
 PLAIN = (
     "CONTRIBUTING.md",
@@ -55,7 +88,9 @@ def check(root: Path = tree.ROOT) -> list[str]:
         except UnicodeDecodeError:
             continue
         for number, line in enumerate(text.splitlines(), start=1):
-            found = faults(line) + riddles(line) * is_plain(path)
+            found = (
+                faults(line) + riddles(line) * is_plain(path) + old_words(line) * is_engine(path)
+            )
             problems += [f"{path}:{number}: {what}: {line.strip()}" for what in found]
     return problems
 
@@ -66,6 +101,18 @@ def faults(line: str) -> list[str]:
 
 def riddles(line: str) -> list[str]:
     return [f"not plain English, {word!r}" for word in RIDDLE.findall(line)]
+
+
+def old_words(line: str) -> list[str]:
+    found = []
+    for match in OLD_WORD.finditer(CAMEL_CASE.sub("_", line)):
+        instead = list(REPLACED.values())[int((match.lastgroup or "w0")[1:])]
+        found.append(f"{match[0]!r} was replaced by: {instead}")
+    return found
+
+
+def is_engine(path: Path) -> bool:
+    return any(path.is_relative_to(place) for place in OF_THE_ENGINE)
 
 
 def is_plain(path: Path) -> bool:
