@@ -27,6 +27,7 @@ void History::shut_down() {
   for (const auto& client : clients_) client->close();
   while (loop_.step_one()) continue;
   loop_.stop();
+  world_.drop_events();  // of a history that a violation has ended: they keep clients
 }
 
 void History::plan_weather() {

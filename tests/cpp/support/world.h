@@ -44,6 +44,8 @@ class World final : public Clock {
 
   TimePoint next() const { return events_.empty() ? kNever : events_.top().when; }
   bool run_one_due();
+  // Forgets what is going to happen, with the objects that it keeps.
+  void drop_events() { events_ = {}; }
   void advance_to(TimePoint when) { now_ = when; }
 
   // The diary of a schedule, kept only where it will be read.
