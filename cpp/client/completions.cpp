@@ -25,6 +25,7 @@ void pass_on(const ConnectionSetup& setup, InFlightRequest leaver) {
 void Completions::run(const ConnectionSetup& setup) {
   for (RequestQueue::Delivery& delivery : deliveries) deliver(setup, delivery);
   for (InFlightRequest& leaver : leavers) pass_on(setup, std::move(leaver));
+  if (!changes.empty() && setup.on_changes) setup.on_changes(changes);
   if (lost && setup.on_lost) setup.on_lost();
   if (failed && setup.on_failed) setup.on_failed();
 }

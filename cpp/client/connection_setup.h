@@ -39,6 +39,9 @@ struct ConnectionSetup {
   std::function<void()> on_failed{};
   ReconnectingStream::Open open{};  // tests: how to open a stream
   Neighbours neighbours{};          // empty: there are none
+  // What was read here has changed (StreamOptions::tracking). As on_lost; after the replies that
+  // came before.
+  std::function<void(const Changes&)> on_changes{};
 };
 
 }  // namespace holdfast::client

@@ -5,6 +5,8 @@
 #include <random>
 #include <utility>
 
+#include "client/stream_errors.h"
+
 namespace holdfast::client {
 
 namespace {
@@ -25,27 +27,10 @@ Duration backoff_after(int failures, TimePoint now) {
   return longest / 2 + longest / 2 * static_cast<long>(random() % 1000) / 1000;
 }
 
-// States of a server that pass by themselves: worth another attempt, unlike a wrong password.
-bool passes_by_itself(std::string_view word) {
-  return word == "LOADING" || word == "BUSY" || word == "MASTERDOWN" || word == "TRYAGAIN";
-}
-
-const char* hint_for(std::string_view word) {
-  const bool access = word == "WRONGPASS" || word == "NOAUTH" || word == "NOPERM";
-  return access ? "; check the user name and the password" : "; check the options of the client";
-}
-
-Event protocol_error_event(const Status& why) {
-  Event event;
-  event.kind = Event::Kind::kProtocolError;
-  event.reason = why.message();
-  return event;
-}
-
 }  // namespace
 
 ReconnectingStream::ReconnectingStream(StreamOptions options, Open open)
-    : options_(std::move(options)), open_(std::move(open)) {
+    : options_(std::move(options)), open_(std::move(open)), tracking_(options_.tracking) {
   if (!open_) {
     open_ = [](const StreamOptions& o) {
       return net::open_transport(o.address, o.tls, o.command_timeout);
@@ -71,6 +56,7 @@ bool ReconnectingStream::settled(TimePoint now) const {
 void ReconnectingStream::time_out(TimePoint now) {
   const bool under_way =
       state_ == State::kAsking || state_ == State::kConnecting || state_ == State::kGreeting;
+  if (state_ == State::kGreeting) tracking_.broken(now);
   if (under_way) fail(now, Status::unreachable(overdue()), true);
 }
 
@@ -90,7 +76,7 @@ void ReconnectingStream::connect(TimePoint now) {
   net::IoResult step = transport_->connect();
   interest_ = {transport_->fd(), step.io == net::Io::kWantRead, step.io == net::Io::kWantWrite};
   if (step.io == net::Io::kFailed) fail(now, std::move(step.status), false);
-  if (step.io == net::Io::kDone) return greet();
+  if (step.io == net::Io::kDone) return greet(now);
   if (state_ == State::kConnecting && !probed_) suspect(now);
 }
 
@@ -148,27 +134,37 @@ void ReconnectingStream::open() {
   state_ = State::kConnecting;
 }
 
-void ReconnectingStream::greet() {
-  const net::Credentials who = std::exchange(credentials_, {});
+void ReconnectingStream::greet(TimePoint now) {
   greeting_.clear();
   greeting_replies_ = 0;
-  const auto say = [this](const resp::Command& command) {
-    greeting_ += command.bytes();
-    ++greeting_replies_;
-  };
+  authenticate();
+  tracking_.begin(now);
+  const bool resp3 = options_.resp3 || tracking_.needs_resp3();
+  if (resp3) say({"HELLO", "3"});
+  const int hello = resp3 ? greeting_replies_ : 0;
+  if (tracking_.required()) say({"CLIENT", "TRACKING", "OFF"});
+  if (options_.database != 0) say({"SELECT", std::to_string(options_.database)});
+  if (!options_.service.empty()) say({"ROLE"});
+  optional_ = -greeting_replies_;
+  if (introduces_) introduce();
+  if (tracking_.asked()) say({"CLIENT", "TRACKING", "ON", "NOLOOP"});
+  optional_ += greeting_replies_;
+  after_hello_ = resp3 ? greeting_replies_ - hello : -1;
+  state_ = State::kGreeting;
+}
+
+void ReconnectingStream::say(const resp::Command& command) {
+  greeting_ += command.bytes();
+  ++greeting_replies_;
+}
+
+void ReconnectingStream::authenticate() {
+  const net::Credentials who = std::exchange(credentials_, {});
   if (!who.username.empty()) {
     say({"AUTH", who.username, who.password});
   } else if (!who.password.empty()) {
     say({"AUTH", who.password});
   }
-  if (options_.resp3) say({"HELLO", "3"});
-  const int hello = options_.resp3 ? greeting_replies_ : 0;
-  if (options_.database != 0) say({"SELECT", std::to_string(options_.database)});
-  if (!options_.service.empty()) say({"ROLE"});
-  optional_ = 0;
-  if (introduces_) introduce();
-  after_hello_ = options_.resp3 ? greeting_replies_ - hello : -1;
-  state_ = State::kGreeting;
 }
 
 void ReconnectingStream::exchange_greeting(TimePoint now) {
@@ -178,11 +174,6 @@ void ReconnectingStream::exchange_greeting(TimePoint now) {
 
 // For people who look at the server; whatever becomes of it, the stream is as good.
 void ReconnectingStream::introduce() {
-  const auto say = [this](const resp::Command& command) {
-    greeting_ += command.bytes();
-    ++greeting_replies_;
-    ++optional_;
-  };
   if (!options_.client_name.empty()) say({"CLIENT", "SETNAME", options_.client_name});
   if (options_.library_version.empty()) return;
   say({"CLIENT", "SETINFO", "LIB-NAME", "holdfast"});
@@ -218,7 +209,10 @@ void ReconnectingStream::read_greeting(TimePoint now) {
 bool ReconnectingStream::read_more(TimePoint now) {
   std::array<char, 4096> buffer;
   net::IoResult step = transport_->read(buffer.data(), buffer.size());
-  if (step.io == net::Io::kFailed) fail(now, std::move(step.status), false);
+  if (step.io == net::Io::kFailed) {
+    tracking_.broken(now);
+    fail(now, std::move(step.status), false);
+  }
   if (step.io != net::Io::kDone) return false;
   reader_->feed(buffer.data(), step.bytes);
   return true;
@@ -228,6 +222,7 @@ void ReconnectingStream::greeted(TimePoint now) {
   if (next_reply(now)) return protocol_error(now, kSurplus);
   if (state_ != State::kGreeting) return;
   state_ = State::kReady;
+  tracking_.ready();
   until_ = backoff_end_ = kNever;
   if (std::exchange(known_, true)) options_.stats->add(Stats::Counter::kReconnects);
 }
@@ -243,39 +238,45 @@ std::optional<resp::Reply> ReconnectingStream::next_reply(TimePoint now) {
     }
     std::optional<resp::Reply>& reply = next.value();
     if (!reply || wants_pushes || !reply->is_push()) return std::move(reply);
+    tracking_.note(*reply);
   }
 }
 
 void ReconnectingStream::answer(const resp::Reply& reply, TimePoint now) {
   --greeting_replies_;
-  if (greeting_replies_ < optional_) {
-    // Some servers hang up after an error: the next greeting must not end so.
-    introduces_ = introduces_ && !reply.is_error();
-    return;
-  }
+  if (greeting_replies_ == after_hello_) tracking_.hello(reply);
+  if (greeting_replies_ < optional_) return answer_optional(reply, now);
   const bool says_role = greeting_replies_ == optional_ && !options_.service.empty();
   if (says_role && reply.is_array() && reply.text_at(0) != "master") {
     return fail(now, Status::unreachable(options_.address.text() + " is a replica, not a primary"),
                 true);
   }
-  if (!reply.is_error()) return;
-  const std::string text(reply.text());
+  if (reply.is_error()) greeting_refused(std::string(reply.text()), now);
+}
+
+void ReconnectingStream::answer_optional(const resp::Reply& reply, TimePoint now) {
+  if (greeting_replies_ == 0 && tracking_.asked()) return tracking_.answered(reply, now);
+  // Some servers hang up after an error: the next greeting must not end so.
+  introduces_ = introduces_ && !reply.is_error();
+}
+
+void ReconnectingStream::greeting_refused(const std::string& text, TimePoint now) {
   const std::string word = text.substr(0, text.find(' '));
   if (stays_with_resp2(word)) return;
   if (passes_by_itself(word)) {
     return fail(now, Status::unreachable(options_.address.text() + " is not ready: " + text),
                 false);
   }
-  fail(now,
-       Status::server(
-           word, options_.address.text() + " refused the connection: " + text + hint_for(word)),
-       false);
+  const int behind_hello = after_hello_ - greeting_replies_;
+  const bool for_tracking = tracking_.required() && (behind_hello == 0 || behind_hello == 1);
+  fail(now, refused_greeting(options_.address.text(), text, word, for_tracking), false);
 }
 
 // Servers before Redis 6, and proxies, do not know HELLO, or not its 3. The rest of the greeting
 // holds as it is.
 bool ReconnectingStream::stays_with_resp2(std::string_view word) const {
-  return greeting_replies_ == after_hello_ && (word == "ERR" || word == "NOPROTO");
+  const bool needs_resp2_only = word == "ERR" || word == "NOPROTO" || !options_.resp3;
+  return greeting_replies_ == after_hello_ && needs_resp2_only && !tracking_.required();
 }
 
 bool ReconnectingStream::read(TimePoint now, std::vector<resp::Reply>& replies, Wait wait) {

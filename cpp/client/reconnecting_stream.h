@@ -12,6 +12,7 @@
 #include "base/event.h"
 #include "base/stats.h"
 #include "base/status.h"
+#include "client/tracking.h"
 #include "net/credential_request.h"
 #include "net/endpoint.h"
 #include "net/plain_text_probe.h"
@@ -40,6 +41,7 @@ struct StreamOptions {
   net::CredentialSource credential_source{};  // asked for each attempt, instead of `credentials`
   std::shared_ptr<EventSink> events{};        // null: nothing is reported
   bool pushes = false;  // read() returns pushes, too (RESP3); else they are skipped
+  TrackingMode tracking = TrackingMode::kOff;  // speaks RESP3 for it, where the server does
 };
 
 // One stream to one server that makes itself anew: connect, greet (AUTH, HELLO, SELECT, ROLE, and
@@ -91,6 +93,11 @@ class ReconnectingStream {
   // Ready only: all that has been read was complete replies, and they have been returned.
   bool at_end() const { return reader_->at_end(); }
 
+  // Ready only: the server says when what was read on this stream changes. And what it has said
+  // since the last call.
+  bool tracks() const { return tracking_.granted(); }
+  Changes take_changes() { return tracking_.take_changes(); }
+
   // Gives the stream up and backs off. `reset`: let nothing that was sent before be delivered late.
   void fail(TimePoint now, Status why, bool reset);
 
@@ -137,13 +144,17 @@ class ReconnectingStream {
   void suspect(TimePoint now);
   void probe(TimePoint now);
   void time_out(TimePoint now);
-  void greet();
+  void greet(TimePoint now);
+  void say(const resp::Command& command);
+  void authenticate();
   void exchange_greeting(TimePoint now);
   void write_greeting();
   void read_greeting(TimePoint now);
   bool read_more(TimePoint now);
   void greeted(TimePoint now);
   void answer(const resp::Reply& reply, TimePoint now);
+  void answer_optional(const resp::Reply& reply, TimePoint now);
+  void greeting_refused(const std::string& text, TimePoint now);
   bool stays_with_resp2(std::string_view word) const;
   void introduce();
   bool take_replies(TimePoint now, std::vector<resp::Reply>& replies);
@@ -161,7 +172,8 @@ class ReconnectingStream {
   int greeting_replies_ = 0;  // still to come
   int after_hello_ = -1;      // of these, behind the one to HELLO
   int optional_ = 0;          // of these, the last: replies that may be errors
-  bool introduces_ = true;    // until a server refuses the client's name
+  Tracking tracking_;
+  bool introduces_ = true;  // until a server refuses the client's name
   net::Interest interest_;
   bool more_ = false;         // the last read() stopped before it had everything
   TimePoint until_ = kNever;  // end of the attempt, or of the back-off

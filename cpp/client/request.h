@@ -20,6 +20,7 @@ struct Sent {
   TimePoint last{};  // the moment before the sending that was answered
   int times = 0;
   std::uint64_t stream = 0;  // of that sending: the same for two commands, the same stream
+  bool tracked = false;      // the server says when what that sending has read changes
   bool repeated = false;     // an earlier sending may have had an effect, and its reply was lost
 };
 

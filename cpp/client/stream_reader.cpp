@@ -88,6 +88,7 @@ net::Interest StreamReader::digest(Pipeline& pipe, TimePoint now, Progress progr
     }
     settle(pipe, now, due);
     (void)pipe.flush();
+    due.changes = link_.take_changes();
   }
   const WakeBatch wakes;
   due.run(setup_);
@@ -200,6 +201,7 @@ bool StreamReader::take_replies(Pipeline& pipe, TimePoint now, Progress& progres
 
 void StreamReader::stream_ready(Pipeline& pipe, TimePoint now) {
   pipe.send.open(link_.transport());
+  pipe.line.opened(link_.tracks());
   pipe.last_read = now;
   if (setup_.driver == ConnectionSetup::Driver::kCallers) pipe.drive();
 }

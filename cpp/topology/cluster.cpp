@@ -57,10 +57,15 @@ Cluster::Cluster(const Clock& clock, const Loops& loops, Setup setup)
 }
 
 void Cluster::start() {
-  const ClusterNode::Setup setup{setup_.link, setup_.driver, setup_.sink, weak_from_this()};
+  const ClusterNode::Setup setup = node_setup();
   for (const Traffic traffic : kAllTraffic) {
     nowhere_[traffic] = ClusterNode::connect(clock_, loops_, setup, {{}, traffic});
   }
+}
+
+ClusterNode::Setup Cluster::node_setup() {
+  return {setup_.link,      setup_.driver,   setup_.sink,
+          weak_from_this(), setup_.tracking, setup_.on_changes};
 }
 
 std::shared_ptr<Connection> Cluster::route(std::string_view key, Traffic traffic) {
@@ -231,7 +236,7 @@ ClusterNode& Cluster::node_at(const net::Address& address) {
   for (const auto& [number, node] : nodes_) {
     if (node->server().address == address) return *node;
   }
-  const ClusterNode::Setup setup{setup_.link, setup_.driver, setup_.sink, weak_from_this()};
+  const ClusterNode::Setup setup = node_setup();
   const auto fresh =
       std::make_shared<ClusterNode>(clock_, loops_, setup, Server{++numbers_, address});
   fresh->listen(mode_.value_or(client::PubSub::kClassic));

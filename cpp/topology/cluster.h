@@ -63,6 +63,8 @@ class Cluster final : public Topology,
     std::uint64_t subscriptions_made = 0;
   };
 
+  ClusterNode::Setup node_setup();
+
   // With the lock held.
   ClusterNode* node(ServerNumber number) const HOLDFAST_REQUIRES(mutex_);
   ClusterNode& node_at(const net::Address& address) HOLDFAST_REQUIRES(mutex_);

@@ -25,9 +25,12 @@ Connection::Setup connection_setup(const ClusterNode::Setup& setup, const Server
   const auto calls_driver = traffic == Traffic::kCalls ? setup.driver : Connection::Driver::kLoop;
   const std::weak_ptr<ClusterWatcher> watcher = setup.watcher;
   const ServerNumber number = server.number;
-  Connection::Setup made{link_to(setup.link, server.address), calls_driver, [watcher, number] {
+  const client::StreamOptions link = link_to(setup.link, server.address);
+  Connection::Setup made{with_tracking(link, traffic, setup.tracking), calls_driver,
+                         [watcher, number] {
                            if (const auto all = watcher.lock()) all->lost(number);
                          }};
+  made.on_changes = setup.on_changes;
   made.redirect = [watcher, server, traffic](const InFlightRequest& unanswered,
                                              std::string_view error) {
     const auto all = watcher.lock();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -48,6 +49,8 @@ class ClusterNode {
     client::Connection::Driver driver = client::Connection::Driver::kCallers;
     std::weak_ptr<client::Subscriber::Sink> sink;
     std::weak_ptr<ClusterWatcher> watcher;
+    client::TrackingMode tracking = client::TrackingMode::kOff;
+    std::function<void(const client::Changes&)> on_changes{};
   };
 
   ClusterNode(const Clock& clock, const Loops& loops, const Setup& setup, Server server);

@@ -29,10 +29,14 @@ SentinelWatch::Setup watch_setup(const Setup& setup) {
   return watch;
 }
 
-std::shared_ptr<Connection> make_connection(const Clock& clock, net::Loop& loop, const Setup& setup,
-                                            Connection::Driver driver,
+std::shared_ptr<Connection> make_connection(const Clock& clock, const Loops& loops,
+                                            const Setup& setup, Traffic traffic,
                                             const std::weak_ptr<SentinelWatch>& watch) {
-  Connection::Setup connection{link_to_primary(setup), driver, setup.on_lost};
+  net::Loop& loop = traffic == Traffic::kRenewals ? loops.watchdog : loops.io;
+  const auto driver = traffic == Traffic::kCalls ? setup.driver : Connection::Driver::kLoop;
+  Connection::Setup connection{with_tracking(link_to_primary(setup), traffic, setup.tracking),
+                               driver, setup.on_lost};
+  connection.on_changes = setup.on_changes;
   connection.on_failed = [watch] {
     if (const auto strong = watch.lock()) strong->doubt();
   };
@@ -43,9 +47,9 @@ std::shared_ptr<Connection> make_connection(const Clock& clock, net::Loop& loop,
 
 Sentinel::Sentinel(const Clock& clock, const Loops& loops, const Setup& setup)
     : watch_(std::make_shared<SentinelWatch>(clock, loops.io, watch_setup(setup))),
-      calls_(make_connection(clock, loops.io, setup, setup.driver, watch_)),
-      renewals_(make_connection(clock, loops.watchdog, setup, Connection::Driver::kLoop, watch_)),
-      confirmations_(make_connection(clock, loops.io, setup, Connection::Driver::kLoop, watch_)),
+      calls_(make_connection(clock, loops, setup, Traffic::kCalls, watch_)),
+      renewals_(make_connection(clock, loops, setup, Traffic::kRenewals, watch_)),
+      confirmations_(make_connection(clock, loops, setup, Traffic::kConfirmations, watch_)),
       subscriber_(std::make_shared<client::Subscriber>(clock, loops.io, link_to_primary(setup),
                                                        setup.sink)),
       verify_(setup.on_lost) {}

@@ -8,6 +8,7 @@
 #include "client/subscriber.h"
 #include "net/endpoint.h"
 #include "net/loop.h"
+#include "topology/topology.h"
 
 namespace holdfast::topology {
 
@@ -25,6 +26,18 @@ struct Setup {
   std::weak_ptr<client::Subscriber::Sink> sink{};
   std::function<void()> on_lost{};         // a connection broke: holds must be verified
   std::optional<client::PubSub> pubsub{};  // of a cluster; unset: depends on its servers
+  client::TrackingMode tracking = client::TrackingMode::kOff;  // of what renewals read
+  std::function<void(const client::Changes&)> on_changes{};    // of that
 };
+
+// The options of `link` for a connection of that traffic. The servers are asked to track on the
+// connection for renewals alone; where they must, the one for calls shows that they would.
+inline client::StreamOptions with_tracking(client::StreamOptions link, Traffic traffic,
+                                           client::TrackingMode mode) {
+  using Mode = client::TrackingMode;
+  if (traffic == Traffic::kRenewals && mode != Mode::kOff) link.tracking = Mode::kTried;
+  if (traffic == Traffic::kCalls && mode == Mode::kRequired) link.tracking = Mode::kRequired;
+  return link;
+}
 
 }  // namespace holdfast::topology

@@ -1,18 +1,31 @@
 #include "topology/standalone.h"
 
+#include <utility>
+
 namespace holdfast::topology {
 
 using client::Connection;
 
+namespace {
+
+std::shared_ptr<Connection> connect(const Clock& clock, const Loops& loops, const Setup& setup,
+                                    Traffic traffic) {
+  net::Loop& loop = traffic == Traffic::kRenewals ? loops.watchdog : loops.io;
+  const auto driver = traffic == Traffic::kCalls ? setup.driver : Connection::Driver::kLoop;
+  const bool holds = traffic != Traffic::kConfirmations;
+  Connection::Setup made{with_tracking(setup.link, traffic, setup.tracking), driver,
+                         holds ? setup.on_lost : nullptr};
+  made.on_changes = setup.on_changes;
+  return std::make_shared<Connection>(clock, loop, std::move(made));
+}
+
+}  // namespace
+
 Standalone::Standalone(const Clock& clock, const Loops& loops, const Setup& setup)
     : address_(setup.link.address.text()),
-      calls_(std::make_shared<Connection>(
-          clock, loops.io, Connection::Setup{setup.link, setup.driver, setup.on_lost})),
-      renewals_(std::make_shared<Connection>(
-          clock, loops.watchdog,
-          Connection::Setup{setup.link, Connection::Driver::kLoop, setup.on_lost})),
-      confirmations_(std::make_shared<Connection>(
-          clock, loops.io, Connection::Setup{setup.link, Connection::Driver::kLoop, {}})),
+      calls_(connect(clock, loops, setup, Traffic::kCalls)),
+      renewals_(connect(clock, loops, setup, Traffic::kRenewals)),
+      confirmations_(connect(clock, loops, setup, Traffic::kConfirmations)),
       subscriber_(std::make_shared<client::Subscriber>(clock, loops.io, setup.link, setup.sink)) {}
 
 std::shared_ptr<Connection> Standalone::route(std::string_view /*key*/, Traffic traffic) {

@@ -30,6 +30,7 @@ class SampleRequest final : public Request {
   void complete(Result<resp::Reply> reply, const Sent& sent) override {
     times = sent.times;
     last = sent.last;
+    tracked = sent.tracked;
     if (reply.ok()) {
       log_.push_back(word_ + " = " + std::string(reply.value().text()));
     } else {
@@ -40,6 +41,7 @@ class SampleRequest final : public Request {
 
   int times = 0;
   TimePoint last{};
+  bool tracked = false;
   Status why;
 
  private:
@@ -86,6 +88,10 @@ class ConnectionTest : public ::testing::Test {
       if (error.substr(0, 5) != "MOVED") return false;
       moved.push_back(what);
       return true;
+    };
+    setup.on_changes = [this](const Changes& changes) {
+      for (const std::string& key : changes.keys) log.push_back(key + " changed");
+      if (changes.all) log.emplace_back("anything changed");
     };
     setup.open = [this](const StreamOptions&) { return network.open("client"); };
     connection = std::make_shared<Connection>(world, loop, setup);

@@ -1,0 +1,29 @@
+#include "client/stream_errors.h"
+
+namespace holdfast::client {
+
+bool passes_by_itself(std::string_view word) {
+  return word == "LOADING" || word == "BUSY" || word == "MASTERDOWN" || word == "TRYAGAIN";
+}
+
+Status refused_greeting(const std::string& address, const std::string& text,
+                        const std::string& word, bool for_tracking) {
+  const bool login = word == "WRONGPASS" || word == "NOAUTH";
+  const char* hint = login || word == "NOPERM" ? "; check the user name and the password"
+                                               : "; check the options of the client";
+  if (for_tracking && !login) {
+    hint =
+        "; tracking='require' needs HELLO 3 and CLIENT TRACKING, and the right to them: "
+        "tracking='auto' goes without";
+  }
+  return Status::server(word, address + " refused the connection: " + text + hint);
+}
+
+Event protocol_error_event(const Status& why) {
+  Event event;
+  event.kind = Event::Kind::kProtocolError;
+  event.reason = why.message();
+  return event;
+}
+
+}  // namespace holdfast::client

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/event.h"
+#include "base/status.h"
+
+namespace holdfast::client {
+
+// The error reply that begins with `word` is of a state of the server that passes by itself: worth
+// another attempt, unlike a wrong password.
+bool passes_by_itself(std::string_view word);
+
+// `address` has answered the greeting with the error `text`, which begins with `word`.
+// `for_tracking`: its client is made for servers with CLIENT TRACKING alone.
+Status refused_greeting(const std::string& address, const std::string& text,
+                        const std::string& word, bool for_tracking);
+
+// A stream was ended because of bytes that cannot be replies to what was sent.
+Event protocol_error_event(const Status& why);
+
+}  // namespace holdfast::client
