@@ -53,6 +53,10 @@ topology::Setup topology_setup(const ClientOptions& options, const std::shared_p
     if (const auto strong = weak.lock()) strong->watchdog().verify();
   };
   setup.pubsub = options.pubsub;
+  setup.tracking = options.tracking;
+  setup.on_changes = [weak = std::weak_ptr<lease::LeaseKeeper>(keeper)](const auto& changes) {
+    if (const auto strong = weak.lock()) strong->watchdog().changed(changes);
+  };
   return setup;
 }
 
@@ -90,6 +94,7 @@ Client::Core* Client::make_core(bool first) {
   hub->set_on_lost(setup.on_lost);
   hub->set_topology(topology);
   keeper->watchdog().set_topology(topology);
+  if (options_.tracking != client::TrackingMode::kOff) keeper->watchdog().track();
   engine.add(keeper);
   const std::shared_ptr<wait::WaitRegistry> waits(hub, &hub->registry());
   const auto timers = std::make_shared<sync::Timers>(engine.clock(), loops.io);

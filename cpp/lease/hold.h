@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/event.h"
 #include "base/status.h"
@@ -35,8 +36,14 @@ class Renewal {
   // The time that was left of the lease before renew(), by its reply above 0, for a kind whose
   // lease another program's owners may shorten while the hold goes on.
   virtual std::optional<Millis> found(std::int64_t /*reply*/) const { return std::nullopt; }
-  // The same, without a change of the lease.
+  // The same, without a change of the lease. Replies the ms that are left of it, -1 for a lease
+  // without end, or 0.
   virtual void check(script::Writer& out, const LockName& name, const std::string& owner) const = 0;
+  // The keys that renew() and check() read: a hold does not end or become shorter unless one of
+  // them changes.
+  virtual std::vector<std::string> keys(const LockName& name, const std::string& /*owner*/) const {
+    return {name.bytes()};
+  }
 };
 
 // What the server has granted to one owner of one lock.

@@ -11,8 +11,9 @@ void HoldBook::drive() const { loop_.drive(watchdog_.lock()); }
 
 void HoldBook::arm(Hold& hold, TimePoint now) {
   const bool renew = hold.renewed() && !hold.in_flight && !hold.detaching;
-  const TimePoint end = hold.trusted();
-  const TimePoint at = renew ? std::min(hold.next_renewal, end) : end;
+  TimePoint at = hold.trusted();
+  if (renew) at = std::min(at, hold.next_renewal);
+  if (!hold.in_flight) at = std::min(at, hold.next_look);
   wheel.arm(hold.timer, std::max(at, now));
   if (at < next_step) {
     next_step = at;

@@ -64,6 +64,9 @@ class HoldBook {
   TimePoint next_step HOLDFAST_GUARDED_BY(mutex) = kNever;  // of the watchdog
   AttemptLists attempts HOLDFAST_GUARDED_BY(mutex);
   std::size_t acquisitions HOLDFAST_GUARDED_BY(mutex) = 0;  // under way, that are counted
+  // Servers say when the keys of a hold change: one that lasts for a moment is looked at, from then
+  // on.
+  bool tracks HOLDFAST_GUARDED_BY(mutex) = false;
   bool closing HOLDFAST_GUARDED_BY(mutex) = false;
   bool closed HOLDFAST_GUARDED_BY(mutex) = false;
   std::function<void()> on_idle HOLDFAST_GUARDED_BY(mutex);

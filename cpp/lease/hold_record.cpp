@@ -11,8 +11,7 @@ resp::ReplyKinds Hold::encode(std::string& out) const {
   }
   const std::shared_ptr<Watchdog> to = watchdog.lock();
   const std::string field = to ? owner_field(to->client_id(), owner) : std::string();
-  // A check is rare, and is not sent a second time after NOSCRIPT.
-  script::Writer writer(out, by_text || !sent_renewal);
+  script::Writer writer(out, by_text);
   if (sent_either) {
     renewal->renew_either(writer, name, {field, move->other}, sent_lease);
   } else if (sent_renewal) {

@@ -10,7 +10,9 @@
 
 #include "base/trace.h"
 #include "lease/hold.h"
+#include "lease/look_budget.h"
 #include "lease/shortened_lease.h"
+#include "lease/tracked_holds.h"
 
 namespace holdfast::lease {
 
@@ -26,6 +28,9 @@ enum class HoldState : std::uint8_t {
 constexpr const char* kRanOut = "its lease ran out";
 // Of one whose release the server has not answered in time.
 constexpr const char* kReleaseExpired = "its lease ran out before its release reached the server";
+
+// How long a hold is not tracked, so that short ones cost nothing.
+constexpr Millis kYoung{100};
 
 // When the watchdog renews next: a third of the lease after `sent`, less some tenths of that for
 // holds that were renewed at one moment to drift apart, and on a grid, so that what is due together
@@ -95,12 +100,13 @@ class Hold final : public client::Request, public std::enable_shared_from_this<H
 
   // What is sent next: a renewal for `sent_lease`, encoded once for all that follow, or a
   // check.
-  void prepare(Millis wanted, const std::string& client_id) {
-    sent_renewal = renewed();
+  void prepare(bool renews, Millis wanted, const std::string& client_id) {
+    sent_renewal = renews;
     sent_either = move != nullptr;
+    if (!renews) return;
     if (wanted != sent_lease) command.clear();
     sent_lease = wanted;
-    if (!sent_renewal || !command.empty()) return;
+    if (!command.empty()) return;
     script::Writer writer(command, false);
     renewal->renew(writer, name, owner_field(client_id, owner), wanted);
     command_replies = writer.replies();
@@ -202,6 +208,9 @@ class Hold final : public client::Request, public std::enable_shared_from_this<H
   TimePoint relied_until = kNever;
   ShortenedLease shortened;
   TimePoint next_renewal = kNever;
+  TimePoint next_look = kNever;    // a check of a hold that may have changed, or is to be tracked
+  TrackedHolds::Places tracked{};  // where it is among the tracked ones
+  LookBudget looks;                // that changes have caused
   DueTimer timer;
   std::uint32_t extensions = 0;  // that have begun
   std::unique_ptr<Move> move;    // once one was begun: the hold may be under its field

@@ -47,6 +47,7 @@ void HoldTable::put_back(const HoldPtr& hold) {
 }
 
 HoldTable::HoldPtr HoldTable::take(Hold& hold) {
+  tracked.remove(hold);
   const auto count = counts_.find(hold.owner);
   if (--count->second == 0) counts_.erase(count);
   const auto found = holds_.find(Key(hold.name, hold.owner));
@@ -70,6 +71,7 @@ void HoldTable::forget_old_losses() {
 }
 
 void HoldTable::clear() {
+  tracked.clear();
   holds_.clear();
   counts_.clear();
   losses_.clear();

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/types.h"
+#include "lease/tracked_holds.h"
 
 namespace holdfast::lease {
 
@@ -51,7 +52,15 @@ class HoldTable {
   void clear();
 
   // It is lost. It stays, unless later losses take its place.
-  void add_loss(const HoldPtr& hold) { losses_.push_back(hold); }
+  void add_loss(const HoldPtr& hold) {
+    tracked.remove(*hold);
+    losses_.push_back(hold);
+  }
+
+  // The server says when these change; only what is in the table is among them.
+  TrackedHolds tracked;
+  // How many there have been.
+  std::uint64_t grants() const { return serials_; }
 
  private:
   void forget_old_losses();

@@ -14,6 +14,11 @@ constexpr std::uint64_t kSpread = 16;
 // How long the timer goes on without a hold before it is put away: locks that are taken again and
 // again must not wake the watchdog's thread each time.
 constexpr Millis kIdle{1000};
+// Looks that changes cause: of each hold, as an owner of a shared lock changes what the others read
+// with each acquire and release; and of all, as a server that tracks more keys than it may drops
+// others with each.
+constexpr LookBudget::Rate kItsLooks{Millis(250), 5};
+constexpr LookBudget::Rate kAllLooks{std::chrono::microseconds(200), 5000};
 
 bool unknown_script(const Result<resp::Reply>& reply) {
   return reply.ok() && reply.value().is_error() && reply.value().text().substr(0, 8) == "NOSCRIPT";
@@ -37,6 +42,16 @@ void Watchdog::set_topology(std::weak_ptr<topology::Topology> topology) {
   topology_ = std::move(topology);
 }
 
+void Watchdog::track() {
+  const MutexLock guard(book_->mutex);
+  book_->tracks = true;
+}
+
+std::size_t Watchdog::tracked() const {
+  const MutexLock guard(book_->mutex);
+  return book_->holds.tracked.size();
+}
+
 net::Interest Watchdog::step(TimePoint now) {
   Renewals renewals;
   net::Interest next;
@@ -48,13 +63,23 @@ net::Interest Watchdog::step(TimePoint now) {
     if (std::exchange(verify_, false)) {
       for (const auto& [key, hold] : book_->holds.all()) renew(*hold, now, renewals);
     }
-    const bool empty = book_->wheel.size() == 0;
-    next.done = book_->closed || (empty && idle_);
-    next.until = empty ? after(now, kIdle) : book_->wheel.next();
-    book_->next_step = next.done ? kNever : next.until;
-    idle_ = empty;
+    next = next_step(now);
   }
   submit(renewals);
+  return next;
+}
+
+net::Interest Watchdog::next_step(TimePoint now) {
+  const std::uint64_t grants = book_->holds.grants();
+  if (std::exchange(grants_, grants) != grants) busy_until_ = after(now, kIdle);
+  const bool busy = now < busy_until_;
+  const bool empty = book_->wheel.size() == 0;
+  net::Interest next;
+  next.done = book_->closed || (empty && !busy);
+  next.until = empty ? busy_until_ : book_->wheel.next();
+  // No grant is due for its first look before the next step, so none has to wake the thread.
+  if (busy && book_->tracks) next.until = std::min(next.until, after(now, kYoung));
+  book_->next_step = next.done ? kNever : next.until;
   return next;
 }
 
@@ -64,13 +89,25 @@ void Watchdog::due(Hold& hold, TimePoint now, Renewals& renewals) {
         hold, hold.renewed() ? "no renewal reached the server before its lease ran out" : kRanOut);
   } else if (hold.renewed() && hold.next_renewal <= now) {
     renew(hold, now, renewals);
+  } else if (hold.next_look <= now) {
+    look(hold, now, renewals);
   } else {
     book_->arm(hold, now);
   }
 }
 
 void Watchdog::renew(Hold& hold, TimePoint now, Renewals& renewals) {
+  ask(hold, hold.renewed(), now, renewals);
+}
+
+// A check knows of one field only.
+void Watchdog::look(Hold& hold, TimePoint now, Renewals& renewals) {
+  ask(hold, hold.renewed() && hold.move, now, renewals);
+}
+
+void Watchdog::ask(Hold& hold, bool renews, TimePoint now, Renewals& renewals) {
   if (!hold.held()) return;
+  hold.next_look = kNever;  // a renewal is one, too
   // For a hold without renewal that may have two fields, a check is not conclusive.
   const bool quiet = hold.detaching || (hold.move && !hold.renewed());
   if (quiet) return book_->arm(hold, now);
@@ -79,7 +116,8 @@ void Watchdog::renew(Hold& hold, TimePoint now, Renewals& renewals) {
   } else if (!std::exchange(hold.in_flight, true)) {
     hold.sent_extensions = hold.extensions;
     // An outer hold with a longer lease must not be cut short.
-    hold.prepare(std::max(hold.lease, lease_until(now, hold.set_until)), book_->client_id);
+    const Millis lease = std::max(hold.lease, lease_until(now, hold.set_until));
+    hold.prepare(renews, lease, book_->client_id);
     hold.set_until_when_sent = hold.set_until;
     hold.deadline = hold.trusted();
     renewals.push_back(hold.shared_from_this());
@@ -109,24 +147,88 @@ void Watchdog::answered(Hold& hold, const Result<resp::Reply>& reply, const clie
   const TimePoint now = book_->clock.now();
   book_->events.count_renewal(hold, reply);
   if (!reply.ok() || !reply.value().is_integer()) {
-    hold.next_renewal = hold.by_text ? now : after(now, retry_after(hold.lease));
+    failed(hold, now);
   } else if (reply.value().integer() == 0) {
-    // Sent before a move began, it says no more than that the hold may have been moved.
-    if (hold.sent_before_move()) {
-      hold.next_renewal = now;
-      return book_->arm(hold, now);
+    return gone(hold, now);
+  } else {
+    note_tracking(hold, sent.tracked);
+    if (!hold.sent_renewal) {
+      found(hold, reply.value().integer(), sent, now);
+    } else if (hold.renewed()) {
+      hold.record_renewal(sent.last, reply.value().integer(), now);
+      hold.trace(Hold::Step::kRenewed);
     }
-    return book_->lose(
-        hold, "the server no longer has it (it expired, was removed, or the server lost its data)");
-  } else if (hold.sent_renewal && hold.renewed()) {
-    hold.record_renewal(sent.last, reply.value().integer(), now);
-    hold.trace(Hold::Step::kRenewed);
   }
   book_->arm(hold, now);
 }
 
+void Watchdog::failed(Hold& hold, TimePoint now) {
+  const TimePoint again = hold.by_text ? now : after(now, retry_after(hold.lease));
+  if (hold.sent_renewal) {
+    hold.next_renewal = again;
+  } else if (hold.by_text) {
+    hold.next_look = now;
+  } else {
+    hold.next_renewal = std::min(hold.next_renewal, again);
+  }
+}
+
+void Watchdog::gone(Hold& hold, TimePoint now) {
+  // Sent before a move began, it says no more than that the hold may have been moved.
+  if (hold.sent_before_move()) {
+    hold.next_renewal = now;
+    return book_->arm(hold, now);
+  }
+  book_->lose(hold,
+              "the server no longer has it (it expired, was removed, or the server lost its data)");
+}
+
+// A check has found it. `left`: ms of its lease; below 0: a lease without end.
+void Watchdog::found(Hold& hold, std::int64_t left, const client::Sent& sent, TimePoint now) {
+  // What this client has set meanwhile may be older or newer than what was found.
+  const bool same =
+      hold.set_until == hold.set_until_when_sent && hold.sent_extensions == hold.extensions;
+  if (!same) return look_again(hold, now);
+  if (left < 0 || after(now, Millis(left)) >= hold.trusted()) return;
+  hold.set_until = std::min(hold.set_until, trusted_until(sent.last, Millis(left)));
+  if (!hold.renewed()) return;
+  // Another program's owner may do so again: see ShortenedLease.
+  if (hold.renewal->found(left)) hold.shortened.observe(Millis(left), now, hold.lease);
+  hold.next_renewal = now;
+}
+
+void Watchdog::note_tracking(Hold& hold, bool tracked) {
+  book_->tracks = tracked;
+  if (!tracked) return book_->holds.tracked.remove(hold);
+  if (!hold.tracked.empty()) return;
+  const std::string field = owner_field(book_->client_id, hold.owner);
+  book_->holds.tracked.add(hold, hold.renewal->keys(hold.name, field));
+}
+
+void Watchdog::changed(const client::Changes& changes) {
+  Renewals looks;
+  {
+    const MutexLock guard(book_->mutex);
+    const TimePoint now = book_->clock.now();
+    for (Hold* hold : book_->holds.tracked.take(changes)) {
+      // What is on its way is executed after the change: else its reply had come before the
+      // message.
+      if (hold->in_flight) continue;
+      look_again(*hold, now);
+      due(*hold, now, looks);
+    }
+  }
+  submit(looks);
+}
+
+// It may have changed, or was not tracked for a moment.
+void Watchdog::look_again(Hold& hold, TimePoint now) {
+  hold.next_look = std::max(looks_.take(now, kAllLooks), hold.looks.take(now, kItsLooks));
+}
+
 void Watchdog::verify() {
   const MutexLock guard(book_->mutex);
+  book_->holds.tracked.clear();
   if (book_->holds.empty() || book_->closed) return;
   verify_ = true;
   book_->drive();

@@ -1,13 +1,17 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/sync_points.h"
+#include "client/tracking.h"
 #include "lease/hold_book.h"
 #include "lease/hold_record.h"
+#include "lease/look_budget.h"
 #include "net/pollable.h"
 #include "topology/topology.h"
 
@@ -28,6 +32,15 @@ class Watchdog final : public net::Pollable {
 
   // A connection broke: verifies every hold now.
   void verify() HOLDFAST_EXCLUDES(book_->mutex);
+  // The servers are asked to say when the keys of holds change. To be called once, before the first
+  // grant.
+  void track() HOLDFAST_EXCLUDES(book_->mutex);
+  // What a server has said: these holds are looked at, at once unless that is often. Whatever it
+  // has said, only the look decides.
+  void changed(const client::Changes& changes) HOLDFAST_EXCLUDES(book_->mutex);
+  // Of the holds now, those whose changes the server will report.
+  std::size_t tracked() const HOLDFAST_EXCLUDES(book_->mutex);
+
   // For tests of programs: while `on`, nothing is renewed or verified, so that leases run out.
   void pause(bool on) { paused_ = on; }
 
@@ -40,13 +53,25 @@ class Watchdog final : public net::Pollable {
  private:
   using Renewals = std::vector<std::shared_ptr<Hold>>;
 
+  net::Interest next_step(TimePoint now) HOLDFAST_REQUIRES(book_->mutex);
   void due(Hold& hold, TimePoint now, Renewals& renewals) HOLDFAST_REQUIRES(book_->mutex);
   void renew(Hold& hold, TimePoint now, Renewals& renewals) HOLDFAST_REQUIRES(book_->mutex);
+  void look(Hold& hold, TimePoint now, Renewals& renewals) HOLDFAST_REQUIRES(book_->mutex);
+  void ask(Hold& hold, bool renews, TimePoint now, Renewals& renewals)
+      HOLDFAST_REQUIRES(book_->mutex);
+  void failed(Hold& hold, TimePoint now) HOLDFAST_REQUIRES(book_->mutex);
+  void gone(Hold& hold, TimePoint now) HOLDFAST_REQUIRES(book_->mutex);
+  void found(Hold& hold, std::int64_t left, const client::Sent& sent, TimePoint now)
+      HOLDFAST_REQUIRES(book_->mutex);
+  void note_tracking(Hold& hold, bool tracked) HOLDFAST_REQUIRES(book_->mutex);
+  void look_again(Hold& hold, TimePoint now) HOLDFAST_REQUIRES(book_->mutex);
   void submit(const Renewals& renewals) HOLDFAST_EXCLUDES(book_->mutex);
 
   const std::shared_ptr<HoldBook> book_;
   std::weak_ptr<topology::Topology> topology_ HOLDFAST_GUARDED_BY(book_->mutex);
-  bool idle_ HOLDFAST_GUARDED_BY(book_->mutex) = false;  // the last step found no hold
+  std::uint64_t grants_ HOLDFAST_GUARDED_BY(book_->mutex) = 0;  // before the last step
+  TimePoint busy_until_ HOLDFAST_GUARDED_BY(book_->mutex){};
+  LookBudget looks_ HOLDFAST_GUARDED_BY(book_->mutex);
   bool verify_ HOLDFAST_GUARDED_BY(book_->mutex) = false;
   SharedAtomic<bool> paused_{false};
 };

@@ -7,10 +7,9 @@
 --
 -- A longer lease that still runs is kept: a renewal that arrives late, after the owner has set
 -- another lease, must not cut that one.
+-- @include _lock/lengthen.lua
 if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
   return 0
 end
-if redis.call('pttl', KEYS[1]) < tonumber(ARGV[2]) then
-  redis.call('pexpire', KEYS[1], ARGV[2])
-end
+lengthen(KEYS[1], ARGV[2])
 return 1

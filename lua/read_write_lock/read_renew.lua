@@ -7,6 +7,7 @@
 -- returns  0: the owner has no read hold, or its time is over; nothing changed
 --
 -- Another program's reader may have set the lease of the lock, or of all readers, to less: the reply shows it.
+-- @include _lock/lengthen.lua
 -- @include _read_write_lock/timeout.lua
 local GONE = -2
 local name, lease = KEYS[1], tonumber(ARGV[2])
@@ -15,14 +16,12 @@ local left = redis.call('pttl', timeout(KEYS[2], ARGV[1], 1))
 if not count or left == GONE then
   return 0
 end
-local whole = redis.call('pttl', name)
-if whole < lease then
-  redis.call('pexpire', name, lease)
-end
+local whole = lengthen(name, lease)
 if left < lease then
   for n = 1, tonumber(count) do
     redis.call('pexpire', timeout(KEYS[2], ARGV[1], n), lease)
   end
+  redis.call('pttl', timeout(KEYS[2], ARGV[1], 1))
 end
 -- A key that another program has made to stay for ever is not about to end.
 whole, left = whole < 0 and lease or whole, left < 0 and lease or left

@@ -34,6 +34,9 @@ class PermitSemaphore:
     def renew(self, permit: bytes, lease: int = MINUTE) -> Any:
         return self._run("renew", [self.timeouts], permit, lease)
 
+    def check(self, permit: bytes) -> Any:
+        return self._run("check", [self.timeouts], permit)
+
     def extend(self, permit: bytes, lease: int = MINUTE, publish: str = "publish") -> Any:
         return self._run("extend", [self.timeouts, self.channel], permit, lease, publish)
 

@@ -43,6 +43,9 @@ class ReadWriteLock:
     def read_renew(self, owner: Bytes, lease: int = 30_000) -> Any:
         return self._run("read_renew", [self.name, self.prefix], owner, lease)
 
+    def read_check(self, owner: Bytes) -> Any:
+        return self._run("read_check", [self.name, self.prefix], owner)
+
     def read_extend(self, owner: Bytes, lease: int = 30_000, publish: str = "publish") -> Any:
         return self._run("read_extend", self._all_keys, owner, lease, publish)
 

@@ -89,6 +89,9 @@ class Lock:
     def renew(self, owner: Bytes, lease: int = 30_000) -> Any:
         return self._run("renew", [self.name], owner, lease)
 
+    def check(self, owner: Bytes) -> Any:
+        return self._run("check", [self.name], owner)
+
     def extend(self, owner: Bytes, lease: int = 30_000) -> Any:
         return self._run("extend", [self.name, self.channel], owner, lease, "publish")
 
@@ -161,6 +164,7 @@ STEPS: dict[str, Callable[[Lock], Any]] = {
     "renew under either owner": lambda lock: lock.renew_either(ALICE, BOB, MINUTE),
     "retain": lambda lock: lock.retain(ALICE, ALICE, KEEPER, MINUTE),
     "renew": lambda lock: lock.renew(ALICE, MINUTE),
+    "check": lambda lock: lock.check(ALICE),
     "extend": lambda lock: lock.extend(ALICE, MINUTE),
     "force release": lambda lock: lock.force_release(),
     "ttl": lambda lock: lock.ttl(),

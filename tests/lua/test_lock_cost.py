@@ -26,7 +26,9 @@ ON_A_HELD_LOCK: dict[str, tuple[Callable[[Lock], object], str]] = {
     ),
     "release": (lambda lock: lock.release(ALICE), "hdel publish"),
     "release one hold": (lambda lock: lock.release(ALICE, 1), "hexists hset"),
-    "renew": (lambda lock: lock.renew(ALICE, 90_000), "hexists pttl pexpire"),
+    "renew": (lambda lock: lock.renew(ALICE, 90_000), "hexists pttl pexpire pttl"),
+    "renew, with a longer lease": (lambda lock: lock.renew(ALICE, 1000), "hexists pttl"),
+    "check": (lambda lock: lock.check(ALICE), "hexists pttl"),
     "extend": (lambda lock: lock.extend(ALICE), "hexists pttl pexpire"),
     "transfer": (lambda lock: lock.transfer(ALICE, BOB), "hexists hset hdel pttl pexpire"),
 }

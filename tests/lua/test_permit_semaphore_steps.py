@@ -325,6 +325,7 @@ STEPS: dict[str, Callable[[PermitSemaphore], Any]] = {
     "acquire": lambda semaphore: semaphore.acquire(ONE),
     "release": lambda semaphore: semaphore.release(ONE),
     "renew": lambda semaphore: semaphore.renew(ONE),
+    "check": lambda semaphore: semaphore.check(ONE),
     "extend": lambda semaphore: semaphore.extend(ONE),
     "try_set_permits": lambda semaphore: semaphore.try_set_permits(3),
     "available_permits": lambda semaphore: semaphore.available_permits(),
@@ -334,7 +335,7 @@ CHECKED = [
     (step, key)
     for step in STEPS
     for key in (NAME, TIMEOUTS)
-    if key != {"renew": NAME, "extend": NAME, "try_set_permits": TIMEOUTS}.get(step)
+    if key != {"renew": NAME, "check": NAME, "extend": NAME, "try_set_permits": TIMEOUTS}.get(step)
 ]
 """The steps, each with the keys of which it needs the type."""
 FOLDER = ROOT / "lua" / "permit_semaphore"

@@ -16,7 +16,8 @@ class FairLock final : public LockRecipe, public Movable {
   std::string_view kind() const override { return "fair_lock"; }
   std::vector<const script::Script*> scripts() const override {
     return {&lua::fair_lock_acquire, &lua::fair_lock_release, &lua::fair_lock_force_release,
-            &lua::lock_renew,        &lua::fair_lock_extend,  &lua::lock_ttl};
+            &lua::lock_renew,        &lua::lock_check,        &lua::fair_lock_extend,
+            &lua::lock_ttl};
   }
 
   Waiting waiting() const override { return Waiting::kInLine; }

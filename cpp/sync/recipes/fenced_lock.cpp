@@ -25,13 +25,9 @@ class FencedLock final : public ReentrantLock {
  public:
   std::string_view kind() const override { return "fenced_lock"; }
   std::vector<const script::Script*> scripts() const override {
-    return {&lua::fenced_lock_acquire,
-            &lua::lock_release,
-            &lua::fenced_lock_transfer,
-            &lua::lock_renew,
-            &lua::lock_extend,
-            &lua::lock_force_release,
-            &lua::lock_ttl};
+    return {&lua::fenced_lock_acquire, &lua::lock_release, &lua::fenced_lock_transfer,
+            &lua::lock_renew,          &lua::lock_check,   &lua::lock_extend,
+            &lua::lock_force_release,  &lua::lock_ttl};
   }
 
   std::string_view ticket_kind() const override { return "fenced_lock"; }

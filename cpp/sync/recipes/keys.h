@@ -76,6 +76,11 @@ inline Channel rwlock_channel(const LockName& name) {
 // The beginning of the timeout keys of a name's read holds.
 inline std::string rwlock_prefix(const LockName& name) { return braced(name); }
 
+// The key that lives as long as the owner's first read hold.
+inline std::string read_timeout(const LockName& name, const std::string& owner) {
+  return rwlock_prefix(name) + ':' + owner + ":rwlock_timeout:1";
+}
+
 inline std::string permit_timeouts(const LockName& name) { return braced(name, {}, ":timeout"); }
 
 }  // namespace holdfast::sync

@@ -25,8 +25,8 @@ void release_either(script::Writer& out, const Step& step) {
 }  // namespace
 
 std::vector<const script::Script*> ReentrantLock::scripts() const {
-  return {&lua::lock_acquire, &lua::lock_release,       &lua::lock_transfer, &lua::lock_renew,
-          &lua::lock_extend,  &lua::lock_force_release, &lua::lock_ttl};
+  return {&lua::lock_acquire, &lua::lock_release, &lua::lock_transfer,      &lua::lock_renew,
+          &lua::lock_check,   &lua::lock_extend,  &lua::lock_force_release, &lua::lock_ttl};
 }
 
 Channel ReentrantLock::channel(const LockName& name, const std::string& /*owner*/) const {
@@ -91,7 +91,7 @@ void ReentrantLock::renew(script::Writer& out, const LockName& name, const std::
 
 void ReentrantLock::check(script::Writer& out, const LockName& name,
                           const std::string& owner) const {
-  out.command({"HEXISTS", name.bytes(), owner}, resp::ReplyKind::kInteger);
+  out.call(lua::lock_check, 1, 1) << name.bytes() << owner;
 }
 
 void ReentrantLock::locked(script::Writer& out, const LockName& name) const {

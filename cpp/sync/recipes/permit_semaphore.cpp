@@ -69,7 +69,8 @@ class Permit : public Base {
  public:
   std::vector<const script::Script*> scripts() const override {
     return {&lua::permit_semaphore_acquire, &lua::permit_semaphore_release,
-            &lua::permit_semaphore_renew, &lua::permit_semaphore_extend};
+            &lua::permit_semaphore_renew, &lua::permit_semaphore_check,
+            &lua::permit_semaphore_extend};
   }
 
   bool grants_end() const override { return true; }
@@ -115,7 +116,11 @@ class RenewedPermit final : public Permit<HoldRecipe> {
   }
 
   void check(script::Writer& out, const LockName& name, const std::string& owner) const override {
-    renew_permit(out, name, owner, Millis(0));
+    out.call(lua::permit_semaphore_check, 1, 1) << permit_timeouts(name) << permit_of(owner);
+  }
+
+  std::vector<std::string> keys(const LockName& name, const std::string& /*owner*/) const override {
+    return {permit_timeouts(name)};
   }
 
   void extend(script::Writer& out, const Step& step) const override {

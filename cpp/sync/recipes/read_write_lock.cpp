@@ -65,10 +65,15 @@ class ReadLock final : public SideRecipe {
   ReadLock() : SideRecipe("read") {}
 
   std::vector<const script::Script*> scripts() const override {
-    return {&lua::read_write_lock_read_acquire, &lua::read_write_lock_read_release,
-            &lua::read_write_lock_read_renew,   &lua::read_write_lock_read_extend,
-            &lua::read_write_lock_read_holds,   &lua::read_write_lock_force_release,
-            &lua::read_write_lock_locked,       &lua::lock_ttl};
+    return {&lua::read_write_lock_read_acquire,
+            &lua::read_write_lock_read_release,
+            &lua::read_write_lock_read_renew,
+            &lua::read_write_lock_read_check,
+            &lua::read_write_lock_read_extend,
+            &lua::read_write_lock_read_holds,
+            &lua::read_write_lock_force_release,
+            &lua::read_write_lock_locked,
+            &lua::lock_ttl};
   }
 
   Waiting waiting() const override { return Waiting::kTogether; }
@@ -97,16 +102,16 @@ class ReadLock final : public SideRecipe {
   std::optional<Millis> found(std::int64_t reply) const override { return Millis(reply); }
 
   void check(script::Writer& out, const LockName& name, const std::string& owner) const override {
-    holds(out, name, owner);
+    out.call(lua::read_write_lock_read_check, 2, 1) << name.bytes() << rwlock_prefix(name) << owner;
+  }
+
+  std::vector<std::string> keys(const LockName& name, const std::string& owner) const override {
+    return {name.bytes(), read_timeout(name, owner)};
   }
 
   void hold_count(script::Writer& out, const Step& step) const override {
-    holds(out, step.name, step.owner);
-  }
-
- private:
-  static void holds(script::Writer& out, const LockName& name, const std::string& owner) {
-    out.call(lua::read_write_lock_read_holds, 2, 1) << name.bytes() << rwlock_prefix(name) << owner;
+    out.call(lua::read_write_lock_read_holds, 2, 1)
+        << step.name.bytes() << rwlock_prefix(step.name) << step.owner;
   }
 };
 
@@ -122,6 +127,7 @@ class WriteLock final : public SideRecipe, public Movable {
             &lua::read_write_lock_force_release,
             &lua::read_write_lock_locked,
             &lua::lock_renew,
+            &lua::lock_check,
             &lua::lock_ttl};
   }
 
@@ -160,7 +166,7 @@ class WriteLock final : public SideRecipe, public Movable {
   }
 
   void check(script::Writer& out, const LockName& name, const std::string& owner) const override {
-    out.command({"HEXISTS", name.bytes(), write_field(owner)}, resp::ReplyKind::kInteger);
+    out.call(lua::lock_check, 1, 1) << name.bytes() << write_field(owner);
   }
 
   void hold_count(script::Writer& out, const Step& step) const override {

@@ -29,7 +29,7 @@ constexpr Millis kSoon{10};
 // A keeper with its connection to a simulated server, on a simulated clock.
 class LeaseKeeperTest : public ::testing::Test {
  protected:
-  LeaseKeeperTest() {
+  explicit LeaseKeeperTest(bool tracks = false) : tracks_(tracks) {
     network_.weather.slow_per_mille = 0;
     client_->on_event = [this](const Event& event) {
       events.push_back(event.name + " of " + std::to_string(event.owner) + " " + word(event.kind) +
@@ -119,10 +119,16 @@ class LeaseKeeperTest : public ::testing::Test {
   const LockName name{"lock"};
 
  private:
+  simulation::ClientPlan plan() const {
+    simulation::ClientPlan plan{"client", kLease, Millis(1000), 10};
+    plan.tracks = tracks_;
+    return plan;
+  }
+
+  const bool tracks_;
   simulation::Network network_{world, server};
   simulation::SteppedLoop loop_{world, network_};
-  const std::shared_ptr<Client> client_ =
-      Client::make(world, network_, loop_, {"client", kLease, Millis(1000), 10});
+  const std::shared_ptr<Client> client_ = Client::make(world, network_, loop_, plan());
 };
 
 }  // namespace holdfast::lease

@@ -45,6 +45,7 @@ const std::shared_ptr<Client>& History::plan_client(int replicas, int longer) {
   plan.command_timeout = Millis(200 + static_cast<int>(random.below(600)));
   plan.retries = static_cast<int>(random.below(8));
   plan.replicas = replicas;
+  plan.tracks = clients_.size() % 2 == 0;
   clients_.push_back(Client::make(world_, network_, loop_, plan));
   clients_.back()->on_event = [](const Event&) {};
   return clients_.back();

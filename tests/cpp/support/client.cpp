@@ -11,6 +11,7 @@ using client::Connection;
 using client::Subscriber;
 
 constexpr const char* kCalls = "/calls";
+constexpr const char* kRenewals = "/renewals";
 
 // The connections of one client, opened on the simulated network.
 class Topology final : public topology::Topology {
@@ -21,11 +22,13 @@ class Topology final : public topology::Topology {
     std::weak_ptr<Subscriber::Sink> sink;
     std::function<void()> on_lost;
     Connection::Driver driver = Connection::Driver::kLoop;
+    client::TrackingMode tracking = client::TrackingMode::kOff;
+    std::function<void(const client::Changes&)> on_changes;
   };
 
   Topology(World& world, Network& network, SteppedLoop& loop, const Setup& setup)
       : calls_(connection(world, network, loop, setup, kCalls)),
-        renewals_(connection(world, network, loop, setup, "/renewals")),
+        renewals_(connection(world, network, loop, setup, kRenewals)),
         confirmations_(connection(world, network, loop, setup, "/confirmations")),
         subscriber_(std::make_shared<Subscriber>(world, loop, setup.link, setup.sink,
                                                  opener(network, setup.id + "/messages"))) {}
@@ -57,6 +60,8 @@ class Topology final : public topology::Topology {
     const auto driver = purpose == kCalls ? setup.driver : Connection::Driver::kLoop;
     Connection::Setup made{setup.link, driver, setup.on_lost};
     made.open = opener(network, setup.id + purpose);
+    if (purpose == kRenewals) made.link.tracking = setup.tracking;
+    made.on_changes = setup.on_changes;
     return std::make_shared<Connection>(world, loop, std::move(made));
   }
 
@@ -84,6 +89,11 @@ std::shared_ptr<Client> Client::make(World& world, Network& network, SteppedLoop
   setup.sink = client->hub_;
   setup.on_lost = [weak = std::weak_ptr<lease::LeaseKeeper>(keeper)] {
     if (const auto strong = weak.lock()) strong->watchdog().verify();
+  };
+  if (plan.tracks) setup.tracking = client::TrackingMode::kTried;
+  if (plan.tracks) keeper->watchdog().track();
+  setup.on_changes = [weak = std::weak_ptr<lease::LeaseKeeper>(keeper)](const auto& changes) {
+    if (const auto strong = weak.lock()) strong->watchdog().changed(changes);
   };
   const auto topology = std::make_shared<Topology>(world, network, loop, setup);
   client->hub_->set_on_lost(setup.on_lost);

@@ -98,9 +98,11 @@ void Server::describe(const Wire& wire, const Command& command, const Answer& an
 Answer Server::run(const std::shared_ptr<Wire>& wire, const Command& command) {
   const std::string& word = command.words[0];
   if (word == "SUBSCRIBE" || word == "UNSUBSCRIBE") return subscribe(wire, command);
+  if (word == "HELLO" || word == "CLIENT") return greet(wire, command.words);
   if (mood_ == Mood::kLoading)
     return Answer::error("LOADING Redis is loading the dataset in memory");
   data_.set_time(microseconds());
+  caller_ = wire;
   if (word == "EVAL" || word == "EVALSHA") return run_script(command.words);
   if (word == "SCRIPT") return load(command.words);
   if (word == "WAIT") return wait(command.words);
@@ -121,6 +123,13 @@ Answer Server::subscribe(const std::shared_ptr<Wire>& wire, const Command& comma
   }
   return Answer::array({Answer::bulk(on ? "subscribe" : "unsubscribe"), Answer::bulk(channel),
                         Answer::number(static_cast<std::int64_t>(wire->channels.size()))});
+}
+
+Answer Server::greet(const std::shared_ptr<Wire>& wire, const Words& command) {
+  if (command[0] == "HELLO") return Answer::array({Answer::bulk("proto"), Answer::number(3)});
+  if (!allows_tracking_) return Answer::error("ERR unknown subcommand 'TRACKING'");
+  tracking_.start(wire);
+  return Answer::status("OK");
 }
 
 Answer Server::load(const Words& command) {
@@ -178,9 +187,25 @@ Answer Server::carry_out(const Words& command) {
   const bool under_way = in_script_ && has_written_;
   if (mood_ == Mood::kFull && known->grows && !under_way) return Answer::error(kOutOfMemory);
   try {
-    return known->run(data_, command);
+    Answer answer = known->run(data_, command);
+    track(*known, command);
+    return answer;
   } catch (const Refusal& refusal) {
     return Answer::error(refusal.text);
+  }
+}
+
+// Each of its keys; of a command that takes several, all that follow.
+void Server::track(const DataCommand& known, const Words& command) {
+  const std::string name = lower(command[0]);
+  const bool many = name == "del" || name == "unlink" || name == "exists";
+  const std::size_t end = many ? command.size() : std::min<std::size_t>(command.size(), 2);
+  for (std::size_t i = 1; i < end; ++i) {
+    if (known.writes) {
+      tracking_.written(caller_, command[i]);
+    } else {
+      tracking_.read(caller_, command[i]);
+    }
   }
 }
 
@@ -227,6 +252,7 @@ void Server::restart(bool with_data, Duration down,
   up_ = false;
   inbox_.clear();
   subscribers_.clear();
+  tracking_.clear();
   flush_scripts();
   for (const auto& wire : wires) wire->cut(false);
   inbox_.clear();
@@ -237,6 +263,7 @@ void Server::restart(bool with_data, Duration down,
 void Server::flush_data() {
   data_.set_time(microseconds());
   data_.clear();
+  tracking_.flushed();
   if (witness != nullptr) witness->forgot();
 }
 

@@ -11,9 +11,11 @@
 #include <utility>
 #include <vector>
 
+#include "support/commands.h"
 #include "support/interpreter.h"
 #include "support/keyspace.h"
 #include "support/network.h"
+#include "support/tracking_table.h"
 
 namespace holdfast::simulation {
 
@@ -53,6 +55,9 @@ class Server final : public Peer, private ScriptHost {
   void restart(bool with_data, Duration down, const std::vector<std::shared_ptr<Wire>>& wires);
   void flush_scripts() { scripts_.clear(); }
   void flush_data();
+  void evict_tracked(const std::string& key) { tracking_.evict(key); }
+  // Whether CLIENT TRACKING is allowed.
+  void allow_tracking(bool on) { allows_tracking_ = on; }
   void set_mood(Mood mood) { mood_ = mood; }
   // How many of a thousand requests its replica fails to acknowledge in time.
   void set_lag(unsigned per_mille) { lag_per_mille_ = per_mille; }
@@ -83,6 +88,8 @@ class Server final : public Peer, private ScriptHost {
   Answer run_script(const Words& command);
   Answer evaluate(const script::Script& script, const Words& command);
   Answer load(const Words& command);
+  Answer greet(const std::shared_ptr<Wire>& wire, const Words& command);
+  void track(const DataCommand& known, const Words& command);
   Answer wait(const Words& command);
   Answer carry_out(const Words& command);
   Answer call(const Words& command) override;
@@ -98,6 +105,9 @@ class Server final : public Peer, private ScriptHost {
   std::set<std::string_view> scripts_;  // those it knows, by name
   bool in_script_ = false;
   bool has_written_ = false;  // the script that runs
+  TrackingTable tracking_;
+  bool allows_tracking_ = true;
+  std::shared_ptr<Wire> caller_;  // of the command that runs
   std::vector<std::shared_ptr<Wire>> subscribers_;
   std::deque<std::pair<std::shared_ptr<Wire>, std::vector<Command>>> inbox_;
   TimePoint paused_until_{};
