@@ -57,6 +57,12 @@ std::optional<client::PubSub> pubsub_of(const std::string& word) {
   return std::nullopt;
 }
 
+client::TrackingMode tracking_of(const std::string& word) {
+  using Mode = client::TrackingMode;
+  if (word == "require") return Mode::kRequired;
+  return word == "auto" ? Mode::kTried : Mode::kOff;
+}
+
 std::string deployment(const net::Endpoint& endpoint) {
   switch (endpoint.deployment) {
     case net::Deployment::kSentinel:
@@ -121,6 +127,8 @@ void register_options(py::module_& module) {
       .def_readwrite("asynchronous", &engine::ClientOptions::asynchronous)
       .def("set_pubsub",
            [](engine::ClientOptions& o, const std::string& word) { o.pubsub = pubsub_of(word); })
+      .def("set_tracking", [](engine::ClientOptions& o,
+                              const std::string& word) { o.tracking = tracking_of(word); })
       .def("set_timeouts",
            [](engine::ClientOptions& o, std::int64_t connect_ms, std::int64_t command_ms) {
              o.connect_timeout = Millis(connect_ms);
@@ -161,7 +169,11 @@ void register_client(py::module_& module) {
       .def_property_readonly("id", [](Client& self) { return self.id(); })
       .def_property_readonly("closed", &Client::closed)
       .def("read_ticket", &read_ticket)
-      .def("stats", [](Client& self) { return stats_to_python(*self.context()->stats); })
+      .def("stats",
+           [](Client& self) {
+             const auto context = self.context();
+             return stats_to_python(*context->stats, context->keeper->watchdog().tracked());
+           })
       .def("pause_renewals", &Client::pause_renewals)
       .def("close", &close_client, py::arg("timeout_ms") = py::none(),
            py::arg("release_held") = false);

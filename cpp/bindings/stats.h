@@ -2,13 +2,15 @@
 
 #include <pybind11/pybind11.h>
 
+#include <cstddef>
+
 #include "base/stats.h"
 
 namespace holdfast::bindings {
 
-// The figures of a client, for holdfast._stats: the counters in the order of Stats::Counter, then
-// for each Stats::Timing a tuple (counts, sum in seconds).
-pybind11::tuple stats_to_python(const Stats& stats);
+// The figures of a client, for holdfast._stats: the counters in the order of Stats::Counter, the
+// number of tracked holds, then for each Stats::Timing a tuple (counts, sum in seconds).
+pybind11::tuple stats_to_python(const Stats& stats, std::size_t tracked);
 
 // The bounds of the buckets, in seconds.
 pybind11::tuple histogram_bounds();

@@ -58,7 +58,9 @@ class Client(Locked, BaseClient):
     whole), ``retries`` (10: attempts to connect again), ``tls_ca``, ``tls_cert``, ``tls_key``,
     ``tls_verify``, ``client_name``, ``replicas_to_wait`` (0: how many replicas must acknowledge a
     grant), ``protocol`` (2, or 3 if the server supports it), ``releases`` (``"awaited"``, or
-    ``"deferred"``: the end of ``with`` is ``release(wait=False)``, of the kinds that support it);
+    ``"deferred"``: the end of ``with`` is ``release(wait=False)``, of the kinds that support it),
+    ``tracking`` (``"auto"``: the servers that can say when a hold is removed or cut short are asked
+    to, by ``CLIENT TRACKING``; ``"off"``; ``"require"``: a server that cannot is refused);
     with Sentinel also ``sentinel_username`` and ``sentinel_password``; with a cluster ``pubsub``:
     ``"sharded"`` or ``"classic"`` channels, ``"both"``, or ``"auto"``: sharded if the servers
     support them, as Redisson does.

@@ -40,6 +40,7 @@ class Keywords(TypedDict, total=False):
     protocol: int
     pubsub: Literal["auto", "sharded", "classic", "both"]
     releases: Literal["awaited", "deferred"]
+    tracking: Literal["auto", "off", "require"]
 
 
 class LockOptions(TypedDict, total=False):

@@ -38,6 +38,7 @@ DEFAULTS: dict[str, Any] = {
     "protocol": 2,
     "pubsub": "auto",
     "releases": "awaited",
+    "tracking": "auto",
 }
 SECONDS = frozenset({"lease", "connect_timeout", "command_timeout"})
 COUNTS = frozenset({"retries", "replicas_to_wait", "protocol"})
@@ -51,6 +52,7 @@ TEXTS = SENTINEL_TEXTS | {
     "tls_key",
     "client_name",
     "releases",
+    "tracking",
 }
 FILES = ("tls_ca", "tls_cert", "tls_key")
 PROTOCOLS = (2, 3)  # RESP2 and RESP3
@@ -58,6 +60,7 @@ WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0":
 UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 PUBSUB = ("auto", "sharded", "classic", "both")
 RELEASES = ("awaited", "deferred")
+TRACKING = ("auto", "off", "require")
 CLIENT_NAME = r"[!-~]*"  # as CLIENT SETNAME accepts it
 
 
@@ -142,6 +145,7 @@ def read_options(url: object, keywords: Mapping[str, object], *, asynchronous: b
     core.replicas_to_wait = values["replicas_to_wait"]
     core.asynchronous = asynchronous
     core.set_pubsub(values["pubsub"])
+    core.set_tracking(values["tracking"])
     core.set_timeouts(values["connect_timeout"], values["command_timeout"])
     return Options(core, endpoint.text, password, values)
 
@@ -220,9 +224,10 @@ def _check(values: dict[str, Any]) -> None:
     if values["protocol"] not in PROTOCOLS:
         msg = f"protocol must be 2 or 3, not {values['protocol']}"
         raise ValueError(msg)
-    if values["pubsub"] not in PUBSUB:
-        msg = f"pubsub must be one of {', '.join(PUBSUB)}, not {values['pubsub']!r}"
-        raise ValueError(msg)
+    for name, words in (("pubsub", PUBSUB), ("tracking", TRACKING)):
+        if values[name] not in words:
+            msg = f"{name} must be one of {', '.join(words)}, not {values[name]!r}"
+            raise ValueError(msg)
     _check_releases(values["releases"], values["replicas_to_wait"])
     if values["client_name"] and not re.fullmatch(CLIENT_NAME, values["client_name"]):
         msg = "client_name must consist of printable ASCII characters without spaces"

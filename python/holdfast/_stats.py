@@ -67,6 +67,8 @@ class Stats:
     held: int
     #: Acquisitions that wait now.
     waiting: int
+    #: Holds now whose changes the server will report at once, permits included: ``tracking``.
+    tracked: int
     #: From the beginning of an acquisition to its grant.
     wait_seconds: Histogram
     #: From the first grant of a hold to its last release, or its loss.

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.servers("redis")
 def counted(client: Any, **expected: int) -> None:
     """The named figures are these, and all other counters of acquisitions and holds are 0."""
     stats = dataclasses.asdict(client.stats())
-    others = {"commands", "wait_seconds", "hold_seconds", "renewals"}
+    others = {"commands", "wait_seconds", "hold_seconds", "renewals", "tracked"}
     assert {name: n for name, n in stats.items() if name not in others and n} == expected
 
 
@@ -31,7 +31,7 @@ def test_the_figures_are_a_frozen_dataclass(client: Any, alice: Any) -> None:
     assert [field.name for field in dataclasses.fields(stats)] == [
         "acquired", "contended", "timed_out", "cancelled", "failed", "released", "lost",
         "renewals", "renewal_failures", "commands", "reconnects",
-        "protocol_errors", "held", "waiting",
+        "protocol_errors", "held", "waiting", "tracked",
         "wait_seconds", "hold_seconds",
     ]  # fmt: skip
     assert not any(dataclasses.astuple(stats)[:-2])
@@ -139,7 +139,8 @@ def test_a_hold_whose_owner_ended_is_lost(client: Any, alice: Any) -> None:
 
 
 def test_renewals_are_counted(make_client: MakeClient, alice: Any, private_server: Server) -> None:
-    client = make_client(private_server.url, lease=0.6, command_timeout=0.2)
+    options = {"lease": 0.6, "command_timeout": 0.2, "tracking": "off"}
+    client = make_client(private_server.url, **options)
     alice.do(client.lock("myLock").acquire)
     eventually(lambda: client.stats().renewals >= 2)
     assert client.stats().renewal_failures == 0

@@ -31,6 +31,7 @@ CHECKS = [
     "replicas",
     "cluster coverage",
     "clock",
+    "tracking",
     "scripts",
     "pub/sub",
     "rights",

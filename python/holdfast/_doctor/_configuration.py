@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from holdfast.inspect._deployment import listed
 
 from ._finding import Finding, bad, good, refused, warning
+from ._tracking import tracking
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -237,4 +238,5 @@ CHECKS: Final[tuple[Callable[[Account], Finding], ...]] = (
     replicas,
     coverage,
     clock,
+    lambda account: tracking(account.server),
 )

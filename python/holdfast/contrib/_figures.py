@@ -27,6 +27,7 @@ HELP = {
     "protocol_errors": "Connections ended by bytes that cannot be replies to the commands sent",
     "held": "Locks held now",
     "waiting": "Acquisitions that wait now",
+    "tracked": "Holds whose changes the server reports at once",
     "wait_seconds": "Time from the beginning of an acquisition to its grant",
     "hold_seconds": "Time from a grant to its last release, or its loss",
 }

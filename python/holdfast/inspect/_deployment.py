@@ -36,6 +36,7 @@ class Server:
     def __init__(self, options: _core.ClientOptions) -> None:
         self.core = _core.Client(options)
         self.text = options.endpoint.text
+        self.user = options.endpoint.username or "default"
         self._pace = Pace()
 
     def ask(self, commands: Sequence[Command], name: bytes | None = None) -> list[Any]:
@@ -79,6 +80,7 @@ class Deployment:
         options = _core.options_of(core)
         options.asynchronous = False
         options.resp3 = False
+        options.set_tracking("off")
         options.replicas_to_wait = 0
         self.options = options
         self.prefix = options.name_prefix
