@@ -39,8 +39,8 @@ class Renewal {
   // The same, without a change of the lease. Replies the ms that are left of it, -1 for a lease
   // without end, or 0.
   virtual void check(script::Writer& out, const LockName& name, const std::string& owner) const = 0;
-  // The keys that renew() and check() read: a hold does not end or become shorter unless one of
-  // them changes.
+  // The keys that renew() and check() read, and name as keys of their scripts, as Redis before 7.2
+  // tracks those: a hold does not end or become shorter unless one of them changes.
   virtual std::vector<std::string> keys(const LockName& name, const std::string& /*owner*/) const {
     return {name.bytes()};
   }

@@ -7,9 +7,10 @@
 --
 -- A longer lease that still runs is kept: a renewal that arrives late, after the owner has set
 -- another lease, must not cut that one.
+-- @include _lock/gone.lua
 -- @include _lock/lengthen.lua
 if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
-  return 0
+  return gone(KEYS[1], ARGV[1])
 end
 lengthen(KEYS[1], ARGV[2])
 return 1

@@ -5,9 +5,10 @@
 -- ARGV[3]  lease: ms from now, 1 to 2^53
 -- returns  1: the key lives for the lease or longer
 -- returns  0: neither of them holds it; nothing changed
+-- @include _lock/gone.lua
 -- @include _lock/lengthen.lua
 if redis.call('hexists', KEYS[1], ARGV[1]) == 0 and redis.call('hexists', KEYS[1], ARGV[2]) == 0 then
-  return 0
+  return gone(KEYS[1], ARGV[1])
 end
 lengthen(KEYS[1], ARGV[3])
 return 1

@@ -41,10 +41,10 @@ class ReadWriteLock:
         return self._run("read_holds", [self.name, self.prefix], owner)
 
     def read_renew(self, owner: Bytes, lease: int = 30_000) -> Any:
-        return self._run("read_renew", [self.name, self.prefix], owner, lease)
+        return self._run("read_renew", [self.name, self.prefix, self.timeout(owner)], owner, lease)
 
     def read_check(self, owner: Bytes) -> Any:
-        return self._run("read_check", [self.name, self.prefix], owner)
+        return self._run("read_check", [self.name, self.timeout(owner)], owner)
 
     def read_extend(self, owner: Bytes, lease: int = 30_000, publish: str = "publish") -> Any:
         return self._run("read_extend", self._all_keys, owner, lease, publish)

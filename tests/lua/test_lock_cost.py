@@ -14,7 +14,8 @@ pytestmark = pytest.mark.servers("real")
 ON_A_FREE_LOCK: dict[str, tuple[Callable[[Lock], object], str]] = {
     "acquire": (lambda lock: lock.acquire(ALICE), "pttl hset pexpire"),
     "release": (lambda lock: lock.release(ALICE), "hdel"),
-    "renew": (lambda lock: lock.renew(ALICE), "hexists"),
+    "renew": (lambda lock: lock.renew(ALICE), "hexists hdel"),
+    "check": (lambda lock: lock.check(ALICE), "hexists hdel"),
 }
 
 ON_A_HELD_LOCK: dict[str, tuple[Callable[[Lock], object], str]] = {

@@ -94,15 +94,17 @@ class ReadLock final : public SideRecipe {
 
   void renew(script::Writer& out, const LockName& name, const std::string& owner,
              Millis lease) const override {
-    out.call(lua::read_write_lock_read_renew, 2, 2)
-        << name.bytes() << rwlock_prefix(name) << owner << lease.count();
+    out.call(lua::read_write_lock_read_renew, 3, 2)
+        << name.bytes() << rwlock_prefix(name) << read_timeout(name, owner) << owner
+        << lease.count();
   }
 
   // The watchdog of Redisson's readers sets the lease of the whole lock to its own.
   std::optional<Millis> found(std::int64_t reply) const override { return Millis(reply); }
 
   void check(script::Writer& out, const LockName& name, const std::string& owner) const override {
-    out.call(lua::read_write_lock_read_check, 2, 1) << name.bytes() << rwlock_prefix(name) << owner;
+    out.call(lua::read_write_lock_read_check, 2, 1)
+        << name.bytes() << read_timeout(name, owner) << owner;
   }
 
   std::vector<std::string> keys(const LockName& name, const std::string& owner) const override {
