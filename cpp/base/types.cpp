@@ -21,7 +21,11 @@ std::atomic<std::uint64_t>& next_number() {
 
 }  // namespace
 
-OwnerNumber next_owner_number() { return OwnerNumber{next_number().fetch_add(1)}; }
+OwnerNumber next_owner_number() { return next_owner_numbers(1); }
+
+OwnerNumber next_owner_numbers(std::size_t count) {
+  return OwnerNumber{next_number().fetch_add(count)};
+}
 
 void restart_owner_numbers(std::uint64_t first) { next_number().store(first); }
 

@@ -53,8 +53,12 @@ constexpr OwnerNumber ticket_number(OwnerNumber owner) {
   return OwnerNumber{static_cast<std::uint64_t>(owner) + kOwnerNumbersEnd};
 }
 
-// The next number; thread-safe.
+// The next number, or the first of the next `count`; thread-safe.
 OwnerNumber next_owner_number();
+OwnerNumber next_owner_numbers(std::size_t count);
+constexpr OwnerNumber owner_after(OwnerNumber first, std::size_t count) {
+  return OwnerNumber{static_cast<std::uint64_t>(first) + count};
+}
 
 // For repeatable tests: the next number is `first`.
 void restart_owner_numbers(std::uint64_t first);

@@ -50,7 +50,7 @@ PyObject* bind(PyObject* self, PyObject* arguments) {
   });
 }
 
-py::object hex_of(const std::string& permit) {
+py::str hex_of(const std::string& permit) {
   static constexpr std::array<char, 17> kDigits{"0123456789abcdef"};
   std::string text;
   for (const char byte : permit) {
@@ -61,29 +61,59 @@ py::object hex_of(const std::string& permit) {
   return py::str(text);
 }
 
-// A permit's id; empty when none was free in time. `entered`: recorded as the caller's latest.
-// Python's hooks are called before the attempt, and after an attempt without a permit.
-py::object acquire(PyObject* self, PermitSemaphore::AcquireArguments arguments, bool entered) {
+// What an attempt has got: permits, whose ids Python expects from before it on. They are forgotten
+// unless they are granted.
+class Expected {
+ public:
+  Expected(PyObject* self, const PermitSemaphore& semaphore, std::size_t count)
+      : self_(self), first_(next_owner_numbers(count)) {
+    for (std::size_t i = 0; i < count; ++i) {
+      ids_.append(hex_of(semaphore.permit(owner_after(first_, i))));
+    }
+  }
+
+  // In the arguments of the attempt for them, with a listener for each.
+  void enter_in(PermitSemaphore::AcquireArguments& arguments) const {
+    arguments.number = first_;
+    for (const py::handle id : ids_) {
+      const auto listener = self_of(self_).attr("_expect")(id).cast<std::uint64_t>();
+      if (arguments.listener == 0) {
+        arguments.listener = listener;
+      } else {
+        arguments.more_listeners.push_back(listener);
+      }
+    }
+  }
+
+  void forget() const {
+    for (const py::handle id : ids_) self_of(self_).attr("_forget")(id);
+  }
+
+  OwnerNumber first() const { return first_; }
+  const py::list& ids() const { return ids_; }
+
+ private:
+  PyObject* const self_;
+  const OwnerNumber first_;
+  py::list ids_;
+};
+
+// Whether they are granted. Python's hooks are called before the attempt, and after an attempt
+// without a grant.
+bool acquire(PyObject* self, PermitSemaphore::AcquireArguments arguments,
+             const Expected& expected) {
   const Using<PermitState> state(self);
   before_acquire(self);
-  const OwnerNumber caller = calling_owner();
-  arguments.number = next_owner_number();
-  std::string permit = state->semaphore->permit(arguments.number);
-  py::object id = hex_of(permit);
-  arguments.listener = self_of(self).attr("_expect")(id).cast<std::uint64_t>();
-  if (entered) state->entered.reserve(state->entered.size() + 1);
-  bool granted = false;
   try {
+    expected.enter_in(arguments);
     const auto answer = wait_for(OperationKind::kAcquire, state->semaphore->acquire(arguments));
-    granted = answer.is(py::bool_(true));
+    if (answer.is(py::bool_(true))) return true;
   } catch (py::error_already_set&) {
-    self_of(self).attr("_forget")(id);
+    expected.forget();
     throw;
   }
-  if (granted && entered) state->entered.push_back({fork_epoch(), caller, std::move(permit)});
-  if (granted) return id;
-  self_of(self).attr("_forget")(id);
-  return py::none();
+  expected.forget();
+  return false;
 }
 
 // False: it is not in use. Raises the error of the release of a renewed permit.
@@ -108,6 +138,15 @@ bool release(PyObject* self, const std::string& permit) {
   raise(self_of(self).attr("_not_out")(hex_of(permit)));
 }
 
+// The arguments of an acquire, by Python's checks.
+PermitSemaphore::AcquireArguments arguments_of(const py::tuple& request) {
+  PermitSemaphore::AcquireArguments arguments;
+  arguments.blocking = request[0].cast<bool>();
+  arguments.timeout = wait_time(request[1].cast<double>());
+  arguments.lease = lease_of(request[2]);
+  return arguments;
+}
+
 PyObject* acquire_method(PyObject* self, PyObject* const* passed, Py_ssize_t count,
                          PyObject* keywords) {
   return guarded([&]() -> py::object {
@@ -115,14 +154,25 @@ PyObject* acquire_method(PyObject* self, PyObject* const* passed, Py_ssize_t cou
     PermitSemaphore::AcquireArguments arguments;
     arguments.lease = state->lease;
     if (const Arguments given{passed, count, keywords}; !given.empty()) {
-      const py::tuple request = checked(self, "_checked_request", given);
-      arguments.blocking = request[0].cast<bool>();
-      arguments.timeout = wait_time(request[1].cast<double>());
-      arguments.lease = lease_of(request[2]);
+      arguments = arguments_of(checked(self, "_checked_request", given));
     }
-    py::object id = acquire(self, arguments, false);
-    if (arguments.blocking && id.is_none()) self_of(self).attr("_mind_time_out")();
-    return id;
+    const Expected expected(self, *state->semaphore, 1);
+    if (acquire(self, arguments, expected)) return expected.ids()[0];
+    if (arguments.blocking) self_of(self).attr("_mind_time_out")();
+    return py::none();
+  });
+}
+
+PyObject* acquire_many(PyObject* self, PyObject* const* passed, Py_ssize_t count,
+                       PyObject* keywords) {
+  return guarded([&]() -> py::object {
+    const Using<PermitState> state(self);
+    const py::tuple request = checked(self, "_checked_request_of_many", {passed, count, keywords});
+    const PermitSemaphore::AcquireArguments arguments = arguments_of(request);
+    const Expected expected(self, *state->semaphore, request[3].cast<std::size_t>());
+    if (acquire(self, arguments, expected)) return expected.ids();
+    if (arguments.blocking) self_of(self).attr("_mind_time_out")();
+    return py::none();
   });
 }
 
@@ -142,9 +192,12 @@ PyObject* enter(PyObject* self, PyObject* /*unused*/) {
     PermitSemaphore::AcquireArguments arguments;
     arguments.lease = state->lease;
     arguments.timeout = state->wait;
-    py::object permit = acquire(self, arguments, true);
-    if (!permit.is_none()) return permit;
-    raise(self_of(self).attr("_timed_out")());
+    const Expected expected(self, *state->semaphore, 1);
+    Entered entered{fork_epoch(), calling_owner(), state->semaphore->permit(expected.first())};
+    state->entered.reserve(state->entered.size() + 1);
+    if (!acquire(self, arguments, expected)) raise(self_of(self).attr("_timed_out")());
+    state->entered.push_back(std::move(entered));
+    return expected.ids()[0];
   });
 }
 
@@ -187,6 +240,12 @@ PyMethodDef g_methods[] = {
      "Raises ``TypeError``, ``ValueError`` or ``OverflowError`` for a bad argument, before\n"
      "anything is sent; ``ConnectionError`` when the server is out of reach for longer than the\n"
      "command time-out, ``ServerError`` when it refuses."},
+    {"acquire_many", as_method(acquire_many), METH_FASTCALL | METH_KEYWORDS,
+     "acquire_many($self, /, n, blocking=True, timeout=None, *, lease=...)\n--\n\n"
+     "Take ``n`` permits at once, all or none; their ids, or ``None`` when they were not free in\n"
+     "time.\n\n"
+     "``n``: 1 to 10 000; the rest as of ``acquire``. Each permit has its own lease, and may be\n"
+     "released alone. A request for many may be overtaken by requests for fewer."},
     {"release", as_method(release_method), METH_FASTCALL | METH_KEYWORDS,
      "release($self, /, permit, *, wait=True)\n--\n\n"
      "Release a permit of any client.\n\n"

@@ -21,13 +21,18 @@ using Kind = OperationKind;
 using Class = py::class_<PermitSemaphore, std::shared_ptr<PermitSemaphore>>;
 
 // The arguments of an acquire from Python: (number, blocking, timeout, lease in ms, renewed,
-// listener).
+// listener, listeners of further permits ...).
 PermitSemaphore::AcquireArguments arguments(const py::tuple& said) {
-  return {OwnerNumber{said[0].cast<std::uint64_t>()},
-          {Millis(said[3].cast<std::int64_t>()), said[4].cast<bool>()},
-          said[1].cast<bool>(),
-          wait_time(said[2].cast<double>()),
-          said[5].cast<std::uint64_t>()};
+  PermitSemaphore::AcquireArguments arguments{
+      OwnerNumber{said[0].cast<std::uint64_t>()},
+      {Millis(said[3].cast<std::int64_t>()), said[4].cast<bool>()},
+      said[1].cast<bool>(),
+      wait_time(said[2].cast<double>()),
+      said[5].cast<std::uint64_t>()};
+  for (std::size_t i = 6; i < said.size(); ++i) {
+    arguments.more_listeners.push_back(said[i].cast<std::uint64_t>());
+  }
+  return arguments;
 }
 
 sync::ExchangePtr acquire(const PermitSemaphore& self, const py::args& said) {
@@ -37,6 +42,26 @@ sync::ExchangePtr acquire(const PermitSemaphore& self, const py::args& said) {
 Waitable release(const PermitSemaphore& self, const py::bytes& permit) {
   const PermitSemaphore::PermitRelease release = self.release(permit);
   return {release.renewed ? Kind::kRelease : Kind::kCall, release.operation};
+}
+
+PermitSemaphore::Permits permits_in(const py::list& permits) {
+  PermitSemaphore::Permits all;
+  for (const py::handle permit : permits) all.push_back(permit.cast<std::string>());
+  return all;
+}
+
+py::object begin_release(const PermitSemaphore& self, const py::list& permits) {
+  const auto lost = self.begin_release(permits_in(permits));
+  if (!lost) return py::none();
+  return py::make_tuple(lost->place, lost->reason);
+}
+
+sync::ExchangePtr release_many(const PermitSemaphore& self, const py::list& permits) {
+  return self.release_many(permits_in(permits));
+}
+
+sync::ExchangePtr lease_left(const PermitSemaphore& self, const py::bytes& permit) {
+  return self.lease_left(permit);
 }
 
 sync::ExchangePtr extend(const PermitSemaphore& self, const py::bytes& permit,
@@ -51,13 +76,22 @@ void register_permit_semaphore(py::module_& module) {
       .add("release", &release)
       .add(Kind::kCall, "extend", &extend)
       .add(Kind::kCall, "try_set_permits", &PermitSemaphore::try_set_permits)
+      .add(Kind::kCall, "release_many", &release_many)
+      .add(Kind::kCall, "set_permits", &PermitSemaphore::set_permits)
+      .add(Kind::kCall, "add_permits", &PermitSemaphore::add_permits)
       .add(Kind::kCall, "value", &PermitSemaphore::value)
+      .add(Kind::kCall, "permits", &PermitSemaphore::permits)
+      .add(Kind::kCall, "acquired_permits", &PermitSemaphore::acquired_permits)
+      .add(Kind::kCall, "lease_left", &lease_left)
       .add(Kind::kCall, "delete", &PermitSemaphore::remove);
   semaphore
       .def(py::init([](const std::shared_ptr<engine::Client>& client, const py::bytes& name) {
         return std::make_shared<PermitSemaphore>(
             client, name_for(*client, name, sync::renewed_permit_recipe()));
       }))
+      .def("begin_release", &begin_release)
+      .def("leave", [](const PermitSemaphore& self,
+                       const py::list& permits) { self.leave(permits_in(permits)); })
       .def("permit", [](const PermitSemaphore& self, std::uint64_t number) {
         return py::bytes(self.permit(OwnerNumber{number}));
       });

@@ -1,8 +1,10 @@
 #include "engine/permit_semaphore.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "sync/call/call.h"
+#include "sync/call/counter_calls.h"
 #include "sync/call/first_acquire.h"
 #include "sync/call/first_query.h"
 #include "sync/call/first_release.h"
@@ -26,8 +28,10 @@ sync::ExchangePtr PermitSemaphore::acquire(const AcquireArguments& given) const 
   const bool watched = given.lease.renewed || given.listener != 0;
   sync::AcquireArguments arguments{given.number, given.lease, given.blocking, given.timeout,
                                    given.listener};
-  return std::make_shared<sync::CallOf<sync::FirstAcquire>>(
-      client_->context(), sync::AcquireRequest(watched ? renewed_ : leased_, arguments));
+  sync::AcquireRequest request(watched ? renewed_ : leased_, arguments);
+  request.amount = 1 + static_cast<std::int64_t>(given.more_listeners.size());
+  request.more_listeners = given.more_listeners;
+  return std::make_shared<sync::CallOf<sync::FirstAcquire>>(client_->context(), std::move(request));
 }
 
 std::string PermitSemaphore::permit(OwnerNumber number) const {
@@ -63,6 +67,51 @@ sync::ExchangePtr PermitSemaphore::release_by_id(const std::string& permit) cons
   return sync::call_of(context, std::move(release));
 }
 
+// The numbers of those that this client has taken.
+lease::JointReleases::Owners PermitSemaphore::owners_of(const Permits& permits) const {
+  lease::JointReleases::Owners owners;
+  for (const std::string& permit : permits) {
+    const auto number = sync::permit_number(client_->context()->client_id, permit);
+    if (number) owners.push_back(*number);
+  }
+  return owners;
+}
+
+std::optional<PermitSemaphore::Lost> PermitSemaphore::begin_release(const Permits& permits) const {
+  const auto lost = client_->context()->keeper->joint_releases().begin(name_, owners_of(permits));
+  if (!lost) return std::nullopt;
+  const auto found = std::find(permits.begin(), permits.end(), permit(lost->owner));
+  return Lost{static_cast<std::size_t>(found - permits.begin()), lost->reason};
+}
+
+sync::ExchangePtr PermitSemaphore::release_many(const Permits& permits) const {
+  auto context = client_->context();
+  sync::CounterRequestPtr request = context->slots->take();
+  const Millis memory = sync::request_memory(*context);
+  sync::Query release{name_, {}};
+  release.returns = {request->slot, memory / 2};
+  release.encode = [name = name_, id = owner_field(context->client_id, request->slot), memory,
+                    request, permits](script::Writer& out) {
+    sync::AcquireOptions options;
+    options.request = request;
+    std::string joined;
+    for (const std::string& permit : permits) joined += permit;
+    sync::release_together(out, {name, id, 0, memory, options}, joined);
+  };
+  release.answered = [keeper = context->keeper, name = name_, owners = owners_of(permits)](
+                         const std::optional<std::int64_t>& value, const client::Sent& /*sent*/) {
+    keeper->joint_releases().end(name, owners, value.value_or(0) > 0);
+  };
+  return sync::call_of(std::move(context), std::move(release));
+}
+
+void PermitSemaphore::leave(const Permits& permits) const {
+  const auto context = client_->context();
+  for (const OwnerNumber owner : owners_of(permits)) {
+    context->keeper->releases().leave_to_lease(name_, owner);
+  }
+}
+
 sync::ExchangePtr PermitSemaphore::extend(const std::string& permit, Millis lease) const {
   const auto context = client_->context();
   const auto number = sync::permit_number(context->client_id, permit);
@@ -81,9 +130,30 @@ sync::ExchangePtr PermitSemaphore::try_set_permits(std::int64_t permits) const {
                                             }});
 }
 
-sync::ExchangePtr PermitSemaphore::value() const {
-  return sync::call_of(client_->context(), {name_, [name = name_](script::Writer& out) {
-                                              sync::available_permits(out, name);
+sync::ExchangePtr PermitSemaphore::set_permits(std::int64_t permits) const {
+  return sync::counter_call(client_->context(), name_, sync::set_permits_step(), permits);
+}
+
+sync::ExchangePtr PermitSemaphore::add_permits(std::int64_t permits) const {
+  return sync::counter_call(client_->context(), name_, sync::add_permits_step(), permits);
+}
+
+sync::ExchangePtr PermitSemaphore::query(Write write) const {
+  return sync::call_of(client_->context(),
+                       {name_, [name = name_, write](script::Writer& out) { write(out, name); }});
+}
+
+sync::ExchangePtr PermitSemaphore::value() const { return query(&sync::available_permits); }
+
+sync::ExchangePtr PermitSemaphore::permits() const { return query(&sync::permits); }
+
+sync::ExchangePtr PermitSemaphore::acquired_permits() const {
+  return query(&sync::acquired_permits);
+}
+
+sync::ExchangePtr PermitSemaphore::lease_left(const std::string& permit) const {
+  return sync::call_of(client_->context(), {name_, [name = name_, permit](script::Writer& out) {
+                                              sync::permit_lease_left(out, name, permit);
                                             }});
 }
 

@@ -1,8 +1,12 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "engine/client.h"
 #include "sync/operation/operation.h"
@@ -22,6 +26,8 @@ class PermitSemaphore {
     bool blocking = true;
     Duration timeout = kNever - TimePoint{};
     std::uint64_t listener = 0;  // receives the loss of the permit; 0: none
+    // Of several permits, all or none: the same of the others, whose numbers follow.
+    std::vector<std::uint64_t> more_listeners{};
   };
 
   // The release of a permit that this client renews ends like that of a lock; of any other permit,
@@ -37,14 +43,36 @@ class PermitSemaphore {
   std::string permit(OwnerNumber number) const;
 
   PermitRelease release(const std::string& permit) const;
+  // Several permits, all or none. Before it, begin_release(), which says which of them is lost, and
+  // why: then nothing is to be sent. `value`: their number, or the place of one that is not in use,
+  // counted from -1 down. leave() follows where its caller does not get the answer: it goes on, and
+  // what it does not release expires.
+  using Permits = std::vector<std::string>;
+  struct Lost {
+    std::size_t place;
+    std::string reason;
+  };
+  std::optional<Lost> begin_release(const Permits& permits) const;
+  sync::ExchangePtr release_many(const Permits& permits) const;
+  void leave(const Permits& permits) const;
+
   // 1, or 0: it is not in use.
   sync::ExchangePtr extend(const std::string& permit, Millis lease) const;
   sync::ExchangePtr try_set_permits(std::int64_t permits) const;  // 1, or 0: set before
-  sync::ExchangePtr value() const;                                // the permits that are free
-  sync::ExchangePtr remove() const;                               // 1, or 0: it was not there
+  sync::ExchangePtr set_permits(std::int64_t permits) const;
+  sync::ExchangePtr add_permits(std::int64_t permits) const;
+  sync::ExchangePtr value() const;    // the permits that are free
+  sync::ExchangePtr permits() const;  // all permits
+  sync::ExchangePtr acquired_permits() const;
+  // ms until it expires, -1: it never does; nil: it is not in use.
+  sync::ExchangePtr lease_left(const std::string& permit) const;
+  sync::ExchangePtr remove() const;  // 1, or 0: it was not there
 
  private:
+  using Write = void (*)(script::Writer& out, const LockName& name);
+  sync::ExchangePtr query(Write write) const;
   sync::ExchangePtr release_by_id(const std::string& permit) const;
+  lease::JointReleases::Owners owners_of(const Permits& permits) const;
 
   const std::shared_ptr<Client> client_;
   const LockName name_;

@@ -55,12 +55,17 @@ bool Attempts::granted(const Grant& grant, Attempt& attempt) {
   const MutexLock guard(book_.mutex);
   if (book_.closing) return false;
   leave(attempt);
+  record(grant);
+  for (std::size_t i = 0; i < grant.more.size(); ++i) record(grant.one_more(i));
+  return true;
+}
+
+void Attempts::record(const Grant& grant) {
   book_.drop_pending(grant.name, grant.owner);
   Hold& hold = hold_for(grant);
   hold.add_level(grant);
   book_.arm(hold, grant.sent);
   hold.trace(Hold::Step::kGranted);
-  return true;
 }
 
 Hold& Attempts::hold_for(const Grant& grant) {

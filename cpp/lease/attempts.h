@@ -54,6 +54,7 @@ class Attempts {
   bool admits(const Attempt& attempt) const HOLDFAST_REQUIRES(book_.mutex);
   void enter(Attempt& attempt) HOLDFAST_REQUIRES(book_.mutex);
   void leave(Attempt& attempt) HOLDFAST_REQUIRES(book_.mutex);
+  void record(const Grant& grant) HOLDFAST_REQUIRES(book_.mutex);
   Hold& hold_for(const Grant& grant) HOLDFAST_REQUIRES(book_.mutex);
 
   HoldBook& book_;

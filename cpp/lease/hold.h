@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -59,6 +60,18 @@ struct Grant {
   Millis at_least{0};                   // from the first grant on the lock stays closed for so long
   TimePoint at{};                       // when the grant arrived
   bool counted = true;                  // among the figures of the client's locks
+  // Several permits at once: the owner's is the first hold; the others have the numbers that follow
+  // its number, and these listeners. None: it is one.
+  std::vector<std::uint64_t> more{};
+
+  Grant one_more(std::size_t place) const {
+    return {name,        owner_after(owner, place + 1),
+            count,       lease,
+            sent,        renewal,
+            more[place], token,
+            at_least,    at,
+            counted};
+  }
 };
 
 }  // namespace holdfast::lease

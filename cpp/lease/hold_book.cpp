@@ -10,7 +10,7 @@ namespace holdfast::lease {
 void HoldBook::drive() const { loop_.drive(watchdog_.lock()); }
 
 void HoldBook::arm(Hold& hold, TimePoint now) {
-  const bool renew = hold.renewed() && !hold.in_flight && !hold.detaching;
+  const bool renew = hold.renewed() && !hold.in_flight && !hold.detaching && !hold.joint;
   TimePoint at = hold.trusted();
   if (renew) at = std::min(at, hold.next_renewal);
   if (!hold.in_flight) at = std::min(at, hold.next_look);

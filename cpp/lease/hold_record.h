@@ -133,6 +133,8 @@ class Hold final : public client::Request, public std::enable_shared_from_this<H
   }
 
   bool sent_before_move() const { return move && !sent_either; }
+  // A renewal that does not find it shows nothing: a step that ends it may have been executed.
+  bool may_be_gone() const { return joint || sent_before_move(); }
 
   // A renewal that was sent then has been confirmed by this reply.
   void record_renewal(TimePoint sent, std::int64_t reply, TimePoint now) {
@@ -215,6 +217,7 @@ class Hold final : public client::Request, public std::enable_shared_from_this<H
   std::uint32_t extensions = 0;  // that have begun
   std::unique_ptr<Move> move;    // once one was begun: the hold may be under its field
   bool detaching = false;        // whether that is under way
+  bool joint = false;            // a release of several holds is: see JointReleases
   TimePoint granted{};           // the first time
   TimePoint closed_until{};      // the lock, whenever it is released
   State state = State::kHeld;

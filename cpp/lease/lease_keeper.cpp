@@ -13,7 +13,8 @@ LeaseKeeper::LeaseKeeper(const Clock& clock, net::Loop& loop, std::string client
       watchdog_(std::make_shared<Watchdog>(book_)),
       attempts_(*book_),
       releases_(*book_),
-      transfers_(*book_) {
+      transfers_(*book_),
+      joint_releases_(*book_) {
   book_->set_watchdog(watchdog_);
 }
 

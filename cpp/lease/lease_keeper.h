@@ -11,6 +11,7 @@
 #include "lease/attempts.h"
 #include "lease/hold.h"
 #include "lease/hold_book.h"
+#include "lease/joint_releases.h"
 #include "lease/releases.h"
 #include "lease/transfers.h"
 #include "lease/watchdog.h"
@@ -33,6 +34,7 @@ class LeaseKeeper {
   Attempts& attempts() { return attempts_; }
   Releases& releases() { return releases_; }
   Transfers& transfers() { return transfers_; }
+  JointReleases& joint_releases() { return joint_releases_; }
   Watchdog& watchdog() { return *watchdog_; }
 
   // How many holds the owner has, as far as the client knows; 0 when they are lost.
@@ -90,6 +92,7 @@ class LeaseKeeper {
   Attempts attempts_;
   Releases releases_;
   Transfers transfers_;
+  JointReleases joint_releases_;
 };
 
 }  // namespace holdfast::lease

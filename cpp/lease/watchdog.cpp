@@ -109,7 +109,7 @@ void Watchdog::ask(Hold& hold, bool renews, TimePoint now, Renewals& renewals) {
   if (!hold.held()) return;
   hold.next_look = kNever;  // a renewal is one, too
   // For a hold without renewal that may have two fields, a check is not conclusive.
-  const bool quiet = hold.detaching || (hold.move && !hold.renewed());
+  const bool quiet = hold.detaching || hold.joint || (hold.move && !hold.renewed());
   if (quiet) return book_->arm(hold, now);
   if (paused_) {
     hold.next_renewal = after(now, retry_after(hold.lease));
@@ -174,8 +174,7 @@ void Watchdog::failed(Hold& hold, TimePoint now) {
 }
 
 void Watchdog::gone(Hold& hold, TimePoint now) {
-  // Sent before a move began, it says no more than that the hold may have been moved.
-  if (hold.sent_before_move()) {
+  if (hold.may_be_gone()) {
     hold.next_renewal = now;
     return book_->arm(hold, now);
   }

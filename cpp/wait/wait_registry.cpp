@@ -57,10 +57,14 @@ std::optional<std::uint64_t> WaitRegistry::sequence(const std::string& channel) 
   return found->second.sequence;
 }
 
-TimePoint WaitRegistry::holds_back(const std::string& channel) const {
+TimePoint WaitRegistry::holds_back(const std::string& channel, std::int64_t wants) const {
   const MutexLock guard(mutex_);
   const auto found = queues_.find(channel);
-  if (found != queues_.end() && !found->second.waiters.empty()) return kNever;
+  if (found != queues_.end()) {
+    const auto& ahead = found->second.waiters;
+    const auto goes_first = [wants](const WaiterPtr& waiter) { return waiter->wants() <= wants; };
+    if (std::any_of(ahead.begin(), ahead.end(), goes_first)) return kNever;
+  }
   const auto fairness_yield = fairness_yields_.find(channel);
   return fairness_yield == fairness_yields_.end() ? TimePoint{} : fairness_yield->second;
 }
@@ -103,7 +107,7 @@ void WaitRegistry::Queue::notify(Calls& calls) const {
 }
 
 void WaitRegistry::Queue::notify(Calls& calls, std::string_view payload) const {
-  if (!together.empty()) share(calls, permits_in(payload), payload);
+  if (!together.empty()) (void)share(calls, permits_in(payload), payload);
   notify_head(calls);
 }
 
@@ -116,22 +120,38 @@ void WaitRegistry::Queue::notify_head(Calls& calls) const {
   }
 }
 
-void WaitRegistry::Queue::share(Calls& calls, std::int64_t permits,
-                                std::string_view payload) const {
+std::int64_t WaitRegistry::Queue::share(Calls& calls, std::int64_t permits,
+                                        std::string_view payload) const {
   for (const WaiterPtr& waiter : together) {
     const std::int64_t wanted = waiter->wants();
     if (wanted > permits) continue;
     if (permits != kHoweverMany) permits -= wanted;
     waiter->since() <= requested ? calls.message(waiter, payload) : calls.signal(waiter);
   }
+  return permits;
+}
+
+void WaitRegistry::Queue::share_behind(Calls& calls, std::int64_t permits) const {
+  for (std::size_t place = 1; place < waiters.size() && permits > 0; ++place) {
+    const std::int64_t wanted = waiters[place]->wants();
+    if (wanted > permits) continue;
+    permits -= wanted;
+    calls.signal(waiters[place]);
+  }
+}
+
+bool WaitRegistry::Queue::needs_no_more(std::int64_t permits) const {
+  return std::any_of(waiters.begin(), std::prev(waiters.end()),
+                     [permits](const WaiterPtr& waiter) { return waiter->wants() <= permits; });
 }
 
 void WaitRegistry::Queue::pass_on(Calls& calls, const Waiter& leaver, LeaveReason why) const {
   const std::int64_t permits = leaver.wants();
-  if (why == LeaveReason::kTrying && permits > 0) share(calls, permits);
+  if (why == LeaveReason::kTrying && permits > 0) (void)share(calls, permits);
 }
 
 void WaitRegistry::Queue::next_head(Calls& calls, LeaveReason why, TimePoint retry_at) const {
+  if (waiters.empty()) return;
   // An attempt that was not carried through may have been the answer to the last message.
   if (why == LeaveReason::kTrying) {
     calls.signal(waiters.front());
@@ -202,19 +222,25 @@ WaitRegistry::Place WaitRegistry::join(const std::string& channel, WaiterPtr wai
   Queue& queue = found->second;
   // Again, for messages from before it began to wait may be on their way.
   const bool late = waiter->since() > queue.requested;
+  const std::int64_t wants = waiter->wants();
   if (fresh || late) subscriptions_.subscribe(channel);
   if (policy == WakePolicy::kTogether) {
     queue.together.push_back(std::move(waiter));
   } else {
     queue.waiters.push_back(std::move(waiter));
-    if (queue.waiters.size() > 1) return Place::kQueued;
-    if (!releases_in_flight_.empty() && releases_in_flight_.count(channel) != 0) {
-      queue.fairness_yield = kNever;  // until answered()
-      return Place::kHead;
-    }
+    if (queue.needs_no_more(wants)) return Place::kQueued;
+    if (awaits_answer(channel, queue)) return Place::kHead;
   }
   if (!queue.subscribed) return Place::kHead;
   return seen == queue.sequence ? Place::kHead : Place::kTryNow;
+}
+
+bool WaitRegistry::awaits_answer(const std::string& channel, Queue& queue) const {
+  if (releases_in_flight_.empty() || queue.waiters.size() > 1 ||
+      releases_in_flight_.count(channel) == 0)
+    return false;
+  queue.fairness_yield = kNever;  // until answered()
+  return true;
 }
 
 Calls WaitRegistry::leave(const std::string& channel, const Waiter& waiter, LeaveReason why,
@@ -235,8 +261,11 @@ Calls WaitRegistry::leave_queue(Queues::value_type& place, const Waiter& waiter,
   queue.pass_on(calls, waiter, why);
   if (queue.empty()) {
     subscriptions_.release(channel, why == LeaveReason::kGaveUp ? Duration::zero() : kLinger);
-  } else if (was_head && !queue.waiters.empty()) {
+  } else if (was_head) {
     queue.next_head(calls, why, retry_at);
+  } else if (why == LeaveReason::kTrying && waiter.wants() > 0) {
+    // It may have been notified of what the head found free: the head looks what is left.
+    queue.notify_head(calls);
   }
   return calls;
 }
@@ -287,7 +316,8 @@ Calls WaitRegistry::left_over(const std::string& channel, std::int64_t permits) 
   if (permits < 1) return calls;
   const MutexLock guard(mutex_);
   const auto found = queues_.find(channel);
-  if (found != queues_.end()) found->second.share(calls, permits);
+  if (found == queues_.end()) return calls;
+  found->second.share_behind(calls, found->second.share(calls, permits));
   return calls;
 }
 

@@ -29,8 +29,9 @@ class Waiter {
   virtual void on_turn(TimePoint retry_at) = 0;
   // When it began to wait, if a message means more to it than that it may try: older ones do not.
   virtual TimePoint since() const { return TimePoint::min(); }
-  // With WakePolicy::kTogether: the permits that it needs. It is not woken for fewer; 0: any
-  // message wakes it.
+  // The permits that it needs; 0: whatever is free is enough. With WakePolicy::kTogether it is not
+  // woken for fewer. In a queue, newcomers that need fewer do not hold back behind it, and what is
+  // too little for the head is for those behind it.
   virtual std::int64_t wants() const { return 0; }
   // No message can arrive.
   virtual void on_failure(const Status& why) = 0;
@@ -100,9 +101,10 @@ class WaitRegistry {
   // The sequence of a channel that is subscribed to; nullopt when it is not.
   std::optional<std::uint64_t> sequence(const std::string& channel) const;
 
-  // Until when a newcomer holds back: kNever behind others of this client; until a moment in the
-  // future where it is the turn of other clients (see published()); else a moment in the past.
-  TimePoint holds_back(const std::string& channel) const;
+  // Until when a newcomer that needs `wants` permits holds back: kNever behind others of this
+  // client that need no more; until a moment in the future where it is the turn of other clients
+  // (see published()); else a moment in the past.
+  TimePoint holds_back(const std::string& channel, std::int64_t wants = 0) const;
 
   // For any channel.
   bool has_waiters() const;
@@ -134,9 +136,10 @@ class WaitRegistry {
   // `seen`: the sequence before the waiter's last attempt, if it made one. What the newcomer should
   // do follows:
   enum class Place {
-    kTryNow,  // it is the head, and something may have happened since its attempt
-    kHead,  // it is the head, and nothing has: sleep until a call, or until the holder's lease ends
-    kQueued,  // it is not the head: sleep until a call
+    // It is the head, or needs fewer permits than all ahead of it, and
+    kTryNow,  // something may have happened since its attempt
+    kHead,    // nothing has: sleep until a call, or until the holder's lease ends
+    kQueued,  // it is neither: sleep until a call
   };
   Place join(const std::string& channel, WaiterPtr waiter, std::optional<std::uint64_t> seen,
              WakePolicy policy = WakePolicy::kInTurn);
@@ -188,8 +191,11 @@ class WaitRegistry {
     void notify(Calls& calls) const;
     void notify(Calls& calls, std::string_view payload) const;
     void notify_head(Calls& calls) const;
-    // Notifies those together, in order, as far as the permits go.
-    void share(Calls& calls, std::int64_t permits, std::string_view payload = {}) const;
+    bool needs_no_more(std::int64_t permits) const;  // one in turn, but the last
+    // Notifies those together, in order, as far as the permits go; returns what is left.
+    std::int64_t share(Calls& calls, std::int64_t permits, std::string_view payload = {}) const;
+    // The same of those behind the head, for which they are too few.
+    void share_behind(Calls& calls, std::int64_t permits) const;
     // The permits of a leaver's message may still be free.
     void pass_on(Calls& calls, const Waiter& leaver, LeaveReason why) const;
     void next_head(Calls& calls, LeaveReason why, TimePoint retry_at) const;
@@ -199,6 +205,7 @@ class WaitRegistry {
   using Queues = std::unordered_map<std::string, Queue>;
 
   // With the lock held.
+  bool awaits_answer(const std::string& channel, Queue& queue) const HOLDFAST_REQUIRES(mutex_);
   Calls leave_queue(Queues::value_type& place, const Waiter& waiter, LeaveReason why,
                     TimePoint retry_at) HOLDFAST_REQUIRES(mutex_);
 

@@ -1,19 +1,21 @@
--- Takes a permit, or says when the next one that is out expires.
+-- Takes permits, all or none, or says when the next one that is out expires.
 -- KEYS[1]  name: the counter of free permits
 -- KEYS[2]  timeouts: a sorted set of the permits that are out, id -> ms since 1970 at which it expires
 -- KEYS[3]  channel: to which waiters subscribe
--- ARGV[1]  permit: the id that it is to have, 16 bytes, made for this acquisition
+-- ARGV[1]  permits: the ids that they are to have, 16 bytes each, made for this acquisition
 -- ARGV[2]  lease: ms, 1 to 2^53
 -- ARGV[3]  publish: the command that reaches the waiters, "publish", "spublish" or "both"
 -- returns  {left, next}: taken; permits that are free yet, and ms until one that is out expires
+-- returns  {-free, next}: refused, of several: too few are free; and ms until one that is out expires, or -1
 -- returns  >= 1: none is free; ms until the next one that is out expires
 -- returns  -1: none is free, and none that is out expires
 --
--- An id that is out already was taken by this step before: a repeat takes no second one, and starts the
+-- Ids that are out already were taken by this step before: a repeat takes no further ones, and starts the
 -- lease anew. The set lives as long as the counter, if a program has set that to expire.
 local NEVER = 922337203685477
 local publish = ARGV[3]
 -- @include _permit_semaphore/reclaim.lua
+-- @include _permit_semaphore/ids.lua
 
 local function next_expiry()
   local ends = redis.call('zrange', KEYS[2], 0, 0, 'withscores')[2]
@@ -23,16 +25,25 @@ local function next_expiry()
   return ends - now
 end
 
-local ends = now + ARGV[2]
-local known = redis.call('zscore', KEYS[2], ARGV[1])
-if not known then
+local wanted = ids(ARGV[1])
+local known, repeated = {}, false
+for i, id in ipairs(wanted) do
+  known[i] = redis.call('zscore', KEYS[2], id)
+  repeated = repeated or known[i]
+end
+if not repeated then
   if free < 1 then
     return next_expiry()
+  elseif free < #wanted then
+    return {-free, next_expiry()}
   end
-  free = redis.call('decr', KEYS[1])
+  free = redis.call('incrby', KEYS[1], -#wanted)
 end
-if not known or known + 0 < ends then
-  redis.call('zadd', KEYS[2], ends, ARGV[1])
+local ends = now + ARGV[2]
+for i, id in ipairs(wanted) do
+  if not repeated or (known[i] and known[i] + 0 < ends) then
+    redis.call('zadd', KEYS[2], ends, id)
+  end
 end
 local ttl = redis.call('pttl', KEYS[1])
 if ttl > 0 then

@@ -13,10 +13,11 @@
 -- @include _publish/notify.lua
 -- @include _request/repeated.lua
 -- @include _request/keep.lua
-local MOST = 2147483647
+-- @include _semaphore/room.lua
 local free = tonumber(redis.call('get', KEYS[1]) or 0) + tonumber(ARGV[3])
-if free > MOST then
-  return redis.error_reply('OVERFLOW a semaphore has no room for more than 2147483647 permits')
+local overflow = more_than_room(free)
+if overflow then
+  return overflow
 end
 -- @include _request/out_of_memory.lua
 redis.call('incrby', KEYS[1], ARGV[3])

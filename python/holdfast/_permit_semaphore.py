@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, Final
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from . import _core, _events
 from ._arguments import (
     ACQUIRE_KEYWORDS,
+    MOST,
     UNSET,
     LeaseTime,
     Name,
@@ -24,18 +26,20 @@ from ._arguments import (
     milliseconds,
     refuse_deferring,
 )
-from ._errors import NotOwnedError
+from ._errors import LockLostError, NotOwnedError
 from ._names import quoted
 from ._synchronizer import BlockingPermits, Permits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from ._base_client import BaseClient
 
 __all__ = ["BasePermitSemaphore", "PermitSemaphore", "PermitWatcher"]
 
 MOST_LOSSES: Final = 10_000
+#: That one call takes or releases; each is one more hold to renew.
+MOST_AT_ONCE: Final = 10_000
 PERMIT: Final = re.compile("[0-9a-fA-F]{32}")
 
 
@@ -126,6 +130,21 @@ class BasePermitSemaphore(Permits):
             "it was released, has expired, or never existed"
         )
 
+    def _lost_of(self, permit: str, reason: str) -> LockLostError:
+        self._forget(permit)
+        return LockLostError(
+            f"permit {permit!r} of {quoted(self.name)} was lost: {reason}; none was released"
+        )
+
+    def _released(self, permits: list[str], answer: int) -> None:
+        """After the release of several by the server's answer; see ``release_many.lua``."""
+        if answer < 0:
+            absent = permits[-answer - 1]
+            self._forget(absent)
+            raise NotOwnedError(f"{self._not_out(absent)}; none was released")
+        for permit in permits:
+            self._forget(permit)
+
     def _not_entered(self) -> NotOwnedError:
         return NotOwnedError(f"{quoted(self.name)} was not entered, or entered by another process")
 
@@ -176,6 +195,41 @@ class PermitSemaphore(BasePermitSemaphore, BlockingPermits, _core.BlockingPermit
         refuse_deferring("PermitSemaphore", wait)
         return (checked_permit(permit),)
 
+    @instead_of(ACQUIRE_KEYWORDS, "acquire_many")
+    def _checked_request_of_many(
+        self,
+        n: int,
+        blocking: bool = True,
+        timeout: Seconds | None = None,
+        *,
+        lease: Seconds | Unset | None = UNSET,
+    ) -> tuple[bool, float, LeaseTime, int]:
+        """The arguments of ``acquire_many``."""
+        count = checked_many(n)
+        seconds = checked_timeout(blocking, timeout)
+        return bool(blocking), seconds, self._lease_of(lease), count
+
+    def release_many(self, permits: Iterable[str]) -> None:
+        """Release permits of any client, all or none.
+
+        Raises ``TypeError`` or ``ValueError`` for an invalid id, one that is there twice, or none;
+        ``NotOwnedError`` when one is unknown or has expired, ``LockLostError`` as ``release``: then
+        none was released. ``ConnectionError`` when the server is out of reach: it goes on in the
+        background for twice the command time-out, and the permits are not renewed any more.
+        """
+        ids, raw = checked_permits(permits)
+        try:
+            if (lost := self._core.begin_release(raw)) is not None:
+                place, reason = lost
+                raise self._lost_of(ids[place], reason)
+            answer = self._core.release_many(raw)
+        except NotOwnedError:
+            raise
+        except BaseException:
+            self._core.leave(raw)
+            raise
+        self._released(ids, answer)
+
     def try_release(self, permit: str) -> bool:
         """Release a permit of any client; ``False`` when it is unknown or has expired."""
         try:
@@ -192,6 +246,32 @@ class PermitSemaphore(BasePermitSemaphore, BlockingPermits, _core.BlockingPermit
         raw, ms = checked_permit(permit), milliseconds("lease", lease)
         self._forget(permit)  # from now on only the server knows whether it is in use
         return self._core.extend(raw, ms) == 1
+
+    def lease_left(self, permit: str) -> float | None:
+        """Seconds until a permit of any client expires; ``None`` when it is unknown or has expired.
+
+        ``math.inf``: it never expires, as a permit that Redisson has taken without a lease.
+        """
+        return seconds_left(self._core.lease_left(checked_permit(permit)))
+
+    def set_permits(self, n: int) -> None:
+        """Set the number of permits, those in use included.
+
+        Where more than ``n`` are in use, they stay so, and none is free until enough are released.
+        """
+        self._core.set_permits(checked_count("n", n, least=0))
+
+    def add_permits(self, n: int) -> None:
+        """Change the number of permits by ``n``, which may be negative; waiters wake."""
+        self._core.add_permits(checked_count("n", n, least=-MOST))
+
+    def permits(self) -> int:
+        """The number of all permits, free and in use."""
+        return self._core.permits()
+
+    def acquired_permits(self) -> int:
+        """The number of permits in use."""
+        return self._core.acquired_permits()
 
     def available_permits(self) -> int:
         """The number of free permits, including those that have expired."""
@@ -211,3 +291,36 @@ def checked_permit(permit: Any) -> bytes:
         msg = f"permit must be 32 hex digits, not {permit!r}"
         raise ValueError(msg)
     return bytes.fromhex(permit)
+
+
+def checked_many(n: Any) -> int:
+    """How many permits to take at once."""
+    count = checked_count("n", n)
+    if count > MOST_AT_ONCE:
+        msg = f"n must be at most {MOST_AT_ONCE}, not {n!r}: each permit is a hold to renew"
+        raise ValueError(msg)
+    return count
+
+
+def checked_permits(permits: Any) -> tuple[list[str], list[bytes]]:
+    """Several ids, as given and as stored."""
+    if isinstance(permits, (str, bytes)):
+        msg = f"permits must be several ids, not {type(permits).__name__}"
+        raise TypeError(msg)
+    ids = list(permits)
+    raw = [checked_permit(permit) for permit in ids]
+    if not 1 <= len(raw) <= MOST_AT_ONCE:
+        msg = f"permits must be 1 to {MOST_AT_ONCE} ids, not {len(raw)}"
+        raise ValueError(msg)
+    if len(set(raw)) < len(raw):
+        twice = next(permit for permit in raw if raw.count(permit) > 1)
+        msg = f"permits must be different ids: {twice.hex()!r} is there twice"
+        raise ValueError(msg)
+    return ids, raw
+
+
+def seconds_left(ms: int | None) -> float | None:
+    """The lease that is left, of the server's answer."""
+    if ms is None:
+        return None
+    return math.inf if ms < 0 else ms / 1000

@@ -71,6 +71,10 @@ class Semaphore(BaseSemaphore, BlockingPermits, _core.BlockingSemaphore):
         refuse_deferring("Semaphore", wait)
         return (checked_count("n", n),)
 
+    def release_if_exists(self, n: int = 1) -> bool:
+        """Release ``n`` permits as ``release``; ``False``, and no change, if none were ever set."""
+        return self._core.call("release_if_exists", checked_count("n", n)) == 1
+
     def available_permits(self) -> int:
         """The number of free permits; negative when more were removed than were free."""
         return self._core.value() or 0

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.waiting import BOUND
+
 NAME = "mySemaphore"
 MOST = 2**31 - 1
 
@@ -20,8 +22,9 @@ def test_numbers_that_cannot_be(alice: Any, deaf: Any, value: int) -> None:
     semaphore = deaf.semaphore(NAME)
     with pytest.raises(ValueError, match="permits"):
         alice.do(semaphore.acquire, permits=value)
-    with pytest.raises(ValueError, match="n must be"):
-        alice.do(semaphore.release, value)
+    for call in (semaphore.release, semaphore.release_if_exists):
+        with pytest.raises(ValueError, match="n must be"):
+            alice.do(call, value)
     if value != 0:
         with pytest.raises(ValueError, match="n must be"):
             alice.do(semaphore.try_set_permits, value)
@@ -36,7 +39,8 @@ def test_what_is_no_number_of_permits(alice: Any, deaf: Any, value: Any) -> None
     semaphore = deaf.semaphore(NAME)
     with pytest.raises(TypeError, match="permits"):
         alice.do(semaphore.acquire, permits=value)
-    for call in (semaphore.release, semaphore.try_set_permits, semaphore.add_permits):
+    calls = (semaphore.release, semaphore.release_if_exists, semaphore.add_permits)
+    for call in (*calls, semaphore.try_set_permits):
         with pytest.raises(TypeError, match="n must be"):
             alice.do(call, value)
 
@@ -69,3 +73,16 @@ def test_bad_waits(deaf: Any, wait: Any) -> None:
 def test_permits_are_named(alice: Any, deaf: Any) -> None:
     with pytest.raises(TypeError):
         alice.do(deaf.semaphore(NAME).acquire, True, None, 2)
+
+
+def test_a_release_of_what_exists_makes_no_semaphore_and_wakes(
+    alice: Any, bob: Any, client: Any
+) -> None:
+    semaphore = client.semaphore(NAME)
+    assert alice.do(semaphore.release_if_exists, 2) is False
+    assert alice.do(semaphore.try_set_permits, 0) is True
+    waiting = bob.begin(semaphore.acquire, permits=2)
+    assert alice.do(semaphore.release_if_exists) is True
+    assert alice.do(semaphore.release_if_exists, 2) is True
+    assert waiting.result(BOUND) is True
+    assert alice.do(semaphore.available_permits) == 1

@@ -25,6 +25,7 @@ OPENINGS = "redisson_countdownlatch__channel__{counter}"
 SEMAPHORE: dict[str, tuple[Callable[[Any], Any], Any, bytes | None]] = {
     "acquire": (lambda s: s.acquire(permits=2), True, b"3"),
     "release": (lambda s: s.release(2), None, b"7"),
+    "release_if_exists": (lambda s: s.release_if_exists(2), True, b"7"),
     "add_permits": (lambda s: s.add_permits(-1), None, b"4"),
     "drain_permits": (lambda s: s.drain_permits(), 5, b"0"),
     "delete": (lambda s: s.delete(), True, None),

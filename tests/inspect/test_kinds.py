@@ -237,6 +237,18 @@ def test_patterns_are_those_of_scan(server: Server, client: holdfast.Client) -> 
             assert {info["name"] for info in listed(client, glob)} == wanted, glob
 
 
+def test_a_permit_semaphore_with_a_request_is_one_still(client: holdfast.Client) -> None:
+    semaphore = client.permit_semaphore("demo")
+    semaphore.set_permits(2)
+    ids = semaphore.acquire_many(2)
+    assert ids is not None
+    assert [(one["kind"], len(one["owners"])) for one in listed(client)] == [
+        ("permit_semaphore", 2)
+    ]
+    semaphore.release_many(ids)
+    assert listed(client) == []
+
+
 @pytest.mark.parametrize("length", [3000, 100_000])
 def test_a_long_name_is_listed(client: holdfast.Client, length: int) -> None:
     name = "n" * length

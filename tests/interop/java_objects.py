@@ -146,6 +146,9 @@ class JavaSemaphore(JavaObject):
     def release(self, permits: int = 1) -> Answer:
         return self._begin("release", permits=permits).result(CALL_TIMEOUT)
 
+    def release_if_exists(self, permits: int = 1) -> bool:
+        return bool(self._call("releaseIfExists", permits=permits))
+
     def available_permits(self) -> int:
         return int(self._call("availablePermits"))
 
@@ -186,6 +189,32 @@ class JavaPermitSemaphore(JavaObject):
 
     def try_release(self, permit: str) -> bool:
         return bool(self._call("tryRelease", permit=permit))
+
+    def begin_acquire_many(self, permits: int, lease: float) -> Future[Answer]:
+        return self._begin("acquireMany", permits=permits, lease=lease)
+
+    def acquire_many(self, permits: int, lease: float) -> list[str]:
+        return list(self.begin_acquire_many(permits, lease).result(CALL_TIMEOUT).value)
+
+    def try_acquire_many(self, permits: int, wait: float, lease: float) -> list[str]:
+        return list(self._call("tryAcquireMany", permits=permits, wait=wait, lease=lease))
+
+    def release_many(self, permits: list[str]) -> None:
+        self._call("releaseMany", permit=",".join(permits))
+
+    def set_permits(self, permits: int) -> None:
+        self._call("setPermits", permits=permits)
+
+    def permits(self) -> int:
+        return int(self._call("getPermits"))
+
+    def acquired_permits(self) -> int:
+        return int(self._call("acquiredPermits"))
+
+    def lease_time(self, permit: str) -> float:
+        """Return the seconds left; negative milliseconds (it never expires) stay as they are."""
+        left: int = self._call("getLeaseTime", permit=permit)
+        return left if left < 0 else left / 1000
 
     def update_lease_time(self, permit: str, lease: float) -> bool:
         return bool(self._call("updateLeaseTime", permit=permit, lease=lease))

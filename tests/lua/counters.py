@@ -68,6 +68,9 @@ class Semaphore(Counter):
     def add_permits(self, request: str, permits: int, publish: str = "publish") -> Any:
         return self._run("add_permits", request, permits, publish)
 
+    def release_if_exists(self, request: str, permits: int = 1, publish: str = "publish") -> Any:
+        return self._run("release_if_exists", request, permits, publish)
+
     def try_set_permits(self, request: str, permits: int, publish: str = "publish") -> Any:
         return self._run("try_set_permits", request, permits, publish)
 

@@ -4,17 +4,33 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 import redis
 
-from tests.lua.steps import Bytes, embedded
+from tests.lua.steps import Bytes, Message, embedded
+from tests.support.servers import Server
 
-ONE, TWO, THREE = b"\x00\r\n one's id \xff\xff", b"the 2nd's id 16B", b"the 3rd's id 16B"
+ONE, TWO, THREE = b"\x00\r\n one 's id \xff\xff", b"the 2nd's id 16B", b"the 3rd's id 16B"
 NEVER = 922337203685477
 MINUTE = 60_000
+MEMORY = 20_000
 
 NAME = b"mySemaphore"
 TIMEOUTS = b"{mySemaphore}:timeout"
 CHANNEL = b"redisson_sc:{mySemaphore}"
+
+
+def about(ms: int) -> Any:
+    return pytest.approx(ms, abs=2000)
+
+
+def told(*counts: int) -> list[Message]:
+    return [Message("message", CHANNEL, b"%d" % count) for count in counts]
+
+
+def dump(server: Server) -> dict[bytes, bytes]:
+    names = server.keys()
+    return {name: server.inspect.dump(name) for name in names}
 
 
 class PermitSemaphore:
@@ -27,6 +43,24 @@ class PermitSemaphore:
 
     def acquire(self, permit: bytes, lease: int = MINUTE, publish: str = "publish") -> Any:
         return self._run("acquire", 3, permit, lease, publish)
+
+    def release_many(self, request: str, *permits: bytes, publish: str = "publish") -> Any:
+        return self._ask("release_many", 4, request, b"".join(permits), publish)
+
+    def add_permits(self, request: str, permits: int, publish: str = "publish") -> Any:
+        return self._ask("add_permits", 3, request, permits, publish)
+
+    def set_permits(self, request: str, permits: int, publish: str = "publish") -> Any:
+        return self._ask("set_permits", 4, request, permits, publish)
+
+    def permits(self) -> Any:
+        return self._run("permits", 2)
+
+    def acquired_permits(self) -> Any:
+        return self._run("acquired_permits", [self.timeouts])
+
+    def lease_left(self, permit: bytes) -> Any:
+        return self._run("lease_left", [self.timeouts], permit)
 
     def release(self, permit: bytes, publish: str = "publish") -> Any:
         return self._run("release", 3, permit, publish)
@@ -73,6 +107,18 @@ class PermitSemaphore:
     def let_expire(self, permit: bytes) -> None:
         """Let the lease of a permit be over."""
         assert self._connection.zadd(self.timeouts, {permit: self.now - 1}, xx=True, ch=True) == 1
+
+    @property
+    def requests(self) -> set[bytes]:
+        """The places of requests that there are."""
+        return set(self._connection.keys(b"redisson_request:*"))
+
+    def _ask(self, step: str, keys: int, request: str, *argv: Bytes | int) -> Any:
+        """A step that is a request: a slot's first, `"…"`, or its nth, `"…#n"`."""
+        slot, _, number = request.partition("#")
+        place = b"redisson_request:{mySemaphore}:" + slot.encode()
+        others = [self.timeouts, self.channel][-(keys - 2) :]
+        return self._run(step, [self.name, place, *others], MEMORY, number or 1, *argv)
 
     def _run(self, step: str, keys: int | list[bytes], *argv: Bytes | int) -> Any:
         if isinstance(keys, int):

@@ -19,18 +19,14 @@ from tests.lua.permit_steps import (
     TIMEOUTS,
     TWO,
     PermitSemaphore,
+    about,
+    dump,
+    told,
 )
 from tests.lua.steps import ROOT, Listener, Message
+from tests.lua.test_permit_semaphore_many import QUESTIONS, REQUESTS
 from tests.support.servers import Server
 from tests.support.waiting import eventually
-
-
-def about(ms: int) -> Any:
-    return pytest.approx(ms, abs=2000)
-
-
-def told(*counts: int) -> list[Message]:
-    return [Message("message", CHANNEL, b"%d" % count) for count in counts]
 
 
 @pytest.fixture
@@ -316,11 +312,6 @@ def test_delete_leaves_nothing(semaphore: PermitSemaphore, server: Server) -> No
 # ---- all steps
 
 
-def dump(server: Server) -> dict[bytes, bytes]:
-    names = server.keys()
-    return {name: server.inspect.dump(name) for name in names}
-
-
 STEPS: dict[str, Callable[[PermitSemaphore], Any]] = {
     "acquire": lambda semaphore: semaphore.acquire(ONE),
     "release": lambda semaphore: semaphore.release(ONE),
@@ -389,4 +380,4 @@ def test_what_is_published_goes_the_way_that_is_asked_for(
 
 
 def test_every_step_is_tested() -> None:
-    assert {path.stem for path in FOLDER.glob("*.lua")} == set(STEPS)
+    assert {path.stem for path in FOLDER.glob("*.lua")} == {*STEPS, *REQUESTS, *QUESTIONS}

@@ -13,6 +13,7 @@ import pytest
 from tests.lua import fair_steps, permit_steps, read_write_lock
 from tests.lua.counters import FOUR, ONE, THREE, TWO, Latch, Semaphore
 from tests.lua.steps import ALICE, ROOT, STEPS, FencedLock, Lock, embedded
+from tests.lua.test_permit_semaphore_many import QUESTIONS, REQUESTS
 from tests.lua.test_permit_semaphore_steps import STEPS as PERMIT_STEPS
 from tests.support.servers import Server
 
@@ -106,6 +107,7 @@ KINDS = {
             lambda semaphore: semaphore.undo(ONE),
             lambda semaphore: semaphore.undo(FOUR),
             lambda semaphore: semaphore.add_permits(ONE, 1),
+            lambda semaphore: semaphore.release_if_exists(ONE, 1),
             lambda semaphore: semaphore.drain_permits(ONE),
             lambda semaphore: semaphore.delete(ONE),
         ),
@@ -122,7 +124,7 @@ KINDS = {
     ),
     "permit semaphore": Kind(
         permit_steps.PermitSemaphore,
-        PERMIT_STEPS.values(),
+        [*PERMIT_STEPS.values(), *REQUESTS.values(), *QUESTIONS.values()],
         (
             (lambda semaphore: semaphore.try_set_permits(1),),
             (

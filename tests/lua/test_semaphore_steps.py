@@ -17,6 +17,7 @@ STEPS: dict[str, Callable[[Semaphore], Any]] = {
     "undo": lambda semaphore: semaphore.undo(ONE),
     "add permits": lambda semaphore: semaphore.add_permits(ONE, 2),
     "take permits away": lambda semaphore: semaphore.add_permits(ONE, -5),
+    "release": lambda semaphore: semaphore.release_if_exists(ONE, 2),
     "set permits": lambda semaphore: semaphore.try_set_permits(ONE, 7),
     "drain permits": lambda semaphore: semaphore.drain_permits(ONE),
     "delete": lambda semaphore: semaphore.delete(ONE),
@@ -157,6 +158,18 @@ def test_added_permits_are_published_as_the_new_sum(
     assert semaphore.add_permits(ONE, 3) == expected
     assert semaphore.value == expected
     assert listener.messages() == told(expected)
+
+
+@pytest.mark.parametrize(("before", "told_of"), [(None, []), (0, [3]), (-4, []), (4, [7])])
+def test_a_release_of_what_is_there_is_published_as_the_new_sum(
+    semaphore: Semaphore, listener: Listener, before: int | None, told_of: list[int]
+) -> None:
+    if before is not None:
+        semaphore.put(before)
+    for _ in range(2):
+        assert semaphore.release_if_exists(ONE, 3) == (0 if before is None else 1)
+        assert semaphore.value == (None if before is None else before + 3)
+    assert listener.messages() == told(*told_of)
 
 
 @pytest.mark.parametrize(("before", "added"), [(None, -2), (3, -3), (-3, 2), (-1, 1)])
@@ -332,6 +345,10 @@ class TestOutOfMemory:
     def test_permits_are_given_back(self, full: Semaphore) -> None:
         assert full.add_permits(ONE, 2) == 5
         assert full.add_permits(ONE, 2) == 5
+        assert full.value == 5
+
+    def test_permits_are_released_to_what_is_there(self, full: Semaphore) -> None:
+        assert full.release_if_exists(ONE, 2) == 1
         assert full.value == 5
 
     def test_an_acquisition_is_undone(self, full: Semaphore) -> None:

@@ -136,7 +136,8 @@ def _semaphore(life: Life) -> None:
     life.bob.do(theirs.release)
     assert life.alice.do(mine.available_permits) == 1
     life.alice.do(mine.add_permits, 1)
-    assert life.alice.do(mine.drain_permits) == 2
+    assert life.alice.do(mine.release_if_exists)
+    assert life.alice.do(mine.drain_permits) == 3
     # An acquisition that is given up is taken back.
     assert life.alice.do(mine.acquire, timeout=0.02) is False
     assert life.alice.do(mine.delete)
@@ -156,6 +157,12 @@ def _permits(life: Life) -> None:
     life.bob.do(theirs.release, permit)
     assert life.alice.do(mine.acquire, lease=0.5)
     eventually(lambda: life.alice.do(mine.available_permits) == 1)
+    life.alice.do(mine.add_permits, 1)
+    life.alice.do(mine.set_permits, 3)
+    ids = life.alice.do(mine.acquire_many, 2)
+    assert life.alice.do(mine.lease_left, ids[0])
+    assert (life.alice.do(mine.permits), life.alice.do(mine.acquired_permits)) == (3, 2)
+    life.alice.do(mine.release_many, ids)
     assert life.alice.do(mine.acquire)
     assert life.alice.do(mine.delete)
 

@@ -25,11 +25,19 @@ bool AcquireAccount::keep(const Granted& grant) {
   const Recipe& recipe = request_.recipe();
   const HoldRecipe* const holds = recipe.holding();
   if (holds == nullptr) return !recipe.takes() || !keeper.closing();
-  return keeper.attempts().granted(
-      {request_.name(), request_.owner, grant.count, request_.lease, grant.sent, holds,
-       request_.listener, grant.token, request_.at_least(), context_->clock.now(),
-       request_.stats().counted},
-      attempt_);
+  lease::Grant granted{request_.name(),
+                       request_.owner,
+                       grant.count,
+                       request_.lease,
+                       grant.sent,
+                       holds,
+                       request_.listener,
+                       grant.token,
+                       request_.at_least(),
+                       context_->clock.now(),
+                       request_.stats().counted};
+  granted.more = request_.more_listeners;
+  return keeper.attempts().granted(granted, attempt_);
 }
 
 void AcquireAccount::lose(const std::string& reason) {
@@ -50,7 +58,12 @@ void AcquireAccount::take_back(int remaining) const {
 void AcquireAccount::give_back() const {
   const HoldRecipe* const holds = request_.recipe().holding();
   if (holds == nullptr) return take_back(0);
-  PendingRelease::give_back(context_, *holds, release_to(0), longest_lease());
+  PendingRelease::Of of = release_to(0);
+  of.acquire_options.amount = 1;
+  for (std::int64_t i = 0; i < request_.amount; ++i) {
+    of.owner = owner_after(request_.owner, static_cast<std::size_t>(i));
+    PendingRelease::give_back(context_, *holds, of, longest_lease());
+  }
 }
 
 void AcquireAccount::take_slot() {

@@ -65,6 +65,13 @@ TimePoint AcquireOperation::since() const {
   return recipe().granting_message() ? begun_ : TimePoint::min();
 }
 
+// Of two names that share a channel, a message does not say whose permits it is about.
+std::int64_t AcquireOperation::wants() const {
+  const bool by_count = recipe().waiting() == Waiting::kByCount;
+  const bool in_turn = wake_policy(recipe(), name()) == wait::WaitRegistry::WakePolicy::kInTurn;
+  return recipe().has_permits() && (by_count || in_turn) ? request().amount : 0;
+}
+
 void AcquireOperation::on_message(std::string_view payload) {
   if (recipe().granting_message() != payload) return on_signal();
   deliver({Event::Kind::kAnswer, {Answer::Kind::kGranted, Millis(0)}});
@@ -159,7 +166,7 @@ AcquireMachine::Event AcquireOperation::ahead() {
   event.count = context().keeper->count(name(), request().owner);
   if (event.count > 0 || !machine_.yields()) return event;
   seen_ = context().waits->sequence(channel_);
-  event.at = context().waits->holds_back(channel_);
+  event.at = context().waits->holds_back(channel_, wants());
   event.release_in_flight = context().waits->release_in_flight(channel_);
   return event;
 }

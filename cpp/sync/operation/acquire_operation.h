@@ -42,9 +42,7 @@ class AcquireOperation final : public Operation,
   resp::ReplyKinds encode(std::string& out) const override;
   void complete(Result<resp::Reply> reply, const client::Sent& sent) override;
   TimePoint since() const override;
-  std::int64_t wants() const override {
-    return recipe().waiting() == Waiting::kByCount ? request().amount : 0;
-  }
+  std::int64_t wants() const override;
   std::shared_ptr<wait::NextWaiter> next_waiter() override { return self(); }
   void on_signal() override { deliver({Event::Kind::kTryNow}); }
   void on_message(std::string_view payload) override;

@@ -60,7 +60,7 @@ AcquireMachine::Options machine_options(const AcquireRequest& request, const Con
   options.lease = recipe.makes_holds() ? request.lease.time : Millis(0);
   options.again = request.again;
   options.has_permits = recipe.has_permits();
-  options.by_count = waiting == Waiting::kByCount;
+  options.by_count = recipe.has_permits();
   options.yields = request.blocking && in_turn(recipe, request.name());
   options.undone_for_good = recipe.undone_for_good();
   options.connect_deadline = request.connect_deadline;

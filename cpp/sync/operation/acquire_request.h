@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "base/types.h"
 #include "lease/attempt.h"
@@ -57,7 +58,9 @@ struct AcquireRequest : AcquireArguments {
   AcquireStats::What stats() const { return {recipe().counted() && !again, part}; }
 
   SynchronizerPtr synchronizer;
-  std::int64_t amount = 1;   // of a counter: how many permits
+  std::int64_t amount = 1;  // how many permits
+  // Of several permits: the receivers of the losses of all but the first.
+  std::vector<std::uint64_t> more_listeners{};
   CounterRequestPtr slot{};  // of a counter: its request, whose slot is the owner
 };
 

@@ -49,18 +49,36 @@ std::string permit_of(std::string_view client_id, std::uint64_t number) {
   return permit;
 }
 
-// Of an owner's field, "<client id>:<number>".
-std::string permit_of(const std::string& field) {
+// Those of an owner's field, "<client id>:<number>", and of the numbers that follow it.
+std::string permits_of(const std::string& field, std::int64_t amount = 1) {
   const std::size_t colon = field.rfind(':');
   std::uint64_t number = 0;
   std::from_chars(field.data() + colon + 1, field.data() + field.size(), number);
-  return permit_of(std::string_view(field).substr(0, colon), number);
+  std::string permits;
+  for (std::int64_t i = 0; i < amount; ++i) {
+    permits += permit_of(std::string_view(field).substr(0, colon), number++);
+  }
+  return permits;
 }
 
 void renew_permit(script::Writer& out, const LockName& name, const std::string& owner,
                   Millis lease) {
   out.call(lua::permit_semaphore_renew, 1, 2)
-      << permit_timeouts(name) << permit_of(owner) << lease.count();
+      << permit_timeouts(name) << permits_of(owner) << lease.count();
+}
+
+void add_permits(script::Writer& out, const Step& step) {
+  out.call(lua::permit_semaphore_add_permits, 3, 4)
+      << step.name.bytes() << request_key(step.name, step.owner)
+      << semaphore_channel(step.name).bytes() << step.lease.count()
+      << step.acquire_options.request_number() << step.acquire_options.amount << out.publish();
+}
+
+void set_permits(script::Writer& out, const Step& step) {
+  out.call(lua::permit_semaphore_set_permits, 4, 4)
+      << step.name.bytes() << request_key(step.name, step.owner) << permit_timeouts(step.name)
+      << semaphore_channel(step.name).bytes() << step.lease.count()
+      << step.acquire_options.request_number() << step.acquire_options.amount << out.publish();
 }
 
 // The common part of all permits.
@@ -83,18 +101,22 @@ class Permit : public Base {
   void acquire(script::Writer& out, const Step& step) const override {
     out.call(lua::permit_semaphore_acquire, 3, 3)
         << step.name.bytes() << permit_timeouts(step.name) << semaphore_channel(step.name).bytes()
-        << permit_of(step.owner) << step.lease.count() << out.publish();
+        << permits_of(step.owner, step.acquire_options.amount) << step.lease.count()
+        << out.publish();
   }
 
   Answer acquired(const resp::Reply& reply) const override {
     if (!reply.is_array()) return {Answer::Kind::kHeld, Millis(reply.integer())};
-    Answer answer{Answer::Kind::kGranted, Millis(reply.integer_at(1))};
-    answer.more = reply.integer_at(0) > 0;
+    const std::int64_t free = reply.integer_at(0);
+    const Millis next(reply.integer_at(1));
+    if (free < 0) return {Answer::Kind::kHeld, next, -free};
+    Answer answer{Answer::Kind::kGranted, next};
+    answer.more = free > 0;
     return answer;
   }
 
   void release(script::Writer& out, const Step& step) const override {
-    release_permit(out, step.name, permit_of(step.owner));
+    release_permit(out, step.name, permits_of(step.owner, step.acquire_options.amount));
   }
 };
 
@@ -116,7 +138,7 @@ class RenewedPermit final : public Permit<HoldRecipe> {
   }
 
   void check(script::Writer& out, const LockName& name, const std::string& owner) const override {
-    out.call(lua::permit_semaphore_check, 1, 1) << permit_timeouts(name) << permit_of(owner);
+    out.call(lua::permit_semaphore_check, 1, 1) << permit_timeouts(name) << permits_of(owner);
   }
 
   std::vector<std::string> keys(const LockName& name, const std::string& /*owner*/) const override {
@@ -124,7 +146,7 @@ class RenewedPermit final : public Permit<HoldRecipe> {
   }
 
   void extend(script::Writer& out, const Step& step) const override {
-    extend_permit(out, step.name, permit_of(step.owner), step.lease);
+    extend_permit(out, step.name, permits_of(step.owner), step.lease);
   }
 };
 
@@ -140,6 +162,16 @@ const TakingRecipe& leased_permit_recipe() {
   return recipe;
 }
 
+const CounterStep& add_permits_step() {
+  static constexpr CounterStep kStep{"add_permits", &add_permits};
+  return kStep;
+}
+
+const CounterStep& set_permits_step() {
+  static constexpr CounterStep kStep{"set_permits", &set_permits};
+  return kStep;
+}
+
 std::string permit_id(const std::string& client_id, OwnerNumber number) {
   return permit_of(client_id, static_cast<std::uint64_t>(number));
 }
@@ -149,10 +181,17 @@ std::optional<OwnerNumber> permit_number(const std::string& client_id, std::stri
   return OwnerNumber{number_half(read_half(permit.substr(kHalf)))};
 }
 
-void release_permit(script::Writer& out, const LockName& name, std::string_view permit) {
+void release_permit(script::Writer& out, const LockName& name, std::string_view permits) {
   out.call(lua::permit_semaphore_release, 3, 2)
-      << name.bytes() << permit_timeouts(name) << semaphore_channel(name).bytes() << permit
+      << name.bytes() << permit_timeouts(name) << semaphore_channel(name).bytes() << permits
       << out.publish();
+}
+
+void release_together(script::Writer& out, const Step& step, std::string_view permits) {
+  out.call(lua::permit_semaphore_release_many, 4, 4)
+      << step.name.bytes() << request_key(step.name, step.owner) << permit_timeouts(step.name)
+      << semaphore_channel(step.name).bytes() << step.lease.count()
+      << step.acquire_options.request_number() << permits << out.publish();
 }
 
 void extend_permit(script::Writer& out, const LockName& name, std::string_view permit,
@@ -171,6 +210,18 @@ void try_set_permits(script::Writer& out, const LockName& name, std::int64_t per
 void available_permits(script::Writer& out, const LockName& name) {
   out.call(lua::permit_semaphore_available_permits, 3, 1)
       << name.bytes() << permit_timeouts(name) << semaphore_channel(name).bytes() << out.publish();
+}
+
+void permits(script::Writer& out, const LockName& name) {
+  out.call(lua::permit_semaphore_permits, 2, 0) << name.bytes() << permit_timeouts(name);
+}
+
+void acquired_permits(script::Writer& out, const LockName& name) {
+  out.call(lua::permit_semaphore_acquired_permits, 1, 0) << permit_timeouts(name);
+}
+
+void permit_lease_left(script::Writer& out, const LockName& name, std::string_view permit) {
+  out.call(lua::permit_semaphore_lease_left, 1, 1) << permit_timeouts(name) << permit;
 }
 
 void delete_permits(script::Writer& out, const LockName& name) {

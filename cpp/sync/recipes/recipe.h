@@ -29,7 +29,7 @@ struct Answer {
   Kind kind = Kind::kGranted;
   Millis ttl{0};  // of a grant: when the next waiter is to try again; 0: after the lease
   std::optional<std::int64_t>
-      value{};        // the value of a grant (token); kByCount: the number of free permits
+      value{};        // the value of a grant (token); of a refusal: the number of free permits
   bool more = false;  // granted, with permits left for the next waiter
 };
 

@@ -60,6 +60,13 @@ void add_permits(script::Writer& out, const Step& step) {
       << step.acquire_options.request_number() << step.acquire_options.amount << out.publish();
 }
 
+void release_if_exists(script::Writer& out, const Step& step) {
+  out.call(lua::semaphore_release_if_exists, 3, 4)
+      << step.name.bytes() << request_key(step.name, step.owner)
+      << semaphore_channel(step.name).bytes() << step.lease.count()
+      << step.acquire_options.request_number() << step.acquire_options.amount << out.publish();
+}
+
 void try_set_permits(script::Writer& out, const Step& step) {
   out.call(lua::semaphore_try_set_permits, 3, 4)
       << step.name.bytes() << request_key(step.name, step.owner)
@@ -86,6 +93,7 @@ const CounterKind& semaphore() {
   static const CounterKind kind{"semaphore",
                                 recipe,
                                 {{"release", &add_permits, true},
+                                 {"release_if_exists", &release_if_exists, true},
                                  {"add_permits", &add_permits},
                                  {"try_set_permits", &try_set_permits},
                                  {"drain_permits", &drain_permits},

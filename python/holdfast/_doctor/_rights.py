@@ -40,7 +40,7 @@ RIGHTS: Final[Mapping[str, Sequence[str]]] = {
     ),
     "semaphore": ("del", "eval", "evalsha", "publish", "set", "get", "incrby", "decrby", "pexpire"),
     "permit_semaphore": (
-        *("del", "eval", "evalsha", "publish", "set", "get", "incr", "incrby", "decr", "pexpire"),
+        *("del", "eval", "evalsha", "publish", "set", "get", "incrby", "pexpire"),
         *("pttl", "time", "zadd", "zcard", "zcount", "zrange", "zscore", "zrem"),
         "zremrangebyscore",
     ),

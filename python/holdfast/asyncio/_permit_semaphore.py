@@ -11,6 +11,7 @@ from weakref import ref
 from holdfast import _core, _events
 from holdfast._arguments import (
     ACQUIRE_KEYWORDS,
+    MOST,
     UNSET,
     LeaseTime,
     Name,
@@ -23,14 +24,21 @@ from holdfast._arguments import (
     refuse_deferring,
 )
 from holdfast._errors import HoldfastError, NotOwnedError
-from holdfast._permit_semaphore import BasePermitSemaphore, PermitWatcher, checked_permit
+from holdfast._permit_semaphore import (
+    BasePermitSemaphore,
+    PermitWatcher,
+    checked_many,
+    checked_permit,
+    checked_permits,
+    seconds_left,
+)
 
 from ._loop import ask, bridge, call_on_loop
 from ._semaphore import TaskPermits
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
-    from collections.abc import Callable, Hashable
+    from collections.abc import Callable, Hashable, Iterable
     from types import TracebackType
 
     from holdfast._base_client import BaseClient
@@ -103,27 +111,51 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
         nothing behind.
         """
         seconds = checked_timeout(blocking, timeout)
-        permit = await self._acquire(bool(blocking), seconds, self._lease_of(lease))
-        if blocking and permit is None:
+        permits = await self._acquire(1, bool(blocking), seconds, self._lease_of(lease))
+        if blocking and permits is None:
             await self._mind_time_out()
-        return permit
+        return permits[0] if permits else None
 
-    async def _acquire(self, blocking: bool, seconds: float, lease: LeaseTime) -> str | None:
+    @instead_of(ACQUIRE_KEYWORDS)
+    async def acquire_many(
+        self,
+        n: int,
+        blocking: bool = True,
+        timeout: Seconds | None = None,
+        *,
+        lease: Seconds | Unset | None = UNSET,
+    ) -> list[str] | None:
+        """Take ``n`` permits at once, all or none; ``None`` when they were not free in time.
+
+        As ``holdfast.PermitSemaphore.acquire_many``. A task that is cancelled while it waits leaves
+        nothing behind.
+        """
+        count = checked_many(n)
+        seconds = checked_timeout(blocking, timeout)
+        permits = await self._acquire(count, bool(blocking), seconds, self._lease_of(lease))
+        if blocking and permits is None:
+            await self._mind_time_out()
+        return permits
+
+    async def _acquire(
+        self, count: int, blocking: bool, seconds: float, lease: LeaseTime
+    ) -> list[str] | None:
         queue = bridge().queue
         if not _events.running():
             _events.start()
-        number = _core.next_owner()
-        permit = self._core.permit(number).hex()
-        listener = self._expect(permit)
+        first = _core.next_owners(count)
+        permits = [self._core.permit(first + place).hex() for place in range(count)]
         granted = False
         try:
+            listeners = [self._expect(permit) for permit in permits]
             granted = await self._core.start_acquire(
-                queue, number, blocking, seconds, lease.ms, lease.renewed, listener
+                queue, first, blocking, seconds, lease.ms, lease.renewed, *listeners
             )
         finally:
             if not granted:
-                self._forget(permit)
-        return permit if granted else None
+                for permit in permits:
+                    self._forget(permit)
+        return permits if granted else None
 
     async def release(self, permit: str, *, wait: bool = True) -> None:
         """Release a permit, as ``holdfast.PermitSemaphore.release``."""
@@ -137,6 +169,21 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
         self._forget(permit)
         if answer == 0:
             raise self._not_out(permit)
+
+    async def release_many(self, permits: Iterable[str]) -> None:
+        """Release permits, all or none, as ``holdfast.PermitSemaphore.release_many``."""
+        ids, raw = checked_permits(permits)
+        try:
+            if (lost := self._core.begin_release(raw)) is not None:
+                place, reason = lost
+                raise self._lost_of(ids[place], reason)
+            answer: int = await ask(self._core.start_release_many, raw)
+        except NotOwnedError:
+            raise
+        except BaseException:
+            self._core.leave(raw)
+            raise
+        self._released(ids, answer)
 
     async def try_release(self, permit: str) -> bool:
         """Release a permit of any client; ``False`` when it is unknown or has expired."""
@@ -156,6 +203,34 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
         answer: int = await ask(self._core.start_extend, raw, ms)
         return answer == 1
 
+    async def lease_left(self, permit: str) -> float | None:
+        """Seconds until a permit of any client expires; ``None`` when it is unknown or has expired.
+
+        ``math.inf``: it never expires, as a permit that Redisson has taken without a lease.
+        """
+        return seconds_left(await ask(self._core.start_lease_left, checked_permit(permit)))
+
+    async def set_permits(self, n: int) -> None:
+        """Set the number of permits, those in use included.
+
+        Where more than ``n`` are in use, they stay so, and none is free until enough are released.
+        """
+        await ask(self._core.start_set_permits, checked_count("n", n, least=0))
+
+    async def add_permits(self, n: int) -> None:
+        """Change the number of permits by ``n``, which may be negative; waiters wake."""
+        await ask(self._core.start_add_permits, checked_count("n", n, least=-MOST))
+
+    async def permits(self) -> int:
+        """The number of all permits, free and in use."""
+        count: int = await ask(self._core.start_permits)
+        return count
+
+    async def acquired_permits(self) -> int:
+        """The number of permits in use."""
+        count: int = await ask(self._core.start_acquired_permits)
+        return count
+
     async def available_permits(self) -> int:
         """The number of free permits, including those that have expired."""
         free: int | None = await ask(self._core.start_value)
@@ -167,11 +242,11 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
         return answer == 1
 
     async def __aenter__(self) -> str:
-        permit = await self._acquire(True, self._wait, self._lease)
-        if permit is None:
+        permits = await self._acquire(1, True, self._wait, self._lease)
+        if permits is None:
             raise await self._timed_out()
-        self._entered.append((_core.epoch(), current_task(), permit))
-        return permit
+        self._entered.append((_core.epoch(), current_task(), permits[0]))
+        return permits[0]
 
     def _leave(self) -> str:
         """The current task's latest permit, else the oldest."""

@@ -89,6 +89,11 @@ class Semaphore(BaseSemaphore, TaskPermits):
         refuse_deferring("Semaphore", wait)
         await ask(self._core.start_call, "release", checked_count("n", n))
 
+    async def release_if_exists(self, n: int = 1) -> bool:
+        """Release ``n`` permits as ``release``; ``False``, and no change, if none were ever set."""
+        answer: int = await ask(self._core.start_call, "release_if_exists", checked_count("n", n))
+        return answer == 1
+
     async def available_permits(self) -> int:
         """The number of free permits; negative when more were removed than were free."""
         free: int | None = await ask(self._core.start_value)

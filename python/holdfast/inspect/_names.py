@@ -101,7 +101,7 @@ def semaphores_of(channel: bytes) -> list[bytes]:
 
 
 def counters_of(request: bytes) -> list[bytes]:
-    """The names that a semaphore or latch with this key of a request may have."""
+    """The names that a semaphore, permit semaphore or latch with this key of a request may have."""
     found = REQUEST.fullmatch(request)
     return _unbraced(found[1]) if found else []
 

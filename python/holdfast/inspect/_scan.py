@@ -29,7 +29,9 @@ def scan(deployment: Deployment, pattern: bytes) -> list[LockInfo]:
     held: dict[bytes, Held] = {}
     for server in servers:
         for lock in _held_at(server, deployment, whole):
-            held[lock.name] = lock
+            # A request shows a counter only: with permits in use it is a permit semaphore's.
+            if lock.kind != "semaphore" or lock.name not in held:
+                held[lock.name] = lock
     for lock in _awaited(deployment, servers, whole):
         held.setdefault(lock.name, lock)
     unqueued = [lock.channel for lock in held.values() if not lock.queued]

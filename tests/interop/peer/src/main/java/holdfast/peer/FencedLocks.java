@@ -4,7 +4,6 @@ import static java.util.concurrent.TimeUnit.MILLISECONDS;
 
 import holdfast.peer.Operations.Lookup;
 import holdfast.peer.Operations.Operation;
-import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
@@ -37,35 +36,24 @@ final class FencedLocks {
 
   /** "waitMs" and "leaseMs" are needed: without a time Redisson waits without limit. */
   private static Object tryLockAndGetToken(RLock lock, Request request) throws Exception {
-    Method method = method(LOCK, request.op(), long.class, long.class, TimeUnit.class);
-    return invoke(
+    Method method = Newer.method(LOCK, request.op(), long.class, long.class, TimeUnit.class);
+    return Newer.invoke(
         method, lock, request.number("waitMs"), request.number("leaseMs"), MILLISECONDS);
   }
 
   private static Object token(String operation, RLock lock) throws Exception {
-    return invoke(method(LOCK, operation), lock);
+    return Newer.invoke(Newer.method(LOCK, operation), lock);
   }
 
   private static Lookup<RLock> lookup(RedissonClient client) {
     return name -> {
       try {
-        Method getter = method(RedissonClient.class.getName(), "getFencedLock", String.class);
-        return (RLock) invoke(getter, client, name);
+        String clients = RedissonClient.class.getName();
+        Method getter = Newer.method(clients, "getFencedLock", String.class);
+        return (RLock) Newer.invoke(getter, client, name);
       } catch (Exception e) {
         throw new UnsupportedOperationException("no fenced lock in this release", e);
       }
     };
-  }
-
-  private static Method method(String type, String name, Class<?>... parameters) throws Exception {
-    return Class.forName(type).getMethod(name, parameters);
-  }
-
-  private static Object invoke(Method method, Object on, Object... arguments) throws Exception {
-    try {
-      return method.invoke(on, arguments);
-    } catch (InvocationTargetException e) {
-      throw e.getCause() instanceof Exception cause ? cause : e;
-    }
   }
 }

@@ -3,7 +3,10 @@ package holdfast.peer;
 import static java.util.concurrent.TimeUnit.MILLISECONDS;
 
 import holdfast.peer.Operations.Operation;
+import java.lang.reflect.Method;
+import java.util.List;
 import java.util.Map;
+import java.util.concurrent.TimeUnit;
 import org.redisson.api.RPermitExpirableSemaphore;
 import org.redisson.api.RedissonClient;
 
@@ -25,7 +28,62 @@ final class PermitSemaphores {
             Map.entry("updateLeaseTime", PermitSemaphores::updateLeaseTime),
             Map.entry("availablePermits", (it, request) -> it.availablePermits()),
             Map.entry("addPermits", PermitSemaphores::addPermits),
-            Map.entry("delete", (it, request) -> it.delete())));
+            Map.entry("delete", (it, request) -> it.delete()),
+            Map.entry("acquireMany", PermitSemaphores::acquireMany),
+            Map.entry("tryAcquireMany", PermitSemaphores::tryAcquireMany),
+            Map.entry("releaseMany", PermitSemaphores::releaseMany),
+            Map.entry("setPermits", PermitSemaphores::setPermits),
+            Map.entry("getPermits", (it, request) -> ask(it, "getPermits")),
+            Map.entry("acquiredPermits", (it, request) -> ask(it, "acquiredPermits")),
+            Map.entry("getLeaseTime", PermitSemaphores::getLeaseTime)));
+  }
+
+  /** Waits without limit; needs "permits" and "leaseMs". As all that follows, from 3.24 on. */
+  private static Object acquireMany(RPermitExpirableSemaphore semaphore, Request request)
+      throws Exception {
+    return Newer.invoke(
+        newer("acquire", int.class, long.class, TimeUnit.class),
+        semaphore,
+        permits(request),
+        request.number("leaseMs"),
+        MILLISECONDS);
+  }
+
+  /** Returns no permits when they were not free in time. */
+  private static Object tryAcquireMany(RPermitExpirableSemaphore semaphore, Request request)
+      throws Exception {
+    return Newer.invoke(
+        newer("tryAcquire", int.class, long.class, long.class, TimeUnit.class),
+        semaphore,
+        permits(request),
+        request.number("waitMs"),
+        request.number("leaseMs"),
+        MILLISECONDS);
+  }
+
+  /** "permit": the ids, with a comma between them. */
+  private static Object releaseMany(RPermitExpirableSemaphore semaphore, Request request)
+      throws Exception {
+    List<String> permits = List.of(request.text("permit").split(","));
+    return Newer.invoke(newer("release", List.class), semaphore, permits);
+  }
+
+  private static Object setPermits(RPermitExpirableSemaphore semaphore, Request request)
+      throws Exception {
+    return Newer.invoke(newer("setPermits", int.class), semaphore, permits(request));
+  }
+
+  private static Object getLeaseTime(RPermitExpirableSemaphore semaphore, Request request)
+      throws Exception {
+    return Newer.invoke(newer("getLeaseTime", String.class), semaphore, request.text("permit"));
+  }
+
+  private static Object ask(RPermitExpirableSemaphore semaphore, String name) throws Exception {
+    return Newer.invoke(newer(name), semaphore);
+  }
+
+  private static Method newer(String name, Class<?>... parameters) throws Exception {
+    return Newer.method(RPermitExpirableSemaphore.class.getName(), name, parameters);
   }
 
   /** Waits without limit and returns the permit; it never expires without "leaseMs". */

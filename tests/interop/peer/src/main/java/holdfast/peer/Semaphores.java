@@ -3,6 +3,7 @@ package holdfast.peer;
 import static java.util.concurrent.TimeUnit.MILLISECONDS;
 
 import holdfast.peer.Operations.Operation;
+import java.lang.reflect.Method;
 import java.util.Map;
 import org.redisson.api.RSemaphore;
 import org.redisson.api.RedissonClient;
@@ -19,6 +20,7 @@ final class Semaphores {
             Map.entry("acquire", Semaphores::acquire),
             Map.entry("tryAcquire", Semaphores::tryAcquire),
             Map.entry("release", Semaphores::release),
+            Map.entry("releaseIfExists", Semaphores::releaseIfExists),
             Map.entry("availablePermits", (it, request) -> it.availablePermits()),
             Map.entry("drainPermits", (it, request) -> it.drainPermits()),
             Map.entry("addPermits", Semaphores::addPermits),
@@ -43,6 +45,12 @@ final class Semaphores {
   private static Object release(RSemaphore semaphore, Request request) {
     semaphore.release(permits(request));
     return null;
+  }
+
+  /** From 4.0 on. */
+  private static Object releaseIfExists(RSemaphore semaphore, Request request) throws Exception {
+    Method method = Newer.method(RSemaphore.class.getName(), "releaseIfExists", int.class);
+    return Newer.invoke(method, semaphore, permits(request));
   }
 
   private static Object addPermits(RSemaphore semaphore, Request request) {

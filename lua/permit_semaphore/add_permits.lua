@@ -1,0 +1,27 @@
+-- Changes the number of permits, and publishes how many are new.
+-- KEYS[1]  name: the counter of free permits; made if it is not there
+-- KEYS[2]  request: the place of this request, where its number and its answer are kept for a while
+-- KEYS[3]  channel: to which waiters subscribe
+-- ARGV[1]  memory: ms for which it is kept
+-- ARGV[2]  number: of this request; each request has a higher one than the one before it in this place
+-- ARGV[3]  permits: how many; below 0 they are removed, free or not
+-- ARGV[4]  publish: the command that reaches the waiters, "publish", "spublish" or "both"
+-- returns  any: the permits that are free now; a repeat gets the same answer
+-- returns  error: OVERFLOW: there would be more than 2^31-1; nothing changed
+--
+-- The published number is that of the new permits, as Redisson's, and above 0: Redisson fails at less.
+-- @include _publish/notify.lua
+-- @include _request/repeated.lua
+-- @include _request/keep.lua
+-- @include _semaphore/room.lua
+local free = tonumber(redis.call('get', KEYS[1]) or 0) + tonumber(ARGV[3])
+local overflow = more_than_room(free)
+if overflow then
+  return overflow
+end
+redis.call('incrby', KEYS[1], ARGV[3])
+keep(free)
+if tonumber(ARGV[3]) > 0 and free > 0 then
+  notify(ARGV[4], KEYS[3], ARGV[3])
+end
+return free
