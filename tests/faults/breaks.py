@@ -14,6 +14,7 @@ from tests.faults.caller_breaks import CALLER_BREAKS
 from tests.faults.deferred_breaks import DEFERRED_BREAKS
 from tests.faults.loop_breaks import LOOP_BREAKS
 from tests.faults.stream_breaks import STREAM_BREAKS
+from tests.faults.tracking_breaks import TRACKING_BREAKS
 from tests.support.breaking import Break, main
 
 BREAKS = (
@@ -273,7 +274,7 @@ BREAKS = (
                 "if redis.call('hexists', KEYS[1], ARGV[1]) == 7 then",
             ),
         ),
-        "tests/contract/test_loss.py::test_a_loss_is_reported",
+        "tests/lua/test_lock_steps.py::test_renew_by_another_changes_nothing",
     ),
     Break(
         (29,),
@@ -384,6 +385,7 @@ BREAKS = (
     *DEFERRED_BREAKS,
     *LOOP_BREAKS,
     *STREAM_BREAKS,
+    *TRACKING_BREAKS,
 )
 
 
