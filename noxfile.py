@@ -86,7 +86,8 @@ def breaks(session: nox.Session) -> None:
         session.run("python", "-m", f"tests.{part}.breaks", *(session.posargs or ["all"]))
     if not session.posargs:
         session.run("cmake", "--preset", "dev")
-        session.run("python", "-m", "tests.faults.first_step_breaks")
+        for part in ("first_step", "guard"):
+            session.run("python", "-m", f"tests.faults.{part}_breaks")
 
 
 @nox.session(venv_backend="none")

@@ -36,7 +36,8 @@ holdfast_compile_together(sync sync/recipes sync/operation sync/call sync/quorum
 holdfast_compile_together(connections client topology)
 holdfast_compile_together(holds script lease wait)
 holdfast_compile_together(engine engine)
-holdfast_compile_together(guard guard/guard guard/held_page guard/releases guard/server guard/settings)
+holdfast_compile_together(guard guard/enrolment guard/guard guard/guarded_clients guard/held_page
+                          guard/releases guard/server guard/servers guard/settings)
 
 # Header lua_scripts.h: the scripts of lua/, checked, stripped and hashed.
 file(GLOB_RECURSE lua_files CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/lua/*.lua")
@@ -68,10 +69,13 @@ if(OPENSSL_FOUND)
   target_link_libraries(holdfast_engine PRIVATE OpenSSL::SSL)
 endif()
 
-# The program that releases what a program held that has died.
+# The program that releases what a program held that has died; beside the module, which starts it.
 if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
   add_executable(holdfast-guard "${PROJECT_SOURCE_DIR}/cpp/guard/main.cpp")
   holdfast_own(holdfast-guard)
   target_link_libraries(holdfast-guard PRIVATE holdfast_engine)
   target_link_options(holdfast-guard PRIVATE -Wl,--gc-sections -Wl,--as-needed)
+  install(TARGETS holdfast-guard RUNTIME DESTINATION holdfast COMPONENT python)
+else()
+  add_custom_target(holdfast-guard)
 endif()

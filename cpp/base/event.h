@@ -18,6 +18,7 @@ struct Event {
     kAbandoned,         // its thread or task ended without releasing it: no longer renewed
     kOverlong,       // another's, that the owner waits for, lasts suspiciously long: see `reason`
     kProtocolError,  // of no hold: a connection was ended by what its server sent: `reason`
+    kUnguarded,      // of no hold: the client goes on without a guard: `reason`
     kResolved,       // a command for `name` was sent again, and has its reply: see `server`
   };
   Kind kind = Kind::kLost;

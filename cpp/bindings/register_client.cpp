@@ -12,6 +12,7 @@
 #include "bindings/register.h"
 #include "bindings/stats.h"
 #include "engine/client.h"
+#include "engine/guarded.h"
 #include "sync/operation/ticket.h"
 
 namespace holdfast::bindings {
@@ -125,6 +126,7 @@ void register_options(py::module_& module) {
       .def_readwrite("resp3", &engine::ClientOptions::resp3)
       .def_readwrite("replicas_to_wait", &engine::ClientOptions::replicas_to_wait)
       .def_readwrite("asynchronous", &engine::ClientOptions::asynchronous)
+      .def_readwrite("guard", &engine::ClientOptions::guard)
       .def("set_pubsub",
            [](engine::ClientOptions& o, const std::string& word) { o.pubsub = pubsub_of(word); })
       .def("set_tracking", [](engine::ClientOptions& o,
@@ -161,6 +163,8 @@ void register_closing(py::module_& module) {
 
 void register_client(py::module_& module) {
   module.def("histogram_bounds", &histogram_bounds);
+  // Empty: a guard can run on this system.
+  module.def("guard_obstacle", [] { return engine::Guarded::possible().message(); });
   register_endpoint(module);
   register_options(module);
   py::class_<Client, std::shared_ptr<Client>> client(module, "Client");
@@ -168,6 +172,7 @@ void register_client(py::module_& module) {
   client.def(py::init<engine::ClientOptions>())
       .def_property_readonly("id", [](Client& self) { return self.id(); })
       .def_property_readonly("closed", &Client::closed)
+      .def_property_readonly("guard_pid", &Client::guard_pid)
       .def("read_ticket", &read_ticket)
       .def("stats",
            [](Client& self) {

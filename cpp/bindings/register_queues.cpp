@@ -28,6 +28,8 @@ const char* word(Event::Kind kind) {
       return "unreleased";
     case Event::Kind::kProtocolError:
       return "protocol_error";
+    case Event::Kind::kUnguarded:
+      return "unguarded";
     case Event::Kind::kResolved:
       return "resolved";
     default:
@@ -64,8 +66,8 @@ void register_queues(py::module_& module) {
   module.def("next_event", &next_event,
              "Block until there is an event: (word, name, owner, listeners, reason, token, client, "
              "server); None once the run was stopped. The word is \"lost\", \"lost_late\", "
-             "\"released\", \"unreleased\", \"abandoned\", \"overlong\", \"protocol_error\" or "
-             "\"resolved\".");
+             "\"released\", \"unreleased\", \"abandoned\", \"overlong\", \"protocol_error\", "
+             "\"unguarded\" or \"resolved\".");
   module.def("begin_events", [] { return engine::Engine::instance().events()->begin(); });
   module.def("stop_events", [] { engine::Engine::instance().events()->stop(); });
   module.def("events_running", [] { return engine::Engine::instance().events()->runs(); });

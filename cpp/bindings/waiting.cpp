@@ -13,6 +13,7 @@
 #include "bindings/observer.h"
 #include "bindings/passwords.h"
 #include "engine/engine.h"
+#include "engine/guarded.h"
 
 namespace holdfast::bindings {
 
@@ -130,7 +131,10 @@ bool runs_event_loop() {
   return loop != Py_None;
 }
 
-void begin_exit() { g_exiting.store(true); }
+void begin_exit() {
+  g_exiting.store(true);
+  engine::Guarded::keep_at_exit();
+}
 
 bool exiting() { return g_exiting.load() && !on_main_thread(); }
 

@@ -136,7 +136,7 @@ void ReconnectingStream::open() {
 
 void ReconnectingStream::greet(TimePoint now) {
   greeting_.clear();
-  greeting_replies_ = 0;
+  connection_ = greeting_replies_ = 0;
   authenticate();
   tracking_.begin(now);
   const bool resp3 = options_.resp3 || tracking_.needs_resp3();
@@ -159,7 +159,7 @@ void ReconnectingStream::say(const resp::Command& command) {
 }
 
 void ReconnectingStream::authenticate() {
-  const net::Credentials who = std::exchange(credentials_, {});
+  const net::Credentials who = options_.witness ? credentials_ : std::exchange(credentials_, {});
   if (!who.username.empty()) {
     say({"AUTH", who.username, who.password});
   } else if (!who.password.empty()) {
@@ -175,6 +175,7 @@ void ReconnectingStream::exchange_greeting(TimePoint now) {
 // For people who look at the server; whatever becomes of it, the stream is as good.
 void ReconnectingStream::introduce() {
   if (!options_.client_name.empty()) say({"CLIENT", "SETNAME", options_.client_name});
+  if (options_.witness) say({"CLIENT", "ID"});
   if (options_.library_version.empty()) return;
   say({"CLIENT", "SETINFO", "LIB-NAME", "holdfast"});
   say({"CLIENT", "SETINFO", "LIB-VER", options_.library_version});
@@ -224,6 +225,7 @@ void ReconnectingStream::greeted(TimePoint now) {
   state_ = State::kReady;
   tracking_.ready();
   until_ = backoff_end_ = kNever;
+  report_greeting();
   if (std::exchange(known_, true)) options_.stats->add(Stats::Counter::kReconnects);
 }
 
@@ -258,6 +260,7 @@ void ReconnectingStream::answer_optional(const resp::Reply& reply, TimePoint now
   if (greeting_replies_ == 0 && tracking_.asked()) return tracking_.answered(reply, now);
   // Some servers hang up after an error: the next greeting must not end so.
   introduces_ = introduces_ && !reply.is_error();
+  if (reply.is_integer()) connection_ = reply.integer();
 }
 
 void ReconnectingStream::greeting_refused(const std::string& text, TimePoint now) {
@@ -356,6 +359,7 @@ void ReconnectingStream::move(Result<net::Address> to) {
 }
 
 void ReconnectingStream::leave(bool reset) {
+  if (options_.witness && transport_) options_.witness->left();
   if (transport_ && reset) transport_->abort();
   request_.reset();
   probe_.reset();

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -22,6 +23,21 @@
 #include "resp/reply.h"
 
 namespace holdfast::client {
+
+struct StreamOptions;
+
+// Notes the server and the credentials that a stream uses. Called by the stream's driver, also with
+// locks held.
+class StreamWitness {
+ public:
+  virtual ~StreamWitness() = default;
+  // The server has accepted `who`, and nothing else has been sent. `connection`: its number for
+  // this connection; 0: not known.
+  virtual void greeted(const StreamOptions& link, const net::Credentials& who,
+                       std::int64_t connection) = 0;
+  // That connection is there no more.
+  virtual void left() = 0;
+};
 
 // How to reach one server, and for how long. A server that answers for a *service* has to be a
 // primary: it is asked for its ROLE when it is greeted, and left when it answers READONLY.
@@ -42,6 +58,7 @@ struct StreamOptions {
   std::shared_ptr<EventSink> events{};        // null: nothing is reported
   bool pushes = false;  // read() returns pushes, too (RESP3); else they are skipped
   TrackingMode tracking = TrackingMode::kOff;  // speaks RESP3 for it, where the server does
+  std::shared_ptr<StreamWitness> witness{};    // null: there is none
 };
 
 // One stream to one server that makes itself anew: connect, greet (AUTH, HELLO, SELECT, ROLE, and
@@ -152,6 +169,10 @@ class ReconnectingStream {
   void read_greeting(TimePoint now);
   bool read_more(TimePoint now);
   void greeted(TimePoint now);
+  void report_greeting() {
+    const auto& witness = options_.witness;
+    if (witness) witness->greeted(options_, std::exchange(credentials_, {}), connection_);
+  }
   void answer(const resp::Reply& reply, TimePoint now);
   void answer_optional(const resp::Reply& reply, TimePoint now);
   void greeting_refused(const std::string& text, TimePoint now);
@@ -173,7 +194,8 @@ class ReconnectingStream {
   int after_hello_ = -1;      // of these, behind the one to HELLO
   int optional_ = 0;          // of these, the last: replies that may be errors
   Tracking tracking_;
-  bool introduces_ = true;  // until a server refuses the client's name
+  bool introduces_ = true;       // until a server refuses the client's name
+  std::int64_t connection_ = 0;  // of the greeting, where a witness asks
   net::Interest interest_;
   bool more_ = false;         // the last read() stopped before it had everything
   TimePoint until_ = kNever;  // end of the attempt, or of the back-off

@@ -10,6 +10,7 @@
 #include "base/shown.h"
 #include "base/uuid.h"
 #include "engine/engine.h"
+#include "engine/guarded.h"
 #include "engine/wait_hub.h"
 #include "sync/call/first_query.h"
 #include "sync/recipes/keys.h"
@@ -62,11 +63,20 @@ topology::Setup topology_setup(const ClientOptions& options, const std::shared_p
 
 }  // namespace
 
+// What an open client has of its program.
+struct Client::Part {
+  explicit Part(Engine& engine) : usage(engine) {}
+
+  Engine::Usage usage;
+  std::unique_ptr<Guarded> guarded;  // null: without a guard
+};
+
 struct Client::Core {
   std::uint64_t epoch;
-  std::unique_ptr<Engine::Usage> usage;  // until it is closed
+  std::unique_ptr<Part> part;  // until it is closed
   std::shared_ptr<const sync::Context> context;
   std::shared_ptr<WaitHub> hub;
+  int guard_pid = 0;
 };
 
 Client::Client(ClientOptions options) : options_(std::move(options)), core_(make_core(true)) {}
@@ -79,7 +89,7 @@ Client::~Client() {
 
 Client::Core* Client::make_core(bool first) {
   Engine& engine = Engine::instance();
-  auto usage = std::make_unique<Engine::Usage>(engine);
+  auto part = std::make_unique<Part>(engine);
   const topology::Loops loops = engine.assign_loops();
   const std::string id = first && !options_.id.empty() ? options_.id : fresh_uuid();
   const auto stats = std::make_shared<Stats>();
@@ -90,7 +100,10 @@ Client::Core* Client::make_core(bool first) {
   topology::Setup setup =
       topology_setup(options_, hub, keeper, stats, options_.client_name.value_or(default_name(id)));
   setup.link.events = events;
+  part->guarded = Guarded::begin({options_.guard, id}, events, loops.io);
+  if (part->guarded) part->guarded->prepare(setup);
   const auto topology = topology::make(engine.clock(), loops, setup);
+  if (part->guarded) part->guarded->attach(topology, *keeper);
   hub->set_on_lost(setup.on_lost);
   hub->set_topology(topology);
   keeper->watchdog().set_topology(topology);
@@ -104,11 +117,12 @@ Client::Core* Client::make_core(bool first) {
         engine.clock(), topology,
         sync::ReplicationPolicy{options_.replicas_to_wait, options_.command_timeout});
   }
-  return new Core{fork_epoch(), std::move(usage),
+  const int guard_pid = part->guarded ? part->guarded->pid() : 0;
+  return new Core{fork_epoch(), std::move(part),
                   std::shared_ptr<const sync::Context>(
                       new sync::Context{engine.clock(), id, options_.command_timeout, topology,
                                         keeper, waits, timers, acknowledger, stats}),
-                  hub};
+                  hub, guard_pid};
 }
 
 std::shared_ptr<const sync::Context> Client::context() {
@@ -118,7 +132,7 @@ std::shared_ptr<const sync::Context> Client::context() {
   if (core_.compare_exchange_strong(core, fresh)) {
     if (closed_) {
       fresh->context->topology->close(Status::closed("the client was closed"));
-      fresh->usage.reset();
+      fresh->part.reset();
     }
     return fresh->context;
   }
@@ -151,13 +165,19 @@ sync::ExchangePtr Client::ping() {
 
 void Client::pause_renewals(bool on) { context()->keeper->watchdog().pause(on); }
 
+int Client::guard_pid() {
+  (void)context();
+  const Core& core = *core_.load();
+  return core.guard_pid;
+}
+
 std::shared_ptr<Closing> Client::close(Millis timeout, bool release_held) {
   const bool first = !closed_.exchange(true);
   Core* core = core_.load();
   const bool ours = core->epoch == fork_epoch();
   if (!first || !ours) return Closing::begin(nullptr, {});
   return Closing::begin(core->context, {std::min(timeout, options_.command_timeout), release_held,
-                                        std::move(core->usage)});
+                                        std::move(core->part)});
 }
 
 }  // namespace holdfast::engine

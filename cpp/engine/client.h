@@ -28,6 +28,7 @@ struct ClientOptions {
   client::TrackingMode tracking = client::TrackingMode::kOff;  // of the keys of holds
   int replicas_to_wait = 0;   // the number of replicas that have to confirm a grant
   bool asynchronous = false;  // operations are awaited by event loops, not by threads
+  std::string guard{};        // the path of the guard's executable; empty: no guard
 };
 
 // A client of one deployment, thread-safe. It connects on first use. In a fork()ed child it starts
@@ -54,6 +55,9 @@ class Client {
   // For tests of programs: while `on`, its holds are not renewed.
   void pause_renewals(bool on);
 
+  // The process of its guard, which may have ended since; 0: it was made without one.
+  int guard_pid();
+
   // Begins to close it: see Closing. `timeout`: at most the command timeout. Only the first call
   // has an effect.
   std::shared_ptr<Closing> close(Millis timeout, bool release_held = false);
@@ -61,6 +65,7 @@ class Client {
 
  private:
   struct Core;
+  struct Part;
 
   Core* make_core(bool first);
 

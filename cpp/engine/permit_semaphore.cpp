@@ -24,14 +24,16 @@ PermitSemaphore::PermitSemaphore(std::shared_ptr<Client> client, const std::stri
       leased_(std::make_shared<sync::Synchronizer>(sync::leased_permit_recipe(), name_)) {}
 
 sync::ExchangePtr PermitSemaphore::acquire(const AcquireArguments& given) const {
-  // A hold without a listener is left to the server.
-  const bool watched = given.lease.renewed || given.listener != 0;
+  const auto context = client_->context();
+  // A hold without a listener is left to the server, unless a guard is to release it.
+  const bool watched =
+      given.lease.renewed || given.listener != 0 || context->keeper->attempts().recorded();
   sync::AcquireArguments arguments{given.number, given.lease, given.blocking, given.timeout,
                                    given.listener};
   sync::AcquireRequest request(watched ? renewed_ : leased_, arguments);
   request.amount = 1 + static_cast<std::int64_t>(given.more_listeners.size());
   request.more_listeners = given.more_listeners;
-  return std::make_shared<sync::CallOf<sync::FirstAcquire>>(client_->context(), std::move(request));
+  return std::make_shared<sync::CallOf<sync::FirstAcquire>>(context, std::move(request));
 }
 
 std::string PermitSemaphore::permit(OwnerNumber number) const {
@@ -108,7 +110,7 @@ sync::ExchangePtr PermitSemaphore::release_many(const Permits& permits) const {
 void PermitSemaphore::leave(const Permits& permits) const {
   const auto context = client_->context();
   for (const OwnerNumber owner : owners_of(permits)) {
-    context->keeper->releases().leave_to_lease(name_, owner);
+    context->keeper->releases().leave_to_lease(name_, owner, Millis(0));
   }
 }
 
@@ -117,7 +119,7 @@ sync::ExchangePtr PermitSemaphore::extend(const std::string& permit, Millis leas
   const auto number = sync::permit_number(context->client_id, permit);
   if (number && context->keeper->count(name_, *number) > 0) {
     // From now on it is not renewed, even if this fails, but expires on the server.
-    context->keeper->releases().leave_to_lease(name_, *number);
+    context->keeper->releases().leave_to_lease(name_, *number, lease);
   }
   return sync::call_of(context, {name_, [name = name_, permit, lease](script::Writer& out) {
                                    sync::extend_permit(out, name, permit, lease);

@@ -10,8 +10,13 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <string_view>
+
+#include "guard/held_page.h"
+#include "guard/settings.h"
 
 namespace holdfast::guard {
 
@@ -21,6 +26,8 @@ namespace {
 constexpr int kFirst = 3;
 constexpr int kAbove = 10;
 constexpr int kAnswerMs = 5000;
+constexpr int kMostLooks = 100;
+constexpr const char* kEnded = "it has ended";
 
 Status failed(const char* what, int error) {
   return Status::invalid(std::string("the guard cannot be started: ") + what + ": " +
@@ -29,8 +36,12 @@ Status failed(const char* what, int error) {
 
 net::Descriptor moved(int fd) { return net::Descriptor(fcntl(fd, F_DUPFD_CLOEXEC, kAbove)); }
 
+net::Descriptor own_pidfd() {
+  return net::Descriptor(static_cast<int>(syscall(SYS_pidfd_open, getpid(), 0U)));
+}
+
 // The process ends at once: the guard is its child.
-Status spawn(const std::string& path, const std::array<int, 3>& inherited) {
+Status spawn(const std::string& path, const std::array<int, 2>& inherited) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   int target = kFirst;
@@ -50,39 +61,82 @@ Status spawn(const std::string& path, const std::array<int, 3>& inherited) {
 
 }  // namespace
 
-Result<Guard> Guard::start(const std::string& path, int page, const std::string& settings) {
-  const net::Descriptor program(static_cast<int>(syscall(SYS_pidfd_open, getpid(), 0U)));
+Status Guard::possible() {
+  if (!own_pidfd().open()) return failed("pidfd_open", errno);
+  const auto page = HeldPage::make(1);
+  return page.ok() ? Status() : page.status();
+}
+
+Result<std::shared_ptr<Guard>> Guard::start(const std::string& path) {
+  const net::Descriptor program = own_pidfd();
   if (!program.open()) return failed("pidfd_open", errno);
   std::array<int, 2> pair{};
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()) != 0) {
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair.data()) != 0) {
     return failed("socketpair", errno);
   }
-  Guard guard{net::Descriptor(pair[0])};
-  {
-    const net::Descriptor theirs(pair[1]);
-    const std::array<net::Descriptor, 3> above{moved(pair[1]), moved(page), moved(program.get())};
-    Status started = spawn(path, {above[0].get(), above[1].get(), above[2].get()});
-    if (!started.ok()) return started;
-  }
-  if (Status sent = guard.send(settings); !sent.ok()) return sent;
-  if (Status answer = guard.await_answer(); !answer.ok()) return answer;
+  std::shared_ptr<Guard> guard(new Guard(net::Descriptor(pair[0])));
+  const net::Descriptor theirs(pair[1]);
+  const std::array<net::Descriptor, 2> above{moved(pair[1]), moved(program.get())};
+  Status started = spawn(path, {above[0].get(), above[1].get()});
+  if (!started.ok()) return started;
   return guard;
 }
 
-Status Guard::send(const std::string& settings) const {
-  const ssize_t sent = ::send(socket_.get(), settings.data(), settings.size(), MSG_NOSIGNAL);
-  if (sent != static_cast<ssize_t>(settings.size())) return failed("it has ended", errno);
+// After its last client has left it ends at once.
+Guard::~Guard() {
+  socket_.reset();
+  constexpr timespec kLook{0, 1'000'000};
+  const int pid = pid_;
+  if (pid <= 0) return;
+  for (int looks = 0; looks < kMostLooks && waitpid(pid, nullptr, WNOHANG) == 0; ++looks) {
+    (void)nanosleep(&kLook, nullptr);
+  }
+}
+
+Status Guard::join(const std::string& client, int page) {
+  const MutexLock lock(mutex_);
+  const std::string message = join_message(client);
+  iovec bytes{const_cast<char*>(message.data()), message.size()};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> space{};
+  msghdr packet{};
+  packet.msg_iov = &bytes;
+  packet.msg_iovlen = 1;
+  packet.msg_control = space.data();
+  packet.msg_controllen = space.size();
+  cmsghdr* const head = CMSG_FIRSTHDR(&packet);
+  head->cmsg_level = SOL_SOCKET;
+  head->cmsg_type = SCM_RIGHTS;
+  head->cmsg_len = CMSG_LEN(sizeof(int));
+  std::memcpy(CMSG_DATA(head), &page, sizeof(int));
+  if (sendmsg(socket_.get(), &packet, MSG_NOSIGNAL) < 0) return failed(kEnded, errno);
+  return await_answer();
+}
+
+Status Guard::send(const std::string& message) const {
+  constexpr int kFlags = MSG_NOSIGNAL | MSG_DONTWAIT;
+  const ssize_t sent = ::send(socket_.get(), message.data(), message.size(), kFlags);
+  if (sent != static_cast<ssize_t>(message.size())) return failed(kEnded, errno);
   return {};
 }
 
-Status Guard::await_answer() const {
+bool Guard::ended() const {
+  pollfd end{socket_.get(), POLLRDHUP, 0};
+  return poll(&end, 1, 0) > 0;
+}
+
+net::Descriptor Guard::watched() const { return moved(socket_.get()); }
+
+Status Guard::await_answer() {
   std::array<char, 256> bytes{};
   pollfd waited{socket_.get(), POLLIN, 0};
   if (poll(&waited, 1, kAnswerMs) <= 0) return failed("no answer", ETIMEDOUT);
   const ssize_t size = recv(socket_.get(), bytes.data(), bytes.size(), 0);
-  if (size <= 0) return failed("it has ended", size < 0 ? errno : ECONNRESET);
+  if (size <= 0) return failed(kEnded, size < 0 ? errno : ECONNRESET);
   const std::string_view answer(bytes.data(), static_cast<std::size_t>(size));
-  if (answer.substr(0, 3) == "+OK") return {};
+  if (answer.front() == '+') {
+    pid_ = std::atoi(answer.data() + 1);
+    return {};
+  }
   return Status::invalid("the guard cannot be started: " + std::string(answer));
 }
 

@@ -1,30 +1,52 @@
 #pragma once
 
+#include <atomic>
+#include <memory>
 #include <string>
 #include <utility>
 
+#include "base/mutex.h"
 #include "base/status.h"
 #include "net/descriptor.h"
 
 namespace holdfast::guard {
 
 // This program's guard: a process that waits for this one's death. It is no child of this one, and
-// ends by itself: at the program's death with its releases, or once this object is gone and all
-// leases in the page are over. A child of fork() has no part in it.
+// ends by itself: at the program's death with its releases, after the last client has left, or once
+// this object is gone and all leases in the pages are over. A child of fork() has no part in it.
+// Thread-safe.
 class Guard {
  public:
-  // Starts the executable at `path` with a page and the first settings (see Settings). kInvalid:
-  // why it cannot run here: no pidfd, no such file, or what the guard has answered.
-  static Result<Guard> start(const std::string& path, int page, const std::string& settings);
+  // OK: this system has what a guard needs. kInvalid: what it lacks.
+  static Status possible();
 
-  // Other settings from now on. kInvalid: the guard has ended.
-  Status send(const std::string& settings) const;
+  // Starts the executable at `path`. kInvalid: why it cannot run here.
+  static Result<std::shared_ptr<Guard>> start(const std::string& path);
+
+  // A system that has made this process the guard's parent (the first of a container, a subreaper)
+  // leaves its end to be collected here.
+  ~Guard();
+
+  // A client with this page is to be guarded; waits for the guard's answer. kInvalid: the guard
+  // cannot read the page, does not answer, or has ended.
+  Status join(const std::string& client, int page) HOLDFAST_EXCLUDES(mutex_);
+  // A message of settings.h; does not wait. kInvalid: the guard has ended, or is stuck.
+  Status send(const std::string& message) const;
+  bool ended() const;
+
+  // Of its process; 0: it has not answered.
+  int pid() const { return pid_; }
+
+  // A descriptor whose other end is closed when the guard has ended.
+  net::Descriptor watched() const;
 
  private:
   explicit Guard(net::Descriptor socket) : socket_(std::move(socket)) {}
-  Status await_answer() const;
+  Status await_answer();
 
   net::Descriptor socket_;
+  std::atomic<int> pid_{0};  // once it has answered
+  Mutex mutex_;              // of one that waits for an answer
 };
 
 }  // namespace holdfast::guard

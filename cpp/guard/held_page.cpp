@@ -1,5 +1,6 @@
 #include "guard/held_page.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -35,6 +36,14 @@ Status failed(const char* what) {
                          std::strerror(errno));
 }
 
+constexpr unsigned kSlotBits = 32;
+
+// The record is there still.
+bool is(const PageRecord& record, HeldPage::Id id) {
+  return record.sequence.load(std::memory_order_relaxed) == id >> kSlotBits &&
+         record.deadline.load(std::memory_order_relaxed) != 0;
+}
+
 // Nullopt: it is free, half written, or makes no sense.
 std::optional<HeldRecord> read(const PageRecord& from) {
   const std::uint32_t before = from.sequence.load(std::memory_order_acquire);
@@ -54,47 +63,51 @@ std::optional<HeldRecord> read(const PageRecord& from) {
 }  // namespace
 
 Result<HeldPage> HeldPage::make(std::uint32_t capacity) {
-  const int fd = memfd_create("holdfast-held", MFD_CLOEXEC);
-  if (fd < 0) return failed("memfd_create");
+  net::Descriptor fd(memfd_create("holdfast-held", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!fd.open()) return failed("memfd_create");
   const std::size_t size = bytes_for(capacity);
   void* memory = MAP_FAILED;
-  if (ftruncate(fd, static_cast<off_t>(size)) == 0) {
-    memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (ftruncate(fd.get(), static_cast<off_t>(size)) == 0) {
+    memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
   }
-  if (memory == MAP_FAILED || madvise(memory, size, MADV_DONTFORK) != 0) {
-    const Status status = failed("mmap");
-    close(fd);
-    return status;
-  }
+  // Of another size it would end its reader.
+  (void)fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+  if (memory == MAP_FAILED || madvise(memory, size, MADV_DONTFORK) != 0) return failed("mmap");
   auto* layout = new (memory) PageLayout;
   layout->capacity = capacity;
-  return HeldPage(fd, layout, capacity);
+  return HeldPage(std::move(fd), layout, capacity);
 }
 
-HeldPage::HeldPage(int fd, PageLayout* layout, std::uint32_t capacity)
-    : fd_(fd), layout_(layout), capacity_(capacity) {
-  free_.reserve(capacity);
-  for (Slot slot = capacity; slot > 0; --slot) free_.push_back(slot - 1);
-}
+HeldPage::HeldPage(net::Descriptor fd, PageLayout* layout, std::uint32_t capacity)
+    : fd_(std::move(fd)), layout_(layout), capacity_(capacity) {}
 
 HeldPage::HeldPage(HeldPage&& other) noexcept
-    : fd_(std::exchange(other.fd_, -1)),
+    : fd_(std::move(other.fd_)),
       layout_(std::exchange(other.layout_, nullptr)),
       capacity_(other.capacity_),
+      next_(other.next_),
       free_(std::move(other.free_)) {}
 
 HeldPage::~HeldPage() {
   if (layout_ == nullptr) return;
   munmap(layout_, bytes_for(capacity_));
-  close(fd_);
 }
 
-std::optional<HeldPage::Slot> HeldPage::put(const HeldRecord& record) {
-  const std::size_t name = record.name.size();
-  const std::size_t owner = record.owner.size();
-  if (free_.empty() || name == 0 || name + owner > kLongest) return std::nullopt;
+HeldPage::Slot HeldPage::take_slot() {
+  if (free_.empty()) {
+    layout_->used.store(next_ + 1, std::memory_order_release);
+    return next_++;
+  }
   const Slot slot = free_.back();
   free_.pop_back();
+  return slot;
+}
+
+std::optional<HeldPage::Id> HeldPage::put(const HeldRecordView& record) {
+  const std::size_t name = record.name.size();
+  const std::size_t owner = record.owner.size();
+  if (full() || name == 0 || name + owner > kLongest) return std::nullopt;
+  const Slot slot = take_slot();
   PageRecord& into = record_of(layout_, slot);
   const PageRecord::Writing writing(into);
   into.kind = record.kind;
@@ -103,18 +116,32 @@ std::optional<HeldPage::Slot> HeldPage::put(const HeldRecord& record) {
   std::copy(record.name.begin(), record.name.end(), into.bytes.begin());
   std::copy(record.owner.begin(), record.owner.end(),
             into.bytes.begin() + static_cast<std::ptrdiff_t>(name));
-  set_deadline(slot, record.deadline);
-  return slot;
+  into.deadline.store(record.deadline.time_since_epoch().count(), std::memory_order_relaxed);
+  const std::uint32_t odd = into.sequence.load(std::memory_order_relaxed);
+  return static_cast<Id>(odd + 1) << kSlotBits | slot;
 }
 
-void HeldPage::set_deadline(Slot slot, TimePoint deadline) {
-  record_of(layout_, slot)
-      .deadline.store(deadline.time_since_epoch().count(), std::memory_order_relaxed);
+void HeldPage::set_deadline(Id id, TimePoint deadline) {
+  PageRecord& record = record_of(layout_, slot_of(id));
+  if (!is(record, id)) return;
+  record.deadline.store(deadline.time_since_epoch().count(), std::memory_order_relaxed);
 }
 
-void HeldPage::remove(Slot slot) {
-  set_deadline(slot, TimePoint{});
-  free_.push_back(slot);
+void HeldPage::remove(Id id) {
+  PageRecord& record = record_of(layout_, slot_of(id));
+  if (!is(record, id)) return;
+  record.deadline.store(0, std::memory_order_relaxed);
+  free_.push_back(slot_of(id));
+}
+
+void HeldPage::reclaim(TimePoint now) {
+  for (Slot slot = 0; slot < next_; ++slot) {
+    PageRecord& record = record_of(layout_, slot);
+    const std::int64_t deadline = record.deadline.load(std::memory_order_relaxed);
+    if (deadline == 0 || deadline > now.time_since_epoch().count()) continue;
+    record.deadline.store(0, std::memory_order_relaxed);
+    free_.push_back(slot);
+  }
 }
 
 void HeldPage::set_connection(std::size_t place, std::int64_t id) {
@@ -129,37 +156,35 @@ Result<HeldPageView> HeldPageView::open(int fd) {
   void* memory = mmap(nullptr, size, PROT_READ, MAP_SHARED, fd, 0);
   if (memory == MAP_FAILED) return failed("mmap");
   const auto* layout = static_cast<const PageLayout*>(memory);
-  if (layout->version != PageLayout::kVersion || bytes_for(layout->capacity) != size) {
+  const std::uint32_t capacity = layout->capacity;
+  if (layout->version != PageLayout::kVersion || bytes_for(capacity) != size) {
     munmap(memory, size);
     return Status::invalid("the page of holds is of another version");
   }
-  return HeldPageView(layout);
+  return HeldPageView(layout, capacity);
 }
 
 HeldPageView::HeldPageView(HeldPageView&& other) noexcept
-    : layout_(std::exchange(other.layout_, nullptr)) {}
+    : layout_(std::exchange(other.layout_, nullptr)), capacity_(other.capacity_) {}
 
 HeldPageView::~HeldPageView() {
   if (layout_ == nullptr) return;
-  munmap(const_cast<PageLayout*>(layout_), bytes_for(layout_->capacity));
+  munmap(const_cast<PageLayout*>(layout_), bytes_for(capacity_));
 }
 
 std::vector<HeldRecord> HeldPageView::held(TimePoint now) const {
   std::vector<HeldRecord> all;
-  for (HeldPage::Slot slot = 0; slot < layout_->capacity; ++slot) {
+  const std::uint32_t used = std::min(layout_->used.load(std::memory_order_acquire), capacity_);
+  for (HeldPage::Slot slot = 0; slot < used; ++slot) {
     std::optional<HeldRecord> record = read(record_of(layout_, slot));
     if (record && record->deadline > now) all.push_back(std::move(*record));
   }
   return all;
 }
 
-std::vector<std::int64_t> HeldPageView::connections() const {
-  std::vector<std::int64_t> all;
-  for (const auto& place : layout_->connections) {
-    const std::int64_t id = place.load(std::memory_order_relaxed);
-    if (id > 0) all.push_back(id);
-  }
-  return all;
+std::int64_t HeldPageView::connection(std::size_t place) const {
+  if (place >= HeldPage::kConnections) return 0;
+  return layout_->connections[place].load(std::memory_order_relaxed);
 }
 
 }  // namespace holdfast::guard

@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "net/descriptor.h"
 
 namespace holdfast::guard {
 
@@ -23,17 +25,35 @@ struct HeldRecord {
   TimePoint deadline{};   // until when the lease may last, by the clock of this machine
 };
 
+// The same without a copy of the texts.
+struct HeldRecordView {
+  HeldRecordView(const HeldRecord& record)  // NOLINT: it is the same
+      : kind(record.kind), name(record.name), owner(record.owner), deadline(record.deadline) {}
+  HeldRecordView(std::uint8_t a_kind, std::string_view a_name, std::string_view an_owner,
+                 TimePoint until)
+      : kind(a_kind), name(a_name), owner(an_owner), deadline(until) {}
+
+  std::uint8_t kind;
+  std::string_view name;
+  std::string_view owner;
+  TimePoint deadline;
+};
+
 // Memory that a program shares with its guard, with what it holds: a memfd of fixed size. At any
 // instant, also in the middle of a store, every record in it is whole, or is known not to be: a
 // sequence number is odd while the record is written. No system call but for making it; not
-// thread-safe. A child of fork() does not inherit the memory.
+// thread-safe, but for set_connection(). A child of fork() does not inherit the memory and must
+// call nothing.
 class HeldPage {
  public:
   static constexpr std::size_t kConnections = 16;
   // Of a name and its owner together; what is longer is not guarded.
   static constexpr std::size_t kLongest = 232;
 
+  // A record, from put() until it is removed or reclaimed; never 0. Later calls have no effect.
+  using Id = std::uint64_t;
   using Slot = std::uint32_t;
+  static Slot slot_of(Id record) { return static_cast<Slot>(record); }
 
   // For `capacity` holds. kInvalid: this system has no memfd, or no memory.
   static Result<HeldPage> make(std::uint32_t capacity);
@@ -43,24 +63,31 @@ class HeldPage {
   ~HeldPage();
 
   // To be inherited by the guard.
-  int fd() const { return fd_; }
+  int fd() const { return fd_.get(); }
 
   // Enters a hold; nullopt: it is too long, or the page is full, and it is not guarded.
-  std::optional<Slot> put(const HeldRecord& record);
+  std::optional<Id> put(const HeldRecordView& record);
   // After a renewal or an extension.
-  void set_deadline(Slot slot, TimePoint deadline);
-  // Before the hold is released, handed over or detached.
-  void remove(Slot slot);
+  void set_deadline(Id id, TimePoint deadline);
+  // Once the hold is released, handed over or detached.
+  void remove(Id id);
+  // Takes back the slots of records whose deadline is over; reads the whole page.
+  void reclaim(TimePoint now);
+  // In a child of fork(), where the memory is not mapped: the destructor leaves it alone.
+  void forget() { layout_ = nullptr; }
+  bool full() const { return free_.empty() && next_ == capacity_; }
 
   // The server's id of a connection of the program, to be closed before the releases; 0: none.
   void set_connection(std::size_t place, std::int64_t id);
 
  private:
-  HeldPage(int fd, PageLayout* layout, std::uint32_t capacity);
+  HeldPage(net::Descriptor fd, PageLayout* layout, std::uint32_t capacity);
+  Slot take_slot();
 
-  int fd_;
+  net::Descriptor fd_;
   PageLayout* layout_;
   const std::uint32_t capacity_;
+  Slot next_ = 0;  // that was never used
   std::vector<Slot> free_;
 };
 
@@ -77,12 +104,15 @@ class HeldPageView {
   // The whole records whose deadline is later than `now`. What is half written, or makes no sense,
   // is left out.
   std::vector<HeldRecord> held(TimePoint now) const;
-  std::vector<std::int64_t> connections() const;
+  // By place; 0: none.
+  std::int64_t connection(std::size_t place) const;
 
  private:
-  explicit HeldPageView(const PageLayout* layout) : layout_(layout) {}
+  HeldPageView(const PageLayout* layout, std::uint32_t capacity)
+      : layout_(layout), capacity_(capacity) {}
 
   const PageLayout* layout_;
+  std::uint32_t capacity_;  // as it was when the page was opened: the memory is the program's
 };
 
 }  // namespace holdfast::guard

@@ -1,6 +1,7 @@
 // The guard: waits for the end of a program, and releases what it held. Started by the program with
-// three descriptors and no arguments: a socket for settings (and for the answer to them, +OK or an
-// error), the page of holds, and a pidfd of the program.
+// two descriptors and no arguments: a socket for messages (see settings.h), and a pidfd of the
+// program. A client that joins is answered by the number of
+// this process, or an error.
 
 #include <fcntl.h>
 #include <poll.h>
@@ -12,25 +13,16 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
-#include <optional>
-#include <string>
-#include <utility>
 
-#include "guard/held_page.h"
-#include "guard/releases.h"
-#include "guard/settings.h"
-#include "resp/reply.h"
+#include "guard/guarded_clients.h"
 
 namespace {
 
-using holdfast::Result;
-using holdfast::Status;
-using holdfast::guard::HeldPageView;
-using holdfast::guard::Settings;
+using holdfast::guard::GuardedClients;
+using Read = GuardedClients::Read;
 
 constexpr int kSocket = 3;
-constexpr int kPage = 4;
-constexpr int kProgram = 5;
+constexpr int kProgram = 4;
 // Between two looks at the leases, once there is no socket any more.
 constexpr int kLookMs = 250;
 
@@ -40,6 +32,7 @@ void leave_the_program() {
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP}) {
     std::signal(number, SIG_IGN);
   }
+  std::signal(SIGCHLD, SIG_IGN);
   setsid();
   prctl(PR_SET_DUMPABLE, 0);
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
@@ -51,54 +44,18 @@ void leave_the_program() {
   for (int fd = kProgram + 1; fd < most; ++fd) close(fd);
 }
 
-void answer(const Status& status) {
-  const std::string text = status.ok() ? "+OK\r\n" : "-ERR " + status.message() + "\r\n";
-  (void)send(kSocket, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-}
-
-// What has come by the socket.
-class Messages {
- public:
-  const std::optional<Settings>& settings() const { return settings_; }
-
-  // False: there will be no more: the program has ended, or has called exec().
-  bool read_some() {
-    std::array<char, 4096> bytes{};
-    const ssize_t size = recv(kSocket, bytes.data(), bytes.size(), MSG_DONTWAIT);
-    if (size <= 0) return false;
-    reader_.feed(bytes.data(), static_cast<std::size_t>(size));
-    for (;;) {
-      auto next = reader_.next();
-      if (!next.ok()) return false;
-      if (!next.value()) return true;
-      Result<Settings> read = holdfast::guard::read_settings(*next.value());
-      answer(read.status());
-      if (read.ok()) settings_ = std::move(read.value());
-    }
-  }
-
-  void read_rest() {
-    while (read_some()) {
-    }
-  }
-
- private:
-  holdfast::resp::Reader reader_;
-  std::optional<Settings> settings_;
-};
-
-// True: the program has ended, with all of its threads. False: it has closed its client, or called
+// True: the program has ended, with all of its threads. False: it has closed its clients, or called
 // exec(), and the leases are over.
-bool await_end(Messages& messages, const HeldPageView& page) {
+bool await_end(GuardedClients& clients) {
   std::array<pollfd, 2> waited{{{kProgram, POLLIN, 0}, {kSocket, POLLIN, 0}}};
   while (waited[0].revents == 0) {
     const bool left = waited[1].fd < 0;
     if (poll(waited.data(), waited.size(), left ? kLookMs : -1) < 0) continue;
-    if (waited[1].revents != 0 && !messages.read_some()) waited[1].fd = -1;
-    const bool ended = waited[0].revents != 0;
-    if (left && !ended && page.held(holdfast::SystemClock().now()).empty()) return false;
+    if (waited[1].revents != 0 && clients.read() == Read::kEnd) waited[1].fd = -1;
+    if (waited[0].revents == 0 && clients.done()) return false;
   }
-  messages.read_rest();
+  while (clients.read() == Read::kOne) {
+  }
   return true;
 }
 
@@ -106,13 +63,7 @@ bool await_end(Messages& messages, const HeldPageView& page) {
 
 int main() {
   leave_the_program();
-  const Result<HeldPageView> page = HeldPageView::open(kPage);
-  if (!page.ok()) {
-    answer(page.status());
-    return 2;
-  }
-  Messages messages;
-  const bool ended = await_end(messages, page.value());
-  if (ended && messages.settings()) release_all(page.value(), *messages.settings());
+  GuardedClients clients(kSocket);
+  if (await_end(clients)) clients.release_all();
   return 0;
 }

@@ -39,10 +39,11 @@ struct PageRecord {
 };
 
 struct PageLayout {
-  static constexpr std::uint64_t kVersion = 0x686c64666173'0001;
+  static constexpr std::uint64_t kVersion = 0x686c64666173'0002;
 
   std::uint64_t version = kVersion;
   std::uint32_t capacity = 0;
+  std::atomic<std::uint32_t> used{0};  // the records behind these have never been written
   std::array<std::atomic<std::int64_t>, HeldPage::kConnections> connections{};
 };
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -11,15 +12,19 @@
 #include "script/writer.h"
 #include "sync/recipes/kinds.h"
 #include "sync/recipes/permit_semaphore.h"
+#include "topology/cluster_reply.h"
 
 namespace holdfast::guard {
 
 namespace {
 
-// For a connection and the replies of one round; between two rounds; and between two attempts.
+// For a connection and the replies of one server; between two rounds; and between two attempts.
 constexpr Millis kRoundTime{1000};
 constexpr Millis kLateAcquire{50};
-constexpr Millis kBackoff{50};
+constexpr Millis kBackoff{50};  // doubling
+constexpr Millis kLongestBackoff{1000};
+// How often a release may be sent elsewhere, or with the script's text.
+constexpr int kMostSendings = 6;
 
 void wait_for(Millis time) { (void)poll(nullptr, 0, static_cast<int>(time.count())); }
 
@@ -36,61 +41,104 @@ void write_release(script::Writer& out, const HeldRecord& record) {
   kind.recipe().release(out, {name, record.owner});
 }
 
-// The ids are of the server at that moment: after another one has taken its place, they may be of
-// other clients.
-void close_connections(Server& server, const HeldPageView& page, TimePoint deadline) {
-  std::string commands;
-  const std::vector<std::int64_t> ids = page.connections();
-  for (const std::int64_t id : ids) {
-    commands += resp::Command{"CLIENT", "KILL", "ID", std::to_string(id)}.bytes();
-  }
-  (void)server.request(commands, ids.size(), deadline);
+// A release that has no final reply yet.
+struct Pending {
+  const HeldRecord* record;
+  bool by_text = false;
+  bool asks = false;  // the slot is on its way to the server, which accepts this one by ASKING
+};
+using ByServer = std::map<std::size_t, std::vector<Pending>>;
+
+std::string_view first_word(std::string_view text) { return text.substr(0, text.find(' ')); }
+
+// What passes by itself: the releases are sent again later.
+bool is_for_now(std::string_view word) {
+  return word == "LOADING" || word == "BUSY" || word == "TRYAGAIN" || word == "CLUSTERDOWN" ||
+         word == "READONLY" || word == "MASTERDOWN";
 }
 
-Status release_twice(const HeldPageView& page, const Settings& settings, bool first) {
-  const SystemClock clock;
-  const TimePoint deadline = after(clock.now(), kRoundTime);
-  auto server = Server::connect(settings, deadline);
-  if (!server.ok()) return server.status();
-  if (first) close_connections(server.value(), page, deadline);
-  const std::vector<HeldRecord> held = page.held(clock.now());
-  if (Status status = release_once(server.value(), held, settings, deadline); !status.ok()) {
-    return status;
+class Round {
+ public:
+  explicit Round(Servers& servers) : servers_(servers) {}
+
+  Status run(ByServer pending) {
+    for (int sending = 0; sending < kMostSendings && !pending.empty(); ++sending) {
+      for (const auto& [server, releases] : std::exchange(pending, {})) {
+        send(server, releases, pending);
+      }
+    }
+    return pending.empty() ? status_ : Status::unreachable("the cluster's slots do not settle");
   }
+
+ private:
+  void send(std::size_t server, const std::vector<Pending>& releases, ByServer& again) {
+    std::string commands;
+    std::size_t count = 0;
+    for (const Pending& release : releases) {
+      script::Writer out(commands, release.by_text, servers_.settings(server).publish);
+      if (release.asks) out.command({"ASKING"}, resp::ReplyKind::kStatus);
+      write_release(out, *release.record);
+      count += release.asks ? 2 : 1;
+    }
+    const TimePoint deadline = after(SystemClock().now(), kRoundTime);
+    const auto replies = servers_.request(server, commands, count, deadline);
+    if (!replies.ok()) {
+      status_ = replies.status();
+      return;
+    }
+    std::size_t next = 0;
+    for (const Pending& release : releases) {
+      next += release.asks ? 1 : 0;
+      judge(server, release, replies.value()[next++], again);
+    }
+  }
+
+  void judge(std::size_t server, Pending release, const resp::Reply& reply, ByServer& again) {
+    using Kind = topology::Redirection::Kind;
+    if (!reply.is_error()) return;
+    const std::string_view word = first_word(reply.text());
+    const auto to = topology::redirection(reply.text(), servers_.settings(server).address);
+    release.asks = to.kind == Kind::kAsk;
+    if (to.kind == Kind::kMoved || to.kind == Kind::kAsk) {
+      again[servers_.find(to.address, server)].push_back(release);
+    } else if (word == "NOSCRIPT" && !std::exchange(release.by_text, true)) {
+      again[server].push_back(release);
+    } else if (is_for_now(word)) {
+      status_ = Status::server(std::string(word), "the server refuses for now");
+    }
+  }
+
+  Servers& servers_;
+  Status status_;
+};
+
+Status release_twice(const HeldPageView& page, Servers& servers) {
+  const SystemClock clock;
+  if (Status status = release_once(servers, page.held(clock.now())); !status.ok()) return status;
   wait_for(kLateAcquire);
-  return release_once(server.value(), page.held(clock.now()), settings, deadline);
+  return release_once(servers, page.held(clock.now()));
 }
 
 }  // namespace
 
-Status release_once(Server& server, const std::vector<HeldRecord>& held, const Settings& settings,
-                    TimePoint deadline) {
-  std::vector<const HeldRecord*> pending;
+Status release_once(Servers& servers, const std::vector<HeldRecord>& held) {
+  ByServer pending;
+  const auto first = servers.any(after(SystemClock().now(), kRoundTime));
+  if (!first.ok()) return first.status();
   for (const HeldRecord& record : held) {
-    if (known(record)) pending.push_back(&record);
+    if (known(record)) pending[first.value()].push_back({&record});
   }
-  for (const bool by_text : {false, true}) {
-    std::string commands;
-    script::Writer out(commands, by_text, settings.publish);
-    for (const HeldRecord* record : pending) write_release(out, *record);
-    const auto replies = server.request(commands, pending.size(), deadline);
-    if (!replies.ok()) return replies.status();
-    std::vector<const HeldRecord*> unknown;
-    for (std::size_t i = 0; i < pending.size(); ++i) {
-      const resp::Reply& reply = replies.value()[i];
-      if (reply.is_error() && reply.text().substr(0, 8) == "NOSCRIPT")
-        unknown.push_back(pending[i]);
-    }
-    pending = std::move(unknown);
-  }
-  return {};
+  return Round(servers).run(std::move(pending));
 }
 
-void release_all(const HeldPageView& page, const Settings& settings) {
+void release_all(const HeldPageView& page, const std::vector<Settings>& servers) {
   const SystemClock clock;
-  for (bool first = true; !page.held(clock.now()).empty(); first = false) {
-    if (release_twice(page, settings, first).ok()) return;
-    wait_for(kBackoff);
+  bool first = true;
+  for (Millis rest = kBackoff; !page.held(clock.now()).empty(); first = false) {
+    Servers connections(page, servers, first);
+    if (release_twice(page, connections).ok()) return;
+    wait_for(rest);
+    rest = std::min(2 * rest, kLongestBackoff);
   }
 }
 

@@ -2,16 +2,29 @@
 
 #include <charconv>
 #include <string_view>
+#include <utility>
+
+#include "resp/command.h"
 
 namespace holdfast::guard {
 
-Result<Settings> read_settings(const resp::Reply& message) {
+namespace {
+
+std::string flag(bool on) { return on ? "1" : ""; }
+
+template <typename Number>
+Number number(const std::string& text, Number otherwise) {
+  Number value = otherwise;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+Settings read_server(const resp::Reply& message) {
   const auto text = [&message](std::string_view name) { return std::string(message.field(name)); };
   Settings settings;
   settings.address.host = text("host");
   settings.address.path = text("path");
-  const std::string port = text("port");
-  std::from_chars(port.data(), port.data() + port.size(), settings.address.port);
+  settings.address.port = number<std::uint16_t>(text("port"), 0);
   settings.credentials = {text("username"), text("password")};
   settings.database = text("database");
   settings.tls.enabled = !text("tls").empty();
@@ -22,11 +35,72 @@ Result<Settings> read_settings(const resp::Reply& message) {
   settings.tls.system_ca_file = text("tls_system_ca_file");
   settings.tls.system_ca_directory = text("tls_system_ca_directory");
   settings.publish = text("publish");
-  if (settings.publish.empty() ||
-      (settings.address.host.empty() && settings.address.path.empty())) {
-    return Status::invalid("the guard's settings lack an address, or how to publish");
-  }
+  settings.cluster = !text("cluster").empty();
+  settings.place = number(text("place"), Settings::kNoPlace);
   return settings;
+}
+
+bool names_server(const resp::Reply& message) {
+  return !message.field("host").empty() || !message.field("path").empty();
+}
+
+}  // namespace
+
+std::string join_message(const std::string& client) {
+  return resp::Command{"client", client}.bytes();
+}
+
+std::string end_message(const std::string& client) {
+  return resp::Command{"client", client, "ends", flag(true)}.bytes();
+}
+
+std::string server_message(const std::string& client, const Settings& server) {
+  const net::TlsOptions& tls = server.tls;
+  return resp::Command{"client",
+                       client,
+                       "host",
+                       server.address.host,
+                       "port",
+                       std::to_string(server.address.port),
+                       "path",
+                       server.address.path,
+                       "username",
+                       server.credentials.username,
+                       "password",
+                       server.credentials.password,
+                       "database",
+                       server.database,
+                       "tls",
+                       flag(tls.enabled),
+                       "tls_verify",
+                       flag(tls.verify),
+                       "tls_ca",
+                       tls.ca,
+                       "tls_cert",
+                       tls.cert,
+                       "tls_key",
+                       tls.key,
+                       "tls_system_ca_file",
+                       tls.system_ca_file,
+                       "tls_system_ca_directory",
+                       tls.system_ca_directory,
+                       "publish",
+                       server.publish,
+                       "cluster",
+                       flag(server.cluster),
+                       "place",
+                       std::to_string(server.place)}
+      .bytes();
+}
+
+Result<Message> read_message(const resp::Reply& message) {
+  Message read{std::string(message.field("client")), !message.field("ends").empty(), {}};
+  if (read.client.empty()) return Status::invalid("a message for the guard lacks its client");
+  const bool joins = message.size() == 2;
+  if (joins || read.ends) return read;
+  read.server = read_server(message);
+  if (names_server(message) && !read.server->publish.empty()) return read;
+  return Status::invalid("a message for the guard lacks an address, or how to publish");
 }
 
 }  // namespace holdfast::guard

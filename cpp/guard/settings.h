@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <string>
 
 #include "base/status.h"
@@ -8,17 +10,32 @@
 
 namespace holdfast::guard {
 
-// What the program sends its guard by the pipe: an array of names and values, in RESP, all texts.
-// A later one replaces it, for example with another password.
+// One server of a client, and how to reach it.
 struct Settings {
+  static constexpr std::size_t kNoPlace = static_cast<std::size_t>(-1);
+
   net::Address address;  // "host" and "port", or "path"
   net::Credentials credentials;
-  std::string database;  // empty: 0
-  net::TlsOptions tls;   // "tls" not empty: enabled; "tls_verify" empty: not verified
-  std::string publish;   // the command by which scripts publish, as script::Writer has it
+  std::string database;          // empty: 0
+  net::TlsOptions tls;           // "tls" not empty: enabled; "tls_verify" empty: not verified
+  std::string publish;           // the command by which scripts publish, as script::Writer has it
+  bool cluster = false;          // not the client's only server
+  std::size_t place = kNoPlace;  // in the client's page: its connection to this server
 };
 
-// kInvalid: the message is no array, or an address or "publish" is missing.
-Result<Settings> read_settings(const resp::Reply& message);
+// What a program sends its guard about one of its clients: an array of names and values, in RESP,
+// all texts. "client": its number. Without more, the client is new, and its page comes along.
+struct Message {
+  std::string client;
+  bool ends = false;               // "ends" not empty: it has been closed
+  std::optional<Settings> server;  // to which it has connected
+};
+
+std::string join_message(const std::string& client);
+std::string end_message(const std::string& client);
+std::string server_message(const std::string& client, const Settings& server);
+
+// kInvalid: the message is none of these, or an address or "publish" is missing.
+Result<Message> read_message(const resp::Reply& message);
 
 }  // namespace holdfast::guard

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "base/types.h"
+#include "lease/held_records.h"
 
 namespace holdfast::lease {
 
@@ -46,6 +47,7 @@ class Attempt {
   const OwnerNumber owner_;
   const Kind kind_;
   bool under_way_ = false;
+  HeldRecords::Id record_ = 0;  // of what it may be granted
   // In its list of AttemptLists.
   Attempt* next_ = nullptr;
   Attempt** link_ = nullptr;

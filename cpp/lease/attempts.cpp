@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "lease/hold_record.h"
 
@@ -44,6 +45,19 @@ AttemptPlan Attempts::begin(Attempt& attempt) {
   return plan;
 }
 
+void Attempts::record(Attempt& attempt, const Renewal& kind, Millis longest) {
+  const MutexLock guard(book_.mutex);
+  if (!book_.records || !attempt.under_way_) return;
+  const TimePoint until = after(book_.clock.now(), longest);
+  if (attempt.record_ != 0) return book_.records->set_until(attempt.record_, until);
+  attempt.record_ = book_.records->add(*attempt.name_, attempt.owner_, kind, until);
+}
+
+void Attempts::leave_record(Attempt& attempt) {
+  const MutexLock guard(book_.mutex);
+  attempt.record_ = 0;
+}
+
 void Attempts::answered(const LockName& name, OwnerNumber owner) {
   const MutexLock guard(book_.mutex);
   const ReleaseLedger::Entry* entry = book_.ledger.find(name, owner);
@@ -55,15 +69,16 @@ bool Attempts::granted(const Grant& grant, Attempt& attempt) {
   const MutexLock guard(book_.mutex);
   if (book_.closing) return false;
   leave(attempt);
-  record(grant);
-  for (std::size_t i = 0; i < grant.more.size(); ++i) record(grant.one_more(i));
+  add(grant, std::exchange(attempt.record_, 0));
+  for (std::size_t i = 0; i < grant.more.size(); ++i) add(grant.one_more(i), 0);
   return true;
 }
 
-void Attempts::record(const Grant& grant) {
+void Attempts::add(const Grant& grant, HeldRecords::Id record) {
   book_.drop_pending(grant.name, grant.owner);
   Hold& hold = hold_for(grant);
   hold.add_level(grant);
+  if (book_.records) book_.record(hold, record);
   book_.arm(hold, grant.sent);
   hold.trace(Hold::Step::kGranted);
 }
@@ -104,11 +119,13 @@ void Attempts::enter_beside(Attempt& attempt) {
 void Attempts::end(Attempt& attempt) {
   const MutexLock guard(book_.mutex);
   leave(attempt);
+  book_.end_record(attempt.record_);
   book_.notify_if_idle();
 }
 
 void Attempts::move(Attempt& from, Attempt& to) {
   const MutexLock guard(book_.mutex);
+  to.record_ = std::exchange(from.record_, 0);
   leave(from);
   enter(to);
 }

@@ -32,6 +32,12 @@ class Attempts {
   // that has been done. What the ledger has of the owner is taken over: none of it is put in line
   // behind the command.
   AttemptPlan begin(Attempt& attempt) HOLDFAST_EXCLUDES(book_.mutex);
+  // Whether the client has records of its holds: then record() follows begin(), with the longest
+  // time that what the attempt may be granted lasts. Without an effect on a later end() if
+  // leave_record() was called: what the attempt may have been granted stays recorded.
+  bool recorded() const { return book_.recorded; }
+  void record(Attempt& attempt, const Renewal& kind, Millis longest) HOLDFAST_EXCLUDES(book_.mutex);
+  void leave_record(Attempt& attempt) HOLDFAST_EXCLUDES(book_.mutex);
   // The server has answered the attempt that took something over.
   void answered(const LockName& name, OwnerNumber owner) HOLDFAST_EXCLUDES(book_.mutex);
   // The end of its attempt. False, and nothing is recorded or ended, when the client is being
@@ -54,7 +60,7 @@ class Attempts {
   bool admits(const Attempt& attempt) const HOLDFAST_REQUIRES(book_.mutex);
   void enter(Attempt& attempt) HOLDFAST_REQUIRES(book_.mutex);
   void leave(Attempt& attempt) HOLDFAST_REQUIRES(book_.mutex);
-  void record(const Grant& grant) HOLDFAST_REQUIRES(book_.mutex);
+  void add(const Grant& grant, HeldRecords::Id record) HOLDFAST_REQUIRES(book_.mutex);
   Hold& hold_for(const Grant& grant) HOLDFAST_REQUIRES(book_.mutex);
 
   HoldBook& book_;

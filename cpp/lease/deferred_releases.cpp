@@ -45,6 +45,7 @@ void Releases::lose_deferred(const LockName& name, OwnerNumber owner, const Rele
 }
 
 void Releases::lose_after_release(const HoldPtr& hold, const std::string& reason, bool overtaken) {
+  book_.end_record(hold);
   if (hold->state == HoldState::kLost) return;
   book_.events.count(*hold, Stats::Counter::kLost);
   hold->state = HoldState::kLost;
@@ -65,6 +66,7 @@ void Releases::end_deferred(const Entry& entry, OwnerNumber owner, End how,
     return book_.events.post_unreleased(name, owner, why);
   }
   const Entry settled = book_.ledger.settle(name, owner, serial);
+  book_.end_record(settled.hold);
   if (how == End::kDone) return book_.count_released(settled);
   if (settled.hold) lose_after_release(settled.hold, kReleaseExpired, false);
 }

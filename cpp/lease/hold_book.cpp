@@ -1,6 +1,7 @@
 #include "lease/hold_book.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "lease/hold_record.h"
 #include "lease/watchdog.h"
@@ -21,11 +22,41 @@ void HoldBook::arm(Hold& hold, TimePoint now) {
   }
 }
 
+void HoldBook::set_records(std::shared_ptr<HeldRecords> kept) {
+  const MutexLock guard(mutex);
+  recorded = kept != nullptr;
+  records = std::move(kept);
+}
+
+void HoldBook::record(Hold& hold, HeldRecords::Id granted) {
+  if (hold.record == 0) {
+    hold.record = granted;
+  } else {
+    records->remove(granted);
+  }
+  if (hold.record != 0) return records->set_until(hold.record, hold.set_until);
+  hold.record = records->add(hold.name, hold.owner, *hold.renewal, hold.set_until);
+}
+
+void HoldBook::renew_record(const Hold& hold) {
+  if (hold.record != 0 && records) records->set_until(hold.record, hold.set_until);
+}
+
+void HoldBook::end_record(const std::shared_ptr<Hold>& hold) {
+  if (hold) end_record(hold->record);
+}
+
+void HoldBook::remove_record(HeldRecords::Id& record) {
+  if (records) records->remove(record);
+  record = 0;
+}
+
 void HoldBook::lose(Hold& hold, const std::string& reason) {
   events.count_end(hold, clock.now());
   events.count(hold, Stats::Counter::kLost);
   hold.state = HoldState::kLost;
   hold.stop_renewing();
+  end_record(hold.record);
   hold.reason = std::make_unique<std::string>(reason);
   holds.add_loss(hold.shared_from_this());
   hold.trace(Hold::Step::kLost);
@@ -41,6 +72,7 @@ void HoldBook::drop_pending(const LockName& name, OwnerNumber owner) {
   const ReleaseLedger::Entry* entry = ledger.find(name, owner);
   if (entry == nullptr) return;
   if (entry->state != ReleaseLedger::State::kReleased) count_released(*entry);
+  end_record(entry->hold);
   ledger.drop(name, owner);
 }
 

@@ -10,6 +10,7 @@
 #include "base/mutex.h"
 #include "base/timer_wheel.h"
 #include "lease/attempt_lists.h"
+#include "lease/held_records.h"
 #include "lease/hold_events.h"
 #include "lease/hold_table.h"
 #include "lease/release_ledger.h"
@@ -21,7 +22,7 @@ class Watchdog;
 
 // What the parts of one LeaseKeeper share, under one lock: so that a hold is at any moment either
 // held or on its way back, and its timer, its events and its figures agree with it. Each part locks
-// it for each of its methods; only `clock` and `client_id` are free to read.
+// it for each of its methods; only `clock`, `client_id` and `recorded` are free to read.
 class HoldBook {
  public:
   HoldBook(const Clock& a_clock, net::Loop& loop, std::string client, HoldEvents reports)
@@ -34,6 +35,8 @@ class HoldBook {
   // Which renews the holds; to be called once, before the first grant.
   void set_watchdog(std::weak_ptr<Watchdog> watchdog) { watchdog_ = std::move(watchdog); }
   const std::weak_ptr<Watchdog>& watchdog() const { return watchdog_; }
+  // For a guard; to be called once, before the first attempt.
+  void set_records(std::shared_ptr<HeldRecords> kept) HOLDFAST_EXCLUDES(mutex);
   // The watchdog steps soon.
   void drive() const;
 
@@ -41,6 +44,14 @@ class HoldBook {
   void arm(Hold& hold, TimePoint now) HOLDFAST_REQUIRES(mutex);
   // A hold in the table has turned out to be gone: counts and posts it.
   void lose(Hold& hold, const std::string& reason) HOLDFAST_REQUIRES(mutex);
+  // Where there are records: of a hold that was granted, by an attempt with that record; of one
+  // whose lease was set; and the end of a record.
+  void record(Hold& hold, HeldRecords::Id granted) HOLDFAST_REQUIRES(mutex);
+  void renew_record(const Hold& hold) HOLDFAST_REQUIRES(mutex);
+  void end_record(HeldRecords::Id& record) HOLDFAST_REQUIRES(mutex) {
+    if (record != 0) remove_record(record);
+  }
+  void end_record(const std::shared_ptr<Hold>& hold) HOLDFAST_REQUIRES(mutex);
   // If its lease is over by the client's clock.
   void lose_if_over(Hold& hold) HOLDFAST_REQUIRES(mutex);
   // What the owner does next does the work of what is pending in the ledger; a hold that was being
@@ -55,6 +66,7 @@ class HoldBook {
 
   const Clock& clock;
   const std::string client_id;
+  bool recorded = false;  // set_records() was called
 
   mutable Mutex mutex;
   HoldTable holds HOLDFAST_GUARDED_BY(mutex);
@@ -67,11 +79,14 @@ class HoldBook {
   // Servers say when the keys of a hold change: one that lasts for a moment is looked at, from then
   // on.
   bool tracks HOLDFAST_GUARDED_BY(mutex) = false;
+  std::shared_ptr<HeldRecords> records HOLDFAST_GUARDED_BY(mutex);  // null: none, or closed
   bool closing HOLDFAST_GUARDED_BY(mutex) = false;
   bool closed HOLDFAST_GUARDED_BY(mutex) = false;
   std::function<void()> on_idle HOLDFAST_GUARDED_BY(mutex);
 
  private:
+  void remove_record(HeldRecords::Id& record) HOLDFAST_REQUIRES(mutex);
+
   net::Loop& loop_;
   std::weak_ptr<Watchdog> watchdog_;
 };

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/trace.h"
+#include "lease/held_records.h"
 #include "lease/hold.h"
 #include "lease/look_budget.h"
 #include "lease/shortened_lease.h"
@@ -220,6 +221,7 @@ class Hold final : public client::Request, public std::enable_shared_from_this<H
   bool joint = false;            // a release of several holds is: see JointReleases
   TimePoint granted{};           // the first time
   TimePoint closed_until{};      // the lock, whenever it is released
+  HeldRecords::Id record = 0;    // of it, for a guard
   State state = State::kHeld;
   bool reported = false;  // the loss, by a release
   bool in_flight = false;

@@ -35,6 +35,7 @@ void JointReleases::end(const LockName& name, const Owners& owners, bool release
     if (released) {
       book_.events.count(*hold, Stats::Counter::kReleased);
       book_.events.count_end(*hold, book_.clock.now());
+      book_.end_record(hold->record);
       book_.holds.erase(*hold);
     } else {
       hold->next_renewal = book_.clock.now();

@@ -132,6 +132,7 @@ void LeaseKeeper::owner_ended(OwnerNumber owner, const std::string& what) {
       book_->events.count(*hold, Stats::Counter::kLost);
       hold->trace(Hold::Step::kLost);
     }
+    hold->record = 0;  // it is there until its lease is over
     book_->holds.erase(*hold);
   }
 }
@@ -166,6 +167,7 @@ std::vector<std::string> LeaseKeeper::close() {
   }
   book_->holds.clear();
   book_->ledger.clear();
+  book_->records.reset();
   book_->drive();
   return held;
 }

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/mutex.h"
@@ -30,6 +31,9 @@ class LeaseKeeper {
   LeaseKeeper(const Clock& clock, net::Loop& loop, std::string client_id,
               std::shared_ptr<EventSink> events,
               std::shared_ptr<Stats> stats = std::make_shared<Stats>());
+
+  // Where the holds are recorded for a guard; at most once, before the first attempt.
+  void set_records(std::shared_ptr<HeldRecords> records) { book_->set_records(std::move(records)); }
 
   Attempts& attempts() { return attempts_; }
   Releases& releases() { return releases_; }

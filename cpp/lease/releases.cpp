@@ -112,7 +112,9 @@ ReleasePlan Releases::plan_pending(const LockName& name, OwnerNumber owner, Comm
 void Releases::done(const LockName& name, OwnerNumber owner, const ReleasePlan& plan) {
   const MutexLock guard(book_.mutex);
   if (plan.verdict == ReleasePlan::Verdict::kFinal) {
-    book_.count_released(settle(name, owner, plan));
+    const Entry settled = settle(name, owner, plan);
+    book_.count_released(settled);
+    if (book_.recorded) book_.end_record(settled.hold);
     return book_.notify_if_idle();
   }
   Hold* hold = book_.holds.find(name, owner);
@@ -136,6 +138,7 @@ void Releases::found_nothing(const LockName& name, OwnerNumber owner, const Rele
 
 // It turned out during its release that the hold is lost; that release reports it.
 void Releases::lose(const HoldPtr& hold, const std::string& reason) {
+  book_.end_record(hold);
   if (!hold || book_.closed || book_.holds.find(hold->name, hold->owner) != nullptr) return;
   book_.holds.put_back(hold);
   book_.lose(*hold, reason);
@@ -180,9 +183,11 @@ void Releases::ended(const LockName& name, OwnerNumber owner, Serial serial, End
     book_.ledger.keep(name, owner, serial, ReleaseLedger::State::kRefused);
   } else if (how == End::kDone && is_reported) {
     book_.count_released(*entry);
+    book_.end_record(entry->hold);
     book_.ledger.keep(name, owner, serial, ReleaseLedger::State::kReleased);
   } else {
     const HoldPtr hold = book_.ledger.settle(name, owner, serial).hold;
+    book_.end_record(hold);
     if (how == End::kExpired && hold && book_.holds.find(name, owner) == nullptr) expire(hold);
   }
   book_.notify_if_idle();
@@ -197,13 +202,15 @@ void Releases::expire(const HoldPtr& hold) {
   book_.holds.add_loss(hold);
 }
 
-void Releases::leave_to_lease(const LockName& name, OwnerNumber owner) {
+void Releases::leave_to_lease(const LockName& name, OwnerNumber owner, Millis lease) {
   const MutexLock guard(book_.mutex);
   Hold* hold = book_.holds.find(name, owner);
   if (hold == nullptr || !hold->held()) return;
   book_.events.count_end(*hold, book_.clock.now());
   book_.events.count(*hold, Stats::Counter::kReleased, hold->levels.count());
   hold->trace(Hold::Step::kReleased);
+  hold->set_until = std::max(hold->set_until, after(book_.clock.now(), lease));
+  book_.renew_record(*hold);
   book_.holds.erase(*hold);
 }
 

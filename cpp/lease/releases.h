@@ -71,8 +71,9 @@ class Releases {
   void ended(const LockName& name, OwnerNumber owner, Serial serial, End how,
              const std::string& why = {}) HOLDFAST_EXCLUDES(book_.mutex);
 
-  // The hold is left to its lease, without a release.
-  void leave_to_lease(const LockName& name, OwnerNumber owner) HOLDFAST_EXCLUDES(book_.mutex);
+  // The hold is left to its lease, which may be set anew to `lease`, without a release.
+  void leave_to_lease(const LockName& name, OwnerNumber owner, Millis lease)
+      HOLDFAST_EXCLUDES(book_.mutex);
 
  private:
   using HoldPtr = std::shared_ptr<Hold>;

@@ -43,6 +43,7 @@ void Transfers::end_detach(const LockName& name, OwnerNumber owner, bool done) {
     book_.events.count(*hold, Stats::Counter::kReleased);
     book_.events.count_end(*hold, book_.clock.now());
     hold->trace(Hold::Step::kReleased);
+    book_.end_record(hold->record);
     return book_.holds.erase(*hold);
   }
   hold->next_renewal = book_.clock.now();
@@ -88,6 +89,7 @@ void Transfers::extended(const LockName& name, OwnerNumber owner, const Extensio
   const bool newest = extension.number == hold->extensions;
   hold->set_until = newest ? until : std::min(hold->set_until, until);
   book_.arm(*hold, sent);
+  book_.renew_record(*hold);
   hold->trace(Hold::Step::kExtended);
 }
 

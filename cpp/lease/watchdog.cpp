@@ -156,6 +156,7 @@ void Watchdog::answered(Hold& hold, const Result<resp::Reply>& reply, const clie
       found(hold, reply.value().integer(), sent, now);
     } else if (hold.renewed()) {
       hold.record_renewal(sent.last, reply.value().integer(), now);
+      book_->renew_record(hold);
       hold.trace(Hold::Step::kRenewed);
     }
   }

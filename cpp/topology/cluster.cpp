@@ -64,8 +64,8 @@ void Cluster::start() {
 }
 
 ClusterNode::Setup Cluster::node_setup() {
-  return {setup_.link,      setup_.driver,   setup_.sink,
-          weak_from_this(), setup_.tracking, setup_.on_changes};
+  return {setup_.link,     setup_.driver,     setup_.sink,   weak_from_this(),
+          setup_.tracking, setup_.on_changes, setup_.witness};
 }
 
 std::shared_ptr<Connection> Cluster::route(std::string_view key, Traffic traffic) {

@@ -31,6 +31,7 @@ Connection::Setup connection_setup(const ClusterNode::Setup& setup, const Server
                            if (const auto all = watcher.lock()) all->lost(number);
                          }};
   made.on_changes = setup.on_changes;
+  if (setup.witness && traffic == Traffic::kCalls) made.link.witness = setup.witness();
   made.redirect = [watcher, server, traffic](const InFlightRequest& unanswered,
                                              std::string_view error) {
     const auto all = watcher.lock();

@@ -51,6 +51,7 @@ class ClusterNode {
     std::weak_ptr<ClusterWatcher> watcher;
     client::TrackingMode tracking = client::TrackingMode::kOff;
     std::function<void(const client::Changes&)> on_changes{};
+    std::function<std::shared_ptr<client::StreamWitness>()> witness{};  // as topology::Setup's
   };
 
   ClusterNode(const Clock& clock, const Loops& loops, const Setup& setup, Server server);

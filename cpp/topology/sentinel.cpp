@@ -37,6 +37,7 @@ std::shared_ptr<Connection> make_connection(const Clock& clock, const Loops& loo
   Connection::Setup connection{with_tracking(link_to_primary(setup), traffic, setup.tracking),
                                driver, setup.on_lost};
   connection.on_changes = setup.on_changes;
+  if (setup.witness && traffic == Traffic::kCalls) connection.link.witness = setup.witness();
   connection.on_failed = [watch] {
     if (const auto strong = watch.lock()) strong->doubt();
   };

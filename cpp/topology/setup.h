@@ -28,6 +28,8 @@ struct Setup {
   std::optional<client::PubSub> pubsub{};  // of a cluster; unset: depends on its servers
   client::TrackingMode tracking = client::TrackingMode::kOff;  // of what renewals read
   std::function<void(const client::Changes&)> on_changes{};    // of that
+  // Makes the witness of one connection for calls; empty: there is none.
+  std::function<std::shared_ptr<client::StreamWitness>()> witness{};
 };
 
 // The options of `link` for a connection of that traffic. The servers are asked to track on the

@@ -16,6 +16,7 @@ std::shared_ptr<Connection> connect(const Clock& clock, const Loops& loops, cons
   Connection::Setup made{with_tracking(setup.link, traffic, setup.tracking), driver,
                          holds ? setup.on_lost : nullptr};
   made.on_changes = setup.on_changes;
+  if (setup.witness && traffic == Traffic::kCalls) made.link.witness = setup.witness();
   return std::make_shared<Connection>(clock, loop, std::move(made));
 }
 

@@ -48,6 +48,7 @@ class BaseClient:
         self._password = read.password
         self._waits_for_replicas = read.core.replicas_to_wait > 0
         self._defers = read.defers
+        self._guarded = bool(read.core.guard)
         self._core = _core.Client(read.core)
         self._listeners: dict[int, _events.Listener] = {}  # see _events.Listener
         self._warned = False
@@ -108,12 +109,15 @@ class BaseClient:
         _events.join(EVENTS_PATIENCE)
         self._warn_of(closing.names, 4)
 
-    def _warn_of(self, held: list[bytes], stacklevel: int = 3) -> None:
+    def _warn_of(self, held: list[bytes], stacklevel: int = 3, *, exits: bool = False) -> None:
         if held:
             held = sorted({*held})  # each permit of a semaphore is a hold
             names = ", ".join(map(quoted, held))
+            end = (
+                "is released by the guard" if exits and self._guarded else "expires with its lease"
+            )
             warnings.warn(
-                f"{self!r} was closed while it held {names}: what is held expires with its lease",
+                f"{self!r} was closed while it held {names}: what is held {end}",
                 ResourceWarning,
                 stacklevel=stacklevel,
                 source=self,
@@ -165,4 +169,4 @@ def _close_all() -> None:
 
 
 def _warn_of_left(client: BaseClient, closing: _core.Closing) -> None:
-    client._warn_of(closing.names, 4)
+    client._warn_of(closing.names, 4, exits=True)

@@ -60,7 +60,9 @@ class Client(Locked, BaseClient):
     grant), ``protocol`` (2, or 3 if the server supports it), ``releases`` (``"awaited"``, or
     ``"deferred"``: the end of ``with`` is ``release(wait=False)``, of the kinds that support it),
     ``tracking`` (``"auto"``: the servers that can say when a hold is removed or cut short are asked
-    to, by ``CLIENT TRACKING``; ``"off"``; ``"require"``: a server that cannot is refused);
+    to, by ``CLIENT TRACKING``; ``"off"``; ``"require"``: a server that cannot is refused),
+    ``guard`` (a process that releases what this client holds once the program has died; by default
+    if the environment's ``HOLDFAST_GUARD`` is 1);
     with Sentinel also ``sentinel_username`` and ``sentinel_password``; with a cluster ``pubsub``:
     ``"sharded"`` or ``"classic"`` channels, ``"both"``, or ``"auto"``: sharded if the servers
     support them, as Redisson does.

@@ -35,8 +35,7 @@ class Endpoint:
     def set_tls(self, verify: bool, ca: str, cert: str, key: str, /) -> None: ...
     def set_system_ca(self, file: str, directory: str, /) -> None: ...
 
-# Of the histograms in Client.stats(), in seconds.
-def histogram_bounds() -> tuple[float, ...]: ...
+def histogram_bounds() -> tuple[float, ...]: ...  # in Client.stats(), in seconds
 
 # The endpoint, and the options of the query in order; ValueError for a bad URL.
 def parse_url(url: str, /) -> tuple[Endpoint, list[tuple[str, str]]]: ...
@@ -53,6 +52,7 @@ class ClientOptions:
     resp3: bool
     replicas_to_wait: int
     asynchronous: bool  # awaited by event loops, not by threads
+    guard: str  # the path of its executable; empty: no guard
 
     def __init__(self) -> None: ...
     def set_pubsub(self, how: str, /) -> None: ...  # "auto", "sharded", "classic", "both"
@@ -68,6 +68,7 @@ class Client:
     def id(self) -> str: ...
     @property
     def closed(self) -> bool: ...
+    guard_pid: int  # the process of its guard, which may have ended; 0: none
     def stats(self) -> tuple[Any, ...]: ...  # in the order of holdfast._stats
     # The kind and the name of a ticket; ValueError for text that is not a ticket.
     def read_ticket(self, ticket: str, /) -> tuple[str, bytes]: ...
@@ -379,6 +380,7 @@ def owner_ended(owner: int, what: str, /) -> None: ...
 
 # The system's id of the thread that has that number as an owner; 0: there is none.
 def thread_of(owner: int, /) -> int: ...
+def guard_obstacle() -> str: ...  # why no guard can run on this system; empty: one can
 def begin_exit() -> None: ...  # from now on only the calling thread returns from the engine
 
 @final
@@ -386,11 +388,7 @@ class Waitable:  # what a greenlet waits for
     def start(self, queue: NumberedQueue, /) -> int: ...
     def give_back(self) -> None: ...  # of a grant that its caller never gets
 
-# How greenlets wait (NotImplemented: the caller is none), and their numbers (0: the thread's).
+# How greenlets wait (NotImplemented: the caller is none), their numbers (0: the thread's).
 def set_greenlets(wait: Callable[[Waitable], Any], owner: Callable[[], int], /) -> None: ...
-
-# Grows with each fork(): objects with another epoch belong to an ancestor process.
-def epoch() -> int: ...
-
-# The number of renewing threads, for clients made from now on (2).
-def set_watchdog_threads(count: int, /) -> None: ...
+def epoch() -> int: ...  # grows with each fork(): objects of another epoch are an ancestor's
+def set_watchdog_threads(count: int, /) -> None: ...  # for clients made from now on (2)

@@ -312,6 +312,10 @@ def _log(word: str, name: str, owner: int, reason: str) -> None:
             "a proxy or a server that does so now and then is broken",
             reason,
         )
+    elif word == "unguarded":
+        from ._guard import warn_once
+
+        warn_once(reason)
     elif word == "unreleased":
         log.error("a deferred release of %s (owner %d) failed: %s", name, owner, reason)
     else:

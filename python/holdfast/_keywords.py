@@ -41,6 +41,7 @@ class Keywords(TypedDict, total=False):
     pubsub: Literal["auto", "sharded", "classic", "both"]
     releases: Literal["awaited", "deferred"]
     tracking: Literal["auto", "off", "require"]
+    guard: bool | None
 
 
 class LockOptions(TypedDict, total=False):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from . import _core
 from ._arguments import encoded_text, foreign_keyword, milliseconds
+from ._guard import executable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,6 +40,7 @@ DEFAULTS: dict[str, Any] = {
     "pubsub": "auto",
     "releases": "awaited",
     "tracking": "auto",
+    "guard": None,
 }
 SECONDS = frozenset({"lease", "connect_timeout", "command_timeout"})
 COUNTS = frozenset({"retries", "replicas_to_wait", "protocol"})
@@ -144,6 +146,7 @@ def read_options(url: object, keywords: Mapping[str, object], *, asynchronous: b
     core.resp3 = values["protocol"] == max(PROTOCOLS)
     core.replicas_to_wait = values["replicas_to_wait"]
     core.asynchronous = asynchronous
+    core.guard = executable(values)
     core.set_pubsub(values["pubsub"])
     core.set_tracking(values["tracking"])
     core.set_timeouts(values["connect_timeout"], values["command_timeout"])
@@ -202,7 +205,7 @@ def _convert(name: str, text: str) -> Any:
             return float(text)
         if name in COUNTS:
             return int(text)
-        if name == "tls_verify":
+        if name in {"tls_verify", "guard"}:
             return WORDS[text.lower()]
     except (ValueError, KeyError):
         msg = f"bad value for option {name!r} in the URL: {text!r}"
@@ -250,6 +253,9 @@ def _check_types(values: dict[str, Any]) -> None:
         if isinstance(values[name], bool) or not isinstance(values[name], int):
             msg = f"{name} must be int, not {type(values[name]).__name__}"
             raise TypeError(msg)
+    if values["guard"] is not None and not isinstance(values["guard"], bool):
+        msg = f"guard must be bool, not {type(values['guard']).__name__}"
+        raise TypeError(msg)
     if not isinstance(values["tls_verify"], bool):
         msg = f"tls_verify must be bool, not {type(values['tls_verify']).__name__}"
         raise TypeError(msg)

@@ -24,6 +24,7 @@ SCENES = [
     "Processes and threads take turns",
     "A release wakes the one who waits",
     "A holder is killed",
+    "A holder with a guard is killed",
     "A holder is stopped for longer than its lease",
 ]
 ENOUGH = 45.0
@@ -135,7 +136,7 @@ def test_a_broken_promise_is_reported(folder: Path, server: Server) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("scene", [SCENES[0], SCENES[3]])
+@pytest.mark.parametrize("scene", [SCENES[0], SCENES[-1]])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_end_by_signal(folder: Path, scene: str, number: signal.Signals) -> None:
     """Ctrl-C ends it at once, without a traceback and without anything left running."""

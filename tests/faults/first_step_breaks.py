@@ -9,13 +9,9 @@ Run nothing else in the working copy meanwhile.
 
 from __future__ import annotations
 
-import argparse
-import re
-import subprocess
 import sys
-from pathlib import Path
 
-from tests.support.breaking import ROOT, Break, broken
+from tests.support.breaking import Break, main_of_cpp
 
 ACQUIRE = "cpp/sync/call/first_acquire.cpp"
 RELEASE = "cpp/sync/call/first_release.cpp"
@@ -206,39 +202,5 @@ BREAKS = (
 )
 
 
-def failed_tests(which: Break, folder: Path) -> list[str]:
-    """Builds with the break; returns the tests that fail."""
-    with broken(which):
-        build = ["cmake", "--build", str(folder), "--target", "test_sync"]
-        built = subprocess.run(build, cwd=ROOT, capture_output=True, text=True, check=False)
-        if built.returncode:
-            raise RuntimeError(f"{which.what}: {built.stdout[-2000:]}")
-        command = [str(folder / "test_sync"), f"--gtest_filter={which.test}"]
-        try:
-            run = subprocess.run(
-                command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60
-            )
-        except subprocess.TimeoutExpired:
-            return ["one that does not end"]
-    failed = re.findall(r"^\[  FAILED  \] (\S+)", run.stdout, re.MULTILINE)
-    return failed or (["one that crashes"] if run.returncode else [])
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--folder", type=Path, default=ROOT / "build" / "dev")
-    parser.add_argument("--only", help="breaks whose description has this text")
-    arguments = parser.parse_args()
-    missed = 0
-    for each in BREAKS:
-        if arguments.only and arguments.only not in each.what:
-            continue
-        found = failed_tests(each, arguments.folder)
-        missed += not found
-        verdict = f"found by {len(set(found))}, {found[0]}" if found else "NOT FOUND"
-        print(f"{each.what}: {verdict}", flush=True)
-    return 1 if missed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main_of_cpp({"test_sync": BREAKS}, __doc__))

@@ -8,10 +8,11 @@ test finds which break, and breaks nothing.
 from __future__ import annotations
 
 import argparse
+import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -84,3 +85,38 @@ def main(breaks: tuple[Break, ...]) -> int:
 
 def matches(which: Break, rows: list[str]) -> bool:
     return "all" in rows or not {str(row) for row in which.rows}.isdisjoint(rows)
+
+
+def failed_cpp_tests(which: Break, folder: Path, target: str) -> list[str]:
+    """Builds a C++ suite with the break; returns the tests of it that fail."""
+    with broken(which):
+        build = ["cmake", "--build", str(folder), "--target", target]
+        built = subprocess.run(build, cwd=ROOT, capture_output=True, text=True, check=False)
+        if built.returncode:
+            raise RuntimeError(f"{which.what}: {built.stdout[-2000:]}")
+        command = [str(folder / target), f"--gtest_filter={which.test}"]
+        try:
+            run = subprocess.run(
+                command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60
+            )
+        except subprocess.TimeoutExpired:
+            return ["one that does not end"]
+    failed = re.findall(r"^\[  FAILED  \] (\S+)", run.stdout, re.MULTILINE)
+    return failed or (["one that crashes"] if run.returncode else [])
+
+
+def main_of_cpp(breaks: Mapping[str, tuple[Break, ...]], description: str | None) -> int:
+    """The command for breaks that a C++ suite finds: by the suite."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--folder", type=Path, default=ROOT / "build" / "dev")
+    parser.add_argument("--only", help="breaks whose description has this text")
+    arguments = parser.parse_args()
+    missed = 0
+    for target, each in ((target, each) for target, some in breaks.items() for each in some):
+        if arguments.only and arguments.only not in each.what:
+            continue
+        found = failed_cpp_tests(each, arguments.folder, target)
+        missed += not found
+        verdict = f"found by {len(set(found))}, {found[0]}" if found else "NOT FOUND"
+        print(f"{each.what}: {verdict}", flush=True)
+    return 1 if missed else 0

@@ -16,6 +16,11 @@ lease::Attempt AcquireAccount::call() const {
           lease::Attempt::Kind::kAround};
 }
 
+void AcquireAccount::record() {
+  const HoldRecipe* const holds = request_.recipe().holding();
+  if (holds != nullptr) context_->keeper->attempts().record(attempt_, *holds, longest_lease());
+}
+
 void AcquireAccount::answered() {
   context_->keeper->attempts().answered(request_.name(), request_.owner);
 }
@@ -44,9 +49,15 @@ void AcquireAccount::lose(const std::string& reason) {
   context_->keeper->lose(request_.name(), request_.owner, reason);
 }
 
+void AcquireAccount::take_back(int remaining) {
+  lease::Attempts& attempts = context_->keeper->attempts();
+  if (attempts.recorded()) attempts.leave_record(attempt_);
+  send_release(remaining);
+}
+
 // A client that closes may have released the owner's earlier holds while the attempt was under way:
 // they do not come back.
-void AcquireAccount::take_back(int remaining) const {
+void AcquireAccount::send_release(int remaining) const {
   const TakingRecipe* const taking = request_.recipe().taking();
   if (taking == nullptr) return;
   remaining = std::min(remaining, context_->keeper->count(request_.name(), request_.owner));
@@ -57,7 +68,7 @@ void AcquireAccount::take_back(int remaining) const {
 
 void AcquireAccount::give_back() const {
   const HoldRecipe* const holds = request_.recipe().holding();
-  if (holds == nullptr) return take_back(0);
+  if (holds == nullptr) return send_release(0);
   PendingRelease::Of of = release_to(0);
   of.acquire_options.amount = 1;
   for (std::int64_t i = 0; i < request_.amount; ++i) {

@@ -35,7 +35,12 @@ class AcquireAccount {
   // Not begun: of the call that waits for it, which may end later. The account outlives it.
   lease::Attempt call() const;
   // Before each attempt; open() is part of the first.
-  lease::AttemptPlan begin() { return context_->keeper->attempts().begin(attempt_); }
+  lease::AttemptPlan begin() {
+    lease::Attempts& attempts = context_->keeper->attempts();
+    const lease::AttemptPlan plan = attempts.begin(attempt_);
+    if (attempts.recorded()) record();
+    return plan;
+  }
   // The server has answered the attempt that took over a release.
   void answered();
 
@@ -52,13 +57,15 @@ class AcquireAccount {
   void close() { attempt_.end(); }
 
   // Takes back possible grants of attempts, down to `remaining` holds.
-  void take_back(int remaining) const;
+  void take_back(int remaining);
   // Gives back the grant that was kept.
   void give_back() const;
   // The next attempt is another request: the one taken back keeps its slot.
   void take_slot();
 
  private:
+  void record();
+  void send_release(int remaining) const;
   PendingRelease::Of release_to(int remaining) const;
   Millis longest_lease() const;
 

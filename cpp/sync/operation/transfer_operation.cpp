@@ -133,6 +133,7 @@ void AttachOperation::begin() {
   attempt_.emplace(context().keeper->attempts(), name(), recipient_.owner);
   const lease::AttemptPlan plan = context().keeper->attempts().begin(*attempt_);
   if (plan.verdict != lease::AttemptPlan::Verdict::kBegun) return closed();
+  context().keeper->attempts().record(*attempt_, recipe(), recipient_.lease.time);
   move({ticket_.field, field(recipient_.owner), recipient_.lease.time});
 }
 
@@ -167,6 +168,7 @@ void AttachOperation::closed() {
 }
 
 void AttachOperation::unanswered() {
+  if (attempt_) context().keeper->attempts().leave_record(*attempt_);
   PendingRelease::take_back(
       shared_context(), return_to(shared_context(), recipe(), name(), ticket_, recipient_.owner),
       ticket_.lease);

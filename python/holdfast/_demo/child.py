@@ -1,8 +1,9 @@
 """The other processes of the demo, which talk with the main process line by line.
 
 ``python -m holdfast._demo.child add NAME FILE THREADS ROUNDS``: threads that add 1 to the number in
-a file, a number of times, each time under the lock. ``… hold NAME LEASE``: hold the lock until a
-line with the seconds to wait before the release. The server is the one of ``HOLDFAST_URL``.
+a file, a number of times, each time under the lock. ``… hold NAME LEASE [guard]``: hold the
+lock, with a guard if that is said, until a line with the seconds to wait before the release. The
+server is the one of ``HOLDFAST_URL``.
 """
 
 from __future__ import annotations
@@ -54,13 +55,13 @@ def _add(lock: Lock, file: Path, rounds: int) -> None:
             file.write_text(f"{int(number) + 1} {int(changes) + (last != me)} {me}")
 
 
-def hold(name: str, lease: str) -> None:
+def hold(name: str, lease: str, guard: str = "") -> None:
     """Say ``held``, ``lost`` (in ``on_lost``) and, after a line, ``released`` or ``refused``.
 
     The main process reports a loss: a record in the log as well would appear between its lines.
     """
     logging.getLogger("holdfast").addHandler(logging.NullHandler())
-    with Client(lease=float(lease)) as client:
+    with Client(lease=float(lease), guard=bool(guard)) as client:
         lock = client.lock(name, on_lost=lambda _: say("lost", time.monotonic()))
         lock.acquire()
         say("held")

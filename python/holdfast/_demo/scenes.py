@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
+from holdfast import _core
+
 from .story import Story, check, ms
 
 if TYPE_CHECKING:
@@ -98,6 +100,27 @@ def killed(stage: Stage) -> None:
     check(-0.05 < got - end < AT_ONCE, "the lock was not passed on at the end of its lease")
 
 
+def guarded(stage: Stage) -> None:
+    """A killed owner with a guard: its lock is free at once."""
+    story, lock = stage.story, stage.client.lock(stage.name)
+    story.title("A holder with a guard is killed")
+    obstacle = _core.guard_obstacle()
+    if obstacle:
+        story.tell(f"not on this system: {obstacle}")
+        return
+    child = stage.children.start("hold", stage.name, "30", "guard")
+    child.hear("held")
+    story.tell(f"process {child.pid} holds the lock with a lease of 30 s, and has a guard")
+    dead = time.monotonic()
+    child.kill()
+    story.tell("it is killed (SIGKILL)", dead)
+    check(lock.acquire(timeout=10), "the guard did not release the lock of its program")
+    got = time.monotonic()
+    lock.release()
+    story.tell(f"this process has the lock, {ms(got - dead)} after the kill", got)
+    check(got - dead < AT_ONCE, "the guard did not release the lock at once")
+
+
 def lost(stage: Stage) -> None:
     """An owner that slept past its lease learns of the loss, and does not free the next hold."""
     story, lock = stage.story, stage.client.lock(stage.name)
@@ -121,4 +144,4 @@ def lost(stage: Stage) -> None:
     lock.release()
 
 
-SCENES: tuple[Callable[[Stage], None], ...] = (turns, wake, killed, lost)
+SCENES: tuple[Callable[[Stage], None], ...] = (turns, wake, killed, guarded, lost)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from holdfast import asyncio as holdfast
 from holdfast._errors import HoldfastError, LockTimeout, NotOwnedError
+from holdfast._guard import guard_by_default
 from holdfast._names import quoted
 
 from .descendants import adopt_orphans
@@ -99,6 +100,7 @@ class _Run:
         signal.pthread_sigmask(signal.SIG_SETMASK, self._family.mask)
         self._terminal = Terminal(self._family.front)
         try:
+            guard_by_default()
             url, lease = self._job.url, self._job.lease
             client = holdfast.Client(url) if lease is None else holdfast.Client(url, lease=lease)
             try:

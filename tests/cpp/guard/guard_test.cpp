@@ -14,6 +14,7 @@
 
 #include "guard/held_page.h"
 #include "guard/server.h"
+#include "guard/settings.h"
 #include "resp/command.h"
 #include "support/real_server.h"
 
@@ -37,6 +38,7 @@ class GuardTest : public testing::Test {
     if (!net::RealServer::installed()) GTEST_SKIP() << "neither redis-server nor valkey-server";
     server_ = std::make_unique<net::RealServer>();
     settings_.address = server_->address();
+    settings_.publish = "publish";
     connection_ = std::make_unique<Server>(connected());
   }
 
@@ -110,11 +112,10 @@ class GuardTest : public testing::Test {
     auto page = HeldPage::make(16);
     if (!page.ok()) _exit(1);
     fill(page.value());
-    const net::Address& address = settings_.address;
-    const resp::Command said{"host", address.host, "port",    std::to_string(address.port),
-                             "path", address.path, "publish", "publish"};
-    const auto guard = Guard::start(HOLDFAST_GUARD, page.value().fd(), said.bytes());
-    if (!guard.ok() || write(ready, "!", 1) != 1) _exit(1);
+    const auto guard = Guard::start(HOLDFAST_GUARD);
+    if (!guard.ok() || !guard.value()->join("1", page.value().fd()).ok()) _exit(1);
+    if (!guard.value()->send(server_message("1", settings_)).ok()) _exit(1);
+    if (write(ready, "!", 1) != 1) _exit(1);
     then();
     for (;;) pause();
   }
@@ -129,10 +130,10 @@ TEST_F(GuardTest, WhatAKilledProgramHeldIsReleasedForItsOwnerOnly) {
   hold("theirs", kOther);
   ask({"HSET", "written", "mode", "write", kOwner + ":write", "1"});
   run([](HeldPage& page) {
-    page.put({kLock, "orders", kOwner, soon()});
-    page.put({kFairLock, "fair", kOwner, soon()});
-    page.put({kWriteLock, "written", kOwner, soon()});
-    page.put({kLock, "theirs", kOwner, soon()});
+    page.put(HeldRecord{kLock, "orders", kOwner, soon()});
+    page.put(HeldRecord{kFairLock, "fair", kOwner, soon()});
+    page.put(HeldRecord{kWriteLock, "written", kOwner, soon()});
+    page.put(HeldRecord{kLock, "theirs", kOwner, soon()});
   });
   EXPECT_TRUE(held("orders"));
   end(SIGKILL);
@@ -144,7 +145,7 @@ TEST_F(GuardTest, WaitersAreWoken) {
   hold("orders");
   Server waiter = connected();
   ask(waiter, {"SUBSCRIBE", "redisson_lock__channel:{orders}"});
-  run([](HeldPage& page) { page.put({kLock, "orders", kOwner, soon()}); });
+  run([](HeldPage& page) { page.put(HeldRecord{kLock, "orders", kOwner, soon()}); });
   end(SIGSEGV);
   const auto message = waiter.request("", 1, soon());
   ASSERT_TRUE(message.ok()) << message.status().message();
@@ -155,7 +156,9 @@ TEST_F(GuardTest, APermitIsGivenBack) {
   const std::string permit = "0123456789abcdef";
   ask({"SET", "permits", "0"});
   ask({"ZADD", "{permits}:timeout", "99999999999999", permit});
-  run([&](HeldPage& page) { page.put({HeldRecord::kPermit, "permits", permit, soon()}); });
+  run([&](HeldPage& page) {
+    page.put(HeldRecord{HeldRecord::kPermit, "permits", permit, soon()});
+  });
   end(SIGABRT);
   EXPECT_TRUE(eventually([&] { return ask({"GET", "permits"}).text() == "1"; }));
 }
@@ -163,9 +166,9 @@ TEST_F(GuardTest, APermitIsGivenBack) {
 TEST_F(GuardTest, WhatIsOverOrWasGivenAwayIsNotTouched) {
   for (const char* name : {"orders", "expired", "detached"}) hold(name);
   run([](HeldPage& page) {
-    page.put({kLock, "expired", kOwner, SystemClock().now()});
-    page.remove(*page.put({kLock, "detached", kOwner, soon()}));
-    page.put({kLock, "orders", kOwner, soon()});
+    page.put(HeldRecord{kLock, "expired", kOwner, SystemClock().now()});
+    page.remove(*page.put(HeldRecord{kLock, "detached", kOwner, soon()}));
+    page.put(HeldRecord{kLock, "orders", kOwner, soon()});
   });
   end(SIGKILL);
   EXPECT_TRUE(guard_is_done());
@@ -177,7 +180,7 @@ TEST_F(GuardTest, AProgramThatIsStoppedKeepsItsHolds) {
   hold("orders");
   run(
       [](HeldPage& page) {
-        page.put({kLock, "orders", kOwner, soon(Millis(60000))});
+        page.put(HeldRecord{kLock, "orders", kOwner, soon(Millis(60000))});
       },
       [] { std::raise(SIGSTOP); });
   EXPECT_FALSE(eventually([&] { return !held("orders"); }, kQuiet));
@@ -187,7 +190,7 @@ TEST_F(GuardTest, AChildsDeathIsNotTheProgramsAndExecIsNoDeath) {
   hold("orders");
   run(
       [](HeldPage& page) {
-        page.put({kLock, "orders", kOwner, soon(Millis(60000))});
+        page.put(HeldRecord{kLock, "orders", kOwner, soon(Millis(60000))});
       },
       [] {
         if (fork() == 0) _exit(0);
@@ -201,8 +204,8 @@ TEST_F(GuardTest, AChildsDeathIsNotTheProgramsAndExecIsNoDeath) {
 TEST_F(GuardTest, AnAcquireThatArrivesLateIsReleasedToo) {
   hold("first");
   run([](HeldPage& page) {
-    page.put({kLock, "first", kOwner, soon()});
-    page.put({kLock, "orders", kOwner, soon()});
+    page.put(HeldRecord{kLock, "first", kOwner, soon()});
+    page.put(HeldRecord{kLock, "orders", kOwner, soon()});
   });
   end(SIGKILL);
   EXPECT_TRUE(eventually([&] { return !held("first"); }));
@@ -214,9 +217,10 @@ TEST_F(GuardTest, TheProgramsConnectionsAreClosedFirst) {
   hold("orders");
   Server theirs = connected();
   const std::int64_t id = ask(theirs, {"CLIENT", "ID"}).integer();
+  settings_.place = 2;
   run([id](HeldPage& page) {
     page.set_connection(2, id);
-    page.put({kLock, "orders", kOwner, soon()});
+    page.put(HeldRecord{kLock, "orders", kOwner, soon()});
   });
   end(SIGKILL);
   EXPECT_TRUE(eventually([&] { return !held("orders"); }));
@@ -227,20 +231,37 @@ TEST_F(GuardTest, AServerOutOfReachIsTriedAgain) {
   hold("orders");
   const net::TemporaryDirectory directory;
   settings_.address = {"", 0, directory.file("socket")};
-  run([](HeldPage& page) { page.put({kLock, "orders", kOwner, soon()}); });
+  run([](HeldPage& page) { page.put(HeldRecord{kLock, "orders", kOwner, soon()}); });
   end(SIGKILL);
   EXPECT_FALSE(eventually([&] { return !held("orders"); }, kQuiet));
   ASSERT_EQ(symlink(server_->unix_address().path.c_str(), settings_.address.path.c_str()), 0);
   EXPECT_TRUE(eventually([&] { return !held("orders"); }));
 }
 
-TEST_F(GuardTest, SettingsWithoutAnAddressAreRefused) {
+TEST_F(GuardTest, APageThatIsNoneIsRefusedAndNoExecutableIsNoGuard) {
+  const auto guard = Guard::start(HOLDFAST_GUARD);
+  ASSERT_TRUE(guard.ok()) << guard.status().message();
+  const net::Descriptor other(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  const Status refused = guard.value()->join("1", other.get());
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.message().find("too short"), std::string::npos) << refused.message();
+  EXPECT_FALSE(Guard::start("/nowhere").ok());
+  EXPECT_TRUE(Guard::possible().ok());
+}
+
+TEST_F(GuardTest, TheGuardEndsWithItsLastClient) {
+  const auto guard = Guard::start(HOLDFAST_GUARD);
+  ASSERT_TRUE(guard.ok()) << guard.status().message();
   const auto page = HeldPage::make(1);
-  const resp::Command said{"host", "", "publish", "publish"};
-  const auto guard = Guard::start(HOLDFAST_GUARD, page.value().fd(), said.bytes());
-  ASSERT_FALSE(guard.ok());
-  EXPECT_NE(guard.status().message().find("lack an address"), std::string::npos);
-  EXPECT_FALSE(Guard::start("/nowhere", page.value().fd(), said.bytes()).ok());
+  EXPECT_TRUE(guard.value()->join("1", page.value().fd()).ok());
+  EXPECT_TRUE(guard.value()->join("2", page.value().fd()).ok());
+  EXPECT_TRUE(guard.value()->send(end_message("2")).ok());
+  EXPECT_TRUE(guard.value()->join("3", page.value().fd()).ok());
+  EXPECT_TRUE(guard.value()->send(end_message("3")).ok());
+  EXPECT_FALSE(guard.value()->ended());
+  EXPECT_TRUE(guard.value()->send(end_message("1")).ok());
+  EXPECT_TRUE(eventually([&] { return guard.value()->ended(); }));
+  EXPECT_FALSE(guard.value()->join("4", page.value().fd()).ok());
 }
 
 }  // namespace

@@ -36,8 +36,9 @@ std::multiset<std::string> names(const HeldPage& page) {
   return found;
 }
 
-// The record in a slot of the page, as another process may find it.
-PageRecord* raw(const HeldPage& page, HeldPage::Slot slot) {
+// A record of the page, as another process may find it.
+PageRecord* raw(const HeldPage& page, HeldPage::Id id) {
+  const HeldPage::Slot slot = HeldPage::slot_of(id);
   const std::size_t size = sizeof(PageLayout) + (slot + 1) * sizeof(PageRecord);
   void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, page.fd(), 0);
   return reinterpret_cast<PageRecord*>(static_cast<PageLayout*>(memory) + 1) + slot;
@@ -71,22 +72,48 @@ TEST(HeldPageTest, AFullPageTakesNoMoreAndASlotIsUsedAgain) {
   EXPECT_TRUE(page.put(record("b")).has_value());
   EXPECT_FALSE(page.put(record("c")).has_value());
   page.remove(first.value());
-  EXPECT_EQ(page.put(record("d")), first);
+  const auto last = page.put(record("d"));
+  EXPECT_EQ(HeldPage::slot_of(last.value()), HeldPage::slot_of(first.value()));
   EXPECT_EQ(names(page), (std::multiset<std::string>{"b", "d"}));
+}
+
+TEST(HeldPageTest, WhatIsDoneToARemovedRecordDoesNotTouchTheNextOneInItsSlot) {
+  HeldPage page = page_for(1);
+  const auto first = page.put(record("first"));
+  page.remove(first.value());
+  page.set_deadline(first.value(), kNow + Millis(1));
+  EXPECT_EQ(names(page).size(), 0U);
+  page.put(record("next"));
+  page.set_deadline(first.value(), kNow);
+  page.remove(first.value());
+  EXPECT_EQ(names(page), (std::multiset<std::string>{"next"}));
+  EXPECT_TRUE(page.full());
+}
+
+TEST(HeldPageTest, SlotsOfRecordsThatAreOverAreUsedAgain) {
+  HeldPage page = page_for(2);
+  page.put(record("over", kNow));
+  page.put(record("held"));
+  EXPECT_TRUE(page.full());
+  page.reclaim(kNow);
+  EXPECT_TRUE(page.put(record("next")).has_value());
+  page.reclaim(kNow);
+  EXPECT_FALSE(page.put(record("one more")).has_value());
+  EXPECT_EQ(names(page), (std::multiset<std::string>{"held", "next"}));
 }
 
 TEST(HeldPageTest, ALongNameIsNotGuarded) {
   HeldPage page = page_for(2);
   const std::string longest(HeldPage::kLongest - 1, 'n');
-  EXPECT_FALSE(page.put({0, longest + "n", "o", kNow + Millis(1)}).has_value());
-  EXPECT_TRUE(page.put({0, longest, "o", kNow + Millis(1)}).has_value());
+  EXPECT_FALSE(page.put(HeldRecord{0, longest + "n", "o", kNow + Millis(1)}).has_value());
+  EXPECT_TRUE(page.put(HeldRecord{0, longest, "o", kNow + Millis(1)}).has_value());
   EXPECT_EQ(names(page), (std::multiset<std::string>{longest}));
 }
 
 TEST(HeldPageTest, AHalfWrittenRecordIsIgnoredUntilItIsWhole) {
   HeldPage page = page_for(2);
-  const auto slot = page.put(record("whole"));
-  PageRecord* record = raw(page, slot.value());
+  const auto id = page.put(record("whole"));
+  PageRecord* record = raw(page, id.value());
   {
     const PageRecord::Writing writing(*record);
     EXPECT_EQ(names(page).size(), 0U);
@@ -98,10 +125,10 @@ TEST(HeldPageTest, AHalfWrittenRecordIsIgnoredUntilItIsWhole) {
 
 TEST(HeldPageTest, SizesThatMakeNoSenseAreIgnored) {
   HeldPage page = page_for(2);
-  const auto slot = page.put(record("whole"));
-  raw(page, slot.value())->name_size = HeldPage::kLongest;
+  const auto id = page.put(record("whole"));
+  raw(page, id.value())->name_size = HeldPage::kLongest;
   EXPECT_EQ(names(page).size(), 0U);
-  raw(page, slot.value())->name_size = 0;
+  raw(page, id.value())->name_size = 0;
   EXPECT_EQ(names(page).size(), 0U);
 }
 
@@ -119,7 +146,10 @@ TEST(HeldPageTest, ConnectionsAreThoseThatAreOpen) {
   page.set_connection(3, 9);
   page.set_connection(0, 0);
   page.set_connection(HeldPage::kConnections, 1);
-  EXPECT_EQ(HeldPageView::open(page.fd()).value().connections(), (std::vector<std::int64_t>{9}));
+  const auto view = HeldPageView::open(page.fd());
+  EXPECT_EQ(view.value().connection(0), 0);
+  EXPECT_EQ(view.value().connection(3), 9);
+  EXPECT_EQ(view.value().connection(HeldPage::kConnections), 0);
 }
 
 // Enters and removes holds whose owner follows from the name, until it is killed. The page's
@@ -129,9 +159,9 @@ TEST(HeldPageTest, ConnectionsAreThoseThatAreOpen) {
   const int fd = page.fd();
   if (write(notified, &fd, sizeof(fd)) != sizeof(fd)) _exit(1);
   for (std::size_t number = 0;; ++number) {
-    const auto slot = page.put(record(std::string(1 + number % 40, 'a')));
+    const auto first = page.put(record(std::string(1 + number % 40, 'a')));
     const auto other = page.put(record(std::to_string(number)));
-    page.remove(slot.value());
+    page.remove(first.value());
     page.remove(other.value());
   }
 }

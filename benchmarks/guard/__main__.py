@@ -1,0 +1,123 @@
+"""``python -m benchmarks.guard --kills 1000``: the time from SIGKILL to the next owner's grant.
+
+Programs with a guard are killed, one after the other: half of them while they hold the lock, half
+while they acquire and release it without a pause. The next owner waits for it in this process.
+Beside them live programs that hold locks: one idle, one that is stopped and continued, one with
+children that come and go, one that has become another program by ``exec``. A lock of theirs that is
+not theirs any more ends the run with 1, as do a median above 8 ms and a 99th percentile above 20.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+import holdfast
+from benchmarks.server import Connection, Reply, Server
+
+P50_MS, P99_MS = 8.0, 20.0
+LIVING = ("holds", "stopped", "forks", "exec")
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class Program:
+    """A role of programs.py; killed at the end."""
+
+    def __init__(self, role: str, url: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "benchmarks.guard.programs", role, url],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            bufsize=1,
+        )
+
+    def expect(self, word: str) -> int:
+        """The number behind `word` in its next line."""
+        assert self.process.stdout is not None
+        said, number = self.process.stdout.readline().split()
+        assert said == word, said
+        return int(number)
+
+    def say(self, line: str) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(line + "\n")
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+
+def kill_one(victims: Program, lock: holdfast.Lock, way: str, after: float) -> float:
+    """Milliseconds from the kill of a program to the grant of its lock."""
+    victims.say(way)
+    victim = victims.expect("held")
+    time.sleep(after)
+    killed = time.monotonic()
+    os.kill(victim, signal.SIGKILL)
+    assert lock.acquire(timeout=60.0), "the lock was not granted within 60 s"
+    taken = (time.monotonic() - killed) * 1000
+    lock.release()
+    victims.expect("ended")
+    return taken
+
+
+def owners(connection: Connection) -> list[Reply]:
+    """The owners of the living programs' locks."""
+    return [connection.call("HKEYS", name) for name in LIVING]
+
+
+def costs(pid: int) -> str:
+    """Memory and processor time of a guard."""
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="utf-8").splitlines()
+    private = sum(int(line.split()[1]) for line in lines if line.startswith("Private_"))
+    ticks = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[11:13]
+    used = sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
+    return f"a guard that waits: {private} KB of private memory, {used:.2f} s of processor time"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kills", type=int, default=1000)
+    kills = parser.parse_args().kills
+    with ExitStack() as stack:
+        server = stack.enter_context(Server())
+        url = f"redis://127.0.0.1:{server.port}"
+        connection = Connection(server.port)
+        stack.callback(connection.close)
+        living: dict[str, Program] = {}
+        guards: list[int] = []
+        for name in LIVING:
+            living[name] = Program(name, url)
+            stack.callback(living[name].end)
+            guards.append(living[name].expect("held"))
+        before = owners(connection)
+        victims = Program("victims", url)
+        stack.callback(victims.end)
+        client = stack.enter_context(holdfast.Client(url, lease=60.0))
+        lock = client.lock("victim")
+        taken, lost = [], 0
+        for number in range(kills):
+            halted = signal.SIGCONT if number % 2 else signal.SIGSTOP
+            living["stopped"].process.send_signal(halted)
+            way = "pairs" if number % 2 else "hold"
+            taken.append(kill_one(victims, lock, way, number % 17 / 4000))
+            lost += sum(now != then for now, then in zip(owners(connection), before, strict=True))
+        taken.sort()
+        p50, p99 = taken[len(taken) // 2], taken[len(taken) * 99 // 100]
+        print(f"{kills} kills: p50 {p50:.1f} ms, p99 {p99:.1f} ms, longest {taken[-1]:.1f} ms")
+        print(f"locks of living programs that were freed: {lost}")
+        print(costs(guards[0]))
+        living["stopped"].process.send_signal(signal.SIGCONT)
+    return 1 if lost or p50 > P50_MS or p99 > P99_MS else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,122 @@
+#include "engine/guarded.h"
+
+#include <poll.h>
+
+#include <atomic>
+#include <utility>
+
+#include "net/descriptor.h"
+
+#ifdef __linux__
+#include "guard/enrolment.h"
+#endif
+
+namespace holdfast::engine {
+
+namespace {
+
+void post(EventSink& events, const std::string& reason) {
+  Event event;
+  event.kind = Event::Kind::kUnguarded;
+  event.reason = reason;
+  events.post(std::move(event));
+}
+
+}  // namespace
+
+// Waits for the end of the guard process.
+class GuardWatch final : public net::Pollable {
+ public:
+  GuardWatch(net::Descriptor socket, std::shared_ptr<EventSink> events)
+      : socket_(std::move(socket)), events_(std::move(events)) {}
+
+  void stop() { stopped_ = true; }
+
+  net::Interest step(TimePoint /*now*/) override {
+    net::Interest interest;
+    pollfd end{socket_.get(), POLLRDHUP, 0};
+    const bool ended = poll(&end, 1, 0) > 0;
+    if (ended && !stopped_) post(*events_, "the guard of this program has ended");
+    interest.done = ended || stopped_;
+    if (interest.done) {
+      socket_.reset();
+    } else {
+      interest.fd = socket_.get();
+      interest.hangup = true;
+    }
+    return interest;
+  }
+
+ private:
+  net::Descriptor socket_;
+  const std::shared_ptr<EventSink> events_;
+  std::atomic<bool> stopped_{false};
+};
+
+#ifdef __linux__
+
+Status Guarded::possible() { return guard::Guard::possible(); }
+
+void Guarded::keep_at_exit() { guard::Enrolment::keep_at_exit(); }
+
+std::unique_ptr<Guarded> Guarded::begin(const Client& client,
+                                        const std::shared_ptr<EventSink>& events, net::Loop& loop) {
+  if (client.path.empty()) return nullptr;
+  auto enrolment = guard::Enrolment::make(client.path, client.id);
+  if (!enrolment.ok()) {
+    post(*events, enrolment.status().message());
+    return nullptr;
+  }
+  const auto watch = std::make_shared<GuardWatch>(enrolment.value()->guard().watched(), events);
+  loop.drive(watch);
+  return std::unique_ptr<Guarded>(new Guarded(std::move(enrolment.value()), watch, loop));
+}
+
+int Guarded::pid() const { return enrolment_->guard().pid(); }
+
+void Guarded::prepare(topology::Setup& setup) {
+  cluster_ = setup.endpoint.deployment == net::Deployment::kCluster;
+  setup.witness = [weak = std::weak_ptr<guard::Enrolment>(enrolment_)] {
+    const auto enrolment = weak.lock();
+    return enrolment ? enrolment->witness() : nullptr;
+  };
+}
+
+void Guarded::attach(const std::shared_ptr<topology::Topology>& topology,
+                     lease::LeaseKeeper& keeper) {
+  enrolment_->set_topology(topology, cluster_);
+  keeper.set_records(enrolment_);
+}
+
+#else
+
+Status Guarded::possible() { return Status::invalid("the guard needs Linux"); }
+
+void Guarded::keep_at_exit() {}
+
+std::unique_ptr<Guarded> Guarded::begin(const Client& client,
+                                        const std::shared_ptr<EventSink>& events,
+                                        net::Loop& /*loop*/) {
+  if (!client.path.empty()) post(*events, possible().message());
+  return nullptr;
+}
+
+int Guarded::pid() const { return 0; }
+
+void Guarded::prepare(topology::Setup& /*setup*/) {}
+
+void Guarded::attach(const std::shared_ptr<topology::Topology>& /*topology*/,
+                     lease::LeaseKeeper& /*keeper*/) {}
+
+#endif
+
+Guarded::Guarded(std::shared_ptr<guard::Enrolment> enrolment, std::shared_ptr<GuardWatch> watch,
+                 net::Loop& loop)
+    : enrolment_(std::move(enrolment)), watch_(std::move(watch)), loop_(loop) {}
+
+Guarded::~Guarded() {
+  watch_->stop();
+  loop_.drive(watch_);
+}
+
+}  // namespace holdfast::engine

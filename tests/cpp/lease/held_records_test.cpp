@@ -1,0 +1,176 @@
+#include "lease/held_records.h"
+
+#include <map>
+#include <utility>
+
+#include "lease/keeper_fixture.h"
+
+namespace holdfast::lease {
+namespace {
+
+// Records as a guard would see them.
+class Kept final : public HeldRecords {
+ public:
+  Id add(const LockName& /*name*/, OwnerNumber owner, const Renewal& /*kind*/,
+         TimePoint until) override {
+    const Id id = ++ids_;
+    all[id] = {owner, until};
+    return id;
+  }
+  void set_until(Id record, TimePoint until) override {
+    if (const auto found = all.find(record); found != all.end()) found->second.until = until;
+  }
+  void remove(Id record) override { all.erase(record); }
+
+  struct Record {
+    OwnerNumber owner;
+    TimePoint until;
+  };
+  std::map<Id, Record> all;
+
+ private:
+  Id ids_ = 0;
+};
+
+class HeldRecordsTest : public LeaseKeeperTest {
+ protected:
+  HeldRecordsTest() { keeper().set_records(kept_); }
+
+  std::size_t records() const { return kept_->all.size(); }
+  TimePoint until() const { return kept_->all.begin()->second.until; }
+  void record(Attempt& attempt) {
+    (void)keeper().attempts().begin(attempt);
+    keeper().attempts().record(attempt, sync::lock_recipe(), kLease);
+  }
+  bool keep(Attempt& attempt, OwnerNumber owner, Lease lease = {kLease, true}) {
+    return keeper().attempts().granted({name, owner, 1, lease, world.now(), &sync::lock_recipe()},
+                                       attempt);
+  }
+
+ private:
+  const std::shared_ptr<Kept> kept_ = std::make_shared<Kept>();
+};
+
+TEST_F(HeldRecordsTest, AnAttemptIsRecordedBeforeItIsSentAndNotAfterItsAnswer) {
+  {
+    Attempt attempt(keeper().attempts(), name, kAlice);
+    record(attempt);
+    EXPECT_EQ(records(), 1U);
+    EXPECT_EQ(until(), world.now() + kLease);
+    pass(Millis(100));
+    record(attempt);
+    EXPECT_EQ(records(), 1U);
+    EXPECT_EQ(until(), world.now() + kLease);
+  }
+  EXPECT_EQ(records(), 0U);
+}
+
+TEST_F(HeldRecordsTest, AnAttemptWithoutAnAnswerStaysRecorded) {
+  {
+    Attempt attempt(keeper().attempts(), name, kAlice);
+    record(attempt);
+    keeper().attempts().leave_record(attempt);
+  }
+  EXPECT_EQ(records(), 1U);
+}
+
+TEST_F(HeldRecordsTest, AGrantKeepsTheRecordOfItsAttempt) {
+  Attempt attempt(keeper().attempts(), name, kAlice);
+  record(attempt);
+  ASSERT_TRUE(keep(attempt, kAlice));
+  EXPECT_EQ(records(), 1U);
+  EXPECT_EQ(until(), trusted_until(world.now(), kLease));
+}
+
+TEST_F(HeldRecordsTest, AMovedAttemptTakesItsRecordAlong) {
+  Attempt attempt(keeper().attempts(), name, kAlice);
+  record(attempt);
+  Attempt moved(std::move(attempt));
+  EXPECT_EQ(records(), 1U);
+  ASSERT_TRUE(keep(moved, kAlice));
+  EXPECT_EQ(records(), 1U);
+}
+
+TEST_F(HeldRecordsTest, ANestedHoldHasOneRecordUntilTheLastRelease) {
+  renewed(kAlice, 1);
+  Attempt attempt(keeper().attempts(), name, kAlice);
+  record(attempt);
+  EXPECT_EQ(records(), 2U);
+  ASSERT_TRUE(keeper().attempts().granted(
+      {name, kAlice, 2, {kLease, true}, world.now(), &sync::lock_recipe()}, attempt));
+  EXPECT_EQ(records(), 1U);
+  release(kAlice);
+  EXPECT_EQ(records(), 1U);
+  release(kAlice);
+  EXPECT_EQ(records(), 0U);
+}
+
+TEST_F(HeldRecordsTest, AReleaseEndsTheRecordOnceItIsAnswered) {
+  renewed(kAlice);
+  const ReleasePlan plan = keeper().releases().begin(name, kAlice, false);
+  EXPECT_EQ(records(), 1U);
+  keeper().releases().done(name, kAlice, plan);
+  EXPECT_EQ(records(), 0U);
+}
+
+TEST_F(HeldRecordsTest, ADeferredReleaseEndsTheRecordOnceItIsAnswered) {
+  renewed(kAlice);
+  ReleasePlan plan = keeper().releases().begin(name, kAlice, false);
+  plan.deferred = keeper().releases().defer(name, kAlice, plan.serial);
+  EXPECT_EQ(records(), 1U);
+  keeper().releases().ended(name, kAlice, plan.serial, Releases::End::kDone);
+  EXPECT_EQ(records(), 0U);
+}
+
+TEST_F(HeldRecordsTest, ARenewalMovesTheMoment) {
+  renewed(kAlice);
+  const TimePoint before = until();
+  pass(kLease);
+  EXPECT_GT(until(), before);
+}
+
+TEST_F(HeldRecordsTest, AnExtensionMovesTheMoment) {
+  fixed(kAlice, Millis(1000));
+  const std::uint32_t number = keeper().transfers().begin_extension(name, kAlice, Millis(60000));
+  keeper().transfers().extended(name, kAlice, {number, Millis(60000)}, world.now());
+  EXPECT_EQ(until(), trusted_until(world.now(), Millis(60000)));
+}
+
+TEST_F(HeldRecordsTest, AHoldThatIsLostIsNotRecorded) {
+  renewed(kAlice);
+  keeper().lose(name, kAlice, "gone");
+  EXPECT_EQ(records(), 0U);
+}
+
+TEST_F(HeldRecordsTest, AHoldThatWasDetachedIsNotRecorded) {
+  renewed(kAlice);
+  (void)keeper().transfers().begin_detach(name, kAlice, kLease);
+  EXPECT_EQ(records(), 1U);
+  keeper().transfers().end_detach(name, kAlice, true);
+  EXPECT_EQ(records(), 0U);
+}
+
+TEST_F(HeldRecordsTest, WhatAnEndedOwnerHeldStaysRecorded) {
+  renewed(kAlice);
+  keeper().owner_ended(kAlice, "thread");
+  EXPECT_EQ(records(), 1U);
+}
+
+TEST_F(HeldRecordsTest, AHoldLeftToItsLeaseIsRecordedForAsLong) {
+  renewed(kAlice);
+  keeper().releases().leave_to_lease(name, kAlice, 2 * kLease);
+  EXPECT_EQ(records(), 1U);
+  EXPECT_EQ(until(), world.now() + 2 * kLease);
+}
+
+TEST_F(HeldRecordsTest, AClosedClientLeavesItsRecordsAlone) {
+  renewed(kAlice);
+  (void)keeper().close();
+  EXPECT_EQ(records(), 1U);
+  Attempt attempt(keeper().attempts(), name, kBob);
+  record(attempt);
+  EXPECT_EQ(records(), 1U);
+}
+
+}  // namespace
+}  // namespace holdfast::lease

@@ -1,0 +1,167 @@
+"""What the guard and its page must not forget, each forgotten once on purpose.
+
+    python -m tests.faults.guard_breaks
+    python -m tests.faults.guard_breaks --folder build/dev
+
+Each break is made in the working copy, test_lease or test_guard is built, and a test of it has to
+fail. Run nothing else in the working copy meanwhile.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from tests.support.breaking import Break, main_of_cpp
+
+ATTEMPTS = "cpp/lease/attempts.cpp"
+BOOK = "cpp/lease/hold_book.cpp"
+RELEASES = "cpp/lease/releases.cpp"
+TRANSFERS = "cpp/lease/transfers.cpp"
+KEEPER = "cpp/lease/lease_keeper.cpp"
+PAGE = "cpp/guard/held_page.cpp"
+OF_GUARD = "cpp/guard/releases.cpp"
+SERVERS = "cpp/guard/servers.cpp"
+MAIN = "cpp/guard/main.cpp"
+
+
+def recorded(what: str, file: str, old: str, new: str = "") -> Break:
+    """A break of what the keeper records."""
+    return Break((), what, file, ((old, new),), "*HeldRecordsTest*")
+
+
+def guarded(what: str, file: str, old: str, new: str = "") -> Break:
+    """A break of the page or of the process."""
+    return Break((), what, file, ((old, new),), "*")
+
+
+RECORDS = (
+    recorded(
+        "an attempt is not recorded",
+        ATTEMPTS,
+        "  attempt.record_ = book_.records->add(*attempt.name_, attempt.owner_, kind, until);\n",
+        "  (void)kind;\n",
+    ),
+    recorded(
+        "an attempt without an answer is not recorded any more",
+        ATTEMPTS,
+        "  const MutexLock guard(book_.mutex);\n  attempt.record_ = 0;\n",
+        "  const MutexLock guard(book_.mutex);\n  (void)attempt;\n",
+    ),
+    recorded(
+        "an attempt that has ended stays recorded",
+        ATTEMPTS,
+        "  book_.end_record(attempt.record_);\n",
+    ),
+    recorded(
+        "a moved attempt leaves its record behind",
+        ATTEMPTS,
+        "  to.record_ = std::exchange(from.record_, 0);\n",
+    ),
+    recorded(
+        "the attempt of a nested hold leaves its record behind",
+        BOOK,
+        "    records->remove(granted);\n",
+        "    (void)granted;\n",
+    ),
+    recorded(
+        "a release is not waited for",
+        RELEASES,
+        "  hold.state = HoldState::kReleasing;\n",
+        "  hold.state = HoldState::kReleasing;\n  book_.end_record(hold.record);\n",
+    ),
+    recorded(
+        "what has been released stays recorded",
+        RELEASES,
+        "    if (book_.recorded) book_.end_record(settled.hold);\n",
+    ),
+    recorded(
+        "a lost hold stays recorded",
+        BOOK,
+        "  end_record(hold.record);\n  hold.reason",
+        "  hold.reason",
+    ),
+    recorded(
+        "a detached hold stays recorded",
+        TRANSFERS,
+        "    book_.end_record(hold->record);\n",
+    ),
+    recorded(
+        "an extension does not count",
+        TRANSFERS,
+        "  book_.renew_record(*hold);\n",
+    ),
+    recorded(
+        "a renewal does not count",
+        "cpp/lease/watchdog.cpp",
+        "      book_->renew_record(hold);\n",
+    ),
+)
+
+PROCESS = (
+    guarded(
+        "a record that is half written is read",
+        PAGE,
+        "before % 2 != 0 || ",
+    ),
+    guarded(
+        "a record is not looked at again once it is read",
+        PAGE,
+        "  if (from.sequence.load(std::memory_order_relaxed) != before) return std::nullopt;\n",
+    ),
+    guarded(
+        "the next record in a slot is taken for the last",
+        PAGE,
+        "  return record.sequence.load(std::memory_order_relaxed) == id >> kSlotBits &&\n"
+        "         record.deadline",
+        "  (void)id;\n  return record.deadline",
+    ),
+    guarded(
+        "a hold whose lease is over is released",
+        PAGE,
+        "if (record && record->deadline > now) ",
+        "(void)now;\n    if (record) ",
+    ),
+    guarded(
+        "the other side of a lock is released",
+        OF_GUARD,
+        "sync::kLockKinds.at(record.kind);",
+        "sync::kLockKinds.at(record.kind == 5 ? 4 : record.kind);",
+    ),
+    guarded(
+        "a permit is taken for a lock",
+        OF_GUARD,
+        "  if (record.kind == HeldRecord::kPermit) {\n",
+        "  if (record.kind == HeldRecord::kPermit && record.name.empty()) {\n",
+    ),
+    guarded(
+        "an acquire that arrives late is left",
+        OF_GUARD,
+        "  wait_for(kLateAcquire);\n  return release_once(servers, page.held(clock.now()));\n",
+        "  return {};\n",
+    ),
+    guarded(
+        "the program's connection stays open",
+        SERVERS,
+        "  if (closes_) close_programs(known, deadline);\n",
+    ),
+    guarded(
+        "a server out of reach is given up",
+        OF_GUARD,
+        "    if (release_twice(page, connections).ok()) return;\n",
+        "    (void)release_twice(page, connections);\n    return;\n",
+    ),
+    guarded(
+        "the end of the socket is taken for a death",
+        MAIN,
+        "waited[1].fd = -1;\n",
+        "return true;\n",
+    ),
+    guarded(
+        "the guard outlives its last client",
+        "cpp/guard/guarded_clients.cpp",
+        "  if (joined_ && clients_.empty()) return true;\n",
+    ),
+)
+
+if __name__ == "__main__":
+    sys.exit(main_of_cpp({"test_lease": RECORDS, "test_guard": PROCESS}, __doc__))

@@ -1,0 +1,1 @@
+"""The guard: a process that releases what a dead program held."""
