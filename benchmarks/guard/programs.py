@@ -7,6 +7,7 @@ with children that come and go, one as another program.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import threading
@@ -49,13 +50,13 @@ def _living(url: str, name: str) -> holdfast.Client:
 
 
 def holds(url: str) -> None:
-    _living(url, "holds")
-    sys.stdin.read()
+    with contextlib.closing(_living(url, "holds")):
+        sys.stdin.read()
 
 
 def stopped(url: str) -> None:
-    _living(url, "stopped")
-    sys.stdin.read()
+    with contextlib.closing(_living(url, "stopped")):
+        sys.stdin.read()
 
 
 def forks(url: str) -> None:
@@ -72,8 +73,8 @@ def forks(url: str) -> None:
 
 
 def exec_(url: str) -> None:
-    _living(url, "exec")
-    os.execlp("sleep", "sleep", "86400")
+    with contextlib.closing(_living(url, "exec")):
+        os.execlp("sleep", "sleep", "86400")
 
 
 ROLES: dict[str, Callable[[str], None]] = {
