@@ -12,8 +12,10 @@ with a comment that names what it takes and gives:
 A result is `nil`, `text`, `{...}` (an array), `error`, or else a number: `1`, `>= 0`, `< limit`,
 `any`. The engine takes a reply of no other kind for the script's.
 
-Each index that the code uses is named there, each named one is used, and none is left out. What
-is embedded is the code alone: no comments, no blank lines. Needs nothing but the standard library.
+Each index that the code uses is named there, each named one is used, and none is left out. A script
+that makes the name of a key begins with the line `--!df flags=allow-undeclared-keys`, by which
+Dragonfly allows that, and no other script does. What is embedded is the code alone: no other
+comments, no blank lines. Needs nothing but the standard library.
 
     embed_lua.py lua --header build/lua_scripts.h    for the build: the header
     embed_lua.py lua --json                          for the tests: {name: {"sha1", "text"}}
@@ -47,6 +49,11 @@ RESULT = re.compile(
     r"(?:(?P<kind>nil|text|\{[^}]*\}|error)|any|-?\d+|[<>]=? (?:-?\d+|[a-z_]+)): \S"
 )
 USED = re.compile(r"\b(?P<list>KEYS|ARGV)\b(?:\s*\[\s*(?P<index>\d+)\s*\])?")
+CALL = re.compile(r"redis\.p?call\(\s*'(?P<command>\w+)'\s*,\s*(?P<key>[^,()]+\(?)")
+LOCAL = re.compile(r"(?m)^\s*local (?P<names>[\w, ]+) = (?P<values>.+)$")
+DECLARED = re.compile(r"KEYS\[\d+\]|[A-Za-z_]\w*")
+CHANNELS = {"publish", "spublish"}
+UNDECLARED = "--!df flags=allow-undeclared-keys"
 WORD = re.compile(r"[a-z][a-z0-9_]*")
 DELIMITER = "lua"
 
@@ -106,12 +113,40 @@ def load_script(root: Path, path: Path) -> Script:
         raise ScriptError([f"{path}: a script is lua/<kind>/<step>.lua, in small letters"])
     source = path.read_text(encoding="utf-8")
     code = without_comments(path, expand(root, path, set()))
-    problems = check_header(source, code)
+    problems = check_header(source, code) + check_keys(source, code)
     if f'){DELIMITER}"' in code:
         problems.append("the code may not hold the raw string's end")
     if problems:
         raise ScriptError([f"{path}: {problem}" for problem in problems])
-    return Script(relative.as_posix(), code, frozenset(reply_kinds(source)))
+    flags = f"{UNDECLARED}\n" if has_flag(source) else ""
+    return Script(relative.as_posix(), flags + code, frozenset(reply_kinds(source)))
+
+
+def assigned(local: re.Match[str]) -> Iterator[tuple[str, str]]:
+    """The names of a local statement, with their values, where commas separate these."""
+    values = [value.strip() for value in local["values"].split(",")]
+    yield from zip((name.strip() for name in local["names"].split(",")), values, strict=False)
+
+
+def has_flag(source: str) -> bool:
+    return source.startswith(f"{UNDECLARED}\n")
+
+
+def check_keys(source: str, code: str) -> list[str]:
+    """Whether the script has the flag for names of keys that it makes, and needs it."""
+    made = made_keys(code)
+    if made and not has_flag(source):
+        return [f"no key of KEYS: {made[0]}; begin with the line {UNDECLARED}"]
+    if has_flag(source) and not made:
+        return [f"makes no name of a key: leave the line {UNDECLARED} out"]
+    return []
+
+
+def made_keys(code: str) -> list[str]:
+    """The keys of its commands that are neither of KEYS nor parameters of its functions."""
+    values = dict(pair for local in LOCAL.finditer(code) for pair in assigned(local))
+    used = [call["key"].strip() for call in CALL.finditer(code) if call["command"] not in CHANNELS]
+    return [key for key in used if not DECLARED.fullmatch(values.get(key, key))]
 
 
 def expand(root: Path, path: Path, included: set[Path]) -> str:

@@ -1,3 +1,4 @@
+--!df flags=allow-undeclared-keys
 -- Frees the lock of all readers, or of the writer and what it reads, and wakes the waiters.
 -- KEYS[1]  name: the lock's hash, mode and owner -> hold count
 -- KEYS[2]  channel: to which waiters subscribe

@@ -1,3 +1,4 @@
+--!df flags=allow-undeclared-keys
 -- Grants a read hold to an owner, or says how long the writer's lease still runs.
 -- KEYS[1]  name: the lock's hash, mode and owner -> hold count
 -- KEYS[2]  prefix: what the name's timeout keys begin with

@@ -1,3 +1,4 @@
+--!df flags=allow-undeclared-keys
 -- Sets the lease of the owner's read holds anew, shorter or longer than what is left of it.
 -- KEYS[1]  name: the lock's hash, mode and owner -> hold count
 -- KEYS[2]  channel: to which waiters subscribe

@@ -1,3 +1,4 @@
+--!df flags=allow-undeclared-keys
 -- The number of read holds of an owner.
 -- KEYS[1]  name: the lock's hash, mode and owner -> hold count
 -- KEYS[2]  prefix: what the name's timeout keys begin with

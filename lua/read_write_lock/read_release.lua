@@ -1,3 +1,4 @@
+--!df flags=allow-undeclared-keys
 -- Releases one read hold; the last one of all frees the lock and wakes the waiters.
 -- KEYS[1]  name: the lock's hash, mode and owner -> hold count
 -- KEYS[2]  channel: to which waiters subscribe

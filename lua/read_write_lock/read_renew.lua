@@ -1,3 +1,4 @@
+--!df flags=allow-undeclared-keys
 -- Keeps the read holds of this owner only alive: they live for the lease from now on, at least.
 -- KEYS[1]  name: the lock's hash, mode and owner -> hold count
 -- KEYS[2]  prefix: what the name's timeout keys begin with

@@ -1,3 +1,4 @@
+--!df flags=allow-undeclared-keys
 -- Releases one write hold; the last one frees the lock, or leaves it to the owner's read holds, and
 -- wakes the waiters.
 -- KEYS[1]  name: the lock's hash, mode and owner -> hold count

@@ -54,6 +54,39 @@ def test_only_code_is_embedded(tmp_path: Path) -> None:
     assert embedded(root) == "local a = '--x'\nreturn KEYS[1] .. ARGV[1] .. a"
 
 
+FLAG = "--!df flags=allow-undeclared-keys\n"
+MADE = [
+    "return redis.call('pexpire', KEYS[1] .. ':x', ARGV[1])\n",
+    "return redis.call('pexpire', made(KEYS[1]), ARGV[1])\n",
+    "return redis.call('pexpire', ARGV[1], KEYS[1])\n",
+    "local key, lease = 'x' .. KEYS[1], ARGV[1]\nreturn redis.call('pexpire', key, lease)\n",
+]
+
+
+@pytest.mark.parametrize("body", MADE)
+def test_a_script_that_makes_the_name_of_a_key_says_so(tmp_path: Path, body: str) -> None:
+    """Dragonfly refuses it without, and finds the flag in the text that the server gets."""
+    root = write(tmp_path, {"lock/give.lua": HEADER + body})
+    assert "no key of KEYS" in refusal(root)
+    write(root, {"lock/give.lua": FLAG + HEADER + body})
+    assert embedded(root) == FLAG + body.rstrip()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        BODY,
+        "local key, lease = KEYS[1], ARGV[1]\nreturn redis.call('pexpire', key, lease)\n",
+        "return redis.call('publish', KEYS[1] .. ':x', ARGV[1])\n",
+    ],
+)
+def test_a_script_without_such_a_name_has_no_flag(tmp_path: Path, body: str) -> None:
+    root = write(tmp_path, {"lock/give.lua": HEADER + body})
+    assert embedded(root) == body.rstrip()
+    write(root, {"lock/give.lua": FLAG + HEADER + body})
+    assert "leave the line" in refusal(root)
+
+
 def test_the_header_declares_name_hash_and_text(tmp_path: Path) -> None:
     root = write(tmp_path, {"lock/give.lua": HEADER + BODY})
     run = embed(root, "--header", str(root / "made" / "scripts.h"))
