@@ -21,17 +21,6 @@ void add_new(std::vector<net::Address>& all, const net::Address& address) {
   if (std::none_of(all.begin(), all.end(), is_it)) all.push_back(address);
 }
 
-const char* publish_command_of(PubSub mode) {
-  switch (mode) {
-    case PubSub::kSharded:
-      return "spublish";
-    case PubSub::kBoth:
-      return "both";
-    default:
-      return "publish";
-  }
-}
-
 }  // namespace
 
 void Cluster::request_refresh() {

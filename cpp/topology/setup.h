@@ -24,13 +24,26 @@ struct Setup {
   client::StreamOptions link;  // of each server that answers for keys; its address is the first one
   client::Connection::Driver driver = client::Connection::Driver::kCallers;
   std::weak_ptr<client::Subscriber::Sink> sink{};
-  std::function<void()> on_lost{};         // a connection broke: holds must be verified
-  std::optional<client::PubSub> pubsub{};  // of a cluster; unset: depends on its servers
+  std::function<void()> on_lost{};  // a connection broke: holds must be verified
+  // Unset: of a cluster it depends on the servers; else it is kClassic.
+  std::optional<client::PubSub> pubsub{};
   client::TrackingMode tracking = client::TrackingMode::kOff;  // of what renewals read
   std::function<void(const client::Changes&)> on_changes{};    // of that
   // Makes the witness of one connection for calls; empty: there is none.
   std::function<std::shared_ptr<client::StreamWitness>()> witness{};
 };
+
+// The command by which scripts publish.
+inline const char* publish_command_of(client::PubSub mode) {
+  switch (mode) {
+    case client::PubSub::kSharded:
+      return "spublish";
+    case client::PubSub::kBoth:
+      return "both";
+    default:
+      return "publish";
+  }
+}
 
 // The options of `link` for a connection of that traffic. The servers are asked to track on the
 // connection for renewals alone; where they must, the one for calls shows that they would.

@@ -24,10 +24,13 @@ std::shared_ptr<Connection> connect(const Clock& clock, const Loops& loops, cons
 
 Standalone::Standalone(const Clock& clock, const Loops& loops, const Setup& setup)
     : address_(setup.link.address.text()),
+      publish_(publish_command_of(setup.pubsub.value_or(client::PubSub::kClassic))),
       calls_(connect(clock, loops, setup, Traffic::kCalls)),
       renewals_(connect(clock, loops, setup, Traffic::kRenewals)),
       confirmations_(connect(clock, loops, setup, Traffic::kConfirmations)),
-      subscriber_(std::make_shared<client::Subscriber>(clock, loops.io, setup.link, setup.sink)) {}
+      subscriber_(std::make_shared<client::Subscriber>(clock, loops.io, setup.link, setup.sink)) {
+  if (setup.pubsub) subscriber_->set_mode(*setup.pubsub);
+}
 
 std::shared_ptr<Connection> Standalone::route(std::string_view /*key*/, Traffic traffic) {
   if (traffic == Traffic::kConfirmations) return confirmations_;

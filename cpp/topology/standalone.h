@@ -8,7 +8,7 @@
 
 namespace holdfast::topology {
 
-// One server.
+// One server, or a proxy in front of several.
 class Standalone final : public Topology {
  public:
   Standalone(const Clock& clock, const Loops& loops, const Setup& setup);
@@ -21,12 +21,13 @@ class Standalone final : public Topology {
   std::shared_ptr<client::Subscriber> subscriber(const std::string& /*channel*/) override {
     return subscriber_;
   }
-  std::string_view publish_command() const override { return "publish"; }
+  std::string_view publish_command() const override { return publish_; }
   std::string text() const override { return address_; }
   void close(const Status& why) override;
 
  private:
   const std::string address_;
+  const char* const publish_;
   const std::shared_ptr<client::Connection> calls_;
   const std::shared_ptr<client::Connection> renewals_;
   const std::shared_ptr<client::Connection> confirmations_;

@@ -279,8 +279,8 @@ def _check_id(client_id: str | None) -> None:
 
 def _complete(endpoint: _core.Endpoint, values: dict[str, Any]) -> None:
     """Add the keywords and the query's options to those of the URL; keywords win."""
-    if values["pubsub"] not in ("auto", "classic") and endpoint.deployment != "cluster":
-        msg = f"pubsub={values['pubsub']!r} needs a cluster (redis+cluster://)"
+    if values["pubsub"] not in ("auto", "classic") and endpoint.deployment == "sentinel":
+        msg = f"pubsub={values['pubsub']!r} needs a cluster, or a proxy in front of one"
         raise ValueError(msg)
     username, password = values["username"], values["password"]
     endpoint.set_credentials(

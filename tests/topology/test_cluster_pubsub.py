@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-import holdfast
 from tests.support.clusters import Cluster
 from tests.support.owners import MakeClient
 from tests.support.waiting import BOUND, eventually
@@ -142,9 +141,7 @@ def test_a_classic_waiter_follows_its_slot(
 
 @pytest.mark.flavours("sync")
 def test_how_is_an_option_of_the_url(cluster: Cluster, make_client: MakeClient) -> None:
-    """Of a cluster only, and one of four words."""
+    """Of a cluster, or of a proxy in front of one, and one of four words."""
     make_client(f"{cluster.url}?pubsub=both")
     with pytest.raises(ValueError, match="pubsub must be one of"):
         make_client(f"{cluster.url}?pubsub=loud")
-    with pytest.raises(ValueError, match="needs a cluster"):
-        holdfast.Client("redis://127.0.0.1", pubsub="sharded")
