@@ -91,7 +91,7 @@ def test_a_renewal_is_repeated_and_the_hold_kept(alice: Any, ways: Ways, server:
     lock = ways.far(lease=LASTING)
     alice.do(lock.acquire)
     for _ in range(2):
-        lost = ways.proxy.lose_reply()
+        lost = ways.proxy.lose_reply(of_watchdog=True)
         eventually(lost.is_set)
     see_longer(lambda: min(server.inspect.pttl(key) for key in ways.kind.keys(NAME)))
     assert ways.counts == [1]

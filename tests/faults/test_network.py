@@ -139,7 +139,7 @@ def test_renewal_executed_but_its_reply_lost(
     lock = make_client(proxy.url, lease=LASTING).lock(NAME)
     alice.do(lock.acquire)
     for _ in range(3):
-        lost = proxy.lose_reply()
+        lost = proxy.lose_reply(of_watchdog=True)
         eventually(lost.is_set)
     see_renewals(server)
     assert not alice.do(lambda: lock.lost)

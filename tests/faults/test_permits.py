@@ -163,7 +163,7 @@ def test_a_renewal_whose_reply_is_lost_loses_no_permit(
     semaphore = make_client(proxy.url, lease=LASTING).permit_semaphore(NAME)
     permit = permits.take(semaphore)
     for _ in range(3):
-        lost = proxy.lose_reply()
+        lost = proxy.lose_reply(of_watchdog=True)
         eventually(lost.is_set)
     permits.do(semaphore.release, permit)
     assert permits.free == 1

@@ -35,8 +35,10 @@ SUBSCRIPTIONS = "subscriptions"
 """The connections that listen to channels."""
 
 _SUBSCRIBE = {b"SUBSCRIBE", b"PSUBSCRIBE", b"SSUBSCRIBE"}
+_TRACKING = b"\r\nTRACKING\r\n"
 SCRIPTS = (b"EVAL", b"EVALSHA", b"EVAL_RO", b"EVALSHA_RO", b"FCALL")
-"""The commands that `lose_reply` and `truncate_reply` wait for by default."""
+"""The commands that `lose_reply` and `truncate_reply` wait for by default, on the connections
+without CLIENT TRACKING."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,7 @@ class _Trap:
     keep: int
     sprung: threading.Event
     instead: bytes = b""
+    of_watchdog: bool = False
 
 
 class FaultProxy:
@@ -164,22 +167,23 @@ class FaultProxy:
         """Pass at most `size` bytes at a time."""
         self._set(slice=size)
 
-    def lose_reply(self, *commands: bytes) -> threading.Event:
+    def lose_reply(self, *commands: bytes, of_watchdog: bool = False) -> threading.Event:
         """Let the server execute the next of `commands`, then swallow its reply and cut.
 
-        The event that is returned is set when that has happened.
+        The event that is returned is set when that has happened. `of_watchdog`: what the watchdog
+        sends is among them.
         """
-        return self.truncate_reply(0, *commands)
+        return self._set_trap(_Trap(commands or SCRIPTS, 0, threading.Event(), b"", of_watchdog))
 
     def truncate_reply(self, keep: int, *commands: bytes) -> threading.Event:
         """As `lose_reply`, but the first `keep` bytes of the reply arrive."""
-        trap = _Trap(commands or SCRIPTS, keep, threading.Event())
-        self._call(lambda: self._traps.append(trap))
-        return trap.sprung
+        return self._set_trap(_Trap(commands or SCRIPTS, keep, threading.Event()))
 
     def replace_reply(self, instead: bytes, *commands: bytes) -> threading.Event:
         """Pass `instead` in the place of the replies to the next of `commands`."""
-        trap = _Trap(commands or SCRIPTS, 0, threading.Event(), instead)
+        return self._set_trap(_Trap(commands or SCRIPTS, 0, threading.Event(), instead))
+
+    def _set_trap(self, trap: _Trap) -> threading.Event:
         self._call(lambda: self._traps.append(trap))
         return trap.sprung
 
@@ -221,10 +225,11 @@ class FaultProxy:
 
     # ---- on the proxy's thread
 
-    def trapped(self, names: set[bytes]) -> _Trap | None:
+    def trapped(self, names: set[bytes], *, tracks: bool) -> _Trap | None:
         """The trap that these commands spring, disarmed."""
         for trap in self._traps:
-            if not names.isdisjoint(trap.commands):
+            # A look at a tracked hold may come at any time: it is no command of the test's.
+            if (trap.of_watchdog or not tracks) and not names.isdisjoint(trap.commands):
                 self._traps.remove(trap)
                 return trap
         return None
@@ -309,6 +314,7 @@ class _Link:
         self._forth = forth
         self._trap: _Trap | None = None
         self._subscribed = False
+        self._tracks = False
         self.swallowed = False
         """Something on its way was lost: this connection cannot be used any more."""
 
@@ -342,9 +348,10 @@ class _Link:
         while data := await near.read(65536):
             self._proxy.faults.requests += 1
             names = set(commands_in(data))
-            self._proxy.faults.scripts += not names.isdisjoint(SCRIPTS)
             self._subscribed = self._subscribed or not names.isdisjoint(_SUBSCRIBE)
-            trap = self._proxy.trapped(names)
+            self._tracks = self._tracks or _TRACKING in data
+            trap = self._proxy.trapped(names, tracks=self._tracks)
+            self._proxy.faults.scripts += not (self._tracks or names.isdisjoint(SCRIPTS))
             await self._pass(data, self._forth)
             self._trap = self._trap or trap  # the server has all of them now
 
