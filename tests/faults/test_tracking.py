@@ -235,8 +235,8 @@ def deaf_server(start_server: StartServer, tmp_path: Path) -> Server:
 
 @pytest.fixture
 def strict_url(private_server: Server) -> str:
-    """The URL of a user without the right to CLIENT TRACKING."""
-    words = ("locker", "on", ">secret", "allkeys", "allchannels", "+@all", "-client|tracking")
+    """The URL of a user without the right to CLIENT TRACKING, nor to any other CLIENT."""
+    words = ("locker", "on", ">secret", "allkeys", "allchannels", "+@all", "-client")
     private_server.inspect.execute_command("ACL", "SETUSER", *words)
     return private_server.url.replace("redis://", "redis://locker:secret@")
 
