@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, Final
 
@@ -31,7 +32,7 @@ from ._names import quoted
 from ._synchronizer import BlockingPermits, Permits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from ._base_client import BaseClient
 

@@ -121,8 +121,10 @@ def alive(pid: int) -> bool:
 
 
 def children_of(pid: int) -> list[int]:
-    """The processes that a process has started, or adopted."""
-    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    """The processes that a process has started, or adopted, but for its guard."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    names = {child: Path(f"/proc/{child}/comm").read_text().strip() for child in children}
+    return [int(child) for child in children if names[child] != "holdfast-guard"]
 
 
 def await_death(pid: int) -> None:

@@ -171,7 +171,7 @@ BREAKS = (
     Break(
         (33,),
         "messages go to all servers whatever their channel",
-        "cpp/topology/cluster_slots.cpp",
+        "cpp/topology/setup.h",
         (('return "spublish";', 'return "publish";'),),
         "tests/wire/test_replay_deployments.py::test_in_a_cluster",
     ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from asyncio import current_task, get_running_loop
+from collections.abc import Iterable
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
@@ -38,7 +39,7 @@ from ._semaphore import TaskPermits
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
-    from collections.abc import Callable, Hashable, Iterable
+    from collections.abc import Callable, Hashable
     from types import TracebackType
 
     from holdfast._base_client import BaseClient
