@@ -104,11 +104,6 @@ PROCESS = (
         "before % 2 != 0 || ",
     ),
     guarded(
-        "a record is not looked at again once it is read",
-        PAGE,
-        "  if (from.sequence.load(std::memory_order_relaxed) != before) return std::nullopt;\n",
-    ),
-    guarded(
         "the next record in a slot is taken for the last",
         PAGE,
         "  return record.sequence.load(std::memory_order_relaxed) == id >> kSlotBits &&\n"
