@@ -226,7 +226,7 @@ def test_a_hand_over_within_a_client_mints(alice: Any, bob: Any, lock: Any, serv
 def test_a_hand_over_by_another_kind_mints(
     alice: Any, bob: Any, client: Any, server: Server, kind: str
 ) -> None:
-    """The heir is granted its request, not the former owner's."""
+    """The next_owner is granted its request, not the former owner's."""
     lock, theirs = client.fenced_lock(NAME), getattr(client, kind)(NAME)
     alice.do(theirs.acquire)
     waiting = begin_waiting(server, bob, lock)

@@ -58,7 +58,7 @@ def start_program(start_child: StartChild, server: Server) -> StartProgram:
 
 
 @pytest.fixture
-def heir(server: Server) -> Iterator[holdfast.Client]:
+def next_owner(server: Server) -> Iterator[holdfast.Client]:
     """A client of the next owners."""
     client = holdfast.Client(server.url, lease=60.0)
     yield client

@@ -81,7 +81,7 @@ def test_it_has_no_files_of_the_program_and_no_environment(
 
 
 def test_a_signal_for_the_programs_group_does_not_end_it(
-    start_child: StartChild, server: Server, heir: holdfast.Client
+    start_child: StartChild, server: Server, next_owner: holdfast.Client
 ) -> None:
     child = start_child(
         """
@@ -94,11 +94,11 @@ def test_a_signal_for_the_programs_group_does_not_end_it(
         URL=server.url,
     )
     child.expect("held")
-    assert heir.lock(NAME).acquire(timeout=FREED_WITHIN)
+    assert next_owner.lock(NAME).acquire(timeout=FREED_WITHIN)
 
 
 def test_a_guard_that_is_killed_is_reported_once_and_the_client_goes_on(
-    start_child: StartChild, server: Server, heir: holdfast.Client
+    start_child: StartChild, server: Server, next_owner: holdfast.Client
 ) -> None:
     child = start_child(
         """
@@ -126,7 +126,7 @@ def test_a_guard_that_is_killed_is_reported_once_and_the_client_goes_on(
     child.expect("held")
     assert child.expect("guard") == ["True"]
     child.kill()
-    assert heir.lock("fourth").acquire(timeout=FREED_WITHIN)
+    assert next_owner.lock("fourth").acquire(timeout=FREED_WITHIN)
 
 
 def test_an_executable_that_is_missing_is_reported_and_the_client_goes_on(
@@ -225,7 +225,7 @@ def test_a_warning_of_the_exit_says_that_the_guard_frees_what_is_held(
 
 
 def test_run_frees_the_lock_of_a_killed_guardian(
-    start_child: StartChild, server: Server, heir: holdfast.Client
+    start_child: StartChild, server: Server, next_owner: holdfast.Client
 ) -> None:
     child = start_child(
         """
@@ -240,7 +240,7 @@ def test_run_frees_the_lock_of_a_killed_guardian(
     )
     eventually(server.keys)
     os.kill(_guardian(child.pid), signal.SIGKILL)
-    assert heir.lock(NAME).acquire(timeout=FREED_WITHIN)
+    assert next_owner.lock(NAME).acquire(timeout=FREED_WITHIN)
     child.send("end")
 
 

@@ -30,12 +30,12 @@ hear("end")
 """
 
 
-def is_freed(start_child: StartChild, url: str, heir: str, **options: Any) -> bool:
+def is_freed(start_child: StartChild, url: str, next_owner: str, **options: Any) -> bool:
     """Whether the next owner gets the lock of a program with these options that is killed."""
     child = start_child(HOLDER, URL=url, NAME=NAME, OPTIONS=options)
     child.expect("held")
     more = {name: value for name, value in options.items() if name.startswith("tls")}
-    with holdfast.Client(heir, **more) as client:
+    with holdfast.Client(next_owner, **more) as client:
         lock = client.lock(NAME)
         assert not lock.acquire(blocking=False)
         child.kill()
@@ -68,9 +68,9 @@ def test_it_has_the_password_of_a_callable(start_child: StartChild, private_serv
     child = start_child(program, URL=private_server.url, SECRET=SECRET, NAME=NAME)
     child.expect("held")
     child.kill()
-    with holdfast.Client(private_server.url) as heir:
-        assert heir.lock(NAME).acquire(timeout=FREED_WITHIN)
-        heir.lock(NAME).release()
+    with holdfast.Client(private_server.url) as next_owner:
+        assert next_owner.lock(NAME).acquire(timeout=FREED_WITHIN)
+        next_owner.lock(NAME).release()
 
 
 # Valkey's wheel is built without TLS.

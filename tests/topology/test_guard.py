@@ -48,11 +48,11 @@ def start_holder(start_child: StartChild) -> StartHolder:
 def test_a_lock_of_a_service_is_freed(
     service: Service, start_holder: StartHolder, make_client: Any, alice: Any
 ) -> None:
-    heir = make_client(service.url).lock(NAME)
+    next_owner = make_client(service.url).lock(NAME)
     holder = start_holder(service.url, NAME)
     holder.kill()
-    assert alice.do(heir.acquire, timeout=FREED_WITHIN)
-    alice.do(heir.release)
+    assert alice.do(next_owner.acquire, timeout=FREED_WITHIN)
+    alice.do(next_owner.release)
 
 
 def test_it_follows_its_client_to_the_new_primary(
@@ -62,11 +62,11 @@ def test_it_follows_its_client_to_the_new_primary(
     service.fail_over()
     holder.send("ping")
     holder.expect("still", 40.0)
-    heir = make_client(service.url, command_timeout=40.0).lock(NAME)
-    assert not alice.do(heir.acquire, blocking=False)
+    next_owner = make_client(service.url, command_timeout=40.0).lock(NAME)
+    assert not alice.do(next_owner.acquire, blocking=False)
     holder.kill()
-    assert alice.do(heir.acquire, timeout=FREED_WITHIN)
-    alice.do(heir.release)
+    assert alice.do(next_owner.acquire, timeout=FREED_WITHIN)
+    alice.do(next_owner.release)
 
 
 def names_on_all(cluster: Cluster) -> list[str]:
@@ -85,13 +85,13 @@ def test_the_locks_of_all_servers_of_a_cluster_are_freed(
 ) -> None:
     names = names_on_all(cluster)
     holder = start_holder(cluster.url, *names)
-    heir = make_client(cluster.url)
+    next_owner = make_client(cluster.url)
     for name in names:
-        assert not alice.do(heir.lock(name).acquire, blocking=False)
+        assert not alice.do(next_owner.lock(name).acquire, blocking=False)
     holder.kill()
     for name in names:
-        assert alice.do(heir.lock(name).acquire, timeout=FREED_WITHIN)
-        alice.do(heir.lock(name).release)
+        assert alice.do(next_owner.lock(name).acquire, timeout=FREED_WITHIN)
+        alice.do(next_owner.lock(name).release)
 
 
 def test_a_lock_whose_slot_has_moved_is_freed(
@@ -100,21 +100,21 @@ def test_a_lock_whose_slot_has_moved_is_freed(
     holder = start_holder(cluster.url, NAME)
     cluster.migrate_slot(NAME)
     assert slot_of(NAME) >= 0
-    heir = make_client(cluster.url).lock(NAME)
-    assert not alice.do(heir.acquire, blocking=False)
+    next_owner = make_client(cluster.url).lock(NAME)
+    assert not alice.do(next_owner.acquire, blocking=False)
     holder.kill()
-    assert alice.do(heir.acquire, timeout=FREED_WITHIN)
-    alice.do(heir.release)
+    assert alice.do(next_owner.acquire, timeout=FREED_WITHIN)
+    alice.do(next_owner.release)
 
 
 def test_a_waiter_of_a_cluster_is_woken(
     cluster: Cluster, start_holder: StartHolder, make_client: Any, bob: Any
 ) -> None:
     holder = start_holder(cluster.url, NAME)
-    heir = make_client(cluster.url, lease=LONG).lock(NAME)
-    waiting = bob.begin(heir.acquire)
+    next_owner = make_client(cluster.url, lease=LONG).lock(NAME)
+    waiting = bob.begin(next_owner.acquire)
     channel = f"redisson_lock__channel:{{{NAME}}}"
     eventually(lambda: cluster.listeners(channel) == 1)
     holder.kill()
     assert waiting.result(FREED_WITHIN)
-    bob.do(heir.release)
+    bob.do(next_owner.release)
