@@ -244,8 +244,8 @@ def test_a_forked_child_has_a_separate_guard(
     start_program: StartProgram, next_owner: holdfast.Client
 ) -> None:
     program = start_program(NAME)
-    program.do("child = os.fork()")
-    program.do("child or (client.lock('of the child').acquire(), say('held'), time.sleep(60))")
+    work = "client.lock('of the child').acquire(), say('held'), time.sleep(60)"
+    program.do(f"child = os.fork(); child or ({work})")  # in one line: both read the next one
     program.child.expect("held")
     _kill_child(program)
     assert is_freed(next_owner, "of the child")

@@ -239,7 +239,7 @@ def test_run_frees_the_lock_of_a_killed_guardian(
         URL=server.url,
     )
     eventually(server.keys)
-    os.kill(_guardian(child.pid), signal.SIGKILL)
+    os.kill(eventually(lambda: _guardian(child.pid)), signal.SIGKILL)
     assert next_owner.lock(NAME).acquire(timeout=FREED_WITHIN)
     child.send("end")
 

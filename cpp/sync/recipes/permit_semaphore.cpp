@@ -67,7 +67,7 @@ void renew_permit(script::Writer& out, const LockName& name, const std::string& 
       << permit_timeouts(name) << permits_of(owner) << lease.count();
 }
 
-void add_permits(script::Writer& out, const Step& step) {
+void add_to_permits(script::Writer& out, const Step& step) {
   out.call(lua::permit_semaphore_add_permits, 3, 4)
       << step.name.bytes() << request_key(step.name, step.owner)
       << semaphore_channel(step.name).bytes() << step.lease.count()
@@ -163,7 +163,7 @@ const TakingRecipe& leased_permit_recipe() {
 }
 
 const CounterStep& add_permits_step() {
-  static constexpr CounterStep kStep{"add_permits", &add_permits};
+  static constexpr CounterStep kStep{"add_permits", &add_to_permits};
   return kStep;
 }
 
