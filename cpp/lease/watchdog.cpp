@@ -200,7 +200,7 @@ void Watchdog::found(Hold& hold, std::int64_t left, const client::Sent& sent, Ti
 void Watchdog::note_tracking(Hold& hold, bool tracked) {
   book_->tracks = tracked;
   if (!tracked) return book_->holds.tracked.remove(hold);
-  if (!hold.tracked.empty()) return;
+  if (!hold.tracked.empty() || hold.name.side() == Side::kRead) return;
   const std::string field = owner_field(book_->client_id, hold.owner);
   book_->holds.tracked.add(hold, hold.renewal->keys(hold.name, field));
 }
