@@ -89,9 +89,7 @@ Hold& Attempts::hold_for(const Grant& grant) {
   if (known != nullptr) book_.holds.erase(*known);
   Hold& hold = book_.holds.add(std::make_shared<Hold>(book_.watchdog(), grant));
   hold.granted = book_.clock.now();
-  // Readers of Java cut the lease that all readers share: a look took that for the end of a hold.
-  const bool shared = grant.name.side() == Side::kRead;
-  if (book_.tracks && !shared) hold.next_look = after(hold.granted, kYoung);
+  if (book_.tracks) hold.next_look = after(hold.granted, kYoung);
   book_.events.count(hold, Stats::Counter::kHeld);
   return hold;
 }

@@ -116,7 +116,7 @@ class Hold final : public client::Request, public std::enable_shared_from_this<H
 
   bool held() const { return state == State::kHeld; }
   // Until when the hold may be believed to be there.
-  TimePoint trusted() const { return renewed() ? std::min(set_until, relied_until) : set_until; }
+  TimePoint trusted() const { return std::min(set_until, renewed() ? relied_until : cut_until); }
   bool trusted_at(TimePoint now) const { return held() && now < trusted(); }
   bool lost_at(TimePoint now) const {
     return state == State::kLost || (held() && now >= trusted());
@@ -152,6 +152,7 @@ class Hold final : public client::Request, public std::enable_shared_from_this<H
   // A command that was sent then has set a lease of `given`; a longer one on the server stays.
   void set_lease(TimePoint sent, Millis given, TimePoint now) {
     set_until = std::max(set_until, trusted_until(sent, given));
+    cut_until = std::max(cut_until, trusted_until(sent, given));
     const Millis part = shortened.part_of(given, now);
     if (part < given) {
       relied_until = trusted_until(sent, part);
@@ -209,6 +210,9 @@ class Hold final : public client::Request, public std::enable_shared_from_this<H
   TimePoint set_until{};   // the end of the lease that this client's commands have set
   // The end of the part of it that other programs leave, while it is renewed.
   TimePoint relied_until = kNever;
+  // Of a hold without renewal: the end of what another client has left of its lease, as the latest
+  // look has found it; kNever: all of it. Another client may lengthen it again.
+  TimePoint cut_until = kNever;
   ShortenedLease shortened;
   TimePoint next_renewal = kNever;
   TimePoint next_look = kNever;    // a check of a hold that may have changed, or is to be tracked

@@ -88,6 +88,7 @@ void Transfers::extended(const LockName& name, OwnerNumber owner, const Extensio
   const TimePoint until = trusted_until(sent, hold->sure(extension.lease));
   const bool newest = extension.number == hold->extensions;
   hold->set_until = newest ? until : std::min(hold->set_until, until);
+  if (newest) hold->cut_until = kNever;
   book_.arm(*hold, sent);
   book_.renew_record(*hold);
   hold->trace(Hold::Step::kExtended);

@@ -189,18 +189,28 @@ void Watchdog::found(Hold& hold, std::int64_t left, const client::Sent& sent, Ti
   const bool same =
       hold.set_until == hold.set_until_when_sent && hold.sent_extensions == hold.extensions;
   if (!same) return look_again(hold, now);
+  if (!hold.renewed()) return found_lease(hold, left, sent, now);
   if (left < 0 || after(now, Millis(left)) >= hold.trusted()) return;
   hold.set_until = std::min(hold.set_until, trusted_until(sent.last, Millis(left)));
-  if (!hold.renewed()) return;
   // Another program's owner may do so again: see ShortenedLease.
   if (hold.renewal->found(left)) hold.shortened.observe(Millis(left), now, hold.lease);
   hold.next_renewal = now;
 }
 
+// The same of a hold that is not renewed. Who has cut its lease may keep it up by further commands,
+// as the readers of another program do, so what is found last counts, and is looked at again before
+// it ends.
+void Watchdog::found_lease(Hold& hold, std::int64_t left, const client::Sent& sent, TimePoint now) {
+  const bool cut = left >= 0 && after(now, Millis(left)) < hold.set_until;
+  hold.cut_until = cut ? trusted_until(sent.last, Millis(left)) : kNever;
+  const Millis half = Millis(left) / 2;
+  if (cut && half >= kYoung) hold.next_look = after(now, half);
+}
+
 void Watchdog::note_tracking(Hold& hold, bool tracked) {
   book_->tracks = tracked;
   if (!tracked) return book_->holds.tracked.remove(hold);
-  if (!hold.tracked.empty() || hold.name.side() == Side::kRead) return;
+  if (!hold.tracked.empty()) return;
   const std::string field = owner_field(book_->client_id, hold.owner);
   book_->holds.tracked.add(hold, hold.renewal->keys(hold.name, field));
 }

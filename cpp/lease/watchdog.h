@@ -63,6 +63,7 @@ class Watchdog final : public net::Pollable {
   void gone(Hold& hold, TimePoint now) HOLDFAST_REQUIRES(book_->mutex);
   void found(Hold& hold, std::int64_t left, const client::Sent& sent, TimePoint now)
       HOLDFAST_REQUIRES(book_->mutex);
+  static void found_lease(Hold& hold, std::int64_t left, const client::Sent& sent, TimePoint now);
   void note_tracking(Hold& hold, bool tracked) HOLDFAST_REQUIRES(book_->mutex);
   void look_again(Hold& hold, TimePoint now) HOLDFAST_REQUIRES(book_->mutex);
   void submit(const Renewals& renewals) HOLDFAST_EXCLUDES(book_->mutex);

@@ -45,6 +45,7 @@ KINDS: dict[str, Callable[..., Any]] = {
     "fair": lambda client, **options: client.fair_lock(NAME, **options),
     "fenced": lambda client, **options: client.fenced_lock(NAME, **options),
     "spin": lambda client, **options: client.spin_lock(NAME, **options),
+    "read": lambda client, **options: client.read_write_lock(NAME, **options).read,
     "write": lambda client, **options: client.read_write_lock(NAME, **options).write,
 }
 
@@ -112,6 +113,33 @@ def test_a_permit_that_is_removed_is_lost_at_once(
     for permit in permits:
         private_server.inspect.zrem("{permits}:timeout", bytes.fromhex(permit))
         eventually(partial(lost.__contains__, permit), within=AT_ONCE)
+
+
+def test_a_reader_whose_time_another_client_ends(
+    alice: Any, make_client: MakeClient, private_server: Server
+) -> None:
+    client = make_client(private_server.url)
+    _, lost = hold(alice, client, "read")
+    (key,) = private_server.inspect.keys("*:rwlock_timeout:1")
+    private_server.inspect.delete(key)
+    is_lost_at_once(lost)
+
+
+def test_other_readers_are_no_loss(
+    alice: Any, bob: Any, make_client: MakeClient, private_server: Server
+) -> None:
+    client = make_client(private_server.url)
+    theirs = make_client(private_server.url).read_write_lock(NAME).read
+    _, lost = hold(alice, client, "read")
+    sent = client.stats().commands
+    for _ in range(200):
+        bob.do(theirs.acquire)
+        bob.do(theirs.release)
+    assert client.stats().commands - sent <= 40, "looks at a busy key are few"
+    assert not lost
+    track(client)
+    private_server.inspect.delete(NAME)
+    is_lost_at_once(lost)
 
 
 CHANGES: dict[str, Act] = {

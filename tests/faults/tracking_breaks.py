@@ -37,6 +37,13 @@ TRACKING_BREAKS = (
     ),
     Break(
         (28,),
+        "each change causes a look",
+        "cpp/lease/watchdog.cpp",
+        (("kItsLooks{Millis(250), 5}", "kItsLooks{Millis(0), 5}"),),
+        f"{_TESTS}test_other_readers_are_no_loss",
+    ),
+    Break(
+        (28,),
         "what a replica lacks is taken for lost",
         "lua/_lock/gone.lua",
         (("  redis.call('hdel', name, field)\n", ""),),

@@ -119,6 +119,57 @@ TEST_F(HoldTrackingTest, AShorterExpiryOfALeaseIsTheEndOfItsValidity) {
   EXPECT_LE(lost_at - start, Millis(500));
 }
 
+// As the watchdog of another program's reader does, which sets a shorter lease for all of them.
+TEST_F(HoldTrackingTest, ALeaseThatAnotherClientCutsAndKeepsUpIsNoLoss) {
+  fixed(kAlice, Millis(60000));
+  pass(kOld);
+  for (int i = 0; i < 30; ++i) {
+    command({"PEXPIRE", name.bytes(), "1500"});
+    pass(Millis(500));
+    ASSERT_EQ(events, Strings{});
+    EXPECT_LE(keeper().remaining(name, kAlice), Millis(1500));
+  }
+  pass(Millis(1100));
+  EXPECT_EQ(events, Strings{"lock of 1 lost: its lease ran out"});
+}
+
+TEST_F(HoldTrackingTest, ALeaseThatWasCutAndIsRestoredHasItsWholeValidity) {
+  fixed(kAlice, Millis(60000));
+  pass(kOld);
+  command({"PEXPIRE", name.bytes(), "1500"});
+  pass(kAtOnce);
+  command({"PEXPIRE", name.bytes(), "90000"});
+  pass(kAtOnce);
+  EXPECT_GE(keeper().remaining(name, kAlice), Millis(59000));
+  EXPECT_LE(keeper().remaining(name, kAlice), Millis(60000)) << "never more than was granted";
+  pass(Millis(5000));
+  EXPECT_EQ(events, Strings{});
+}
+
+TEST_F(HoldTrackingTest, ALeaseThatWasCutIsLookedAtAgainBeforeItEnds) {
+  fixed(kAlice, Millis(60000));
+  pass(kOld);
+  command({"PEXPIRE", name.bytes(), "1500"});
+  pass(kAtOnce);
+  server.forget_tracked(name.bytes());
+  command({"PEXPIRE", name.bytes(), "60000"});
+  pass(Millis(2000));
+  EXPECT_EQ(events, Strings{});
+}
+
+TEST_F(HoldTrackingTest, ALeaseThatWasCutLastsAsLongAsAnExtensionSays) {
+  fixed(kAlice, Millis(60000));
+  pass(kOld);
+  command({"PEXPIRE", name.bytes(), "1500"});
+  pass(kAtOnce);
+  const std::uint32_t number = keeper().transfers().begin_extension(name, kAlice, Millis(30000));
+  command({"PEXPIRE", name.bytes(), "30000"});
+  keeper().transfers().extended(name, kAlice, {number, Millis(30000)}, world.now());
+  EXPECT_GE(keeper().remaining(name, kAlice), Millis(29000));
+  pass(Millis(5000));
+  EXPECT_EQ(events, Strings{});
+}
+
 TEST_F(HoldTrackingTest, OtherChangesAreNoLoss) {
   renewed(kAlice);
   pass(kOld);

@@ -56,6 +56,7 @@ class Server final : public Peer, private ScriptHost {
   void flush_scripts() { scripts_.clear(); }
   void flush_data();
   void evict_tracked(const std::string& key) { tracking_.evict(key); }
+  void forget_tracked(const std::string& key) { tracking_.forget(key); }
   // Whether CLIENT TRACKING is allowed.
   void allow_tracking(bool on) { allows_tracking_ = on; }
   void set_mood(Mood mood) { mood_ = mood; }

@@ -20,6 +20,8 @@ class TrackingTable {
   void flushed();
   // The server remembers one key too many and gives this one up, as if it had changed.
   void evict(const std::string& key) { written(nullptr, key); }
+  // No further message of the key, as where the message is lost.
+  void forget(const std::string& key) { readers_.erase(key); }
   void clear();
 
  private:
