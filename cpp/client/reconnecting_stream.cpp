@@ -147,7 +147,7 @@ void ReconnectingStream::greet(TimePoint now) {
   if (!options_.service.empty()) say({"ROLE"});
   optional_ = -greeting_replies_;
   if (introduces_) introduce();
-  if (tracking_.asked()) say({"CLIENT", "TRACKING", "ON", "NOLOOP"});
+  if (tracking_.requested()) say({"CLIENT", "TRACKING", "ON", "NOLOOP"});
   optional_ += greeting_replies_;
   after_hello_ = resp3 ? greeting_replies_ - hello : -1;
   state_ = State::kGreeting;
@@ -257,7 +257,7 @@ void ReconnectingStream::answer(const resp::Reply& reply, TimePoint now) {
 }
 
 void ReconnectingStream::answer_optional(const resp::Reply& reply, TimePoint now) {
-  if (greeting_replies_ == 0 && tracking_.asked()) return tracking_.answered(reply, now);
+  if (greeting_replies_ == 0 && tracking_.requested()) return tracking_.answered(reply, now);
   // Some servers hang up after an error: the next greeting must not end so.
   introduces_ = introduces_ && !reply.is_error();
   if (reply.is_integer()) connection_ = reply.integer();

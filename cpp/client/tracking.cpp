@@ -5,25 +5,25 @@
 namespace holdfast::client {
 
 namespace {
-constexpr Millis kAskAgain{60'000};
+constexpr Millis kTryAgain{60'000};
 constexpr int kMostBroken = 2;
 }  // namespace
 
 void Tracking::begin(TimePoint now) {
   resp3_ = granted_ = false;
   changes_ = {};
-  asked_ = mode_ == TrackingMode::kTried && now >= again_;
+  requested_ = mode_ == TrackingMode::kTried && now >= again_;
 }
 
 void Tracking::answered(const resp::Reply& reply, TimePoint now) {
   granted_ = resp3_ && !reply.is_error();
-  if (!granted_) again_ = after(now, kAskAgain);
+  if (!granted_) again_ = after(now, kTryAgain);
 }
 
 void Tracking::broken(TimePoint now) {
-  if (!asked_ || ++broken_ < kMostBroken) return;
+  if (!requested_ || ++broken_ < kMostBroken) return;
   broken_ = 0;
-  again_ = after(now, kAskAgain);
+  again_ = after(now, kTryAgain);
 }
 
 void Tracking::note(const resp::Reply& push) {

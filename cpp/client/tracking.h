@@ -33,10 +33,10 @@ class Tracking {
  public:
   explicit Tracking(TrackingMode mode) : mode_(mode) {}
 
-  // A greeting begins: decides whether it asks.
+  // A greeting begins: decides whether it requests them.
   void begin(TimePoint now);
-  bool asked() const { return asked_; }
-  bool needs_resp3() const { return asked_ || required(); }
+  bool requested() const { return requested_; }
+  bool needs_resp3() const { return requested_ || required(); }
   bool required() const { return mode_ == TrackingMode::kRequired; }
 
   // The replies to HELLO 3, and to the command itself.
@@ -54,10 +54,10 @@ class Tracking {
 
  private:
   const TrackingMode mode_;
-  bool asked_ = false;
+  bool requested_ = false;
   bool resp3_ = false;
   bool granted_ = false;
-  int broken_ = 0;  // greetings in a row that asked
+  int broken_ = 0;  // greetings in a row that requested them
   TimePoint again_{};
   Changes changes_;
 };

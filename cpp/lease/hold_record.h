@@ -151,8 +151,9 @@ class Hold final : public client::Request, public std::enable_shared_from_this<H
 
   // A command that was sent then has set a lease of `given`; a longer one on the server stays.
   void set_lease(TimePoint sent, Millis given, TimePoint now) {
-    set_until = std::max(set_until, trusted_until(sent, given));
-    cut_until = std::max(cut_until, trusted_until(sent, given));
+    const TimePoint until = trusted_until(sent, given);
+    set_until = std::max(set_until, until);
+    cut_until = std::max(cut_until, until);
     const Millis part = shortened.part_of(given, now);
     if (part < given) {
       relied_until = trusted_until(sent, part);

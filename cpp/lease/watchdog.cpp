@@ -97,15 +97,15 @@ void Watchdog::due(Hold& hold, TimePoint now, Renewals& renewals) {
 }
 
 void Watchdog::renew(Hold& hold, TimePoint now, Renewals& renewals) {
-  ask(hold, hold.renewed(), now, renewals);
+  request(hold, hold.renewed(), now, renewals);
 }
 
 // A check knows of one field only.
 void Watchdog::look(Hold& hold, TimePoint now, Renewals& renewals) {
-  ask(hold, hold.renewed() && hold.move, now, renewals);
+  request(hold, hold.renewed() && hold.move, now, renewals);
 }
 
-void Watchdog::ask(Hold& hold, bool renews, TimePoint now, Renewals& renewals) {
+void Watchdog::request(Hold& hold, bool renews, TimePoint now, Renewals& renewals) {
   if (!hold.held()) return;
   hold.next_look = kNever;  // a renewal is one, too
   // For a hold without renewal that may have two fields, a check is not conclusive.

@@ -32,7 +32,7 @@ class Watchdog final : public net::Pollable {
 
   // A connection broke: verifies every hold now.
   void verify() HOLDFAST_EXCLUDES(book_->mutex);
-  // The servers are asked to say when the keys of holds change. To be called once, before the first
+  // The servers are to report when the keys of holds change. To be called once, before the first
   // grant.
   void track() HOLDFAST_EXCLUDES(book_->mutex);
   // What a server has said: these holds are looked at, at once unless that is often. Whatever it
@@ -57,7 +57,7 @@ class Watchdog final : public net::Pollable {
   void due(Hold& hold, TimePoint now, Renewals& renewals) HOLDFAST_REQUIRES(book_->mutex);
   void renew(Hold& hold, TimePoint now, Renewals& renewals) HOLDFAST_REQUIRES(book_->mutex);
   void look(Hold& hold, TimePoint now, Renewals& renewals) HOLDFAST_REQUIRES(book_->mutex);
-  void ask(Hold& hold, bool renews, TimePoint now, Renewals& renewals)
+  void request(Hold& hold, bool renews, TimePoint now, Renewals& renewals)
       HOLDFAST_REQUIRES(book_->mutex);
   void failed(Hold& hold, TimePoint now) HOLDFAST_REQUIRES(book_->mutex);
   void gone(Hold& hold, TimePoint now) HOLDFAST_REQUIRES(book_->mutex);

@@ -383,8 +383,8 @@ class Lock(Decorates, BaseLock, _core.BlockingLock):  # type: ignore[misc]
             self.acquire(lease=lease)
 
 
-def seconds_left(ms: int) -> float | None:
-    """The server's PTTL in seconds."""
-    if ms == -2:
+def seconds_left(ms: int | None) -> float | None:
+    """The server's PTTL, or what is left of a lease, in seconds; ``None``: there is none."""
+    if ms is None or ms == -2:
         return None
     return math.inf if ms < 0 else ms / 1000

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable
 from contextvars import copy_context
@@ -28,6 +27,7 @@ from ._arguments import (
     refuse_deferring,
 )
 from ._errors import LockLostError, NotOwnedError
+from ._lock import seconds_left
 from ._names import quoted
 from ._synchronizer import BlockingPermits, Permits
 
@@ -318,10 +318,3 @@ def checked_permits(permits: Any) -> tuple[list[str], list[bytes]]:
         msg = f"permits must be different ids: {twice.hex()!r} is there twice"
         raise ValueError(msg)
     return ids, raw
-
-
-def seconds_left(ms: int | None) -> float | None:
-    """The lease that is left, of the server's answer."""
-    if ms is None:
-        return None
-    return math.inf if ms < 0 else ms / 1000

@@ -10,6 +10,7 @@ import pytest
 import redis
 
 from tests.contract.kinds import KINDS, Kind
+from tests.contract.permits import Permits
 from tests.support.matrix import spread
 from tests.support.owners import MakeClient
 from tests.support.proxy import FaultProxy
@@ -55,6 +56,11 @@ def near(make_client: MakeClient, server: Server) -> Any:
 def far(make_client: MakeClient, proxy: FaultProxy) -> Any:
     """The same lock, of another client, that reaches the server through the proxy."""
     return make_client(proxy.url).lock(NAME)
+
+
+@pytest.fixture
+def permits(server: Server, flavour: Any, make_client: MakeClient) -> Permits:
+    return Permits(server, flavour, make_client)
 
 
 def holds(server: Server, name: str = NAME) -> dict[bytes, int]:

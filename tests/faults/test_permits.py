@@ -60,11 +60,6 @@ say("end", semaphore.available_permits())
 
 
 @pytest.fixture
-def permits(server: Server, flavour: Any, make_client: MakeClient) -> Permits:
-    return Permits(server, flavour, make_client)
-
-
-@pytest.fixture
 def far(make_client: MakeClient, proxy: FaultProxy) -> Any:
     """The semaphore, of a client that reaches the server through the proxy."""
     return make_client(proxy.url).permit_semaphore(NAME)

@@ -15,7 +15,6 @@ from tests.faults.test_permits import LONG
 from tests.support.owners import MakeClient
 from tests.support.processes import StartChild
 from tests.support.proxy import FaultProxy
-from tests.support.servers import Server
 from tests.support.waiting import BOUND, eventually
 
 LEASES = pytest.mark.parametrize("lease", [None, LONG], ids=["renewed", "leased"])
@@ -36,11 +35,6 @@ semaphore = holdfast.Client(URL, lease=1).permit_semaphore(NAME)
 say("took", *semaphore.acquire_many(3))
 hear("end")
 """
-
-
-@pytest.fixture
-def permits(server: Server, flavour: Any, make_client: MakeClient) -> Permits:
-    return Permits(server, flavour, make_client)
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -131,3 +132,18 @@ class PermitSemaphore:
             # fakeredis closes the connection after an error reply, a moment later.
             self._connection.connection_pool.disconnect()
             raise
+
+
+R = "5921d8b5-5d8d-4a2b-800b-a469f20f66c2:1"
+"""A slot for requests."""
+
+REQUESTS: dict[str, Callable[[PermitSemaphore], Any]] = {
+    "release_many": lambda semaphore: semaphore.release_many(R, ONE, TWO),
+    "add_permits": lambda semaphore: semaphore.add_permits(R, 2),
+    "set_permits": lambda semaphore: semaphore.set_permits(R, 7),
+}
+QUESTIONS: dict[str, Callable[[PermitSemaphore], Any]] = {
+    "permits": lambda semaphore: semaphore.permits(),
+    "acquired_permits": lambda semaphore: semaphore.acquired_permits(),
+    "lease_left": lambda semaphore: semaphore.lease_left(ONE),
+}

@@ -15,10 +15,13 @@ from tests.lua.permit_steps import (
     NAME,
     NEVER,
     ONE,
+    QUESTIONS,
+    REQUESTS,
     THREE,
     TIMEOUTS,
     TWO,
     PermitSemaphore,
+    R,
     about,
     dump,
     told,
@@ -27,20 +30,7 @@ from tests.lua.steps import Listener, Message
 from tests.support.servers import Server
 from tests.support.waiting import eventually
 
-R = "5921d8b5-5d8d-4a2b-800b-a469f20f66c2:1"
-"""A slot for requests."""
 NEXT = f"{R}#2"
-
-REQUESTS: dict[str, Callable[[PermitSemaphore], Any]] = {
-    "release_many": lambda semaphore: semaphore.release_many(R, ONE, TWO),
-    "add_permits": lambda semaphore: semaphore.add_permits(R, 2),
-    "set_permits": lambda semaphore: semaphore.set_permits(R, 7),
-}
-QUESTIONS: dict[str, Callable[[PermitSemaphore], Any]] = {
-    "permits": lambda semaphore: semaphore.permits(),
-    "acquired_permits": lambda semaphore: semaphore.acquired_permits(),
-    "lease_left": lambda semaphore: semaphore.lease_left(ONE),
-}
 
 
 @pytest.fixture

@@ -15,6 +15,8 @@ from tests.lua.permit_steps import (
     NAME,
     NEVER,
     ONE,
+    QUESTIONS,
+    REQUESTS,
     THREE,
     TIMEOUTS,
     TWO,
@@ -24,7 +26,6 @@ from tests.lua.permit_steps import (
     told,
 )
 from tests.lua.steps import ROOT, Listener, Message
-from tests.lua.test_permit_semaphore_many import QUESTIONS, REQUESTS
 from tests.support.servers import Server
 from tests.support.waiting import eventually
 

@@ -7,6 +7,7 @@
 
 #include "lua_scripts.h"
 #include "script/writer.h"
+#include "sync/recipes/amount_step.h"
 #include "sync/recipes/keys.h"
 
 namespace holdfast::sync {
@@ -65,13 +66,6 @@ void renew_permit(script::Writer& out, const LockName& name, const std::string& 
                   Millis lease) {
   out.call(lua::permit_semaphore_renew, 1, 2)
       << permit_timeouts(name) << permits_of(owner) << lease.count();
-}
-
-void add_to_permits(script::Writer& out, const Step& step) {
-  out.call(lua::permit_semaphore_add_permits, 3, 4)
-      << step.name.bytes() << request_key(step.name, step.owner)
-      << semaphore_channel(step.name).bytes() << step.lease.count()
-      << step.acquire_options.request_number() << step.acquire_options.amount << out.publish();
 }
 
 void set_permits(script::Writer& out, const Step& step) {
@@ -163,7 +157,8 @@ const TakingRecipe& leased_permit_recipe() {
 }
 
 const CounterStep& add_permits_step() {
-  static constexpr CounterStep kStep{"add_permits", &add_to_permits};
+  static constexpr CounterStep kStep{"add_permits",
+                                     &write_amount<lua::permit_semaphore_add_permits>};
   return kStep;
 }
 

@@ -1,5 +1,6 @@
 #include "lua_scripts.h"
 #include "script/writer.h"
+#include "sync/recipes/amount_step.h"
 #include "sync/recipes/keys.h"
 #include "sync/recipes/kinds.h"
 
@@ -53,26 +54,9 @@ class Semaphore final : public TakingRecipe {
   }
 };
 
-void add_permits(script::Writer& out, const Step& step) {
-  out.call(lua::semaphore_add_permits, 3, 4)
-      << step.name.bytes() << request_key(step.name, step.owner)
-      << semaphore_channel(step.name).bytes() << step.lease.count()
-      << step.acquire_options.request_number() << step.acquire_options.amount << out.publish();
-}
-
-void release_if_exists(script::Writer& out, const Step& step) {
-  out.call(lua::semaphore_release_if_exists, 3, 4)
-      << step.name.bytes() << request_key(step.name, step.owner)
-      << semaphore_channel(step.name).bytes() << step.lease.count()
-      << step.acquire_options.request_number() << step.acquire_options.amount << out.publish();
-}
-
-void try_set_permits(script::Writer& out, const Step& step) {
-  out.call(lua::semaphore_try_set_permits, 3, 4)
-      << step.name.bytes() << request_key(step.name, step.owner)
-      << semaphore_channel(step.name).bytes() << step.lease.count()
-      << step.acquire_options.request_number() << step.acquire_options.amount << out.publish();
-}
+constexpr auto* kAddPermits = &write_amount<lua::semaphore_add_permits>;
+constexpr auto* kReleaseIfExists = &write_amount<lua::semaphore_release_if_exists>;
+constexpr auto* kTrySetPermits = &write_amount<lua::semaphore_try_set_permits>;
 
 void drain_permits(script::Writer& out, const Step& step) {
   out.call(lua::semaphore_drain_permits, 2, 2)
@@ -92,10 +76,10 @@ const CounterKind& semaphore() {
   static const Semaphore recipe;
   static const CounterKind kind{"semaphore",
                                 recipe,
-                                {{"release", &add_permits, true},
-                                 {"release_if_exists", &release_if_exists, true},
-                                 {"add_permits", &add_permits},
-                                 {"try_set_permits", &try_set_permits},
+                                {{"release", kAddPermits, true},
+                                 {"release_if_exists", kReleaseIfExists, true},
+                                 {"add_permits", kAddPermits},
+                                 {"try_set_permits", kTrySetPermits},
                                  {"drain_permits", &drain_permits},
                                  {"delete", &delete_semaphore}}};
   return kind;

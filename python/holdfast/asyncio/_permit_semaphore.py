@@ -25,13 +25,13 @@ from holdfast._arguments import (
     refuse_deferring,
 )
 from holdfast._errors import HoldfastError, NotOwnedError
+from holdfast._lock import seconds_left
 from holdfast._permit_semaphore import (
     BasePermitSemaphore,
     PermitWatcher,
     checked_many,
     checked_permit,
     checked_permits,
-    seconds_left,
 )
 
 from ._loop import ask, bridge, call_on_loop
