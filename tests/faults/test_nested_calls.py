@@ -17,7 +17,7 @@ from tests.faults.conftest import NAME, holds
 from tests.support.processes import Child, StartChild
 from tests.support.proxy import FaultProxy
 from tests.support.servers import Server
-from tests.support.waiting import eventually
+from tests.support.waiting import eventually, settled
 
 PROGRAM = """
 from tests.contract.kinds import KINDS
@@ -163,6 +163,7 @@ def test_a_grant_that_another_thread_records_is_not_the_handlers(
     say("counts", lock._core.known_count(0))
     """
     child = _start(start_child, proxy, kind, program.replace("CALL", call))
+    settled(lambda: proxy.scripts)  # the rival tries once more when it has subscribed
     assert _refused(interrupted(child))
     assert child.expect("returned") == ["True"]
     assert child.expect("counts") == ["2"]

@@ -50,6 +50,20 @@ def eventually(condition: Callable[[], T], within: float = BOUND, what: str = ""
         time.sleep(min(max(_FIRST_STEP, waited * _STEP_OF_THE_WAIT), _LAST_STEP))
 
 
+def settled(value: Callable[[], T], quiet: float = 0.1) -> T:
+    """Return a value that has not changed for `quiet` seconds."""
+    last, since = value(), time.monotonic()
+
+    def is_settled() -> bool:
+        nonlocal last, since
+        if (now := value()) != last:
+            last, since = now, time.monotonic()
+        return time.monotonic() - since >= quiet
+
+    eventually(is_settled, what="a value that does not change")
+    return last
+
+
 def _attempt(condition: Callable[[], T]) -> tuple[T | None, AssertionError | None]:
     try:
         return condition(), None
