@@ -47,9 +47,9 @@ _starting = threading.Lock()
 
 #: How the reason begins where the server has said that the hold is gone.
 GONE = "the server no longer ha"
-#: Seconds between two questions for the record of a forced release.
-FORCED_REST = 0.05
-_asked_forced = -FORCED_REST
+#: Seconds between two queries for the record of a forced release.
+FORCED_INTERVAL = 0.05
+_forced_queried = -FORCED_INTERVAL
 
 #: Who observes the locks of this process, see holdfast.contrib.opentelemetry.
 observer: _core._Observer | None = None
@@ -233,14 +233,14 @@ def _deliver(event: Event) -> None:
 
         run = _greenlets.runner_of(event.owner)
     if run is None:
-        _tell(event)
+        _report(event)
     else:
-        run(_tell, event)
+        run(_report, event)
 
 
-def _tell(event: Event) -> None:
+def _report(event: Event) -> None:
     if observer is not None:
-        _tell_observer(observer, event)
+        _notify(observer, event)
     word, reason = event.word, event.reason
     listeners = [each for each in map(_listeners.get, event.numbers) if each is not None]
     for listener in listeners:
@@ -262,12 +262,12 @@ def _tell(event: Event) -> None:
             _log_forced(event)
 
 
-def _tell_observer(told: _core._Observer, event: Event) -> None:
+def _notify(to: _core._Observer, event: Event) -> None:
     try:
         if event.word == "lost":
-            told.lost(event.name, event.client, event.owner, event.reason)
+            to.lost(event.name, event.client, event.owner, event.reason)
         elif event.word == "abandoned":
-            told.released(event.name, event.client, event.owner)
+            to.released(event.name, event.client, event.owner)
     except Exception:
         log = logger()
         log.exception("observing that %s was %s failed", quoted(event.name), event.word)
@@ -276,11 +276,11 @@ def _tell_observer(told: _core._Observer, event: Event) -> None:
 def _log_forced(event: Event) -> None:
     """Log who has released a lost hold by force, if the server has a record of it.
 
-    Not more often than once per ``FORCED_REST``: after the loss of many holds at once, as by
+    Not more often than once per ``FORCED_INTERVAL``: after the loss of many holds at once, as by
     ``FLUSHALL``, the other losses do not wait for the answers.
     """
-    global _asked_forced  # noqa: PLW0603
-    if monotonic() < _asked_forced + FORCED_REST:
+    global _forced_queried  # noqa: PLW0603
+    if monotonic() < _forced_queried + FORCED_INTERVAL:
         return
     from ._base_client import all_clients
     from ._errors import HoldfastError
@@ -291,7 +291,7 @@ def _log_forced(event: Event) -> None:
             with contextlib.suppress(HoldfastError):
                 log_forced(client._core, event.name, event.owner)
             break
-    _asked_forced = monotonic()
+    _forced_queried = monotonic()
 
 
 def _log(word: str, name: str, owner: int, reason: str) -> None:

@@ -194,7 +194,7 @@ class BaseLock(Synchronizer):
         watcher.listen()  # again: an interrupt may have come before it, or in _unwatch()
         return watcher
 
-    def _asked(self, watcher: Watcher | None, granted: bool) -> None:
+    def _attempted(self, watcher: Watcher | None, granted: bool) -> None:
         """After an acquire: count the hold, or forget the watcher of an owner without holds."""
         if watcher is None:
             return
@@ -313,7 +313,7 @@ class Lock(Decorates, BaseLock, _core.BlockingLock):  # type: ignore[misc]
 
     def _refused(self, watcher: Watcher | None) -> None:
         """Called after an acquire without a grant."""
-        self._asked(watcher, False)
+        self._attempted(watcher, False)
 
     def _released(self, holds: int, error: BaseException | None, deferred: bool) -> None:
         """After a release of ``holds`` holds; an interrupted one goes on in the background."""

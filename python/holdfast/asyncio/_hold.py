@@ -12,7 +12,7 @@ from holdfast._errors import HoldfastError, NotOwnedError
 from holdfast._hold import BaseHold, HoldWatching, checked, lock_of, timed_out
 
 from ._lock import TaskWatcher
-from ._loop import ask, bridge
+from ._loop import bridge, request
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -75,7 +75,7 @@ class Hold(BaseHold):
     async def extend(self, lease: Seconds) -> bool:
         """Set a new fixed lease from now on, no longer renewed; ``False`` when not held."""
         ms = milliseconds("lease", lease)
-        answer: int = await ask(self._core.start_extend, self._owner, ms)
+        answer: int = await request(self._core.start_extend, self._owner, ms)
         return answer == 1 and not self.lost
 
     async def detach(self, lease: Seconds = 30.0) -> str:

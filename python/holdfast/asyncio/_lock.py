@@ -29,10 +29,10 @@ from holdfast._names import quoted
 
 from ._loop import (
     NO_OWNER,
-    ask,
     bridge,
     call_on_loop,
     owner_of_this_task,
+    request,
     this_task,
     to_its_end,
 )
@@ -89,9 +89,9 @@ class TaskWatcher(Watcher):
         loop = self._loop()
         if loop is not None:
             with suppress(RuntimeError):  # it was closed
-                loop.call_soon_threadsafe(self._tell, reason, context=self._context)
+                loop.call_soon_threadsafe(self._report_loss, reason, context=self._context)
 
-    def _tell(self, reason: str) -> None:
+    def _report_loss(self, reason: str) -> None:
         self.reason = reason
         task = self._task()
         if self._depth and task is not None and not self.lost_late:
@@ -178,7 +178,7 @@ class Lock(AsyncDecorates, BaseLock, _core.TaskLock):
             )
         finally:
             if watcher is not None:
-                self._asked(watcher, granted)
+                self._attempted(watcher, granted)
         return granted
 
     async def release(self, *, wait: bool = True) -> None:
@@ -214,7 +214,7 @@ class Lock(AsyncDecorates, BaseLock, _core.TaskLock):
 
     async def locked(self) -> bool:
         """Whether any owner holds it, according to the server."""
-        count: int = await ask(self._core.start_locked)
+        count: int = await request(self._core.start_locked)
         return count > 0
 
     async def owned(self) -> bool:
@@ -223,17 +223,17 @@ class Lock(AsyncDecorates, BaseLock, _core.TaskLock):
 
     async def hold_count(self) -> int:
         """The holds of the current task, according to the server."""
-        count: int | None = await ask(self._core.start_hold_count, self._owner())
+        count: int | None = await request(self._core.start_hold_count, self._owner())
         return count or 0
 
     async def ttl(self) -> float | None:
         """Seconds left on the server; ``None`` if it is free; infinite if it has no expiry."""
-        return seconds_left(await ask(self._core.start_ttl))
+        return seconds_left(await request(self._core.start_ttl))
 
     async def extend(self, lease: Seconds) -> bool:
         """Set a new fixed lease from now on, no longer renewed; ``False`` when not held."""
         ms = milliseconds("lease", lease)
-        answer: int = await ask(self._core.start_extend, self._owner(), ms)
+        answer: int = await request(self._core.start_extend, self._owner(), ms)
         return answer == 1 and not self.lost
 
     async def force_release(self) -> bool:
@@ -245,7 +245,7 @@ class Lock(AsyncDecorates, BaseLock, _core.TaskLock):
 
     async def _force_release(self) -> bool:
         async with self._recorded() as recorded:
-            recorded.released = await ask(self._core.start_force_release) == 1
+            recorded.released = await request(self._core.start_force_release) == 1
         return recorded.released
 
     async def hold(

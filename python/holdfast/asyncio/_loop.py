@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Bridge",
-    "ask",
     "bridge",
     "call_on_loop",
     "leave_loop",
     "owner_of_this_task",
+    "request",
     "task_of",
     "this_task",
     "to_its_end",
@@ -219,7 +219,7 @@ async def to_its_end(steps: Coroutine[Any, Any, Result]) -> Result:
     return await shield(task)
 
 
-async def ask(start: Callable[..., Any], *arguments: Any) -> Any:
+async def request(start: Callable[..., Any], *arguments: Any) -> Any:
     """The result of an operation, which `start` starts with the queue of the running loop."""
     return await start(bridge().queue, *arguments)
 

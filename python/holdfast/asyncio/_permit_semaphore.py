@@ -34,7 +34,7 @@ from holdfast._permit_semaphore import (
     checked_permits,
 )
 
-from ._loop import ask, bridge, call_on_loop
+from ._loop import bridge, call_on_loop, request
 from ._semaphore import TaskPermits
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
     async def try_set_permits(self, n: int) -> bool:
         """Set the number of permits; ``False``, and no change, if it has been set before."""
         count = checked_count("n", n, least=0)
-        answer: int = await ask(self._core.start_try_set_permits, count)
+        answer: int = await request(self._core.start_try_set_permits, count)
         return answer == 1
 
     @instead_of(ACQUIRE_KEYWORDS)
@@ -163,7 +163,7 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
         refuse_deferring("PermitSemaphore", wait)
         raw = checked_permit(permit)
         try:
-            answer = await ask(self._core.start_release, raw)
+            answer = await request(self._core.start_release, raw)
         except NotOwnedError:
             self._forget(permit)
             raise
@@ -178,7 +178,7 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
             if (lost := self._core.begin_release(raw)) is not None:
                 place, reason = lost
                 raise self._lost_of(ids[place], reason)
-            answer: int = await ask(self._core.start_release_many, raw)
+            answer: int = await request(self._core.start_release_many, raw)
         except NotOwnedError:
             raise
         except BaseException:
@@ -201,7 +201,7 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
         """
         raw, ms = checked_permit(permit), milliseconds("lease", lease)
         self._forget(permit)  # from now on only the server knows whether it is in use
-        answer: int = await ask(self._core.start_extend, raw, ms)
+        answer: int = await request(self._core.start_extend, raw, ms)
         return answer == 1
 
     async def lease_left(self, permit: str) -> float | None:
@@ -209,37 +209,37 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
 
         ``math.inf``: it never expires, as a permit that Redisson has taken without a lease.
         """
-        return seconds_left(await ask(self._core.start_lease_left, checked_permit(permit)))
+        return seconds_left(await request(self._core.start_lease_left, checked_permit(permit)))
 
     async def set_permits(self, n: int) -> None:
         """Set the number of permits, those in use included.
 
         Where more than ``n`` are in use, they stay so, and none is free until enough are released.
         """
-        await ask(self._core.start_set_permits, checked_count("n", n, least=0))
+        await request(self._core.start_set_permits, checked_count("n", n, least=0))
 
     async def add_permits(self, n: int) -> None:
         """Change the number of permits by ``n``, which may be negative; waiters wake."""
-        await ask(self._core.start_add_permits, checked_count("n", n, least=-MOST))
+        await request(self._core.start_add_permits, checked_count("n", n, least=-MOST))
 
     async def permits(self) -> int:
         """The number of all permits, free and in use."""
-        count: int = await ask(self._core.start_permits)
+        count: int = await request(self._core.start_permits)
         return count
 
     async def acquired_permits(self) -> int:
         """The number of permits in use."""
-        count: int = await ask(self._core.start_acquired_permits)
+        count: int = await request(self._core.start_acquired_permits)
         return count
 
     async def available_permits(self) -> int:
         """The number of free permits, including those that have expired."""
-        free: int | None = await ask(self._core.start_value)
+        free: int | None = await request(self._core.start_value)
         return free or 0
 
     async def delete(self) -> bool:
         """Remove the semaphore and all its permits; ``True`` if it was there."""
-        answer: int = await ask(self._core.start_delete)
+        answer: int = await request(self._core.start_delete)
         return answer == 1
 
     async def __aenter__(self) -> str:

@@ -17,7 +17,7 @@ from holdfast._errors import HoldfastError, LockTimeout
 from holdfast._semaphore import BaseSemaphore
 from holdfast._synchronizer import Permits
 
-from ._loop import ask
+from ._loop import request
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -37,14 +37,14 @@ class TaskPermits(Permits):
     async def _timed_out(self) -> LockTimeout:
         exists = True
         with suppress(HoldfastError):  # the time-out is what matters
-            exists = await ask(self._core.start_value) is not None
+            exists = await request(self._core.start_value) is not None
         return self._timeout(exists)
 
     async def _mind_time_out(self) -> None:
         if self._minded:
             return
         with suppress(HoldfastError):  # the time-out is what matters
-            self._warn_unless(await ask(self._core.start_value) is not None)
+            self._warn_unless(await request(self._core.start_value) is not None)
 
 
 class Semaphore(BaseSemaphore, TaskPermits):
@@ -57,7 +57,7 @@ class Semaphore(BaseSemaphore, TaskPermits):
 
     async def try_set_permits(self, n: int) -> bool:
         """Create the semaphore with ``n`` permits; ``False`` if it exists with any number."""
-        answer: int = await ask(
+        answer: int = await request(
             self._core.start_call, "try_set_permits", checked_count("n", n, least=0)
         )
         return answer == 1
@@ -78,7 +78,7 @@ class Semaphore(BaseSemaphore, TaskPermits):
         return granted
 
     async def _acquire(self, permits: int, blocking: bool, seconds: float) -> bool:
-        granted: bool = await ask(self._core.start_acquire, permits, blocking, seconds)
+        granted: bool = await request(self._core.start_acquire, permits, blocking, seconds)
         return granted
 
     async def release(self, n: int = 1, *, wait: bool = True) -> None:
@@ -87,30 +87,32 @@ class Semaphore(BaseSemaphore, TaskPermits):
         Cancelling the task does not stop it.
         """
         refuse_deferring("Semaphore", wait)
-        await ask(self._core.start_call, "release", checked_count("n", n))
+        await request(self._core.start_call, "release", checked_count("n", n))
 
     async def release_if_exists(self, n: int = 1) -> bool:
         """Release ``n`` permits as ``release``; ``False``, and no change, if none were ever set."""
-        answer: int = await ask(self._core.start_call, "release_if_exists", checked_count("n", n))
+        answer: int = await request(
+            self._core.start_call, "release_if_exists", checked_count("n", n)
+        )
         return answer == 1
 
     async def available_permits(self) -> int:
         """The number of free permits; negative when more were removed than were free."""
-        free: int | None = await ask(self._core.start_value)
+        free: int | None = await request(self._core.start_value)
         return free or 0
 
     async def drain_permits(self) -> int:
         """Take all free permits and return their number."""
-        free: int = await ask(self._core.start_call, "drain_permits", 0)
+        free: int = await request(self._core.start_call, "drain_permits", 0)
         return free
 
     async def add_permits(self, n: int) -> None:
         """Change the number of permits by ``n``, which may be negative; waiters wake."""
-        await ask(self._core.start_call, "add_permits", checked_count("n", n, least=-MOST))
+        await request(self._core.start_call, "add_permits", checked_count("n", n, least=-MOST))
 
     async def delete(self) -> bool:
         """Remove the semaphore from the server; ``False`` when it did not exist."""
-        answer: int = await ask(self._core.start_call, "delete", 0)
+        answer: int = await request(self._core.start_call, "delete", 0)
         return answer == 1
 
     async def __aenter__(self) -> Self:

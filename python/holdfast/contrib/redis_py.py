@@ -24,7 +24,7 @@ from redis import exceptions
 
 import holdfast
 import holdfast.asyncio
-from holdfast.asyncio._loop import ask
+from holdfast.asyncio._loop import request
 from holdfast.contrib._redis_clients import async_client_of, client_of
 
 if TYPE_CHECKING:
@@ -326,7 +326,7 @@ class AsyncLock(_BaseLock):
             return False
         try:
             with self._as_of_redis_py():
-                return (await ask(hold._core.start_hold_count, hold._owner) or 0) > 0
+                return (await request(hold._core.start_hold_count, hold._owner) or 0) > 0
         except exceptions.LockNotOwnedError:
             return False
 
