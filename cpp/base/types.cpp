@@ -23,8 +23,8 @@ std::atomic<std::uint64_t>& next_number() {
 
 OwnerNumber next_owner_number() { return next_owner_numbers(1); }
 
-OwnerNumber next_owner_numbers(std::size_t count) {
-  return OwnerNumber{next_number().fetch_add(count)};
+OwnerNumber next_owner_numbers(std::int64_t count) {
+  return OwnerNumber{next_number().fetch_add(static_cast<std::uint64_t>(count))};
 }
 
 void restart_owner_numbers(std::uint64_t first) { next_number().store(first); }

@@ -55,9 +55,9 @@ constexpr OwnerNumber ticket_number(OwnerNumber owner) {
 
 // The next number, or the first of the next `count`; thread-safe.
 OwnerNumber next_owner_number();
-OwnerNumber next_owner_numbers(std::size_t count);
-constexpr OwnerNumber owner_after(OwnerNumber first, std::size_t count) {
-  return OwnerNumber{static_cast<std::uint64_t>(first) + count};
+OwnerNumber next_owner_numbers(std::int64_t count);
+constexpr OwnerNumber owner_after(OwnerNumber first, std::int64_t count) {
+  return OwnerNumber{static_cast<std::uint64_t>(first) + static_cast<std::uint64_t>(count)};
 }
 
 // For repeatable tests: the next number is `first`.

@@ -2,7 +2,6 @@
 // their return: see blocking_lock.cpp.
 
 #include <algorithm>
-#include <array>
 #include <memory>
 #include <string>
 #include <utility>
@@ -10,6 +9,7 @@
 
 #include "base/process.h"
 #include "bindings/native_object.h"
+#include "bindings/permits.h"
 #include "bindings/register.h"
 #include "bindings/times.h"
 #include "bindings/waiting.h"
@@ -35,6 +35,8 @@ struct PermitState final : NativeState {
   std::shared_ptr<PermitSemaphore> semaphore;
   Lease lease;
   Duration wait{};
+  std::uint64_t listener = 0;
+  bool reports = false;          // Python's _reporter() is to be called
   std::vector<Entered> entered;  // oldest first
 };
 
@@ -45,51 +47,39 @@ PyObject* bind(PyObject* self, PyObject* arguments) {
     state->semaphore = said[0].cast<std::shared_ptr<PermitSemaphore>>();
     state->lease = lease_of(said[1]);
     state->wait = wait_time(said[2].cast<double>());
+    state->listener = said[3].cast<std::uint64_t>();
+    state->reports = said[4].cast<bool>();
     set_state(self, std::move(state));
     return py::none();
   });
 }
 
-py::str hex_of(const std::string& permit) {
-  static constexpr std::array<char, 17> kDigits{"0123456789abcdef"};
-  std::string text;
-  for (const char byte : permit) {
-    const auto value = static_cast<unsigned char>(byte);
-    text += kDigits[value >> 4U];
-    text += kDigits[value & 15U];
-  }
-  return py::str(text);
-}
-
-// What an attempt has got: permits, whose ids Python expects from before it on. They are forgotten
+// The ids of the permits that an attempt has got, recorded from before it on. They are forgotten
 // unless they are granted.
 class Expected {
  public:
-  Expected(PyObject* self, const PermitSemaphore& semaphore, std::size_t count)
-      : self_(self), first_(next_owner_numbers(count)) {
-    for (std::size_t i = 0; i < count; ++i) {
-      ids_.append(hex_of(semaphore.permit(owner_after(first_, i))));
+  Expected(PyObject* self, const PermitSemaphore& semaphore, std::int64_t count)
+      : self_(self), first_(next_owner_numbers(count)), ids_(static_cast<std::size_t>(count)) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      ids_[static_cast<std::size_t>(i)] = hex_of(semaphore.permit(owner_after(first_, i)));
     }
   }
 
-  // In the arguments of the attempt for them, with a listener for each.
-  void enter_in(PermitSemaphore::AcquireArguments& arguments) const {
-    arguments.number = first_;
+  void record(const PermitState& state) const {
+    const py::object report = state.reports ? self_of(self_).attr("_reporter")() : py::none();
     for (const py::handle id : ids_) {
-      const auto listener = self_of(self_).attr("_expect")(id).cast<std::uint64_t>();
-      if (arguments.listener == 0) {
-        arguments.listener = listener;
-      } else {
-        arguments.more_listeners.push_back(listener);
-      }
+      expect_permit(self_, py::reinterpret_borrow<py::object>(id), report);
     }
   }
 
   void forget() const {
-    for (const py::handle id : ids_) self_of(self_).attr("_forget")(id);
+    for (const py::handle id : ids_) {
+      forget_permit(self_, py::reinterpret_borrow<py::object>(id));
+    }
   }
 
   OwnerNumber first() const { return first_; }
+  std::int64_t count() const { return static_cast<std::int64_t>(ids_.size()); }
   const py::list& ids() const { return ids_; }
 
  private:
@@ -98,14 +88,16 @@ class Expected {
   py::list ids_;
 };
 
-// Whether they are granted. Python's hooks are called before the attempt, and after an attempt
-// without a grant.
+// Whether they are granted.
 bool acquire(PyObject* self, PermitSemaphore::AcquireArguments arguments,
              const Expected& expected) {
   const Using<PermitState> state(self);
   before_acquire(self);
+  arguments.number = expected.first();
+  arguments.listener = state->listener;
+  arguments.amount = expected.count();
   try {
-    expected.enter_in(arguments);
+    expected.record(*state);
     const auto answer = wait_for(OperationKind::kAcquire, state->semaphore->acquire(arguments));
     if (answer.is(py::bool_(true))) return true;
   } catch (py::error_already_set&) {
@@ -121,7 +113,7 @@ bool release(PyObject* self, const std::string& permit) {
   const Using<PermitState> state(self);
   const PermitSemaphore::PermitRelease release = state->semaphore->release(permit);
   const auto kind = release.renewed ? OperationKind::kRelease : OperationKind::kCall;
-  const auto ended = [&] { self_of(self).attr("_forget")(hex_of(permit)); };
+  const auto ended = [&] { forget_permit(self, hex_of(permit)); };
   try {
     const py::object answer = wait_for(kind, release.operation);
     ended();
@@ -169,18 +161,25 @@ PyObject* acquire_many(PyObject* self, PyObject* const* passed, Py_ssize_t count
     const Using<PermitState> state(self);
     const py::tuple request = checked(self, "_checked_request_of_many", {passed, count, keywords});
     const PermitSemaphore::AcquireArguments arguments = arguments_of(request);
-    const Expected expected(self, *state->semaphore, request[3].cast<std::size_t>());
+    const Expected expected(self, *state->semaphore, request[3].cast<std::int64_t>());
     if (acquire(self, arguments, expected)) return expected.ids();
     if (arguments.blocking) self_of(self).attr("_mind_time_out")();
     return py::none();
   });
 }
 
+// The permit of a release; Python raises the errors for invalid arguments.
+std::string permit_of(PyObject* self, const Arguments& given) {
+  if (given.count == 1 && given.keywords == nullptr) {
+    if (auto permit = permit_in(given.values[0])) return std::move(*permit);
+  }
+  return checked(self, "_checked_permit", given)[0].cast<std::string>();
+}
+
 PyObject* release_method(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
                          PyObject* keywords) {
   return guarded([&]() -> py::object {
-    const py::tuple said = checked(self, "_checked_permit", {arguments, count, keywords});
-    const auto permit = said[0].cast<std::string>();
+    const std::string permit = permit_of(self, {arguments, count, keywords});
     if (!release(self, permit)) not_out(self, permit);
     return py::none();
   });
@@ -230,7 +229,8 @@ PyObject* exit(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
 PyMethodDef g_methods[] = {
     {"_bind", bind, METH_VARARGS,
      "What the methods work on: the engine's permit semaphore, the LeaseTime, seconds to wait\n"
-     "inside `with` (negative: without limit)."},
+     "inside `with` (negative: without limit), the listener for losses, whether _reporter() is to\n"
+     "be called for each."},
     {"acquire", as_method(acquire_method), METH_FASTCALL | METH_KEYWORDS,
      "acquire($self, /, blocking=True, timeout=None, *, lease=...)\n--\n\n"
      "Take a permit; its id, 32 hex digits, or ``None`` when none was free in time.\n\n"

@@ -21,18 +21,14 @@ using Kind = OperationKind;
 using Class = py::class_<PermitSemaphore, std::shared_ptr<PermitSemaphore>>;
 
 // The arguments of an acquire from Python: (number, blocking, timeout, lease in ms, renewed,
-// listener, listeners of further permits ...).
+// listener, amount).
 PermitSemaphore::AcquireArguments arguments(const py::tuple& said) {
-  PermitSemaphore::AcquireArguments arguments{
-      OwnerNumber{said[0].cast<std::uint64_t>()},
-      {Millis(said[3].cast<std::int64_t>()), said[4].cast<bool>()},
-      said[1].cast<bool>(),
-      wait_time(said[2].cast<double>()),
-      said[5].cast<std::uint64_t>()};
-  for (std::size_t i = 6; i < said.size(); ++i) {
-    arguments.more_listeners.push_back(said[i].cast<std::uint64_t>());
-  }
-  return arguments;
+  return {OwnerNumber{said[0].cast<std::uint64_t>()},
+          {Millis(said[3].cast<std::int64_t>()), said[4].cast<bool>()},
+          said[1].cast<bool>(),
+          wait_time(said[2].cast<double>()),
+          said[5].cast<std::uint64_t>(),
+          said[6].cast<std::int64_t>()};
 }
 
 sync::ExchangePtr acquire(const PermitSemaphore& self, const py::args& said) {
@@ -90,10 +86,8 @@ void register_permit_semaphore(py::module_& module) {
             client, name_for(*client, name, sync::renewed_permit_recipe()));
       }))
       .def("begin_release", &begin_release)
-      .def("leave", [](const PermitSemaphore& self,
-                       const py::list& permits) { self.leave(permits_in(permits)); })
-      .def("permit", [](const PermitSemaphore& self, std::uint64_t number) {
-        return py::bytes(self.permit(OwnerNumber{number}));
+      .def("leave", [](const PermitSemaphore& self, const py::list& permits) {
+        self.leave(permits_in(permits));
       });
 }
 

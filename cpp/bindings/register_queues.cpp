@@ -84,7 +84,7 @@ void register_queues(py::module_& module) {
   module.def("see_out", &see_out);
   module.def("set_observer", &set_observer);
   module.def("next_owner", [] { return static_cast<std::uint64_t>(next_owner_number()); });
-  module.def("next_owners", [](std::size_t count) {
+  module.def("next_owners", [](std::int64_t count) {
     return static_cast<std::uint64_t>(next_owner_numbers(count));
   });
   module.def("this_thread", [] { return static_cast<std::uint64_t>(calling_owner()); });

@@ -31,8 +31,7 @@ sync::ExchangePtr PermitSemaphore::acquire(const AcquireArguments& given) const 
   sync::AcquireArguments arguments{given.number, given.lease, given.blocking, given.timeout,
                                    given.listener};
   sync::AcquireRequest request(watched ? renewed_ : leased_, arguments);
-  request.amount = 1 + static_cast<std::int64_t>(given.more_listeners.size());
-  request.more_listeners = given.more_listeners;
+  request.amount = given.amount;
   return std::make_shared<sync::CallOf<sync::FirstAcquire>>(context, std::move(request));
 }
 

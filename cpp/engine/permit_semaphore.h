@@ -25,9 +25,9 @@ class PermitSemaphore {
     Lease lease;
     bool blocking = true;
     Duration timeout = kNever - TimePoint{};
-    std::uint64_t listener = 0;  // receives the loss of the permit; 0: none
-    // Of several permits, all or none: the same of the others, whose numbers follow.
-    std::vector<std::uint64_t> more_listeners{};
+    std::uint64_t listener = 0;  // receives the loss of each permit; 0: none
+    // How many permits, all or none; the numbers of the others follow.
+    std::int64_t amount = 1;
   };
 
   // The release of a permit that this client renews ends like that of a lock; of any other permit,

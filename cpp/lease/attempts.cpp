@@ -70,7 +70,7 @@ bool Attempts::granted(const Grant& grant, Attempt& attempt) {
   if (book_.closing) return false;
   leave(attempt);
   add(grant, std::exchange(attempt.record_, 0));
-  for (std::size_t i = 0; i < grant.more.size(); ++i) add(grant.one_more(i), 0);
+  for (std::int64_t i = 1; i < grant.amount; ++i) add(grant.of(owner_after(grant.owner, i)), 0);
   return true;
 }
 

@@ -55,22 +55,19 @@ struct Grant {
   Lease lease;
   TimePoint sent;  // the moment before the granting command went out
   const Renewal* renewal = nullptr;
-  std::uint64_t listener = 0;           // receives its loss; 0: none
+  std::uint64_t listener = 0;           // receives the loss of each; 0: none
   std::optional<std::int64_t> token{};  // that came with it
   Millis at_least{0};                   // from the first grant on the lock stays closed for so long
   TimePoint at{};                       // when the grant arrived
   bool counted = true;                  // among the figures of the client's locks
-  // Several permits at once: the owner's is the first hold; the others have the numbers that follow
-  // its number, and these listeners. None: it is one.
-  std::vector<std::uint64_t> more{};
+  // How many holds, of several permits at once: the owner's is the first one; the owners of the
+  // others have the numbers that follow its number.
+  std::int64_t amount = 1;
 
-  Grant one_more(std::size_t place) const {
-    return {name,        owner_after(owner, place + 1),
-            count,       lease,
-            sent,        renewal,
-            more[place], token,
-            at_least,    at,
-            counted};
+  Grant of(OwnerNumber one) const {
+    Grant granted = *this;
+    granted.owner = one;
+    return granted;
   }
 };
 

@@ -42,6 +42,22 @@ PlainBeginning text_beginning(std::string_view bytes) {
   return {plain_text(bytes.substr(line.size, size)), line.size + size + 2};
 }
 
+// Of an array of two integers.
+PlainBeginning pair_beginning(std::string_view bytes) {
+  constexpr std::string_view kTwo = "*2\r\n";
+  if (bytes.substr(0, kTwo.size()) != kTwo) return {};
+  PlainBeginning pair{{}, kTwo.size()};
+  for (std::optional<std::int64_t>* integer : {&pair.reply.integer, &pair.reply.second}) {
+    const std::string_view rest = bytes.substr(pair.size);
+    if (rest.empty() || rest[0] != ':') return {};
+    const Line line = numbered_line(rest);
+    if (line.size == 0) return {};
+    *integer = line.number;
+    pair.size += line.size;
+  }
+  return pair;
+}
+
 }  // namespace
 
 PlainBeginning plain_beginning(std::string_view bytes) {
@@ -53,7 +69,7 @@ PlainBeginning plain_beginning(std::string_view bytes) {
   for (const std::string_view nil : {"$-1\r\n", "_\r\n"}) {
     if (bytes.substr(0, nil.size()) == nil) return {{}, nil.size()};
   }
-  return bytes[0] == '$' ? text_beginning(bytes) : PlainBeginning{};
+  return bytes[0] == '$' ? text_beginning(bytes) : pair_beginning(bytes);
 }
 
 std::optional<PlainReply> plain_reply(const Reply& reply) {

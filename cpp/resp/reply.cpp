@@ -92,24 +92,31 @@ bool Reply::is_nil() const {
 }
 bool Reply::is_error() const { return reply_ != nullptr && reply_->type == REDIS_REPLY_ERROR; }
 bool Reply::is_integer() const {
-  if (reply_ == nullptr) return plain_.integer.has_value();
+  if (reply_ == nullptr) return plain_.kind() == ReplyKind::kInteger;
   return reply_->type == REDIS_REPLY_INTEGER || reply_->type == REDIS_REPLY_BOOL;
 }
-bool Reply::is_array() const { return reply_ != nullptr && is_aggregate(*reply_); }
+bool Reply::is_array() const {
+  return reply_ == nullptr ? plain_.second.has_value() : is_aggregate(*reply_);
+}
 bool Reply::is_push() const { return reply_ != nullptr && reply_->type == REDIS_REPLY_PUSH; }
 
 std::int64_t Reply::integer() const {
-  return reply_ == nullptr ? plain_.integer.value_or(0) : integer_of(reply_);
+  if (reply_ == nullptr) return is_integer() ? *plain_.integer : 0;
+  return integer_of(reply_);
 }
 std::string_view Reply::text() const { return reply_ == nullptr ? plain_.text() : text_of(reply_); }
-std::size_t Reply::size() const { return is_array() ? reply_->elements : 0; }
+std::size_t Reply::size() const {
+  if (reply_ == nullptr) return plain_.second ? 2 : 0;
+  return is_aggregate(*reply_) ? reply_->elements : 0;
+}
 
 std::string_view Reply::text_at(std::size_t index) const {
-  return is_array() ? text_of(element(*reply_, index)) : std::string_view();
+  return reply_ == nullptr ? std::string_view() : text_of(element(*reply_, index));
 }
 
 std::int64_t Reply::integer_at(std::size_t index) const {
-  return is_array() ? integer_of(element(*reply_, index)) : 0;
+  if (reply_ == nullptr) return at(index).integer();
+  return integer_of(element(*reply_, index));
 }
 
 std::string_view Reply::field(std::string_view name) const {
@@ -119,14 +126,15 @@ std::string_view Reply::field(std::string_view name) const {
   return {};
 }
 
-bool Reply::is_nil_at(std::size_t index) const {
-  const redisReply* const found = is_array() ? element(*reply_, index) : nullptr;
-  return found == nullptr || found->type == REDIS_REPLY_NIL;
-}
+bool Reply::is_nil_at(std::size_t index) const { return at(index).is_nil(); }
 
 Reply Reply::at(std::size_t index) const {
+  if (reply_ == nullptr) {
+    if (index >= size()) return Reply(PlainReply{});
+    return Reply(PlainReply{index == 0 ? plain_.integer : plain_.second});
+  }
   redisReply* const found =
-      is_array() && index < reply_->elements ? reply_->element[index] : nullptr;
+      is_aggregate(*reply_) && index < reply_->elements ? reply_->element[index] : nullptr;
   return found == nullptr ? Reply(PlainReply{}) : Reply(found, false);
 }
 

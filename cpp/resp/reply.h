@@ -20,15 +20,18 @@ enum class ReplyKind : std::uint8_t { kNil, kInteger, kText, kStatus, kArray, kE
 
 std::string_view word_for(ReplyKind kind);  // "a status", for messages
 
-// A reply that is no more than nil, an integer, or a short text, such as a fencing token.
+// A reply that is no more than nil, an integer, two integers, or a short text, such as a fencing
+// token.
 struct PlainReply {
   static constexpr std::size_t kLongestText = 20;  // digits of any token
 
   std::optional<std::int64_t> integer;
   std::optional<std::uint8_t> text_size{};  // without this and `integer`: nil
   std::array<char, kLongestText> text_bytes{};
+  std::optional<std::int64_t> second{};  // of an array of two, after `integer`
 
   constexpr ReplyKind kind() const {
+    if (second) return ReplyKind::kArray;
     if (integer) return ReplyKind::kInteger;
     return text_size ? ReplyKind::kText : ReplyKind::kNil;
   }

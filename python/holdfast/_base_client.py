@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import holdfast
 
     from ._keywords import Keywords
-    from ._permit_semaphore import PermitWatcher
+    from ._permit_semaphore import BasePermitSemaphore, PermitLosses, PermitReporter
 
 __all__ = ["BaseClient", "all_clients"]
 
@@ -52,7 +52,9 @@ class BaseClient:
         self._core = _core.Client(read.core)
         self._listeners: dict[int, _events.Listener] = {}  # see _events.Listener
         self._warned = False
-        self._permits: dict[str, PermitWatcher] = {}  # of permit semaphores, not yet released
+        # Of permit semaphores, not yet released; see bindings/permits.h.
+        self._permits: dict[str, tuple[BasePermitSemaphore, PermitReporter | None]] = {}
+        self._permit_losses: PermitLosses | None = None
         _clients.add(self)
 
     @property

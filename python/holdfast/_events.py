@@ -131,13 +131,16 @@ def loss_of(subject: object) -> Loss | None:
 
 
 class Listener:
-    """Receives the loss of a hold, once and on the events' thread, from ``listen()`` on.
+    """Receives the loss of a hold, on the events' thread, from ``listen()`` on.
 
     Until then its client keeps it: a client that is collected takes its listeners with it. Store
     it before ``listen()``, so that an interrupt in between leaves none that cannot be forgotten.
     """
 
     __slots__ = ("__weakref__", "_kept_in", "lost_late", "lost_owner", "lost_token", "number")
+
+    #: Of many holds, until its client is collected; else of one, once.
+    lasting = False
 
     #: Its number in the engine.
     number: int
@@ -158,6 +161,13 @@ class Listener:
     def forget(self) -> None:
         _listeners.pop(self.number, None)
         self._kept_in.pop(self.number, None)
+
+    def receive(self, event: Event) -> None:
+        """Of a hold that has ended."""
+        if not self.lasting:
+            self.forget()
+        self.lost_owner, self.lost_token = event.owner, event.token
+        self.lost_late = event.word == "lost_late"
 
     def _hold_lost(self, reason: str) -> None:
         raise NotImplementedError
@@ -244,9 +254,7 @@ def _report(event: Event) -> None:
     word, reason = event.word, event.reason
     listeners = [each for each in map(_listeners.get, event.numbers) if each is not None]
     for listener in listeners:
-        listener.forget()
-        listener.lost_owner, listener.lost_token = event.owner, event.token
-        listener.lost_late = word == "lost_late"
+        listener.receive(event)
     if word == "released":
         return
     if word == "resolved":
@@ -327,7 +335,8 @@ def _after_fork_in_child() -> None:
     global _thread, _starting  # noqa: PLW0603
     _thread = None
     _starting = threading.Lock()
-    _listeners.clear()
+    for number in [number for number, each in _listeners.items() if not each.lasting]:
+        _listeners.pop(number, None)
 
 
 os.register_at_fork(after_in_child=_after_fork_in_child)

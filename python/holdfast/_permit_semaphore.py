@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, Final
@@ -36,46 +35,64 @@ if TYPE_CHECKING:
 
     from ._base_client import BaseClient
 
-__all__ = ["BasePermitSemaphore", "PermitSemaphore", "PermitWatcher"]
+__all__ = ["BasePermitSemaphore", "PermitReporter", "PermitSemaphore"]
 
 MOST_LOSSES: Final = 10_000
 #: That one call takes or releases; each is one more hold to renew.
 MOST_AT_ONCE: Final = 10_000
-PERMIT: Final = re.compile("[0-9a-fA-F]{32}")
 
 
-class PermitWatcher(_events.Listener):
-    """A permit in use; its semaphore is notified of its loss."""
+class PermitReporter:
+    """Calls ``on_lost`` of a semaphore object in the context of the caller who took the permit."""
 
-    __slots__ = ("_context", "permit", "semaphore")
+    __slots__ = ("_context", "_semaphore")
 
-    def __init__(self, semaphore: BasePermitSemaphore, permit: str) -> None:
-        self.semaphore = semaphore
-        self.permit = permit
-        self._context = copy_context()  # of the caller who acquires
-        super().__init__(semaphore._client._listeners)
+    def __init__(self, semaphore: BasePermitSemaphore) -> None:
+        self._semaphore = semaphore
+        self._context = copy_context()
 
-    def _remember(self) -> None:
-        """Record a lost permit; the latest ones only, for programs that never release them."""
-        gone = self.semaphore._gone
-        while len(gone) >= MOST_LOSSES:
-            self.semaphore._client._permits.pop(oldest := next(iter(gone)), None)
-            gone.pop(oldest, None)
-        gone[self.permit] = None
-
-    def _hold_lost(self, reason: str) -> None:
-        self._remember()
+    def __call__(self, permit: str) -> None:
         try:
-            self._context.run(self.semaphore._report, self.permit)
+            self._context.run(self._semaphore._report, permit)
         except BaseException:  # also SystemExit, which would end the events' thread
             log = _events.logger()
-            log.exception("on_lost of %r raised", self.semaphore.name)
+            log.exception("on_lost of %r raised", self._semaphore.name)
+
+
+class PermitLosses(_events.Listener):
+    """Receives the losses of all permits of a client."""
+
+    __slots__ = ("_core", "_taken")
+
+    lasting = True
+
+    def __init__(self, client: BaseClient) -> None:
+        self._core = client._core
+        self._taken = client._permits
+        super().__init__(client._listeners)
+
+    def _hold_lost(self, reason: str) -> None:
+        permit = _core.permit_id(self._core.id, self.lost_owner)
+        if (taken := self._taken.get(permit)) is None:
+            return  # it was released meanwhile
+        semaphore, report = taken
+        semaphore._lose(permit)
+        if report is not None:
+            report(permit)
+
+
+def losses_of(client: BaseClient) -> PermitLosses:
+    """The listener of a client, made with its first permit semaphore."""
+    if client._permit_losses is None:
+        client._permit_losses = PermitLosses(client)
+    client._permit_losses.listen()  # again: an interrupt may have come before it
+    return client._permit_losses
 
 
 class BasePermitSemaphore(Permits):
     """The common part of the semaphores for threads and for tasks: everything except waiting."""
 
-    __slots__ = ("_gone", "_lease", "_on_lost")
+    __slots__ = ("_gone", "_lease", "_losses", "_on_lost")
 
     _core: _core.PermitSemaphore
 
@@ -92,6 +109,7 @@ class BasePermitSemaphore(Permits):
         super().__init__(client, name)
         self._on_lost = on_lost
         self._gone: dict[str, None] = {}  # permits of this object, lost and not released
+        self._losses = losses_of(client).number
         self._core = _core.PermitSemaphore(client._core, checked_name("name", name))
         self._lease = checked_lease("lease", lease, client._lease_ms)
         self._wait = checked_wait(wait)
@@ -106,21 +124,19 @@ class BasePermitSemaphore(Permits):
         """A permit that was taken through this object is gone, and has not been released."""
         return bool(self._gone)
 
-    def _new_watcher(self, permit: str) -> PermitWatcher:
-        return PermitWatcher(self, permit)
+    def _reporter(self) -> PermitReporter | None:
+        """Before an acquire: what is to be called with a permit of it that is lost."""
+        return PermitReporter(self) if self._on_lost is not None else None
 
-    def _expect(self, permit: str) -> int:
-        """Before an acquire: listen for the loss of the permit; returns the listener's number."""
-        watcher = self._client._permits[permit] = self._new_watcher(permit)
-        watcher.listen()
-        return watcher.number
+    def _lose(self, permit: str) -> None:
+        """Record a lost permit; the latest ones only, for programs that never release them."""
+        while len(self._gone) >= MOST_LOSSES:
+            self._forget(next(iter(self._gone)))
+        self._gone[permit] = None
 
     def _forget(self, permit: str) -> None:
         """The permit is not in use, or has no owner any more."""
-        watcher = self._client._permits.pop(permit.lower(), None)
-        if watcher is not None:
-            watcher.forget()
-            watcher.semaphore._gone.pop(watcher.permit, None)
+        _core.forget_permit(self, permit.lower())
 
     def _report(self, permit: str) -> Any:
         return self._on_lost(permit) if self._on_lost is not None else None
@@ -172,7 +188,7 @@ class PermitSemaphore(BasePermitSemaphore, BlockingPermits, _core.BlockingPermit
         on_lost: Callable[[str], object] | None = None,
     ) -> None:
         super().__init__(client, name, lease=lease, wait=wait, on_lost=on_lost)
-        self._bind(self._core, self._lease, self._wait)
+        self._bind(self._core, self._lease, self._wait, self._losses, on_lost is not None)
 
     def try_set_permits(self, n: int) -> bool:
         """Set the number of permits; ``False``, and no change, if it has been set before."""
@@ -288,10 +304,10 @@ def checked_permit(permit: Any) -> bytes:
     if not isinstance(permit, str):
         msg = f"permit must be str, not {type(permit).__name__}"
         raise TypeError(msg)
-    if not PERMIT.fullmatch(permit):
+    if (raw := _core.permit_bytes(permit)) is None:
         msg = f"permit must be 32 hex digits, not {permit!r}"
         raise ValueError(msg)
-    return bytes.fromhex(permit)
+    return raw
 
 
 def checked_many(n: Any) -> int:

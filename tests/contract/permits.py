@@ -69,6 +69,10 @@ class Permits:
         scores = self.server.inspect.zrange(TIMEOUTS, 0, -1, withscores=True)
         return {permit.hex(): (score - now) / 1000 for permit, score in scores}
 
+    def end_of(self, permit: str) -> float:
+        """When a permit that is out expires, in ms since 1970."""
+        return float(self.server.inspect.zscore(TIMEOUTS, bytes.fromhex(permit)))
+
     @property
     def subscribers(self) -> int:
         return self.server.subscribers(CHANNEL)

@@ -134,7 +134,12 @@ BREAKS = (
         (11,),
         "owners' numbers are used again",
         "cpp/base/types.cpp",
-        (("{next_number().fetch_add(count)}", "{next_number().fetch_add(count) % 4 + 1}"),),
+        (
+            (
+                "fetch_add(static_cast<std::uint64_t>(count))}",
+                "fetch_add(static_cast<std::uint64_t>(count)) % 4 + 1}",
+            ),
+        ),
         "tests/citizenship/test_threads.py::test_a_threads_number_is_never_used_again",
     ),
     Break(

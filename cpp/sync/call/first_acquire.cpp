@@ -12,7 +12,7 @@ FirstStep FirstAcquire::begin(TimePoint now) {
   begun_ = now;
   if (!may_begin()) return {false};
   count_ = request.again ? std::max(plan_.count - 1, 1) : plan_.count;
-  const bool usual = count_ == 1 && !request.slot &&
+  const bool usual = count_ == 1 && request.amount == 1 && !request.slot &&
                      request.queue_timeout() == request.synchronizer->options().queue_timeout;
   if (usual) commands_ = request.synchronizer->commands_for(context(), request.lease.time);
   return {true, connect_deadline()};

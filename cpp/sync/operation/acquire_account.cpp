@@ -41,7 +41,7 @@ bool AcquireAccount::keep(const Granted& grant) {
                        request_.at_least(),
                        context_->clock.now(),
                        request_.stats().counted};
-  granted.more = request_.more_listeners;
+  granted.amount = request_.amount;
   return keeper.attempts().granted(granted, attempt_);
 }
 
@@ -72,7 +72,7 @@ void AcquireAccount::give_back() const {
   PendingRelease::Of of = release_to(0);
   of.acquire_options.amount = 1;
   for (std::int64_t i = 0; i < request_.amount; ++i) {
-    of.owner = owner_after(request_.owner, static_cast<std::size_t>(i));
+    of.owner = owner_after(request_.owner, i);
     PendingRelease::give_back(context_, *holds, of, longest_lease());
   }
 }

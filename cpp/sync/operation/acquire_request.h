@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "base/types.h"
 #include "lease/attempt.h"
@@ -58,9 +57,7 @@ struct AcquireRequest : AcquireArguments {
   AcquireStats::What stats() const { return {recipe().counted() && !again, part}; }
 
   SynchronizerPtr synchronizer;
-  std::int64_t amount = 1;  // how many permits
-  // Of several permits: the receivers of the losses of all but the first.
-  std::vector<std::uint64_t> more_listeners{};
+  std::int64_t amount = 1;   // how many permits
   CounterRequestPtr slot{};  // of a counter: its request, whose slot is the owner
 };
 

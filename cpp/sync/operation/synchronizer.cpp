@@ -55,8 +55,7 @@ void write_release(const Recipe& recipe, script::Writer& out, const Step& step) 
   recipe.taking()->release(out, step);
 }
 
-// Nothing where owners, of this or another client, differ in more than their field: where a permit
-// is named after its owner, for instance.
+// Nothing where the commands of owners, of this or another client, differ in more than the owner.
 std::optional<CommandTemplate> template_of(const Context& with, const Recipe& recipe, Step step,
                                            Write write) {
   constexpr OwnerNumber kOne{kFirstOwnerNumber};
@@ -65,7 +64,8 @@ std::optional<CommandTemplate> template_of(const Context& with, const Recipe& re
   script::Writer writer = with.writer(command);
   step.owner = owner_field(with.client_id, kOne);
   write(recipe, writer, step);
-  auto made = CommandTemplate::of(command, writer.replies(), with.client_id, kOne);
+  auto made =
+      CommandTemplate::of(command, writer.replies(), recipe.owner_argument(), with.client_id, kOne);
   if (!made) return made;
   const std::string another_client = with.client_id + '+';
   std::string expected;

@@ -19,8 +19,9 @@ namespace lua = script::lua;
 constexpr std::size_t kHalf = 8;
 constexpr unsigned kByte = 8;
 
-void append_half(std::string& out, std::uint64_t half) {
-  for (std::size_t i = kHalf; i-- > 0;) out += static_cast<char>(half >> (i * kByte) & 0xffU);
+char* write_half(char* to, std::uint64_t half) {
+  for (std::size_t i = kHalf; i-- > 0;) *to++ = static_cast<char>(half >> (i * kByte) & 0xffU);
+  return to;
 }
 
 std::uint64_t read_half(std::string_view bytes) {
@@ -43,11 +44,16 @@ std::uint64_t number_half(std::uint64_t number) {
   return process ^ number;
 }
 
-std::string permit_of(std::string_view client_id, std::uint64_t number) {
-  std::string permit;
-  append_half(permit, client_half(client_id));
-  append_half(permit, number_half(number));
-  return permit;
+void append_permit(std::string& out, std::string_view client_id, std::uint64_t number) {
+  std::array<char, 2 * kHalf> permit;
+  write_half(write_half(permit.data(), client_half(client_id)), number_half(number));
+  out.append(permit.data(), permit.size());
+}
+
+void append_permit_argument(std::string& out, const std::string& client_id, OwnerNumber owner) {
+  out += "$16\r\n";
+  append_permit(out, client_id, static_cast<std::uint64_t>(owner));
+  out += "\r\n";
 }
 
 // Those of an owner's field, "<client id>:<number>", and of the numbers that follow it.
@@ -57,7 +63,7 @@ std::string permits_of(const std::string& field, std::int64_t amount = 1) {
   std::from_chars(field.data() + colon + 1, field.data() + field.size(), number);
   std::string permits;
   for (std::int64_t i = 0; i < amount; ++i) {
-    permits += permit_of(std::string_view(field).substr(0, colon), number++);
+    append_permit(permits, std::string_view(field).substr(0, colon), number++);
   }
   return permits;
 }
@@ -98,6 +104,8 @@ class Permit : public Base {
         << permits_of(step.owner, step.acquire_options.amount) << step.lease.count()
         << out.publish();
   }
+
+  OwnerArgument owner_argument() const override { return &append_permit_argument; }
 
   Answer acquired(const resp::Reply& reply) const override {
     if (!reply.is_array()) return {Answer::Kind::kHeld, Millis(reply.integer())};
@@ -168,7 +176,9 @@ const CounterStep& set_permits_step() {
 }
 
 std::string permit_id(const std::string& client_id, OwnerNumber number) {
-  return permit_of(client_id, static_cast<std::uint64_t>(number));
+  std::string permit;
+  append_permit(permit, client_id, static_cast<std::uint64_t>(number));
+  return permit;
 }
 
 std::optional<OwnerNumber> permit_number(const std::string& client_id, std::string_view permit) {

@@ -12,6 +12,7 @@
 #include "resp/reply.h"
 #include "script/writer.h"
 #include "sync/recipes/backoff.h"
+#include "sync/recipes/owner_argument.h"
 #include "sync/recipes/request_slots.h"
 
 namespace holdfast::sync {
@@ -87,6 +88,8 @@ class Recipe {
   // The channel on which `owner` (a field) waits.
   virtual Channel channel(const LockName& name, const std::string& owner) const = 0;
   virtual void acquire(script::Writer& out, const Step& step) const = 0;
+  // How its commands name an owner who acquires and releases one hold or permit.
+  virtual OwnerArgument owner_argument() const { return &append_field; }
   virtual Answer acquired(const resp::Reply& reply) const = 0;
 
   // Not null: an attempt may change something on the server.

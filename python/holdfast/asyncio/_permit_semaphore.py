@@ -28,7 +28,7 @@ from holdfast._errors import HoldfastError, NotOwnedError
 from holdfast._lock import seconds_left
 from holdfast._permit_semaphore import (
     BasePermitSemaphore,
-    PermitWatcher,
+    PermitReporter,
     checked_many,
     checked_permit,
     checked_permits,
@@ -47,24 +47,22 @@ if TYPE_CHECKING:
 __all__ = ["PermitSemaphore"]
 
 
-class TaskPermitWatcher(PermitWatcher):
+class TaskPermitReporter(PermitReporter):
     """The same for a task: its loop calls ``on_lost``. It does not keep the loop alive."""
 
     __slots__ = ("_loop",)
 
-    def __init__(self, semaphore: PermitSemaphore, permit: str) -> None:
+    def __init__(self, semaphore: PermitSemaphore) -> None:
         self._loop: ref[AbstractEventLoop] = ref(get_running_loop())
-        super().__init__(semaphore, permit)
+        super().__init__(semaphore)
 
-    def _hold_lost(self, reason: str) -> None:
-        self._remember()
-        loop = self._loop()
-        if loop is not None and self.semaphore._on_lost is not None:
+    def __call__(self, permit: str) -> None:
+        if (loop := self._loop()) is not None:
             with suppress(RuntimeError):  # it was closed
-                loop.call_soon_threadsafe(self._tell, context=self._context)
+                loop.call_soon_threadsafe(self._report_here, permit, context=self._context)
 
-    def _tell(self) -> None:
-        call_on_loop(partial(self.semaphore._report, self.permit), self.semaphore.name)
+    def _report_here(self, permit: str) -> None:
+        call_on_loop(partial(self._semaphore._report, permit), self._semaphore.name)
 
 
 class PermitSemaphore(BasePermitSemaphore, TaskPermits):
@@ -89,8 +87,8 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
         # The permits of `async with`, oldest first: epoch, task, permit.
         self._entered: list[tuple[int, Hashable, str]] = []
 
-    def _new_watcher(self, permit: str) -> PermitWatcher:
-        return TaskPermitWatcher(self, permit)
+    def _reporter(self) -> PermitReporter | None:
+        return TaskPermitReporter(self) if self._on_lost is not None else None
 
     async def try_set_permits(self, n: int) -> bool:
         """Set the number of permits; ``False``, and no change, if it has been set before."""
@@ -145,12 +143,14 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
         if not _events.running():
             _events.start()
         first = _core.next_owners(count)
-        permits = [self._core.permit(first + place).hex() for place in range(count)]
+        permits = [_core.permit_id(self._client.id, first + place) for place in range(count)]
         granted = False
         try:
-            listeners = [self._expect(permit) for permit in permits]
+            report = self._reporter()
+            for permit in permits:
+                _core.expect_permit(self, permit, report)
             granted = await self._core.start_acquire(
-                queue, first, blocking, seconds, lease.ms, lease.renewed, *listeners
+                queue, first, blocking, seconds, lease.ms, lease.renewed, self._losses, count
             )
         finally:
             if not granted:

@@ -263,6 +263,24 @@ TEST(PlainBeginning, IsAShortTextAsLongAsItsSizeSays) {
   EXPECT_EQ(plain_beginning("$21\r\n123456789012345678901\r\n").size, 0U);
 }
 
+TEST(PlainBeginning, IsAnArrayOfTwoIntegers) {
+  const PlainBeginning pair = plain_beginning("*2\r\n:-3\r\n:3000\r\n:7\r\n");
+  EXPECT_EQ(pair.size, 16U);
+  const Reply reply(pair.reply);
+  EXPECT_EQ(reply.kind(), ReplyKind::kArray);
+  EXPECT_TRUE(reply.is_array());
+  EXPECT_FALSE(reply.is_integer());
+  EXPECT_FALSE(reply.is_nil());
+  EXPECT_EQ(reply.integer(), 0);
+  EXPECT_EQ(reply.size(), 2U);
+  EXPECT_EQ(reply.integer_at(0), -3);
+  EXPECT_EQ(reply.integer_at(1), 3000);
+  EXPECT_EQ(reply.at(1).integer(), 3000);
+  EXPECT_TRUE(reply.is_nil_at(2));
+  EXPECT_TRUE(reply.at(2).is_nil());
+  EXPECT_EQ(reply.text_at(0), "");
+}
+
 TEST(PlainReply, OfATextKeepsItAfterAMove) {
   std::string bytes = "$2\r\n17\r\n";
   Reply first(*plain_reply(bytes));
@@ -275,7 +293,9 @@ TEST(PlainReply, OfATextKeepsItAfterAMove) {
 
 TEST(PlainBeginning, IsNoneOfOtherRepliesAndOfPieces) {
   for (const char* bytes : {"", ":1", ":1\r", "-ERR no\r\n", "+OK\r\n", "$2\r\n17\r",
-                            "$2\r\n1\r\n:1\r\n", "$1\r\n17\r\n", "$-2\r\n", "*0\r\n"}) {
+                            "$2\r\n1\r\n:1\r\n", "$1\r\n17\r\n", "$-2\r\n", "*0\r\n", "*2\r\n",
+                            "*2\r\n:1\r\n", "*2\r\n:1\r\n:2", "*2\r\n:1\r\n$1\r\n2\r\n",
+                            "*2\r\n$-1\r\n:1\r\n", "*3\r\n:1\r\n:2\r\n:3\r\n", "*1\r\n:1\r\n"}) {
     EXPECT_EQ(plain_beginning(bytes).size, 0U) << bytes;
   }
 }

@@ -16,10 +16,9 @@ class SeveralPermitsTest : public CallFixture {
   ExchangePtr three() const {
     AcquireRequest request(lock, AcquireArguments{kAlice, kLease, false});
     request.amount = 3;
-    request.more_listeners = {0, 0};
     return simulation::acquire_call(context, std::move(request));
   }
-  static OwnerNumber nth(std::size_t place) { return owner_after(kAlice, place); }
+  static OwnerNumber nth(std::int64_t place) { return owner_after(kAlice, place); }
   std::vector<int> counts() const { return {count(nth(0)), count(nth(1)), count(nth(2))}; }
 };
 
@@ -36,7 +35,7 @@ TEST_F(SeveralPermitsTest, AllGoBackWhenTheirCallerHasLeftByThen) {
   begun->cancel();
   serve({kReleased, kReleased, kReleased});
   EXPECT_EQ(counts(), (std::vector{0, 0, 0}));
-  for (const std::size_t place : {0U, 1U, 2U}) {
+  for (const std::int64_t place : {0, 1, 2}) {
     EXPECT_NE(script.got.find(permit_id("client", nth(place))), std::string::npos) << place;
   }
 }
@@ -47,7 +46,7 @@ TEST_F(SeveralPermitsTest, AllGoBackByOneCommandWhenTheirCallerLeavesBeforeTheRe
   serve({granted, kReleased});
   EXPECT_EQ(counts(), (std::vector{0, 0, 0}));
   std::string all;
-  for (const std::size_t place : {0U, 1U, 2U}) all += permit_id("client", nth(place));
+  for (const std::int64_t place : {0, 1, 2}) all += permit_id("client", nth(place));
   EXPECT_NE(script.got.find(all), std::string::npos);
 }
 

@@ -1,0 +1,120 @@
+#include "bindings/permits.h"
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+#include "bindings/native_object.h"
+#include "bindings/register.h"
+#include "sync/recipes/permit_semaphore.h"
+
+namespace holdfast::bindings {
+
+namespace py = pybind11;
+
+namespace {
+
+constexpr std::size_t kBytes = 16;
+constexpr std::size_t kDigits = 2 * kBytes;
+constexpr unsigned kHalfByte = 4;
+
+// -1: it is not a hex digit.
+int value_of(char digit) {
+  if (digit >= '0' && digit <= '9') return digit - '0';
+  if (digit >= 'a' && digit <= 'f') return digit - 'a' + 10;
+  if (digit >= 'A' && digit <= 'F') return digit - 'A' + 10;
+  return -1;
+}
+
+py::object attribute(PyObject* of, PyObject* name) {
+  PyObject* const value = PyObject_GetAttr(of, name);
+  if (value == nullptr) throw py::error_already_set();
+  return py::reinterpret_steal<py::object>(value);
+}
+
+py::object taken_by_client(PyObject* semaphore) {
+  static PyObject* const client = PyUnicode_InternFromString("_client");
+  static PyObject* const permits = PyUnicode_InternFromString("_permits");
+  return attribute(attribute(semaphore, client).ptr(), permits);
+}
+
+// Removes a key, if it is there; its value, or null.
+py::object pop(const py::object& dict, const py::object& key) {
+  auto value = py::reinterpret_borrow<py::object>(PyDict_GetItemWithError(dict.ptr(), key.ptr()));
+  if (PyErr_Occurred() != nullptr) throw py::error_already_set();
+  if (value && PyDict_DelItem(dict.ptr(), key.ptr()) != 0) throw py::error_already_set();
+  return value;
+}
+
+}  // namespace
+
+py::str hex_of(const std::string& permit) {
+  static constexpr std::string_view kHex = "0123456789abcdef";
+  PyObject* const text = PyUnicode_New(static_cast<Py_ssize_t>(kDigits), 'f');
+  if (text == nullptr) throw py::error_already_set();
+  auto* to = PyUnicode_1BYTE_DATA(text);
+  for (const char byte : permit) {
+    const auto value = static_cast<unsigned char>(byte);
+    *to++ = static_cast<Py_UCS1>(kHex[value >> kHalfByte]);
+    *to++ = static_cast<Py_UCS1>(kHex[value & 15U]);
+  }
+  return py::reinterpret_steal<py::str>(text);
+}
+
+std::optional<std::string> permit_in(PyObject* text) {
+  if (!PyUnicode_Check(text)) return std::nullopt;
+  if (PyUnicode_GET_LENGTH(text) != static_cast<Py_ssize_t>(kDigits)) return std::nullopt;
+  const char* digits = PyUnicode_AsUTF8(text);
+  if (digits == nullptr) {
+    PyErr_Clear();  // a half of a surrogate pair
+    return std::nullopt;
+  }
+  std::string permit(kBytes, '\0');
+  for (char& byte : permit) {
+    const int high = value_of(*digits++);
+    const int low = high < 0 ? -1 : value_of(*digits++);
+    if (low < 0) return std::nullopt;
+    byte = static_cast<char>(high << kHalfByte | low);
+  }
+  return permit;
+}
+
+void expect_permit(PyObject* semaphore, const py::object& id, const py::object& report) {
+  const py::object taken = taken_by_client(semaphore);
+  const py::tuple entry = py::make_tuple(self_of(semaphore), report);
+  if (PyDict_SetItem(taken.ptr(), id.ptr(), entry.ptr()) != 0) throw py::error_already_set();
+}
+
+void forget_permit(PyObject* semaphore, const py::object& id) {
+  static PyObject* const gone = PyUnicode_InternFromString("_gone");
+  const py::object entry = pop(taken_by_client(semaphore), id);
+  if (!entry) return;
+  const py::object lost = attribute(PyTuple_GET_ITEM(entry.ptr(), 0), gone);
+  if (PyDict_Size(lost.ptr()) > 0) (void)pop(lost, id);
+}
+
+namespace {
+
+void register_permits(py::module_& module) {
+  module.def("permit_id", [](const std::string& client_id, std::uint64_t number) {
+    return hex_of(sync::permit_id(client_id, OwnerNumber{number}));
+  });
+  module.def("permit_bytes", [](const py::object& text) -> py::object {
+    const auto permit = permit_in(text.ptr());
+    if (!permit) return py::none();
+    return py::bytes(*permit);
+  });
+  module.def("expect_permit",
+             [](const py::object& semaphore, const py::str& id, const py::object& report) {
+               expect_permit(semaphore.ptr(), id, report);
+             });
+  module.def("forget_permit", [](const py::object& semaphore, const py::str& id) {
+    forget_permit(semaphore.ptr(), id);
+  });
+}
+
+const Registration g_registration(&register_permits);
+
+}  // namespace
+
+}  // namespace holdfast::bindings
