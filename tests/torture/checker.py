@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tests.torture.history import SECOND, Entry
@@ -47,6 +47,8 @@ class Facts:
     disturbances: Sequence[Window] = ()
     deaths: dict[str, int] = field(default_factory=dict)
     """Workers that were killed, and when."""
+    guarded: Collection[str] = ()
+    """Workers with a guard."""
     patience: int = 10 * SECOND
     """How much longer than its time-out an operation may take, disturbances not counted."""
 
@@ -72,6 +74,8 @@ class Operation:
     call: Entry
     end: Entry | None = None
     trusted: int = 0
+    lost: int | None = None
+    """When its owner found it lost, the first time."""
     release: Operation | None = None
 
     @property
@@ -100,6 +104,8 @@ def operations(history: Iterable[Entry]) -> list[Operation]:
                 acquired.release = found[key]
         elif entry.event == "return":
             found[key].end = entry
+        elif entry.event == "lost":
+            found[key].lost = found[key].lost or entry.at
         else:
             found[key].trusted = max(found[key].trusted, entry.at)
     return list(found.values())
@@ -114,6 +120,7 @@ def judge(history: Iterable[Entry], facts: Facts) -> list[Violation]:
         *sleepers(everything, facts),
         *never_ended(everything, facts),
         *tokens_that_went_back(everything),
+        *lost_without_a_cause(everything, facts),
     ]
     return sorted(violations, key=lambda violation: violation.at)
 
@@ -219,7 +226,20 @@ def _gone(operation: Operation, rule: Rule, facts: Facts) -> float:
     if rule.lease is None:
         return math.inf
     death = facts.deaths.get(operation.call.worker, 0)
-    return max(_last_moment(last, facts), operation.trusted, death) + rule.lease
+    until = max(_last_moment(last, facts), operation.trusted, death)
+    return until if freed_by_a_guard(operation, facts) else until + rule.lease
+
+
+def freed_by_a_guard(operation: Operation, facts: Facts) -> bool:
+    """Whether a guard has to release it, as its worker was killed.
+
+    A guard leaves alone what a caller has left, or was passing on; and a release that has failed
+    may have been the last that the client tried.
+    """
+    worker, release = operation.call.worker, operation.release
+    if worker not in facts.guarded or worker not in facts.deaths or operation.call.way:
+        return False
+    return release is None or (release.end is None and not release.call.way)
 
 
 def _longest_room(
@@ -302,6 +322,32 @@ def _wrong_tokens(found: Iterable[Operation]) -> Iterator[tuple[Operation, str]]
         elif token in seen:
             yield operation, f"{token} once more"
         seen.add(token)
+
+
+# ---- no hold is lost without a cause
+
+
+def lost_without_a_cause(everything: Iterable[Operation], facts: Facts) -> list[Violation]:
+    """An owner that lives loses nothing within the lease that was granted, whatever is broken.
+
+    Nor does it lose what is renewed while nothing is broken. So a guard that releases what is not
+    its program's, and a message of the server that is taken for a loss, show.
+    """
+    violations = []
+    for operation in everything:
+        call, lost = operation.call, operation.lost
+        lease = facts.rule(call.subject).lease
+        if lost is None or lease is None:
+            continue
+        renewed = call.lease is None and _undisturbed(lost - lease // 2, lost, facts.disturbances)
+        if renewed or lost < call.at + lease * 9 // 10:
+            text = f"{operation.name} after {(lost - call.at) / SECOND:.2f} s"
+            violations.append(Violation("lost without a cause", call.subject, lost, text))
+    return violations
+
+
+def _undisturbed(begin: int, end: int, windows: Iterable[Window]) -> bool:
+    return not any(window.begin < end and window.end > begin for window in windows)
 
 
 # ---- nothing is left behind

@@ -30,13 +30,19 @@ class Entry:
     worker: str
     operation: int
     event: str
-    """`call`, `return`, or `trusted`: the owner could still trust what `operation` gave it."""
+    """`call`, `return`, `trusted`: the owner could still trust what `operation` gave it, or `lost`:
+    it had lost that."""
     what: str = ""
     """Of a call: `acquire`, `release`, or `wait`, which takes nothing that has to be released."""
     owner: str = ""
     subject: str = ""
     weight: int = 1
     timeout: float | None = None
+    lease: float | None = None
+    """Of a call: that of what it takes, if that is not renewed."""
+    way: str = ""
+    """Of a call: in which way its caller leaves, or passes it on. What it has is then left to its
+    lease, also by a guard."""
     of: int = 0
     """Of the call of a release: the operation that acquired."""
     result: str = ""
@@ -64,6 +70,10 @@ class Log:
     def trusted(self, number: int, at: int) -> None:
         """At that moment, taken before the owner looked, the grant was trusted."""
         self._write(Entry(at, self._worker, number, "trusted"))
+
+    def lost(self, number: int) -> None:
+        """The owner has found the grant lost."""
+        self._write(Entry(now(), self._worker, number, "lost"))
 
     def _write(self, entry: Entry) -> None:
         values = {name: value for name, value in asdict(entry).items() if value not in {"", None}}

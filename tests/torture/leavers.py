@@ -247,7 +247,9 @@ class MainThread:
         let_pass(_LONGEST_BLOCK * self._random.random() ** 2)
         self._open = False
         at = now()
-        if self._judged and not lock.lost:
+        if lock.lost:
+            self._log.lost(number)
+        elif self._judged:
             self._log.trusted(number, at)
 
     def _interrupt(self, _signal: int, _frame: object) -> None:

@@ -56,6 +56,7 @@ WORKERS: Group = {
     "interrupt_worker": lambda source: ((source.random(), source.randint(1, 30)), 0.0),
 }
 """The first argument chooses one of the workers that there are then; the second is a count."""
+KILLS: Group = {"kill_worker": WORKERS["kill_worker"]}
 
 
 def draw(seed: int, seconds: float, groups: list[Group]) -> list[Step]:
@@ -85,4 +86,4 @@ def _draw_from(group: Group, source: random.Random) -> Fault:
 
 
 def _joins(group: Group) -> bool:
-    return group is WORKERS or group is NETWORK
+    return group in (WORKERS, KILLS, NETWORK)

@@ -37,7 +37,7 @@ class Subject:
     `make(clients, name)` gives what is acquired, mostly of the first client; the others are of
     other servers. `weight` is how much of the capacity that takes. `leased`: who dies gives it
     back. `stays`, `passes`: it has but one name, or only those of a moment. `waits`: it is waited
-    for, and not had.
+    for, and not had. `renewed`: unless it is acquired with a lease.
     """
 
     kind: str
@@ -50,6 +50,7 @@ class Subject:
     stays: bool = False
     passes: bool = False
     waits: bool = False
+    renewed: bool = True
 
     @property
     def what(self) -> str:
@@ -82,6 +83,8 @@ class Held:
     """How often `release` is to be called, the last time to release it."""
     undone = True
     """An acquisition, or a release, that is cancelled leaves nothing behind."""
+    passes_on = False
+    """Its release passes it on to another owner; no guard releases it on the way."""
 
     def __init__(self, thing: Any, client: Any) -> None:
         self.thing = thing
@@ -183,6 +186,7 @@ class Passed(Holding):
     """
 
     undone = False
+    passes_on = True
 
     def release(self, _grant: Any) -> Any:
         return self._await_passed() if self.asynchronous else self._passed()
@@ -268,6 +272,7 @@ SUBJECTS = (
         PERMITS,
         sort=Leased,
         stays=True,
+        renewed=False,
     ),
     Subject(
         "count_down_latch",

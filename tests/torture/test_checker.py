@@ -55,12 +55,19 @@ def acquire(
 
 
 def hold(
-    called: float, returned: float, trusted: float, released: float | None, **details: Any
+    called: float,
+    returned: float,
+    trusted: float,
+    released: float | None,
+    lost: float | None = None,
+    **details: Any,
 ) -> list[Entry]:
     """An acquisition that is granted, trusted until some moment, and released."""
     number, entries = acquire(called, returned, **details)
     worker, subject = entries[0].worker, entries[0].subject
     entries.append(Entry(at(trusted), worker, number, "trusted"))
+    if lost is not None:
+        entries.append(Entry(at(lost), worker, number, "lost"))
     if released is not None:
         release = next(_numbers)
         call = Entry(at(trusted), worker, release, "call", "release", subject=subject, of=number)
@@ -172,6 +179,73 @@ def test_the_dead_cannot_give_back_what_was_cancelled() -> None:
     _, cancelled = acquire(0.9, 1.1, "cancelled", worker="2.1", **permit)
     late = hold(0.5, 9, 9.1, 9.1, **permit)
     assert promises_broken(hold(0, 0.1, 1, 1, **permit), cancelled, late, facts=facts) == []
+
+
+# ---- what guards release
+
+
+GUARDED = Facts(FACTS.rules, deaths={"2.1": at(1)}, guarded={"2.1"})
+
+
+def test_a_dead_holders_guard_is_waited_for() -> None:
+    dead = hold(0, 0.1, 0.9, None, worker="2.1")
+    assert promises_broken(dead, hold(0.5, 1.9, 3, 3), facts=GUARDED) == []
+    found = promises_broken(dead, hold(0.5, 2.1, 3, 3), facts=GUARDED)
+    assert found == ["asleep on a free lock"]
+
+
+def test_what_the_dead_were_asking_for_is_released() -> None:
+    _, asking = acquire(0.9, None, worker="2.1")
+    late = hold(0.5, 2.1, 3, 3)
+    found = promises_broken(hold(0, 0.1, 0.9, 0.9), asking, late, facts=GUARDED)
+    assert found == ["asleep on a free lock"]
+
+
+def test_a_release_of_the_dead_is_finished() -> None:
+    dead = hold(0, 0.1, 0.9, 1, worker="2.1")[:-1]  # it has not returned
+    found = promises_broken(dead, hold(0.5, 2.1, 3, 3), facts=GUARDED)
+    assert found == ["asleep on a free lock"]
+
+
+def test_the_guard_of_a_worker_that_lives_releases_nothing() -> None:
+    facts = replace(GUARDED, deaths={})
+    held = hold(0, 0.1, 5, 5, worker="2.1")
+    assert promises_broken(held, hold(0.5, 5.5, 6, 6), facts=facts) == []
+
+
+def test_a_guard_leaves_alone_what_its_caller_has_left() -> None:
+    _, left = acquire(0, 0.1, way="drop", worker="2.1")
+    assert promises_broken(left, hold(0.5, 3.9, 4, 4), facts=GUARDED) == []
+    assert promises_broken(left, hold(0.5, 4.1, 5, 5), facts=GUARDED) == ["asleep on a free lock"]
+
+
+def test_a_guard_leaves_alone_what_was_being_passed_on() -> None:
+    dead = hold(0, 0.1, 0.9, 1, worker="2.1")[:-1]
+    dead[-1] = replace(dead[-1], way="passed on")
+    assert promises_broken(dead, hold(0.5, 3.9, 4, 4), facts=GUARDED) == []
+    assert promises_broken(dead, hold(0.5, 4.1, 5, 5), facts=GUARDED) == ["asleep on a free lock"]
+
+
+# ---- losses
+
+
+def test_lost_within_its_lease() -> None:
+    broken = replace(FACTS, disturbances=[Window(at(0), at(9))])
+    assert promises_broken(hold(0, 0.1, 0.2, None, lost=1.9), facts=broken) == []
+    found = promises_broken(hold(0, 0.1, 0.2, None, lost=1.7), facts=broken)
+    assert found == ["lost without a cause"]
+
+
+def test_lost_while_it_is_renewed_and_nothing_is_broken() -> None:
+    found = promises_broken(hold(0, 0.1, 4, None, lost=5))
+    assert found == ["lost without a cause"]
+    for window in (Window(at(2), at(4.1)), Window(at(4.9), at(6))):
+        facts = replace(FACTS, disturbances=[window])
+        assert promises_broken(hold(0, 0.1, 4, None, lost=5), facts=facts) == []
+
+
+def test_the_end_of_a_lease_is_no_loss() -> None:
+    assert promises_broken(hold(0, 0.1, 1.9, None, lost=2, lease=2.0)) == []
 
 
 # ---- latches

@@ -23,8 +23,9 @@ from tests.support.waiting import eventually, let_pass
 from tests.torture import checker, history
 from tests.torture.breaking import Mend, nothing
 from tests.torture.checker import Facts, Violation, Window
+from tests.torture.guards import times_to_next_grant
 from tests.torture.history import SECOND, now
-from tests.torture.schedule import WORKERS, Step, draw
+from tests.torture.schedule import KILLS, WORKERS, Step, draw
 from tests.torture.store import Store
 from tests.torture.subjects import LEASE, LINES, MAY_EXPIRE, MAY_STAY, RULES
 from tests.torture.topologies import Topology
@@ -59,11 +60,15 @@ class Size:
 
 WAYS = {
     "program": ("tests.torture.worker",),
+    "guarded": ("tests.torture.worker",),
     "spawn": ("tests.torture.pool", "spawn"),
     "forkserver": ("tests.torture.pool", "forkserver"),
     "gevent": ("tests.torture.gevent_worker",),
 }
-"""Modules that run a worker, each with its arguments before the order."""
+"""Modules that run a worker, each with its arguments before the order.
+
+`guarded`: as a program, each with a guard, and half of the faults kill one.
+"""
 
 
 @dataclass
@@ -128,10 +133,14 @@ class Report:
     writes: Counter[str]
     results: Counter[str]
     faults: list[str] = field(default_factory=list)
+    freed: list[int] = field(default_factory=list)
+    """See `times_to_next_grant`."""
 
     def __str__(self) -> str:
         lines = [f"faults: {len(self.faults)}", *self.faults]
         lines += [f"grants: {dict(self.grants)}", f"counted: {dict(self.writes)}"]
+        times = ", ".join(f"{time / SECOND:.3f}" for time in self.freed)
+        lines += [f"from a kill to the next grant: {times}"]
         lines += [f"results: {dict(self.results)}", *map(str, self.violations)]
         return "\n".join(lines)
 
@@ -147,8 +156,11 @@ class Torture:
         self._workers: list[Worker] = []
         self._started: Counter[int] = Counter()
         self._deaths: dict[str, int] = {}
+        self._guarded: set[str] = set()
         self._disturbances: list[Window] = []
-        self._steps = draw(seed, size.seconds, [WORKERS, *topology.groups])
+        groups = topology.groups
+        kills = [KILLS] * len(groups) if size.way == "guarded" else [WORKERS]
+        self._steps = draw(seed, size.seconds, [*kills, *groups])
 
     def run(self) -> Report:
         """Torture, wait for the end, judge."""
@@ -174,7 +186,9 @@ class Torture:
         size, topology = self._size, self._topology
         where = topology.urls(index), topology.replicas, str(self._folder)
         counts, greenlets = (size.threads, size.tasks), size.way == "gevent"
-        order = Order(name, *where, self._seed, *counts, greenlets)
+        order = Order(name, *where, self._seed, *counts, greenlets, self._is_guarded(index))
+        if order.guarded:
+            self._guarded.add(name)
         errors = stack.enter_context((self._folder / f"{name}.errors").open("w"))
         process = subprocess.Popen(
             [sys.executable, "-m", *WAYS[size.way], json.dumps(asdict(order))],
@@ -187,6 +201,10 @@ class Torture:
         worker = Worker(index, order, process)
         stack.callback(worker.close)
         return worker
+
+    def _is_guarded(self, index: int) -> bool:
+        """Half of the workers are, of those behind a proxy and of the others."""
+        return self._size.way == "guarded" or index % 4 in {0, 3}
 
     def _end_workers(self) -> list[Violation]:
         for worker in self._workers:
@@ -215,10 +233,18 @@ class Torture:
     def _disturbance(self, step: Step) -> Iterator[None]:
         begin = now()
         yield
-        self._disturbances.append(Window(begin, now() + self._recovery(step)))
+        names = {fault.name for fault in step.faults if not self._is_seen_to(fault)}
+        if names:
+            self._disturbances.append(Window(begin, now() + self._recovery(names)))
 
-    def _recovery(self, step: Step) -> int:
-        names = {fault.name for fault in step.faults}
+    def _is_seen_to(self, fault: Fault) -> bool:
+        """Of a worker that is killed, a guard releases what it held: that excuses no sleep."""
+        return fault.name == "kill_worker" and self._is_guarded(self._number(fault))
+
+    def _number(self, fault: Fault) -> int:
+        return int(fault.arguments[0] * len(self._workers))
+
+    def _recovery(self, names: set[str]) -> int:
         if names & WORKERS.keys() or self._topology.replicas:
             return _RECOVERY_WITH_A_LEASE
         return _RECOVERY_FROM_REFUSALS if names == {"refuse_writes"} else _RECOVERY
@@ -226,7 +252,7 @@ class Torture:
     def _begin(self, fault: Fault, stack: ExitStack) -> Mend:
         if fault.name not in WORKERS:
             return self._topology.begin(fault)
-        number = int(fault.arguments[0] * len(self._workers))
+        number = self._number(fault)
         if fault.name == "interrupt_worker":
             return self._interrupt(self._workers[number], fault.arguments[1])
         if fault.name == "stop_worker":
@@ -284,7 +310,7 @@ class Torture:
 
     def _report(self, violations: list[Violation]) -> Report:
         entries = history.read(sorted(self._folder.glob("*.history")))
-        facts = Facts(RULES, self._disturbances, self._deaths)
+        facts = Facts(RULES, self._disturbances, self._deaths, self._guarded)
         everything = checker.operations(entries)
         violations += self._left_behind([*MAY_STAY, *checker.for_good(everything, facts)])
         writes = Counter[str]()
@@ -301,6 +327,7 @@ class Torture:
             writes,
             Counter(entry.result for entry in entries if entry.event == "return"),
             [str(step) for step in self._steps],
+            times_to_next_grant(everything, facts),
         )
 
 

@@ -32,7 +32,7 @@ COMMAND_TIMEOUT = 2.0
 _PATIENCES = (0.02, 0.5, 2.0, None, None)
 _LONGEST_WORK = 0.02
 _LONGEST_STEP = 0.03
-_LONG_WORKS, _LONG_WORKS_OF_REPLICAS = 0.03, 0.15
+_LONG_WORKS, _LONG_WORKS_WHERE_HOLDS_END = 0.03, 0.15
 _LEAVES = 0.04
 """How many turns are those of a caller that leaves."""
 _STANDING = 0.3
@@ -64,6 +64,8 @@ class Order:
     tasks: int
     greenlets: bool = False
     """The threads are those of gevent."""
+    guarded: bool = False
+    """A guard releases what it holds when it is killed."""
 
     @property
     def history(self) -> Path:
@@ -84,6 +86,8 @@ class Owner:
         self._folder = Path(order.folder)
         self._random = random.Random(f"{order.seed} {name}")
         self._replicas = order.replicas
+        ends = order.replicas or order.guarded
+        self._long_works = _LONG_WORKS_WHERE_HOLDS_END if ends else _LONG_WORKS
         self._subjects = subjects(len(order.urls), order.replicas)
         leaving = LeavingTasks if flavour.asyncio else LeavingThreads
         make = functools.partial(make_clients, flavour, order)
@@ -101,10 +105,10 @@ class Owner:
         name = subject.name(of_the_moment=self._random.random() > _STANDING)
         thing = subject.of(clients, name)
         timeout = self._random.choice(_PATIENCES[: None if subject.leased else 3])
-        lease, judged = self._lease()
+        lease, judged = self._lease(subject)
         if subject.waits:
             yield self._pause(_LONGEST_STEP * self._random.random())  # until it has been closed
-        details = {"subject": name, "weight": subject.weight, "timeout": timeout}
+        details = {"subject": name, "weight": subject.weight, "timeout": timeout, "lease": lease}
         number, called = self._log.call(subject.what, owner=self._name, **details), now()
         try:
             acquire = functools.partial(thing.acquire, timeout, lease)
@@ -118,7 +122,7 @@ class Owner:
             return
 
         def still() -> bool:
-            return judged and self._still(thing, number, called)
+            return self._still(thing, number, called, judged)
 
         still()
         yield from self._work(subject, name, token, still)
@@ -128,18 +132,20 @@ class Owner:
     def _leave(self, subject: Subject, clients: Sequence[Any]) -> Program:
         """Ask as a caller that leaves; what it got is gone when its lease is over."""
         name = subject.name(of_the_moment=self._random.random() > _STANDING)
-        timeout, (lease, _) = self._random.choice(_PATIENCES[:3]), self._lease()
+        timeout, (lease, _) = self._random.choice(_PATIENCES[:3]), self._lease(subject)
+        way = self._random.choice(self._leaving.ways)
 
         def acquire(these: Sequence[Any]) -> Any:
             return subject.of(these, name).acquire(timeout, lease)
 
         details = {"subject": name, "weight": subject.weight, "timeout": timeout}
-        number = self._log.call(subject.what, owner=self._name, **details)
-        way = self._random.choice(self._leaving.ways)
+        number = self._log.call(subject.what, owner=self._name, way=way.__name__, **details)
         self._log.returned(number, (yield way(clients, acquire)))
 
-    def _lease(self) -> tuple[float | None, bool]:
+    def _lease(self, subject: Subject) -> tuple[float | None, bool]:
         """That of a hold, and whether it is to be judged: no replica confirms a renewal."""
+        if not subject.renewed:
+            return LEASE, True
         if not self._replicas:
             return None, True
         fixed = self._random.random() < _WITH_LEASE
@@ -156,13 +162,15 @@ class Owner:
     def _pause(self, seconds: float) -> Any:
         return taking(seconds) if self._is_task else let_pass(seconds)
 
-    def _still(self, thing: Held, number: int, called: int) -> bool:
-        """Whether the grant is trusted at this moment, which is written down."""
+    def _still(self, thing: Held, number: int, called: int, judged: bool) -> bool:
+        """Whether the grant may be trusted at this moment, which is written down, or is lost."""
         at = now()
         trusted = thing.trusted(called, at)
-        if trusted:
+        if not trusted:
+            self._log.lost(number)
+        elif judged:
             self._log.trusted(number, at)
-        return trusted
+        return trusted and judged
 
     def _work(self, subject: Subject, name: str, token: int | None, still: Still) -> Program:
         """Count, if no other owner may be there, in two steps with a pause between them.
@@ -185,9 +193,9 @@ class Owner:
     def _time_to_work(self) -> float:
         """Mostly next to nothing: what goes wrong goes wrong in moments. Some holds are renewed.
 
-        Where a failover may forget a hold, more of them are there to be forgotten.
+        Where a failover may forget a hold, or a guard has to release it, there are more of them.
         """
-        if self._random.random() < (_LONG_WORKS_OF_REPLICAS if self._replicas else _LONG_WORKS):
+        if self._random.random() < self._long_works:
             return self._random.uniform(0, 1.5 * LEASE)
         return _LONGEST_WORK * self._random.random() ** 4
 
@@ -200,7 +208,8 @@ class Owner:
             release = self._log.call("release", owner=self._name, subject=name, of=number)
             self._log.returned(release, word(error))
             return
-        release = self._log.call("release", owner=self._name, subject=name, of=number)
+        way = "passed on" if thing.passes_on else ""
+        release = self._log.call("release", owner=self._name, subject=name, of=number, way=way)
         try:
             yield self._perhaps_cancelled(thing, functools.partial(thing.release, grant))
         except (HoldfastError, Interrupted) as error:
@@ -278,6 +287,8 @@ def make_clients(flavour: Flavour, order: Order) -> list[Any]:
     options: dict[str, Any] = {"lease": LEASE, "command_timeout": COMMAND_TIMEOUT}
     if order.replicas:
         options["replicas_to_wait"] = order.replicas
+    if order.guarded:
+        options["guard"] = True
     return [flavour.client(url, **options) for url in order.urls]
 
 
