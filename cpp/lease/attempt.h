@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "base/types.h"
 #include "lease/held_records.h"
@@ -47,7 +48,8 @@ class Attempt {
   const OwnerNumber owner_;
   const Kind kind_;
   bool under_way_ = false;
-  HeldRecords::Id record_ = 0;  // of what it may be granted
+  HeldRecords::Id record_ = 0;                 // of what it may be granted
+  std::vector<HeldRecords::Id> more_records_;  // of the further owners of a grant of several
   // In its list of AttemptLists.
   Attempt* next_ = nullptr;
   Attempt** link_ = nullptr;

@@ -45,17 +45,28 @@ AttemptPlan Attempts::begin(Attempt& attempt) {
   return plan;
 }
 
-void Attempts::record(Attempt& attempt, const Renewal& kind, Millis longest) {
+void Attempts::record(Attempt& attempt, const Renewal& kind, Millis longest, std::int64_t amount) {
   const MutexLock guard(book_.mutex);
   if (!book_.records || !attempt.under_way_) return;
   const TimePoint until = after(book_.clock.now(), longest);
-  if (attempt.record_ != 0) return book_.records->set_until(attempt.record_, until);
-  attempt.record_ = book_.records->add(*attempt.name_, attempt.owner_, kind, until);
+  attempt.more_records_.resize(static_cast<std::size_t>(amount - 1));
+  OwnerNumber owner = attempt.owner_;
+  record(attempt, attempt.record_, {owner, kind, until});
+  for (HeldRecords::Id& record_of_next : attempt.more_records_) {
+    owner = owner_after(owner, 1);
+    record(attempt, record_of_next, {owner, kind, until});
+  }
+}
+
+void Attempts::record(const Attempt& attempt, HeldRecords::Id& record, const MayHold& hold) {
+  if (record != 0) return book_.records->set_until(record, hold.until);
+  record = book_.records->add(*attempt.name_, hold.owner, hold.kind, hold.until);
 }
 
 void Attempts::leave_record(Attempt& attempt) {
   const MutexLock guard(book_.mutex);
   attempt.record_ = 0;
+  attempt.more_records_.clear();
 }
 
 void Attempts::answered(const LockName& name, OwnerNumber owner) {
@@ -70,7 +81,13 @@ bool Attempts::granted(const Grant& grant, Attempt& attempt) {
   if (book_.closing) return false;
   leave(attempt);
   add(grant, std::exchange(attempt.record_, 0));
-  for (std::int64_t i = 1; i < grant.amount; ++i) add(grant.of(owner_after(grant.owner, i)), 0);
+  std::vector<HeldRecords::Id> records = std::move(attempt.more_records_);
+  records.resize(static_cast<std::size_t>(grant.amount - 1));
+  OwnerNumber owner = grant.owner;
+  for (const HeldRecords::Id record : records) {
+    owner = owner_after(owner, 1);
+    add(grant.of(owner), record);
+  }
   return true;
 }
 
@@ -120,12 +137,14 @@ void Attempts::end(Attempt& attempt) {
   const MutexLock guard(book_.mutex);
   leave(attempt);
   book_.end_record(attempt.record_);
+  for (HeldRecords::Id& record : attempt.more_records_) book_.end_record(record);
   book_.notify_if_idle();
 }
 
 void Attempts::move(Attempt& from, Attempt& to) {
   const MutexLock guard(book_.mutex);
   to.record_ = std::exchange(from.record_, 0);
+  to.more_records_ = std::move(from.more_records_);
   leave(from);
   enter(to);
 }

@@ -33,10 +33,12 @@ class Attempts {
   // behind the command.
   AttemptPlan begin(Attempt& attempt) HOLDFAST_EXCLUDES(book_.mutex);
   // Whether the client has records of its holds: then record() follows begin(), with the longest
-  // time that what the attempt may be granted lasts. Without an effect on a later end() if
-  // leave_record() was called: what the attempt may have been granted stays recorded.
+  // time that what the attempt may be granted lasts, and how many holds that is: each under an
+  // owner number, which follow one another. Without an effect on a later end() if leave_record()
+  // was called: what the attempt may have been granted stays recorded.
   bool recorded() const { return book_.recorded; }
-  void record(Attempt& attempt, const Renewal& kind, Millis longest) HOLDFAST_EXCLUDES(book_.mutex);
+  void record(Attempt& attempt, const Renewal& kind, Millis longest, std::int64_t amount = 1)
+      HOLDFAST_EXCLUDES(book_.mutex);
   void leave_record(Attempt& attempt) HOLDFAST_EXCLUDES(book_.mutex);
   // The server has answered the attempt that took something over.
   void answered(const LockName& name, OwnerNumber owner) HOLDFAST_EXCLUDES(book_.mutex);
@@ -60,6 +62,14 @@ class Attempts {
   bool admits(const Attempt& attempt) const HOLDFAST_REQUIRES(book_.mutex);
   void enter(Attempt& attempt) HOLDFAST_REQUIRES(book_.mutex);
   void leave(Attempt& attempt) HOLDFAST_REQUIRES(book_.mutex);
+  // One hold that an attempt may be granted.
+  struct MayHold {
+    OwnerNumber owner;
+    const Renewal& kind;
+    TimePoint until;
+  };
+  void record(const Attempt& attempt, HeldRecords::Id& record, const MayHold& hold)
+      HOLDFAST_REQUIRES(book_.mutex);
   void add(const Grant& grant, HeldRecords::Id record) HOLDFAST_REQUIRES(book_.mutex);
   Hold& hold_for(const Grant& grant) HOLDFAST_REQUIRES(book_.mutex);
 

@@ -38,8 +38,35 @@ RECORDS = (
     recorded(
         "an attempt is not recorded",
         ATTEMPTS,
-        "  attempt.record_ = book_.records->add(*attempt.name_, attempt.owner_, kind, until);\n",
-        "  (void)kind;\n",
+        "  record = book_.records->add(*attempt.name_, hold.owner, hold.kind, hold.until);\n",
+        "  (void)attempt;\n",
+    ),
+    recorded(
+        "of several permits only the first is recorded",
+        ATTEMPTS,
+        "  attempt.more_records_.resize(static_cast<std::size_t>(amount - 1));\n",
+        "  (void)amount;\n",
+    ),
+    recorded(
+        "several permits without an answer are not recorded any more",
+        ATTEMPTS,
+        "  attempt.more_records_.clear();\n",
+    ),
+    recorded(
+        "an attempt for several permits that has ended leaves records",
+        ATTEMPTS,
+        "  for (HeldRecords::Id& record : attempt.more_records_) book_.end_record(record);\n",
+    ),
+    recorded(
+        "a moved attempt for several permits leaves records behind",
+        ATTEMPTS,
+        "  to.more_records_ = std::move(from.more_records_);\n",
+    ),
+    recorded(
+        "a grant of several permits is recorded twice",
+        ATTEMPTS,
+        "add(grant.of(owner), record);",
+        "add(grant.of(owner), record * 0);",
     ),
     recorded(
         "an attempt without an answer is not recorded any more",

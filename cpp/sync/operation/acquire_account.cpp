@@ -18,7 +18,8 @@ lease::Attempt AcquireAccount::call() const {
 
 void AcquireAccount::record() {
   const HoldRecipe* const holds = request_.recipe().holding();
-  if (holds != nullptr) context_->keeper->attempts().record(attempt_, *holds, longest_lease());
+  if (holds == nullptr) return;
+  context_->keeper->attempts().record(attempt_, *holds, longest_lease(), request_.amount);
 }
 
 void AcquireAccount::answered() {

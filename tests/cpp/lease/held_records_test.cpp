@@ -2,8 +2,10 @@
 
 #include <map>
 #include <utility>
+#include <vector>
 
 #include "lease/keeper_fixture.h"
+#include "sync/recipes/permit_semaphore.h"
 
 namespace holdfast::lease {
 namespace {
@@ -38,6 +40,12 @@ class HeldRecordsTest : public LeaseKeeperTest {
 
   std::size_t records() const { return kept_->all.size(); }
   TimePoint until() const { return kept_->all.begin()->second.until; }
+  TimePoint last_until() const { return kept_->all.rbegin()->second.until; }
+  std::vector<OwnerNumber> owners() const {
+    std::vector<OwnerNumber> all;
+    for (const auto& [id, record] : kept_->all) all.push_back(record.owner);
+    return all;
+  }
   void record(Attempt& attempt) {
     (void)keeper().attempts().begin(attempt);
     keeper().attempts().record(attempt, sync::lock_recipe(), kLease);
@@ -89,6 +97,47 @@ TEST_F(HeldRecordsTest, AMovedAttemptTakesItsRecordAlong) {
   EXPECT_EQ(records(), 1U);
   ASSERT_TRUE(keep(moved, kAlice));
   EXPECT_EQ(records(), 1U);
+}
+
+TEST_F(HeldRecordsTest, EachPermitOfAnAttemptForSeveralIsRecordedUntilItsAnswer) {
+  const auto& kind = sync::renewed_permit_recipe();
+  {
+    Attempt attempt(keeper().attempts(), name, kAlice, Attempt::Kind::kPart);
+    (void)keeper().attempts().begin(attempt);
+    keeper().attempts().record(attempt, kind, kLease, 3);
+    EXPECT_EQ(owners(), (std::vector{kAlice, owner_after(kAlice, 1), owner_after(kAlice, 2)}));
+    pass(Millis(100));
+    keeper().attempts().record(attempt, kind, kLease, 3);
+    EXPECT_EQ(records(), 3U);
+    EXPECT_EQ(last_until(), world.now() + kLease);
+    Attempt moved(std::move(attempt));
+    EXPECT_EQ(records(), 3U);
+  }
+  EXPECT_EQ(records(), 0U);
+}
+
+TEST_F(HeldRecordsTest, AnAttemptForSeveralPermitsWithoutAnAnswerStaysRecorded) {
+  {
+    Attempt attempt(keeper().attempts(), name, kAlice, Attempt::Kind::kPart);
+    (void)keeper().attempts().begin(attempt);
+    keeper().attempts().record(attempt, sync::renewed_permit_recipe(), kLease, 2);
+    keeper().attempts().leave_record(attempt);
+  }
+  EXPECT_EQ(records(), 2U);
+}
+
+TEST_F(HeldRecordsTest, AGrantOfSeveralPermitsKeepsTheirRecords) {
+  Attempt attempt(keeper().attempts(), name, kAlice, Attempt::Kind::kPart);
+  (void)keeper().attempts().begin(attempt);
+  keeper().attempts().record(attempt, sync::renewed_permit_recipe(), kLease, 2);
+  Grant grant{name, kAlice, 1, {kLease, true}, world.now(), &sync::renewed_permit_recipe()};
+  grant.amount = 2;
+  ASSERT_TRUE(keeper().attempts().granted(grant, attempt));
+  EXPECT_EQ(records(), 2U);
+  const OwnerNumber second = owner_after(kAlice, 1);
+  const ReleasePlan plan = keeper().releases().begin(name, second, false);
+  keeper().releases().done(name, second, plan);
+  EXPECT_EQ(owners(), std::vector{kAlice});
 }
 
 TEST_F(HeldRecordsTest, ANestedHoldHasOneRecordUntilTheLastRelease) {
