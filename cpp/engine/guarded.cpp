@@ -76,6 +76,9 @@ int Guarded::pid() const { return enrolment_->guard().pid(); }
 
 void Guarded::prepare(topology::Setup& setup) {
   cluster_ = setup.endpoint.deployment == net::Deployment::kCluster;
+  if (setup.endpoint.deployment == net::Deployment::kSentinel) {
+    enrolment_->set_sentinels(setup.endpoint);
+  }
   setup.witness = [weak = std::weak_ptr<guard::Enrolment>(enrolment_)] {
     const auto enrolment = weak.lock();
     return enrolment ? enrolment->witness() : nullptr;

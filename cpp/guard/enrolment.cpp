@@ -124,6 +124,17 @@ void Enrolment::set_topology(std::weak_ptr<topology::Topology> topology, bool cl
   cluster_ = cluster;
 }
 
+void Enrolment::set_sentinels(const net::Endpoint& endpoint) const {
+  Settings sentinel;
+  sentinel.credentials = endpoint.sentinel_credentials;
+  sentinel.tls = endpoint.tls;
+  sentinel.service = endpoint.service;
+  for (const net::Address& address : endpoint.addresses) {
+    sentinel.address = address;
+    (void)guard_->send(server_message(number_, sentinel));
+  }
+}
+
 std::shared_ptr<client::StreamWitness> Enrolment::witness() {
   return std::make_shared<Witness>(weak_from_this(), places_++);
 }

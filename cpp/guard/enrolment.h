@@ -32,6 +32,9 @@ class Enrolment final : public lease::HeldRecords, public std::enable_shared_fro
   // Once, before the first connection. `cluster`: the client may be connected to several servers.
   void set_topology(std::weak_ptr<topology::Topology> topology, bool cluster);
 
+  // Of a service under Sentinel, once: where the guard finds its primary.
+  void set_sentinels(const net::Endpoint& endpoint) const;
+
   // For one connection for calls.
   std::shared_ptr<client::StreamWitness> witness();
 

@@ -87,6 +87,7 @@ Status GuardedClients::join(const std::string& client, const net::Descriptor& pa
 void GuardedClients::connected(const std::string& client, Settings server) {
   const auto found = clients_.find(client);
   if (found == clients_.end()) return;
+  if (!server.service.empty()) return found->second.sentinels.push_back(std::move(server));
   std::vector<Settings>& servers = found->second.servers;
   const auto replaced = [&server](const Settings& other) {
     return !server.cluster || other.address == server.address;
@@ -115,7 +116,7 @@ void GuardedClients::release_all() {
     const bool last = --left == 0;
     const pid_t child = last ? -1 : fork();
     if (child > 0) continue;
-    guard::release_all(client.page, client.servers);
+    guard::release_all(client.page, client.servers, client.sentinels);
     if (child == 0) _exit(0);
   }
 }

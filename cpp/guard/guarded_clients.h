@@ -34,6 +34,7 @@ class GuardedClients {
   struct Client {
     HeldPageView page;
     std::vector<Settings> servers;  // the newest last
+    std::vector<Settings> sentinels{};
   };
 
   Status judge(const std::string& bytes, const net::Descriptor& page, bool& joins);

@@ -8,7 +8,9 @@
 #include <string>
 #include <utility>
 
+#include "guard/sentinels.h"
 #include "resp/command.h"
+#include "script/error_reply.h"
 #include "script/writer.h"
 #include "sync/recipes/kinds.h"
 #include "sync/recipes/permit_semaphore.h"
@@ -49,14 +51,6 @@ struct Pending {
 };
 using ByServer = std::map<std::size_t, std::vector<Pending>>;
 
-std::string_view first_word(std::string_view text) { return text.substr(0, text.find(' ')); }
-
-// What passes by itself: the releases are sent again later.
-bool is_for_now(std::string_view word) {
-  return word == "LOADING" || word == "BUSY" || word == "TRYAGAIN" || word == "CLUSTERDOWN" ||
-         word == "READONLY" || word == "MASTERDOWN";
-}
-
 class Round {
  public:
   explicit Round(Servers& servers) : servers_(servers) {}
@@ -96,15 +90,16 @@ class Round {
   void judge(std::size_t server, Pending release, const resp::Reply& reply, ByServer& again) {
     using Kind = topology::Redirection::Kind;
     if (!reply.is_error()) return;
-    const std::string_view word = first_word(reply.text());
+    const script::ErrorKind error = script::error_kind(reply.text());
     const auto to = topology::redirection(reply.text(), servers_.settings(server).address);
     release.asks = to.kind == Kind::kAsk;
     if (to.kind == Kind::kMoved || to.kind == Kind::kAsk) {
       again[servers_.find(to.address, server)].push_back(release);
-    } else if (word == "NOSCRIPT" && !std::exchange(release.by_text, true)) {
+    } else if (error == script::ErrorKind::kUnknownScript &&
+               !std::exchange(release.by_text, true)) {
       again[server].push_back(release);
-    } else if (is_for_now(word)) {
-      status_ = Status::server(std::string(word), "the server refuses for now");
+    } else if (error == script::ErrorKind::kPasses) {
+      status_ = Status::server(std::string(script::error_word(reply.text())), "not for now");
     }
   }
 
@@ -119,6 +114,15 @@ Status release_twice(const HeldPageView& page, Servers& servers) {
   return release_once(servers, page.held(clock.now()));
 }
 
+// To the primary of a service, which may have become another one; whether it has.
+bool follow(std::vector<Settings>& servers, const std::vector<Settings>& sentinels) {
+  const auto primary = find_primary(sentinels);
+  if (!primary || servers.empty() || servers.back().address == *primary) return false;
+  servers.back().address = *primary;
+  servers.back().place = Settings::kNoPlace;
+  return true;
+}
+
 }  // namespace
 
 Status release_once(Servers& servers, const std::vector<HeldRecord>& held) {
@@ -131,12 +135,16 @@ Status release_once(Servers& servers, const std::vector<HeldRecord>& held) {
   return Round(servers).run(std::move(pending));
 }
 
-void release_all(const HeldPageView& page, const std::vector<Settings>& servers) {
+void release_all(const HeldPageView& page, std::vector<Settings> servers,
+                 const std::vector<Settings>& sentinels) {
   const SystemClock clock;
   bool first = true;
   for (Millis rest = kBackoff; !page.held(clock.now()).empty(); first = false) {
     Servers connections(page, servers, first);
-    if (release_twice(page, connections).ok()) return;
+    const bool released = release_twice(page, connections).ok();
+    // A primary that has been replaced answers for some seconds as before.
+    if (follow(servers, sentinels)) continue;
+    if (released) return;
     wait_for(rest);
     rest = std::min(2 * rest, kLongestBackoff);
   }

@@ -37,6 +37,7 @@ Settings read_server(const resp::Reply& message) {
   settings.publish = text("publish");
   settings.cluster = !text("cluster").empty();
   settings.place = number(text("place"), Settings::kNoPlace);
+  settings.service = text("service");
   return settings;
 }
 
@@ -89,7 +90,9 @@ std::string server_message(const std::string& client, const Settings& server) {
                        "cluster",
                        flag(server.cluster),
                        "place",
-                       std::to_string(server.place)}
+                       std::to_string(server.place),
+                       "service",
+                       server.service}
       .bytes();
 }
 
@@ -99,7 +102,8 @@ Result<Message> read_message(const resp::Reply& message) {
   const bool joins = message.size() == 2;
   if (joins || read.ends) return read;
   read.server = read_server(message);
-  if (names_server(message) && !read.server->publish.empty()) return read;
+  const bool complete = !read.server->publish.empty() || !read.server->service.empty();
+  if (names_server(message) && complete) return read;
   return Status::invalid("a message for the guard lacks an address, or how to publish");
 }
 

@@ -10,7 +10,7 @@
 
 namespace holdfast::guard {
 
-// One server of a client, and how to reach it.
+// One server of a client, or a sentinel of its service, and how to reach it.
 struct Settings {
   static constexpr std::size_t kNoPlace = static_cast<std::size_t>(-1);
 
@@ -21,6 +21,7 @@ struct Settings {
   std::string publish;           // the command by which scripts publish, as script::Writer has it
   bool cluster = false;          // not the client's only server
   std::size_t place = kNoPlace;  // in the client's page: its connection to this server
+  std::string service;           // of a sentinel: what it is queried for
 };
 
 // What a program sends its guard about one of its clients: an array of names and values, in RESP,
@@ -28,7 +29,7 @@ struct Settings {
 struct Message {
   std::string client;
   bool ends = false;               // "ends" not empty: it has been closed
-  std::optional<Settings> server;  // to which it has connected
+  std::optional<Settings> server;  // to which it has connected; or a sentinel
 };
 
 std::string join_message(const std::string& client);

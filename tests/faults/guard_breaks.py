@@ -173,6 +173,12 @@ PROCESS = (
         "    (void)release_twice(page, connections);\n    return;\n",
     ),
     guarded(
+        "a server that refuses for a while is given up",
+        OF_GUARD,
+        "error == script::ErrorKind::kPasses",
+        "error == script::ErrorKind::kPasses && false",
+    ),
+    guarded(
         "the end of the socket is taken for a death",
         MAIN,
         "waited[1].fd = -1;\n",

@@ -10,8 +10,9 @@ import pytest
 from tests.support.clusters import Cluster, slot_of
 from tests.support.processes import Child, StartChild
 from tests.support.sentinels import Service
+from tests.support.servers import Server
 from tests.support.waiting import eventually
-from tests.topology.conftest import LONG, NAME
+from tests.topology.conftest import LONG, NAME, MakeService
 
 pytestmark = [pytest.mark.servers("real"), pytest.mark.timeout(120)]
 
@@ -63,6 +64,41 @@ def test_it_follows_its_client_to_the_new_primary(
     holder.send("ping")
     holder.expect("still", 40.0)
     next_owner = make_client(service.url, command_timeout=40.0).lock(NAME)
+    assert not alice.do(next_owner.acquire, blocking=False)
+    holder.kill()
+    assert alice.do(next_owner.acquire, timeout=FREED_WITHIN)
+    alice.do(next_owner.release)
+
+
+@pytest.mark.parametrize("end", [Server.stop, Server.pause], ids=["refuses", "is silent"])
+def test_it_finds_the_primary_that_follows_one_that_ended_with_the_program(
+    service: Service,
+    start_holder: StartHolder,
+    make_client: Any,
+    alice: Any,
+    end: Callable[[Server], None],
+) -> None:
+    holder = start_holder(service.url, NAME)
+    service.replicated()
+    old = service.primary
+    end(old)
+    holder.kill()
+    service.new_primary(old)
+    next_owner = make_client(service.url, command_timeout=40.0).lock(NAME)
+    assert alice.do(next_owner.acquire, timeout=FREED_WITHIN)
+    alice.do(next_owner.release)
+
+
+def test_it_finds_the_primary_of_a_failover_that_the_program_did_not_see(
+    make_service: MakeService, start_holder: StartHolder, make_client: Any, alice: Any
+) -> None:
+    service = make_service(password="secret", sentinel_password="another")
+    url = service.url.replace("://", "://:secret@") + "?sentinel_password=another"
+    holder = start_holder(url, NAME)
+    service.replicated()
+    holder.pause()
+    service.fail_over()
+    next_owner = make_client(url, command_timeout=40.0).lock(NAME)
     assert not alice.do(next_owner.acquire, blocking=False)
     holder.kill()
     assert alice.do(next_owner.acquire, timeout=FREED_WITHIN)

@@ -9,6 +9,7 @@
 #include "base/mutex.h"
 #include "base/parker.h"
 #include "client/connection.h"
+#include "script/error_reply.h"
 #include "sync/operation/acquire_machine.h"
 #include "sync/operation/context.h"
 
@@ -171,16 +172,9 @@ class Operation : public Exchange,
 };
 using OperationPtr = std::shared_ptr<Operation>;
 
-// What an error reply means for the sender of the command.
-enum class ErrorKind {
-  kUnknownScript,  // NOSCRIPT: send the text
-  kPasses,         // a state of the server that passes by itself: try again
-  kFinal,
-};
-ErrorKind error_kind(std::string_view text);
-
-// Its word (READONLY, OOM, ...), also where the server wraps what a script has met.
-std::string_view error_word(std::string_view text);
+using script::error_kind;
+using script::error_word;
+using script::ErrorKind;
 
 // The error as the caller gets it, naming the key and what to do.
 Status error_status(std::string_view text, const LockName& name, const std::string& server);

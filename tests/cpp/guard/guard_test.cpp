@@ -238,6 +238,16 @@ TEST_F(GuardTest, AServerOutOfReachIsTriedAgain) {
   EXPECT_TRUE(eventually([&] { return !held("orders"); }));
 }
 
+TEST_F(GuardTest, AServerThatRefusesForAWhileIsTriedAgain) {
+  hold("orders");
+  run([](HeldPage& page) { page.put(HeldRecord{kLock, "orders", kOwner, soon()}); });
+  ask({"CONFIG", "SET", "min-replicas-to-write", "1"});
+  end(SIGKILL);
+  EXPECT_FALSE(eventually([&] { return !held("orders"); }, kQuiet));
+  ask({"CONFIG", "SET", "min-replicas-to-write", "0"});
+  EXPECT_TRUE(eventually([&] { return !held("orders"); }));
+}
+
 TEST_F(GuardTest, APageThatIsNoneIsRefusedAndNoExecutableIsNoGuard) {
   const auto guard = Guard::start(HOLDFAST_GUARD);
   ASSERT_TRUE(guard.ok()) << guard.status().message();

@@ -1,0 +1,57 @@
+#include "script/error_reply.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
+namespace holdfast::script {
+
+namespace {
+
+// What a script may not do, where there is no word for it: Redis 6 and 7.0, Valkey.
+bool is_about_rights(std::string_view text) {
+  if (text.substr(0, 4) == "ERR ") text.remove_prefix(4);
+  constexpr std::string_view kRedis = "The user executing the script can't ";
+  constexpr std::string_view kValkey = "ACL failure in script";
+  return text.substr(0, kRedis.size()) == kRedis || text.substr(0, kValkey.size()) == kValkey;
+}
+
+// The answer to a WAIT whose server has become a replica since the write.
+bool is_of_replica(std::string_view text) {
+  constexpr std::string_view kBegin = "ERR WAIT cannot be used with replica";
+  return text.substr(0, kBegin.size()) == kBegin;
+}
+
+}  // namespace
+
+// Some servers put "ERR " before the word of an error that a script has met; those before version
+// 7 more: "ERR Error running script (call to f_<sha1>): @user_script:2: @user_script: 2: -OOM ...".
+std::string_view error_text(std::string_view text) {
+  constexpr std::string_view kScript = "@user_script";
+  if (text.substr(0, 24) == "ERR Error running script") {
+    const std::size_t last = text.rfind(kScript);
+    if (last == std::string_view::npos) return text;
+    const std::size_t start = text.find_first_not_of(":0123456789 -", last + kScript.size());
+    return start == std::string_view::npos ? text : text.substr(start);
+  }
+  return text.substr(0, 14) == "ERR WRONGTYPE " ? text.substr(4) : text;
+}
+
+std::string_view error_word(std::string_view text) {
+  text = error_text(text);
+  if (is_about_rights(text)) return "NOPERM";
+  if (is_of_replica(text)) return "READONLY";
+  return text.substr(0, text.find(' '));
+}
+
+ErrorKind error_kind(std::string_view text) {
+  constexpr std::array<std::string_view, 11> kPassing{
+      "LOADING",    "BUSY",    "MASTERDOWN", "TRYAGAIN", "CLUSTERDOWN", "READONLY",
+      "NOREPLICAS", "MISCONF", "UNBLOCKED",  "MOVED",    "ASK"};
+  const std::string_view word = error_word(text);
+  if (word == "NOSCRIPT") return ErrorKind::kUnknownScript;
+  const bool passes = std::find(kPassing.begin(), kPassing.end(), word) != kPassing.end();
+  return passes ? ErrorKind::kPasses : ErrorKind::kFinal;
+}
+
+}  // namespace holdfast::script
