@@ -76,7 +76,7 @@ struct Client::Core {
   std::unique_ptr<Part> part;  // until it is closed
   std::shared_ptr<const sync::Context> context;
   std::shared_ptr<WaitHub> hub;
-  int guard_pid = 0;
+  Guarded::Pid guard_pid;  // null: without a guard
 };
 
 Client::Client(ClientOptions options) : options_(std::move(options)), core_(make_core(true)) {}
@@ -117,12 +117,12 @@ Client::Core* Client::make_core(bool first) {
         engine.clock(), topology,
         sync::ReplicationPolicy{options_.replicas_to_wait, options_.command_timeout});
   }
-  const int guard_pid = part->guarded ? part->guarded->pid() : 0;
+  Guarded::Pid guard_pid = part->guarded ? part->guarded->pid() : nullptr;
   return new Core{fork_epoch(), std::move(part),
                   std::shared_ptr<const sync::Context>(
                       new sync::Context{engine.clock(), id, options_.command_timeout, topology,
                                         keeper, waits, timers, acknowledger, stats}),
-                  hub, guard_pid};
+                  hub, std::move(guard_pid)};
 }
 
 std::shared_ptr<const sync::Context> Client::context() {
@@ -168,7 +168,7 @@ void Client::pause_renewals(bool on) { context()->keeper->watchdog().pause(on); 
 int Client::guard_pid() {
   (void)context();
   const Core& core = *core_.load();
-  return core.guard_pid;
+  return core.guard_pid ? core.guard_pid->load() : 0;
 }
 
 std::shared_ptr<Closing> Client::close(Millis timeout, bool release_held) {

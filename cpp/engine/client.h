@@ -55,7 +55,7 @@ class Client {
   // For tests of programs: while `on`, its holds are not renewed.
   void pause_renewals(bool on);
 
-  // The process of its guard, which may have ended since; 0: it was made without one.
+  // The process of its guard; 0: it was made without one, is closed, or its guard has ended.
   int guard_pid();
 
   // Begins to close it: see Closing. `timeout`: at most the command timeout. Only the first call

@@ -27,10 +27,17 @@ void post(EventSink& events, const std::string& reason) {
 // Waits for the end of the guard process.
 class GuardWatch final : public net::Pollable {
  public:
-  GuardWatch(net::Descriptor socket, std::shared_ptr<EventSink> events)
-      : socket_(std::move(socket)), events_(std::move(events)) {}
+  GuardWatch(net::Descriptor socket, int pid, std::shared_ptr<EventSink> events)
+      : socket_(std::move(socket)),
+        pid_(std::make_shared<std::atomic<int>>(pid)),
+        events_(std::move(events)) {}
 
-  void stop() { stopped_ = true; }
+  Guarded::Pid pid() const { return pid_; }
+
+  void stop() {
+    stopped_ = true;
+    *pid_ = 0;
+  }
 
   net::Interest step(TimePoint /*now*/) override {
     net::Interest interest;
@@ -39,6 +46,7 @@ class GuardWatch final : public net::Pollable {
     if (ended && !stopped_) post(*events_, "the guard of this program has ended");
     interest.done = ended || stopped_;
     if (interest.done) {
+      *pid_ = 0;
       socket_.reset();
     } else {
       interest.fd = socket_.get();
@@ -49,6 +57,7 @@ class GuardWatch final : public net::Pollable {
 
  private:
   net::Descriptor socket_;
+  const std::shared_ptr<std::atomic<int>> pid_;
   const std::shared_ptr<EventSink> events_;
   std::atomic<bool> stopped_{false};
 };
@@ -67,12 +76,11 @@ std::unique_ptr<Guarded> Guarded::begin(const Client& client,
     post(*events, enrolment.status().message());
     return nullptr;
   }
-  const auto watch = std::make_shared<GuardWatch>(enrolment.value()->guard().watched(), events);
+  const guard::Guard& guard = enrolment.value()->guard();
+  const auto watch = std::make_shared<GuardWatch>(guard.watched(), guard.pid(), events);
   loop.drive(watch);
   return std::unique_ptr<Guarded>(new Guarded(std::move(enrolment.value()), watch, loop));
 }
-
-int Guarded::pid() const { return enrolment_->guard().pid(); }
 
 void Guarded::prepare(topology::Setup& setup) {
   cluster_ = setup.endpoint.deployment == net::Deployment::kCluster;
@@ -104,8 +112,6 @@ std::unique_ptr<Guarded> Guarded::begin(const Client& client,
   return nullptr;
 }
 
-int Guarded::pid() const { return 0; }
-
 void Guarded::prepare(topology::Setup& /*setup*/) {}
 
 void Guarded::attach(const std::shared_ptr<topology::Topology>& /*topology*/,
@@ -116,6 +122,8 @@ void Guarded::attach(const std::shared_ptr<topology::Topology>& /*topology*/,
 Guarded::Guarded(std::shared_ptr<guard::Enrolment> enrolment, std::shared_ptr<GuardWatch> watch,
                  net::Loop& loop)
     : enrolment_(std::move(enrolment)), watch_(std::move(watch)), loop_(loop) {}
+
+Guarded::Pid Guarded::pid() const { return watch_->pid(); }
 
 Guarded::~Guarded() {
   watch_->stop();

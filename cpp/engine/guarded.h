@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 
@@ -35,8 +36,9 @@ class Guarded {
                                         const std::shared_ptr<EventSink>& events, net::Loop& loop);
   ~Guarded();
 
-  // Of the guard's process.
-  int pid() const;
+  // Of the guard's process; 0 once that has ended, or the client is closed. Outlives this.
+  using Pid = std::shared_ptr<const std::atomic<int>>;
+  Pid pid() const;
 
   // For the making of the client's topology, and then with it.
   void prepare(topology::Setup& setup);

@@ -69,6 +69,8 @@ class Stats:
     waiting: int
     #: Holds now whose changes the server will report at once, permits included: ``tracking``.
     tracked: int
+    #: Whether a guard would release what this client holds if the program died now: ``guard``.
+    guarded: bool
     #: From the beginning of an acquisition to its grant.
     wait_seconds: Histogram
     #: From the first grant of a hold to its last release, or its loss.
@@ -77,8 +79,9 @@ class Stats:
 
 def read_stats(core: _core.Client) -> Stats:
     """The figures as the engine has them now."""
-    figures = core.stats()
-    return Stats(*figures[:-2], *map(_histogram, figures[-2:]))
+    *counters, waits, holds = core.stats()
+    figures = [*counters, core.guard_pid != 0, _histogram(waits), _histogram(holds)]
+    return Stats(*figures)
 
 
 def _histogram(figures: tuple[Any, ...]) -> Histogram:

@@ -32,6 +32,7 @@ CHECKS = [
     "cluster coverage",
     "clock",
     "tracking",
+    "guard",
     "scripts",
     "pub/sub",
     "rights",

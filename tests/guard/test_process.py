@@ -36,6 +36,14 @@ def test_close_ends_it_and_leaves_no_process_and_no_descriptor(server: Server) -
     assert descriptors() == before
 
 
+def test_the_figures_of_a_client_say_whether_it_is_guarded(server: Server) -> None:
+    with holdfast.Client(server.url) as client:
+        assert not client.stats().guarded
+    with holdfast.Client(server.url, guard=True) as client:
+        assert client.stats().guarded
+    assert not client.stats().guarded
+
+
 def test_it_is_no_child_of_the_program(start_program: StartProgram) -> None:
     program = start_program(NAME)
     program.do("""exec("try: os.wait()\\nexcept ChildProcessError: say('no child')")""")
@@ -109,13 +117,15 @@ def test_a_guard_that_is_killed_is_reported_once_and_the_client_goes_on(
         logging.getLogger("holdfast").addHandler(Said())
         one, two = holdfast.Client(URL, guard=True), holdfast.Client(URL, guard=True)
         one.lock("first").acquire()
-        os.kill(one._core.guard_pid, signal.SIGKILL)
+        killed = one._core.guard_pid
+        os.kill(killed, signal.SIGKILL)
         hear("go on")
         with one.lock("second"), two.lock("third"):
             say("held")
+        until(lambda: not one.stats().guarded and not two.stats().guarded)
         three = holdfast.Client(URL, guard=True)
         three.lock("fourth").acquire()
-        say("guard", three._core.guard_pid not in (0, one._core.guard_pid))
+        say("guard", three.stats().guarded, three._core.guard_pid != killed)
         hear("end")
         """,
         URL=server.url,
@@ -124,7 +134,7 @@ def test_a_guard_that_is_killed_is_reported_once_and_the_client_goes_on(
     assert line.startswith("WARNING the guard of this program has ended"), line
     child.send("go on")
     child.expect("held")
-    assert child.expect("guard") == ["True"]
+    assert child.expect("guard") == ["True", "True"]
     child.kill()
     assert next_owner.lock("fourth").acquire(timeout=FREED_WITHIN)
 

@@ -11,6 +11,7 @@ from holdfast.inspect import deployment_of
 from ._certificate import check_certificate
 from ._configuration import CHECKS, Account
 from ._finding import LEVELS, Finding, bad, unknown
+from ._guard import check_guard
 from ._locking import check_messages, check_scripts
 from ._rights import KINDS, check_rights
 
@@ -45,6 +46,7 @@ def examine(
     accounts = [Account(server, clustered=clustered) for server in servers]
     for check in CHECKS:
         yield from _merged([(one.server.text, check(one)) for one in accounts])
+    yield check_guard()
     yield from silent
     yield check_scripts(client, name)
     yield check_messages(client, other, name, deployment)

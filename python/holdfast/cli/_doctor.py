@@ -44,8 +44,9 @@ def doctor(settings: Settings, name: bytes | None, kinds: tuple[str, ...], wants
 
     Looks at version, round trip, eviction policy, persistence, min-replicas-to-write, replicas and
     their lag, cluster coverage, and the clock against this machine's; tries scripts, messages, and
-    each command that locks need; checks when the TLS certificate expires. Each finding is good, a
-    warning, bad, or unknown if this user may not query it, and says what it means and what to do.
+    each command that locks need; starts a guard; checks when the TLS certificate expires. Each
+    finding is good, a warning, bad, or unknown if this user may not query it, and says what it
+    means and what to do.
 
     The status is 1 if a finding is bad.
     """

@@ -28,6 +28,7 @@ HELP = {
     "held": "Locks held now",
     "waiting": "Acquisitions that wait now",
     "tracked": "Holds whose changes the server reports at once",
+    "guarded": "Clients whose holds a guard releases if their program dies",
     "wait_seconds": "Time from the beginning of an acquisition to its grant",
     "hold_seconds": "Time from a grant to its last release, or its loss",
 }

@@ -39,7 +39,7 @@ REASON = "holdfast.reason"
 CLIENT = "holdfast.client"
 LOST = "holdfast.lost"
 
-_NOW = ("held", "waiting", "tracked")
+_NOW = ("held", "waiting", "tracked", "guarded")
 _TIMES = ("wait_seconds", "hold_seconds")
 
 

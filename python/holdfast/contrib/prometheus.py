@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Collector", "by_program"]
 
-_GAUGES = ("held", "waiting", "tracked")
+_GAUGES = ("held", "waiting", "tracked", "guarded")
 _HISTOGRAMS = ("wait_seconds", "hold_seconds")
 
 #: By client, its collector: two would count everything twice.
