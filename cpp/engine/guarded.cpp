@@ -83,10 +83,7 @@ std::unique_ptr<Guarded> Guarded::begin(const Client& client,
 }
 
 void Guarded::prepare(topology::Setup& setup) {
-  cluster_ = setup.endpoint.deployment == net::Deployment::kCluster;
-  if (setup.endpoint.deployment == net::Deployment::kSentinel) {
-    enrolment_->set_sentinels(setup.endpoint);
-  }
+  enrolment_->set_endpoint(setup.endpoint);
   setup.witness = [weak = std::weak_ptr<guard::Enrolment>(enrolment_)] {
     const auto enrolment = weak.lock();
     return enrolment ? enrolment->witness() : nullptr;
@@ -95,7 +92,7 @@ void Guarded::prepare(topology::Setup& setup) {
 
 void Guarded::attach(const std::shared_ptr<topology::Topology>& topology,
                      lease::LeaseKeeper& keeper) {
-  enrolment_->set_topology(topology, cluster_);
+  enrolment_->set_topology(topology);
   keeper.set_records(enrolment_);
 }
 

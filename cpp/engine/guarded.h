@@ -51,7 +51,6 @@ class Guarded {
   const std::shared_ptr<guard::Enrolment> enrolment_;
   const std::shared_ptr<GuardWatch> watch_;
   net::Loop& loop_;
-  bool cluster_ = false;
 };
 
 }  // namespace holdfast::engine

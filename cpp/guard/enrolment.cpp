@@ -119,12 +119,14 @@ Enrolment::~Enrolment() {
 
 void Enrolment::keep_at_exit() { g_kept = true; }
 
-void Enrolment::set_topology(std::weak_ptr<topology::Topology> topology, bool cluster) {
+void Enrolment::set_topology(std::weak_ptr<topology::Topology> topology) {
   topology_ = std::move(topology);
-  cluster_ = cluster;
 }
 
-void Enrolment::set_sentinels(const net::Endpoint& endpoint) const {
+void Enrolment::set_endpoint(const net::Endpoint& endpoint) {
+  cluster_ = endpoint.deployment == net::Deployment::kCluster;
+  if (cluster_) seeds_ = endpoint.addresses;
+  if (endpoint.deployment != net::Deployment::kSentinel) return;
   Settings sentinel;
   sentinel.credentials = endpoint.sentinel_credentials;
   sentinel.tls = endpoint.tls;
@@ -140,16 +142,22 @@ std::shared_ptr<client::StreamWitness> Enrolment::witness() {
 }
 
 void Enrolment::connected(const client::StreamOptions& link, const net::Credentials& who,
-                          std::size_t place) const {
+                          std::size_t place) {
   const auto topology = topology_.lock();
   if (!topology) return;
   Settings server;
-  server.address = link.address;
   server.credentials = who;
   if (link.database != 0) server.database = std::to_string(link.database);
   server.tls = link.tls;
   server.publish = topology->publish_command();
   server.cluster = cluster_;
+  if (cluster_ && !seeds_sent_.exchange(true)) {
+    for (const net::Address& seed : seeds_) {
+      server.address = seed;
+      (void)guard_->send(server_message(number_, server));
+    }
+  }
+  server.address = link.address;
   server.place = place;
   (void)guard_->send(server_message(number_, server));
 }

@@ -5,12 +5,14 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/mutex.h"
 #include "client/reconnecting_stream.h"
 #include "guard/guard.h"
 #include "guard/held_page.h"
 #include "lease/held_records.h"
+#include "net/endpoint.h"
 #include "topology/topology.h"
 
 namespace holdfast::guard {
@@ -29,11 +31,10 @@ class Enrolment final : public lease::HeldRecords, public std::enable_shared_fro
   // The program ends: what its clients still hold is left to the guard.
   static void keep_at_exit();
 
-  // Once, before the first connection. `cluster`: the client may be connected to several servers.
-  void set_topology(std::weak_ptr<topology::Topology> topology, bool cluster);
-
-  // Of a service under Sentinel, once: where the guard finds its primary.
-  void set_sentinels(const net::Endpoint& endpoint) const;
+  // Both once, before the first connection. By the sentinels, or the seeds of a cluster, the guard
+  // finds a primary that the client has not been connected to.
+  void set_endpoint(const net::Endpoint& endpoint);
+  void set_topology(std::weak_ptr<topology::Topology> topology);
 
   // For one connection for calls.
   std::shared_ptr<client::StreamWitness> witness();
@@ -50,8 +51,7 @@ class Enrolment final : public lease::HeldRecords, public std::enable_shared_fro
 
   Enrolment(HeldPage page, std::shared_ptr<Guard> guard, std::string number,
             const std::string& client_id);
-  void connected(const client::StreamOptions& link, const net::Credentials& who,
-                 std::size_t place) const;
+  void connected(const client::StreamOptions& link, const net::Credentials& who, std::size_t place);
   bool inherited() const;
   void make_room();
 
@@ -65,6 +65,8 @@ class Enrolment final : public lease::HeldRecords, public std::enable_shared_fro
   std::atomic<std::size_t> places_{0};
   std::weak_ptr<topology::Topology> topology_;
   bool cluster_ = false;
+  std::vector<net::Address> seeds_;  // of a cluster
+  std::atomic<bool> seeds_sent_{false};
 };
 
 }  // namespace holdfast::guard

@@ -83,7 +83,7 @@ Status GuardedClients::join(const std::string& client, const net::Descriptor& pa
   return {};
 }
 
-// Of a cluster all servers, each once; else the newest alone.
+// Of a cluster all servers, each once, seeds too, which have no place; else the newest alone.
 void GuardedClients::connected(const std::string& client, Settings server) {
   const auto found = clients_.find(client);
   if (found == clients_.end()) return;
@@ -92,6 +92,8 @@ void GuardedClients::connected(const std::string& client, Settings server) {
   const auto replaced = [&server](const Settings& other) {
     return !server.cluster || other.address == server.address;
   };
+  const bool known = std::any_of(servers.begin(), servers.end(), replaced);
+  if (known && server.place == Settings::kNoPlace) return;
   servers.erase(std::remove_if(servers.begin(), servers.end(), replaced), servers.end());
   servers.push_back(std::move(server));
 }

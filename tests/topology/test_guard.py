@@ -143,6 +143,23 @@ def test_a_lock_whose_slot_has_moved_is_freed(
     alice.do(next_owner.release)
 
 
+def test_it_finds_the_primary_that_follows_one_of_a_cluster_that_ended_with_the_program(
+    cluster: Cluster, start_holder: StartHolder, make_client: Any, alice: Any
+) -> None:
+    primary = cluster.primary_of(NAME)
+    replica = cluster.replica_of(primary)
+    holder = start_holder(cluster.seeds, NAME)
+    with primary.connect(single_connection_client=True) as connection:
+        connection.set(f"{{{NAME}}}written", "")
+        assert connection.wait(1, 10_000) == 1
+    primary.stop()
+    holder.kill()
+    cluster.await_promotion(replica)
+    next_owner = make_client(cluster.seeds, command_timeout=40.0).lock(NAME)
+    assert alice.do(next_owner.acquire, timeout=FREED_WITHIN)
+    alice.do(next_owner.release)
+
+
 def test_a_waiter_of_a_cluster_is_woken(
     cluster: Cluster, start_holder: StartHolder, make_client: Any, bob: Any
 ) -> None:
