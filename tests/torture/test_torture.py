@@ -44,6 +44,15 @@ def test_workers_of_other_programs_break_no_guarantee(
     _torture("standalone", server_kind, seed, replace(size, way=way), tmp_path)
 
 
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("topology", ["sentinel", "cluster"])
+def test_guards_find_the_servers_of_killed_workers(
+    topology: str, server_kind: str, seed: int, size: Size, tmp_path: Path
+) -> None:
+    faulthandler.cancel_dump_traceback_later()
+    _torture(topology, server_kind, seed, replace(size, way="guarded"), tmp_path)
+
+
 def _torture(topology: str, kind: str, seed: int, size: Size, folder: Path) -> None:
     with TOPOLOGIES[topology](kind, seed) as servers:
         report = Torture(servers, folder, seed, size).run()
