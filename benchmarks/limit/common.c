@@ -97,19 +97,19 @@ static Encoded encode(int count, const char** words) {
   return command;
 }
 
-static Encoded encode_leased(const char* script, const char* name, const char* owner, long ms) {
-  char lease[24];
-  snprintf(lease, sizeof lease, "%ld", ms);
-  const char* words[] = {"EVALSHA", word(script, NULL), "1", name, owner, lease, "1"};
-  return encode(strcmp(script, "renew") == 0 ? 6 : 7, words);
-}
-
 Encoded encode_acquire(const char* name, const char* owner, long lease_ms) {
-  return encode_leased("acquire", name, owner, lease_ms);
+  char lease[24];
+  snprintf(lease, sizeof lease, "%ld", lease_ms);
+  const char* words[] = {"EVALSHA", word("acquire", NULL), "1", name, owner, lease, "1"};
+  return encode(7, words);
 }
 
+// A batch of one.
 Encoded encode_renew(const char* name, const char* owner, long lease_ms) {
-  return encode_leased("renew", name, owner, lease_ms);
+  char lease[24];
+  snprintf(lease, sizeof lease, "%ld", lease_ms);
+  const char* words[] = {"EVALSHA", word("renew", NULL), "1", name, lease, owner};
+  return encode(6, words);
 }
 
 static void channel_name(char* channel, size_t size, const char* name) {

@@ -110,9 +110,9 @@ class ReconnectingStream {
   // Ready only: all that has been read was complete replies, and they have been returned.
   bool at_end() const { return reader_->at_end(); }
 
-  // Ready only: the server says when what was read on this stream changes. And what it has said
-  // since the last call.
-  bool tracks() const { return tracking_.granted(); }
+  // Ready only: of what was read on this stream the server says when it changes. And what it has
+  // said since the last call.
+  Tracked tracked() const { return tracking_.tracked(); }
   Changes take_changes() { return tracking_.take_changes(); }
 
   // Gives the stream up and backs off. `reset`: let nothing that was sent before be delivered late.

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "base/sync_points.h"
+#include "client/tracking.h"
 #include "resp/reply.h"
 #include "resp/reply_kinds.h"
 
@@ -20,8 +21,8 @@ struct Sent {
   TimePoint last{};  // the moment before the sending that was answered
   int times = 0;
   std::uint64_t stream = 0;  // of that sending: the same for two commands, the same stream
-  bool tracked = false;      // the server says when what that sending has read changes
-  bool repeated = false;     // an earlier sending may have had an effect, and its reply was lost
+  Tracked tracked = Tracked::kNothing;  // of what it has read the server says when it changes
+  bool repeated = false;  // an earlier sending may have had an effect, and its reply was lost
 };
 
 // One command on its way through a Connection, and what to do with its reply.

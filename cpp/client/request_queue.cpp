@@ -63,7 +63,7 @@ int RequestQueue::send(std::string& out, TimePoint now) {
     entry.what.sent.last = now;
     if (++entry.what.sent.times > 1) trace_repeat(*entry.what.request);
     entry.what.sent.stream = stream_;
-    entry.what.sent.tracked = tracks_;
+    entry.what.sent.tracked = tracked_;
     entry.replies = entry.what.request->encode(out);
     ++sent_;
     commands += 1 + entry.extra;

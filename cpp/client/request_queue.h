@@ -49,8 +49,8 @@ class RequestQueue {
 
   // Of the commands that go out now: see Sent::stream.
   std::uint64_t stream() const { return stream_; }
-  // There is a stream again; `tracks`: see Sent::tracked.
-  void opened(bool tracks) { tracks_ = tracks; }
+  // There is a stream again; `tracked`: see Sent::tracked.
+  void opened(Tracked tracked) { tracked_ = tracked; }
 
   void add(InFlightRequest unanswered);
 
@@ -123,7 +123,7 @@ class RequestQueue {
   std::shared_ptr<EventSink> events_;
   std::deque<Entry> entries_;
   std::uint64_t stream_;  // what is on the wire, or will be
-  bool tracks_ = false;
+  Tracked tracked_ = Tracked::kNothing;
   std::size_t sent_ = 0;
   TimePoint next_overdue_ = kNever;
   int failures_ = 0;  // attempts that have failed in a row

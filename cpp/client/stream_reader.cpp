@@ -201,7 +201,7 @@ bool StreamReader::take_replies(Pipeline& pipe, TimePoint now, Progress& progres
 
 void StreamReader::stream_ready(Pipeline& pipe, TimePoint now) {
   pipe.send.open(link_.transport());
-  pipe.line.opened(link_.tracks());
+  pipe.line.opened(link_.tracked());
   pipe.last_read = now;
   if (setup_.driver == ConnectionSetup::Driver::kCallers) pipe.drive();
 }

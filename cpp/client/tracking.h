@@ -18,6 +18,10 @@ enum class TrackingMode : std::uint8_t {
   kRequired,  // not asked for, but a server without it is refused
 };
 
+// What a server tracks of the keys that a script reads: nothing; those; or, before Redis 7.2, with
+// each reading all keys that the script declares, which takes long where these are many.
+enum class Tracked : std::uint8_t { kNothing, kReadKeys, kDeclaredKeys };
+
 // What was read on a stream and has changed since, or may have.
 struct Changes {
   bool all = false;               // the server has removed all data of a database
@@ -40,14 +44,15 @@ class Tracking {
   bool required() const { return mode_ == TrackingMode::kRequired; }
 
   // The replies to HELLO 3, and to the command itself.
-  void hello(const resp::Reply& reply) { resp3_ = !reply.is_error(); }
+  void hello(const resp::Reply& reply);
   void answered(const resp::Reply& reply, TimePoint now);
   // The stream is ready; or has broken, while it was greeting.
   void ready() { broken_ = 0; }
   void broken(TimePoint now);
 
-  // The server sends the messages on this stream.
+  // The server sends the messages on this stream; and of what.
   bool granted() const { return granted_; }
+  Tracked tracked() const;
   // A push has come.
   void note(const resp::Reply& push);
   Changes take_changes() { return std::exchange(changes_, {}); }
@@ -56,6 +61,7 @@ class Tracking {
   const TrackingMode mode_;
   bool requested_ = false;
   bool resp3_ = false;
+  bool by_key_ = false;  // the server is of a version that tracks what a script reads
   bool granted_ = false;
   int broken_ = 0;  // greetings in a row that requested them
   TimePoint again_{};

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "lease/hold_record.h"
+#include "lease/renewal_batch.h"
 
 namespace holdfast::lease {
 
@@ -95,6 +96,7 @@ void Attempts::add(const Grant& grant, HeldRecords::Id record) {
   book_.drop_pending(grant.name, grant.owner);
   Hold& hold = hold_for(grant);
   hold.add_level(grant);
+  if (grant.lease.renewed) book_.plan_first_renewal(hold, grant.sent);
   if (book_.records) book_.record(hold, record);
   book_.arm(hold, grant.sent);
   hold.trace(Hold::Step::kGranted);
@@ -106,6 +108,7 @@ Hold& Attempts::hold_for(const Grant& grant) {
   if (known != nullptr) book_.holds.erase(*known);
   Hold& hold = book_.holds.add(std::make_shared<Hold>(book_.watchdog(), grant));
   hold.granted = book_.clock.now();
+  hold.group = static_cast<std::uint32_t>(hold.serial / RenewalBatch::kMostKeys);
   if (book_.tracks) hold.next_look = after(hold.granted, kYoung);
   book_.events.count(hold, Stats::Counter::kHeld);
   return hold;

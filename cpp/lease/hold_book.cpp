@@ -11,15 +11,30 @@ namespace holdfast::lease {
 void HoldBook::drive() const { loop_.drive(watchdog_.lock()); }
 
 void HoldBook::arm(Hold& hold, TimePoint now) {
-  const bool renew = hold.renewed() && !hold.in_flight && !hold.detaching && !hold.joint;
+  // While a renewal is in flight the next one is expected a third of the lease later, which is the
+  // moment if all goes well: then the timer stays as it is.
+  const bool due = hold.in_flight && hold.next_renewal <= now;
+  const bool renew = hold.renewed() && !due && !hold.detaching && !hold.joint;
   TimePoint at = hold.trusted();
   if (renew) at = std::min(at, hold.next_renewal);
   if (!hold.in_flight) at = std::min(at, hold.next_look);
-  wheel.arm(hold.timer, std::max(at, now));
+  at = std::max(at, now);
+  if (hold.timer.armed() && hold.timer.at() == at) return;
+  wheel.arm(hold.timer, at);
   if (at < next_step) {
     next_step = at;
     drive();
   }
+}
+
+void HoldBook::plan_first_renewal(Hold& hold, TimePoint sent) const {
+  const Millis lease = hold.shortened.part_of(hold.lease, sent);
+  hold.next_renewal = grid_.first(sent, lease, holds.all().size());
+}
+
+void HoldBook::plan_renewal(Hold& hold, TimePoint sent, TimePoint now) const {
+  const Millis lease = hold.shortened.part_of(hold.sure(hold.lease), now);
+  hold.next_renewal = grid_.next(sent, lease, hold.group, holds.all().size());
 }
 
 void HoldBook::set_records(std::shared_ptr<HeldRecords> kept) {

@@ -14,6 +14,7 @@
 #include "lease/hold_events.h"
 #include "lease/hold_table.h"
 #include "lease/release_ledger.h"
+#include "lease/renewal_grid.h"
 #include "net/loop.h"
 
 namespace holdfast::lease {
@@ -30,6 +31,7 @@ class HoldBook {
         client_id(std::move(client)),
         events(std::move(reports)),
         wheel(a_clock.now()),
+        grid_(client_id),
         loop_(loop) {}
 
   // Which renews the holds; to be called once, before the first grant.
@@ -42,6 +44,10 @@ class HoldBook {
 
   // For the moment when the hold is to be renewed, or its lease is over; at `now` at the earliest.
   void arm(Hold& hold, TimePoint now) HOLDFAST_REQUIRES(mutex);
+  // Sets the time of the next renewal, after a grant that was requested, or a renewal that was
+  // sent, then.
+  void plan_first_renewal(Hold& hold, TimePoint sent) const HOLDFAST_REQUIRES(mutex);
+  void plan_renewal(Hold& hold, TimePoint sent, TimePoint now) const HOLDFAST_REQUIRES(mutex);
   // A hold in the table has turned out to be gone: counts and posts it.
   void lose(Hold& hold, const std::string& reason) HOLDFAST_REQUIRES(mutex);
   // Where there are records: of a hold that was granted, by an attempt with that record; of one
@@ -87,6 +93,7 @@ class HoldBook {
  private:
   void remove_record(HeldRecords::Id& record) HOLDFAST_REQUIRES(mutex);
 
+  const RenewalGrid grid_;
   net::Loop& loop_;
   std::weak_ptr<Watchdog> watchdog_;
 };

@@ -46,9 +46,9 @@ void HoldEvents::count(const Hold& hold, Stats::Counter counter, std::int64_t am
   if (hold.counted) stats_->add(counter, amount);
 }
 
-void HoldEvents::count_renewal(const Hold& hold, const Result<resp::Reply>& reply) const {
+void HoldEvents::count_renewal(const Hold& hold, std::optional<std::int64_t> found) const {
   if (!hold.sent_renewal || hold.by_text) return;
-  const bool renewed = reply.ok() && reply.value().is_integer() && reply.value().integer() != 0;
+  const bool renewed = found.value_or(0) != 0;
   count(hold, renewed ? Stats::Counter::kRenewals : Stats::Counter::kRenewalFailures);
 }
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -40,7 +41,8 @@ class HoldEvents {
 
   // In the figures, where the hold is among them.
   void count(const Hold& hold, Stats::Counter counter, std::int64_t amount = 1) const;
-  void count_renewal(const Hold& hold, const Result<resp::Reply>& reply) const;
+  // `found`: see Renewal::renewed(); nothing: it was not renewed.
+  void count_renewal(const Hold& hold, std::optional<std::int64_t> found) const;
   void count_end(const Hold& hold, TimePoint now) const;  // no effect unless it is held
 
   // Appends the latest owners that ended while they held it, whose leases are not over.

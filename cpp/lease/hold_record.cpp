@@ -5,17 +5,11 @@
 namespace holdfast::lease {
 
 resp::ReplyKinds Hold::encode(std::string& out) const {
-  if (sent_renewal && !sent_either && !by_text) {
-    out += command;
-    return command_replies;
-  }
   const std::shared_ptr<Watchdog> to = watchdog.lock();
   const std::string field = to ? owner_field(to->client_id(), owner) : std::string();
   script::Writer writer(out, by_text);
-  if (sent_either) {
+  if (sent_renewal) {
     renewal->renew_either(writer, name, {field, move->other}, sent_lease);
-  } else if (sent_renewal) {
-    renewal->renew(writer, name, field, sent_lease);
   } else {
     renewal->check(writer, name, field);
   }

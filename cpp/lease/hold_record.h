@@ -33,11 +33,6 @@ constexpr const char* kReleaseExpired = "its lease ran out before its release re
 // How long a hold is not tracked, so that short ones cost nothing.
 constexpr Millis kYoung{100};
 
-// When the watchdog renews next: a third of the lease after `sent`, less some tenths of that for
-// holds that were renewed at one moment to drift apart, and on a grid, so that what is due together
-// goes out together.
-TimePoint renewal_after(TimePoint sent, Millis lease, std::uint64_t serial);
-
 // The holds that one owner has of one lock, nested: was each acquired without a lease?
 class Levels {
  public:
@@ -65,8 +60,9 @@ class Levels {
   bool renewed_ = false;  // one of them is
 };
 
-// One owner's hold of one lock; as a request, its renewal (or check). Its fields are guarded by the
-// keeper's lock, but for what encode() reads: that stays as it is while a renewal is under way.
+// One owner's hold of one lock; as a request, its check, or its renewal where it may have another
+// field (see RenewalBatch for the others). Its fields are guarded by the keeper's lock, but for
+// what encode() reads: that stays as it is while a renewal is under way.
 class Hold final : public client::Request, public std::enable_shared_from_this<Hold> {
  public:
   using State = HoldState;
@@ -99,20 +95,14 @@ class Hold final : public client::Request, public std::enable_shared_from_this<H
   resp::ReplyKinds encode(std::string& out) const override;
   void complete(Result<resp::Reply> reply, const client::Sent& sent) override;
 
-  // What is sent next: a renewal for `sent_lease`, encoded once for all that follow, or a
-  // check.
-  void prepare(bool renews, Millis wanted, const std::string& client_id) {
+  // What is sent next: a renewal for `sent_lease`, or a check.
+  void prepare(bool renews, Millis wanted) {
     sent_renewal = renews;
     sent_either = move != nullptr;
-    if (!renews) return;
-    if (wanted != sent_lease) command.clear();
-    sent_lease = wanted;
-    if (!command.empty()) return;
-    script::Writer writer(command, false);
-    renewal->renew(writer, name, owner_field(client_id, owner), wanted);
-    command_replies = writer.replies();
-    command.shrink_to_fit();
+    if (renews) sent_lease = wanted;
   }
+  // It goes out with others.
+  bool in_batch() const { return sent_renewal && !sent_either; }
 
   bool held() const { return state == State::kHeld; }
   // Until when the hold may be believed to be there.
@@ -140,13 +130,11 @@ class Hold final : public client::Request, public std::enable_shared_from_this<H
   // A renewal that was sent then has been confirmed by this reply.
   void record_renewal(TimePoint sent, std::int64_t reply, TimePoint now) {
     // A lease that extend() has set since may have cut the renewed one on the server.
-    if (sent_extensions == extensions) {
-      const Millis given = sure(sent_lease);
-      const std::optional<Millis> found = renewal->found(reply);
-      if (found && after(now, *found) < set_until_when_sent) shortened.observe(*found, now, lease);
-      set_lease(sent, given, now);
-    }
-    next_renewal = renewal_after(sent, shortened.part_of(sure(lease), now), serial);
+    if (sent_extensions != extensions) return;
+    const Millis given = sure(sent_lease);
+    const std::optional<Millis> found = renewal->found(reply);
+    if (found && after(now, *found) < set_until_when_sent) shortened.observe(*found, now, lease);
+    set_lease(sent, given, now);
   }
 
   // A command that was sent then has set a lease of `given`; a longer one on the server stays.
@@ -170,7 +158,6 @@ class Hold final : public client::Request, public std::enable_shared_from_this<H
     token = grant.token.value_or(token);
     if (grant.lease.renewed) {
       lease = grant.lease.time;
-      next_renewal = renewal_after(grant.sent, shortened.part_of(lease, grant.sent), 0);
     } else {
       fixed_lease = grant.lease.time;
     }
@@ -203,6 +190,7 @@ class Hold final : public client::Request, public std::enable_shared_from_this<H
   const bool counted;                    // among the figures of the client's locks
   std::vector<std::uint64_t> listeners;  // each once
   std::uint64_t serial = 0;
+  std::uint32_t group = 0;  // of holds whose renewals are to come together
   Levels levels;
   std::unique_ptr<const std::string> reason;  // of the loss
   std::int64_t token = 0;  // of the newest grant that brought one (they are positive)
@@ -231,13 +219,12 @@ class Hold final : public client::Request, public std::enable_shared_from_this<H
   bool reported = false;  // the loss, by a release
   bool in_flight = false;
   bool by_text = false;
+  bool alone = false;                 // the server has refused the batch that it was in
   std::uint32_t sent_extensions = 0;  // those that had begun before what is in flight
   bool sent_renewal = false;          // what is in flight: a renewal, or a check
   bool sent_either = false;           // the renewal is good for the field of `move`, too
   Millis sent_lease{0};
   TimePoint set_until_when_sent{};  // `set_until` when it was sent
-  std::string command;              // the renewal for `sent_lease`
-  resp::ReplyKinds command_replies = resp::ReplyKind::kInteger;
 };
 
 }  // namespace holdfast::lease

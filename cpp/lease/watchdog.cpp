@@ -8,9 +8,6 @@ namespace holdfast::lease {
 namespace {
 
 constexpr Millis kRetryAfter{250};  // a failed renewal; sooner for short leases
-// Renewals fall on a grid of this width (of a short lease, a hundredth of it).
-constexpr Millis kGrid{10};
-constexpr std::uint64_t kSpread = 16;
 // How long the timer goes on without a hold before it is put away: locks that are taken again and
 // again must not wake the watchdog's thread each time.
 constexpr Millis kIdle{1000};
@@ -20,22 +17,16 @@ constexpr Millis kIdle{1000};
 constexpr LookBudget::Rate kItsLooks{Millis(250), 5};
 constexpr LookBudget::Rate kAllLooks{std::chrono::microseconds(200), 5000};
 
+bool is_error(const Result<resp::Reply>& reply) { return reply.ok() && reply.value().is_error(); }
+
 bool unknown_script(const Result<resp::Reply>& reply) {
-  return reply.ok() && reply.value().is_error() && reply.value().text().substr(0, 8) == "NOSCRIPT";
+  return is_error(reply) && reply.value().text().substr(0, 8) == "NOSCRIPT";
 }
 
 // Until the next attempt, after one that failed.
 Duration retry_after(Millis lease) { return std::min<Duration>(kRetryAfter, Duration(lease) / 12); }
 
 }  // namespace
-
-TimePoint renewal_after(TimePoint sent, Millis lease, std::uint64_t serial) {
-  const Duration third = Duration(lease) / 3;
-  const Duration early = third / 10 * static_cast<long>(serial % kSpread) / kSpread;
-  const Duration width = std::min<Duration>(kGrid, Duration(lease) / 100);
-  const Duration at = (sent + third - early).time_since_epoch();
-  return TimePoint(at - at % width + width);
-}
 
 void Watchdog::set_topology(std::weak_ptr<topology::Topology> topology) {
   const MutexLock guard(book_->mutex);
@@ -117,7 +108,8 @@ void Watchdog::request(Hold& hold, bool renews, TimePoint now, Renewals& renewal
     hold.sent_extensions = hold.extensions;
     // An outer hold with a longer lease must not be cut short.
     const Millis lease = std::max(hold.lease, lease_until(now, hold.set_until));
-    hold.prepare(renews, lease, book_->client_id);
+    hold.prepare(renews, lease);
+    if (renews) book_->plan_renewal(hold, now, now);
     hold.set_until_when_sent = hold.set_until;
     hold.deadline = hold.trusted();
     renewals.push_back(hold.shared_from_this());
@@ -126,16 +118,53 @@ void Watchdog::request(Hold& hold, bool renews, TimePoint now, Renewals& renewal
 }
 
 void Watchdog::submit(const Renewals& renewals) {
+  if (renewals.empty()) return;
   std::shared_ptr<topology::Topology> topology;
+  std::size_t most_keys = 0;
   {
     const MutexLock guard(book_->mutex);
     topology = topology_.lock();
+    most_keys = most_keys_;
   }
   if (!topology) return;
+  RenewalBatches batches(weak_from_this(), most_keys);
+  std::vector<client::RequestPtr> requests;
   for (const std::shared_ptr<Hold>& hold : renewals) {
-    const auto connection = topology->route(hold->key(), topology::Traffic::kRenewals);
-    const Status closed = connection->submit(hold);
+    if (hold->in_batch()) {
+      batches.add(hold, topology->slot(hold->key()));
+    } else {
+      requests.push_back(hold);
+    }
+  }
+  for (auto& batch : batches.take()) requests.push_back(std::move(batch));
+  for (const client::RequestPtr& request : requests) {
+    const auto connection = topology->route(request->key(), topology::Traffic::kRenewals);
+    const Status closed = connection->submit(request);
     if (!closed.ok()) return;
+  }
+}
+
+void Watchdog::answered(const RenewalBatch& batch, const Result<resp::Reply>& reply,
+                        const client::Sent& sent) {
+  const RenewalBatch::Found found = batch.found(reply);
+  const bool unknown = unknown_script(reply);
+  const bool refused = !unknown && is_error(reply);
+  const MutexLock guard(book_->mutex);
+  const TimePoint now = book_->clock.now();
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    Hold& hold = *batch.holds()[i];
+    hold.in_flight = false;
+    hold.by_text = unknown;
+    // A refusal may be another hold's. And a proxy may have sent the batch where its first key is.
+    hold.alone = refused || (found.size() > 1 && found[i] == 0);
+    if (hold.serial == 0 || !hold.held()) continue;
+    if (batch.slot()) hold.group = *batch.slot();
+    if (hold.alone && found.size() > 1) {
+      hold.next_renewal = now;
+      book_->arm(hold, now);
+    } else {
+      conclude(hold, found[i], sent, now);
+    }
   }
 }
 
@@ -144,18 +173,23 @@ void Watchdog::answered(Hold& hold, const Result<resp::Reply>& reply, const clie
   hold.in_flight = false;
   hold.by_text = unknown_script(reply);
   if (hold.serial == 0 || !hold.held()) return;
-  const TimePoint now = book_->clock.now();
-  book_->events.count_renewal(hold, reply);
-  if (!reply.ok() || !reply.value().is_integer()) {
+  const bool integer = reply.ok() && reply.value().is_integer();
+  conclude(hold, integer ? Found(reply.value().integer()) : std::nullopt, sent, book_->clock.now());
+}
+
+void Watchdog::conclude(Hold& hold, Found found, const client::Sent& sent, TimePoint now) {
+  book_->events.count_renewal(hold, found);
+  if (!found) {
     failed(hold, now);
-  } else if (reply.value().integer() == 0) {
+  } else if (*found == 0) {
     return gone(hold, now);
   } else {
     note_tracking(hold, sent.tracked);
     if (!hold.sent_renewal) {
-      found(hold, reply.value().integer(), sent, now);
+      look_found(hold, *found, sent, now);
     } else if (hold.renewed()) {
-      hold.record_renewal(sent.last, reply.value().integer(), now);
+      hold.record_renewal(sent.last, *found, now);
+      book_->plan_renewal(hold, sent.last, now);
       book_->renew_record(hold);
       hold.trace(Hold::Step::kRenewed);
     }
@@ -184,7 +218,7 @@ void Watchdog::gone(Hold& hold, TimePoint now) {
 }
 
 // A check has found it. `left`: ms of its lease; below 0: a lease without end.
-void Watchdog::found(Hold& hold, std::int64_t left, const client::Sent& sent, TimePoint now) {
+void Watchdog::look_found(Hold& hold, std::int64_t left, const client::Sent& sent, TimePoint now) {
   // What this client has set meanwhile may be older or newer than what was found.
   const bool same =
       hold.set_until == hold.set_until_when_sent && hold.sent_extensions == hold.extensions;
@@ -207,9 +241,12 @@ void Watchdog::found_lease(Hold& hold, std::int64_t left, const client::Sent& se
   if (cut && half >= kYoung) hold.next_look = after(now, half);
 }
 
-void Watchdog::note_tracking(Hold& hold, bool tracked) {
-  book_->tracks = tracked;
-  if (!tracked) return book_->holds.tracked.remove(hold);
+void Watchdog::note_tracking(Hold& hold, client::Tracked tracked) {
+  using client::Tracked;
+  const bool declared = tracked == Tracked::kDeclaredKeys;
+  most_keys_ = declared ? RenewalBatch::kMostDeclaredKeys : RenewalBatch::kMostKeys;
+  book_->tracks = tracked != Tracked::kNothing;
+  if (!book_->tracks) return book_->holds.tracked.remove(hold);
   if (!hold.tracked.empty()) return;
   const std::string field = owner_field(book_->client_id, hold.owner);
   book_->holds.tracked.add(hold, hold.renewal->keys(hold.name, field));

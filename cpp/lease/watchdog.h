@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,17 +13,19 @@
 #include "lease/hold_book.h"
 #include "lease/hold_record.h"
 #include "lease/look_budget.h"
+#include "lease/renewal_batch.h"
 #include "net/pollable.h"
 #include "topology/topology.h"
 
 namespace holdfast::lease {
 
-// Renews the holds of one client, each a third of its lease after the last time, in pipelines,
-// spread over the period. A renewal that fails is tried again within a quarter of a second until
-// the hold's time is over; then, or when the server says that it is gone, the hold is *lost*. A
-// local timer finds that even where the network says nothing. Thread-safe; driven by one of the
-// loops for watchdogs.
-class Watchdog final : public net::Pollable {
+// Renews the holds of one client, each a third of its lease after the last time, in batches that
+// are spread over the period. Where the server refuses a batch, each of its holds is renewed alone,
+// and so is a hold that a batch has not found. A renewal that fails is tried again within a quarter
+// of a second until the hold's time is over; then, or when the server says that it is gone, the
+// hold is *lost*. A local timer finds that even where the network says nothing. Thread-safe; driven
+// by one of the loops for watchdogs.
+class Watchdog final : public net::Pollable, public std::enable_shared_from_this<Watchdog> {
  public:
   explicit Watchdog(std::shared_ptr<HoldBook> book) : book_(std::move(book)) {}
 
@@ -44,7 +47,9 @@ class Watchdog final : public net::Pollable {
   // For tests of programs: while `on`, nothing is renewed or verified, so that leases run out.
   void pause(bool on) { paused_ = on; }
 
-  // Of a hold that was sent as a request: the reply to its renewal, or check.
+  // The reply to a batch, and to a hold that was sent as a request.
+  void answered(const RenewalBatch& batch, const Result<resp::Reply>& reply,
+                const client::Sent& sent) HOLDFAST_EXCLUDES(book_->mutex);
   void answered(Hold& hold, const Result<resp::Reply>& reply, const client::Sent& sent)
       HOLDFAST_EXCLUDES(book_->mutex);
 
@@ -59,12 +64,16 @@ class Watchdog final : public net::Pollable {
   void look(Hold& hold, TimePoint now, Renewals& renewals) HOLDFAST_REQUIRES(book_->mutex);
   void request(Hold& hold, bool renews, TimePoint now, Renewals& renewals)
       HOLDFAST_REQUIRES(book_->mutex);
+  // What was asked of a hold has this answer; nothing: no answer, or an error.
+  using Found = std::optional<std::int64_t>;
+  void conclude(Hold& hold, Found found, const client::Sent& sent, TimePoint now)
+      HOLDFAST_REQUIRES(book_->mutex);
   void failed(Hold& hold, TimePoint now) HOLDFAST_REQUIRES(book_->mutex);
   void gone(Hold& hold, TimePoint now) HOLDFAST_REQUIRES(book_->mutex);
-  void found(Hold& hold, std::int64_t left, const client::Sent& sent, TimePoint now)
+  void look_found(Hold& hold, std::int64_t left, const client::Sent& sent, TimePoint now)
       HOLDFAST_REQUIRES(book_->mutex);
   static void found_lease(Hold& hold, std::int64_t left, const client::Sent& sent, TimePoint now);
-  void note_tracking(Hold& hold, bool tracked) HOLDFAST_REQUIRES(book_->mutex);
+  void note_tracking(Hold& hold, client::Tracked tracked) HOLDFAST_REQUIRES(book_->mutex);
   void look_again(Hold& hold, TimePoint now) HOLDFAST_REQUIRES(book_->mutex);
   void submit(const Renewals& renewals) HOLDFAST_EXCLUDES(book_->mutex);
 
@@ -74,6 +83,7 @@ class Watchdog final : public net::Pollable {
   TimePoint busy_until_ HOLDFAST_GUARDED_BY(book_->mutex){};
   LookBudget looks_ HOLDFAST_GUARDED_BY(book_->mutex);
   bool verify_ HOLDFAST_GUARDED_BY(book_->mutex) = false;
+  std::size_t most_keys_ HOLDFAST_GUARDED_BY(book_->mutex) = RenewalBatch::kMostKeys;  // of a batch
   SharedAtomic<bool> paused_{false};
 };
 

@@ -33,6 +33,7 @@ class Cluster final : public Topology,
   void start();
 
   std::shared_ptr<client::Connection> route(std::string_view key, Traffic traffic) override;
+  std::optional<Slot> slot(std::string_view key) const override { return slot_of(key); }
   void subscribe(const std::string& channel) override;
   void release(const std::string& channel, Duration linger) override;
   std::shared_ptr<client::Subscriber> subscriber(const std::string& channel) override;

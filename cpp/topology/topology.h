@@ -3,11 +3,13 @@
 #include <array>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "client/connection.h"
 #include "client/subscriber.h"
+#include "topology/slot.h"
 
 namespace holdfast::topology {
 
@@ -37,6 +39,8 @@ class Topology {
   virtual ~Topology() = default;
 
   virtual std::shared_ptr<client::Connection> route(std::string_view key, Traffic traffic) = 0;
+  // The slot of a key in a cluster, where a command may only have keys of one slot; else none.
+  virtual std::optional<Slot> slot(std::string_view /*key*/) const { return std::nullopt; }
 
   // As Subscriber's, at the server where the channel's messages are published. With any lock held.
   virtual void subscribe(const std::string& channel) = 0;

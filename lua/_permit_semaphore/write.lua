@@ -1,3 +1,5 @@
--- Removes nothing; but what follows the first write of a script is not refused for lack of memory, and
+-- write(timeouts): removes nothing; but what follows the first write of a script is not refused for lack of memory, and
 -- this one never is.
-redis.call('zremrangebyscore', KEYS[1], '-inf', '(-inf')
+local function write(timeouts)
+  redis.call('zremrangebyscore', timeouts, '-inf', '(-inf')
+end

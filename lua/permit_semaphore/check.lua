@@ -4,10 +4,11 @@
 -- returns  >= 1: the ms that are left of its lease
 -- returns  0: it is not out, or has expired
 -- @include _permit_semaphore/now.lua
+-- @include _permit_semaphore/write.lua
 local ends = redis.call('zscore', KEYS[1], ARGV[1])
 if ends and ends + 0 > now then
   return math.ceil(ends - now)
 end
 -- A replica refuses this: what its data lack, as in a failover, is not lost.
--- @include _permit_semaphore/write.lua
+write(KEYS[1])
 return 0

@@ -10,11 +10,12 @@
 -- Waiters sleep until the expiry of the next permit that they know: an earlier one must be published.
 -- @include _publish/notify.lua
 -- @include _permit_semaphore/now.lua
+-- @include _permit_semaphore/write.lua
 local before = redis.call('zscore', KEYS[1], ARGV[1])
 if not before or before + 0 <= now then
   return 0
 end
--- @include _permit_semaphore/write.lua
+write(KEYS[1])
 redis.call('zadd', KEYS[1], now + ARGV[2], ARGV[1])
 if now + ARGV[2] < before + 0 then
   notify(ARGV[3], KEYS[2], '0')

@@ -1,20 +1,28 @@
--- Keeps a permit alive: it lives for the lease from now on, at least.
--- KEYS[1]  timeouts: a sorted set of the permits that are out, id -> ms since 1970 at which it expires
--- ARGV[1]  permit: the id of the permit, 16 bytes
--- ARGV[2]  lease: ms from now, 1 to 2^53
--- returns  1: it lives for the lease or longer
--- returns  0: it is not out, or has expired; nothing changed
+-- Keeps permits alive: each lives for the lease from now on, at least.
+-- KEYS[1...]  timeouts: of each permit the sorted set that has it, id -> ms since 1970 at which it expires; at most some
+--          dozens, and of one slot
+-- ARGV[1]  lease: ms from now, 1 to 2^53
+-- ARGV[2...]  permits: their ids, 16 bytes each
+-- returns  {i, ...}: the numbers, from 1 on, of those that are not out, or have expired; of these nothing changed, and
+--          the others live for the lease or longer
 --
--- What was written is read once more, as by _lock/lengthen.lua.
+-- What was written is read once more, as by _lock/lengthen.lua. A key of another type ends the script with an error: the
+-- permits before it are renewed then.
 -- @include _permit_semaphore/now.lua
-local ends = redis.call('zscore', KEYS[1], ARGV[1])
-if not ends or ends + 0 < now + ARGV[2] then
-  -- A replica refuses this: what its data lack, as in a failover, is not lost.
-  -- @include _permit_semaphore/write.lua
-  if not ends or ends + 0 <= now then
-    return 0
+-- @include _permit_semaphore/write.lua
+local until_then, lost = now + ARGV[1], {}
+for i, key in ipairs(KEYS) do
+  local permit = ARGV[i + 1]
+  local ends = redis.call('zscore', key, permit)
+  if not ends or ends + 0 < until_then then
+    -- A replica refuses this: what its data lack, as in a failover, is not lost.
+    write(key)
+    if not ends or ends + 0 <= now then
+      lost[#lost + 1] = i
+    else
+      redis.call('zadd', key, until_then, permit)
+      redis.call('zscore', key, permit)
+    end
   end
-  redis.call('zadd', KEYS[1], now + ARGV[2], ARGV[1])
-  redis.call('zscore', KEYS[1], ARGV[1])
 end
-return 1
+return lost

@@ -148,8 +148,8 @@ BREAKS = (
         "cpp/lease/hold_book.cpp",
         (
             (
-                "const bool renew = hold.renewed() && !hold.in_flight &&",
-                "const bool renew = hold.renewed() && hold.in_flight &&",
+                "const bool renew = hold.renewed() && !due &&",
+                "const bool renew = hold.renewed() && due &&",
             ),
         ),
         "tests/citizenship/test_threads.py::test_renewed_while_python_holds_the_gil",
@@ -275,8 +275,8 @@ BREAKS = (
         "lua/lock/renew.lua",
         (
             (
-                "if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then",
-                "if redis.call('hexists', KEYS[1], ARGV[1]) == 7 then",
+                "if redis.call('hexists', key, owner) == 1 then",
+                "if redis.call('hexists', key, owner) < 7 then",
             ),
         ),
         "tests/lua/test_lock_steps.py::test_renew_by_another_changes_nothing",
@@ -308,8 +308,8 @@ BREAKS = (
         "cpp/lease/watchdog.cpp",
         (
             (
-                "} else if (reply.value().integer() == 0) {",
-                "} else if (reply.value().integer() == 7) {",
+                "} else if (*found == 0) {",
+                "} else if (*found == 7) {",
             ),
         ),
         "tests/faults/test_clocks.py::test_a_server_clock_that_jumps_ahead_is_reported_as_a_loss",

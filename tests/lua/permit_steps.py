@@ -66,8 +66,9 @@ class PermitSemaphore:
     def release(self, permit: bytes, publish: str = "publish") -> Any:
         return self._run("release", 3, permit, publish)
 
-    def renew(self, permit: bytes, lease: int = MINUTE) -> Any:
-        return self._run("renew", [self.timeouts], permit, lease)
+    def renew(self, permit: bytes, lease: int = MINUTE) -> int:
+        """A batch of one: 1 for renewed."""
+        return 1 - len(self._run("renew", [self.timeouts], lease, permit))
 
     def check(self, permit: bytes) -> Any:
         return self._run("check", [self.timeouts], permit)

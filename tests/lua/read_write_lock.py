@@ -41,7 +41,10 @@ class ReadWriteLock:
         return self._run("read_holds", [self.name, self.prefix], owner)
 
     def read_renew(self, owner: Bytes, lease: int = 30_000) -> Any:
-        return self._run("read_renew", [self.name, self.prefix, self.timeout(owner)], owner, lease)
+        """A batch of one: the ms that were left."""
+        keys = [self.name, self.prefix, self.timeout(owner)]
+        [left] = self._run("read_renew", keys, lease, owner)
+        return left
 
     def read_check(self, owner: Bytes) -> Any:
         return self._run("read_check", [self.name, self.timeout(owner)], owner)

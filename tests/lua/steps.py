@@ -86,8 +86,9 @@ class Lock:
         reply = self._run("retain", keys, owner, other, keeper, time, "publish")
         return min(reply, 1) if reply else reply
 
-    def renew(self, owner: Bytes, lease: int = 30_000) -> Any:
-        return self._run("renew", [self.name], owner, lease)
+    def renew(self, owner: Bytes, lease: int = 30_000) -> int:
+        """A batch of one: 1 for renewed."""
+        return 1 - len(self._run("renew", [self.name], lease, owner))
 
     def check(self, owner: Bytes) -> Any:
         return self._run("check", [self.name], owner)

@@ -52,6 +52,9 @@ class AcquireOperation final : public Operation,
   }
   std::string_view granted_key() const override { return key(); }
   void write_again(script::Writer& out) const override;
+  bool written_again(const resp::Reply& reply) const override {
+    return recipe().taking()->written_again(reply);
+  }
   Millis longest_wait() const override;
   void confirmed(Acknowledgement outcome) override;
 

@@ -232,7 +232,8 @@ std::optional<Acknowledgement> ReplicaAcknowledger::judge_write(const Item& item
     return Acknowledgement{kind == ErrorKind::kPasses ? Kind::kRefused : Kind::kFailed,
                            error_status(text, name, topology_->text())};
   }
-  return Acknowledgement{reply.value().integer() != 0 ? Kind::kConfirmed : Kind::kGone};
+  return Acknowledgement{item.listener->written_again(reply.value()) ? Kind::kConfirmed
+                                                                     : Kind::kGone};
 }
 
 Acknowledgement ReplicaAcknowledger::judge_wait(const Result<resp::Reply>& reply,

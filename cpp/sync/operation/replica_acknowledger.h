@@ -34,9 +34,10 @@ class AckListener {
  public:
   virtual ~AckListener() = default;
   virtual std::string_view granted_key() const = 0;
-  // Appends a command that writes the grant once more, and never restores it: it replies 1, or 0
-  // when the grant is gone. Called like Request::encode().
+  // Appends a command that writes the grant once more, and never restores it. Called like
+  // Request::encode(). And whether the grant is there, by the reply, which is no error.
   virtual void write_again(script::Writer& out) const = 0;
+  virtual bool written_again(const resp::Reply& reply) const = 0;
   // The time for the replicas.
   virtual Millis longest_wait() const = 0;
   // Any thread, once for each confirm() and each probe(), without locks held.

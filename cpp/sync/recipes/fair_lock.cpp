@@ -68,9 +68,8 @@ class FairLock final : public LockRecipe, public Movable {
         << lock_channel(step.name).bytes() << step.owner << step.lease.count() << out.publish();
   }
 
-  void renew(script::Writer& out, const LockName& name, const std::string& owner,
-             Millis lease) const override {
-    plain_.renew(out, name, owner, lease);
+  void renew(script::Writer& out, const lease::HoldFields& holds, Millis lease) const override {
+    plain_.renew(out, holds, lease);
   }
 
   void check(script::Writer& out, const LockName& name, const std::string& owner) const override {

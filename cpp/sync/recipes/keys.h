@@ -77,8 +77,8 @@ inline Channel rwlock_channel(const LockName& name) {
 inline std::string rwlock_prefix(const LockName& name) { return braced(name); }
 
 // The key that lives as long as the owner's first read hold.
-inline std::string read_timeout(const LockName& name, const std::string& owner) {
-  return rwlock_prefix(name) + ':' + owner + ":rwlock_timeout:1";
+inline std::string read_timeout(const LockName& name, std::string_view owner) {
+  return rwlock_prefix(name).append(1, ':').append(owner).append(":rwlock_timeout:1");
 }
 
 inline std::string permit_timeouts(const LockName& name) { return braced(name, {}, ":timeout"); }

@@ -24,6 +24,14 @@ void release_either(script::Writer& out, const Step& step) {
 
 }  // namespace
 
+void renew_locks(script::Writer& out, const lease::HoldFields& holds, Millis lease) {
+  const auto count = static_cast<int>(holds.size());
+  script::Call call = out.call(lua::lock_renew, count, 1 + count);
+  for (const lease::HoldField& hold : holds) call << hold.name->bytes();
+  call << lease.count();
+  for (const lease::HoldField& hold : holds) call << hold.owner;
+}
+
 std::vector<const script::Script*> ReentrantLock::scripts() const {
   return {&lua::lock_acquire, &lua::lock_release, &lua::lock_transfer,      &lua::lock_renew,
           &lua::lock_check,   &lua::lock_extend,  &lua::lock_force_release, &lua::lock_ttl};
@@ -84,9 +92,8 @@ void ReentrantLock::extend(script::Writer& out, const Step& step) const {
                                    << step.owner << step.lease.count() << out.publish();
 }
 
-void ReentrantLock::renew(script::Writer& out, const LockName& name, const std::string& owner,
-                          Millis lease) const {
-  out.call(lua::lock_renew, 1, 2) << name.bytes() << owner << lease.count();
+void ReentrantLock::renew(script::Writer& out, const lease::HoldFields& holds, Millis lease) const {
+  renew_locks(out, holds, lease);
 }
 
 void ReentrantLock::check(script::Writer& out, const LockName& name,

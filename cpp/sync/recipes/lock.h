@@ -4,6 +4,9 @@
 
 namespace holdfast::sync {
 
+// Lease::Renewal::renew() of all kinds whose holds are fields of a hash.
+void renew_locks(script::Writer& out, const lease::HoldFields& holds, Millis lease);
+
 // The reentrant lock: a hash, owner -> hold count (Redisson's RLock). Similar kinds are derived
 // from it.
 class ReentrantLock : public LockRecipe, public Transferable, public Movable {
@@ -25,8 +28,7 @@ class ReentrantLock : public LockRecipe, public Transferable, public Movable {
                     Millis lease) const override;
   void force_release(script::Writer& out, const Step& step) const override;
   void extend(script::Writer& out, const Step& step) const override;
-  void renew(script::Writer& out, const LockName& name, const std::string& owner,
-             Millis lease) const override;
+  void renew(script::Writer& out, const lease::HoldFields& holds, Millis lease) const override;
   void check(script::Writer& out, const LockName& name, const std::string& owner) const override;
   void locked(script::Writer& out, const LockName& name) const override;
   void hold_count(script::Writer& out, const Step& step) const override;

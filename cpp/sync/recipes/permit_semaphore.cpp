@@ -57,21 +57,23 @@ void append_permit_argument(std::string& out, const std::string& client_id, Owne
 }
 
 // Those of an owner's field, "<client id>:<number>", and of the numbers that follow it.
-std::string permits_of(const std::string& field, std::int64_t amount = 1) {
+std::string permits_of(std::string_view field, std::int64_t amount = 1) {
   const std::size_t colon = field.rfind(':');
   std::uint64_t number = 0;
   std::from_chars(field.data() + colon + 1, field.data() + field.size(), number);
   std::string permits;
   for (std::int64_t i = 0; i < amount; ++i) {
-    append_permit(permits, std::string_view(field).substr(0, colon), number++);
+    append_permit(permits, field.substr(0, colon), number++);
   }
   return permits;
 }
 
-void renew_permit(script::Writer& out, const LockName& name, const std::string& owner,
-                  Millis lease) {
-  out.call(lua::permit_semaphore_renew, 1, 2)
-      << permit_timeouts(name) << permits_of(owner) << lease.count();
+void renew_permits(script::Writer& out, const lease::HoldFields& holds, Millis lease) {
+  const auto count = static_cast<int>(holds.size());
+  script::Call call = out.call(lua::permit_semaphore_renew, count, 1 + count);
+  for (const lease::HoldField& hold : holds) call << permit_timeouts(*hold.name);
+  call << lease.count();
+  for (const lease::HoldField& hold : holds) call << permits_of(hold.owner);
 }
 
 void set_permits(script::Writer& out, const Step& step) {
@@ -126,17 +128,17 @@ class LeasedPermit final : public Permit<TakingRecipe> {
  public:
   void write_again(script::Writer& out, const LockName& name, const std::string& owner,
                    Millis lease) const override {
-    renew_permit(out, name, owner, lease);
+    renew_permits(out, {{&name, owner}}, lease);
   }
+  bool written_again(const resp::Reply& reply) const override { return reply.size() == 0; }
 };
 
 class RenewedPermit final : public Permit<HoldRecipe> {
  public:
   bool owners_return() const override { return false; }
 
-  void renew(script::Writer& out, const LockName& name, const std::string& owner,
-             Millis lease) const override {
-    renew_permit(out, name, owner, lease);
+  void renew(script::Writer& out, const lease::HoldFields& holds, Millis lease) const override {
+    renew_permits(out, holds, lease);
   }
 
   void check(script::Writer& out, const LockName& name, const std::string& owner) const override {

@@ -1,10 +1,13 @@
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "lua_scripts.h"
 #include "script/writer.h"
 #include "sync/recipes/keys.h"
 #include "sync/recipes/kinds.h"
+#include "sync/recipes/lock.h"
 
 namespace holdfast::sync {
 
@@ -92,12 +95,23 @@ class ReadLock final : public SideRecipe {
     extend_by(lua::read_write_lock_read_extend, out, step);
   }
 
-  void renew(script::Writer& out, const LockName& name, const std::string& owner,
-             Millis lease) const override {
-    out.call(lua::read_write_lock_read_renew, 3, 2)
-        << name.bytes() << rwlock_prefix(name) << read_timeout(name, owner) << owner
-        << lease.count();
+  void renew(script::Writer& out, const lease::HoldFields& holds, Millis lease) const override {
+    const auto count = static_cast<int>(holds.size());
+    script::Call call = out.call(lua::read_write_lock_read_renew, 3 * count, 1 + count);
+    for (const auto& [name, owner] : holds) {
+      call << name->bytes() << rwlock_prefix(*name) << read_timeout(*name, owner);
+    }
+    call << lease.count();
+    for (const lease::HoldField& hold : holds) call << hold.owner;
   }
+
+  std::vector<std::int64_t> renewed(const resp::Reply& reply, std::size_t holds) const override {
+    std::vector<std::int64_t> left(holds);
+    for (std::size_t i = 0; i < holds; ++i) left[i] = reply.integer_at(i);
+    return left;
+  }
+
+  std::size_t renewed_keys() const override { return 3; }
 
   // The watchdog of Redisson's readers sets the lease of the whole lock to its own.
   std::optional<Millis> found(std::int64_t reply) const override { return Millis(reply); }
@@ -162,9 +176,14 @@ class WriteLock final : public SideRecipe, public Movable {
     extend_by(lua::read_write_lock_write_extend, out, step);
   }
 
-  void renew(script::Writer& out, const LockName& name, const std::string& owner,
-             Millis lease) const override {
-    out.call(lua::lock_renew, 1, 2) << name.bytes() << write_field(owner) << lease.count();
+  void renew(script::Writer& out, const lease::HoldFields& holds, Millis lease) const override {
+    std::vector<std::string> owners;
+    owners.reserve(holds.size());
+    lease::HoldFields fields;
+    for (const auto& [name, owner] : holds) {
+      fields.push_back({name, owners.emplace_back(write_field(std::string(owner)))});
+    }
+    renew_locks(out, fields, lease);
   }
 
   void check(script::Writer& out, const LockName& name, const std::string& owner) const override {

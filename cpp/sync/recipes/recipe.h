@@ -121,10 +121,11 @@ class TakingRecipe : public Recipe {
   // Replies n >= 1: free now, and n - 1 subscribers received the message; 0: holds are left; nil:
   // the owner's field does not exist.
   virtual void release(script::Writer& out, const Step& step) const = 0;
-  // Writes the grant of `owner` once more, for replicas to confirm; never restores it. Replies 1,
-  // or 0: it is gone.
+  // Writes the grant of `owner` once more, for replicas to confirm; never restores it. By the
+  // reply to that it is there, or gone.
   virtual void write_again(script::Writer& out, const LockName& name, const std::string& owner,
                            Millis lease) const = 0;
+  virtual bool written_again(const resp::Reply& reply) const = 0;
 };
 
 // A kind with holds: each ends with a lease, which the client renews.
@@ -133,8 +134,9 @@ class HoldRecipe : public TakingRecipe, public lease::Renewal {
   const HoldRecipe* holding() const final { return this; }
   void write_again(script::Writer& out, const LockName& name, const std::string& owner,
                    Millis lease) const final {
-    renew(out, name, owner, lease);
+    renew(out, {{&name, owner}}, lease);
   }
+  bool written_again(const resp::Reply& reply) const final { return renewed(reply, 1)[0] != 0; }
   // An owner may acquire again; else each acquisition has a new owner number.
   virtual bool owners_return() const = 0;
   // Sets the lease anew, shorter or longer (a renewal never cuts it). Replies 1, or 0: not held.

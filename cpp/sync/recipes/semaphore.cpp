@@ -52,6 +52,7 @@ class Semaphore final : public TakingRecipe {
     const std::string memory = std::to_string(lease.count());
     out.command({"PEXPIRE", request_key(name, owner), memory}, resp::ReplyKind::kInteger);
   }
+  bool written_again(const resp::Reply& reply) const override { return reply.integer() != 0; }
 };
 
 constexpr auto* kAddPermits = &write_amount<lua::semaphore_add_permits>;

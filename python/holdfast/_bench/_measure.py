@@ -116,7 +116,7 @@ def _renewals(stand: Stand, seconds: float) -> float:
     with stand.client.lock(stand.name, lease=LEASE):
         key = stand.deployment.prefix + stand.name.encode()
         [owners] = stand.deployment.ask(key, [(b"HGETALL", key)])
-        rest = (b"1", key, owners[0], b"%d" % int(LEASE * MILLISECOND))
+        rest = (b"1", key, b"%d" % int(LEASE * MILLISECOND), owners[0])
         _checked(stand.deployment.ask(key, [(b"EVAL", text, *rest)]))
         batch = [(b"EVALSHA", digest, *rest)] * BATCH
         return _rate(lambda: _checked(stand.deployment.ask(key, batch)), seconds)

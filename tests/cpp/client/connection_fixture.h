@@ -41,7 +41,7 @@ class SampleRequest final : public Request {
 
   int times = 0;
   TimePoint last{};
-  bool tracked = false;
+  Tracked tracked = Tracked::kNothing;
   Status why;
 
  private:

@@ -38,7 +38,7 @@ class TraceTest : public LeaseKeeperTest {
 TEST_F(TraceTest, AHoldThatIsRenewedAndReleasedIsRecordedStepByStep) {
   renewed(kAlice);
   EXPECT_EQ(kept.until, trusted_until(world.now(), kLease));
-  pass(kLease / 2);
+  pass(kLease / 3 + kSoon);
   release(kAlice);
   EXPECT_EQ(kept.steps, (std::vector{Step::kGranted, Step::kRenewed, Step::kReleased}));
 }

@@ -5,6 +5,7 @@
 
 #include "resp/reply.h"
 #include "simulation/redisson_steps.h"
+#include "support/renewed_holds.h"
 
 namespace holdfast::simulation {
 
@@ -30,7 +31,7 @@ const std::string& next_of(const Words& command) { return argument(command, 1); 
 
 // Of a reader's renewal; else 0.
 std::int64_t renewed_lease(std::string_view script, const Words& command) {
-  return ends_with(script, "read_renew") ? std::stoll(argument(command, 1)) : 0;
+  return ends_with(script, "read_renew") ? std::stoll(argument(command, 0)) : 0;
 }
 
 resp::Reply as_reply(const Answer& answer) {
@@ -97,12 +98,14 @@ bool Ledger::open_to(const LockName& lock, const std::string& owner, const std::
 }
 
 void Ledger::executed(const script::Script& script, const Words& command, const Answer& answer) {
+  const bool foreign_step = RedissonSteps::wrote(script.name);
+  if (renews_batch(script.name) && !foreign_step) return renewed(script, command);
   const auto book = books_.find(kind_.name_of(command[3]));
   if (book == books_.end()) return;
-  compare(*book, script.name, command);
+  compare(*book, {script.name, command, kind_.fields(book->first, owner_of(command))});
   published_.clear();
-  totals_.renewals += ends_with(script.name, "renew") ? 1 : 0;
-  if (RedissonSteps::wrote(script.name)) return foreign(*book);
+  totals_.renewals += renews_batch(script.name) ? 1 : 0;
+  if (foreign_step) return foreign(*book);
   const LockName lock(book->first, kind_.sides().front());
   if (ends_with(script.name, "transfer") && !answer.is(Answer::Kind::kError)) {
     minted(*book, next_of(command),
@@ -115,6 +118,23 @@ void Ledger::executed(const script::Script& script, const Words& command, const 
   const sync::Answer said = kind_.recipe(lock).acquired(as_reply(answer));
   minted(*book, owner_of(command), said);
   apply_reply(*book, owner_of(command), said);
+}
+
+// Each of its names, with all of the holds of the name.
+void Ledger::renewed(const script::Script& script, const Words& command) {
+  std::map<std::string, std::vector<std::string>> owned;
+  for (const RenewedHold& hold : renewed_holds(command)) {
+    const std::string name = kind_.name_of(hold.keys.front());
+    for (std::string& field : kind_.fields(name, hold.owner)) owned[name].push_back(field);
+    ++totals_.renewals;
+  }
+  for (auto& [name, fields] : owned) {
+    const auto book = books_.find(name);
+    if (book == books_.end()) continue;
+    compare(*book, {script.name, command, std::move(fields)});
+    check_beliefs(*book, script.name);
+  }
+  published_.clear();
 }
 
 // Each step may be a grant, of which waiters know the end.
@@ -150,11 +170,11 @@ bool Ledger::forget_ends(Book& book, const Holders& before) {
 }
 
 // Explains what the script has changed.
-void Ledger::compare(Entry& entry, std::string_view script, const Words& command) {
+void Ledger::compare(Entry& entry, const Step& step) {
   auto& [name, book] = entry;
+  const auto& [script, command, owned] = step;
   const Holders before = holders(name);
   book.holders = kind_.holders(server_.data(), name);
-  const std::vector<std::string> owned = kind_.fields(name, owner_of(command));
   book.cuts.follow({script, owned, renewed_lease(script, command), server_.milliseconds()}, before,
                    book.holders);
   if (!kind_.may_share(book.holders)) blame(name + " has holders that exclude each other");
@@ -162,7 +182,7 @@ void Ledger::compare(Entry& entry, std::string_view script, const Words& command
   for (const auto& [field, hold] : before) {
     const bool ends_now = hold.expires == server_.milliseconds();
     const bool explained = ends_now && !ends_with(script, "force_release");
-    if (book.holders.count(field) == 0 && !explained) gone(entry, field, script, command);
+    if (book.holders.count(field) == 0 && !explained) gone(entry, field, step);
   }
   const bool granted = forget_ends(book, before);
   check_order(entry, before, script, command);
@@ -170,13 +190,13 @@ void Ledger::compare(Entry& entry, std::string_view script, const Words& command
   if (granted) pass_on(entry);
 }
 
-void Ledger::gone(Entry& entry, const std::string& field, std::string_view script,
-                  const Words& command) {
-  const bool forced = ends_with(script, "force_release");
+void Ledger::gone(Entry& entry, const std::string& field, const Step& step) {
+  const bool forced = ends_with(step.script, "force_release");
   const Fate fate = forced ? Fate::kRemoved : Fate::kReleased;
   entry.second.ends[field] = {fate, server_.milliseconds()};
-  if (forced || concerns(command, entry.first, field)) return;
-  blame(std::string(script) + " by " + owner_of(command) + " has removed " + field);
+  const auto& owned = step.owned;
+  if (forced || std::find(owned.begin(), owned.end(), field) != owned.end()) return;
+  blame(std::string(step.script) + " by " + owner_of(step.command) + " has removed " + field);
 }
 
 // A new owner was the first in line; waiters keep their order, and no waiter loses its place by a
@@ -246,12 +266,6 @@ void Ledger::check_beliefs(Entry& entry, std::string_view script) {
   if (!known && belief->second > *end + kUntold) {
     blame(std::string(script) + " makes the lease of " + name + " shorter, without a message");
   }
-}
-
-bool Ledger::concerns(const Words& command, const std::string& name,
-                      const std::string& field) const {
-  const std::vector<std::string> fields = kind_.fields(name, owner_of(command));
-  return std::find(fields.begin(), fields.end(), field) != fields.end();
 }
 
 void Ledger::apply_reply(Entry& entry, const std::string& owner, const sync::Answer& said) {

@@ -77,8 +77,15 @@ class Ledger final : public Witness {
   using Entry = std::pair<const std::string, Book>;
 
   static bool forget_ends(Book& book, const Holders& before);
-  void compare(Entry& entry, std::string_view script, const Words& command);
-  void gone(Entry& entry, const std::string& field, std::string_view script, const Words& command);
+  // A command by EVAL's words, and the fields of this name that it may take away or renew.
+  struct Step {
+    std::string_view script;
+    const Words& command;
+    std::vector<std::string> owned;
+  };
+  void renewed(const script::Script& script, const Words& command);
+  void compare(Entry& entry, const Step& step);
+  void gone(Entry& entry, const std::string& field, const Step& step);
   void check_order(Entry& entry, const Holders& before, std::string_view script,
                    const Words& command);
   void check_turn(Entry& entry, const Holders& before, const std::string& first,
@@ -88,7 +95,6 @@ class Ledger final : public Witness {
   void pass_on(Entry& entry);
   void foreign(Entry& entry);
   void check_beliefs(Entry& entry, std::string_view script);
-  bool concerns(const Words& command, const std::string& name, const std::string& field) const;
   void apply_reply(Entry& entry, const std::string& owner, const sync::Answer& said);
   void minted(Entry& entry, const std::string& field, const sync::Answer& said);
   bool met(Fate fate, const LockName& lock, const std::string& owner) const;

@@ -5,6 +5,7 @@
 
 #include "lua_scripts.h"
 #include "support/commands.h"
+#include "support/renewed_holds.h"
 
 namespace holdfast::simulation {
 
@@ -126,7 +127,10 @@ Answer Server::subscribe(const std::shared_ptr<Wire>& wire, const Command& comma
 }
 
 Answer Server::greet(const std::shared_ptr<Wire>& wire, const Words& command) {
-  if (command[0] == "HELLO") return Answer::array({Answer::bulk("proto"), Answer::number(3)});
+  if (command[0] == "HELLO") {
+    return Answer::array({Answer::bulk("version"), Answer::bulk(version_), Answer::bulk("proto"),
+                          Answer::number(3)});
+  }
   if (!allows_tracking_) return Answer::error("ERR unknown subcommand 'TRACKING'");
   tracking_.start(wire);
   return Answer::status("OK");
@@ -237,9 +241,16 @@ Answer Server::publish(const std::string& channel, const std::string& message) {
 
 void Server::watch_departure(const Wire& wire, const Command& command) {
   if (!on_renewal || !is_watchdog(wire) || command.words[0].substr(0, 4) != "EVAL") return;
-  const std::string& owner = wire.owner();
-  const std::size_t first_argument = 3 + std::stoul(command.words[2]);
-  on_renewal(owner.substr(0, owner.find('/')), command.words[3], command.words[first_argument]);
+  const std::string client = wire.owner().substr(0, wire.owner().find('/'));
+  const script::Script* script = find_script(command.words[1]);
+  if (script != nullptr && renews_batch(script->name)) {
+    for (const RenewedHold& hold : renewed_holds(command.words)) {
+      on_renewal(client, hold.keys.front(), hold.owner);
+    }
+  } else {
+    const std::size_t first_argument = 3 + std::stoul(command.words[2]);
+    on_renewal(client, command.words[3], command.words[first_argument]);
+  }
 }
 
 void Server::pause(Duration time) {

@@ -57,6 +57,8 @@ class Server final : public Peer, private ScriptHost {
   void flush_data();
   void evict_tracked(const std::string& key) { tracking_.evict(key); }
   void forget_tracked(const std::string& key) { tracking_.forget(key); }
+  // The version that it names. It tracks what scripts read, whatever that is.
+  void set_version(const std::string& version) { version_ = version; }
   // Whether CLIENT TRACKING is allowed.
   void allow_tracking(bool on) { allows_tracking_ = on; }
   void set_mood(Mood mood) { mood_ = mood; }
@@ -108,6 +110,7 @@ class Server final : public Peer, private ScriptHost {
   bool has_written_ = false;  // the script that runs
   TrackingTable tracking_;
   bool allows_tracking_ = true;
+  std::string version_ = "7.2.0";
   std::shared_ptr<Wire> caller_;  // of the command that runs
   std::vector<std::shared_ptr<Wire>> subscribers_;
   std::deque<std::pair<std::shared_ptr<Wire>, std::vector<Command>>> inbox_;

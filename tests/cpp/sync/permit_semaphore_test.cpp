@@ -41,7 +41,7 @@ TEST(PermitIdTest, IsWhatTheStepsSend) {
   EXPECT_NE(acquire.find(permit), std::string::npos);
   std::string renew;
   script::Writer renews(renew, false);
-  renewed_permit_recipe().renew(renews, name, step.owner, Millis(1));
+  renewed_permit_recipe().renew(renews, {{&name, step.owner}}, Millis(1));
   EXPECT_NE(renew.find(permit), std::string::npos);
 }
 

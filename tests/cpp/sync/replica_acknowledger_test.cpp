@@ -26,6 +26,7 @@ class Winner final : public AckListener {
   void write_again(script::Writer& out) const override {
     out.command({"WRITE", "k"}, resp::ReplyKinds::any());
   }
+  bool written_again(const resp::Reply& reply) const override { return reply.integer() != 0; }
   Millis longest_wait() const override { return Millis(1000); }
   void confirmed(Acknowledgement outcome) override {
     using Kind = Acknowledgement::Kind;

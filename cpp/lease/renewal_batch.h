@@ -1,0 +1,97 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "client/request.h"
+#include "lease/hold.h"
+#include "topology/slot.h"
+
+namespace holdfast::lease {
+
+class Hold;
+class Watchdog;
+
+// One command that renews holds: those that are due together, are of one kind and for one lease,
+// and have their keys at one server, in a cluster in one slot. A hold that is released before the
+// command goes out is left out of it. What a hold is asked for and may believe is its own matter:
+// see Watchdog.
+class RenewalBatch final : public client::Request {
+ public:
+  using HoldPtr = std::shared_ptr<Hold>;
+  // More gain little, and a script keeps others waiting: 0.1 ms for these. And of a server that
+  // tracks all keys of a script with each that it reads.
+  static constexpr std::size_t kMostKeys = 50;
+  static constexpr std::size_t kMostDeclaredKeys = 8;
+
+  // What the holds of a batch have in common.
+  struct Common {
+    const Renewal* renewal;
+    Millis lease;
+    bool by_text;  // the server does not know the script
+    std::optional<topology::Slot> slot;
+
+    bool operator<(const Common& other) const { return parts() < other.parts(); }
+
+   private:
+    std::tuple<const Renewal*, Millis, bool, std::optional<topology::Slot>> parts() const {
+      return {renewal, lease, by_text, slot};
+    }
+  };
+
+  RenewalBatch(std::weak_ptr<Watchdog> watchdog, Common common)
+      : watchdog_(std::move(watchdog)), common_(common) {
+    persistent = true;
+  }
+
+  void add(HoldPtr hold);
+  const std::vector<HoldPtr>& holds() const { return holds_; }
+  const std::optional<topology::Slot>& slot() const { return common_.slot; }
+  std::size_t keys() const { return holds_.size() * common_.renewal->renewed_keys(); }
+
+  std::string_view key() const override;
+  resp::ReplyKinds encode(std::string& out) const override;
+  void complete(Result<resp::Reply> reply, const client::Sent& sent) override;
+
+  // What a reply says of each hold, as Renewal::renewed(); nothing of one that was left out, and
+  // of all where it is no answer to the renewal.
+  using Found = std::vector<std::optional<std::int64_t>>;
+  Found found(const Result<resp::Reply>& reply) const;
+
+ private:
+  const std::weak_ptr<Watchdog> watchdog_;
+  const Common common_;
+  std::vector<HoldPtr> holds_;
+  // Their numbers, of those that the newest sending is about. Guarded by the connection's lock
+  // until the reply has come.
+  mutable std::vector<std::size_t> sent_;
+};
+
+// Puts holds that are due into batches.
+class RenewalBatches {
+ public:
+  // `most_keys`: of a batch, unless a single hold has more.
+  RenewalBatches(std::weak_ptr<Watchdog> watchdog, std::size_t most_keys)
+      : watchdog_(std::move(watchdog)), most_keys_(most_keys) {}
+
+  // `slot`: of the hold, in a cluster.
+  void add(const std::shared_ptr<Hold>& hold, std::optional<topology::Slot> slot);
+  // All of them.
+  std::vector<std::shared_ptr<RenewalBatch>> take() { return std::move(all_); }
+
+ private:
+  using BatchPtr = std::shared_ptr<RenewalBatch>;
+
+  const std::weak_ptr<Watchdog> watchdog_;
+  const std::size_t most_keys_;
+  std::vector<BatchPtr> all_;
+  std::map<RenewalBatch::Common, BatchPtr> open_;  // the newest one of each sort
+};
+
+}  // namespace holdfast::lease

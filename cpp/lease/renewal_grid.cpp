@@ -1,0 +1,52 @@
+#include "lease/renewal_grid.h"
+
+#include <algorithm>
+#include <functional>
+
+namespace holdfast::lease {
+
+namespace {
+
+constexpr std::size_t kHoldsOfAMoment = 50;
+constexpr unsigned kMostBits = 10;  // of 30 s: moments 10 ms apart
+constexpr unsigned kFirstBits = 4;
+
+// Of the number of moments, which is a power of two: so most stay where they are when it changes.
+unsigned bits_for(std::size_t holds) {
+  unsigned bits = 0;
+  while (bits < kMostBits && (kHoldsOfAMoment << (bits + 1)) <= holds) ++bits;
+  return bits;
+}
+
+// Groups with numbers that follow each other are spread evenly (Knuth's multiplicative hashing).
+std::uint64_t moment_of(std::uint32_t group, unsigned bits) {
+  constexpr std::uint32_t kGolden = 0x9e3779b9;
+  return (std::uint64_t{group * kGolden} << bits) >> 32U;
+}
+
+}  // namespace
+
+RenewalGrid::RenewalGrid(std::string_view client_id)
+    : seed_(static_cast<std::uint32_t>(std::hash<std::string_view>()(client_id))) {}
+
+TimePoint RenewalGrid::first(TimePoint sent, Millis lease, std::size_t holds) const {
+  const Duration third = Duration(lease) / 3;
+  const unsigned bits = std::max(bits_for(holds), kFirstBits);
+  return last_before(sent + third, third / (1L << bits), Duration(0), third);
+}
+
+TimePoint RenewalGrid::next(TimePoint sent, Millis lease, std::uint32_t group,
+                            std::size_t holds) const {
+  const Duration third = Duration(lease) / 3;
+  const unsigned bits = bits_for(holds);
+  const Duration offset = third / (1L << bits) * static_cast<long>(moment_of(group, bits));
+  return last_before(sent + third, third, offset, third);
+}
+
+TimePoint RenewalGrid::last_before(TimePoint at, Duration period, Duration offset,
+                                   Duration third) const {
+  const Duration begin = offset + third / 1024 * static_cast<long>(seed_ % 1024);
+  return TimePoint((at.time_since_epoch() - begin) / period * period + begin);
+}
+
+}  // namespace holdfast::lease

@@ -1,0 +1,297 @@
+// Holds that are renewed together: what goes out in one command, and that each hold has the answer
+// that it would have alone.
+
+#include "lease/renewal_batch.h"
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "lease/hold_record.h"
+#include "lease/keeper_fixture.h"
+#include "sync/recipes/permit_semaphore.h"
+
+namespace holdfast::lease {
+namespace {
+
+class RenewalBatchTest : public LeaseKeeperTest {
+ protected:
+  explicit RenewalBatchTest(bool tracks = false) : LeaseKeeperTest(tracks) {
+    server.on_renewal = [this](const auto&, const std::string& key, const auto&) {
+      renewed_keys.insert(key);
+      ++renewed_holds;
+    };
+  }
+
+  static LockName lock(int number) { return LockName("lock" + std::to_string(number)); }
+
+  void hold(const LockName& what, Lease lease = {kLease, true},
+            const sync::HoldRecipe& recipe = sync::lock_recipe()) {
+    const std::string field = owner_field("client", kAlice);
+    std::string bytes;
+    script::Writer writer(bytes, true, "publish");
+    recipe.acquire(writer, {what, field, 1, lease.time});
+    (void)execute(bytes);
+    Attempt attempt(keeper().attempts(), what, kAlice);
+    (void)keeper().attempts().begin(attempt);
+    ASSERT_TRUE(
+        keeper().attempts().granted({what, kAlice, 1, lease, world.now(), &recipe}, attempt));
+  }
+  void hold_locks(int count) {
+    for (int i = 0; i < count; ++i) hold(lock(i));
+  }
+  bool holds(const LockName& what) { return keeper().count(what, kAlice) == 1; }
+
+  // All are renewed at once; the number of commands that this takes.
+  int commands_for_all(const std::string& script = "lock/renew") {
+    const int before = server.runs(script);
+    keeper().watchdog().verify();
+    pass(kSoon);
+    return server.runs(script) - before;
+  }
+  // The same, while the server has stopped until resume().
+  void begin_for_all() {
+    server.pause(Millis(500));
+    keeper().watchdog().verify();
+    pass(kSoon);
+  }
+  void resume() { pass(Millis(600)); }
+
+  // By another client.
+  void command(std::vector<std::string> words) { (void)server.execute(Command{std::move(words)}); }
+  std::int64_t left(const LockName& what) { return server.data().pttl(what.bytes()); }
+
+  std::multiset<std::string> renewed_keys;
+  int renewed_holds = 0;
+};
+
+TEST_F(RenewalBatchTest, HoldsThatWereTakenTogetherAreRenewedTogether) {
+  hold_locks(40);
+  pass(kLease * 4);
+  EXPECT_GE(renewed_holds, 40 * 11);
+  EXPECT_LE(server.runs("lock/renew"), 16);
+  EXPECT_EQ(events, Strings{});
+}
+
+TEST_F(RenewalBatchTest, HoldsThatWereTakenApartComeTogether) {
+  for (int i = 0; i < 40; ++i) {
+    hold(lock(i));
+    pass(kLease / 120);
+  }
+  pass(kLease);
+  renewed_holds = 0;
+  const int before = server.runs("lock/renew");
+  pass(kLease * 4);
+  EXPECT_GE(renewed_holds, 40 * 11);
+  EXPECT_LE(server.runs("lock/renew") - before, 13);
+}
+
+TEST_F(RenewalBatchTest, ABatchHasFiftyKeysAtTheMost) {
+  hold_locks(120);
+  (void)commands_for_all();
+  renewed_keys.clear();
+  EXPECT_EQ(commands_for_all(), 3);
+  EXPECT_EQ(renewed_keys.size(), 120U);
+  EXPECT_EQ(events, Strings{});
+}
+
+TEST_F(RenewalBatchTest, KindsAndLeasesHaveBatchesOfTheirOwn) {
+  for (int i = 0; i < 4; ++i) {
+    hold(lock(i));
+    hold(LockName("long" + std::to_string(i)), {kLease * 2, true});
+    hold(LockName("fair" + std::to_string(i)), {kLease, true}, sync::fair_lock_recipe());
+    hold(LockName("rw" + std::to_string(i), Side::kWrite), {kLease, true},
+         sync::write_lock_recipe());
+    hold(LockName("ro" + std::to_string(i), Side::kRead), {kLease, true}, sync::read_lock_recipe());
+  }
+  command({"SET", "permits", "2"});
+  hold(LockName("permits"), {kLease, true}, sync::renewed_permit_recipe());
+  EXPECT_EQ(commands_for_all(), 4);
+  EXPECT_EQ(server.runs("read_write_lock/read_renew"), 1);
+  EXPECT_EQ(server.runs("permit_semaphore/renew"), 1);
+  EXPECT_GT(left(LockName("long0")), kLease.count());
+  pass(kLease * 4);
+  EXPECT_EQ(events, Strings{});
+}
+
+TEST_F(RenewalBatchTest, OnlyTheHoldThatIsGoneIsLost) {
+  hold_locks(5);
+  command({"DEL", "lock2"});
+  EXPECT_EQ(commands_for_all(), 2) << "what a batch has not found is renewed alone";
+  ASSERT_EQ(events.size(), 1U);
+  EXPECT_NE(events[0].find("lock2 of 1 lost: the server no longer has it"), std::string::npos);
+  for (const int other : {0, 1, 3, 4}) EXPECT_TRUE(holds(lock(other)));
+  EXPECT_EQ(commands_for_all(), 1);
+}
+
+TEST_F(RenewalBatchTest, OnlyTheHoldThatIsAnothersIsLost) {
+  hold_locks(5);
+  command({"DEL", "lock2"});
+  command({"HSET", "lock2", "another", "1"});
+  command({"PEXPIRE", "lock2", "1000"});
+  (void)commands_for_all();
+  EXPECT_EQ(events.size(), 1U);
+  EXPECT_LE(left(lock(2)), 1000);
+}
+
+TEST_F(RenewalBatchTest, AKeyOfAnotherTypeHarmsNoOtherHold) {
+  hold_locks(5);
+  command({"DEL", "lock2"});
+  command({"SET", "lock2", "text"});
+  EXPECT_EQ(commands_for_all(), 6) << "one that is refused, and each alone";
+  EXPECT_EQ(events, Strings{});
+  for (const int other : {0, 1, 3, 4}) EXPECT_GT(left(lock(other)), kLease.count() - 20);
+  renewed_holds = 0;
+  const int before = server.runs("lock/renew");
+  pass(kLease);
+  EXPECT_EQ(events, Strings{"lock2 of 1 lost: no renewal reached the server before its lease ran "
+                            "out"});
+  EXPECT_LE(server.runs("lock/renew") - before, 12 + 4) << "the one alone, the others together";
+  for (const int other : {0, 1, 3, 4}) EXPECT_TRUE(holds(lock(other)));
+}
+
+TEST_F(RenewalBatchTest, AHoldThatIsReleasedBeforeItsBatchGoesOutIsLeftOut) {
+  hold_locks(5);
+  (void)commands_for_all();
+  server.restart(true, Millis(100), {});
+  break_connection();
+  pass(Millis(5));
+  ASSERT_EQ(keeper().releases().begin(lock(2), kAlice, false).verdict,
+            ReleasePlan::Verdict::kFinal);
+  renewed_keys.clear();
+  pass(Millis(400));
+  EXPECT_EQ(renewed_keys.count("lock2"), 0U);
+  for (const int other : {0, 1, 3, 4}) EXPECT_GE(renewed_keys.count(lock(other).bytes()), 1U);
+  EXPECT_EQ(events, Strings{});
+}
+
+TEST_F(RenewalBatchTest, ABatchWhoseHoldsAreAllReleasedRenewsNothing) {
+  hold_locks(2);
+  (void)commands_for_all();
+  server.restart(true, Millis(100), {});
+  break_connection();
+  pass(Millis(5));
+  for (const int each : {0, 1}) (void)keeper().releases().begin(lock(each), kAlice, false);
+  renewed_holds = 0;
+  pass(kLease);
+  EXPECT_EQ(renewed_holds, 0);
+  EXPECT_EQ(events, Strings{});
+}
+
+TEST_F(RenewalBatchTest, TheAnswerToABatchIsNothingToAHoldThatWasReleasedMeanwhile) {
+  hold_locks(3);
+  begin_for_all();
+  const ReleasePlan plan = keeper().releases().begin(lock(1), kAlice, false);
+  command({"DEL", "lock1"});
+  keeper().releases().done(lock(1), kAlice, plan);
+  resume();
+  EXPECT_EQ(events, Strings{});
+  EXPECT_FALSE(keeper().lost(lock(1), kAlice));
+  EXPECT_TRUE(holds(lock(0)));
+}
+
+TEST_F(RenewalBatchTest, ABatchPromisesNoMoreThanAnExtensionThatHasBegunMeanwhile) {
+  hold_locks(3);
+  begin_for_all();
+  const std::uint32_t number = keeper().transfers().begin_extension(lock(1), kAlice, Millis(1500));
+  resume();
+  command({"PEXPIRE", "lock1", "1500"});
+  keeper().transfers().extended(lock(1), kAlice, {number, Millis(1500)}, world.now());
+  EXPECT_LE(keeper().remaining(lock(1), kAlice), Millis(1500));
+  EXPECT_GE(keeper().remaining(lock(0), kAlice), Millis(2000));
+  EXPECT_EQ(events, Strings{});
+}
+
+// By a detach whose reply has not come: the hold may have the field of a ticket.
+TEST_F(RenewalBatchTest, ABatchThatMeetsAHoldBeingPassedOnIsNoLoss) {
+  hold_locks(3);
+  begin_for_all();
+  const ReleasePlan plan = keeper().transfers().begin_detach(lock(1), kAlice, Millis(2000));
+  command({"HDEL", "lock1", owner_field("client", kAlice)});
+  command({"HSET", "lock1", plan.other, "1"});
+  resume();
+  EXPECT_EQ(events, Strings{});
+  keeper().transfers().end_detach(lock(1), kAlice, false);
+  pass(kLease * 2);
+  EXPECT_EQ(events, Strings{}) << "it is renewed under either field";
+  EXPECT_GT(left(lock(1)), 0);
+}
+
+TEST_F(RenewalBatchTest, AServerThatForgotTheScriptGetsItsText) {
+  hold_locks(120);
+  (void)commands_for_all();
+  server.flush_scripts();
+  EXPECT_EQ(commands_for_all(), 3);
+  EXPECT_EQ(commands_for_all(), 3);
+  EXPECT_EQ(events, Strings{});
+}
+
+TEST_F(RenewalBatchTest, ABatchOnAStreamThatBreaksIsSentOnTheNextOne) {
+  hold_locks(5);
+  begin_for_all();
+  renewed_keys.clear();
+  break_connection();
+  resume();
+  EXPECT_EQ(events, Strings{});
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_GE(renewed_keys.count(lock(i).bytes()), 1U);
+    EXPECT_GT(left(lock(i)), kLease.count() - 700);
+  }
+}
+
+TEST_F(RenewalBatchTest, AServerThatDoesNotAnswerCostsAllTheHoldsOfABatch) {
+  hold_locks(5);
+  server.pause(kLease * 5);
+  pass(kLease);
+  EXPECT_EQ(events.size(), 5U);
+}
+
+class TrackedBatchTest : public RenewalBatchTest {
+ protected:
+  TrackedBatchTest() : RenewalBatchTest(true) {}
+};
+
+TEST_F(TrackedBatchTest, AllHoldsOfABatchAreStillTracked) {
+  hold_locks(40);
+  pass(Millis(300));
+  EXPECT_EQ(commands_for_all(), 1);
+  for (int i = 0; i < 40; ++i) {
+    command({"DEL", lock(i).bytes()});
+    pass(Millis(4));
+    EXPECT_EQ(events.size(), static_cast<std::size_t>(i) + 1);
+  }
+}
+
+TEST_F(TrackedBatchTest, BatchesAreSmallWhereEachReadingTracksAllKeysOfTheScript) {
+  server.set_version("7.0.15");
+  hold_locks(40);
+  pass(Millis(300));
+  EXPECT_EQ(commands_for_all(), 5);
+}
+
+// What RenewalBatches makes of holds with keys in these slots.
+std::vector<std::size_t> sizes(const std::vector<std::optional<topology::Slot>>& slots,
+                               std::size_t most_keys = 50) {
+  RenewalBatches batches({}, most_keys);
+  for (const auto& slot : slots) {
+    const Grant grant{LockName("lock"), kAlice, 1, {}, {}, &sync::lock_recipe()};
+    batches.add(std::make_shared<Hold>(std::weak_ptr<Watchdog>(), grant), slot);
+  }
+  std::vector<std::size_t> all;
+  for (const auto& batch : batches.take()) all.push_back(batch->holds().size());
+  return all;
+}
+
+TEST(RenewalBatchesTest, ABatchHasKeysOfOneSlot) {
+  using Sizes = std::vector<std::size_t>;
+  EXPECT_EQ(sizes({7, 8, 7, 8, 7, 0}), (Sizes{3, 2, 1}));
+  EXPECT_EQ(sizes({7, 7, 7, 7, 7}, 2), (Sizes{2, 2, 1}));
+  EXPECT_EQ(sizes({std::nullopt, std::nullopt}), Sizes{2});
+}
+
+}  // namespace
+}  // namespace holdfast::lease
