@@ -3,9 +3,11 @@
 #include <pybind11/pybind11.h>
 
 #include <atomic>
+#include <charconv>
 #include <optional>
 #include <string>
 #include <system_error>
+#include <utility>
 
 #include "base/process.h"
 #include "base/thread.h"
@@ -17,21 +19,30 @@ namespace py = pybind11;
 
 namespace {
 
-using Outcome = Result<net::Credentials>;
-
 std::atomic<int> g_requests{0};
 std::atomic<bool> g_stopped{false};
 
 // A child does not have the threads of its parent.
 const bool g_forgets_in_child = (call_in_child([] { g_requests.store(0); }), true);
 
+// A function of Python, and the argument of Client() whose callable it calls.
+struct Asked {
+  const char* module;
+  const char* argument;
+};
+constexpr Asked kPassword{"holdfast._passwords", "password"};
+constexpr Asked kAddressMap{"holdfast._address_map", "address_map"};
+
+using Pair = std::pair<std::string, std::string>;
+
 // Of the error no more than its type: its text may name the password.
-Outcome unusable() {
+Status unusable(const Asked& asked) {
   PyObject* const error = PyErr_Occurred();
   const std::string type =
       error != nullptr ? reinterpret_cast<PyTypeObject*>(error)->tp_name : "the program is ending";
   PyErr_Clear();
-  return Status::unreachable("the callable given as password could not be called: " + type);
+  return Status::unreachable(std::string("the callable given as ") + asked.argument +
+                             " could not be called: " + type);
 }
 
 // A str of a tuple; empty if it is not a str.
@@ -43,65 +54,95 @@ std::optional<std::string> text_at(PyObject* tuple, Py_ssize_t index) {
   return std::string(text, static_cast<std::size_t>(size));
 }
 
-// The result of holdfast._passwords.ask(): (user name, password, "", 0) or ("", "", message, number
-// of the exception).
-Outcome read(PyObject* answer) {
-  const std::optional<std::string> username = text_at(answer, 0);
-  const std::optional<std::string> password = text_at(answer, 1);
+// The result of a module's ask(): (text, text, "", 0) or ("", "", message, number of the
+// exception).
+Result<Pair> read(const Asked& asked, PyObject* answer) {
+  const std::optional<std::string> first = text_at(answer, 0);
+  const std::optional<std::string> second = text_at(answer, 1);
   const std::optional<std::string> message = text_at(answer, 2);
   PyObject* number = PyTuple_GetItem(answer, 3);
-  if (!username || !password || !message || number == nullptr) return unusable();
+  if (!first || !second || !message || number == nullptr) return unusable(asked);
   const std::uint64_t cause = PyLong_AsUnsignedLongLong(number);
   if (cause != 0) return Status::unreachable(*message).caused_by(cause);
-  return net::Credentials{*username, *password};
+  return Pair{*first, *second};
 }
 
 // With the GIL. The references are released by hand: at the interpreter's end, taking the GIL back
 // inside the callable ends the thread, and no destructor may touch an object then.
-Outcome call(std::uint64_t number) {
-  PyObject* module = PyImport_ImportModule("holdfast._passwords");
-  if (module == nullptr) return unusable();
-  PyObject* answer =
-      PyObject_CallMethod(module, "ask", "K", static_cast<unsigned long long>(number));
+template <typename... Arguments>
+Result<Pair> call(const Asked& asked, const char* format, Arguments... arguments) {
+  PyObject* module = PyImport_ImportModule(asked.module);
+  if (module == nullptr) return unusable(asked);
+  PyObject* answer = PyObject_CallMethod(module, "ask", format, arguments...);
   Py_DECREF(module);
-  if (answer == nullptr) return unusable();
-  Outcome outcome = read(answer);
+  if (answer == nullptr) return unusable(asked);
+  Result<Pair> outcome = read(asked, answer);
   Py_DECREF(answer);
   return outcome;
 }
 
-Status stopped() { return Status::unreachable("no password: the interpreter is ending"); }
-
-void answer(net::CredentialRequest& request, std::uint64_t number) {
-  if (g_stopped) return request.answer(stopped());
-  const PyGILState_STATE state = PyGILState_Ensure();
-  Outcome outcome = call(number);
-  PyGILState_Release(state);
-  request.answer(std::move(outcome));
+Result<net::Credentials> credentials_of(std::uint64_t number) {
+  Result<Pair> answer = call(kPassword, "K", static_cast<unsigned long long>(number));
+  if (!answer.ok()) return answer.status();
+  return net::Credentials{answer.value().first, answer.value().second};
 }
 
-}  // namespace
+Result<net::Address> address_of(std::uint64_t number, const net::Address& announced) {
+  Result<Pair> answer = call(kAddressMap, "Ksi", static_cast<unsigned long long>(number),
+                             announced.host.c_str(), static_cast<int>(announced.port));
+  if (!answer.ok()) return answer.status();
+  net::Address address;
+  address.host = answer.value().first;
+  const std::string& port = answer.value().second;
+  std::from_chars(port.data(), port.data() + port.size(), address.port);
+  return address;
+}
 
-std::shared_ptr<net::CredentialRequest> request_password(std::uint64_t number) {
+Status stopped(const Asked& asked) {
+  return Status::unreachable(std::string("no ") + asked.argument + ": the interpreter is ending");
+}
+
+// Answers the request by `ask`, on a thread that takes the GIL for it.
+template <typename Value, typename Ask>
+std::shared_ptr<net::ValueRequest<Value>> request(const Asked& asked, Ask ask) {
   (void)g_forgets_in_child;
-  auto request = std::make_shared<net::CredentialRequest>();
+  auto request = std::make_shared<net::ValueRequest<Value>>();
   if (request->done()) return request;
   if (g_stopped) {
-    request->answer(stopped());
+    request->answer(stopped(asked));
     return request;
   }
   g_requests.fetch_add(1);
   try {
-    start_thread("holdfast-pass", [request, number, epoch = fork_epoch()] {
-      answer(*request, number);
+    start_thread("holdfast-pass", [request, asked, ask = std::move(ask), epoch = fork_epoch()] {
+      if (g_stopped) {
+        request->answer(stopped(asked));
+      } else {
+        const PyGILState_STATE state = PyGILState_Ensure();
+        Result<Value> outcome = ask();
+        PyGILState_Release(state);
+        request->answer(std::move(outcome));
+      }
       if (epoch == fork_epoch()) g_requests.fetch_sub(1);
     }).detach();
   } catch (const std::system_error& error) {
     g_requests.fetch_sub(1);
     request->answer(
-        Status::unreachable(std::string("no thread for the password: ") + error.what()));
+        Status::unreachable(std::string("no thread for ") + asked.argument + ": " + error.what()));
   }
   return request;
+}
+
+}  // namespace
+
+std::shared_ptr<net::CredentialRequest> request_password(std::uint64_t number) {
+  return request<net::Credentials>(kPassword, [number] { return credentials_of(number); });
+}
+
+std::shared_ptr<net::AddressRequest> request_address(std::uint64_t number,
+                                                     const net::Address& announced) {
+  return request<net::Address>(kAddressMap,
+                               [number, announced] { return address_of(number, announced); });
 }
 
 int passwords_requested() { return g_requests.load(); }

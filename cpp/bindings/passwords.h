@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "net/credential_request.h"
+#include "net/value_request.h"
 
 namespace holdfast::bindings {
 
@@ -12,7 +12,11 @@ namespace holdfast::bindings {
 // stop_passwords() was called, the answer is a failure.
 std::shared_ptr<net::CredentialRequest> request_password(std::uint64_t number);
 
-// How many threads call a password's callable now.
+// The same of the map with this number in `holdfast._address_map`, for an announced address.
+std::shared_ptr<net::AddressRequest> request_address(std::uint64_t number,
+                                                     const net::Address& announced);
+
+// How many threads call a callable now.
 int passwords_requested();
 
 }  // namespace holdfast::bindings

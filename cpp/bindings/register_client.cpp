@@ -3,7 +3,9 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "base/shown.h"
 #include "bindings/errors.h"
@@ -76,18 +78,40 @@ std::string deployment(const net::Endpoint& endpoint) {
   return "standalone";
 }
 
+using MapEntry = std::tuple<std::string, std::uint16_t, std::string, std::uint16_t>;
+
+void set_address_table(net::Endpoint& endpoint, const std::vector<MapEntry>& entries) {
+  endpoint.address_table.clear();
+  for (const auto& [announced, port, reachable, reachable_port] : entries) {
+    endpoint.address_table.emplace_back(net::Address{announced, port, {}},
+                                        net::Address{reachable, reachable_port, {}});
+  }
+}
+
+// What Python supplies for each attempt to connect.
+void register_sources(py::class_<net::Endpoint>& endpoint) {
+  endpoint
+      .def("set_password_source",
+           [](net::Endpoint& e, std::uint64_t number) {
+             e.credential_source = [number] { return request_password(number); };
+           })
+      .def("set_address_table", &set_address_table)
+      .def("set_address_source", [](net::Endpoint& e, std::uint64_t number) {
+        e.address_source = [number](const net::Address& announced) {
+          return request_address(number, announced);
+        };
+      });
+}
+
 void register_endpoint(py::module_& module) {
-  py::class_<net::Endpoint>(module, "Endpoint")
-      .def_property_readonly("text", &net::Endpoint::text)
+  py::class_<net::Endpoint> endpoint(module, "Endpoint");
+  register_sources(endpoint);
+  endpoint.def_property_readonly("text", &net::Endpoint::text)
       .def_property_readonly("deployment", &deployment)
       .def_property_readonly("tls", [](const net::Endpoint& e) { return e.tls.enabled; })
       .def("set_credentials",
            [](net::Endpoint& e, const std::string& username, const std::string& password) {
              e.credentials = {username, password};
-           })
-      .def("set_password_source",
-           [](net::Endpoint& e, std::uint64_t number) {
-             e.credential_source = [number] { return request_password(number); };
            })
       .def("set_sentinel_credentials",
            [](net::Endpoint& e, const std::string& username, const std::string& password) {

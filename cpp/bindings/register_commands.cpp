@@ -2,6 +2,7 @@
 
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -67,7 +68,10 @@ net::Endpoint server_at(const net::Endpoint& endpoint, const std::string& host,
                         std::uint16_t port) {
   net::Endpoint server = endpoint;
   server.deployment = net::Deployment::kStandalone;
-  server.addresses = {net::Address{host, port, {}}};
+  net::Address address{host, port, {}};
+  const auto& given = endpoint.addresses;
+  address.announced = std::find(given.begin(), given.end(), address) == given.end();
+  server.addresses = {address};
   server.service.clear();
   return server;
 }

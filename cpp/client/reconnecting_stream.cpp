@@ -31,6 +31,7 @@ Duration backoff_after(int failures, TimePoint now) {
 
 ReconnectingStream::ReconnectingStream(StreamOptions options, Open open)
     : options_(std::move(options)), open_(std::move(open)), tracking_(options_.tracking) {
+  options_.given = options_.address;
   if (!open_) {
     open_ = [](const StreamOptions& o) {
       return net::open_transport(o.address, o.tls, o.command_timeout);
@@ -41,7 +42,7 @@ ReconnectingStream::ReconnectingStream(StreamOptions options, Open open)
 bool ReconnectingStream::advance(TimePoint now) {
   if (settled(now)) return false;
   if (state_ == State::kIdle || state_ == State::kBackingOff) start(now);
-  if (request_) take_credentials(now);
+  if (state_ == State::kAsking) prepare(now);
   if (state_ == State::kConnecting) connect(now);
   if (state_ == State::kGreeting) exchange_greeting(now);
   if (now >= until_) time_out(now);
@@ -64,7 +65,8 @@ std::string ReconnectingStream::overdue() const {
   const std::string within = options_.address.text() + " within " +
                              std::to_string(options_.connect_timeout.count()) + " ms";
   if (state_ == State::kAsking) {
-    return "no password for " + within + "; what blocks the callable that was given for it?";
+    return std::string("no ") + preliminaries_.missing() + " for " + within +
+           "; what blocks the callable that was given for it?";
   }
   const char* tls = options_.tls.enabled ? ", and does its port speak TLS?" : "?";
   return "no connection to " + within + "; is a server running and reachable there" + tls;
@@ -109,23 +111,14 @@ void ReconnectingStream::probe(TimePoint now) {
 
 void ReconnectingStream::start(TimePoint now) {
   until_ = after(now, options_.connect_timeout);
-  if (!options_.credential_source) {
-    credentials_ = options_.credentials;
-    return open();
-  }
-  request_ = options_.credential_source();
+  preliminaries_.begin(options_);
   state_ = State::kAsking;
 }
 
-void ReconnectingStream::take_credentials(TimePoint now) {
-  if (!request_->done()) return;
-  Result<net::Credentials> answer = request_->take();
-  if (!answer.ok()) {
-    return fail(now, answer.status().prefixed(options_.address.text() + ": "), false);
-  }
-  credentials_ = std::move(answer.value());
-  request_.reset();
-  open();
+void ReconnectingStream::prepare(TimePoint now) {
+  const Status failed = preliminaries_.take(options_, credentials_);
+  if (!failed.ok()) return fail(now, failed.prefixed(options_.given.text() + ": "), false);
+  if (!preliminaries_.pending()) open();
 }
 
 void ReconnectingStream::open() {
@@ -350,7 +343,7 @@ void ReconnectingStream::move(Result<net::Address> to) {
   state_ = State::kIdle;
   close();
   if (to.ok()) {
-    options_.address = std::move(to.value());
+    options_.address = options_.given = std::move(to.value());
     failure_ = {};
   } else {
     failure_ = to.status();
@@ -361,7 +354,7 @@ void ReconnectingStream::move(Result<net::Address> to) {
 void ReconnectingStream::leave(bool reset) {
   if (options_.witness && transport_) options_.witness->left();
   if (transport_ && reset) transport_->abort();
-  request_.reset();
+  preliminaries_.drop();
   probe_.reset();
   silent_until_ = kNever;
   transport_.reset();
@@ -378,7 +371,7 @@ void ReconnectingStream::close() {
 }
 
 net::Interest ReconnectingStream::interest() const {
-  if (request_) return {request_->fd(), true, false, until_};
+  if (preliminaries_.pending()) return {preliminaries_.fd(), true, false, until_};
   if (!transport_) return {-1, false, false, until_};
   // What TLS has decrypted already does not show at the descriptor.
   if (state_ == State::kReady) return {transport_->fd(), true, false, more_ ? TimePoint{} : kNever};

@@ -13,8 +13,9 @@
 #include "base/event.h"
 #include "base/stats.h"
 #include "base/status.h"
+#include "client/preliminaries.h"
 #include "client/tracking.h"
-#include "net/credential_request.h"
+#include "net/address_map.h"
 #include "net/endpoint.h"
 #include "net/plain_text_probe.h"
 #include "net/pollable.h"
@@ -42,7 +43,7 @@ class StreamWitness {
 // How to reach one server, and for how long. A server that answers for a *service* has to be a
 // primary: it is asked for its ROLE when it is greeted, and left when it answers READONLY.
 struct StreamOptions {
-  net::Address address;
+  net::Address address;  // of an announced server, where it is reachable
   net::TlsOptions tls;
   net::Credentials credentials;
   int database = 0;
@@ -57,8 +58,10 @@ struct StreamOptions {
   net::CredentialSource credential_source{};  // asked for each attempt, instead of `credentials`
   std::shared_ptr<EventSink> events{};        // null: nothing is reported
   bool pushes = false;  // read() returns pushes, too (RESP3); else they are skipped
-  TrackingMode tracking = TrackingMode::kOff;  // speaks RESP3 for it, where the server does
-  std::shared_ptr<StreamWitness> witness{};    // null: there is none
+  TrackingMode tracking = TrackingMode::kOff;      // speaks RESP3 for it, where the server does
+  std::shared_ptr<StreamWitness> witness{};        // null: there is none
+  std::shared_ptr<net::AddressMap> address_map{};  // for announced servers; null: there is none
+  net::Address given{};  // the address before it was mapped; set by the stream
 };
 
 // One stream to one server that makes itself anew: connect, greet (AUTH, HELLO, SELECT, ROLE, and
@@ -70,7 +73,7 @@ class ReconnectingStream {
  public:
   enum class State {
     kIdle,        // never started, or closed
-    kAsking,      // for credentials, before connecting
+    kAsking,      // for address and credentials, before connecting
     kConnecting,  // the transport connects
     kGreeting,    // our first commands are on their way
     kReady,       // carries bytes
@@ -154,7 +157,7 @@ class ReconnectingStream {
  private:
   bool settled(TimePoint now) const;  // until something happens
   void start(TimePoint now);
-  void take_credentials(TimePoint now);
+  void prepare(TimePoint now);
   void open();
   std::string overdue() const;
   void connect(TimePoint now);
@@ -185,8 +188,8 @@ class ReconnectingStream {
   StreamOptions options_;
   Open open_;
   State state_ = State::kIdle;
-  std::shared_ptr<net::CredentialRequest> request_;  // of kAsking
-  net::Credentials credentials_;                     // of this attempt
+  Preliminaries preliminaries_;   // of kAsking
+  net::Credentials credentials_;  // of this attempt
   std::shared_ptr<net::Transport> transport_;
   std::unique_ptr<resp::Reader> reader_;
   std::string greeting_;      // not yet written

@@ -12,6 +12,7 @@
 #include "engine/engine.h"
 #include "engine/guarded.h"
 #include "engine/wait_hub.h"
+#include "net/address_map.h"
 #include "sync/call/first_query.h"
 #include "sync/recipes/keys.h"
 #include "topology/make.h"
@@ -46,6 +47,10 @@ topology::Setup topology_setup(const ClientOptions& options, const std::shared_p
   setup.link.resp3 = options.resp3;
   setup.link.stats = stats;
   setup.link.credential_source = endpoint.credential_source;
+  if (!endpoint.address_table.empty() || endpoint.address_source) {
+    setup.link.address_map =
+        std::make_shared<net::AddressMap>(endpoint.address_table, endpoint.address_source);
+  }
   setup.link.library_version = HOLDFAST_VERSION;
   using Driver = client::Connection::Driver;
   setup.driver = options.asynchronous ? Driver::kLoop : Driver::kCallers;

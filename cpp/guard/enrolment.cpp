@@ -146,6 +146,7 @@ void Enrolment::connected(const client::StreamOptions& link, const net::Credenti
   const auto topology = topology_.lock();
   if (!topology) return;
   Settings server;
+  if (link.address_map) server.address_map = link.address_map->known();
   server.credentials = who;
   if (link.database != 0) server.database = std::to_string(link.database);
   server.tls = link.tls;
@@ -158,6 +159,7 @@ void Enrolment::connected(const client::StreamOptions& link, const net::Credenti
     }
   }
   server.address = link.address;
+  server.announced = link.given;
   server.place = place;
   (void)guard_->send(server_message(number_, server));
 }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "guard/sentinels.h"
+#include "net/address_map.h"
 #include "resp/command.h"
 #include "script/error_reply.h"
 #include "script/writer.h"
@@ -91,7 +92,7 @@ class Round {
     using Kind = topology::Redirection::Kind;
     if (!reply.is_error()) return;
     const script::ErrorKind error = script::error_kind(reply.text());
-    const auto to = topology::redirection(reply.text(), servers_.settings(server).address);
+    const auto to = topology::redirection(reply.text(), servers_.settings(server).announced);
     release.asks = to.kind == Kind::kAsk;
     if (to.kind == Kind::kMoved || to.kind == Kind::kAsk) {
       again[servers_.find(to.address, server)].push_back(release);
@@ -117,9 +118,11 @@ Status release_twice(const HeldPageView& page, Servers& servers) {
 // To the primary of a service, which may have become another one; whether it has.
 bool follow(std::vector<Settings>& servers, const std::vector<Settings>& sentinels) {
   const auto primary = find_primary(sentinels);
-  if (!primary || servers.empty() || servers.back().address == *primary) return false;
-  servers.back().address = *primary;
-  servers.back().place = Settings::kNoPlace;
+  if (!primary || servers.empty() || servers.back().announced == *primary) return false;
+  Settings& server = servers.back();
+  server.announced = *primary;
+  server.address = net::mapped(server.address_map, *primary);
+  server.place = Settings::kNoPlace;
   return true;
 }
 

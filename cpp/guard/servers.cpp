@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "net/address_map.h"
 #include "resp/command.h"
 
 namespace holdfast::guard {
@@ -23,10 +24,11 @@ Result<std::size_t> Servers::any(TimePoint deadline) {
 
 std::size_t Servers::find(const net::Address& address, std::size_t like) {
   for (std::size_t number = 0; number < all_.size(); ++number) {
-    if (all_[number].settings.address == address) return number;
+    if (all_[number].settings.announced == address) return number;
   }
   Settings settings = all_[like].settings;
-  settings.address = address;
+  settings.announced = address;
+  settings.address = net::mapped(settings.address_map, address);
   settings.place = Settings::kNoPlace;
   all_.push_back({std::move(settings), nullptr});
   return all_.size() - 1;

@@ -22,7 +22,7 @@ class Servers {
 
   // The newest that answers. kUnreachable: none does.
   Result<std::size_t> any(TimePoint deadline);
-  // The number of the one at this address, reached as `like` is.
+  // The number of the one that servers call so, reached as `like` is.
   std::size_t find(const net::Address& address, std::size_t like);
   const Settings& settings(std::size_t number) const { return all_[number].settings; }
 

@@ -1,8 +1,10 @@
 #include "guard/settings.h"
 
 #include <charconv>
+#include <sstream>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "resp/command.h"
 
@@ -19,12 +21,39 @@ Number number(const std::string& text, Number otherwise) {
   return value;
 }
 
+// "host port host port", one entry on each line.
+net::AddressTable read_map(const std::string& text) {
+  std::istringstream words(text);
+  net::AddressTable table;
+  net::Address announced;
+  net::Address reachable;
+  while (words >> announced.host >> announced.port >> reachable.host >> reachable.port) {
+    table.emplace_back(announced, reachable);
+  }
+  return table;
+}
+
+std::string map_text(const net::AddressTable& table) {
+  std::string text;
+  for (const auto& [announced, reachable] : table) {
+    text += announced.host + ' ' + std::to_string(announced.port) + ' ' + reachable.host + ' ' +
+            std::to_string(reachable.port) + '\n';
+  }
+  return text;
+}
+
 Settings read_server(const resp::Reply& message) {
   const auto text = [&message](std::string_view name) { return std::string(message.field(name)); };
   Settings settings;
   settings.address.host = text("host");
   settings.address.path = text("path");
   settings.address.port = number<std::uint16_t>(text("port"), 0);
+  settings.announced = settings.address;
+  if (!text("announced_host").empty()) {
+    settings.announced.host = text("announced_host");
+    settings.announced.port = number<std::uint16_t>(text("announced_port"), 0);
+  }
+  settings.address_map = read_map(text("address_map"));
   settings.credentials = {text("username"), text("password")};
   settings.database = text("database");
   settings.tls.enabled = !text("tls").empty();
@@ -57,43 +86,32 @@ std::string end_message(const std::string& client) {
 
 std::string server_message(const std::string& client, const Settings& server) {
   const net::TlsOptions& tls = server.tls;
-  return resp::Command{"client",
-                       client,
-                       "host",
-                       server.address.host,
-                       "port",
-                       std::to_string(server.address.port),
-                       "path",
-                       server.address.path,
-                       "username",
-                       server.credentials.username,
-                       "password",
-                       server.credentials.password,
-                       "database",
-                       server.database,
-                       "tls",
-                       flag(tls.enabled),
-                       "tls_verify",
-                       flag(tls.verify),
-                       "tls_ca",
-                       tls.ca,
-                       "tls_cert",
-                       tls.cert,
-                       "tls_key",
-                       tls.key,
-                       "tls_system_ca_file",
-                       tls.system_ca_file,
-                       "tls_system_ca_directory",
-                       tls.system_ca_directory,
-                       "publish",
-                       server.publish,
-                       "cluster",
-                       flag(server.cluster),
-                       "place",
-                       std::to_string(server.place),
-                       "service",
-                       server.service}
-      .bytes();
+  const std::pair<std::string_view, std::string> fields[] = {
+      {"client", client},
+      {"host", server.address.host},
+      {"port", std::to_string(server.address.port)},
+      {"path", server.address.path},
+      {"announced_host", server.announced.host},
+      {"announced_port", std::to_string(server.announced.port)},
+      {"address_map", map_text(server.address_map)},
+      {"username", server.credentials.username},
+      {"password", server.credentials.password},
+      {"database", server.database},
+      {"tls", flag(tls.enabled)},
+      {"tls_verify", flag(tls.verify)},
+      {"tls_ca", tls.ca},
+      {"tls_cert", tls.cert},
+      {"tls_key", tls.key},
+      {"tls_system_ca_file", tls.system_ca_file},
+      {"tls_system_ca_directory", tls.system_ca_directory},
+      {"publish", server.publish},
+      {"cluster", flag(server.cluster)},
+      {"place", std::to_string(server.place)},
+      {"service", server.service},
+  };
+  std::vector<std::string_view> words;
+  for (const auto& [name, value] : fields) words.insert(words.end(), {name, value});
+  return resp::Command(words).bytes();
 }
 
 Result<Message> read_message(const resp::Reply& message) {

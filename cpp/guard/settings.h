@@ -15,6 +15,9 @@ struct Settings {
   static constexpr std::size_t kNoPlace = static_cast<std::size_t>(-1);
 
   net::Address address;  // "host" and "port", or "path"
+  // How other servers call it: "announced_host" and "announced_port"; without, as `address`.
+  net::Address announced;
+  net::AddressTable address_map;  // where others are reachable: "address_map"
   net::Credentials credentials;
   std::string database;          // empty: 0
   net::TlsOptions tls;           // "tls" not empty: enabled; "tls_verify" empty: not verified

@@ -4,17 +4,21 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
 
 namespace holdfast::net {
 
-// The address of one server.
+// The address of one server. Equal are those of the same place, announced or not.
 struct Address {
   std::string host;  // a name or an IP literal without brackets; empty for a unix socket
   std::uint16_t port = 6379;
   std::string path;  // of a unix socket
+  // Another server has named it, not the user: it may be reachable elsewhere, as an AddressMap
+  // says.
+  bool announced = false;
 
   std::string text() const;  // "127.0.0.1:6379", "[::1]:6379", "unix:/tmp/x.sock": for messages
 };
@@ -44,10 +48,17 @@ struct Credentials {
   std::string password;
 };
 
-class CredentialRequest;
+template <typename Value>
+class ValueRequest;
+using CredentialRequest = ValueRequest<Credentials>;
+using AddressRequest = ValueRequest<Address>;
 
-// Called before each attempt to connect, by any thread; returns at once. See CredentialRequest.
+// Called before each attempt to connect, by any thread; return at once. See ValueRequest.
 using CredentialSource = std::function<std::shared_ptr<CredentialRequest>()>;
+using AddressSource = std::function<std::shared_ptr<AddressRequest>(const Address& announced)>;
+
+// Announced addresses, and where each is reachable.
+using AddressTable = std::vector<std::pair<Address, Address>>;
 
 enum class Deployment { kStandalone, kSentinel, kCluster };
 
@@ -61,6 +72,9 @@ struct Endpoint {
   CredentialSource credential_source;  // if set, `credentials` are not used
   Credentials sentinel_credentials;    // of the sentinels, whose users are separate
   TlsOptions tls;
+  // Of an AddressMap; both empty: servers are reachable where they are announced.
+  AddressTable address_table;
+  AddressSource address_source;
 
   std::string text() const;  // "redis://127.0.0.1:6379/0" without user and password: for messages
 };

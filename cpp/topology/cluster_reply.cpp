@@ -32,6 +32,7 @@ net::Address address(std::string_view host, std::uint16_t port, const net::Addre
   net::Address found;
   found.host = is_known(host) ? std::string(host) : queried.host;
   found.port = port;
+  found.announced = true;
   return found;
 }
 

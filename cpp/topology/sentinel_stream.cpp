@@ -31,6 +31,7 @@ net::Address address_of(std::string_view host, std::string_view port) {
   net::Address address;
   address.host = host;
   address.port = number<std::uint16_t>(port);
+  address.announced = true;
   return address;
 }
 

@@ -45,7 +45,7 @@ class BaseClient:
         self._lease_ms = read.lease_ms
         self._url = read.url
         self._name = read.core.client_name  # as given, for monitoring
-        self._password = read.password
+        self._callables = read.password, read.address_map  # kept for the engine
         self._waits_for_replicas = read.core.replicas_to_wait > 0
         self._defers = read.defers
         self._guarded = bool(read.core.guard)
@@ -74,8 +74,8 @@ class BaseClient:
 
         ``source``: a ``Redis``, a ``RedisCluster``, the result of ``Sentinel.master_for()``, or a
         ``ConnectionPool``. Host, port, database, unix socket, user, password or credential
-        provider, TLS files and checks, client name and protocol carry over; ``options`` win. No
-        reference to ``source`` is kept, and no socket is shared.
+        provider, TLS files and checks, client name, protocol and a cluster's ``address_remap``
+        carry over; ``options`` win. No reference to ``source`` is kept, and no socket is shared.
 
         Raises ``ValueError``, naming it, for a setting that has no counterpart, ``TypeError`` for
         any other source.

@@ -65,11 +65,14 @@ class Client(Locked, BaseClient):
     if the environment's ``HOLDFAST_GUARD`` is 1);
     with Sentinel also ``sentinel_username`` and ``sentinel_password``; with a cluster ``pubsub``:
     ``"sharded"`` or ``"classic"`` channels, ``"both"``, or ``"auto"``: sharded if the servers
-    support them, as Redisson does.
+    support them, as Redisson does; with either ``address_map``: where the servers that other
+    servers announce are reachable, as ``{("10.0.0.1", 7000): ("localhost", 17000)}`` or a callable
+    that returns the one pair for the other.
 
     ``password`` may be a callable that returns the password, or a tuple of user name and password.
-    It is called for each attempt to connect, on a thread of the library and perhaps on several at
-    once; its exception becomes the cause of the ``ConnectionError``.
+    It, and that of ``address_map``, is called for each attempt to connect, on a thread of the
+    library and perhaps on several at once; its exception becomes the cause of the
+    ``ConnectionError``.
 
     Raises ``ValueError`` or ``TypeError`` for an invalid URL, option or value; nothing is sent.
     """

@@ -128,13 +128,15 @@ def _cluster(source: Any, options: Mapping[str, Any]) -> tuple[str, dict[str, An
     kind = values.get("connection_class") or _class_of_nodes(source, nodes)
     _check_class(kind)
     settings = Settings(kind, values)
-    if getattr(manager, "address_remap", None) is not None:
-        raise _refusal("address_remap", "addresses are those that the cluster announces")
+    remap = getattr(manager, "address_remap", None)
     hosts = _addresses((node.host, node.port) for node in nodes)
     for hook in ("redis_connect_func", "valkey_connect_func"):
         if getattr(values.get(hook), "__self__", None) is source:  # its own, not the application's
             settings = Settings(kind, {**settings.values, hook: None})
-    return f"{_scheme(settings)}+cluster://{hosts}", _carried(settings, options)
+    carried = _carried(settings, options)
+    if remap is not None:
+        carried["address_map"] = remap
+    return f"{_scheme(settings)}+cluster://{hosts}", carried
 
 
 def _class_of_nodes(source: Any, nodes: list[Any]) -> type:

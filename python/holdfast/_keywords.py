@@ -4,7 +4,7 @@ Annotations are evaluated here: of postponed ones ``typing`` would compile each,
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypedDict
 
 from ._arguments import Name, Seconds
@@ -42,6 +42,11 @@ class Keywords(TypedDict, total=False):
     releases: Literal["awaited", "deferred"]
     tracking: Literal["auto", "off", "require"]
     guard: bool | None
+    address_map: (
+        Mapping[tuple[str, int], tuple[str, int]]
+        | Callable[[tuple[str, int]], tuple[str, int]]
+        | None
+    )
 
 
 class LockOptions(TypedDict, total=False):

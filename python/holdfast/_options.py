@@ -13,6 +13,7 @@ from ._guard import executable
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ._address_map import AddressMap
     from ._passwords import Password
 
 __all__ = ["DEFAULT_URL", "Options", "read_options"]
@@ -41,7 +42,9 @@ DEFAULTS: dict[str, Any] = {
     "releases": "awaited",
     "tracking": "auto",
     "guard": None,
+    "address_map": None,
 }
+KEYWORDS_ONLY = frozenset({"address_map"})
 SECONDS = frozenset({"lease", "connect_timeout", "command_timeout"})
 COUNTS = frozenset({"retries", "replicas_to_wait", "protocol"})
 SENTINEL_TEXTS = frozenset({"sentinel_username", "sentinel_password"})
@@ -88,6 +91,7 @@ FOREIGN: dict[str, str] = {
     "connection_pool": "leave it out: a client opens its own connections",
     "max_connections": "leave it out: a client needs no pool",
     "decode_responses": "leave it out",
+    "address_remap": "use address_map=",
     "health_check_interval": "leave it out: a broken connection is noticed and replaced",
     "socket_keepalive": "leave it out: a broken connection is noticed and replaced",
 }
@@ -96,18 +100,18 @@ FOREIGN: dict[str, str] = {
 class Options:
     """The options that a client keeps; the engine has the others."""
 
-    __slots__ = ("core", "defers", "lease_ms", "password", "url")
+    __slots__ = ("address_map", "core", "defers", "lease_ms", "password", "url")
 
     def __init__(
         self,
         core: _core.ClientOptions,
         url: str,
-        password: Password | None,
+        callables: tuple[Password | None, AddressMap | None],
         values: Mapping[str, Any],
     ) -> None:
         self.core = core
         self.url = url  # without user and password
-        self.password = password  # where it is a callable
+        self.password, self.address_map = callables  # each where it is one
         self.lease_ms: int = values["lease"]
         self.defers = values["releases"] == "deferred"  # `with` does not wait for its release
 
@@ -135,7 +139,7 @@ def read_options(url: object, keywords: Mapping[str, object], *, asynchronous: b
         values[name] = milliseconds(name, values[name])
     values |= {name: _path(values[name]) for name in FILES}
     _check(values)
-    password = _take_callable(endpoint, values)
+    callables = _take_password(endpoint, values), _take_address_map(endpoint, values)
     _complete(endpoint, values)
     core = _core.ClientOptions()
     core.endpoint = endpoint
@@ -150,10 +154,10 @@ def read_options(url: object, keywords: Mapping[str, object], *, asynchronous: b
     core.set_pubsub(values["pubsub"])
     core.set_tracking(values["tracking"])
     core.set_timeouts(values["connect_timeout"], values["command_timeout"])
-    return Options(core, endpoint.text, password, values)
+    return Options(core, endpoint.text, callables, values)
 
 
-def _take_callable(endpoint: _core.Endpoint, values: dict[str, Any]) -> Password | None:
+def _take_password(endpoint: _core.Endpoint, values: dict[str, Any]) -> Password | None:
     """Use a password that is a callable as the source of credentials."""
     if not callable(values["password"]):
         return None
@@ -163,6 +167,14 @@ def _take_callable(endpoint: _core.Endpoint, values: dict[str, Any]) -> Password
     values["password"] = ""
     endpoint.set_password_source(password.number)
     return password
+
+
+def _take_address_map(endpoint: _core.Endpoint, values: dict[str, Any]) -> AddressMap | None:
+    if values["address_map"] is None:
+        return None
+    from ._address_map import read_address_map
+
+    return read_address_map(values["address_map"], endpoint)
 
 
 def _parse(url: str) -> tuple[_core.Endpoint, list[tuple[str, str]]]:
@@ -191,6 +203,9 @@ def _from_query(pairs: list[tuple[str, str]]) -> dict[str, Any]:
         if name not in DEFAULTS:
             hint = f"; {FOREIGN[name]}" if name in FOREIGN else ""
             msg = f"unknown option in the URL: {name!r}{hint}"
+            raise ValueError(msg)
+        if name in KEYWORDS_ONLY:
+            msg = f"option {name!r} cannot be given in the URL: use the keyword {name}="
             raise ValueError(msg)
         if name in values:
             msg = f"option {name!r} occurs twice in the URL"

@@ -12,9 +12,9 @@ from weakref import WeakValueDictionary
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Password", "ask", "cause"]
+__all__ = ["Password", "Supplier", "ask", "cause", "kept"]
 
-#: Calls of one password that may be under way; more are a sign that it blocks.
+#: Calls of one callable that may be under way; more are a sign that it blocks.
 MOST_CALLS = 8
 #: How many of the newest errors are kept, for the ``ConnectionError`` that they are the cause of.
 MOST_CAUSES = 8
@@ -25,34 +25,46 @@ _causes: dict[int, BaseException] = {}
 _cause_numbers = count(1)
 
 
-class Password:
-    """The callable of one client, which keeps it; ``number`` is its id in the engine.
+class Supplier:
+    """A callable that the engine calls for an attempt to connect, on any number of threads."""
 
-    ``source`` returns a password, or a tuple of a user name and a password, or of a password alone.
-    A ``username`` that is given here wins.
-    """
+    __slots__ = ("__weakref__", "_calls", "_source")
 
-    __slots__ = ("__weakref__", "_calls", "_source", "_username", "number")
-
-    def __init__(self, source: Callable[[], Any], username: str) -> None:
+    def __init__(self, source: Callable[..., Any]) -> None:
         self._source = source
-        self._username = username
         self._calls: set[object] = set()  # under way; no lock, which a fork() could leave locked
-        self.number = next(_numbers)
-        _passwords[self.number] = self
 
-    def credentials(self) -> tuple[str, str]:
-        """A user name, empty for none, and a password."""
+    def call(self, *arguments: object) -> Any:
+        """What the callable returns."""
         if len(self._calls) >= MOST_CALLS:
             msg = f"{MOST_CALLS} earlier calls of {self._source!r} have not returned yet"
             raise RuntimeError(msg)
         call = object()
         self._calls.add(call)
         try:
-            given = self._source()
+            return self._source(*arguments)
         finally:
             self._calls.discard(call)
-        username, password = _pair(given)
+
+
+class Password(Supplier):
+    """The callable of one client, which keeps it; ``number`` is its id in the engine.
+
+    ``source`` returns a password, or a tuple of a user name and a password, or of a password alone.
+    A ``username`` that is given here wins.
+    """
+
+    __slots__ = ("_username", "number")
+
+    def __init__(self, source: Callable[[], Any], username: str) -> None:
+        super().__init__(source)
+        self._username = username
+        self.number = next(_numbers)
+        _passwords[self.number] = self
+
+    def credentials(self) -> tuple[str, str]:
+        """A user name, empty for none, and a password."""
+        username, password = _pair(self.call())
         return self._username or username, password
 
 
@@ -74,16 +86,17 @@ def ask(number: int) -> tuple[str, str, str, int]:
     try:
         password = _passwords.get(number)
         if password is None:
-            return "", "", "its client is gone", _kept(RuntimeError("the client is gone"))
+            return "", "", "its client is gone", kept(RuntimeError("the client is gone"))
         username, word = password.credentials()
         (username + word).encode()
     except BaseException as error:  # noqa: BLE001 - the caller's, who waits for the connection
         kind = type(error).__name__
-        return "", "", f"the callable given as password raised {kind}", _kept(error)
+        return "", "", f"the callable given as password raised {kind}", kept(error)
     return username, word, "", 0
 
 
-def _kept(error: BaseException) -> int:
+def kept(error: BaseException) -> int:
+    """A number for an exception, by which ``cause`` finds it."""
     number = next(_cause_numbers)
     _causes[number] = error
     for old in sorted(_causes)[:-MOST_CAUSES]:

@@ -226,6 +226,16 @@ def test_a_cluster_for_asyncio_carries_over_before_it_is_connected() -> None:
     assert (url, carried["password"]) == ("rediss+cluster://h:7", "p")
 
 
+@pytest.mark.parametrize("library", [redis.asyncio.RedisCluster, valkey.asyncio.ValkeyCluster])
+def test_an_address_map_carries_over(library: Any) -> None:
+    def remap(address: tuple[str, int]) -> tuple[str, int]:
+        return ("localhost", address[1])
+
+    source = library(host="h", port=7, address_remap=remap)
+    _, carried = read_source(source, {})
+    assert carried["address_map"] is remap
+
+
 def test_nothing_is_imported_for_it() -> None:
     program = "import sys, holdfast; assert not {'redis', 'valkey', 'inspect'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", program], check=True, cwd=Path.cwd())
