@@ -19,6 +19,7 @@ struct Event {
     kOverlong,       // another's, that the owner waits for, lasts suspiciously long: see `reason`
     kProtocolError,  // of no hold: a connection was ended by what its server sent: `reason`
     kUnguarded,      // of no hold: the client goes on without a guard: `reason`
+    kNotRenewed,     // of no hold: the client has no newer credentials: `reason`
     kResolved,       // a command for `name` was sent again, and has its reply: see `server`
   };
   Kind kind = Kind::kLost;

@@ -153,6 +153,8 @@ void register_options(py::module_& module) {
       .def_readwrite("guard", &engine::ClientOptions::guard)
       .def("set_pubsub",
            [](engine::ClientOptions& o, const std::string& word) { o.pubsub = pubsub_of(word); })
+      .def("set_reauthenticate",
+           [](engine::ClientOptions& o, std::int64_t ms) { o.reauthenticate = Millis(ms); })
       .def("set_tracking", [](engine::ClientOptions& o,
                               const std::string& word) { o.tracking = tracking_of(word); })
       .def("set_timeouts",

@@ -30,6 +30,8 @@ const char* word(Event::Kind kind) {
       return "protocol_error";
     case Event::Kind::kUnguarded:
       return "unguarded";
+    case Event::Kind::kNotRenewed:
+      return "not_renewed";
     case Event::Kind::kResolved:
       return "resolved";
     default:

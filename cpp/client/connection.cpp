@@ -98,6 +98,14 @@ void Connection::close(Status why) {
   due.run(pipe_.setup);
 }
 
+bool Connection::reauthenticate(const LoginPtr& login) {
+  const RequestPtr request = login_request(login, pipe_.setup.link.witness);
+  request->deadline = after(pipe_.clock.now(), pipe_.setup.link.command_timeout);
+  const MutexLock lock(pipe_.mutex);
+  if (!pipe_.send.stream() || !pipe_.takes(*request, true)) return false;
+  return add({request}, nullptr).ok();
+}
+
 void Connection::wake_all() {
   pipe_.wake_reader();
   pipe_.drive();

@@ -5,6 +5,7 @@
 #include "base/parker.h"
 #include "client/connection_setup.h"
 #include "client/direct_exchange.h"
+#include "client/login.h"
 #include "client/pipeline.h"
 #include "client/reader_lease.h"
 #include "client/serve_control.h"
@@ -78,6 +79,10 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   // unanswered is sent again, in order, where the server is. Nowhere it waits for its deadline; if
   // `to` is a server's refusal, it fails with that.
   void move(Result<net::Address> to);
+
+  // Any thread: sends newer credentials, in order with the commands, where the stream is up; false:
+  // it is not.
+  bool reauthenticate(const LoginPtr& login);
 
   // Any thread: fails what is unanswered with `why`, and everything submitted later.
   void close(Status why);

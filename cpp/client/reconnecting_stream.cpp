@@ -5,6 +5,7 @@
 #include <random>
 #include <utility>
 
+#include "client/login.h"
 #include "client/stream_errors.h"
 
 namespace holdfast::client {
@@ -17,6 +18,11 @@ constexpr int kDoublings = 7;
 // In a TLS handshake, before the server is suspected of speaking none; and for it to show that.
 constexpr Millis kSilence{400};
 constexpr Millis kProbe{300};
+
+// For AUTH beside subscriptions, too.
+bool wants_resp3(const StreamOptions& options) {
+  return options.resp3 || (options.pushes && options.reauthenticates);
+}
 
 // Drawn by the nanosecond of the failure: no two clients share it, and a test's clock repeats it.
 Duration backoff_after(int failures, TimePoint now) {
@@ -129,10 +135,11 @@ void ReconnectingStream::open() {
 
 void ReconnectingStream::greet(TimePoint now) {
   greeting_.clear();
+  resp3_ = false;
   connection_ = greeting_replies_ = 0;
   authenticate();
   tracking_.begin(now);
-  const bool resp3 = options_.resp3 || tracking_.needs_resp3();
+  const bool resp3 = wants_resp3(options_) || tracking_.needs_resp3();
   if (resp3) say({"HELLO", "3"});
   const int hello = resp3 ? greeting_replies_ : 0;
   if (tracking_.required()) say({"CLIENT", "TRACKING", "OFF"});
@@ -153,11 +160,7 @@ void ReconnectingStream::say(const resp::Command& command) {
 
 void ReconnectingStream::authenticate() {
   const net::Credentials who = options_.witness ? credentials_ : std::exchange(credentials_, {});
-  if (!who.username.empty()) {
-    say({"AUTH", who.username, who.password});
-  } else if (!who.password.empty()) {
-    say({"AUTH", who.password});
-  }
+  if (const auto auth = auth_command(who)) say(*auth);
 }
 
 void ReconnectingStream::exchange_greeting(TimePoint now) {
@@ -239,7 +242,10 @@ std::optional<resp::Reply> ReconnectingStream::next_reply(TimePoint now) {
 
 void ReconnectingStream::answer(const resp::Reply& reply, TimePoint now) {
   --greeting_replies_;
-  if (greeting_replies_ == after_hello_) tracking_.hello(reply);
+  if (greeting_replies_ == after_hello_) {
+    tracking_.hello(reply);
+    resp3_ = !reply.is_error();
+  }
   if (greeting_replies_ < optional_) return answer_optional(reply, now);
   const bool says_role = greeting_replies_ == optional_ && !options_.service.empty();
   if (says_role && reply.is_array() && reply.text_at(0) != "master") {

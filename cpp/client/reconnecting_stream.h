@@ -36,6 +36,8 @@ class StreamWitness {
   // this connection; 0: not known.
   virtual void greeted(const StreamOptions& link, const net::Credentials& who,
                        std::int64_t connection) = 0;
+  // That connection has other credentials now. Any thread.
+  virtual void reauthenticated(const net::Credentials& who) = 0;
   // That connection is there no more.
   virtual void left() = 0;
 };
@@ -61,6 +63,7 @@ struct StreamOptions {
   TrackingMode tracking = TrackingMode::kOff;      // speaks RESP3 for it, where the server does
   std::shared_ptr<StreamWitness> witness{};        // null: there is none
   std::shared_ptr<net::AddressMap> address_map{};  // for announced servers; null: there is none
+  bool reauthenticates = false;                    // gets newer credentials while it is open
   net::Address given{};  // the address before it was mapped; set by the stream
 };
 
@@ -112,6 +115,9 @@ class ReconnectingStream {
 
   // Ready only: all that has been read was complete replies, and they have been returned.
   bool at_end() const { return reader_->at_end(); }
+
+  // Ready only: it speaks RESP3.
+  bool resp3() const { return resp3_; }
 
   // Ready only: of what was read on this stream the server says when it changes. And what it has
   // said since the last call.
@@ -197,6 +203,7 @@ class ReconnectingStream {
   int after_hello_ = -1;      // of these, behind the one to HELLO
   int optional_ = 0;          // of these, the last: replies that may be errors
   Tracking tracking_;
+  bool resp3_ = false;
   bool introduces_ = true;       // until a server refuses the client's name
   std::int64_t connection_ = 0;  // of the greeting, where a witness asks
   net::Interest interest_;

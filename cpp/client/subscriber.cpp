@@ -65,6 +65,16 @@ void Subscriber::move(Result<net::Address> to) {
   loop_.drive(shared_from_this());
 }
 
+bool Subscriber::reauthenticate(const LoginPtr& login) {
+  {
+    const MutexLock lock(mutex_);
+    if (!watched_) return false;
+    login_ = login;
+  }
+  loop_.drive(shared_from_this());
+  return true;
+}
+
 void Subscriber::close() {
   {
     const MutexLock lock(mutex_);
@@ -112,6 +122,7 @@ Subscriber::Changes Subscriber::due_changes(TimePoint now) {
   changes.closed = closed_;
   changes.mode = mode_;
   changes.move.swap(move_);
+  changes.login.swap(login_);
   changes.subscribes.swap(subscribes_);
   changes.drops.swap(drops_);
   for (auto each = releases_.begin(); each != releases_.end();) {
@@ -126,6 +137,7 @@ Subscriber::Changes Subscriber::due_changes(TimePoint now) {
 void Subscriber::apply(TimePoint now, Changes changes, Sink& sink) {
   stream_.set_mode(changes.mode);
   if (changes.move) stream_.move(now, std::move(*changes.move));
+  if (changes.login) stream_.reauthenticate(now, std::move(changes.login));
   for (const std::string& channel : changes.drops) stream_.unsubscribe(channel);
   for (const std::string& channel : changes.subscribes) stream_.subscribe(channel);
   // Last: who came and left within one step has its channel left, too; who came back keeps it.

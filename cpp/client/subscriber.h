@@ -64,6 +64,10 @@ class Subscriber final : public net::Pollable, public std::enable_shared_from_th
   // Any thread without locks: reads what has come, where there is no reader.
   void catch_up();
 
+  // Any thread: as Connection's. Where the server speaks no RESP3, which allows AUTH on a stream
+  // with subscriptions, a new stream takes the place of this one once it has all channels.
+  bool reauthenticate(const LoginPtr& login);
+
   net::Interest step(TimePoint now) override;
 
  private:
@@ -73,6 +77,7 @@ class Subscriber final : public net::Pollable, public std::enable_shared_from_th
     std::vector<std::string> releases;
     std::vector<std::string> drops;
     std::optional<Result<net::Address>> move;
+    LoginPtr login;
     PubSub mode = PubSub::kClassic;
     bool closed = false;
   };
@@ -109,6 +114,7 @@ class Subscriber final : public net::Pollable, public std::enable_shared_from_th
   std::map<std::string, TimePoint> releases_ HOLDFAST_GUARDED_BY(mutex_);
   std::vector<std::string> drops_ HOLDFAST_GUARDED_BY(mutex_);
   std::optional<Result<net::Address>> move_ HOLDFAST_GUARDED_BY(mutex_);
+  LoginPtr login_ HOLDFAST_GUARDED_BY(mutex_);
   bool closed_ HOLDFAST_GUARDED_BY(mutex_) = false;
   TimePoint armed_ HOLDFAST_GUARDED_BY(mutex_) = kNever;  // the loop's next step, at the latest
 

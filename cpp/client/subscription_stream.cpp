@@ -29,6 +29,26 @@ bool is_confirmation(std::string_view kind) {
 // Until a channel is asked for again that a server refused for a moment.
 constexpr Millis kRefusedPause{50};
 
+bool is_message(std::string_view kind) { return kind == "message" || kind == "smessage"; }
+
+// The next stream is looked at so often while it is made.
+constexpr Millis kSuccessorLook{5};
+constexpr std::string_view kAuth = "AUTH";
+
+// Of a stream whose channels have another one still.
+class NoSink final : public SubscriptionStream::Sink {
+ public:
+  void on_subscribed(const std::string& /*channel*/, TimePoint /*requested*/) override {}
+  void on_caught_up(const std::string& /*channel*/, TimePoint /*requested*/) override {}
+  void on_message(const std::string& /*channel*/, std::string_view /*payload*/) override {}
+  void on_refused(const std::string& /*channel*/, const Status& why) override { refusal = why; }
+  void on_unreachable(const Status& why) override { refusal = why; }
+  bool on_released(const std::string& /*channel*/) override { return true; }
+  void on_lost() override { refusal = Status::unreachable("the stream broke"); }
+
+  Status refusal;
+};
+
 bool passes(std::string_view word) {
   constexpr std::array<std::string_view, 3> kPassing{"BUSY", "LOADING", "MASTERDOWN"};
   return std::find(kPassing.begin(), kPassing.end(), word) != kPassing.end();
@@ -38,27 +58,35 @@ bool passes(std::string_view word) {
 
 SubscriptionStream::SubscriptionStream(const Clock& clock, StreamOptions options,
                                        ReconnectingStream::Open open)
-    : clock_(clock), link_(with_pushes(std::move(options)), std::move(open)) {}
+    : clock_(clock), open_(std::move(open)), link_(with_pushes(std::move(options)), open_) {}
 
 void SubscriptionStream::subscribe(const std::string& channel) {
   channels_.insert(channel);
   say(true, channel);
+  if (successor_) successor_->subscribe(channel);
 }
 
 void SubscriptionStream::unsubscribe(const std::string& channel) {
   if (channels_.erase(channel) == 0) return;
   forget_ways(channel);
   say(false, channel);
+  if (successor_) successor_->unsubscribe(channel);
 }
 
 void SubscriptionStream::move(TimePoint now, Result<net::Address> to) {
+  successor_.reset();
   link_.move(std::move(to));
   down_since_ = kNever;
   forget_stream(now);
 }
 
-void SubscriptionStream::stop_connecting() {
+void SubscriptionStream::close() {
+  successor_.reset();
   link_.close();
+}
+
+void SubscriptionStream::stop_connecting() {
+  close();
   down_since_ = kNever;
 }
 
@@ -72,6 +100,7 @@ void SubscriptionStream::advance(TimePoint now, Sink& sink) {
   }
   retry_refused(now);
   write();
+  if (successor_) advance_successor(now, sink);
   judge(now, sink);
 }
 
@@ -133,6 +162,10 @@ void SubscriptionStream::write() {
 
 // False: it is neither a message, nor a reply to what has been asked.
 bool SubscriptionStream::take(const resp::Reply& reply, Sink& sink) {
+  if (!awaited_.empty() && awaited_.front().command == kAuth && !reply.is_push()) {
+    logged_in(reply);
+    return true;
+  }
   if (reply.is_error()) {
     if (awaited_.empty()) return false;
     refused(std::string(reply.text()), sink);
@@ -141,7 +174,7 @@ bool SubscriptionStream::take(const resp::Reply& reply, Sink& sink) {
   if (!reply.is_array() || reply.size() < 3) return reply.is_push();
   const std::string_view kind = reply.text_at(0);
   const std::string channel(reply.text_at(1));
-  if (kind == "message" || kind == "smessage") {
+  if (is_message(kind)) {
     sink.on_message(channel, reply.text_at(2));
   } else if (is_confirmation(kind)) {
     confirmed(kind, channel, sink);
@@ -224,6 +257,62 @@ void SubscriptionStream::subscribed(std::string_view kind, const std::string& ch
   fresh ? sink.on_subscribed(channel, requested) : sink.on_caught_up(channel, requested);
 }
 
+void SubscriptionStream::reauthenticate(TimePoint now, LoginPtr login) {
+  if (link_.state() != ReconnectingStream::State::kReady) return;
+  const auto auth = auth_command(login->who);
+  if (!auth) return;
+  login_ = std::move(login);
+  if (!link_.resp3()) return begin_successor(now);
+  if (awaited_.empty()) last_read_ = now;
+  out_ += auth->bytes();
+  awaited_.push_back({kAuth, {}, now});
+  link_.options().stats->add(Stats::Counter::kCommands);
+}
+
+void SubscriptionStream::logged_in(const resp::Reply& reply) {
+  awaited_.pop_front();
+  if (reply.is_error()) login_->refused(login_refused(link_.options().address, reply.text()));
+}
+
+// Without channels there is nothing to be missed.
+void SubscriptionStream::begin_successor(TimePoint now) {
+  if (channels_.empty()) return close();
+  StreamOptions options = link_.options();
+  options.address = options.given;
+  successor_ = std::make_unique<SubscriptionStream>(clock_, std::move(options), open_);
+  successor_->mode_ = mode_;
+  successor_->channels_ = channels_;
+  successor_->began_ = now;
+}
+
+void SubscriptionStream::advance_successor(TimePoint now, Sink& sink) {
+  NoSink none;
+  successor_->advance(now, none);
+  if (link_.state() != ReconnectingStream::State::kReady) {  // it is made anew in any case
+    successor_.reset();
+  } else if (!none.refusal.ok() || successor_->link_.failures() > 0) {
+    login_->refused(none.refusal.ok() ? successor_->link_.failure() : none.refusal);
+    successor_.reset();
+  } else if (successor_->complete()) {
+    succeed(sink);
+  }
+}
+
+// What came by the successor so far was dropped: so the channels' waiters try.
+void SubscriptionStream::succeed(Sink& sink) {
+  const auto next = std::move(successor_);
+  link_ = std::move(next->link_);
+  subscribed_ = std::move(next->subscribed_);
+  awaited_.clear();
+  out_.clear();
+  last_read_ = next->last_read_;
+  for (const std::string& channel : channels_) sink.on_subscribed(channel, next->began_);
+}
+
+bool SubscriptionStream::complete() const {
+  return link_.state() == ReconnectingStream::State::kReady && awaited_.empty() && out_.empty();
+}
+
 void SubscriptionStream::lost(TimePoint now, Sink& sink) {
   forget_stream(now);
   sink.on_lost();
@@ -261,6 +350,7 @@ net::Interest SubscriptionStream::interest() const {
   if (down_since_ != kNever) next.until = std::min(next.until, after(down_since_, command_timeout));
   if (!awaited_.empty()) next.until = std::min(next.until, after(last_read_, command_timeout));
   next.until = std::min(next.until, next_retry());
+  if (successor_) next.until = std::min(next.until, after(clock_.now(), kSuccessorLook));
   return next;
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "client/login.h"
 #include "client/reconnecting_stream.h"
 #include "net/pollable.h"
 
@@ -65,7 +66,9 @@ class SubscriptionStream {
   void unsubscribe(const std::string& channel);
   bool has(const std::string& channel) const { return channels_.count(channel) != 0; }
   void move(TimePoint now, Result<net::Address> to);
-  void close() { link_.close(); }
+  // While the stream is up; see Subscriber.
+  void reauthenticate(TimePoint now, LoginPtr login);
+  void close();
 
   // Makes what progress it can: connects, reads, writes.
   void advance(TimePoint now, Sink& sink);
@@ -109,11 +112,17 @@ class SubscriptionStream {
                   Sink& sink);
   void write();
   bool take(const resp::Reply& reply, Sink& sink);
+  void logged_in(const resp::Reply& reply);
+  void begin_successor(TimePoint now);
+  void advance_successor(TimePoint now, Sink& sink);
+  void succeed(Sink& sink);
+  bool complete() const;
   void lost(TimePoint now, Sink& sink);
   void forget_stream(TimePoint now);
   void judge(TimePoint now, Sink& sink);
 
   const Clock& clock_;
+  const ReconnectingStream::Open open_;
   PubSub mode_ = PubSub::kClassic;
   ReconnectingStream link_;
   std::set<std::string> channels_;
@@ -127,6 +136,10 @@ class SubscriptionStream {
   };
   std::map<std::string, Refusal> refusals_;
   std::string out_;
+  LoginPtr login_;  // the newest that was sent, or that the successor is for
+  // The next stream, until it has all channels.
+  std::unique_ptr<SubscriptionStream> successor_;
+  TimePoint began_{};  // where this one is a successor
   TimePoint last_read_{};
   TimePoint down_since_ = kNever;  // there are channels, and no server that answers
 };

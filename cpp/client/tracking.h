@@ -58,7 +58,7 @@ class Tracking {
   Changes take_changes() { return std::exchange(changes_, {}); }
 
  private:
-  const TrackingMode mode_;
+  TrackingMode mode_;
   bool requested_ = false;
   bool resp3_ = false;
   bool by_key_ = false;  // the server is of a version that tracks what a script reads

@@ -11,6 +11,7 @@
 #include "base/uuid.h"
 #include "engine/engine.h"
 #include "engine/guarded.h"
+#include "engine/reauthentication.h"
 #include "engine/wait_hub.h"
 #include "net/address_map.h"
 #include "sync/call/first_query.h"
@@ -66,14 +67,43 @@ topology::Setup topology_setup(const ClientOptions& options, const std::shared_p
   return setup;
 }
 
+std::shared_ptr<Reauthentication> reauthentication_of(const ClientOptions& options,
+                                                      const Clock& clock, net::Loop& loop,
+                                                      const std::shared_ptr<EventSink>& events) {
+  const net::CredentialSource& source = options.endpoint.credential_source;
+  if (!source || options.reauthenticate == Millis(0)) return nullptr;
+  return std::make_shared<Reauthentication>(
+      clock, loop, Reauthentication::Setup{source, options.reauthenticate, options.connect_timeout},
+      events);
+}
+
 }  // namespace
 
 // What an open client has of its program.
 struct Client::Part {
   explicit Part(Engine& engine) : usage(engine) {}
+  ~Part() {
+    if (reauthentication) reauthentication->stop();
+  }
+  Part(const Part&) = delete;
+  Part& operator=(const Part&) = delete;
+
+  // For the topology to be made, and with it.
+  void prepare(topology::Setup& setup) const {
+    if (guarded) guarded->prepare(setup);
+    if (!reauthentication) return;
+    setup.link.reauthenticates = true;
+    setup.link.credential_source = reauthentication->source();
+  }
+  void attach(const std::shared_ptr<topology::Topology>& topology,
+              lease::LeaseKeeper& keeper) const {
+    if (guarded) guarded->attach(topology, keeper);
+    if (reauthentication) reauthentication->set_topology(topology);
+  }
 
   Engine::Usage usage;
-  std::unique_ptr<Guarded> guarded;  // null: without a guard
+  std::unique_ptr<Guarded> guarded;                    // null: without a guard
+  std::shared_ptr<Reauthentication> reauthentication;  // null: not while connected
 };
 
 struct Client::Core {
@@ -106,9 +136,10 @@ Client::Core* Client::make_core(bool first) {
       topology_setup(options_, hub, keeper, stats, options_.client_name.value_or(default_name(id)));
   setup.link.events = events;
   part->guarded = Guarded::begin({options_.guard, id}, events, loops.io);
-  if (part->guarded) part->guarded->prepare(setup);
+  part->reauthentication = reauthentication_of(options_, engine.clock(), loops.io, events);
+  part->prepare(setup);
   const auto topology = topology::make(engine.clock(), loops, setup);
-  if (part->guarded) part->guarded->attach(topology, *keeper);
+  part->attach(topology, *keeper);
   hub->set_on_lost(setup.on_lost);
   hub->set_topology(topology);
   keeper->watchdog().set_topology(topology);

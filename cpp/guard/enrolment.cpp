@@ -76,7 +76,18 @@ class Enrolment::Witness final : public client::StreamWitness {
     const auto enrolment = enrolment_.lock();
     if (!enrolment || enrolment->inherited()) return;
     enrolment->page_.set_connection(place_, connection);
-    enrolment->connected(link, who, place_);
+    const MutexLock lock(mutex_);
+    server_ = enrolment->settings_of(link, place_);
+    server_.credentials = who;
+    enrolment->connected(server_);
+  }
+
+  void reauthenticated(const net::Credentials& who) override {
+    const auto enrolment = enrolment_.lock();
+    if (!enrolment || enrolment->inherited()) return;
+    const MutexLock lock(mutex_);
+    server_.credentials = who;
+    enrolment->connected(server_);
   }
 
   void left() override {
@@ -87,6 +98,8 @@ class Enrolment::Witness final : public client::StreamWitness {
  private:
   const std::weak_ptr<Enrolment> enrolment_;
   const std::size_t place_;
+  Mutex mutex_;
+  Settings server_ HOLDFAST_GUARDED_BY(mutex_);  // as the guard knows it
 };
 
 Result<std::shared_ptr<Enrolment>> Enrolment::make(const std::string& path,
@@ -141,26 +154,30 @@ std::shared_ptr<client::StreamWitness> Enrolment::witness() {
   return std::make_shared<Witness>(weak_from_this(), places_++);
 }
 
-void Enrolment::connected(const client::StreamOptions& link, const net::Credentials& who,
-                          std::size_t place) {
-  const auto topology = topology_.lock();
-  if (!topology) return;
+Settings Enrolment::settings_of(const client::StreamOptions& link, std::size_t place) const {
   Settings server;
   if (link.address_map) server.address_map = link.address_map->known();
-  server.credentials = who;
   if (link.database != 0) server.database = std::to_string(link.database);
   server.tls = link.tls;
-  server.publish = topology->publish_command();
+  if (const auto topology = topology_.lock()) server.publish = topology->publish_command();
   server.cluster = cluster_;
-  if (cluster_ && !seeds_sent_.exchange(true)) {
-    for (const net::Address& seed : seeds_) {
-      server.address = seed;
-      (void)guard_->send(server_message(number_, server));
-    }
-  }
   server.address = link.address;
   server.announced = link.given;
   server.place = place;
+  return server;
+}
+
+void Enrolment::connected(const Settings& server) {
+  if (server.publish.empty()) return;
+  if (cluster_ && !seeds_sent_.exchange(true)) {
+    Settings other = server;
+    other.announced = {};
+    other.place = Settings::kNoPlace;
+    for (const net::Address& seed : seeds_) {
+      other.address = seed;
+      (void)guard_->send(server_message(number_, other));
+    }
+  }
   (void)guard_->send(server_message(number_, server));
 }
 

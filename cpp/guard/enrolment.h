@@ -11,6 +11,7 @@
 #include "client/reconnecting_stream.h"
 #include "guard/guard.h"
 #include "guard/held_page.h"
+#include "guard/settings.h"
 #include "lease/held_records.h"
 #include "net/endpoint.h"
 #include "topology/topology.h"
@@ -51,7 +52,8 @@ class Enrolment final : public lease::HeldRecords, public std::enable_shared_fro
 
   Enrolment(HeldPage page, std::shared_ptr<Guard> guard, std::string number,
             const std::string& client_id);
-  void connected(const client::StreamOptions& link, const net::Credentials& who, std::size_t place);
+  Settings settings_of(const client::StreamOptions& link, std::size_t place) const;
+  void connected(const Settings& server);
   bool inherited() const;
   void make_room();
 

@@ -209,6 +209,17 @@ void Cluster::place_channels() {
   for (auto& [channel, listened] : channels_) place(channel, listened);
 }
 
+std::size_t Cluster::reauthenticate(const client::LoginPtr& login) {
+  std::vector<NodePtr> nodes;
+  {
+    const MutexLock guard(mutex_);
+    for (const auto& [number, node] : nodes_) nodes.push_back(node);
+  }
+  std::size_t open = 0;
+  for (const NodePtr& node : nodes) open += node->reauthenticate(login);
+  return open;
+}
+
 void Cluster::close(const Status& why) {
   Deliveries deliveries;
   std::vector<NodePtr> nodes;

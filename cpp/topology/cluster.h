@@ -39,6 +39,7 @@ class Cluster final : public Topology,
   std::shared_ptr<client::Subscriber> subscriber(const std::string& channel) override;
   std::string_view publish_command() const override { return publish_.load(); }
   std::string text() const override { return text_; }
+  std::size_t reauthenticate(const client::LoginPtr& login) override;
   void close(const Status& why) override;
 
   bool owns(ServerNumber server, std::string_view key) const override;

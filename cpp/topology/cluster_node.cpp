@@ -123,6 +123,14 @@ void ClusterNode::review() {
   for (const auto& connection : connections_) connection->review();
 }
 
+std::size_t ClusterNode::reauthenticate(const client::LoginPtr& login) {
+  std::size_t open = subscriber_->reauthenticate(login) ? 1 : 0;
+  for (const auto& connection : connections_) {
+    if (connection->reauthenticate(login)) ++open;
+  }
+  return open;
+}
+
 void ClusterNode::decommission() {
   for (const auto& connection : connections_) connection->decommission();
   subscriber_->close();

@@ -65,7 +65,8 @@ class ClusterNode {
   const std::shared_ptr<client::Subscriber>& subscriber() const { return subscriber_; }
   void listen(client::PubSub mode) { subscriber_->set_mode(mode); }
 
-  void review();  // as Connection's
+  void review();                                              // as Connection's
+  std::size_t reauthenticate(const client::LoginPtr& login);  // as Topology's
   void decommission();
   void close(const Status& why);
 

@@ -84,6 +84,14 @@ void Sentinel::start() {
   });
 }
 
+std::size_t Sentinel::reauthenticate(const client::LoginPtr& login) {
+  std::size_t open = subscriber_->reauthenticate(login) ? 1 : 0;
+  for (const auto* connection : {&calls_, &renewals_, &confirmations_}) {
+    if ((*connection)->reauthenticate(login)) ++open;
+  }
+  return open;
+}
+
 void Sentinel::close(const Status& why) {
   watch_->close();
   calls_->close(why);

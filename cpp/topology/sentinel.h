@@ -24,6 +24,7 @@ class Sentinel final : public Topology {
   }
   std::string_view publish_command() const override { return "publish"; }
   std::string text() const override { return watch_->text(); }
+  std::size_t reauthenticate(const client::LoginPtr& login) override;
   void close(const Status& why) override;
 
  private:

@@ -37,6 +37,14 @@ std::shared_ptr<Connection> Standalone::route(std::string_view /*key*/, Traffic 
   return traffic == Traffic::kCalls ? calls_ : renewals_;
 }
 
+std::size_t Standalone::reauthenticate(const client::LoginPtr& login) {
+  std::size_t open = subscriber_->reauthenticate(login) ? 1 : 0;
+  for (const auto* connection : {&calls_, &renewals_, &confirmations_}) {
+    if ((*connection)->reauthenticate(login)) ++open;
+  }
+  return open;
+}
+
 void Standalone::close(const Status& why) {
   calls_->close(why);
   renewals_->close(why);

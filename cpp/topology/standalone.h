@@ -23,6 +23,7 @@ class Standalone final : public Topology {
   }
   std::string_view publish_command() const override { return publish_; }
   std::string text() const override { return address_; }
+  std::size_t reauthenticate(const client::LoginPtr& login) override;
   void close(const Status& why) override;
 
  private:

@@ -54,6 +54,9 @@ class Topology {
   // The servers, for messages; without user and password.
   virtual std::string text() const = 0;
 
+  // Sends newer credentials on the open connections to servers that answer for keys; how many.
+  virtual std::size_t reauthenticate(const client::LoginPtr& /*login*/) { return 0; }
+
   virtual void close(const Status& why) = 0;
 };
 

@@ -61,8 +61,9 @@ class Client(Locked, BaseClient):
     ``"deferred"``: the end of ``with`` is ``release(wait=False)``, of the kinds that support it),
     ``tracking`` (``"auto"``: the servers that can say when a hold is removed or cut short are asked
     to, by ``CLIENT TRACKING``; ``"off"``; ``"require"``: a server that cannot is refused),
-    ``guard`` (a process that releases what this client holds once the program has died; by default
-    if the environment's ``HOLDFAST_GUARD`` is 1);
+    ``reauthenticate`` (seconds: how often a ``password`` that is a callable is called again for the
+    connections that are open), ``guard`` (a process that releases what this client holds once the
+    program has died; by default if the environment's ``HOLDFAST_GUARD`` is 1);
     with Sentinel also ``sentinel_username`` and ``sentinel_password``; with a cluster ``pubsub``:
     ``"sharded"`` or ``"classic"`` channels, ``"both"``, or ``"auto"``: sharded if the servers
     support them, as Redisson does; with either ``address_map``: where the servers that other

@@ -324,6 +324,12 @@ def _log(word: str, name: str, owner: int, reason: str) -> None:
         from ._guard import warn_once
 
         warn_once(reason)
+    elif word == "not_renewed":
+        log.warning(
+            "the client has no newer credentials: %s; its connections keep the older ones, and it "
+            "tries again soon",
+            reason,
+        )
     elif word == "unreleased":
         log.error("a deferred release of %s (owner %d) failed: %s", name, owner, reason)
     else:

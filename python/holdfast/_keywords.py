@@ -42,6 +42,7 @@ class Keywords(TypedDict, total=False):
     releases: Literal["awaited", "deferred"]
     tracking: Literal["auto", "off", "require"]
     guard: bool | None
+    reauthenticate: Seconds | None
     address_map: (
         Mapping[tuple[str, int], tuple[str, int]]
         | Callable[[tuple[str, int]], tuple[str, int]]

@@ -43,9 +43,10 @@ DEFAULTS: dict[str, Any] = {
     "tracking": "auto",
     "guard": None,
     "address_map": None,
+    "reauthenticate": None,
 }
 KEYWORDS_ONLY = frozenset({"address_map"})
-SECONDS = frozenset({"lease", "connect_timeout", "command_timeout"})
+SECONDS = frozenset({"lease", "connect_timeout", "command_timeout", "reauthenticate"})
 COUNTS = frozenset({"retries", "replicas_to_wait", "protocol"})
 SENTINEL_TEXTS = frozenset({"sentinel_username", "sentinel_password"})
 TEXTS = SENTINEL_TEXTS | {
@@ -135,8 +136,7 @@ def read_options(url: object, keywords: Mapping[str, object], *, asynchronous: b
         raise TypeError(msg)
     endpoint, pairs = _parse(url)
     values: dict[str, Any] = {**DEFAULTS, **_from_query(pairs), **keywords}
-    for name in SECONDS:
-        values[name] = milliseconds(name, values[name])
+    values |= {name: milliseconds(name, values[name]) for name in _given_seconds(values)}
     values |= {name: _path(values[name]) for name in FILES}
     _check(values)
     callables = _take_password(endpoint, values), _take_address_map(endpoint, values)
@@ -152,9 +152,15 @@ def read_options(url: object, keywords: Mapping[str, object], *, asynchronous: b
     core.asynchronous = asynchronous
     core.guard = executable(values)
     core.set_pubsub(values["pubsub"])
+    core.set_reauthenticate(_reauthenticate(values["reauthenticate"], callables[0]))
     core.set_tracking(values["tracking"])
     core.set_timeouts(values["connect_timeout"], values["command_timeout"])
     return Options(core, endpoint.text, callables, values)
+
+
+def _given_seconds(values: Mapping[str, Any]) -> list[str]:
+    """The options that are seconds, but for those that may be ``None`` and are."""
+    return [name for name in SECONDS if values[name] is not None or DEFAULTS[name] is not None]
 
 
 def _take_password(endpoint: _core.Endpoint, values: dict[str, Any]) -> Password | None:
@@ -167,6 +173,13 @@ def _take_password(endpoint: _core.Endpoint, values: dict[str, Any]) -> Password
     values["password"] = ""
     endpoint.set_password_source(password.number)
     return password
+
+
+def _reauthenticate(period_ms: int | None, password: Password | None) -> int:
+    if period_ms is not None and password is None:
+        msg = "reauthenticate needs a password that is a callable: it is called again"
+        raise ValueError(msg)
+    return period_ms or 0
 
 
 def _take_address_map(endpoint: _core.Endpoint, values: dict[str, Any]) -> AddressMap | None:
