@@ -11,6 +11,13 @@ Status refused_greeting(const std::string& address, const std::string& text,
   const bool login = word == "WRONGPASS" || word == "NOAUTH";
   const char* hint = login || word == "NOPERM" ? "; check the user name and the password"
                                                : "; check the options of the client";
+  if (text.find("SELECT is not allowed in cluster mode") != std::string::npos) {
+    hint =
+        "; its clusters have database 0 only: leave the database out of the URL, or use a server "
+        "with cluster-databases (Valkey 9)";
+  } else if (text.find("DB index is out of range") != std::string::npos) {
+    hint = "; see its setting databases, in a cluster cluster-databases";
+  }
   if (for_tracking && !login) {
     hint =
         "; tracking='require' needs HELLO 3 and CLIENT TRACKING, and the right to them: "

@@ -35,7 +35,8 @@ std::string Endpoint::text() const {
     text += address.text();
   }
   if (deployment == Deployment::kSentinel) text += "/" + service;
-  if (deployment != Deployment::kCluster) text += "/" + db;
+  // Most clusters have no other.
+  if (deployment != Deployment::kCluster || database != 0) text += "/" + db;
   return text;
 }
 

@@ -203,7 +203,7 @@ Status read_database(std::string_view text, int& into) {
   return {};
 }
 
-// The path after the hosts: [/db], /service[/db], or nothing for a cluster.
+// The path after the hosts: [/db], or /service[/db].
 Status read_path(const Parts& parts, Endpoint& into) {
   std::string_view rest = parts.path;
   bool has_database = parts.has_path && !rest.empty();
@@ -218,11 +218,7 @@ Status read_path(const Parts& parts, Endpoint& into) {
     has_database = has_database && !rest.empty();
   }
   if (!has_database) return {};
-  if (Status fault = read_database(rest, into.database); !fault.ok()) return fault;
-  if (into.deployment == Deployment::kCluster && into.database != 0) {
-    return bad("a cluster has only database 0");
-  }
-  return {};
+  return read_database(rest, into.database);
 }
 
 bool option_name(std::string_view name) {

@@ -16,6 +16,12 @@ Endpoint parse(const std::string& url) {
 
 Status fault_of(const std::string& url) { return parse_url(url).status(); }
 
+TEST(ParseUrl, AClusterMayHaveSeveralDatabases) {
+  EXPECT_EQ(parse("redis+cluster://h,g/2").database, 2);
+  EXPECT_EQ(parse("redis+cluster://h/2").text(), "redis+cluster://h:6379/2");
+  EXPECT_EQ(parse("redis+cluster://h/0").text(), "redis+cluster://h:6379");
+}
+
 TEST(ParseUrl, OneServer) {
   const Endpoint endpoint = parse("redis://127.0.0.1:6380/3");
   EXPECT_EQ(endpoint.deployment, Deployment::kStandalone);
@@ -154,7 +160,7 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"redis+sentinel://h", "service"}, Bad{"redis+sentinel://h/", "service"},
         Bad{"redis+sentinel://h//0", "service"}, Bad{"redis+sentinel://h/s/x", "database"},
         Bad{"redis+sentinel://h1,,h2/s", "host is empty"},
-        Bad{"redis+cluster://h,", "host is empty"}, Bad{"redis+cluster://h/1", "database"}));
+        Bad{"redis+cluster://h,", "host is empty"}, Bad{"redis+cluster://h/x", "database"}));
 
 // However the pieces of a password fall apart at marks that should have been encoded.
 TEST(ParseUrl, QuotesNothingOfAPassword) {
