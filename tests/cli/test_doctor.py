@@ -33,6 +33,8 @@ CHECKS = [
     "clock",
     "tracking",
     "guard",
+    "WAIT",
+    "CLIENT",
     "scripts",
     "pub/sub",
     "rights",
@@ -135,6 +137,27 @@ def test_documented_rights_are_enough_for_their_kind(user: Any, kind: str) -> No
     found = levels(user(*rights, *(f"+{word}" for word in messages), *lock), [kind])
     assert found["rights"] == found["scripts"] == found["pub/sub"] == "good"
     assert found["eviction policy"] == found["persistence"] == "unknown"
+
+
+@pytest.mark.servers("real")
+@pytest.mark.parametrize(
+    ("right", "check", "do"),
+    [
+        ("wait", "WAIT", "ACL SETUSER few +wait"),
+        ("client|id", "CLIENT", "ACL SETUSER few +client|id (before Redis 7: +client)"),
+        ("client|kill", "CLIENT", "ACL SETUSER few +client|kill (before Redis 7: +client)"),
+    ],
+)
+def test_a_command_that_an_option_needs_is_a_warning(
+    user: Any, right: str, check: str, do: str
+) -> None:
+    url = user("+@all", f"-{right}", "~*", "&*")
+    with holdfast.Client(url) as client, holdfast.Client(url) as other:
+        findings = list(examine(client, other, b"app:doctor", ["lock"]))
+    [missing] = [finding for finding in findings if finding.check == check]
+    assert (missing.level, missing.do) == ("warning", do)
+    assert right.replace("|", " ").upper() in missing.found
+    assert {finding.level for finding in findings if finding.check == "rights"} == {"good"}
 
 
 @pytest.mark.filterwarnings("ignore:.* was closed while it held:ResourceWarning")

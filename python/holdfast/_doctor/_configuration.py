@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from holdfast.inspect._deployment import listed
 
 from ._finding import Finding, bad, good, refused, warning
+from ._optional import closing, confirmations
 from ._tracking import tracking
 
 if TYPE_CHECKING:
@@ -239,4 +240,6 @@ CHECKS: Final[tuple[Callable[[Account], Finding], ...]] = (
     coverage,
     clock,
     lambda account: tracking(account.server),
+    lambda account: confirmations(account.server),
+    lambda account: closing(account.server),
 )

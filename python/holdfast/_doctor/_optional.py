@@ -1,0 +1,71 @@
+"""Commands that only some options need: each is missed by those alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from holdfast._errors import ServerError
+
+from ._finding import Finding, good, warning
+
+if TYPE_CHECKING:
+    from holdfast.inspect._deployment import Command, Server
+
+__all__ = ["closing", "confirmations"]
+
+#: A connection that no server has had.
+NO_CONNECTION: Final = b"9223372036854775807"
+
+
+class OptionalCommands(NamedTuple):
+    """What is checked: commands that change nothing, and what they are for."""
+
+    check: str
+    commands: dict[str, Command]  # by the right
+    with_it: str
+    without: str
+
+
+WAIT: Final = OptionalCommands(
+    "WAIT",
+    {"wait": (b"WAIT", b"0", b"1")},
+    "replicas can confirm grants (replicas_to_wait)",
+    "replicas_to_wait cannot be used; locks work without it",
+)
+CLIENT: Final = OptionalCommands(
+    "CLIENT",
+    {"client|id": (b"CLIENT", b"ID"), "client|kill": (b"CLIENT", b"KILL", b"ID", NO_CONNECTION)},
+    "the guard closes a dead program's connection before it releases",
+    "the guard releases once more after 50 ms instead of closing a dead program's connection",
+)
+
+
+def confirmations(server: Server) -> Finding:
+    return _finding(server, WAIT)
+
+
+def closing(server: Server) -> Finding:
+    return _finding(server, CLIENT)
+
+
+def _finding(server: Server, optional: OptionalCommands) -> Finding:
+    replies: list[Any] = server.ask(list(optional.commands.values()))
+    refused = {
+        right: reply
+        for right, reply in zip(optional.commands, replies, strict=True)
+        if isinstance(reply, ServerError)
+    }
+    if not refused:
+        return good(optional.check, f"{_titles(optional.commands)} is allowed", optional.with_it)
+    missing = [right for right, reply in refused.items() if reply.code == "NOPERM"]
+    if not missing:
+        found = f"the server does not know {_titles(refused)}"
+        return warning(optional.check, found, optional.without, "connect to it without the proxy")
+    before = " (before Redis 7: +client)" if optional is CLIENT else ""
+    do = f"ACL SETUSER {server.user} {' '.join(f'+{right}' for right in missing)}{before}"
+    found = f"{_titles(missing)} is refused: NOPERM"
+    return warning(optional.check, found, optional.without, do)
+
+
+def _titles(rights: Any) -> str:
+    return " and ".join(right.replace("|", " ").upper() for right in rights)
