@@ -61,9 +61,7 @@ class ClientOptions:  # the options of a client
     def set_timeouts(self, connect_ms: int, command_ms: int, /) -> None: ...
 
 @final
-class Client:
-    # A client of one server; its methods may be called from any thread.
-
+class Client:  # of one server; its methods may be called from any thread
     def __init__(self, options: ClientOptions, /) -> None: ...
     @property
     def id(self) -> str: ...
