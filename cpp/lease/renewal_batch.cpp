@@ -35,6 +35,7 @@ std::string_view RenewalBatch::key() const { return holds_.front()->key(); }
 // Without holds, all of which were released meanwhile, the script does nothing.
 resp::ReplyKinds RenewalBatch::encode(std::string& out) const {
   sent_.clear();
+  sent_.reserve(holds_.size());
   for (std::size_t i = 0; i < holds_.size(); ++i) {
     if (!holds_[i]->abandoned()) sent_.push_back(i);
   }
@@ -70,8 +71,9 @@ void RenewalBatches::add(const std::shared_ptr<Hold>& hold, std::optional<topolo
   const RenewalBatch::Common common{hold->renewal, hold->sent_lease, hold->by_text, slot};
   BatchPtr one_more;
   BatchPtr& batch = hold->alone ? one_more : open_[common];
-  if (!batch || batch->keys() + hold->renewal->renewed_keys() > most_keys_) {
-    batch = std::make_shared<RenewalBatch>(watchdog_, common);
+  if (!batch || batch->full()) {
+    const std::size_t most = hold->alone ? 1 : most_keys_ / hold->renewal->renewed_keys();
+    batch = std::make_shared<RenewalBatch>(watchdog_, common, std::max<std::size_t>(most, 1));
     all_.push_back(batch);
   }
   batch->add(hold);

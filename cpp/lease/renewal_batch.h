@@ -45,15 +45,17 @@ class RenewalBatch final : public client::Request {
     }
   };
 
-  RenewalBatch(std::weak_ptr<Watchdog> watchdog, Common common)
-      : watchdog_(std::move(watchdog)), common_(common) {
+  // `most`: holds.
+  RenewalBatch(std::weak_ptr<Watchdog> watchdog, Common common, std::size_t most)
+      : watchdog_(std::move(watchdog)), common_(common), most_(most) {
     persistent = true;
+    holds_.reserve(most);
   }
 
   void add(HoldPtr hold);
   const std::vector<HoldPtr>& holds() const { return holds_; }
   const std::optional<topology::Slot>& slot() const { return common_.slot; }
-  std::size_t keys() const { return holds_.size() * common_.renewal->renewed_keys(); }
+  bool full() const { return holds_.size() == most_; }
 
   std::string_view key() const override;
   resp::ReplyKinds encode(std::string& out) const override;
@@ -67,6 +69,7 @@ class RenewalBatch final : public client::Request {
  private:
   const std::weak_ptr<Watchdog> watchdog_;
   const Common common_;
+  const std::size_t most_;
   std::vector<HoldPtr> holds_;
   // Their numbers, of those that the newest sending is about. Guarded by the connection's lock
   // until the reply has come.

@@ -129,6 +129,7 @@ void Watchdog::submit(const Renewals& renewals) {
   if (!topology) return;
   RenewalBatches batches(weak_from_this(), most_keys);
   std::vector<client::RequestPtr> requests;
+  requests.reserve(renewals.size());
   for (const std::shared_ptr<Hold>& hold : renewals) {
     if (hold->in_batch()) {
       batches.add(hold, topology->slot(hold->key()));

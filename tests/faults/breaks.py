@@ -13,6 +13,7 @@ import sys
 from tests.faults.caller_breaks import CALLER_BREAKS
 from tests.faults.deferred_breaks import DEFERRED_BREAKS
 from tests.faults.loop_breaks import LOOP_BREAKS
+from tests.faults.renewal_breaks import RENEWAL_BREAKS
 from tests.faults.stream_breaks import STREAM_BREAKS
 from tests.faults.tracking_breaks import TRACKING_BREAKS
 from tests.support.breaking import Break, main
@@ -390,6 +391,7 @@ BREAKS = (
     *DEFERRED_BREAKS,
     *LOOP_BREAKS,
     *STREAM_BREAKS,
+    *RENEWAL_BREAKS,
     *TRACKING_BREAKS,
 )
 
