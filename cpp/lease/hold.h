@@ -39,8 +39,8 @@ class Renewal {
   // cluster they are of one slot. Where the server refuses one of them, the reply is an error, and
   // some may be renewed.
   virtual void renew(script::Writer& out, const HoldFields& holds, Millis lease) const = 0;
-  // What the reply to that, an array, says of each of so many holds: 1 or more, or 0: it is gone.
-  // By default the array has the numbers of those that are gone, from 1 on.
+  // What the reply to that, an array, says of each of the holds, by their number: 1 or more, or 0:
+  // it is gone. By default the array has the numbers of those that are gone, from 1 on.
   virtual std::vector<std::int64_t> renewed(const resp::Reply& reply, std::size_t holds) const;
   // How many keys the command has for each hold.
   virtual std::size_t renewed_keys() const { return 1; }

@@ -33,14 +33,15 @@ TEST_F(JointReleasesTest, WhatIsReleasedEndsWithoutALoss) {
 
 TEST_F(JointReleasesTest, ARenewalOnItsWayThatDoesNotFindItIsNoLoss) {
   renewed(kAlice);
-  pass(kLease / 2);  // it has been renewed once
+  pass(kLease / 2);
+  const int before = server.runs("lock/renew");
   keeper().watchdog().verify();
   pass(std::chrono::microseconds(1));  // it is sent, and not yet executed
-  ASSERT_EQ(server.runs("lock/renew"), 1);
+  ASSERT_EQ(server.runs("lock/renew"), before);
   ASSERT_FALSE(begin());
   remove();
   pass(kLease / 2);
-  EXPECT_EQ(server.runs("lock/renew"), 2);
+  EXPECT_GT(server.runs("lock/renew"), before);
   EXPECT_EQ(events, Strings{});
 }
 

@@ -99,7 +99,7 @@ TEST_F(RenewalBatchTest, ABatchHasFiftyKeysAtTheMost) {
   EXPECT_EQ(events, Strings{});
 }
 
-TEST_F(RenewalBatchTest, KindsAndLeasesHaveBatchesOfTheirOwn) {
+TEST_F(RenewalBatchTest, EachKindAndLeaseHasItsBatches) {
   for (int i = 0; i < 4; ++i) {
     hold(lock(i));
     hold(LockName("long" + std::to_string(i)), {kLease * 2, true});
