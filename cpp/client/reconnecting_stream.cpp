@@ -173,7 +173,8 @@ void ReconnectingStream::introduce() {
   if (!options_.client_name.empty()) say({"CLIENT", "SETNAME", options_.client_name});
   if (options_.witness) say({"CLIENT", "ID"});
   if (options_.library_version.empty()) return;
-  say({"CLIENT", "SETINFO", "LIB-NAME", "holdfast"});
+  // The inspector shows it with the holds: a witness is the guard's.
+  say({"CLIENT", "SETINFO", "LIB-NAME", options_.witness ? "holdfast(guard)" : "holdfast"});
   say({"CLIENT", "SETINFO", "LIB-VER", options_.library_version});
 }
 

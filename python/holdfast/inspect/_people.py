@@ -21,6 +21,8 @@ MOST_CONNECTIONS: Final = 5000
 CHANNELS_AT_ONCE: Final = 500
 #: The length of the part of a client's id that ends the names of its connections.
 ID_DIGITS: Final = 8
+#: How the library of a client with a guard begins.
+GUARDED: Final = "holdfast(guard)"
 
 
 class Clients:
@@ -47,8 +49,15 @@ def _connections(server: Server) -> dict[str, OwnerClient]:
     for line in listed.splitlines():
         client = client_of(line)
         if client.name.startswith("holdfast:"):
-            found.setdefault(client.name.rpartition(":")[2][:ID_DIGITS], client)
+            digits = client.name.rpartition(":")[2][:ID_DIGITS]
+            if digits not in found or _is_guarded(client):
+                found[digits] = client
     return found
+
+
+def _is_guarded(client: OwnerClient) -> bool:
+    """Whether a guard releases what it holds; only the connections for calls say so."""
+    return (client.library or "").startswith(GUARDED)
 
 
 def connected(info: bytes) -> int:
