@@ -47,8 +47,14 @@ BREAKS = (
     lost(
         "a nested attempt takes the kept command",
         ACQUIRE,
+        "const bool usual = count_ == 1 && request.amount == 1 && !request.slot &&",
+        "const bool usual = request.amount == 1 && !request.slot &&",
+    ),
+    lost(
+        "a request for several permits takes the kept command of one",
+        ACQUIRE,
+        "const bool usual = count_ == 1 && request.amount == 1 && !request.slot &&",
         "const bool usual = count_ == 1 && !request.slot &&",
-        "const bool usual = !request.slot &&",
     ),
     lost(
         "a caller that does not wait waits for a server out of reach",

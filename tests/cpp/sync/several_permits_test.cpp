@@ -29,6 +29,16 @@ TEST_F(SeveralPermitsTest, EachIsAHold) {
   EXPECT_EQ(count(nth(3)), 0);
 }
 
+TEST_F(SeveralPermitsTest, EachIsRequestedWhereTheCommandForOneIsKept) {
+  for (const OwnerNumber each : {nth(10), nth(11)}) acquire({granted}, each);
+  script.got.clear();
+  run(three(), {granted});
+  EXPECT_EQ(counts(), (std::vector{1, 1, 1}));
+  for (const std::int64_t place : {0, 1, 2}) {
+    EXPECT_NE(script.got.find(permit_id("client", nth(place))), std::string::npos) << place;
+  }
+}
+
 TEST_F(SeveralPermitsTest, AllGoBackWhenTheirCallerHasLeftByThen) {
   run(three(), {granted});
   script.got.clear();
