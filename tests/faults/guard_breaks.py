@@ -169,8 +169,8 @@ PROCESS = (
     guarded(
         "a server out of reach is given up",
         OF_GUARD,
-        "    if (release_twice(page, connections).ok()) return;\n",
-        "    (void)release_twice(page, connections);\n    return;\n",
+        "    if (released) return;\n",
+        "    (void)released;\n    return;\n",
     ),
     guarded(
         "a server that refuses for a while is given up",
