@@ -74,9 +74,10 @@ def read_address_map(value: Any, endpoint: _core.Endpoint) -> AddressMap | None:
 
 def checked_address(what: str, value: object) -> tuple[str, int]:
     """A pair of host and port."""
-    pair: tuple[object, ...] = cast("Any", value) if isinstance(value, tuple) else ()
+    kinds = _kinds(value)
+    pair = cast("tuple[object, ...]", value) if isinstance(value, tuple) else ()
     if len(pair) != 2 or not isinstance(pair[0], str) or not _is_integer(pair[1]):
-        msg = f"{what} must be (str, int), host and port, not {_kinds(value)}"
+        msg = f"{what} must be (str, int), host and port, not {kinds}"
         raise TypeError(msg)
     host, port = cast("tuple[str, int]", pair)
     if not host or len(host) > LONGEST_HOST or not host.isprintable() or set(host) & set(" []/@"):

@@ -80,7 +80,8 @@ class Stats:
 def read_stats(core: _core.Client) -> Stats:
     """The figures as the engine has them now."""
     *counters, waits, holds = core.stats()
-    figures = [*counters, core.guard_pid != 0, _histogram(waits), _histogram(holds)]
+    guarded = core.guard_pid != 0
+    figures: list[Any] = [*counters, guarded, _histogram(waits), _histogram(holds)]
     return Stats(*figures)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -75,26 +76,23 @@ def test_a_key_of_another_type_ends_the_hold_of_its_lock_only(
     assert private_server.inspect.get(name(7)) == b"text"
 
 
-def test_scripts_that_a_server_forgets_cost_no_hold(
-    alice: Any, make_client: MakeClient, private_server: Server
+DISTURBANCES = {
+    "its scripts forgotten": lambda server: server.inspect.script_flush(),
+    "connections ended": lambda server: server.inspect.client_kill_filter(
+        _type="normal", skipme=True
+    ),
+}
+
+
+@pytest.mark.parametrize("disturb", DISTURBANCES.values(), ids=DISTURBANCES)
+def test_a_disturbance_with_batches_under_way_costs_no_hold(
+    alice: Any, make_client: MakeClient, private_server: Server, disturb: Callable[[Server], Any]
 ) -> None:
     client = make_client(private_server.url, lease=LEASE)
     lost: list[Any] = []
     hold_all(alice, client, lost)
     for _ in range(5):
-        private_server.inspect.script_flush()
-        see_all_renewed(client, times=1)
-    assert not lost
-
-
-def test_a_connection_that_ends_with_batches_under_way_costs_no_hold(
-    alice: Any, make_client: MakeClient, private_server: Server
-) -> None:
-    client = make_client(private_server.url, lease=LEASE)
-    lost: list[Any] = []
-    hold_all(alice, client, lost)
-    for _ in range(5):
-        private_server.inspect.client_kill_filter(_type="normal", skipme=True)
+        disturb(private_server)
         see_all_renewed(client, times=1)
     assert not lost
     assert len(private_server.keys()) == COUNT
