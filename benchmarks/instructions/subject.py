@@ -68,6 +68,13 @@ def permit_pairs(url: str, amount: int) -> int:
     return amount
 
 
+def multi_pairs(url: str, amount: int) -> int:
+    """Of a multi lock of three locks on one server."""
+    client = holdfast.Client(url)
+    locks = [client.lock(f"instructions-multi-{number}") for number in range(3)]
+    return enter(client.multi_lock(*locks), amount)
+
+
 def deferred_pairs(url: str, amount: int) -> int:
     """The same, each release answered together with the next grant."""
     return enter(holdfast.Client(url, releases="deferred").lock("instructions"), amount)
@@ -129,6 +136,7 @@ SUBJECTS: dict[str, Callable[[str, int], int]] = {
     "fenced pair": fenced_pairs,
     "semaphore pair": semaphore_pairs,
     "permit pair": permit_pairs,
+    "multi pair": multi_pairs,
     "asyncio pair": asyncio_pairs,
     "asyncio read pair": asyncio_read_pairs,
     "asyncio fenced pair": asyncio_fenced_pairs,

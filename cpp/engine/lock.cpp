@@ -18,6 +18,10 @@ Lock::Lock(std::shared_ptr<Client> client, const sync::LockRecipe& recipe, const
           recipe, LockName(client_->options().name_prefix + name, options.side),
           options.acquire_options)) {}
 
+std::shared_ptr<client::Connection> Lock::connection() const {
+  return client_->context()->topology->route(name().bytes(), topology::Traffic::kCalls);
+}
+
 sync::ExchangePtr Lock::acquire(const AcquireArguments& arguments) const {
   return std::make_shared<sync::CallOf<sync::FirstAcquire>>(
       client_->context(), sync::AcquireRequest(synchronizer_, arguments));

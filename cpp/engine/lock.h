@@ -29,6 +29,10 @@ class Lock : public Lockable {
 
   const LockName& name() const { return synchronizer_->name(); }
   Client& client() const { return *client_; }
+  // The one that has its commands now.
+  std::shared_ptr<client::Connection> connection() const;
+  // As sync::Synchronizer::idle().
+  bool idle(OwnerNumber owner) const { return synchronizer_->idle(*client_->context(), owner); }
   // Whether both have the same owners.
   bool same_as(const Lock& other) const {
     return client_ == other.client_ && name() == other.name();

@@ -87,12 +87,14 @@ sync::ExchangePtr Quorum::acquire(const AcquireArguments& arguments) const {
   sync::QuorumMachine::Options options;
   options.rule = rule(arguments.lease.time);
   options.blocking = arguments.blocking;
+  options.pipelined = options.rule.spare() == 0 && pipelined(arguments.owner);
   options.deadline = after(now, arguments.timeout);
   options.lease = arguments.lease;
   options.unreachable_budget = context->command_timeout;
   options.seed = static_cast<std::uint32_t>(now.time_since_epoch().count() +
                                             static_cast<std::int64_t>(arguments.owner));
-  const int held = known_count(arguments.owner);
+  const std::vector<int> counts = this->counts(arguments.owner);
+  const int held = common(counts, options.rule.needed);
   // If a minority may be missing, the next round tries a server again that refuses to work or
   // refuses connections.
   const bool in_rounds = options.rule.spare() > 0;
@@ -102,9 +104,11 @@ sync::ExchangePtr Quorum::acquire(const AcquireArguments& arguments) const {
   options.connect_deadline = sync::connect_deadline_of(arguments.blocking, options.deadline, now);
   part.connect_deadline = in_rounds ? now : options.connect_deadline;
   sync::QuorumAcquire::Members members;
-  for (const auto& lock : members_) {
-    options.votes.push_back(lock->known_count(arguments.owner) >= held);
-    members.push_back(std::make_unique<Member>(lock, part, options.deadline));
+  members.reserve(members_.size());
+  options.votes.reserve(members_.size());
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    options.votes.push_back(counts[i] >= held);
+    members.push_back(std::make_unique<Member>(members_[i], part, options.deadline));
   }
   const auto made =
       std::make_shared<sync::QuorumAcquire>(context, name_, std::move(members), std::move(options));
@@ -131,6 +135,7 @@ sync::ExchangePtr Quorum::release_members(OwnerNumber owner, bool all) const {
   const std::vector<int> held = counts(owner);
   const int count = common(held, rule().needed);
   std::vector<Step> first;
+  first.reserve(members_.size());
   std::vector<Step> second;
   // The first member last: waiters wait for it, and then find the others free.
   for (std::size_t i = held.size(); i-- > 0;) {
@@ -146,9 +151,9 @@ sync::ExchangePtr Quorum::release_members(OwnerNumber owner, bool all) const {
     });
     return held_once ? second : std::vector<Step>{};
   };
-  const auto combine = [self = *this, owner](const Answers& answers) {
-    Outcome outcome = common_release(self.rule(), answers);
-    if (outcome.verdict == sync::Verdict::kGranted) self.forget_losses(owner);
+  const auto combine = [self = shared_from_this(), owner](const Answers& answers) {
+    Outcome outcome = common_release(self->rule(), answers);
+    if (outcome.verdict == sync::Verdict::kGranted) self->forget_losses(owner);
     return outcome;
   };
   const auto made = gather({rule(), std::move(first), next, combine});
@@ -248,6 +253,15 @@ void Quorum::forget_listener(OwnerNumber owner, std::uint64_t listener) const {
   for (const auto& lock : members_) lock->forget_listener(owner, listener);
 }
 
+// Not behind waiters of a member: an attempt at the others would be in vain.
+bool Quorum::pipelined(OwnerNumber owner) const {
+  const auto first = members_.front()->connection();
+  return members_.size() > 1 &&
+         std::all_of(members_.begin(), members_.end(), [&](const auto& lock) {
+           return lock->connection() == first && lock->idle(owner);
+         });
+}
+
 std::string_view Quorum::kind() const {
   return rule_for_ == &sync::red_lock_rule ? "red_lock" : "multi_lock";
 }
@@ -276,6 +290,7 @@ Quorum::Step Quorum::step(std::size_t member, const Call& call) const {
 
 std::vector<int> Quorum::counts(OwnerNumber owner) const {
   std::vector<int> held;
+  held.reserve(members_.size());
   for (const auto& lock : members_) held.push_back(lock->known_count(owner));
   return held;
 }

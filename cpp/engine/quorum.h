@@ -13,7 +13,7 @@ namespace holdfast::engine {
 // A lock made of other locks, of one client or of several: all of them, or a majority. It has no
 // state: its holds are those of its members, and its numbers are the largest that the required
 // number of members reach.
-class Quorum final : public Lockable {
+class Quorum final : public Lockable, public std::enable_shared_from_this<Quorum> {
  public:
   using Members = std::vector<std::shared_ptr<const Lock>>;
   using Rule = sync::QuorumRule (*)(std::size_t members, Millis lease);
@@ -44,6 +44,8 @@ class Quorum final : public Lockable {
   using Step = sync::FanOutCall::Step;
   using Call = std::function<sync::ExchangePtr(const Lock& member)>;
 
+  // As QuorumMachine::Options.
+  bool pipelined(OwnerNumber owner) const;
   std::string_view kind() const;  // as Recipe::kind()
   sync::QuorumRule rule(Millis lease) const;
   sync::QuorumRule rule() const;  // for calls that have no lease

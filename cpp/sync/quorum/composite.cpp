@@ -14,8 +14,10 @@ namespace {
 constexpr Millis kReading{1};
 }  // namespace
 
-Composite::Composite(std::shared_ptr<const Context> context, LockName name)
-    : context_(std::move(context)), name_(std::move(name)) {}
+Composite::Composite(std::shared_ptr<const Context> context, LockName name, std::size_t members)
+    : context_(std::move(context)), name_(std::move(name)) {
+  calls_.reserve(members);
+}
 
 std::optional<Outcome> Composite::wait(Interrupt* interrupt) {
   parker_ = &Parker::of_this_thread();

@@ -23,8 +23,8 @@ class Composite : public Exchange,
                   public Timed,
                   public std::enable_shared_from_this<Composite> {
  public:
-  // `context`: that of any member.
-  Composite(std::shared_ptr<const Context> context, LockName name);
+  // `context`: that of any member. `members`: how many there are.
+  Composite(std::shared_ptr<const Context> context, LockName name, std::size_t members);
 
   using Exchange::finish_to;
   std::optional<Outcome> wait(Interrupt* interrupt) final;
@@ -64,6 +64,7 @@ class Composite : public Exchange,
   void call(std::size_t member, const ExchangePtr& operation);  // begins it; kMember follows
   void forget(std::size_t member);  // it may go on by itself; no kMember follows
   bool has_call(std::size_t member) const;
+  bool calling() const { return !calls_.empty(); }
   void wake_at(TimePoint at) { until_ = at; }
   void finish(Outcome outcome);
   bool finished() const { return outcome_.has_value(); }

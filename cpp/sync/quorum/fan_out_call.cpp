@@ -9,9 +9,11 @@
 namespace holdfast::sync {
 
 FanOutCall::FanOutCall(std::shared_ptr<const Context> context, LockName name, Plan plan)
-    : Composite(std::move(context), std::move(name)),
+    : Composite(std::move(context), std::move(name), plan.rule.members),
       plan_(std::move(plan)),
-      answers_(plan_.rule.members) {}
+      answers_(plan_.rule.members) {
+  operations_.reserve(plan_.steps.size());
+}
 
 void FanOutCall::handle(const Event& event) {
   if (finished()) return;

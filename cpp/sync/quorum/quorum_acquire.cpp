@@ -8,9 +8,10 @@ namespace holdfast::sync {
 
 QuorumAcquire::QuorumAcquire(const std::shared_ptr<const Context>& context, LockName name,
                              Members members, QuorumMachine::Options options)
-    : Composite(context, std::move(name)),
+    : Composite(context, std::move(name), members.size()),
       stats_(context->stats),
       members_(std::move(members)),
+      all_needed_(options.rule.spare() == 0),
       machine_(std::move(options)),
       operations_(members_.size()) {}
 
@@ -37,10 +38,12 @@ void QuorumAcquire::handle(const Event& event) {
   switch (event.kind) {
     case Event::Kind::kStart:
       return apply(machine_.resume({Machine::Event::Kind::kStart}, now()));
-    case Event::Kind::kMember:
-      return apply(machine_.resume({Machine::Event::Kind::kAnswer, event.member,
-                                    event.outcome.verdict, event.outcome.why, trusted()},
-                                   now()));
+    case Event::Kind::kMember: {
+      Machine::Event answer{Machine::Event::Kind::kAnswer, event.member, event.outcome.verdict,
+                            event.outcome.why};
+      if (!all_needed_ || !calling()) answer.trusted = trusted();
+      return apply(machine_.resume(answer, now()));
+    }
     case Event::Kind::kTime:
       return apply(machine_.resume({Machine::Event::Kind::kTime}, now()));
     case Event::Kind::kCancel:
@@ -81,6 +84,7 @@ void QuorumAcquire::give_back(std::size_t member) {
 
 std::vector<TimePoint> QuorumAcquire::trusted() const {
   std::vector<TimePoint> until;
+  until.reserve(members_.size());
   for (const auto& member : members_) {
     const std::optional<Duration> remaining = member->remaining();
     until.push_back(remaining ? after(now(), *remaining) : TimePoint{});

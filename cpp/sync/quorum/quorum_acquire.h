@@ -49,6 +49,7 @@ class QuorumAcquire final : public Composite {
 
   const std::shared_ptr<Stats> stats_;
   const Members members_;
+  const bool all_needed_;
   Machine machine_;
   // The attempts at each member since it was last given back.
   std::vector<std::vector<ExchangePtr>> operations_;

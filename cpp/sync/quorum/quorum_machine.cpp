@@ -25,7 +25,10 @@ std::string QuorumRule::text(std::size_t member) const {
 }
 
 QuorumMachine::QuorumMachine(Options options)
-    : options_(std::move(options)), members_(options_.rule.members), random_(options_.seed) {}
+    : options_(std::move(options)),
+      members_(options_.rule.members),
+      trusted_(options_.rule.members),
+      random_(options_.seed) {}
 
 QuorumMachine::Action QuorumMachine::resume(const Event& event, TimePoint now) {
   if (state_ == State::kOver) return {};
@@ -43,7 +46,7 @@ QuorumMachine::Action QuorumMachine::resume(const Event& event, TimePoint now) {
 }
 
 QuorumMachine::Action QuorumMachine::start(TimePoint now) {
-  return options_.rule.one_first ? call_first(now) : call_others(now);
+  return options_.rule.one_first && !options_.pipelined ? call_first(now) : call_others(now);
 }
 
 QuorumMachine::Action QuorumMachine::call_first(TimePoint now) {
@@ -59,15 +62,14 @@ QuorumMachine::Action QuorumMachine::call_others(TimePoint now) {
   return call(Action::Verb::kTry, those(MemberState::kFree), after(now, options_.rule.member_time));
 }
 
-QuorumMachine::Action QuorumMachine::call(Action::Verb verb,
-                                          const std::vector<std::size_t>& members,
+QuorumMachine::Action QuorumMachine::call(Action::Verb verb, std::vector<std::size_t> members,
                                           TimePoint until) {
   again_ = verb == Action::Verb::kAgain;
   for (const std::size_t member : members) {
     members_[member].state = MemberState::kRequested;
     members_[member].why = {};
   }
-  return {verb, {}, members, until};
+  return {verb, {}, std::move(members), until};
 }
 
 QuorumMachine::Action QuorumMachine::answered(const Event& event, TimePoint now) {
@@ -76,13 +78,14 @@ QuorumMachine::Action QuorumMachine::answered(const Event& event, TimePoint now)
   const bool lost =
       count(MemberState::kGranted) + count(MemberState::kRequested) < options_.rule.needed;
   // A majority waits for all answers: they distinguish "held by another owner" from "out of reach".
-  const bool decided = lost && options_.rule.one_first;
+  // So does a pipeline: its answers come together.
+  const bool decided = lost && options_.rule.one_first && !options_.pipelined;
   if (count(MemberState::kRequested) > 0 && !decided) return {};
   return round_over(now);
 }
 
 void QuorumMachine::note(const Event& event) {
-  trusted_ = event.trusted;
+  if (!event.trusted.empty()) trusted_ = event.trusted;
   Member& member = members_[event.member];
   member.why = event.why;
   switch (event.verdict) {
@@ -215,8 +218,10 @@ QuorumMachine::Action QuorumMachine::refused(TimePoint now) {
   if (now >= options_.deadline) return finish(Verdict::kTimedOut);
   const Duration held = std::clamp<Duration>(held_in_vain(now), kShortestRest, kLongestRest);
   first_ = those(MemberState::kRefused).front();
+  // A round of a pipeline that was granted nothing has kept nothing from others.
+  const bool vain = !options_.pipelined || count(MemberState::kGranted) > 0;
   std::vector<std::size_t> back = take_back();
-  const std::size_t failed = std::min(failed_rounds_++, kDoublings);
+  const std::size_t failed = vain ? std::min(failed_rounds_++, kDoublings) : 0;
   const Duration longest = held * (1 << failed) / 2;
   const TimePoint until = std::min(after(now, random(longest)), options_.deadline);
   Action action = failed == 0 ? call_first(now) : back_off(until);
@@ -310,10 +315,16 @@ std::vector<std::size_t> QuorumMachine::take_back() {
 
 std::vector<std::size_t> QuorumMachine::those(MemberState state) const {
   std::vector<std::size_t> members;
+  members.reserve(members_.size());
   for (std::size_t i = 0; i < members_.size(); ++i) {
     if (members_[i].state == state) members.push_back(i);
   }
   return members;
+}
+
+std::size_t QuorumMachine::count(MemberState state) const {
+  const auto in_state = [state](const Member& member) { return member.state == state; };
+  return static_cast<std::size_t>(std::count_if(members_.begin(), members_.end(), in_state));
 }
 
 Status QuorumMachine::why(MemberState state) const {

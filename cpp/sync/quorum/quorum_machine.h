@@ -18,7 +18,8 @@ struct QuorumRule {
   std::size_t members = 0;
   std::size_t needed = 0;  // how many of them are required
   // One member is acquired first, and then the others at once: a multi lock that is refused at the
-  // first member holds no other. Else all are tried at once.
+  // first member holds no other. Else all are tried at once, as they are in the first round where
+  // one connection has them all (Options::pipelined).
   bool one_first = true;
   Duration member_time = kNever - TimePoint{};  // for a member to answer
   Duration watch_time = kNever - TimePoint{};   // to wait for one member before all are tried again
@@ -34,7 +35,7 @@ struct QuorumRule {
 // and owns no thread. Its driver feeds events and carries out each action, in order.
 //
 //   new ──> first ──granted──> all ──enough──> over
-//    └──────────────────────────┘│
+//    └─────────────────────────┘ │
 //            first <──backing off <──┘ not enough: all are given back
 // It waits for another owner, or (if all members are required) for a server that refuses to work,
 // only while it holds no member: so no two of them wait for each other, in any order of their
@@ -47,6 +48,7 @@ class QuorumMachine {
   struct Options {
     QuorumRule rule;
     bool blocking = true;
+    bool pipelined = false;  // one connection has the commands of all members, in their order
     TimePoint deadline = kNever;
     Lease lease{};
     Millis unreachable_budget{5000};      // how long a quorum may be out of reach
@@ -66,7 +68,8 @@ class QuorumMachine {
     std::size_t member = 0;
     Verdict verdict = Verdict::kGranted;
     Status why{};
-    std::vector<TimePoint> trusted{};  // of kAnswer: the end of each member's validity, if held
+    std::vector<TimePoint> trusted{};  // of kAnswer: the end of each member's validity, if held;
+                                       // empty where all are required and others have to answer
   };
 
   struct Action {
@@ -109,7 +112,7 @@ class QuorumMachine {
   Action start(TimePoint now);
   Action call_first(TimePoint now);
   Action call_others(TimePoint now);
-  Action call(Action::Verb verb, const std::vector<std::size_t>& members, TimePoint until);
+  Action call(Action::Verb verb, std::vector<std::size_t> members, TimePoint until);
   Action answered(const Event& event, TimePoint now);
   Action first_answered(TimePoint now);
   Action time(TimePoint now);
@@ -129,7 +132,7 @@ class QuorumMachine {
   std::vector<std::size_t> unanswered() const;
   std::vector<std::size_t> take_back();
   std::vector<std::size_t> those(MemberState state) const;
-  std::size_t count(MemberState state) const { return those(state).size(); }
+  std::size_t count(MemberState state) const;
   std::vector<std::size_t> too_early(TimePoint now) const;
   bool enough(TimePoint now) const;
   bool hopeless() const;
