@@ -30,7 +30,10 @@ TASKS = frozenset({"tasks", "task", "pair-asyncio"})
 STARTUP = frozenset({"startup"})
 RED = frozenset({"pair-red", "pair-red-away"})
 FAMILY = RED | {"pair-fair", "pair-read", "hand-over-fair", "readers"}
-MULTI = frozenset({"pair-multi"})
+MULTI = frozenset({"pair-multi", "pair-semaphore"})
+SCALING = frozenset({"scale-threads", "scale-processes"})
+NODES = frozenset({"scale-nodes"})
+WAITERS = frozenset({"scale-waiters", "scale-waiters-8"})
 CLUSTER = frozenset({"pair-cluster", "watchdog-cluster", "failover"})
 
 
@@ -91,7 +94,7 @@ def limit(cache: Path) -> list[Contender]:
         lambda: _run(cc, *flags, *files, "-lpthread", cwd=cache),
     )
     version = "C, " + hiredis.parent.parent.name
-    cases = ALONE | TASKS | WAITING | WATCHDOG | RED
+    cases = ALONE | TASKS | WAITING | WATCHDOG | RED | SCALING
     return [
         Contender("limit", version, (str(program),), cases),
         Contender("limit-unpipelined", version, (str(program), "each=1"), frozenset({"threads"})),
@@ -122,12 +125,17 @@ def _installed(package: str) -> str:
 def holdfast(_cache: Path) -> list[Contender]:
     version = _installed("holdfast-locks")
     cases = ALONE | WAITING | CROWD | WATCHDOG | STARTUP | FAMILY | MULTI | CLUSTER
+    cases |= SCALING | NODES
     path, blocking = _python_path(), _python("holdfast_blocking")
     return [
         Contender("holdfast", version, blocking, cases, path),
         Contender("holdfast deferred", version, (*blocking, "releases=deferred"), DEFERRED, path),
         Contender(
-            "holdfast asyncio", version, _python("holdfast_tasks"), TASKS | {"readers"}, path
+            "holdfast asyncio",
+            version,
+            _python("holdfast_tasks"),
+            TASKS | WAITERS | {"readers"},
+            path,
         ),
     ]
 
@@ -164,7 +172,7 @@ def go_peers(cache: Path) -> list[Contender]:
     versions = {words[0]: words[1] for words in modules if len(words) == 2}
     rueidis = versions["github.com/redis/rueidis"]
     redsync = versions["github.com/go-redsync/redsync/v4"]
-    everything = ALONE | WAITING | CROWD | WATCHDOG | {"tasks"}
+    everything = ALONE | WAITING | CROWD | WATCHDOG | SCALING | WAITERS | {"tasks"}
     return [
         Contender("rueidislock", rueidis, (str(program), "peer=rueidislock"), everything),
         Contender("redsync", redsync, (str(program), "peer=redsync"), ALONE | RED, polls=True),

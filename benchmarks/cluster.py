@@ -1,4 +1,4 @@
-"""A Redis Cluster of the run's own: three primaries, and a replica of the first on request."""
+"""A Redis Cluster of the run's own: its primaries, and a replica of the first on request."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from types import TracebackType
 from benchmarks.server import Server, free_port
 
 SLOTS = 16384
-PRIMARIES = 3
 NODE_TIMEOUT_MS = 1000
 PATIENCE = 30.0
 
@@ -29,15 +28,16 @@ def wait_until(true: Callable[[], bool], what: str, seconds: float = PATIENCE) -
 class Cluster:
     """A context manager; ``nodes`` are the primaries, ``replica`` is the first one's."""
 
-    def __init__(self, program: str, *, replica: bool = False) -> None:
+    def __init__(self, program: str, *, primaries: int = 3, replica: bool = False) -> None:
         self.program = program
+        self._primaries = primaries
         self._replicated = replica
 
     def __enter__(self) -> Cluster:
         with ExitStack() as stack:
-            count = PRIMARIES + self._replicated
+            count = self._primaries + self._replicated
             started = [stack.enter_context(self._node()) for _ in range(count)]
-            self.nodes, self.replica = started[:PRIMARIES], started[-1]
+            self.nodes, self.replica = started[: self._primaries], started[-1]
             self._form(started)
             self._stack = stack.pop_all()
         return self
@@ -97,15 +97,14 @@ class Cluster:
         # Its primary tells the others of it, who vote.
         wait_until(lambda: all(map(self._knows_replica, self.nodes)), "known replica")
 
-    @staticmethod
-    def _first(node: int) -> int:
+    def _first(self, node: int) -> int:
         """The first slot of a primary."""
-        return -(-SLOTS * node // PRIMARIES)
+        return -(-SLOTS * node // self._primaries)
 
     def _agrees(self, node: Server) -> bool:
         text = str(node.connection.call("CLUSTER", "INFO"))
         facts = dict(line.split(":", 1) for line in text.split() if ":" in line)
-        count = PRIMARIES + self._replicated
+        count = self._primaries + self._replicated
         return facts["cluster_state"] == "ok" and facts["cluster_known_nodes"] == str(count)
 
     @staticmethod

@@ -14,6 +14,7 @@ from typing import Any
 
 from benchmarks.cases.case import Case, Column
 from benchmarks.cases.catalogue import CASES
+from benchmarks.cases.scaling import Scaling
 from benchmarks.results import Results
 
 RESULTS = Path(__file__).resolve().parents[1] / "benchmarks" / "results.json"
@@ -34,6 +35,8 @@ DRAWN = {
     "readers": "last",
 }
 MORE_IS_BETTER = ("pairs", "changes")
+#: The beginning of a unit of which more is better, in a picture of several sizes.
+MORE_UNITS = "pairs/s"
 MEASURES = ("limit", "limit-unpipelined", "bare interpreter")
 #: A bar more than this many times as long as those of holdfast and `limit` is cut there.
 LONGEST = 6.0
@@ -61,9 +64,17 @@ def load(path: Path) -> Results:
 
 
 def pictures(results: Results) -> dict[str, str]:
-    """Returns a picture, as HTML, for each benchmark with figures of two contenders or more."""
+    """Returns a picture, as HTML, for each benchmark with figures of two contenders or more.
+
+    That of a benchmark at several sizes shows holdfast alone, a bar for each size.
+    """
     drawn = {}
     for case in CASES:
+        if isinstance(case, Scaling):
+            sizes = of_sizes(case, results)
+            if sizes:
+                drawn[case.name] = picture(case.title, Column("size", case.unit), sizes)
+            continue
         column = drawn_column(case)
         values = {
             contender: value
@@ -73,6 +84,18 @@ def pictures(results: Results) -> dict[str, str]:
         if len(values) > 1:
             drawn[case.name] = picture(case.title, column, values)
     return drawn
+
+
+def of_sizes(case: Scaling, results: Results) -> dict[str, float]:
+    """Returns holdfast's figure at each size, under a name that says both."""
+    ours = next((name for name in results.contenders(case.name) if is_ours(name)), "")
+    titles = {column.key: column.title for column in case.columns}
+    values = {size: results.value(case.name, ours, size) for size in map(str, case.sizes)}
+    return {f"{ours}, {titles[size]}": value for size, value in values.items() if value is not None}
+
+
+def is_ours(contender: str) -> bool:
+    return contender.startswith("holdfast")
 
 
 def drawn_column(case: Case) -> Column:
@@ -87,7 +110,8 @@ def picture(title: str, column: Column, values: dict[str, float]) -> str:
         bar(number, contender, value / end, f"{value:,.{column.digits}f}".replace(",", "\u202f"))
         for number, (contender, value) in enumerate(values.items())
     )
-    better = "more" if column.key in MORE_IS_BETTER else "less"
+    more = column.key in MORE_IS_BETTER or column.title.startswith(MORE_UNITS)
+    better = "more" if more else "less"
     caption = f"{column.title}; {better} is better"
     if max(values.values()) > end:
         caption += "; bars with a gap are longer than there is room for"
@@ -100,7 +124,7 @@ def picture(title: str, column: Column, values: dict[str, float]) -> str:
 
 def longest(values: dict[str, float]) -> float:
     """Returns the figure whose bar has the whole width."""
-    near = [v for name, v in values.items() if name.startswith("holdfast") or name in MEASURES]
+    near = [v for name, v in values.items() if is_ours(name) or name in MEASURES]
     top = max(values.values())
     room = LONGEST * max(near, default=top)
     return min(top, room) or 1.0
@@ -108,7 +132,7 @@ def longest(values: dict[str, float]) -> float:
 
 def bar(number: int, contender: str, part: float, figure: str) -> str:
     """Returns a row: the contender's name, its figure, below them a bar, `part` of the width."""
-    kind = "ours" if contender.startswith("holdfast") else "peer"
+    kind = "ours" if is_ours(contender) else "peer"
     kind = "measure" if contender in MEASURES else kind
     top = ROW * number
     shape = f'<rect class="{kind}" y="{top + 20}" width="{min(part, 1):.2%}" height="8" rx="2"/>'

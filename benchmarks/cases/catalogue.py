@@ -8,6 +8,12 @@ from benchmarks.cases.clustered import ClusterPair, ClusterWatchdog, Failover
 from benchmarks.cases.contended import Crowd, HandOver
 from benchmarks.cases.family import AWAY_MS, KindPair, Readers, RedPair
 from benchmarks.cases.renewed import Watchdog
+from benchmarks.cases.scaling import (
+    ClientScaling,
+    NodeScaling,
+    ProcessScaling,
+    WaiterScaling,
+)
 from benchmarks.cases.startup import Startup
 from benchmarks.cases.waiting import DeadHolder, Wake
 
@@ -29,6 +35,7 @@ CASES: tuple[Case, ...] = (
     Startup(),
     KindPair("pair-fair", "Uncontended fair lock, one thread, on the server's CPU", "fair"),
     KindPair("pair-read", "Uncontended read lock, one thread, on the server's CPU", "read"),
+    KindPair("pair-semaphore", "Uncontended semaphore on the server's CPU", "semaphore"),
     KindPair("pair-multi", "Uncontended multi lock of 3 names on the server's CPU", "multi"),
     RedPair("pair-red", "RedLock over 5 servers, uncontended, one thread"),
     RedPair("pair-red-away", "RedLock over 5 servers, each 1 ms away and 1 ms back", AWAY_MS),
@@ -37,4 +44,9 @@ CASES: tuple[Case, ...] = (
     ClusterPair(),
     ClusterWatchdog(),
     Failover(),
+    ClientScaling(),
+    ProcessScaling(),
+    NodeScaling(),
+    WaiterScaling("scale-waiters", "µs from grant to grant, tasks of one process for one name", 1),
+    WaiterScaling("scale-waiters-8", "The same, the tasks of 8 processes", 8),
 )

@@ -11,6 +11,7 @@ from benchmarks.python import blocking
 from benchmarks.python.protocol import Config
 
 MEMBERS = 3  # of a multi lock
+PERMITS = 2  # of a semaphore
 
 
 def open_clients(words: Config) -> list[holdfast.Client]:
@@ -32,6 +33,7 @@ def open_locks(words: Config) -> blocking.Locks:
         "fair": lambda name: client.fair_lock(name, lease=lease),
         "read": lambda name: client.read_write_lock(name, lease=lease).read,
         "write": lambda name: client.read_write_lock(name, lease=lease).write,
+        "semaphore": lambda name: semaphore(client, name),
         "multi": lambda name: client.multi_lock(
             *(client.lock(f"{name}:{member}") for member in range(MEMBERS)), lease=lease
         ),
@@ -39,6 +41,12 @@ def open_locks(words: Config) -> blocking.Locks:
     }
     make = kinds[words.kind]
     return (lambda name: deferred(make(name))) if words.releases == "deferred" else make
+
+
+def semaphore(client: holdfast.Client, name: str) -> blocking.Lock:
+    made = client.semaphore(name)
+    made.try_set_permits(PERMITS)
+    return made
 
 
 def deferred(lock: Any) -> blocking.Lock:

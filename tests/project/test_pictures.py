@@ -54,6 +54,19 @@ def test_every_benchmark_with_two_contenders_is_drawn() -> None:
     assert set(pictures.pictures(results)) == several
 
 
+def test_a_benchmark_at_several_sizes_is_drawn_with_a_bar_of_holdfast_for_each() -> None:
+    results = Results()
+    results.add("scale-processes", "limit", {"1": 100.0, "2": 200.0})
+    results.add("scale-processes", "holdfast", {"1": 50.0, "2": 100.0})
+    drawn = pictures.pictures(results)["scale-processes"]
+    assert re.findall(r'<rect class="(\w+)"[^>]* width="([\d.]+)%"', drawn) == [
+        ("ours", "50.00"),
+        ("ours", "100.00"),
+    ]
+    assert "holdfast, 2<" in drawn
+    assert "pairs/s, by processes; more is better" in drawn
+
+
 def test_the_length_of_a_bar_is_its_share_of_the_longest() -> None:
     drawn = pictures.pictures(results_of("pair", limit=40, holdfast=50, redis=100))["pair"]
     assert re.findall(r'<rect class="(\w+)"[^>]* width="([\d.]+)%"', drawn) == [
