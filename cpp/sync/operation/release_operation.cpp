@@ -169,7 +169,9 @@ void ReleaseOperation::time_is_up(TimePoint /*now*/) {
 }
 
 PendingRelease::What ReleaseOperation::pending() const {
-  return PendingRelease::release_of(shared_context(), recipe_, {name(), what_.owner, 0, {}, plan_});
+  PendingRelease::Of of{name(), what_.owner};
+  of.plan = plan_;
+  return PendingRelease::release_of(shared_context(), recipe_, std::move(of));
 }
 
 // It goes on without its caller, unless a newer command has taken its place.
