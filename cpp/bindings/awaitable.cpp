@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/shown.h"
+#include "bindings/critical_section.h"
 #include "bindings/native_object.h"
 #include "bindings/task_queue.h"
 
@@ -301,27 +302,28 @@ py::object Awaitable::value() {
 }
 
 void Awaitable::leave_queue() {
-  if (queue != nullptr) queue->waiting_.erase(id);
+  if (queue != nullptr) (void)queue->take(id);
   queue = nullptr;
 }
 
 // A Task takes the result of asyncio's Future without a call, others by name. It uses nothing
 // else of it.
 PyObject* Awaitable::awaited() {
-  static PyObject* const finished = finished_future().release().ptr();
-  return cancelled ? object() : finished;
+  static KeptObject finished;
+  return cancelled ? object() : finished.get(finished_future).ptr();
 }
 
 void Awaitable::call_soon() {
   const auto next = py::reinterpret_steal<py::object>(std::exchange(callback, nullptr));
   const auto inside = py::reinterpret_steal<py::object>(std::exchange(context, nullptr));
   if (!next) return;
-  static PyObject* const method = PyUnicode_InternFromString("call_soon");
-  static PyObject* const keywords = Py_BuildValue("(s)", "context");
+  static KeptObject method;
+  static KeptObject keywords;
   const std::array<PyObject*, 4> arguments{loop, next.ptr(), awaited(), inside.ptr()};
   constexpr std::size_t kPositional = 3;
   PyObject* const handle =
-      PyObject_VectorcallMethod(method, arguments.data(), kPositional, keywords);
+      PyObject_VectorcallMethod(method.interned("call_soon").ptr(), arguments.data(), kPositional,
+                                keywords.get([] { return py::make_tuple("context"); }).ptr());
   if (handle == nullptr) throw py::error_already_set();
   Py_DECREF(handle);
 }

@@ -26,7 +26,7 @@ struct AwaitableKind {
 // The awaitable of an operation. It has only those methods of a Future that asyncio's Task calls; a
 // Future takes two rounds of the event loop, this takes one. A lazy one begins, like a
 // coroutine, in the task that awaits it; until then it is a coroutine to asyncio, and no Future. A
-// native object of Python, used with the GIL held.
+// native object of Python, used on its loop's thread, but for its end.
 struct Awaitable {
   // Of a lazy one's begin().
   struct Arguments {

@@ -20,8 +20,8 @@ namespace {
 struct HoldState final : NativeState {
   std::shared_ptr<engine::Lockable> lock;
   OwnerNumber owner{0};
-  bool claimed = false;   // a call is ending the hold, or has ended it
-  bool detached = false;  // a ticket has been returned for it
+  Shared<bool> claimed{false};   // a call is ending the hold, or has ended it
+  Shared<bool> detached{false};  // a ticket has been returned for it
 };
 
 PyObject* bind(PyObject* self, PyObject* arguments) {
@@ -36,8 +36,7 @@ PyObject* bind(PyObject* self, PyObject* arguments) {
 }
 
 void claim(PyObject* self, HoldState& state) {
-  if (state.claimed) raise(self_of(self).attr("_ended_before")());
-  state.claimed = true;
+  if (exchange(state.claimed, true)) raise(self_of(self).attr("_ended_before")());
 }
 
 void release(PyObject* self, HoldState& state) {
@@ -72,21 +71,21 @@ PyObject* exit(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
 
 PyObject* claim_method(PyObject* self, PyObject* /*unused*/) {
   return guarded([&]() -> py::object {
-    claim(self, state_of<HoldState>(self));
+    claim(self, *Using<HoldState>(self));
     return py::none();
   });
 }
 
 PyObject* unclaim_method(PyObject* self, PyObject* /*unused*/) {
   return guarded([&]() -> py::object {
-    state_of<HoldState>(self).claimed = false;
+    Using<HoldState>(self)->claimed = false;
     return py::none();
   });
 }
 
 PyObject* mark_detached(PyObject* self, PyObject* /*unused*/) {
   return guarded([&]() -> py::object {
-    state_of<HoldState>(self).detached = true;
+    Using<HoldState>(self)->detached = true;
     return py::none();
   });
 }

@@ -2,10 +2,10 @@
 // their return: see blocking_lock.cpp.
 
 #include <algorithm>
+#include <list>
 #include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "base/process.h"
 #include "bindings/native_object.h"
@@ -31,13 +31,15 @@ struct Entered {
   std::string permit;
 };
 
+using AllEntered = std::list<Entered>;  // its changes allocate nothing, so none fails after a grant
+
 struct PermitState final : NativeState {
   std::shared_ptr<PermitSemaphore> semaphore;
   Lease lease;
   Duration wait{};
   std::uint64_t listener = 0;
-  bool reports = false;          // Python's _reporter() is to be called
-  std::vector<Entered> entered;  // oldest first
+  bool reports = false;  // Python's _reporter() is to be called
+  AllEntered entered;    // oldest first; with the object's lock
 };
 
 PyObject* bind(PyObject* self, PyObject* arguments) {
@@ -192,22 +194,21 @@ PyObject* enter(PyObject* self, PyObject* /*unused*/) {
     arguments.lease = state->lease;
     arguments.timeout = state->wait;
     const Expected expected(self, *state->semaphore, 1);
-    Entered entered{fork_epoch(), calling_owner(), state->semaphore->permit(expected.first())};
-    state->entered.reserve(state->entered.size() + 1);
+    AllEntered entered{{fork_epoch(), calling_owner(), state->semaphore->permit(expected.first())}};
     if (!acquire(self, arguments, expected)) raise(self_of(self).attr("_timed_out")());
-    state->entered.push_back(std::move(entered));
+    const ObjectLock lock(self);
+    state->entered.splice(state->entered.end(), entered);
     return expected.ids()[0];
   });
 }
 
 // The calling thread's latest permit, else the oldest; empty: there is none.
-std::string take_entered(PermitState& state) {
+std::string take_entered(PyObject* self, PermitState& state) {
   auto& all = state.entered;
   const std::uint64_t epoch = fork_epoch();
-  all.erase(std::remove_if(all.begin(), all.end(),
-                           [epoch](const Entered& each) { return each.epoch != epoch; }),
-            all.end());
   const OwnerNumber thread = calling_owner();
+  const ObjectLock lock(self);
+  all.remove_if([epoch](const Entered& each) { return each.epoch != epoch; });
   const auto mine = std::find_if(all.rbegin(), all.rend(),
                                  [thread](const Entered& each) { return each.thread == thread; });
   if (all.empty()) return {};
@@ -219,8 +220,7 @@ std::string take_entered(PermitState& state) {
 
 PyObject* exit(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
   return leave(self, arguments, count, [self] {
-    auto& state = state_of<PermitState>(self);
-    const std::string permit = take_entered(state);
+    const std::string permit = take_entered(self, *Using<PermitState>(self));
     if (permit.empty()) raise(self_of(self).attr("_not_entered")());
     if (!release(self, permit)) not_out(self, permit);
   });

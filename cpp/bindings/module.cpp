@@ -21,7 +21,8 @@ void Registration::add_all(pybind11::module_& module) {
 }  // namespace holdfast::bindings
 
 // The engine as Python sees it: conversions only. The public classes are in python/holdfast.
-PYBIND11_MODULE(core_of_main_interpreter, module) {
+// It does not need the GIL: docs/decisions/0050-threads-without-a-gil.md.
+PYBIND11_MODULE(core_of_main_interpreter, module, pybind11::mod_gil_not_used()) {
   module.attr("__version__") = HOLDFAST_VERSION;
   module.add_object("Native", holdfast::bindings::native_root());
   holdfast::bindings::register_blocking_hold(module);

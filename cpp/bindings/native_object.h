@@ -5,19 +5,22 @@
 #include <exception>
 #include <memory>
 #include <new>
+#include <utility>
 
+#include "bindings/critical_section.h"
 #include "bindings/waiting.h"
 
 namespace holdfast::bindings {
 
-// The state of a native object. Used with the GIL held.
+// The state of a native object. Used with the GIL held; in a Python without one, by any number of
+// threads at once.
 struct NativeState {
   NativeState() = default;
   virtual ~NativeState() = default;
   NativeState(const NativeState&) = delete;
   NativeState& operator=(const NativeState&) = delete;
 
-  int users = 0;  // calls that are under way: see Using
+  Shared<int> users{0};  // calls that are under way: see Using
 };
 
 // The layout of all native types: `holdfast._core.Native` is the common base, so that a Python
@@ -38,7 +41,7 @@ void add_native_type(pybind11::module_& module, const char* qualified_name, cons
                      PyMethodDef* methods);
 
 // The state of `self`, as set by the `_bind` of the type whose method runs. Raises RuntimeError if
-// a subclass has not called the constructor of its base class.
+// a subclass has not called the constructor of its base class. For Using.
 template <typename State>
 State& state_of(PyObject* self) {
   auto* const state = reinterpret_cast<NativeObject*>(self)->state;
@@ -49,12 +52,11 @@ State& state_of(PyObject* self) {
   return *static_cast<State*>(state);
 }
 
-// The state of `self` for a call that may wait, or run Python code: until its end, set_state()
-// raises.
+// The state of `self` for a call: until its end, set_state() raises.
 template <typename State>
 class Using {
  public:
-  explicit Using(PyObject* self) : state_(state_of<State>(self)) { ++state_.users; }
+  explicit Using(PyObject* self) : state_(begin(self)) {}
   ~Using() { --state_.users; }
   Using(const Using&) = delete;
   Using& operator=(const Using&) = delete;
@@ -63,18 +65,31 @@ class Using {
   State* operator->() const { return &state_; }
 
  private:
+  static State& begin(PyObject* self) {
+    const ObjectLock lock(self);  // so that set_state() does not come in between
+    State& state = state_of<State>(self);
+    ++state.users;
+    return state;
+  }
+
   State& state_;
 };
 
+// Sets the state, unless a call uses the present one. Returns whether it did.
+inline bool replace_state(PyObject* self, std::unique_ptr<NativeState>& state) {
+  const ObjectLock lock(self);
+  NativeState*& present = reinterpret_cast<NativeObject*>(self)->state;
+  if (present != nullptr && present->users > 0) return false;
+  NativeState* const before = std::exchange(present, state.release());
+  state.reset(before);  // the caller destroys it
+  return true;
+}
+
 inline void set_state(PyObject* self, std::unique_ptr<NativeState> state) {
-  auto* const object = reinterpret_cast<NativeObject*>(self);
-  if (object->state != nullptr && object->state->users > 0) {
-    PyErr_Format(PyExc_RuntimeError, "%.100s.__init__() was called again during another call",
-                 Py_TYPE(self)->tp_name);
-    throw pybind11::error_already_set();
-  }
-  delete object->state;
-  object->state = state.release();
+  if (replace_state(self, state)) return;
+  PyErr_Format(PyExc_RuntimeError, "%.100s.__init__() was called again during another call",
+               Py_TYPE(self)->tp_name);
+  throw pybind11::error_already_set();
 }
 
 // Calls `body`, which returns a new reference as py::object, and turns its exceptions into Python

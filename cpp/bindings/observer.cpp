@@ -9,8 +9,21 @@ namespace py = pybind11;
 
 namespace {
 
-// Leaked: at the interpreter's end it is too late to release it.
+// Leaked: at the interpreter's end it is too late to release it. With the mutex.
 PyObject* g_observer = nullptr;
+SharedMutex g_mutex;
+
+// Null: there is none.
+py::object current_observer() {
+  const SharedLock lock(g_mutex);
+  return py::reinterpret_borrow<py::object>(g_observer);
+}
+
+// Returns the one before.
+py::object replace_observer(py::object observer) {
+  const SharedLock lock(g_mutex);
+  return py::reinterpret_steal<py::object>(std::exchange(g_observer, observer.release().ptr()));
+}
 
 // The words of holdfast.outcome.
 const char* word(sync::Verdict verdict) {
@@ -49,10 +62,8 @@ void notify(const py::object& observer, const char* what, Args&&... args) {
 }  // namespace
 
 void set_observer(const py::object& observer) {
-  PyObject* const old = g_observer;
-  g_observer = observer.is_none() ? nullptr : py::object(observer).release().ptr();
-  Observation::observed_ = g_observer != nullptr;
-  Py_XDECREF(old);
+  const py::object before = replace_observer(observer.is_none() ? py::object() : observer);
+  Observation::observed_ = !observer.is_none();
 }
 
 void Observation::begin(OperationKind kind, sync::Exchange& exchange) {
@@ -60,7 +71,8 @@ void Observation::begin(OperationKind kind, sync::Exchange& exchange) {
   const sync::Exchange::About about = exchange.about();
   if (about.kind.empty()) return;
   kind_ = kind;
-  const auto observer = py::reinterpret_borrow<py::object>(g_observer);
+  const py::object observer = current_observer();
+  if (!observer) return;  // another thread has removed it
   try {
     const py::bytes name(exchange.name().bytes());
     if (kind == OperationKind::kAcquire)

@@ -2,6 +2,7 @@
 
 #include <pybind11/pybind11.h>
 
+#include "bindings/critical_section.h"
 #include "bindings/errors.h"
 #include "sync/operation/operation.h"
 
@@ -39,7 +40,7 @@ class Observation {
   void begin(OperationKind kind, sync::Exchange& exchange);
   void end(sync::Exchange& exchange, const sync::Outcome& outcome);
 
-  static inline bool observed_ = false;
+  static inline Shared<bool> observed_{false};
 
   OperationKind kind_ = OperationKind::kCall;
   pybind11::object observer_;  // null: this one is not observed

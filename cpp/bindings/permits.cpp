@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string_view>
 
+#include "bindings/critical_section.h"
 #include "bindings/native_object.h"
 #include "bindings/register.h"
 #include "sync/recipes/permit_semaphore.h"
@@ -26,24 +27,16 @@ int value_of(char digit) {
   return -1;
 }
 
-py::object attribute(PyObject* of, PyObject* name) {
-  PyObject* const value = PyObject_GetAttr(of, name);
+py::object attribute(py::handle of, py::handle name) {
+  PyObject* const value = PyObject_GetAttr(of.ptr(), name.ptr());
   if (value == nullptr) throw py::error_already_set();
   return py::reinterpret_steal<py::object>(value);
 }
 
 py::object taken_by_client(PyObject* semaphore) {
-  static PyObject* const client = PyUnicode_InternFromString("_client");
-  static PyObject* const permits = PyUnicode_InternFromString("_permits");
-  return attribute(attribute(semaphore, client).ptr(), permits);
-}
-
-// Removes a key, if it is there; its value, or null.
-py::object pop(const py::object& dict, const py::object& key) {
-  auto value = py::reinterpret_borrow<py::object>(PyDict_GetItemWithError(dict.ptr(), key.ptr()));
-  if (PyErr_Occurred() != nullptr) throw py::error_already_set();
-  if (value && PyDict_DelItem(dict.ptr(), key.ptr()) != 0) throw py::error_already_set();
-  return value;
+  static KeptObject client;
+  static KeptObject permits;
+  return attribute(attribute(semaphore, client.interned("_client")), permits.interned("_permits"));
 }
 
 }  // namespace
@@ -86,11 +79,11 @@ void expect_permit(PyObject* semaphore, const py::object& id, const py::object& 
 }
 
 void forget_permit(PyObject* semaphore, const py::object& id) {
-  static PyObject* const gone = PyUnicode_InternFromString("_gone");
-  const py::object entry = pop(taken_by_client(semaphore), id);
+  static KeptObject gone;
+  const py::object entry = take_item(taken_by_client(semaphore), id);
   if (!entry) return;
-  const py::object lost = attribute(PyTuple_GET_ITEM(entry.ptr(), 0), gone);
-  if (PyDict_Size(lost.ptr()) > 0) (void)pop(lost, id);
+  const py::object lost = attribute(PyTuple_GET_ITEM(entry.ptr(), 0), gone.interned("_gone"));
+  if (PyDict_Size(lost.ptr()) > 0) (void)take_item(lost, id);
 }
 
 namespace {

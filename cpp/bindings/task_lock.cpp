@@ -48,14 +48,14 @@ PyObject* bind(PyObject* self, PyObject* arguments) {
 
 void begin_acquire(Awaitable& awaitable) {
   PyObject* const self = awaitable.arguments.subject;
-  const auto& state = state_of<TaskLockState>(self);
+  const Using<TaskLockState> state(self);
   TaskQueue& queue = TaskQueue::of_running_loop();
   const engine::Lockable::AcquireArguments arguments{queue.owner(), awaitable.arguments.lease,
                                                      awaitable.arguments.blocking,
                                                      awaitable.arguments.timeout};
-  if (state.refuses) self_of(self).attr("_refuse_upgrade")();
+  if (state->refuses) self_of(self).attr("_refuse_upgrade")();
   events_needed();
-  queue.begin(awaitable, OperationKind::kAcquire, state.lock->acquire(arguments));
+  queue.begin(awaitable, OperationKind::kAcquire, state->lock->acquire(arguments));
 }
 
 sync::ExchangePtr release_of(const TaskLockState& state, OwnerNumber owner, bool deferred) {
@@ -63,11 +63,11 @@ sync::ExchangePtr release_of(const TaskLockState& state, OwnerNumber owner, bool
 }
 
 void begin_release(Awaitable& awaitable) {
-  const auto& state = state_of<TaskLockState>(awaitable.arguments.subject);
+  const Using<TaskLockState> state(awaitable.arguments.subject);
   TaskQueue& queue = TaskQueue::of_running_loop();
   const OwnerNumber owner = queue.known_owner();
   queue.begin(awaitable, OperationKind::kRelease,
-              release_of(state, owner, awaitable.arguments.deferred));
+              release_of(*state, owner, awaitable.arguments.deferred));
 }
 
 py::object acquired(Awaitable& awaitable) { return awaitable.value(); }
@@ -135,25 +135,25 @@ PyObject* acquire(PyObject* self, PyObject* const* arguments, Py_ssize_t count) 
       PyErr_Format(PyExc_TypeError, "_acquire() takes 0 or 3 arguments (%zd given)", count);
       throw py::error_already_set();
     }
-    const auto& state = state_of<TaskLockState>(self);
-    if (state.watched) return coroutine(self, "_acquire_watched", arguments, count);
-    return awaitable_for(self, kAcquire, arguments_of(state, arguments, count));
+    const Using<TaskLockState> state(self);
+    if (state->watched) return coroutine(self, "_acquire_watched", arguments, count);
+    return awaitable_for(self, kAcquire, arguments_of(*state, arguments, count));
   });
 }
 
 PyObject* enter(PyObject* self, PyObject* /*unused*/) {
   return guarded([&]() -> py::object {
-    const auto& state = state_of<TaskLockState>(self);
-    if (state.watched) return coroutine(self, "_enter_watched", nullptr, 0);
+    const Using<TaskLockState> state(self);
+    if (state->watched) return coroutine(self, "_enter_watched", nullptr, 0);
     return awaitable_for(self, kEnter,
-                         {nullptr, nullptr, state.lease, state.wait, /*blocking=*/true, false});
+                         {nullptr, nullptr, state->lease, state->wait, /*blocking=*/true, false});
   });
 }
 
 PyObject* release(PyObject* self, PyObject* deferred) {
   return guarded([&]() -> py::object {
-    const auto& state = state_of<TaskLockState>(self);
-    if (state.watched) return coroutine(self, "_release_watched", &deferred, 1);
+    const Using<TaskLockState> state(self);
+    if (state->watched) return coroutine(self, "_release_watched", &deferred, 1);
     Awaitable::Arguments arguments{};
     arguments.deferred = deferred == Py_True;
     return awaitable_for(self, kRelease, arguments);
@@ -163,11 +163,11 @@ PyObject* release(PyObject* self, PyObject* deferred) {
 PyObject* exit(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
   return guarded([&]() -> py::object {
     PyObject* const body = body_error(arguments, count);
-    const auto& state = state_of<TaskLockState>(self);
-    if (state.watched) return coroutine(self, "_exit_watched", arguments, count);
+    const Using<TaskLockState> state(self);
+    if (state->watched) return coroutine(self, "_exit_watched", arguments, count);
     Awaitable::Arguments arguments{};
     arguments.body = body;
-    arguments.deferred = state.defers;
+    arguments.deferred = state->defers;
     return awaitable_for(self, kLeave, arguments);
   });
 }

@@ -6,6 +6,7 @@
 
 #include "base/process.h"
 #include "bindings/awaitable.h"
+#include "bindings/critical_section.h"
 #include "bindings/native_object.h"
 #include "bindings/register.h"
 #include "bindings/waiting.h"
@@ -24,17 +25,9 @@ namespace {
 // To Python: a caller outside of any task.
 constexpr OwnerNumber kNoOwner{~std::uint64_t{0}};
 
-// Of the loop that called last: mostly the only one. With the GIL held.
+// Of the loop that called last: mostly the only one. With the GIL held; null without one, where
+// another thread could destroy it.
 TaskQueue* g_latest = nullptr;
-
-// An attribute of a module, for ever.
-py::handle kept(const char* module, const char* name) {
-  return py::object(py::module_::import(module).attr(name)).release();
-}
-
-py::object interned(const char* text) {
-  return py::reinterpret_steal<py::object>(PyUnicode_InternFromString(text));
-}
 
 template <typename... Args>
 py::object called(const py::handle& function, const Args&... args) {
@@ -45,26 +38,28 @@ py::object called(const py::handle& function, const Args&... args) {
   return py::reinterpret_steal<py::object>(result);
 }
 
-py::object bridge() { return py::module_::import("holdfast.asyncio._loop").attr("bridge")(); }
+py::object bridge() {
+  static KeptObject function;
+  return called(function.attribute("holdfast.asyncio._loop", "bridge"));
+}
 
 // None outside of any task.
 py::object current_task(const py::object& loop) {
 #if PY_VERSION_HEX >= 0x030c0000
-  static const py::handle current = kept("asyncio.tasks", "current_task");
-  return called(current, loop);
+  static KeptObject current;
+  return called(current.attribute("asyncio.tasks", "current_task"), loop);
 #else  // there it is bytecode that looks into this
-  static const py::handle tasks = kept("asyncio.tasks", "_current_tasks");
-  PyObject* const task = PyDict_GetItemWithError(tasks.ptr(), loop.ptr());
-  if (task == nullptr && PyErr_Occurred() != nullptr) throw py::error_already_set();
-  return task == nullptr ? py::none() : py::reinterpret_borrow<py::object>(task);
+  static KeptObject tasks;
+  py::object task = item_of(tasks.attribute("asyncio.tasks", "_current_tasks"), loop);
+  return task ? task : py::none();
 #endif
 }
 
 // Which times each callback.
 bool in_debug_mode(const py::object& loop) {
-  static const py::handle attribute = interned("_debug").release();
-  const auto known = py::reinterpret_steal<py::object>(
-      PyObject_GetAttr(loop.ptr(), attribute.ptr()));  // asyncio's method is bytecode
+  static KeptObject attribute;
+  const auto known = py::reinterpret_steal<py::object>(PyObject_GetAttr(
+      loop.ptr(), attribute.interned("_debug").ptr()));  // asyncio's method is bytecode
   if (known) return PyObject_IsTrue(known.ptr()) == 1;
   PyErr_Clear();
   return loop.attr("get_debug")().cast<bool>();
@@ -123,8 +118,9 @@ bool TaskQueue::runs_here(const py::object& loop) const {
 }
 
 TaskQueue& TaskQueue::of_running_loop() {
-  static const py::handle running = kept("asyncio.events", "_get_running_loop");
-  const py::object loop = called(running);
+  if constexpr (kFreeThreaded) return *bridge().attr("queue").cast<TaskQueue*>();
+  static KeptObject running;
+  const py::object loop = called(running.attribute("asyncio.events", "_get_running_loop"));
   if (loop.is_none()) (void)bridge();  // which says what to use instead
   if (g_latest == nullptr || !g_latest->runs_here(loop)) {
     g_latest = bridge().attr("queue").cast<TaskQueue*>();
@@ -134,10 +130,9 @@ TaskQueue& TaskQueue::of_running_loop() {
 
 std::optional<OwnerNumber> TaskQueue::find_owner() const {
   const py::object task = current_task(loop());
-  PyObject* const number = PyDict_GetItemWithError(owners_.ptr(), task.ptr());
-  if (number != nullptr) return OwnerNumber{py::handle(number).cast<std::uint64_t>()};
-  if (PyErr_Occurred() != nullptr) throw py::error_already_set();
-  return std::nullopt;
+  const py::object number = item_of(owners_, task);
+  if (!number) return std::nullopt;
+  return OwnerNumber{number.cast<std::uint64_t>()};
 }
 
 OwnerNumber TaskQueue::owner() {
@@ -147,6 +142,27 @@ OwnerNumber TaskQueue::owner() {
 
 OwnerNumber TaskQueue::known_owner() const { return find_owner().value_or(kNoOwner); }
 
+bool TaskQueue::idle() const {
+  const SharedLock lock(mutex_);
+  return waiting_.empty();
+}
+
+void TaskQueue::add(const Awaitable& awaitable) {
+  auto* const object = const_cast<PyObject*>(&awaitable.ob_base);
+  const SharedLock lock(mutex_);
+  waiting_.emplace(awaitable.id, py::reinterpret_borrow<py::object>(object));
+}
+
+py::object TaskQueue::take(std::uint64_t id) {
+  const SharedLock lock(mutex_);
+  const auto found = waiting_.find(id);
+  if (found == waiting_.end()) return {};
+  py::object taken = std::move(found->second);
+  waiting_.erase(found);
+  return taken;
+}
+
+// Without the mutex: the collector has stopped all threads, none of them inside of a change.
 int TaskQueue::traverse(visitproc visit, void* arg) const {
   Py_VISIT(owners_.ptr());
   for (const auto& [id, awaitable] : waiting_) Py_VISIT(awaitable.ptr());
@@ -154,7 +170,11 @@ int TaskQueue::traverse(visitproc visit, void* arg) const {
 }
 
 void TaskQueue::clear() {
-  const auto waiting = std::exchange(waiting_, {});
+  Waiting waiting;
+  {
+    const SharedLock lock(mutex_);
+    waiting.swap(waiting_);
+  }
   for (const auto& [id, each] : waiting) {
     Awaitable& awaitable = awaitable_of(each.ptr());
     awaitable.queue = nullptr;
@@ -178,7 +198,7 @@ void TaskQueue::begin(Awaitable& awaitable, OperationKind kind,
   awaitable.kind = kind;
   awaitable.id = next_id();
   awaitable.queue = this;
-  waiting_.emplace(awaitable.id, py::reinterpret_borrow<py::object>(awaitable.object()));
+  add(awaitable);
   try {
     const Scope scope(completions().loop(), Sends::kAtOnce);
     awaitable.outcome = completions().begin(*operation, awaitable.id);
@@ -195,10 +215,9 @@ std::vector<py::object> TaskQueue::settled() {
   std::vector<py::object> ended;
   const Scope scope(completions().loop(), Sends::kAtTheEnd);
   for (auto& [id, outcome] : completions().drain()) {
-    const auto found = waiting_.find(id);
-    if (found == waiting_.end()) continue;
-    ended.push_back(std::move(found->second));
-    waiting_.erase(found);
+    py::object found = take(id);
+    if (!found) continue;
+    ended.push_back(std::move(found));
     Awaitable& awaitable = awaitable_of(ended.back().ptr());
     awaitable.queue = nullptr;
     awaitable.outcome = std::move(outcome);
@@ -209,9 +228,10 @@ std::vector<py::object> TaskQueue::settled() {
 // Whether a task could overtake a callback in the loop's queue: the queue is not empty, or cannot
 // be seen (uvloop).
 bool TaskQueue::keeps_order(const py::object& loop) const {
-  static const py::handle name = interned("_ready").release();
+  static KeptObject name;
   if (!sees_ready_) return true;
-  const auto ready = py::reinterpret_steal<py::object>(PyObject_GetAttr(loop.ptr(), name.ptr()));
+  const auto ready = py::reinterpret_steal<py::object>(
+      PyObject_GetAttr(loop.ptr(), name.interned("_ready").ptr()));
   const Py_ssize_t size = ready ? PyObject_Size(ready.ptr()) : -1;
   if (size < 0) PyErr_Clear();
   return size != 0;

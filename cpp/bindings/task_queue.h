@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/types.h"
+#include "bindings/critical_section.h"
 #include "bindings/pending.h"
 
 namespace holdfast::bindings {
@@ -44,7 +45,7 @@ class TaskQueue final : public PendingQueue {
   void drain();
 
   // No task waits.
-  bool idle() const { return waiting_.empty(); }
+  bool idle() const;
 
   // For the garbage collector: the Awaitable that a task awaits keeps the task alive, as long as
   // the loop keeps this queue. clear() cancels the operations.
@@ -54,6 +55,11 @@ class TaskQueue final : public PendingQueue {
  private:
   friend struct Awaitable;
 
+  using Waiting = std::unordered_map<std::uint64_t, pybind11::object>;  // Awaitables
+
+  void add(const Awaitable& awaitable);
+  // Any thread, as one may collect what a task has left. Null: it has been taken.
+  pybind11::object take(std::uint64_t id);
   std::vector<pybind11::object> settled();
   pybind11::object loop() const;  // None: it is gone
   bool keeps_order(const pybind11::object& loop) const;
@@ -64,7 +70,8 @@ class TaskQueue final : public PendingQueue {
   const pybind11::dict owners_;
   const bool sees_ready_;  // the loop's queue of callbacks can be seen
   const std::uint64_t epoch_;
-  std::unordered_map<std::uint64_t, pybind11::object> waiting_;  // Answers
+  mutable SharedMutex mutex_;
+  Waiting waiting_;  // with the mutex; its elements are destroyed without it
 };
 
 }  // namespace holdfast::bindings

@@ -10,6 +10,7 @@
 
 #include "base/process.h"
 #include "base/thread.h"
+#include "bindings/critical_section.h"
 #include "bindings/observer.h"
 #include "bindings/passwords.h"
 #include "engine/engine.h"
@@ -57,21 +58,19 @@ bool on_main_thread() {
 
 std::atomic<bool> g_exiting{false};
 
-// Of holdfast._greenlets, once gevent has patched; with the GIL held, never freed.
-PyObject* g_greenlet_wait = nullptr;
-PyObject* g_greenlet_owner = nullptr;
+// Of holdfast._greenlets, once gevent has patched; never freed.
+Shared<PyObject*> g_greenlet_wait{nullptr};
+Shared<PyObject*> g_greenlet_owner{nullptr};
 
-// A borrowed reference to a module that has been imported; null: it has not.
-PyObject* imported(PyObject* name) {
-  return PyDict_GetItemWithError(PyImport_GetModuleDict(), name);
-}
+// A module that has been imported; null: it has not.
+py::object imported(py::handle name) { return item_of(PyImport_GetModuleDict(), name); }
 
 // Whether the caller may be a greenlet; checked before each wait, since a program may patch late.
 bool greenlets() {
   if (g_exiting.load()) return false;  // modules may be gone already
   if (g_greenlet_wait != nullptr) return true;
-  static PyObject* const monkey = PyUnicode_InternFromString("gevent.monkey");
-  if (imported(monkey) == nullptr) return false;
+  static KeptObject monkey;
+  if (!imported(monkey.interned("gevent.monkey"))) return false;
   py::module_::import("holdfast._greenlets").attr("install")();
   return g_greenlet_wait != nullptr;
 }
@@ -103,29 +102,38 @@ class FramesAside {
 py::object wait_in_greenlet(OperationKind kind, const sync::ExchangePtr& operation) {
   const py::object waitable = py::cast(Waitable{kind, operation});
   const FramesAside aside;
-  return py::handle(g_greenlet_wait)(waitable);
+  PyObject* const wait = g_greenlet_wait;
+  return py::handle(wait)(waitable);
 }
 
 }  // namespace
 
 OwnerNumber calling_owner() {
   if (greenlets()) {
-    const py::object number = py::handle(g_greenlet_owner)();
+    PyObject* const owner = g_greenlet_owner;
+    const py::object number = py::handle(owner)();
     if (const auto own = number.cast<std::uint64_t>(); own != 0) return OwnerNumber{own};
   }
   return engine::current_thread_owner();
 }
 
+namespace {
+
+// Null: the program has not imported asyncio.
+py::object running_loop_function() {
+  static KeptObject asyncio;
+  const py::object module = imported(asyncio.interned("_asyncio"));
+  return module ? py::object(module.attr("_get_running_loop")) : py::object();
+}
+
+}  // namespace
+
 bool runs_event_loop() {
   if (g_exiting.load()) return false;
-  static PyObject* const asyncio = PyUnicode_InternFromString("_asyncio");
-  static PyObject* running_loop = nullptr;
-  if (running_loop == nullptr) {
-    PyObject* const module = imported(asyncio);
-    if (module == nullptr) return false;
-    running_loop = py::object(py::handle(module).attr("_get_running_loop")).release().ptr();
-  }
-  PyObject* const loop = PyObject_CallNoArgs(running_loop);
+  static KeptObject running_loop;
+  const py::handle function = running_loop.get(running_loop_function);
+  if (!function) return false;
+  PyObject* const loop = PyObject_CallNoArgs(function.ptr());
   if (loop == nullptr) throw py::error_already_set();
   Py_DECREF(loop);
   return loop != Py_None;
@@ -139,8 +147,8 @@ void begin_exit() {
 bool exiting() { return g_exiting.load() && !on_main_thread(); }
 
 void set_greenlets(const py::object& wait, const py::object& owner) {
-  g_greenlet_wait = wait.inc_ref().ptr();
   g_greenlet_owner = owner.inc_ref().ptr();
+  g_greenlet_wait = wait.inc_ref().ptr();  // last: other threads look at it first
 }
 
 namespace {

@@ -8,7 +8,7 @@ import threading
 import warnings
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
-from weakref import WeakSet
+from weakref import WeakValueDictionary
 
 from . import _core, _events
 from ._names import quoted
@@ -31,7 +31,7 @@ THREADS_PATIENCE = 1.0
 #: The same of the thread of events, which on_lost may hold up.
 EVENTS_PATIENCE = 0.1
 
-_clients: WeakSet[BaseClient] = WeakSet()
+_clients: WeakValueDictionary[int, BaseClient] = WeakValueDictionary()  # by id()
 
 
 class BaseClient:
@@ -54,8 +54,8 @@ class BaseClient:
         self._warned = False
         # Of permit semaphores, not yet released; see bindings/permits.h.
         self._permits: dict[str, tuple[BasePermitSemaphore, PermitReporter | None]] = {}
-        self._permit_losses: PermitLosses | None = None
-        _clients.add(self)
+        self._permit_losses: dict[int, PermitLosses] = {}  # at most one, at 0
+        _clients[id(self)] = self
 
     @property
     def id(self) -> str:
@@ -151,7 +151,8 @@ def _refuse_eventlet() -> None:
 
 def all_clients() -> list[BaseClient]:
     """The existing clients of this process."""
-    return list(_clients)
+    known = _clients.valuerefs()  # a copy: other threads make clients meanwhile
+    return [client for each in known if (client := each()) is not None]
 
 
 @atexit.register
@@ -163,7 +164,7 @@ def _close_all() -> None:
         stack.callback(_core.stop_passwords)
         stack.callback(_events.stop)
         # All at once, so that together they take no longer than one.
-        closings = [(each, each._core.close(EXIT_PATIENCE_MS)) for each in list(_clients)]
+        closings = [(each, each._core.close(EXIT_PATIENCE_MS)) for each in all_clients()]
         for client, closing in closings:
             # Each, also where a warning is an error.
             stack.callback(_warn_of_left, client, closing)

@@ -218,12 +218,13 @@ def stop() -> None:
 
 def join(timeout: float) -> None:
     """Wait for the thread's end, if it is ending and is not the calling one."""
-    if _thread is None or running() or _thread is threading.current_thread():
+    thread = _thread
+    if thread is None or running() or thread is threading.current_thread():
         return
     with contextlib.suppress(RuntimeError):  # its start was interrupted: it ends at once
-        _thread.join(timeout)
-        if not _thread.is_alive() and _thread.native_id is not None:
-            _core.await_exit(_thread.native_id)
+        thread.join(timeout)
+        if not thread.is_alive() and thread.native_id is not None:
+            _core.await_exit(thread.native_id)
 
 
 def _run(run: int) -> None:

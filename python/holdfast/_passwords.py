@@ -36,12 +36,12 @@ class Supplier:
 
     def call(self, *arguments: object) -> Any:
         """What the callable returns."""
-        if len(self._calls) >= MOST_CALLS:
-            msg = f"{MOST_CALLS} earlier calls of {self._source!r} have not returned yet"
-            raise RuntimeError(msg)
         call = object()
         self._calls.add(call)
         try:
+            if len(self._calls) > MOST_CALLS:
+                msg = f"{MOST_CALLS} earlier calls of {self._source!r} have not returned yet"
+                raise RuntimeError(msg)
             return self._source(*arguments)
         finally:
             self._calls.discard(call)

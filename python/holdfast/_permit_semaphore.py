@@ -77,16 +77,19 @@ class PermitLosses(_events.Listener):
             return  # it was released meanwhile
         semaphore, report = taken
         semaphore._lose(permit)
+        if permit not in self._taken:
+            semaphore._gone.pop(permit, None)  # released just now
         if report is not None:
             report(permit)
 
 
 def losses_of(client: BaseClient) -> PermitLosses:
     """The listener of a client, made with its first permit semaphore."""
-    if client._permit_losses is None:
-        client._permit_losses = PermitLosses(client)
-    client._permit_losses.listen()  # again: an interrupt may have come before it
-    return client._permit_losses
+    losses = client._permit_losses
+    if not losses:
+        losses.setdefault(0, PermitLosses(client))  # of several threads, one makes it
+    losses[0].listen()  # again: an interrupt may have come before it
+    return losses[0]
 
 
 class BasePermitSemaphore(Permits):
@@ -130,8 +133,9 @@ class BasePermitSemaphore(Permits):
 
     def _lose(self, permit: str) -> None:
         """Record a lost permit; the latest ones only, for programs that never release them."""
-        while len(self._gone) >= MOST_LOSSES:
-            self._forget(next(iter(self._gone)))
+        if len(self._gone) >= MOST_LOSSES:
+            for oldest in list(self._gone)[: 1 - MOST_LOSSES]:
+                self._forget(oldest)
         self._gone[permit] = None
 
     def _forget(self, permit: str) -> None:

@@ -7,8 +7,10 @@ import importlib
 import importlib.util
 import inspect
 import json
+import os
 import subprocess
 import sys
+import sysconfig
 import typing
 from pathlib import Path
 
@@ -44,6 +46,17 @@ def test_what_is_no_lock_error() -> None:
     """Not reachable is never the same as held by another."""
     assert not issubclass(holdfast.ConnectionError, holdfast.LockError)
     assert not issubclass(holdfast.ServerError, holdfast.LockError)
+
+
+@pytest.mark.skipif(
+    not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="this Python always has a GIL"
+)
+def test_importing_it_leaves_the_gil_off() -> None:
+    look = "import holdfast.asyncio, sys; print(sys._is_gil_enabled())"
+    command = [sys.executable, "-W", "error", "-c", look]
+    child = {name: value for name, value in os.environ.items() if name != "PYTHON_GIL"}
+    printed = subprocess.run(command, env=child, check=True, capture_output=True, text=True)
+    assert printed.stdout == "False\n"
 
 
 def test_public_names() -> None:

@@ -203,9 +203,10 @@ def call_on_loop(report: Callable[[], Any], name: object) -> None:
 
 def task_of(number: int) -> Task[Any] | None:
     """The task that has that number as an owner, on whichever loop."""
-    for known in list(_bridges.values()):
+    for known in _bridges.keyrefs():  # a copy: other threads have loops, too
         loop = known()
-        for task, owner in list(loop._owners.items()) if loop is not None else ():
+        found = _bridges.get(loop, _no_bridge)() if loop is not None else None
+        for task, owner in list(found._owners.items()) if found is not None else ():
             if owner == number:
                 return task
     return None

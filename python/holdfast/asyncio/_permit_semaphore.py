@@ -251,14 +251,14 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
 
     def _leave(self) -> str:
         """The current task's latest permit, else the oldest."""
+        epoch, task = _core.epoch(), current_task()
         # A child of fork() must not release the permits of its parent.
-        self._entered = [each for each in self._entered if each[0] == _core.epoch()]
-        task = current_task()
-        mine = [each for each in self._entered if each[1] is task] or self._entered[:1]
-        if not mine:
-            raise self._not_entered()
-        self._entered.remove(mine[-1])
-        return mine[-1][2]
+        while all_ := [each for each in list(self._entered) if each[0] == epoch]:
+            mine = [each for each in all_ if each[1] is task] or all_[:1]
+            with suppress(ValueError):  # a task of another thread has taken it
+                self._entered.remove(mine[-1])
+                return mine[-1][2]
+        raise self._not_entered()
 
     async def __aexit__(
         self,

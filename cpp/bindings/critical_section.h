@@ -1,0 +1,121 @@
+#pragma once
+
+#include <pybind11/critical_section.h>
+#include <pybind11/pybind11.h>
+
+#include <atomic>
+#include <mutex>
+#include <utility>
+
+// What protects the data of several threads in a CPython without a GIL. In one with a GIL, which
+// protects it there, these are plain values and locks that do nothing. What is protected by what is
+// in docs/decisions/0050-threads-without-a-gil.md.
+namespace holdfast::bindings {
+
+// Locks a Python object. For a few steps that run no Python code, wait for nothing and throw
+// nothing.
+using ObjectLock = pybind11::scoped_critical_section;
+
+#ifdef Py_GIL_DISABLED
+
+constexpr bool kFreeThreaded = true;
+
+// A value that threads read and set.
+template <typename Value>
+using Shared = std::atomic<Value>;
+
+template <typename Value>
+Value exchange(Shared<Value>& shared, Value value) {
+  return shared.exchange(value);
+}
+
+// The same lock for data that is no Python object. A thread that waits for it does not hold up the
+// garbage collector, which waits for all threads.
+class SharedMutex {
+ public:
+  void lock() { PyMutex_Lock(&mutex_); }
+  void unlock() { PyMutex_Unlock(&mutex_); }
+
+ private:
+  PyMutex mutex_{};
+};
+
+#else
+
+constexpr bool kFreeThreaded = false;
+
+template <typename Value>
+using Shared = Value;
+
+template <typename Value>
+Value exchange(Value& shared, Value value) {
+  return std::exchange(shared, value);
+}
+
+class SharedMutex {
+ public:
+  void lock() {}
+  void unlock() {}
+};
+
+#endif
+
+using SharedLock = std::lock_guard<SharedMutex>;
+
+// A Python object that is made by its first use and kept for ever. Where several threads make it at
+// once, one object is kept. Unlike a static variable of a function, it has no thread wait for
+// another one that runs Python code.
+class KeptObject {
+ public:
+  constexpr KeptObject() = default;
+
+  // `make` returns the object; null: not yet, and nothing is kept.
+  template <typename Make>
+  pybind11::handle get(const Make& make) {
+    PyObject* kept = kept_.load(std::memory_order_acquire);
+    if (kept != nullptr) return kept;
+    pybind11::object made = make();
+    if (!made || !kept_.compare_exchange_strong(kept, made.ptr())) return kept;
+    return made.release();
+  }
+  pybind11::handle interned(const char* text) {
+    return get([text] {
+      return pybind11::reinterpret_steal<pybind11::object>(PyUnicode_InternFromString(text));
+    });
+  }
+  // An attribute of a module, which is imported for it.
+  pybind11::handle attribute(const char* module, const char* name) {
+    return get([=] { return pybind11::object(pybind11::module_::import(module).attr(name)); });
+  }
+
+ private:
+  std::atomic<PyObject*> kept_{nullptr};
+};
+
+// The value of a dict's key, which another thread may remove meanwhile; null: it has none.
+inline pybind11::object item_of(pybind11::handle dict, pybind11::handle key) {
+#if PY_VERSION_HEX >= 0x030d0000
+  PyObject* value = nullptr;
+  if (PyDict_GetItemRef(dict.ptr(), key.ptr(), &value) < 0) throw pybind11::error_already_set();
+  return pybind11::reinterpret_steal<pybind11::object>(value);
+#else
+  PyObject* const value = PyDict_GetItemWithError(dict.ptr(), key.ptr());
+  if (value == nullptr && PyErr_Occurred() != nullptr) throw pybind11::error_already_set();
+  return pybind11::reinterpret_borrow<pybind11::object>(value);
+#endif
+}
+
+// Removes a key, if the dict has it; its value, or null. Of several threads one gets it.
+inline pybind11::object take_item(pybind11::handle dict, pybind11::handle key) {
+#if PY_VERSION_HEX >= 0x030d0000
+  PyObject* value = nullptr;
+  if (PyDict_Pop(dict.ptr(), key.ptr(), &value) < 0) throw pybind11::error_already_set();
+  return pybind11::reinterpret_steal<pybind11::object>(value);
+#else
+  pybind11::object value = item_of(dict, key);
+  if (value && PyDict_DelItem(dict.ptr(), key.ptr()) != 0) throw pybind11::error_already_set();
+  return value;
+#endif
+}
+
+}  // namespace holdfast::bindings
