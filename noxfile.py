@@ -19,7 +19,13 @@ nox.options.default_venv_backend = "virtualenv"
 nox.options.error_on_missing_interpreters = False
 nox.options.sessions = ["tests", "cpp", "lint"]
 
-PYTHONS = ["3.10", "3.11", "3.12", "3.13", "3.14"]
+PYTHONS = ["3.10", "3.11", "3.12", "3.13", "3.14", "3.15"]
+#: Without a GIL.
+FREE_THREADED = ["3.13t", "3.14t", "3.15t"]
+#: Of the extra `test`: they have no builds for all of these; their tests are skipped.
+NEEDS_GIL = ("gevent", "uvloop")
+#: One that was built with --disable-gil --with-thread-sanitizer: see tests/README.md.
+TSAN_PYTHON = os.environ.get("HOLDFAST_TSAN_PYTHON")
 JOBS = str(os.cpu_count() or 2)
 #: Tests in C++ that go through schedules at random, which takes long under measurement.
 SEARCHES = r"^(interleavings|simulation)\."
@@ -48,6 +54,37 @@ def tests(session: nox.Session) -> None:
     """The quick run of the Python tests, on each Python that is there."""
     install_package(session, "test")
     session.run("pytest", *session.posargs)
+
+
+def install_free_threaded(session: nox.Session, *options: str) -> None:
+    """Installs the package and the extra `test` in a Python without a GIL."""
+    extras = nox.project.load_toml("pyproject.toml")["project"]["optional-dependencies"]["test"]
+    wanted = [each for each in extras if not each.startswith(("holdfast-locks", *NEEDS_GIL))]
+    build = {"SKBUILD_BUILD_DIR": f"build/nox-{session.name}"}
+    session.install(*options, "-e", ".[cli,server,web]", *wanted, env=build)
+
+
+@nox.session(python=FREE_THREADED)
+def freethreaded(session: nox.Session) -> None:
+    """The quick run of the Python tests without the GIL, on each Python without one that is there.
+
+    Nox skips the others: `Python interpreter 3.14t not found`.
+    """
+    install_free_threaded(session)
+    session.run("pytest", *session.posargs, env={"PYTHON_GIL": "0"})
+
+
+@nox.session(python=TSAN_PYTHON or False)
+def freethreaded_tsan(session: nox.Session) -> None:
+    """What threads share, without the GIL and under ThreadSanitizer: the module and CPython."""
+    if TSAN_PYTHON is None:
+        session.skip("HOLDFAST_TSAN_PYTHON is not set: tests/README.md says what to build for it")
+    session.env["TSAN_OPTIONS"] = "report_bugs=0"
+    install_free_threaded(session, "-C", "cmake.define.HOLDFAST_SANITIZE=thread")
+    suppressions = Path("cmake/tsan-python.supp").resolve()
+    env = {"PYTHON_GIL": "0", "TSAN_OPTIONS": f"suppressions={suppressions}"}
+    tests = session.posargs or ["tests/citizenship/test_shared_by_threads.py"]
+    session.run("pytest", "-n", "0", *tests, env=env)
 
 
 @nox.session

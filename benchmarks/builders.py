@@ -11,6 +11,7 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tarfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -140,6 +141,16 @@ def holdfast(_cache: Path) -> list[Contender]:
     ]
 
 
+def holdfast_with_gil(_cache: Path) -> list[Contender]:
+    """The same threads in the same interpreter, with the GIL switched on."""
+    if not sysconfig.get_config_var("Py_GIL_DISABLED"):
+        raise Absent(f"{sys.executable} always has the GIL: take a free-threaded Python")
+    version = f"{_installed('holdfast-locks')}, PYTHON_GIL=1"
+    environment = {**_python_path(), "PYTHON_GIL": "1"}
+    command = _python("holdfast_blocking")
+    return [Contender("holdfast with GIL", version, command, frozenset({"threads"}), environment)]
+
+
 def holdfast_uvloop(_cache: Path) -> list[Contender]:
     version = f"{_installed('holdfast-locks')}, uvloop {_installed('uvloop')}"
     command = (*_python("holdfast_tasks"), "loop=uvloop")
@@ -203,6 +214,7 @@ BUILDERS = (
     Builder(("limit", "limit-unpipelined"), limit),
     Builder(("bare interpreter",), interpreter),
     Builder(("holdfast", "holdfast deferred", "holdfast asyncio"), holdfast),
+    Builder(("holdfast with GIL",), holdfast_with_gil),
     Builder(("holdfast uvloop",), holdfast_uvloop),
     Builder(("redis-py", "redis-py asyncio", "python-redis-lock"), python_peers),
     Builder(("rueidislock", "redsync"), go_peers),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sysconfig
 import threading
 from itertools import pairwise
 from typing import Any
@@ -102,6 +103,9 @@ def test_a_new_thread_does_not_own_what_a_dead_one_held(server: Server, notices:
         client.lock(NAME).force_release()
 
 
+@pytest.mark.skipif(
+    bool(sysconfig.get_config_var("Py_GIL_DISABLED")), reason="this Python has no GIL to hold"
+)
 @pytest.mark.realtime
 def test_renewed_while_python_holds_the_gil(start_child: StartChild, server: Server) -> None:
     """12, I9: one C call that keeps the GIL for longer than the lease: it is renewed throughout."""
