@@ -1,14 +1,17 @@
 package holdfast.peer;
 
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import org.redisson.config.ClusterServersConfig;
 import org.redisson.config.Config;
 
 /**
  * The command line: --address=redis://HOST:PORT[,redis://…] [--lock-watchdog-timeout=MS]
- * [--threads=N]. An address redis+cluster://HOST:PORT is a cluster's, by one of its servers.
+ * [--threads=N]. An address redis+cluster://HOST:PORT[/DATABASE] is a cluster's, by one of its
+ * servers; the database needs Redisson 4.
  */
 record Options(List<String> addresses, long lockWatchdogTimeout, int threads) {
   private static final String CLUSTER = "redis+cluster://";
@@ -35,22 +38,33 @@ record Options(List<String> addresses, long lockWatchdogTimeout, int threads) {
   }
 
   /** Redisson's configuration for each address: defaults but for these and small pools. */
-  List<Config> configs() {
-    return addresses.stream().map(this::config).toList();
+  List<Config> configs() throws Exception {
+    List<Config> configs = new ArrayList<>();
+    for (String address : addresses) {
+      configs.add(config(address));
+    }
+    return configs;
   }
 
-  private Config config(String address) {
+  private Config config(String address) throws Exception {
     Config config = new Config();
     config.setLockWatchdogTimeout(lockWatchdogTimeout);
     config.setThreads(threads);
     config.setNettyThreads(threads);
     if (address.startsWith(CLUSTER)) {
-      config
-          .useClusterServers()
-          .addNodeAddress("redis://" + address.substring(CLUSTER.length()))
-          .setMasterConnectionMinimumIdleSize(1)
-          .setSlaveConnectionMinimumIdleSize(1)
-          .setSubscriptionConnectionMinimumIdleSize(1);
+      String[] parts = address.substring(CLUSTER.length()).split("/", 2);
+      ClusterServersConfig servers =
+          config
+              .useClusterServers()
+              .addNodeAddress("redis://" + parts[0])
+              .setMasterConnectionMinimumIdleSize(1)
+              .setSlaveConnectionMinimumIdleSize(1)
+              .setSubscriptionConnectionMinimumIdleSize(1);
+      if (parts.length > 1) {
+        String type = ClusterServersConfig.class.getName();
+        Newer.invoke(
+            Newer.method(type, "setDatabase", int.class), servers, Integer.parseInt(parts[1]));
+      }
       return config;
     }
     config
