@@ -226,9 +226,15 @@ class Cluster:
         for server in (target, source, *self.servers):
             if server.running and server.inspect.execute_command("ROLE")[0] == b"master":
                 server.inspect.execute_command("CLUSTER", "SETSLOT", slot, "NODE", owner)
-        running = [server for server in self.servers if server.running]
+        self.await_owner(target, name)
+
+    def await_owner(self, target: Server, name: str | bytes) -> None:
+        """Return when all servers say that it has the slot of a key."""
+        slot = slot_of(name)
         eventually(
-            lambda: {self._primary_port(s, slot) for s in running} <= self._ports_of(target),
+            lambda: (
+                {self._primary_port(s, slot) for s in self._running()} <= self._ports_of(target)
+            ),
             within=_FORM_BOUND,
             what="all name the slot's new owner",
         )

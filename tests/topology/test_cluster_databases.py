@@ -12,7 +12,9 @@ from holdfast import inspect
 from tests.support.clusters import Cluster
 from tests.support.owners import MakeClient
 from tests.support.processes import StartChild
-from tests.topology.conftest import LONG, NAME, wait
+from tests.support.slot_moves import move_at_once, move_key_by_key
+from tests.support.waiting import eventually
+from tests.topology.conftest import CHANNEL, LONG, NAME, wait
 
 pytestmark = [pytest.mark.servers("valkey"), pytest.mark.timeout(120)]
 
@@ -61,6 +63,29 @@ def test_a_waiter_is_woken(
     near, far = (make_client(url, lease=LONG).lock(NAME) for _ in range(2))
     alice.do(near.acquire)
     waiting = wait(numbered, bob, far)
+    alice.do(near.release)
+    assert waiting.result(10)
+    bob.do(far.release)
+
+
+@pytest.mark.parametrize("at_once", [False, True], ids=["key by key", "at once"])
+def test_a_holder_and_a_waiter_follow_their_slot(
+    numbered: Cluster, make_client: MakeClient, alice: Any, bob: Any, *, at_once: bool
+) -> None:
+    url = f"{numbered.url}/{DATABASE}"
+    near, far = (make_client(url, lease=LONG).lock(NAME) for _ in range(2))
+    alice.do(near.acquire)
+    waiting = wait(numbered, bob, far)
+    if at_once:
+        source, target = move_at_once(numbered, NAME)
+    else:
+        source, target = move_key_by_key(numbered, NAME, DATABASE)
+    eventually(lambda: numbered.sharded(CHANNEL, target) == 1)
+    eventually(lambda: f"db{DATABASE}" not in source.inspect.info("keyspace"))
+    assert f"db{DATABASE}" in target.inspect.info("keyspace")
+    alice.do(near.acquire)
+    alice.do(near.release)
+    assert not waiting.done()
     alice.do(near.release)
     assert waiting.result(10)
     bob.do(far.release)
