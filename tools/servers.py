@@ -9,7 +9,8 @@ each version of its package, in a minute or two, and kept in FOLDER (~/.cache/ho
 
 The sources come from where the machine gets its Debian packages: an entry of its apt configuration,
 with the suites replaced, is written to FOLDER/apt, and the system's configuration and lists stay as
-they are. Needs apt and dpkg-dev, a C compiler, make and pkg-config; no rights of root.
+they are. They are those of the server's authors, without Debian's patches, which a mirror may not
+have. Needs apt, a C compiler, make and pkg-config; no rights of root.
 """
 
 from __future__ import annotations
@@ -41,6 +42,8 @@ class Server:
     kind: str
     package: str
     version: str
+    libraries: tuple[str, ...] = ()
+    """Packages whose sources Debian has taken out of the server's, where they are below deps/."""
 
     @property
     def program(self) -> str:
@@ -55,7 +58,7 @@ SERVERS = (
     Server("redis8.0", "redis", "8.0"),
     Server("valkey9", "valkey", "9"),
     Server("valkey8", "valkey", "8"),
-    Server("redict7", "redict", "7"),
+    Server("redict7", "redict", "7", ("hiredict",)),
 )
 
 
@@ -134,9 +137,12 @@ class Sources:
         return sorted(found, key=cmp_to_key(_newer_first))
 
     def fetch(self, package: str, version: str, into: Path) -> Path:
-        """The folder with the unpacked source, patched as Debian's."""
+        """The folder with the unpacked source, whose digest is that of apt's signed lists."""
         into.mkdir(parents=True)
-        self._apt("apt-get", "source", "--only-source", f"{package}={version}", cwd=into)
+        wanted = ("--tar-only", "--only-source", f"{package}={version}")
+        self._apt("apt-get", "source", *wanted, cwd=into)
+        [archive] = into.glob("*.orig.tar.*")
+        shutil.unpack_archive(archive, into)
         [source] = [path for path in into.iterdir() if path.is_dir()]
         return source
 
@@ -166,6 +172,9 @@ def build(server: Server, version: str, sources: Sources, folder: Path) -> Path:
     work = home.with_name(f"{home.name}.building")
     shutil.rmtree(work, ignore_errors=True)
     source = sources.fetch(server.package, version, work / "source")
+    for library in server.libraries:
+        newest = sources.versions(library)[0]
+        shutil.move(sources.fetch(library, newest, work / library), source / "deps" / library)
     run(*MAKE, server.program, cwd=source / "src", log=work / "build.log")
     home.mkdir(exist_ok=True)
     shutil.copy2(source / "src" / server.program, program)

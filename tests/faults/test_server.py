@@ -163,15 +163,33 @@ def test_out_of_memory(alice: Any, bob: Any, private_server: Server, make_client
     """25: no new lock, with a clear error; renewal and release work."""
     lock = make_client(private_server.url, lease=LASTING).lock(NAME)
     alice.do(lock.acquire)
-    private_server.inspect.config_set("maxmemory", 1)
-    see_renewals(private_server)
-    assert not alice.do(lambda: lock.lost)
-    with pytest.raises(holdfast.ServerError, match="OOM") as refused:
-        bob.do(make_client(private_server.url).lock("another").acquire)
-    assert refused.value.code == "OOM"
     with private_server.listening(CHANNEL) as messages:
+        private_server.inspect.config_set("maxmemory", 1)
+        see_renewals(private_server)
+        assert not alice.do(lambda: lock.lost)
+        with pytest.raises(holdfast.ServerError, match="OOM") as refused:
+            bob.do(make_client(private_server.url).lock("another").acquire)
+        assert refused.value.code == "OOM"
         alice.do(lock.release)
         assert messages.received() == [b"0"]
+    assert private_server.keys() == set()
+
+
+def test_a_waiter_that_comes_when_memory_is_out(
+    alice: Any, bob: Any, lock: Any, private_server: Server
+) -> None:
+    """25: it waits as ever, or raises OOM at once where SUBSCRIBE is refused, as by Redis 8.6."""
+    alice.do(lock.acquire, lease=3600)
+    private_server.inspect.config_set("maxmemory", 1)
+    waiting = bob.begin(lock.acquire)
+    eventually(lambda: waiting.done() or private_server.subscribers(CHANNEL) == 1)
+    if waiting.done():
+        with pytest.raises(holdfast.ServerError, match="OOM") as refused:
+            waiting.result()
+        assert refused.value.code == "OOM"
+    alice.do(lock.release)
+    if waiting.exception(BOUND) is None:
+        bob.do(lock.release)
     assert private_server.keys() == set()
 
 

@@ -1,10 +1,14 @@
-"""How further servers for the tests are found among Debian's sources."""
+"""How further servers for the tests are found among Debian's sources, and where they are listed."""
 
 from __future__ import annotations
+
+import re
+from collections import defaultdict
 
 import pytest
 
 from tools import servers
+from tools.lint.tree import ROOT
 
 SOURCES = """
 Types: deb
@@ -73,3 +77,30 @@ def test_newer_versions_come_first() -> None:
     versions = ["5:8.0.2-3+deb13u3", "5:8.10.0-1", "5:8.6.3-1"]
     ordered = sorted(versions, key=servers.cmp_to_key(servers._newer_first))
     assert ordered == ["5:8.10.0-1", "5:8.6.3-1", "5:8.0.2-3+deb13u3"]
+
+
+PAGE = (ROOT / "docs" / "tested.md").read_text(encoding="utf-8")
+#: Kind, product and version of each row.
+ROWS = re.findall(r"(?m)^\| `([\w.]+)` \| (\w+) ([\d.]+) \|", PAGE)
+
+
+def test_the_page_lists_the_servers_that_the_tests_know() -> None:
+    workflow = (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
+    [matrix] = re.findall(r"(?m)^ +server: \[(.+)\]$", workflow)
+    known = {"redis", "valkey", *matrix.split(", "), *(each.kind for each in servers.SERVERS)}
+    assert {kind for kind, _, _ in ROWS} == known
+
+
+@pytest.mark.parametrize("server", servers.SERVERS, ids=lambda each: each.kind)
+def test_the_page_has_a_version_that_the_script_builds(server: servers.Server) -> None:
+    [version] = [version for kind, _, version in ROWS if kind == server.kind]
+    assert server.matches(version)
+
+
+def test_the_readme_has_the_versions_of_the_page() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    listed = re.findall(r"(?m)^\| (\w+) \| (\d+\.\d+(?:, \d+\.\d+)*) \|$", readme)
+    versions = defaultdict(set)
+    for _, product, version in ROWS:
+        versions[product].add(version.rpartition(".")[0])
+    assert {product: {*numbers.split(", ")} for product, numbers in listed} == versions
