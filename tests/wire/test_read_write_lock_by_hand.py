@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 import holdfast
-from tests.lua.steps import Listener
 from tests.support.servers import Server
 from tests.support.waiting import BOUND, eventually
 
@@ -89,7 +88,7 @@ def test_a_reader_of_redisson_that_is_over_goes_with_our_last(
     rw = client.read_write_lock(NAME)
     alice.do(rw.read.acquire, lease=100)
     server.inspect.hset(NAME, JAVA, 1)
-    with Listener(server, CHANNEL) as listener:
+    with server.listening(CHANNEL) as messages:
         alice.do(rw.read.release)
         assert server.keys() == set()
-        assert [message.payload for message in listener.messages()] == [b"0"]
+        assert messages.received() == [b"0"]
