@@ -33,6 +33,11 @@ std::int64_t permits_in(std::string_view payload) {
   return std::max<std::int64_t>(number, 0);
 }
 
+// An attempt that was not carried through may have been the answer to the last message.
+void notify_next(Calls& calls, const WaiterPtr& waiter, LeaveReason why, TimePoint retry_at) {
+  why == LeaveReason::kTrying ? calls.signal(waiter) : calls.turn(waiter, retry_at);
+}
+
 }  // namespace
 
 void Calls::append(Calls more) {
@@ -151,12 +156,17 @@ void WaitRegistry::Queue::pass_on(Calls& calls, const Waiter& leaver, LeaveReaso
 }
 
 void WaitRegistry::Queue::next_head(Calls& calls, LeaveReason why, TimePoint retry_at) const {
-  if (waiters.empty()) return;
-  // An attempt that was not carried through may have been the answer to the last message.
-  if (why == LeaveReason::kTrying) {
-    calls.signal(waiters.front());
-  } else {
-    calls.turn(waiters.front(), retry_at);
+  if (!waiters.empty()) notify_next(calls, waiters.front(), why, retry_at);
+}
+
+void WaitRegistry::Queue::let_go(Calls& calls, std::int64_t permits, LeaveReason why,
+                                 TimePoint retry_at) const {
+  std::int64_t least = waiters.empty() ? 0 : waiters.front()->wants();
+  for (std::size_t place = 1; permits > 0 && place < waiters.size(); ++place) {
+    const WaiterPtr& waiter = waiters[place];
+    const std::int64_t wanted = waiter->wants();
+    if (permits <= wanted && wanted < least) notify_next(calls, waiter, why, retry_at);
+    least = std::min(least, wanted);
   }
 }
 
@@ -267,6 +277,7 @@ Calls WaitRegistry::leave_queue(Queues::value_type& place, const Waiter& waiter,
     // It may have been notified of what the head found free: the head looks what is left.
     queue.notify_head(calls);
   }
+  queue.let_go(calls, waiter.wants(), why, retry_at);
   return calls;
 }
 

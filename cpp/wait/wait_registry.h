@@ -199,6 +199,9 @@ class WaitRegistry {
     // The permits of a leaver's message may still be free.
     void pass_on(Calls& calls, const Waiter& leaver, LeaveReason why) const;
     void next_head(Calls& calls, LeaveReason why, TimePoint retry_at) const;
+    // Of those that held back behind a leaver that needed `permits` the ones that need fewer than
+    // all ahead: now they wait as a head does.
+    void let_go(Calls& calls, std::int64_t permits, LeaveReason why, TimePoint retry_at) const;
     void fail(Calls& calls, const Status& why) const;
   };
 

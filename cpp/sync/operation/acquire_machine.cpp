@@ -137,7 +137,8 @@ AcquireMachine::Action AcquireMachine::notified(const Event& event) {
     count_ = 1;
     takes_over_ = takes_over_ || event.takes_over;
   } else if (asleep) {
-    retry_at_ = event.at;
+    // For fewer permits than the last head wanted, its own attempt may have found an earlier end.
+    retry_at_ = event.at == kNever ? kNever : std::min(retry_at_, event.at);
     return sleep();
   } else if (event.at != kNever) {
     signalled_ = true;  // the current attempt may have been too early

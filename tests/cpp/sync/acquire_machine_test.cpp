@@ -45,6 +45,13 @@ TEST_F(AcquireMachineTest, TheHeadTriesAgainTwoMillisecondsAfterTheHoldersTime) 
   EXPECT_EQ(time(), "try");
 }
 
+TEST_F(AcquireMachineTest, ANewHeadTriesAtTheEarlierOfTheEndsThatItAndTheLastHeadHaveFound) {
+  EXPECT_EQ(start(), "try");
+  EXPECT_EQ(held(500), "join until 502");
+  EXPECT_EQ(turn(700), "sleep until 502");
+  EXPECT_EQ(turn(300), "sleep until 300");
+}
+
 TEST_F(AcquireMachineTest, AKeyWithoutATimeLimitIsLookedAtAgainEveryFiveSeconds) {
   EXPECT_EQ(start(), "try");
   EXPECT_EQ(held(-1), "join until 5000");

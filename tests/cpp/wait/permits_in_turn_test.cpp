@@ -80,6 +80,30 @@ TEST_F(PermitsInTurnTest, TheHeadLooksAgainWhenOneBehindLeavesWithASignal) {
   EXPECT_EQ(first->notified, Notified{"signal"});
 }
 
+TEST_F(PermitsInTurnTest, OneThatHeldBackBehindALeaverLearnsWhenTheNextPermitExpires) {
+  wants(5, 2, 2);
+  queue({first, second, third});
+  leave(*second, LeaveReason::kGranted);
+  EXPECT_EQ(first->notified, Notified{});
+  EXPECT_EQ(third->notified, Notified{"turn"});
+}
+
+TEST_F(PermitsInTurnTest, AHeadThatLeavesLetsGoWhoNeedsFewerThanTheNextHead) {
+  wants(1, 5, 2);
+  queue({first, second, third});
+  leave(*first, LeaveReason::kGaveUp);
+  EXPECT_EQ(second->notified, Notified{"turn"});
+  EXPECT_EQ(third->notified, Notified{"turn"});
+}
+
+TEST_F(PermitsInTurnTest, OneThatHoldsBackBehindAnotherStillIsNotLetGo) {
+  wants(5, 2, 3);
+  queue({first, second, third});
+  leave(*first, LeaveReason::kGranted);
+  EXPECT_EQ(second->notified, Notified{"turn"});
+  EXPECT_EQ(third->notified, Notified{});
+}
+
 TEST_F(PermitsInTurnTest, ALockThatLeavesTheLineWakesNoOther) {
   queue({first, second, third});
   leave(*second, LeaveReason::kTrying);
