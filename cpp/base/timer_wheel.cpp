@@ -32,7 +32,6 @@ TimerWheel::~TimerWheel() {
 void TimerWheel::arm(Timer& timer, TimePoint at) {
   timer.disarm();
   timer.at_ = at;
-  timer.tick_ = std::max(tick_at_or_after(at), current_);
   timer.wheel_ = this;
   ++size_;
   link(timer);
@@ -119,7 +118,8 @@ void TimerWheel::advance_to(Tick tick) {
 }
 
 void TimerWheel::link(Timer& timer) {
-  timer.slot_ = slot_of(timer.tick_);
+  timer.slot_ =
+      static_cast<std::uint32_t>(slot_of(std::max(tick_at_or_after(timer.at_), current_)));
   Timer*& first = slots_[timer.slot_];
   if (first == nullptr) {
     timer.next_ = timer.previous_ = first = &timer;

@@ -31,8 +31,7 @@ class Timer {
   Timer* previous_ = nullptr;
   TimerWheel* wheel_ = nullptr;
   TimePoint at_{};
-  std::uint64_t tick_ = 0;
-  std::size_t slot_ = 0;
+  std::uint32_t slot_ = 0;
 };
 
 // Any number of timers, armed and disarmed in constant time and without allocation: a hierarchical

@@ -1,6 +1,9 @@
 #include "base/types.h"
 
+#include <algorithm>
 #include <atomic>
+#include <functional>
+#include <new>
 #include <random>
 
 namespace holdfast {
@@ -20,6 +23,21 @@ std::atomic<std::uint64_t>& next_number() {
 }
 
 }  // namespace
+
+// A key of the server has at most 512 MB.
+LockName::Text::Text(std::string_view bytes)
+    : hash(std::hash<std::string_view>()(bytes)), size_(static_cast<std::uint32_t>(bytes.size())) {
+  std::copy(bytes.begin(), bytes.end(), reinterpret_cast<char*>(this + 1));
+}
+
+Ref<LockName::Text> LockName::Text::of(std::string_view bytes) {
+  return Ref<Text>(new (::operator new(sizeof(Text) + bytes.size())) Text(bytes));
+}
+
+void LockName::Text::destroy(Text& text) {
+  text.~Text();
+  ::operator delete(&text);
+}
 
 OwnerNumber next_owner_number() { return next_owner_numbers(1); }
 

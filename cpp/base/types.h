@@ -1,10 +1,13 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/clock.h"
+#include "base/ref.h"
 
 namespace holdfast {
 
@@ -13,18 +16,44 @@ namespace holdfast {
 enum class Side : std::uint8_t { kWhole, kRead, kWrite };
 
 // The name of a lock or synchronizer on the server: its main key, prefix included. Any bytes.
+// Copies share them; one that was moved from has none.
 class LockName {
  public:
-  explicit LockName(std::string bytes, Side side = Side::kWhole)
-      : bytes_(std::move(bytes)), side_(side) {}
-  const std::string& bytes() const { return bytes_; }
+  explicit LockName(std::string_view bytes, Side side = Side::kWhole)
+      : text_(Text::of(bytes)), side_(side) {}
+  LockName(const LockName& other, Side side) : text_(other.text_), side_(side) {}
+
+  std::string_view bytes() const { return text_->bytes(); }
+  std::string text() const { return std::string(bytes()); }
   Side side() const { return side_; }
+  // Of the bytes; computed once.
+  std::size_t hash() const { return text_->hash; }
   bool operator==(const LockName& other) const {
-    return bytes_ == other.bytes_ && side_ == other.side_;
+    return side_ == other.side_ && (text_ == other.text_ || bytes() == other.bytes());
   }
 
  private:
-  std::string bytes_;
+  // One piece of memory, in which the bytes follow the object.
+  class Text {
+   public:
+    static Ref<Text> of(std::string_view bytes);
+    std::string_view bytes() const { return {reinterpret_cast<const char*>(this + 1), size_}; }
+
+    const std::size_t hash;
+
+   private:
+    explicit Text(std::string_view bytes);
+    friend void add_reference(Text& text) { text.references_.add(); }
+    friend void drop_reference(Text& text) {
+      if (text.references_.drop()) destroy(text);
+    }
+    static void destroy(Text& text);
+
+    ReferenceCount references_;
+    const std::uint32_t size_;
+  };
+
+  Ref<Text> text_;
   Side side_;
 };
 

@@ -30,20 +30,20 @@ py::object caused(py::object error, std::uint64_t cause) {
 
 PythonOutcome failure(py::object exception) { return {py::none(), std::move(exception)}; }
 
-PythonOutcome lost(const std::string& name, const std::string& reason) {
+PythonOutcome lost(std::string_view name, const std::string& reason) {
   return failure(
       error_of("LockLostError", "the hold on " + quoted(name) + " was lost: " + reason +
                                     "; another owner may have held it at the same time"));
 }
 
-PythonOutcome not_owned(const std::string& name) {
+PythonOutcome not_owned(std::string_view name) {
   return failure(error_of(
       "NotOwnedError", quoted(name) + " is not held by the caller; only its owner can release it"));
 }
 
 // It is unknown whether another owner holds the lock: so the result is not False, but an error with
 // the refusal as its cause.
-py::object timed_out(const std::string& name, const Status& why) {
+py::object timed_out(std::string_view name, const Status& why) {
   const py::object cause = exception_for(why);
   py::object error = error_of("LockTimeout", "timed out acquiring " + quoted(name) +
                                                  ": server not ready (" + why.message() + ")");
@@ -51,7 +51,7 @@ py::object timed_out(const std::string& name, const Status& why) {
   return error;
 }
 
-PythonOutcome not_done(const std::string& name, const sync::Outcome& outcome) {
+PythonOutcome not_done(std::string_view name, const sync::Outcome& outcome) {
   if (outcome.why.ok()) return {py::bool_(false), {}};
   const bool late = outcome.verdict == sync::Verdict::kTimedOut;
   return failure(late ? timed_out(name, outcome.why) : exception_for(outcome.why));
@@ -94,7 +94,7 @@ std::string name_for(const engine::Client& client, const py::bytes& name,
   return bytes;
 }
 
-PythonOutcome to_python(OperationKind kind, const std::string& name, const sync::Outcome& outcome) {
+PythonOutcome to_python(OperationKind kind, std::string_view name, const sync::Outcome& outcome) {
   using sync::Verdict;
   switch (outcome.verdict) {
     case Verdict::kGranted:

@@ -3,6 +3,7 @@
 #include <pybind11/pybind11.h>
 
 #include <string>
+#include <string_view>
 
 #include "engine/client.h"
 #include "sync/operation/operation.h"
@@ -23,7 +24,7 @@ struct PythonOutcome {
   pybind11::object value;
   pybind11::object exception;  // null: none
 };
-PythonOutcome to_python(OperationKind kind, const std::string& name, const sync::Outcome& outcome);
+PythonOutcome to_python(OperationKind kind, std::string_view name, const sync::Outcome& outcome);
 
 // The name that Python gives, once the client agrees (Client::check_name()); else raises.
 std::string name_for(const engine::Client& client, const pybind11::bytes& name,

@@ -171,7 +171,7 @@ std::vector<std::string> Closing::names() const {
     if (over_) return names_;
   }
   std::vector<std::string> names;
-  for (const auto& held : context_->keeper->held()) names.push_back(held.name.bytes());
+  for (const auto& held : context_->keeper->held()) names.push_back(held.name.text());
   return names;
 }
 

@@ -13,7 +13,6 @@ namespace holdfast::engine {
 Lock::Lock(std::shared_ptr<Client> client, const sync::LockRecipe& recipe, const std::string& name,
            const Options& options)
     : client_(std::move(client)),
-      recipe_(recipe),
       synchronizer_(std::make_shared<sync::Synchronizer>(
           recipe, LockName(client_->options().name_prefix + name, options.side),
           options.acquire_options)) {}
@@ -33,16 +32,16 @@ sync::ExchangePtr Lock::release(const sync::FirstRelease::What& what) const {
 }
 
 sync::ExchangePtr Lock::extend(OwnerNumber owner, Millis lease) const {
-  return sync::extend(client_->context(), recipe_, name(), owner, lease);
+  return sync::extend(client_->context(), recipe(), name(), owner, lease);
 }
 
 sync::ExchangePtr Lock::force_release() const {
-  return sync::force_release(client_->context(), recipe_, name());
+  return sync::force_release(client_->context(), recipe(), name());
 }
 
 sync::ExchangePtr Lock::locked() const {
   return sync::call_of(client_->context(),
-                       {name(), [recipe = &recipe_, name = name()](script::Writer& out) {
+                       {name(), [recipe = &recipe(), name = name()](script::Writer& out) {
                           recipe->locked(out, name);
                         }});
 }
@@ -51,31 +50,32 @@ sync::ExchangePtr Lock::hold_count(OwnerNumber owner) const {
   auto context = client_->context();
   const std::string field = owner_field(context->client_id, owner);
   return sync::call_of(std::move(context),
-                       {name(), [recipe = &recipe_, name = name(), field](script::Writer& out) {
+                       {name(), [recipe = &recipe(), name = name(), field](script::Writer& out) {
                           recipe->hold_count(out, {name, field});
                         }});
 }
 
 sync::ExchangePtr Lock::ttl() const {
   return sync::call_of(client_->context(),
-                       {name(), [recipe = &recipe_, name = name()](script::Writer& out) {
+                       {name(), [recipe = &recipe(), name = name()](script::Writer& out) {
                           recipe->ttl(out, name);
                         }});
 }
 
 sync::ExchangePtr Lock::detach(OwnerNumber owner, Millis lease) const {
-  return std::make_shared<sync::DetachOperation>(client_->context(), recipe_, name(), owner, lease);
+  return std::make_shared<sync::DetachOperation>(client_->context(), recipe(), name(), owner,
+                                                 lease);
 }
 
 std::string Lock::ticket(OwnerNumber owner) const {
   const auto detached = client_->context()->keeper->transfers().detached(name(), owner);
   if (!detached) return {};
   return sync::to_text({std::string(movable_as()), detached->field, detached->token,
-                        detached->lease, detached->minimum, name().bytes()});
+                        detached->lease, detached->minimum, name().text()});
 }
 
 std::string_view Lock::movable_as() const {
-  const sync::Movable* const movable = recipe_.movable();
+  const sync::Movable* const movable = recipe().movable();
   return movable != nullptr ? movable->ticket_kind() : std::string_view{};
 }
 
@@ -85,12 +85,12 @@ void Lock::end_detach(OwnerNumber owner, bool done) const {
 
 sync::ExchangePtr Lock::attach(const sync::Ticket& ticket,
                                const sync::AttachOperation::Recipient& recipient) const {
-  return std::make_shared<sync::AttachOperation>(client_->context(), recipe_, name(), ticket,
+  return std::make_shared<sync::AttachOperation>(client_->context(), recipe(), name(), ticket,
                                                  recipient);
 }
 
 void Lock::give_back(const sync::Ticket& ticket, OwnerNumber owner) const {
-  sync::AttachOperation::give_back(client_->context(), recipe_, name(), ticket, owner);
+  sync::AttachOperation::give_back(client_->context(), recipe(), name(), ticket, owner);
 }
 
 Status Lock::may_use(OwnerNumber owner) const {
@@ -103,7 +103,7 @@ int Lock::known_count(OwnerNumber owner) const {
 }
 
 int Lock::known_reads(OwnerNumber owner) const {
-  return client_->context()->keeper->count(LockName(name().bytes(), Side::kRead), owner);
+  return client_->context()->keeper->count(LockName(name(), Side::kRead), owner);
 }
 
 std::vector<Lease> Lock::known_levels(OwnerNumber owner) const {

@@ -79,10 +79,12 @@ class Lock : public Lockable {
   void forget_loss(OwnerNumber owner) const;
 
  private:
+  const sync::LockRecipe& recipe() const {
+    return static_cast<const sync::LockRecipe&>(synchronizer_->recipe());
+  }
   sync::ExchangePtr release(const sync::FirstRelease::What& what) const;
 
   const std::shared_ptr<Client> client_;
-  const sync::LockRecipe& recipe_;
   const sync::SynchronizerPtr synchronizer_;
 };
 

@@ -106,10 +106,9 @@ Hold& Attempts::hold_for(const Grant& grant) {
   Hold* const known = book_.holds.find(grant.name, grant.owner);
   if (known != nullptr && known->held()) return *known;
   if (known != nullptr) book_.holds.erase(*known);
-  Hold& hold = book_.holds.add(std::make_shared<Hold>(book_.watchdog(), grant));
-  hold.granted = book_.clock.now();
+  Hold& hold = book_.holds.add(HoldPtr(new Hold(grant)));
   hold.group = static_cast<std::uint32_t>(hold.serial / RenewalBatch::kMostKeys);
-  if (book_.tracks) hold.next_look = after(hold.granted, kYoung);
+  if (book_.tracks) hold.next_look = after(hold.since, kYoung);
   book_.events.count(hold, Stats::Counter::kHeld);
   return hold;
 }

@@ -8,7 +8,7 @@
 
 namespace holdfast::lease {
 
-std::shared_ptr<Hold> Releases::defer(const LockName& name, OwnerNumber owner, Serial serial) {
+HoldPtr Releases::defer(const LockName& name, OwnerNumber owner, Serial serial) {
   const MutexLock guard(book_.mutex);
   Entry* entry = book_.ledger.open_at(name, owner, serial);
   if (entry == nullptr) return nullptr;
@@ -49,12 +49,12 @@ void Releases::lose_after_release(const HoldPtr& hold, const std::string& reason
   if (hold->state == HoldState::kLost) return;
   book_.events.count(*hold, Stats::Counter::kLost);
   hold->state = HoldState::kLost;
-  hold->reason = std::make_unique<std::string>(reason);
+  hold->extras().reason = reason;
   hold->reported = true;
   book_.events.post(*hold, Event::Kind::kLostAfterRelease);
   if (overtaken || book_.closed || book_.holds.find(hold->name, hold->owner) != nullptr) return;
   book_.holds.put_back(hold);
-  book_.holds.add_loss(hold);
+  book_.holds.add_loss(*hold);
 }
 
 void Releases::end_deferred(const Entry& entry, OwnerNumber owner, End how,

@@ -57,9 +57,9 @@ class Renewal {
   // lease without end, or 0.
   virtual void check(script::Writer& out, const LockName& name, const std::string& owner) const = 0;
   // The keys that renew() and check() read, and name as keys of their scripts, as Redis before 7.2
-  // tracks those: a hold does not end or become shorter unless one of them changes.
+  // tracks those: a hold does not end or become shorter unless one of them changes. At most two.
   virtual std::vector<std::string> keys(const LockName& name, const std::string& /*owner*/) const {
-    return {name.bytes()};
+    return {name.text()};
   }
 };
 

@@ -19,8 +19,8 @@ void HoldBook::arm(Hold& hold, TimePoint now) {
   if (renew) at = std::min(at, hold.next_renewal);
   if (!hold.in_flight) at = std::min(at, hold.next_look);
   at = std::max(at, now);
-  if (hold.timer.armed() && hold.timer.at() == at) return;
-  wheel.arm(hold.timer, at);
+  if (hold.armed() && hold.at() == at) return;
+  wheel.arm(hold, at);
   if (at < next_step) {
     next_step = at;
     drive();
@@ -28,13 +28,13 @@ void HoldBook::arm(Hold& hold, TimePoint now) {
 }
 
 void HoldBook::plan_first_renewal(Hold& hold, TimePoint sent) const {
-  const Millis lease = hold.shortened.part_of(hold.lease, sent);
-  hold.next_renewal = grid_.first(sent, lease, holds.all().size());
+  const Millis lease = hold.part_of(hold.lease, sent);
+  hold.next_renewal = grid_.first(sent, lease, holds.size());
 }
 
 void HoldBook::plan_renewal(Hold& hold, TimePoint sent, TimePoint now) const {
-  const Millis lease = hold.shortened.part_of(hold.sure(hold.lease), now);
-  hold.next_renewal = grid_.next(sent, lease, hold.group, holds.all().size());
+  const Millis lease = hold.part_of(hold.sure(hold.lease), now);
+  hold.next_renewal = grid_.next(sent, lease, hold.group, holds.size());
 }
 
 void HoldBook::set_records(std::shared_ptr<HeldRecords> kept) {
@@ -57,7 +57,7 @@ void HoldBook::renew_record(const Hold& hold) {
   if (hold.record != 0 && records) records->set_until(hold.record, hold.set_until);
 }
 
-void HoldBook::end_record(const std::shared_ptr<Hold>& hold) {
+void HoldBook::end_record(const HoldPtr& hold) {
   if (hold) end_record(hold->record);
 }
 
@@ -72,8 +72,8 @@ void HoldBook::lose(Hold& hold, const std::string& reason) {
   hold.state = HoldState::kLost;
   hold.stop_renewing();
   end_record(hold.record);
-  hold.reason = std::make_unique<std::string>(reason);
-  holds.add_loss(hold.shared_from_this());
+  hold.extras().reason = reason;
+  holds.add_loss(hold);
   hold.trace(Hold::Step::kLost);
   events.post(hold, Event::Kind::kLost);
 }
@@ -96,7 +96,8 @@ void HoldBook::count_released(const ReleaseLedger::Entry& entry) const {
   const Hold& hold = *entry.hold;
   events.count(hold, Stats::Counter::kReleased, hold.levels.count());
   const bool awaited = entry.caller == ReleaseLedger::Caller::kAwaits;
-  if (!awaited && !hold.listeners.empty()) events.post(hold, Event::Kind::kReleased);
+  if (!awaited && hold.few() != nullptr && !hold.few()->listeners.empty())
+    events.post(hold, Event::Kind::kReleased);
 }
 
 }  // namespace holdfast::lease

@@ -36,7 +36,6 @@ class HoldBook {
 
   // Which renews the holds; to be called once, before the first grant.
   void set_watchdog(std::weak_ptr<Watchdog> watchdog) { watchdog_ = std::move(watchdog); }
-  const std::weak_ptr<Watchdog>& watchdog() const { return watchdog_; }
   // For a guard; to be called once, before the first attempt.
   void set_records(std::shared_ptr<HeldRecords> kept) HOLDFAST_EXCLUDES(mutex);
   // The watchdog steps soon.
@@ -57,7 +56,7 @@ class HoldBook {
   void end_record(HeldRecords::Id& record) HOLDFAST_REQUIRES(mutex) {
     if (record != 0) remove_record(record);
   }
-  void end_record(const std::shared_ptr<Hold>& hold) HOLDFAST_REQUIRES(mutex);
+  void end_record(const HoldPtr& hold) HOLDFAST_REQUIRES(mutex);
   // If its lease is over by the client's clock.
   void lose_if_over(Hold& hold) HOLDFAST_REQUIRES(mutex);
   // What the owner does next does the work of what is pending in the ledger; a hold that was being

@@ -11,8 +11,8 @@ constexpr std::size_t kMostEnded = 100;
 }  // namespace
 
 void HoldEvents::post(const Hold& hold, Event::Kind kind) const {
-  Event event{kind, hold.name.bytes(), static_cast<std::uint64_t>(hold.owner), hold.listeners,
-              hold.reason ? *hold.reason : std::string()};
+  Event event{kind, hold.name.text(), static_cast<std::uint64_t>(hold.owner), {}, hold.reason()};
+  if (hold.few() != nullptr) event.listeners = hold.few()->listeners;
   if (hold.token != 0) event.token = hold.token;
   sink_->post(std::move(event));
 }
@@ -20,15 +20,15 @@ void HoldEvents::post(const Hold& hold, Event::Kind kind) const {
 void HoldEvents::post_unreleased(const LockName& name, OwnerNumber owner,
                                  const std::string& reason) const {
   sink_->post(
-      {Event::Kind::kUnreleased, name.bytes(), static_cast<std::uint64_t>(owner), {}, reason});
+      {Event::Kind::kUnreleased, name.text(), static_cast<std::uint64_t>(owner), {}, reason});
 }
 
 void HoldEvents::post_overlong(const LockName& name, OwnerNumber owner, Millis remaining,
                                TimePoint now) {
-  if (!overlong_.admits(name.bytes(), now)) return;
+  if (!overlong_.admits(name.text(), now)) return;
   const std::string seconds = std::to_string(remaining.count() / 1000);
   sink_->post({Event::Kind::kOverlong,
-               name.bytes(),
+               name.text(),
                static_cast<std::uint64_t>(owner),
                {},
                "is held for another " + seconds +

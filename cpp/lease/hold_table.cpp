@@ -1,58 +1,74 @@
 #include "lease/hold_table.h"
 
-#include <functional>
-#include <utility>
-
 #include "lease/hold_record.h"
 
 namespace holdfast::lease {
 
 namespace {
+
 constexpr std::size_t kMostLosses = 10'000;
+
+std::uint64_t hash_of(OwnerNumber owner) { return static_cast<std::uint64_t>(owner); }
+
+std::uint64_t hash_of(const LockName& name, OwnerNumber owner) {
+  return name.hash() * 31 + hash_of(owner);
+}
+
+bool any(std::size_t /*count*/) { return true; }  // a hash is one owner's
+
 }  // namespace
 
-std::size_t HoldTable::KeyHash::operator()(const Key& key) const {
-  return std::hash<std::string_view>()(key.name) * 31 + static_cast<std::size_t>(key.owner);
-}
-
 Hold* HoldTable::find(const LockName& name, OwnerNumber owner) const {
-  const auto found = holds_.find(Key(name, owner));
-  return found == holds_.end() ? nullptr : found->second.get();
+  Hold* const* const found = holds_.find(hash_of(name, owner), [&](const Hold* hold) {
+    return hold->owner == owner && hold->name == name;
+  });
+  return found == nullptr ? nullptr : *found;
 }
 
-std::vector<HoldTable::HoldPtr> HoldTable::of(OwnerNumber owner) const {
+bool HoldTable::has(OwnerNumber owner) const {
+  return counts_.find(hash_of(owner), &any) != nullptr;
+}
+
+std::vector<HoldPtr> HoldTable::of(OwnerNumber owner) const {
   std::vector<HoldPtr> holds;
   if (!has(owner)) return holds;
-  for (const auto& [key, hold] : holds_) {
-    if (key.owner == owner) holds.push_back(hold);
+  for (Hold* const hold : holds_) {
+    if (hold->owner == owner) holds.emplace_back(hold);
   }
   return holds;
 }
 
-void HoldTable::insert(const HoldPtr& hold) {
-  holds_.emplace(Key(hold->name, hold->owner), hold);
-  ++counts_[hold->owner];
+void HoldTable::insert(Hold& hold) {
+  holds_.add(hash_of(hold.name, hold.owner), &hold);
+  add_reference(hold);
+  std::size_t* const count = counts_.find(hash_of(hold.owner), &any);
+  if (count != nullptr) {
+    ++*count;
+  } else {
+    counts_.add(hash_of(hold.owner), 1);
+  }
 }
 
 Hold& HoldTable::add(const HoldPtr& hold) {
   forget_old_losses();
   hold->serial = ++serials_;
-  insert(hold);
+  insert(*hold);
   return *hold;
 }
 
 void HoldTable::put_back(const HoldPtr& hold) {
   forget_old_losses();
-  insert(hold);
+  insert(*hold);
 }
 
-HoldTable::HoldPtr HoldTable::take(Hold& hold) {
+HoldPtr HoldTable::take(Hold& hold) {
   tracked.remove(hold);
-  const auto count = counts_.find(hold.owner);
-  if (--count->second == 0) counts_.erase(count);
-  const auto found = holds_.find(Key(hold.name, hold.owner));
-  HoldPtr taken = std::move(found->second);
-  holds_.erase(found);
+  std::size_t* const count = counts_.find(hash_of(hold.owner), &any);
+  if (--*count == 0) counts_.erase(count);
+  holds_.erase(holds_.find(hash_of(hold.name, hold.owner),
+                           [&](const Hold* other) { return other == &hold; }));
+  HoldPtr taken(&hold);
+  drop_reference(hold);
   return taken;
 }
 
@@ -64,14 +80,16 @@ void HoldTable::erase(Hold& hold) {
 
 void HoldTable::forget_old_losses() {
   while (losses_.size() > kMostLosses) {
-    const HoldPtr hold = losses_.front().lock();
+    const HoldPtr hold = std::move(losses_.front());
     losses_.pop_front();
-    if (hold && hold->serial != 0 && hold->state == HoldState::kLost) erase(*hold);
+    const bool here = hold->serial != 0 && find(hold->name, hold->owner) == hold.get();
+    if (here && hold->state == HoldState::kLost) erase(*hold);
   }
 }
 
 void HoldTable::clear() {
   tracked.clear();
+  for (Hold* const hold : holds_) drop_reference(*hold);
   holds_.clear();
   counts_.clear();
   losses_.clear();

@@ -14,7 +14,7 @@ std::optional<JointReleases::Lost> JointReleases::begin(const LockName& name,
     if (hold == nullptr) continue;
     book_.lose_if_over(*hold);
     const bool unreported = !hold->held() && !std::exchange(hold->reported, true);
-    if (unreported) return Lost{owner, *hold->reason};
+    if (unreported) return Lost{owner, hold->reason()};
   }
   const TimePoint now = book_.clock.now();
   for (const OwnerNumber owner : owners) {

@@ -39,7 +39,7 @@ std::optional<std::string> LeaseKeeper::loss(const LockName& name, OwnerNumber o
   const MutexLock guard(book_->mutex);
   const Hold* hold = book_->holds.find(name, owner);
   if (hold == nullptr || !hold->lost_at(book_->clock.now())) return std::nullopt;
-  return hold->reason ? *hold->reason : kRanOut;
+  return hold->state == HoldState::kLost ? hold->reason() : kRanOut;
 }
 
 std::optional<std::int64_t> LeaseKeeper::token(const LockName& name, OwnerNumber owner) const {
@@ -65,7 +65,7 @@ std::vector<Holder> LeaseKeeper::holders(const LockName& name) const {
   const MutexLock guard(book_->mutex);
   const TimePoint now = book_->clock.now();
   std::vector<Holder> holders;
-  for (const auto& [key, hold] : book_->holds.all()) {
+  for (const Hold* const hold : book_->holds.all()) {
     if (hold->name == name && hold->trusted_at(now)) holders.push_back({hold->owner, {}});
   }
   book_->events.append_ended(holders, name, now);
@@ -83,7 +83,7 @@ std::optional<Duration> LeaseKeeper::remaining(const LockName& name, OwnerNumber
 std::vector<LeaseKeeper::Held> LeaseKeeper::held() const {
   const MutexLock guard(book_->mutex);
   std::vector<Held> all;
-  for (const auto& [key, hold] : book_->holds.all()) {
+  for (const Hold* const hold : book_->holds.all()) {
     if (hold->held()) all.push_back({hold->name, hold->owner, hold->renewal});
   }
   return all;
@@ -109,7 +109,7 @@ void LeaseKeeper::forget_listener(const LockName& name, OwnerNumber owner, std::
 
 void LeaseKeeper::forced(const LockName& name, TimePoint sent) {
   const MutexLock guard(book_->mutex);
-  for (const auto& [key, hold] : book_->holds.all()) {
+  for (Hold* const hold : book_->holds.all()) {
     // A release under way learns by its own answer what it has met.
     const bool of_it = hold->name.bytes() == name.bytes() && hold->requested <= sent;
     if (of_it && hold->held()) book_->lose(*hold, "it was released by force");
@@ -126,7 +126,7 @@ void LeaseKeeper::owner_ended(OwnerNumber owner, const std::string& what) {
   book_->ledger.owner_ended(owner);
   for (const auto& hold : book_->holds.of(owner)) {
     if (hold->held()) {
-      hold->reason = std::make_unique<std::string>(what);
+      hold->extras().reason = what;
       book_->events.abandoned(*hold, what);
       book_->events.count_end(*hold, book_->clock.now());
       book_->events.count(*hold, Stats::Counter::kLost);
@@ -158,12 +158,12 @@ std::vector<std::string> LeaseKeeper::close() {
   std::vector<std::string> held = book_->ledger.names();
   book_->closing = book_->closed = true;
   book_->on_idle = {};
-  for (const auto& [key, hold] : book_->holds.all()) {
-    hold->timer.disarm();
+  for (Hold* const hold : book_->holds.all()) {
+    hold->disarm();
     book_->events.count_end(*hold, book_->clock.now());
     if (!hold->held()) continue;
     hold->trace(Hold::Step::kLost);
-    held.push_back(hold->name.bytes());
+    held.push_back(hold->name.text());
   }
   book_->holds.clear();
   book_->ledger.clear();

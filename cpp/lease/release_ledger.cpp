@@ -97,7 +97,7 @@ void ReleaseLedger::settle_attempt(const LockName& name, OwnerNumber owner) {
 }
 
 ReleaseLedger::Entry ReleaseLedger::settle(const LockName& name, OwnerNumber owner, Serial serial) {
-  Entry settled{LockName{{}}};
+  Entry settled{LockName{""}};
   const auto found = at(name, owner);
   if (found == entries_.end() || found->second.serial != serial) return settled;
   settled = std::move(found->second);
@@ -142,7 +142,7 @@ void ReleaseLedger::owner_ended(OwnerNumber owner) {
 std::vector<std::string> ReleaseLedger::names() const {
   std::vector<std::string> all;
   for (const auto& [owner, entry] : entries_) {
-    if (entry.state != State::kReleased) all.push_back(entry.name.bytes());
+    if (entry.state != State::kReleased) all.push_back(entry.name.text());
   }
   return all;
 }

@@ -11,10 +11,9 @@
 #include "base/clock.h"
 #include "base/types.h"
 #include "client/request.h"
+#include "lease/hold_ptr.h"
 
 namespace holdfast::lease {
-
-class Hold;
 
 // Every release of one client that the server has not answered for certain, by name, side and
 // owner: of a hold, and of an attempt that may have been granted unheard. An entry is made before
@@ -54,10 +53,10 @@ class ReleaseLedger {
     LockName name;
     Serial serial = 0;
     State state = State::kOpen;
-    Command command{};             // may be null: not yet there
-    TimePoint until = kNever;      // when the lease is over for certain
-    TimePoint trusted{};           // until when the released hold was trusted
-    std::shared_ptr<Hold> hold{};  // that is being released; null: an attempt is taken back
+    Command command{};         // may be null: not yet there
+    TimePoint until = kNever;  // when the lease is over for certain
+    TimePoint trusted{};       // until when the released hold was trusted
+    HoldPtr hold{};            // that is being released; null: an attempt is taken back
     Caller caller = Caller::kAwaits;
   };
 

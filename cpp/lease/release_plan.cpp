@@ -17,9 +17,9 @@ ReleasePlan plan_release(Hold& hold, bool all) {
   ReleasePlan plan;
   plan.serial = hold.serial;
   plan.trusted = hold.trusted();
-  plan.closed_until = hold.closed_until;
-  if (hold.move) plan.other = hold.move->other;
-  if (hold.reason) plan.reason = *hold.reason;
+  plan.closed_until = hold.closed_until();
+  if (hold.move() != nullptr) plan.other = hold.move()->other;
+  plan.reason = hold.reason();
   if (hold.held()) {
     plan.remaining = all ? 0 : hold.levels.count() - 1;
     plan.ended = hold.levels.count() - plan.remaining;

@@ -5,10 +5,9 @@
 #include <string>
 
 #include "base/clock.h"
+#include "lease/hold_ptr.h"
 
 namespace holdfast::lease {
-
-class Hold;
 
 // What a release has to do, by what the client knows.
 struct ReleasePlan {
@@ -28,8 +27,8 @@ struct ReleasePlan {
   TimePoint trusted{};       // until when the hold may be believed to be there
   bool repeated = false;     // an earlier release of this hold may have been executed
   std::string other{};       // the field that the hold may have instead of its owner's; else empty
-  std::shared_ptr<Hold> deferred{};        // by Releases::defer(): the hold
-  TimePoint closed_until{};                // the lock stays closed until then
+  HoldPtr deferred{};        // by Releases::defer(): the hold
+  TimePoint closed_until{};  // the lock stays closed until then
   Millis closed_for(TimePoint now) const;  // the time from now on; 0: it is freed at once
 };
 

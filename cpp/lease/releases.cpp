@@ -93,8 +93,8 @@ ReleasePlan Releases::plan_pending(const LockName& name, OwnerNumber owner, Comm
   const bool unknown = entry == nullptr || !entry->hold || entry->state == State::kTakenOver;
   if (unknown || entry->caller == Caller::kLeft) return plan;
   plan.trusted = entry->trusted;
-  plan.closed_until = entry->hold->closed_until;
-  if (entry->hold->move) plan.other = entry->hold->move->other;
+  plan.closed_until = entry->hold->closed_until();
+  if (entry->hold->move() != nullptr) plan.other = entry->hold->move()->other;
   if (entry->state == State::kReleased) {
     plan.verdict = Verdict::kDone;
     book_.ledger.drop(name, owner);
@@ -197,9 +197,9 @@ void Releases::ended(const LockName& name, OwnerNumber owner, Serial serial, End
 void Releases::expire(const HoldPtr& hold) {
   book_.events.count(*hold, Stats::Counter::kLost);
   hold->state = HoldState::kLost;
-  hold->reason = std::make_unique<std::string>(kReleaseExpired);
+  hold->extras().reason = kReleaseExpired;
   book_.holds.put_back(hold);
-  book_.holds.add_loss(hold);
+  book_.holds.add_loss(*hold);
 }
 
 void Releases::leave_to_lease(const LockName& name, OwnerNumber owner, Millis lease) {

@@ -42,7 +42,7 @@ class Releases {
   // The caller of that last release leaves without waiting for the answer: from now on its end is
   // posted (Event::kLostAfterRelease, kReleased, kUnreleased), and another release of the owner's
   // finds nothing. The hold, for the plan.
-  std::shared_ptr<Hold> defer(const LockName& name, OwnerNumber owner, Serial serial)
+  HoldPtr defer(const LockName& name, OwnerNumber owner, Serial serial)
       HOLDFAST_EXCLUDES(book_.mutex);
   // Posts what has gone wrong with a deferred release, unless its owner has the lock again.
   void report_trouble(const LockName& name, OwnerNumber owner, const ReleasePlan& plan,
@@ -76,7 +76,6 @@ class Releases {
       HOLDFAST_EXCLUDES(book_.mutex);
 
  private:
-  using HoldPtr = std::shared_ptr<Hold>;
   using Entry = ReleaseLedger::Entry;
 
   ReleasePlan begin_any(const LockName& name, OwnerNumber owner, bool all, Command command,

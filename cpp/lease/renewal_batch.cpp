@@ -25,19 +25,19 @@ void append_number(std::string& field, OwnerNumber owner) {
 
 }  // namespace
 
-void RenewalBatch::add(HoldPtr hold) {
-  deadline = std::min(deadline, hold->deadline);
+void RenewalBatch::add(HoldPtr hold, TimePoint until) {
+  deadline = std::min(deadline, until);
   holds_.push_back(std::move(hold));
 }
 
-std::string_view RenewalBatch::key() const { return holds_.front()->key(); }
+std::string_view RenewalBatch::key() const { return holds_.front()->name.bytes(); }
 
 // Without holds, all of which were released meanwhile, the script does nothing.
 resp::ReplyKinds RenewalBatch::encode(std::string& out) const {
   sent_.clear();
   sent_.reserve(holds_.size());
   for (std::size_t i = 0; i < holds_.size(); ++i) {
-    if (!holds_[i]->abandoned()) sent_.push_back(i);
+    if (!holds_[i]->stopped.load(std::memory_order_acquire)) sent_.push_back(i);
   }
   const std::shared_ptr<Watchdog> to = watchdog_.lock();
   const std::string client = (to ? to->client_id() : std::string()) + ':';
@@ -67,7 +67,8 @@ RenewalBatch::Found RenewalBatch::found(const Result<resp::Reply>& reply) const 
   return all;
 }
 
-void RenewalBatches::add(const std::shared_ptr<Hold>& hold, std::optional<topology::Slot> slot) {
+void RenewalBatches::add(const Due& due, std::optional<topology::Slot> slot) {
+  const HoldPtr& hold = due.hold;
   const RenewalBatch::Common common{hold->renewal, hold->sent_lease, hold->by_text, slot};
   BatchPtr one_more;
   BatchPtr& batch = hold->alone ? one_more : open_[common];
@@ -76,7 +77,7 @@ void RenewalBatches::add(const std::shared_ptr<Hold>& hold, std::optional<topolo
     batch = std::make_shared<RenewalBatch>(watchdog_, common, std::max<std::size_t>(most, 1));
     all_.push_back(batch);
   }
-  batch->add(hold);
+  batch->add(hold, due.until);
 }
 
 }  // namespace holdfast::lease

@@ -11,11 +11,11 @@
 
 #include "client/request.h"
 #include "lease/hold.h"
+#include "lease/hold_ptr.h"
 #include "topology/slot.h"
 
 namespace holdfast::lease {
 
-class Hold;
 class Watchdog;
 
 // One command that renews holds: those that are due together, are of one kind and for one lease,
@@ -24,7 +24,6 @@ class Watchdog;
 // see Watchdog.
 class RenewalBatch final : public client::Request {
  public:
-  using HoldPtr = std::shared_ptr<Hold>;
   // More gain little, and a script keeps others waiting: 0.1 ms for these. And of a server that
   // tracks all keys of a script with each that it reads.
   static constexpr std::size_t kMostKeys = 50;
@@ -52,7 +51,8 @@ class RenewalBatch final : public client::Request {
     holds_.reserve(most);
   }
 
-  void add(HoldPtr hold);
+  // `until`: when its renewal is given up.
+  void add(HoldPtr hold, TimePoint until);
   const std::vector<HoldPtr>& holds() const { return holds_; }
   const std::optional<topology::Slot>& slot() const { return common_.slot; }
   bool full() const { return holds_.size() == most_; }
@@ -83,8 +83,13 @@ class RenewalBatches {
   RenewalBatches(std::weak_ptr<Watchdog> watchdog, std::size_t most_keys)
       : watchdog_(std::move(watchdog)), most_keys_(most_keys) {}
 
+  // A hold whose renewal is due, and is given up at `until`.
+  struct Due {
+    HoldPtr hold;
+    TimePoint until;
+  };
   // `slot`: of the hold, in a cluster.
-  void add(const std::shared_ptr<Hold>& hold, std::optional<topology::Slot> slot);
+  void add(const Due& due, std::optional<topology::Slot> slot);
   // All of them.
   std::vector<std::shared_ptr<RenewalBatch>> take() { return std::move(all_); }
 

@@ -1,24 +1,23 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
-#include <map>
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/hash_index.h"
 #include "client/tracking.h"
 
 namespace holdfast::lease {
 
 class Hold;
 
-// The holds of one client of whose keys the server will say when they change, by those keys. Not
-// thread-safe: see HoldBook.
+// The holds of one client of whose keys the server will say when they change. It knows the keys by
+// their hashes only: where two are the same, a hold is looked at for nothing. Not thread-safe: see
+// HoldBook.
 class TrackedHolds {
  public:
-  using ByKey = std::multimap<std::string, Hold*, std::less<>>;
-  using Places = std::vector<ByKey::iterator>;  // of one hold; empty: it is not here
-
   // The server has been asked about the keys of the hold, which is not here.
   void add(Hold& hold, const std::vector<std::string>& keys);
   // No effect on one that is not here.
@@ -30,7 +29,9 @@ class TrackedHolds {
   std::size_t size() const { return holds_; }
 
  private:
-  ByKey by_key_;
+  void erase(std::uint64_t key, const Hold& hold);
+
+  HashIndex<Hold*> by_key_;
   std::size_t holds_ = 0;
 };
 

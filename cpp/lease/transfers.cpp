@@ -21,17 +21,18 @@ ReleasePlan Transfers::begin_detach(const LockName& name, OwnerNumber owner, Mil
     if (plan.verdict != Verdict::kLost) plan.verdict = Verdict::kNotOwned;
     return plan;
   }
-  if (!hold->move) {
+  std::unique_ptr<Hold::Move>& move = hold->extras().move;
+  if (!move) {
     const std::string other = owner_field(fresh_uuid(), ticket_number(next_owner_number()));
-    hold->move = std::make_unique<Hold::Move>(Hold::Move{other, lease, lease, Millis(0)});
+    move = std::make_unique<Hold::Move>(Hold::Move{other, lease, lease, Millis(0)});
   }
-  hold->move->lease = lease;
-  hold->move->shortest = std::min(hold->move->shortest, lease);
-  hold->move->minimum = plan.closed_for(now);
+  move->lease = lease;
+  move->shortest = std::min(move->shortest, lease);
+  move->minimum = plan.closed_for(now);
   hold->detaching = true;
   hold->set_until = std::min(hold->set_until, trusted_until(now, lease));
   book_.arm(*hold, now);
-  plan.other = hold->move->other;
+  plan.other = move->other;
   return plan;
 }
 
@@ -55,7 +56,7 @@ std::optional<Transfers::Detached> Transfers::detached(const LockName& name,
   const MutexLock guard(book_.mutex);
   const Hold* hold = book_.holds.find(name, owner);
   if (hold == nullptr || !hold->detaching || !hold->held()) return std::nullopt;
-  const Hold::Move& move = *hold->move;
+  const Hold::Move& move = *hold->move();
   std::optional<std::int64_t> token;
   if (hold->token != 0) token = hold->token;
   return Detached{move.other, token, move.lease, move.minimum};
@@ -64,7 +65,7 @@ std::optional<Transfers::Detached> Transfers::detached(const LockName& name,
 std::string Transfers::other_field(const LockName& name, OwnerNumber owner) const {
   const MutexLock guard(book_.mutex);
   const Hold* hold = book_.holds.find(name, owner);
-  return hold != nullptr && hold->move ? hold->move->other : std::string();
+  return hold != nullptr && hold->move() != nullptr ? hold->move()->other : std::string();
 }
 
 std::uint32_t Transfers::begin_extension(const LockName& name, OwnerNumber owner, Millis lease) {
@@ -88,7 +89,7 @@ void Transfers::extended(const LockName& name, OwnerNumber owner, const Extensio
   const TimePoint until = trusted_until(sent, hold->sure(extension.lease));
   const bool newest = extension.number == hold->extensions;
   hold->set_until = newest ? until : std::min(hold->set_until, until);
-  if (newest) hold->cut_until = kNever;
+  if (newest && hold->few() != nullptr) hold->few()->cut_until = kNever;
   book_.arm(*hold, sent);
   book_.renew_record(*hold);
   hold->trace(Hold::Step::kExtended);

@@ -49,10 +49,10 @@ net::Interest Watchdog::step(TimePoint now) {
   {
     const MutexLock guard(book_->mutex);
     while (Timer* timer = book_->wheel.pop_due(now)) {
-      due(*static_cast<Hold::DueTimer*>(timer)->hold, now, renewals);
+      due(*static_cast<Hold*>(timer), now, renewals);
     }
     if (std::exchange(verify_, false)) {
-      for (const auto& [key, hold] : book_->holds.all()) renew(*hold, now, renewals);
+      for (Hold* const hold : book_->holds.all()) renew(*hold, now, renewals);
     }
     next = next_step(now);
   }
@@ -93,14 +93,14 @@ void Watchdog::renew(Hold& hold, TimePoint now, Renewals& renewals) {
 
 // A check knows of one field only.
 void Watchdog::look(Hold& hold, TimePoint now, Renewals& renewals) {
-  request(hold, hold.renewed() && hold.move, now, renewals);
+  request(hold, hold.renewed() && hold.move() != nullptr, now, renewals);
 }
 
 void Watchdog::request(Hold& hold, bool renews, TimePoint now, Renewals& renewals) {
   if (!hold.held()) return;
   hold.next_look = kNever;  // a renewal is one, too
   // For a hold without renewal that may have two fields, a check is not conclusive.
-  const bool quiet = hold.detaching || hold.joint || (hold.move && !hold.renewed());
+  const bool quiet = hold.detaching || hold.joint || (hold.move() != nullptr && !hold.renewed());
   if (quiet) return book_->arm(hold, now);
   if (paused_) {
     hold.next_renewal = after(now, retry_after(hold.lease));
@@ -111,8 +111,7 @@ void Watchdog::request(Hold& hold, bool renews, TimePoint now, Renewals& renewal
     hold.prepare(renews, lease);
     if (renews) book_->plan_renewal(hold, now, now);
     hold.set_until_when_sent = hold.set_until;
-    hold.deadline = hold.trusted();
-    renewals.push_back(hold.shared_from_this());
+    renewals.push_back({HoldPtr(&hold), hold.trusted()});
   }
   book_->arm(hold, now);
 }
@@ -130,11 +129,11 @@ void Watchdog::submit(const Renewals& renewals) {
   RenewalBatches batches(weak_from_this(), most_keys);
   std::vector<client::RequestPtr> requests;
   requests.reserve(renewals.size());
-  for (const std::shared_ptr<Hold>& hold : renewals) {
-    if (hold->in_batch()) {
-      batches.add(hold, topology->slot(hold->key()));
+  for (const RenewalBatches::Due& each : renewals) {
+    if (each.hold->in_batch()) {
+      batches.add(each, topology->slot(each.hold->name.bytes()));
     } else {
-      requests.push_back(hold);
+      requests.push_back(std::make_shared<HoldRequest>(weak_from_this(), each.hold, each.until));
     }
   }
   for (auto& batch : batches.take()) requests.push_back(std::move(batch));
@@ -228,7 +227,7 @@ void Watchdog::look_found(Hold& hold, std::int64_t left, const client::Sent& sen
   if (left < 0 || after(now, Millis(left)) >= hold.trusted()) return;
   hold.set_until = std::min(hold.set_until, trusted_until(sent.last, Millis(left)));
   // Another program's owner may do so again: see ShortenedLease.
-  if (hold.renewal->found(left)) hold.shortened.observe(Millis(left), now, hold.lease);
+  if (hold.renewal->found(left)) hold.extras().shortened.observe(Millis(left), now, hold.lease);
   hold.next_renewal = now;
 }
 
@@ -237,7 +236,11 @@ void Watchdog::look_found(Hold& hold, std::int64_t left, const client::Sent& sen
 // it ends.
 void Watchdog::found_lease(Hold& hold, std::int64_t left, const client::Sent& sent, TimePoint now) {
   const bool cut = left >= 0 && after(now, Millis(left)) < hold.set_until;
-  hold.cut_until = cut ? trusted_until(sent.last, Millis(left)) : kNever;
+  if (cut) {
+    hold.extras().cut_until = trusted_until(sent.last, Millis(left));
+  } else if (hold.few() != nullptr) {
+    hold.few()->cut_until = kNever;
+  }
   const Millis half = Millis(left) / 2;
   if (cut && half >= kYoung) hold.next_look = after(now, half);
 }
@@ -248,7 +251,7 @@ void Watchdog::note_tracking(Hold& hold, client::Tracked tracked) {
   most_keys_ = declared ? RenewalBatch::kMostDeclaredKeys : RenewalBatch::kMostKeys;
   book_->tracks = tracked != Tracked::kNothing;
   if (!book_->tracks) return book_->holds.tracked.remove(hold);
-  if (!hold.tracked.empty()) return;
+  if (hold.tracked) return;
   const std::string field = owner_field(book_->client_id, hold.owner);
   book_->holds.tracked.add(hold, hold.renewal->keys(hold.name, field));
 }
@@ -271,7 +274,7 @@ void Watchdog::changed(const client::Changes& changes) {
 
 // It may have changed, or was not tracked for a moment.
 void Watchdog::look_again(Hold& hold, TimePoint now) {
-  hold.next_look = std::max(looks_.take(now, kAllLooks), hold.looks.take(now, kItsLooks));
+  hold.next_look = std::max(looks_.take(now, kAllLooks), hold.extras().looks.take(now, kItsLooks));
 }
 
 void Watchdog::verify() {

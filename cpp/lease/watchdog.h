@@ -12,6 +12,7 @@
 #include "client/tracking.h"
 #include "lease/hold_book.h"
 #include "lease/hold_record.h"
+#include "lease/hold_request.h"
 #include "lease/look_budget.h"
 #include "lease/renewal_batch.h"
 #include "net/pollable.h"
@@ -56,7 +57,7 @@ class Watchdog final : public net::Pollable, public std::enable_shared_from_this
   net::Interest step(TimePoint now) override HOLDFAST_EXCLUDES(book_->mutex);
 
  private:
-  using Renewals = std::vector<std::shared_ptr<Hold>>;
+  using Renewals = std::vector<RenewalBatches::Due>;
 
   net::Interest next_step(TimePoint now) HOLDFAST_REQUIRES(book_->mutex);
   void due(Hold& hold, TimePoint now, Renewals& renewals) HOLDFAST_REQUIRES(book_->mutex);

@@ -29,7 +29,7 @@ BREAKS = (
     Break(
         (2,),
         "a hold is trusted for twice its lease",
-        "cpp/lease/hold_record.h",
+        "cpp/lease/hold_record.cpp",
         (
             (
                 "set_lease(grant.sent, grant.lease.time",
@@ -234,7 +234,7 @@ BREAKS = (
         (21,),
         "a failed renewal waits for the next third of the lease",
         "cpp/lease/watchdog.cpp",
-        (("std::min<Duration>(kRetryAfter, Duration(lease) / 12)", "Duration(hold.lease) / 3"),),
+        (("std::min<Duration>(kRetryAfter, Duration(lease) / 12)", "Duration(lease) / 3"),),
         "tests/faults/test_server.py::test_a_refused_renewal_is_tried_again_soon",
     ),
     Break(
@@ -377,7 +377,7 @@ BREAKS = (
         (43,),
         "a hold whose detach has no answer is renewed under one owner",
         "cpp/lease/hold_record.h",
-        (("sent_either = move != nullptr;", "sent_either = false;"),),
+        (("sent_either = move() != nullptr;", "sent_either = false;"),),
         "tests/faults/test_passing_on.py::test_a_hold_is_renewed_after_a_detach_without_an_answer",
     ),
     Break(

@@ -104,8 +104,8 @@ RECORDS = (
     recorded(
         "a lost hold stays recorded",
         BOOK,
-        "  end_record(hold.record);\n  hold.reason",
-        "  hold.reason",
+        "  end_record(hold.record);\n  hold.extras().reason",
+        "  hold.extras().reason",
     ),
     recorded(
         "a detached hold stays recorded",

@@ -30,6 +30,8 @@ std::optional<Outcome> FirstRelease::finish(const resp::Reply& reply, const clie
                                             wait::Calls& calls) {
   if (!reply.is_integer()) return std::nullopt;
   context_->keeper->releases().done(name(), what_.owner, plan_);
+  // Without waiters there is nothing to do: spares the channel.
+  if (reply.integer() == 1 && context_->waits->idle()) return Outcome{};
   calls = ReleaseOperation::published(*context_, synchronizer_->recipe(), synchronizer_->channel(),
                                       reply.integer());
   return Outcome{};

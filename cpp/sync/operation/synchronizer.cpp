@@ -1,22 +1,51 @@
 #include "sync/operation/synchronizer.h"
 
 #include <optional>
+#include <tuple>
 #include <utility>
 
 namespace holdfast::sync {
 
+namespace {
+
+// Most synchronizers have these, and need not keep them.
+const AcquireOptions& usual_options() {
+  static const AcquireOptions usual;
+  return usual;
+}
+
+auto parts(const Backoff& backoff) {
+  const auto& [initial, maximum, multiplier] = backoff;
+  return std::tie(initial, maximum, multiplier);
+}
+
+bool are_usual(const AcquireOptions& options) {
+  const auto& usual = usual_options();
+  const auto& [queue_timeout, request_memory, amount, backoff, at_least, request] = options;
+  return std::tie(queue_timeout, request_memory, amount, at_least, request) ==
+             std::tie(usual.queue_timeout, usual.request_memory, usual.amount, usual.at_least,
+                      usual.request) &&
+         parts(backoff) == parts(usual.backoff);
+}
+
+}  // namespace
+
 Synchronizer::Synchronizer(const Recipe& recipe, LockName name, const AcquireOptions& options)
     : recipe_(recipe),
       name_(std::move(name)),
-      options_(options),
-      channel_(recipe.channel(name_, {}).bytes()) {}
+      options_(are_usual(options) ? nullptr : new AcquireOptions(options)) {}
 
 Synchronizer::~Synchronizer() { delete commands_.load(); }
 
+const AcquireOptions& Synchronizer::options() const {
+  return options_ ? *options_ : usual_options();
+}
+
 bool Synchronizer::idle(const Context& with, OwnerNumber owner) const {
-  if (recipe_.waiting() != Waiting::kInLine) return with.waits->idle(channel_);
   if (with.waits->idle()) return true;  // without the cost of its channel
-  return with.waits->idle(recipe_.channel(name_, owner_field(with.client_id, owner)).bytes());
+  const bool in_line = recipe_.waiting() == Waiting::kInLine;
+  const std::string field = in_line ? owner_field(with.client_id, owner) : std::string();
+  return with.waits->idle(recipe_.channel(name_, field).bytes());
 }
 
 const Synchronizer::Commands* Synchronizer::commands_for(const Context& with, Millis lease) const {
@@ -83,7 +112,7 @@ std::optional<CommandTemplate> template_of(const Context& with, const Recipe& re
 std::unique_ptr<const Synchronizer::Commands> Synchronizer::encode(const Context& with,
                                                                    Millis lease) const {
   if (!recipe_.takes()) return nullptr;
-  auto acquire = template_of(with, recipe_, {name_, {}, 1, lease, options_}, &write_acquire);
+  auto acquire = template_of(with, recipe_, {name_, {}, 1, lease, options()}, &write_acquire);
   if (!acquire) return nullptr;
   auto release = template_of(with, recipe_, {name_, {}}, &write_release);
   if (!release) return nullptr;

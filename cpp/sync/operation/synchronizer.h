@@ -24,11 +24,11 @@ class Synchronizer {
 
   const Recipe& recipe() const { return recipe_; }
   const LockName& name() const { return name_; }
-  const AcquireOptions& options() const { return options_; }
+  const AcquireOptions& options() const;
 
   // The channel of its releases; where the server keeps the queue (Waiting::kInLine), each owner
   // has another one, and this is the one of no owner.
-  const std::string& channel() const { return channel_; }
+  std::string channel() const { return recipe_.channel(name_, {}).bytes(); }
   // Whether no waiter of this client, of `owner` in line, is or should be ahead of a newcomer.
   bool idle(const Context& with, OwnerNumber owner) const;
 
@@ -59,8 +59,7 @@ class Synchronizer {
 
   const Recipe& recipe_;
   const LockName name_;
-  const AcquireOptions options_;
-  const std::string channel_;
+  const std::unique_ptr<const AcquireOptions> options_;  // null: the usual ones
   mutable std::atomic<Uses> uses_{Uses::kNone};
   mutable SharedAtomic<const Commands*> commands_{nullptr};
 };

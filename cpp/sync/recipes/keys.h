@@ -14,8 +14,8 @@ namespace holdfast::sync {
 // brace.
 inline std::string& append_braced(std::string& key, const LockName& name,
                                   std::string_view before = {}, std::string_view after = {}) {
-  const std::string& bytes = name.bytes();
-  const std::size_t braces = bytes.find('{') == std::string::npos ? 1 : 0;
+  const std::string_view bytes = name.bytes();
+  const std::size_t braces = bytes.find('{') == std::string_view::npos ? 1 : 0;
   return key.append(before).append(braces, '{').append(bytes).append(braces, '}').append(after);
 }
 
@@ -30,9 +30,9 @@ inline std::string braced(const LockName& name, std::string_view before = {},
 
 // Its channels are those of another name, too: of `n`, where it is `{n}`.
 inline bool shares_channels(const LockName& name) {
-  const std::string& bytes = name.bytes();
+  const std::string_view bytes = name.bytes();
   return bytes.size() > 2 && bytes.front() == '{' && bytes.back() == '}' &&
-         bytes.find('{', 1) == std::string::npos;
+         bytes.find('{', 1) == std::string_view::npos;
 }
 
 inline Channel lock_channel(const LockName& name) {
@@ -45,7 +45,7 @@ inline Channel semaphore_channel(const LockName& name) {
 
 // Always in braces, as in Redisson.
 inline Channel latch_channel(const LockName& name) {
-  return Channel("redisson_countdownlatch__channel__{" + name.bytes() + '}');
+  return Channel("redisson_countdownlatch__channel__{" + name.text() + '}');
 }
 
 inline constexpr std::string_view kRequestPrefix = "redisson_request:";

@@ -122,7 +122,7 @@ class ReadLock final : public SideRecipe {
   }
 
   std::vector<std::string> keys(const LockName& name, const std::string& owner) const override {
-    return {name.bytes(), read_timeout(name, owner)};
+    return {name.text(), read_timeout(name, owner)};
   }
 
   void hold_count(script::Writer& out, const Step& step) const override {

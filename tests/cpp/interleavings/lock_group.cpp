@@ -71,12 +71,12 @@ void LockGroup::run() {
 
 bool LockGroup::left_behind() const {
   return std::any_of(names_.begin(), names_.end(), [this](const LockName& name) {
-    return server_.data().find(name.bytes()) != nullptr;
+    return server_.data().find(name.text()) != nullptr;
   });
 }
 
 bool LockGroup::on_server(const LockName& name) const {
-  const auto* const hash = server_.data().get<simulation::Hash>(name.bytes());
+  const auto* const hash = server_.data().get<simulation::Hash>(name.text());
   const std::string field = owner_field(client_->plan().id, owner_);
   return hash != nullptr && simulation::field_of(*hash, field) != nullptr;
 }

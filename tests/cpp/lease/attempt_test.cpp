@@ -20,7 +20,7 @@ using Verdict = ReleasePlan::Verdict;
 class AttemptTest : public LeaseKeeperTest {};
 
 TEST_F(AttemptTest, AnOwnerHasOneForEachLock) {
-  const LockName side(name.bytes(), Side::kWrite);
+  const LockName side(name.text(), Side::kWrite);
   const LockName other("other");
   Attempt attempt(keeper().attempts(), name, kAlice);
   EXPECT_TRUE(attempt.begin());

@@ -85,7 +85,7 @@ TEST_F(DeferredReleaseTest, ARefusalIsPosted) {
   const ReleasePlan plan = leave();
   keeper().releases().ended(name, kAlice, plan.serial, Releases::End::kRefused, "NOPERM");
   EXPECT_EQ(events, Strings{"lock of 1 not released: NOPERM"});
-  EXPECT_EQ(keeper().close(), Strings{name.bytes()});
+  EXPECT_EQ(keeper().close(), Strings{name.text()});
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ class JointReleasesTest : public LeaseKeeperTest {
     return keeper().joint_releases().begin(name, {kAlice});
   }
   void end(bool released) { keeper().joint_releases().end(name, {kAlice}, released); }
-  void remove() { (void)server.execute(Command{{"DEL", name.bytes()}}); }
+  void remove() { (void)server.execute(Command{{"DEL", name.text()}}); }
 };
 
 TEST_F(JointReleasesTest, WhatIsReleasedEndsWithoutALoss) {

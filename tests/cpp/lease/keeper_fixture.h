@@ -72,8 +72,9 @@ class LeaseKeeperTest : public ::testing::Test {
     ASSERT_EQ(execute(bytes), "$-1\r\n");
     Attempt attempt(keeper().attempts(), name, owner);
     (void)keeper().attempts().begin(attempt);
-    ASSERT_TRUE(keeper().attempts().granted(
-        {name, owner, count, lease, world.now(), &sync::lock_recipe(), listener}, attempt));
+    Grant granted{name, owner, count, lease, world.now(), &sync::lock_recipe(), listener};
+    granted.at = world.now();
+    ASSERT_TRUE(keeper().attempts().granted(granted, attempt));
   }
   void renewed(OwnerNumber owner, int count = 1) { grant(owner, count, {kLease, true}); }
   void fixed(OwnerNumber owner, Millis lease, int count = 1) {
@@ -103,7 +104,7 @@ class LeaseKeeperTest : public ::testing::Test {
     for (const auto& wire : network_.open_wires()) wire->cut(false);
   }
 
-  std::int64_t server_ttl() { return server.data().pttl(name.bytes()); }
+  std::int64_t server_ttl() { return server.data().pttl(name.text()); }
 
   Duration longest_pause(TimePoint since) const {
     Duration longest{};

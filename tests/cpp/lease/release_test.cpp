@@ -195,7 +195,7 @@ TEST_F(ReleaseTest, AReleaseIsSentUntilNoRenewalUnderWayCanKeepTheHold) {
 TEST_F(ReleaseTest, AnAttemptTakesOverWhatItsOwnerHasPendingForTheName) {
   (void)keeper().releases().take_back(name, kAlice, sending, kNever);
   const auto other = std::make_shared<Sending>();
-  const LockName side(name.bytes(), Side::kWrite);
+  const LockName side(name.text(), Side::kWrite);
   (void)keeper().releases().take_back(side, kAlice, other, kNever);
   EXPECT_FALSE(attempt(kBob).takes_over);
   EXPECT_TRUE(attempt(kAlice).takes_over);

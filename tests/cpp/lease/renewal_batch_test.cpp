@@ -63,7 +63,7 @@ class RenewalBatchTest : public LeaseKeeperTest {
 
   // By another client.
   void command(std::vector<std::string> words) { (void)server.execute(Command{std::move(words)}); }
-  std::int64_t left(const LockName& what) { return server.data().pttl(what.bytes()); }
+  std::int64_t left(const LockName& what) { return server.data().pttl(what.text()); }
 
   std::multiset<std::string> renewed_keys;
   int renewed_holds = 0;
@@ -165,7 +165,7 @@ TEST_F(RenewalBatchTest, AHoldThatIsReleasedBeforeItsBatchGoesOutIsLeftOut) {
   renewed_keys.clear();
   pass(Millis(400));
   EXPECT_EQ(renewed_keys.count("lock2"), 0U);
-  for (const int other : {0, 1, 3, 4}) EXPECT_GE(renewed_keys.count(lock(other).bytes()), 1U);
+  for (const int other : {0, 1, 3, 4}) EXPECT_GE(renewed_keys.count(lock(other).text()), 1U);
   EXPECT_EQ(events, Strings{});
 }
 
@@ -238,7 +238,7 @@ TEST_F(RenewalBatchTest, ABatchOnAStreamThatBreaksIsSentOnTheNextOne) {
   resume();
   EXPECT_EQ(events, Strings{});
   for (int i = 0; i < 5; ++i) {
-    EXPECT_GE(renewed_keys.count(lock(i).bytes()), 1U);
+    EXPECT_GE(renewed_keys.count(lock(i).text()), 1U);
     EXPECT_GT(left(lock(i)), kLease.count() - 700);
   }
 }
@@ -260,7 +260,7 @@ TEST_F(TrackedBatchTest, AllHoldsOfABatchAreStillTracked) {
   pass(Millis(300));
   EXPECT_EQ(commands_for_all(), 1);
   for (int i = 0; i < 40; ++i) {
-    command({"DEL", lock(i).bytes()});
+    command({"DEL", lock(i).text()});
     pass(Millis(4));
     EXPECT_EQ(events.size(), static_cast<std::size_t>(i) + 1);
   }
@@ -279,7 +279,7 @@ std::vector<std::size_t> sizes(const std::vector<std::optional<topology::Slot>>&
   RenewalBatches batches({}, most_keys);
   for (const auto& slot : slots) {
     const Grant grant{LockName("lock"), kAlice, 1, {}, {}, &sync::lock_recipe()};
-    batches.add(std::make_shared<Hold>(std::weak_ptr<Watchdog>(), grant), slot);
+    batches.add({HoldPtr(new Hold(grant)), kNever}, slot);
   }
   std::vector<std::size_t> all;
   for (const auto& batch : batches.take()) all.push_back(batch->holds().size());

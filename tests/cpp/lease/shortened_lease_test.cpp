@@ -28,7 +28,7 @@ class ShortenedLeaseTest : public LeaseKeeperTest {
   // What the other program's watchdog does, three times in its lease.
   void cut(Millis theirs) {
     simulation::Keyspace& data = server.data();
-    data.find(name.bytes())->expires = data.milliseconds() + theirs.count();
+    data.find(name.text())->expires = data.milliseconds() + theirs.count();
   }
   void live_beside(Millis theirs, Duration time) {
     for (const TimePoint end = world.now() + time; world.now() < end; pass(theirs / 3)) cut(theirs);

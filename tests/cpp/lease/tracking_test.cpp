@@ -59,16 +59,16 @@ TEST_F(HoldTrackingTest, ShortHoldsCostNothing) {
 TEST_F(HoldTrackingTest, ARemovedKeyIsALossAtOnce) {
   renewed(kAlice);
   pass(kOld);
-  command({"DEL", name.bytes()});
+  command({"DEL", name.text()});
   expect_loss_at_once();
 }
 
 TEST_F(HoldTrackingTest, ARemovedFieldIsALossAtOnce) {
   renewed(kAlice);
   pass(kOld);
-  command({"HSET", name.bytes(), "other", "1"});
+  command({"HSET", name.text(), "other", "1"});
   pass(kAtOnce);
-  command({"HDEL", name.bytes(), owner_field("client", kAlice)});
+  command({"HDEL", name.text(), owner_field("client", kAlice)});
   expect_loss_at_once();
 }
 
@@ -83,7 +83,7 @@ TEST_F(HoldTrackingTest, AHoldWithALeaseIsTrackedToo) {
   fixed(kAlice, Millis(60000));
   pass(kOld);
   EXPECT_EQ(tracked(), 1U);
-  command({"UNLINK", name.bytes()});
+  command({"UNLINK", name.text()});
   expect_loss_at_once();
 }
 
@@ -92,14 +92,14 @@ TEST_F(HoldTrackingTest, AHoldStaysTrackedWhenItHasBeenRenewed) {
   pass(kLease * 5);
   EXPECT_GE(lock_renewals(), 10);
   EXPECT_EQ(looks(), 1);
-  command({"DEL", name.bytes()});
+  command({"DEL", name.text()});
   expect_loss_at_once();
 }
 
 TEST_F(HoldTrackingTest, AShorterExpiryIsRenewedAtOnce) {
   renewed(kAlice);
   pass(kOld);
-  command({"PEXPIRE", name.bytes(), "500"});
+  command({"PEXPIRE", name.text(), "500"});
   pass(2 * kAtOnce);
   EXPECT_GE(server_ttl(), kLease.count() - 10);
   pass(kLease * 2);
@@ -109,7 +109,7 @@ TEST_F(HoldTrackingTest, AShorterExpiryIsRenewedAtOnce) {
 TEST_F(HoldTrackingTest, AShorterExpiryOfALeaseIsTheEndOfItsValidity) {
   fixed(kAlice, Millis(60000));
   pass(kOld);
-  command({"PEXPIRE", name.bytes(), "500"});
+  command({"PEXPIRE", name.text(), "500"});
   const TimePoint start = world.now();
   pass(kAtOnce);
   ASSERT_EQ(keeper().count(name, kAlice), 1);
@@ -124,7 +124,7 @@ TEST_F(HoldTrackingTest, ALeaseThatAnotherClientCutsAndKeepsUpIsNoLoss) {
   fixed(kAlice, Millis(60000));
   pass(kOld);
   for (int i = 0; i < 30; ++i) {
-    command({"PEXPIRE", name.bytes(), "1500"});
+    command({"PEXPIRE", name.text(), "1500"});
     pass(Millis(500));
     ASSERT_EQ(events, Strings{});
     EXPECT_LE(keeper().remaining(name, kAlice), Millis(1500));
@@ -136,9 +136,9 @@ TEST_F(HoldTrackingTest, ALeaseThatAnotherClientCutsAndKeepsUpIsNoLoss) {
 TEST_F(HoldTrackingTest, ALeaseThatWasCutAndIsRestoredHasItsWholeValidity) {
   fixed(kAlice, Millis(60000));
   pass(kOld);
-  command({"PEXPIRE", name.bytes(), "1500"});
+  command({"PEXPIRE", name.text(), "1500"});
   pass(kAtOnce);
-  command({"PEXPIRE", name.bytes(), "90000"});
+  command({"PEXPIRE", name.text(), "90000"});
   pass(kAtOnce);
   EXPECT_GE(keeper().remaining(name, kAlice), Millis(59000));
   EXPECT_LE(keeper().remaining(name, kAlice), Millis(60000)) << "never more than was granted";
@@ -149,10 +149,10 @@ TEST_F(HoldTrackingTest, ALeaseThatWasCutAndIsRestoredHasItsWholeValidity) {
 TEST_F(HoldTrackingTest, ALeaseThatWasCutIsLookedAtAgainBeforeItEnds) {
   fixed(kAlice, Millis(60000));
   pass(kOld);
-  command({"PEXPIRE", name.bytes(), "1500"});
+  command({"PEXPIRE", name.text(), "1500"});
   pass(kAtOnce);
-  server.forget_tracked(name.bytes());
-  command({"PEXPIRE", name.bytes(), "60000"});
+  server.forget_tracked(name.text());
+  command({"PEXPIRE", name.text(), "60000"});
   pass(Millis(2000));
   EXPECT_EQ(events, Strings{});
 }
@@ -160,10 +160,10 @@ TEST_F(HoldTrackingTest, ALeaseThatWasCutIsLookedAtAgainBeforeItEnds) {
 TEST_F(HoldTrackingTest, ALeaseThatWasCutLastsAsLongAsAnExtensionSays) {
   fixed(kAlice, Millis(60000));
   pass(kOld);
-  command({"PEXPIRE", name.bytes(), "1500"});
+  command({"PEXPIRE", name.text(), "1500"});
   pass(kAtOnce);
   const std::uint32_t number = keeper().transfers().begin_extension(name, kAlice, Millis(30000));
-  command({"PEXPIRE", name.bytes(), "30000"});
+  command({"PEXPIRE", name.text(), "30000"});
   keeper().transfers().extended(name, kAlice, {number, Millis(30000)}, world.now());
   EXPECT_GE(keeper().remaining(name, kAlice), Millis(29000));
   pass(Millis(5000));
@@ -173,11 +173,11 @@ TEST_F(HoldTrackingTest, ALeaseThatWasCutLastsAsLongAsAnExtensionSays) {
 TEST_F(HoldTrackingTest, OtherChangesAreNoLoss) {
   renewed(kAlice);
   pass(kOld);
-  command({"PEXPIRE", name.bytes(), "600000"});
+  command({"PEXPIRE", name.text(), "600000"});
   pass(kAtOnce);
-  command({"PERSIST", name.bytes()});
+  command({"PERSIST", name.text()});
   pass(kAtOnce);
-  command({"HSET", name.bytes(), "other", "1"});
+  command({"HSET", name.text(), "other", "1"});
   pass(kAtOnce);
   EXPECT_EQ(looks(), 4);
   EXPECT_EQ(lock_renewals(), 0);
@@ -204,12 +204,12 @@ TEST_F(HoldTrackingTest, ManyChangesCauseFewLooks) {
   renewed(kAlice);
   pass(kOld);
   for (int i = 0; i < 200; ++i) {
-    command({"HSET", name.bytes(), "other", std::to_string(i)});
+    command({"HSET", name.text(), "other", std::to_string(i)});
     pass(Millis(10));
   }
   EXPECT_LE(looks(), 15) << "one in a quarter of a second, after the first ones";
   EXPECT_GE(looks() + lock_renewals(), 12) << "a renewal is a look, too";
-  command({"DEL", name.bytes()});
+  command({"DEL", name.text()});
   pass(Millis(260));
   EXPECT_EQ(events.size(), 1U);
 }
@@ -217,11 +217,11 @@ TEST_F(HoldTrackingTest, ManyChangesCauseFewLooks) {
 TEST_F(HoldTrackingTest, AKeyThatTheServerHasGivenUpIsTrackedAgain) {
   renewed(kAlice);
   pass(kOld);
-  server.evict_tracked(name.bytes());
+  server.evict_tracked(name.text());
   pass(kAtOnce);
   EXPECT_EQ(events, Strings{});
   EXPECT_EQ(tracked(), 1U);
-  command({"DEL", name.bytes()});
+  command({"DEL", name.text()});
   expect_loss_at_once();
 }
 
@@ -232,7 +232,7 @@ TEST_F(HoldTrackingTest, AHoldIsTrackedAgainOnAnotherStream) {
   EXPECT_EQ(events, Strings{});
   pass(kOld);
   EXPECT_EQ(tracked(), 1U);
-  command({"DEL", name.bytes()});
+  command({"DEL", name.text()});
   expect_loss_at_once();
 }
 
@@ -241,7 +241,7 @@ TEST_F(HoldTrackingTest, WithoutTheMessagesALossIsFoundByTheRenewal) {
   renewed(kAlice);
   pass(kOld);
   EXPECT_EQ(tracked(), 0U);
-  command({"DEL", name.bytes()});
+  command({"DEL", name.text()});
   pass(Millis(100));
   EXPECT_EQ(events, Strings{});
   pass(kLease / 3);

@@ -32,7 +32,7 @@ const char* word(Verdict verdict) {
 
 std::string text(const LockName& lock) {
   constexpr const char* kSides[] = {"", ".read", ".write"};
-  return lock.bytes() + kSides[static_cast<int>(lock.side())];
+  return lock.text() + kSides[static_cast<int>(lock.side())];
 }
 
 Actor::Actor(const Stage& stage, std::shared_ptr<Client> client)

@@ -132,7 +132,7 @@ bool Actor::reported(const std::string& name) const {
 void Actor::check_left_behind() {
   if (forgotten_) return;
   for (const auto& [lock, hold] : holds_) {
-    if (!reported(lock.bytes()) && !hold.lost && stage_.ledger.holds(lock, field())) {
+    if (!reported(lock.text()) && !hold.lost && stage_.ledger.holds(lock, field())) {
       blame("holds " + text(lock) + ", which its closed client does not name");
     }
   }

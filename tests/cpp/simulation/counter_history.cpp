@@ -101,7 +101,7 @@ void CounterHistory::plan_users() {
 }
 
 std::int64_t CounterHistory::value() {
-  const std::string* text = server_.data().get<std::string>(name_.bytes());
+  const std::string* text = server_.data().get<std::string>(name_.text());
   return text == nullptr ? 0 : std::stoll(*text);
 }
 
@@ -141,7 +141,7 @@ Report CounterHistory::run() {
 // The answers that are kept for repeats are kept for a while.
 void CounterHistory::check_requests() {
   for (const std::string& key : server_.data().keys()) {
-    if (key != name_.bytes()) blame(key + " is left behind");
+    if (key != name_.text()) blame(key + " is left behind");
   }
 }
 

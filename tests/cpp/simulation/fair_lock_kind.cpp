@@ -32,8 +32,8 @@ sync::AcquireOptions FairLockKind::acquire_options(Random& random) const {
 }
 
 bool FairLockKind::admits(Keyspace& data, const LockName& lock, const std::string& owner) const {
-  if (data.find(lock.bytes()) != nullptr) return false;
-  const Line line = this->line(data, lock.bytes());
+  if (data.find(lock.text()) != nullptr) return false;
+  const Line line = this->line(data, lock.text());
   const auto first = std::find_if(line.begin(), line.end(), [&](const Place& place) {
     return place.owner == owner || alive(data, place);
   });

@@ -77,7 +77,7 @@ Passer& passer(const std::shared_ptr<CounterUser>& user) { return static_cast<Pa
 }  // namespace
 
 LatchHistory::LatchHistory(std::uint64_t seed, bool tracing) : CounterHistory(seed, tracing) {
-  server_.data().set(name_.bytes(), {"2", {}});
+  server_.data().set(name_.text(), {"2", {}});
   plan_users();
   plan_faults();
 }

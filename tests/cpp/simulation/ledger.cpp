@@ -69,21 +69,21 @@ const Holders& Ledger::holders(const std::string& name) {
 }
 
 bool Ledger::holds(const LockName& lock, const std::string& owner) {
-  return holders(lock.bytes()).count(kind_.field(lock, owner)) != 0;
+  return holders(lock.text()).count(kind_.field(lock, owner)) != 0;
 }
 
 bool Ledger::met(Fate fate, const LockName& lock, const std::string& owner) const {
-  const auto& ends = books_.at(lock.bytes()).ends;
+  const auto& ends = books_.at(lock.text()).ends;
   const auto found = ends.find(kind_.field(lock, owner));
   return found != ends.end() && found->second.fate == fate;
 }
 
 bool Ledger::cut_off(const LockName& lock, const std::string& owner) const {
-  return books_.at(lock.bytes()).cuts.unforeseen(kind_.field(lock, owner));
+  return books_.at(lock.text()).cuts.unforeseen(kind_.field(lock, owner));
 }
 
 Millis Ledger::gone_for(const LockName& lock, const std::string& owner) const {
-  const Book& book = books_.at(lock.bytes());
+  const Book& book = books_.at(lock.text());
   const std::string field = kind_.field(lock, owner);
   const auto found = book.ends.find(field);
   const std::int64_t at = found != book.ends.end() ? found->second.at : book.cuts.end(field);
@@ -92,7 +92,7 @@ Millis Ledger::gone_for(const LockName& lock, const std::string& owner) const {
 
 bool Ledger::open_to(const LockName& lock, const std::string& owner, const std::string& channel) {
   if (!kind_.admits(server_.data(), lock, owner)) return false;
-  const auto& beliefs = books_.at(lock.bytes()).beliefs;
+  const auto& beliefs = books_.at(lock.text()).beliefs;
   const auto found = beliefs.find(channel);
   return found == beliefs.end() || server_.milliseconds() > found->second + kClocksApart;
 }
@@ -153,7 +153,7 @@ void Ledger::minted(Entry& entry, const std::string& field, const sync::Answer& 
 }
 
 bool Ledger::minted(const LockName& lock, const std::string& owner, std::int64_t token) const {
-  const auto& tokens = books_.at(lock.bytes()).tokens;
+  const auto& tokens = books_.at(lock.text()).tokens;
   const auto found = tokens.find(token);
   return found != tokens.end() && found->second == kind_.field(lock, owner);
 }

@@ -20,7 +20,7 @@ Holders LockKind::holders(Keyspace& data, const std::string& name) const {
 }
 
 bool LockKind::admits(Keyspace& data, const LockName& lock, const std::string& /*owner*/) const {
-  return data.find(lock.bytes()) == nullptr;
+  return data.find(lock.text()) == nullptr;
 }
 
 }  // namespace holdfast::simulation

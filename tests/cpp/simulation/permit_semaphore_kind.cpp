@@ -69,7 +69,7 @@ bool PermitSemaphoreKind::adds_up(Keyspace& data, const std::string& name) const
 
 bool PermitSemaphoreKind::admits(Keyspace& data, const LockName& lock,
                                  const std::string& /*owner*/) const {
-  return static_cast<std::int64_t>(holders(data, lock.bytes()).size()) < kPermits;
+  return static_cast<std::int64_t>(holders(data, lock.text()).size()) < kPermits;
 }
 
 std::optional<std::int64_t> PermitSemaphoreKind::free_at(const Holders& holders) const {

@@ -82,7 +82,7 @@ bool ReadWriteLockKind::may_share(const Holders& holders) const {
 
 bool ReadWriteLockKind::admits(Keyspace& data, const LockName& lock,
                                const std::string& owner) const {
-  const Holders holders = this->holders(data, lock.bytes());
+  const Holders holders = this->holders(data, lock.text());
   if (lock.side() == Side::kWrite) return holders.empty();
   const std::string writer = writer_of(holders);
   return writer.empty() || writer == owner + kWrites;

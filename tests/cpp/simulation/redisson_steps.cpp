@@ -265,7 +265,7 @@ RedissonStep RedissonSteps::step(const std::string& what, Millis lease) const {
   const Channel channel = sides ? sync::rwlock_channel(lock_) : sync::lock_channel(lock_);
   const std::string milliseconds = std::to_string(lease.count());
   return {find(family_ + '/' + what, version_),
-          {"EVAL", "", "5", lock_.bytes(), channel.bytes(), sync::rwlock_prefix(lock_),
+          {"EVAL", "", "5", lock_.text(), channel.bytes(), sync::rwlock_prefix(lock_),
            sync::fair_queue(lock_), sync::fair_timeouts(lock_), owner_, milliseconds}};
 }
 

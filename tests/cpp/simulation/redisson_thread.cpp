@@ -28,7 +28,7 @@ std::optional<Answer> RedissonThread::act(RedissonStep step) {
   if (!server_.well()) return std::nullopt;
   step.command.push_back(std::to_string(server_.milliseconds()));
   Answer answer = server_.execute(step.script, step.command);
-  world_.say(plan_.owner, ": ", std::string(step.script.name), " ", lock_->bytes(), ", ",
+  world_.say(plan_.owner, ": ", std::string(step.script.name), " ", lock_->text(), ", ",
              std::to_string(lease_.count()), " ms -> ", answer.bytes());
   return answer;
 }

@@ -159,7 +159,7 @@ void Schedule::check() {
   for (const auto& actor : actors_) actor->check();
   for (std::size_t i = 0; i < script_.locks.size(); ++i) {
     const LockName& lock = script_.locks[i];
-    bound(stalled(lock), stalled_since_[i], lock.bytes() + " is free, but its waiters sleep");
+    bound(stalled(lock), stalled_since_[i], lock.text() + " is free, but its waiters sleep");
   }
   for (std::size_t i = 0; i < names_.size(); ++i) {
     bound(orphaned(names_[i]), orphaned_since_[i], names_[i] + " is held by one who does not know");

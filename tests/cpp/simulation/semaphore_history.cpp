@@ -106,7 +106,7 @@ class Taker final : public CounterUser {
 SemaphoreHistory::SemaphoreHistory(std::uint64_t seed, bool tracing)
     : CounterHistory(seed, tracing),
       permits_(1 + static_cast<std::int64_t>(world_.random.below(4))) {
-  server_.data().set(name_.bytes(), {std::to_string(permits_), {}});
+  server_.data().set(name_.text(), {std::to_string(permits_), {}});
   plan_users();
   plan_faults();
 }

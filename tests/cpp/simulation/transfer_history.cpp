@@ -149,9 +149,8 @@ class TransferHistory::Courier final : public CounterUser {
     if (done) {
       const auto kind = std::string(recipe().movable()->ticket_kind());
       const Millis sure = lease_ * 98 / 100 - Millis(2);
-      history_.post(
-          {{kind, detached->field, {}, detached->lease, detached->minimum, name().bytes()},
-           after(since_, sure)});
+      history_.post({{kind, detached->field, {}, detached->lease, detached->minimum, name().text()},
+                     after(since_, sure)});
     }
     keeper.transfers().end_detach(name(), owner_, done);
     expect(!done || keeper.count(name(), owner_) == 0, "trusts what it has detached");
@@ -221,7 +220,7 @@ void TransferHistory::attached(const sync::Ticket& ticket) {
 
 std::vector<std::string> TransferHistory::owners() {
   std::vector<std::string> fields;
-  const Hash* hash = server_.data().get<Hash>(name_.bytes());
+  const Hash* hash = server_.data().get<Hash>(name_.text());
   if (hash == nullptr) return fields;
   const std::string suffix = name_.side() == Side::kWrite ? ":write" : "";
   for (const auto& [field, count] : *hash) {

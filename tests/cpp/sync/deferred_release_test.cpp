@@ -151,7 +151,7 @@ TEST_P(DeferredReleaseTest, ClosedItIsLeftInTheLedger) {
   release_deferred();
   context->topology->close(Status::closed("closed"));
   EXPECT_FALSE(keeper().idle());
-  EXPECT_EQ(keeper().close(), std::vector<std::string>{lock->name().bytes()});
+  EXPECT_EQ(keeper().close(), std::vector<std::string>{lock->name().text()});
 }
 
 TEST_P(DeferredReleaseTest, ItsCallIsGoneWithItsReply) {

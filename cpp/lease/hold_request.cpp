@@ -1,0 +1,28 @@
+#include "lease/hold_request.h"
+
+#include "lease/watchdog.h"
+
+namespace holdfast::lease {
+
+resp::ReplyKinds HoldRequest::encode(std::string& out) const {
+  script::Writer writer(out, hold_->by_text);
+  const std::shared_ptr<Watchdog> to = watchdog_.lock();
+  if (!to || hold_->stopped.load(std::memory_order_acquire)) {
+    hold_->renewal->renew(writer, {}, hold_->sent_lease);  // of nothing
+    return writer.replies();
+  }
+  const std::string field = owner_field(to->client_id(), hold_->owner);
+  if (hold_->sent_renewal) {
+    hold_->renewal->renew_either(writer, hold_->name, {field, hold_->move()->other},
+                                 hold_->sent_lease);
+  } else {
+    hold_->renewal->check(writer, hold_->name, field);
+  }
+  return writer.replies();
+}
+
+void HoldRequest::complete(Result<resp::Reply> reply, const client::Sent& sent) {
+  if (const std::shared_ptr<Watchdog> to = watchdog_.lock()) to->answered(*hold_, reply, sent);
+}
+
+}  // namespace holdfast::lease

@@ -1,0 +1,56 @@
+#include "lease/levels.h"
+
+#include <gtest/gtest.h>
+
+namespace holdfast::lease {
+namespace {
+
+TEST(Levels, AreRenewedAsLongAsOneOfThemIs) {
+  Levels levels;
+  EXPECT_FALSE(levels.renewed());
+  levels.push(false);
+  EXPECT_FALSE(levels.renewed());
+  levels.push(true);
+  levels.push(false);
+  EXPECT_TRUE(levels.renewed());
+  levels.set_count(2);
+  EXPECT_TRUE(levels.renewed());
+  levels.set_count(1);
+  EXPECT_FALSE(levels.renewed());
+  EXPECT_EQ(levels.count(), 1);
+}
+
+TEST(Levels, KnowEachLevel) {
+  Levels levels;
+  for (const bool renewed : {true, false, true}) levels.push(renewed);
+  EXPECT_TRUE(levels.renewed_at(0));
+  EXPECT_FALSE(levels.renewed_at(1));
+  EXPECT_TRUE(levels.renewed_at(2));
+  levels.all_leased();
+  for (const int level : {0, 1, 2}) EXPECT_FALSE(levels.renewed_at(level));
+  EXPECT_FALSE(levels.renewed());
+  EXPECT_EQ(levels.count(), 3);
+}
+
+TEST(Levels, OnesThatOnlyTheServerKnowsHaveALease) {
+  Levels levels;
+  levels.set_count(2);
+  levels.push(true);
+  EXPECT_EQ(levels.count(), 3);
+  EXPECT_FALSE(levels.renewed_at(0));
+  EXPECT_FALSE(levels.renewed_at(1));
+  EXPECT_TRUE(levels.renewed_at(2));
+}
+
+TEST(Levels, AnOutermostOneThatEndedIsForgotten) {
+  Levels levels;
+  levels.push(true);
+  levels.set_count(0);
+  EXPECT_FALSE(levels.renewed());
+  levels.push(false);
+  EXPECT_FALSE(levels.renewed());
+  EXPECT_FALSE(levels.renewed_at(0));
+}
+
+}  // namespace
+}  // namespace holdfast::lease
