@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "simulation/latch_history.h"
+#include "simulation/permits_history.h"
 #include "simulation/schedule.h"
 #include "simulation/semaphore_history.h"
 #include "simulation/transfer_history.h"
@@ -63,6 +64,7 @@ std::vector<Subject> subjects() {
     }
   }
   all.push_back(counter<SemaphoreHistory>("semaphore"));
+  all.push_back(counter<PermitsHistory>("several_permits"));
   all.push_back(counter<LatchHistory>("count_down_latch"));
   all.push_back(counter<TransferHistory>("passing_on"));
   return all;
