@@ -2,12 +2,14 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 
 #include "client/send_batch.h"
 #include "client/subscriber.h"
 #include "topology/topology.h"
+#include "wait/grant.h"
 #include "wait/wait_registry.h"
 
 namespace holdfast::engine {
@@ -16,7 +18,9 @@ namespace holdfast::engine {
 // up.
 class WaitHub final : public client::Subscriber::Sink, public wait::Subscriptions {
  public:
-  WaitHub() : registry_(*this) {}
+  // `client_id`: of a client to which releases of others grant locks, see grants(); empty: none do.
+  explicit WaitHub(const std::string& client_id = {})
+      : suffix_(client_id.empty() ? std::string() : ':' + client_id), registry_(*this) {}
 
   void set_topology(std::weak_ptr<topology::Topology> topology) { topology_ = std::move(topology); }
   void set_on_lost(std::function<void()> on_lost) { lost_ = std::move(on_lost); }
@@ -32,7 +36,9 @@ class WaitHub final : public client::Subscriber::Sink, public wait::Subscription
   }
   void on_message(const std::string& channel, std::string_view payload) override {
     const client::SendBatch sends;
-    registry_.message(channel, payload).run();
+    if (!is_grants(channel)) return registry_.message(channel, payload).run();
+    const std::optional<wait::Grant> grant = wait::parse_grant(payload);
+    if (grant) registry_.granted(lock_channel(channel), *grant).run();
   }
   void on_refused(const std::string& channel, const Status& why) override {
     registry_.refused(channel, why).run();
@@ -41,7 +47,12 @@ class WaitHub final : public client::Subscriber::Sink, public wait::Subscription
   void on_unreachable(const std::set<std::string>& channels, const Status& why) override {
     for (const std::string& channel : channels) registry_.unreachable(channel, why).run();
   }
-  bool on_released(const std::string& channel) override { return registry_.released(channel); }
+  bool on_released(const std::string& channel) override {
+    if (is_grants(channel)) return !registry_.has_queue(lock_channel(channel));
+    const bool released = registry_.released(channel);
+    if (released && !suffix_.empty()) release(grants(channel), Duration::zero());
+    return released;
+  }
   bool has_waiters() const override { return registry_.has_waiters(); }
   void on_lost() override {
     if (lost_) lost_();
@@ -49,6 +60,9 @@ class WaitHub final : public client::Subscriber::Sink, public wait::Subscription
 
   void subscribe(const std::string& channel) override {
     if (const auto topology = topology_.lock()) topology->subscribe(channel);
+  }
+  void subscribe_grants(const std::string& channel) override {
+    if (!suffix_.empty()) subscribe(grants(channel));
   }
   void release(const std::string& channel, Duration linger) override {
     if (const auto topology = topology_.lock()) topology->release(channel, linger);
@@ -60,6 +74,18 @@ class WaitHub final : public client::Subscriber::Sink, public wait::Subscription
   }
 
  private:
+  // Where releases of other clients publish what they grant to this one: the lock's channel with
+  // the client's id.
+  std::string grants(const std::string& lock_channel) const { return lock_channel + suffix_; }
+  bool is_grants(const std::string& channel) const {
+    if (suffix_.empty() || channel.size() <= suffix_.size()) return false;
+    return channel.compare(channel.size() - suffix_.size(), suffix_.size(), suffix_) == 0;
+  }
+  std::string lock_channel(const std::string& grants) const {
+    return grants.substr(0, grants.size() - suffix_.size());
+  }
+
+  const std::string suffix_;
   wait::WaitRegistry registry_;
   std::weak_ptr<topology::Topology> topology_;
   std::function<void()> lost_;

@@ -154,9 +154,10 @@ void Actor::check_trust(const LockName& lock, bool renewed) {
 void Actor::check_hold(const LockName& lock, Hold& hold) {
   const int trusted = client_->keeper().count(lock, number_);
   if (trusted > 0) check_trust(lock, !hold.leased && !stage_.script.failures);
-  if (settled_depth(lock) == 0) {
-    hold.unknown_since = kNever;
-  } else if (trusted == 0) {
+  // The reply to an extension may give a hold back its trust.
+  if (trusted > 0 || settled_depth(lock) == 0) hold.unknown_since = kNever;
+  if (settled_depth(lock) == 0) return;
+  if (trusted == 0) {
     hold.unknown_since = std::min(hold.unknown_since, stage_.world.now());
     if (stage_.world.now() > hold.unknown_since + kTimerGranularity) {
       blame("the loss of " + text(lock) + " was not reported in time");
