@@ -21,6 +21,10 @@ else()
   list(FILTER engine_sources EXCLUDE REGEX "/cpp/guard/")
 endif()
 
+if(NOT OPENSSL_FOUND)
+  list(FILTER engine_sources EXCLUDE REGEX "/cpp/net/tls_")
+endif()
+
 # For HOLDFAST_UNITY: what is compiled as one file.
 function(holdfast_compile_together group)
   foreach(part ${ARGN})
