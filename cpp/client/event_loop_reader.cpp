@@ -1,6 +1,5 @@
 #include "client/event_loop_reader.h"
 
-#include <sys/epoll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 
 #include "base/process.h"
 #include "client/connection.h"
+#include "net/readable_set.h"
 
 namespace holdfast::client {
 
@@ -17,26 +17,16 @@ namespace {
 
 thread_local EventLoopReader* loop_of_this_scope = nullptr;
 
-int make_epoll() {
-  const int fd = ::epoll_create1(EPOLL_CLOEXEC);
-  if (fd < 0) throw std::system_error(errno, std::generic_category(), "epoll_create1");
-  return fd;
-}
-
-bool add(int epoll, int fd) {
-  epoll_event event{};
-  event.events = EPOLLIN;
-  return ::epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) == 0;
-}
-
 }  // namespace
 
-EventLoopReader::EventLoopReader() : epoll_(make_epoll()), epoch_(fork_epoch()) {}
+EventLoopReader::EventLoopReader() : epoll_(net::make_readable_set()), epoch_(fork_epoch()) {}
 
 EventLoopReader::~EventLoopReader() { ::close(epoll_); }
 
 void EventLoopReader::watch(int fd) {
-  if (!add(epoll_, fd)) throw std::system_error(errno, std::generic_category(), "epoll_ctl");
+  if (!net::add_readable(epoll_, fd)) {
+    throw std::system_error(errno, std::generic_category(), "cannot poll a descriptor");
+  }
 }
 
 bool EventLoopReader::in_child() const { return epoch_ != fork_epoch(); }
@@ -49,7 +39,7 @@ EventLoopReader* EventLoopReader::of_this_thread() {
 bool EventLoopReader::take(std::shared_ptr<Connection> connection,
                            std::shared_ptr<net::Transport> stream) {
   const MutexLock lock(mutex_);
-  if (!add(epoll_, stream->fd())) return false;
+  if (!net::add_readable(epoll_, stream->fd())) return false;
   leased_.push_back({std::move(connection), std::move(stream)});
   return true;
 }
@@ -61,7 +51,7 @@ void EventLoopReader::drop(const Connection& connection) {
   };
   const auto found = std::find_if(leased_.begin(), leased_.end(), is_it);
   if (found == leased_.end()) return;
-  ::epoll_ctl(epoll_, EPOLL_CTL_DEL, found->stream->fd(), nullptr);
+  net::remove_readable(epoll_, found->stream->fd());
   leased_.erase(found);
 }
 

@@ -1,15 +1,15 @@
 #include "engine/completion_queue.h"
 
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <utility>
 
+#include "net/readable_set.h"
+
 namespace holdfast::engine {
 
 CompletionQueue::CompletionQueue()
-    : loop_(std::make_shared<client::EventLoopReader>()),
-      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    : loop_(std::make_shared<client::EventLoopReader>()), wake_(net::make_wake_up()) {
   loop_->watch(wake_);
 }
 
@@ -31,7 +31,7 @@ void CompletionQueue::done(std::uint64_t id, sync::Outcome outcome) {
   }
   // After the unlock, so that the woken reader finds the lock free. A drain() in between makes this
   // wake-up unnecessary.
-  if (wakes) eventfd_write(wake_, 1);
+  if (wakes) net::wake(wake_);
 }
 
 std::optional<sync::Outcome> CompletionQueue::begin(sync::Exchange& exchange, std::uint64_t id) {
@@ -45,8 +45,7 @@ std::vector<CompletionQueue::Done> CompletionQueue::drain() {
   loop_->turn();
   const MutexLock lock(mutex_);
   if (std::exchange(woken_, false) || done_.empty()) {
-    eventfd_t ignored = 0;
-    eventfd_read(wake_, &ignored);
+    net::clear_wake_up(wake_);
   }
   return std::exchange(done_, {});
 }

@@ -15,6 +15,8 @@ ALLOWED = [
     ("sync/call", '#include "sync/operation/operation.h"'),
     ("sync/call", "#include <vector>"),
     ("resp", "#include <hiredis/hiredis.h>"),
+    ("net", "#include <sys/epoll.h>"),
+    ("client", "#include <poll.h>"),
     ("bindings", "#include <pybind11/pybind11.h>"),
 ]
 FORBIDDEN = [
@@ -27,6 +29,8 @@ FORBIDDEN = [
     ("engine", "#include <pybind11/pybind11.h>", "only bindings/ may include"),
     ("engine", "#include <Python.h>", "only bindings/ may include"),
     ("client", "#include <hiredis/hiredis.h>", "only resp/ may include"),
+    ("client", "#include <sys/epoll.h>", "which is Linux's"),
+    ("engine", "#include <linux/futex.h>", "which is Linux's"),
     ("client", '#include "link.h"', "names no layer"),
     ("extras", "#include <vector>", "extras is no layer"),
 ]

@@ -27,6 +27,11 @@ RANKS = (
 RANK = {layer: rank for rank, layers in enumerate(RANKS) for layer in layers}
 GENERATED = {"lua_scripts.h": "script"}
 SEEN_BY = {"hiredis": "resp", "openssl": "net", "pybind11": "bindings", "Python.h": "bindings"}
+#: Headers of Linux, and the layers that may use them: what stands above those is for macOS, too.
+LINUX = re.compile(
+    r"linux/.*|features\.h|malloc\.h|sys/(epoll|eventfd|inotify|pidfd|prctl|signalfd|syscall|timerfd)\.h"
+)
+FOR_LINUX = {"base", "net", "guard"}
 INCLUDE = re.compile(r'\s*#\s*include\s*(?P<open>["<])(?P<path>[^">]+)[">]')
 
 
@@ -59,6 +64,8 @@ def fault(layer: str, included: str, *, ours: bool) -> str | None:
         return f"{layer} is no layer; tools/lint/layers.py lists them"
     top = included.partition("/")[0]
     if not ours:
+        if LINUX.fullmatch(included) and layer not in FOR_LINUX:
+            return f"only {', '.join(sorted(FOR_LINUX))} may include <{included}>, which is Linux's"
         owner = SEEN_BY.get(top, layer)
         return None if owner == layer else f"only {owner}/ may include <{included}>"
     target = GENERATED.get(included) or layer_of(tuple(included.split("/")))
