@@ -61,7 +61,7 @@ def install_free_threaded(session: nox.Session, *options: str) -> None:
     extras = nox.project.load_toml("pyproject.toml")["project"]["optional-dependencies"]["test"]
     wanted = [each for each in extras if not each.startswith(("holdfast-locks", *NEEDS_GIL))]
     build = {"SKBUILD_BUILD_DIR": f"build/nox-{session.name}"}
-    session.install(*options, "-e", ".[cli,server,web]", *wanted, env=build)
+    session.install("--prefer-binary", *options, "-e", ".[cli,server,web]", *wanted, env=build)
 
 
 @nox.session(python=FREE_THREADED)
@@ -80,11 +80,13 @@ def freethreaded_tsan(session: nox.Session) -> None:
     if TSAN_PYTHON is None:
         session.skip("HOLDFAST_TSAN_PYTHON is not set: tests/README.md says what to build for it")
     session.env["TSAN_OPTIONS"] = "report_bugs=0"
-    install_free_threaded(session, "-C", "cmake.define.HOLDFAST_SANITIZE=thread")
+    options = ("HOLDFAST_SANITIZE=thread", "HOLDFAST_UNITY=ON")
+    given = [part for option in options for part in ("-C", f"cmake.define.{option}")]
+    install_free_threaded(session, *given)
     suppressions = Path("cmake/tsan-python.supp").resolve()
     env = {"PYTHON_GIL": "0", "TSAN_OPTIONS": f"suppressions={suppressions}"}
-    tests = session.posargs or ["tests/citizenship/test_shared_by_threads.py"]
-    session.run("pytest", "-n", "0", *tests, env=env)
+    shared = [f"tests/citizenship/test_shared_by_{them}.py" for them in ("threads", "loops")]
+    session.run("pytest", "-n", "0", *(session.posargs or shared), env=env)
 
 
 @nox.session

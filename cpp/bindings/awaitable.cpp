@@ -307,10 +307,11 @@ void Awaitable::leave_queue() {
 }
 
 // A Task takes the result of asyncio's Future without a call, others by name. It uses nothing
-// else of it.
+// else of it. It writes to a Future, so that without a GIL the loops of several threads share none.
 PyObject* Awaitable::awaited() {
+  if (cancelled || kFreeThreaded) return object();
   static KeptObject finished;
-  return cancelled ? object() : finished.get(finished_future).ptr();
+  return finished.get(finished_future).ptr();
 }
 
 void Awaitable::call_soon() {

@@ -23,6 +23,8 @@ from ._lock import BaseLock, Watcher
 from ._names import quoted
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ._client import Client
     from ._lock import Lock
 
@@ -36,6 +38,9 @@ __all__ = [
     "lock_of",
     "timed_out",
 ]
+
+
+current_epoch = _core.epoch
 
 
 class HoldWatching(Watcher):
@@ -194,9 +199,10 @@ class BaseHold(_core.Native):
             )
             warnings.warn(msg, ResourceWarning, stacklevel=3, source=self)
 
-    def __del__(self) -> None:
-        # Without `lock` a signal interrupted the constructor: nothing was acquired.
-        if hasattr(self, "lock") and self._epoch == _core.epoch():
+    def __del__(self, epoch: Callable[[], int] = current_epoch) -> None:
+        # Without `lock` a signal interrupted the constructor: nothing was acquired. At the
+        # interpreter's end without a GIL, this module may have no names any more.
+        if hasattr(self, "lock") and self._epoch == epoch():
             self._abandon()
 
 

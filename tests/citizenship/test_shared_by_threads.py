@@ -1,14 +1,9 @@
-"""Objects that threads share, used by all of them at once, with the GIL and without one.
-
-Where the threads race for something that has no server in it, each goes over the same many objects
-in the same order, so that they meet at most of them.
-"""
+"""Objects that threads share, used by all of them at once, with the GIL and without one."""
 
 from __future__ import annotations
 
 import sys
 import threading
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
@@ -21,12 +16,12 @@ from holdfast.contrib import _observers
 from tests.citizenship.conftest import NAME
 from tests.support.processes import StartChild
 from tests.support.servers import Server
-from tests.support.together import THREADS, by_all, by_all_while
+from tests.support.together import THREADS, by_all, by_all_while, in_step
 
 pytestmark = pytest.mark.servers("real")
 
-#: Objects that threads race for.
-MANY = 2000
+#: Objects that two threads race for, in step.
+MANY = 200
 #: Of what asks a server, for each thread.
 ROUNDS = 40
 
@@ -61,44 +56,39 @@ def test_one_lock_object_excludes_its_threads(client: holdfast.Client, server: S
     assert server.keys() == set()
 
 
-def test_a_lock_object_knows_when_the_last_call_has_ended(client: holdfast.Client) -> None:
+def test_an_object_knows_when_the_last_call_has_ended(client: holdfast.Client) -> None:
     """Then its constructor may be called again, and during a call it may not."""
     lock = client.lock(NAME)
+    hold = holdfast.Hold(lock)
     refused: list[str] = []
 
     def use() -> None:
-        for _ in range(MANY):
-            with suppress(TypeError):
-                lock.acquire(timeout="soon")  # refused without a command
+        for _ in range(50 * MANY):
+            hold._unclaim()  # short, and without a command
 
     def initialize() -> None:
         try:
-            lock.__init__(client, NAME)
+            hold.__init__(lock)
         except RuntimeError as error:
             refused.append(str(error))
 
     by_all_while(use, initialize)
     assert all("was called again during another call" in text for text in refused)
-    lock.__init__(client, NAME)
-    assert lock.acquire(blocking=False)
-    lock.release()
+    hold.__init__(lock)
 
 
 def test_a_hold_is_ended_by_one_of_its_threads(client: holdfast.Client) -> None:
     lock = client.lock(NAME)
     holds = [holdfast.Hold(lock) for _ in range(MANY)]
-    ended: Counter[int] = Counter()
+    ended: list[holdfast.Hold] = []
 
-    def end() -> None:
-        mine: list[int] = []
-        for place, hold in enumerate(holds):
-            with suppress(holdfast.NotOwnedError):
-                hold._claim()
-                mine.append(place)
-        ended.update(mine)
+    def end(hold: holdfast.Hold) -> None:
+        with suppress(holdfast.NotOwnedError):
+            hold._claim()
+            ended.append(hold)
 
-    by_all(end)
-    assert ended == Counter(range(MANY))
+    in_step(holds, end)
+    assert len(ended) == len({*map(id, ended)}) == MANY
 
 
 def test_a_hold_is_released_once(client: holdfast.Client, server: Server) -> None:
@@ -158,11 +148,7 @@ def test_a_permit_is_forgotten_once(client: holdfast.Client) -> None:
         _core.expect_permit(semaphore, permit, None)
         semaphore._gone[permit] = None
 
-    def forget() -> None:
-        for permit in permits:
-            semaphore._forget(permit)
-
-    by_all(forget)
+    in_step(permits, semaphore._forget)
     assert client._permits == {}
     assert not semaphore.lost
 

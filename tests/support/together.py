@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeVar
 
 from tests.support.waiting import BOUND
 
 THREADS = 8
+
+T = TypeVar("T")
 
 
 def together(*works: Callable[[], object]) -> None:
@@ -35,6 +40,23 @@ def together(*works: Callable[[], object]) -> None:
 def by_all(work: Callable[[], object], *others: Callable[[], object]) -> None:
     """The same work in all threads, and beside it the others."""
     together(*[work] * THREADS, *others)
+
+
+def in_step(items: Sequence[T], work: Callable[[T], object]) -> None:
+    """Two threads do the work for each item, both at the same moment."""
+    places = [-1, -1]
+
+    def run(mine: int, other: int) -> None:
+        try:
+            for place, item in enumerate(items):
+                places[mine] = place
+                while places[other] < place:
+                    os.sched_yield()
+                work(item)
+        finally:
+            places[mine] = len(items)
+
+    together(partial(run, 0, 1), partial(run, 1, 0))
 
 
 class Until:
