@@ -42,8 +42,8 @@ void Hold::add_level(const Grant& grant) {
   } else {
     fixed_lease = grant.lease.time;
   }
-  const bool is_short = grant.given > Millis(0);
-  set_lease(grant.sent, is_short ? grant.given : grant.lease.time, grant.sent);
+  const Millis given = grant.given > Millis(0) ? grant.given : grant.lease.time;
+  set_lease(grant.sent, given, grant.sent);
   if (grant.at_least > Millis(0)) {
     TimePoint& closed_until = extras().closed_until;
     closed_until = std::max(closed_until, after(since, grant.at_least));

@@ -70,8 +70,8 @@ SCHEDULE_BREAKS = (
     lost(
         "the whole lease is trusted",
         "cpp/lease/hold_record.h",
-        "is_short ? grant.given : grant.lease.time",
-        "is_short ? grant.lease.time : grant.lease.time",
+        "const Millis given = grant.given > Millis(0) ? grant.given : grant.lease.time",
+        "const Millis given = grant.lease.time",
     ),
     lost(
         "a waiter that leaves stays in line",
