@@ -13,6 +13,8 @@ class ReferenceCount {
   void add() { count_.fetch_add(1, std::memory_order_relaxed); }
   // True: that was the last one.
   bool drop() { return count_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
+  // There is one, and where no other can be made meanwhile, no more.
+  bool one() const { return count_.load(std::memory_order_acquire) == 1; }
 
  private:
   std::atomic<std::uint32_t> count_{0};

@@ -33,7 +33,7 @@ TimePoint FirstAcquire::connect_deadline() const {
 resp::ReplyKinds FirstAcquire::encode(std::string& out) const {
   const OwnerNumber owner = request().owner;
   const std::string& client_id = context().client_id;
-  if (commands_ != nullptr) return commands_->acquire.append(out, client_id, owner);
+  if (commands_ != nullptr) return commands_->acquire.append(out, name().bytes(), client_id, owner);
   script::Writer writer = context().writer(out);
   request().recipe().acquire(writer, {name(), owner_field(client_id, owner), count_,
                                       request().lease.time, request().options()});

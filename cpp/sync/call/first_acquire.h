@@ -48,7 +48,7 @@ class FirstAcquire {
   TimePoint connect_deadline() const;
 
   AcquireAccount account_;
-  const Synchronizer::Commands* commands_ = nullptr;  // the synchronizer's; null: not kept
+  const Commands* commands_ = nullptr;  // the synchronizer's; null: not kept
   TimePoint begun_{};
   lease::AttemptPlan plan_;
   int count_ = 1;  // of the owner's holds, with the grant

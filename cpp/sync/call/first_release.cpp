@@ -18,7 +18,9 @@ FirstStep FirstRelease::begin(TimePoint now, const client::RequestPtr& command) 
 resp::ReplyKinds FirstRelease::encode(std::string& out) const {
   const bool usual = is_last() && plan_.other.empty() && plan_.closed_until <= begun_;
   const auto* const known = usual ? synchronizer_->commands(*context_) : nullptr;
-  if (known != nullptr) return known->release.append(out, context_->client_id, what_.owner);
+  if (known != nullptr) {
+    return known->release.append(out, name().bytes(), context_->client_id, what_.owner);
+  }
   Step step{name(), owner_field(context_->client_id, what_.owner), plan_.remaining};
   add_plan(step, plan_, *context_);
   script::Writer writer = context_->writer(out);

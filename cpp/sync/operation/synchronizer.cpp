@@ -35,7 +35,9 @@ Synchronizer::Synchronizer(const Recipe& recipe, LockName name, const AcquireOpt
       name_(std::move(name)),
       options_(are_usual(options) ? nullptr : new AcquireOptions(options)) {}
 
-Synchronizer::~Synchronizer() { delete commands_.load(); }
+Synchronizer::~Synchronizer() {
+  if (const Commands* const kept = commands_.load()) drop_reference(*kept);
+}
 
 const AcquireOptions& Synchronizer::options() const {
   return options_ ? *options_ : usual_options();
@@ -48,27 +50,28 @@ bool Synchronizer::idle(const Context& with, OwnerNumber owner) const {
   return with.waits->idle(recipe_.channel(name_, field).bytes());
 }
 
-const Synchronizer::Commands* Synchronizer::commands_for(const Context& with, Millis lease) const {
+const Commands* Synchronizer::commands_for(const Context& with, Millis lease) const {
   const Commands* known = commands_.load(std::memory_order_acquire);
   if (known == nullptr) {
     const Uses before = uses_.load(std::memory_order_relaxed);
     if (before == Uses::kNone) uses_.store(Uses::kOne, std::memory_order_relaxed);
     if (before != Uses::kOne) return nullptr;
-    std::unique_ptr<const Commands> fresh = encode(with, lease);
+    const CommandsPtr fresh = encode(with, lease);
     if (!fresh) {
       uses_.store(Uses::kUnfit, std::memory_order_relaxed);
       return nullptr;
     }
-    if (commands_.compare_exchange_strong(known, fresh.get())) known = fresh.release();
+    if (commands_.compare_exchange_strong(known, fresh.get())) {
+      known = fresh.get();
+      add_reference(*known);
+    }
   }
-  return known->lease_ == lease && known->publish_ == with.topology->publish_command() ? known
-                                                                                       : nullptr;
+  return known->fit(with.topology->publish_command(), lease) ? known : nullptr;
 }
 
-const Synchronizer::Commands* Synchronizer::commands(const Context& with) const {
+const Commands* Synchronizer::commands(const Context& with) const {
   const Commands* const known = commands_.load(std::memory_order_acquire);
-  const bool fits = known != nullptr && known->publish_ == with.topology->publish_command();
-  return fits ? known : nullptr;
+  return known != nullptr && known->fit(with.topology->publish_command()) ? known : nullptr;
 }
 
 namespace {
@@ -93,8 +96,9 @@ std::optional<CommandTemplate> template_of(const Context& with, const Recipe& re
   script::Writer writer = with.writer(command);
   step.owner = owner_field(with.client_id, kOne);
   write(recipe, writer, step);
-  auto made =
-      CommandTemplate::of(command, writer.replies(), recipe.owner_argument(), with.client_id, kOne);
+  const std::string_view name = step.name.bytes();
+  auto made = CommandTemplate::of(
+      {command, writer.replies(), name, recipe.owner_argument(), with.client_id, kOne});
   if (!made) return made;
   const std::string another_client = with.client_id + '+';
   std::string expected;
@@ -102,24 +106,22 @@ std::optional<CommandTemplate> template_of(const Context& with, const Recipe& re
   step.owner = owner_field(another_client, kOther);
   write(recipe, other, step);
   command.clear();
-  (void)made->append(command, another_client, kOther);
+  (void)made->append(command, name, another_client, kOther);
   if (command != expected) made.reset();
   return made;
 }
 
 }  // namespace
 
-std::unique_ptr<const Synchronizer::Commands> Synchronizer::encode(const Context& with,
-                                                                   Millis lease) const {
+CommandsPtr Synchronizer::encode(const Context& with, Millis lease) const {
   if (!recipe_.takes()) return nullptr;
   auto acquire = template_of(with, recipe_, {name_, {}, 1, lease, options()}, &write_acquire);
   if (!acquire) return nullptr;
   auto release = template_of(with, recipe_, {name_, {}}, &write_release);
   if (!release) return nullptr;
-  std::unique_ptr<Commands> made(new Commands(std::move(*acquire), std::move(*release)));
-  made->lease_ = lease;
-  made->publish_ = with.topology->publish_command();
-  return made;
+  const CommandsPtr made(new Commands(std::move(*acquire), std::move(*release), lease,
+                                      std::string(with.topology->publish_command())));
+  return with.commands->share(recipe_, made);
 }
 
 }  // namespace holdfast::sync

@@ -6,15 +6,15 @@
 #include <utility>
 
 #include "base/sync_points.h"
-#include "sync/operation/command_template.h"
 #include "sync/operation/context.h"
+#include "sync/operation/shared_commands.h"
 #include "sync/recipes/recipe.h"
 
 namespace holdfast::sync {
 
 // A synchronizer under one name: its kind, its options, and its first commands, encoded once for
-// all owners. It has no other state, as holds belong to owners. Thread-safe; the calls, operations
-// and requests of a name share one.
+// all owners, which it shares with others of its kind. It has no other state, as holds belong to
+// owners. Thread-safe; the calls, operations and requests of a name share one.
 class Synchronizer {
  public:
   Synchronizer(const Recipe& recipe, LockName name, const AcquireOptions& options = {});
@@ -32,36 +32,22 @@ class Synchronizer {
   // Whether no waiter of this client, of `owner` in line, is or should be ahead of a newcomer.
   bool idle(const Context& with, OwnerNumber owner) const;
 
-  // The first attempt of an owner who holds nothing, and its last release, in the form that the
-  // recipe would write now. They are kept from the second use on: a lock object that is used once
-  // pays for no more than its command.
-  class Commands {
-   public:
-    CommandTemplate acquire;
-    CommandTemplate release;
-
-   private:
-    friend class Synchronizer;
-    Commands(CommandTemplate first, CommandTemplate last)
-        : acquire(std::move(first)), release(std::move(last)) {}
-    Millis lease_{0};
-    std::string publish_;
-  };
-  // Null: not kept; else they live as long as this. The first is for an attempt with that lease,
-  // and counts as a use.
+  // Null: not kept; else they live as long as this. They are kept from the second use on: a lock
+  // object that is used once pays for no more than its command. The first is for an attempt with
+  // that lease, and counts as a use.
   const Commands* commands_for(const Context& with, Millis lease) const;
   const Commands* commands(const Context& with) const;
 
  private:
   enum class Uses : std::uint8_t { kNone, kOne, kUnfit };
 
-  std::unique_ptr<const Commands> encode(const Context& with, Millis lease) const;
+  CommandsPtr encode(const Context& with, Millis lease) const;
 
   const Recipe& recipe_;
   const LockName name_;
   const std::unique_ptr<const AcquireOptions> options_;  // null: the usual ones
   mutable std::atomic<Uses> uses_{Uses::kNone};
-  mutable SharedAtomic<const Commands*> commands_{nullptr};
+  mutable SharedAtomic<const Commands*> commands_{nullptr};  // with a reference
 };
 using SynchronizerPtr = std::shared_ptr<const Synchronizer>;
 
