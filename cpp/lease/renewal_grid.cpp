@@ -8,13 +8,17 @@ namespace holdfast::lease {
 namespace {
 
 constexpr std::size_t kHoldsOfAMoment = 50;
-constexpr unsigned kMostBits = 10;  // of 30 s: moments 10 ms apart
+constexpr unsigned kMostBits = 16;
 constexpr unsigned kFirstBits = 4;
+constexpr Duration kClosest = Millis(1);  // the watchdog's timers know no shorter times
 
 // Of the number of moments, which is a power of two: so most stay where they are when it changes.
-unsigned bits_for(std::size_t holds) {
+unsigned bits_for(std::size_t holds, Duration third) {
   unsigned bits = 0;
-  while (bits < kMostBits && (kHoldsOfAMoment << (bits + 1)) <= holds) ++bits;
+  while (bits < kMostBits && (kHoldsOfAMoment << (bits + 1)) <= holds &&
+         third / (2L << bits) >= kClosest) {
+    ++bits;
+  }
   return bits;
 }
 
@@ -31,14 +35,14 @@ RenewalGrid::RenewalGrid(std::string_view client_id)
 
 TimePoint RenewalGrid::first(TimePoint sent, Millis lease, std::size_t holds) const {
   const Duration third = Duration(lease) / 3;
-  const unsigned bits = std::max(bits_for(holds), kFirstBits);
+  const unsigned bits = std::max(bits_for(holds, third), kFirstBits);
   return last_before(sent + third, third / (1L << bits), Duration(0), third);
 }
 
 TimePoint RenewalGrid::next(TimePoint sent, Millis lease, std::uint32_t group,
                             std::size_t holds) const {
   const Duration third = Duration(lease) / 3;
-  const unsigned bits = bits_for(holds);
+  const unsigned bits = bits_for(holds, third);
   const Duration offset = third / (1L << bits) * static_cast<long>(moment_of(group, bits));
   return last_before(sent + third, third, offset, third);
 }

@@ -11,10 +11,11 @@ namespace holdfast::lease {
 // When the holds of a client are renewed: a third of the lease after the last time, or earlier, so
 // that those which are to share commands, a group, are due together, and the groups apart.
 //
-// A third of a lease is divided into moments, at each of which about fifty holds are due. A group
-// has one of them, in each third of a lease; so holds of a group are together from the second
-// renewal on, whenever they were acquired, and what was renewed at once, as after a failure, is
-// apart again the next time. Clients have different moments.
+// A third of a lease is divided into moments, at each of which about fifty holds are due (more
+// where the moments would be closer than a millisecond). A group has one of them, in each third of
+// a lease; so holds of a group are together from the second renewal on, whenever they were
+// acquired, and what was renewed at once, as after a failure, is apart again the next time. Clients
+// have different moments.
 class RenewalGrid {
  public:
   explicit RenewalGrid(std::string_view client_id);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "script/error_reply.h"
+
 namespace holdfast::lease {
 
 namespace {
@@ -16,8 +18,17 @@ constexpr Millis kIdle{1000};
 // others with each.
 constexpr LookBudget::Rate kItsLooks{Millis(250), 5};
 constexpr LookBudget::Rate kAllLooks{std::chrono::microseconds(200), 5000};
+// How long nothing is renewed in batches after one was refused for the slots of its keys.
+constexpr Millis kAloneFor{60'000};
 
 bool is_error(const Result<resp::Reply>& reply) { return reply.ok() && reply.value().is_error(); }
+
+// Until when no batch is to be sent, by the reply to one.
+TimePoint alone_until(const Result<resp::Reply>& reply, TimePoint now) {
+  const bool of_several_slots =
+      is_error(reply) && script::error_word(reply.value().text()) == "CROSSSLOT";
+  return of_several_slots ? after(now, kAloneFor) : TimePoint{};
+}
 
 bool unknown_script(const Result<resp::Reply>& reply) {
   return is_error(reply) && reply.value().text().substr(0, 8) == "NOSCRIPT";
@@ -123,7 +134,7 @@ void Watchdog::submit(const Renewals& renewals) {
   {
     const MutexLock guard(book_->mutex);
     topology = topology_.lock();
-    most_keys = most_keys_;
+    most_keys = book_->clock.now() < alone_until_ ? 1 : most_keys_;
   }
   if (!topology) return;
   RenewalBatches batches(weak_from_this(), most_keys);
@@ -151,6 +162,7 @@ void Watchdog::answered(const RenewalBatch& batch, const Result<resp::Reply>& re
   const bool refused = !unknown && is_error(reply);
   const MutexLock guard(book_->mutex);
   const TimePoint now = book_->clock.now();
+  alone_until_ = std::max(alone_until_, alone_until(reply, now));
   for (std::size_t i = 0; i < found.size(); ++i) {
     Hold& hold = *batch.holds()[i];
     hold.in_flight = false;

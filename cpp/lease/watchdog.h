@@ -85,6 +85,8 @@ class Watchdog final : public net::Pollable, public std::enable_shared_from_this
   LookBudget looks_ HOLDFAST_GUARDED_BY(book_->mutex);
   bool verify_ HOLDFAST_GUARDED_BY(book_->mutex) = false;
   std::size_t most_keys_ HOLDFAST_GUARDED_BY(book_->mutex) = RenewalBatch::kMostKeys;  // of a batch
+  // A proxy takes keys of one slot only, and this client does not know the slots.
+  TimePoint alone_until_ HOLDFAST_GUARDED_BY(book_->mutex){};
   SharedAtomic<bool> paused_{false};
 };
 

@@ -1,8 +1,14 @@
-"""Breaks of the batches in which holds are renewed."""
+"""Breaks of the batches in which holds are renewed.
+
+`python -m tests.faults.renewal_breaks` makes those of the engine, which the tests of its keeper
+find.
+"""
 
 from __future__ import annotations
 
-from tests.support.breaking import Break
+import sys
+
+from tests.support.breaking import Break, main_of_cpp
 
 _STEPS = "tests/lua/test_renewals.py::"
 
@@ -36,3 +42,86 @@ RENEWAL_BREAKS = (
         f"{_STEPS}test_each_permit_of_a_batch_is_renewed_or_gone",
     ),
 )
+
+
+def batched(what: str, file: str, old: str, new: str = "") -> Break:
+    """A break of how the keeper makes batches, or reads their replies."""
+    return Break((), what, f"cpp/lease/{file}", ((old, new),), "*Renewal*:*TrackedBatch*")
+
+
+BATCHES = (
+    batched(
+        "nothing is renewed in batches",
+        "watchdog.cpp",
+        "requests.push_back(std::move(batch));",
+        "(void)batch;",
+    ),
+    batched(
+        "a refused batch is not repeated alone",
+        "watchdog.cpp",
+        "hold.alone = refused || (",
+        "hold.alone = (!refused || true) && (",
+    ),
+    batched(
+        "what a batch does not find is lost at once",
+        "watchdog.cpp",
+        " || (found.size() > 1 && found[i] == 0);",
+        ";",
+    ),
+    batched(
+        "the answer to a batch is one to a hold that was released meanwhile",
+        "watchdog.cpp",
+        "    if (hold.serial == 0 || !hold.held()) continue;\n",
+    ),
+    batched(
+        "a hold that was released stays in its batch",
+        "renewal_batch.cpp",
+        "if (!holds_[i]->stopped.load(std::memory_order_acquire)) sent_",
+        "sent_",
+    ),
+    batched(
+        "the numbers of a reply are those of holds that were left out",
+        "renewal_batch.cpp",
+        "all[sent_[i]] = each[i];",
+        "all[i] = each[i];",
+    ),
+    batched(
+        "a batch has holds with several leases",
+        "renewal_batch.cpp",
+        "hold->renewal, hold->sent_lease, hold->by_text, slot};",
+        "hold->renewal, Millis(3000), hold->by_text, slot};",
+    ),
+    batched(
+        "a batch has keys of several slots",
+        "renewal_batch.cpp",
+        "hold->by_text, slot};",
+        "hold->by_text, std::nullopt};\n  (void)slot;",
+    ),
+    batched(
+        "a batch has no bound",
+        "renewal_batch.cpp",
+        "if (!batch || batch->full()) {",
+        "if (!batch) {",
+    ),
+    batched(
+        "a server that tracks declared keys gets large batches",
+        "watchdog.cpp",
+        "declared ? RenewalBatch::kMostDeclaredKeys : RenewalBatch::kMostKeys;",
+        "RenewalBatch::kMostKeys;\n  (void)declared;",
+    ),
+    batched(
+        "a proxy that refuses batches for their slots is tried each time",
+        "watchdog.cpp",
+        "kAloneFor{60'000}",
+        "kAloneFor{0}",
+    ),
+    batched(
+        "a batch of a script that the server has forgotten is not sent with its text",
+        "watchdog.cpp",
+        "    hold.by_text = unknown;\n",
+        "    hold.by_text = false;\n",
+    ),
+)
+
+if __name__ == "__main__":
+    sys.exit(main_of_cpp({"test_lease": BATCHES}, __doc__))

@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lease/hold_record.h"
@@ -154,6 +155,19 @@ TEST_F(RenewalBatchTest, AKeyOfAnotherTypeHarmsNoOtherHold) {
   for (const int other : {0, 1, 3, 4}) EXPECT_TRUE(holds(lock(other)));
 }
 
+TEST_F(RenewalBatchTest, AProxyThatRefusesBatchesForTheirSlotsGetsNoneForAMinute) {
+  server.divide(true);
+  hold_locks(5);
+  EXPECT_EQ(commands_for_all(), 5);
+  EXPECT_EQ(server.refused(), 1);
+  pass(kLease * 3);
+  EXPECT_EQ(server.refused(), 1);
+  EXPECT_EQ(events, Strings{});
+  server.divide(false);
+  pass(Millis(60'000));
+  EXPECT_EQ(commands_for_all(), 1);
+}
+
 TEST_F(RenewalBatchTest, AHoldThatIsReleasedBeforeItsBatchGoesOutIsLeftOut) {
   hold_locks(5);
   (void)commands_for_all();
@@ -271,6 +285,20 @@ TEST_F(TrackedBatchTest, BatchesAreSmallWhereEachReadingTracksAllKeysOfTheScript
   hold_locks(40);
   pass(Millis(300));
   EXPECT_EQ(commands_for_all(), 5);
+}
+
+TEST(RenewalBatchReplyTest, AReplyIsAboutTheHoldsThatWereNotLeftOut) {
+  const Grant grant{LockName("lock"), kAlice, 1, {}, {}, &sync::lock_recipe()};
+  RenewalBatch batch({}, {grant.renewal, kLease, false, std::nullopt}, 3);
+  for (int i = 0; i < 3; ++i) batch.add(HoldPtr(new Hold(grant)), kNever);
+  batch.holds()[0]->stop_renewing();
+  std::string command;
+  (void)batch.encode(command);
+  const std::string first_of_two_is_gone = "*1\r\n:1\r\n";
+  resp::Reader reader;
+  reader.feed(first_of_two_is_gone.data(), first_of_two_is_gone.size());
+  const RenewalBatch::Found expected{std::nullopt, 0, 1};
+  EXPECT_EQ(batch.found(std::move(*reader.next().value())), expected);
 }
 
 // What RenewalBatches makes of holds with keys in these slots.

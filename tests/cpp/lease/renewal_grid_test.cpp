@@ -73,6 +73,15 @@ TEST(RenewalGridTest, FewHoldsAreAllTogether) { EXPECT_EQ(moments(50, 99).size()
 TEST(RenewalGridTest, OfManyHoldsTheGroupsAreApart) {
   EXPECT_EQ(moments(20, 1000).size(), 16U);
   EXPECT_GE(moments(2000, kMany).size(), 1000U);
+  EXPECT_GE(moments(20'000, 1'000'000).size(), 8000U);
+}
+
+TEST(RenewalGridTest, MomentsAreNoCloserThanTheTimersAreExact) {
+  std::set<TimePoint> all;
+  for (std::uint32_t group = 0; group < 20'000; ++group) {
+    all.insert(grid().next(kNow, Millis(3000), group, 1'000'000));
+  }
+  EXPECT_LE(all.size(), 1000U);
 }
 
 TEST(RenewalGridTest, MostMomentsStayWhenHoldsBecomeMore) {

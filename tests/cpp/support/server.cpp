@@ -6,10 +6,20 @@
 #include "lua_scripts.h"
 #include "support/commands.h"
 #include "support/renewed_holds.h"
+#include "topology/slot.h"
 
 namespace holdfast::simulation {
 
 namespace {
+
+// `command`: EVAL's words.
+bool has_several_slots(const Words& command) {
+  const auto begin = command.begin() + 3;
+  const auto end = begin + std::stol(command[2]);
+  return std::any_of(begin, end, [&](const std::string& key) {
+    return topology::slot_of(key) != topology::slot_of(*begin);
+  });
+}
 
 const char* const kOutOfMemory = "OOM command not allowed when used memory > 'maxmemory'.";
 
@@ -157,6 +167,10 @@ Answer Server::run_script(const Words& command) {
     scripts_.insert(script->name);
   } else if (script == nullptr || scripts_.count(script->name) == 0) {
     return Answer::error("NOSCRIPT No matching script. Please use EVAL.");
+  }
+  if (divided_ && has_several_slots(command)) {
+    ++refused_;
+    return Answer::error("CROSSSLOT Keys in request don't hash to the same slot");
   }
   return evaluate(*script, command);
 }

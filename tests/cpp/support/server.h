@@ -62,6 +62,8 @@ class Server final : public Peer, private ScriptHost {
   // Whether CLIENT TRACKING is allowed.
   void allow_tracking(bool on) { allows_tracking_ = on; }
   void set_mood(Mood mood) { mood_ = mood; }
+  // As a proxy in front of a cluster: whether it refuses scripts with keys of several slots.
+  void divide(bool on) { divided_ = on; }
   // How many of a thousand requests its replica fails to acknowledge in time.
   void set_lag(unsigned per_mille) { lag_per_mille_ = per_mille; }
 
@@ -77,6 +79,8 @@ class Server final : public Peer, private ScriptHost {
     int subscriptions = 0;
   };
   const Totals& totals() const { return totals_; }
+  // How many scripts it has refused, as it is divided.
+  int refused() const { return refused_; }
   // How often the script of that name has run.
   int runs(const std::string& script) const;
 
@@ -117,6 +121,8 @@ class Server final : public Peer, private ScriptHost {
   TimePoint paused_until_{};
   bool up_ = true;
   Mood mood_ = Mood::kWell;
+  bool divided_ = false;
+  int refused_ = 0;
   unsigned lag_per_mille_ = 0;
   Totals totals_;
   std::map<std::string_view, int> runs_;
