@@ -62,15 +62,13 @@ std::atomic<bool> g_exiting{false};
 Shared<PyObject*> g_greenlet_wait{nullptr};
 Shared<PyObject*> g_greenlet_owner{nullptr};
 
-// A module that has been imported; null: it has not.
-py::object imported(py::handle name) { return item_of(PyImport_GetModuleDict(), name); }
-
 // Whether the caller may be a greenlet; checked before each wait, since a program may patch late.
 bool greenlets() {
   if (g_exiting.load()) return false;  // modules may be gone already
   if (g_greenlet_wait != nullptr) return true;
   static KeptObject monkey;
-  if (!imported(monkey.interned("gevent.monkey"))) return false;
+  const py::handle name = monkey.interned("gevent.monkey");
+  if (PyDict_Contains(PyImport_GetModuleDict(), name.ptr()) != 1) return false;
   py::module_::import("holdfast._greenlets").attr("install")();
   return g_greenlet_wait != nullptr;
 }
@@ -122,7 +120,7 @@ namespace {
 // Null: the program has not imported asyncio.
 py::object running_loop_function() {
   static KeptObject asyncio;
-  const py::object module = imported(asyncio.interned("_asyncio"));
+  const py::object module = item_of(PyImport_GetModuleDict(), asyncio.interned("_asyncio"));
   return module ? py::object(module.attr("_get_running_loop")) : py::object();
 }
 
