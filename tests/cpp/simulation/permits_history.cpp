@@ -30,7 +30,7 @@ const PermitHolder& holder(const std::shared_ptr<CounterUser>& user) {
 
 PermitsHistory::PermitsHistory(std::uint64_t seed, bool tracing)
     : History(seed, tracing), permits_(2 + static_cast<std::int64_t>(world_.random.below(5))) {
-  server_.data().set(name_.bytes(), {std::to_string(permits_), {}});
+  server_.data().set(name_.text(), {std::to_string(permits_), {}});
   server_.witness = this;
   plan_weather();
   // Requests have numbers that no process uses twice, whose length would change the packets.
@@ -92,7 +92,7 @@ std::int64_t PermitsHistory::live() {
 }
 
 std::int64_t PermitsHistory::counter() {
-  const std::string* free = server_.data().get<std::string>(name_.bytes());
+  const std::string* free = server_.data().get<std::string>(name_.text());
   return free == nullptr ? 0 : std::stoll(*free);
 }
 
