@@ -69,7 +69,7 @@ QUEUE_BREAKS = (
 SCHEDULE_BREAKS = (
     lost(
         "the whole lease is trusted",
-        "cpp/lease/hold_record.h",
+        "cpp/lease/hold_record.cpp",
         "const Millis given = grant.given > Millis(0) ? grant.given : grant.lease.time",
         "const Millis given = grant.lease.time",
     ),

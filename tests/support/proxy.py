@@ -91,7 +91,7 @@ class FaultProxy:
         self._tasks: list[asyncio.Task[None]] = []
         self._links: set[_Link] = set()
         self._faults = _Faults(asyncio.Event())
-        self._traps: list[_Trap] = []
+        self.traps: list[_Trap] = []
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._listener.setblocking(False)
         self.port: int = self._listener.getsockname()[1]
@@ -184,7 +184,7 @@ class FaultProxy:
         return self._set_trap(_Trap(commands or SCRIPTS, 0, threading.Event(), instead))
 
     def _set_trap(self, trap: _Trap) -> threading.Event:
-        self._call(lambda: self._traps.append(trap))
+        self._call(lambda: self.traps.append(trap))
         return trap.sprung
 
     def inject(self, data: bytes) -> None:
@@ -199,7 +199,7 @@ class FaultProxy:
 
         def heal() -> None:
             self._cut(lambda link: link.swallowed)
-            self._traps.clear()
+            self.traps.clear()
             self._change(hole=None, messages_to_lose=0, refuse=False)
             self._change(latency=0.0, jitter=0.0, slice=65536)
             self._faults.open.set()
@@ -227,10 +227,10 @@ class FaultProxy:
 
     def trapped(self, names: set[bytes], *, tracks: bool) -> _Trap | None:
         """The trap that these commands spring, disarmed."""
-        for trap in self._traps:
+        for trap in self.traps:
             # A look at a tracked hold may come at any time: it is no command of the test's.
             if (trap.of_watchdog or not tracks) and not names.isdisjoint(trap.commands):
-                self._traps.remove(trap)
+                self.traps.remove(trap)
                 return trap
         return None
 
@@ -328,6 +328,8 @@ class _Link:
         for way in ways:
             way.cancel()
         await asyncio.gather(*ways, return_exceptions=True)
+        if self._trap is not None and not self._trap.sprung.is_set():
+            self._proxy.traps.append(self._trap)  # a client that cannot track leaves its greeting
         for writer in (self._back, self._forth):
             writer.close()
         ends = (self._back.wait_closed(), self._forth.wait_closed())

@@ -249,7 +249,7 @@ FENCED_AND_SPIN = (
     ),
 )
 
-ASKED_AT_ONCE = "a multi lock with its first member"
+ASKED_AT_ONCE = "a multi lock with its first member, or with all members on one connection"
 GIVEN_BACK = tuple((f"redisson_lock__channel:{{{name}}}", "0") for name in ("demo1", "demo3"))
 
 MULTI = (
