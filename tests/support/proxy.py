@@ -354,8 +354,10 @@ class _Link:
             self._tracks = self._tracks or _TRACKING in data
             trap = self._proxy.trapped(names, tracks=self._tracks)
             self._proxy.faults.scripts += not (self._tracks or names.isdisjoint(SCRIPTS))
-            await self._pass(data, self._forth)
-            self._trap = self._trap or trap  # the server has all of them now
+            try:
+                await self._pass(data, self._forth)
+            finally:
+                self._trap = self._trap or trap  # the server has all of them now
 
     async def _replies(self, far: asyncio.StreamReader) -> None:
         while data := await far.read(65536):
