@@ -2,15 +2,12 @@
 
 #include <algorithm>
 
+#include "base/bits.h"
+
 namespace holdfast {
 namespace {
 
 constexpr Duration kTick = std::chrono::milliseconds(1);
-
-unsigned lowest_bit(std::uint64_t word) { return static_cast<unsigned>(__builtin_ctzll(word)); }
-unsigned highest_bit(std::uint64_t word) {
-  return 63U - static_cast<unsigned>(__builtin_clzll(word));
-}
 
 }  // namespace
 

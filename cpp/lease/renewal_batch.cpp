@@ -1,7 +1,6 @@
 #include "lease/renewal_batch.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <string>
 #include <utility>
@@ -15,12 +14,10 @@ namespace {
 
 constexpr std::size_t kLongestNumber = 20;  // digits
 
-void append_number(std::string& field, OwnerNumber owner) {
-  std::array<char, kLongestNumber> digits;
-  const char* const end =
-      std::to_chars(digits.data(), digits.data() + digits.size(), static_cast<std::uint64_t>(owner))
-          .ptr;
-  field.append(digits.data(), static_cast<std::size_t>(end - digits.data()));
+// Returns its end.
+char* write_owner(char* to, std::string_view client, OwnerNumber owner) {
+  to = std::copy(client.begin(), client.end(), to);
+  return std::to_chars(to, to + kLongestNumber, static_cast<std::uint64_t>(owner)).ptr;
 }
 
 }  // namespace
@@ -41,14 +38,13 @@ resp::ReplyKinds RenewalBatch::encode(std::string& out) const {
   }
   const std::shared_ptr<Watchdog> to = watchdog_.lock();
   const std::string client = (to ? to->client_id() : std::string()) + ':';
-  std::string owners;  // all of them, in one piece
-  owners.reserve(sent_.size() * (client.size() + kLongestNumber));
+  std::string owners(sent_.size() * (client.size() + kLongestNumber), '\0');  // one after the other
+  char* end = owners.data();
   HoldFields fields;
   fields.reserve(sent_.size());
   for (const std::size_t i : sent_) {
-    const std::size_t begin = owners.size();
-    append_number(owners.append(client), holds_[i]->owner);
-    fields.push_back({&holds_[i]->name, std::string_view(owners).substr(begin)});
+    char* const begin = std::exchange(end, write_owner(end, client, holds_[i]->owner));
+    fields.push_back({&holds_[i]->name, {begin, static_cast<std::size_t>(end - begin)}});
   }
   script::Writer writer(out, common_.by_text);
   common_.renewal->renew(writer, fields, common_.lease);
@@ -70,14 +66,19 @@ RenewalBatch::Found RenewalBatch::found(const Result<resp::Reply>& reply) const 
 void RenewalBatches::add(const Due& due, std::optional<topology::Slot> slot) {
   const HoldPtr& hold = due.hold;
   const RenewalBatch::Common common{hold->renewal, hold->sent_lease, hold->by_text, slot};
-  BatchPtr one_more;
-  BatchPtr& batch = hold->alone ? one_more : open_[common];
-  if (!batch || batch->full()) {
-    const std::size_t most = hold->alone ? 1 : most_keys_ / hold->renewal->renewed_keys();
-    batch = std::make_shared<RenewalBatch>(watchdog_, common, std::max<std::size_t>(most, 1));
-    all_.push_back(batch);
-  }
+  if (hold->alone) return begin(common, 1)->add(hold, due.until);
+  // Most often it goes where the one before it went.
+  const bool same = latest_ != nullptr && (*latest_)->is_for(common);
+  if (!same) latest_ = &open_[common];
+  BatchPtr& batch = *latest_;
+  const std::size_t most = std::max<std::size_t>(most_keys_ / hold->renewal->renewed_keys(), 1);
+  if (!batch || batch->full()) batch = begin(common, most);
   batch->add(hold, due.until);
+}
+
+RenewalBatches::BatchPtr RenewalBatches::begin(const RenewalBatch::Common& common,
+                                               std::size_t most) {
+  return all_.emplace_back(std::make_shared<RenewalBatch>(watchdog_, common, most));
 }
 
 }  // namespace holdfast::lease

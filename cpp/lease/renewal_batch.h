@@ -37,6 +37,7 @@ class RenewalBatch final : public client::Request {
     std::optional<topology::Slot> slot;
 
     bool operator<(const Common& other) const { return parts() < other.parts(); }
+    bool operator==(const Common& other) const { return parts() == other.parts(); }
 
    private:
     std::tuple<const Renewal*, Millis, bool, std::optional<topology::Slot>> parts() const {
@@ -56,6 +57,7 @@ class RenewalBatch final : public client::Request {
   const std::vector<HoldPtr>& holds() const { return holds_; }
   const std::optional<topology::Slot>& slot() const { return common_.slot; }
   bool full() const { return holds_.size() == most_; }
+  bool is_for(const Common& common) const { return common_ == common; }
 
   std::string_view key() const override;
   resp::ReplyKinds encode(std::string& out) const override;
@@ -96,10 +98,13 @@ class RenewalBatches {
  private:
   using BatchPtr = std::shared_ptr<RenewalBatch>;
 
+  BatchPtr begin(const RenewalBatch::Common& common, std::size_t most);
+
   const std::weak_ptr<Watchdog> watchdog_;
   const std::size_t most_keys_;
   std::vector<BatchPtr> all_;
   std::map<RenewalBatch::Common, BatchPtr> open_;  // the newest one of each sort
+  BatchPtr* latest_ = nullptr;                     // of those, the last hold's
 };
 
 }  // namespace holdfast::lease

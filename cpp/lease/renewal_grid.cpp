@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "base/bits.h"
+
 namespace holdfast::lease {
 
 namespace {
@@ -12,15 +14,17 @@ constexpr unsigned kMostBits = 16;
 constexpr unsigned kFirstBits = 4;
 constexpr Duration kClosest = Millis(1);  // the watchdog's timers know no shorter times
 
-// Of the number of moments, which is a power of two: so most stay where they are when it changes.
+// Of the number of moments, which is a power of two: so most stay where they are when it changes,
+// and a renewal costs one division.
 unsigned bits_for(std::size_t holds, Duration third) {
-  unsigned bits = 0;
-  while (bits < kMostBits && (kHoldsOfAMoment << (bits + 1)) <= holds &&
-         third / (2L << bits) >= kClosest) {
-    ++bits;
-  }
-  return bits;
+  const std::uint64_t wanted = holds / kHoldsOfAMoment;
+  const auto possible = static_cast<std::uint64_t>(third / kClosest);
+  const std::uint64_t moments = std::max<std::uint64_t>(std::min(wanted, possible), 1);
+  return std::min(kMostBits, highest_bit(moments));
 }
+
+// A part of a time that is divided into 2^bits.
+Duration part(Duration whole, unsigned bits) { return Duration(whole.count() >> bits); }
 
 // Groups with numbers that follow each other are spread evenly (Knuth's multiplicative hashing).
 std::uint64_t moment_of(std::uint32_t group, unsigned bits) {
@@ -36,14 +40,14 @@ RenewalGrid::RenewalGrid(std::string_view client_id)
 TimePoint RenewalGrid::first(TimePoint sent, Millis lease, std::size_t holds) const {
   const Duration third = Duration(lease) / 3;
   const unsigned bits = std::max(bits_for(holds, third), kFirstBits);
-  return last_before(sent + third, third / (1L << bits), Duration(0), third);
+  return last_before(sent + third, part(third, bits), Duration(0), third);
 }
 
 TimePoint RenewalGrid::next(TimePoint sent, Millis lease, std::uint32_t group,
                             std::size_t holds) const {
   const Duration third = Duration(lease) / 3;
   const unsigned bits = bits_for(holds, third);
-  const Duration offset = third / (1L << bits) * static_cast<long>(moment_of(group, bits));
+  const Duration offset = part(third, bits) * static_cast<long>(moment_of(group, bits));
   return last_before(sent + third, third, offset, third);
 }
 
