@@ -30,6 +30,7 @@ class Watchdog(Case):
     columns = (
         Column("lost", "locks lost"),
         Column("cpu", "client CPU s per 100 000 renewals", 3, "ratio"),
+        Column("server", "the server's", 3, "ratio"),
         Column("memory", "bytes per lock"),
         Column("threads", "threads"),
         Column("rate", "renewals/s"),
@@ -48,15 +49,17 @@ class Watchdog(Case):
             resident = resident_bytes(process.pid)
             process.go()
             process.result()
-            before, renewals = cpu_seconds(process.pid), self._renewals(server)
+            pids = (process.pid, server.pid)
+            before, renewals = [cpu_seconds(pid) for pid in pids], self._renewals(server)
             time.sleep(plan.renewal_seconds)
-            spent = cpu_seconds(process.pid) - before
+            client, own = (cpu_seconds(pid) - was for pid, was in zip(pids, before, strict=True))
             renewed = self._renewals(server) - renewals
             if not renewed:
                 raise WorkerFailed("not one renewal came")
             return {
                 "lost": self._locks - len(server.key_names()),
-                "cpu": spent / renewed * 100_000,
+                "cpu": client / renewed * 100_000,
+                "server": own / renewed * 100_000,
                 "memory": (resident_bytes(process.pid) - resident) / self._locks,
                 "threads": len(list(Path(f"/proc/{process.pid}/task").iterdir())),
                 "rate": renewed / plan.renewal_seconds,
