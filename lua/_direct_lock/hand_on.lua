@@ -1,11 +1,12 @@
 -- Releases the only hold of an owner (ARGV[1]) of the lock (KEYS[1]), and grants the lock to the oldest waiter in the set
--- (KEYS[3]) that is there, for a lease (ARGV[2]): this publishes "number place lease", and what token() adds, to the
+-- (KEYS[3]) whose client is subscribed, for a lease (ARGV[2]): this publishes "number place lease", and what token() adds, to the
 -- waiter's client. Ends the script with 0 then, with nil where the owner holds nothing, and after its place has ended; goes
 -- on where the lock is free now.
 --
 -- The set also has the number of hand-overs in a row, as a member, and its negative score is their beginning: after 16,
 -- or 10 ms, the lock is freed for all.
 -- @include _publish/notify.lua
+-- @include _direct_lock/reach.lua
 -- @include _direct_lock/micros.lua
 local MOST, LONGEST = 16, 10000
 local waiting = redis.call('zcard', KEYS[3])
@@ -28,10 +29,12 @@ if waiting > 0 then
 end
 while next[1] do
   local client, number = string.match(next[1], '^(.*):(%d+)$')
-  redis.call('hset', KEYS[1], next[1], '1')
-  redis.call('pexpire', KEYS[1], ARGV[2])
-  local message = string.format('%s %s %s%s', number, next[2], ARGV[2], token())
-  if notify(ARGV[3], KEYS[2] .. ':' .. client, message) > 0 then
+  local channel = KEYS[2] .. ':' .. client
+  local way = reach(ARGV[3], channel)
+  if way then
+    redis.call('hset', KEYS[1], next[1], '1')
+    redis.call('pexpire', KEYS[1], ARGV[2])
+    redis.call(way, channel, string.format('%s %s %s%s', number, next[2], ARGV[2], token()))
     redis.call('zadd', KEYS[3], string.format('%.0f', -begun), turns + 1)
     redis.call('pexpire', KEYS[3], 60000)
     if left < 0 or left > tonumber(ARGV[2]) then
@@ -39,6 +42,5 @@ while next[1] do
     end
     return 0
   end
-  redis.call('hdel', KEYS[1], next[1])
   next = redis.call('zpopmin', KEYS[3])
 end
