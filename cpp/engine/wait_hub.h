@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "base/stats.h"
 #include "client/send_batch.h"
 #include "client/subscriber.h"
 #include "topology/topology.h"
@@ -19,8 +20,11 @@ namespace holdfast::engine {
 class WaitHub final : public client::Subscriber::Sink, public wait::Subscriptions {
  public:
   // `client_id`: of a client to which releases of others grant locks, see grants(); empty: none do.
-  explicit WaitHub(const std::string& client_id = {})
-      : suffix_(client_id.empty() ? std::string() : ':' + client_id), registry_(*this) {}
+  explicit WaitHub(const std::string& client_id = {},
+                   std::shared_ptr<Stats> stats = std::make_shared<Stats>())
+      : suffix_(client_id.empty() ? std::string() : ':' + client_id),
+        stats_(std::move(stats)),
+        registry_(*this) {}
 
   void set_topology(std::weak_ptr<topology::Topology> topology) { topology_ = std::move(topology); }
   void set_on_lost(std::function<void()> on_lost) { lost_ = std::move(on_lost); }
@@ -38,7 +42,10 @@ class WaitHub final : public client::Subscriber::Sink, public wait::Subscription
     const client::SendBatch sends;
     if (!is_grants(channel)) return registry_.message(channel, payload).run();
     const std::optional<wait::Grant> grant = wait::parse_grant(payload);
-    if (grant) registry_.granted(lock_channel(channel), *grant).run();
+    if (!grant) return;
+    wait::Calls calls = registry_.granted(lock_channel(channel), *grant);
+    if (calls.empty()) stats_->add(Stats::Counter::kUnusedGrants);
+    calls.run();
   }
   void on_refused(const std::string& channel, const Status& why) override {
     registry_.refused(channel, why).run();
@@ -86,6 +93,7 @@ class WaitHub final : public client::Subscriber::Sink, public wait::Subscription
   }
 
   const std::string suffix_;
+  const std::shared_ptr<Stats> stats_;
   wait::WaitRegistry registry_;
   std::weak_ptr<topology::Topology> topology_;
   std::function<void()> lost_;

@@ -64,6 +64,7 @@ class [[nodiscard]] Calls {
     calls_.push_back({std::move(waiter), kNever, std::move(why), {}, {}, Kind::kFailure});
   }
   void append(Calls more);
+  bool empty() const { return calls_.empty(); }
   void run();
 
  private:

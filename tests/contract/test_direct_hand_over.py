@@ -16,7 +16,7 @@ NAME = "myLock"
 CHANNEL = b"redisson_lock__channel:{myLock}"
 WAITERS = b"holdfast_waiters:{myLock}"
 
-pytestmark = pytest.mark.servers("real")
+pytestmark = pytest.mark.servers("real", "sentinel", "cluster")
 
 
 @pytest.fixture
@@ -40,6 +40,7 @@ def wait_in_line(actor: Any, lock: Any, client: Any, server: Server, **how: Any)
     return waiting
 
 
+@pytest.mark.realtime
 def test_the_next_owner_sends_no_command(
     alice: Any, bob: Any, holder: Any, waiter: Any, server: Server
 ) -> None:
@@ -51,6 +52,7 @@ def test_the_next_owner_sends_no_command(
     alice.do(mine.release)
     assert waiting.result(10)
     assert waiter.stats().commands == before
+    assert (waiter.stats().direct_grants, waiter.stats().unused_grants) == (1, 0)
     assert list(server.inspect.hgetall(NAME).values()) == [b"1"]
     assert line(server) == []
     bob.do(its.release)
@@ -79,6 +81,20 @@ def test_a_fixed_lease_is_there_when_acquire_returns(
     alice.do(mine.release)
     assert waiting.result(10)
     assert 15_000 < server.inspect.pttl(NAME) <= 20_000
+    assert waiter.stats().direct_grants + waiter.stats().unused_grants == 1
+    bob.do(its.release)
+
+
+def test_a_grant_that_no_waiter_awaits_is_counted_as_unused(
+    alice: Any, bob: Any, holder: Any, waiter: Any, server: Server
+) -> None:
+    mine, its = holder.lock(NAME), waiter.lock(NAME)
+    alice.do(mine.acquire)
+    waiting = wait_in_line(bob, its, waiter, server)
+    server.inspect.publish(CHANNEL + b":" + waiter.id.encode(), "1 1 2000")
+    eventually(lambda: waiter.stats().unused_grants == 1)
+    alice.do(mine.release)
+    assert waiting.result(10)
     bob.do(its.release)
 
 

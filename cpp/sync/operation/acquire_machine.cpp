@@ -13,6 +13,9 @@ constexpr Millis kAfterExpiry{2};
 constexpr Millis kNoTtl{5000};
 // A lease up to this, or twice the caller's, is not reported as long.
 constexpr Millis kUsual{60000};
+// Of the lease of a grant by another client's release, so much has to be left when it is believed:
+// the hold's first renewal needs time.
+constexpr int kLeastPart = 2;
 
 // For a server that restarts: the least wait of a caller with a deadline, and that of a caller that
 // does not wait, which gets the answer within 0.3 s.
@@ -36,8 +39,10 @@ AcquireMachine::Action AcquireMachine::resume(const Event& event, TimePoint now)
   const bool answer = event.kind == Event::Kind::kAnswer;
   // An earlier hold is part of the grant now, or is gone.
   const bool settles = answer && std::exchange(takes_over_, false);
+  const bool had_grant = early_.has_value() || event.kind == Event::Kind::kGrant;
   Action action = over() ? after_end(event) : next(event, now);
   action.settles = settles;
+  if (had_grant && !early_ && !action.grant_used) action.grant_used = false;
   if (answer) note(event.answer, action);
   return action;
 }
@@ -153,11 +158,14 @@ AcquireMachine::Action AcquireMachine::granted_by_release(const wait::Grant& gra
   if (state_ != State::kAsleep) return {};
   Event event{Event::Kind::kAnswer, {Answer::Kind::kGranted, Millis(0), grant.token}};
   event.at = trusted_until(attempted_, grant.lease);
-  const bool believed = options_.believes_grants && grant.place == place_ && now < event.at;
-  if (!believed) return attempt();
+  const TimePoint latest = trusted_until(attempted_, grant.lease / kLeastPart);
+  const bool in_time = grant.place == place_ && now < latest;
+  const bool believed = options_.believes_grants && in_time;
   event.sent = attempted_;
   event.given = grant.lease;
-  return granted(event, now);
+  Action action = believed ? granted(event, now) : attempt();
+  action.grant_used = in_time;
+  return action;
 }
 
 // A nested hold does not queue up. The waiters ahead may be gone before it has joined.
@@ -239,6 +247,7 @@ AcquireMachine::Action AcquireMachine::answered(const Event& event, TimePoint no
 
 AcquireMachine::Action AcquireMachine::granted(const Event& event, TimePoint now) {
   in_doubt_ = false;
+  early_.reset();
   grant_ = event.answer;
   sent_ = event.sent;
   given_ = event.given;
@@ -326,6 +335,7 @@ AcquireMachine::Action AcquireMachine::finish(Verdict verdict, Status why, bool 
   const bool more = state_ == State::kKeeping && grant_.more;
   unsettled_ = signalled_ || open() || more;
   state_ = State::kOver;
+  early_.reset();
   verdict_ = verdict;
   const bool leaves_place = has_place() && verdict != Verdict::kGranted;
   const bool gives_back = give_back || in_doubt_ || leaves_place || takes_over_;

@@ -167,6 +167,7 @@ AcquireOperation::Next AcquireOperation::perform(const Action& action, wait::Cal
 // What an action has for others than the caller.
 void AcquireOperation::notify_others(const Action& action, wait::Calls& calls) {
   if (action.settles) account_.answered();
+  if (action.grant_used) stats_.granted_by_release(*action.grant_used);
   if (action.left_over) calls.append(context().waits->left_over(channel_, *action.left_over));
   if (action.overlong > Millis(0)) {
     context().keeper->report_overlong(name(), request().owner, action.overlong);

@@ -44,6 +44,7 @@ TEST_F(GrantedByReleaseTest, IsKeptForItsLeaseFromBeforeTheAttempt) {
   EXPECT_EQ(last().given, kLease);
   EXPECT_EQ(last().count, 1);
   EXPECT_EQ(last().value, 7);
+  EXPECT_EQ(last().grant_used, true);
   EXPECT_EQ(resume({Kind::kKept}), "granted");
   EXPECT_EQ(last().until, at(50 + 2000));  // the next head does not sleep for the whole lease
 }
@@ -53,15 +54,24 @@ TEST_F(GrantedByReleaseTest, OfAnEarlierPlaceIsAReasonToTry) {
   EXPECT_EQ(grant(kPlace - 1), "try until 9000, send");
 }
 
-TEST_F(GrantedByReleaseTest, IsAReasonToTryOnceItsLeaseMayBeOver) {
+// Its hold would end before the first renewal is answered.
+TEST_F(GrantedByReleaseTest, IsAReasonToTryOnceHalfOfItsLeaseMayBeOver) {
   EXPECT_EQ(refused_with_place(kPlace), "join until 1002");
-  now = 1978;  // the lease less 1 % and 2 ms
+  now = 988;  // half of the lease less 1 % and 2 ms
   EXPECT_EQ(grant(kPlace), "try until 9000, send");
 }
 
 TEST_F(GrantedByReleaseTest, BeforeTheReplyCountsWithTheReply) {
   EXPECT_EQ(grant(kPlace), "go on");
+  EXPECT_EQ(last().grant_used, std::nullopt);
   EXPECT_EQ(refused_with_place(kPlace), "keep");
+  EXPECT_EQ(last().grant_used, true);
+}
+
+TEST_F(GrantedByReleaseTest, IsCountedAsUnusedWhereAnAttemptFoundTheLock) {
+  EXPECT_EQ(grant(kPlace), "go on");
+  EXPECT_EQ(resume({Kind::kAnswer, {Answer::Kind::kGranted, Millis(0)}, at(1978)}), "keep");
+  EXPECT_EQ(last().grant_used, false);
 }
 
 TEST_F(GrantedByReleaseTest, BeforeTheReplyOfAnotherPlaceMakesItTryAgain) {
@@ -84,6 +94,7 @@ TEST_F(GrantedByReleaseTest, AfterTheEndIsIgnored) {
   EXPECT_EQ(refused_with_place(kPlace), "join until 1002");
   EXPECT_EQ(resume({Kind::kCancel}), "cancelled, give back");
   EXPECT_EQ(grant(kPlace), "go on");
+  EXPECT_EQ(last().grant_used, false);
 }
 
 }  // namespace
