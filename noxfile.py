@@ -120,13 +120,15 @@ def breaks(session: nox.Session) -> None:
     """Breaks the code on purpose, one place at a time: the quick run finds each, or this fails.
 
     Changes files of the working copy while it runs. Posargs: rows of docs/faults.md, usually all.
+    Left out is tests.faults.freethreaded_breaks, for a Python without a GIL: tests/README.md.
     """
     for part in ("faults", "topology"):
         session.run("python", "-m", f"tests.{part}.breaks", *(session.posargs or ["all"]))
     if not session.posargs:
         session.run("cmake", "--preset", "dev")
-        for part in ("first_step", "guard"):
+        for part in ("first_step", "guard", "renewal", "direct"):
             session.run("python", "-m", f"tests.faults.{part}_breaks")
+        session.run("python", "-m", "tests.faults.interleaving_breaks", "all")
 
 
 @nox.session(venv_backend="none")
@@ -194,6 +196,15 @@ def shells(session: nox.Session) -> None:
         session.error(f"install the system's packages {', '.join(absent)}, as .ci/run does")
     install_package(session, "test")
     session.run("pytest", "tests/cli/test_shells.py", *session.posargs)
+
+
+@nox.session
+def models(session: nox.Session) -> None:
+    """Every model in every order of events, and its mutants; needs Debian's package spin."""
+    if shutil.which("spin") is None:
+        session.error("install the system's package spin")
+    install_package(session, "test")
+    session.run("pytest", "-m", "slow", "tests/models", *session.posargs)
 
 
 @nox.session
