@@ -15,8 +15,9 @@ foreach(layer base net resp client topology script lease wait sync guard engine)
 endforeach()
 
 # cpp/guard/ is for Linux, and has the program's main().
+set(futex_portable "${PROJECT_SOURCE_DIR}/cpp/base/futex_portable.cpp")
 if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
-  list(REMOVE_ITEM engine_sources "${PROJECT_SOURCE_DIR}/cpp/guard/main.cpp")
+  list(REMOVE_ITEM engine_sources "${PROJECT_SOURCE_DIR}/cpp/guard/main.cpp" "${futex_portable}")
 else()
   list(FILTER engine_sources EXCLUDE REGEX "/cpp/guard/")
 endif()

@@ -38,7 +38,7 @@ class Clock {
   virtual TimePoint now() const = 0;
 };
 
-// CLOCK_BOOTTIME where the system has it, else CLOCK_MONOTONIC.
+// CLOCK_BOOTTIME where the system has it, else CLOCK_MONOTONIC, which includes suspend on macOS.
 class SystemClock final : public Clock {
  public:
   TimePoint now() const override;

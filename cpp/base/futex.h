@@ -7,8 +7,8 @@
 
 namespace holdfast {
 
-// The kernel's futex: threads sleep on a word while it has a value. The engine's only use of the
-// system call.
+// Threads sleep on a word while it has a value: by the kernel's futex on Linux, else by mutexes and
+// condition variables, in a child of fork(), too.
 using FutexWord = SharedAtomic<std::uint32_t>;
 
 // Sleeps while `word` is `expected`, for `longest` at most (which may be more than a day), until a

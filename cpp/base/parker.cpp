@@ -1,7 +1,6 @@
 #include "base/parker.h"
 
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <array>
@@ -11,6 +10,7 @@
 
 #include "base/mutex.h"
 #include "base/process.h"
+#include "base/wake_up.h"
 
 namespace holdfast {
 
@@ -62,7 +62,7 @@ struct Lodging {
   Lodging& operator=(const Lodging&) = delete;
 };
 
-// The eventfds that no poll() has. Without a lock, which a child of fork() could inherit locked.
+// The wake-ups that no poll() has. Without a lock, which a child of fork() could inherit locked.
 class IdleDescriptors {
  public:
   int take() {
@@ -70,7 +70,7 @@ class IdleDescriptors {
       if (slot.fd.load(std::memory_order_relaxed) < 0) continue;
       if (const int fd = slot.fd.exchange(-1); fd >= 0) return fd;
     }
-    return ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return make_wake_up();
   }
 
   void give(int fd) {
@@ -134,7 +134,7 @@ void Parker::notify() {
 // read again.
 bool Parker::rouse() {
   const std::uint32_t before = state_.exchange(kNotified);
-  if (before == kPolling) eventfd_write(wake_fd(), 1);  // for which end_poll() waits
+  if (before == kPolling) holdfast::wake(wake_fd());  // for which end_poll() waits
   return before == kAsleep;
 }
 
@@ -175,8 +175,7 @@ void Parker::end_poll() {
   const int fd = wake_fd();
   if (state_.exchange(kAwake) == kNotified && fd >= 0) {
     // Until it is written, the notifier may use the descriptor.
-    eventfd_t ignored = 0;
-    while (eventfd_read(fd, &ignored) != 0) {
+    while (!clear_wake_up(fd)) {
       pollfd written{fd, POLLIN, 0};
       ::poll(&written, 1, -1);
     }

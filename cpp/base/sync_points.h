@@ -13,6 +13,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <ctime>
 #include <mutex>
 
 namespace holdfast {
@@ -44,9 +45,18 @@ using NativeCondition = std::condition_variable;
 template <typename T>
 using SharedAtomic = std::atomic<T>;
 
-// As ppoll() without a signal mask.
+// Rounded up, so that no poll ends before its time.
+constexpr int whole_millis(const timespec& time) {
+  return static_cast<int>(time.tv_sec * 1000 + (time.tv_nsec + 999'999) / 1'000'000);
+}
+
+// As ppoll() without a signal mask; where there is none, for whole milliseconds, rounded up.
 inline int poll_descriptors(pollfd* descriptors, nfds_t count, const timespec& longest) {
+#ifdef __linux__
   return ::ppoll(descriptors, count, &longest, nullptr);
+#else
+  return ::poll(descriptors, count, whole_millis(longest));
+#endif
 }
 
 }  // namespace holdfast

@@ -1,12 +1,17 @@
 #include "base/thread.h"
 
 #include <pthread.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <csignal>
 #include <utility>
+
+#ifdef __linux__
+#include <sys/syscall.h>
+#else
+#include <mach/mach.h>
+#endif
 
 namespace holdfast {
 namespace {
@@ -27,23 +32,55 @@ class SignalsBlocked {
   sigset_t before_{};
 };
 
+#ifdef __linux__
+
+void name_this_thread(const char* name) { pthread_setname_np(pthread_self(), name); }
+
+bool exists(int thread_id) { return ::syscall(SYS_tgkill, ::getpid(), thread_id, 0) == 0; }
+
+#else  // built for macOS, but never run there
+
+void name_this_thread(const char* name) { pthread_setname_np(name); }
+
+bool exists(int thread_id) {
+  thread_basic_info info{};
+  mach_msg_type_number_t size = THREAD_BASIC_INFO_COUNT;
+  return ::thread_info(static_cast<thread_inspect_t>(thread_id), THREAD_BASIC_INFO,
+                       reinterpret_cast<thread_info_t>(&info), &size) == KERN_SUCCESS;
+}
+
+#endif
+
 }  // namespace
 
 std::thread start_thread(const std::string& name, std::function<void()> body) {
   const SignalsBlocked blocked;
   return std::thread([name = name.substr(0, 15), body = std::move(body)] {
-    pthread_setname_np(pthread_self(), name.c_str());
+    name_this_thread(name.c_str());
     body();
   });
 }
 
+#ifdef __linux__
+
 int this_thread_id() { return static_cast<int>(::syscall(SYS_gettid)); }
+
+bool on_main_thread() { return this_thread_id() == ::getpid(); }
+
+#else
+
+int this_thread_id() { return static_cast<int>(::pthread_mach_thread_np(::pthread_self())); }
+
+bool on_main_thread() { return ::pthread_main_np() != 0; }
+
+#endif
 
 void await_exit(int thread_id) {
   constexpr int kLooks = 200;
   constexpr auto kLook = std::chrono::microseconds(50);
-  const auto there = [thread_id] { return ::syscall(SYS_tgkill, ::getpid(), thread_id, 0) == 0; };
-  for (int look = 0; look < kLooks && there(); ++look) std::this_thread::sleep_for(kLook);
+  for (int look = 0; look < kLooks && exists(thread_id); ++look) {
+    std::this_thread::sleep_for(kLook);
+  }
 }
 
 }  // namespace holdfast

@@ -14,6 +14,9 @@ std::thread start_thread(const std::string& name, std::function<void()> body);
 // The system's id of the calling thread.
 int this_thread_id();
 
+// Whether the calling thread is the one that the process began with, or that called fork().
+bool on_main_thread();
+
 // Waits until the system no longer counts a thread that has returned, which is some 10 ms after the
 // join at most.
 void await_exit(int thread_id);

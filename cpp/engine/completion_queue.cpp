@@ -4,12 +4,12 @@
 
 #include <utility>
 
-#include "net/readable_set.h"
+#include "base/wake_up.h"
 
 namespace holdfast::engine {
 
 CompletionQueue::CompletionQueue()
-    : loop_(std::make_shared<client::EventLoopReader>()), wake_(net::make_wake_up()) {
+    : loop_(std::make_shared<client::EventLoopReader>()), wake_(make_wake_up()) {
   loop_->watch(wake_);
 }
 
@@ -31,7 +31,7 @@ void CompletionQueue::done(std::uint64_t id, sync::Outcome outcome) {
   }
   // After the unlock, so that the woken reader finds the lock free. A drain() in between makes this
   // wake-up unnecessary.
-  if (wakes) net::wake(wake_);
+  if (wakes) wake(wake_);
 }
 
 std::optional<sync::Outcome> CompletionQueue::begin(sync::Exchange& exchange, std::uint64_t id) {
@@ -45,7 +45,7 @@ std::vector<CompletionQueue::Done> CompletionQueue::drain() {
   loop_->turn();
   const MutexLock lock(mutex_);
   if (std::exchange(woken_, false) || done_.empty()) {
-    net::clear_wake_up(wake_);
+    clear_wake_up(wake_);
   }
   return std::exchange(done_, {});
 }

@@ -38,7 +38,7 @@ class CompletionQueue final : public sync::Completion,
 
  private:
   const std::shared_ptr<client::EventLoopReader> loop_;
-  const int wake_;  // an eventfd
+  const int wake_;  // of make_wake_up()
   // The loop's thread only.
   std::uint64_t beginning_ = 0;  // inside begin()
   std::optional<sync::Outcome> at_once_;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "net/descriptor.h"
+#include "net/sockets.h"
 
 #ifdef __linux__
 #include "guard/enrolment.h"
@@ -41,7 +42,7 @@ class GuardWatch final : public net::Pollable {
 
   net::Interest step(TimePoint /*now*/) override {
     net::Interest interest;
-    pollfd end{socket_.get(), POLLRDHUP, 0};
+    pollfd end{socket_.get(), net::kPollHangUp, 0};
     const bool ended = poll(&end, 1, 0) > 0;
     if (ended && !stopped_) post(*events_, "the guard of this program has ended");
     interest.done = ended || stopped_;

@@ -11,7 +11,7 @@
 namespace holdfast::net {
 
 // Waits for many descriptors, a moment and a wake-up at once: by epoll, timerfd and eventfd on
-// Linux, by kqueue elsewhere (compiled for macOS, but not run there). For one thread, except
+// Linux, by kqueue elsewhere (built for macOS, but not run there). For one thread, except
 // wake() and set_alarm().
 class Poller {
  public:

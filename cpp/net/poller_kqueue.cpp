@@ -11,7 +11,7 @@
 
 #include "net/poller.h"
 
-// Compiled with the headers of macOS, but never run there.
+// Built for macOS, but never run there.
 namespace holdfast::net {
 namespace {
 

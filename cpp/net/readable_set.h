@@ -10,10 +10,4 @@ int make_readable_set();
 bool add_readable(int set, int fd);
 void remove_readable(int set, int fd);
 
-// A descriptor that is readable from wake() until clear_wake_up(): an eventfd on Linux. The caller
-// closes it. -1 where the system gives none. wake() may be called on any thread.
-int make_wake_up();
-void wake(int fd);
-void clear_wake_up(int fd);
-
 }  // namespace holdfast::net

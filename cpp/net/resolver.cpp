@@ -2,7 +2,6 @@
 
 #include <netdb.h>
 #include <netinet/in.h>
-#include <sys/eventfd.h>
 #include <sys/un.h>
 
 #include <atomic>
@@ -12,6 +11,7 @@
 #include <utility>
 
 #include "base/thread.h"
+#include "base/wake_up.h"
 
 namespace holdfast::net {
 namespace {
@@ -91,13 +91,13 @@ Resolver::Resolver(const Address& address) : lookup_(std::make_shared<Lookup>())
 }
 
 void Resolver::start(const Address& address) {
-  const int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (fd < 0) throw std::system_error(errno, std::generic_category(), "eventfd (see ulimit -n)");
+  const int fd = make_wake_up();
+  if (fd < 0) throw std::system_error(errno, std::generic_category(), "wake-up (see ulimit -n)");
   lookup_->ready = Descriptor(fd);
   start_thread("holdfast-dns", [lookup = lookup_, address] {
     lookup->outcome = look_up_name(address);
     lookup->done = true;
-    eventfd_write(lookup->ready.get(), 1);
+    wake(lookup->ready.get());
   }).detach();
 }
 

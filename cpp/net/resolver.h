@@ -29,7 +29,7 @@ class Resolver {
   Resolver(const Resolver&) = delete;
   Resolver& operator=(const Resolver&) = delete;
 
-  // An eventfd that becomes readable when done() comes true; -1 where it was true from the start.
+  // A descriptor that becomes readable when done() comes true; -1 where it was true from the start.
   int fd() const;
   bool done() const;
 

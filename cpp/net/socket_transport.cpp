@@ -12,21 +12,12 @@
 #include <system_error>
 #include <utility>
 
+#include "net/sockets.h"
+
 namespace holdfast::net {
 namespace {
 
-constexpr int kKeepAliveIdleSeconds = 5;
-constexpr int kKeepAliveIntervalSeconds = 2;
-constexpr int kKeepAliveProbes = 3;
-
-void set_option(int fd, int level, int name, int value) {
-  setsockopt(fd, level, name, &value, sizeof value);
-}
-
-void set_user_timeout(int fd, Millis timeout) {
-  set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT,
-             static_cast<int>(std::clamp<Millis::rep>(timeout.count(), 1, 1 << 30)));
-}
+constexpr KeepAlive kKeepAlive = {/*idle_seconds=*/5, /*interval_seconds=*/2, /*probes=*/3};
 
 struct Hint {
   int error;
@@ -94,7 +85,7 @@ IoResult SocketTransport::begin_next() {
   while (next_ < addresses_.size()) {
     const SocketAddress& address = addresses_[next_++];
     const int family = address.storage.ss_family;
-    socket_ = Descriptor(socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    socket_ = Descriptor(open_stream_socket(family));
     if (socket_.open()) {
       if (family != AF_UNIX) {
         prepare_tcp(user_timeout_ / static_cast<Millis::rep>(addresses_.size()));
@@ -133,18 +124,19 @@ IoResult SocketTransport::refused(int error) {
 
 void SocketTransport::prepare_tcp(Millis connect_timeout) const {
   const int fd = socket_.get();
-  set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-  set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-  set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, kKeepAliveIdleSeconds);
-  set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, kKeepAliveIntervalSeconds);
-  set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, kKeepAliveProbes);
+  const int on = 1;
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  set_keep_alive(fd, kKeepAlive);
   set_user_timeout(fd, connect_timeout);
 }
 
 // All other calls use MSG_DONTWAIT.
 void SocketTransport::let_await_block() const {
+  if (!kFlagsSuffice) return;
   const int fd = socket_.get();
-  const timeval longest{0, std::chrono::microseconds(moment()).count()};
+  timeval longest{};
+  longest.tv_usec =
+      static_cast<decltype(longest.tv_usec)>(std::chrono::microseconds(moment()).count());
   setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &longest, sizeof longest);
   fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
 }
@@ -173,7 +165,12 @@ bool SocketTransport::has_input() const {
   return got >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
 }
 
-IoResult SocketTransport::await(char* into, std::size_t size) { return receive(into, size, 0); }
+IoResult SocketTransport::await(char* into, std::size_t size) {
+  if (kFlagsSuffice) return receive(into, size, 0);
+  pollfd come{socket_.get(), POLLIN, 0};
+  poll(&come, 1, static_cast<int>(moment().count()));
+  return read(into, size);
+}
 
 // Longer than most replies take, short enough for threads that have to interrupt the reader.
 Millis SocketTransport::moment() const { return Millis(20); }
@@ -193,7 +190,7 @@ IoResult SocketTransport::receive(char* into, std::size_t size, int flags) {
 
 IoResult SocketTransport::write(const char* from, std::size_t size) {
   for (;;) {
-    const ssize_t sent = send(socket_.get(), from, size, MSG_NOSIGNAL | MSG_DONTWAIT);
+    const ssize_t sent = send(socket_.get(), from, size, kNoSignal | MSG_DONTWAIT);
     if (sent >= 0) return {Io::kDone, static_cast<std::size_t>(sent), {}};
     if (errno == EAGAIN || errno == EWOULDBLOCK) return {Io::kWantWrite, 0, {}};
     if (errno != EINTR) return failed("the connection is lost to ", errno);

@@ -62,7 +62,7 @@ class Transport {
 };
 
 // Starts connecting; returns at once. Host names are resolved on a separate, short-lived thread
-// (the fd is an eventfd until then), IP literals without one; each address found is tried in turn.
+// (the fd is another until then), IP literals without one; each address found is tried in turn.
 // `user_timeout`: how long sent bytes may stay unacknowledged; while connecting, the addresses of
 // one name share it. Without OpenSSL in the build, tls.enabled gives a transport that fails with a
 // message saying so. Errors are returned by connect().

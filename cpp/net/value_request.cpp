@@ -1,13 +1,13 @@
 #include "net/value_request.h"
 
-#include <sys/eventfd.h>
-
 #include <cerrno>
 #include <system_error>
 
+#include "base/wake_up.h"
+
 namespace holdfast::net {
 
-RequestSignal::RequestSignal() : ready_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+RequestSignal::RequestSignal() : ready_(make_wake_up()) {
   if (!ready_.open()) error_ = errno;
 }
 
@@ -19,7 +19,7 @@ Status RequestSignal::obstacle() const {
 
 void RequestSignal::signal() {
   done_ = true;
-  if (ready_.open()) eventfd_write(ready_.get(), 1);
+  if (ready_.open()) wake(ready_.get());
 }
 
 }  // namespace holdfast::net

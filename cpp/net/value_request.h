@@ -20,7 +20,7 @@ class RequestSignal {
   RequestSignal(const RequestSignal&) = delete;
   RequestSignal& operator=(const RequestSignal&) = delete;
 
-  // An eventfd that becomes readable when done() comes true; -1 where that was so from the start.
+  // A descriptor that becomes readable when done() comes true; -1 where that was so from the start.
   int fd() const { return ready_.get(); }
   bool done() const { return done_; }
 

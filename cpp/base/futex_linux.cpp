@@ -1,4 +1,4 @@
-#include "base/futex.h"
+#ifdef __linux__
 
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <ctime>
 #include <limits>
+
+#include "base/futex.h"
 
 namespace holdfast {
 
@@ -40,3 +42,5 @@ void futex_wake(const FutexWord& word, std::uint32_t bits) {
 }
 
 }  // namespace holdfast
+
+#endif  // __linux__
