@@ -27,6 +27,8 @@ NEEDS_GIL = ("gevent", "uvloop")
 #: One that was built with --disable-gil --with-thread-sanitizer: see tests/README.md.
 TSAN_PYTHON = os.environ.get("HOLDFAST_TSAN_PYTHON")
 JOBS = str(os.cpu_count() or 2)
+#: Its Clang compiles for an older glibc, and for macOS.
+ZIG = "ziglang==0.17.1"
 #: Tests in C++ that go through schedules at random, which takes long under measurement.
 SEARCHES = r"^(interleavings|simulation)\."
 FRAMEWORKS = ["celery", "django", "fastapi", "opentelemetry", "prometheus"]
@@ -332,11 +334,21 @@ def wanted_glibc(posargs: list[str]) -> tuple[str, list[str]]:
 
 def older_glibc(session: nox.Session, glibc: str) -> dict[str, str]:
     """Returns the variables of a build with what tools/glibc.py prepares."""
-    session.install("ziglang==0.17.1")
+    session.install(ZIG)
     folder = Path(f"build/glibc-{glibc}")
     session.run("python", "tools/glibc.py", glibc, str(folder))
     variables: dict[str, str] = json.loads((folder / "environment.json").read_text("utf-8"))
     return variables
+
+
+@nox.session
+def macos(session: nox.Session) -> None:
+    """Compiles and links the engine and the module for macOS, on Linux: nox -s macos -- [target].
+
+    Without TLS, for aarch64-macos unless a target of zig is named. Nothing of it can be run here.
+    """
+    session.install(ZIG, "pybind11>=3.0.2")
+    session.run("python", "-m", "tools.macos", *session.posargs)
 
 
 def commit_time(session: nox.Session) -> str:

@@ -41,7 +41,7 @@ OPTIONS = (
 
 def main(arguments: list[str]) -> int:
     glibc, folder = arguments[0], Path(arguments[1]).resolve()
-    compilers = write_compilers(glibc, folder / "bin")
+    compilers = write_compilers(f"x86_64-linux-gnu.{glibc}", folder / "bin")
     local = folder / "usr/local"
     if not (local / "lib/libssl.a").exists():
         build_openssl(fetch_openssl(folder / "sources"), folder)
@@ -53,17 +53,20 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def write_compilers(glibc: str, folder: Path) -> dict[str, str]:
-    """Returns the variables that name the compilers."""
+def write_compilers(target: str, folder: Path) -> dict[str, str]:
+    """Returns the variables that name zig's compilers for its name of a target."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in ("cc", "c++"):
-        # pip hides the packages of this Python from what it builds, by variables.
-        zig = [sys.executable, "-I", "-m", "ziglang", name]
-        zig += ["-target", f"x86_64-linux-gnu.{glibc}"]
-        script = folder / name
-        script.write_text(f'#!/bin/sh\nexec {shlex.join(zig)} "$@"\n', encoding="utf-8")
-        script.chmod(0o755)
+        write_script(folder / name, [name, "-target", target])
     return {"CC": str(folder / "cc"), "CXX": str(folder / "c++")}
+
+
+def write_script(script: Path, command: list[str]) -> None:
+    """Writes a program that runs a command of zig."""
+    # pip hides the packages of this Python from what it builds, by variables.
+    zig = [sys.executable, "-I", "-m", "ziglang", *command]
+    script.write_text(f'#!/bin/sh\nexec {shlex.join(zig)} "$@"\n', encoding="utf-8")
+    script.chmod(0o755)
 
 
 def fetch_openssl(folder: Path) -> Path:

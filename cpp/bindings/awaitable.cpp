@@ -320,10 +320,10 @@ void Awaitable::call_soon() {
   if (!next) return;
   static KeptObject method;
   static KeptObject keywords;
-  const std::array<PyObject*, 4> arguments{loop, next.ptr(), awaited(), inside.ptr()};
+  const std::array<PyObject*, 4> given{loop, next.ptr(), awaited(), inside.ptr()};
   constexpr std::size_t kPositional = 3;
   PyObject* const handle =
-      PyObject_VectorcallMethod(method.interned("call_soon").ptr(), arguments.data(), kPositional,
+      PyObject_VectorcallMethod(method.interned("call_soon").ptr(), given.data(), kPositional,
                                 keywords.get([] { return py::make_tuple("context"); }).ptr());
   if (handle == nullptr) throw py::error_already_set();
   Py_DECREF(handle);

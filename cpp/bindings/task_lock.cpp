@@ -165,10 +165,10 @@ PyObject* exit(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
     PyObject* const body = body_error(arguments, count);
     const Using<TaskLockState> state(self);
     if (state->watched) return coroutine(self, "_exit_watched", arguments, count);
-    Awaitable::Arguments arguments{};
-    arguments.body = body;
-    arguments.deferred = state->defers;
-    return awaitable_for(self, kLeave, arguments);
+    Awaitable::Arguments leaving{};
+    leaving.body = body;
+    leaving.deferred = state->defers;
+    return awaitable_for(self, kLeave, leaving);
   });
 }
 

@@ -51,7 +51,7 @@ bool on_main_thread() {
   thread_local bool main = false;
   if (const std::uint64_t epoch = fork_epoch(); known != epoch) {
     known = epoch;
-    main = this_thread_id() == ::getpid();
+    main = holdfast::on_main_thread();
   }
   return main;
 }

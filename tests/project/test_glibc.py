@@ -12,7 +12,7 @@ from tools import glibc
 
 
 def test_the_compilers_are_zigs_for_the_wanted_glibc(tmp_path: Path) -> None:
-    found = glibc.write_compilers("2.28", tmp_path)
+    found = glibc.write_compilers("x86_64-linux-gnu.2.28", tmp_path)
     zig = {"CC": "cc", "CXX": "c++"}
     assert set(found) == set(zig)
     for variable, name in zig.items():
