@@ -100,8 +100,8 @@ BATCHES = (
     batched(
         "a batch has no bound",
         "renewal_batch.cpp",
-        "if (!batch || batch->full()) {",
-        "if (!batch) {",
+        "if (!batch || batch->full()) batch",
+        "if (!batch) batch",
     ),
     batched(
         "a server that tracks declared keys gets large batches",
