@@ -68,10 +68,7 @@ def install_free_threaded(session: nox.Session, *options: str) -> None:
 
 @nox.session(python=FREE_THREADED)
 def freethreaded(session: nox.Session) -> None:
-    """The quick run of the Python tests without the GIL, on each Python without one that is there.
-
-    Nox skips the others: `Python interpreter 3.14t not found`.
-    """
+    """The quick run of the Python tests on each Python that is there without a GIL."""
     install_free_threaded(session)
     session.run("pytest", *session.posargs, env={"PYTHON_GIL": "0"})
 
@@ -247,9 +244,8 @@ def deployments(session: nox.Session) -> None:
     """What is promised of one server, on several: a service under Sentinel, a cluster."""
     install_package(session, "test")
     folders = ["tests/contract", "tests/citizenship", "tests/faults/test_fork.py"]
-    session.run(
-        "pytest", "--matrix", "full", "--servers", "sentinel,cluster", *folders, *session.posargs
-    )
+    servers = ["--matrix", "full", "--servers", "sentinel,cluster"]
+    session.run("pytest", *servers, *folders, *session.posargs)
 
 
 @nox.session
@@ -343,10 +339,7 @@ def older_glibc(session: nox.Session, glibc: str) -> dict[str, str]:
 
 @nox.session
 def macos(session: nox.Session) -> None:
-    """Compiles and links the engine and the module for macOS, on Linux: nox -s macos -- [target].
-
-    Without TLS, for aarch64-macos unless a target of zig is named. Nothing of it can be run here.
-    """
+    """Compiles and links all for macOS, without TLS, and runs nothing: nox -s macos -- [target]."""
     session.install(ZIG, "pybind11>=3.0.2")
     session.run("python", "-m", "tools.macos", *session.posargs)
 
@@ -378,14 +371,12 @@ def use_wheel(session: nox.Session, wheel: Path, tests: list[str]) -> None:
 def reproducible(session: nox.Session) -> None:
     """Two builds of the source distribution and of the wheel are equal: nox -s reproducible."""
     session.install("build>=1.2")
+    epoch = commit_time(session)
     folders = [Path("build/reproducible") / name for name in ("first", "second")]
     for folder in folders:
         shutil.rmtree(folder, ignore_errors=True)
         shutil.rmtree("build/nox-reproducible", ignore_errors=True)
-        build = {
-            "SOURCE_DATE_EPOCH": commit_time(session),
-            "SKBUILD_BUILD_DIR": "build/nox-reproducible",
-        }
+        build = {"SOURCE_DATE_EPOCH": epoch, "SKBUILD_BUILD_DIR": "build/nox-reproducible"}
         kinds = session.posargs or ["--sdist", "--wheel"]
         session.run("python", "-m", "build", *kinds, "--outdir", str(folder), env=build)
     names = sorted(path.name for path in folders[0].iterdir())

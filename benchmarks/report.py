@@ -75,11 +75,18 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def _table(case: Case, results: Results) -> str:
-    head = ["contender", *(column.title for column in case.columns)]
+    contenders = results.contenders(case.name)
+    # Figures that were kept before a column was added do not have it.
+    columns = [
+        column
+        for column in case.columns
+        if any(results.value(case.name, each, column.key) is not None for each in contenders)
+    ] or list(case.columns)
+    head = ["contender", *(column.title for column in columns)]
     lines = [f"### {case.title} (`{case.name}`)", "", _row(head)]
-    lines.append(_row(["---", *("---:" for _ in case.columns)]))
-    for contender in results.contenders(case.name):
-        cells = [_cell(case, column, contender, results) for column in case.columns]
+    lines.append(_row(["---", *("---:" for _ in columns)]))
+    for contender in contenders:
+        cells = [_cell(case, column, contender, results) for column in columns]
         lines.append(_row([contender, *cells]))
     for contender, messages in results.failures.get(case.name, {}).items():
         lines += ["", f"{contender} failed {len(messages)} ×: {messages[0]}"]
