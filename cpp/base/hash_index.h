@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/bits.h"
+
 namespace holdfast {
 
 // Small values by the hashes of their keys, several of which may be equal: the keys are where the
@@ -84,7 +86,7 @@ class HashIndex {
   }
   void resize(std::size_t slots) {
     const std::vector<Slot> old = std::exchange(slots_, std::vector<Slot>(slots));
-    shift_ = 64U - static_cast<unsigned>(__builtin_ctzll(slots));
+    shift_ = 64U - lowest_bit(slots);
     for (const Slot& slot : old) {
       if (slot.hash != 0) put(slot);
     }

@@ -83,8 +83,10 @@ Resolver::Resolver(const Address& address) : lookup_(std::make_shared<Lookup>())
     try {
       start(address);
     } catch (const std::system_error& error) {
+      const bool too_many = error.code() == std::errc::too_many_files_open;
       lookup_->outcome =
-          Status::unreachable("cannot resolve " + address.text() + ": " + error.what());
+          Status::unreachable("cannot resolve " + address.text() + ": " + error.code().message() +
+                              (too_many ? " (see ulimit -n)" : ""));
       lookup_->done = true;
     }
   }
@@ -92,7 +94,7 @@ Resolver::Resolver(const Address& address) : lookup_(std::make_shared<Lookup>())
 
 void Resolver::start(const Address& address) {
   const int fd = make_wake_up();
-  if (fd < 0) throw std::system_error(errno, std::generic_category(), "wake-up (see ulimit -n)");
+  if (fd < 0) throw std::system_error(errno, std::generic_category());
   lookup_->ready = Descriptor(fd);
   start_thread("holdfast-dns", [lookup = lookup_, address] {
     lookup->outcome = look_up_name(address);

@@ -13,8 +13,8 @@ RequestSignal::RequestSignal() : ready_(make_wake_up()) {
 
 Status RequestSignal::obstacle() const {
   if (ready_.open()) return {};
-  return Status::unreachable(
-      "nothing can be waited for: " + std::generic_category().message(error_) + " (see ulimit -n)");
+  return Status::unreachable("cannot make a descriptor to wait with: " +
+                             std::generic_category().message(error_) + " (see ulimit -n)");
 }
 
 void RequestSignal::signal() {

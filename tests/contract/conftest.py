@@ -190,6 +190,12 @@ def lock(stage: Stage) -> Any:
 
 
 @pytest.fixture
+def quiet_lock(stage: Stage) -> Any:
+    """A lock of a client that sends its callers' commands only, until a renewal is due."""
+    return stage.lock(stage.client(tracking="off"))
+
+
+@pytest.fixture
 def silent() -> Iterator[socket.socket]:
     """A socket that listens; the test fails when anybody connected.
 

@@ -86,7 +86,10 @@ def test_a_token_is_inside_with(alice: Any, lock: Any) -> None:
 
 
 @pytest.mark.servers("real")
-def test_reading_the_token_sends_no_command(alice: Any, lock: Any, server: Server) -> None:
+def test_reading_the_token_sends_no_command(
+    alice: Any, make_client: MakeClient, server: Server
+) -> None:
+    lock = make_client(tracking="off").fenced_lock(NAME)
     granted(alice, lock)
     with server.recording() as recording:
         token(alice, lock)

@@ -196,8 +196,9 @@ def test_after_a_downgrade_writers_still_wait(
 @pytest.mark.parametrize("how", [{}, {"blocking": False}, {"timeout": 1}], ids=str)
 @pytest.mark.servers("real")
 def test_an_upgrade_is_refused_before_anything_is_sent(
-    alice: Any, rw: Any, server: Server, how: dict[str, Any]
+    alice: Any, make_client: MakeClient, server: Server, how: dict[str, Any]
 ) -> None:
+    rw = make_client(tracking="off").read_write_lock(NAME)
     alice.do(rw.read.acquire)
     with server.recording() as recording:
         with pytest.raises(holdfast.LockError, match=NAME) as refused:

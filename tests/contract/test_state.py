@@ -89,12 +89,6 @@ def test_repr_of_a_lock_that_is_held(alice: Any, lock: Any, stage: Stage) -> Non
     assert 45 < float(shown[1]) <= 50
 
 
-@pytest.fixture
-def quiet_lock(stage: Stage) -> Any:
-    """A lock of a client that sends its callers' commands only, until a renewal is due."""
-    return stage.lock(stage.client(tracking="off"))
-
-
 @pytest.mark.servers("real")
 def test_attributes_send_no_command(alice: Any, quiet_lock: Any, stage: Stage) -> None:
     alice.do(quiet_lock.acquire)

@@ -63,9 +63,9 @@ def test_waiters_of_many_names(stage: Stage) -> None:
 
 
 def test_a_try_does_not_subscribe(
-    alice: Any, bob: Any, lock: Any, rival: Any, stage: Stage
+    alice: Any, bob: Any, quiet_lock: Any, rival: Any, stage: Stage
 ) -> None:
-    alice.do(lock.acquire)
+    alice.do(quiet_lock.acquire)
     assert not bob.do(rival.acquire, blocking=False)  # from now on the server knows the script
     if stage.server.real:
         with stage.server.recording() as recording:
@@ -125,8 +125,10 @@ def test_commands_per_acquisition_do_not_grow_with_the_waiters(stage: Stage, cli
 
 
 @pytest.mark.servers("real")
-def test_one_message_makes_one_waiter_try(alice: Any, lock: Any, rival: Any, stage: Stage) -> None:
-    alice.do(lock.acquire, lease=3600)
+def test_one_message_makes_one_waiter_try(
+    alice: Any, quiet_lock: Any, rival: Any, stage: Stage
+) -> None:
+    alice.do(quiet_lock.acquire, lease=3600)
     waiting = [stage.wait(stage.actor(), rival) for _ in range(10)]
     eventually(lambda: stage.server.inspect.ping() and others_sleep())  # they have asked once more
     with stage.server.recording() as recording:
