@@ -43,6 +43,8 @@ foreach(layer client lease wait sync)
   list(APPEND scheduled_sources ${layer_sources})
 endforeach()
 add_library(holdfast_engine_scheduled STATIC ${scheduled_sources})
+set_target_properties(holdfast_engine_scheduled PROPERTIES UNITY_BUILD ${HOLDFAST_UNITY}
+                                                           UNITY_BUILD_MODE GROUP)
 add_dependencies(holdfast_engine_scheduled lua_scripts)
 holdfast_own(holdfast_engine_scheduled)
 target_compile_definitions(holdfast_engine_scheduled
