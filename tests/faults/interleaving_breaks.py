@@ -148,7 +148,7 @@ def scenarios_until_found(which: Break, folder: Path, count: int) -> int | None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("rows", nargs="+", help="rows of docs/faults.md, or: all")
-    parser.add_argument("--count", type=int, default=20_000, help="scenarios at most, for each")
+    parser.add_argument("--count", type=int, default=100_000, help="scenarios at most, for each")
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "dev")
     arguments = parser.parse_args()
     missed = 0
