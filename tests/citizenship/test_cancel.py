@@ -59,6 +59,29 @@ def test_cancelled_after_any_number_of_turns_of_the_loop(server: Server) -> None
     nothing_is_left(server)
 
 
+def test_a_lock_of_locks_cancelled_after_any_number_of_turns(server: Server) -> None:
+    """9: its members are released before the end of the task, after which nothing renews them."""
+
+    async def section(lock: Any) -> None:
+        async with lock:
+            await turns()
+
+    async def main() -> None:
+        async with holdfast.asyncio.Client(server.url) as client:
+            lock = client.multi_lock(client.lock("a"), client.lock("b"))
+            for number in [*range(40), *range(40, 2000, 40)]:
+                tasks = [asyncio.create_task(section(lock)) for _ in range(4)]
+                await turns(number)
+                for task in tasks:
+                    task.cancel()
+                await asyncio.wait(tasks, timeout=BOUND)
+                assert all(task.done() for task in tasks)
+            assert client.stats().lost == 0
+
+    asyncio.run(main())
+    eventually(lambda: server.keys() == set(), what="no member is left")
+
+
 def test_cancelled_when_it_is_granted_and_does_not_know(server: Server) -> None:
     """9: a callback that was due comes between the reply and the task's step."""
 

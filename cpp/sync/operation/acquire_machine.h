@@ -64,7 +64,7 @@ class AcquireMachine {
     Millis lease{0};                           // of the new hold; 0: no hold
     bool again = false;                        // not a further hold: the grant is never given back
     bool has_permits = false;                  // several owners may hold it at a time
-    bool by_count = false;                     // a refusal says how many permits are free
+    bool by_count = false;                     // what a refusal finds free is for other waiters
     bool yields = false;                       // it queues up behind earlier waiters
     bool believes_grants = false;  // of other clients' releases; else the next attempt finds them
     bool undone_for_good = false;  // after giving back, the next attempt is a new request

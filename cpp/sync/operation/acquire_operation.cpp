@@ -66,11 +66,8 @@ TimePoint AcquireOperation::since() const {
   return recipe().granting_message() ? begun_ : TimePoint::min();
 }
 
-// Of two names that share a channel, a message does not say whose permits it is about.
 std::int64_t AcquireOperation::wants() const {
-  const bool by_count = recipe().waiting() == Waiting::kByCount;
-  const bool in_turn = wake_policy(recipe(), name()) == wait::WaitRegistry::WakePolicy::kInTurn;
-  return recipe().has_permits() && (by_count || in_turn) ? request().amount : 0;
+  return by_count(recipe(), name()) ? request().amount : 0;
 }
 
 void AcquireOperation::on_message(std::string_view payload) {

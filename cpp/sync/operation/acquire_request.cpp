@@ -68,12 +68,16 @@ AcquireMachine::Options machine_options(const AcquireRequest& request, const Con
   options.lease = recipe.makes_holds() ? request.lease.time : Millis(0);
   options.again = request.again;
   options.has_permits = recipe.has_permits();
-  options.by_count = recipe.has_permits();
+  options.by_count = by_count(recipe, request.name());
   options.yields = request.blocking && in_turn(recipe, request.name());
   options.undone_for_good = recipe.undone_for_good();
   options.connect_deadline = request.connect_deadline;
   options.believes_grants = request.lease.renewed;
   return options;
+}
+
+bool by_count(const Recipe& recipe, const LockName& name) {
+  return recipe.has_permits() && !shares_channels(name);
 }
 
 WakePolicy wake_policy(const Recipe& recipe, const LockName& name) {

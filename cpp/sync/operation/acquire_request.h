@@ -68,6 +68,10 @@ struct AcquireRequest : AcquireArguments {
 AcquireMachine::Options machine_options(const AcquireRequest& request, const Context& context,
                                         TimePoint begun);
 
+// Whether waiters for this name are woken for as many permits as a message, or a refusal, says that
+// there are. Of two names that share a channel, it does not say whose permits: each tries.
+bool by_count(const Recipe& recipe, const LockName& name);
+
 // Which waiters for this name a message wakes.
 wait::WaitRegistry::WakePolicy wake_policy(const Recipe& recipe, const LockName& name);
 

@@ -41,7 +41,7 @@ void Composite::cancel_quietly() noexcept {
 }
 
 std::optional<Outcome> Composite::wait_here(Interrupt* interrupt) {
-  start();
+  start(true);
   TimePoint look = interrupt != nullptr ? after(now(), kInterruptSlice) : kNever;
   bool interrupted = false;
   for (work(); !finished(); work()) {
@@ -57,8 +57,9 @@ std::optional<Outcome> Composite::wait_here(Interrupt* interrupt) {
   return interrupted ? std::nullopt : outcome_;
 }
 
-void Composite::start() {
-  const Status refused = enter(true);
+void Composite::start(bool by_thread) {
+  const MutexLock turn(turn_);
+  const Status refused = enter(by_thread);
   if (!refused.ok()) return finish({Verdict::kFailed, refused});
   deliver({Event::Kind::kStart});
 }
@@ -89,20 +90,26 @@ void Composite::finish_to(std::shared_ptr<Completion> completion, std::uint64_t 
                           Parker* /*reader*/) {
   completion_ = std::move(completion);
   id_ = id;
-  const Status refused = enter(false);
-  if (!refused.ok()) return finish({Verdict::kFailed, refused});
-  post({Event::Kind::kStart, 0, {}});
+  try {
+    start(false);
+    work();  // sets the timer
+  } catch (...) {
+    completion_.reset();
+    cancel_quietly();
+    throw;
+  }
 }
 
 void Composite::cancel() {
-  leave();
-  if (parker_ == nullptr) return post({Event::Kind::kCancel, 0, {}});
-  deliver({Event::Kind::kCancel});
+  {
+    const MutexLock turn(turn_);
+    leave();
+    deliver({Event::Kind::kCancel});
+  }
+  work();  // disarms the timer
 }
 
-void Composite::done(std::uint64_t id, Outcome outcome) {
-  post({Event::Kind::kMember, id, std::move(outcome)});
-}
+void Composite::done(std::uint64_t id, Outcome outcome) { post({id, std::move(outcome)}); }
 
 void Composite::post(Arrival arrival) {
   const WakeBatch wakes;
@@ -122,6 +129,7 @@ void Composite::on_time() {
 }
 
 void Composite::work() {
+  const MutexLock turn(turn_);
   while (std::optional<Arrival> arrival = next()) take(std::move(*arrival));
 }
 
@@ -137,7 +145,6 @@ std::optional<Composite::Arrival> Composite::next() {
 }
 
 void Composite::take(Arrival arrival) {
-  if (arrival.kind != Event::Kind::kMember) return deliver({arrival.kind, 0, {}});
   const auto found = std::find_if(calls_.begin(), calls_.end(), [&arrival](const MemberCall& each) {
     return each.id == arrival.id;
   });
@@ -148,6 +155,7 @@ void Composite::take(Arrival arrival) {
 }
 
 void Composite::look_at_clock() {
+  const MutexLock turn(turn_);
   if (finished() || now() < until_) return;
   until_ = kNever;
   deliver({Event::Kind::kTime});

@@ -17,7 +17,8 @@ namespace holdfast::sync {
 // clients and servers; they run side by side. It can be awaited like an operation. In wait() the
 // calling thread reads for the members, one connection after the other (other replies wait in their
 // sockets), and leaves late replies to the loop. After finish_to() the loop reads for all members.
-// handle() of a subclass runs on one thread: the waiting one, or the loop's.
+// handle() of a subclass runs on one thread at a time: the waiting one, or the loop's, but for the
+// beginning and a cancel(), which are the caller's: before a task ends its members are released.
 class Composite : public Exchange,
                   public Completion,
                   public Timed,
@@ -41,8 +42,7 @@ class Composite : public Exchange,
   void done(std::uint64_t id, Outcome outcome) final;
 
  protected:
-  // By the calling thread, before its beginning: a failure ends it. Also by another than that of
-  // handle(): leave() once its caller no longer waits.
+  // Before its beginning: a failure ends it. And once its caller no longer waits.
   virtual Status enter(bool /*by_thread*/) { return {}; }
   virtual void leave() {}
 
@@ -77,22 +77,21 @@ class Composite : public Exchange,
     ExchangePtr operation;
     bool served_by_loop = false;  // to the loop, which reads for it
   };
-  struct Arrival {
-    Event::Kind kind;
-    std::uint64_t id;  // of kMember
+  struct Arrival {  // of a member's outcome
+    std::uint64_t id;
     Outcome outcome;
   };
 
   void on_time() final;
   std::optional<Outcome> wait_here(Interrupt* interrupt);
-  void start();
+  void start(bool by_thread) HOLDFAST_EXCLUDES(turn_);
   void cancel_quietly() noexcept;
   void post(Arrival arrival) HOLDFAST_EXCLUDES(mutex_);
   std::optional<Arrival> next() HOLDFAST_EXCLUDES(mutex_);
-  void work() HOLDFAST_EXCLUDES(mutex_);
+  void work() HOLDFAST_EXCLUDES(turn_);
   void read(TimePoint slice) HOLDFAST_EXCLUDES(mutex_);
   void set_waiter(Parker* parker) HOLDFAST_EXCLUDES(mutex_);
-  void look_at_clock();
+  void look_at_clock() HOLDFAST_EXCLUDES(turn_);
   void deliver(const Event& event);
   void take(Arrival arrival);
   ExchangePtr drop(std::vector<MemberCall>::iterator place);
@@ -101,8 +100,9 @@ class Composite : public Exchange,
   const LockName name_;
   About about_;
 
-  // Used by the thread that calls handle().
-  Parker* parker_ = nullptr;  // it is in wait()
+  Parker* parker_ = nullptr;  // of the thread that is in wait(); set before the beginning
+  // Held while handle() runs. With parker_, only its thread uses what follows.
+  Mutex turn_;
   std::vector<MemberCall> calls_;
   std::uint64_t last_ = 0;
   TimePoint until_ = kNever;
@@ -110,7 +110,7 @@ class Composite : public Exchange,
   std::shared_ptr<Completion> completion_;
   std::uint64_t id_ = 0;
 
-  Mutex mutex_;  // guards the members below; held while the timer is set
+  Mutex mutex_;  // taken after turn_; held while the timer is set
   Parker* waiter_ HOLDFAST_GUARDED_BY(mutex_) = nullptr;  // of the thread that is in wait() now
   std::deque<Arrival> arrived_ HOLDFAST_GUARDED_BY(mutex_);
 };

@@ -17,7 +17,6 @@ QuorumAcquire::QuorumAcquire(const std::shared_ptr<const Context>& context, Lock
 
 // For the whole time, not only during a member's request: its owner has one acquisition of each.
 Status QuorumAcquire::enter(bool by_thread) {
-  const MutexLock lock(attempts_mutex_);
   attempts_.reserve(members_.size());
   for (const auto& member : members_) {
     attempts_.push_back(member->attempt());
@@ -29,10 +28,7 @@ Status QuorumAcquire::enter(bool by_thread) {
   return {};
 }
 
-void QuorumAcquire::leave() {
-  const MutexLock lock(attempts_mutex_);
-  attempts_.clear();
-}
+void QuorumAcquire::leave() { attempts_.clear(); }
 
 void QuorumAcquire::handle(const Event& event) {
   switch (event.kind) {

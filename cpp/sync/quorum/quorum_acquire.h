@@ -4,7 +4,6 @@
 #include <optional>
 #include <vector>
 
-#include "base/mutex.h"
 #include "lease/attempt.h"
 #include "sync/quorum/composite.h"
 #include "sync/quorum/quorum_machine.h"
@@ -53,9 +52,7 @@ class QuorumAcquire final : public Composite {
   Machine machine_;
   // The attempts at each member since it was last given back.
   std::vector<std::vector<ExchangePtr>> operations_;
-
-  Mutex attempts_mutex_;
-  std::vector<lease::Attempt> attempts_ HOLDFAST_GUARDED_BY(attempts_mutex_);
+  std::vector<lease::Attempt> attempts_;
 };
 
 }  // namespace holdfast::sync
