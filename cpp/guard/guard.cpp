@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
@@ -15,6 +16,7 @@
 #include <ctime>
 #include <string_view>
 
+#include "base/clock.h"
 #include "guard/held_page.h"
 #include "guard/settings.h"
 
@@ -25,13 +27,27 @@ namespace {
 // Where the guard finds its descriptors; those to be inherited are first moved above them.
 constexpr int kFirst = 3;
 constexpr int kAbove = 10;
-constexpr int kAnswerMs = 5000;
+constexpr Millis kAnswer{5000};
 constexpr int kMostLooks = 100;
 constexpr const char* kEnded = "it has ended";
 
 Status failed(const char* what, int error) {
   return Status::invalid(std::string("the guard cannot be started: ") + what + ": " +
                          std::strerror(error));
+}
+
+// False, with errno: not within kAnswer. A signal does not end the wait.
+bool readable(int fd) {
+  const SystemClock clock;
+  const TimePoint until = after(clock.now(), kAnswer);
+  pollfd waited{fd, POLLIN, 0};
+  int ready = -1;
+  do {
+    const auto left = std::chrono::ceil<Millis>(std::max(until - clock.now(), Duration::zero()));
+    ready = poll(&waited, 1, static_cast<int>(left.count()));
+  } while (ready < 0 && errno == EINTR);
+  if (ready == 0) errno = ETIMEDOUT;
+  return ready > 0;
 }
 
 net::Descriptor moved(int fd) { return net::Descriptor(fcntl(fd, F_DUPFD_CLOEXEC, kAbove)); }
@@ -128,8 +144,7 @@ net::Descriptor Guard::watched() const { return moved(socket_.get()); }
 
 Status Guard::await_answer() {
   std::array<char, 256> bytes{};
-  pollfd waited{socket_.get(), POLLIN, 0};
-  if (poll(&waited, 1, kAnswerMs) <= 0) return failed("no answer", ETIMEDOUT);
+  if (!readable(socket_.get())) return failed("no answer", errno);
   const ssize_t size = recv(socket_.get(), bytes.data(), bytes.size(), 0);
   if (size <= 0) return failed(kEnded, size < 0 ? errno : ECONNRESET);
   const std::string_view answer(bytes.data(), static_cast<std::size_t>(size));

@@ -130,7 +130,7 @@ bool follow(std::vector<Settings>& servers, const std::vector<Settings>& sentine
 
 Status release_once(Servers& servers, const std::vector<HeldRecord>& held) {
   ByServer pending;
-  const auto first = servers.any(after(SystemClock().now(), kRoundTime));
+  const auto first = servers.any(kRoundTime);
   if (!first.ok()) return first.status();
   for (const HeldRecord& record : held) {
     if (known(record)) pending[first.value()].push_back({&record});
@@ -148,6 +148,8 @@ void release_all(const HeldPageView& page, std::vector<Settings> servers,
     // A primary that has been replaced answers for some seconds as before.
     if (follow(servers, sentinels)) continue;
     if (released) return;
+    // The next round begins elsewhere: a server that hangs says of no slot who serves it.
+    if (sentinels.empty()) std::rotate(servers.rbegin(), servers.rbegin() + 1, servers.rend());
     wait_for(rest);
     rest = std::min(2 * rest, kLongestBackoff);
   }

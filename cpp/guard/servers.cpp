@@ -13,10 +13,10 @@ Servers::Servers(const HeldPageView& page, const std::vector<Settings>& known, b
   for (auto each = known.rbegin(); each != known.rend(); ++each) all_.push_back({*each, nullptr});
 }
 
-Result<std::size_t> Servers::any(TimePoint deadline) {
+Result<std::size_t> Servers::any(Duration time) {
   Status why = Status::unreachable("the program has not been connected to a server");
   for (std::size_t number = 0; number < all_.size(); ++number) {
-    why = connect(all_[number], deadline);
+    why = connect(all_[number], after(SystemClock().now(), time));
     if (why.ok()) return number;
   }
   return why;

@@ -20,8 +20,8 @@ class Servers {
   // the number may be of another client's then.
   Servers(const HeldPageView& page, const std::vector<Settings>& known, bool closes);
 
-  // The newest that answers. kUnreachable: none does.
-  Result<std::size_t> any(TimePoint deadline);
+  // The newest that answers, each within `time`. kUnreachable: none does.
+  Result<std::size_t> any(Duration time);
   // The number of the one that servers call so, reached as `like` is.
   std::size_t find(const net::Address& address, std::size_t like);
   const Settings& settings(std::size_t number) const { return all_[number].settings; }

@@ -44,6 +44,11 @@ void HoldBook::set_records(std::shared_ptr<HeldRecords> kept) {
 }
 
 void HoldBook::record(Hold& hold, HeldRecords::Id granted) {
+  // The release by a record would not keep it closed.
+  if (hold.closed_until() > TimePoint{}) {
+    records->remove(granted);
+    return end_record(hold.record);
+  }
   if (hold.record == 0) {
     hold.record = granted;
   } else {

@@ -210,11 +210,12 @@ void Watchdog::conclude(Hold& hold, Found found, const client::Sent& sent, TimeP
 }
 
 void Watchdog::failed(Hold& hold, TimePoint now) {
-  const TimePoint again = hold.by_text ? now : after(now, retry_after(hold.lease));
+  const Millis lease = hold.renewed() ? hold.lease : hold.fixed_lease;
+  const TimePoint again = hold.by_text ? now : after(now, retry_after(lease));
   if (hold.sent_renewal) {
     hold.next_renewal = again;
-  } else if (hold.by_text) {
-    hold.next_look = now;
+  } else if (hold.by_text || !hold.renewed()) {
+    hold.next_look = again;
   } else {
     hold.next_renewal = std::min(hold.next_renewal, again);
   }

@@ -215,6 +215,22 @@ def test_a_hold_that_was_detached_stays(
     hold.release()
 
 
+def test_a_lock_with_a_minimum_stays_closed(
+    start_program: StartProgram, next_owner: holdfast.Client
+) -> None:
+    program = start_program("other", "held twice")
+    program.do(
+        "assert client.lock('held twice', at_least=20).acquire();"
+        f"say(client.lock({NAME!r}, at_least=20).acquire())"
+    )
+    program.child.expect("True")
+    program.kill()
+    assert is_freed(next_owner, "other")
+    ended(program.guard)
+    for name in (NAME, "held twice"):
+        assert not next_owner.lock(name).acquire(blocking=False)
+
+
 def test_a_lock_that_was_released_and_is_another_owners_stays(
     start_program: StartProgram, next_owner: holdfast.Client
 ) -> None:

@@ -132,6 +132,23 @@ def test_the_locks_of_all_servers_of_a_cluster_are_freed(
         alice.do(next_owner.lock(name).release)
 
 
+def test_a_server_of_a_cluster_that_hangs_keeps_no_lock_of_another(
+    cluster: Cluster, start_holder: StartHolder, make_client: Any, alice: Any
+) -> None:
+    names = names_on_all(cluster)
+    holder = start_holder(cluster.url, *names)
+    next_owner = make_client(cluster.url).lock(names[0])
+    assert not alice.do(next_owner.acquire, blocking=False)
+    hangs = cluster.primary_of(names[-1])
+    hangs.pause()
+    try:
+        holder.kill()
+        assert alice.do(next_owner.acquire, timeout=FREED_WITHIN)
+    finally:
+        hangs.resume()
+    alice.do(next_owner.release)
+
+
 def test_a_lock_whose_slot_has_moved_is_freed(
     cluster: Cluster, start_holder: StartHolder, make_client: Any, alice: Any
 ) -> None:

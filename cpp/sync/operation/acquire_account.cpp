@@ -18,7 +18,7 @@ lease::Attempt AcquireAccount::call() const {
 
 void AcquireAccount::record() {
   const HoldRecipe* const holds = request_.recipe().holding();
-  if (holds == nullptr) return;
+  if (holds == nullptr || request_.at_least() > Millis(0)) return;
   context_->keeper->attempts().record(attempt_, *holds, longest_lease(), request_.amount);
 }
 

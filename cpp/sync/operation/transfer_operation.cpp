@@ -133,7 +133,9 @@ void AttachOperation::begin() {
   attempt_.emplace(context().keeper->attempts(), name(), recipient_.owner);
   const lease::AttemptPlan plan = context().keeper->attempts().begin(*attempt_);
   if (plan.verdict != lease::AttemptPlan::Verdict::kBegun) return closed();
-  context().keeper->attempts().record(*attempt_, recipe(), recipient_.lease.time);
+  if (ticket_.minimum == Millis(0)) {
+    context().keeper->attempts().record(*attempt_, recipe(), recipient_.lease.time);
+  }
   move({ticket_.field, field(recipient_.owner), recipient_.lease.time});
 }
 

@@ -87,6 +87,19 @@ TEST_F(HoldTrackingTest, AHoldWithALeaseIsTrackedToo) {
   expect_loss_at_once();
 }
 
+TEST_F(HoldTrackingTest, ALookAtALeaseThatTheServerRefusesIsRepeated) {
+  fixed(kAlice, Millis(60000));
+  pass(kOld);
+  command({"DEL", name.text()});
+  server.set_mood(Server::Mood::kLoading);
+  pass(Millis(1000));
+  EXPECT_EQ(events, Strings{});
+  server.set_mood(Server::Mood::kWell);
+  pass(Millis(300));
+  ASSERT_EQ(events.size(), 1U);
+  EXPECT_NE(events[0].find("lost: the server no longer has it"), std::string::npos) << events[0];
+}
+
 TEST_F(HoldTrackingTest, AHoldStaysTrackedWhenItHasBeenRenewed) {
   renewed(kAlice);
   pass(kLease * 5);
