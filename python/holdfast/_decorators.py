@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import string
-from contextlib import AsyncExitStack, ExitStack
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any
 
@@ -75,14 +74,16 @@ def _locked(naming: Naming, function: Callable[..., Any], /) -> Callable[..., An
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        with ExitStack() as stack:
-            try:
-                stack.enter_context(lock_of(args, kwargs))
-            except LockTimeout as error:
-                if naming.skips(error):
-                    return None
+        entered = False
+        try:
+            # Not an ExitStack: a signal handler may raise between the grant and its push.
+            with lock_of(args, kwargs):
+                entered = True
+                return function(*args, **kwargs)
+        except LockTimeout as error:
+            if entered or not naming.skips(error):
                 raise
-            return function(*args, **kwargs)
+            return None
 
     return call
 
@@ -93,14 +94,15 @@ def _async_locked(naming: Naming, function: Callable[..., Any], /) -> Callable[.
 
     @wraps(function)
     async def call(*args: Any, **kwargs: Any) -> Any:
-        async with AsyncExitStack() as stack:
-            try:
-                await stack.enter_async_context(lock_of(args, kwargs))
-            except LockTimeout as error:
-                if naming.skips(error):
-                    return None
+        entered = False
+        try:
+            async with lock_of(args, kwargs):
+                entered = True
+                return await function(*args, **kwargs)
+        except LockTimeout as error:
+            if entered or not naming.skips(error):
                 raise
-            return await function(*args, **kwargs)
+            return None
 
     return call
 

@@ -29,7 +29,15 @@ def ring(number, frame):
     raise KeyboardInterrupt
 
 def storm(block, held):
-    '''Run blocks until INTERRUPTS of them were interrupted; return those that leave a hold.'''
+    '''Storm calls of `with block(): pass`.'''
+    def work():
+        with block():
+            pass
+
+    return storm_calls(work, held)
+
+def storm_calls(work, held):
+    '''Call `work` until INTERRUPTS calls were interrupted; return those that leave a hold.'''
     signal.signal(signal.SIGALRM, ring)
     random.seed(SEED)
     interrupted, leaks = 0, []
@@ -38,8 +46,7 @@ def storm(block, held):
             signal.setitimer(signal.ITIMER_REAL, random.uniform(0.00002, ROUND))
             try:
                 while True:
-                    with block():
-                        pass
+                    work()
             finally:
                 signal.setitimer(signal.ITIMER_REAL, 0)
         except KeyboardInterrupt:
@@ -64,6 +71,24 @@ say("leaks", len(storm(lambda: lock, lambda: lock._core.known_count(0))))
 hear("go")
 with lock:  # for all that was interrupted the lock can be acquired at once
     pass
+say("done")
+"""
+)
+
+DECORATED = (
+    STORM
+    + """
+client = holdfast.Client(URL)
+lock = client.lock(NAME)
+
+@client.locked(NAME)
+def work():
+    pass
+
+work()
+say("leaks", len(storm_calls(work, lambda: lock._core.known_count(0))))
+hear("go")
+work()  # for all that was interrupted the lock can be acquired at once
 say("done")
 """
 )
@@ -121,6 +146,20 @@ def test_an_interrupted_block_holds_no_lock(
     )
     assert child.expect("leaks", within=3600) == ["0"]
     eventually(lambda: left(kind, server) == set())
+    child.send("go")
+    child.expect("done")
+
+
+@pytest.mark.servers("real")
+def test_an_interrupted_call_of_a_decorated_function_holds_no_lock(
+    start_child: StartChild, server: Server
+) -> None:
+    """9, I7: nor does `client.locked` leave anything held, whenever the signal arrives."""
+    child = start_child(
+        DECORATED, URL=server.url, NAME=NAME, INTERRUPTS=INTERRUPTS, ROUND=ROUND, SEED=1
+    )
+    assert child.expect("leaks", within=3600) == ["0"]
+    eventually(lambda: not server.inspect.exists(NAME))
     child.send("go")
     child.expect("done")
 
