@@ -14,11 +14,12 @@ from weakref import WeakKeyDictionary, WeakValueDictionary, finalize
 
 import gevent
 import gevent.monkey
+import gevent.thread
 from gevent._hub_local import get_hub_if_exists
 from gevent.hub import Hub, Waiter
 from greenlet import getcurrent
 
-from . import _core
+from . import _core, _lock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,6 +80,7 @@ def install() -> bool:
     global _installed  # noqa: PLW0603
     if not _installed and _is_anything_patched():
         _installed = True
+        _lock.caller = gevent.thread.get_ident  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
         _core.set_greenlets(_wait, _owner)
     return _installed
 

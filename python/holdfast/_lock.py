@@ -43,6 +43,10 @@ __all__ = ["BaseLock", "Lock"]
 #: To the engine: the calling thread.
 THIS_THREAD = 0
 
+#: The number of the calling thread, or, once ``_greenlets`` has set it, greenlet. Another may have
+#: it later, so that locks do not keep a watcher for each that has ended.
+caller: Callable[[], int] = threading.get_ident
+
 
 class Watcher(_events.Listener):
     """Receives the losses of one owner of a lock."""
@@ -281,7 +285,7 @@ class Lock(Decorates, BaseLock, _core.BlockingLock):  # type: ignore[misc]
         return THIS_THREAD
 
     def _key(self) -> int:
-        return threading.get_ident()
+        return caller()
 
     def _bind_core(self) -> None:
         prepares = self._wants_watcher() or self._may_wait_for_itself

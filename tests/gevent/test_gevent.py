@@ -110,6 +110,26 @@ gevent.spawn(work).get()
 say("seen", *seen[0])
 """
 
+LOSS_WITHOUT_THREADS = """
+from gevent import monkey
+monkey.patch_all(thread=False)
+import gevent
+client = holdfast.Client(URL)
+told = []
+lock = client.lock(NAME, on_lost=lambda lock: told.append(lock.lost))
+
+def work():
+    lock.acquire()
+    say("tried", gevent.spawn(lock.acquire, blocking=False).get())
+    client.lock(NAME).force_release()
+    with gevent.Timeout(10):
+        while not told:
+            gevent.sleep(0.005)
+
+gevent.spawn(work).get()
+say("told", *told)
+"""
+
 KILLED = """
 from gevent import monkey
 monkey.patch_all()
@@ -187,6 +207,16 @@ def test_calls_of_greenlets_may_end_in_any_order(start_child: StartChild, server
 def test_on_lost_runs_on_the_acquirers_hub(start_child: StartChild, server: Server) -> None:
     child = start_child(LOSS, URL=server.url, NAME=NAME)
     assert child.expect("seen") == ["True", "True", "True"]
+    assert child.wait() == 0
+
+
+def test_a_loss_is_reported_after_another_greenlet_has_tried(
+    start_child: StartChild, server: Server
+) -> None:
+    """Each greenlet has its own watcher, also where the threads are not patched."""
+    child = start_child(LOSS_WITHOUT_THREADS, URL=server.url, NAME=NAME)
+    assert child.expect("tried") == ["False"]
+    assert child.expect("told") == ["True"]
     assert child.wait() == 0
 
 
