@@ -115,14 +115,13 @@ bool release(PyObject* self, const std::string& permit) {
   const Using<PermitState> state(self);
   const PermitSemaphore::PermitRelease release = state->semaphore->release(permit);
   const auto kind = release.renewed ? OperationKind::kRelease : OperationKind::kCall;
-  const auto ended = [&] { forget_permit(self, hex_of(permit)); };
   try {
     const py::object answer = wait_for(kind, release.operation);
-    ended();
+    forget_permit(self, hex_of(permit));
     return answer.is_none() || answer.cast<int>() != 0;
-  } catch (py::error_already_set& error) {
-    const auto gone = py::module_::import("holdfast._errors").attr("NotOwnedError");
-    if (error.matches(gone)) ended();
+  } catch (py::error_already_set&) {
+    // Also where the release goes on in the background: no loss of it is found any more.
+    forget_permit(self, hex_of(permit));
     throw;
   }
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, Final
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BasePermitSemaphore", "PermitReporter", "PermitSemaphore"]
 
+#: Of a client, that its semaphores keep.
 MOST_LOSSES: Final = 10_000
 #: That one call takes or releases; each is one more hold to renew.
 MOST_AT_ONCE: Final = 10_000
@@ -62,13 +64,14 @@ class PermitReporter:
 class PermitLosses(_events.Listener):
     """Receives the losses of all permits of a client."""
 
-    __slots__ = ("_core", "_taken")
+    __slots__ = ("_core", "_lost", "_taken")
 
     lasting = True
 
     def __init__(self, client: BaseClient) -> None:
         self._core = client._core
         self._taken = client._permits
+        self._lost: deque[str] = deque()  # the oldest first
         super().__init__(client._listeners)
 
     def _hold_lost(self, reason: str) -> None:
@@ -76,11 +79,20 @@ class PermitLosses(_events.Listener):
         if (taken := self._taken.get(permit)) is None:
             return  # it was released meanwhile
         semaphore, report = taken
-        semaphore._lose(permit)
+        semaphore._gone[permit] = None
+        self._lost.append(permit)
         if permit not in self._taken:
             semaphore._gone.pop(permit, None)  # released just now
+        self._forget_oldest()
         if report is not None:
             report(permit)
+
+    def _forget_oldest(self) -> None:
+        """Keep the latest losses only, for programs that never release lost permits."""
+        while len(self._lost) > MOST_LOSSES:
+            oldest = self._lost.popleft()
+            if (taken := self._taken.get(oldest)) is not None:
+                taken[0]._forget(oldest)
 
 
 def losses_of(client: BaseClient) -> PermitLosses:
@@ -131,13 +143,6 @@ class BasePermitSemaphore(Permits):
         """Before an acquire: what is to be called with a permit of it that is lost."""
         return PermitReporter(self) if self._on_lost is not None else None
 
-    def _lose(self, permit: str) -> None:
-        """Record a lost permit; the latest ones only, for programs that never release them."""
-        if len(self._gone) >= MOST_LOSSES:
-            for oldest in list(self._gone)[: 1 - MOST_LOSSES]:
-                self._forget(oldest)
-        self._gone[permit] = None
-
     def _forget(self, permit: str) -> None:
         """The permit is not in use, or has no owner any more."""
         _core.forget_permit(self, permit.lower())
@@ -163,6 +168,12 @@ class BasePermitSemaphore(Permits):
             absent = permits[-answer - 1]
             self._forget(absent)
             raise NotOwnedError(f"{self._not_out(absent)}; none was released")
+        for permit in permits:
+            self._forget(permit)
+
+    def _let_go(self, permits: list[str], raw: list[bytes]) -> None:
+        """They are not renewed any more, and no loss of them is found."""
+        self._core.leave(raw)
         for permit in permits:
             self._forget(permit)
 
@@ -247,7 +258,7 @@ class PermitSemaphore(BasePermitSemaphore, BlockingPermits, _core.BlockingPermit
         except NotOwnedError:
             raise
         except BaseException:
-            self._core.leave(raw)
+            self._let_go(ids, raw)
             raise
         self._released(ids, answer)
 

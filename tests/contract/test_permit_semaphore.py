@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import holdfast
+from holdfast import _permit_semaphore
 from tests.contract.permits import KEPT, NAME, SHORT, TIMEOUTS, UNKNOWN, Permits
 from tests.support.owners import MakeClient
 from tests.support.waiting import eventually, stays
@@ -339,3 +340,18 @@ def test_a_permit_that_was_released_is_not_lost(
     giving = client.permit_semaphore(NAME)
     alice.do(giving.release, alice.do(taking.acquire))
     assert (taking.lost, lost, client._permits) == (False, [], {})
+
+
+def test_a_client_keeps_its_latest_losses_only(
+    permits: Permits, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where each permit is taken through another object."""
+    monkeypatch.setattr(_permit_semaphore, "MOST_LOSSES", 2)
+    client = permits.semaphore(4)._client
+    lost: list[str] = []
+    semaphores = [client.permit_semaphore(NAME, on_lost=lost.append) for _ in range(4)]
+    for semaphore in semaphores:
+        permits.take(semaphore, lease=0.05)
+    eventually(lambda: len(lost) == 4)
+    assert len(client._permits) == 2
+    assert [semaphore.lost for semaphore in semaphores].count(True) == 2

@@ -169,12 +169,13 @@ def test_a_release_that_does_not_get_through_is_carried_on(
     permits: Permits, make_client: MakeClient, proxy: FaultProxy
 ) -> None:
     permits.semaphore(1)
-    semaphore = make_client(proxy.url, command_timeout=IMPATIENT).permit_semaphore(NAME)
+    client = make_client(proxy.url, command_timeout=IMPATIENT)
+    semaphore = client.permit_semaphore(NAME)
     permit = permits.take(semaphore)
     proxy.black_hole()
     with pytest.raises(holdfast.ConnectionError, match=NAME):
         permits.do(semaphore.release, permit)
-    assert permits.free == 0
+    assert (permits.free, client._permits) == (0, {})
     proxy.heal()
     eventually(lambda: permits.free == 1)
     assert permits.do(semaphore.try_release, permit) is True

@@ -164,10 +164,8 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
         raw = checked_permit(permit)
         try:
             answer = await request(self._core.start_release, raw)
-        except NotOwnedError:
+        finally:  # also where it goes on in the background: no loss of it is found any more
             self._forget(permit)
-            raise
-        self._forget(permit)
         if answer == 0:
             raise self._not_out(permit)
 
@@ -182,7 +180,7 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
         except NotOwnedError:
             raise
         except BaseException:
-            self._core.leave(raw)
+            self._let_go(ids, raw)
             raise
         self._released(ids, answer)
 
