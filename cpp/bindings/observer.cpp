@@ -49,6 +49,13 @@ bool is_loss(sync::Verdict verdict) {
   return verdict == sync::Verdict::kGone || verdict == sync::Verdict::kExpired;
 }
 
+// Whether a release with it is done, or goes on without its caller, for whom it is the end.
+bool is_begun(sync::Verdict verdict) {
+  using sync::Verdict;
+  return verdict == Verdict::kGranted || verdict == Verdict::kCancelled ||
+         verdict == Verdict::kFailed;
+}
+
 template <typename... Args>
 void notify(const py::object& observer, const char* what, Args&&... args) {
   try {
@@ -92,7 +99,7 @@ void Observation::end(sync::Exchange& exchange, const sync::Outcome& outcome) {
   const std::string client(exchange.client_id());
   if (kind_ == OperationKind::kAcquire) {
     notify(observer, "ended", begun_, word(outcome.verdict), client, owner);
-  } else if (outcome.verdict == sync::Verdict::kGranted && about.last) {
+  } else if (about.last && is_begun(outcome.verdict)) {
     notify(observer, "released", name, client, owner);
   }
   if (is_loss(outcome.verdict)) {

@@ -8,13 +8,16 @@ import re
 import socket
 import sys
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
 
 import holdfast
 from tests.support.owners import MakeClient
+from tests.support.proxy import FaultProxy
 from tests.support.servers import Server
+from tests.support.waiting import BOUND, eventually
 
 prometheus_client = pytest.importorskip("prometheus_client")
 
@@ -140,6 +143,53 @@ def test_figures_by_lock_name(make_client: MakeClient, alice: Any, bob: Any) -> 
     collector.close()
     alice.do(client.lock("order:3").acquire)
     assert value("acquired_total", "order:*") == 2
+
+
+def held(collector: Collector) -> float:
+    """The locks that are held, of all names."""
+    families = {family.name: family for family in collector.collect()}
+    return sum(sample.value for sample in families["holdfast_lock_held"].samples)
+
+
+def test_a_detached_hold_is_held_where_it_is_attached(client: Any, alice: Any) -> None:
+    collector = Collector(client, names=["*"])
+    hold = alice.do(client.lock("nightly").hold)
+    ticket = alice.do(hold.detach)
+    assert held(collector) == 0
+    hold = alice.do(client.attach, ticket)
+    assert held(collector) == 1
+    alice.do(hold.release)
+    assert held(collector) == 0
+    collector.close()
+
+
+@pytest.mark.flavours("asyncio")
+@pytest.mark.parametrize("as_hold", [False, True], ids=["of a task", "of a hold"])
+def test_a_cancelled_release_is_counted(
+    make_client: MakeClient, server: Server, alice: Any, as_hold: bool
+) -> None:
+    """Nothing is held any more, although the server has not answered yet."""
+    begun = Event()
+    with FaultProxy(server.port) as proxy:
+        client = make_client(proxy.url)
+        collector = Collector(client, names=["*"])
+        lock = client.lock("nightly")
+        taken = alice.do(lock.hold) if as_hold else lock
+
+        def work() -> Any:
+            if not as_hold:
+                yield lock.acquire()
+            proxy.stall()
+            begun.set()
+            yield taken.release()
+
+        releasing = alice.begin(work)
+        assert begun.wait(BOUND)
+        alice.cancel()
+        eventually(releasing.done)
+        assert held(collector) == 0
+        collector.close()
+        proxy.heal()
 
 
 def test_at_most_a_hundred_names_are_labels(make_client: MakeClient, alice: Any) -> None:

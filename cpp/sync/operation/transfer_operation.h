@@ -65,6 +65,8 @@ class DetachOperation final : public TransferOperation {
   DetachOperation(std::shared_ptr<const Context> context, const LockRecipe& recipe, LockName name,
                   OwnerNumber owner, Millis lease);
 
+  About about() override;
+
  private:
   void begin() override;
   void moved(Millis remaining, const client::Sent& sent) HOLDFAST_REQUIRES(mutex_) override;
@@ -87,6 +89,8 @@ class AttachOperation final : public TransferOperation {
   // `ticket`: of the lock `name` of this recipe.
   AttachOperation(std::shared_ptr<const Context> context, const LockRecipe& recipe, LockName name,
                   Ticket ticket, const Recipient& recipient);
+
+  About about() override { return {recipe().kind(), recipient_.owner}; }
 
   // Returns the hold of `owner`, if it has it, to the ticket; does not wait for the answer.
   static void give_back(const std::shared_ptr<const Context>& context, const LockRecipe& recipe,
