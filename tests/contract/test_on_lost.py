@@ -13,7 +13,7 @@ import holdfast
 from tests.support.owners import MakeClient
 from tests.support.processes import StartChild
 from tests.support.servers import Server
-from tests.support.waiting import eventually, turns
+from tests.support.waiting import BOUND, eventually, turns
 
 NAME = "myLock"
 request: ContextVar[str] = ContextVar("request", default="")
@@ -75,6 +75,30 @@ def test_a_coroutine_function_runs_on_the_loop(server: Server) -> None:
     (lost, context, loop), expected = asyncio.run(main())
     assert (lost, context) == (True, "of the task")
     assert loop is expected
+
+
+@pytest.mark.parametrize("end", ["released by another object", "lost", "abandoned"])
+def test_a_task_that_has_ended_leaves_no_watcher(server: Server, end: str) -> None:
+    async def main() -> None:
+        lost = asyncio.Event()
+        async with holdfast.asyncio.Client(server.url) as client:
+            lock = client.lock(NAME, on_lost=lambda _: lost.set())
+
+            async def work() -> None:
+                await lock.acquire(lease=0.05 if end == "lost" else None)
+                if end == "lost":
+                    await lost.wait()
+                elif end == "released by another object":
+                    await client.lock(NAME).release()
+
+            async def left() -> None:
+                while lock._watchers or client._listeners:
+                    await turns()
+
+            await asyncio.create_task(work())
+            await asyncio.wait_for(left(), BOUND)
+
+    asyncio.run(main())
 
 
 @pytest.mark.flavours("sync")

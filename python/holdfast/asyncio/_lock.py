@@ -82,6 +82,15 @@ class TaskWatcher(Watcher):
             return False  # it was also cancelled from elsewhere
         return isinstance(exc, CancelledError)
 
+    def owner_ends(self, owner: int) -> None:
+        """The task is done, so the lock drops it; a hold that it has left is reported yet."""
+        lock = self.lock
+        if lock._watchers.get(owner) is not self:
+            return  # of a release whose end is to be reported
+        del lock._watchers[owner]
+        if not lock._core.known_count(owner) and not lock._core.known_lost(owner):
+            self.forget()  # released by another lock object
+
     def loss(self) -> LockLostError:
         return LockLostError(f"the hold on {quoted(self.lock.name)} was lost: {self.reason}")
 
@@ -171,6 +180,8 @@ class Lock(AsyncDecorates, BaseLock, _core.TaskLock):
             self._refuse_upgrade()
         granted: bool = False
         watcher = self._watch()
+        if isinstance(watcher, TaskWatcher):
+            loop.add_watcher(owner, watcher)
         listener = watcher.number if watcher else 0
         try:
             granted = await self._core.start_acquire(

@@ -17,13 +17,15 @@ from asyncio import (
 )
 from os import register_at_fork
 from typing import TYPE_CHECKING, Any, TypeVar
-from weakref import WeakKeyDictionary, finalize, ref
+from weakref import WeakKeyDictionary, WeakSet, finalize, ref
 
 from holdfast import _core
 from holdfast._events import logger
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
+
+    from ._lock import TaskWatcher
 
 __all__ = [
     "Bridge",
@@ -51,6 +53,7 @@ class Bridge:
         self._owners: dict[Task[Any], int] = {}
         self.queue = _core.TaskQueue(loop, self._owners)
         self._numbers: set[int] = set()  # of the owners
+        self._watchers: dict[int, WeakSet[TaskWatcher]] = {}  # by owner
         # Only the loop's reader and its tasks keep this object: the waits and renewals of a loop
         # that is collected with unfinished tasks end with it.
         loop.add_reader(self.queue.fileno(), self.queue.drain, self)
@@ -74,6 +77,13 @@ class Bridge:
         task = current_task(self.loop())
         return self._owners.get(task, NO_OWNER) if task is not None else NO_OWNER
 
+    def add_watcher(self, owner: int, watcher: TaskWatcher) -> None:
+        """Until that task is done: of holds of it."""
+        watchers = self._watchers.get(owner)
+        if watchers is None:
+            watchers = self._watchers[owner] = WeakSet()
+        watchers.add(watcher)
+
     def leave(self) -> None:
         """The loop polls nothing of the library any more; what remains are the owners."""
         get_running_loop().remove_reader(self.queue.fileno())
@@ -84,6 +94,8 @@ class Bridge:
         number = self._owners.pop(task, None)
         if number is not None:
             self._numbers.discard(number)
+            for watcher in self._watchers.pop(number, ()):
+                watcher.owner_ends(number)
             _core.owner_ended(number, "task")
 
 
