@@ -13,6 +13,7 @@ void EventQueue::post(Entry entry) {
 std::uint64_t EventQueue::begin() {
   const MutexLock lock(mutex_);
   runs_ = true;
+  wake_.notify_all();  // the thread of an earlier run ends
   return ++run_;
 }
 

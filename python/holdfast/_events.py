@@ -43,7 +43,8 @@ _numbers = count(1)
 _listeners: WeakValueDictionary[int, Listener] = WeakValueDictionary()
 #: The latest; ``None`` where gevent has replaced ``threading``.
 _thread: threading.Thread | None = None
-_starting = threading.Lock()
+#: A signal handler inside start() may call it, too.
+_starting = threading.RLock()
 
 #: How the reason begins where the server has said that the hold is gone.
 GONE = "the server no longer ha"
@@ -178,8 +179,8 @@ def start() -> None:
     with _starting:
         if running():
             return
-        run = _core.begin_events()
         try:
+            run = _core.begin_events()  # ends one that a signal handler has begun meanwhile
             _start_thread(partial(_run, run))
         except BaseException:
             _core.stop_events()
@@ -341,7 +342,7 @@ def _log(word: str, name: str, owner: int, reason: str) -> None:
 def _after_fork_in_child() -> None:
     global _thread, _starting  # noqa: PLW0603
     _thread = None
-    _starting = threading.Lock()
+    _starting = threading.RLock()
     for number in [number for number, each in _listeners.items() if not each.lasting]:
         _listeners.pop(number, None)
 

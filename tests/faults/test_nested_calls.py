@@ -368,3 +368,20 @@ def test_a_refused_release_does_not_free_what_its_handler_has_acquired(
     assert child.expect("returned") == ["None"]
     assert child.expect("counts") == ["1"]
     assert list(holds(server).values()) == [1]
+
+
+def test_a_lock_may_be_used_while_the_thread_of_events_starts(
+    start_child: StartChild, server: Server
+) -> None:
+    """58: a signal handler may come inside the first acquisition of a process, too."""
+    program = """
+    from holdfast import _events
+    client = holdfast.Client(URL)
+    with _events._starting:  # as inside start()
+        client.lock(NAME).acquire()
+    say("running", _events.running())
+    client.close()
+    """
+    child = start_child(program, URL=server.url, NAME=NAME)
+    assert child.expect("running") == ["True"]
+    assert child.wait() == 0
