@@ -86,6 +86,8 @@ def test_no_server_is_69_with_one_line(start: Start) -> None:
         ["--wait", "0", "--", "true", "--wait", "1"],
         ["myLock", "--wait", "-1", "--", "true"],
         ["myLock", "--wait", "nan", "--", "true"],
+        ["myLock", "--wait", "inf", "--", "true"],
+        ["myLock", "--lease", "inf", "--", "true"],
         ["myLock", "--lease", "0", "--", "true"],
         ["myLock", "--at-least", "99", "--", "true"],
         ["myLock", "--at-least", "1", "--kind", "read", "--", "true"],

@@ -57,7 +57,7 @@ def _status_of_failure(error: Exception) -> int:
     if isinstance(error, (ConnectionError, ServerError)):
         complain(error)
         return Status.NO_SERVER
-    if isinstance(error, (LockError, ValueError, TypeError)):
+    if isinstance(error, (LockError, ValueError, TypeError, OverflowError)):
         complain(error)
         return Status.USAGE
     if isinstance(error, OSError):
