@@ -31,7 +31,7 @@ endforeach()
 list(REMOVE_DUPLICATES test_folders)
 
 # The engine once more, with points at which a scheduler chooses the thread that goes on: see
-# tests/cpp/interleavings/README.md. Compiled a layer at a time, as nobody changes it by itself.
+# tests/cpp/interleavings/README.md. Compiled a layer at a time: it is not edited by itself.
 set(scheduled_sources ${engine_sources})
 list(FILTER scheduled_sources EXCLUDE REGEX "/base/futex_")
 add_library(holdfast_engine_scheduled OBJECT ${scheduled_sources})
