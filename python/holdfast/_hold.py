@@ -266,10 +266,13 @@ class Hold(BaseHold, _core.BlockingHold):
 
 def checked(
     lock: BaseLock, wait: Seconds | Unset | None, lease: Seconds | Unset | None
-) -> tuple[float, LeaseTime]:
-    """The wait and the lease of ``hold()``, which default to those of the lock."""
+) -> tuple[bool, float, LeaseTime]:
+    """Whether and how long ``hold()`` waits, and its lease; both default to those of the lock.
+
+    Without a wait it is ``acquire(blocking=False)``, whose time-out is none.
+    """
     seconds = lock._wait if isinstance(wait, Unset) else checked_wait(wait)
-    return seconds, lock._lease_of(lease)
+    return seconds != 0, seconds or -1.0, lock._lease_of(lease)
 
 
 def lock_of(client: Any, ticket: Any, lease: Any, on_lost: Any, name: Any) -> Any:
@@ -301,6 +304,7 @@ def _shown(key: bytes) -> Name:
 
 
 def timed_out(lock: BaseLock, seconds: float) -> LockTimeout:
+    seconds = max(seconds, 0.0)
     return LockTimeout(
         f"timed out after {seconds:g} s waiting for {quoted(lock.name)}: another owner holds it"
     )
@@ -314,10 +318,9 @@ def acquire(
     The object is made before the grant. When a signal handler raises between the grant and the
     caller's assignment, the object is collected and its hold is no longer renewed.
     """
-    seconds, (ms, renewed) = checked(lock, wait, lease)
+    waits, seconds, (ms, renewed) = checked(lock, wait, lease)
     hold = Hold(lock)
     try:
-        waits = seconds != 0
         if not hold._core.acquire(hold._owner, waits, seconds, ms, renewed, hold._listener()):
             raise timed_out(lock, seconds)
         return hold

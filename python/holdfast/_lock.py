@@ -364,8 +364,10 @@ class Lock(Decorates, BaseLock, _core.BlockingLock):  # type: ignore[misc]
         ``acquire``; both default to the lock's. Another hold of the lock waits for this one, in
         the same thread too.
 
-        Raises ``LockTimeout`` when the lock stays busy for ``wait``, ``ConnectionError`` when the
-        server is out of reach for longer than the command time-out.
+        Raises ``LockTimeout`` when the lock stays busy for ``wait``, or the server refuses to work
+        until then (``__cause__`` is its error); ``ServerError`` when it refuses, and ``wait`` is 0
+        or ``None``; ``ConnectionError`` when the server is out of reach for longer than the command
+        time-out.
         """
         from . import _hold
 

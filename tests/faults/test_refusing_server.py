@@ -114,6 +114,15 @@ def test_a_try_names_the_state_soon(
     assert watch.seconds < 5
 
 
+def test_a_hold_object_that_does_not_wait_names_the_state(
+    alice: Any, refusing: Refusing, make_client: MakeClient
+) -> None:
+    """26: `hold(wait=0)` is a try, too: its LockTimeout always means "held by another"."""
+    lock = make_client(refusing.server.url, command_timeout=15).lock(NAME)
+    with pytest.raises(holdfast.ServerError, match=refusing.code):
+        alice.do(lock.hold, wait=0)
+
+
 @pytest.mark.costly
 def test_a_wait_with_a_limit_ends_as_a_time_out_that_names_the_state(
     alice: Any, refusing: Refusing, make_client: MakeClient

@@ -125,12 +125,12 @@ async def acquire(
     lock: Lock, wait: Seconds | Unset | None = UNSET, lease: Seconds | Unset | None = UNSET
 ) -> Hold:
     """Carry out ``lock.hold()``; a task that is cancelled while it waits leaves nothing behind."""
-    seconds, (ms, renewed) = checked(lock, wait, lease)
+    waits, seconds, (ms, renewed) = checked(lock, wait, lease)
     queue = bridge().queue
     hold = Hold(lock)
     try:
         if not await hold._core.start_acquire(
-            queue, hold._owner, seconds != 0, seconds, ms, renewed, hold._listener()
+            queue, hold._owner, waits, seconds, ms, renewed, hold._listener()
         ):
             raise timed_out(lock, seconds)
         return hold
