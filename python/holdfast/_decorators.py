@@ -7,7 +7,7 @@ import string
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any
 
-from ._errors import LockTimeout
+from ._errors import LockTimeout, is_busy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -172,7 +172,7 @@ class Naming:
 
     def skips(self, error: LockTimeout) -> bool:
         """Whether to skip the call: the lock is busy, and no server refused to work."""
-        return self._busy == "skip" and error.__cause__ is None
+        return self._busy == "skip" and is_busy(error)
 
 
 def checked_word(what: str, word: Any, words: tuple[str, ...]) -> None:

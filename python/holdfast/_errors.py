@@ -33,6 +33,7 @@ __all__ = [
     "LockTimeout",
     "NotOwnedError",
     "ServerError",
+    "is_busy",
     "not_owned",
 ]
 
@@ -83,6 +84,11 @@ class ServerError(HoldfastError):
 
     #: The first word of the server's reply, such as ``WRONGTYPE``.
     code: str = ""
+
+
+def is_busy(error: LockTimeout) -> bool:
+    """Whether another owner held the lock, rather than the server refused to work."""
+    return error.__cause__ is None
 
 
 def not_owned(

@@ -260,6 +260,18 @@ def test_an_unreachable_server_is_an_error_of_redis_py(flavour: Flavour) -> None
     client.close()
 
 
+@pytest.mark.parametrize("options", [{"blocking": False}, {"blocking_timeout": 0.3}])
+def test_a_server_that_refuses_to_work_is_an_error_of_redis_py(
+    options: dict[str, Any], lock_class: Any, private_server: Server, flavour: Flavour, alice: Any
+) -> None:
+    source = (redis.asyncio if flavour.asyncio else redis).Redis(port=private_server.port)
+    private_server.inspect.config_set("min-replicas-to-write", 1)
+    with pytest.raises(redis.exceptions.ResponseError, match="NOREPLICAS"):
+        alice.do(source.lock("name", lock_class=lock_class).acquire, **options)
+    alice.do((async_client_of if flavour.asyncio else client_of)(source).close)
+    alice.do(source.aclose if flavour.asyncio else source.close)
+
+
 @pytest.mark.flavours("sync")
 def test_the_guide_lists_each_test_of_redis_py_that_is_left_out(flavour: Flavour) -> None:
     page = (ROOT / "docs/guides/redis-py.md").read_text()

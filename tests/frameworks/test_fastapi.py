@@ -257,6 +257,20 @@ def test_without_a_server_the_answer_is_503(run: Run, start_server: Any) -> None
     assert get(f"http://127.0.0.1:{port}/impatient/7")[0] == 503
 
 
+@pytest.mark.parametrize("refusal", ["for-the-moment", "for-good"])
+def test_a_server_that_refuses_is_503(refusal: str, run: Run, private_server: Server) -> None:
+    port = free_port()
+    start(run, port, private_server.url)
+    if refusal == "for-the-moment":
+        private_server.inspect.config_set("min-replicas-to-write", 1)
+    else:
+        private_server.inspect.set("order:7", "no lock")
+    status, text = get(f"http://127.0.0.1:{port}/impatient/7")
+    assert status == 503
+    assert "'order:7'" in text
+    assert "held by another" not in text
+
+
 def test_an_application_with_an_unknown_field_does_not_start(run: Run, tmp_path: Path) -> None:
     (tmp_path / "wrong.py").write_text(
         """

@@ -25,8 +25,9 @@ from starlette.background import BackgroundTask
 from starlette.requests import HTTPConnection
 from starlette.routing import Mount
 
-from holdfast import ConnectionError, HoldfastError, LockTimeout
+from holdfast import HoldfastError, LockTimeout
 from holdfast._arguments import Seconds
+from holdfast._errors import is_busy
 from holdfast._events import logger
 from holdfast.asyncio import Client
 from holdfast.contrib._locks import checked_options, new_lock, seconds_to_retry
@@ -54,11 +55,11 @@ class Locked:
     ``Locked`` of one request with the same kind and name are one hold.
 
     ``wait``: how long to wait for a busy lock, in seconds (2; ``None``: without limit); then the
-    response is 423 with ``Retry-After``. Without a server it is 503. A WebSocket connection is
-    refused in both cases. ``kind``: ``lock``, ``fair_lock``, ``fenced_lock``, ``read`` or
-    ``write``. ``lease``: the lock's. ``background``: whether it is held until the background tasks
-    have ended. ``cancel_on_lost``: a loss cancels the function, and the response is 503 unless it
-    has begun; a function with ``def`` goes on in its thread.
+    response is 423 with ``Retry-After``. Without a server, or with one that refuses to work, it is
+    503. A WebSocket connection is refused in both cases. ``kind``: ``lock``, ``fair_lock``,
+    ``fenced_lock``, ``read`` or ``write``. ``lease``: the lock's. ``background``: whether it is
+    held until the background tasks have ended. ``cancel_on_lost``: a loss cancels the function, and
+    the response is 503 unless it has begun; a function with ``def`` goes on in its thread.
 
     Raises ``TypeError`` or ``ValueError`` for a bad argument. A parameter that a route lacks is a
     ``ValueError`` when the application starts with ``lifespan``, else at the first request.
@@ -112,10 +113,13 @@ class Locked:
         try:
             try:
                 return await lock.hold()
-            except LockTimeout:
+            except LockTimeout as error:
+                if not is_busy(error):
+                    raise
                 after = seconds_to_retry(await lock.ttl())
-        except ConnectionError as error:
-            detail = f"the server of the lock {lock.name!r} is out of reach; try again later"
+        except HoldfastError as error:
+            logger().error("%r could not be acquired for a request: %s", lock.name, error)
+            detail = f"the server of the lock {lock.name!r} cannot be used; try again later"
             raise _refusal(connection, HTTP_UNAVAILABLE, detail) from error
         detail = f"{lock.name!r} is held by another request; try again in {after} s"
         raise _refusal(connection, HTTP_LOCKED, detail, {"Retry-After": str(after)})

@@ -24,6 +24,7 @@ from redis import exceptions
 
 import holdfast
 import holdfast.asyncio
+from holdfast._errors import is_busy
 from holdfast.asyncio._loop import request
 from holdfast.contrib._redis_clients import async_client_of, client_of
 
@@ -149,6 +150,8 @@ class _BaseLock:
             if error.code == NO_LOCK:
                 raise self._gone() from error
             raise exceptions.ResponseError(str(error)) from error
+        except holdfast.LockTimeout as error:  # the server refused to work
+            raise exceptions.ResponseError(str(error)) from error
         except holdfast.ConnectionError as error:
             raise exceptions.ConnectionError(str(error)) from error
 
@@ -173,7 +176,7 @@ class _Attempt:
 
         A key that is one of redis-py's locks is busy, and no message says when it is free.
         """
-        if isinstance(error, holdfast.LockTimeout):
+        if isinstance(error, holdfast.LockTimeout) and is_busy(error):
             return False
         if not isinstance(error, holdfast.ServerError) or error.code != NO_LOCK:
             raise error
