@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import importlib
 import os
 import socket
 import subprocess
@@ -9,11 +11,13 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
 import pytest
 
+from tests.support.servers import Server
 from tests.support.waiting import eventually
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -80,6 +84,37 @@ def run() -> Iterator[Run]:
     yield start
     for program in reversed(programs):
         program.close()
+
+
+Start = Callable[..., Program]
+
+
+@pytest.fixture
+def exports(private_server: Server, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The module of the Celery application, as its callers import it."""
+    monkeypatch.setenv("HOLDFAST_URL", private_server.url)
+    sys.modules.pop("tests.frameworks.exports", None)
+    module = importlib.import_module("tests.frameworks.exports")
+    yield module
+    gc.collect()  # results that are collected later would ask a server that is gone
+    module.app.close()
+
+
+@pytest.fixture
+def start(run: Run, private_server: Server, exports: Any) -> Start:
+    """Start a Celery worker with a pool."""
+
+    def start(pool: str, concurrency: int = 4, **environment: str) -> Program:
+        worker = run(
+            "-m", "celery", "-A", "tests.frameworks.exports", "worker", "--pool", pool,
+            "--concurrency", str(concurrency), "--without-mingle", "--without-gossip",
+            "--without-heartbeat", "--loglevel", "INFO",
+            **{"HOLDFAST_URL": private_server.url, **environment},
+        )  # fmt: skip
+        worker.wait_for(" ready.")
+        return worker
+
+    return start
 
 
 def get(url: str) -> tuple[int, str]:

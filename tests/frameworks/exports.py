@@ -69,6 +69,15 @@ def plain(user: str) -> str:
     return "done"
 
 
+@app.task(bind=True, max_retries=1)
+def repeated(self: Task, user: str) -> str:
+    """Runs twice: a retry."""
+    work(f"{user}:{self.request.retries}")
+    if not self.request.retries:
+        raise self.retry(countdown=0)
+    return "done"
+
+
 @app.task(bind=True)
 def replaced(self: Task, user: str) -> str:
     """Another task takes its place, and its lock."""

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import gc
-import importlib
 import os
 import signal
-import sys
-from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.frameworks.conftest import Program, Run
+from tests.frameworks.conftest import Program, Run, Start
 from tests.support.servers import Server
 from tests.support.waiting import eventually
 
@@ -25,36 +21,6 @@ from celery.exceptions import TaskRevokedError
 pytestmark = [pytest.mark.frameworks, pytest.mark.servers("redis"), pytest.mark.timeout(180)]
 
 POOLS = ("prefork", "threads", "gevent")
-
-Start = Callable[..., Program]
-
-
-@pytest.fixture
-def exports(private_server: Server, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The application's module, as its callers import it."""
-    monkeypatch.setenv("HOLDFAST_URL", private_server.url)
-    sys.modules.pop("tests.frameworks.exports", None)
-    module = importlib.import_module("tests.frameworks.exports")
-    yield module
-    gc.collect()  # results that are collected later would ask a server that is gone
-    module.app.close()
-
-
-@pytest.fixture
-def start(run: Run, private_server: Server, exports: Any) -> Start:
-    """Start a worker with a pool."""
-
-    def start(pool: str, concurrency: int = 4, **environment: str) -> Program:
-        worker = run(
-            "-m", "celery", "-A", "tests.frameworks.exports", "worker", "--pool", pool,
-            "--concurrency", str(concurrency), "--without-mingle", "--without-gossip",
-            "--without-heartbeat", "--loglevel", "INFO",
-            **{"HOLDFAST_URL": private_server.url, **environment},
-        )  # fmt: skip
-        worker.wait_for(" ready.")
-        return worker
-
-    return start
 
 
 @pytest.mark.parametrize("pool", POOLS)

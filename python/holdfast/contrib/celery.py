@@ -19,6 +19,7 @@ from __future__ import annotations
 import inspect
 import os
 import threading
+from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
 from functools import wraps
 from typing import TYPE_CHECKING, Any
@@ -36,13 +37,14 @@ from holdfast import (
     HoldfastError,
     LockLostError,
     LockTimeout,
+    ServerError,
 )
 from holdfast._arguments import checked_name, milliseconds
 from holdfast._decorators import checked_function, checked_word
 from holdfast.contrib._locks import checked_options, seconds_to_retry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from holdfast._arguments import Seconds
 
@@ -50,13 +52,20 @@ __all__ = ["enqueue_once", "single"]
 
 BUSY = ("skip", "retry", "wait")
 
-#: The headers of a message whose sender holds the lock for the task.
+#: The headers of a message whose sender holds the lock for the task; without a ticket, the lock
+#: could not go with the message.
 TICKET = "holdfast_ticket"
 NAME = "holdfast_name"
 LEASE = "holdfast_lease"
 
-#: Seconds until a task whose ticket could not be presented tries again.
-UNREACHABLE_RETRY = 5
+#: Seconds until a task that could not get its lock tries again.
+LATER = 5
+
+#: The codes of a server that refuses to work for the moment.
+PASSING = {
+    "BUSY", "CLUSTERDOWN", "LOADING", "MASTERDOWN", "MISCONF", "NOREPLICAS", "OOM", "READONLY",
+    "TRYAGAIN",
+}  # fmt: skip
 
 logger = get_task_logger("holdfast.celery")
 
@@ -212,10 +221,11 @@ def enqueue_once(
     in seconds, from the task's countdown or ETA on: a task that starts later finds its ticket
     expired, and is skipped with a warning, as is one that is delivered a second time; its result is
     ``REVOKED``. ``options``: those of ``apply_async``. A retry is sent with the same lease, from
-    its countdown on.
+    its countdown on; one that cannot take the lock along takes it again before it runs.
 
     Raises ``TypeError`` or ``ValueError`` for bad arguments, ``holdfast.ConnectionError`` without a
-    server, and the errors of ``apply_async``: then no lock stays held.
+    server, ``holdfast.ServerError`` when it refuses, and the errors of ``apply_async``: then the
+    lock is released, in the background if need be.
     """
     if not isinstance(task, Task):
         msg = f"task must be a Celery task, not {type(task).__name__}"
@@ -228,12 +238,21 @@ def enqueue_once(
         hold = client.lock(name, wait=0).hold()
     except LockTimeout:
         return None
-    ticket = hold.detach(lease=lease + _delay(options))
+    with _undone_by(hold.release):
+        ticket = hold.detach(lease=lease + _delay(options))
     headers = {**(options.pop("headers", None) or {}), TICKET: ticket, NAME: name, LEASE: lease}
-    try:
+    with _undone_by(lambda: client.attach(ticket).release()):
         return task.apply_async(args, kwargs, headers=headers, **options)
+
+
+@contextmanager
+def _undone_by(release: Callable[[], object]) -> Iterator[None]:
+    """A step of ``enqueue_once``: if it fails, the lock is released, and its error is raised."""
+    try:
+        yield
     except BaseException:
-        client.attach(ticket).release()
+        with suppress(HoldfastError):
+            release()
         raise
 
 
@@ -246,7 +265,7 @@ def _delay(options: dict[str, Any]) -> float:
 
 
 def _watch(task: Any) -> None:
-    """Have a task present its ticket before it starts.
+    """Have a task take over its hold before it starts.
 
     This is done in the task's class, which Celery makes for each task and uses to build its runner.
     """
@@ -257,32 +276,39 @@ def _watch(task: Any) -> None:
 
     @wraps(theirs)
     def before_start(self: Any, task_id: str, args: Any, kwargs: Any) -> None:
-        _present_ticket(self)
+        _take_over(self)
         theirs(self, task_id, args, kwargs)
 
     before_start._holdfast = True  # type: ignore[attr-defined]
     kind.before_start = before_start
 
 
-def _present_ticket(task: Any) -> None:
+def _take_over(task: Any) -> None:
     request = task.request
     headers = request.headers or {}
-    ticket = headers.get(TICKET)
-    if ticket is None:
+    if NAME not in headers:
         return
     try:
-        request.holdfast_hold = _client_of(task.app).attach(ticket, name=headers.get(NAME))
+        request.holdfast_hold = _hold_for(_client_of(task.app), headers)
     except LockLostError as error:
         text = "%s[%s] is skipped: its ticket for the lock %r is used or expired (%s)"
-        logger.warning(text, task.name, request.id, headers.get(NAME), error)
+        logger.warning(text, task.name, request.id, headers[NAME], error)
         _record_skipped(task, f"skipped: {error}")
         raise Ignore from error
-    except ConnectionError as error:
-        if request.is_eager:
+    except (ConnectionError, LockTimeout, ServerError) as error:
+        passes = not isinstance(error, ServerError) or error.code in PASSING
+        if request.is_eager or not passes:
             raise
-        text = "%s[%s] could not present its ticket for the lock %r, and tries again: %s"
-        logger.warning(text, task.name, request.id, headers.get(NAME), error)
-        _again(task, UNREACHABLE_RETRY)
+        text = "%s[%s] could not get its lock %r, and tries again: %s"
+        logger.warning(text, task.name, request.id, headers[NAME], error)
+        _again(task, LATER)
+
+
+def _hold_for(client: Client, headers: Any) -> Any:
+    """The hold of a ticket; without one, a new hold."""
+    if TICKET in headers:
+        return client.attach(headers[TICKET], name=headers[NAME])
+    return client.lock(headers[NAME]).hold(wait=0)
 
 
 def _record_skipped(task: Any, why: str) -> None:
@@ -302,14 +328,24 @@ def _hold_of(task: Any) -> Any:
 
 @signals.before_task_publish.connect(weak=False, dispatch_uid="holdfast.contrib.celery")
 def _before_publish(headers: Any = None, **_: Any) -> None:
-    """A task that holds by a ticket is sent again, or replaced: the hold goes with the message."""
+    """A task with a hold is sent again, or replaced: the hold goes with the message.
+
+    If that fails, the message has no ticket: the old one is used, and the task would be skipped.
+    """
     task: Any = current_task
     hold = _hold_of(task)
     if hold is None or headers is None or headers.get("id") != task.request.id:
         return
     known = task.request.headers  # the message of a task that replaces this one has none of them
     lease = known[LEASE] + _seconds_until(headers.get("eta"))
-    headers.update({TICKET: hold.detach(lease=lease), NAME: known[NAME], LEASE: known[LEASE]})
+    headers.update({NAME: known[NAME], LEASE: known[LEASE]})
+    try:
+        headers[TICKET] = hold.detach(lease=lease)
+    except HoldfastError as error:  # the end of the run releases the hold
+        headers.pop(TICKET, None)
+        text = "%s[%s] is sent without its lock %r, and takes it again before it runs: %s"
+        logger.warning(text, task.name, task.request.id, hold.name, error)
+        return
     task.request.holdfast_hold = None
 
 

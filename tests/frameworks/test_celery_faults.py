@@ -1,0 +1,122 @@
+"""Celery tasks whose server of locks refuses to work, is out of reach, or loses replies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import holdfast
+from tests.frameworks.conftest import Start
+from tests.support.fixtures import StartServer
+from tests.support.proxy import FaultProxy
+from tests.support.servers import Server
+from tests.support.waiting import eventually
+
+pytest.importorskip("celery")
+
+pytestmark = [pytest.mark.frameworks, pytest.mark.servers("redis"), pytest.mark.timeout(180)]
+
+NAME = "export:ann"
+
+
+@pytest.fixture
+def locks(start_server: StartServer) -> Server:
+    """The server of the locks; broker and results are on another."""
+    return start_server()
+
+
+@pytest.fixture(autouse=True)
+def way(locks: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultProxy]:
+    """The way to it."""
+    with FaultProxy(locks.port) as proxy:
+        monkeypatch.setenv("HOLDFAST_TEST_LOCKS", f"{proxy.url}?command_timeout=1")
+        yield proxy
+
+
+def refuse(locks: Server, *, now: bool) -> None:
+    locks.inspect.config_set("min-replicas-to-write", int(now))
+
+
+def test_a_refusal_is_not_taken_for_a_task_in_the_queue(exports: Any, locks: Server) -> None:
+    refuse(locks, now=True)
+    with pytest.raises(holdfast.ServerError, match="NOREPLICAS"):
+        exports.enqueue_once(exports.plain, ("ann",), name=NAME)
+
+
+@pytest.mark.parametrize("task", ["skipping", "retrying"])
+def test_a_refusal_is_not_taken_for_a_task_that_runs(
+    task: str, exports: Any, locks: Server
+) -> None:
+    refuse(locks, now=True)
+    with pytest.raises(holdfast.ServerError, match="NOREPLICAS"):
+        getattr(exports, task)("ann")
+
+
+def test_a_task_whose_ticket_is_refused_for_the_moment_runs_later(
+    start: Start, exports: Any, locks: Server, private_server: Server
+) -> None:
+    result = exports.enqueue_once(exports.plain, ("ann",), name=NAME)
+    refuse(locks, now=True)
+    worker = start("threads")
+    worker.wait_for("tries again")
+    refuse(locks, now=False)
+    private_server.inspect.set("ann:go", 1)
+    assert result.get(timeout=30) == "done"
+    eventually(lambda: not locks.inspect.exists(NAME))
+
+
+def test_nothing_stays_held_when_the_reply_to_the_detach_is_lost(
+    exports: Any, way: FaultProxy, locks: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    detach = holdfast.Hold.detach
+
+    def unheard(hold: holdfast.Hold, lease: float) -> str:
+        way.deafen()
+        try:
+            return detach(hold, lease)
+        finally:
+            way.heal()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(holdfast.Hold, "detach", unheard)
+        with pytest.raises(holdfast.ConnectionError):
+            exports.enqueue_once(exports.plain, ("ann",), name=NAME)
+    eventually(lambda: not locks.inspect.exists(NAME))
+    assert exports.enqueue_once(exports.plain, ("ann",), name=NAME) is not None
+
+
+def test_a_retry_whose_lock_cannot_go_with_it_takes_it_again(
+    start: Start, exports: Any, way: FaultProxy, locks: Server, private_server: Server
+) -> None:
+    worker = start("threads")
+    redis = private_server.inspect
+    result = exports.enqueue_once(exports.repeated, ("ann",), name=NAME)
+    eventually(lambda: redis.exists("ann:0:began"), within=30)
+    way.refuse()
+    redis.set("ann:0:go", 1)
+    worker.wait_for("is sent without its lock 'export:ann'")
+    way.heal()
+    eventually(lambda: redis.exists("ann:1:began"), within=30)
+    assert locks.inspect.exists(NAME)
+    assert exports.enqueue_once(exports.plain, ("ann",), name=NAME) is None
+    redis.set("ann:1:go", 1)
+    assert result.get(timeout=30) == "done"
+    eventually(lambda: not locks.inspect.exists(NAME))
+
+
+def test_a_retry_without_its_lock_waits_for_another_task_that_has_taken_it(
+    start: Start, exports: Any, locks: Server, private_server: Server
+) -> None:
+    with holdfast.Client(locks.url) as client:
+        other = client.lock(NAME).hold()
+        headers = {"holdfast_name": NAME, "holdfast_lease": 60}  # as such a retry has
+        result = exports.plain.apply_async(("ann",), headers=headers)
+        worker = start("threads")
+        worker.wait_for("tries again")
+        assert not private_server.inspect.exists("ann:began")
+        other.release()
+    private_server.inspect.set("ann:go", 1)
+    assert result.get(timeout=30) == "done"
+    eventually(lambda: not locks.inspect.exists(NAME))
