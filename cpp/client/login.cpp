@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "client/reconnecting_stream.h"
+#include "client/stream_errors.h"
 
 namespace holdfast::client {
 
@@ -46,7 +47,7 @@ RequestPtr login_request(LoginPtr login, std::shared_ptr<StreamWitness> witness)
 Status login_refused(const net::Address& server, std::string_view reply) {
   const std::string where = server.host.empty() ? "the server" : server.text();
   return Status::server(std::string(reply.substr(0, reply.find(' '))),
-                        where + " refused AUTH: " + std::string(reply));
+                        where + " refused AUTH: " + std::string(without_arguments(reply)));
 }
 
 }  // namespace holdfast::client

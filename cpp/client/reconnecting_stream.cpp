@@ -253,7 +253,7 @@ void ReconnectingStream::answer(const resp::Reply& reply, TimePoint now) {
     return fail(now, Status::unreachable(options_.address.text() + " is a replica, not a primary"),
                 true);
   }
-  if (reply.is_error()) greeting_refused(std::string(reply.text()), now);
+  if (reply.is_error()) greeting_refused(std::string(without_arguments(reply.text())), now);
 }
 
 void ReconnectingStream::answer_optional(const resp::Reply& reply, TimePoint now) {

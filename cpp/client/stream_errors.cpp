@@ -6,6 +6,10 @@ bool passes_by_itself(std::string_view word) {
   return word == "LOADING" || word == "BUSY" || word == "MASTERDOWN" || word == "TRYAGAIN";
 }
 
+std::string_view without_arguments(std::string_view reply) {
+  return reply.substr(0, reply.find(", with args beginning with"));
+}
+
 Status refused_greeting(const std::string& address, const std::string& text,
                         const std::string& word, bool for_tracking) {
   const bool login = word == "WRONGPASS" || word == "NOAUTH";

@@ -12,6 +12,10 @@ namespace holdfast::client {
 // another attempt, unlike a wrong password.
 bool passes_by_itself(std::string_view word);
 
+// An error reply without the arguments of a command that the server does not know, which it
+// repeats: those of AUTH and HELLO are passwords.
+std::string_view without_arguments(std::string_view reply);
+
 // `address` has answered the greeting with the error `text`, which begins with `word`.
 // `for_tracking`: its client is made for servers with CLIENT TRACKING alone.
 Status refused_greeting(const std::string& address, const std::string& text,

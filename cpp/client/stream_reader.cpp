@@ -176,6 +176,8 @@ net::Interest StreamReader::interest(const Pipeline& pipe) const {
 // the server has become a replica, or its replies are not those to our commands.
 bool StreamReader::take_replies(Pipeline& pipe, TimePoint now, Progress& progress,
                                 Completions& due) {
+  // Given up meanwhile, for another server or for good: these are replies to nothing that is left.
+  if (!pipe.closed.ok() || !pipe.send.stream()) return true;
   if (!progress.replies.empty()) pipe.last_read = now;
   due.deliveries.reserve(progress.replies.size());
   const bool must_be_primary = !setup_.link.service.empty();

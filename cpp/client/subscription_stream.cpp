@@ -304,13 +304,15 @@ void SubscriptionStream::succeed(Sink& sink) {
   link_ = std::move(next->link_);
   subscribed_ = std::move(next->subscribed_);
   awaited_.clear();
+  refusals_.clear();
   out_.clear();
   last_read_ = next->last_read_;
   for (const std::string& channel : channels_) sink.on_subscribed(channel, next->began_);
 }
 
 bool SubscriptionStream::complete() const {
-  return link_.state() == ReconnectingStream::State::kReady && awaited_.empty() && out_.empty();
+  return link_.state() == ReconnectingStream::State::kReady && awaited_.empty() && out_.empty() &&
+         refusals_.empty();
 }
 
 void SubscriptionStream::lost(TimePoint now, Sink& sink) {

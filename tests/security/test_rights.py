@@ -18,6 +18,7 @@ import pytest
 
 import holdfast
 from tests.support.actors import Flavour
+from tests.support.fixtures import StartServer
 from tests.support.servers import Server
 from tests.support.waiting import BOUND, eventually
 
@@ -281,3 +282,19 @@ def _told(live: Callable[[list[str]], None], rights: list[str]) -> holdfast.Serv
     except holdfast.ServerError as error:
         return error
     return None
+
+
+def test_no_error_repeats_the_password_that_the_server_repeats(
+    start_server: StartServer, tmp_path: Path
+) -> None:
+    settings = tmp_path / "without-auth.conf"
+    settings.write_text('rename-command AUTH ""\n')
+    server = start_server({"include": str(settings)})
+    url = server.url.replace("redis://", f"redis://alice:{SECRET}@")
+    with (
+        holdfast.Client(url) as client,
+        pytest.raises(holdfast.ServerError, match="unknown command") as refused,
+    ):
+        client.lock(NAME).acquire(blocking=False)
+    assert SECRET not in str(refused.value)
+    assert "alice" not in str(refused.value)
