@@ -49,7 +49,7 @@ bool is_loss(sync::Verdict verdict) {
   return verdict == sync::Verdict::kGone || verdict == sync::Verdict::kExpired;
 }
 
-// Whether a release with it is done, or goes on without its caller, for whom it is the end.
+// Whether a release with it is done, or goes on without its caller: the hold has ended for it.
 bool is_begun(sync::Verdict verdict) {
   using sync::Verdict;
   return verdict == Verdict::kGranted || verdict == Verdict::kCancelled ||

@@ -79,7 +79,9 @@ net::Interest StreamReader::digest(Pipeline& pipe, TimePoint now, Progress progr
   Completions due;
   {
     const MutexLock lock(pipe.mutex);
-    const bool ends = !take_replies(pipe, now, progress, due);
+    // Given up meanwhile, for another server or for good: no request is left that these answer.
+    const bool given_up = !pipe.closed.ok() || !pipe.send.stream();
+    const bool ends = !given_up && !take_replies(pipe, now, progress, due);
     if (progress.ready && !pipe.relocation.moves()) stream_ready(pipe, now);
     if (progress.lost || ends || stream_failed(pipe, now)) stream_lost(pipe, due);
     due.failed = link_.failed_attempts() > progress.failed_attempts;
@@ -176,8 +178,6 @@ net::Interest StreamReader::interest(const Pipeline& pipe) const {
 // the server has become a replica, or its replies are not those to our commands.
 bool StreamReader::take_replies(Pipeline& pipe, TimePoint now, Progress& progress,
                                 Completions& due) {
-  // Given up meanwhile, for another server or for good: these are replies to nothing that is left.
-  if (!pipe.closed.ok() || !pipe.send.stream()) return true;
   if (!progress.replies.empty()) pipe.last_read = now;
   due.deliveries.reserve(progress.replies.size());
   const bool must_be_primary = !setup_.link.service.empty();

@@ -14,7 +14,6 @@ from weakref import WeakKeyDictionary, WeakValueDictionary, finalize
 
 import gevent
 import gevent.monkey
-import gevent.thread
 from gevent._hub_local import get_hub_if_exists
 from gevent.hub import Hub, Waiter
 from greenlet import getcurrent
@@ -75,12 +74,16 @@ class Bridge:
                 waiter.switch((value, error))
 
 
+def _caller() -> int:
+    return id(getcurrent())
+
+
 def install() -> bool:
     """Make greenlets wait from now on, if anything is patched; returns whether it is."""
     global _installed  # noqa: PLW0603
     if not _installed and _is_anything_patched():
         _installed = True
-        _lock.caller = gevent.thread.get_ident  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+        _lock.caller = _caller
         _core.set_greenlets(_wait, _owner)
     return _installed
 

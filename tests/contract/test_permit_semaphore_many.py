@@ -11,8 +11,6 @@ import pytest
 
 import holdfast
 from tests.contract.permits import KEPT, NAME, SHORT, TIMEOUTS, UNKNOWN, Permits
-from tests.support.owners import MakeClient
-from tests.support.servers import Server
 from tests.support.waiting import BOUND, eventually, stays
 
 LONG = 600
@@ -126,23 +124,6 @@ def test_a_waiter_for_many_holds_up_no_waiter_for_fewer(permits: Permits) -> Non
     permits.semaphore(5)
     assert len(many.result(BOUND)) == 3
     assert all(each.result(BOUND) for each in waiting)
-
-
-@pytest.mark.realtime
-@pytest.mark.servers("real")
-@pytest.mark.parametrize("name", ["s", "{s}"])
-def test_permits_that_are_too_few_make_no_waiter_try_again(
-    alice: Any, bob: Any, make_client: MakeClient, server: Server, name: str
-) -> None:
-    semaphore = make_client().permit_semaphore(name)
-    alice.do(semaphore.try_set_permits, 2)
-    waiting = bob.begin(semaphore.acquire_many, 3)
-    eventually(lambda: server.subscribers("redisson_sc:{s}") == 1)
-    with server.recording() as recording:
-        stays(lambda: not waiting.done(), during=0.2)
-        assert recording.count()["EVALSHA"] <= 2
-    alice.do(semaphore.add_permits, 1)
-    assert len(waiting.result(BOUND)) == 3
 
 
 def test_what_is_added_in_small_numbers_is_enough_in_the_end(permits: Permits) -> None:

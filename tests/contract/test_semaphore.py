@@ -294,26 +294,6 @@ def test_a_message_makes_no_more_waiters_try_than_it_has_permits(
     assert done(waiting) == 0
 
 
-@pytest.mark.realtime
-def test_a_release_wakes_the_waiter_of_its_own_name_of_two_that_share_a_channel(
-    alice: Any, make_actor: MakeActor, make_client: MakeClient
-) -> None:
-    client, other = make_client(), make_client()
-    semaphores = [client.semaphore(name) for name in ("n", "{n}")]
-    for semaphore in semaphores:
-        alice.do(semaphore.try_set_permits, 0)
-    waiting = []
-    for semaphore in semaphores:
-        waiting.append(make_actor().begin(semaphore.acquire))
-        eventually(others_sleep)
-    watch = Stopwatch()
-    alice.do(other.semaphore("{n}").release)
-    assert waiting[1].result(BOUND)
-    assert watch.seconds < SLACK
-    alice.do(other.semaphore("n").release)
-    assert waiting[0].result(BOUND)
-
-
 @pytest.mark.servers("real")
 @pytest.mark.realtime
 def test_nothing_is_sent_while_nothing_changes(
