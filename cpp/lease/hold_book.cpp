@@ -45,15 +45,13 @@ void HoldBook::set_records(std::shared_ptr<HeldRecords> kept) {
 
 void HoldBook::record(Hold& hold, HeldRecords::Id granted) {
   // The release by a record would not keep it closed.
-  if (hold.closed_until() > TimePoint{}) {
-    records->remove(granted);
-    return end_record(hold.record);
-  }
-  if (hold.record == 0) {
+  const bool stays_closed = hold.closed_until() > TimePoint{};
+  if (hold.record == 0 && !stays_closed) {
     hold.record = granted;
   } else {
     records->remove(granted);
   }
+  if (stays_closed) return end_record(hold.record);
   if (hold.record != 0) return records->set_until(hold.record, hold.set_until);
   hold.record = records->add(hold.name, hold.owner, *hold.renewal, hold.set_until);
 }

@@ -166,7 +166,7 @@ def test_a_lease_that_only_gets_shorter_is_no_change(
         for number in range(2):
             locks_server.inspect.hset(f"other:{number}", owner(), 1)
             while f"other:{number}" not in seen:
-                seen.append(events.next()[1]["name"])
+                seen.append(events.until("lock")["name"])
         assert "quiet" not in seen
         client.lock("quiet").extend(1200)
         events.until("lock", name="quiet")

@@ -63,7 +63,9 @@ class Bare:
     def _ask(self, command: bytes, what: str) -> None:
         reply = self.call(command, 1)
         if reply.startswith(b"-"):
-            msg = f"{what} was refused: {reply[1:].decode(errors='backslashreplace').strip()}"
+            text = reply[1:].decode(errors="backslashreplace").strip()
+            # An unknown AUTH is repeated with its arguments.
+            msg = f"{what} was refused: {text.partition(', with args beginning with')[0]}"
             raise ServerError(msg)
 
 

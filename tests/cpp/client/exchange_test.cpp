@@ -224,6 +224,14 @@ TEST_F(ExchangeTest, ClosedMeanwhileItEnds) {
   EXPECT_EQ(wait(asked), "closed");
 }
 
+TEST_F(ExchangeTest, ClosedMeanwhileItGetsTheReplyThatHasCome) {
+  open();
+  script.on_reading = [this] { connection->close(Status::closed("closed")); };
+  script.replies = {"-ERR it failed\r\n"};
+  EXPECT_EQ(exchange(), Exchanged::kInLine);
+  EXPECT_EQ(wait(asked), "ERR it failed");
+}
+
 TEST_F(ExchangeTest, MovedMeanwhileItIsSentWhereTheServerIs) {
   open();
   script.on_reading = [this] { connection->move(net::Address{"127.0.0.1", 2, {}}); };
