@@ -62,6 +62,9 @@ class Pipeline {
 
   // The stream is over: what is unanswered is sent again on the next one.
   void forget_stream() HOLDFAST_REQUIRES(mutex);
+  // The stream was left meanwhile, for another server or for good: what comes of it answers no
+  // request that is left.
+  bool given_up() const HOLDFAST_REQUIRES(mutex);
 
   const Clock& clock;
   const ConnectionSetup setup;

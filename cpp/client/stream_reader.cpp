@@ -79,11 +79,7 @@ net::Interest StreamReader::digest(Pipeline& pipe, TimePoint now, Progress progr
   Completions due;
   {
     const MutexLock lock(pipe.mutex);
-    // Given up meanwhile, for another server or for good: no request is left that these answer. But
-    // an exchange that has begun to read its reply has put itself in the line since.
-    const bool closed = !pipe.closed.ok() && !pipe.line.awaits_replies();
-    const bool given_up = closed || !pipe.send.stream();
-    const bool ends = !given_up && !take_replies(pipe, now, progress, due);
+    const bool ends = !pipe.given_up() && !take_replies(pipe, now, progress, due);
     if (progress.ready && !pipe.relocation.moves()) stream_ready(pipe, now);
     if (progress.lost || ends || stream_failed(pipe, now)) stream_lost(pipe, due);
     due.failed = link_.failed_attempts() > progress.failed_attempts;
