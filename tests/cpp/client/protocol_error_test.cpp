@@ -54,6 +54,19 @@ TEST_F(ProtocolErrorTest, AReplyTooManyEndsTheStream) {
   EXPECT_EQ(exchange(), Exchanged::kNotBegun) << "there is no stream";
 }
 
+TEST_F(ProtocolErrorTest, AReplyOfAStreamThatWasLeftMeanwhileIsNone) {
+  open();
+  const InquiryPtr moved = submit("moved");
+  script.on_reading = [this] { connection->move(net::Address{"127.0.0.1", 2, {}}); };
+  script.replies = {"+old\r\n", "+new\r\n"};
+  EXPECT_EQ(wait(moved), "new");
+  const InquiryPtr closed = submit("closed");
+  script.on_reading = [this] { connection->close(Status::closed("closed")); };
+  script.replies = {"+late\r\n"};
+  EXPECT_EQ(wait(closed), "closed");
+  EXPECT_EQ(stats->total(Stats::Counter::kProtocolErrors), 0);
+}
+
 TEST_F(ProtocolErrorTest, AReplyOfAKindThatTheCommandCannotHaveIsNotItsAnswer) {
   open();
   kinds = ReplyKind::kNil | ReplyKind::kInteger;

@@ -43,6 +43,7 @@ class ReauthenticationTest : public ::testing::Test {
     peer.answer = [this](const std::string& words) -> std::string {
       if (words == "HELLO 3") return resp3 ? "*0\r\n" : "-ERR unknown command\r\n";
       if (words.substr(0, 4) == "AUTH") return auth;
+      if (std::exchange(busy, false)) return "-BUSY a script runs\r\n";
       return confirms ? pushed("subscribe", words.substr(10), ":1\r\n") : "";
     };
   }
@@ -71,6 +72,7 @@ class ReauthenticationTest : public ::testing::Test {
 
   bool resp3 = true;
   bool confirms = true;
+  bool busy = false;  // for one SUBSCRIBE
   std::string auth = "+OK\r\n";
   Strings refusals;
   simulation::World world{1};
@@ -121,6 +123,25 @@ TEST_F(ReauthenticationTest, WithoutResp3TheOldStreamStaysUntilTheNextHasItsChan
   loop.run(Millis(10));
   EXPECT_EQ(received(), Strings{"a: 1"});
   EXPECT_TRUE(refusals.empty());
+}
+
+TEST_F(ReauthenticationTest, ANextStreamIsRefusedAChannelForAMomentAndTakesOverWithIt) {
+  resp3 = false;
+  subscribe();
+  received();
+  const auto old = peer.latest;
+  busy = true;
+  login();
+  ASSERT_NE(peer.latest, old);
+  ASSERT_FALSE(busy);
+  old->reply(pushed("message", "a", "$1\r\n0\r\n"));
+  loop.run(Millis(10));
+  EXPECT_EQ(received(), Strings{"a: 0"});
+  loop.run(Millis(900));
+  EXPECT_EQ(received(), Strings{"a"});
+  peer.latest->reply(pushed("message", "a", "$1\r\n1\r\n"));
+  loop.run(Millis(10));
+  EXPECT_EQ(received(), Strings{"a: 1"});
 }
 
 TEST_F(ReauthenticationTest, ANextStreamThatDoesNotComeUpLeavesTheOldOne) {
