@@ -38,18 +38,19 @@ async def _granted_but_cancelled_outside(task: asyncio.Task[Any], lock: Any) -> 
         await lock.force_release()
 
 
+async def _section(lock: Any) -> None:
+    async with lock:
+        await turns()
+
+
 def test_cancelled_after_any_number_of_turns_of_the_loop(server: Server) -> None:
     """9: before it is sent, in flight, granted but not delivered."""
-
-    async def section(lock: Any) -> None:
-        async with lock:
-            await turns()
 
     async def main() -> None:
         async with holdfast.asyncio.Client(server.url) as client:
             lock = client.lock(NAME)
             for number in [*range(20), *range(20, 400, 20)]:
-                task = asyncio.create_task(section(lock))
+                task = asyncio.create_task(_section(lock))
                 await turns(number)
                 await _cancelled(task)
             assert await lock.acquire(timeout=BOUND)
@@ -62,15 +63,11 @@ def test_cancelled_after_any_number_of_turns_of_the_loop(server: Server) -> None
 def test_a_lock_of_locks_cancelled_after_any_number_of_turns(server: Server) -> None:
     """9: its members are released before the end of the task, after which nothing renews them."""
 
-    async def section(lock: Any) -> None:
-        async with lock:
-            await turns()
-
     async def main() -> None:
         async with holdfast.asyncio.Client(server.url) as client:
             lock = client.multi_lock(client.lock("a"), client.lock("b"))
             for number in [*range(40), *range(40, 2000, 40)]:
-                tasks = [asyncio.create_task(section(lock)) for _ in range(4)]
+                tasks = [asyncio.create_task(_section(lock)) for _ in range(4)]
                 await turns(number)
                 for task in tasks:
                     task.cancel()
@@ -143,11 +140,6 @@ def test_a_cancelled_waiter_passes_its_wake_up_on(server: Server, number: int) -
 
     asyncio.run(main())
     nothing_is_left(server)
-
-
-async def _section(lock: Any) -> None:
-    async with lock:
-        await turns()
 
 
 def test_cancelled_while_the_server_is_silent(private_server: Server) -> None:

@@ -105,6 +105,26 @@ def test_a_signal_for_the_programs_group_does_not_end_it(
     assert next_owner.lock(NAME).acquire(timeout=FREED_WITHIN)
 
 
+def test_signals_while_it_starts_do_not_leave_the_client_without_one(
+    start_child: StartChild, server: Server
+) -> None:
+    child = start_child(
+        """
+        signal.signal(signal.SIGALRM, lambda number, frame: None)
+        signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+        guarded = []
+        for _ in range(10):
+            with holdfast.Client(URL, guard=True) as client:
+                client.ping()
+                guarded.append(client.stats().guarded)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        say(all(guarded))
+        """,
+        URL=server.url,
+    )
+    child.expect("True")
+
+
 def test_a_guard_that_is_killed_is_reported_once_and_the_client_goes_on(
     start_child: StartChild, server: Server, next_owner: holdfast.Client
 ) -> None:
