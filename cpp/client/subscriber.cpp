@@ -37,7 +37,9 @@ void Subscriber::set_mode(PubSub mode) {
 void Subscriber::subscribe(const std::string& channel) {
   {
     const MutexLock lock(mutex_);
-    if (subscribes_.empty() || subscribes_.back() != channel) subscribes_.push_back(channel);
+    const bool again =
+        !wishes_.empty() && wishes_.back().subscribed && wishes_.back().channel == channel;
+    if (!again) wishes_.push_back({channel, true});
   }
   loop_.drive(shared_from_this());
 }
@@ -52,7 +54,7 @@ void Subscriber::release(const std::string& channel, Duration linger) {
 void Subscriber::drop(const std::string& channel) {
   {
     const MutexLock lock(mutex_);
-    drops_.push_back(channel);
+    wishes_.push_back({channel, false});
   }
   loop_.drive(shared_from_this());
 }
@@ -123,8 +125,7 @@ Subscriber::Changes Subscriber::due_changes(TimePoint now) {
   changes.mode = mode_;
   changes.move.swap(move_);
   changes.login.swap(login_);
-  changes.subscribes.swap(subscribes_);
-  changes.drops.swap(drops_);
+  changes.wishes.swap(wishes_);
   for (auto each = releases_.begin(); each != releases_.end();) {
     const auto release = each++;
     if (release->second > now) continue;
@@ -138,8 +139,9 @@ void Subscriber::apply(TimePoint now, Changes changes, Sink& sink) {
   stream_.set_mode(changes.mode);
   if (changes.move) stream_.move(now, std::move(*changes.move));
   if (changes.login) stream_.reauthenticate(now, std::move(changes.login));
-  for (const std::string& channel : changes.drops) stream_.unsubscribe(channel);
-  for (const std::string& channel : changes.subscribes) stream_.subscribe(channel);
+  for (const auto& [channel, subscribed] : changes.wishes) {
+    subscribed ? stream_.subscribe(channel) : stream_.unsubscribe(channel);
+  }
   // Last: who came and left within one step has its channel left, too; who came back keeps it.
   for (const std::string& channel : changes.releases) {
     if (stream_.has(channel) && sink.on_released(channel)) stream_.unsubscribe(channel);
@@ -155,7 +157,7 @@ void Subscriber::publish_stream() {
 
 net::Interest Subscriber::interest() {
   net::Interest next = stream_.interest();
-  if (stream_.idle() && subscribes_.empty() && drops_.empty()) {
+  if (stream_.idle() && wishes_.empty()) {
     stream_.stop_connecting();
     next = {};
     next.done = releases_.empty();

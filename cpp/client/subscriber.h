@@ -72,10 +72,14 @@ class Subscriber final : public net::Pollable, public std::enable_shared_from_th
 
  private:
   using Reader = ReaderElection::Reader;
+  // Of subscribe() and drop().
+  struct Wish {
+    std::string channel;
+    bool subscribed;
+  };
   struct Changes {
-    std::vector<std::string> subscribes;
+    std::vector<Wish> wishes;
     std::vector<std::string> releases;
-    std::vector<std::string> drops;
     std::optional<Result<net::Address>> move;
     LoginPtr login;
     PubSub mode = PubSub::kClassic;
@@ -109,10 +113,9 @@ class Subscriber final : public net::Pollable, public std::enable_shared_from_th
 
   Mutex mutex_;
   PubSub mode_ HOLDFAST_GUARDED_BY(mutex_) = PubSub::kClassic;
-  std::vector<std::string> subscribes_ HOLDFAST_GUARDED_BY(mutex_);  // asked for, not yet taken up
+  std::vector<Wish> wishes_ HOLDFAST_GUARDED_BY(mutex_);  // in their order, not yet taken up
   // When the linger of a channel is over, by its newest release().
   std::map<std::string, TimePoint> releases_ HOLDFAST_GUARDED_BY(mutex_);
-  std::vector<std::string> drops_ HOLDFAST_GUARDED_BY(mutex_);
   std::optional<Result<net::Address>> move_ HOLDFAST_GUARDED_BY(mutex_);
   LoginPtr login_ HOLDFAST_GUARDED_BY(mutex_);
   bool closed_ HOLDFAST_GUARDED_BY(mutex_) = false;

@@ -49,6 +49,10 @@ class NoSink final : public SubscriptionStream::Sink {
   Status refusal;
 };
 
+// Of a slot that has moved. That the move has ended its subscriptions looks like the reply to an
+// UNSUBSCRIBE under way, whose own reply this may be.
+bool is_redirection(std::string_view error) { return error.substr(0, 6) == "MOVED "; }
+
 bool passes(std::string_view word) {
   constexpr std::array<std::string_view, 3> kPassing{"BUSY", "LOADING", "MASTERDOWN"};
   return std::find(kPassing.begin(), kPassing.end(), word) != kPassing.end();
@@ -166,11 +170,7 @@ bool SubscriptionStream::take(const resp::Reply& reply, Sink& sink) {
     logged_in(reply);
     return true;
   }
-  if (reply.is_error()) {
-    if (awaited_.empty()) return false;
-    refused(std::string(reply.text()), sink);
-    return true;
-  }
+  if (reply.is_error()) return refused(std::string(reply.text()), sink);
   if (!reply.is_array() || reply.size() < 3) return reply.is_push();
   const std::string_view kind = reply.text_at(0);
   const std::string channel(reply.text_at(1));
@@ -184,14 +184,16 @@ bool SubscriptionStream::take(const resp::Reply& reply, Sink& sink) {
   return true;
 }
 
-void SubscriptionStream::refused(const std::string& text, Sink& sink) {
+// False: nothing was asked.
+bool SubscriptionStream::refused(const std::string& text, Sink& sink) {
+  if (awaited_.empty()) return mode_ != PubSub::kClassic && is_redirection(text);
   const Awaited asked = std::move(awaited_.front());
   awaited_.pop_front();
   const std::string& channel = asked.channel;
   // Who may not leave a channel goes on hearing it, whether it is wanted again or not.
-  if (asked.leaves() || channels_.count(channel) == 0) return;
+  if (asked.leaves() || channels_.count(channel) == 0) return true;
   const std::string word = text.substr(0, text.find(' '));
-  if (retries(channel, word)) return;
+  if (retries(channel, word)) return true;
   end(channel);
   const char* hint = word == "NOPERM"
                          ? "; waiting needs the rights to subscribe and to the channel "
@@ -201,6 +203,7 @@ void SubscriptionStream::refused(const std::string& text, Sink& sink) {
       Status::server(word, link_.options().address.text() + " refused to subscribe to '" + channel +
                                "': " + text + hint);
   if (!sink.on_redirected(channel, text)) sink.on_refused(channel, why);
+  return true;
 }
 
 // True: the channel stays wanted and is asked for again soon.

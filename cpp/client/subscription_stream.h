@@ -102,7 +102,7 @@ class SubscriptionStream {
   void send(std::string_view command, const std::string& channel);
   void forget_ways(const std::string& channel);
   void end(const std::string& channel);
-  void refused(const std::string& text, Sink& sink);
+  bool refused(const std::string& text, Sink& sink);
   bool retries(const std::string& channel, std::string_view word);
   void retry_refused(TimePoint now);
   TimePoint next_retry() const;

@@ -6,6 +6,7 @@ namespace holdfast::engine {
 
 void EventQueue::post(Entry entry) {
   const MutexLock lock(mutex_);
+  if (!runs_ && events_.size() >= kMostUnread) events_.pop_front();
   events_.push_back(std::move(entry));
   wake_.notify_one();
 }

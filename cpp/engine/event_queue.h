@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -16,6 +17,9 @@ namespace holdfast::engine {
 // The events of all clients of a process, for one reading thread. Thread-safe.
 class EventQueue {
  public:
+  // Without a run of the reading thread only the latest ones are kept.
+  static constexpr std::size_t kMostUnread = 1000;
+
   struct Entry {
     std::string client;  // its id
     Event event;

@@ -50,6 +50,14 @@ bool readable(int fd) {
   return ready > 0;
 }
 
+// A system call that a signal has ended is made again.
+template <typename Call>
+auto repeated(Call call) {
+  auto result = call();
+  while (result < 0 && errno == EINTR) result = call();
+  return result;
+}
+
 net::Descriptor moved(int fd) { return net::Descriptor(fcntl(fd, F_DUPFD_CLOEXEC, kAbove)); }
 
 net::Descriptor own_pidfd() {
@@ -70,8 +78,7 @@ Status spawn(const std::string& path, const std::array<int, 2>& inherited) {
       posix_spawn(&child, path.c_str(), &actions, nullptr, arguments.data(), &environment);
   posix_spawn_file_actions_destroy(&actions);
   if (error != 0) return failed(path.c_str(), error);
-  while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
-  }
+  repeated([child] { return waitpid(child, nullptr, 0); });
   return {};
 }
 
@@ -124,7 +131,9 @@ Status Guard::join(const std::string& client, int page) {
   head->cmsg_type = SCM_RIGHTS;
   head->cmsg_len = CMSG_LEN(sizeof(int));
   std::memcpy(CMSG_DATA(head), &page, sizeof(int));
-  if (sendmsg(socket_.get(), &packet, MSG_NOSIGNAL) < 0) return failed(kEnded, errno);
+  const int socket = socket_.get();
+  const ssize_t sent = repeated([&] { return sendmsg(socket, &packet, MSG_NOSIGNAL); });
+  if (sent < 0) return failed(kEnded, errno);
   return await_answer();
 }
 
@@ -145,7 +154,8 @@ net::Descriptor Guard::watched() const { return moved(socket_.get()); }
 Status Guard::await_answer() {
   std::array<char, 256> bytes{};
   if (!readable(socket_.get())) return failed("no answer", errno);
-  const ssize_t size = recv(socket_.get(), bytes.data(), bytes.size(), 0);
+  const int socket = socket_.get();
+  const ssize_t size = repeated([&] { return recv(socket, bytes.data(), bytes.size(), 0); });
   if (size <= 0) return failed(kEnded, size < 0 ? errno : ECONNRESET);
   const std::string_view answer(bytes.data(), static_cast<std::size_t>(size));
   if (answer.front() == '+') {

@@ -37,6 +37,12 @@ void HoldBook::plan_renewal(Hold& hold, TimePoint sent, TimePoint now) const {
   hold.next_renewal = grid_.next(sent, lease, hold.group, holds.size());
 }
 
+void HoldBook::resume(Hold& hold) {
+  const TimePoint now = clock.now();
+  (hold.renewed() ? hold.next_renewal : hold.next_look) = now;
+  arm(hold, now);
+}
+
 void HoldBook::set_records(std::shared_ptr<HeldRecords> kept) {
   const MutexLock guard(mutex);
   recorded = kept != nullptr;

@@ -47,6 +47,9 @@ class HoldBook {
   // sent, then.
   void plan_first_renewal(Hold& hold, TimePoint sent) const HOLDFAST_REQUIRES(mutex);
   void plan_renewal(Hold& hold, TimePoint sent, TimePoint now) const HOLDFAST_REQUIRES(mutex);
+  // It is held as before an attempt to give it back: the renewal, or the look, that was put off
+  // meanwhile is due now.
+  void resume(Hold& hold) HOLDFAST_REQUIRES(mutex);
   // A hold in the table has turned out to be gone: counts and posts it.
   void lose(Hold& hold, const std::string& reason) HOLDFAST_REQUIRES(mutex);
   // Where there are records: of a hold that was granted, by an attempt with that record; of one

@@ -38,8 +38,7 @@ void JointReleases::end(const LockName& name, const Owners& owners, bool release
       book_.end_record(hold->record);
       book_.holds.erase(*hold);
     } else {
-      hold->next_renewal = book_.clock.now();
-      book_.arm(*hold, hold->next_renewal);
+      book_.resume(*hold);
     }
   }
 }

@@ -47,8 +47,7 @@ void Transfers::end_detach(const LockName& name, OwnerNumber owner, bool done) {
     book_.end_record(hold->record);
     return book_.holds.erase(*hold);
   }
-  hold->next_renewal = book_.clock.now();
-  book_.arm(*hold, hold->next_renewal);
+  book_.resume(*hold);
 }
 
 std::optional<Transfers::Detached> Transfers::detached(const LockName& name,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import _core
+from . import _core, _events
 from ._arguments import Name, Seconds, checked_count, checked_name, checked_timeout
 from ._synchronizer import Synchronizer
 
@@ -21,6 +21,7 @@ class BaseCountDownLatch(Synchronizer):
 
     def __init__(self, client: BaseClient, name: Name) -> None:
         super().__init__(client, name)
+        _events.start()  # also for the events of the client: a warning needs no lock
         self._core = _core.Counter(client._core, "count_down_latch", checked_name("name", name))
 
 

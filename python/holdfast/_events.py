@@ -1,8 +1,8 @@
 """Losses and other events of holds, reported to the log and to ``on_lost``.
 
 The engine's threads never touch the interpreter. They put events into a queue, from which one
-daemon thread of Python takes them; it is started with an acquisition, and ends with the last client
-of the process.
+daemon thread of Python takes them; it is started with an acquisition, or with a semaphore or latch,
+and ends with the last client of the process.
 """
 
 from __future__ import annotations

@@ -64,6 +64,7 @@ class Permits(Synchronizer):
     def __init__(self, client: BaseClient, name: Name) -> None:
         super().__init__(client, name)
         self._minded = False
+        _events.start()  # also for the events of the client: a warning needs no lock
 
     def _timeout(self, exists: bool) -> LockTimeout:
         msg = f"timed out after {self._wait:g} s waiting for a permit of {quoted(self.name)}: "

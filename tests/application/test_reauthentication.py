@@ -245,3 +245,23 @@ def test_a_period_that_is_none_is_refused(
 ) -> None:
     with pytest.raises(error, match="reauthenticate must be"):
         make_client("redis://127.0.0.1:1", password=lambda: "word", reauthenticate=value)
+
+
+WITHOUT_A_LOCK = """
+import logging
+words = iter(["word"])  # the store is away after the first one
+logging.lastResort.emit = lambda record: say("logged", record.getMessage().split(":")[0])
+client = holdfast.Client(URL, username="first", password=lambda: next(words), reauthenticate=0.2)
+made = getattr(client, MAKE)(NAME)
+made.delete()
+hear("end")
+"""
+
+
+@pytest.mark.parametrize("make", ["semaphore", "permit_semaphore", "count_down_latch"])
+def test_the_failure_is_logged_where_no_lock_is_used(
+    guarded: Server, tokens: Tokens, start_child: StartChild, make: str
+) -> None:
+    child = start_child(WITHOUT_A_LOCK, URL=guarded.url, NAME=NAME, MAKE=make)
+    logged = child.expect("logged")
+    assert logged == ["the", "client", "has", "no", "newer", "credentials"]

@@ -100,6 +100,22 @@ TEST_F(SubscriberTest, ConnectsWithTheFirstChannel) {
   EXPECT_EQ(got(), Strings{"SUBSCRIBE a"});
 }
 
+TEST_F(SubscriberTest, ASlotThatMovesAsItsChannelIsLeftDoesNotEndTheStream) {
+  subscriber->set_mode(PubSub::kSharded);
+  peer.answer = [](const std::string& words) {
+    const std::string channel = words.substr(words.find(' ') + 1);
+    if (words[1] == 'S') return "*3\r\n" + bulk("ssubscribe") + bulk(channel) + ":1\r\n";
+    return "*3\r\n" + bulk("sunsubscribe") + bulk(channel) + ":0\r\n-MOVED 1 elsewhere:6379\r\n";
+  };
+  subscribe("a");
+  subscribe("b");
+  subscriber->drop("a");
+  loop.run(Millis(20));
+  subscribe("c");
+  EXPECT_EQ(received(), (Strings{"on a", "on b", "on c"}));
+  EXPECT_EQ(network.wires().size(), 1U);
+}
+
 TEST_F(SubscriberTest, AServerThatIsBusyIsAskedAgain) {
   int refusals = 3;
   const auto confirm = peer.answer;
@@ -193,6 +209,17 @@ TEST_F(SubscriberTest, WhoComesAndLeavesWithinOneStepLeavesNoSubscription) {
   subscriber->release("b", Duration::zero());
   loop.run(Millis(20));
   EXPECT_EQ(got(), (Strings{"SUBSCRIBE b", "UNSUBSCRIBE b"}));
+}
+
+TEST_F(SubscriberTest, WithinOneStepTheLatestWishForAChannelCounts) {
+  subscriber->subscribe("a");
+  subscriber->drop("a");
+  subscribe("b");
+  EXPECT_EQ(got(), Strings{"SUBSCRIBE b"});
+  subscriber->drop("b");
+  subscriber->subscribe("b");
+  loop.run(Millis(20));
+  EXPECT_EQ(got(), (Strings{"UNSUBSCRIBE b", "SUBSCRIBE b"}));
 }
 
 TEST_F(SubscriberTest, AChannelNeededAgainIsKept) {

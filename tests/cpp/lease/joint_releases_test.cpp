@@ -55,6 +55,15 @@ TEST_F(JointReleasesTest, WhatIsNotReleasedIsRenewedAsBefore) {
   EXPECT_EQ(keeper().count(name, kAlice), 1);
 }
 
+TEST_F(JointReleasesTest, WhatIsNotReleasedAndHasALeaseOfItsCallerIsLookedAt) {
+  fixed(kAlice, kLease);
+  ASSERT_FALSE(begin());
+  remove();
+  end(false);
+  pass(kSoon);
+  EXPECT_EQ(keeper().count(name, kAlice), 0) << "it was removed while the answer was on its way";
+}
+
 TEST_F(JointReleasesTest, OneThatIsLostIsReportedOnceAndNothingBegins) {
   renewed(kAlice);
   keeper().lose(name, kAlice, "a reason");
