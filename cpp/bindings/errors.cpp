@@ -3,6 +3,7 @@
 #include <string>
 
 #include "base/shown.h"
+#include "script/error_reply.h"
 
 namespace holdfast::bindings {
 
@@ -70,6 +71,7 @@ py::object exception_for(const Status& status) {
     case Code::kServer: {
       py::object error = error_of("ServerError", status.message());
       error.attr("code") = status.word();
+      error.attr("temporary") = script::error_kind(status.word()) == script::ErrorKind::kPasses;
       return error;
     }
     case Code::kUnderWay:

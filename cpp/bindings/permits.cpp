@@ -104,6 +104,12 @@ void register_permits(py::module_& module) {
   module.def("forget_permit", [](const py::object& semaphore, const py::str& id) {
     forget_permit(semaphore.ptr(), id);
   });
+  // In one call, so that no interrupt comes between two of them.
+  module.def("forget_permits", [](const py::object& semaphore, const py::list& permits) {
+    for (const py::handle permit : permits) {
+      forget_permit(semaphore.ptr(), hex_of(permit.cast<std::string>()));
+    }
+  });
 }
 
 const Registration g_registration(&register_permits);

@@ -1,5 +1,6 @@
 #include <cstdint>
 #include <memory>
+#include <variant>
 
 #include "bindings/errors.h"
 #include "bindings/operations.h"
@@ -46,14 +47,12 @@ PermitSemaphore::Permits permits_in(const py::list& permits) {
   return all;
 }
 
-py::object begin_release(const PermitSemaphore& self, const py::list& permits) {
-  const auto lost = self.begin_release(permits_in(permits));
-  if (!lost) return py::none();
-  return py::make_tuple(lost->place, lost->reason);
-}
-
 sync::ExchangePtr release_many(const PermitSemaphore& self, const py::list& permits) {
-  return self.release_many(permits_in(permits));
+  const auto release = self.release_many(permits_in(permits));
+  if (const auto* lost = std::get_if<PermitSemaphore::Lost>(&release)) {
+    raise(py::module_::import("holdfast._errors").attr("LostPermit")(lost->place, lost->reason));
+  }
+  return std::get<sync::ExchangePtr>(release);
 }
 
 sync::ExchangePtr lease_left(const PermitSemaphore& self, const py::bytes& permit) {
@@ -85,7 +84,6 @@ void register_permit_semaphore(py::module_& module) {
         return std::make_shared<PermitSemaphore>(
             client, name_for(*client, name, sync::renewed_permit_recipe()));
       }))
-      .def("begin_release", &begin_release)
       .def("leave", [](const PermitSemaphore& self, const py::list& permits) {
         self.leave(permits_in(permits));
       });

@@ -78,14 +78,15 @@ lease::JointReleases::Owners PermitSemaphore::owners_of(const Permits& permits) 
   return owners;
 }
 
-std::optional<PermitSemaphore::Lost> PermitSemaphore::begin_release(const Permits& permits) const {
+std::variant<sync::ExchangePtr, PermitSemaphore::Lost> PermitSemaphore::release_many(
+    const Permits& permits) const {
   const auto lost = client_->context()->keeper->joint_releases().begin(name_, owners_of(permits));
-  if (!lost) return std::nullopt;
+  if (!lost) return release_together(permits);
   const auto found = std::find(permits.begin(), permits.end(), permit(lost->owner));
   return Lost{static_cast<std::size_t>(found - permits.begin()), lost->reason};
 }
 
-sync::ExchangePtr PermitSemaphore::release_many(const Permits& permits) const {
+sync::ExchangePtr PermitSemaphore::release_together(const Permits& permits) const {
   auto context = client_->context();
   sync::CounterRequestPtr request = context->slots->take();
   const Millis memory = sync::request_memory(*context);

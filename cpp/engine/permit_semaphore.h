@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "engine/client.h"
@@ -43,17 +44,16 @@ class PermitSemaphore {
   std::string permit(OwnerNumber number) const;
 
   PermitRelease release(const std::string& permit) const;
-  // Several permits, all or none. Before it, begin_release(), which says which of them is lost, and
-  // why: then nothing is to be sent. `value`: their number, or the place of one that is not in use,
+  // Several permits, all or none. `value`: their number, or the place of one that is not in use,
   // counted from -1 down. leave() follows where its caller does not get the answer: it goes on, and
-  // what it does not release expires.
+  // what it does not release expires. Where one of them is known to be lost, that is the answer,
+  // once, and there is nothing to send.
   using Permits = std::vector<std::string>;
   struct Lost {
     std::size_t place;
     std::string reason;
   };
-  std::optional<Lost> begin_release(const Permits& permits) const;
-  sync::ExchangePtr release_many(const Permits& permits) const;
+  std::variant<sync::ExchangePtr, Lost> release_many(const Permits& permits) const;
   void leave(const Permits& permits) const;
 
   // 1, or 0: it is not in use.
@@ -72,6 +72,7 @@ class PermitSemaphore {
   using Write = void (*)(script::Writer& out, const LockName& name);
   sync::ExchangePtr query(Write write) const;
   sync::ExchangePtr release_by_id(const std::string& permit) const;
+  sync::ExchangePtr release_together(const Permits& permits) const;
   lease::JointReleases::Owners owners_of(const Permits& permits) const;
 
   const std::shared_ptr<Client> client_;

@@ -31,6 +31,7 @@ __all__ = [
     "LockError",
     "LockLostError",
     "LockTimeout",
+    "LostPermit",
     "NotOwnedError",
     "ServerError",
     "is_busy",
@@ -84,6 +85,17 @@ class ServerError(HoldfastError):
 
     #: The first word of the server's reply, such as ``WRONGTYPE``.
     code: str = ""
+    #: The server refuses to work for the moment, as with ``LOADING``: a later attempt may succeed.
+    temporary: bool = False
+
+
+class LostPermit(Exception):
+    """To the semaphore: which of the permits that it releases together is lost, and why."""
+
+    def __init__(self, place: int, reason: str) -> None:
+        super().__init__(place, reason)
+        self.place = place
+        self.reason = reason
 
 
 def is_busy(error: LockTimeout) -> bool:

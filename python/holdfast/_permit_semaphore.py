@@ -26,7 +26,7 @@ from ._arguments import (
     milliseconds,
     refuse_deferring,
 )
-from ._errors import LockLostError, NotOwnedError
+from ._errors import LockLostError, LostPermit, NotOwnedError
 from ._lock import seconds_left
 from ._names import quoted
 from ._synchronizer import BlockingPermits, Permits
@@ -156,26 +156,24 @@ class BasePermitSemaphore(Permits):
             "it was released, has expired, or never existed"
         )
 
-    def _lost_of(self, permit: str, reason: str) -> LockLostError:
+    def _lost_of(self, permits: list[str], lost: LostPermit) -> LockLostError:
+        permit = permits[lost.place]
         self._forget(permit)
         return LockLostError(
-            f"permit {permit!r} of {quoted(self.name)} was lost: {reason}; none was released"
+            f"permit {permit!r} of {quoted(self.name)} was lost: {lost.reason}; none was released"
         )
 
-    def _released(self, permits: list[str], answer: int) -> None:
-        """After the release of several by the server's answer; see ``release_many.lua``."""
+    def _check_release(self, permits: list[str], answer: int) -> None:
+        """After the release of several; see ``release_many.lua`` for the server's answer."""
         if answer < 0:
             absent = permits[-answer - 1]
             self._forget(absent)
             raise NotOwnedError(f"{self._not_out(absent)}; none was released")
-        for permit in permits:
-            self._forget(permit)
 
-    def _let_go(self, permits: list[str], raw: list[bytes]) -> None:
+    def _let_go(self, permits: list[bytes]) -> None:
         """They are not renewed any more, and no loss of them is found."""
-        self._core.leave(raw)
-        for permit in permits:
-            self._forget(permit)
+        self._core.leave(permits)
+        _core.forget_permits(self, permits)
 
     def _not_entered(self) -> NotOwnedError:
         return NotOwnedError(f"{quoted(self.name)} was not entered, or entered by another process")
@@ -251,16 +249,15 @@ class PermitSemaphore(BasePermitSemaphore, BlockingPermits, _core.BlockingPermit
         """
         ids, raw = checked_permits(permits)
         try:
-            if (lost := self._core.begin_release(raw)) is not None:
-                place, reason = lost
-                raise self._lost_of(ids[place], reason)
             answer = self._core.release_many(raw)
-        except NotOwnedError:
-            raise
+            if answer > 0:
+                _core.forget_permits(self, raw)
+        except LostPermit as lost:
+            raise self._lost_of(ids, lost) from None
         except BaseException:
-            self._let_go(ids, raw)
+            self._let_go(raw)
             raise
-        self._released(ids, answer)
+        self._check_release(ids, answer)
 
     def try_release(self, permit: str) -> bool:
         """Release a permit of any client; ``False`` when it is unknown or has expired."""

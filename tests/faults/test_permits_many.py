@@ -11,6 +11,7 @@ import pytest
 import holdfast
 from tests.contract.permits import NAME, Permits
 from tests.faults.conftest import IMPATIENT
+from tests.faults.test_interrupted_blocks import INTERRUPTS
 from tests.faults.test_permits import LONG
 from tests.support.owners import MakeClient
 from tests.support.processes import StartChild
@@ -34,6 +35,38 @@ HOLDER = """
 semaphore = holdfast.Client(URL, lease=1).permit_semaphore(NAME)
 say("took", *semaphore.acquire_many(3))
 hear("end")
+"""
+
+RELEASES = """
+import random
+
+def ring(number, frame):
+    raise KeyboardInterrupt
+
+signal.signal(signal.SIGALRM, ring)
+random.seed(7)
+client = holdfast.Client(URL, lease=60)
+semaphore = client.permit_semaphore(NAME)
+interrupted, left = 0, []
+while interrupted < INTERRUPTS:
+    permits = semaphore.acquire_many(3)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, random.uniform(0.00002, 0.0005))
+        try:
+            semaphore.release_many(permits)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    except KeyboardInterrupt:
+        interrupted += 1
+    if client._permits:  # it has not begun
+        semaphore.release_many(permits)
+    end = time.monotonic() + 5
+    while semaphore.acquired_permits() and time.monotonic() < end:
+        pass
+    if semaphore.acquired_permits():
+        left.append(interrupted)
+        semaphore.release_many(permits)
+say("left", *left)
 """
 
 
@@ -193,3 +226,14 @@ def test_ctrl_c_ends_a_wait_for_many_and_leaves_nothing(
         eventually(lambda: permits.subscribers == 0)
         child.send("next")
     assert (permits.free, list(permits.out)) == (2, [permit])
+
+
+@pytest.mark.flavours("sync")
+def test_ctrl_c_leaves_no_permit_of_a_release_to_its_lease(
+    permits: Permits, start_child: StartChild
+) -> None:
+    """It has not begun, and they are renewed as before; or it goes on without its caller."""
+    permits.semaphore(3)
+    child = start_child(RELEASES, URL=permits.server.url, NAME=NAME, INTERRUPTS=INTERRUPTS)
+    assert child.expect("left", within=6 * BOUND) == []
+    assert child.wait() == 0

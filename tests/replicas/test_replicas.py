@@ -23,6 +23,7 @@ def _refused(future: Future[Any]) -> holdfast.ServerError:
     error = future.exception(BOUND)
     assert isinstance(error, holdfast.ServerError), error
     assert error.code == "NOREPLICAS"
+    assert error.temporary
     return error
 
 
@@ -111,6 +112,7 @@ def test_a_server_that_has_become_a_replica_is_waited_for(
     error = alice.begin(lock.acquire, blocking=False).exception(BOUND)
     assert isinstance(error, holdfast.ServerError), error
     assert error.code == "READONLY"
+    assert error.temporary
     waited = alice.begin(lock.acquire, timeout=0.3).exception(BOUND)
     assert isinstance(waited, holdfast.LockTimeout), waited
 

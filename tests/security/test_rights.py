@@ -272,7 +272,7 @@ def test_each_right_is_needed_and_its_absence_reported(
     assert {missing for missing in told if told[missing] is None} == kind.quiet
     for missing, error in told.items():
         if error is not None:
-            assert error.code == "NOPERM", (missing, str(error))
+            assert (error.code, error.temporary) == ("NOPERM", False), (missing, str(error))
             assert "rights" in str(error), (missing, str(error))
 
 

@@ -24,7 +24,7 @@ from holdfast._arguments import (
     milliseconds,
     refuse_deferring,
 )
-from holdfast._errors import HoldfastError, NotOwnedError
+from holdfast._errors import HoldfastError, LostPermit, NotOwnedError
 from holdfast._lock import seconds_left
 from holdfast._permit_semaphore import (
     BasePermitSemaphore,
@@ -173,16 +173,15 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
         """Release permits, all or none, as ``holdfast.PermitSemaphore.release_many``."""
         ids, raw = checked_permits(permits)
         try:
-            if (lost := self._core.begin_release(raw)) is not None:
-                place, reason = lost
-                raise self._lost_of(ids[place], reason)
             answer: int = await request(self._core.start_release_many, raw)
-        except NotOwnedError:
-            raise
+            if answer > 0:
+                _core.forget_permits(self, raw)
+        except LostPermit as lost:
+            raise self._lost_of(ids, lost) from None
         except BaseException:
-            self._let_go(ids, raw)
+            self._let_go(raw)
             raise
-        self._released(ids, answer)
+        self._check_release(ids, answer)
 
     async def try_release(self, permit: str) -> bool:
         """Release a permit of any client; ``False`` when it is unknown or has expired."""

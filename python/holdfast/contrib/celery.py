@@ -61,12 +61,6 @@ LEASE = "holdfast_lease"
 #: Seconds until a task that could not get its lock tries again.
 LATER = 5
 
-#: The codes of a server that refuses to work for the moment.
-PASSING = {
-    "BUSY", "CLUSTERDOWN", "LOADING", "MASTERDOWN", "MISCONF", "NOREPLICAS", "OOM", "READONLY",
-    "TRYAGAIN",
-}  # fmt: skip
-
 logger = get_task_logger("holdfast.celery")
 
 _clients: dict[str, Client] = {}
@@ -296,7 +290,7 @@ def _take_over(task: Any) -> None:
         _record_skipped(task, f"skipped: {error}")
         raise Ignore from error
     except (ConnectionError, LockTimeout, ServerError) as error:
-        passes = not isinstance(error, ServerError) or error.code in PASSING
+        passes = not isinstance(error, ServerError) or error.temporary or error.code == "OOM"
         if request.is_eager or not passes:
             raise
         text = "%s[%s] could not get its lock %r, and tries again: %s"
