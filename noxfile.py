@@ -17,7 +17,7 @@ import nox
 nox.needs_version = ">=2024.4"
 nox.options.default_venv_backend = "virtualenv"
 nox.options.error_on_missing_interpreters = False
-nox.options.sessions = ["tests", "cpp", "lint"]
+nox.options.sessions = ["matrix", "cpp", "lint"]
 
 PYTHONS = ["3.10", "3.11", "3.12", "3.13", "3.14", "3.15"]
 #: Without a GIL.
@@ -51,13 +51,6 @@ def test_cpp(session: nox.Session, preset: str) -> None:
     session.run("ctest", "--preset", preset, "--parallel", JOBS, *session.posargs)
 
 
-@nox.session(python=PYTHONS)
-def tests(session: nox.Session) -> None:
-    """The quick run of the Python tests, on each Python that is there."""
-    install_package(session, "test")
-    session.run("pytest", *session.posargs)
-
-
 def install_free_threaded(session: nox.Session, *options: str) -> None:
     """Installs the package and the extra `test` in a Python without a GIL."""
     extras = nox.project.load_toml("pyproject.toml")["project"]["optional-dependencies"]["test"]
@@ -88,8 +81,15 @@ def freethreaded_tsan(session: nox.Session) -> None:
     session.run("pytest", "-n", "0", *(session.posargs or shared), env=env)
 
 
-@nox.session
+@nox.session(python=PYTHONS)
 def matrix(session: nox.Session) -> None:
+    """Servers and Pythons in pairs: the quick run on each Python, each with other servers."""
+    install_package(session, "test")
+    session.run("pytest", "--pairing", str(session.python), *session.posargs)
+
+
+@nox.session
+def full(session: nox.Session) -> None:
     """All Python tests on every installed server, the slow ones included."""
     install_package(session, "test", groups=["lint"])
     session.run("pytest", "--matrix", "full", *session.posargs)

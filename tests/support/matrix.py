@@ -10,9 +10,10 @@
 | `@pytest.mark.values(…)` | all on the first kind of lock, one on each other | all on each |
 | `@pytest.mark.slow` | not run, unless named as file.py::test | run |
 
-`--servers valkey` runs the tests that allow it on that kind. A kind of server that is not installed
-is not collected: the header of the run names it, and how to install it. `-m` replaces the selection
-by markers of either run.
+`--servers valkey` runs the tests that allow it on that kind. `--pairing TEXT` gives each test of a
+quick run a server by another hash: several runs, as on several Pythons, pair it with several
+servers. A kind of server that is not installed is not collected: the header of the run names it,
+and how to install it. `-m` replaces the selection by markers of either run.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -56,6 +58,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="quick",
         help="quick (default): one server for each test; full: all servers, kinds and values",
     )
+    parser.addoption(
+        "--pairing", default="", help="any text: another choice of the servers of a quick run"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -85,6 +90,14 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
         shells.report(),
         f"matrix: {config.stash[_MATRIX]}, -m '{config.option.markexpr}'",
     ]
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """How many tests ran on which kind of server."""
+    reports = [each for each in terminalreporter.stats.get("passed", ()) if each.when == "call"]
+    kinds = Counter(dict(each.user_properties).get("server", "none") for each in reports)
+    shares = ", ".join(f"{kind} {number}" for kind, number in sorted(kinds.items()))
+    terminalreporter.write_line(f"passed by server: {shares}")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -147,6 +160,7 @@ def choose_server(item: pytest.Item) -> str:
     """The kind of server that a test runs on in a quick run; the same each time."""
     by_file = _TAKE_SECONDS.intersection(_fixtures(item))
     key = item.nodeid.partition("::")[0] if by_file else item.nodeid
+    key += item.config.getoption("--pairing")
     places = [f"{kind} {n}" for kind in server_kinds(item) for n in range(_SHARES.get(kind, 3))]
     return choose(places, key).partition(" ")[0]
 
