@@ -10,6 +10,7 @@ import pytest
 
 from benchmarks import report
 from benchmarks.cases.catalogue import CASES
+from benchmarks.cases.scaling import Scaling
 from benchmarks.results import Results
 from tools import chart, pictures
 from tools.lint.tree import ROOT
@@ -48,10 +49,11 @@ def test_each_table_gets_its_picture_below_its_heading() -> None:
     assert pictures.on_page_content(html, page=page("index.md")) == html
 
 
-def test_every_benchmark_with_two_contenders_is_drawn() -> None:
+def test_every_benchmark_with_several_contenders_or_sizes_is_drawn() -> None:
     results = pictures.load(pictures.RESULTS)
     several = {case.name for case in CASES if len(results.contenders(case.name)) > 1}
-    assert set(pictures.pictures(results)) == several
+    sizes = {case.name for case in CASES if isinstance(case, Scaling)}
+    assert set(pictures.pictures(results)) == several | sizes
 
 
 def test_a_benchmark_at_several_sizes_is_drawn_with_a_bar_of_holdfast_for_each() -> None:
