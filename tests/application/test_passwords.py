@@ -173,6 +173,7 @@ def test_a_child_of_fork_asks_for_itself(
             os._exit(0)
         say("child", os.waitpid(pid, 0)[1])
         """,
+        python=("-W", "ignore::DeprecationWarning"),  # of each fork() of threads, from 3.12 on
         URL=guarded.url,
     )
     assert child.expect("child") == ["0"]

@@ -61,6 +61,7 @@ class Replay:
         self._owners: dict[str, Owner] = {}
         self._waiting: dict[str, Future[Any]] = {}
         self._placeholders = Placeholders()
+        self._sent = 0  # by the client that waits, before it began to
         self._ear: Listened | Watched = Watched(server) if in_cluster else Listened(server)
 
     def __enter__(self) -> Replay:
@@ -141,6 +142,7 @@ class Replay:
             # The recordings leave out some ends: who acts again has got the lock.
             assert future is None or future.result(BOUND)
             args = self._placeholders.expect(step.args, {})
+            self._sent = owner.client.stats().commands
             future = begin(replace(step, args=args), owner.actor, owner.client)
         assert future is not None
         if step.waits:
@@ -189,7 +191,18 @@ class Replay:
         assert published == expected, f"published was {published}"
         if step.waits:
             self._expect_subscribers(step.subscribed)
+            if step.kind == "lock":
+                self._see_asleep(str(step.by))
             assert not self._waiting[str(step.by)].done()
+
+    def _see_asleep(self, part: str) -> None:
+        """Until its last attempt is answered, nothing is handed over to a client's first waiter."""
+        if any(each[0] == part[0] and each != part for each in self._waiting):
+            return
+        client = self._owners[part].client
+        sent = self._sent + len(("attempt", "SUBSCRIBE", "attempt"))
+        eventually(lambda: client.stats().commands >= sent)
+        self._make_actor("other").do(client.ping)  # on the same connection
 
     def _has_keys(self, step: Step) -> bool:
         there = _without_records(keys_on(self._server))
