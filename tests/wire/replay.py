@@ -196,13 +196,16 @@ class Replay:
             assert not self._waiting[str(step.by)].done()
 
     def _see_asleep(self, part: str) -> None:
-        """Until its last attempt is answered, nothing is handed over to a client's first waiter."""
-        if any(each[0] == part[0] and each != part for each in self._waiting):
-            return
+        """Until its attempts are answered, nothing is handed over to a waiter.
+
+        The first of a client tries again once it has subscribed.
+        """
         client = self._owners[part].client
-        sent = self._sent + len(("attempt", "SUBSCRIBE", "attempt"))
+        waiting = sum(each[0] == part[0] for each in self._waiting)
+        sent = self._sent + (len(("attempt", "SUBSCRIBE", "attempt")) if waiting == 1 else 0)
+        eventually(lambda: client.stats().waiting == waiting)
         eventually(lambda: client.stats().commands >= sent)
-        self._make_actor("other").do(client.ping)  # on the same connection
+        self._make_actor("other").do(client.ping)  # on the connection of the attempts
 
     def _has_keys(self, step: Step) -> bool:
         there = _without_records(keys_on(self._server))
