@@ -61,7 +61,6 @@ class Replay:
         self._owners: dict[str, Owner] = {}
         self._waiting: dict[str, Future[Any]] = {}
         self._placeholders = Placeholders()
-        self._sent = 0  # by the client that waits, before it began to
         self._ear: Listened | Watched = Watched(server) if in_cluster else Listened(server)
 
     def __enter__(self) -> Replay:
@@ -142,7 +141,6 @@ class Replay:
             # The recordings leave out some ends: who acts again has got the lock.
             assert future is None or future.result(BOUND)
             args = self._placeholders.expect(step.args, {})
-            self._sent = owner.client.stats().commands
             future = begin(replace(step, args=args), owner.actor, owner.client)
         assert future is not None
         if step.waits:
@@ -191,21 +189,7 @@ class Replay:
         assert published == expected, f"published was {published}"
         if step.waits:
             self._expect_subscribers(step.subscribed)
-            if step.kind == "lock":
-                self._see_asleep(str(step.by))
             assert not self._waiting[str(step.by)].done()
-
-    def _see_asleep(self, part: str) -> None:
-        """Until its attempts are answered, nothing is handed over to a waiter.
-
-        The first of a client tries again once it has subscribed.
-        """
-        client = self._owners[part].client
-        waiting = sum(each[0] == part[0] for each in self._waiting)
-        sent = self._sent + (len(("attempt", "SUBSCRIBE", "attempt")) if waiting == 1 else 0)
-        eventually(lambda: client.stats().waiting == waiting)
-        eventually(lambda: client.stats().commands >= sent)
-        self._make_actor("other").do(client.ping)  # on the connection of the attempts
 
     def _has_keys(self, step: Step) -> bool:
         there = _without_records(keys_on(self._server))
