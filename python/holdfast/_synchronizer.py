@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,6 +15,11 @@ if TYPE_CHECKING:
     from ._base_client import BaseClient
 
 __all__ = ["BlockingPermits", "Permits", "Synchronizer"]
+
+if sys.version_info >= (3, 14):
+    from ._entering import protect
+
+    protect()
 
 NEVER_INITIALIZED: Final = "it was never initialized, or was deleted; call try_set_permits() first"
 
