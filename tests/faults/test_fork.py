@@ -65,6 +65,7 @@ def test_fork_while_holding(
 HOLD_OBJECT = """
 import gc, warnings
 warnings.simplefilter("error")
+warnings.simplefilter("ignore", DeprecationWarning)  # of each fork() of threads, from 3.12 on
 hold = holdfast.Client(URL).lock(NAME).hold()
 if os.fork() == 0:
     say("child", hold.left, hold.lost, hold.loss)
