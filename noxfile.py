@@ -63,9 +63,8 @@ def install_free_threaded(session: nox.Session, *options: str) -> None:
 def freethreaded(session: nox.Session) -> None:
     """The quick run of the Python tests on each Python that is there without a GIL."""
     install_free_threaded(session)
-    # From 3.14t on the tests' threads would not heed what `pytest.warns` sets in its own thread.
-    env = {"PYTHON_GIL": "0", "PYTHON_CONTEXT_AWARE_WARNINGS": "0"}
-    session.run("pytest", *session.posargs, env=env)
+    session.env.update(PYTHON_GIL="0", PYTHON_CONTEXT_AWARE_WARNINGS="0")  # for pytest.warns()
+    session.run("pytest", *session.posargs)
 
 
 @nox.session(python=TSAN_PYTHON or False)
@@ -155,8 +154,7 @@ def interleavings(session: nox.Session) -> None:
     """100,000 orders of the engine's threads: nox -s interleavings -- [how many [seed]]."""
     count, seed, *_ = [*session.posargs, *["100000", "1"][len(session.posargs) :]]
     session.run("cmake", "--preset", "dev")
-    target = ["--target", "test_interleavings", "--parallel", JOBS]
-    session.run("cmake", "--build", "--preset", "dev", *target)
+    session.run("cmake", "--build", "--preset", "dev", "--target", "test_interleavings", "-j", JOBS)
     # Each test runs a quarter: the callers are threads or tasks, which wait for releases or not.
     chosen = {"HOLDFAST_SIM_COUNT": str(int(count) // 4), "HOLDFAST_SIM_SEED": seed}
     session.run("build/dev/test_interleavings", external=True, env=chosen)
