@@ -37,7 +37,9 @@ class Notices(logging.Handler):
 
     @property
     def texts(self) -> list[str]:
-        return [*self._logged, *(str(warning.message) for warning in self._caught)]
+        while self._caught:  # a warning that is kept keeps what it is about
+            self._logged.append(str(self._caught.pop(0).message))
+        return [*self._logged]
 
     def naming(self, word: str) -> list[str]:
         """The notices in which `word` occurs."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import warnings
+import weakref
 from typing import Any
 
 import pytest
@@ -98,8 +99,10 @@ def test_a_client_that_is_forgotten_is_closed(
     """Also where somebody waits to be told of a loss: a warning names what it held."""
     client = flavour.client(server.url)
     alice.do(client.lock(NAME, on_lost=print).acquire)
+    forgotten = weakref.ref(client)
     del client
     eventually(lambda: gc.collect() >= 0 and notices.naming(NAME))
+    eventually(lambda: gc.collect() >= 0 and forgotten() is None)
     assert all("was closed while it held" in text for text in notices.naming(NAME))
     if server.real:
         eventually(lambda: len(server.connections()) == 0)
