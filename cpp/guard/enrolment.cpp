@@ -206,8 +206,8 @@ lease::HeldRecords::Id Enrolment::add(const LockName& name, OwnerNumber owner,
   return page_.put({number, name.bytes(), field_, until}).value_or(0);
 }
 
-void Enrolment::set_until(Id record, TimePoint until) {
-  if (record != 0 && !inherited()) page_.set_deadline(record, until);
+bool Enrolment::set_until(Id record, TimePoint until) {
+  return record == 0 || inherited() || page_.set_deadline(record, until);
 }
 
 void Enrolment::remove(Id record) {

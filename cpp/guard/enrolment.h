@@ -44,7 +44,7 @@ class Enrolment final : public lease::HeldRecords, public std::enable_shared_fro
 
   Id add(const LockName& name, OwnerNumber owner, const lease::Renewal& kind,
          TimePoint until) override;
-  void set_until(Id record, TimePoint until) override;
+  bool set_until(Id record, TimePoint until) override;
   void remove(Id record) override;
 
  private:

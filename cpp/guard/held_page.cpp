@@ -121,10 +121,11 @@ std::optional<HeldPage::Id> HeldPage::put(const HeldRecordView& record) {
   return static_cast<Id>(odd + 1) << kSlotBits | slot;
 }
 
-void HeldPage::set_deadline(Id id, TimePoint deadline) {
+bool HeldPage::set_deadline(Id id, TimePoint deadline) {
   PageRecord& record = record_of(layout_, slot_of(id));
-  if (!is(record, id)) return;
+  if (!is(record, id)) return false;
   record.deadline.store(deadline.time_since_epoch().count(), std::memory_order_relaxed);
+  return true;
 }
 
 void HeldPage::remove(Id id) {

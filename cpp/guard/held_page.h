@@ -67,8 +67,8 @@ class HeldPage {
 
   // Enters a hold; nullopt: it is too long, or the page is full, and it is not guarded.
   std::optional<Id> put(const HeldRecordView& record);
-  // After a renewal or an extension.
-  void set_deadline(Id id, TimePoint deadline);
+  // After a renewal or an extension. False: it was removed or reclaimed.
+  bool set_deadline(Id id, TimePoint deadline);
   // Once the hold is released, handed over or detached.
   void remove(Id id);
   // Takes back the slots of records whose deadline is over; reads the whole page.

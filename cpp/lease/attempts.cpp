@@ -60,7 +60,7 @@ void Attempts::record(Attempt& attempt, const Renewal& kind, Millis longest, std
 }
 
 void Attempts::record(const Attempt& attempt, HeldRecords::Id& record, const MayHold& hold) {
-  if (record != 0) return book_.records->set_until(record, hold.until);
+  if (record != 0 && book_.records->set_until(record, hold.until)) return;
   record = book_.records->add(*attempt.name_, hold.owner, hold.kind, hold.until);
 }
 

@@ -20,7 +20,8 @@ class HeldRecords {
 
   // The owner may have it from now on, at most until `until`. 0: there is no room for it.
   virtual Id add(const LockName& name, OwnerNumber owner, const Renewal& kind, TimePoint until) = 0;
-  virtual void set_until(Id record, TimePoint until) = 0;
+  // False: the record had ended, and its room is taken back.
+  virtual bool set_until(Id record, TimePoint until) = 0;
   virtual void remove(Id record) = 0;
 };
 

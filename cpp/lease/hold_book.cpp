@@ -58,12 +58,16 @@ void HoldBook::record(Hold& hold, HeldRecords::Id granted) {
     records->remove(granted);
   }
   if (stays_closed) return end_record(hold.record);
-  if (hold.record != 0) return records->set_until(hold.record, hold.set_until);
-  hold.record = records->add(hold.name, hold.owner, *hold.renewal, hold.set_until);
+  keep_record(hold);
 }
 
-void HoldBook::renew_record(const Hold& hold) {
-  if (hold.record != 0 && records) records->set_until(hold.record, hold.set_until);
+void HoldBook::renew_record(Hold& hold) {
+  if (hold.record != 0 && records) keep_record(hold);
+}
+
+void HoldBook::keep_record(Hold& hold) {
+  if (hold.record != 0 && records->set_until(hold.record, hold.set_until)) return;
+  hold.record = records->add(hold.name, hold.owner, *hold.renewal, hold.set_until);
 }
 
 void HoldBook::end_record(const HoldPtr& hold) {

@@ -55,7 +55,7 @@ class HoldBook {
   // Where there are records: of a hold that was granted, by an attempt with that record; of one
   // whose lease was set; and the end of a record.
   void record(Hold& hold, HeldRecords::Id granted) HOLDFAST_REQUIRES(mutex);
-  void renew_record(const Hold& hold) HOLDFAST_REQUIRES(mutex);
+  void renew_record(Hold& hold) HOLDFAST_REQUIRES(mutex);
   void end_record(HeldRecords::Id& record) HOLDFAST_REQUIRES(mutex) {
     if (record != 0) remove_record(record);
   }
@@ -94,6 +94,7 @@ class HoldBook {
 
  private:
   void remove_record(HeldRecords::Id& record) HOLDFAST_REQUIRES(mutex);
+  void keep_record(Hold& hold) HOLDFAST_REQUIRES(mutex);
 
   const RenewalGrid grid_;
   net::Loop& loop_;

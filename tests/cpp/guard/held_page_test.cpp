@@ -62,7 +62,7 @@ TEST(HeldPageTest, WhatWasRemovedOrHasExpiredIsNotHeld) {
   const auto renewed = page.put(record("renewed", kNow));
   page.put(record("expired", kNow));
   page.remove(released.value());
-  page.set_deadline(renewed.value(), kNow + Millis(1));
+  EXPECT_TRUE(page.set_deadline(renewed.value(), kNow + Millis(1)));
   EXPECT_EQ(names(page), (std::multiset<std::string>{"renewed"}));
 }
 
@@ -81,10 +81,10 @@ TEST(HeldPageTest, WhatIsDoneToARemovedRecordDoesNotTouchTheNextOneInItsSlot) {
   HeldPage page = page_for(1);
   const auto first = page.put(record("first"));
   page.remove(first.value());
-  page.set_deadline(first.value(), kNow + Millis(1));
+  EXPECT_FALSE(page.set_deadline(first.value(), kNow + Millis(1)));
   EXPECT_EQ(names(page).size(), 0U);
   page.put(record("next"));
-  page.set_deadline(first.value(), kNow);
+  EXPECT_FALSE(page.set_deadline(first.value(), kNow));
   page.remove(first.value());
   EXPECT_EQ(names(page), (std::multiset<std::string>{"next"}));
   EXPECT_TRUE(page.full());

@@ -19,8 +19,11 @@ class Kept final : public HeldRecords {
     all[id] = {owner, until};
     return id;
   }
-  void set_until(Id record, TimePoint until) override {
-    if (const auto found = all.find(record); found != all.end()) found->second.until = until;
+  bool set_until(Id record, TimePoint until) override {
+    const auto found = all.find(record);
+    if (found == all.end()) return false;
+    found->second.until = until;
+    return true;
   }
   void remove(Id record) override { all.erase(record); }
 
@@ -39,6 +42,7 @@ class HeldRecordsTest : public LeaseKeeperTest {
   HeldRecordsTest() { keeper().set_records(kept_); }
 
   std::size_t records() const { return kept_->all.size(); }
+  void reclaim() { kept_->all.clear(); }
   TimePoint until() const { return kept_->all.begin()->second.until; }
   TimePoint last_until() const { return kept_->all.rbegin()->second.until; }
   std::vector<OwnerNumber> owners() const {
@@ -176,6 +180,22 @@ TEST_F(HeldRecordsTest, ARenewalMovesTheMoment) {
   const TimePoint before = until();
   pass(kLease);
   EXPECT_GT(until(), before);
+}
+
+TEST_F(HeldRecordsTest, AHoldWhoseRecordWasReclaimedIsRecordedAgainByItsRenewal) {
+  renewed(kAlice);
+  reclaim();
+  pass(kLease);
+  EXPECT_EQ(owners(), std::vector{kAlice});
+  EXPECT_GT(until(), world.now());
+}
+
+TEST_F(HeldRecordsTest, AnAttemptWhoseRecordWasReclaimedIsRecordedAgainByTheNextOne) {
+  Attempt attempt(keeper().attempts(), name, kAlice);
+  record(attempt);
+  reclaim();
+  record(attempt);
+  EXPECT_EQ(owners(), std::vector{kAlice});
 }
 
 TEST_F(HeldRecordsTest, AnExtensionMovesTheMoment) {
