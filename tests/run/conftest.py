@@ -111,13 +111,17 @@ class Marks:
         return (self.folder / name).exists()
 
 
+def state_of(pid: int) -> str:
+    """The letter of /proc for the state of a process: T is stopped; Z, too, one that is gone."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return "Z"
+
+
 def alive(pid: int) -> bool:
     """Whether a process runs; a zombie does not."""
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return state != "Z"
+    return state_of(pid) != "Z"
 
 
 def children_of(pid: int) -> list[int]:

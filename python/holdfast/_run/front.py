@@ -102,9 +102,12 @@ class _Front:
 
     def _stop(self) -> None:
         """Stop too, as the whole job would, until it is continued."""
-        stops = signal.getsignal(signal.SIGTSTP)
-        signal.signal(signal.SIGTSTP, signal.SIG_DFL)
+        own = {number: signal.getsignal(number) for number in (signal.SIGTSTP, signal.SIGCONT)}
+        for number in own:
+            signal.signal(number, signal.SIG_DFL)
         os.killpg(os.getpgrp(), signal.SIGTSTP)
         # Here it was continued; or it never stopped, where no shell could continue it.
-        signal.signal(signal.SIGTSTP, stops)
+        for number, handler in own.items():
+            signal.signal(number, handler)
+        # Once: a second one would undo the next Ctrl-Z.
         self._signalled(signal.SIGCONT, None)

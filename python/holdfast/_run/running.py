@@ -290,10 +290,9 @@ class _Run:
             self._stop()
 
     def _stop(self) -> None:
-        """The command was stopped: stop too, and so the front, until it is continued."""
+        """The command was stopped: stop too, and so the front, until SIGCONT comes to both."""
         self._terminal.take(self._launcher.pid)
         os.kill(os.getpid(), signal.SIGSTOP)
-        self._continue()
 
     def _continue(self) -> None:
         """Let the command go on, unless the lease has ended."""
