@@ -51,7 +51,7 @@ class HashIndex {
 
   // Of one that find() has found.
   void erase(const Value* value) {
-    std::size_t hole = static_cast<std::size_t>(reinterpret_cast<const Slot*>(value) - &slots_[0]);
+    auto hole = static_cast<std::size_t>(reinterpret_cast<const Slot*>(value) - slots_.data());
     for (std::size_t at = next(hole); slots_[at].hash != 0; at = next(at)) {
       const bool stays = distance(home(slots_[at].hash), at) < distance(hole, at);
       if (!stays) slots_[std::exchange(hole, at)] = slots_[at];

@@ -119,8 +119,8 @@ template <typename First>
 class CallOf final : public Call {
  public:
   template <typename... Args>
-  explicit CallOf(const std::shared_ptr<const Context>& context, Args&&... args)
-      : Call(*context), first_(context, std::forward<Args>(args)...) {}
+  explicit CallOf(std::shared_ptr<const Context> context, Args&&... args)
+      : Call(*context), first_(std::move(context), std::forward<Args>(args)...) {}
 
   const LockName& name() const override { return first_.name(); }
   About about() override { return first_.about(); }

@@ -19,6 +19,7 @@ class AcquireAccount {
  public:
   AcquireAccount(std::shared_ptr<const Context> context, AcquireRequest request);
   // Takes the attempt; the request stays with the other one too, which may have to send it again.
+  // NOLINTNEXTLINE(performance-move-constructor-init): see above
   AcquireAccount(AcquireAccount&& other) noexcept
       : context_(other.context_), request_(other.request_), attempt_(std::move(other.attempt_)) {}
   AcquireAccount& operator=(AcquireAccount&& other) = delete;
