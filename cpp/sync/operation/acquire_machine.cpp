@@ -172,18 +172,20 @@ AcquireMachine::Action AcquireMachine::granted_by_release(const wait::Grant& gra
 AcquireMachine::Action AcquireMachine::ahead(const Event& event, TimePoint now) {
   begun_ = now;
   if (event.count > 0) return attempt();
-  const bool turn_of_others = event.at > now && event.at < options_.deadline;
-  if (event.at == kNever || turn_of_others) {
-    Action action = queue_up(event.at);
-    action.afresh = event.at == kNever;
+  if (event.at == kNever) {
+    contended_ = true;
+    Action action = queue_up(kNever);
+    action.afresh = true;
     return action;
   }
+  const bool turn_of_others = event.at > now && event.at < options_.deadline;
+  if (turn_of_others) return queue_up(event.at);
   held_back_ = event.release_in_flight;
   return held_back_ ? queue_up(kNever) : attempt();
 }
 
 AcquireMachine::Action AcquireMachine::queue_up(TimePoint until) {
-  contended_ = joined_ = true;
+  joined_ = true;
   state_ = State::kAsleep;
   retry_at_ = until;
   return {Action::Verb::kJoin, std::min(retry_at_, options_.deadline)};
@@ -324,6 +326,9 @@ AcquireMachine::Action AcquireMachine::time(TimePoint now) {
   // The server and its replicas have separate time-outs.
   if (state_ == State::kConfirming) return {Action::Verb::kSleep};
   const bool trying = state_ == State::kTrying;
+  // Others go first, and it has not tried yet: the lock may be free.
+  const bool yields = state_ == State::kAsleep && !contended_ && count_ == 0;
+  if (yields && now >= std::min(retry_at_, options_.deadline)) return attempt();
   if (now >= options_.deadline && (contended_ || !trying)) {
     return finish(Verdict::kTimedOut, refusal_, trying);
   }

@@ -30,7 +30,14 @@ TEST_F(NewcomerTest, WaitsInTheQueueForTheTurnOfOtherClients) {
   EXPECT_FALSE(last().afresh);
   EXPECT_EQ(head(), "sleep until 100");
   now = 100;
-  EXPECT_EQ(time(), "try until 300");
+  EXPECT_EQ(time(), "try");
+}
+
+TEST_F(NewcomerTest, TriesOnceThoughItsTimerComesAfterTheDeadline) {
+  EXPECT_EQ(ahead(at(100)), "join until 100");
+  now = 400;
+  EXPECT_EQ(time(), "try");
+  EXPECT_EQ(time(), "sleep");
 }
 
 TEST_F(NewcomerTest, DoesNotWaitForATurnThatLastsUntilItsDeadline) {
@@ -41,12 +48,18 @@ TEST_F(NewcomerTest, WaitsInTheQueueForAReleaseInFlight) {
   EXPECT_EQ(ahead(at(0), true), "join until 300");
   EXPECT_FALSE(last().afresh);
   EXPECT_EQ(head(true), "sleep until 300");
-  EXPECT_EQ(signal(), "try until 300");
+  EXPECT_EQ(signal(), "try");
+}
+
+TEST_F(NewcomerTest, TriesOnceWhereTheReleaseIsNotAnsweredByTheDeadline) {
+  EXPECT_EQ(ahead(at(0), true), "join until 300");
+  now = 300;
+  EXPECT_EQ(time(), "try");
 }
 
 TEST_F(NewcomerTest, TriesWhereTheAnswerCameBeforeItStoodInLine) {
   EXPECT_EQ(ahead(at(0), true), "join until 300");
-  EXPECT_EQ(head(false), "try until 300");
+  EXPECT_EQ(head(false), "try");
 }
 
 TEST_F(NewcomerTest, WaitsForNoneWithANestedHold) { EXPECT_EQ(ahead(kNever, true, 1), "try"); }
