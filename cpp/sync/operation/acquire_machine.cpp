@@ -326,9 +326,7 @@ AcquireMachine::Action AcquireMachine::time(TimePoint now) {
   // The server and its replicas have separate time-outs.
   if (state_ == State::kConfirming) return {Action::Verb::kSleep};
   const bool trying = state_ == State::kTrying;
-  // Others go first, and it has not tried yet: the lock may be free.
-  const bool yields = state_ == State::kAsleep && !contended_ && count_ == 0;
-  if (yields && now >= std::min(retry_at_, options_.deadline)) return attempt();
+  if (untried() && now >= std::min(retry_at_, options_.deadline)) return attempt();
   if (now >= options_.deadline && (contended_ || !trying)) {
     return finish(Verdict::kTimedOut, refusal_, trying);
   }

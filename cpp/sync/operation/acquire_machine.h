@@ -202,6 +202,8 @@ class AcquireMachine {
   Action finish(Verdict verdict, Status why = {}, bool give_back = false);
   wait::LeaveReason leave_reason(Verdict verdict) const;
   bool has_place() const { return (options_.in_line && contended_) || was_in_line_; }
+  // Others go first, and it has not tried yet: the lock may be free.
+  bool untried() const { return state_ == State::kAsleep && !contended_ && count_ == 0; }
   // An attempt may have been granted, and the outcome is not known yet.
   bool open() const { return state_ == State::kTrying || state_ == State::kConfirming; }
 
