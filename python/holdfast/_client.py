@@ -104,8 +104,8 @@ class Client(Locked, BaseClient):
     def fair_lock(
         self,
         name: Name,
-        queue_timeout: Seconds | None = None,
         *,
+        queue_timeout: Seconds | None = None,
         lease: Seconds | None = None,
         wait: Seconds | None = None,
         on_lost: Callable[[FairLock], object] | None = None,
@@ -115,7 +115,9 @@ class Client(Locked, BaseClient):
         ``queue_timeout``: how many seconds a waiter that has died may keep its place; by default
         the client's ``lease``. ``lease``, ``wait``, ``on_lost``: as of ``lock``.
         """
-        return FairLock(self, name, queue_timeout, lease=lease, wait=wait, on_lost=on_lost)
+        return FairLock(
+            self, name, queue_timeout=queue_timeout, lease=lease, wait=wait, on_lost=on_lost
+        )
 
     def read_write_lock(
         self,
@@ -149,8 +151,8 @@ class Client(Locked, BaseClient):
     def spin_lock(
         self,
         name: Name,
-        backoff: Backoff | Seconds = EXPONENTIAL,
         *,
+        backoff: Backoff | Seconds = EXPONENTIAL,
         lease: Seconds | None = None,
         wait: Seconds | None = None,
         on_lost: Callable[[SpinLock], object] | None = None,
@@ -162,7 +164,7 @@ class Client(Locked, BaseClient):
         ``lease``, ``wait``, ``on_lost``, ``at_least``: as of ``lock``.
         """
         return SpinLock(
-            self, name, backoff, lease=lease, wait=wait, on_lost=on_lost, at_least=at_least
+            self, name, backoff=backoff, lease=lease, wait=wait, on_lost=on_lost, at_least=at_least
         )
 
     def multi_lock(
@@ -178,16 +180,16 @@ class Client(Locked, BaseClient):
         """
         return MultiLock(self, *locks, lease=lease, wait=wait, on_lost=on_lost)
 
-    def semaphore(self, name: Name, wait: Seconds | None = None) -> Semaphore:
+    def semaphore(self, name: Name, *, wait: Seconds | None = None) -> Semaphore:
         """A semaphore of this name; ``wait``: how long ``with`` waits for a permit."""
         return Semaphore(self, name, wait=wait)
 
     def permit_semaphore(
         self,
         name: Name,
+        *,
         lease: Seconds | None = None,
         wait: Seconds | None = None,
-        *,
         on_lost: Callable[[str], object] | None = None,
     ) -> PermitSemaphore:
         """A semaphore of this name with permits that have ids and expire; nothing is sent yet.

@@ -58,6 +58,7 @@ class FairLock(BaseFairLock, Lock):  # type: ignore[misc]
         self,
         client: BaseClient,
         name: Name,
+        *,
         queue_timeout: Seconds | None = None,
         **options: Unpack[LockOptions],
     ) -> None:

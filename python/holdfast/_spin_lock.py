@@ -123,6 +123,7 @@ class SpinLock(BaseSpinLock, Lock):  # type: ignore[misc]
         self,
         client: BaseClient,
         name: Name,
+        *,
         backoff: Backoff | Seconds = EXPONENTIAL,
         **options: Unpack[MinimumLockOptions],
     ) -> None:

@@ -274,4 +274,4 @@ def test_a_bad_queue_timeout_is_refused(
     deaf: Any, queue_timeout: Any, error: type[Exception]
 ) -> None:
     with pytest.raises(error, match="queue_timeout"):
-        deaf.fair_lock("myLock", queue_timeout)
+        deaf.fair_lock("myLock", queue_timeout=queue_timeout)

@@ -139,7 +139,7 @@ def test_a_lease_ends_by_itself_and_the_permit_comes_back(permits: Permits) -> N
 
 
 def test_the_lease_of_the_semaphore_is_that_of_its_permits(permits: Permits, client: Any) -> None:
-    semaphore = client.permit_semaphore(NAME, 300)
+    semaphore = client.permit_semaphore(NAME, lease=300)
     permits.do(semaphore.try_set_permits, 3)
     own, other = permits.take(semaphore), permits.take(semaphore, lease=100)
     renewed = permits.take(semaphore, lease=None)

@@ -42,6 +42,29 @@ def test_a_locks_keyword_names_ours(make: Any, kind: str, keyword: str, instead:
         getattr(client, kind)("x", **{keyword: 5})
 
 
+NAMED = [
+    "lock",
+    "fair_lock",
+    "fenced_lock",
+    "spin_lock",
+    "read_write_lock",
+    "semaphore",
+    "permit_semaphore",
+    "count_down_latch",
+]
+
+
+@pytest.mark.parametrize("make", CLIENTS, ids=["sync", "asyncio"])
+@pytest.mark.parametrize("kind", NAMED)
+def test_a_constructor_takes_only_its_name_by_position(make: Any, kind: str) -> None:
+    client = make(URL)
+    made = type(getattr(client, kind)("x"))
+    with pytest.raises(TypeError, match=f"{kind}.*positional"):
+        getattr(client, kind)("x", 5)
+    with pytest.raises(TypeError, match="positional"):
+        made(client, "x", 5)
+
+
 def test_a_red_locks_keyword_names_ours() -> None:
     client = holdfast.Client(URL)
     with pytest.raises(TypeError, match=r"RedLock.*timeout.*lease="):

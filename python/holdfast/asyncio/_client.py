@@ -91,8 +91,8 @@ class Client(AsyncLocked, BaseClient):
     def fair_lock(
         self,
         name: Name,
-        queue_timeout: Seconds | None = None,
         *,
+        queue_timeout: Seconds | None = None,
         lease: Seconds | None = None,
         wait: Seconds | None = None,
         on_lost: Callable[[FairLock], object] | None = None,
@@ -106,7 +106,7 @@ class Client(AsyncLocked, BaseClient):
         return FairLock(
             self,
             name,
-            queue_timeout,
+            queue_timeout=queue_timeout,
             lease=lease,
             wait=wait,
             on_lost=on_lost,
@@ -157,8 +157,8 @@ class Client(AsyncLocked, BaseClient):
     def spin_lock(
         self,
         name: Name,
-        backoff: Backoff | Seconds = EXPONENTIAL,
         *,
+        backoff: Backoff | Seconds = EXPONENTIAL,
         lease: Seconds | None = None,
         wait: Seconds | None = None,
         on_lost: Callable[[SpinLock], object] | None = None,
@@ -173,7 +173,7 @@ class Client(AsyncLocked, BaseClient):
         return SpinLock(
             self,
             name,
-            backoff,
+            backoff=backoff,
             lease=lease,
             wait=wait,
             on_lost=on_lost,
@@ -198,16 +198,16 @@ class Client(AsyncLocked, BaseClient):
             self, *locks, lease=lease, wait=wait, on_lost=on_lost, cancel_on_lost=cancel_on_lost
         )
 
-    def semaphore(self, name: Name, wait: Seconds | None = None) -> Semaphore:
+    def semaphore(self, name: Name, *, wait: Seconds | None = None) -> Semaphore:
         """A semaphore of this name; ``wait``: how long ``async with`` waits for a permit."""
         return Semaphore(self, name, wait=wait)
 
     def permit_semaphore(
         self,
         name: Name,
+        *,
         lease: Seconds | None = None,
         wait: Seconds | None = None,
-        *,
         on_lost: Callable[[str], object] | None = None,
     ) -> PermitSemaphore:
         """A semaphore of this name with permits that have ids and expire; nothing is sent yet.

@@ -31,6 +31,7 @@ class FairLock(BaseFairLock, Lock):
         self,
         client: BaseClient,
         name: Name,
+        *,
         queue_timeout: Seconds | None = None,
         **options: Unpack[TaskLockOptions],
     ) -> None:

@@ -30,6 +30,7 @@ class SpinLock(BaseSpinLock, Lock):
         self,
         client: BaseClient,
         name: Name,
+        *,
         backoff: Backoff | Seconds = EXPONENTIAL,
         **options: Unpack[TaskMinimumLockOptions],
     ) -> None:
