@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import string
+import sys
+from collections.abc import AsyncGenerator, Coroutine, Generator
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
 
     from ._arguments import Seconds
 
-__all__ = ["async_decorated", "async_locked", "decorated", "locked"]
+__all__ = ["async_decorated", "async_locked", "decorated", "finished", "locked"]
 
 KINDS = ("lock", "fair_lock", "fenced_lock", "read", "write")
 BUSY = ("wait", "raise", "skip")
@@ -32,7 +34,7 @@ def decorated(lock: Any, function: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         with lock:
-            return function(*args, **kwargs)
+            return finished(function(*args, **kwargs), function)
 
     return call
 
@@ -44,7 +46,7 @@ def async_decorated(lock: Any, function: Callable[..., Any]) -> Callable[..., An
     @wraps(function)
     async def call(*args: Any, **kwargs: Any) -> Any:
         async with lock:
-            return await function(*args, **kwargs)
+            return finished(await function(*args, **kwargs), function)
 
     return call
 
@@ -79,7 +81,7 @@ def _locked(naming: Naming, function: Callable[..., Any], /) -> Callable[..., An
             # Not an ExitStack: a signal handler may raise between the grant and its push.
             with lock_of(args, kwargs):
                 entered = True
-                return function(*args, **kwargs)
+                return finished(function(*args, **kwargs), function)
         except LockTimeout as error:
             if entered or not naming.skips(error):
                 raise
@@ -98,7 +100,7 @@ def _async_locked(naming: Naming, function: Callable[..., Any], /) -> Callable[.
         try:
             async with lock_of(args, kwargs):
                 entered = True
-                return await function(*args, **kwargs)
+                return finished(await function(*args, **kwargs), function)
         except LockTimeout as error:
             if entered or not naming.skips(error):
                 raise
@@ -220,6 +222,37 @@ def checked_function(function: Any, *, asynchronous: bool) -> None:
         which = "of an asyncio client" if asynchronous else "of a client for threads"
         msg = f"a lock {which} decorates {wanted}, not {found}: {function!r}"
         raise TypeError(msg)
+
+
+def finished(result: Any, function: Any) -> Any:
+    """What a decorated function returned, if its work is done: the lock is released next.
+
+    Raises ``TypeError`` for a coroutine, a generator, a task and a future: it is closed or
+    cancelled, so that its work does not run without the lock.
+    """
+    advice = _unfinished(result)
+    if advice is None:
+        return result
+    end = getattr(result, "close", None) or getattr(result, "cancel", None)
+    if end is not None:
+        end()
+    msg = (
+        f"{function!r}, decorated by a lock, returned a {type(result).__name__!r} object, whose "
+        f"work would run after the release of the lock: {advice}"
+    )
+    raise TypeError(msg)
+
+
+def _unfinished(result: Any) -> str | None:
+    """What to decorate in the place of a function whose result is not its work, done."""
+    if isinstance(result, (Generator, AsyncGenerator)):
+        return "take the lock inside the generator function, by `with`, or return a list"
+    if isinstance(result, Coroutine) or hasattr(type(result), "_asyncio_future_blocking"):
+        return "decorate the coroutine function that does the work, by a lock of an asyncio client"
+    futures: Any = sys.modules.get("concurrent.futures._base")
+    if futures is not None and isinstance(result, futures.Future):
+        return "decorate the function that does the work, or return the future's result()"
+    return None
 
 
 def _kind_of(function: Any) -> str:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
 import functools
+import inspect
+import warnings
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -106,6 +110,81 @@ def test_the_wrong_kind_of_function_is_refused_at_decoration(client: Any, flavou
         for each in (wrong, functools.partial(wrong), *others):
             with pytest.raises(TypeError, match=r"a lock of .+ decorates "):
                 decorator(each)
+
+
+async def coroutine() -> None:
+    raise AssertionError("it runs without the lock")
+
+
+def task() -> Any:
+    return asyncio.get_running_loop().create_task(coroutine())
+
+
+def future() -> Any:
+    return asyncio.get_running_loop().create_future()
+
+
+UNFINISHED = {
+    "coroutine": (coroutine, "decorate the coroutine function"),
+    "generator": (generator_function, "inside the generator function"),
+    "async generator": (asynchronous_generator_function, "inside the generator function"),
+    "concurrent future": (concurrent.futures.Future, "decorate the function that does the work"),
+}
+ON_A_LOOP = {
+    "task": (task, "decorate the coroutine function"),
+    "future": (future, "decorate the coroutine function"),
+}
+
+
+def wrapped(function: Callable[[], Any], made: list[Any]) -> Callable[[], Any]:
+    """What a decorator that knows only functions makes of it: an ordinary function."""
+
+    @functools.wraps(function)
+    def wrapper() -> Any:
+        made.append(function())
+        return made[0]
+
+    return wrapper
+
+
+def assert_it_has_ended(unfinished: Any) -> None:
+    if inspect.iscoroutine(unfinished):
+        assert inspect.getcoroutinestate(unfinished) == inspect.CORO_CLOSED
+    elif inspect.isgenerator(unfinished):
+        assert inspect.getgeneratorstate(unfinished) == inspect.GEN_CLOSED
+    elif not inspect.isasyncgen(unfinished):
+        assert unfinished.cancelled()
+
+
+@pytest.mark.values("kind", UNFINISHED)
+def test_work_that_would_run_after_the_release_is_refused_at_the_call(
+    client: Any, define: Define, alice: Any, server: Server, kind: str
+) -> None:
+    function, advice = UNFINISHED[kind]
+    for decorator in (client.lock("nightly"), client.locked("nightly")):
+        made: list[Any] = []
+        call = decorator(define(wrapped(function, made)))
+        with pytest.raises(TypeError, match=f"{function.__name__}.*{advice}"):
+            alice.do(call)
+        assert_it_has_ended(made[0])
+        assert server.keys() == set()
+
+
+@pytest.mark.values("kind", ON_A_LOOP)
+def test_a_task_or_future_that_a_function_returns_is_refused(server: Server, kind: str) -> None:
+    function, advice = ON_A_LOOP[kind]
+    made: list[Any] = []
+
+    async def main() -> None:
+        with holdfast.Client(server.url) as client, warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # it blocks the loop
+            with pytest.raises(TypeError, match=advice):
+                client.lock("nightly")(wrapped(function, made))()
+        await asyncio.wait(made)
+
+    asyncio.run(main())
+    assert made[0].cancelled()
+    assert server.keys() == set()
 
 
 def test_a_name_is_made_of_the_arguments_of_a_call(

@@ -40,7 +40,7 @@ from holdfast import (
     ServerError,
 )
 from holdfast._arguments import checked_name, milliseconds
-from holdfast._decorators import checked_function, checked_word
+from holdfast._decorators import checked_function, checked_word, finished
 from holdfast.contrib._locks import checked_options, seconds_to_retry
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ class _Single:
         lock = client.lock(self._template.format_map(bound.arguments), **self._options)
         sent_with = _hold_of(task)
         if sent_with is not None and sent_with.name == lock.name:
-            return function(*args, **kwargs)
+            return finished(function(*args, **kwargs), function)
         try:
             hold = lock.hold()
         except LockTimeout:
@@ -152,7 +152,7 @@ class _Single:
                 raise
             return _left_out(lock, self._busy, task)
         with hold:
-            return function(*args, **kwargs)
+            return finished(function(*args, **kwargs), function)
 
 
 def _checked_signature(template: str, fields: list[str], function: Any) -> inspect.Signature:

@@ -20,7 +20,7 @@ from django.core.signals import setting_changed
 from django.db import transaction
 
 from holdfast import Client, LockLostError
-from holdfast._decorators import checked_function
+from holdfast._decorators import checked_function, finished
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -145,7 +145,7 @@ class _AtomicLock:
         @wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
             with self._transaction():
-                return function(*args, **kwargs)
+                return finished(function(*args, **kwargs), function)
 
         return call
 
