@@ -11,7 +11,7 @@ DEFERRED_BREAKS = (
     Break(
         (51,),
         "a loss that a deferred release finds is not reported",
-        "cpp/lease/deferred_releases.cpp",
+        "cpp/lease/releases.cpp",
         (("  book_.events.post(*hold, Event::Kind::kLostAfterRelease);\n", ""),),
         f"{CONTRACT}::test_a_loss_that_is_learnt_later_leaves_the_next_hold_alone",
     ),
