@@ -43,12 +43,12 @@ proctype Alice() {
   :: newest < ROUNDS ->
 #ifndef NEWCOMERS_DO_NOT_WAIT_FOR_THE_ANSWER
      if
-     :: others -> owed == 0          /* WaitRegistry::owes */
+     :: others -> owed == 0          /* WaitRegistry::release_in_flight */
      :: else
      fi;
 #endif
      !yields;
-     atomic {                        /* LeaseKeeper::begin_attempt */
+     atomic {                        /* Attempts::begin */
        newest++;
        line!attempt, newest
      }
@@ -79,7 +79,7 @@ proctype Reader() {
 end:
   do
   :: over -> break
-  :: atomic {                        /* LeaseKeeper::granted */
+  :: atomic {                        /* Attempts::granted */
        replies?granted, it, _ ->
 #ifndef A_GRANT_LEAVES_AN_OLD_LOSS
        lost = 0;
@@ -88,7 +88,7 @@ end:
        it = 0
      }
   :: atomic { replies?held, it, _ -> refused = it; it = 0 }
-  :: atomic {                        /* LeaseKeeper::released, WaitRegistry::told */
+  :: atomic {                        /* Releases::done, WaitRegistry::published */
        replies?done, it, beside ->
        others = beside;
        yields = beside && subscribed;
@@ -98,7 +98,7 @@ end:
        it = 0;
        beside = false
      }
-  :: atomic {                        /* LeaseKeeper::lose_deferred */
+  :: atomic {                        /* Releases::lose_deferred */
        replies?nothing, it, _ ->
        reports[it]++;
        if

@@ -71,7 +71,7 @@ proctype Owner(byte me) {
         }
      fi;
      atomic { waiters??eval(me); heir = NONE }
-     atomic {                        /* WaitRegistry::heir */
+     atomic {                        /* WaitRegistry::next_waiter */
        has[me] = false;
        if
        :: len(waiters) > 0 && in_bounds -> waiters?<heir>; offer(heir)

@@ -104,7 +104,7 @@ proctype Alice() {
   byte mine;
   do
   :: attempts < ROUNDS ->
-     atomic {                        /* LeaseKeeper::begin_attempt */
+     atomic {                        /* Attempts::begin */
        attempts++;
        asking = true;
        took_over = (entry != none);
@@ -130,7 +130,7 @@ proctype Alice() {
 #endif
      fi;
      if
-     :: atomic {                     /* LeaseKeeper::begin_release */
+     :: atomic {                     /* Releases::begin */
           holding ->
           holding = false;
           enter(mine);
@@ -180,7 +180,7 @@ end:
           :: it = 0
 #endif
           fi
-       :: answer == done ->          /* LeaseKeeper::released, ended_late */
+       :: answer == done ->          /* Releases::done, ended_late */
           if
 #ifdef AN_OLD_ANSWER_SETTLES_A_NEW_RELEASE
           :: entry == open -> entry = none

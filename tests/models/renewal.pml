@@ -33,7 +33,7 @@ inline send(renewal) {
   requests!renewal
 }
 
-inline retire(it) {
+inline stop_renewing(it) {
   hold = NONE;
   abandoned[it] = true
 }
@@ -48,25 +48,25 @@ proctype Owner() {
        left = LEASE;
        expired = false
      }
-     atomic { ticket++; hold = ticket }              /* LeaseKeeper::granted */
+     atomic { ticket++; hold = ticket }              /* Attempts::granted */
      if
-     :: atomic {                     /* LeaseKeeper::begin_release */
+     :: atomic {                     /* Releases::begin */
           released = ticket;
 #ifndef RENEWED_UNTIL_THE_RELEASE_IS_ANSWERED
           if
-          :: hold == ticket -> retire(ticket)
+          :: hold == ticket -> stop_renewing(ticket)
           :: else                    /* lost */
           fi
 #endif
         }
         atomic { exists = false }    /* release.lua */
 #ifdef RENEWED_UNTIL_THE_RELEASE_IS_ANSWERED
-        atomic { retire(ticket) }    /* LeaseKeeper::released */
+        atomic { stop_renewing(ticket) }    /* Releases::done */
 #endif
      :: atomic {                     /* LeaseKeeper::owner_ended */
 #ifndef AN_ENDED_OWNER_IS_RENEWED
           if
-          :: hold == ticket -> retire(ticket)
+          :: hold == ticket -> stop_renewing(ticket)
           :: else
           fi
 #endif
@@ -83,17 +83,17 @@ proctype Watchdog() {
   bool kept;
 end:
   do
-  :: atomic {                        /* LeaseKeeper::step, with the lock */
+  :: atomic {                        /* Watchdog::step, with the lock */
        hold != NONE && !in_flight[hold] -> asked = hold; in_flight[asked] = true
      }
-     atomic {                        /* Connection::encode_unsent, without it */
+     atomic {                        /* RequestQueue::send, without it */
        if
        :: abandoned[asked] -> in_flight[asked] = false
        :: else -> send(asked)
        fi;
        asked = NONE
      }
-  :: atomic {                        /* LeaseKeeper::answered */
+  :: atomic {                        /* Watchdog::answered */
        replies?asked, kept ->
        in_flight[asked] = false;
        if
@@ -103,13 +103,13 @@ end:
        :: hold == asked && !kept ->
 #endif
           assert(!exists || expired);                /* it is lost indeed */
-          retire(hold)
+          stop_renewing(hold)
        :: else
        fi;
        asked = NONE;
        kept = false
      }
-  :: atomic {                        /* Connection::stream_lost, and the new stream */
+  :: atomic {                        /* StreamReader::stream_lost, and the new stream */
        breaks > 0 ->
        breaks--;
        do

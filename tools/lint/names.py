@@ -28,6 +28,9 @@ SUFFIXES = ("", ".h", ".cpp", ".py", ".lua")
 #: A class, `Class::method`, `function()`, `name.method()`, or the start of one before `...`.
 NAME = re.compile(r"(?:[A-Z][a-z]\w*|[a-z_]\w*(?=\()|[a-z]\w*_$)(?:(?:::|\.)\w+)*(?:\(\))?")
 WORD = re.compile(r"\w+")
+MODELS = Path("tests/models")
+#: The part of a model that a comment names, of the engine.
+METHOD = re.compile(r"\b[A-Z]\w*[a-z]\w*::\w+")
 
 
 def check(root: Path = tree.ROOT) -> list[str]:
@@ -43,7 +46,30 @@ def check(root: Path = tree.ROOT) -> list[str]:
         for number, line in enumerate(lines, start=1):
             gone = [each for each in QUOTED.findall(line) if not is_there(each, paths, words)]
             problems += [f"{page}:{number}: {each!r} is not in the tree" for each in gone]
+    return problems + check_models(root, files)
+
+
+def check_models(root: Path, files: list[Path]) -> list[str]:
+    """Returns a line for each name of the engine in the models that the engine does not have."""
+    engine = [path for path in files if path.parts[0] in {"cpp", "lua"}]
+    paths, words = known_paths(files), known_words(root, engine)
+    problems = []
+    for model in (path for path in files if path.parent == MODELS):
+        lines = (root / model).read_text(encoding="utf-8").splitlines()
+        for number, line in enumerate(lines, start=1):
+            named = METHOD.findall(line) if model.suffix == ".pml" else of_the_code(line)
+            gone = [each for each in named if not is_of_the_engine(each, paths, words)]
+            problems += [f"{model}:{number}: {each!r} is not in the engine" for each in gone]
     return problems
+
+
+def is_of_the_engine(quoted: str, paths: set[str], words: set[str]) -> bool:
+    return quoted in words if WORD.fullmatch(quoted) else is_there(quoted, paths, words)
+
+
+def of_the_code(line: str) -> list[str]:
+    """Returns what the last cell of a table's row quotes."""
+    return QUOTED.findall(line.rstrip(" |").rpartition("|")[2]) if line.startswith("|") else []
 
 
 def known_paths(files: list[Path]) -> set[str]:
