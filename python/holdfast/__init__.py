@@ -1,7 +1,13 @@
 """Distributed locks on Redis and Valkey, shared with Java's Redisson.
 
-``with holdfast.Client("redis://127.0.0.1:6379").lock("myLock"):`` holds a lock across all processes
-that use the name. For asyncio: ``holdfast.asyncio.Client``.
+A process makes one client and shares it among its threads::
+
+    client = holdfast.Client("redis://127.0.0.1:6379/0")
+
+    with client.lock("myLock"):
+        print("one at a time, of all processes that use the name")
+
+For asyncio: ``holdfast.asyncio.Client``.
 """
 
 from __future__ import annotations

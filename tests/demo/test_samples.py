@@ -30,7 +30,7 @@ FRAMEWORKS = {Path("docs/guides") / f"{name}.md" for name in [*NEEDS, *ELSEWHERE
 
 def pages() -> list[Path]:
     """The pages with samples, relative to the checkout."""
-    texts = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    texts = [ROOT / "README.md", ROOT / "python/README.md", *sorted((ROOT / "docs").rglob("*.md"))]
     found = [path.relative_to(ROOT) for path in texts if samples(path)]
     return [path for path in found if path not in FRAMEWORKS]
 

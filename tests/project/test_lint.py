@@ -188,3 +188,17 @@ def test_a_page_that_loads_from_another_host_is_found(tmp_path: Path) -> None:
         "//four.example/x.css",
         "https://five.example/font.css",
     ]
+
+
+@pytest.mark.parametrize(
+    ("shown", "problems"),
+    [
+        ("<td><code>+client|id</code></td>", 0),
+        (r"<td><code>+client\|id</code></td>", 1),
+        ("<p>| a | b |</p>", 1),
+        (r"<p>grep 'a\|b'</p>", 0),
+    ],
+)
+def test_a_page_with_a_broken_table_is_found(tmp_path: Path, shown: str, problems: int) -> None:
+    (tmp_path / "page.html").write_text(shown, encoding="utf-8")
+    assert len(pages.broken_cells(tmp_path)) == problems

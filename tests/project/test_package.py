@@ -11,13 +11,12 @@ import pytest
 from scikit_build_core.build import build_sdist
 
 import holdfast
-from tools.lint import tree
+from tools.lint import markdown, tree
 
 CHANGE = re.compile(r"\+[a-z0-9_-]+\.(added|changed|fixed|removed|security)\.md")
 NEEDED_BY_THE_BUILD = [
     "CMakeLists.txt",
     "LICENSE",
-    "README.md",
     "cmake/bom.cdx.json.in",
     "cmake/bom.cmake",
     "cmake/embed_lua.py",
@@ -28,9 +27,15 @@ NEEDED_BY_THE_BUILD = [
     "docs/man/holdfast.1",
     "licenses/Apache-2.0.txt",
     "pyproject.toml",
+    "python/README.md",
     "python/holdfast/__init__.py",
     "python/holdfast/py.typed",
 ]
+
+
+def test_the_page_of_the_package_is_the_checked_one() -> None:
+    project = (tree.ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    assert f'readme = "{markdown.PACKAGE_PAGE}"' in project
 
 
 def test_nothing_is_needed_at_run_time() -> None:

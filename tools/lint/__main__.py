@@ -7,13 +7,14 @@ import sys
 import time
 from collections.abc import Callable
 
-from tools.lint import cpp, hosting, layers, names, pages, python, sizes, texts
+from tools.lint import cpp, hosting, layers, markdown, names, pages, python, sizes, texts
 
 CHECKS: dict[str, Callable[[], list[str]]] = {
     "layers": layers.check,
     "sizes": sizes.check,
     "texts": texts.check,
     "names": names.check,
+    "markdown": markdown.check,
     "decisions": pages.check_decisions,
     "changes": pages.check_changes,
     "docs": pages.check_site,

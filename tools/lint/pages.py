@@ -64,7 +64,7 @@ def check_site() -> list[str]:
     # Not with --quiet: what it does not print does not fail a strict build.
     run = command([sys.executable, "-m", "mkdocs", "build", "--strict"])
     if run.returncode == 0:
-        return loaded_from_others(tree.ROOT / SITE)
+        return loaded_from_others(tree.ROOT / SITE) + broken_cells(tree.ROOT / SITE)
     return [line for line in run.stdout.splitlines() if not line.startswith("INFO")]
 
 
@@ -74,4 +74,15 @@ def loaded_from_others(site: Path) -> list[str]:
     for page in sorted([*site.rglob("*.html"), *site.rglob("*.css")]):
         found = LOADED.findall(page.read_text(encoding="utf-8"))
         problems += [f"{SITE / page.relative_to(site)}: loads {part}" for part in found]
+    return problems
+
+
+def broken_cells(site: Path) -> list[str]:
+    """Returns a line for each page that shows a backslash before a pipe, or a row as text."""
+    problems = []
+    for page in sorted(site.rglob("*.html")):
+        text = page.read_text(encoding="utf-8")
+        cells = re.findall(r"<td\b[^>]*>(.*?)</td>", text, re.DOTALL)
+        if any("\\|" in cell for cell in cells) or "<p>|" in text:
+            problems.append(f"{SITE / page.relative_to(site)}: a table that is not shown as one")
     return problems

@@ -15,6 +15,9 @@ RULES = {
         r"|\bpypi\.\w+"
     ),
     "an unfinished place": re.compile(r"\b(?:T[O]DO|F[I]XME|X[X]X)\b"),
+    "the name of another project: the distribution is holdfast-locks": re.compile(
+        r"(?<![\w.-])holdfast\[[a-z]"
+    ),
     "a number in the tracker": re.compile(r"(?i)\bissues?\s+#?\d|\(#\d+\)|\bgh-\d"),
 }
 

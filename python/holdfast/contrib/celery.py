@@ -1,4 +1,4 @@
-"""Locks around Celery tasks; needs the extra ``holdfast[celery]``.
+"""Locks around Celery tasks; needs the extra ``holdfast-locks[celery]``.
 
 ::
 

@@ -1,4 +1,4 @@
-"""Locks in a FastAPI application; needs the extra ``holdfast[fastapi]``.
+"""Locks in a FastAPI application; needs the extra ``holdfast-locks[fastapi]``.
 
 ::
 

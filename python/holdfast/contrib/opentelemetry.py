@@ -1,4 +1,4 @@
-"""Traces and metrics of locks by OpenTelemetry; needs the extra ``holdfast[opentelemetry]``.
+"""Traces and metrics of locks by OpenTelemetry; needs the extra ``holdfast-locks[opentelemetry]``.
 
 >>> HoldfastInstrumentor().instrument()
 

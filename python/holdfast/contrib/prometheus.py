@@ -1,4 +1,4 @@
-"""The figures of clients for ``prometheus_client``; needs the extra ``holdfast[prometheus]``.
+"""The figures of clients for ``prometheus_client``; needs the extra ``holdfast-locks[prometheus]``.
 
 >>> from prometheus_client import REGISTRY
 >>> REGISTRY.register(Collector(client, label=by_program, names=["order:*", "nightly"]))

@@ -1,4 +1,4 @@
-"""Locks in a Django project; needs the extra ``holdfast[django]``.
+"""Locks in a Django project; needs the extra ``holdfast-locks[django]``.
 
 ::
 
