@@ -12,6 +12,9 @@ import time
 
 import holdfast
 
+PAUSE = 1.0
+"""Seconds until the next try after an error."""
+
 
 def lead(name: str, seconds: float, lost: threading.Event) -> None:
     """The leader's work: ends after `seconds`, or at once when the lock is lost."""
@@ -30,8 +33,9 @@ def main(name: str, seconds: float) -> None:
             try:
                 with lock:
                     lead(name, until - time.monotonic(), lost)
-            except holdfast.LockLostError as error:
-                print(error, file=sys.stderr)
+            except holdfast.HoldfastError as error:  # lost, or the server is away for now
+                print(error, file=sys.stderr, flush=True)
+                time.sleep(PAUSE)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import holdfast
+from tests.support.fixtures import StartServer
 from tests.support.servers import Server
 from tests.support.waiting import eventually
 from tools.lint.tree import ROOT
@@ -96,6 +97,25 @@ def test_the_next_one_leads_when_the_leader_is_killed(example: Example, server: 
     assert second.stdout.readline() == "second leads\n"
     second.kill()
     second.communicate()
+
+
+def test_a_candidate_outlives_a_restart_of_the_server(start_server: StartServer) -> None:
+    server = start_server()
+    server.inspect.hset("leader", "another:1", 1)
+    server.inspect.expire("leader", 3600)
+    options = "?command_timeout=0.3&retries=1"
+    candidate = Example(server).start("leader.py", "candidate", "3600", options=options)
+    eventually(lambda: server.inspect.exists("redisson_lock_queue:{leader}"), within=ENOUGH)
+    server.stop()
+    try:
+        assert candidate.stderr is not None
+        assert candidate.stdout is not None
+        assert "leader" in candidate.stderr.readline()  # its error: no server
+        server.start()
+        assert candidate.stdout.readline() == "candidate leads\n"
+    finally:
+        candidate.kill()
+        candidate.communicate()
 
 
 def test_a_late_writer_changes_nothing(example: Example, server: Server, tmp_path: Path) -> None:

@@ -49,6 +49,20 @@ def test_a_claim_without_its_limit_is_found(text: str, problem: str | None) -> N
     assert problem is None or problem in problems[0]
 
 
+@pytest.mark.parametrize(
+    ("caught", "problems"), [("LockError", 1), ("LockTimeout", 1), ("HoldfastError", 0)]
+)
+def test_a_loop_that_a_restart_of_the_server_would_end_is_found(caught: str, problems: int) -> None:
+    loop = f"""while True:
+    try:
+        with client.lock("tidy"):
+            tidy()
+    except holdfast.{caught}:
+        pass
+"""
+    assert len(found("docs/a.md", f"Text.\n\n```python\n{loop}```\n")) == problems
+
+
 def test_an_example_that_makes_a_client_for_one_lock_is_found() -> None:
     text = '```python\nwith holdfast.Client("redis://host").lock("x"):\n    pass\n```\n'
     assert found("docs/a.md", text) == ["an example that makes a client for one lock"]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import re
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +12,7 @@ from tools.lint import tree
 
 PACKAGE_PAGE = Path("python/README.md")
 SEPARATOR = re.compile(r"\|(?: *:?-+:? *\|)+")
+SAMPLE = re.compile(r"^( *)```(?:python|py)\n(.*?)^\1```$", re.DOTALL | re.MULTILINE)
 CELL_END = re.compile(r"(?<!\\)\|")
 LINK = re.compile(r"\]\((?!https?://|#)([^)]+)\)|\b(?:src|href|srcset)=\"(?!https?://|#)([^\"]+)\"")
 ITEM = re.compile(r"(?=^\s*(?:[-*]|\d+\.|\|) ?)", re.MULTILINE)
@@ -45,7 +48,9 @@ def check(root: Path = tree.ROOT) -> list[str]:
             problems += [f"{path}:{number}: {what}" for number, what in faults(path, text)]
         elif path.suffix == ".py" and path.parts[0] in {"python", "examples"}:
             text = (root / path).read_text(encoding="utf-8")
-            problems += [f"{path}:{number}: {what}" for number, what in clients_per_lock(text)]
+            found = [*clients_per_lock(text)]
+            found += fragile_loops(text) if path.parts[0] == "examples" else []
+            problems += [f"{path}:{number}: {what}" for number, what in found]
     return problems
 
 
@@ -53,6 +58,9 @@ def faults(path: Path, text: str) -> Iterator[tuple[int, str]]:
     prose = without_fences(text)
     yield from broken_tables(prose)
     yield from clients_per_lock(text)
+    for sample in SAMPLE.finditer(text):
+        first = line_of(text, sample)
+        yield from ((first + number, what) for number, what in fragile_loops(sample[2]))
     if path.parts[0] == "docs" and not any(map(path.is_relative_to, WITHOUT_CLAIMS)):
         yield from claims(prose)
     if path == PACKAGE_PAGE:
@@ -108,6 +116,30 @@ def claims(prose: str) -> Iterator[tuple[int, str]]:
 def clients_per_lock(text: str) -> Iterator[tuple[int, str]]:
     for match in CLIENT_PER_LOCK.finditer(text):
         yield line_of(text, match), "an example that makes a client for one lock"
+
+
+def fragile_loops(program: str) -> Iterator[tuple[int, str]]:
+    """Finds the `while` loops that acquire, and that an error of the server would end."""
+    try:
+        module = ast.parse(textwrap.dedent(program))
+    except SyntaxError:  # an excerpt
+        return
+    for loop in (node for node in ast.walk(module) if isinstance(node, ast.While)):
+        parts = list(ast.walk(loop))
+        caught = {
+            ast.unparse(part.type).rpartition(".")[2]
+            for part in parts
+            if isinstance(part, ast.ExceptHandler) and part.type is not None
+        }
+        if any(map(acquires, parts)) and not caught & {"HoldfastError", "Exception"}:
+            yield loop.lineno, "a loop that acquires does not catch holdfast.HoldfastError"
+
+
+def acquires(node: ast.AST) -> bool:
+    if isinstance(node, (ast.With, ast.AsyncWith)):
+        entered = " ".join(ast.unparse(item.context_expr) for item in node.items)
+        return re.search(r"(?i)lock|semaphore|hold\(", entered) is not None
+    return isinstance(node, ast.Call) and ast.unparse(node.func).endswith((".acquire", ".hold"))
 
 
 def line_of(text: str, match: re.Match[str]) -> int:

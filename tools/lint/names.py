@@ -53,14 +53,24 @@ def check_models(root: Path, files: list[Path]) -> list[str]:
     """Returns a line for each name of the engine in the models that the engine does not have."""
     engine = [path for path in files if path.parts[0] in {"cpp", "lua"}]
     paths, words = known_paths(files), known_words(root, engine)
-    problems = []
-    for model in (path for path in files if path.parent == MODELS):
-        lines = (root / model).read_text(encoding="utf-8").splitlines()
-        for number, line in enumerate(lines, start=1):
-            named = METHOD.findall(line) if model.suffix == ".pml" else of_the_code(line)
-            gone = [each for each in named if not is_of_the_engine(each, paths, words)]
-            problems += [f"{model}:{number}: {each!r} is not in the engine" for each in gone]
-    return problems
+    named = [
+        (place, each)
+        for model in files
+        if model.parent == MODELS
+        for place, each in named_in(root, model)
+    ]
+    return [
+        f"{place}: {each!r} is not in the engine"
+        for place, each in named
+        if not is_of_the_engine(each, paths, words)
+    ]
+
+
+def named_in(root: Path, model: Path) -> list[tuple[str, str]]:
+    """Returns the names of the engine in a model, or in the page about them, with their places."""
+    find = METHOD.findall if model.suffix == ".pml" else of_the_code
+    lines = (root / model).read_text(encoding="utf-8").splitlines()
+    return [(f"{model}:{n}", each) for n, line in enumerate(lines, start=1) for each in find(line)]
 
 
 def is_of_the_engine(quoted: str, paths: set[str], words: set[str]) -> bool:
