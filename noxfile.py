@@ -126,7 +126,7 @@ def breaks(session: nox.Session) -> None:
         session.run("python", "-m", f"tests.{part}.breaks", *(session.posargs or ["all"]))
     if not session.posargs:
         session.run("cmake", "--preset", "dev")
-        for part in ("first_step", "guard", "renewal", "direct"):
+        for part in ("first_step", "guard", "renewal"):
             session.run("python", "-m", f"tests.faults.{part}_breaks")
         session.run("python", "-m", "tests.faults.interleaving_breaks", "all")
 

@@ -27,7 +27,6 @@ WAITING = frozenset({"wake", "dead-holder", "hand-over-threads", "hand-over-proc
 CROWD = frozenset({"crowd-threads", "crowd-processes"})
 WATCHDOG = frozenset({"watchdog-10k", "watchdog-100k"})
 DEFERRED = frozenset({"pair", "pair-apart"})
-DIRECT = frozenset({"hand-over-threads", "hand-over-processes"})
 TASKS = frozenset({"tasks", "task", "pair-asyncio"})
 STARTUP = frozenset({"startup"})
 RED = frozenset({"pair-red", "pair-red-away"})
@@ -132,7 +131,6 @@ def holdfast(_cache: Path) -> list[Contender]:
     return [
         Contender("holdfast", version, blocking, cases, path),
         Contender("holdfast deferred", version, (*blocking, "releases=deferred"), DEFERRED, path),
-        Contender("holdfast direct", version, (*blocking, "handover=direct"), DIRECT, path),
         Contender(
             "holdfast asyncio",
             version,
@@ -215,7 +213,7 @@ class Builder:
 BUILDERS = (
     Builder(("limit", "limit-unpipelined"), limit),
     Builder(("bare interpreter",), interpreter),
-    Builder(("holdfast", "holdfast deferred", "holdfast direct", "holdfast asyncio"), holdfast),
+    Builder(("holdfast", "holdfast deferred", "holdfast asyncio"), holdfast),
     Builder(("holdfast with GIL",), holdfast_with_gil),
     Builder(("holdfast uvloop",), holdfast_uvloop),
     Builder(("redis-py", "redis-py asyncio", "python-redis-lock"), python_peers),

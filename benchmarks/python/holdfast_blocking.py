@@ -18,7 +18,6 @@ def open_clients(words: Config) -> list[holdfast.Client]:
     """One for each server, or one for the cluster; the watchdog renews by the lease given."""
     renewed: dict[str, Any] = {"lease": words.lease} if words.mode == "watchdog" else {}
     renewed["releases"] = words.releases
-    renewed["handover"] = words.handover
     hosts = [f"127.0.0.1:{port}" for port in words.servers()]
     if words.cluster:
         return [holdfast.Client(f"redis+cluster://{','.join(hosts)}", **renewed)]

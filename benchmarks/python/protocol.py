@@ -40,7 +40,6 @@ class Config:
     ask_us: int = 0
     spread_us: int = 0
     releases: str = "awaited"  # or deferred, of holdfast
-    handover: str = "notify"  # or direct, of holdfast
     loop: str = "asyncio"  # or uvloop: whose event loop runs the tasks
 
     def servers(self) -> list[int]:

@@ -16,16 +16,14 @@ namespace holdfast {
 class Stats {
  public:
   enum class Counter : std::uint8_t {
-    kAcquired,      // grants, nested ones included
-    kContended,     // of these, those that had to wait
-    kDirectGrants,  // by releases of other clients, in time
-    kUnusedGrants,  // by the same, too late or without their waiter
-    kTimedOut,      // acquisitions that ended without a grant because another owner held the lock
-    kCancelled,     // acquisitions that their caller cancelled
-    kFailed,        // acquisitions that ended with an error
-    kReleased,      // holds given back, nested ones included
-    kLost,          // holds lost, or left behind by their thread or task; nested ones count once
-    kRenewals,      // renewals that the server has answered
+    kAcquired,   // grants, nested ones included
+    kContended,  // of these, those that had to wait
+    kTimedOut,   // acquisitions that ended without a grant because another owner held the lock
+    kCancelled,  // acquisitions that their caller cancelled
+    kFailed,     // acquisitions that ended with an error
+    kReleased,   // holds given back, nested ones included
+    kLost,       // holds lost, or left behind by their thread or task; nested ones count once
+    kRenewals,   // renewals that the server has answered
     kRenewalFailures,  // renewals that the server has refused, or not answered
     kCommands,         // commands sent, except those that set up a connection
     kReconnects,       // connections established again

@@ -148,7 +148,6 @@ void register_options(py::module_& module) {
       .def_readwrite("client_name", &engine::ClientOptions::client_name)
       .def_readwrite("retries", &engine::ClientOptions::retries)
       .def_readwrite("resp3", &engine::ClientOptions::resp3)
-      .def_readwrite("hands_on", &engine::ClientOptions::hands_on)
       .def_readwrite("replicas_to_wait", &engine::ClientOptions::replicas_to_wait)
       .def_readwrite("asynchronous", &engine::ClientOptions::asynchronous)
       .def_readwrite("guard", &engine::ClientOptions::guard)

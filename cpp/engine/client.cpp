@@ -131,7 +131,7 @@ Client::Core* Client::make_core(bool first) {
   const auto events = std::make_shared<ClientEvents>(engine.events(), id);
   const auto keeper =
       std::make_shared<lease::LeaseKeeper>(engine.clock(), loops.watchdog, id, events, stats);
-  const auto hub = std::make_shared<WaitHub>(options_.hands_on ? id : std::string(), stats);
+  const auto hub = std::make_shared<WaitHub>();
   topology::Setup setup =
       topology_setup(options_, hub, keeper, stats, options_.client_name.value_or(default_name(id)));
   setup.link.events = events;

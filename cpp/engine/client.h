@@ -27,7 +27,6 @@ struct ClientOptions {
   bool resp3 = false;
   client::TrackingMode tracking = client::TrackingMode::kOff;  // of the keys of holds
   int replicas_to_wait = 0;   // the number of replicas that have to confirm a grant
-  bool hands_on = false;      // its locks and fenced locks: sync::Recipe::hands_on()
   bool asynchronous = false;  // operations are awaited by event loops, not by threads
   Millis reauthenticate{0};   // how often credentials are renewed; 0: not while connected
   std::string guard{};        // the path of the guard's executable; empty: no guard

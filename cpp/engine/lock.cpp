@@ -140,10 +140,8 @@ void Lock::forget_loss(OwnerNumber owner) const {
 
 std::shared_ptr<Lock> new_lock(std::shared_ptr<Client> client, std::string_view word,
                                const std::string& name, const sync::AcquireOptions& options) {
-  const sync::LockKind* kind = sync::find_lock_kind(word);
+  const sync::LockKind* const kind = sync::find_lock_kind(word);
   if (kind == nullptr) return nullptr;
-  const sync::LockKind* const direct = sync::find_lock_kind("direct_" + std::string(word));
-  if (direct != nullptr && client->options().hands_on) kind = direct;
   return std::make_shared<Lock>(std::move(client), kind->recipe(), name,
                                 Lock::Options{kind->side, options});
 }

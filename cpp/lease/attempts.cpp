@@ -97,8 +97,6 @@ void Attempts::add(const Grant& grant, HeldRecords::Id record) {
   Hold& hold = hold_for(grant);
   hold.add_level(grant);
   if (grant.lease.renewed) book_.plan_first_renewal(hold, grant.sent);
-  // Not at once: it is for nothing where the hold is over sooner.
-  if (grant.given > Millis(0)) hold.next_renewal = after(grant.sent, kYoung);
   if (book_.records) book_.record(hold, record);
   book_.arm(hold, grant.sent);
   hold.trace(Hold::Step::kGranted);

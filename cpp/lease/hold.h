@@ -76,7 +76,6 @@ struct Grant {
   Millis at_least{0};                   // from the first grant on the lock stays closed for so long
   TimePoint at{};                       // when the grant arrived
   bool counted = true;                  // among the figures of the client's locks
-  Millis given{0};  // the lease that it came with, where that is shorter than `lease`; 0: it is not
   // How many holds, of several permits at once: the owner's is the first one; the owners of the
   // others have the numbers that follow its number.
   std::int64_t amount = 1;

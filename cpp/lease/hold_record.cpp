@@ -42,8 +42,7 @@ void Hold::add_level(const Grant& grant) {
   } else {
     fixed_lease = grant.lease.time;
   }
-  const Millis given = grant.given > Millis(0) ? grant.given : grant.lease.time;
-  set_lease(grant.sent, given, grant.sent);
+  set_lease(grant.sent, grant.lease.time, grant.sent);
   if (grant.at_least > Millis(0)) {
     TimePoint& closed_until = extras().closed_until;
     closed_until = std::max(closed_until, after(since, grant.at_least));

@@ -49,7 +49,6 @@ void Calls::run() {
   for (Call& call : calls_) {
     if (call.kind == Kind::kSignal) call.waiter->on_signal();
     if (call.kind == Kind::kMessage) call.waiter->on_message(call.payload);
-    if (call.kind == Kind::kGrant) call.waiter->on_grant(call.grant);
     if (call.kind == Kind::kTurn) call.waiter->on_turn(call.at);
     if (call.kind == Kind::kFailure) call.waiter->on_failure(call.why);
   }
@@ -231,8 +230,10 @@ WaitRegistry::Place WaitRegistry::join(const std::string& channel, WaiterPtr wai
   }
   const auto [found, fresh] = queues_.try_emplace(channel);
   Queue& queue = found->second;
+  // Again, for messages from before it began to wait may be on their way.
+  const bool late = waiter->since() > queue.requested;
   const std::int64_t wants = waiter->wants();
-  subscribe(*found, *waiter, fresh);
+  if (fresh || late) subscriptions_.subscribe(channel);
   if (policy == WakePolicy::kTogether) {
     queue.together.push_back(std::move(waiter));
   } else {

@@ -12,7 +12,6 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/status.h"
-#include "wait/grant.h"
 
 namespace holdfast::wait {
 
@@ -36,10 +35,6 @@ class Waiter {
   virtual std::int64_t wants() const { return 0; }
   // No message can arrive.
   virtual void on_failure(const Status& why) = 0;
-  // It may be granted to it by a release of another client: on_grant() follows such a message.
-  virtual bool awaits_grants() const { return false; }
-  virtual bool awaits_grant(OwnerNumber /*owner*/) const { return false; }
-  virtual void on_grant(const Grant& /*grant*/) {}
   // As the one to which a release hands a lock over; null: it cannot be.
   virtual std::shared_ptr<NextWaiter> next_waiter() { return nullptr; }
 };
@@ -49,32 +44,27 @@ using WaiterPtr = std::shared_ptr<Waiter>;
 class [[nodiscard]] Calls {
  public:
   void signal(WaiterPtr waiter) {
-    calls_.push_back({std::move(waiter), kNever, {}, {}, {}, Kind::kSignal});
+    calls_.push_back({std::move(waiter), kNever, {}, {}, Kind::kSignal});
   }
   void message(WaiterPtr waiter, std::string_view payload) {
-    calls_.push_back({std::move(waiter), kNever, {}, std::string(payload), {}, Kind::kMessage});
-  }
-  void grant(WaiterPtr waiter, const Grant& grant) {
-    calls_.push_back({std::move(waiter), kNever, {}, {}, grant, Kind::kGrant});
+    calls_.push_back({std::move(waiter), kNever, {}, std::string(payload), Kind::kMessage});
   }
   void turn(WaiterPtr waiter, TimePoint at) {
-    calls_.push_back({std::move(waiter), at, {}, {}, {}, Kind::kTurn});
+    calls_.push_back({std::move(waiter), at, {}, {}, Kind::kTurn});
   }
   void fail(WaiterPtr waiter, Status why) {
-    calls_.push_back({std::move(waiter), kNever, std::move(why), {}, {}, Kind::kFailure});
+    calls_.push_back({std::move(waiter), kNever, std::move(why), {}, Kind::kFailure});
   }
   void append(Calls more);
-  bool empty() const { return calls_.empty(); }
   void run();
 
  private:
-  enum class Kind { kSignal, kMessage, kGrant, kTurn, kFailure };
+  enum class Kind { kSignal, kMessage, kTurn, kFailure };
   struct Call {
     WaiterPtr waiter;
     TimePoint at;
     Status why;
     std::string payload;
-    Grant grant;
     Kind kind;
   };
   std::vector<Call> calls_;
@@ -86,8 +76,6 @@ class Subscriptions {
  public:
   virtual ~Subscriptions() = default;
   virtual void subscribe(const std::string& channel) = 0;  // a second time: caught_up() follows
-  // The grants by releases of other clients, too; before subscribe(), and until released().
-  virtual void subscribe_grants(const std::string& /*channel*/) {}
   // Asks released() after `linger`, on another stack.
   virtual void release(const std::string& channel, Duration linger) = 0;
   // A message of the channel is about to come, and has waiters.
@@ -178,9 +166,6 @@ class WaitRegistry {
   // What the subscriber reports.
   Calls subscribed(const std::string& channel, TimePoint requested = TimePoint::min());
   void caught_up(const std::string& channel, TimePoint requested);
-  // Without its waiter, it counts as a message: a newcomer tries.
-  Calls granted(const std::string& channel, const Grant& grant);
-  bool has_queue(const std::string& channel) const;
   Calls message(const std::string& channel, std::string_view payload = {});
   Calls refused(const std::string& channel, const Status& why);
   Calls unreachable(const Status& why);  // all waiters but those apart
@@ -191,7 +176,6 @@ class WaitRegistry {
  private:
   struct Queue {
     bool subscribed = false;
-    bool has_grants = false;                 // subscribe_grants() was called
     TimePoint requested = TimePoint::min();  // messages are newer than that
     std::uint64_t sequence = 0;
     std::deque<WaiterPtr> waiters;    // in turn
@@ -225,8 +209,6 @@ class WaitRegistry {
 
   // With the lock held.
   bool awaits_answer(const std::string& channel, Queue& queue) const HOLDFAST_REQUIRES(mutex_);
-  void subscribe(Queues::value_type& place, const Waiter& waiter, bool fresh)
-      HOLDFAST_REQUIRES(mutex_);
   Calls leave_queue(Queues::value_type& place, const Waiter& waiter, LeaveReason why,
                     TimePoint retry_at) HOLDFAST_REQUIRES(mutex_);
 

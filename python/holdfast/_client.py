@@ -59,7 +59,6 @@ class Client(Locked, BaseClient):
     ``tls_verify``, ``client_name``, ``replicas_to_wait`` (0: how many replicas must acknowledge a
     grant), ``protocol`` (2, or 3 if the server supports it), ``releases`` (``"awaited"``, or
     ``"deferred"``: the end of ``with`` is ``release(wait=False)``, of the kinds that support it),
-    ``handover`` (``"notify"``, or ``"direct"``: a release grants a lock to a client that waits),
     ``tracking`` (``"auto"``: the servers that can say when a hold is removed or cut short are asked
     to, by ``CLIENT TRACKING``; ``"off"``; ``"require"``: a server that cannot is refused),
     ``reauthenticate`` (seconds: how often a ``password`` that is a callable is called again for the

@@ -50,7 +50,6 @@ class ClientOptions:  # the options of a client
     client_name: str | None  # None: host, pid and id; empty: none
     retries: int
     resp3: bool
-    hands_on: bool
     replicas_to_wait: int
     asynchronous: bool  # awaited by event loops, not by threads
     guard: str  # the path of its executable; empty: no guard

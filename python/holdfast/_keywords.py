@@ -40,7 +40,6 @@ class Keywords(TypedDict, total=False):
     protocol: int
     pubsub: Literal["auto", "sharded", "classic", "both"]
     releases: Literal["awaited", "deferred"]
-    handover: Literal["notify", "direct"]
     tracking: Literal["auto", "off", "require"]
     guard: bool | None
     reauthenticate: Seconds | None

@@ -40,7 +40,6 @@ DEFAULTS: dict[str, Any] = {
     "protocol": 2,
     "pubsub": "auto",
     "releases": "awaited",
-    "handover": "notify",
     "tracking": "auto",
     "guard": None,
     "address_map": None,
@@ -59,7 +58,6 @@ TEXTS = SENTINEL_TEXTS | {
     "tls_key",
     "client_name",
     "releases",
-    "handover",
     "tracking",
 }
 FILES = ("tls_ca", "tls_cert", "tls_key")
@@ -68,7 +66,6 @@ WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0":
 UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 PUBSUB = ("auto", "sharded", "classic", "both")
 RELEASES = ("awaited", "deferred")
-HANDOVER = ("notify", "direct")
 TRACKING = ("auto", "off", "require")
 CLIENT_NAME = r"[!-~]*"  # as CLIENT SETNAME accepts it
 
@@ -151,7 +148,6 @@ def read_options(url: object, keywords: Mapping[str, object], *, asynchronous: b
     core.client_name = values["client_name"]
     core.retries = values["retries"]
     core.resp3 = values["protocol"] == max(PROTOCOLS)
-    core.hands_on = values["handover"] == "direct"
     core.replicas_to_wait = values["replicas_to_wait"]
     core.asynchronous = asynchronous
     core.guard = executable(values)
@@ -259,7 +255,7 @@ def _check(values: dict[str, Any]) -> None:
     if values["protocol"] not in PROTOCOLS:
         msg = f"protocol must be 2 or 3, not {values['protocol']}"
         raise ValueError(msg)
-    for name, words in (("pubsub", PUBSUB), ("tracking", TRACKING), ("handover", HANDOVER)):
+    for name, words in (("pubsub", PUBSUB), ("tracking", TRACKING)):
         if values[name] not in words:
             msg = f"{name} must be one of {', '.join(words)}, not {values[name]!r}"
             raise ValueError(msg)

@@ -42,11 +42,6 @@ class Stats:
     acquired: int
     #: Of these, grants that had to wait.
     contended: int
-    #: Grants by a release of another client that came in time: ``handover="direct"``.
-    direct_grants: int
-    #: Grants by a release of another client that came too late, or found no waiter: an attempt
-    #: found the lock, or a release followed.
-    unused_grants: int
     #: Acquisitions that ended without a grant because another held the lock.
     timed_out: int
     #: Acquisitions that their caller gave up: a cancelled task, Ctrl-C.

@@ -32,8 +32,8 @@ BREAKS = (
         "cpp/lease/hold_record.cpp",
         (
             (
-                "grant.given : grant.lease.time",
-                "grant.given : 2 * grant.lease.time",
+                "set_lease(grant.sent, grant.lease.time",
+                "set_lease(grant.sent, 2 * grant.lease.time",
             ),
         ),
         "tests/faults/test_holder.py::test_no_moment_past_the_lease_says_held",

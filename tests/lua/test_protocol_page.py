@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.lua import direct_steps, fair_steps, permit_steps, read_write_lock
+from tests.lua import fair_steps, permit_steps, read_write_lock
 from tests.lua.counters import FOUR, ONE, THREE, TWO, Latch, Semaphore
 from tests.lua.steps import ALICE, ROOT, STEPS, FencedLock, Lock, embedded
 from tests.lua.test_permit_semaphore_many import QUESTIONS, REQUESTS
@@ -69,12 +69,6 @@ LOCK_STATES: tuple[tuple[Run, ...], ...] = ((), (lambda lock: lock.acquire(ALICE
 LOCK_ASKS = f"hexists hget hlen {HEAR}"
 COUNTER_ASKS = f"get {HEAR}"
 
-STEPS_OF_A_DIRECT_LOCK = [
-    step
-    for word, step in STEPS.items()
-    if word.split()[0] not in {"acquire", "release", "transfer"}
-]
-
 KINDS = {
     "lock": Kind(Lock, STEPS.values(), LOCK_STATES, ("lock",), LOCK_ASKS),
     "fair lock": Kind(
@@ -108,20 +102,6 @@ KINDS = {
     ),
     "fenced lock": Kind(
         FencedLock, STEPS.values(), LOCK_STATES, ("lock", "fenced_lock"), LOCK_ASKS
-    ),
-    "direct lock": Kind(
-        direct_steps.DirectLock,
-        [*STEPS_OF_A_DIRECT_LOCK, *direct_steps.STEPS.values()],
-        direct_steps.STATES,
-        ("lock", "direct_lock"),
-        LOCK_ASKS,
-    ),
-    "direct fenced lock": Kind(
-        direct_steps.DirectFencedLock,
-        [*STEPS_OF_A_DIRECT_LOCK, *direct_steps.STEPS.values()],
-        direct_steps.STATES,
-        ("lock", "direct_fenced_lock"),
-        LOCK_ASKS,
     ),
     "spin lock": Kind(Lock, STEPS.values(), LOCK_STATES, ("lock",), "hexists hget hlen"),
     "semaphore": Kind(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 from tests.faults.breaks import BREAKS
-from tests.faults.direct_breaks import BREAKS as DIRECT
 from tests.faults.first_step_breaks import BREAKS as FIRST_STEP_BREAKS
 from tests.faults.guard_breaks import PROCESS, RECORDS
 from tests.faults.interleaving_breaks import BREAKS as INTERLEAVING_BREAKS
@@ -69,7 +68,7 @@ def test_every_break_of_several_servers_is_listed() -> None:
 
 def test_every_break_can_still_be_made() -> None:
     by_pytest = [each for each in (*BREAKS, *TOPOLOGY_BREAKS) if not is_there(place_of(each))]
-    in_cpp = (*DIRECT, *FIRST_STEP_BREAKS, *INTERLEAVING_BREAKS, *RECORDS, *PROCESS, *BATCHES)
+    in_cpp = (*FIRST_STEP_BREAKS, *INTERLEAVING_BREAKS, *RECORDS, *PROCESS, *BATCHES)
     applied = (*BREAKS, *TOPOLOGY_BREAKS, *in_cpp)
     assert [each.what for each in (*by_pytest, *(e for e in applied if not can_be_made(e)))] == []
 

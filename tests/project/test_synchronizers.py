@@ -155,8 +155,7 @@ def test_no_other_file_of_the_code_lists_the_kinds_of_lock() -> None:
 
 @pytest.mark.parametrize("folder", ["lua", "docs/synchronizers"])
 def test_no_place_has_an_unknown_word(folder: str) -> None:
-    files = [path for path in (ROOT / folder).iterdir() if path.suffix in {"", ".md"}]
-    found = {path.stem.removeprefix("direct_") for path in files}  # a kind's direct hand-over
+    found = {path.stem for path in (ROOT / folder).iterdir() if path.suffix in {"", ".md"}}
     strange = found - set(SYNCHRONIZERS) - {"README", "index"}
     assert [word for word in sorted(strange) if not word.startswith("_")] == []
 

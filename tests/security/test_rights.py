@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,13 +38,12 @@ class Life:
     alice: Any
     bob: Any
     make: Callable[[Any], Any]
-    options: Mapping[str, Any] = field(default_factory=dict)
     clients: list[Any] = field(default_factory=list)
 
     def thing(self, **options: Any) -> Any:
         """The kind's object, of a separate client."""
         url = self.server.url.replace("redis://", f"redis://app:{SECRET}@")
-        self.clients.append(self.flavour.client(url, **self.options, **options))
+        self.clients.append(self.flavour.client(url, **options))
         return self.make(self.clients[-1])
 
     def wait(self, thing: Any, method: str = "acquire", **options: Any) -> Any:
@@ -189,7 +188,6 @@ class Kind:
     make: Callable[[Any], Any]
     live: Callable[[Life], None]
     quiet: frozenset[str] = frozenset()
-    options: Mapping[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return self.title.replace(" ", "_")
@@ -199,16 +197,11 @@ class Kind:
 QUIET = frozenset({"+unsubscribe"})
 # Who gives up in line leaves its place in the background; else it runs out by itself.
 GIVEN_UP = frozenset({"+lrem"})
-# Who gets no place in line waits for messages, as others do.
-IN_LINE = QUIET | {"+zadd"}
-DIRECT = {"handover": "direct"}
 KINDS = (
     Kind("lock", lambda client: client.lock(NAME), _lock, QUIET),
     Kind("fair lock", lambda client: client.fair_lock(NAME), _lock, QUIET | GIVEN_UP),
     Kind("read-write lock", lambda client: client.read_write_lock(NAME), _read_write, QUIET),
     Kind("fenced lock", lambda client: client.fenced_lock(NAME), _lock, QUIET),
-    Kind("direct lock", lambda client: client.lock(NAME), _lock, IN_LINE, DIRECT),
-    Kind("direct fenced lock", lambda client: client.fenced_lock(NAME), _lock, IN_LINE, DIRECT),
     Kind("spin lock", lambda client: client.spin_lock(NAME), _lock),
     Kind("semaphore", lambda client: client.semaphore(NAME), _semaphore, QUIET),
     Kind("permit semaphore", lambda client: client.permit_semaphore(NAME), _permits, QUIET),
@@ -248,7 +241,7 @@ def live(
         admin.script_flush()
         words = ["reset", "on", f">{SECRET}", "resetchannels", "-@all", *rights]
         admin.execute_command("ACL", "SETUSER", "app", *words)
-        life = Life(private_server, flavour, alice, bob, kind.make, kind.options)
+        life = Life(private_server, flavour, alice, bob, kind.make)
         with ExitStack() as stack:
             stack.callback(life.end)
             kind.live(life)

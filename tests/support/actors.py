@@ -45,9 +45,6 @@ ANSWERED = 3.0
 RELEASES = os.environ.get("HOLDFAST_TEST_RELEASES", "")
 """HOLDFAST_TEST_RELEASES: `deferred` makes clients whose blocks do not wait for their releases."""
 
-HANDOVER = os.environ.get("HOLDFAST_TEST_HANDOVER", "")
-"""HOLDFAST_TEST_HANDOVER: `direct` makes clients whose releases grant locks to other clients."""
-
 
 def defers(lock: Any) -> bool:
     """Whether HOLDFAST_TEST_RELEASES makes the releases of the lock deferred ones."""
@@ -261,8 +258,6 @@ class Flavour:
         module = importlib.import_module("holdfast.asyncio" if self.asyncio else "holdfast")
         if RELEASES and not options.get("replicas_to_wait"):
             options.setdefault("releases", RELEASES)
-        if HANDOVER:
-            options.setdefault("handover", HANDOVER)
         return module.Client(url, **options)
 
     def actor(self) -> Any:

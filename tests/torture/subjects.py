@@ -310,10 +310,7 @@ RULES = {
     for subject in SUBJECTS
 }
 
-MAY_STAY = (
-    *("redisson_lock_token:", "semaphore", "permit_semaphore", "{permit_semaphore}"),
-    *("holdfast_waiters:", "holdfast_token_waiters:"),
-)
+MAY_STAY = ("redisson_lock_token:", "semaphore", "permit_semaphore", "{permit_semaphore}")
 """Keys that are there for good begin so: the newest token, the permits."""
 MAY_EXPIRE = ("redisson_request:",)
 """Keys that outlive those who made them begin so, if they have a time limit: what was requested."""

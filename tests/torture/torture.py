@@ -13,7 +13,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from holdfast import Client
@@ -61,7 +61,6 @@ class Size:
 WAYS = {
     "program": ("tests.torture.worker",),
     "guarded": ("tests.torture.worker",),
-    "direct": ("tests.torture.worker",),
     "spawn": ("tests.torture.pool", "spawn"),
     "forkserver": ("tests.torture.pool", "forkserver"),
     "gevent": ("tests.torture.gevent_worker",),
@@ -69,7 +68,6 @@ WAYS = {
 """Modules that run a worker, each with its arguments before the order.
 
 `guarded`: as a program, each with a guard, and half of the faults kill one.
-`direct`: as a program; three of four with direct hand-over.
 """
 
 
@@ -189,7 +187,6 @@ class Torture:
         where = topology.urls(index), topology.replicas, str(self._folder)
         counts, greenlets = (size.threads, size.tasks), size.way == "gevent"
         order = Order(name, *where, self._seed, *counts, greenlets, self._is_guarded(index))
-        order = replace(order, direct=size.way == "direct" and index % 4 != 1)
         if order.guarded:
             self._guarded.add(name)
         errors = stack.enter_context((self._folder / f"{name}.errors").open("w"))

@@ -66,8 +66,6 @@ class Order:
     """The threads are those of gevent."""
     guarded: bool = False
     """A guard releases what it holds when it is killed."""
-    direct: bool = False
-    """Its releases grant locks to waiters, and those of others to its own."""
 
     @property
     def history(self) -> Path:
@@ -291,8 +289,6 @@ def make_clients(flavour: Flavour, order: Order) -> list[Any]:
         options["replicas_to_wait"] = order.replicas
     if order.guarded:
         options["guard"] = True
-    if order.direct:
-        options["handover"] = "direct"
     return [flavour.client(url, **options) for url in order.urls]
 
 

@@ -43,7 +43,6 @@ bool AcquireAccount::keep(const Granted& grant) {
                        context_->clock.now(),
                        request_.stats().counted};
   granted.amount = request_.amount;
-  granted.given = grant.given;
   return keeper.attempts().granted(granted, attempt_);
 }
 

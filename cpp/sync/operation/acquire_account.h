@@ -50,7 +50,6 @@ class AcquireAccount {
     int count;
     TimePoint sent;
     std::optional<std::int64_t> token;
-    Millis given{0};  // as of lease::Grant
   };
   bool keep(const Granted& grant);
   // The server does not have the owner's earlier holds.

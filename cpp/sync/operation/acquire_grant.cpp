@@ -14,7 +14,6 @@ bool AcquireOperation::accept_offer(const std::function<void()>& send) {
   if (plan.verdict != lease::AttemptPlan::Verdict::kBegun) return false;
   Event event{Event::Kind::kOffer};
   event.takes_over = plan.takes_over;
-  in_line_ = false;  // the hand-over sets the whole lease
   (void)machine_.resume(event, now());
   send();
   return true;

@@ -13,9 +13,6 @@ constexpr Millis kAfterExpiry{2};
 constexpr Millis kNoTtl{5000};
 // A lease up to this, or twice the caller's, is not reported as long.
 constexpr Millis kUsual{60000};
-// Of the lease of a grant by another client's release, so much has to be left when it is believed:
-// the hold's first renewal needs time.
-constexpr int kLeastPart = 2;
 
 // For a server that restarts: the least wait of a caller with a deadline, and that of a caller that
 // does not wait, which gets the answer within 0.3 s.
@@ -25,7 +22,7 @@ constexpr Millis kRestartBriefly{250};
 bool by_queue(AcquireMachine::Event::Kind kind) {
   using Kind = AcquireMachine::Event::Kind;
   return kind == Kind::kAhead || kind == Kind::kHead || kind == Kind::kTryNow ||
-         kind == Kind::kTurn || kind == Kind::kOffer || kind == Kind::kGrant;
+         kind == Kind::kTurn || kind == Kind::kOffer;
 }
 
 }  // namespace
@@ -39,10 +36,8 @@ AcquireMachine::Action AcquireMachine::resume(const Event& event, TimePoint now)
   const bool answer = event.kind == Event::Kind::kAnswer;
   // An earlier hold is part of the grant now, or is gone.
   const bool settles = answer && std::exchange(takes_over_, false);
-  const bool had_grant = early_.has_value() || event.kind == Event::Kind::kGrant;
   Action action = over() ? after_end(event) : next(event, now);
   action.settles = settles;
-  if (had_grant && !early_ && !action.grant_used) action.grant_used = false;
   if (answer) note(event.answer, action);
   return action;
 }
@@ -126,7 +121,6 @@ AcquireMachine::Action AcquireMachine::acknowledged(const Event& event, TimePoin
 AcquireMachine::Action AcquireMachine::queued(const Event& event, TimePoint now) {
   using Kind = Event::Kind;
   if (event.kind == Kind::kAhead) return ahead(event, now);
-  if (event.kind == Kind::kGrant) return granted_by_release(event.grant, now);
   if (event.kind != Kind::kHead) return notified(event);
   // The release that it waits for may have been answered before it joined.
   return held_back_ && !event.release_in_flight ? attempt() : sleep();
@@ -150,22 +144,6 @@ AcquireMachine::Action AcquireMachine::notified(const Event& event) {
     signalled_ = true;  // the current attempt may have been too early
   }
   return {};
-}
-
-// One that is not believed is a reason to try: the attempt finds what is there.
-AcquireMachine::Action AcquireMachine::granted_by_release(const wait::Grant& grant, TimePoint now) {
-  if (state_ == State::kTrying) early_ = grant;
-  if (state_ != State::kAsleep) return {};
-  Event event{Event::Kind::kAnswer, {Answer::Kind::kGranted, Millis(0), grant.token}};
-  event.at = trusted_until(attempted_, grant.lease);
-  const TimePoint latest = trusted_until(attempted_, grant.lease / kLeastPart);
-  const bool in_time = grant.place == place_ && now < latest;
-  const bool believed = options_.believes_grants && in_time;
-  event.sent = attempted_;
-  event.given = grant.lease;
-  Action action = believed ? granted(event, now) : attempt();
-  action.grant_used = in_time;
-  return action;
 }
 
 // A nested hold does not queue up. The waiters ahead may be gone before it has joined.
@@ -203,10 +181,6 @@ AcquireMachine::Action AcquireMachine::begun(const Event& event, TimePoint now) 
   takes_over_ = takes_over_ || event.takes_over;
   // With `again`, it is not a further hold.
   if (count_ == 0) count_ = options_.again ? std::max(event.count - 1, 1) : event.count;
-  attempted_ = now;
-  place_ = 0;
-  early_.reset();
-  was_in_line_ = was_in_line_ || event.in_line;
   probing_ = options_.confirms && !event.probed;
   return probing_ ? Action{Action::Verb::kProbe} : send();
 }
@@ -243,16 +217,13 @@ AcquireMachine::Action AcquireMachine::answered(const Event& event, TimePoint no
   refusal_ = {};
   if (event.answer.kind == Answer::Kind::kGone)
     return finish(Verdict::kGone, Status::invalid(kHoldsNotFound));
-  if (!to_offer) place_ = event.answer.value.value_or(0);
-  return held(event.answer, now);
+  return held(event.answer.ttl, now);
 }
 
 AcquireMachine::Action AcquireMachine::granted(const Event& event, TimePoint now) {
   in_doubt_ = false;
-  early_.reset();
   grant_ = event.answer;
   sent_ = event.sent;
-  given_ = event.given;
   trusted_until_ = event.at;
   if (!options_.confirms) return confirmed(now);
   state_ = State::kConfirming;
@@ -267,7 +238,6 @@ AcquireMachine::Action AcquireMachine::confirmed(TimePoint now) {
   action.value = grant_.value;
   action.count = count_;
   action.sent = sent_;
-  action.given = given_;
   return action;
 }
 
@@ -283,18 +253,15 @@ AcquireMachine::Action AcquireMachine::unconfirmed(const Status& why, TimePoint 
 
 AcquireMachine::Action AcquireMachine::kept(TimePoint now) {
   const bool by_lease = options_.lease > Millis(0) && grant_.ttl <= Millis(0);
-  if (by_lease) retry_at_ = after(now, given_ > Millis(0) ? given_ : options_.lease);
+  if (by_lease) retry_at_ = after(now, options_.lease);
   Action action = finish(Verdict::kGranted);
   action.value = grant_.value;
   return action;
 }
 
-AcquireMachine::Action AcquireMachine::held(const Answer& answer, TimePoint now) {
-  const Millis ttl = answer.ttl;
-  const std::optional<wait::Grant> early = std::exchange(early_, std::nullopt);
+AcquireMachine::Action AcquireMachine::held(Millis ttl, TimePoint now) {
   contended_ = true;
   state_ = State::kAsleep;
-  if (early) return granted_by_release(*early, now);
   retry_at_ = after(now, ttl.count() < 0 ? kNoTtl : ttl + kAfterExpiry);
   if (!options_.blocking) return finish(Verdict::kBusy);
   if (now >= options_.deadline) return finish(Verdict::kTimedOut);
@@ -338,7 +305,6 @@ AcquireMachine::Action AcquireMachine::finish(Verdict verdict, Status why, bool 
   const bool more = state_ == State::kKeeping && grant_.more;
   unsettled_ = signalled_ || open() || more;
   state_ = State::kOver;
-  early_.reset();
   verdict_ = verdict;
   const bool leaves_place = has_place() && verdict != Verdict::kGranted;
   const bool gives_back = give_back || in_doubt_ || leaves_place || takes_over_;

@@ -8,7 +8,6 @@
 #include "base/status.h"
 #include "sync/recipes/backoff.h"
 #include "sync/recipes/recipe.h"
-#include "wait/grant.h"
 #include "wait/wait_registry.h"
 
 namespace holdfast::sync {
@@ -66,7 +65,6 @@ class AcquireMachine {
     bool has_permits = false;                  // several owners may hold it at a time
     bool by_count = false;                     // what a refusal finds free is for other waiters
     bool yields = false;                       // it queues up behind earlier waiters
-    bool believes_grants = false;  // of other clients' releases; else the next attempt finds them
     bool undone_for_good = false;  // after giving back, the next attempt is a new request
     std::optional<TimePoint>
         connect_deadline{};  // of the first attempt; unset: connect_deadline_of() it
@@ -93,7 +91,6 @@ class AcquireMachine {
       kHead,  // head of the queue since it joined, and no message came; `release_in_flight`: as of
               // kAhead
       kTurn,  // it is now the head of the queue; held until `at` at most (kNever: not the head yet)
-      kGrant,  // a release of another client has granted it: `grant`
       kOffer,  // an owner of this client hands over: its attempt for this waiter is under way
       kTime,   // `until` of the last kSleep has come
       kCancel,
@@ -108,9 +105,6 @@ class AcquireMachine {
     bool release_in_flight = false;
     bool takes_over = false;
     bool probed = false;
-    bool in_line = false;  // of kBegun: where it is refused, it gets a place (Answer::value)
-    Millis given{0};       // the lease that a grant comes with, where it is a shorter one
-    wait::Grant grant{};
 
     static Event of(Kind kind, Status why, bool unknown = false) {
       return {kind, {}, kNever, std::move(why), unknown};
@@ -146,16 +140,14 @@ class AcquireMachine {
     bool afresh = false;                  // of kJoin: ignore earlier events of the channel
     TimePoint connect_deadline = kNever;  // of kSend: with servers that refuse connections
     TimePoint sent{};                     // of kKeep: when the granted command was sent
-    Millis given{0};                      // of kKeep: as of Event
     // Of an end: leave the queue, for this reason. Unset: it was not joined.
     std::optional<wait::LeaveReason> leave{};
 
     // To be done before the verb, also after the end.
     bool settles = false;  // the answer settles the release that the attempt took over
     std::optional<std::int64_t>
-        left_over{};                   // free permits, too few for this waiter: for the others
-    Millis overlong{0};                // report a lease of this length
-    std::optional<bool> grant_used{};  // of another client's release: whether it came in time
+        left_over{};     // free permits, too few for this waiter: for the others
+    Millis overlong{0};  // report a lease of this length
   };
 
   explicit AcquireMachine(const Options& options) : options_(options) {}
@@ -180,7 +172,6 @@ class AcquireMachine {
   void note(const Answer& answer, Action& action);
   Action queued(const Event& event, TimePoint now);
   Action notified(const Event& event);
-  Action granted_by_release(const wait::Grant& grant, TimePoint now);
   Action replied(const Event& event, TimePoint now);
   Action acknowledged(const Event& event, TimePoint now);
   Action ahead(const Event& event, TimePoint now);
@@ -195,13 +186,13 @@ class AcquireMachine {
   Action confirmed(TimePoint now);
   Action unconfirmed(const Status& why, TimePoint now);
   Action kept(TimePoint now);
-  Action held(const Answer& answer, TimePoint now);
+  Action held(Millis ttl, TimePoint now);
   Action refused(const Status& why, TimePoint now);
   TimePoint refused_until() const;
   Action time(TimePoint now);
   Action finish(Verdict verdict, Status why = {}, bool give_back = false);
   wait::LeaveReason leave_reason(Verdict verdict) const;
-  bool has_place() const { return (options_.in_line && contended_) || was_in_line_; }
+  bool has_place() const { return options_.in_line && contended_; }
   // Others go first, and it has not tried yet: the lock may be free.
   bool untried() const { return state_ == State::kAsleep && !contended_ && count_ == 0; }
   // An attempt may have been granted, and the outcome is not known yet.
@@ -226,16 +217,9 @@ class AcquireMachine {
   TimePoint retry_at_ = kNever;
   TimePoint refused_since_ = kNever;
   Status refusal_;
-  // In line for releases of other clients. A grant cannot be older than the attempt that made its
-  // place: it is believed for the place of the last one, and as long as that allows.
-  bool was_in_line_ = false;
-  std::int64_t place_ = 0;              // by the answer to the last attempt; 0: none
-  TimePoint attempted_{};               // before that was first sent
-  std::optional<wait::Grant> early_{};  // which came before that answer
   Answer grant_;  // to be confirmed and recorded; sent at sent_, valid until trusted_until_
   TimePoint sent_{};
   TimePoint trusted_until_ = kNever;
-  Millis given_{0};
 };
 
 }  // namespace holdfast::sync

@@ -27,7 +27,6 @@ AcquireOperation::AcquireOperation(AcquireAccount account, const Begun& begun)
       channel_(recipe().channel(name(), owner_field()).bytes()),
       machine_(machine_options(request(), context(), begun.at)),
       stats_(*context().stats, request().stats()),
-      may_be_in_line_(request().may_be_in_line(context())),
       begun_(begun.at) {
   if (begun.sent) prepare(machine_.resume(this->begun(*begun.sent), begun_));
 }
@@ -75,22 +74,10 @@ void AcquireOperation::on_message(std::string_view payload) {
   deliver({Event::Kind::kAnswer, {Answer::Kind::kGranted, Millis(0)}});
 }
 
-void AcquireOperation::on_grant(const wait::Grant& grant) {
-  Event event{Event::Kind::kGrant};
-  event.grant = grant;
-  deliver(std::move(event));
-}
-
-// A fixed lease is set by the attempt that it is granted to.
-Millis AcquireOperation::given_lease() const {
-  return in_line_ && request().lease.renewed ? kHandOnLease : request().lease.time;
-}
-
 resp::ReplyKinds AcquireOperation::encode(std::string& out) const {
   script::Writer writer = context().writer(out, by_text_);
-  Step step{name(), owner_field(), count_, given_lease(), request().options()};
-  step.acquire_options.in_line = in_line_;
-  recipe().acquire(writer, step);
+  recipe().acquire(writer,
+                   {name(), owner_field(), count_, request().lease.time, request().options()});
   return writer.replies();
 }
 
@@ -118,9 +105,7 @@ AcquireMachine::Event AcquireOperation::answer(const Answer& answer,
                                                const client::Sent& sent) const {
   Event event{Event::Kind::kAnswer, answer};
   event.sent = sent.last;
-  const Millis given = given_lease();
-  if (recipe().grants_end()) event.at = trusted_until(sent.last, given);
-  if (given < request().lease.time) event.given = given;
+  if (recipe().grants_end()) event.at = trusted_until(sent.last, request().lease.time);
   return event;
 }
 
@@ -164,7 +149,6 @@ AcquireOperation::Next AcquireOperation::perform(const Action& action, wait::Cal
 // What an action has for others than the caller.
 void AcquireOperation::notify_others(const Action& action, wait::Calls& calls) {
   if (action.settles) account_.answered();
-  if (action.grant_used) stats_.granted_by_release(*action.grant_used);
   if (action.left_over) calls.append(context().waits->left_over(channel_, *action.left_over));
   if (action.overlong > Millis(0)) {
     context().keeper->report_overlong(name(), request().owner, action.overlong);
@@ -188,7 +172,6 @@ AcquireMachine::Event AcquireOperation::begun(const lease::AttemptPlan& plan) co
   Event event{Event::Kind::kBegun};
   event.count = plan.count;
   event.takes_over = plan.takes_over;
-  event.in_line = in_line_;
   event.probed = context().acknowledger && context().acknowledger->probed(key());
   return event;
 }
@@ -200,7 +183,6 @@ AcquireMachine::Event AcquireOperation::attempt(TimePoint until) {
     return Event::of(Event::Kind::kFailed, closed_status(name()));
   }
   if (request().blocking) seen_ = context().waits->sequence(channel_);
-  in_line_ = may_be_in_line_ && seen_.has_value() && plan.count == 1;
   return begun(plan);
 }
 
@@ -232,8 +214,7 @@ AcquireMachine::Event AcquireOperation::join(bool afresh) {
 }
 
 AcquireMachine::Event AcquireOperation::keep(const Action& action) {
-  if (account_.keep({action.count, action.sent, action.value, action.given}))
-    return {Event::Kind::kKept};
+  if (account_.keep({action.count, action.sent, action.value})) return {Event::Kind::kKept};
   const std::string why = ": the client was closed before the grant arrived; it was given back";
   return Event::of(Event::Kind::kFailed, Status::closed(quoted(name().bytes()) + why), true);
 }

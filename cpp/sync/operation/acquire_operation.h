@@ -43,11 +43,6 @@ class AcquireOperation final : public Operation,
   void complete(Result<resp::Reply> reply, const client::Sent& sent) override;
   TimePoint since() const override;
   std::int64_t wants() const override;
-  bool awaits_grants() const override { return may_be_in_line_; }
-  bool awaits_grant(OwnerNumber owner) const override {
-    return may_be_in_line_ && owner == request().owner;
-  }
-  void on_grant(const wait::Grant& grant) override;
   std::shared_ptr<wait::NextWaiter> next_waiter() override { return self(); }
   void on_signal() override { deliver({Event::Kind::kTryNow}); }
   void on_message(std::string_view payload) override;
@@ -80,7 +75,6 @@ class AcquireOperation final : public Operation,
   void answered(const Answer& answer, const client::Sent& sent);
   Event ahead() HOLDFAST_EXCLUDES(mutex_);
   Event begun(const lease::AttemptPlan& plan) const;
-  Millis given_lease() const;
   void prepare(const Action& action) HOLDFAST_REQUIRES(mutex_);
 
   // Carry out an action; what it leads to at once.
@@ -104,8 +98,6 @@ class AcquireOperation final : public Operation,
   AcquireStats stats_ HOLDFAST_GUARDED_BY(mutex_);
   int count_ = 0;  // of the attempt that is sent, as by_text_
   bool by_text_ = false;
-  bool in_line_ = false;
-  const bool may_be_in_line_;
   std::optional<std::uint64_t> seen_
       HOLDFAST_GUARDED_BY(mutex_);  // the channel's sequence before the attempt
   const TimePoint begun_;

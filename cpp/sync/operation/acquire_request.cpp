@@ -45,14 +45,6 @@ AcquireOptions AcquireRequest::options() const {
   return options;
 }
 
-// Not with a lease that is shorter than that of such a grant; nor where the lock is to be closed,
-// or the grant to be confirmed.
-bool AcquireRequest::may_be_in_line(const Context& context) const {
-  const bool plain = blocking && !part && !member && !again && !context.acknowledger;
-  return plain && recipe().hands_on() && lease.time >= kHandOnLease && at_least() == Millis(0) &&
-         !shares_channels(name());
-}
-
 AcquireMachine::Options machine_options(const AcquireRequest& request, const Context& context,
                                         TimePoint begun) {
   AcquireMachine::Options options;
@@ -72,7 +64,6 @@ AcquireMachine::Options machine_options(const AcquireRequest& request, const Con
   options.yields = request.blocking && in_turn(recipe, request.name());
   options.undone_for_good = recipe.undone_for_good();
   options.connect_deadline = request.connect_deadline;
-  options.believes_grants = request.lease.renewed;
   return options;
 }
 

@@ -54,9 +54,6 @@ struct AcquireRequest : AcquireArguments {
   lease::Attempt::Kind attempt_kind() const {
     return excludes_owner() ? lease::Attempt::Kind::kWhole : lease::Attempt::Kind::kPart;
   }
-  // Its waiter may be in line for a release of another client (Recipe::hands_on()). `context`: of
-  // its client.
-  bool may_be_in_line(const Context& context) const;
   AcquireStats::What stats() const { return {recipe().counted() && !again, part}; }
 
   SynchronizerPtr synchronizer;

@@ -20,10 +20,6 @@ class AcquireStats {
     waiting_ = true;
     stats_.add(Stats::Counter::kWaiting);
   }
-  // A release of another client has granted it to this waiter: `used`, or too late.
-  void granted_by_release(bool used) {
-    stats_.add(used ? Stats::Counter::kDirectGrants : Stats::Counter::kUnusedGrants);
-  }
   bool counted() const { return what_.counted; }
   // Once, after `took`.
   void ended(Verdict verdict, Duration took);

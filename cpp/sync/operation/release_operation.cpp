@@ -251,10 +251,6 @@ void ReleaseOperation::answered(const resp::Reply& reply) {
   if (!reply.is_nil() || by_first) {
     context().keeper->releases().done(name(), what_.owner, plan_);
     if (!next_waiter_) calls_ = published(context(), recipe_, channel_, reply.integer());
-    // Another client has it: no waiter of this one has to let others go first.
-    const bool handed_on = recipe_.hands_on() && plan_.verdict == Plan::Verdict::kFinal &&
-                           reply.is_integer() && reply.integer() == 0;
-    if (handed_on) calls_.append(context().waits->published(channel_, 0, now()));
     return end({});
   }
   const char* reason =

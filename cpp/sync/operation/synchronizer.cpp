@@ -21,11 +21,10 @@ auto parts(const Backoff& backoff) {
 
 bool are_usual(const AcquireOptions& options) {
   const auto& usual = usual_options();
-  const auto& [queue_timeout, request_memory, amount, backoff, at_least, request, in_line] =
-      options;
-  return std::tie(queue_timeout, request_memory, amount, at_least, request, in_line) ==
+  const auto& [queue_timeout, request_memory, amount, backoff, at_least, request] = options;
+  return std::tie(queue_timeout, request_memory, amount, at_least, request) ==
              std::tie(usual.queue_timeout, usual.request_memory, usual.amount, usual.at_least,
-                      usual.request, usual.in_line) &&
+                      usual.request) &&
          parts(backoff) == parts(usual.backoff);
 }
 

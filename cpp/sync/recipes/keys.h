@@ -63,12 +63,6 @@ inline std::string token_counter(const LockName& name) {
   return braced(name, "redisson_lock_token:");
 }
 
-// The waiters to which a release may grant a lock, by place; and those that are to get a token.
-inline std::string lock_waiters(const LockName& name) { return braced(name, "holdfast_waiters:"); }
-inline std::string token_waiters(const LockName& name) {
-  return braced(name, "holdfast_token_waiters:");
-}
-
 inline std::string fair_queue(const LockName& name) { return braced(name, "redisson_lock_queue:"); }
 
 inline std::string fair_timeouts(const LockName& name) {

@@ -23,11 +23,6 @@ const LockRecipe& fair_lock_recipe();
 // (Redisson's RFencedLock).
 const LockRecipe& fenced_lock_recipe();
 
-// The same two with waiters in line: Recipe::hands_on(). Their clients can use one name together
-// with those of the others, and with Redisson's.
-const LockRecipe& direct_lock_recipe();
-const LockRecipe& direct_fenced_lock_recipe();
-
 // The reentrant lock with polling waiters, which do not subscribe and back off for growing times
 // (Redisson's RSpinLock). On the server it is a lock; its release wakes subscribers.
 const LockRecipe& spin_lock_recipe();
@@ -51,8 +46,6 @@ inline constexpr std::array kLockKinds{
     LockKind{"spin_lock", &spin_lock_recipe},
     LockKind{"read_lock", &read_lock_recipe, Side::kRead},
     LockKind{"write_lock", &write_lock_recipe, Side::kWrite},
-    LockKind{"direct_lock", &direct_lock_recipe},
-    LockKind{"direct_fenced_lock", &direct_fenced_lock_recipe},
 };
 
 // Null if no kind has this word.

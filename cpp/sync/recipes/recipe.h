@@ -19,9 +19,6 @@ namespace holdfast::sync {
 
 constexpr std::int64_t kHoldsGone = -3;  // the reply of the locks' scripts for Answer::Kind::kGone
 constexpr Millis kWithoutTtl{-1};        // Answer::ttl of what is held without a time limit
-// The lease that comes with a grant by another client's release, and with one to a waiter in line.
-// An owner that hangs holds up the others for so long. Its client soon sets the owner's lease.
-constexpr Millis kHandOnLease{2000};
 
 // The server's answer to an attempt.
 struct Answer {
@@ -32,8 +29,8 @@ struct Answer {
   };
   Kind kind = Kind::kGranted;
   Millis ttl{0};  // of a grant: when the next waiter is to try again; 0: after the lease
-  // The value of a grant (token); of a refusal: the number of free permits, or the place in line.
-  std::optional<std::int64_t> value{};
+  std::optional<std::int64_t>
+      value{};        // the value of a grant (token); of a refusal: the number of free permits
   bool more = false;  // granted, with permits left for the next waiter
 };
 
@@ -45,7 +42,6 @@ struct AcquireOptions {
   Backoff backoff{};            // of polling waiters (Waiting::kBackOff)
   Millis at_least{0};           // minimum hold time from the first grant
   CounterRequestPtr request{};  // of a counter's step; its slot is the owner
-  bool in_line = false;         // where it is refused it gets a place: see Recipe::hands_on()
 
   // Without a request: the owner's only one.
   std::int64_t request_number() const { return request ? request->number : 1; }
@@ -112,10 +108,6 @@ class Recipe {
   virtual bool undone_for_good() const { return false; }
   // The message that is itself the grant, regardless of the state by then (kTogether).
   virtual std::optional<std::string_view> granting_message() const { return std::nullopt; }
-  // Waiters may be in line (AcquireOptions::in_line): a last release by any client of this recipe
-  // grants it to the first of them, and sends the grant (wait/grant.h). A release of one in line
-  // ends its place.
-  virtual bool hands_on() const { return false; }
   // Several owners may have it at a time, as many as there are permits.
   virtual bool has_permits() const { return false; }
   // Its acquisitions and holds are among the figures of the client's locks.

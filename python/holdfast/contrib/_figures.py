@@ -15,8 +15,6 @@ __all__ = ["HELP", "by_program", "checked_clients", "label"]
 HELP = {
     "acquired": "Grants of locks, nested ones included",
     "contended": "Grants that had to wait",
-    "direct_grants": "Grants by a release of another client that came in time",
-    "unused_grants": "Grants by a release of another client that came too late",
     "timed_out": "Acquisitions that ended because another held the lock",
     "cancelled": "Acquisitions that their caller gave up",
     "failed": "Acquisitions that ended with an error",

@@ -63,20 +63,17 @@ class LeaseKeeperTest : public ::testing::Test {
     return keeper().attempts().begin(begun);
   }
 
-  // What an acquisition does: on the server, and with the keeper. `given`: as of Grant.
-  void grant(OwnerNumber owner, int count, Lease lease, std::uint64_t listener = 0,
-             Millis given = Millis(0)) {
+  // What an acquisition does: on the server, and with the keeper.
+  void grant(OwnerNumber owner, int count, Lease lease, std::uint64_t listener = 0) {
     const std::string field = owner_field("client", owner);
     std::string bytes;
     script::Writer writer(bytes, true, "publish");
-    const Millis first = given > Millis(0) ? given : lease.time;
-    sync::lock_recipe().acquire(writer, {name, field, count, first});
+    sync::lock_recipe().acquire(writer, {name, field, count, lease.time});
     ASSERT_EQ(execute(bytes), "$-1\r\n");
     Attempt attempt(keeper().attempts(), name, owner);
     (void)keeper().attempts().begin(attempt);
     Grant granted{name, owner, count, lease, world.now(), &sync::lock_recipe(), listener};
     granted.at = world.now();
-    granted.given = given;
     ASSERT_TRUE(keeper().attempts().granted(granted, attempt));
   }
   void renewed(OwnerNumber owner, int count = 1) { grant(owner, count, {kLease, true}); }

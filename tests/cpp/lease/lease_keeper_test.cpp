@@ -74,16 +74,6 @@ TEST_F(LeaseKeeperTest, RenewsAWatchedHoldEachThirdOfItsLease) {
   EXPECT_LE(longest_pause(start), Millis(1020));
 }
 
-TEST_F(LeaseKeeperTest, TrustsAGrantWithAShorterLeaseForThatUntilItsRenewal) {
-  grant(kAlice, 1, {kLease, true}, 0, Millis(500));
-  EXPECT_LE(*keeper().remaining(name, kAlice), Millis(500));
-  pass(kYoung - kSoon);
-  EXPECT_TRUE(renewals.empty());
-  pass(2 * kSoon);
-  EXPECT_FALSE(renewals.empty());
-  EXPECT_GT(*keeper().remaining(name, kAlice), kLease - Millis(200));
-}
-
 TEST_F(LeaseKeeperTest, RenewalsStopWithTheLastWatchedHold) {
   fixed(kAlice, Millis(60000));
   renewed(kAlice, 2);

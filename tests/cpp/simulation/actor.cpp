@@ -185,7 +185,7 @@ void Actor::acquire(const LockName& lock, bool may_block_for_ever) {
   request.listener = 1 + static_cast<std::uint64_t>(lock.side());
   request.lease = {client_->plan().watch_lease, true};
   if (returns() && random.chance(stage_.script.leases)) {
-    const Duration most = random.chance(100) ? Millis(8) : stage_.script.longest_lease;
+    const Duration most = random.chance(100) ? Millis(8) : kLongestFixedLease;
     const Duration lease = random.between(Millis(1), most);
     request.lease = {std::chrono::duration_cast<Millis>(lease), false};
   }

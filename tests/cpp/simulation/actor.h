@@ -16,6 +16,8 @@
 
 namespace holdfast::simulation {
 
+constexpr Millis kLongestFixedLease{1500};  // of an acquisition whose hold is not renewed
+
 // What the owners of a schedule do, and what may become of it.
 struct Script {
   const Kind& kind;
@@ -30,7 +32,6 @@ struct Script {
   bool cuts = false;              // for longer than a release takes
   unsigned defers = 0;            // per mille of the releases: not awaited
   unsigned leases = 350;          // per mille of the acquisitions: with a lease, not renewed
-  Millis longest_lease{1500};     // of those
   unsigned second_releases = 0;   // per mille of the releases that a caller has left: once more
 };
 
@@ -112,8 +113,7 @@ class Actor final : public sync::Completion, public std::enable_shared_from_this
 
   Hold& hold(const LockName& lock) { return holds_[lock]; }
   const sync::HoldRecipe& recipe(const LockName& lock) const {
-    const Kind& kind = stage_.script.kind;
-    return client_->plan().hands_on ? kind.recipe(lock) : kind.notified_recipe(lock);
+    return stage_.script.kind.recipe(lock);
   }
   const sync::LockRecipe& lock_recipe(const LockName& lock) const {
     return *stage_.script.kind.lock_recipe(lock);

@@ -9,7 +9,7 @@
 namespace holdfast::simulation {
 
 // The fenced lock: a lock whose grants bring tokens, of which the server keeps the last one.
-class FencedLockKind : public LockKind {
+class FencedLockKind final : public LockKind {
  public:
   std::string word() const override { return "fenced_lock"; }
   const sync::LockRecipe* lock_recipe(const LockName& /*lock*/) const override {

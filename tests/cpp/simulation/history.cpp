@@ -37,7 +37,7 @@ void History::plan_weather() {
   if (at_least(Climate::kStalls) && random.chance(200)) network_.weather.slowest = Millis(600);
 }
 
-const std::shared_ptr<Client>& History::plan_client(int replicas, int longer, bool hands_on) {
+const std::shared_ptr<Client>& History::plan_client(int replicas, int longer) {
   Random& random = world_.random;
   ClientPlan plan;
   plan.id = std::string(1, static_cast<char>('a' + clients_.size()));
@@ -45,7 +45,6 @@ const std::shared_ptr<Client>& History::plan_client(int replicas, int longer, bo
   plan.command_timeout = Millis(200 + static_cast<int>(random.below(600)));
   plan.retries = static_cast<int>(random.below(8));
   plan.replicas = replicas;
-  plan.hands_on = hands_on;
   plan.tracks = clients_.size() % 2 == 0;
   clients_.push_back(Client::make(world_, network_, loop_, plan));
   clients_.back()->on_event = [](const Event&) {};

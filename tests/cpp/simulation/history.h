@@ -49,8 +49,7 @@ class History {
   // For a subclass's constructor, in this order: its own plan, clients, faults. `longer`: how many
   // times the leases of a client that renews them are longer than usual.
   void plan_weather();
-  const std::shared_ptr<Client>& plan_client(int replicas = 0, int longer = 1,
-                                             bool hands_on = false);
+  const std::shared_ptr<Client>& plan_client(int replicas = 0, int longer = 1);
   void plan_faults();
   // The server refuses to work for a moment, some times, and a client may be closed.
   void plan_refusals();

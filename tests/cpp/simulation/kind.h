@@ -43,10 +43,6 @@ class Kind {
   virtual const sync::HoldRecipe& recipe(const LockName& lock) const { return *lock_recipe(lock); }
   // The same; null: it is no lock, and recipe() is overridden.
   virtual const sync::LockRecipe* lock_recipe(const LockName& /*lock*/) const { return nullptr; }
-  // That of the clients without direct hand-over, which use the same locks.
-  virtual const sync::HoldRecipe& notified_recipe(const LockName& lock) const {
-    return recipe(lock);
-  }
   // The sides of one name.
   virtual const std::vector<Side>& sides() const {
     static const std::vector<Side> whole{Side::kWhole};

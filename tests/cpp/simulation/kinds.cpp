@@ -1,4 +1,3 @@
-#include "simulation/direct_lock_kind.h"
 #include "simulation/fair_lock_kind.h"
 #include "simulation/fenced_lock_kind.h"
 #include "simulation/lock_kind.h"
@@ -15,11 +14,8 @@ const std::vector<const Kind*>& kinds() {
   static const SpinLockKind spin_lock;
   static const ReadWriteLockKind read_write_lock;
   static const PermitSemaphoreKind permit_semaphore;
-  static const DirectLockKind direct_lock;
-  static const DirectFencedLockKind direct_fenced_lock;
-  static const std::vector<const Kind*> all{&lock,        &fair_lock,         &fenced_lock,
-                                            &spin_lock,   &permit_semaphore,  &read_write_lock,
-                                            &direct_lock, &direct_fenced_lock};
+  static const std::vector<const Kind*> all{&lock,      &fair_lock,        &fenced_lock,
+                                            &spin_lock, &permit_semaphore, &read_write_lock};
   return all;
 }
 

@@ -6,7 +6,6 @@
 #include "resp/reply.h"
 #include "simulation/redisson_steps.h"
 #include "support/renewed_holds.h"
-#include "sync/recipes/keys.h"
 
 namespace holdfast::simulation {
 
@@ -153,23 +152,6 @@ void Ledger::minted(Entry& entry, const std::string& field, const sync::Answer& 
   book.tokens.emplace(token, field);
 }
 
-void Ledger::count_hand_over(Entry& entry, const Holders& before, std::string_view script,
-                             bool granted) {
-  const bool by_release = granted && ends_with(script, "release");
-  const bool by_transfer = ends_with(script, "transfer") && entry.second.holders != before;
-  if (by_release) minted_by_release(entry);
-  if (by_release || by_transfer) ++totals_.grants;
-}
-
-// The grant of a release is its message; the counter has the token, too.
-void Ledger::minted_by_release(Entry& entry) {
-  const std::string key = sync::token_counter(LockName(entry.first));
-  const std::string* const last = server_.data().get<std::string>(key);
-  if (last == nullptr) return;
-  minted(entry, entry.second.holders.begin()->first,
-         {sync::Answer::Kind::kGranted, Millis(0), std::stoll(*last)});
-}
-
 bool Ledger::minted(const LockName& lock, const std::string& owner, std::int64_t token) const {
   const auto& tokens = books_.at(lock.text()).tokens;
   const auto found = tokens.find(token);
@@ -204,7 +186,7 @@ void Ledger::compare(Entry& entry, const Step& step) {
   }
   const bool granted = forget_ends(book, before);
   check_order(entry, before, script, command);
-  count_hand_over(entry, before, script, granted);
+  if (ends_with(script, "transfer") && book.holders != before) ++totals_.grants;
   if (granted) pass_on(entry);
 }
 

@@ -97,8 +97,6 @@ class Ledger final : public Witness {
   void check_beliefs(Entry& entry, std::string_view script);
   void apply_reply(Entry& entry, const std::string& owner, const sync::Answer& said);
   void minted(Entry& entry, const std::string& field, const sync::Answer& said);
-  void count_hand_over(Entry& entry, const Holders& before, std::string_view script, bool granted);
-  void minted_by_release(Entry& entry);
   bool met(Fate fate, const LockName& lock, const std::string& owner) const;
   void blame(const std::string& what);
 

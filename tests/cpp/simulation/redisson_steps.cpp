@@ -251,8 +251,7 @@ std::string family_of(const Kind& kind, const LockName& lock) {
 }  // namespace
 
 bool RedissonSteps::has(const Kind& kind) {
-  return kind.word() == "lock" || kind.word() == "direct_lock" || kind.word() == "fair_lock" ||
-         kind.word() == "read_write_lock";
+  return kind.word() == "lock" || kind.word() == "fair_lock" || kind.word() == "read_write_lock";
 }
 
 RedissonSteps::RedissonSteps(const Kind& kind, Redisson version, LockName lock, std::string owner)

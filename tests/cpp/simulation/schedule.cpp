@@ -8,14 +8,11 @@ namespace holdfast::simulation {
 namespace {
 
 constexpr std::chrono::minutes kLongest{5};
-// So that many are longer than the shortest lease beside which a client keeps its holds (750 ms),
-// or with which its waiters are in line (2 s).
+// So that many are longer than the shortest lease beside which a client keeps its holds (750 ms).
 constexpr int kLongerLeases = 10;
 const std::string kRedisson = "redisson";
 // A write hold of several levels has their leases one after the other.
 constexpr std::chrono::seconds kForeignLeases{60};
-
-bool hands_on(const Kind& kind) { return kind.recipe(LockName("a")).hands_on(); }
 
 Climate worst(const Schedule::Variant& variant) {
   const bool calm = variant.beside == Schedule::Beside::kShorterReaders;
@@ -26,7 +23,7 @@ Climate worst(const Schedule::Variant& variant) {
 
 Schedule::Schedule(const Kind& kind, std::uint64_t seed, bool tracing, const Variant& variant)
     : History(seed, tracing, worst(variant)),
-      longer_(variant.beside == Beside::kShorterReaders || hands_on(kind) ? kLongerLeases : 1),
+      longer_(variant.beside == Beside::kShorterReaders ? kLongerLeases : 1),
       script_{kind},
       ledger_(server_, kind, violation_),
       trust_(world_, ledger_, kind, violation_) {
@@ -59,7 +56,6 @@ void Schedule::plan_script() {
     script_.forces = random.chance(300) ? 100 : 0;
   }
   script_.failures = script_.cuts = at_least(Climate::kCuts);
-  if (hands_on(script_.kind)) script_.longest_lease = Millis(5000);
 }
 
 // Nearly all of them leave, and most of those release once more.
@@ -77,9 +73,7 @@ void Schedule::plan_owners(const Variant& variant) {
     server_.set_lag(static_cast<unsigned>(random.below(500)));
   }
   for (std::uint64_t clients = 1 + random.below(3); clients > 0; --clients) {
-    // One of three waits for messages alone.
-    const bool direct = hands_on(script_.kind) && clients_.size() != 1;
-    const std::shared_ptr<Client>& client = plan_client(replicas, longer_, direct);
+    const std::shared_ptr<Client>& client = plan_client(replicas, longer_);
     client->on_event = [this, id = client->plan().id](const Event& event) {
       if (Actor* owner = actor(id, event.owner)) owner->observe(event);
     };
@@ -222,8 +216,7 @@ void Schedule::check_leftovers() {
 
 // Until what an owner that has died, or a place in line, leaves behind is over.
 Duration Schedule::longest_lease() const {
-  const Duration fixed = script_.longest_lease;
-  Duration longest = std::max<Duration>(script_.acquire_options.queue_timeout, fixed);
+  Duration longest = std::max<Duration>(script_.acquire_options.queue_timeout, kLongestFixedLease);
   for (const auto& client : clients_) {
     longest = std::max<Duration>(longest, client->plan().watch_lease);
   }

@@ -79,7 +79,7 @@ std::shared_ptr<Client> Client::make(World& world, Network& network, SteppedLoop
   // The client owns its parts: they know it as an aliased pointer that keeps nothing alive.
   const std::shared_ptr<EventSink> events(std::shared_ptr<void>(), client.get());
   const auto keeper = std::make_shared<lease::LeaseKeeper>(world, loop, plan.id, events);
-  client->hub_ = std::make_shared<engine::WaitHub>(plan.hands_on ? plan.id : "");
+  client->hub_ = std::make_shared<engine::WaitHub>();
   Topology::Setup setup;
   setup.id = plan.id;
   setup.driver = plan.driver;

@@ -25,8 +25,7 @@ struct ClientPlan {
   int retries = 3;
   int replicas = 0;  // which have to confirm a grant
   client::Connection::Driver driver = client::Connection::Driver::kLoop;  // of the calls
-  bool hands_on = false;  // to it, and by it: sync::Recipe::hands_on()
-  bool tracks = false;    // it asks the server to say when its holds change
+  bool tracks = false;  // it asks the server to say when its holds change
 };
 
 // One client of the real engine on the simulated network: all but the threads.

@@ -100,15 +100,6 @@ Answer zadd(Keyspace& data, const Words& words) {
   return Answer::number(counted);
 }
 
-Answer zpopmin(Keyspace& data, const Words& words) {
-  SortedSet* set = data.get<SortedSet>(words[1]);
-  if (set == nullptr) return Answer::array({});
-  const Ranked first = set->front();
-  set->erase(set->begin());
-  if (set->empty()) data.erase(words[1]);
-  return Answer::array({Answer::bulk(first.member), Answer::bulk(text_of(first.score))});
-}
-
 Answer zincrby(Keyspace& data, const Words& words) {
   const double amount = score_of(words[2]);
   SortedSet& set = data.make<SortedSet>(words[1]);
@@ -239,7 +230,6 @@ Answer zremrangebyrank(Keyspace& data, const Words& words) {
 const CommandTable& sorted_set_commands() {
   static const CommandTable table{
       {"zadd", {zadd, -4, true, true}},
-      {"zpopmin", {zpopmin, 2, true, false}},
       {"zincrby", {zincrby, 4, true, true}},
       {"zrem", {zrem, -3, true, false}},
       {"zscore", {zscore, 3, false, false}},
