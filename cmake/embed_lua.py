@@ -65,6 +65,8 @@ class Script:
     name: str
     text: str
     replies: frozenset[str] = frozenset()
+    keys: int | None = None  # None: any number
+    args: int | None = None
 
     @property
     def sha1(self) -> str:
@@ -73,6 +75,15 @@ class Script:
     @property
     def identifier(self) -> str:
         return self.name.replace("/", "_")
+
+    @property
+    def head(self) -> str:
+        """The call by SHA1 up to the first key, in RESP; empty where its length varies."""
+        if self.keys is None or self.args is None:
+            return ""
+        words = ["EVALSHA", self.sha1, str(self.keys)]
+        bulks = "".join(f"${len(word)}\r\n{word}\r\n" for word in words)
+        return f"*{len(words) + self.keys + self.args}\r\n{bulks}"
 
 
 class ScriptError(Exception):
@@ -119,7 +130,8 @@ def load_script(root: Path, path: Path) -> Script:
     if problems:
         raise ScriptError([f"{path}: {problem}" for problem in problems])
     flags = f"{UNDECLARED}\n" if has_flag(source) else ""
-    return Script(relative.as_posix(), flags + code, frozenset(reply_kinds(source)))
+    numbers = (number_of(array, source) for array in ("KEYS", "ARGV"))
+    return Script(relative.as_posix(), flags + code, frozenset(reply_kinds(source)), *numbers)
 
 
 def assigned(local: re.Match[str]) -> Iterator[tuple[str, str]]:
@@ -238,6 +250,13 @@ def note_named(line: str, named: dict[str, dict[int, bool]]) -> list[str]:
     return []
 
 
+def number_of(array: str, source: str) -> int | None:
+    """How many of `array` the script takes; None where it takes any number."""
+    named = [entry for line in header_lines(source) if (entry := NAMED.match(line))]
+    indexes = [entry["index"] for entry in named if entry["list"] == array]
+    return None if any(index.endswith("...") for index in indexes) else len(indexes)
+
+
 def compare(array: str, named: dict[int, bool], uses: list[str | None]) -> list[str]:
     """Compares the named indexes with the uses (None: by an index that is no number)."""
     rest = next((index for index, is_open in named.items() if is_open), None)
@@ -277,7 +296,8 @@ def header_text(scripts: list[Script]) -> str:
             f'    "{script.name}",',
             f'    "{script.sha1}",',
             f'    R"{DELIMITER}({script.text}){DELIMITER}",',
-            f"    {' | '.join(f'resp::ReplyKind::{kind}' for kind in sorted(script.replies))}}};",
+            f"    {' | '.join(f'resp::ReplyKind::{kind}' for kind in sorted(script.replies))},",
+            f"    {script.keys or 0}, {script.args or 0}, {json.dumps(script.head)}}};",
         ]
     every = ", ".join(f"&{script.identifier}" for script in scripts)
     parts += ["", f"inline constexpr const Script* all[] = {{{every}}};"]

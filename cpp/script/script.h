@@ -12,6 +12,11 @@ struct Script {
   std::string_view sha1;
   std::string_view text;
   resp::ReplyKinds replies = resp::ReplyKinds::any();  // as its header names them
+  // The numbers of its keys and arguments, and its call by SHA1, in RESP, up to the first key;
+  // empty for a script that takes any number of them.
+  int keys = 0;
+  int args = 0;
+  std::string_view head{};
 };
 
 }  // namespace holdfast::script

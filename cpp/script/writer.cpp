@@ -67,6 +67,13 @@ Call& Call::operator<<(std::int64_t parameter) {
   return *this;
 }
 
+Call Writer::call(const Script& script) {
+  if (by_text_ || script.head.empty()) return call(script, script.keys, script.args);
+  replies_ = script.replies;
+  out_ += script.head;
+  return Call(out_);
+}
+
 Call Writer::call(const Script& script, int keys, int args) {
   replies_ = script.replies;
   const auto parameters = static_cast<std::size_t>(keys) + static_cast<std::size_t>(args);

@@ -35,7 +35,9 @@ class Writer {
   Writer(std::string& out, bool by_text, std::string_view publish = {})
       : out_(out), by_text_(by_text), publish_(publish) {}
 
-  // Begins a call of a script; `keys` and `args` parameters follow.
+  // Begins a call of a script; its keys and arguments follow.
+  Call call(const Script& script);
+  // The same for a script that takes any number of them: `keys` and `args` parameters follow.
   Call call(const Script& script, int keys, int args);
   // A plain command.
   void command(std::initializer_list<std::string_view> words, resp::ReplyKinds replies);

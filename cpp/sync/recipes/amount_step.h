@@ -10,10 +10,10 @@ namespace holdfast::sync {
 // CounterStep.
 template <const script::Script& kScript>
 void write_amount(script::Writer& out, const Step& step) {
-  out.call(kScript, 3, 4) << step.name.bytes() << request_key(step.name, step.owner)
-                          << semaphore_channel(step.name).bytes() << step.lease.count()
-                          << step.acquire_options.request_number() << step.acquire_options.amount
-                          << out.publish();
+  out.call(kScript) << step.name.bytes() << request_key(step.name, step.owner)
+                    << semaphore_channel(step.name).bytes() << step.lease.count()
+                    << step.acquire_options.request_number() << step.acquire_options.amount
+                    << out.publish();
 }
 
 }  // namespace holdfast::sync

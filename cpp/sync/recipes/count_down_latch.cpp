@@ -36,20 +36,20 @@ class CountDownLatch final : public Recipe {
 };
 
 void try_set_count(script::Writer& out, const Step& step) {
-  out.call(lua::count_down_latch_try_set_count, 3, 4)
+  out.call(lua::count_down_latch_try_set_count)
       << step.name.bytes() << request_key(step.name, step.owner) << latch_channel(step.name).bytes()
       << step.lease.count() << step.acquire_options.request_number() << step.acquire_options.amount
       << out.publish();
 }
 
 void count_down(script::Writer& out, const Step& step) {
-  out.call(lua::count_down_latch_count_down, 3, 3)
+  out.call(lua::count_down_latch_count_down)
       << step.name.bytes() << request_key(step.name, step.owner) << latch_channel(step.name).bytes()
       << step.lease.count() << step.acquire_options.request_number() << out.publish();
 }
 
 void delete_latch(script::Writer& out, const Step& step) {
-  out.call(lua::count_down_latch_delete, 3, 3)
+  out.call(lua::count_down_latch_delete)
       << step.name.bytes() << request_key(step.name, step.owner) << latch_channel(step.name).bytes()
       << step.lease.count() << step.acquire_options.request_number() << out.publish();
 }

@@ -27,7 +27,7 @@ class FairLock final : public LockRecipe, public Movable {
   }
 
   void acquire(script::Writer& out, const Step& step) const override {
-    out.call(lua::fair_lock_acquire, 3, 4)
+    out.call(lua::fair_lock_acquire)
         << step.name.bytes() << fair_queue(step.name) << fair_timeouts(step.name) << step.owner
         << step.lease.count() << step.count << step.acquire_options.queue_timeout.count();
   }
@@ -36,7 +36,7 @@ class FairLock final : public LockRecipe, public Movable {
 
   void release(script::Writer& out, const Step& step) const override {
     if (!step.other.empty()) return release_either(out, step);
-    out.call(lua::fair_lock_release, 4, 3)
+    out.call(lua::fair_lock_release)
         << step.name.bytes() << fair_queue(step.name) << fair_timeouts(step.name)
         << lock_channel(step.name).bytes() << step.owner << step.count << out.publish();
   }
@@ -45,10 +45,9 @@ class FairLock final : public LockRecipe, public Movable {
   std::string_view ticket_kind() const override { return "fair_lock"; }
 
   void move(script::Writer& out, const Step& step, const std::string& next) const override {
-    out.call(lua::fair_lock_move, 4, 4)
-        << step.name.bytes() << fair_queue(step.name) << fair_timeouts(step.name)
-        << lock_channel(step.name).bytes() << step.owner << next << step.lease.count()
-        << out.publish();
+    out.call(lua::fair_lock_move) << step.name.bytes() << fair_queue(step.name)
+                                  << fair_timeouts(step.name) << lock_channel(step.name).bytes()
+                                  << step.owner << next << step.lease.count() << out.publish();
   }
 
   void renew_either(script::Writer& out, const LockName& name, const lease::Owners& owners,
@@ -57,13 +56,13 @@ class FairLock final : public LockRecipe, public Movable {
   }
 
   void force_release(script::Writer& out, const Step& step) const override {
-    out.call(lua::fair_lock_force_release, 4, 1)
+    out.call(lua::fair_lock_force_release)
         << step.name.bytes() << fair_queue(step.name) << fair_timeouts(step.name)
         << lock_channel(step.name).bytes() << out.publish();
   }
 
   void extend(script::Writer& out, const Step& step) const override {
-    out.call(lua::fair_lock_extend, 4, 3)
+    out.call(lua::fair_lock_extend)
         << step.name.bytes() << fair_queue(step.name) << fair_timeouts(step.name)
         << lock_channel(step.name).bytes() << step.owner << step.lease.count() << out.publish();
   }
@@ -88,7 +87,7 @@ class FairLock final : public LockRecipe, public Movable {
 
  private:
   static void release_either(script::Writer& out, const Step& step) {
-    out.call(lua::fair_lock_release_either, 4, 3)
+    out.call(lua::fair_lock_release_either)
         << step.name.bytes() << fair_queue(step.name) << fair_timeouts(step.name)
         << lock_channel(step.name).bytes() << step.owner << step.other << out.publish();
   }

@@ -33,8 +33,8 @@ class FencedLock final : public ReentrantLock {
   std::string_view ticket_kind() const override { return "fenced_lock"; }
 
   void acquire(script::Writer& out, const Step& step) const override {
-    out.call(lua::fenced_lock_acquire, 2, 3) << step.name.bytes() << token_counter(step.name)
-                                             << step.owner << step.lease.count() << step.count;
+    out.call(lua::fenced_lock_acquire) << step.name.bytes() << token_counter(step.name)
+                                       << step.owner << step.lease.count() << step.count;
   }
 
   Answer acquired(const resp::Reply& reply) const override {
@@ -45,7 +45,7 @@ class FencedLock final : public ReentrantLock {
 
   void transfer(script::Writer& out, const Step& step,
                 const std::string& next_waiter) const override {
-    out.call(lua::fenced_lock_transfer, 3, 4)
+    out.call(lua::fenced_lock_transfer)
         << step.name.bytes() << lock_channel(step.name).bytes() << token_counter(step.name)
         << step.owner << next_waiter << step.lease.count() << out.publish();
   }

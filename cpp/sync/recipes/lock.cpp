@@ -12,14 +12,14 @@ namespace {
 namespace lua = script::lua;
 
 void retain(script::Writer& out, const Step& step) {
-  out.call(lua::lock_retain, 2, 5) << step.name.bytes() << lock_channel(step.name).bytes()
-                                   << step.owner << (step.other.empty() ? step.owner : step.other)
-                                   << step.keeper << step.stays.count() << out.publish();
+  out.call(lua::lock_retain) << step.name.bytes() << lock_channel(step.name).bytes() << step.owner
+                             << (step.other.empty() ? step.owner : step.other) << step.keeper
+                             << step.stays.count() << out.publish();
 }
 
 void release_either(script::Writer& out, const Step& step) {
-  out.call(lua::lock_release_either, 2, 3) << step.name.bytes() << lock_channel(step.name).bytes()
-                                           << step.owner << step.other << out.publish();
+  out.call(lua::lock_release_either) << step.name.bytes() << lock_channel(step.name).bytes()
+                                     << step.owner << step.other << out.publish();
 }
 
 }  // namespace
@@ -42,8 +42,8 @@ Channel ReentrantLock::channel(const LockName& name, const std::string& /*owner*
 }
 
 void ReentrantLock::acquire(script::Writer& out, const Step& step) const {
-  out.call(lua::lock_acquire, 1, 3)
-      << step.name.bytes() << step.owner << step.lease.count() << step.count;
+  out.call(lua::lock_acquire) << step.name.bytes() << step.owner << step.lease.count()
+                              << step.count;
 }
 
 Answer ReentrantLock::acquired(const resp::Reply& reply) const {
@@ -55,15 +55,14 @@ Answer ReentrantLock::acquired(const resp::Reply& reply) const {
 void ReentrantLock::release(script::Writer& out, const Step& step) const {
   if (step.stays > Millis(0)) return retain(out, step);
   if (!step.other.empty()) return release_either(out, step);
-  out.call(lua::lock_release, 2, 3) << step.name.bytes() << lock_channel(step.name).bytes()
-                                    << step.owner << step.count << out.publish();
+  out.call(lua::lock_release) << step.name.bytes() << lock_channel(step.name).bytes() << step.owner
+                              << step.count << out.publish();
 }
 
 void ReentrantLock::transfer(script::Writer& out, const Step& step,
                              const std::string& next_waiter) const {
-  out.call(lua::lock_transfer, 2, 4)
-      << step.name.bytes() << lock_channel(step.name).bytes() << step.owner << next_waiter
-      << step.lease.count() << out.publish();
+  out.call(lua::lock_transfer) << step.name.bytes() << lock_channel(step.name).bytes() << step.owner
+                               << next_waiter << step.lease.count() << out.publish();
 }
 
 Answer ReentrantLock::transferred(const resp::Reply& reply) const {
@@ -72,24 +71,23 @@ Answer ReentrantLock::transferred(const resp::Reply& reply) const {
 }
 
 void ReentrantLock::move(script::Writer& out, const Step& step, const std::string& next) const {
-  out.call(lua::lock_move, 2, 4) << step.name.bytes() << lock_channel(step.name).bytes()
-                                 << step.owner << next << step.lease.count() << out.publish();
+  out.call(lua::lock_move) << step.name.bytes() << lock_channel(step.name).bytes() << step.owner
+                           << next << step.lease.count() << out.publish();
 }
 
 void ReentrantLock::renew_either(script::Writer& out, const LockName& name,
                                  const lease::Owners& owners, Millis lease) const {
-  out.call(lua::lock_renew_either, 1, 3)
-      << name.bytes() << owners.owner << owners.other << lease.count();
+  out.call(lua::lock_renew_either) << name.bytes() << owners.owner << owners.other << lease.count();
 }
 
 void ReentrantLock::force_release(script::Writer& out, const Step& step) const {
-  out.call(lua::lock_force_release, 2, 1)
+  out.call(lua::lock_force_release)
       << step.name.bytes() << lock_channel(step.name).bytes() << out.publish();
 }
 
 void ReentrantLock::extend(script::Writer& out, const Step& step) const {
-  out.call(lua::lock_extend, 2, 3) << step.name.bytes() << lock_channel(step.name).bytes()
-                                   << step.owner << step.lease.count() << out.publish();
+  out.call(lua::lock_extend) << step.name.bytes() << lock_channel(step.name).bytes() << step.owner
+                             << step.lease.count() << out.publish();
 }
 
 void ReentrantLock::renew(script::Writer& out, const lease::HoldFields& holds, Millis lease) const {
@@ -98,7 +96,7 @@ void ReentrantLock::renew(script::Writer& out, const lease::HoldFields& holds, M
 
 void ReentrantLock::check(script::Writer& out, const LockName& name,
                           const std::string& owner) const {
-  out.call(lua::lock_check, 1, 1) << name.bytes() << owner;
+  out.call(lua::lock_check) << name.bytes() << owner;
 }
 
 void ReentrantLock::locked(script::Writer& out, const LockName& name) const {
@@ -110,7 +108,7 @@ void ReentrantLock::hold_count(script::Writer& out, const Step& step) const {
 }
 
 void ReentrantLock::ttl(script::Writer& out, const LockName& name) const {
-  out.call(lua::lock_ttl, 1, 0) << name.bytes();
+  out.call(lua::lock_ttl) << name.bytes();
 }
 
 const LockRecipe& lock_recipe() {

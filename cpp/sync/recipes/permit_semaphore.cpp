@@ -77,7 +77,7 @@ void renew_permits(script::Writer& out, const lease::HoldFields& holds, Millis l
 }
 
 void set_permits(script::Writer& out, const Step& step) {
-  out.call(lua::permit_semaphore_set_permits, 4, 4)
+  out.call(lua::permit_semaphore_set_permits)
       << step.name.bytes() << request_key(step.name, step.owner) << permit_timeouts(step.name)
       << semaphore_channel(step.name).bytes() << step.lease.count()
       << step.acquire_options.request_number() << step.acquire_options.amount << out.publish();
@@ -101,7 +101,7 @@ class Permit : public Base {
   }
 
   void acquire(script::Writer& out, const Step& step) const override {
-    out.call(lua::permit_semaphore_acquire, 3, 3)
+    out.call(lua::permit_semaphore_acquire)
         << step.name.bytes() << permit_timeouts(step.name) << semaphore_channel(step.name).bytes()
         << permits_of(step.owner, step.acquire_options.amount) << step.lease.count()
         << out.publish();
@@ -142,7 +142,7 @@ class RenewedPermit final : public Permit<HoldRecipe> {
   }
 
   void check(script::Writer& out, const LockName& name, const std::string& owner) const override {
-    out.call(lua::permit_semaphore_check, 1, 1) << permit_timeouts(name) << permits_of(owner);
+    out.call(lua::permit_semaphore_check) << permit_timeouts(name) << permits_of(owner);
   }
 
   std::vector<std::string> keys(const LockName& name, const std::string& /*owner*/) const override {
@@ -189,13 +189,13 @@ std::optional<OwnerNumber> permit_number(const std::string& client_id, std::stri
 }
 
 void release_permit(script::Writer& out, const LockName& name, std::string_view permits) {
-  out.call(lua::permit_semaphore_release, 3, 2)
+  out.call(lua::permit_semaphore_release)
       << name.bytes() << permit_timeouts(name) << semaphore_channel(name).bytes() << permits
       << out.publish();
 }
 
 void release_together(script::Writer& out, const Step& step, std::string_view permits) {
-  out.call(lua::permit_semaphore_release_many, 4, 4)
+  out.call(lua::permit_semaphore_release_many)
       << step.name.bytes() << request_key(step.name, step.owner) << permit_timeouts(step.name)
       << semaphore_channel(step.name).bytes() << step.lease.count()
       << step.acquire_options.request_number() << permits << out.publish();
@@ -203,36 +203,35 @@ void release_together(script::Writer& out, const Step& step, std::string_view pe
 
 void extend_permit(script::Writer& out, const LockName& name, std::string_view permit,
                    Millis lease) {
-  out.call(lua::permit_semaphore_extend, 2, 3)
-      << permit_timeouts(name) << semaphore_channel(name).bytes() << permit << lease.count()
-      << out.publish();
+  out.call(lua::permit_semaphore_extend) << permit_timeouts(name) << semaphore_channel(name).bytes()
+                                         << permit << lease.count() << out.publish();
 }
 
 void try_set_permits(script::Writer& out, const LockName& name, std::int64_t permits) {
-  out.call(lua::permit_semaphore_try_set_permits, 3, 2)
+  out.call(lua::permit_semaphore_try_set_permits)
       << name.bytes() << permit_timeouts(name) << semaphore_channel(name).bytes() << permits
       << out.publish();
 }
 
 void available_permits(script::Writer& out, const LockName& name) {
-  out.call(lua::permit_semaphore_available_permits, 3, 1)
+  out.call(lua::permit_semaphore_available_permits)
       << name.bytes() << permit_timeouts(name) << semaphore_channel(name).bytes() << out.publish();
 }
 
 void permits(script::Writer& out, const LockName& name) {
-  out.call(lua::permit_semaphore_permits, 2, 0) << name.bytes() << permit_timeouts(name);
+  out.call(lua::permit_semaphore_permits) << name.bytes() << permit_timeouts(name);
 }
 
 void acquired_permits(script::Writer& out, const LockName& name) {
-  out.call(lua::permit_semaphore_acquired_permits, 1, 0) << permit_timeouts(name);
+  out.call(lua::permit_semaphore_acquired_permits) << permit_timeouts(name);
 }
 
 void permit_lease_left(script::Writer& out, const LockName& name, std::string_view permit) {
-  out.call(lua::permit_semaphore_lease_left, 1, 1) << permit_timeouts(name) << permit;
+  out.call(lua::permit_semaphore_lease_left) << permit_timeouts(name) << permit;
 }
 
 void delete_permits(script::Writer& out, const LockName& name) {
-  out.call(lua::permit_semaphore_delete, 2, 0) << name.bytes() << permit_timeouts(name);
+  out.call(lua::permit_semaphore_delete) << name.bytes() << permit_timeouts(name);
 }
 
 }  // namespace holdfast::sync

@@ -33,29 +33,29 @@ class SideRecipe : public LockRecipe {
   }
 
   void force_release(script::Writer& out, const Step& step) const override {
-    out.call(lua::read_write_lock_force_release, 3, 2)
+    out.call(lua::read_write_lock_force_release)
         << step.name.bytes() << rwlock_channel(step.name).bytes() << rwlock_prefix(step.name)
         << mode_ << out.publish();
   }
 
   void locked(script::Writer& out, const LockName& name) const override {
-    out.call(lua::read_write_lock_locked, 1, 1) << name.bytes() << mode_;
+    out.call(lua::read_write_lock_locked) << name.bytes() << mode_;
   }
 
   void ttl(script::Writer& out, const LockName& name) const override {
-    out.call(lua::lock_ttl, 1, 0) << name.bytes();
+    out.call(lua::lock_ttl) << name.bytes();
   }
 
  protected:
   static void release_by(const script::Script& script, script::Writer& out, const Step& step) {
-    out.call(script, 3, 3) << step.name.bytes() << rwlock_channel(step.name).bytes()
-                           << rwlock_prefix(step.name) << step.owner << step.count << out.publish();
+    out.call(script) << step.name.bytes() << rwlock_channel(step.name).bytes()
+                     << rwlock_prefix(step.name) << step.owner << step.count << out.publish();
   }
 
   static void extend_by(const script::Script& script, script::Writer& out, const Step& step) {
-    out.call(script, 3, 3) << step.name.bytes() << rwlock_channel(step.name).bytes()
-                           << rwlock_prefix(step.name) << step.owner << step.lease.count()
-                           << out.publish();
+    out.call(script) << step.name.bytes() << rwlock_channel(step.name).bytes()
+                     << rwlock_prefix(step.name) << step.owner << step.lease.count()
+                     << out.publish();
   }
 
  private:
@@ -82,9 +82,8 @@ class ReadLock final : public SideRecipe {
   Waiting waiting() const override { return Waiting::kTogether; }
 
   void acquire(script::Writer& out, const Step& step) const override {
-    out.call(lua::read_write_lock_read_acquire, 2, 3)
-        << step.name.bytes() << rwlock_prefix(step.name) << step.owner << step.lease.count()
-        << step.count;
+    out.call(lua::read_write_lock_read_acquire) << step.name.bytes() << rwlock_prefix(step.name)
+                                                << step.owner << step.lease.count() << step.count;
   }
 
   void release(script::Writer& out, const Step& step) const override {
@@ -117,8 +116,7 @@ class ReadLock final : public SideRecipe {
   std::optional<Millis> found(std::int64_t reply) const override { return Millis(reply); }
 
   void check(script::Writer& out, const LockName& name, const std::string& owner) const override {
-    out.call(lua::read_write_lock_read_check, 2, 1)
-        << name.bytes() << read_timeout(name, owner) << owner;
+    out.call(lua::read_write_lock_read_check) << name.bytes() << read_timeout(name, owner) << owner;
   }
 
   std::vector<std::string> keys(const LockName& name, const std::string& owner) const override {
@@ -126,7 +124,7 @@ class ReadLock final : public SideRecipe {
   }
 
   void hold_count(script::Writer& out, const Step& step) const override {
-    out.call(lua::read_write_lock_read_holds, 2, 1)
+    out.call(lua::read_write_lock_read_holds)
         << step.name.bytes() << rwlock_prefix(step.name) << step.owner;
   }
 };
@@ -148,7 +146,7 @@ class WriteLock final : public SideRecipe, public Movable {
   }
 
   void acquire(script::Writer& out, const Step& step) const override {
-    out.call(lua::read_write_lock_write_acquire, 1, 3)
+    out.call(lua::read_write_lock_write_acquire)
         << step.name.bytes() << step.owner << step.lease.count() << step.count;
   }
 
@@ -161,14 +159,14 @@ class WriteLock final : public SideRecipe, public Movable {
   std::string_view ticket_kind() const override { return "write_lock"; }
 
   void move(script::Writer& out, const Step& step, const std::string& next) const override {
-    out.call(lua::read_write_lock_write_move, 2, 4)
+    out.call(lua::read_write_lock_write_move)
         << step.name.bytes() << rwlock_channel(step.name).bytes() << step.owner << next
         << step.lease.count() << out.publish();
   }
 
   void renew_either(script::Writer& out, const LockName& name, const lease::Owners& owners,
                     Millis lease) const override {
-    out.call(lua::lock_renew_either, 1, 3)
+    out.call(lua::lock_renew_either)
         << name.bytes() << write_field(owners.owner) << write_field(owners.other) << lease.count();
   }
 
@@ -187,7 +185,7 @@ class WriteLock final : public SideRecipe, public Movable {
   }
 
   void check(script::Writer& out, const LockName& name, const std::string& owner) const override {
-    out.call(lua::lock_check, 1, 1) << name.bytes() << write_field(owner);
+    out.call(lua::lock_check) << name.bytes() << write_field(owner);
   }
 
   void hold_count(script::Writer& out, const Step& step) const override {
@@ -196,7 +194,7 @@ class WriteLock final : public SideRecipe, public Movable {
 
  private:
   static void release_either(script::Writer& out, const Step& step) {
-    out.call(lua::read_write_lock_write_release_either, 2, 3)
+    out.call(lua::read_write_lock_write_release_either)
         << step.name.bytes() << rwlock_channel(step.name).bytes() << step.owner << step.other
         << out.publish();
   }

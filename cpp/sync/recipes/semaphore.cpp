@@ -26,7 +26,7 @@ class Semaphore final : public TakingRecipe {
   }
 
   void acquire(script::Writer& out, const Step& step) const override {
-    out.call(lua::semaphore_acquire, 2, 3)
+    out.call(lua::semaphore_acquire)
         << step.name.bytes() << request_key(step.name, step.owner)
         << step.acquire_options.request_memory.count() << step.acquire_options.request_number()
         << step.acquire_options.amount;
@@ -40,10 +40,10 @@ class Semaphore final : public TakingRecipe {
   }
 
   void release(script::Writer& out, const Step& step) const override {
-    out.call(lua::semaphore_undo, 3, 3)
-        << step.name.bytes() << request_key(step.name, step.owner)
-        << semaphore_channel(step.name).bytes() << step.acquire_options.request_memory.count()
-        << step.acquire_options.request_number() << out.publish();
+    out.call(lua::semaphore_undo) << step.name.bytes() << request_key(step.name, step.owner)
+                                  << semaphore_channel(step.name).bytes()
+                                  << step.acquire_options.request_memory.count()
+                                  << step.acquire_options.request_number() << out.publish();
   }
 
   // As long as the server knows its request.
@@ -60,15 +60,14 @@ constexpr auto* kReleaseIfExists = &write_amount<lua::semaphore_release_if_exist
 constexpr auto* kTrySetPermits = &write_amount<lua::semaphore_try_set_permits>;
 
 void drain_permits(script::Writer& out, const Step& step) {
-  out.call(lua::semaphore_drain_permits, 2, 2)
+  out.call(lua::semaphore_drain_permits)
       << step.name.bytes() << request_key(step.name, step.owner) << step.lease.count()
       << step.acquire_options.request_number();
 }
 
 void delete_semaphore(script::Writer& out, const Step& step) {
-  out.call(lua::semaphore_delete, 2, 2)
-      << step.name.bytes() << request_key(step.name, step.owner) << step.lease.count()
-      << step.acquire_options.request_number();
+  out.call(lua::semaphore_delete) << step.name.bytes() << request_key(step.name, step.owner)
+                                  << step.lease.count() << step.acquire_options.request_number();
 }
 
 }  // namespace

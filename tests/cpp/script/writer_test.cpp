@@ -21,6 +21,16 @@ TEST(WriterTest, AScriptGoesByItsSha1) {
             "$1\r\n1\r\n$3\r\nkey\r\n$1\r\n7\r\n$7\r\npublish\r\n");
 }
 
+TEST(WriterTest, AnEmbeddedScriptGoesAsIfItsParametersWereCounted) {
+  for (const Script* script : lua::all) {
+    std::string embedded;
+    std::string counted;
+    Writer(embedded, false).call(*script);
+    Writer(counted, false).call(*script, script->keys, script->args);
+    EXPECT_EQ(embedded, counted) << script->name;
+  }
+}
+
 TEST(WriterTest, AScriptGoesWithItsTextToAServerThatDoesNotKnowIt) {
   std::string bytes;
   Writer out(bytes, true, "spublish");
@@ -33,7 +43,7 @@ TEST(WriterTest, TheKindsOfReplyAreThoseOfTheLatestCommand) {
   Writer out(bytes, false);
   out.command({"GET", "a"}, resp::ReplyKind::kText);
   EXPECT_EQ(out.replies(), resp::ReplyKinds(resp::ReplyKind::kText));
-  out.call(lua::lock_acquire, 0, 0);
+  out.call(lua::lock_acquire);
   EXPECT_EQ(out.replies(), resp::ReplyKind::kNil | resp::ReplyKind::kInteger);
 }
 
