@@ -113,7 +113,8 @@ Result<Parts> split(std::string_view url) {
     return bad("it has no scheme; write redis://host:port/db, for example");
   }
   for (const char c : url.substr(0, colon)) {
-    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '+') return bad("unknown scheme");
+    const bool known = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '+' || c == '-';
+    if (!known) return bad("unknown scheme");
     parts.scheme += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   }
   std::string_view rest = url.substr(colon + 3);
@@ -165,15 +166,17 @@ Status read_host(std::string_view& text, std::string& into) {
 }
 
 Result<Address> read_address(std::string_view text, std::uint16_t port) {
+  if (text.find('[') != 0 && std::count(text.begin(), text.end(), ':') > 1) {
+    return bad(std::string("an IPv6 address is written in brackets, as in redis://[::1]:6379") +
+               kEncodeHint);
+  }
   Address address;
   address.port = port;
   if (Status fault = read_host(text, address.host); !fault.ok()) return fault;
   if (text.empty()) return address;
   const auto given = text.front() == ':' ? number(text.substr(1), 65535) : std::nullopt;
   if (!given || *given == 0) {
-    return bad(std::string("the port is not a number from 1 to 65535 (an IPv6 address needs "
-                           "brackets)") +
-               kEncodeHint);
+    return bad(std::string("the port is not a number from 1 to 65535") + kEncodeHint);
   }
   address.port = static_cast<std::uint16_t>(*given);
   return address;
@@ -285,11 +288,19 @@ bool read_scheme(std::string_view scheme, Endpoint& into) {
   return scheme == "sentinel" || scheme == "cluster";
 }
 
+Status unknown_scheme(const std::string& scheme) {
+  std::string meant = scheme;
+  std::replace(meant.begin(), meant.end(), '-', '+');
+  Endpoint unused;
+  const bool known = meant != scheme && read_scheme(meant, unused);
+  return bad("unknown scheme '" + scheme + "'; " +
+             (known ? "write " + meant + "://"
+                    : "known are redis, rediss, valkey, valkeys, unix, redis+sentinel, "
+                      "redis+cluster"));
+}
+
 Status read_hosts_and_path(const Parts& parts, Endpoint& into) {
-  if (!read_scheme(parts.scheme, into)) {
-    return bad("unknown scheme '" + parts.scheme +
-               "'; known are redis, rediss, valkey, valkeys, unix, redis+sentinel, redis+cluster");
-  }
+  if (!read_scheme(parts.scheme, into)) return unknown_scheme(parts.scheme);
   if (Status fault = read_addresses(parts, into); !fault.ok()) return fault;
   return read_path(parts, into);
 }

@@ -69,7 +69,7 @@ def instead_of(
     *,
     default: Callable[[Any], Awaitable[Any]] | None = None,
 ) -> Callable[[FunctionT], FunctionT]:
-    """A decorator: keywords that redis-py has are refused, and the error names those of holdfast.
+    """A decorator: keywords of other locks are refused, and the error names those of holdfast.
 
     ``title``: what errors call the function, where that is not its name. ``default``: does the same
     as a coroutine function that is called without arguments.
@@ -112,16 +112,18 @@ def refuses_foreign_keywords(client: ClassT) -> ClassT:
 
 
 def foreign_keyword(function: str, name: str, hint: str) -> str:
-    """The message for a keyword of redis-py."""
+    """The message for a keyword that other locks or clients have."""
     return f"{function}() got an unexpected keyword argument {name!r}: {hint}"
 
 
 #: The methods of a client that make no lock and no other synchronizer.
 NO_CONSTRUCTORS: Final = frozenset({"attach", "close", "ping"})
 
-#: What redis-py's locks are made with, and what to use here.
+#: What the locks of redis-py and of others are made with, and what to use here.
 LOCK_KEYWORDS: Final = {
     "timeout": "use lease=, in seconds (without it the lock is renewed until it is released)",
+    "ttl": "use lease=, in seconds (without it the lock is renewed until it is released)",
+    "expire": "use lease=, in seconds (without it the lock is renewed until it is released)",
     "blocking_timeout": "use wait=, in seconds",
     "blocking": "use wait=0 in order not to wait, or acquire(blocking=False)",
     "sleep": "leave it out (who waits is woken by a message); client.spin_lock() has backoff=",
@@ -130,8 +132,11 @@ LOCK_KEYWORDS: Final = {
     "lock_class": "call client.fair_lock(), client.spin_lock() and so on",
 }
 
-#: What redis-py's ``acquire`` has.
+#: What ``acquire`` of redis-py's locks and of others has, and that of a lock's constructor here.
 ACQUIRE_KEYWORDS: Final = {
+    "wait": "use timeout=, in seconds",
+    "ttl": "use lease=, in seconds",
+    "expire": "use lease=, in seconds",
     "blocking_timeout": "use timeout=, in seconds",
     "sleep": "leave it out: who waits is woken by a message",
     "token": "leave it out: a fenced lock, client.fenced_lock(), has tokens",
@@ -147,7 +152,8 @@ class LeaseTime(NamedTuple):
 
 def checked_number(what: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        msg = f"{what} must be a number of seconds, not {type(value).__name__}"
+        hint = ": use its .total_seconds()" if hasattr(value, "total_seconds") else ""
+        msg = f"{what} must be a number of seconds, not {type(value).__name__}{hint}"
         raise TypeError(msg)
     if math.isnan(value):
         msg = f"{what} must be a number of seconds, not NaN"

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any
 
 from . import _core
-from ._arguments import Name, Seconds
+from ._arguments import LeaseTime, Name, Seconds
 
 __all__ = ["adopt", "complete"]
 
@@ -33,6 +33,7 @@ def complete(package: str, **names: Any) -> None:
         "Sequence": Sequence,
         "TracebackType": TracebackType,
         "holdfast": sys.modules["holdfast"],
+        "LeaseTime": LeaseTime,
         "Name": Name,
         "Seconds": Seconds,
         "CoreLock": _core.Lock,

@@ -19,7 +19,6 @@ from ._arguments import (
     checked_at_least,
     checked_callback,
     checked_flag,
-    checked_lease,
     checked_name,
     checked_timeout,
     checked_wait,
@@ -111,7 +110,7 @@ class BaseLock(Synchronizer):
     ) -> None:
         checked_callback("on_lost", on_lost, asynchronous=client._asynchronous)
         super().__init__(client, name)
-        self._lease = checked_lease("lease", lease, client._lease_ms)
+        self._lease = self._checked_lease(lease)
         self._at_least = checked_at_least(at_least, self._lease)
         self._core = self._new_core(checked_name("name", name))
         self._wait = checked_wait(wait)
@@ -166,7 +165,7 @@ class BaseLock(Synchronizer):
     def _lease_of(self, lease: Seconds | Unset | None) -> LeaseTime:
         if isinstance(lease, Unset):
             return self._lease
-        given = checked_lease("lease", lease, self._client._lease_ms)
+        given = self._checked_lease(lease)
         check_minimum(self._at_least, given)
         return given
 

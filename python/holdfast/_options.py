@@ -129,12 +129,7 @@ def read_options(url: object, keywords: Mapping[str, object], *, asynchronous: b
         if name not in DEFAULTS:
             msg = f"Client() got an unexpected keyword argument {name!r}"
             raise TypeError(msg)
-    if url is None:
-        url = os.environ.get("HOLDFAST_URL") or DEFAULT_URL
-    if not isinstance(url, str):
-        msg = f"url must be str, not {type(url).__name__}"
-        raise TypeError(msg)
-    endpoint, pairs = _parse(url)
+    endpoint, pairs = _parse(_checked_url(url))
     values: dict[str, Any] = {**DEFAULTS, **_from_query(pairs), **keywords}
     values |= {name: milliseconds(name, values[name]) for name in _given_seconds(values)}
     values |= {name: _path(values[name]) for name in FILES}
@@ -156,6 +151,18 @@ def read_options(url: object, keywords: Mapping[str, object], *, asynchronous: b
     core.set_tracking(values["tracking"])
     core.set_timeouts(values["connect_timeout"], values["command_timeout"])
     return Options(core, endpoint.text, callables, values)
+
+
+def _checked_url(url: object) -> str:
+    if url is None:
+        return os.environ.get("HOLDFAST_URL") or DEFAULT_URL
+    if not isinstance(url, str):
+        packages = {each.__module__.partition(".")[0] for each in type(url).__mro__}
+        theirs = not packages.isdisjoint({"redis", "valkey"})
+        hint = ": use Client.from_redis() for it" if theirs else ""
+        msg = f"url must be str, not {type(url).__name__}{hint}"
+        raise TypeError(msg)
+    return url
 
 
 def _given_seconds(values: Mapping[str, Any]) -> list[str]:

@@ -18,7 +18,6 @@ from ._arguments import (
     Unset,
     checked_callback,
     checked_count,
-    checked_lease,
     checked_name,
     checked_timeout,
     checked_wait,
@@ -126,13 +125,13 @@ class BasePermitSemaphore(Permits):
         self._gone: dict[str, None] = {}  # permits of this object, lost and not released
         self._losses = losses_of(client).number
         self._core = _core.PermitSemaphore(client._core, checked_name("name", name))
-        self._lease = checked_lease("lease", lease, client._lease_ms)
+        self._lease = self._checked_lease(lease)
         self._wait = checked_wait(wait)
 
     def _lease_of(self, lease: Seconds | Unset | None) -> LeaseTime:
         if isinstance(lease, Unset):
             return self._lease
-        return checked_lease("lease", lease, self._client._lease_ms)
+        return self._checked_lease(lease)
 
     @property
     def lost(self) -> bool:

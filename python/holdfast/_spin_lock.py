@@ -136,7 +136,10 @@ def checked_backoff(backoff: Any) -> Backoff:
     if isinstance(backoff, Backoff):
         return backoff
     if isinstance(backoff, bool) or not isinstance(backoff, (int, float)):
-        msg = f"backoff must be a Backoff or a number of seconds, not {type(backoff).__name__}"
+        hint = ": use its .total_seconds()" if hasattr(backoff, "total_seconds") else ""
+        msg = (
+            f"backoff must be a Backoff or a number of seconds, not {type(backoff).__name__}{hint}"
+        )
         raise TypeError(msg)
     milliseconds("backoff", backoff)
     return Backoff(backoff, backoff, 1)

@@ -7,11 +7,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from . import _core, _events
+from ._arguments import checked_lease
 from ._errors import HoldfastError, LockTimeout
 from ._names import quoted
 
 if TYPE_CHECKING:
-    from ._arguments import Name
+    from ._arguments import LeaseTime, Name, Seconds
     from ._base_client import BaseClient
 
 __all__ = ["BlockingPermits", "Permits", "Synchronizer"]
@@ -22,6 +23,26 @@ if sys.version_info >= (3, 14):
     protect()
 
 NEVER_INITIALIZED: Final = "it was never initialized, or was deleted; call try_set_permits() first"
+
+
+#: Of a lease that is given in seconds.
+PLAUSIBLE_MS: Final = (100, 2 * 60 * 60 * 1000)
+#: What has been logged of leases in this process.
+_doubts: set[str] = set()
+
+
+def _doubt(name: Name, ms: int) -> None:
+    """Log once for each end that a lease is far from those of most programs."""
+    if ms < PLAUSIBLE_MS[0]:
+        text = "less than 0.1 s: leases are in seconds, and one so short is over before most work"
+    else:
+        text = (
+            "more than two hours: leases are in seconds, and if the owner dies, all others wait "
+            "for that long; without lease= it is renewed, and free soon after the owner's death"
+        )
+    if text not in _doubts:
+        _doubts.add(text)
+        _events.logger().warning("the lease of %s is %g s, %s", quoted(name), ms / 1000, text)
 
 
 class Synchronizer(_core.Native):
@@ -38,6 +59,13 @@ class Synchronizer(_core.Native):
     def __init__(self, client: BaseClient, name: Name) -> None:
         self._client = client
         self.name = name
+
+    def _checked_lease(self, lease: Seconds | None) -> LeaseTime:
+        """The lease of an argument; one that looks like another unit is logged, once."""
+        given = checked_lease("lease", lease, self._client._lease_ms)
+        if not given.renewed and not PLAUSIBLE_MS[0] <= given.ms <= PLAUSIBLE_MS[1]:
+            _doubt(self.name, given.ms)
+        return given
 
     def _note(self, body: BaseException, release: HoldfastError) -> None:
         """Add an error of the release to the body's error, which it must not hide."""

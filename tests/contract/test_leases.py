@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import holdfast
+from holdfast import _synchronizer
 from tests.contract.conftest import Stage
 from tests.support.waiting import BOUND, SLACK, Stopwatch, eventually
 
@@ -51,6 +52,38 @@ def test_the_watchdogs_lease_is_the_clients(alice: Any, stage: Stage) -> None:
 def test_the_watchdogs_lease_is_thirty_seconds(alice: Any, lock: Any, stage: Stage) -> None:
     alice.do(lock.acquire)
     assert 25 < stage.left() <= 30
+
+
+@pytest.mark.values(("lease", "meant"), [(0.05, "less than 0.1 s"), (7201, "more than two hours")])
+def test_a_lease_that_looks_like_another_unit_is_logged_once(
+    alice: Any, stage: Stage, caplog: pytest.LogCaptureFixture, lease: float, meant: str
+) -> None:
+    lock, permits = stage.lock(), stage.client().permit_semaphore("permits")
+    for give in (
+        lambda: stage.lock(lease=lease),
+        lambda: alice.do(lock.acquire, blocking=False, lease=lease),
+        lambda: alice.do(permits.acquire, blocking=False, lease=lease),
+        lambda: stage.client().permit_semaphore("permits", lease=lease),
+    ):
+        _synchronizer._doubts.clear()
+        caplog.clear()
+        give()
+        give()
+        logged = [each.getMessage() for each in caplog.records if "seconds" in each.getMessage()]
+        assert len(logged) == 1
+        assert f"is {lease:g} s, {meant}" in logged[0]
+
+
+def test_a_plausible_lease_is_not_logged(
+    alice: Any, stage: Stage, caplog: pytest.LogCaptureFixture
+) -> None:
+    _synchronizer._doubts.clear()
+    for lease in (0.1, 7200, None):
+        stage.lock(lease=lease)
+    lock = stage.lock()
+    alice.do(lock.acquire)
+    alice.do(lock.extend, 30_000)
+    assert caplog.records == []
 
 
 def test_a_very_long_lease(alice: Any, lock: Any) -> None:

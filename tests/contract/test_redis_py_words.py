@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+import redis
+import redis.asyncio
 
 import holdfast
 import holdfast.asyncio
@@ -34,7 +37,14 @@ def test_a_clients_keyword_names_ours(make: Any, keyword: str, instead: str) -> 
 @pytest.mark.parametrize("make", CLIENTS, ids=["sync", "asyncio"])
 @pytest.mark.parametrize("kind", ["lock", "fair_lock", "semaphore", "read_write_lock"])
 @pytest.mark.parametrize(
-    ("keyword", "instead"), [("timeout", "lease="), ("blocking_timeout", "wait="), ("sleep", "out")]
+    ("keyword", "instead"),
+    [
+        ("timeout", "lease="),
+        ("ttl", "lease="),
+        ("expire", "lease="),
+        ("blocking_timeout", "wait="),
+        ("sleep", "out"),
+    ],
 )
 def test_a_locks_keyword_names_ours(make: Any, kind: str, keyword: str, instead: str) -> None:
     client = make(URL)
@@ -75,8 +85,38 @@ def test_acquire_names_our_keyword(client: Any, alice: Any) -> None:
     for it in (client.lock("x"), client.semaphore("x"), client.permit_semaphore("x")):
         with pytest.raises(TypeError, match=r"acquire\(\).*blocking_timeout.*timeout="):
             alice.do(it.acquire, blocking_timeout=5)
+        with pytest.raises(TypeError, match=r"acquire\(\).*'wait'.*timeout="):
+            alice.do(it.acquire, wait=5)
+        for keyword in ("ttl", "expire"):
+            with pytest.raises(TypeError, match=rf"acquire\(\).*{keyword}.*lease="):
+                alice.do(it.acquire, **{keyword: 5})
         with pytest.raises(TypeError, match=r"acquire\(\) got an unexpected keyword argument 'x'"):
             alice.do(it.acquire, x=5)
+
+
+def test_a_timedelta_names_its_seconds(client: Any, alice: Any) -> None:
+    delta = datetime.timedelta(minutes=1)
+    lock = client.lock("x")
+    for word, call in {
+        "lease": lambda: client.lock("x", lease=delta),
+        "wait": lambda: client.lock("x", wait=delta),
+        "backoff": lambda: client.spin_lock("x", backoff=delta),
+        "timeout": lambda: alice.do(lock.acquire, timeout=delta),
+        "command_timeout": lambda: type(client)(URL, command_timeout=delta),
+    }.items():
+        with pytest.raises(TypeError, match=rf"{word} must.*timedelta.*\.total_seconds\(\)"):
+            call()
+    with pytest.raises(TypeError, match=r"lease must.*timedelta.*\.total_seconds\(\)"):
+        alice.do(lock.extend, delta)
+
+
+@pytest.mark.parametrize("make", CLIENTS, ids=["sync", "asyncio"])
+def test_a_client_of_redis_py_in_the_place_of_a_url_names_from_redis(make: Any) -> None:
+    for source in (redis.Redis(), redis.asyncio.Redis(), redis.ConnectionPool()):
+        with pytest.raises(TypeError, match=r"url must be str.*from_redis\(\)"):
+            make(source)
+    with pytest.raises(TypeError, match=r"url must be str, not int$"):
+        make(6379)
 
 
 @pytest.mark.values("number", [5, 0.5, 2.0, -1, float("nan")])
