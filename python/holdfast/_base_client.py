@@ -45,6 +45,7 @@ class BaseClient:
         self._lease_ms = read.lease_ms
         self._url = read.url
         self._name = read.core.client_name  # as given, for monitoring
+        self._name_prefix = read.core.name_prefix
         self._callables = read.password, read.address_map  # kept for the engine
         self._waits_for_replicas = read.core.replicas_to_wait > 0
         self._defers = read.defers

@@ -16,7 +16,7 @@ from functools import partial
 from itertools import count
 from time import monotonic
 from typing import TYPE_CHECKING
-from weakref import WeakValueDictionary
+from weakref import WeakSet, WeakValueDictionary
 
 from . import _core
 from ._names import quoted
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from logging import Logger
     from typing import Any
 
+    from ._red_lock import BaseRedLock
+
 __all__ = [
     "Listener",
     "Loss",
@@ -34,6 +36,7 @@ __all__ = [
     "logger",
     "loss_of",
     "note",
+    "red_locks",
     "running",
     "start",
     "stop",
@@ -51,6 +54,9 @@ GONE = "the server no longer ha"
 #: Seconds between two queries for the record of a forced release.
 FORCED_INTERVAL = 0.05
 _forced_queried = -FORCED_INTERVAL
+
+#: Those of this process: the loss of a member is logged as that, not as the loss of a lock.
+red_locks: WeakSet[BaseRedLock] = WeakSet()
 
 #: Who observes the locks of this process, see holdfast.contrib.opentelemetry.
 observer: _core._Observer | None = None
@@ -264,7 +270,7 @@ def _report(event: Event) -> None:
             "%s: resolved after a lost reply, server %s", quoted(event.name), event.server
         )
         return
-    _log(word, quoted(event.name), event.owner, reason)
+    _log_event(event)
     if word in {"lost", "lost_late"}:
         for listener in listeners:
             listener._hold_lost(reason)
@@ -302,6 +308,31 @@ def _log_forced(event: Event) -> None:
                 log_forced(client._core, event.name, event.owner)
             break
     _forced_queried = monotonic()
+
+
+def _log_event(event: Event) -> None:
+    if event.word == "lost" and _log_member(event):
+        return
+    _log(event.word, quoted(event.name), event.owner, event.reason)
+
+
+def _log_member(event: Event) -> bool:
+    """Log the loss of a hold that is a member of a red lock's; ``False``: it is none."""
+    for whole in list(red_locks):
+        member = whole._member_of(event.client, event.name)
+        if member is None:
+            continue
+        core, owner = whole._core, event.owner
+        where = f"its member on {member._client._url}: {event.reason}"
+        if core.known_lost(owner):
+            text = "the hold on the red lock %s (owner %d) was lost with %s"
+            logger().error(text, quoted(whole.name), owner, where)
+            return True
+        if core.known_count(owner):
+            text = "the red lock %s (owner %d) is held by its majority, but lost %s"
+            logger().warning(text, quoted(whole.name), owner, where)
+            return True
+    return False
 
 
 def _log(word: str, name: str, owner: int, reason: str) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import _core
-from ._arguments import LOCK_KEYWORDS, instead_of
+from . import _core, _events
+from ._arguments import LOCK_KEYWORDS, encoded_text, instead_of
 from ._lock import BaseLock, Lock, Watcher
 from ._quorum import QuorumSide, checked_members, cores_of, may_stand, title_of
 
@@ -35,6 +35,21 @@ class BaseRedLock(QuorumSide):
     """The common part of the red locks for threads and for tasks."""
 
     __slots__ = ()
+
+    def _bind_core(self) -> None:
+        super()._bind_core()
+        _events.red_locks.add(self)
+
+    def _member_of(self, client: str, name: bytes) -> BaseLock | None:
+        """The member of a client, by its id, under a name."""
+        for each in self._members:
+            theirs = each._client
+            if (
+                theirs.id == client
+                and theirs._name_prefix + encoded_text("name", each.name) == name
+            ):
+                return each
+        return None
 
     @property
     def validity(self) -> float | None:

@@ -56,10 +56,12 @@ class Cluster:
             "holdfast.asyncio" if flavour.asyncio else "holdfast"
         )
 
-    def red_lock(self, *, watchdog: float = 30, **options: Any) -> Any:
+    def red_lock(self, *, watchdog: float = 30, name_prefix: str = "", **options: Any) -> Any:
         """A lock of fresh clients, one for each server."""
         clients = [
-            self._make_client(server.url, command_timeout=1, lease=watchdog)
+            self._make_client(
+                server.url, command_timeout=1, lease=watchdog, name_prefix=name_prefix
+            )
             for server in self.servers
         ]
         return self._module.RedLock(*(client.lock(NAME) for client in clients), **options)
@@ -216,6 +218,29 @@ def test_a_minority_lost_is_no_loss(alice: Any, cluster: Cluster) -> None:
     alice.do(lock.release)
     assert alice.do(lambda: lock.lost) is False
     assert told == []
+
+
+def test_the_log_tells_a_members_loss_from_that_of_the_red_lock(
+    alice: Any, cluster: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    lock = cluster.red_lock(watchdog=SHORT)
+    acquire_everywhere(alice, lock, cluster)
+    caplog.clear()
+    cluster.servers[0].inspect.delete(NAME)
+    eventually(lambda: "is held by its majority" in caplog.text)
+    (record,) = caplog.records
+    assert record.levelname == "WARNING"
+    assert f"red lock '{NAME}'" in record.getMessage()
+    assert cluster.servers[0].url in record.getMessage()
+    assert "was lost" not in record.getMessage()
+    cluster.servers[1].inspect.delete(NAME)
+    eventually(lambda: f"the hold on the red lock '{NAME}'" in caplog.text)
+    assert alice.do(lambda: lock.lost)
+    assert caplog.records[-1].levelname == "ERROR"
+    elsewhere = cluster.red_lock(name_prefix="shop:")
+    (first, *_) = elsewhere._members
+    assert elsewhere._member_of(first._client.id, f"shop:{NAME}".encode()) is first
+    assert elsewhere._member_of(first._client.id, NAME.encode()) is None
 
 
 def test_a_lost_majority_is_reported_once(alice: Any, cluster: Cluster) -> None:
