@@ -13,6 +13,7 @@ pytest_plugins = (
     "tests.support.fixtures",
     "tests.support.owners",
     "tests.support.processes",
+    "tests.support.refusals",
     "tests.support.replicas",
     "tests.support.state_machines",
     "tests.support.workers",

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <system_error>
 #include <utility>
 
 #ifdef __linux__
@@ -12,6 +13,8 @@
 #else
 #include <mach/mach.h>
 #endif
+
+#include "base/limit.h"
 
 namespace holdfast {
 namespace {
@@ -55,10 +58,14 @@ bool exists(int thread_id) {
 
 std::thread start_thread(const std::string& name, std::function<void()> body) {
   const SignalsBlocked blocked;
-  return std::thread([name = name.substr(0, 15), body = std::move(body)] {
-    name_this_thread(name.c_str());
-    body();
-  });
+  try {
+    return std::thread([name = name.substr(0, 15), body = std::move(body)] {
+      name_this_thread(name.c_str());
+      body();
+    });
+  } catch (const std::system_error& error) {
+    throw LimitReached("no thread", error.code().value());
+  }
 }
 
 #ifdef __linux__

@@ -57,10 +57,8 @@ bool begin(Awaitable& awaitable) {
   try {
     awaitable.lazy->begin(awaitable);
     return true;
-  } catch (py::error_already_set& error) {
-    error.restore();
-  } catch (const std::exception& error) {
-    PyErr_SetString(PyExc_RuntimeError, error.what());
+  } catch (const std::exception&) {
+    set_error(std::current_exception());
   }
   awaitable.over = true;
   return false;

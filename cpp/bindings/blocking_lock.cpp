@@ -78,7 +78,7 @@ bool acquire(PyObject* self, const LockState& state, const Acquisition& request)
   bool granted = false;
   try {
     granted = wait_to_acquire(*state.lock, arguments);
-  } catch (py::error_already_set&) {
+  } catch (...) {
     self_of(self).attr("_refused")(watcher);
     throw;
   }

@@ -102,7 +102,7 @@ bool acquire(PyObject* self, PermitSemaphore::AcquireArguments arguments,
     expected.record(*state);
     const auto answer = wait_for(OperationKind::kAcquire, state->semaphore->acquire(arguments));
     if (answer.is(py::bool_(true))) return true;
-  } catch (py::error_already_set&) {
+  } catch (...) {
     expected.forget();
     throw;
   }

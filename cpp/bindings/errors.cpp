@@ -1,5 +1,6 @@
 #include "bindings/errors.h"
 
+#include <new>
 #include <string>
 
 #include "base/shown.h"
@@ -80,6 +81,34 @@ py::object exception_for(const Status& status) {
       return py::reinterpret_borrow<py::object>(PyExc_ValueError)(python_text(status.message()));
     default:
       return caused(error_of("ConnectionError", status.message()), status.cause());
+  }
+}
+
+py::object exception_for(const LimitReached& limit) {
+  py::object error = error_of("ConnectionError",
+                              std::string("the client cannot start its threads: ") + limit.what());
+  error.attr("errno") = limit.error();
+  return error;
+}
+
+void translate_limit(std::exception_ptr thrown) {
+  try {
+    if (thrown) std::rethrow_exception(thrown);
+  } catch (const LimitReached& limit) {
+    const py::object error = exception_for(limit);
+    PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
+  }
+}
+
+void set_error(const std::exception_ptr& thrown) {
+  try {
+    translate_limit(thrown);
+  } catch (py::error_already_set& error) {
+    error.restore();
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
   }
 }
 

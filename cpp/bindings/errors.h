@@ -2,9 +2,11 @@
 
 #include <pybind11/pybind11.h>
 
+#include <exception>
 #include <string>
 #include <string_view>
 
+#include "base/limit.h"
 #include "engine/client.h"
 #include "sync/operation/operation.h"
 #include "sync/recipes/recipe.h"
@@ -13,6 +15,15 @@ namespace holdfast::bindings {
 
 // The exception (an instance of a class of holdfast._errors) for a Status that is not OK.
 pybind11::object exception_for(const Status& status);
+
+// A ConnectionError with the limit's errno.
+pybind11::object exception_for(const LimitReached& limit);
+
+// Sets the Python error for what a C function has caught.
+void set_error(const std::exception_ptr& thrown);
+
+// The same for pybind11's functions, of a LimitReached alone.
+void translate_limit(std::exception_ptr thrown);
 
 // Raises it.
 [[noreturn]] void raise(const pybind11::object& exception);

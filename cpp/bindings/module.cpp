@@ -1,3 +1,4 @@
+#include "bindings/errors.h"
 #include "bindings/native_object.h"
 #include "bindings/register.h"
 
@@ -23,6 +24,7 @@ void Registration::add_all(pybind11::module_& module) {
 // The engine as Python sees it: conversions only. The public classes are in python/holdfast.
 // It does not need the GIL: docs/decisions/0050-threads-without-a-gil.md.
 PYBIND11_MODULE(core_of_main_interpreter, module, pybind11::mod_gil_not_used()) {
+  pybind11::register_local_exception_translator(holdfast::bindings::translate_limit);
   module.attr("__version__") = HOLDFAST_VERSION;
   module.add_object("Native", holdfast::bindings::native_root());
   holdfast::bindings::register_blocking_hold(module);

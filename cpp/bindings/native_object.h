@@ -4,10 +4,10 @@
 
 #include <exception>
 #include <memory>
-#include <new>
 #include <utility>
 
 #include "bindings/critical_section.h"
+#include "bindings/errors.h"
 #include "bindings/waiting.h"
 
 namespace holdfast::bindings {
@@ -99,12 +99,8 @@ template <typename Body>
 PyObject* guarded(const Body& body) {
   try {
     return body().release().ptr();
-  } catch (pybind11::error_already_set& error) {
-    error.restore();
-  } catch (const std::bad_alloc&) {
-    PyErr_NoMemory();
-  } catch (const std::exception& error) {
-    PyErr_SetString(PyExc_RuntimeError, error.what());
+  } catch (const std::exception&) {
+    set_error(std::current_exception());
   }
   return nullptr;
 }

@@ -6,9 +6,9 @@
 #include <charconv>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <utility>
 
+#include "base/limit.h"
 #include "base/process.h"
 #include "base/thread.h"
 #include "bindings/register.h"
@@ -125,10 +125,9 @@ std::shared_ptr<net::ValueRequest<Value>> request(const Asked& asked, Ask ask) {
       }
       if (epoch == fork_epoch()) g_requests.fetch_sub(1);
     }).detach();
-  } catch (const std::system_error& error) {
+  } catch (const LimitReached& limit) {
     g_requests.fetch_sub(1);
-    request->answer(
-        Status::unreachable(std::string("no thread for ") + asked.argument + ": " + error.what()));
+    request->answer(Status::unreachable(std::string("no ") + asked.argument + ": " + limit.what()));
   }
   return request;
 }

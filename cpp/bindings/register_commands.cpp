@@ -45,7 +45,7 @@ py::list send_commands(Client& client, const std::string& name,
                        const std::vector<sync::CommandOperation::Words>& commands) {
   py::list replies;
   if (commands.empty()) return replies;
-  const auto context = client.context();
+  const auto context = client.started();
   const auto operation =
       std::make_shared<sync::CommandOperation>(context, LockName(name), commands);
   (void)wait_for(OperationKind::kCall, operation);

@@ -1,5 +1,8 @@
 #include <pybind11/stl.h>
 
+#include <cerrno>
+
+#include "base/limit.h"
 #include "base/process.h"
 #include "base/thread.h"
 #include "bindings/observer.h"
@@ -83,6 +86,7 @@ void register_queues(py::module_& module) {
       .def("start", [](const Waitable& self,
                        NumberedQueue& queue) { return queue.start(self.kind, self.operation); })
       .def("give_back", [](const Waitable& self) { self.operation->cancel(); });
+  module.def("thread_refused", [] { return exception_for(LimitReached("no thread", EAGAIN)); });
   module.def("see_out", &see_out);
   module.def("set_observer", &set_observer);
   module.def("next_owner", [] { return static_cast<std::uint64_t>(next_owner_number()); });

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <system_error>
 #include <utility>
 
+#include "base/limit.h"
 #include "base/process.h"
 #include "client/connection.h"
 #include "net/readable_set.h"
@@ -24,9 +24,7 @@ EventLoopReader::EventLoopReader() : epoll_(net::make_readable_set()), epoch_(fo
 EventLoopReader::~EventLoopReader() { ::close(epoll_); }
 
 void EventLoopReader::watch(int fd) {
-  if (!net::add_readable(epoll_, fd)) {
-    throw std::system_error(errno, std::generic_category(), "cannot poll a descriptor");
-  }
+  if (!net::add_readable(epoll_, fd)) throw LimitReached("epoll_ctl", errno);
 }
 
 bool EventLoopReader::in_child() const { return epoch_ != fork_epoch(); }

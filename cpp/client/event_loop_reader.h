@@ -21,7 +21,7 @@ class Connection;
 // In a child of fork() it does nothing.
 class EventLoopReader final : public std::enable_shared_from_this<EventLoopReader> {
  public:
-  EventLoopReader();  // throws std::system_error where the system gives no descriptors
+  EventLoopReader();  // throws LimitReached where the system gives no descriptors
   ~EventLoopReader();
   EventLoopReader(const EventLoopReader&) = delete;
   EventLoopReader& operator=(const EventLoopReader&) = delete;

@@ -26,7 +26,7 @@ void Pipeline::perform(const ReaderElection::Action& action) {
 
 void Pipeline::elect_reader(Parker* preferred) {
   if (setup.driver == Driver::kLoop) {
-    if (!election.driven()) drive();  // which may throw, where no thread can be started
+    if (!election.driven()) drive();
     election.set_driven();
     return;
   }

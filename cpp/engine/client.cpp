@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "base/mutex.h"
 #include "base/process.h"
 #include "base/shown.h"
 #include "base/uuid.h"
@@ -107,11 +108,34 @@ struct Client::Part {
 };
 
 struct Client::Core {
-  std::uint64_t epoch;
-  std::unique_ptr<Part> part;  // until it is closed
-  std::shared_ptr<const sync::Context> context;
-  std::shared_ptr<WaitHub> hub;
-  Guarded::Pid guard_pid;  // null: without a guard
+  Core(std::unique_ptr<Part> its_part, std::shared_ptr<const sync::Context> its_context,
+       std::shared_ptr<WaitHub> its_hub)
+      : context(std::move(its_context)),
+        hub(std::move(its_hub)),
+        guard_pid(its_part->guarded ? its_part->guarded->pid() : nullptr),
+        part(std::move(its_part)) {}
+
+  // A closed client starts nothing: its operations end at once.
+  void start() HOLDFAST_EXCLUDES(mutex) {
+    if (started.load(std::memory_order_acquire)) return;
+    const MutexLock lock(mutex);
+    if (part) part->usage.start();
+    started.store(true, std::memory_order_release);
+  }
+
+  std::unique_ptr<Part> take_part() HOLDFAST_EXCLUDES(mutex) {
+    const MutexLock lock(mutex);
+    return std::move(part);
+  }
+
+  const std::uint64_t epoch = fork_epoch();
+  const std::shared_ptr<const sync::Context> context;
+  const std::shared_ptr<WaitHub> hub;
+  const Guarded::Pid guard_pid;  // null: without a guard
+
+  Mutex mutex;
+  std::unique_ptr<Part> part HOLDFAST_GUARDED_BY(mutex);  // until it is closed
+  std::atomic<bool> started{false};
 };
 
 Client::Client(ClientOptions options) : options_(std::move(options)), core_(make_core(true)) {}
@@ -125,7 +149,7 @@ Client::~Client() {
 Client::Core* Client::make_core(bool first) {
   Engine& engine = Engine::instance();
   auto part = std::make_unique<Part>(engine);
-  const topology::Loops loops = engine.assign_loops();
+  const topology::Loops loops = part->usage.loops();
   const std::string id = first && !options_.id.empty() ? options_.id : fresh_uuid();
   const auto stats = std::make_shared<Stats>();
   const auto events = std::make_shared<ClientEvents>(engine.events(), id);
@@ -153,27 +177,34 @@ Client::Core* Client::make_core(bool first) {
         engine.clock(), topology,
         sync::ReplicationPolicy{options_.replicas_to_wait, options_.command_timeout});
   }
-  Guarded::Pid guard_pid = part->guarded ? part->guarded->pid() : nullptr;
-  return new Core{fork_epoch(), std::move(part),
+  return new Core(std::move(part),
                   std::shared_ptr<const sync::Context>(
                       new sync::Context{engine.clock(), id, options_.command_timeout, topology,
                                         keeper, waits, timers, acknowledger, stats}),
-                  hub, std::move(guard_pid)};
+                  hub);
 }
 
-std::shared_ptr<const sync::Context> Client::context() {
+Client::Core& Client::core() {
   Core* core = core_.load(std::memory_order_acquire);
-  if (core->epoch == fork_epoch()) return core->context;
+  if (core->epoch == fork_epoch()) return *core;
   Core* fresh = make_core(false);
   if (core_.compare_exchange_strong(core, fresh)) {
     if (closed_) {
       fresh->context->topology->close(Status::closed("the client was closed"));
-      fresh->part.reset();
+      (void)fresh->take_part();
     }
-    return fresh->context;
+    return *fresh;
   }
   delete fresh;
-  return core->context;
+  return *core;
+}
+
+std::shared_ptr<const sync::Context> Client::context() { return core().context; }
+
+std::shared_ptr<const sync::Context> Client::started() {
+  Core& mine = core();
+  mine.start();
+  return mine.context;
 }
 
 Status Client::check_name(const std::string& name, const sync::Recipe& recipe) const {
@@ -194,7 +225,7 @@ Status Client::check_name(const std::string& name, const sync::Recipe& recipe) c
 }
 
 sync::ExchangePtr Client::ping() {
-  return sync::call_of(context(), {LockName("PING"), [](script::Writer& out) {
+  return sync::call_of(started(), {LockName("PING"), [](script::Writer& out) {
                                      out.command({"PING"}, resp::ReplyKind::kStatus);
                                    }});
 }
@@ -202,9 +233,8 @@ sync::ExchangePtr Client::ping() {
 void Client::pause_renewals(bool on) { context()->keeper->watchdog().pause(on); }
 
 int Client::guard_pid() {
-  (void)context();
-  const Core& core = *core_.load();
-  return core.guard_pid ? core.guard_pid->load() : 0;
+  const Guarded::Pid& pid = core().guard_pid;
+  return pid ? pid->load() : 0;
 }
 
 std::shared_ptr<Closing> Client::close(Millis timeout, bool release_held) {
@@ -213,7 +243,7 @@ std::shared_ptr<Closing> Client::close(Millis timeout, bool release_held) {
   const bool ours = core->epoch == fork_epoch();
   if (!first || !ours) return Closing::begin(nullptr, {});
   return Closing::begin(core->context, {std::min(timeout, options_.command_timeout), release_held,
-                                        std::move(core->part)});
+                                        core->take_part()});
 }
 
 }  // namespace holdfast::engine

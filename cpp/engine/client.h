@@ -44,8 +44,12 @@ class Client {
   const ClientOptions& options() const { return options_; }
   std::string id() { return context()->client_id; }
 
-  // The context of operations, in this process.
+  // What the client knows, in this process.
   std::shared_ptr<const sync::Context> context();
+
+  // The same for an operation, with the threads that it depends on: throws LimitReached, with
+  // nothing begun, where they cannot be started; a later call tries it again.
+  std::shared_ptr<const sync::Context> started();
 
   // Whether a lock or synchronizer may have this name (without the prefix): in a cluster, all keys
   // and channels of it have to be in one slot. `recipe`: has its channel.
@@ -67,6 +71,8 @@ class Client {
  private:
   struct Core;
   struct Part;
+
+  Core& core();
 
   Core* make_core(bool first);
 

@@ -2,16 +2,32 @@
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <utility>
 
+#include "base/limit.h"
 #include "base/wake_up.h"
 
 namespace holdfast::engine {
 
-CompletionQueue::CompletionQueue()
-    : loop_(std::make_shared<client::EventLoopReader>()), wake_(make_wake_up()) {
-  loop_->watch(wake_);
+namespace {
+
+int watched_wake_up(client::EventLoopReader& loop) {
+  const int fd = make_wake_up();
+  if (fd < 0) throw LimitReached("eventfd", errno);
+  try {
+    loop.watch(fd);
+  } catch (...) {
+    ::close(fd);
+    throw;
+  }
+  return fd;
 }
+
+}  // namespace
+
+CompletionQueue::CompletionQueue()
+    : loop_(std::make_shared<client::EventLoopReader>()), wake_(watched_wake_up(*loop_)) {}
 
 CompletionQueue::~CompletionQueue() { ::close(wake_); }
 

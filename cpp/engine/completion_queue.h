@@ -20,7 +20,7 @@ class CompletionQueue final : public sync::Completion,
  public:
   using Done = std::pair<std::uint64_t, sync::Outcome>;
 
-  CompletionQueue();
+  CompletionQueue();  // throws LimitReached where the system gives no descriptors
   ~CompletionQueue() override;
   CompletionQueue(const CompletionQueue&) = delete;
   CompletionQueue& operator=(const CompletionQueue&) = delete;

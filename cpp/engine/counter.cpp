@@ -27,7 +27,7 @@ Counter::Counter(std::shared_ptr<Client> client, const sync::CounterKind& kind,
           options_of(kind, sync::request_memory(*client_->context())))) {}
 
 sync::ExchangePtr Counter::acquire(std::int64_t amount, bool blocking, Duration timeout) const {
-  auto context = client_->context();
+  auto context = client_->started();
   sync::CounterRequestPtr slot;
   if (kind_.recipe.takes()) slot = context->slots->take();
   sync::AcquireArguments arguments{slot ? slot->slot : next_owner_number()};
@@ -43,11 +43,11 @@ sync::ExchangePtr Counter::acquire(std::int64_t amount, bool blocking, Duration 
 sync::ExchangePtr Counter::call(std::string_view step, std::int64_t amount) const {
   const sync::CounterStep* const found = kind_.find(step);
   if (found == nullptr) return nullptr;
-  return sync::counter_call(client_->context(), synchronizer_->name(), *found, amount);
+  return sync::counter_call(client_->started(), synchronizer_->name(), *found, amount);
 }
 
 sync::ExchangePtr Counter::value() const {
-  return sync::counter_value(client_->context(), synchronizer_->name());
+  return sync::counter_value(client_->started(), synchronizer_->name());
 }
 
 }  // namespace holdfast::engine

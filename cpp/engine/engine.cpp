@@ -5,6 +5,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "base/limit.h"
 #include "base/parker.h"
 #include "base/process.h"
 #include "base/thread.h"
@@ -13,6 +14,8 @@
 namespace holdfast::engine {
 
 namespace {
+
+constexpr Millis kEndInVain{100};
 
 std::atomic<Engine*> g_engine{nullptr};
 std::atomic<std::size_t> g_watchdog_threads{2};
@@ -96,8 +99,11 @@ Engine& Engine::instance() {
 
 void Engine::set_watchdog_threads(std::size_t count) { g_watchdog_threads.store(count); }
 
-Engine::Usage::Usage(Engine& engine) : engine_(engine) { engine_.begin_use(); }
+Engine::Usage::Usage(Engine& engine)
+    : engine_(engine.begin_use()), io_(*engine_.io_), watchdog_(engine_.assign_watchdog()) {}
 Engine::Usage::~Usage() { engine_.end_use(); }
+
+void Engine::Usage::start() { engine_.start({&io_, &watchdog_}); }
 
 std::vector<net::EventLoop*> Engine::loops() {
   std::vector<net::EventLoop*> loops{io_.get()};
@@ -105,11 +111,30 @@ std::vector<net::EventLoop*> Engine::loops() {
   return loops;
 }
 
-void Engine::begin_use() {
+Engine& Engine::begin_use() {
   const MutexLock lock(mutex_);
-  if (usages_++ > 0) return;
+  if (usages_++ > 0) return *this;
   Parker::keep_descriptors(true);
   for (net::EventLoop* const loop : loops()) loop->stay(true);
+  return *this;
+}
+
+// What is begun in vain ends again: it drives nothing yet.
+void Engine::start(const std::vector<net::EventLoop*>& wanted) {
+  const MutexLock lock(mutex_);
+  std::vector<net::EventLoop*> begun;
+  try {
+    for (net::EventLoop* const loop : wanted) {
+      if (loop->start()) begun.push_back(loop);
+    }
+  } catch (const LimitReached&) {
+    for (net::EventLoop* const loop : begun) {
+      loop->stay(false);
+      loop->await_end(after(clock_.now(), kEndInVain));
+      loop->stay(true);
+    }
+    throw;
+  }
 }
 
 void Engine::end_use() {
@@ -130,14 +155,14 @@ void Engine::await_end_of_threads(Duration longest) {
   for (net::EventLoop* const loop : ending) loop->await_end(until);
 }
 
-topology::Loops Engine::assign_loops() {
+net::EventLoop& Engine::assign_watchdog() {
   const MutexLock lock(mutex_);
   const std::size_t wanted = std::max<std::size_t>(1, g_watchdog_threads.load());
   while (watchdog_.size() < wanted) {
     const std::string name = "holdfast-dog-" + std::to_string(watchdog_.size());
     watchdog_.push_back(std::make_unique<net::EventLoop>(clock_, name));
   }
-  return {*io_, *watchdog_[next_++ % wanted]};
+  return *watchdog_[next_++ % wanted];
 }
 
 void Engine::add(std::weak_ptr<lease::LeaseKeeper> keeper) {

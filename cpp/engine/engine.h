@@ -29,8 +29,17 @@ class Engine {
     Usage(const Usage&) = delete;
     Usage& operator=(const Usage&) = delete;
 
+    // The client's loops: the watchdog's threads take turns.
+    topology::Loops loops() const { return {io_, watchdog_}; }
+
+    // Starts their threads, all or none: throws LimitReached, and may be called again. Until then
+    // nothing may depend on a step of a loop.
+    void start();
+
    private:
     Engine& engine_;
+    net::EventLoop& io_;
+    net::EventLoop& watchdog_;
   };
 
   static Engine& instance();
@@ -44,23 +53,22 @@ class Engine {
   // Waits, for `longest` at most, until the threads have ended, if no client is open.
   void await_end_of_threads(Duration longest);
 
-  // The loops of one more client: the watchdog's threads take turns.
-  topology::Loops assign_loops();
-
   // The owner's thread or task has ended: every added client stops renewing its holds.
   void add(std::weak_ptr<lease::LeaseKeeper> keeper);
   void owner_ended(OwnerNumber owner, const std::string& what);
 
  private:
   Engine();
-  void begin_use();
+  Engine& begin_use();
   void end_use();
+  net::EventLoop& assign_watchdog();
+  void start(const std::vector<net::EventLoop*>& wanted);
   std::vector<net::EventLoop*> loops() HOLDFAST_REQUIRES(mutex_);
 
   SystemClock clock_;
   const std::shared_ptr<EventQueue> events_;
   Mutex mutex_;
-  std::unique_ptr<net::EventLoop> io_ HOLDFAST_GUARDED_BY(mutex_);
+  const std::unique_ptr<net::EventLoop> io_;
   std::vector<std::unique_ptr<net::EventLoop>> watchdog_ HOLDFAST_GUARDED_BY(mutex_);
   std::size_t next_ HOLDFAST_GUARDED_BY(mutex_) = 0;
   int usages_ HOLDFAST_GUARDED_BY(mutex_) = 0;

@@ -125,7 +125,7 @@ Guarded::Pid Guarded::pid() const { return watch_->pid(); }
 
 Guarded::~Guarded() {
   watch_->stop();
-  loop_.drive(watch_);
+  loop_.step_last(watch_);
 }
 
 }  // namespace holdfast::engine

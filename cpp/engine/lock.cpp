@@ -23,7 +23,7 @@ std::shared_ptr<client::Connection> Lock::connection() const {
 
 sync::ExchangePtr Lock::acquire(const AcquireArguments& arguments) const {
   return std::make_shared<sync::CallOf<sync::FirstAcquire>>(
-      client_->context(), sync::AcquireRequest(synchronizer_, arguments));
+      client_->started(), sync::AcquireRequest(synchronizer_, arguments));
 }
 
 sync::ExchangePtr Lock::release(const sync::FirstRelease::What& what) const {
@@ -32,22 +32,22 @@ sync::ExchangePtr Lock::release(const sync::FirstRelease::What& what) const {
 }
 
 sync::ExchangePtr Lock::extend(OwnerNumber owner, Millis lease) const {
-  return sync::extend(client_->context(), recipe(), name(), owner, lease);
+  return sync::extend(client_->started(), recipe(), name(), owner, lease);
 }
 
 sync::ExchangePtr Lock::force_release() const {
-  return sync::force_release(client_->context(), recipe(), name());
+  return sync::force_release(client_->started(), recipe(), name());
 }
 
 sync::ExchangePtr Lock::locked() const {
-  return sync::call_of(client_->context(),
+  return sync::call_of(client_->started(),
                        {name(), [recipe = &recipe(), name = name()](script::Writer& out) {
                           recipe->locked(out, name);
                         }});
 }
 
 sync::ExchangePtr Lock::hold_count(OwnerNumber owner) const {
-  auto context = client_->context();
+  auto context = client_->started();
   const std::string field = owner_field(context->client_id, owner);
   return sync::call_of(std::move(context),
                        {name(), [recipe = &recipe(), name = name(), field](script::Writer& out) {
@@ -56,14 +56,14 @@ sync::ExchangePtr Lock::hold_count(OwnerNumber owner) const {
 }
 
 sync::ExchangePtr Lock::ttl() const {
-  return sync::call_of(client_->context(),
+  return sync::call_of(client_->started(),
                        {name(), [recipe = &recipe(), name = name()](script::Writer& out) {
                           recipe->ttl(out, name);
                         }});
 }
 
 sync::ExchangePtr Lock::detach(OwnerNumber owner, Millis lease) const {
-  return std::make_shared<sync::DetachOperation>(client_->context(), recipe(), name(), owner,
+  return std::make_shared<sync::DetachOperation>(client_->started(), recipe(), name(), owner,
                                                  lease);
 }
 
@@ -85,7 +85,7 @@ void Lock::end_detach(OwnerNumber owner, bool done) const {
 
 sync::ExchangePtr Lock::attach(const sync::Ticket& ticket,
                                const sync::AttachOperation::Recipient& recipient) const {
-  return std::make_shared<sync::AttachOperation>(client_->context(), recipe(), name(), ticket,
+  return std::make_shared<sync::AttachOperation>(client_->started(), recipe(), name(), ticket,
                                                  recipient);
 }
 

@@ -24,7 +24,7 @@ PermitSemaphore::PermitSemaphore(std::shared_ptr<Client> client, const std::stri
       leased_(std::make_shared<sync::Synchronizer>(sync::leased_permit_recipe(), name_)) {}
 
 sync::ExchangePtr PermitSemaphore::acquire(const AcquireArguments& given) const {
-  const auto context = client_->context();
+  const auto context = client_->started();
   // A hold without a listener is left to the server, unless a guard is to release it.
   const bool watched =
       given.lease.renewed || given.listener != 0 || context->keeper->attempts().recorded();
@@ -49,7 +49,7 @@ PermitSemaphore::PermitRelease PermitSemaphore::release(const std::string& permi
 }
 
 sync::ExchangePtr PermitSemaphore::release_by_id(const std::string& permit) const {
-  const auto context = client_->context();
+  const auto context = client_->started();
   sync::Query release{name_, [name = name_, permit](script::Writer& out) {
                         sync::release_permit(out, name, permit);
                       }};
@@ -80,14 +80,14 @@ lease::JointReleases::Owners PermitSemaphore::owners_of(const Permits& permits) 
 
 std::variant<sync::ExchangePtr, PermitSemaphore::Lost> PermitSemaphore::release_many(
     const Permits& permits) const {
-  const auto lost = client_->context()->keeper->joint_releases().begin(name_, owners_of(permits));
+  const auto lost = client_->started()->keeper->joint_releases().begin(name_, owners_of(permits));
   if (!lost) return release_together(permits);
   const auto found = std::find(permits.begin(), permits.end(), permit(lost->owner));
   return Lost{static_cast<std::size_t>(found - permits.begin()), lost->reason};
 }
 
 sync::ExchangePtr PermitSemaphore::release_together(const Permits& permits) const {
-  auto context = client_->context();
+  auto context = client_->started();
   sync::CounterRequestPtr request = context->slots->take();
   const Millis memory = sync::request_memory(*context);
   sync::Query release{name_, {}};
@@ -115,7 +115,7 @@ void PermitSemaphore::leave(const Permits& permits) const {
 }
 
 sync::ExchangePtr PermitSemaphore::extend(const std::string& permit, Millis lease) const {
-  const auto context = client_->context();
+  const auto context = client_->started();
   const auto number = sync::permit_number(context->client_id, permit);
   if (number && context->keeper->count(name_, *number) > 0) {
     // From now on it is not renewed, even if this fails, but expires on the server.
@@ -127,21 +127,21 @@ sync::ExchangePtr PermitSemaphore::extend(const std::string& permit, Millis leas
 }
 
 sync::ExchangePtr PermitSemaphore::try_set_permits(std::int64_t permits) const {
-  return sync::call_of(client_->context(), {name_, [name = name_, permits](script::Writer& out) {
+  return sync::call_of(client_->started(), {name_, [name = name_, permits](script::Writer& out) {
                                               sync::try_set_permits(out, name, permits);
                                             }});
 }
 
 sync::ExchangePtr PermitSemaphore::set_permits(std::int64_t permits) const {
-  return sync::counter_call(client_->context(), name_, sync::set_permits_step(), permits);
+  return sync::counter_call(client_->started(), name_, sync::set_permits_step(), permits);
 }
 
 sync::ExchangePtr PermitSemaphore::add_permits(std::int64_t permits) const {
-  return sync::counter_call(client_->context(), name_, sync::add_permits_step(), permits);
+  return sync::counter_call(client_->started(), name_, sync::add_permits_step(), permits);
 }
 
 sync::ExchangePtr PermitSemaphore::query(Write write) const {
-  return sync::call_of(client_->context(),
+  return sync::call_of(client_->started(),
                        {name_, [name = name_, write](script::Writer& out) { write(out, name); }});
 }
 
@@ -154,13 +154,13 @@ sync::ExchangePtr PermitSemaphore::acquired_permits() const {
 }
 
 sync::ExchangePtr PermitSemaphore::lease_left(const std::string& permit) const {
-  return sync::call_of(client_->context(), {name_, [name = name_, permit](script::Writer& out) {
+  return sync::call_of(client_->started(), {name_, [name = name_, permit](script::Writer& out) {
                                               sync::permit_lease_left(out, name, permit);
                                             }});
 }
 
 sync::ExchangePtr PermitSemaphore::remove() const {
-  const auto context = client_->context();
+  const auto context = client_->started();
   return sync::call_of(
       context, {name_, [name = name_](script::Writer& out) { sync::delete_permits(out, name); },
                 [keeper = context->keeper, name = name_](std::optional<std::int64_t> /*value*/,

@@ -25,7 +25,7 @@ class Member final : public sync::QuorumMember {
   Member(std::shared_ptr<const Lock> lock, const Lock::AcquireArguments& arguments,
          TimePoint deadline)
       : lock_(std::move(lock)),
-        context_(lock_->client().context()),
+        context_(lock_->client().started()),
         arguments_(arguments),
         deadline_(deadline) {}
 
@@ -82,7 +82,7 @@ Quorum::Quorum(Members members, Rule rule_for, std::string name)
       texts_(std::make_shared<std::vector<std::string>>(texts_of(members_))) {}
 
 sync::ExchangePtr Quorum::acquire(const AcquireArguments& arguments) const {
-  auto context = members_.front()->client().context();
+  auto context = members_.front()->client().started();
   const TimePoint now = context->clock.now();
   sync::QuorumMachine::Options options;
   options.rule = rule(arguments.lease.time);
@@ -275,6 +275,7 @@ sync::QuorumRule Quorum::rule(Millis lease) const {
 sync::QuorumRule Quorum::rule() const { return rule(kUsualLease); }
 
 std::shared_ptr<FanOutCall> Quorum::gather(FanOutCall::Plan plan) const {
+  for (const auto& lock : members_) (void)lock->client().started();
   return std::make_shared<FanOutCall>(members_.front()->client().context(), name_, std::move(plan));
 }
 

@@ -38,7 +38,7 @@ void Reauthentication::stop() {
     const MutexLock lock(mutex_);
     stopped_ = true;
   }
-  loop_.drive(shared_from_this());
+  loop_.step_last(shared_from_this());
 }
 
 net::Interest Reauthentication::step(TimePoint now) {

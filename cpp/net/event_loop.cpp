@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/limit.h"
 #include "base/mutex.h"
 #include "base/parker.h"
 #include "base/thread.h"
@@ -30,11 +31,19 @@ class EventLoop::Impl : public std::enable_shared_from_this<Impl> {
   Impl(const Clock& clock, std::string name)
       : clock_(clock), name_(std::move(name)), timers_(clock.now()) {}
 
+  bool start() {
+    const MutexLock lock(mutex_);
+    if (stopping_ || running_) return false;
+    begin();
+    return true;
+  }
+
   void drive(std::shared_ptr<Pollable> pollable) {
     put([&pollable](Inbox& inbox) { inbox.pollables.push_back(std::move(pollable)); });
   }
 
   void drive_at(std::shared_ptr<Pollable> pollable, TimePoint at);
+  void step_last(std::shared_ptr<Pollable> pollable);
 
   void post(std::function<void()> task) {
     put([&task](Inbox& inbox) { inbox.tasks.push_back(std::move(task)); });
@@ -42,9 +51,11 @@ class EventLoop::Impl : public std::enable_shared_from_this<Impl> {
 
   void request_stop() {
     std::shared_ptr<Poller> asleep;
+    Inbox left;  // by a loop that could not start; destroyed without the lock
     {
       const MutexLock lock(mutex_);
       stopping_ = true;
+      if (!running_) std::swap(left, inbox_);
       asleep = sleeper();
     }
     if (asleep) asleep->wake();
@@ -90,8 +101,8 @@ class EventLoop::Impl : public std::enable_shared_from_this<Impl> {
     {
       const MutexLock lock(mutex_);
       if (stopping_) return;
-      if (!running_) start();
       put_into(inbox_);
+      if (!running_) begin_if_possible();
       asleep = sleeper();
     }
     if (asleep) asleep->wake();
@@ -103,7 +114,8 @@ class EventLoop::Impl : public std::enable_shared_from_this<Impl> {
     return std::exchange(waiting_, false) ? poller_ : nullptr;
   }
 
-  void start() HOLDFAST_REQUIRES(mutex_);
+  void begin() HOLDFAST_REQUIRES(mutex_);
+  void begin_if_possible() HOLDFAST_REQUIRES(mutex_);
   void reap() HOLDFAST_REQUIRES(mutex_);
   void run();
   bool leaves();
@@ -142,12 +154,21 @@ class EventLoop::Impl : public std::enable_shared_from_this<Impl> {
   Inbox taken_;
 };
 
-void EventLoop::Impl::start() {
+// The thread waits for the mutex, and then finds what is set here.
+void EventLoop::Impl::begin() {
   reap();
-  poller_ = std::make_shared<Poller>();
-  alarm_ = kNever;
+  auto poller = std::make_shared<Poller>();
   thread_ = start_thread(name_, [self = shared_from_this()] { self->run(); });
+  poller_ = std::move(poller);
+  alarm_ = kNever;
   running_ = true;
+}
+
+void EventLoop::Impl::begin_if_possible() {
+  try {
+    begin();
+  } catch (const LimitReached&) {  // the inbox keeps what there is to do
+  }
 }
 
 // The thread that has left its loop needs the mutex no more.
@@ -267,11 +288,26 @@ void EventLoop::Impl::drive_at(std::shared_ptr<Pollable> pollable, TimePoint at)
   {
     const MutexLock lock(mutex_);
     if (stopping_) return;
-    if (!running_) start();
     inbox_.pollables.push_back(std::move(pollable));
+    if (!running_) begin_if_possible();
     const TimePoint now = clock_.now();
     if (at <= now) asleep = sleeper();
     if (waiting_) ring_at(at, now);
+  }
+  if (asleep) asleep->wake();
+}
+
+void EventLoop::Impl::step_last(std::shared_ptr<Pollable> pollable) {
+  std::shared_ptr<Poller> asleep;
+  {
+    const MutexLock lock(mutex_);
+    std::vector<std::shared_ptr<Pollable>>& kept = inbox_.pollables;
+    if (running_ && !stopping_) {
+      kept.push_back(std::move(pollable));
+      asleep = sleeper();
+    } else {
+      kept.erase(std::remove(kept.begin(), kept.end(), pollable), kept.end());
+    }
   }
   if (asleep) asleep->wake();
 }
@@ -317,6 +353,10 @@ void EventLoop::drive(std::shared_ptr<Pollable> pollable) { impl_->drive(std::mo
 void EventLoop::drive_at(std::shared_ptr<Pollable> pollable, TimePoint at) {
   impl_->drive_at(std::move(pollable), at);
 }
+void EventLoop::step_last(std::shared_ptr<Pollable> pollable) {
+  impl_->step_last(std::move(pollable));
+}
+bool EventLoop::start() { return impl_->start(); }
 void EventLoop::post(std::function<void()> task) { impl_->post(std::move(task)); }
 
 void EventLoop::stay(bool on) { impl_->stay(on); }

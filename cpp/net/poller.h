@@ -26,7 +26,7 @@ class Poller {
     std::uint64_t token = 0;   // its id in the kernel's events
   };
 
-  Poller();  // throws std::system_error where the system gives no descriptors
+  Poller();  // throws LimitReached where the system gives no descriptors
   Poller(const Poller&) = delete;
   Poller& operator=(const Poller&) = delete;
 

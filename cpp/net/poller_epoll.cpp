@@ -8,9 +8,9 @@
 #include <array>
 #include <cerrno>
 #include <ctime>
-#include <system_error>
 #include <utility>
 
+#include "base/limit.h"
 #include "net/poller.h"
 
 namespace holdfast::net {
@@ -22,7 +22,7 @@ constexpr std::size_t kBatch = 64;
 constexpr std::uint64_t kRefused = ~std::uint64_t{0};  // no Descriptor's: update() adds anew
 
 Descriptor checked(int fd, const char* what) {
-  if (fd < 0) throw std::system_error(errno, std::generic_category(), what);
+  if (fd < 0) throw LimitReached(what, errno);
   return Descriptor(fd);
 }
 
@@ -40,7 +40,7 @@ Poller::Poller()
     : epoll_(checked(epoll_create1(EPOLL_CLOEXEC), "epoll_create1")),
       wake_(checked(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd")),
       alarm_(checked(make_timer(), "timerfd_create")) {
-  if (!listen(epoll_)) throw std::system_error(errno, std::generic_category(), "epoll_ctl");
+  if (!listen(epoll_)) throw LimitReached("epoll_ctl", errno);
 }
 
 // Edge-triggered: each wake-up is reported once without a read() to clear it.

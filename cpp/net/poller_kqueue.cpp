@@ -7,8 +7,8 @@
 #include <array>
 #include <cerrno>
 #include <limits>
-#include <system_error>
 
+#include "base/limit.h"
 #include "net/poller.h"
 
 // Built for macOS, but never run there.
@@ -71,7 +71,7 @@ Poller::Poller() : queue_(::kqueue()) {
       submit(queue_, event(kWakeToken, EVFILT_USER, EV_ADD | EV_CLEAR, 0))) {
     return;
   }
-  throw std::system_error(errno, std::generic_category(), "kqueue");
+  throw LimitReached("kqueue", errno);
 }
 
 std::uint32_t Poller::events_of(const Interest& interest) {

@@ -1,7 +1,6 @@
 #include "net/readable_set.h"
 
 #include <cerrno>
-#include <system_error>
 
 #ifdef __linux__
 #include <sys/epoll.h>
@@ -10,13 +9,15 @@
 #include <sys/event.h>
 #endif
 
+#include "base/limit.h"
+
 namespace holdfast::net {
 
 #ifdef __linux__
 
 int make_readable_set() {
   const int fd = ::epoll_create1(EPOLL_CLOEXEC);
-  if (fd < 0) throw std::system_error(errno, std::generic_category(), "epoll_create1");
+  if (fd < 0) throw LimitReached("epoll_create1", errno);
   return fd;
 }
 
@@ -44,7 +45,7 @@ bool submit(int queue, int fd, unsigned flags) {
 
 int make_readable_set() {
   const int fd = ::kqueue();
-  if (fd < 0) throw std::system_error(errno, std::generic_category(), "kqueue");
+  if (fd < 0) throw LimitReached("kqueue", errno);
   ::fcntl(fd, F_SETFD, FD_CLOEXEC);
   return fd;
 }

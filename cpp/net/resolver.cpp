@@ -10,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/limit.h"
 #include "base/thread.h"
 #include "base/wake_up.h"
 
@@ -82,11 +83,9 @@ Resolver::Resolver(const Address& address) : lookup_(std::make_shared<Lookup>())
   } else {
     try {
       start(address);
-    } catch (const std::system_error& error) {
-      const bool too_many = error.code() == std::errc::too_many_files_open;
+    } catch (const LimitReached& limit) {
       lookup_->outcome =
-          Status::unreachable("cannot resolve " + address.text() + ": " + error.code().message() +
-                              (too_many ? " (see ulimit -n)" : ""));
+          Status::unreachable("cannot resolve " + address.text() + ": " + limit.what());
       lookup_->done = true;
     }
   }
@@ -94,7 +93,7 @@ Resolver::Resolver(const Address& address) : lookup_(std::make_shared<Lookup>())
 
 void Resolver::start(const Address& address) {
   const int fd = make_wake_up();
-  if (fd < 0) throw std::system_error(errno, std::generic_category());
+  if (fd < 0) throw LimitReached("eventfd", errno);
   lookup_->ready = Descriptor(fd);
   start_thread("holdfast-dns", [lookup = lookup_, address] {
     lookup->outcome = look_up_name(address);

@@ -38,7 +38,7 @@ class Resolver {
 
  private:
   struct Lookup;
-  void start(const Address& address);  // throws std::system_error
+  void start(const Address& address);  // throws LimitReached
   std::shared_ptr<Lookup> lookup_;
 };
 

@@ -12,6 +12,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/limit.h"
 #include "net/sockets.h"
 
 namespace holdfast::net {
@@ -33,15 +34,14 @@ constexpr Hint kHints[] = {
     {EACCES, " (do the rights of the socket, or a firewall, allow it?)"},
     {EPERM, " (do the rights of the socket, or a firewall, allow it?)"},
     {EAGAIN, " (its queue of new connections is full)"},
-    {EMFILE, " (see ulimit -n)"},
-    {ENFILE, " (the whole system is out of file descriptors)"},
 };
 
 std::string hint_for(int error) {
   for (const Hint& hint : kHints) {
     if (hint.error == error) return hint.text;
   }
-  return {};
+  const std::string limit = limit_hint(error);
+  return limit.empty() ? limit : " (" + limit + ")";
 }
 
 Reach reach_of(int error) {

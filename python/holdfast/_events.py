@@ -188,8 +188,10 @@ def start() -> None:
         try:
             run = _core.begin_events()  # ends one that a signal handler has begun meanwhile
             _start_thread(partial(_run, run))
-        except BaseException:
+        except BaseException as error:
             _core.stop_events()
+            if isinstance(error, RuntimeError):  # the interpreter's, for a refused thread
+                raise _core.thread_refused() from error
             raise
 
 

@@ -33,4 +33,12 @@ LOOP_BREAKS = (
         (("  if (takes_back) return first_take_back();\n", "  if (takes_back) return;\n"),),
         "tests/citizenship/test_cancel.py::test_cancelled_when_it_is_granted_and_does_not_know",
     ),
+    Break(
+        (62,),
+        "an operation does not start the threads that it needs",
+        "cpp/engine/client.cpp",
+        (("  mine.start();\n", ""),),
+        "tests/faults/test_limits.py"
+        "::test_an_acquire_at_a_limit_raises_and_works_once_it_is_lifted",
+    ),
 )

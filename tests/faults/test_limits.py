@@ -1,0 +1,105 @@
+"""The limits of the process itself: no descriptor, no thread, no process is left to it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.processes import StartChild
+from tests.support.refusals import REFUSALS, Refusals
+from tests.support.servers import Server
+
+pytestmark = pytest.mark.servers("real")
+
+DESCRIPTORS = "[(free_descriptors, (count,), 'ulimit -n') for count in range(10)]"
+THREADS = "[(refuse, ('pthread_create', nth, 0, errno.EAGAIN), 'ulimit -u') for nth in range(1, 4)]"
+
+ROUNDS = """
+def limit_lifted():
+    refuse_nothing()
+    any_descriptors()
+
+def state():
+    return descriptors(), threads()
+
+def loops():
+    names = [open(f"/proc/self/task/{each}/comm").read() for each in os.listdir("/proc/self/task")]
+    return [name for name in names if name.startswith(("holdfast-io", "holdfast-dog"))]
+
+def judged(outcome, hint):
+    if isinstance(outcome, holdfast.ConnectionError):
+        assert hint in str(outcome), outcome
+        return "no start" if "cannot start" in str(outcome) else "error"
+    assert outcome is True, repr(outcome)
+    return "held"
+"""
+
+BY_THREADS = """
+def attempt(call, *arguments):
+    try:
+        return call(*arguments)
+    except holdfast.ConnectionError as error:
+        return error
+
+before = None
+for number, (limit, arguments, hint) in enumerate(LIMITS):
+    client = holdfast.Client(URL, retries=0)
+    lock = client.lock(f"{number}")
+    limit(*arguments)
+    outcomes = [judged(attempt(lock.acquire, False), hint) for _ in range(2)]
+    limit_lifted()
+    assert "no start" not in outcomes or not loops(), loops()
+    assert lock.acquire(False)
+    for _ in range(outcomes.count("held") + 1):
+        lock.release()
+    client.close()
+    del lock, client
+    before = before or state()
+    assert state() == before, (number, state(), before)
+    say(*outcomes)
+say("over")
+"""
+
+BY_TASKS = """
+async def attempt(call):
+    try:
+        return await call(blocking=False)
+    except holdfast.ConnectionError as error:
+        return error
+
+async def one(number, limit, arguments, hint):
+    client = holdfast.asyncio.Client(URL, retries=0)
+    lock = client.lock(f"{number}")
+    limit(*arguments)
+    outcomes = [judged(await attempt(lock.acquire), hint) for _ in range(2)]
+    limit_lifted()
+    assert "no start" not in outcomes or not loops(), loops()
+    assert await lock.acquire(blocking=False)
+    for _ in range(outcomes.count("held") + 1):
+        await lock.release()
+    await client.close()
+    say(*outcomes)
+
+before = None
+for number, limit in enumerate(LIMITS):
+    asyncio.run(one(number, *limit))
+    before = before or state()
+    assert state() == before, (number, state(), before)
+say("over")
+"""
+
+
+@pytest.mark.parametrize("limits", [DESCRIPTORS, THREADS], ids=["descriptors", "threads"])
+@pytest.mark.parametrize("program", [BY_THREADS, BY_TASKS], ids=["threads", "tasks"])
+def test_an_acquire_at_a_limit_raises_and_works_once_it_is_lifted(
+    start_child: StartChild, server: Server, refusals: Refusals, program: str, limits: str
+) -> None:
+    child = start_child(
+        f"{REFUSALS}\nLIMITS = {limits}\n{ROUNDS}\n{program}",
+        URL=server.url,
+        environment=refusals.environment,
+    )
+    lines = []
+    while (line := child.next_line()) != "over":
+        lines.append(line)
+    assert lines[0] == "no start no start"
+    assert child.wait() == 0
