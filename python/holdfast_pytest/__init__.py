@@ -34,8 +34,9 @@ _running = pytest.StashKey["TestServer"]()
 def holdfast_server(request: pytest.FixtureRequest) -> Iterator[TestServer]:
     """A real server, empty at the start of each test; ``url`` is its URL.
 
-    It is that of ``HOLDFAST_TEST_URL``, else one that pip has installed (``holdfast-locks[server]``),
-    else redis-server or valkey-server from PATH. Without any the test is skipped.
+    It is that of ``HOLDFAST_TEST_URL``, else one that pip has installed with the extra
+    ``holdfast-locks[server]``, else redis-server or valkey-server from PATH. Without any the test
+    is skipped.
     """
     from ._server import NoServer, find
 

@@ -101,26 +101,62 @@ def test_a_retry_keeps_the_lock(
 
 
 @pytest.mark.parametrize("pool", POOLS)
-def test_a_task_whose_ticket_has_expired_is_skipped_with_a_warning(
+def test_a_task_that_starts_after_its_lease_takes_its_name_again_and_runs(
     pool: str, start: Start, exports: Any, private_server: Server
 ) -> None:
-    exports.enqueue_once(exports.plain, ("ann",), name="export:ann", lease=0.05)
-    eventually(lambda: not private_server.inspect.exists("export:ann"))
+    redis = private_server.inspect
+    late = exports.enqueue_once(exports.plain, ("ann",), name="export:ann", lease=0.05)
+    eventually(lambda: not redis.exists("export:ann"))
     worker = start(pool)
-    worker.wait_for("is skipped: its ticket for the lock 'export:ann'")
-    private_server.inspect.set("bob:go", 1)
-    assert exports.plain.delay("bob").get(timeout=30) == "done"
-    assert not private_server.inspect.exists("ann:began")
+    worker.wait_for("starts after the lease of its lock 'export:ann'")
+    eventually(lambda: redis.llen("ann:began") == 1, within=30)
+    assert exports.enqueue_once(exports.plain, ("ann",), name="export:ann", lease=60) is None
+    redis.set("ann:go", 1)
+    assert late.get(timeout=30) == "done"
+    eventually(lambda: not redis.exists("export:ann"))
 
 
-def test_a_task_without_a_ticket_has_a_result_that_says_so(
+def test_a_late_task_is_skipped_where_another_has_its_name(
     start: Start, exports: Any, private_server: Server
 ) -> None:
+    redis = private_server.inspect
     skipped = exports.enqueue_once(exports.plain, ("ann",), name="export:ann", lease=0.05)
-    eventually(lambda: not private_server.inspect.exists("export:ann"))
-    start("threads")
-    with pytest.raises(TaskRevokedError, match=r"skipped: .* its ticket"):
+    eventually(lambda: not redis.exists("export:ann"))
+    redis.hset("export:ann", "another:1", 1)
+    redis.expire("export:ann", 60)
+    worker = start("threads")
+    worker.wait_for("is skipped: its ticket for the lock 'export:ann' has expired, and another has")
+    with pytest.raises(TaskRevokedError, match=r"skipped: its ticket .* has expired"):
         skipped.get(timeout=30)
+    assert not redis.exists("ann:began")
+
+
+def test_a_task_whose_lock_was_lost_with_the_data_runs(
+    start: Start, exports: Any, private_server: Server
+) -> None:
+    redis = private_server.inspect
+    result = exports.enqueue_once(exports.plain, ("ann",), name="export:ann", lease=60)
+    redis.delete("export:ann")
+    redis.set("ann:go", 1)
+    start("threads")
+    assert result.get(timeout=30) == "done"
+
+
+def test_a_late_task_that_is_delivered_again_runs_once(
+    start: Start, exports: Any, private_server: Server
+) -> None:
+    redis = private_server.inspect
+    exports.app.conf.task_ignore_result = True  # what ran is known by the record alone
+    exports.enqueue_once(exports.plain, ("ann",), name="export:ann", lease=0.05)
+    eventually(lambda: not redis.exists("export:ann"))
+    [message] = redis.lrange("celery", 0, -1)
+    redis.rpush("celery", message)
+    redis.set("ann:go", 1)
+    worker = start("threads", 1)
+    worker.wait_for("is skipped: an earlier delivery has used its ticket for the lock 'export:ann'")
+    assert redis.llen("ann:began") == 1
+    [record] = redis.keys("holdfast_used:{export:ann}:*")
+    assert 86_000 < redis.ttl(record) <= 86_400
 
 
 def test_a_task_that_is_delivered_again_keeps_the_result_of_its_run(
@@ -132,7 +168,7 @@ def test_a_task_that_is_delivered_again_keeps_the_result_of_its_run(
     [message] = redis.lrange("celery", 0, -1)
     redis.rpush("celery", message)
     worker = start("threads", 1)
-    worker.wait_for("is skipped: its ticket for the lock 'export:ann'")
+    worker.wait_for("is skipped: an earlier delivery has used its ticket")
     worker.wait_for(" ignored")
     assert done.get(timeout=30) == "done"
     assert redis.llen("ann:began") == 1
@@ -243,7 +279,7 @@ def test_a_task_that_was_enqueued_once_is_skipped_when_it_is_delivered_again(
     exports.enqueue_once(exports.plain, ("ann",), name="export:ann", lease=60)
     eventually(lambda: redis.llen("ann:began") == 1, within=30)
     kill_child_that_holds(worker, redis)
-    worker.wait_for("is skipped: its ticket for the lock 'export:ann'")
+    worker.wait_for("is skipped: an earlier delivery has used its ticket")
     worker.wait_for(" ignored")
     assert redis.llen("ann:began") == 1
     eventually(lambda: not redis.exists("export:ann"), within=30)

@@ -120,3 +120,23 @@ def test_a_retry_without_its_lock_waits_for_another_task_that_has_taken_it(
     private_server.inspect.set("ann:go", 1)
     assert result.get(timeout=30) == "done"
     eventually(lambda: not locks.inspect.exists(NAME))
+
+
+def test_a_task_runs_where_the_use_of_its_ticket_cannot_be_recorded(
+    start: Start, exports: Any, locks: Server, private_server: Server
+) -> None:
+    locks.inspect.acl_setuser(
+        "worker",
+        enabled=True,
+        passwords=["+secret"],
+        keys=["*"],
+        channels=["*"],
+        commands=["+@all", "-set", "-get"],
+    )
+    url = locks.url.replace("redis://", "redis://worker:secret@")
+    result = exports.enqueue_once(exports.plain, ("ann",), name=NAME, lease=0.05)
+    eventually(lambda: not locks.inspect.exists(NAME))
+    private_server.inspect.set("ann:go", 1)
+    worker = start("threads", HOLDFAST_TEST_LOCKS=url)
+    assert result.get(timeout=30) == "done"
+    worker.wait_for("the ticket of 'export:ann' was used is not recorded on the server: ")

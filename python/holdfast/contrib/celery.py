@@ -16,6 +16,7 @@ imports this module does not start without either.
 # pyright: basic, reportMissingImports=false, reportMissingModuleSource=false
 from __future__ import annotations
 
+import hashlib
 import inspect
 import os
 import threading
@@ -38,10 +39,13 @@ from holdfast import (
     LockLostError,
     LockTimeout,
     ServerError,
+    _core,
 )
 from holdfast._arguments import checked_name, milliseconds
 from holdfast._decorators import checked_function, checked_word, finished
+from holdfast._names import quoted
 from holdfast.contrib._locks import checked_options, seconds_to_retry
+from holdfast.inspect._names import used_ticket
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -57,6 +61,10 @@ BUSY = ("skip", "retry", "wait")
 TICKET = "holdfast_ticket"
 NAME = "holdfast_name"
 LEASE = "holdfast_lease"
+
+#: Seconds for which the server keeps that a ticket was used: the time in which a broker delivers a
+#: message once more.
+USED_FOR = 24 * 3600.0
 
 #: Seconds until a task that could not get its lock tries again.
 LATER = 5
@@ -212,10 +220,11 @@ def enqueue_once(
 
     The lock `name` is held from now to the end of the task, its retries and a task that replaces it
     included, or until the task is revoked or expires. ``lease`` has to cover the time in the queue,
-    in seconds, from the task's countdown or ETA on: a task that starts later finds its ticket
-    expired, and is skipped with a warning, as is one that is delivered a second time; its result is
-    ``REVOKED``. ``options``: those of ``apply_async``. A retry is sent with the same lease, from
-    its countdown on; one that cannot take the lock along takes it again before it runs.
+    in seconds, from the task's countdown or ETA on. A task that starts later takes the lock again
+    and runs. It is skipped with a warning, and its result is ``REVOKED``, where another has the
+    lock by then, or where an earlier delivery of it has begun, which a key on the server records
+    for a day (or ``lease``). ``options``: those of ``apply_async``. A retry is sent with the same
+    lease, from its countdown on; one that cannot take the lock along takes it again before it runs.
 
     Raises ``TypeError`` or ``ValueError`` for bad arguments, ``holdfast.ConnectionError`` without a
     server, ``holdfast.ServerError`` when it refuses, and the errors of ``apply_async``: then the
@@ -283,10 +292,9 @@ def _take_over(task: Any) -> None:
     if NAME not in headers:
         return
     try:
-        request.holdfast_hold = _hold_for(_client_of(task.app), headers)
-    except LockLostError as error:
-        text = "%s[%s] is skipped: its ticket for the lock %r is used or expired (%s)"
-        logger.warning(text, task.name, request.id, headers[NAME], error)
+        request.holdfast_hold = _hold_for(_client_of(task.app), task)
+    except _Skipped as error:
+        logger.warning("%s[%s] is skipped: %s", task.name, request.id, error)
         _record_skipped(task, f"skipped: {error}")
         raise Ignore from error
     except (ConnectionError, LockTimeout, ServerError) as error:
@@ -298,11 +306,66 @@ def _take_over(task: Any) -> None:
         _again(task, LATER)
 
 
-def _hold_for(client: Client, headers: Any) -> Any:
-    """The hold of a ticket; without one, a new hold."""
-    if TICKET in headers:
-        return client.attach(headers[TICKET], name=headers[NAME])
-    return client.lock(headers[NAME]).hold(wait=0)
+class _Skipped(Exception):
+    """A task must not run: why."""
+
+
+def _hold_for(client: Client, task: Any) -> Any:
+    """The hold of a ticket; without one, or where it has expired, a new hold."""
+    headers = task.request.headers
+    name = headers[NAME]
+    if TICKET not in headers:
+        return client.lock(name).hold(wait=0)
+    used = _Used(client, headers)
+    try:
+        hold = client.attach(headers[TICKET], name=name)
+    except LockLostError as error:
+        if used.is_recorded():
+            msg = f"an earlier delivery has used its ticket for the lock {name!r}"
+            raise _Skipped(msg) from error
+        hold = _late_hold(client, task, error)
+    used.record()
+    return hold
+
+
+def _late_hold(client: Client, task: Any, error: LockLostError) -> Any:
+    name = task.request.headers[NAME]
+    try:
+        hold = client.lock(name).hold(wait=0)
+    except LockTimeout:
+        msg = f"its ticket for the lock {name!r} has expired, and another has the lock"
+        raise _Skipped(msg) from error
+    text = "%s[%s] starts after the lease of its lock %r, which was free, and takes it again: %s"
+    logger.warning(text, task.name, task.request.id, name, error)
+    return hold
+
+
+class _Used:
+    """The record on the server that a ticket has been used: a key that expires."""
+
+    def __init__(self, client: Client, headers: Any) -> None:
+        self._core = client._core
+        self._name = _core.options_of(self._core).name_prefix + checked_name("name", headers[NAME])
+        digest = hashlib.sha256(headers[TICKET].encode()).hexdigest()[:32]  # it opens the lock
+        self._key = used_ticket(self._name, digest.encode())
+        self._lifetime = max(USED_FOR, headers[LEASE])
+
+    def is_recorded(self) -> bool:
+        """Whether it is known to be used; without the right to look it is not."""
+        return self._ask((b"GET", self._key)) is not None
+
+    def record(self) -> None:
+        """Record it, once its lock is held: a process that ends before that has not run."""
+        with suppress(ConnectionError):
+            self._ask((b"SET", self._key, b"used", b"PX", b"%d" % (1000 * self._lifetime)))
+
+    def _ask(self, command: tuple[bytes, ...]) -> object:
+        [reply] = _core.send_commands(self._core, self._name, [command])
+        if isinstance(reply, Exception):
+            text = "whether the ticket of %s was used is not recorded on the server: %s"
+            logger.warning(text, quoted(self._name), reply)
+            return None
+        return reply
 
 
 def _record_skipped(task: Any, why: str) -> None:
@@ -324,7 +387,7 @@ def _hold_of(task: Any) -> Any:
 def _before_publish(headers: Any = None, **_: Any) -> None:
     """A task with a hold is sent again, or replaced: the hold goes with the message.
 
-    If that fails, the message has no ticket: the old one is used, and the task would be skipped.
+    If that fails, the message has no ticket: by the old one, which is used, it would be skipped.
     """
     task: Any = current_task
     hold = _hold_of(task)

@@ -33,6 +33,7 @@ __all__ = [
     "semaphores_of",
     "shown",
     "token_counter",
+    "used_ticket",
 ]
 
 
@@ -79,6 +80,11 @@ def token_counter(name: bytes) -> bytes:
 def forced_releases(name: bytes) -> bytes:
     """The record of releases by force, which is no part of the lock."""
     return braced(name, b"holdfast_forced:")
+
+
+def used_ticket(name: bytes, digest: bytes) -> bytes:
+    """The record that a task of ``enqueue_once`` has begun by a ticket; no part of the lock."""
+    return braced(name, b"holdfast_used:", b":" + digest)
 
 
 def read_timeout(name: bytes, owner: bytes, hold: int) -> bytes:
