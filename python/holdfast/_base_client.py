@@ -156,7 +156,26 @@ def all_clients() -> list[BaseClient]:
     return [client for each in known if (client := each()) is not None]
 
 
-@atexit.register
+class _AtEnd:
+    """Closes all clients at the interpreter's end, after every handler of ``atexit``.
+
+    The handlers run in reverse order, so those that were registered before the import run after
+    this one. ``atexit`` drops all of them after the last: this object then has no reference left.
+    """
+
+    _ends = False
+
+    def __call__(self) -> None:
+        self._ends = True
+
+    def __del__(self) -> None:
+        if self._ends:
+            _close_all()
+
+
+atexit.register(_AtEnd())
+
+
 def _close_all() -> None:
     """Close all clients and wait until every thread has left the engine: later it would crash."""
     _core.begin_exit()

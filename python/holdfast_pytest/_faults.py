@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import holdfast
 import holdfast.inspect
 from holdfast._arguments import milliseconds
+from holdfast._base_client import all_clients
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Generator
@@ -27,6 +29,31 @@ BOUND = 10.0
 STEP = 0.005
 
 
+class _Holder:
+    """The owners of one client that hold a name."""
+
+    def __init__(self, lock: BaseLock) -> None:
+        self._lock = lock
+        self.asynchronous = lock._client._asynchronous
+        self.owners = [owner for owner, _ in lock._core.known_owners()]
+
+    def lose(self) -> None:
+        """Remove the holds from the server."""
+        self._lock._core.force_release()
+
+    def knows(self, deadline: float) -> bool:
+        """Whether all of them have learnt of their loss."""
+        if time.monotonic() > deadline:
+            msg = f"an owner of {self._lock.name!r} did not learn of its loss in {BOUND:.0f} s"
+            raise AssertionError(msg)
+        return all(map(self._lock._core.known_lost, self.owners))
+
+
+def _on_a_loop() -> bool:
+    asyncio = sys.modules.get("asyncio")
+    return asyncio is not None and asyncio._get_running_loop() is not None
+
+
 class Faults:
     """Faults for the locks of one test. Names are as the test's clients spell them."""
 
@@ -34,12 +61,16 @@ class Faults:
         self._server = server
         self._thief = holdfast.Client(server.url)
 
-    def lose(self, lock: BaseLock) -> Awaitable[None] | None:
+    def lose(self, lock: BaseLock | str | bytes) -> Awaitable[None] | None:
         """The caller loses its hold, and knows it: ``lost`` is true, ``on_lost`` is called.
 
-        With a lock of an asyncio client it is awaited, by the task that holds it. Raises
-        ``NotOwnedError`` where the caller does not hold the lock.
+        With a lock of an asyncio client it is awaited, by the task that holds it. With a name, all
+        owners in this process lose it, whichever thread or task they are; on the loop of a client
+        for asyncio that is awaited, too. Raises ``NotOwnedError`` where the caller does not hold
+        the lock, or no client of this process the name.
         """
+        if isinstance(lock, (str, bytes)):
+            return self._lose_name(lock)
         if not lock._core.known_count(lock._owner()):
             msg = f"{lock.name!r} is not held by the caller: it cannot lose it"
             raise holdfast.NotOwnedError(msg)
@@ -48,6 +79,34 @@ class Faults:
             return self._learn_async(lock, removed)
         self._learn(lock)
         return None
+
+    def _lose_name(self, name: str | bytes) -> Awaitable[None] | None:
+        holders = [each for each in self._holders(name) if each.owners]
+        if not holders:
+            msg = f"{name!r} is not held by a client of this process: it cannot be lost"
+            raise holdfast.NotOwnedError(msg)
+        for holder in holders:
+            holder.lose()
+        deadline = time.monotonic() + BOUND
+        if _on_a_loop() and any(holder.asynchronous for holder in holders):
+            return self._learn_of_name(holders, deadline)
+        while not all(holder.knows(deadline) for holder in holders):
+            time.sleep(STEP)
+        return None
+
+    async def _learn_of_name(self, holders: list[_Holder], deadline: float) -> None:
+        import asyncio
+
+        while not all(holder.knows(deadline) for holder in holders):  # noqa: ASYNC110
+            await asyncio.sleep(STEP)
+
+    def _holders(self, name: str | bytes) -> Generator[_Holder]:
+        for client in all_clients():
+            if client is self._thief or client._core.closed:
+                continue
+            both = cast("Any", client).read_write_lock(name)
+            for lock in (cast("Any", client).lock(name), both.read, both.write):
+                yield _Holder(lock)
 
     def _learn(self, lock: BaseLock) -> None:
         deadline = time.monotonic() + BOUND

@@ -167,6 +167,38 @@ FAULTS = """
         with pytest.raises(holdfast.LockLostError):
             lock.release()
 
+    def test_lose_by_name(holdfast_client, holdfast_faults):
+        with pytest.raises(holdfast.NotOwnedError, match="'name' is not held"):
+            holdfast_faults.lose("name")
+        told, taken, go_on = [], threading.Event(), threading.Event()
+
+        def work():
+            with holdfast_client.lock("name", lease=30, on_lost=told.append) as lock:
+                taken.set()
+                go_on.wait(10)
+                told.append(lock.lost)
+
+        def run():
+            with pytest.raises(holdfast.LockLostError):
+                work()
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        assert taken.wait(10)
+        holdfast_faults.lose("name")
+        go_on.set()
+        thread.join(10)
+        assert True in told
+
+    def test_lose_a_reader_by_name(holdfast_server, holdfast_faults):
+        with holdfast.Client(holdfast_server.url, name_prefix="shop:") as client:
+            both = client.read_write_lock("name")
+            hold = both.read.hold()
+            holdfast_faults.lose(b"name")
+            assert hold.lost
+            with pytest.raises(holdfast.LockLostError):
+                hold.release()
+
     def test_steal(holdfast_client, holdfast_faults):
         lock = holdfast_client.lock("name")
         lock.acquire(lease=30)
@@ -221,7 +253,7 @@ def test_the_faults_do_what_they_say(
 ) -> None:
     if not started:
         monkeypatch.setenv("HOLDFAST_TEST_URL", start_redis)
-    run(pytester, FAULTS).assert_outcomes(passed=7)
+    run(pytester, FAULTS).assert_outcomes(passed=9)
 
 
 @pytest.mark.parametrize("program", ["redis-server", "valkey-server"])
@@ -255,6 +287,11 @@ def test_pytest_asyncio_in_strict_mode_and_anyio(pytester: pytest.Pytester) -> N
             assert lock.lost
             with pytest.raises(holdfast.LockLostError):
                 await lock.release()
+            hold = await lock.hold()
+            await faults.lose("name")
+            assert hold.lost
+            with pytest.raises(holdfast.LockLostError):
+                await hold.release()
 
         @pytest.mark.asyncio
         async def test_asyncio(holdfast_async_client, holdfast_faults):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from tests.citizenship.conftest import CHANNEL, NAME, holds
 from tests.support.processes import Child, StartChild
 from tests.support.servers import Server
-from tests.support.waiting import SLACK, Stopwatch, eventually
+from tests.support.waiting import BOUND, SLACK, Stopwatch, eventually
 
 ENDINGS: dict[str, tuple[str, int]] = {
     "end of the program": ("client.lock(NAME).acquire()\nsay('ready')\nhear()", 0),
@@ -145,6 +148,31 @@ def test_a_thread_that_waits_is_waited_for(start_child: StartChild, server: Serv
     child.expect("inside")
     assert child.wait() == 0, child.errors
     assert server.keys() == set()
+
+
+BEFORE_THE_IMPORT = """
+import atexit, sys
+
+def early():
+    with client.lock("early"):
+        print("held", flush=True)
+
+atexit.register(early)
+import holdfast
+client = holdfast.Client(sys.argv[1])
+atexit.register(print, "first")
+"""
+
+
+def test_a_handler_registered_before_the_import_finds_an_open_client(server: Server) -> None:
+    child = subprocess.run(
+        [sys.executable, "-W", "error", "-c", BEFORE_THE_IMPORT, server.url],
+        capture_output=True,
+        text=True,
+        timeout=BOUND,
+        check=True,
+    )
+    assert (child.stdout.split(), child.stderr) == (["first", "held"], "")
 
 
 def test_exit_names_what_was_held(start_child: StartChild, server: Server) -> None:

@@ -73,7 +73,7 @@ BREAKS = (
                 "            self._warn_of(self._core.close().names)",
                 "            _forgotten.append(self._core)",
             ),
-            ("@atexit.register\n", "_forgotten: list[Any] = []\n\n\n@atexit.register\n"),
+            ("class _AtEnd:", "_forgotten: list[Any] = []\n\n\nclass _AtEnd:"),
         ),
         "tests/citizenship/test_threads.py::test_a_client_that_is_forgotten_stops_renewing",
     ),
