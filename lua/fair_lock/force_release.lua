@@ -6,11 +6,14 @@
 -- ARGV[1]  publish: the command that reaches the waiters, "publish", "spublish" or "both"
 -- returns  1: it was held; it is free and the first in the queue is sent "0"
 -- returns  0: it was free; nothing changed
---
--- HLEN is there for its type check: DEL alone would delete a key that is no lock.
+-- returns  error: WRONGTYPE: the key is no lock; nothing changed
 -- @include _publish/notify.lua
-if redis.call('hlen', KEYS[1]) == 0 then
+-- @include _lock/owners.lua
+local fields = redis.call('hgetall', KEYS[1])
+if #fields == 0 then
   return 0
+elseif not is_lock(fields) then
+  return redis.error_reply('WRONGTYPE a hash whose fields are no owners')
 end
 redis.call('del', KEYS[1])
 -- @include _fair_lock/head.lua

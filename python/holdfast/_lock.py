@@ -31,11 +31,10 @@ from ._names import quoted
 from ._synchronizer import Synchronizer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from ._base_client import BaseClient
     from ._hold import Hold
-    from .inspect._forced import Recorded
 
 __all__ = ["BaseLock", "Lock"]
 
@@ -233,16 +232,6 @@ class BaseLock(Synchronizer):
     def _refuse_upgrade(self) -> None:
         """Raise ``LockError`` if the caller would wait for itself."""
 
-    def _recorded(self) -> Recorded:
-        """In which the lock is released by force."""
-        from .inspect._forced import Recorded
-
-        return Recorded(self._parts())
-
-    def _parts(self) -> Sequence[BaseLock]:
-        """The locks that it is made of: itself, or its members."""
-        return (self,)
-
     def _timed_out(self) -> LockTimeout:
         return LockTimeout(
             f"timed out after {self._wait:g} s waiting for {quoted(self.name)}: "
@@ -348,11 +337,10 @@ class Lock(Decorates, BaseLock, _core.BlockingLock):  # type: ignore[misc]
     def force_release(self) -> bool:
         """Free the lock, regardless of its owner; ``True`` if it was held. Waiters wake.
 
-        It is recorded beside the lock: see ``holdfast.inspect.forced_releases()``.
+        Raises ``ServerError`` if the key is no lock; it stays. ``holdfast.inspect.force_release()``
+        also records who did it.
         """
-        with self._recorded() as recorded:
-            recorded.released = self._core.force_release() == 1
-        return recorded.released
+        return self._core.force_release() == 1
 
     def hold(
         self, *, wait: Seconds | Unset | None = UNSET, lease: Seconds | Unset | None = UNSET

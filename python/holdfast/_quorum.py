@@ -27,9 +27,6 @@ class QuorumSide(BaseLock):
 
     _members: Members
 
-    def _parts(self) -> Members:
-        return self._members
-
     def _refuse_upgrade(self) -> None:
         for member in self._members:
             member._refuse_upgrade()

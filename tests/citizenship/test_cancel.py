@@ -10,16 +10,14 @@ from typing import Any
 import pytest
 
 import holdfast.asyncio
-from holdfast.inspect._names import forced_releases
 from tests.citizenship.conftest import CHANNEL, NAME, NewLoop, holds
 from tests.support.servers import Server
 from tests.support.waiting import BOUND, eventually, turns
 
 
 def nothing_is_left(server: Server) -> None:
-    """No keys but a record of forced releases, and no subscriber, soon."""
-    record = {forced_releases(NAME.encode())}
-    eventually(lambda: server.keys() <= record, what="no hold is left")
+    """No keys and no subscriber, soon."""
+    eventually(lambda: server.keys() == set(), what="no hold is left")
     eventually(lambda: server.subscribers(CHANNEL) == 0, what="no subscription is left")
 
 

@@ -133,7 +133,8 @@ def test_documented_rights_are_enough_for_their_kind(user: Any, kind: str) -> No
     titles = {"read_write_lock": "read-write lock", "count_down_latch": "count-down latch"}
     messages = ("subscribe", "unsubscribe")
     rights = rights_of(titles.get(kind, kind.replace("_", " ")))
-    lock = ["+hset", "+hdel", "+hexists", "+hget", "+hlen", "+pttl", "+pexpire", "~*", "&*"]
+    words = "hset hdel hexists hget hgetall hlen pttl pexpire"
+    lock = [*(f"+{word}" for word in words.split()), "~*", "&*"]
     found = levels(user(*rights, *(f"+{word}" for word in messages), *lock), [kind])
     assert found["rights"] == found["scripts"] == found["pub/sub"] == "good"
     assert found["eviction policy"] == found["persistence"] == "unknown"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import socket
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -22,8 +21,6 @@ from tests.support.servers import Server
 from tests.support.waiting import eventually
 
 NAME = "myLock"
-#: How the key of a record of forced releases begins.
-FORCED = b"holdfast_forced:"
 
 
 class Stage:
@@ -110,15 +107,9 @@ class Stage:
         return lock._members[0].name if len(self.keys_of()) > 1 else lock.name
 
     def all_keys(self) -> set[bytes]:
-        """All keys except those that this kind, or a forced release, leaves behind on purpose."""
-        stay = (*self.kind.stays, FORCED)
+        """All keys except those that this kind leaves behind on purpose."""
         there = self.server.keys()
-        return {key for key in there if not key.startswith(stay)}
-
-    def forced(self) -> list[list[str]]:
-        """The owners that each forced release of the lock, or of its first part, has recorded."""
-        record = FORCED + b"{" + self.keys_of()[0] + b"}"
-        return [json.loads(entry)["owners"] for entry in self.server.inspect.zrange(record, 0, -1)]
+        return {key for key in there if not key.startswith(self.kind.stays)}
 
     def take_away(self, name: Name = NAME) -> None:
         """Delete the keys of a lock, as an operator's hand or an eviction would."""

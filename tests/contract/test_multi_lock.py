@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 import holdfast
-from holdfast.inspect._names import forced_releases
 from tests.contract.kinds import KINDS
 from tests.support.owners import MakeActor, MakeClient
 from tests.support.servers import Server
@@ -124,19 +123,7 @@ def test_a_release_goes_on_past_a_loss_that_is_known(
     assert alice.do(lambda: multi.lost) is True
     with pytest.raises(holdfast.LockLostError):
         alice.do(multi.release)
-    assert server.keys() == {forced_releases(B.encode())}
-
-
-def test_forced_releases_of_all_members_are_recorded(
-    alice: Any, bob: Any, client: Any, multi: Any, server: Server
-) -> None:
-    alice.do(multi.acquire)
-    assert bob.do(multi.force_release)
-    assert server.keys() == {forced_releases(name.encode()) for name in (A, B, C)}
-    assert not bob.do(multi.force_release)
-    assert server.inspect.zcard(forced_releases(A.encode())) == 1
-    with pytest.raises(holdfast.LockLostError):
-        alice.do(multi.release)
+    assert server.keys() == set()
 
 
 def test_on_lost_is_called_once_for_the_whole(alice: Any, client: Any) -> None:

@@ -9,6 +9,8 @@ import pytest
 import holdfast
 from tests.contract.conftest import NAME, Stage
 
+OWNER = "5921d8b5-5d8d-4a2b-800b-a469f20f66c2:1"
+
 
 def test_the_error_of_a_release_is_what_threading_users_expect() -> None:
     assert issubclass(holdfast.NotOwnedError, RuntimeError)
@@ -98,16 +100,47 @@ def test_a_lost_lock_can_be_acquired_again(alice: Any, lock: Any, stage: Stage) 
 def test_forced_release_by_another_client(alice: Any, bob: Any, lock: Any, stage: Stage) -> None:
     theirs = stage.lock(stage.client())
     assert bob.do(theirs.force_release) is False
-    assert stage.forced() == []
     alice.do(lock.acquire)
     alice.do(lock.acquire)
-    owners = sorted(owner.decode().removesuffix(":write") for owner in stage.holds())
     assert bob.do(theirs.force_release) is True
     assert stage.all_keys() == set()
-    assert stage.forced() == [owners]
     assert bob.do(theirs.force_release) is False
     with pytest.raises(holdfast.LockLostError):
         alice.do(lock.release)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"name": "Ada", "age": "36"},
+        {"mode": "read"},
+        {"page:1": "5"},
+        {OWNER: "x"},
+        {f"x{OWNER}": "1"},
+        {OWNER: "1", "name": "Ada"},
+    ],
+    ids=["record", "mode", "counter", "text", "longer", "both"],
+)
+def test_a_hash_that_is_no_lock_is_not_released_by_force(
+    alice: Any, stage: Stage, fields: dict[str, str]
+) -> None:
+    for key in stage.keys_of("user:42"):
+        stage.server.inspect.hset(key, mapping=fields)
+    with pytest.raises(holdfast.ServerError, match=r"user:42.*WRONGTYPE.*use another name"):
+        alice.do(stage.lock(name="user:42").force_release)
+    for key in stage.keys_of("user:42"):
+        there = stage.server.inspect.hgetall(key)
+        assert there == {name.encode(): value.encode() for name, value in fields.items()}
+
+
+@pytest.mark.servers("real")
+def test_a_forced_release_is_one_command(alice: Any, bob: Any, lock: Any, stage: Stage) -> None:
+    theirs = stage.lock(stage.client())
+    alice.do(lock.acquire, lease=3600)
+    bob.do(theirs.locked)
+    with stage.server.recording() as recording:
+        assert bob.do(theirs.force_release) is True
+        assert sum(recording.count().values()) == len(stage.keys_of())
 
 
 def test_forced_release_of_the_callers_own_hold(alice: Any, lock: Any, stage: Stage) -> None:

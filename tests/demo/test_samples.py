@@ -89,8 +89,8 @@ def test_the_samples_of_a_page_run(page: Path, server: Server) -> None:
 
 
 def stays(server: Server, key: bytes) -> bool:
-    """A token, an answer, a record, or the rest of a minimum hold time: its owner's number is 0."""
-    if key.startswith((b"redisson_lock_token:", b"redisson_request:", b"holdfast_forced:")):
+    """A token, an answer, or the rest of a minimum hold time: its owner's number is 0."""
+    if key.startswith((b"redisson_lock_token:", b"redisson_request:")):
         return True
     owners = server.inspect.hkeys(key) if server.inspect.type(key) == b"hash" else []
     return bool(owners) and all(owner.endswith(b":0") for owner in owners)

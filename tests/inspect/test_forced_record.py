@@ -6,16 +6,14 @@ import asyncio
 import json
 import logging
 import time
-import uuid
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 import holdfast
 import holdfast.asyncio
-from holdfast import _core, inspect
+from holdfast import inspect
 from tests.support.servers import Server
 from tests.support.waiting import eventually
 
@@ -40,35 +38,14 @@ def operator(server: Server) -> Iterator[holdfast.Client]:
         yield client
 
 
-def by_program(operator: holdfast.Client, name: str) -> bool:
-    return operator.lock(name).force_release()
-
-
-def by_task(operator: holdfast.Client, name: str) -> bool:
-    [(host, port, _)] = _core.addresses(_core.options_of(operator._core).endpoint)
-    url = f"redis://{host}:{port}"
-
-    async def main() -> bool:
-        login = {"username": "operator", "password": "secret", "client_name": "night-shift"}
-        async with holdfast.asyncio.Client(url, **login) as client:
-            return await client.lock(name).force_release()
-
-    return asyncio.run(main())
-
-
-Force = Callable[[holdfast.Client, str], bool]
-each_force = pytest.mark.parametrize("force", [inspect.force_release, by_program, by_task])
-
-
-@each_force
 def test_user_connection_time_and_owner_are_recorded(
-    client: holdfast.Client, operator: holdfast.Client, force: Force
+    client: holdfast.Client, operator: holdfast.Client
 ) -> None:
     hold = client.lock("demo", lease=60).hold()
     found = inspect.lock(client, "demo")
     assert found is not None
     assert found.forced == ()
-    assert force(operator, "demo")
+    assert inspect.force_release(operator, "demo")
     [forced] = inspect.forced_releases(client, "demo")
     assert forced.user == "operator"
     assert forced.client is not None
@@ -112,11 +89,10 @@ def test_the_newest_ten_are_kept_for_thirty_days(
     assert 29 * 24 * 3600 < server.inspect.ttl(RECORD) <= 30 * 24 * 3600
 
 
-@each_force
 def test_nothing_is_recorded_where_nothing_was_released(
-    server: Server, client: holdfast.Client, operator: holdfast.Client, force: Force
+    server: Server, client: holdfast.Client, operator: holdfast.Client
 ) -> None:
-    assert not force(operator, "demo")
+    assert not inspect.force_release(operator, "demo")
     client.read_write_lock("demo").write.acquire()
     assert not operator.read_write_lock("demo").read.force_release()
     client.read_write_lock("demo").write.release()
@@ -129,20 +105,14 @@ def test_nothing_is_recorded_where_nothing_was_released(
     assert server.keys() == set()
 
 
-@each_force
-@pytest.mark.parametrize("lacks", ["-zadd", "-hrandfield"])
 def test_a_user_that_may_not_write_the_record_releases_without_one(
     server: Server,
     client: holdfast.Client,
     caplog: pytest.LogCaptureFixture,
-    force: Force,
-    lacks: str,
 ) -> None:
-    if (force, lacks) == (inspect.force_release, "-hrandfield"):
-        pytest.skip("the inspector reads the owners by other commands")
     client.lock("demo", lease=60).acquire()
-    with holdfast.Client(url_of(server, "+@all", lacks)) as other:
-        assert force(other, "demo")
+    with holdfast.Client(url_of(server, "+@all", "-zadd")) as other:
+        assert inspect.force_release(other, "demo")
     assert "the forced release of 'demo' is not recorded on the server" in caplog.text
     assert "NOPERM" in caplog.text
     assert server.keys() == set()
@@ -183,14 +153,13 @@ def _expected(caplog: pytest.LogCaptureFixture) -> Any:
 
 
 @pytest.mark.realtime
-@each_force
 def test_the_former_owner_logs_who_did_it(
-    server: Server, operator: holdfast.Client, caplog: pytest.LogCaptureFixture, force: Force
+    server: Server, operator: holdfast.Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     with holdfast.Client(server.url, lease=0.6, name_prefix="de") as owner:
         lock = owner.lock("mo")
         lock.acquire()
-        assert force(operator, "demo")
+        assert inspect.force_release(operator, "demo")
         eventually(_expected(caplog))
         [loss, text] = _losses(caplog)
         assert "the hold on 'demo' (owner " in loss
@@ -199,21 +168,13 @@ def test_the_former_owner_logs_who_did_it(
         server.inspect.delete("demo")
 
 
-def test_a_release_that_its_task_no_longer_awaits_is_done_and_recorded(server: Server) -> None:
-    async def main() -> None:
-        async with holdfast.asyncio.Client(server.url) as other:
-            await other.ping()
-            for turns_before in range(8):
-                server.inspect.hset("demo", f"{uuid.uuid4()}:1", 1)
-                forcing = asyncio.create_task(other.lock("demo").force_release())
-                for _ in range(turns_before + 1):
-                    await asyncio.sleep(0)
-                forcing.cancel()
-                released = partial(lambda: not server.inspect.exists("demo"))
-                await asyncio.to_thread(eventually, released)
-                assert server.inspect.zcard(RECORD) == turns_before + 1
-
-    asyncio.run(main())
+def test_a_program_records_nothing(server: Server, client: holdfast.Client) -> None:
+    for kind in (client.lock, client.fair_lock, client.fenced_lock):
+        hold = kind("demo", lease=60).hold()
+        assert kind("demo").force_release()
+        assert inspect.forced_releases(client, "demo") == ()
+        with pytest.raises(holdfast.LockLostError):
+            hold.release()
 
 
 @pytest.mark.realtime

@@ -192,7 +192,7 @@ class Replay:
             assert not self._waiting[str(step.by)].done()
 
     def _has_keys(self, step: Step) -> bool:
-        there = _without_records(keys_on(self._server))
+        there = keys_on(self._server)
         if KINDS[step.kind].keeps_answers:
             there = _without_answers(there)
         expected = self._placeholders.expect(step.keys, there)
@@ -211,11 +211,6 @@ class Replay:
         there = subscribers(self._server, channel)
         assert there == number, f"{there} subscribers of {channel}"
         return True
-
-
-def _without_records(there: dict[str, Key]) -> dict[str, Key]:
-    """Without the records of forced releases, which no program but holdfast reads."""
-    return {name: key for name, key in there.items() if not name.startswith("holdfast_forced:")}
 
 
 def _without_answers(there: dict[str, Key]) -> dict[str, Key]:

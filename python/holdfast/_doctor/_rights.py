@@ -23,7 +23,7 @@ __all__ = ["KINDS", "RIGHTS", "check_rights"]
 
 SCRIPT: Final = b"return 1"
 FIELD: Final = b"00000000-0000-8000-8000-000000000000:1"
-HASH: Final = ("hset", "hexists", "hget", "hlen", "hdel", "pexpire", "pttl")
+HASH: Final = ("hset", "hexists", "hget", "hgetall", "hlen", "hdel", "pexpire", "pttl")
 
 #: By kind: the commands that it needs besides subscribe and unsubscribe, as the documentation
 #: lists them. del comes first: what is written must be removable.
@@ -33,7 +33,7 @@ RIGHTS: Final[Mapping[str, Sequence[str]]] = {
         *("del", "eval", "evalsha", "publish", *HASH, "rpush", "lindex", "lrange", "lrem", "lpop"),
         *("zadd", "zrange", "zscore", "zrem", "time"),
     ),
-    "read_write_lock": ("del", "eval", "evalsha", "publish", *HASH, "hgetall", "set", "exists"),
+    "read_write_lock": ("del", "eval", "evalsha", "publish", *HASH, "set", "exists"),
     "fenced_lock": (
         *("del", "eval", "evalsha", "publish", *HASH),
         *("get", "incr", "incrby", "time"),

@@ -34,7 +34,6 @@ from ._loop import (
     owner_of_this_task,
     request,
     this_task,
-    to_its_end,
 )
 
 if TYPE_CHECKING:
@@ -250,14 +249,10 @@ class Lock(AsyncDecorates, BaseLock, _core.TaskLock):
     async def force_release(self) -> bool:
         """Free the lock, regardless of its owner; ``True`` if it was held. Waiters wake.
 
-        As ``holdfast.Lock.force_release``. Cancelling the task does not stop it.
+        As ``holdfast.Lock.force_release``.
         """
-        return await to_its_end(self._force_release())
-
-    async def _force_release(self) -> bool:
-        async with self._recorded() as recorded:
-            recorded.released = await request(self._core.start_force_release) == 1
-        return recorded.released
+        answer: int = await request(self._core.start_force_release)
+        return answer == 1
 
     async def hold(
         self, *, wait: Seconds | Unset | None = UNSET, lease: Seconds | Unset | None = UNSET

@@ -13,7 +13,6 @@ from asyncio import (
     current_task,
     get_running_loop,
     iscoroutine,
-    shield,
 )
 from os import register_at_fork
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -23,7 +22,7 @@ from holdfast import _core
 from holdfast._events import logger
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable
 
     from ._lock import TaskWatcher
 
@@ -36,7 +35,6 @@ __all__ = [
     "request",
     "task_of",
     "this_task",
-    "to_its_end",
 ]
 
 Result = TypeVar("Result")
@@ -222,14 +220,6 @@ def task_of(number: int) -> Task[Any] | None:
             if owner == number:
                 return task
     return None
-
-
-async def to_its_end(steps: Coroutine[Any, Any, Result]) -> Result:
-    """The result of these steps, which go on if the task that awaits it is cancelled."""
-    task = get_running_loop().create_task(steps)
-    _callbacks.add(task)  # the loop keeps no strong reference
-    task.add_done_callback(_callbacks.discard)
-    return await shield(task)
 
 
 async def request(start: Callable[..., Any], *arguments: Any) -> Any:

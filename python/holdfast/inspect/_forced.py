@@ -11,8 +11,6 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Final
 
 from holdfast import _core
-from holdfast._arguments import checked_name
-from holdfast._errors import ConnectionError, ServerError
 from holdfast._events import logger
 from holdfast._names import quoted
 
@@ -20,19 +18,15 @@ from ._deployment import listed
 from ._model import ForcedRelease, OwnerClient
 from ._names import forced_releases
 from ._people import client_of
-from ._read import checked, owners_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from types import TracebackType
-
-    from holdfast._lock import BaseLock
 
     from ._deployment import Command
 
     Ask = Callable[[Sequence[Command]], list[Any]]
 
-__all__ = ["Recorded", "log_forced", "read_forced", "record", "withdraw"]
+__all__ = ["log_forced", "read_forced", "record", "withdraw"]
 
 #: The most releases that are kept of a lock, and how long after the last one, in ms.
 KEPT: Final = 10
@@ -72,80 +66,16 @@ def record(core: _core.Client, key: bytes, owners: Sequence[str]) -> bytes | Non
     )
     for reply in replies:
         if isinstance(reply, Exception):
-            _warn(key, reply)
+            text = "the forced release of %s is not recorded on the server: %s"
+            logger().warning(text, quoted(key), reply)
             return None
     return entry
-
-
-def _warn(key: bytes, error: Exception) -> None:
-    text = "the forced release of %s is not recorded on the server: %s"
-    logger().warning(text, quoted(key), error)
 
 
 def withdraw(core: _core.Client, key: bytes, entry: bytes | None) -> None:
     """Remove a record: the lock was free, and nothing was released."""
     if entry is not None:
         _core.send_commands(core, key, [(b"ZREM", forced_releases(key), entry)])
-
-
-class Recorded:
-    """A context in which a program releases a lock by force, with a record of each of its parts.
-
-    The record is written first, as its owner looks for it when it learns of the loss, and withdrawn
-    unless ``released`` is set, or the answer to the release is not known.
-    """
-
-    __slots__ = ("_entries", "_parts", "released")
-
-    def __init__(self, parts: Sequence[BaseLock]) -> None:
-        self._parts = parts
-        self._entries: list[tuple[_core.Client, bytes, bytes | None]] = []
-        self.released = False
-
-    def __enter__(self) -> Recorded:
-        for part in self._parts:
-            core = part._client._core
-            key = _core.options_of(core).name_prefix + checked_name("name", part.name)
-            try:
-                self._record(core, key)
-            except ServerError as error:
-                _warn(key, error)
-            except ConnectionError:
-                if len(self._parts) == 1:
-                    raise
-        return self
-
-    def _record(self, core: _core.Client, key: bytes) -> None:
-        fields = _core.send_commands(core, key, [(b"HRANDFIELD", key, b"%d" % (MOST_OWNERS + 1))])
-        owners = owners_in(checked(fields[0]) or ())
-        if owners:
-            self._entries.append((core, key, record(core, key, owners)))
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self.released or not (error is None or isinstance(error, ServerError)):
-            return
-        for entry in self._entries:
-            withdraw(*entry)
-
-    async def __aenter__(self) -> Recorded:
-        from asyncio import to_thread
-
-        return await to_thread(self.__enter__)
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        from asyncio import to_thread
-
-        await to_thread(self.__exit__, kind, error, trace)
 
 
 def read_forced(ask: Ask, key: bytes) -> tuple[ForcedRelease, ...]:

@@ -27,7 +27,6 @@ __all__ = [
     "Hold",
     "checked",
     "is_number",
-    "owners_in",
     "read_locks",
     "read_permits",
     "read_semaphore",
@@ -183,12 +182,6 @@ def _holds(fields: dict[bytes, bytes]) -> list[Hold] | None:
     if not all(OWNER.fullmatch(owner) and count.isdigit() for owner, count in owners.items()):
         return None
     return [_hold(owner, int(count), sided=mode is not None) for owner, count in owners.items()]
-
-
-def owners_in(fields: Iterable[bytes]) -> list[str]:
-    """The owners among some fields of a hash, each once."""
-    owners = {field.removesuffix(WRITE) for field in fields if OWNER.fullmatch(field)}
-    return sorted(owner.decode() for owner in owners)
 
 
 def _hold(field_name: bytes, count: int, *, sided: bool) -> Hold:

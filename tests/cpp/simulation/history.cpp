@@ -40,7 +40,8 @@ void History::plan_weather() {
 const std::shared_ptr<Client>& History::plan_client(int replicas, int longer) {
   Random& random = world_.random;
   ClientPlan plan;
-  plan.id = std::string(1, static_cast<char>('a' + clients_.size()));
+  const char letter = static_cast<char>('a' + clients_.size());
+  plan.id = std::string(8, letter) + "-0000-0000-0000-000000000000";  // as scripts recognize it
   plan.watch_lease = longer * Millis(60 + static_cast<int>(random.below(600)));
   plan.command_timeout = Millis(200 + static_cast<int>(random.below(600)));
   plan.retries = static_cast<int>(random.below(8));

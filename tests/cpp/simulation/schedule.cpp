@@ -10,7 +10,7 @@ namespace {
 constexpr std::chrono::minutes kLongest{5};
 // So that many are longer than the shortest lease beside which a client keeps its holds (750 ms).
 constexpr int kLongerLeases = 10;
-const std::string kRedisson = "redisson";
+const std::string kRedisson = "00000000-0000-0000-0000-000000000000";
 // A write hold of several levels has their leases one after the other.
 constexpr std::chrono::seconds kForeignLeases{60};
 
