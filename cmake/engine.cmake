@@ -62,6 +62,8 @@ set_target_properties(holdfast_engine PROPERTIES UNITY_BUILD ${HOLDFAST_UNITY}
                                                  UNITY_BUILD_MODE GROUP)
 add_dependencies(holdfast_engine lua_scripts)
 holdfast_own(holdfast_engine)
+# For --gc-sections: the guard uses a part of the engine only.
+target_compile_options(holdfast_engine PRIVATE -ffunction-sections -fdata-sections)
 # GCC inlines less in a file that it takes for a large one; here as in the files by themselves.
 if(HOLDFAST_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(holdfast_engine PRIVATE "SHELL:--param large-unit-insns=50000")
