@@ -103,3 +103,52 @@ def test_an_acquire_at_a_limit_raises_and_works_once_it_is_lifted(
         lines.append(line)
     assert lines[0] == "no start no start"
     assert child.wait() == 0
+
+
+CLOSING = """
+def one(limited, count):
+    made = {"free": lambda: None, "limit": lambda: free_descriptors(count)}
+    made["limit" if limited == "made" else "free"]()
+    client = holdfast.Client(URL, retries=0, **OPTIONS)
+    made["limit" if limited == "used" else "free"]()
+    lock = client.lock("closed")
+    try:
+        lock.acquire(False)
+    except holdfast.ConnectionError:
+        pass
+    made["limit" if limited == "closed" else "free"]()
+    client.close()
+    any_descriptors()
+
+import warnings
+warnings.simplefilter("ignore", ResourceWarning)
+with holdfast.Client(URL, **OPTIONS) as client, client.lock("first"):
+    pass
+before = state()
+for limited in ("made", "used", "closed"):
+    for count in range(11):
+        if limited == "made" and count < 3 and "guard" in OPTIONS:
+            continue  # refused by the constructor, with RuntimeError
+        one(limited, count)
+    with holdfast.Client(URL, **OPTIONS) as client, client.lock("again"):
+        pass
+    assert state() == before, (limited, state(), before)
+say("over")
+"""
+
+
+@pytest.mark.parametrize(
+    "options",
+    ["{'guard': True}", "{'password': lambda: '', 'reauthenticate': 5.0}"],
+    ids=["guard", "reauthenticate"],
+)
+def test_close_needs_no_descriptor(
+    start_child: StartChild, server: Server, refusals: Refusals, options: str
+) -> None:
+    child = start_child(
+        f"{REFUSALS}\n{ROUNDS}\nOPTIONS = {options}\n{CLOSING}",
+        URL=server.url,
+        environment=refusals.environment,
+    )
+    child.expect("over", within=30.0)
+    assert child.wait() == 0

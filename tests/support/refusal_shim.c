@@ -115,7 +115,7 @@ FORWARD(int, waitid, (idtype_t type, id_t id, siginfo_t* info, int options),
         (type, id, info, options))
 
 void* mmap(void* at, size_t size, int rights, int flags, int fd, off_t offset) {
-  // The parameters are the C library's: #lizard forgives
+  // #lizard forgives: the parameters are the C library's
   if (refused("mmap", CALLER)) return MAP_FAILED;
   return (void*)syscall(SYS_mmap, at, size, rights, flags, fd, offset);
 }
@@ -153,7 +153,7 @@ int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*
 int posix_spawn(pid_t* pid, const char* path, const posix_spawn_file_actions_t* actions,
                 const posix_spawnattr_t* attributes, char* const* arguments,
                 char* const* environment) {
-  // The parameters are the C library's: #lizard forgives
+  // #lizard forgives: the parameters are the C library's
   if (refused("posix_spawn", CALLER)) return with_error;
   static __typeof__(&posix_spawn) real;
   if (real == NULL) real = REAL(posix_spawn);
