@@ -41,7 +41,7 @@ holdfast_compile_together(sync sync/recipes sync/operation sync/call sync/quorum
 holdfast_compile_together(connections client topology)
 holdfast_compile_together(holds script lease wait)
 holdfast_compile_together(engine engine)
-holdfast_compile_together(guard guard/enrolment guard/guard guard/guarded_clients guard/held_page
+holdfast_compile_together(guard guard/enrolment guard/guard guard/guarded_clients guard/held_page guard/process
                           guard/releases guard/sentinels guard/server guard/servers guard/settings)
 
 # Header lua_scripts.h: the scripts of lua/, checked, stripped and hashed.

@@ -1,3 +1,4 @@
+#include "base/interpreter.h"
 #include "bindings/errors.h"
 #include "bindings/native_object.h"
 #include "bindings/register.h"
@@ -9,7 +10,27 @@ namespace {
 // The newest; null before any constructor runs.
 const Registration* g_registrations = nullptr;
 
+// PyGILState_Check() is always true once a program has made a subinterpreter. Before CPython 3.12
+// the current state may be of another thread; one of the library has none.
+bool holds_interpreter() {
+#if PY_VERSION_HEX >= 0x030d0000
+  PyThreadState* const current = PyThreadState_GetUnchecked();
+#else
+  PyThreadState* const current = _PyThreadState_UncheckedGet();
+#endif
+  return current != nullptr && current == PyGILState_GetThisThreadState();
+}
+
+void call_without_interpreter(const std::function<void()>& body) {
+  const pybind11::gil_scoped_release released;
+  body();
+}
+
+constexpr Interpreter kInterpreter{holds_interpreter, call_without_interpreter};
+
 }  // namespace
+
+void register_interpreter() { set_interpreter(kInterpreter); }
 
 Registration::Registration(Register add) : add_(add), next_(g_registrations) {
   g_registrations = this;
@@ -24,6 +45,7 @@ void Registration::add_all(pybind11::module_& module) {
 // The engine as Python sees it: conversions only. The public classes are in python/holdfast.
 // It does not need the GIL: docs/decisions/0050-threads-without-a-gil.md.
 PYBIND11_MODULE(core_of_main_interpreter, module, pybind11::mod_gil_not_used()) {
+  holdfast::bindings::register_interpreter();
   pybind11::register_local_exception_translator(holdfast::bindings::translate_limit);
   module.attr("__version__") = HOLDFAST_VERSION;
   module.add_object("Native", holdfast::bindings::native_root());

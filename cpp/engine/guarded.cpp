@@ -3,8 +3,11 @@
 #include <poll.h>
 
 #include <atomic>
+#include <cerrno>
 #include <utility>
 
+#include "base/interpreter.h"
+#include "base/limit.h"
 #include "net/descriptor.h"
 #include "net/sockets.h"
 
@@ -72,13 +75,19 @@ void Guarded::keep_at_exit() { guard::Enrolment::keep_at_exit(); }
 std::unique_ptr<Guarded> Guarded::begin(const Client& client,
                                         const std::shared_ptr<EventSink>& events, net::Loop& loop) {
   if (client.path.empty()) return nullptr;
-  auto enrolment = guard::Enrolment::make(client.path, client.id);
+  Result<std::shared_ptr<guard::Enrolment>> enrolment = Status::invalid("not begun");
+  without_interpreter([&] { enrolment = guard::Enrolment::make(client.path, client.id); });
   if (!enrolment.ok()) {
     post(*events, enrolment.status().message());
     return nullptr;
   }
   const guard::Guard& guard = enrolment.value()->guard();
-  const auto watch = std::make_shared<GuardWatch>(guard.watched(), guard.pid(), events);
+  net::Descriptor watched = guard.watched();
+  if (!watched.open()) {
+    post(*events, "the guard cannot be watched: " + limit_text("fcntl", errno));
+    return nullptr;
+  }
+  const auto watch = std::make_shared<GuardWatch>(std::move(watched), guard.pid(), events);
   loop.drive(watch);
   return std::unique_ptr<Guarded>(new Guarded(std::move(enrolment.value()), watch, loop));
 }

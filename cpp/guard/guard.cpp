@@ -4,20 +4,18 @@
 #include <poll.h>
 #include <spawn.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <string_view>
 
-#include "base/clock.h"
+#include "base/interpreter.h"
+#include "base/limit.h"
 #include "guard/held_page.h"
+#include "guard/process.h"
 #include "guard/settings.h"
 
 namespace holdfast::guard {
@@ -27,71 +25,56 @@ namespace {
 // Where the guard finds its descriptors; those to be inherited are first moved above them.
 constexpr int kFirst = 3;
 constexpr int kAbove = 10;
+// For its answer; for the process that starts it; and for its end.
 constexpr Millis kAnswer{5000};
-constexpr int kMostLooks = 100;
+constexpr Millis kStart{5000};
+constexpr Millis kEnd{100};
 constexpr const char* kEnded = "it has ended";
 
 Status failed(const char* what, int error) {
-  return Status::invalid(std::string("the guard cannot be started: ") + what + ": " +
-                         std::strerror(error));
-}
-
-// False, with errno: not within kAnswer. A signal does not end the wait.
-bool readable(int fd) {
-  const SystemClock clock;
-  const TimePoint until = after(clock.now(), kAnswer);
-  pollfd waited{fd, POLLIN, 0};
-  int ready = -1;
-  do {
-    const auto left = std::chrono::ceil<Millis>(std::max(until - clock.now(), Duration::zero()));
-    ready = poll(&waited, 1, static_cast<int>(left.count()));
-  } while (ready < 0 && errno == EINTR);
-  if (ready == 0) errno = ETIMEDOUT;
-  return ready > 0;
-}
-
-// A system call that a signal has ended is made again.
-template <typename Call>
-auto repeated(Call call) {
-  auto result = call();
-  while (result < 0 && errno == EINTR) result = call();
-  return result;
+  return Status::invalid("the guard cannot be started: " + limit_text(what, error));
 }
 
 net::Descriptor moved(int fd) { return net::Descriptor(fcntl(fd, F_DUPFD_CLOEXEC, kAbove)); }
 
-net::Descriptor own_pidfd() {
-  return net::Descriptor(static_cast<int>(syscall(SYS_pidfd_open, getpid(), 0U)));
-}
-
-// The process ends at once: the guard is its child.
+// The process ends at once: the guard is its child. Its status is the errno of what it lacked.
 Status spawn(const std::string& path, const std::array<int, 2>& inherited) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   int target = kFirst;
-  for (const int fd : inherited) posix_spawn_file_actions_adddup2(&actions, fd, target++);
+  int error = 0;
+  for (const int fd : inherited) {
+    if (error == 0) error = posix_spawn_file_actions_adddup2(&actions, fd, target++);
+  }
   std::string program = path;
   std::array<char*, 2> arguments{program.data(), nullptr};
   char* environment = nullptr;
   pid_t child = -1;
-  const int error =
-      posix_spawn(&child, path.c_str(), &actions, nullptr, arguments.data(), &environment);
+  if (error == 0) {
+    error = posix_spawn(&child, path.c_str(), &actions, nullptr, arguments.data(), &environment);
+  }
   posix_spawn_file_actions_destroy(&actions);
   if (error != 0) return failed(path.c_str(), error);
-  repeated([child] { return waitpid(child, nullptr, 0); });
-  return {};
+  const Process starter(child);
+  std::optional<int> status = starter.await_end(kStart);
+  if (!status) {
+    starter.kill();
+    (void)starter.await_end(kEnd);
+    status = ETIMEDOUT;
+  }
+  return *status == 0 ? Status() : failed("fork", *status);
 }
 
 }  // namespace
 
 Status Guard::possible() {
-  if (!own_pidfd().open()) return failed("pidfd_open", errno);
+  if (!open_process(getpid()).open()) return failed("pidfd_open", errno);
   const auto page = HeldPage::make(1);
   return page.ok() ? Status() : page.status();
 }
 
 Result<std::shared_ptr<Guard>> Guard::start(const std::string& path) {
-  const net::Descriptor program = own_pidfd();
+  const net::Descriptor program = open_process(getpid());
   if (!program.open()) return failed("pidfd_open", errno);
   std::array<int, 2> pair{};
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair.data()) != 0) {
@@ -100,6 +83,7 @@ Result<std::shared_ptr<Guard>> Guard::start(const std::string& path) {
   std::shared_ptr<Guard> guard(new Guard(net::Descriptor(pair[0])));
   const net::Descriptor theirs(pair[1]);
   const std::array<net::Descriptor, 2> above{moved(pair[1]), moved(program.get())};
+  if (!above[0].open() || !above[1].open()) return failed("fcntl", errno);
   Status started = spawn(path, {above[0].get(), above[1].get()});
   if (!started.ok()) return started;
   return guard;
@@ -108,12 +92,8 @@ Result<std::shared_ptr<Guard>> Guard::start(const std::string& path) {
 // After its last client has left it ends at once.
 Guard::~Guard() {
   socket_.reset();
-  constexpr timespec kLook{0, 1'000'000};
-  const int pid = pid_;
-  if (pid <= 0) return;
-  for (int looks = 0; looks < kMostLooks && waitpid(pid, nullptr, WNOHANG) == 0; ++looks) {
-    (void)nanosleep(&kLook, nullptr);
-  }
+  if (!process_ || !process_->is_child()) return;
+  without_interpreter([this] { (void)process_->await_end(kEnd); });
 }
 
 Status Guard::join(const std::string& client, int page) {
@@ -151,15 +131,22 @@ bool Guard::ended() const {
 
 net::Descriptor Guard::watched() const { return moved(socket_.get()); }
 
+// The number may be trusted if the guard lives once it has been opened.
+void Guard::took_part(int pid) {
+  if (!process_) process_.emplace(pid);
+  if (!process_->known() || ended()) process_.reset();
+  pid_ = pid;
+}
+
 Status Guard::await_answer() {
   std::array<char, 256> bytes{};
-  if (!readable(socket_.get())) return failed("no answer", errno);
+  if (!readable(socket_.get(), kAnswer)) return failed("no answer", errno);
   const int socket = socket_.get();
   const ssize_t size = repeated([&] { return recv(socket, bytes.data(), bytes.size(), 0); });
   if (size <= 0) return failed(kEnded, size < 0 ? errno : ECONNRESET);
   const std::string_view answer(bytes.data(), static_cast<std::size_t>(size));
   if (answer.front() == '+') {
-    pid_ = std::atoi(answer.data() + 1);
+    took_part(std::atoi(answer.data() + 1));
     return {};
   }
   return Status::invalid("the guard cannot be started: " + std::string(answer));

@@ -2,11 +2,13 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "base/mutex.h"
 #include "base/status.h"
+#include "guard/process.h"
 #include "net/descriptor.h"
 
 namespace holdfast::guard {
@@ -20,11 +22,12 @@ class Guard {
   // OK: this system has what a guard needs. kInvalid: what it lacks.
   static Status possible();
 
-  // Starts the executable at `path`. kInvalid: why it cannot run here.
+  // Starts the executable at `path`. kInvalid: why it cannot run here. This and join() wait, and so
+  // not in a thread that holds the interpreter: see process.h.
   static Result<std::shared_ptr<Guard>> start(const std::string& path);
 
   // A system that has made this process the guard's parent (the first of a container, a subreaper)
-  // leaves its end to be collected here.
+  // leaves its end to be collected here, within 0.1 s.
   ~Guard();
 
   // A client with this page is to be guarded; waits for the guard's answer. kInvalid: the guard
@@ -42,11 +45,13 @@ class Guard {
 
  private:
   explicit Guard(net::Descriptor socket) : socket_(std::move(socket)) {}
-  Status await_answer();
+  Status await_answer() HOLDFAST_REQUIRES(mutex_);
+  void took_part(int pid) HOLDFAST_REQUIRES(mutex_);
 
   net::Descriptor socket_;
-  std::atomic<int> pid_{0};  // once it has answered
-  Mutex mutex_;              // of one that waits for an answer
+  std::atomic<int> pid_{0};         // once it has answered
+  Mutex mutex_;                     // of one that waits for an answer
+  std::optional<Process> process_;  // once it has answered; none where it cannot be known
 };
 
 }  // namespace holdfast::guard

@@ -50,7 +50,7 @@ Packet receive(int socket) {
 
 GuardedClients::Read GuardedClients::read() {
   const Packet packet = receive(socket_);
-  if (packet.size < 0 && (errno == EAGAIN || errno == EINTR)) return Read::kNone;
+  if (packet.size < 0 && errno != ECONNRESET) return Read::kNone;
   at_end_ = packet.size <= 0;
   if (at_end_) return Read::kEnd;
   bool joins = false;

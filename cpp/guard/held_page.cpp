@@ -13,6 +13,7 @@
 #include <new>
 #include <utility>
 
+#include "base/limit.h"
 #include "guard/page_layout.h"
 
 namespace holdfast::guard {
@@ -32,8 +33,7 @@ const PageRecord& record_of(const PageLayout* layout, HeldPage::Slot slot) {
 }
 
 Status failed(const char* what) {
-  return Status::invalid(std::string("the page of holds cannot be made: ") + what + ": " +
-                         std::strerror(errno));
+  return Status::invalid("the page of holds cannot be made: " + limit_text(what, errno));
 }
 
 constexpr unsigned kSlotBits = 32;
@@ -66,13 +66,16 @@ Result<HeldPage> HeldPage::make(std::uint32_t capacity) {
   net::Descriptor fd(memfd_create("holdfast-held", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fd.open()) return failed("memfd_create");
   const std::size_t size = bytes_for(capacity);
-  void* memory = MAP_FAILED;
-  if (ftruncate(fd.get(), static_cast<off_t>(size)) == 0) {
-    memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
+  if (ftruncate(fd.get(), static_cast<off_t>(size)) != 0) return failed("ftruncate");
+  void* const memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
+  if (memory == MAP_FAILED) return failed("mmap");
+  if (madvise(memory, size, MADV_DONTFORK) != 0) {
+    const Status status = failed("madvise");
+    munmap(memory, size);
+    return status;
   }
   // Of another size it would end its reader.
   (void)fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
-  if (memory == MAP_FAILED || madvise(memory, size, MADV_DONTFORK) != 0) return failed("mmap");
   auto* layout = new (memory) PageLayout;
   layout->capacity = capacity;
   return HeldPage(std::move(fd), layout, capacity);

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <csignal>
 
 #include "guard/guarded_clients.h"
@@ -28,7 +29,8 @@ constexpr int kLookMs = 250;
 
 // The program gets no child that it did not start, nor does the guard get the signals to its group.
 void leave_the_program() {
-  if (fork() > 0) _exit(0);
+  const pid_t guard = fork();
+  if (guard != 0) _exit(guard > 0 ? 0 : errno);
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP}) {
     std::signal(number, SIG_IGN);
   }

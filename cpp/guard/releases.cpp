@@ -118,7 +118,7 @@ Status release_twice(const HeldPageView& page, Servers& servers) {
 // To the primary of a service, which may have become another one; whether it has.
 bool follow(std::vector<Settings>& servers, const std::vector<Settings>& sentinels) {
   const auto primary = find_primary(sentinels);
-  if (!primary || servers.empty() || servers.back().announced == *primary) return false;
+  if (!primary || servers.back().announced == *primary) return false;
   Settings& server = servers.back();
   server.announced = *primary;
   server.address = net::mapped(server.address_map, *primary);
@@ -140,6 +140,7 @@ Status release_once(Servers& servers, const std::vector<HeldRecord>& held) {
 
 void release_all(const HeldPageView& page, std::vector<Settings> servers,
                  const std::vector<Settings>& sentinels) {
+  if (servers.empty()) return;  // the program was never connected to one
   const SystemClock clock;
   bool first = true;
   for (Millis rest = kBackoff; !page.held(clock.now()).empty(); first = false) {

@@ -14,7 +14,7 @@ namespace holdfast::guard {
 // by their numbers, where the server allows that, and sends for each hold whose lease lasts the
 // release that the client would send for the last hold. Once more after 50 ms, as an acquire of the
 // program may be on its way until then. The same again where the sentinels of a service name
-// another primary after that. Tries until the leases are over. Blocks.
+// another primary after that. Tries until the leases are over, if a server is known. Blocks.
 void release_all(const HeldPageView& page, std::vector<Settings> servers,
                  const std::vector<Settings>& sentinels);
 

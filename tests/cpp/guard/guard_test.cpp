@@ -9,10 +9,14 @@
 #include <csignal>
 #include <functional>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "base/interpreter.h"
 #include "guard/held_page.h"
+#include "guard/process.h"
+#include "guard/releases.h"
 #include "guard/server.h"
 #include "guard/settings.h"
 #include "resp/command.h"
@@ -246,6 +250,63 @@ TEST_F(GuardTest, AServerThatRefusesForAWhileIsTriedAgain) {
   EXPECT_FALSE(eventually([&] { return !held("orders"); }, kQuiet));
   ask({"CONFIG", "SET", "min-replicas-to-write", "0"});
   EXPECT_TRUE(eventually([&] { return !held("orders"); }));
+}
+
+// Where its messages of servers were dropped, or it has not connected yet.
+TEST(GuardReleasesTest, WhatAProgramHeldThatNamedNoServerIsLeftToItsLease) {
+  auto page = HeldPage::make(4);
+  ASSERT_TRUE(page.ok());
+  (void)page.value().put(HeldRecord{kLock, "myLock", kOwner, soon(Millis(60'000))});
+  const auto view = HeldPageView::open(page.value().fd());
+  ASSERT_TRUE(view.ok());
+  Settings sentinel;
+  sentinel.service = "service";
+  release_all(view.value(), {}, {});
+  release_all(view.value(), {}, {sentinel});
+}
+
+TEST(ProcessTest, AWaitForAProcessHasAnEndAndCollectsIt) {
+  const int stays = fork();
+  if (stays == 0) {
+    pause();
+    _exit(0);
+  }
+  const Process process(stays);
+  EXPECT_TRUE(process.is_child());
+  EXPECT_EQ(process.await_end(Millis(10)), std::nullopt);
+  process.kill();
+  EXPECT_EQ(process.await_end(kBound), -SIGKILL);
+  EXPECT_FALSE(process.is_child());
+  EXPECT_EQ(process.await_end(kBound), 0);
+}
+
+TEST(ProcessTest, AnotherProcessWithItsNumberIsLeftAlone) {
+  const int ends = fork();
+  if (ends == 0) _exit(7);
+  const Process process(ends);
+  int status = 0;
+  EXPECT_EQ(waitpid(ends, &status, 0), ends);
+  EXPECT_FALSE(process.is_child());
+  EXPECT_EQ(process.await_end(kBound), 0);
+}
+
+TEST(ProcessTest, AThreadThatHoldsTheInterpreterWaitsForNoProcess) {
+  static thread_local bool held = false;
+  held = true;
+  static const Interpreter interpreter{[] { return held; },
+                                       [](const std::function<void()>& body) {
+                                         held = false;
+                                         body();
+                                         held = true;
+                                       }};
+  set_interpreter(interpreter);
+  std::array<int, 2> pair{};
+  ASSERT_EQ(pipe(pair.data()), 0);
+  EXPECT_THROW((void)readable(pair[0], Millis(0)), std::logic_error);
+  without_interpreter([&] { EXPECT_FALSE(readable(pair[0], Millis(0))); });
+  held = false;
+  EXPECT_FALSE(readable(pair[0], Millis(0)));
+  for (const int fd : pair) close(fd);
 }
 
 TEST_F(GuardTest, APageThatIsNoneIsRefusedAndNoExecutableIsNoGuard) {
