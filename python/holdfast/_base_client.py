@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import math
 import sys
 import threading
 import warnings
@@ -13,6 +14,7 @@ from weakref import WeakValueDictionary
 from . import _core, _events
 from ._names import quoted
 from ._options import read_options
+from ._workers import countdown
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
     from ._keywords import Keywords
     from ._permit_semaphore import BasePermitSemaphore, PermitLosses, PermitReporter
+    from ._workers import Worker
 
 __all__ = ["BaseClient", "all_clients"]
 
@@ -28,7 +31,7 @@ __all__ = ["BaseClient", "all_clients"]
 EXIT_PATIENCE_MS = 1000
 #: How long close() waits for the end of the engine's threads, which nothing holds up.
 THREADS_PATIENCE = 1.0
-#: The same of the thread of events, which on_lost may hold up.
+#: The same of the threads of Python, which on_lost or a log handler may hold up.
 EVENTS_PATIENCE = 0.1
 
 _clients: WeakValueDictionary[int, BaseClient] = WeakValueDictionary()  # by id()
@@ -52,6 +55,8 @@ class BaseClient:
         self._guarded = bool(read.core.guard)
         self._core = _core.Client(read.core)
         self._listeners: dict[int, _events.Listener] = {}  # see _events.Listener
+        self._workers: dict[str, Worker] = {}  # see _events.py
+        self._forced_queried = -math.inf  # when records of forced releases were last asked for
         self._warned = False
         # Of permit semaphores, not yet released; see bindings/permits.h.
         self._permits: dict[str, tuple[BasePermitSemaphore, PermitReporter | None]] = {}
@@ -109,7 +114,9 @@ class BaseClient:
     def _has_closed(self, closing: _core.Closing) -> None:
         """At the end of ``close()``: the library's threads end with the last client."""
         _core.await_end_of_threads(THREADS_PATIENCE)
-        _events.join(EVENTS_PATIENCE)
+        left = countdown(EVENTS_PATIENCE)
+        _events.join(left())
+        _events.end_workers(self, left())
         self._warn_of(closing.names, 4)
 
     def _warn_of(self, held: list[bytes], stacklevel: int = 3, *, exits: bool = False) -> None:

@@ -3,6 +3,10 @@
 The engine's threads never touch the interpreter. They put events into a queue, from which one
 daemon thread of Python takes them; it is started with an acquisition, or with a semaphore or latch,
 and ends with the last client of the process.
+
+That thread only sorts: it runs no code of the program, and waits for no server. Handlers run on the
+worker of their client, log handlers and observers on one each (``_workers.py``), what belongs to a
+task on its loop.
 """
 
 from __future__ import annotations
@@ -14,29 +18,29 @@ import threading
 from contextvars import ContextVar
 from functools import partial
 from itertools import count
-from time import monotonic
 from typing import TYPE_CHECKING
-from weakref import WeakSet, WeakValueDictionary
+from weakref import WeakValueDictionary
 
-from . import _core
+from . import _core, _event_log, _log
 from ._names import quoted
+from ._workers import Worker, countdown, gevent_patched, start_thread
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from logging import Logger
     from typing import Any
 
-    from ._red_lock import BaseRedLock
+    from ._base_client import BaseClient
 
 __all__ = [
     "Listener",
     "Loss",
     "current_loss",
+    "end_workers",
+    "handlers_of",
     "join",
-    "logger",
     "loss_of",
     "note",
-    "red_locks",
+    "run_on",
     "running",
     "start",
     "stop",
@@ -49,28 +53,26 @@ _thread: threading.Thread | None = None
 #: A signal handler inside start() may call it, too.
 _starting = threading.RLock()
 
+#: Of the end of a hold without a release.
+LOSSES = {"lost", "lost_late"}
 #: How the reason begins where the server has said that the hold is gone.
 GONE = "the server no longer ha"
-#: Seconds between two queries for the record of a forced release.
-FORCED_INTERVAL = 0.05
-_forced_queried = -FORCED_INTERVAL
-
-#: Those of this process: the loss of a member is logged as that, not as the loss of a lock.
-red_locks: WeakSet[BaseRedLock] = WeakSet()
+#: Calls that wait for a worker.
+MOST_CALLS = 100_000
+#: How long what is under way may take at the interpreter's end.
+EXIT_PATIENCE = 1.0
 
 #: Who observes the locks of this process, see holdfast.contrib.opentelemetry.
 observer: _core._Observer | None = None
 
 
-def logger() -> Logger:
-    """The library's logger.
+def _tell_dropped(where: str, number: int) -> None:
+    _log.error("%d calls were dropped, because an earlier one blocked %s", number, where)
 
-    Without a handler it writes errors and warnings to stderr, as ``logging`` does for all loggers.
-    ``logging`` is slow to import, so it is imported with the first record.
-    """
-    import logging
 
-    return logging.getLogger("holdfast")
+_observing = Worker(
+    "holdfast-watch", MOST_CALLS, partial(_tell_dropped, "the observers of the process")
+)
 
 
 def note(error: BaseException, text: str) -> None:
@@ -79,7 +81,7 @@ def note(error: BaseException, text: str) -> None:
         error.add_note(text)
     else:
         vars(error).setdefault("__notes__", []).append(text)
-    logger().error("%s", text)
+    _log.error("%s", text)
 
 
 class Event:
@@ -140,8 +142,9 @@ def loss_of(subject: object) -> Loss | None:
 class Listener:
     """Receives the loss of a hold, on the events' thread, from ``listen()`` on.
 
-    Until then its client keeps it: a client that is collected takes its listeners with it. Store
-    it before ``listen()``, so that an interrupt in between leaves none that cannot be forgotten.
+    There it runs no code of the program: ``_hold_lost`` gives that to a worker or a loop. Until
+    the loss its client keeps it: a client that is collected takes its listeners with it. Store it
+    before ``listen()``, so that an interrupt in between leaves none that cannot be forgotten.
     """
 
     __slots__ = ("__weakref__", "_kept_in", "lost_late", "lost_owner", "lost_token", "number")
@@ -182,12 +185,13 @@ class Listener:
 
 def start() -> None:
     """Start the thread unless it is running."""
+    global _thread  # noqa: PLW0603
     with _starting:
         if running():
             return
         try:
             run = _core.begin_events()  # ends one that a signal handler has begun meanwhile
-            _start_thread(partial(_run, run))
+            _thread = start_thread(partial(_run, run), "holdfast-events")
         except BaseException as error:
             _core.stop_events()
             if isinstance(error, RuntimeError):  # the interpreter's, for a refused thread
@@ -195,34 +199,23 @@ def start() -> None:
             raise
 
 
-def _start_thread(body: Callable[[], object]) -> None:
-    global _thread  # noqa: PLW0603
-    if _gevent_patched():
-        from . import _greenlets
-
-        _greenlets.start_native_thread(body)
-        _thread = None
-    else:
-        _thread = threading.Thread(target=body, name="holdfast-events", daemon=True)
-        _thread.start()
-
-
-def _gevent_patched() -> bool:
-    """Whether ``threading`` may have greenlets in place of threads."""
-    if "gevent.monkey" not in sys.modules:
-        return False
-    from . import _greenlets
-
-    return _greenlets.install()
-
-
 running = _core.events_running
 
 
 def stop() -> None:
-    """End the thread before the interpreter ends: a thread that returned later would crash."""
+    """End the thread before the interpreter ends: a thread that returned later would crash.
+
+    What it has sorted is finished, as far as that takes no longer than ``EXIT_PATIENCE``.
+    """
+    from ._base_client import all_clients
+
+    left = countdown(EXIT_PATIENCE)
     _core.stop_events()
-    join(1.0)
+    join(left())
+    workers = [each for client in all_clients() for each in client._workers.values()]
+    for worker in (_log.worker, _observing, *workers):
+        worker.flush(left())
+    _log.worker.flush(_log.PATIENCE)  # what the others have logged
 
 
 def join(timeout: float) -> None:
@@ -236,48 +229,76 @@ def join(timeout: float) -> None:
             _core.await_exit(thread.native_id)
 
 
+def handlers_of(client: BaseClient) -> Worker:
+    """Which runs the ``on_lost`` of a client's locks."""
+    return _worker_of(client, "holdfast-on-lost")
+
+
+def _worker_of(client: BaseClient, name: str) -> Worker:
+    worker = client._workers.get(name)
+    if worker is None:
+        told = partial(_tell_dropped, f"{name} of {client!r}")
+        worker = client._workers.setdefault(name, Worker(name, MOST_CALLS, told))
+    return worker
+
+
+def end_workers(client: BaseClient, seconds: float) -> None:
+    """After the client was closed: its workers' threads end, those of all with the last client."""
+    left = countdown(seconds)
+    workers = list(client._workers.values())
+    if not running():
+        workers += [_observing, _log.worker]
+    for worker in workers:
+        worker.end(left())
+
+
+def run_on(worker: Worker, owner: int, job: Callable[[], object]) -> None:
+    """Run a job on a worker, or for a greenlet in a greenlet of its hub."""
+    run = None
+    if gevent_patched():
+        from . import _greenlets
+
+        run = _greenlets.runner_of(owner)
+    if run is None:
+        worker.put(job)
+    else:
+        run(job)
+
+
 def _run(run: int) -> None:
     while (event := _core.next_event(run)) is not None:
         try:
-            _deliver(Event(*event))
-        except BaseException:  # also SystemExit, which would end all reports
-            log = logger()
-            log.exception("reporting the event %r failed", event)
+            _sort(Event(*event))
+        except BaseException as error:  # noqa: BLE001 - which would end all reports
+            _log.post(partial(_log.exception, "reporting %r failed", event, cause=error))
 
 
-def _deliver(event: Event) -> None:
-    """Report an event here, or for a greenlet in a greenlet of its hub."""
-    run = None
-    if _gevent_patched():
-        from . import _greenlets
-
-        run = _greenlets.runner_of(event.owner)
-    if run is None:
-        _report(event)
-    else:
-        run(_report, event)
-
-
-def _report(event: Event) -> None:
-    if observer is not None:
-        _notify(observer, event)
-    word, reason = event.word, event.reason
+def _sort(event: Event) -> None:
+    """Give an event to those that it concerns; waits for none of them."""
+    if (to := observer) is not None:
+        run_on(_observing, event.owner, partial(_notify, to, event))
     listeners = [each for each in map(_listeners.get, event.numbers) if each is not None]
     for listener in listeners:
         listener.receive(event)
-    if word == "released":
+    if event.word == "released":
         return
-    if word == "resolved":
-        logger().info(
-            "%s: resolved after a lost reply, server %s", quoted(event.name), event.server
-        )
-        return
-    _log_event(event)
-    if word in {"lost", "lost_late"}:
+    if event.word in LOSSES:
         for listener in listeners:
-            listener._hold_lost(reason)
-        if reason.startswith(GONE):
-            _log_forced(event)
+            listener._hold_lost(event.reason)
+    _log_of(event)
+
+
+def _log_of(event: Event) -> None:
+    """Have an event logged, and who has released a hold by force, if that may be on record."""
+    from ._base_client import all_clients
+
+    _log.post(_event_log.entry(event))
+    if event.word not in LOSSES or not event.reason.startswith(GONE):
+        return
+    for client in all_clients():
+        if client.id == event.client:
+            worker = _worker_of(client, "holdfast-forced")
+            run_on(worker, event.owner, partial(_event_log.write_forced, client, event))
 
 
 def _notify(to: _core._Observer, event: Event) -> None:
@@ -286,90 +307,9 @@ def _notify(to: _core._Observer, event: Event) -> None:
             to.lost(event.name, event.client, event.owner, event.reason)
         elif event.word == "abandoned":
             to.released(event.name, event.client, event.owner)
-    except Exception:
-        log = logger()
-        log.exception("observing that %s was %s failed", quoted(event.name), event.word)
-
-
-def _log_forced(event: Event) -> None:
-    """Log who has released a lost hold by force, if the server has a record of it.
-
-    Not more often than once per ``FORCED_INTERVAL``: after the loss of many holds at once, as by
-    ``FLUSHALL``, the other losses do not wait for the answers.
-    """
-    global _forced_queried  # noqa: PLW0603
-    if monotonic() < _forced_queried + FORCED_INTERVAL:
-        return
-    from ._base_client import all_clients
-    from ._errors import HoldfastError
-    from .inspect._forced import log_forced
-
-    for client in all_clients():
-        if client.id == event.client:
-            with contextlib.suppress(HoldfastError):
-                log_forced(client._core, event.name, event.owner)
-            break
-    _forced_queried = monotonic()
-
-
-def _log_event(event: Event) -> None:
-    if event.word == "lost" and _log_member(event):
-        return
-    _log(event.word, quoted(event.name), event.owner, event.reason)
-
-
-def _log_member(event: Event) -> bool:
-    """Log the loss of a hold that is a member of a red lock's; ``False``: it is none."""
-    for whole in list(red_locks):
-        member = whole._member_of(event.client, event.name)
-        if member is None:
-            continue
-        core, owner = whole._core, event.owner
-        where = f"its member on {member._client._url}: {event.reason}"
-        if core.known_lost(owner):
-            text = "the hold on the red lock %s (owner %d) was lost with %s"
-            logger().error(text, quoted(whole.name), owner, where)
-            return True
-        if core.known_count(owner):
-            text = "the red lock %s (owner %d) is held by its majority, but lost %s"
-            logger().warning(text, quoted(whole.name), owner, where)
-            return True
-    return False
-
-
-def _log(word: str, name: str, owner: int, reason: str) -> None:
-    log = logger()
-    if word == "overlong":
-        log.warning("owner %d waits for %s, which %s", owner, name, reason)
-    elif word == "abandoned":
-        log.warning(
-            "the %s that held %s (owner %d) has ended without releasing it; "
-            "it is no longer renewed and expires with its lease",
-            reason,
-            name,
-            owner,
-        )
-    elif word == "protocol_error":
-        log.error(
-            "%s: ended that connection, and sent what it had not answered again on a new one; "
-            "a proxy or a server that does so now and then is broken",
-            reason,
-        )
-    elif word == "unguarded":
-        from ._guard import warn_once
-
-        warn_once(reason)
-    elif word == "not_renewed":
-        log.warning(
-            "the client has no newer credentials: %s; its connections keep the older ones, and it "
-            "tries again soon",
-            reason,
-        )
-    elif word == "unreleased":
-        log.error("a deferred release of %s (owner %d) failed: %s", name, owner, reason)
-    else:
-        found = ", as its deferred release has found" if word == "lost_late" else ""
-        log.error("the hold on %s (owner %d) was lost%s: %s", name, owner, found, reason)
+    except Exception as error:  # noqa: BLE001 - any, of another's code
+        text = "observing that %s was %s failed"
+        _log.exception(text, quoted(event.name), event.word, cause=error)
 
 
 def _after_fork_in_child() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from . import _core, _events
+from . import _core, _log
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -60,7 +60,7 @@ def warn_once(reason: str) -> None:
     if _warned:
         return
     _warned = True
-    _events.logger().warning(
+    _log.warning(
         "%s: if this program dies, what it holds expires with its lease; "
         "the clients go on without a guard",
         reason,

@@ -19,8 +19,9 @@ from ._arguments import (
     milliseconds,
 )
 from ._errors import HoldfastError, LockTimeout, NotOwnedError
-from ._lock import BaseLock, Watcher
+from ._lock import BaseLock
 from ._names import quoted
+from ._watcher import Watcher
 
 if TYPE_CHECKING:
     from collections.abc import Callable

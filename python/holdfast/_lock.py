@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import threading
-from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
 from . import _core, _events
@@ -29,6 +28,7 @@ from ._decorating import Decorates
 from ._errors import HoldfastError, LockLostError, LockTimeout, NotOwnedError, not_owned
 from ._names import quoted
 from ._synchronizer import Synchronizer
+from ._watcher import Watcher
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,36 +44,6 @@ THIS_THREAD = 0
 #: The number of the calling thread, or, once ``_greenlets`` has set it, greenlet. Another may have
 #: it later, so that locks do not keep a watcher for each that has ended.
 caller: Callable[[], int] = threading.get_ident
-
-
-class Watcher(_events.Listener):
-    """Receives the losses of one owner of a lock."""
-
-    __slots__ = ("_context", "holds", "lock")
-
-    def __init__(self, lock: BaseLock) -> None:
-        self.lock = lock
-        self.holds = 0  # acquired by this lock object
-        self._context = copy_context()  # of the acquiring caller
-        super().__init__(lock._client._listeners)
-
-    def _hold_lost(self, reason: str) -> None:
-        try:
-            self._context.run(self._report, reason)
-        except BaseException:  # also SystemExit, which would end the events' thread
-            log = _events.logger()
-            log.exception("on_lost of %r raised", self.lock.name)
-
-    def _report(self, reason: str) -> Any:
-        """Call ``on_lost``; in the acquirer's context."""
-        loss = _events.Loss(self.lock, self.lost_owner, self.lost_token, reason)
-        _events.current_loss.set(loss)
-        return self._call_on_lost()
-
-    def _call_on_lost(self) -> Any:
-        if self.lock._on_lost is not None:
-            return self.lock._on_lost(self.lock)
-        return None
 
 
 #: Never written to.

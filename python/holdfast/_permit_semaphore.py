@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 from contextvars import copy_context
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from . import _core, _events
+from . import _core, _events, _log
 from ._arguments import (
     ACQUIRE_KEYWORDS,
     MOST,
@@ -44,7 +45,7 @@ MOST_AT_ONCE: Final = 10_000
 
 
 class PermitReporter:
-    """Calls ``on_lost`` of a semaphore object in the context of the caller who took the permit."""
+    """Has ``on_lost`` of a semaphore object called in the context of who took the permit."""
 
     __slots__ = ("_context", "_semaphore")
 
@@ -52,12 +53,15 @@ class PermitReporter:
         self._semaphore = semaphore
         self._context = copy_context()
 
-    def __call__(self, permit: str) -> None:
+    def __call__(self, permit: str, owner: int) -> None:
+        worker = _events.handlers_of(self._semaphore._client)
+        _events.run_on(worker, owner, partial(self._tell, permit))
+
+    def _tell(self, permit: str) -> None:
         try:
             self._context.run(self._semaphore._report, permit)
-        except BaseException:  # also SystemExit, which would end the events' thread
-            log = _events.logger()
-            log.exception("on_lost of %r raised", self._semaphore.name)
+        except BaseException as error:  # noqa: BLE001 - also SystemExit
+            _log.exception("on_lost of %r raised", self._semaphore.name, cause=error)
 
 
 class PermitLosses(_events.Listener):
@@ -84,7 +88,7 @@ class PermitLosses(_events.Listener):
             semaphore._gone.pop(permit, None)  # released just now
         self._forget_oldest()
         if report is not None:
-            report(permit)
+            report(permit, self.lost_owner)
 
     def _forget_oldest(self) -> None:
         """Keep the latest losses only, for programs that never release lost permits."""

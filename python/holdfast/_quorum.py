@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from . import _core
 from ._errors import ConnectionError
-from ._lock import BaseLock, Watcher
+from ._lock import BaseLock
 from ._names import quoted
+from ._watcher import Watcher
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import _core, _events
+from . import _core, _event_log
 from ._arguments import LOCK_KEYWORDS, encoded_text, instead_of
-from ._lock import BaseLock, Lock, Watcher
+from ._lock import BaseLock, Lock
 from ._quorum import QuorumSide, checked_members, cores_of, may_stand, title_of
+from ._watcher import Watcher
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,7 +39,7 @@ class BaseRedLock(QuorumSide):
 
     def _bind_core(self) -> None:
         super()._bind_core()
-        _events.red_locks.add(self)
+        _event_log.red_locks.add(self)
 
     def _member_of(self, client: str, name: bytes) -> BaseLock | None:
         """The member of a client, by its id, under a name."""

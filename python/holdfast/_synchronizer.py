@@ -6,7 +6,7 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from . import _core, _events
+from . import _core, _events, _log
 from ._arguments import checked_lease
 from ._errors import HoldfastError, LockTimeout
 from ._names import quoted
@@ -42,7 +42,7 @@ def _doubt(name: Name, ms: int) -> None:
         )
     if text not in _doubts:
         _doubts.add(text)
-        _events.logger().warning("the lease of %s is %g s, %s", quoted(name), ms / 1000, text)
+        _log.warning("the lease of %s is %g s, %s", quoted(name), ms / 1000, text)
 
 
 class Synchronizer(_core.Native):
@@ -108,8 +108,7 @@ class Permits(Synchronizer):
         """After the first ``acquire`` that timed out, which returns no reason."""
         self._minded = True
         if not exists:
-            log = _events.logger()
-            log.warning("timed out waiting for a permit of %r: %s", self.name, NEVER_INITIALIZED)
+            _log.warning("timed out waiting for a permit of %r: %s", self.name, NEVER_INITIALIZED)
 
 
 class BlockingPermits(Permits):

@@ -1,4 +1,4 @@
-"""Breaks of what event loops promise: see breaks.py."""
+"""Breaks of what event loops and threads of events promise: see breaks.py."""
 
 from __future__ import annotations
 
@@ -27,6 +27,13 @@ LOOP_BREAKS = (
         "tests/citizenship/test_steps.py::test_a_deferred_release_takes_no_turn_of_the_loop",
     ),
     Break(
+        (64,),
+        "the thread that sorts events calls what is to be called",
+        "python/holdfast/_workers.py",
+        (("        self._jobs.put(job)\n        self._start()", "        job()"),),
+        "tests/citizenship/test_blocking_handlers.py::test_a_handler_of_a_client_delays_no_cancellation",
+    ),
+    Break(
         (9,),
         "a grant that a cancelled task does not know of is kept",
         "cpp/sync/call/call.cpp",
@@ -34,7 +41,7 @@ LOOP_BREAKS = (
         "tests/citizenship/test_cancel.py::test_cancelled_when_it_is_granted_and_does_not_know",
     ),
     Break(
-        (62,),
+        (64,),
         "an operation does not start the threads that it needs",
         "cpp/engine/client.cpp",
         (("  mine.start();\n", ""),),
@@ -42,7 +49,7 @@ LOOP_BREAKS = (
         "::test_an_acquire_at_a_limit_raises_and_works_once_it_is_lifted",
     ),
     Break(
-        (63,),
+        (64,),
         "a guard that may not fork goes on as a child of the program",
         "cpp/guard/main.cpp",
         (("if (guard != 0) _exit", "if (guard > 0) _exit"),),

@@ -24,8 +24,9 @@ from holdfast._arguments import (
 )
 from holdfast._decorating import AsyncDecorates
 from holdfast._errors import HoldfastError, LockLostError, NotOwnedError
-from holdfast._lock import BaseLock, Watcher, seconds_left
+from holdfast._lock import BaseLock, seconds_left
 from holdfast._names import quoted
+from holdfast._watcher import Watcher
 
 from ._loop import (
     NO_OWNER,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
     from holdfast._base_client import BaseClient
+    from holdfast._events import Loss
     from holdfast._keywords import MinimumLockOptions
 
     from ._hold import Hold
@@ -97,14 +99,15 @@ class TaskWatcher(Watcher):
         loop = self._loop()
         if loop is not None:
             with suppress(RuntimeError):  # it was closed
-                loop.call_soon_threadsafe(self._report_loss, reason, context=self._context)
+                loss = self._loss(reason)
+                loop.call_soon_threadsafe(self._report_loss, loss, context=self._context)
 
-    def _report_loss(self, reason: str) -> None:
-        self.reason = reason
+    def _report_loss(self, loss: Loss) -> None:
+        self.reason = loss.reason
         task = self._task()
         if self._depth and task is not None and not self.lost_late:
             self._cancelled = task.cancel()
-        call_on_loop(partial(self._report, reason), self.lock.name)
+        call_on_loop(partial(self._report, loss), self.lock.name)
 
 
 class Lock(AsyncDecorates, BaseLock, _core.TaskLock):

@@ -18,8 +18,7 @@ from os import register_at_fork
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary, WeakSet, finalize, ref
 
-from holdfast import _core
-from holdfast._events import logger
+from holdfast import _core, _log
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -193,9 +192,8 @@ def call_on_loop(report: Callable[[], Any], name: object) -> None:
     """
     try:
         result = report()
-    except Exception:
-        log = logger()
-        log.exception("on_lost of %r raised", name)
+    except Exception as error:  # noqa: BLE001 - any, of the program's code
+        _log.exception("on_lost of %r raised", name, cause=error)
         return
     if not iscoroutine(result):
         return
@@ -205,8 +203,7 @@ def call_on_loop(report: Callable[[], Any], name: object) -> None:
     def done(task: Task[Any]) -> None:
         _callbacks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            log = logger()
-            log.error("on_lost of %r raised", name, exc_info=error)
+            _log.exception("on_lost of %r raised", name, cause=error)
 
     task.add_done_callback(done)
 

@@ -56,7 +56,7 @@ class TaskPermitReporter(PermitReporter):
         self._loop: ref[AbstractEventLoop] = ref(get_running_loop())
         super().__init__(semaphore)
 
-    def __call__(self, permit: str) -> None:
+    def __call__(self, permit: str, owner: int) -> None:
         if (loop := self._loop()) is not None:
             with suppress(RuntimeError):  # it was closed
                 loop.call_soon_threadsafe(self._report_here, permit, context=self._context)

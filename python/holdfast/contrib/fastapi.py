@@ -25,10 +25,9 @@ from starlette.background import BackgroundTask
 from starlette.requests import HTTPConnection
 from starlette.routing import Mount
 
-from holdfast import HoldfastError, LockTimeout
+from holdfast import HoldfastError, LockTimeout, _log
 from holdfast._arguments import Seconds
 from holdfast._errors import is_busy
-from holdfast._events import logger
 from holdfast.asyncio import Client
 from holdfast.contrib._locks import checked_options, new_lock, seconds_to_retry
 
@@ -118,7 +117,7 @@ class Locked:
                     raise
                 after = seconds_to_retry(await lock.ttl())
         except HoldfastError as error:
-            logger().error("%r could not be acquired for a request: %s", lock.name, error)
+            _log.error("%r could not be acquired for a request: %s", lock.name, error)
             detail = f"the server of the lock {lock.name!r} cannot be used; try again later"
             raise _refusal(connection, HTTP_UNAVAILABLE, detail) from error
         detail = f"{lock.name!r} is held by another request; try again in {after} s"
@@ -169,8 +168,7 @@ class _Release:
         try:
             await self._hold.release()
         except HoldfastError as error:
-            log = logger()
-            log.error("%r could not be released after a request: %s", self._hold.name, error)
+            _log.error("%r could not be released after a request: %s", self._hold.name, error)
 
 
 class _Canceller:

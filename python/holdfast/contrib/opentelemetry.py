@@ -17,7 +17,7 @@ from opentelemetry import context, metrics, trace
 from opentelemetry.metrics import Observation
 from opentelemetry.trace import SpanKind, Status, StatusCode
 
-from holdfast import Stats, __version__, _core, _events
+from holdfast import Stats, __version__, _core, _log
 from holdfast._base_client import all_clients
 from holdfast._names import shown
 from holdfast.contrib._figures import HELP, by_program
@@ -62,7 +62,7 @@ class HoldfastInstrumentor:
     ) -> None:
         """Begin; without providers with the global ones. No effect when it has begun already."""
         if self._recorder is not None:
-            _events.logger().warning("holdfast is instrumented already; uninstrument() it first")
+            _log.warning("holdfast is instrumented already; uninstrument() it first")
             return
         tracer = trace.get_tracer(SCOPE, __version__, tracer_provider)
         meter = metrics.get_meter(SCOPE, __version__, meter_provider)

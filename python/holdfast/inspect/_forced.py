@@ -10,8 +10,7 @@ import time
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Final
 
-from holdfast import _core
-from holdfast._events import logger
+from holdfast import _core, _log
 from holdfast._names import quoted
 
 from ._deployment import listed
@@ -67,7 +66,7 @@ def record(core: _core.Client, key: bytes, owners: Sequence[str]) -> bytes | Non
     for reply in replies:
         if isinstance(reply, Exception):
             text = "the forced release of %s is not recorded on the server: %s"
-            logger().warning(text, quoted(key), reply)
+            _log.warning(text, quoted(key), reply)
             return None
     return entry
 
@@ -106,5 +105,5 @@ def log_forced(core: _core.Client, key: bytes, owner: int) -> None:
     for forced in read_forced(lambda commands: _core.send_commands(core, key, commands), key):
         if mine in forced.owners:
             text = "the hold on %s (owner %d) was released by force: %s"
-            logger().error(text, quoted(key), owner, forced)
+            _log.error(text, quoted(key), owner, forced)
             return

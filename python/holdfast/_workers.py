@@ -1,0 +1,186 @@
+"""Threads that run the program's code for the library: ``on_lost``, log handlers and observers.
+
+Each has its queue, so that code that blocks delays no code of another thread, and nothing of the
+library. What runs on which thread is said in ``docs/synchronizers/lock.md``.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from _queue import Empty, SimpleQueue  # gevent replaces the names of `queue`
+from contextlib import suppress
+from time import monotonic
+from typing import TYPE_CHECKING
+from weakref import WeakSet
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Job = Callable[[], object]
+
+__all__ = ["Worker", "countdown", "gevent_patched", "start_thread"]
+
+#: Seconds for which a thread without a job waits for the next one before it ends.
+LINGER = 0.2
+
+_workers: WeakSet[Worker] = WeakSet()
+
+
+class Worker:
+    """Runs jobs on one daemon thread, in order. Any thread may use it, a signal handler too.
+
+    The thread starts with a job and ends ``LINGER`` seconds after the last one, or by ``end()``.
+    Where the system has no thread left, the job runs on the thread that has queued it. A child of
+    ``fork()`` has neither the thread nor the jobs. ``put()`` never waits for a job.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_counting",
+        "_dropped",
+        "_idle",
+        "_jobs",
+        "_most",
+        "_name",
+        "_running",
+        "_told",
+    )
+
+    def __init__(self, name: str, most: int, told: Callable[[int], object]) -> None:
+        """``most``: jobs that wait; ``told`` is called, as a job, with the number of more."""
+        self._name = name
+        self._most = most
+        self._told = told
+        self._reset()
+        _workers.add(self)
+
+    def _reset(self) -> None:
+        # Beside jobs: a queue into which the thread puts something when it has ended, at once.
+        self._jobs: SimpleQueue[Job | SimpleQueue[None]] = SimpleQueue()
+        # The thread that takes its one element starts the worker, which puts it back at its end.
+        self._idle: SimpleQueue[None] = SimpleQueue()
+        self._idle.put(None)
+        self._running = 0  # the number of the system's thread
+        self._dropped = 0
+        self._counting = threading.RLock()
+
+    def put(self, job: Job) -> bool:
+        """Queue a job; ``False``, and no job, if too many wait."""
+        if self._jobs.qsize() >= self._most:
+            with self._counting:
+                self._dropped += 1
+            return False
+        self._jobs.put(job)
+        self._start()
+        return True
+
+    def flush(self, seconds: float) -> None:
+        """Wait until the jobs that are queued now have run, at most so long."""
+        if self._rests() or self.runs_caller():
+            return
+        done: SimpleQueue[None] = SimpleQueue()
+        self._jobs.put(lambda: done.put(None))
+        self._start()
+        with suppress(Empty):
+            done.get(timeout=seconds)
+
+    def end(self, seconds: float) -> None:
+        """Have the thread end after the jobs that are queued now, and wait for it so long."""
+        if self._rests() or self.runs_caller():
+            return
+        ended: SimpleQueue[None] = SimpleQueue()
+        self._jobs.put(ended)
+        self._start()
+        with suppress(Empty):
+            ended.get(timeout=seconds)
+
+    def runs_caller(self) -> bool:
+        """Whether the calling thread is this worker's."""
+        return self._running == threading.get_native_id()
+
+    def _rests(self) -> bool:
+        return self._jobs.empty() and not self._idle.empty()
+
+    def _start(self) -> None:
+        """Start the thread unless it runs."""
+        try:
+            self._idle.get_nowait()
+            start_thread(self._run, self._name)
+        except Empty:
+            return
+        except RuntimeError:  # no thread is left, or the interpreter ends
+            self._run(0)
+        except BaseException:
+            self._idle.put(None)
+            raise
+
+    def _run(self, linger: float = LINGER) -> None:
+        jobs, idle = self._jobs, self._idle
+        self._running = threading.get_native_id()
+        ended = None
+        try:
+            ended = self._work(jobs, linger)
+        finally:  # a job that raises ends the thread, as it ends any other
+            self._running = 0
+            idle.put(None)
+            if not jobs.empty():  # one may have come before the line above
+                self._start()
+            if ended is not None:
+                ended.put(None)
+
+    def _work(
+        self, jobs: SimpleQueue[Job | SimpleQueue[None]], linger: float
+    ) -> SimpleQueue[None] | None:
+        """Run jobs until there is none for so long; or until ``end()``: what waits for that."""
+        with suppress(Empty):
+            while True:
+                job = jobs.get(timeout=linger)
+                if isinstance(job, SimpleQueue):
+                    return job
+                job()
+                del job  # before the wait: a job keeps what it is about
+                self._tell_dropped()
+        return None
+
+    def _tell_dropped(self) -> None:
+        if self._dropped:
+            with self._counting:
+                dropped, self._dropped = self._dropped, 0
+            self._told(dropped)
+
+
+def start_thread(body: Callable[[], object], name: str) -> threading.Thread | None:
+    """Start a daemon thread of the system; ``None`` where ``threading`` has greenlets."""
+    if gevent_patched():
+        from . import _greenlets
+
+        _greenlets.start_native_thread(body)
+        return None
+    thread = threading.Thread(target=body, name=name, daemon=True)
+    thread.start()
+    return thread
+
+
+def gevent_patched() -> bool:
+    """Whether ``threading`` may have greenlets in place of threads."""
+    if "gevent.monkey" not in sys.modules:
+        return False
+    from . import _greenlets
+
+    return _greenlets.install()
+
+
+def countdown(seconds: float) -> Callable[[], float]:
+    """At each call: the seconds that are left of these."""
+    end = monotonic() + seconds
+    return lambda: max(end - monotonic(), 0.0)
+
+
+def _after_fork_in_child() -> None:
+    for worker in list(_workers):
+        worker._reset()
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)
