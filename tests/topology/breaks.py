@@ -143,14 +143,14 @@ BREAKS = (
     Break(
         (30,),
         "a server out of reach is no reason to ask around",
-        "cpp/topology/cluster_slots.cpp",
+        "cpp/topology/cluster.cpp",
         (("kTroubleLasts);\n  request_refresh();\n", "kTroubleLasts);\n"),),
         f"{CLUSTER_FAILOVERS}::test_a_hold_survives_the_death_of_its_primary",
     ),
     Break(
         (31,),
         "what a cluster has lost is not looked after",
-        "cpp/topology/cluster_slots.cpp",
+        "cpp/topology/cluster.cpp",
         (
             ("  if (setup_.on_lost) setup_.on_lost();\n}", "}"),
             ("if (changed && setup_.on_lost) setup_.on_lost();", "(void)changed;"),
