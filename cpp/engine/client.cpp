@@ -24,13 +24,15 @@ namespace holdfast::engine {
 
 namespace {
 
-// "holdfast:<host>:<pid>:<the id's begin>", without what a server refuses in a name.
-std::string default_name(const std::string& id) {
+// Of all connections: "<client name>:<host>:<pid>:<the id's begin>", without what a server refuses
+// in a name; empty for an empty name.
+std::string connection_name(const std::optional<std::string>& given, const std::string& id) {
+  if (given && given->empty()) return {};
   constexpr std::size_t kIdLength = 8;
   std::array<char, 256> host{};
   (void)::gethostname(host.data(), host.size() - 1);
-  std::string name = "holdfast:" + std::string(host.data()) + ":" + std::to_string(::getpid()) +
-                     ":" + id.substr(0, kIdLength);
+  std::string name = given.value_or("holdfast") + ":" + std::string(host.data()) + ":" +
+                     std::to_string(::getpid()) + ":" + id.substr(0, kIdLength);
   const auto refused = [](char c) { return c < '!' || c > '~'; };
   name.erase(std::remove_if(name.begin(), name.end(), refused), name.end());
   return name;
@@ -39,12 +41,12 @@ std::string default_name(const std::string& id) {
 topology::Setup topology_setup(const ClientOptions& options, const std::shared_ptr<WaitHub>& hub,
                                const std::shared_ptr<lease::LeaseKeeper>& keeper,
                                const std::shared_ptr<Stats>& stats,
-                               const std::string& client_name) {
+                               const std::string& connection_name) {
   const net::Endpoint& endpoint = options.endpoint;
   topology::Setup setup;
   setup.endpoint = endpoint;
-  setup.link = {endpoint.addresses.front(), endpoint.tls,   endpoint.credentials,
-                endpoint.database,          client_name,    options.connect_timeout,
+  setup.link = {endpoint.addresses.front(), endpoint.tls,    endpoint.credentials,
+                endpoint.database,          connection_name, options.connect_timeout,
                 options.command_timeout,    options.retries};
   setup.link.resp3 = options.resp3;
   setup.link.stats = stats;
@@ -157,7 +159,7 @@ Client::Core* Client::make_core(bool first) {
       std::make_shared<lease::LeaseKeeper>(engine.clock(), loops.watchdog, id, events, stats);
   const auto hub = std::make_shared<WaitHub>();
   topology::Setup setup =
-      topology_setup(options_, hub, keeper, stats, options_.client_name.value_or(default_name(id)));
+      topology_setup(options_, hub, keeper, stats, connection_name(options_.client_name, id));
   setup.link.events = events;
   part->guarded = Guarded::begin({options_.guard, id}, events, loops.io);
   part->reauthentication = reauthentication_of(options_, engine.clock(), loops.io, events);

@@ -19,7 +19,7 @@ struct ClientOptions {
   Lease lease;     // the watchdog's
   std::string id;  // empty: a fresh UUID
   std::string name_prefix;
-  std::optional<std::string> client_name{};  // unset: host, pid and id; empty: none
+  std::optional<std::string> client_name{};  // how connections are called; empty: not at all
   Millis connect_timeout{5000};
   Millis command_timeout{5000};
   int retries = 10;

@@ -47,7 +47,7 @@ class ClientOptions:  # the options of a client
     endpoint: Endpoint
     id: str  # empty: a fresh UUID
     name_prefix: bytes
-    client_name: str | None  # None: host, pid and id; empty: none
+    client_name: str | None  # None: "holdfast"; empty: connections have no name
     retries: int
     resp3: bool
     replicas_to_wait: int

@@ -132,9 +132,9 @@ def scene(server: Server) -> Iterator[None]:
 
 
 def named(number: int) -> tuple[str, str]:
-    """An id, and the name of the connections of the client that has it."""
+    """An id, and the name of the client that has it."""
     id = f"{0x7E3A91C0 + number * 0x1B7F:08x}-52f4-4c1e-9d0b-6a8e3f21b{number:03}"
-    return id, f"holdfast:worker-{number + 1}:{4100 + 7 * number}:{id[:8]}"
+    return id, f"worker-{number + 1}"
 
 
 @contextlib.contextmanager

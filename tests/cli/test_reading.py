@@ -9,12 +9,14 @@ import pytest
 import holdfast
 from holdfast import inspect
 from tests.cli.conftest import Run
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.servers("redis")
 
 
 def test_ls_prints_the_same_as_the_module(run: Run, client: holdfast.Client) -> None:
     with client.lock("order:1", lease=60), client.read_write_lock("user", lease=60).read:
+        eventually(lambda: client.stats().tracked == 2)  # by the connection that renews
         [order, user] = inspect.locks(client)
         done = run("ls", "--json")
         assert (done.returncode, done.stderr) == (0, "")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import socket
 import threading
 from contextvars import ContextVar
 from typing import Any
@@ -202,7 +204,9 @@ def test_connections_are_named(make_client: MakeClient, server: Server) -> None:
         each.ping()
     listed = [dict(entry) for entry in server.inspect.client_list()]
     names = [entry["name"] for entry in listed]
-    assert any(n.startswith("holdfast:") and n.endswith(client.id[:8]) for n in names)
-    assert "mine" in names
+    host = f"{socket.gethostname()}:{os.getpid()}"
+    assert f"holdfast:{host}:{client.id[:8]}" in names
+    assert f"mine:{host}:{other.id[:8]}" in names
+    assert not any(nameless.id[:8] in name for name in names)
     if "lib-name" in listed[0]:
         assert "holdfast" in [entry["lib-name"] for entry in listed]

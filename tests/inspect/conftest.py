@@ -12,9 +12,9 @@ from tests.support.servers import Server
 
 @pytest.fixture
 def client(server: Server) -> Iterator[holdfast.Client]:
-    """A client whose connections have the name by which owners are found."""
+    """A client that is named after its program."""
     name = "0f66c2a4-2b5d-8d8d-8a2b-80b5a469f259"
-    with holdfast.Client(server.url, id=name, client_name=f"holdfast:host:1:{name[:8]}") as client:
+    with holdfast.Client(server.url, id=name, client_name="orders") as client:
         yield client
 
 

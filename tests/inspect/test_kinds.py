@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,6 +17,10 @@ from tests.support.servers import Server
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.servers("real")
+
+
+def connection_name(label: str, client: holdfast.Client) -> str:
+    return f"{label}:{socket.gethostname()}:{os.getpid()}:{client.id[:8]}"
 
 
 def shown(client: holdfast.Client, name: str | bytes, kind: str | None = None) -> dict[str, Any]:
@@ -54,8 +60,12 @@ def test_a_lock_has_the_shape_of_the_contract(server: Server, client: holdfast.C
         }
         assert owner["id"].startswith(f"{client.id}:")
         assert set(owner["client"]) == {"address", "name", "library"}
-        assert owner["client"]["name"] == f"holdfast:host:1:{client.id[:8]}"
+        assert owner["client"]["name"] == connection_name("orders", client)
         assert owner["client"]["address"].startswith("127.0.0.1:")
+        [[theirs]] = [info.owners for info in inspect.locks(client)]
+        assert theirs.client is not None
+        assert theirs.client.label == "orders"
+        assert theirs.client.process == f"{socket.gethostname()}:{os.getpid()}"
         more = {"keys": ["my:lock"], "channels": ["redisson_lock__channel:{my:lock}"]}
         assert shown(client, "my:lock") | {"ttl": 0} == found | more | {"ttl": 0}
     assert listed(client) == []
@@ -104,7 +114,7 @@ def test_a_fair_lock_has_a_queue(
         [queued] = found["queue"]
         assert queued["id"].startswith(f"{client.id}:")
         assert 0 < queued["timeout"] <= 60
-        assert queued["client"]["name"] == f"holdfast:host:1:{client.id[:8]}"
+        assert queued["client"]["name"] == connection_name("orders", client)
         assert found["keys"] == [
             "demo",
             "redisson_lock_queue:{demo}",

@@ -82,6 +82,7 @@ class Deployment:
         options.resp3 = False
         options.set_tracking("off")
         options.replicas_to_wait = 0
+        options.id = ""  # of no owner
         self.options = options
         self.prefix = options.name_prefix
         self._cluster = options.endpoint.deployment == "cluster"

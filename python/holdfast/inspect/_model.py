@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any, Final
@@ -30,6 +31,14 @@ KINDS: Final = (
 )
 
 
+#: The length of the part of a client's id that ends the names of its connections.
+ID_DIGITS: Final = 8
+#: The name of a connection of holdfast.
+NAME: Final = re.compile(
+    rf"(?P<label>.+):(?P<process>[^:]*:\d+):(?P<digits>[0-9a-f]{{{ID_DIGITS}}})"
+)
+
+
 @dataclass(frozen=True)
 class OwnerClient:
     """The client of an owner, as the server's list of connections has it."""
@@ -40,6 +49,25 @@ class OwnerClient:
     name: str
     #: Library and version, where the client says it.
     library: str | None
+
+    @property
+    def label(self) -> str | None:
+        """Its ``client_name``, by default ``holdfast``; ``None`` for a name of another library."""
+        return self._part("label")
+
+    @property
+    def process(self) -> str | None:
+        """Host and process of the program, ``host:pid``; ``None`` for a name of another library."""
+        return self._part("process")
+
+    @property
+    def id_digits(self) -> str | None:
+        """How the client's id begins; ``None`` for a name of another library."""
+        return self._part("digits")
+
+    def _part(self, part: str) -> str | None:
+        match = NAME.fullmatch(self.name)
+        return None if match is None else match[part]
 
     def to_json(self) -> dict[str, Any]:
         """The object as the command line prints it."""

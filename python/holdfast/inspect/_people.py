@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ._deployment import listed
-from ._model import LockInfo, Owner, OwnerClient
+from ._model import ID_DIGITS, LockInfo, Owner, OwnerClient
 from ._names import percent_encoded, shown
 
 if TYPE_CHECKING:
@@ -19,8 +20,6 @@ __all__ = ["Clients", "channels_like", "client_of", "info_of", "owners_of", "sub
 #: The list of a server with more connections is not read: making it takes long.
 MOST_CONNECTIONS: Final = 5000
 CHANNELS_AT_ONCE: Final = 500
-#: The length of the part of a client's id that ends the names of its connections.
-ID_DIGITS: Final = 8
 #: How the library of a client with a guard begins.
 GUARDED: Final = "holdfast(guard)"
 
@@ -45,14 +44,24 @@ def _connections(server: Server) -> dict[str, OwnerClient]:
     [listed] = server.ask_gently([(b"CLIENT", b"LIST")])
     if not isinstance(listed, bytes):
         return {}  # this user has no right to it
+    # The server lists its connections in an order that changes from one second to the next.
+    lines = sorted(map(_fields, listed.splitlines()), key=_precedence)
     found: dict[str, OwnerClient] = {}
-    for line in listed.splitlines():
-        client = client_of(line)
-        if client.name.startswith("holdfast:"):
-            digits = client.name.rpartition(":")[2][:ID_DIGITS]
-            if digits not in found or _is_guarded(client):
-                found[digits] = client
+    for line in lines:
+        client = _client(line)
+        digits = client.id_digits
+        if digits is None:
+            continue
+        known = found.setdefault(digits, client)
+        if _is_guarded(client):
+            found[digits] = replace(known, library=client.library)
     return found
+
+
+def _precedence(line: dict[str, str]) -> tuple[bool, int]:
+    """First the connection that renews, which is the one with tracking, else the oldest."""
+    number = line.get("id", "")
+    return "t" not in line.get("flags", ""), int(number) if number.isdigit() else 0
 
 
 def _is_guarded(client: OwnerClient) -> bool:
@@ -70,8 +79,15 @@ def connected(info: bytes) -> int:
 
 def client_of(line: bytes) -> OwnerClient:
     """The client that a line of ``CLIENT LIST``, or ``CLIENT INFO``, describes."""
+    return _client(_fields(line))
+
+
+def _fields(line: bytes) -> dict[str, str]:
     words = (word.partition("=") for word in line.decode(errors="backslashreplace").split(" "))
-    pairs = {field: value.strip() for field, _, value in words}
+    return {field: value.strip() for field, _, value in words}
+
+
+def _client(pairs: dict[str, str]) -> OwnerClient:
     library = f"{pairs.get('lib-name', '')} {pairs.get('lib-ver', '')}".strip()
     return OwnerClient(pairs.get("addr", ""), pairs.get("name", ""), library or None)
 

@@ -58,8 +58,14 @@ export function leftText(ends, digits = 0) {
   return secondsText(Math.max(0, (ends - performance.now()) / 1000), digits);
 }
 
-// The name that people know an owner by: that of its connection, its address, or its id.
+// The name of a connection of holdfast: the client's name, host:pid, and how the client's id begins.
+const CONNECTION = /^(.+):([^:]*:\d+):[0-9a-f]{8}$/;
+
+// The name that people know an owner by: host and process of its program, with the client's name if
+// it has one; else that of its connection, its address, or its id.
 export function ownerText(owner) {
+  const [, label, process] = CONNECTION.exec(owner.client?.name ?? "") ?? [];
+  if (process) return label === "holdfast" ? process : `${process} ${label}`;
   return owner.client?.name || owner.client?.address || owner.id;
 }
 
