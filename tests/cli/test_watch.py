@@ -12,11 +12,13 @@ from typing import Any
 import pytest
 
 import holdfast
+from holdfast import inspect
 from holdfast.cli._changes import Changes
 from holdfast.inspect import LockInfo, Owner
 from tests.cli.conftest import BOUND, COMMAND, environment
 from tests.support.fixtures import StartServer
 from tests.support.servers import Server
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.servers("redis")
 
@@ -114,6 +116,33 @@ def test_a_server_that_goes_is_waited_for(start_server: StartServer, start: Star
 def info(owner: str | None, ttl: float = 9.0) -> LockInfo:
     owners = (Owner(owner, 1),) if owner else ()
     return LockInfo("demo", "demo", "lock", owners, ttl, 0)
+
+
+def test_untouched_locks_make_no_events(server: Server, client: holdfast.Client) -> None:
+    """The server lists the connections of the owner in an order that goes round."""
+    with ExitStack() as stack:
+        for number in range(20):
+            stack.enter_context(client.lock(f"order:{number}", lease=60))
+        for _ in range(7):  # with a few the order stays
+            stack.enter_context(holdfast.Client(server.url)).ping()
+        eventually(lambda: client.stats().tracked == 20)
+        seen = Changes()
+        first = inspect.locks(client)
+        assert len(seen.update(first, 0)) == 20
+        [renews] = [each["addr"] for each in server.connections() if "t" in each["flags"]]
+        owners = [owner.client for info in first for owner in info.owners]
+        assert {owner.address for owner in owners if owner} == {renews}
+        lists: list[tuple[str, ...]] = []
+        changes: list[Any] = []
+
+        def order_has_changed() -> bool:
+            theirs = [each for each in server.connections() if each["name"].startswith("orders:")]
+            lists.append(tuple(each["addr"] for each in theirs))
+            changes.extend(seen.update(inspect.locks(client), 0))
+            return any(each != lists[0] for each in lists)
+
+        eventually(order_has_changed)
+        assert changes == []
 
 
 def test_hand_overs_are_counted_over_the_last_ten_seconds() -> None:
