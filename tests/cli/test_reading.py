@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import socket
+import subprocess
+import sys
 
 import pytest
 
 import holdfast
 from holdfast import inspect
-from tests.cli.conftest import Run
+from tests.cli.conftest import COMMAND, Run, environment
+from tests.support.servers import Server
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.servers("redis")
@@ -35,10 +41,68 @@ def test_other_programs_get_a_line_for_each_lock(run: Run, client: holdfast.Clie
         [line] = run("ls").stdout.splitlines()
         name, kind, owner, holds, left, waiters = line.split("\t")
         assert (name, kind, holds, waiters) == ("a\\x09b", "lock", "1", "0")
-        assert owner.startswith(f"{client.id}:")
+        assert owner == f"{socket.gethostname()}:{os.getpid()} orders"
         assert left.endswith(" s")
     assert run("ls").stdout == ""
     assert run("ls", "--json").stdout == "[]\n"
+
+
+PERSONS = """
+import os, pty, struct, fcntl, termios, sys
+pid, fd = pty.fork()
+if pid == 0:
+    os.execv(sys.argv[1], sys.argv[1:])
+fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
+try:
+    while part := os.read(fd, 4096):
+        os.write(1, part)
+except OSError:
+    pass
+"""
+
+
+def test_a_lock_is_one_line_of_a_terminal(
+    server: Server, client: holdfast.Client, other: holdfast.Client
+) -> None:
+    name = "invoices:2026:customer-4711"
+    permits = client.permit_semaphore("throttle", lease=60)
+    permits.try_set_permits(3)
+    both = client.read_write_lock(name, lease=60).read, other.read_write_lock(name, lease=60).read
+    with both[0], both[0], both[1], permits:
+        done = subprocess.run(
+            [sys.executable, "-c", PERSONS, *COMMAND, "--url", server.url, "ls"],
+            capture_output=True, text=True, check=True, env=environment(TERM="xterm"),
+        )  # fmt: skip
+    lines = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", done.stdout).splitlines()
+    process = f"{socket.gethostname()}:{os.getpid()}"
+    rows = [line.split() for line in lines if name in line or "throttle" in line]
+    assert [row[0] for row in rows] == [name, "throttle"]
+    assert len(lines) <= 5
+    assert f"{process} orders (read) and 1 more" in lines[-2]
+    assert rows[0][-4] == "3"  # holds, before "59.9 s" and no waiter
+    assert not re.search("[0-9a-f]{8}-[0-9a-f]{4}", done.stdout)
+
+
+def test_show_has_an_owner_s_program_first_and_its_id(run: Run, client: holdfast.Client) -> None:
+    process = f"{socket.gethostname()}:{os.getpid()}"
+    with client.read_write_lock("demo", lease=60).read:
+        shown = run("show", "demo").stdout
+        assert re.search(
+            rf"^owner\t{process} orders {client.id}:\d+ 127\S+.*, reads, holds 1$",
+            shown,
+            re.MULTILINE,
+        )
+
+
+def test_show_says_which_permits_are_free_and_which_are_all(
+    run: Run, client: holdfast.Client
+) -> None:
+    permits = client.permit_semaphore("throttle", lease=60)
+    permits.try_set_permits(5)
+    with permits, permits:
+        assert "\npermits\t3 free of 5 in all\n" in run("show", "throttle").stdout
+    client.semaphore("slots").try_set_permits(2)
+    assert "\npermits\t2 free\n" in run("show", "slots", "--kind", "semaphore").stdout
 
 
 def test_show_tells_by_its_status_whether_it_is_held(run: Run, client: holdfast.Client) -> None:

@@ -8,7 +8,7 @@ from rich.text import Text
 from holdfast import inspect
 
 from ._settings import NAME, Settings, as_json, json_option
-from ._text import COLUMNS, cells, console, new_table, on_terminal, write_lines
+from ._text import COLUMNS, cells, console, fields, new_table, on_terminal, write_lines
 
 __all__ = ["ls"]
 
@@ -25,15 +25,16 @@ def ls(settings: Settings, pattern: bytes | None, wants_json: bool) -> None:
     waits, or whose permits are all in use since a few seconds; the others, and latches, cannot be
     distinguished from other counters: 'holdfast show' shows them by name.
 
-    On a terminal it is a table, else a line for each lock: name, kind, owners, holds, time left,
-    waiters, separated by tabs.
+    On a terminal it is a table with a line for each lock, where an owner is host and process of its
+    program, else the same separated by tabs: name, kind, owners, holds, time left, waiters.
+    'holdfast show' and --json have the ids of owners.
     """
     with settings.client() as client:
         found = inspect.locks(client, pattern)
     if wants_json:
         print(as_json([info.to_json() for info in found]))
     elif not on_terminal():
-        write_lines(map(cells, found))
+        write_lines(map(fields, found))
     elif found:
         table = new_table(COLUMNS)
         for info in found:

@@ -10,7 +10,7 @@ from holdfast import inspect
 
 from ._errors import Status
 from ._settings import NAME, Settings, as_json, json_option
-from ._text import client_text, on_terminal, owner_text, seconds, write_pairs
+from ._text import on_terminal, owner_details, seconds, write_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,11 +48,12 @@ class KindType(click.Choice[str]):
 def show(settings: Settings, name: bytes, kind: str | None, wants_json: bool) -> int:
     """Show one lock, semaphore or latch.
 
-    Besides what 'holdfast ls' lists: the queue of a fair lock with the seconds after which each
-    waiter counts as dead, free permits, the count of a latch, the last fencing token, the keys and
-    channels on the server, and the latest releases by force (these also of a lock that is free):
-    when, by which user and connection, and who held it. A number for which no client waits is a
-    semaphore or a latch, which look alike: --kind says which.
+    Besides what 'holdfast ls' lists: the ids and addresses of owners, the queue of a fair lock with
+    the seconds after which each waiter counts as dead, the permits that are free (of a permit
+    semaphore: of how many), the count of a latch, the last fencing token, the keys and channels on
+    the server, and the latest releases by force (these also of a lock that is free): when, by which
+    user and connection, and who held it. A number for which no client waits is a semaphore or a
+    latch, which look alike: --kind says which.
 
     The status is 1 if it is free, and 2 if it is not a lock.
     """
@@ -85,19 +86,29 @@ def _pairs(found: inspect.LockDetail) -> Iterator[tuple[str, str]]:
     yield "name", found.name
     yield "kind", found.kind if found.certain else "semaphore or latch"
     for owner in found.owners:
-        yield "owner", f"{owner_text(owner)}, holds {owner.holds}"
+        mode = f", {owner.mode}s" if owner.mode else ""
+        yield "owner", f"{owner_details(owner)}{mode}, holds {owner.holds}"
     yield "left", seconds(found.ttl)
     yield "waiters", str(found.waiters)
     for queued in found.queue or ():
         left = "" if queued.timeout is None else f", counts as dead in {seconds(queued.timeout)}"
-        client = client_text(queued.client)
-        yield "queued", f"{queued.id}{' ' * bool(client)}{client}{left}"
+        yield "queued", f"{owner_details(queued)}{left}"
     yield from _numbers(found)
     yield from (("key", key) for key in found.keys)
     yield from (("channel", channel) for channel in found.channels)
 
 
 def _numbers(found: inspect.LockDetail) -> Iterator[tuple[str, str]]:
-    permits = "permits" if found.certain else "number"
-    numbers = {permits: found.permits, "count": found.count, "token": found.token}
+    numbers = {"count": found.count, "token": found.token}
+    if not found.certain:
+        numbers["number"] = found.permits
+    elif found.permits is not None:
+        yield "permits", _permits(found, found.permits)
     yield from ((word, str(value)) for word, value in numbers.items() if value is not None)
+
+
+def _permits(found: inspect.LockDetail, free: int) -> str:
+    """The free ones, and all where the permits in use are known."""
+    if found.kind != "permit_semaphore":
+        return f"{free} free"
+    return f"{free} free of {free + len(found.owners)} in all"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -13,15 +13,16 @@ from rich.text import Text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from holdfast.inspect import LockInfo, Owner, OwnerClient
+    from holdfast.inspect import LockInfo, Owner, OwnerClient, QueuedOwner
 
 __all__ = [
     "COLUMNS",
     "cells",
-    "client_text",
     "console",
+    "fields",
     "new_table",
     "on_terminal",
+    "owner_details",
     "owner_text",
     "seconds",
     "write_lines",
@@ -29,6 +30,8 @@ __all__ = [
 ]
 
 COLUMNS = ("name", "kind", "owners", "holds", "left", "waiters")
+#: Of an owner whose program is not known, or of a permit.
+ID_BEGIN: Final = 8
 NUMBERS = frozenset({"holds", "left", "waiters", "per second"})
 
 
@@ -47,30 +50,48 @@ def seconds(value: float | None) -> str:
     return "no expiry" if value is None else f"{value:.1f} s"
 
 
-def client_text(client: OwnerClient | None) -> str:
-    """The client behind an owner; empty if it is not known."""
+def program_text(client: OwnerClient | None) -> str:
+    """The program of a client: host, process and client name; empty if it is not known."""
     if client is None:
         return ""
-    return " ".join(filter(None, (client.name, client.address, client.library)))
+    if client.process is None:
+        return client.name or client.address
+    return client.process if client.label == "holdfast" else f"{client.process} {client.label}"
 
 
 def owner_text(owner: Owner) -> str:
-    """An owner in one line."""
+    """An owner as people know it: its program, else how its id begins."""
     mode = f" ({owner.mode})" if owner.mode else ""
-    client = client_text(owner.client)
-    return f"{owner.id}{mode}" + (f" {client}" if client else "")
+    return (program_text(owner.client) or f"{owner.id[:ID_BEGIN]}…") + mode
+
+
+def owner_details(owner: Owner | QueuedOwner) -> str:
+    """All that is known of an owner or waiter, its program first."""
+    client = owner.client
+    address = client.address if client and client.process else ""
+    library = client.library if client else None
+    return " ".join(filter(None, (program_text(client), owner.id, address, library)))
 
 
 def cells(info: LockInfo) -> tuple[str, ...]:
-    """A lock as a row of a table; an owner is a line."""
+    """A lock as one line of a table: of several owners the first, and the sum of their holds."""
+    more = len(info.owners) - 1
     return (
         info.name,
         info.kind,
-        "\n".join(map(owner_text, info.owners)),
-        "\n".join(str(owner.holds) for owner in info.owners),
+        "".join(map(owner_text, info.owners[:1])) + (f" and {more} more" if more > 0 else ""),
+        str(sum(owner.holds for owner in info.owners)) if info.owners else "",
         seconds(info.ttl),
         str(info.waiters),
     )
+
+
+def fields(info: LockInfo) -> tuple[str, ...]:
+    """A lock as a line for other programs: each owner, and its holds."""
+    name, kind, _, _, left, waiters = cells(info)
+    owners = ",".join(map(owner_text, info.owners))
+    holds = ",".join(str(owner.holds) for owner in info.owners)
+    return name, kind, owners, holds, left, waiters
 
 
 def new_table(columns: Sequence[str]) -> Table:
@@ -78,14 +99,20 @@ def new_table(columns: Sequence[str]) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for column in columns:
         right = column in NUMBERS
-        table.add_column(column.upper(), justify="right" if right else "left", overflow="fold")
+        cut = column == "owners"  # `show` has all of them
+        table.add_column(
+            column.upper(),
+            justify="right" if right else "left",
+            overflow="ellipsis" if cut else "fold",
+            no_wrap=cut,
+        )
     return table
 
 
 def write_lines(rows: Iterable[Sequence[str]]) -> None:
     """For other programs: a line for each row, its cells separated by tabs."""
     for row in rows:
-        print("\t".join(cell.replace("\n", ",") for cell in row), flush=True)
+        print("\t".join(row), flush=True)
 
 
 def write_pairs(pairs: Sequence[tuple[str, str]]) -> None:

@@ -12,7 +12,7 @@ from holdfast import inspect
 
 from ._errors import Status, complain
 from ._settings import NAME, Settings
-from ._text import console, owner_text
+from ._text import console, owner_details
 
 __all__ = ["unlock"]
 
@@ -49,7 +49,7 @@ def _confirmed(found: inspect.LockDetail) -> bool:
         return False
     terminal = console()
     for owner in found.owners:
-        terminal.print(Text(f"'{found.name}' is held by {owner_text(owner)}"))
+        terminal.print(Text(f"'{found.name}' is held by {owner_details(owner)}"))
     try:
         agreed = Confirm.ask(Text("Release it by force?"), console=terminal, default=False)
     except EOFError:
