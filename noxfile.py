@@ -215,6 +215,7 @@ def frameworks(session: nox.Session) -> None:
     install_package(session, "test", *FRAMEWORKS, groups=["frameworks"])
     folders = ["tests/frameworks", "tests/application"]
     session.run("pytest", "-m", "frameworks or not interop", *folders, *session.posargs)
+    session.run("python", "-m", "tests.application.redis_py")
 
 
 @nox.session(venv_backend="uv")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
 import re
+import subprocess
+import sys
 import threading
 from contextlib import ExitStack
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import redis
@@ -15,6 +18,7 @@ import redis.asyncio.lock
 import redis.lock
 
 import holdfast
+import holdfast.inspect
 from holdfast.contrib.redis_py import AsyncLock, Lock, async_client_of, client_of
 from tests.application.redis_py.stand_in import LEFT_OUT
 from tests.support.actors import Flavour
@@ -203,6 +207,139 @@ def test_a_token_that_is_set_in_another_object_passes_the_hold_on(
             alice.do(second.release)
     with pytest.raises(redis.exceptions.LockNotOwnedError):
         alice.do(first.release)
+
+
+WORKER = """
+import sys, redis
+from holdfast.contrib.redis_py import Lock
+
+port, token, step, *given = sys.argv[1:]
+lock = redis.Redis(port=int(port)).lock("name", timeout=60, lock_class=Lock)
+lock.local.token = token.encode()
+assert lock.owned()
+getattr(lock, step)(*map(float, given))
+"""
+
+
+@pytest.mark.filterwarnings("ignore:.* was closed while it held:ResourceWarning")
+@pytest.mark.parametrize("given", [(10, None), (10, "word"), (None, None)], ids=str)
+def test_a_token_holds_the_lock_in_any_process(
+    r: Any, lock_class: Any, server: Server, alice: Any, given: tuple[float | None, str | None]
+) -> None:
+    timeout, token = given
+
+    def elsewhere(*step: str) -> None:
+        word = alice.do(lambda: lock.local.token).decode()
+        subprocess.run([sys.executable, "-c", WORKER, str(server.port), word, *step], check=True)
+
+    lock = r.lock("name", timeout=timeout, lock_class=lock_class)
+    assert alice.do(lock.acquire, token=token)
+    elsewhere("extend", "100")
+    assert server.inspect.pttl("name") > 90_000
+    elsewhere("reacquire")
+    assert 50_000 < server.inspect.pttl("name") <= 60_000
+    elsewhere("release")
+    assert server.keys() == set()
+    assert not alice.do(lock.owned)
+    with pytest.raises(redis.exceptions.LockNotOwnedError):
+        alice.do(lock.release)
+
+
+@pytest.mark.flavours("sync")
+def test_a_lock_object_that_is_dropped_leaves_its_hold_to_the_token(
+    r: Any, lock_class: Any, server: Server, flavour: Flavour
+) -> None:
+    lock = r.lock("name", timeout=10, lock_class=lock_class)
+    lock.acquire()
+    token = lock.local.token
+    del lock
+    gc.collect()  # a ResourceWarning would be an error
+    lock = r.lock("name", timeout=10, lock_class=lock_class)
+    lock.local.token = token
+    lock.release()
+    assert server.keys() == set()
+
+
+def test_a_waiter_has_the_lock_by_its_token(
+    r: Any, lock_class: Any, server: Server, alice: Any, bob: Any
+) -> None:
+    first, second, third = (r.lock("name", 10, lock_class=lock_class) for _ in range(3))
+    alice.do(first.acquire)
+    waiting = bob.begin(second.acquire, token="word")
+    eventually(server.subscribed_channels)
+    alice.do(first.release)
+    assert waiting.result(10)
+    alice.do(lambda: setattr(third.local, "token", b"word"))
+    assert alice.do(third.owned)
+    assert 9000 < server.inspect.pttl("name") <= 10_000
+    alice.do(third.release)
+    assert server.keys() == set()
+
+
+@pytest.mark.parametrize("name", [7, 1.5, b"\xff"])
+def test_a_name_is_what_redis_py_sends(
+    r: Any, lock_class: Any, server: Server, alice: Any, name: Any
+) -> None:
+    for timeout in (10, None):
+        lock = r.lock(name, timeout=timeout, lock_class=lock_class)
+        assert alice.do(lock.acquire)
+        assert server.keys() == {name if isinstance(name, bytes) else str(name).encode()}
+        alice.do(lock.release)
+
+
+@pytest.mark.flavours("sync")
+def test_a_subclass_may_have_other_steps(r: Any, server: Server, flavour: Flavour) -> None:
+    class Counting(Lock):
+        steps: ClassVar[list[str]] = []
+
+        def do_acquire(self, token: Any) -> bool:
+            self.steps.append("acquire")
+            return len(self.steps) > 2 and super().do_acquire(token)
+
+        def do_release(self, expected_token: Any) -> None:
+            self.steps.append("release")
+            super().do_release(expected_token)
+
+    with r.lock("name", timeout=10, sleep=0.01, lock_class=Counting):
+        assert server.inspect.exists("name")
+    assert Counting.steps == ["acquire", "acquire", "acquire", "release"]
+    assert server.keys() == set()
+
+
+@pytest.mark.flavours("sync")
+def test_a_subclass_may_have_other_scripts(r: Any, server: Server, flavour: Flavour) -> None:
+    class Capped(Lock):
+        LUA_EXTEND_SCRIPT = """
+        if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then return 0 end
+        return redis.call('pexpire', KEYS[1], math.min(ARGV[2], 5000))
+        """
+
+    r.lock("another", timeout=10, lock_class=Lock)  # which has registered its own
+    lock = r.lock("name", timeout=10, lock_class=Capped)
+    lock.acquire()
+    lock.extend(60)
+    assert 4000 < server.inspect.pttl("name") <= 5000
+    given: list[Any] = []
+    lock.lua_extend = lambda keys, args, client: given.append((keys, args, client)) or 1
+    lock.extend(2)
+    assert given == [(["name"], [lock.local.token, 2000, "0"], r)]
+    lock.release()
+
+
+@pytest.mark.flavours("sync")
+def test_the_holder_of_a_token_is_shown_as_a_lock(
+    r: Any, lock_class: Any, server: Server, flavour: Flavour
+) -> None:
+    lock = r.lock("name", timeout=10, lock_class=lock_class)
+    lock.acquire()
+    with holdfast.Client(server.url) as client:
+        [shown] = holdfast.inspect.locks(client)
+        assert (shown.name, [owner.id for owner in shown.owners]) == (
+            "name",
+            [lock.local.token.decode()],
+        )
+        assert client.lock("name").force_release()
+    assert not lock.owned()
 
 
 def test_negative_times_are_treated_as_by_redis_py(

@@ -4,6 +4,9 @@ Constructor, methods, attributes and exceptions are those of ``redis.lock.Lock``
 ``redis.asyncio.lock.Lock``. The keys are holdfast's: code that uses redis-py's locks and code that
 uses these do **not** exclude each other; ``docs/guides/redis-py.md`` says how to change over.
 
+With a ``timeout`` the token is all that a hold consists of, and any process that has it may
+release or extend it. Without one the hold is renewed by the process that acquired it.
+
 Needs the extra ``redis_py`` (redis 6.1 or newer).
 """
 
@@ -12,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+import re
 import threading
 import time
 import uuid
@@ -25,11 +29,11 @@ from redis import exceptions
 import holdfast
 import holdfast.asyncio
 from holdfast._errors import is_busy
-from holdfast.asyncio._loop import request
+from holdfast.contrib import _redis_scripts
 from holdfast.contrib._redis_clients import async_client_of, client_of
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Awaitable, Generator
     from types import TracebackType
 
     from typing_extensions import Self
@@ -40,25 +44,42 @@ __all__ = ["AsyncLock", "Lock", "async_client_of", "client_of"]
 
 #: The server's error for a key that is not a lock of holdfast: redis-py's are strings.
 NO_LOCK = "WRONGTYPE"
+#: The field of an owner in a lock's hash.
+FIELD = re.compile(rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}:\d+")
+#: The number of an owner that is known by its token: of a ticket, not of a thread, task or hold.
+NUMBER = 2**53 - 1
 
 logger = logging.getLogger(__name__)
 
-
-#: The holds of this process by client id, name and token, while a lock object has them.
-_holds: WeakValueDictionary[tuple[str, str, bytes], Any] = WeakValueDictionary()
+#: The renewed holds of this process by client id, name and token, while a lock object has them.
+_holds: WeakValueDictionary[tuple[str, bytes, bytes], Any] = WeakValueDictionary()
 
 
 class _BaseLock:
     """The common part of both locks: everything except waiting."""
 
     #: ``token`` is that of this lock's hold, ``None`` while there is none. Set to that of another
-    #: lock object of the name and the process, it passes the hold on.
+    #: lock object of the name, of any process, it makes this object one that holds the lock.
     local: Any
+
+    #: The scripts, registered by the first lock of a class. A subclass may have others: KEYS[1] is
+    #: the lock's name, ARGV[1] the owner's field in its hash, ARGV[2] ms; the result is 1 or 0.
+    lua_acquire: Any = None
+    lua_release: Any = None
+    lua_extend: Any = None
+    lua_reacquire: Any = None
+
+    LUA_ACQUIRE_SCRIPT = _redis_scripts.ACQUIRE
+    LUA_RELEASE_SCRIPT = _redis_scripts.RELEASE
+    LUA_EXTEND_SCRIPT = _redis_scripts.EXTEND  # ARGV[3]: "1" to replace the time, "0" to add
+    LUA_REACQUIRE_SCRIPT = _redis_scripts.REACQUIRE
+    LUA_MOVE_SCRIPT = _redis_scripts.MOVE
+    lua_move: Any = None
 
     def __init__(  # noqa: PLR0917 - as redis-py has them
         self,
         redis: Any,
-        name: str,
+        name: Any,
         timeout: float | None = None,
         sleep: float = 0.1,
         blocking: bool = True,
@@ -76,55 +97,109 @@ class _BaseLock:
         self.raise_on_release_error = raise_on_release_error
         self.local = threading.local() if self.thread_local else SimpleNamespace()
         self.local.token = None
-        self._lock: Any = self._new_lock()
+        self._key = self._encoded(name)
+        self._client: Any = self._client_of(redis)
+        self._lock: Any = self._client.lock(self._key)
+        self.register_scripts()
 
-    def _new_lock(self) -> Any:
+    def _client_of(self, redis: Any) -> Any:
         raise NotImplementedError
 
-    def _lease(self) -> float | None:
-        if self.timeout and self.timeout < 0:
+    def register_scripts(self) -> None:
+        """Register the scripts of the class, once."""
+        cls = type(self)
+        for step in ("acquire", "release", "extend", "reacquire", "move"):
+            script, text = f"lua_{step}", f"LUA_{step.upper()}_SCRIPT"
+            has_another = text in vars(cls) and script not in vars(cls)
+            if getattr(cls, script) is None or has_another:
+                setattr(cls, script, self.redis.register_script(getattr(cls, text)))
+
+    def _encoded(self, value: Any) -> bytes:
+        """A name or a token as redis-py sends it."""
+        source = getattr(self.redis, "connection_pool", self.redis)  # a cluster has no pool
+        return bytes(source.get_encoder().encode(value))
+
+    def _milliseconds(self) -> int | None:
+        """The ``timeout``; ``None``: renewed."""
+        if not self.timeout:
+            return None
+        if self.timeout < 0:
             msg = f"{self.name!r} cannot be acquired: timeout must be positive, not {self.timeout}"
             raise exceptions.ResponseError(msg)  # with redis-py it is the server's
-        return max(self.timeout, 0.001) if self.timeout else None
+        return max(1, int(self.timeout * 1000))
 
-    def _token_of(self, token: str | bytes | None) -> bytes:
-        if token is None:
-            return uuid.uuid4().hex.encode()
-        return token if isinstance(token, bytes) else token.encode()
-
-    def _key(self, token: str | bytes) -> tuple[str, str, bytes]:
-        return (self._lock._client.id, str(self.name), self._token_of(token))
-
-    def _granted(self, hold: Any, token: bytes) -> Literal[True]:
-        self.local.hold = _holds[self._key(token)] = hold
-        self.local.token = token
-        return True
-
-    def _hold(self) -> Any:
-        """The hold with the caller's token, or ``None``."""
-        token = self._token()
-        return None if token is None else _holds.get(self._key(token))
+    def _lease(self) -> float | None:
+        ms = self._milliseconds()
+        return None if ms is None else ms / 1000
 
     def _token(self) -> str | bytes | None:
         token: str | bytes | None = getattr(self.local, "token", None)
         return token
 
-    def _forget(self) -> None:
-        self.local.token = self.local.hold = None
+    def _hold_key(self, token: str | bytes) -> tuple[str, bytes, bytes]:
+        return (self._client.id, self._key, self._encoded(token))
 
-    def _required(self, what: str) -> Any:
-        if self._token() is None:
-            raise self._error(f"{self.name!r} cannot be {what}: it is not held by this lock object")
-        hold = self._hold()
-        if hold is None:
-            raise self._gone()
+    def _field(self, token: str | bytes) -> bytes:
+        """The owner's field for a token: of a renewed hold, else made from the token."""
+        hold = _holds.get(self._hold_key(token))
+        if hold is not None:
+            return _field_of(self._client, hold)
+        word = self._encoded(token)
+        if FIELD.fullmatch(word):
+            return word
+        digest = uuid.uuid5(uuid.NAMESPACE_OID, word.hex())
+        return f"{digest}:{NUMBER}".encode()
+
+    def _given(self, token: str | bytes | None) -> bytes:
+        return f"{uuid.uuid4()}:{NUMBER}".encode() if token is None else self._encoded(token)
+
+    def _renews(self, hold: Any, token: bytes) -> Literal[True]:
+        self.local.hold = _holds[self._hold_key(token)] = hold
+        return True
+
+    def _granted(self, token: bytes, *, given: bool) -> Literal[True]:
+        """The token of a renewed hold is its field, which other processes know the hold by."""
+        hold = _holds.get(self._hold_key(token))
+        if hold is not None and not given:
+            token = _field_of(self._client, hold)
+            _holds[self._hold_key(token)] = hold
+        self.local.token = token
+        return True
+
+    def _forgotten(self, token: str | bytes) -> Any:
+        """The renewed hold of a token, which ends; ``None``: there is none."""
+        hold = _holds.pop(self._hold_key(token), None)
+        self.local.hold = None
         return hold
 
-    def _limited(self, what: str) -> Any:
-        hold = self._required(what)
+    def _known_token(self, what: str) -> str | bytes:
+        token = self._token()
+        if token is None:
+            raise self._error(f"{self.name!r} cannot be {what}: it is not held by this lock object")
+        return token
+
+    def _limited(self, what: str) -> None:
+        self._known_token(what)
         if self.timeout is None:
             raise self._error(f"{self.name!r} cannot be {what}: it has no timeout")
-        return hold
+
+    def _extension(self, additional_time: Seconds, replace_ttl: bool) -> dict[str, Any]:
+        field = self._field(self._known_token("extended"))
+        arguments = [field, int(additional_time * 1000), "1" if replace_ttl else "0"]
+        return {"keys": [self.name], "args": arguments, "client": self.redis}
+
+    def _by_token(self, token: str | bytes, *arguments: Any) -> dict[str, Any]:
+        return {
+            "keys": [self.name],
+            "args": [self._field(token), *arguments],
+            "client": self.redis,
+        }
+
+    def _move(self, ticket: str, token: bytes, ms: int) -> dict[str, Any]:
+        """From the ticket of a waiter's hold to the token."""
+        _, _, client_id, number, *_ = ticket.split(":")
+        arguments = [f"{client_id}:{number}", self._field(token), ms]
+        return {"keys": [self.name], "args": arguments, "client": self.redis}
 
     def _error(self, message: str) -> exceptions.LockError:
         return exceptions.LockError(message, lock_name=self.name)
@@ -156,42 +231,59 @@ class _BaseLock:
             raise exceptions.ConnectionError(str(error)) from error
 
 
+def _field_of(client: Any, hold: Any) -> bytes:
+    return f"{client.id}:{hold._owner}".encode()
+
+
 class _Attempt:
     """One call of ``acquire``: its deadline, and its handling of errors."""
 
-    def __init__(self, lock: _BaseLock, blocking: bool | None, timeout: Seconds | None) -> None:
+    def __init__(
+        self,
+        lock: _BaseLock,
+        sleep: Seconds | None,
+        blocking: bool | None,
+        timeout: Seconds | None,
+    ) -> None:
         timeout = lock.blocking_timeout if timeout is None else timeout
+        self.pause = lock.sleep if sleep is None else sleep
+        self._blocking = lock.blocking if blocking is None else blocking
         self._deadline = math.inf if timeout is None else time.monotonic() + timeout
-        if not (lock.blocking if blocking is None else blocking):
-            self._deadline = -math.inf
-        self._lease = lock._lease()
 
-    def options(self) -> dict[str, Any]:
-        """For ``hold()``: the time that is left, and the lease."""
+    def goes_on(self) -> bool:
+        """Whether to wait until the lock is free."""
+        return self._blocking and time.monotonic() < self._deadline
+
+    def may_sleep(self) -> bool:
+        """Whether to try again after the pause."""
+        return time.monotonic() + self.pause <= self._deadline
+
+    def left(self) -> float | None:
+        """For ``hold()``: the time that is left."""
         left = self._deadline - time.monotonic()
-        return {"wait": None if left == math.inf else max(left, 0.0), "lease": self._lease}
+        return None if left == math.inf else max(left, 0.0)
 
-    def goes_on_after(self, error: holdfast.HoldfastError, pause: Seconds) -> bool:
-        """Whether to try again after `pause`; ``False``: the lock is busy. Else raises `error`.
 
-        A key that is one of redis-py's locks is busy, and no message says when it is free.
-        """
-        if isinstance(error, holdfast.LockTimeout) and is_busy(error):
-            return False
-        if not isinstance(error, holdfast.ServerError) or error.code != NO_LOCK:
-            raise error
-        return time.monotonic() + pause <= self._deadline
+def _is_busy(error: holdfast.HoldfastError) -> bool:
+    """Whether another holds the lock.
+
+    A key that is one of redis-py's locks is busy, and no message says when it is free.
+    """
+    if isinstance(error, holdfast.ServerError):
+        return error.code == NO_LOCK
+    return isinstance(error, holdfast.LockTimeout) and is_busy(error)
 
 
 class Lock(_BaseLock):
     """A lock in the place of ``redis.lock.Lock``.
 
     ``timeout=None`` is renewed until ``release()`` instead of living for ever. Waiters are woken by
-    messages; ``sleep`` is used only while the key is one of redis-py's own locks.
+    messages; ``sleep`` is used only while the key is one of redis-py's own locks, and where a
+    subclass has another ``do_acquire``.
     """
 
-    def _new_lock(self) -> holdfast.Lock:
-        return client_of(self.redis).lock(self.name)
+    def _client_of(self, redis: Any) -> holdfast.Client:
+        return client_of(redis)
 
     def acquire(
         self,
@@ -201,34 +293,62 @@ class Lock(_BaseLock):
         token: str | bytes | None = None,
     ) -> bool:
         """Take the lock; ``False`` when it stays held by another for ``blocking_timeout``."""
-        pause = self.sleep if sleep is None else sleep
-        attempt = _Attempt(self, blocking, blocking_timeout)
-        word = self._token_of(token)
+        attempt = _Attempt(self, sleep, blocking, blocking_timeout)
+        word = self._given(token)
+        while not self.do_acquire(word):
+            if not attempt.goes_on():
+                return False
+            if self._waits_by_message() and self._wait(attempt, word):
+                break
+            if not attempt.may_sleep():
+                return False
+            time.sleep(attempt.pause)
+        return self._granted(word, given=token is not None)
+
+    def _waits_by_message(self) -> bool:
+        return type(self).do_acquire is Lock.do_acquire
+
+    def do_acquire(self, token: str | bytes) -> bool:
+        """Try once to take the lock for a token."""
+        ms = self._milliseconds()
+        if ms is not None:
+            return bool(self.lua_acquire(**self._by_token(token, ms)))
+        hold = self._hold(0)
+        return hold is not None and self._renews(hold, self._encoded(token))
+
+    def _hold(self, wait: float | None) -> Any:
+        """A hold; ``None`` while another has the lock."""
         with self._as_of_redis_py():
-            while True:
-                try:
-                    return self._granted(self._lock.hold(**attempt.options()), word)
-                except holdfast.HoldfastError as error:
-                    if not attempt.goes_on_after(error, pause):
-                        return False
-                time.sleep(pause)
+            try:
+                return self._lock.hold(wait=wait, lease=self._lease())
+            except holdfast.HoldfastError as error:
+                if not _is_busy(error):
+                    raise
+                return None
+
+    def _wait(self, attempt: _Attempt, token: bytes) -> bool:
+        """Wait for the lock and take it; ``False``: it is busy."""
+        hold = self._hold(attempt.left())
+        ms = self._milliseconds()
+        if hold is None or ms is None:
+            return hold is not None and self._renews(hold, token)
+        try:
+            with self._as_of_redis_py():
+                ticket = hold.detach(lease=ms / 1000)
+        except exceptions.LockNotOwnedError:
+            return False  # its lease is over already
+        return bool(self.lua_move(**self._move(ticket, token, ms)))
 
     def locked(self) -> bool:
         """Whether anyone holds it."""
-        try:
-            with self._as_of_redis_py():
-                held: bool = self._lock.locked()
-                return held
-        except exceptions.LockNotOwnedError:
-            return True  # the key is one of redis-py's locks
+        return bool(self.redis.exists(self.name))
 
     def owned(self) -> bool:
         """Whether this lock object holds it, asked of the server."""
-        hold = self._hold()
+        token = self._token()
         try:
-            with self._as_of_redis_py():
-                return hold is not None and (hold._core.hold_count(hold._owner) or 0) > 0
-        except exceptions.LockNotOwnedError:
+            return token is not None and bool(self.redis.hexists(self.name, self._field(token)))
+        except exceptions.ResponseError:
             return False
 
     def release(self) -> None:
@@ -237,37 +357,44 @@ class Lock(_BaseLock):
         Raises ``LockError`` when this lock object holds nothing, ``LockNotOwnedError`` when its
         hold is gone.
         """
-        try:
-            hold = self._required("released")
+        expected_token = self._known_token("released")
+        self.local.token = None
+        self.do_release(expected_token)
+
+    def do_release(self, expected_token: str | bytes) -> None:
+        """Free the lock of a token."""
+        arguments = self._by_token(expected_token)
+        hold = self._forgotten(expected_token)
+        if hold is not None:
             with self._as_of_redis_py():
                 hold.release()
-        except exceptions.LockNotOwnedError:
-            self._forget()
-            raise
-        self._forget()
+        elif not self.lua_release(**arguments):
+            raise self._gone()
 
     def extend(self, additional_time: Seconds, replace_ttl: bool = False) -> Literal[True]:
         """Add seconds to the time that is left, or, with ``replace_ttl``, replace it.
 
         A result of zero or less ends the hold, as with redis-py.
         """
-        hold = self._limited("extended")
-        with self._as_of_redis_py():
-            left = 0.0 if replace_ttl else self._lock.ttl()
-            if left is None:
-                raise self._gone()
-            if left + additional_time <= 0:
-                hold.release()
-            elif not hold.extend(left + additional_time):
-                raise self._gone()
+        self._limited("extended")
+        return self.do_extend(additional_time, replace_ttl)
+
+    def do_extend(self, additional_time: Seconds, replace_ttl: bool) -> Literal[True]:
+        """Extend the hold of ``local.token``."""
+        if not self.lua_extend(**self._extension(additional_time, replace_ttl)):
+            raise self._gone()
         return True
 
     def reacquire(self) -> Literal[True]:
         """Set the time that is left to ``timeout`` again."""
-        hold = self._limited("reacquired")
-        with self._as_of_redis_py():
-            if not hold.extend(self._lease()):
-                raise self._gone()
+        self._limited("reacquired")
+        return self.do_reacquire()
+
+    def do_reacquire(self) -> Literal[True]:
+        """Set the time of the hold of ``local.token``."""
+        token = self._known_token("reacquired")
+        if not self.lua_reacquire(**self._by_token(token, self._milliseconds())):
+            raise self._gone()
         return True
 
     def __enter__(self) -> Self:
@@ -292,8 +419,8 @@ class Lock(_BaseLock):
 class AsyncLock(_BaseLock):
     """A lock in the place of ``redis.asyncio.lock.Lock``; otherwise as ``Lock``."""
 
-    def _new_lock(self) -> holdfast.asyncio.Lock:
-        return async_client_of(self.redis).lock(self.name)
+    def _client_of(self, redis: Any) -> holdfast.asyncio.Client:
+        return async_client_of(redis)
 
     async def acquire(
         self,
@@ -302,70 +429,117 @@ class AsyncLock(_BaseLock):
         token: str | bytes | None = None,
     ) -> bool:
         """Take the lock; ``False`` when it stays held by another for ``blocking_timeout``."""
-        attempt = _Attempt(self, blocking, blocking_timeout)
-        word = self._token_of(token)
+        attempt = _Attempt(self, None, blocking, blocking_timeout)
+        word = self._given(token)
+        while not await self.do_acquire(word):
+            if not attempt.goes_on():
+                return False
+            if self._waits_by_message() and await self._wait(attempt, word):
+                break
+            if not attempt.may_sleep():
+                return False
+            await asyncio.sleep(attempt.pause)
+        return self._granted(word, given=token is not None)
+
+    def _waits_by_message(self) -> bool:
+        return type(self).do_acquire is AsyncLock.do_acquire
+
+    async def do_acquire(self, token: str | bytes) -> bool:
+        """Try once to take the lock for a token."""
+        ms = self._milliseconds()
+        if ms is not None:
+            return bool(await self.lua_acquire(**self._by_token(token, ms)))
+        hold = await self._hold(0)
+        return hold is not None and self._renews(hold, self._encoded(token))
+
+    async def _hold(self, wait: float | None) -> Any:
+        """A hold; ``None`` while another has the lock."""
         with self._as_of_redis_py():
-            while True:
-                try:
-                    return self._granted(await self._lock.hold(**attempt.options()), word)
-                except holdfast.HoldfastError as error:
-                    if not attempt.goes_on_after(error, self.sleep):
-                        return False
-                await asyncio.sleep(self.sleep)
+            try:
+                return await self._lock.hold(wait=wait, lease=self._lease())
+            except holdfast.HoldfastError as error:
+                if not _is_busy(error):
+                    raise
+                return None
+
+    async def _wait(self, attempt: _Attempt, token: bytes) -> bool:
+        """Wait for the lock and take it; ``False``: it is busy."""
+        hold = await self._hold(attempt.left())
+        ms = self._milliseconds()
+        if hold is None or ms is None:
+            return hold is not None and self._renews(hold, token)
+        try:
+            with self._as_of_redis_py():
+                ticket = await hold.detach(lease=ms / 1000)
+        except exceptions.LockNotOwnedError:
+            return False  # its lease is over already
+        return bool(await self.lua_move(**self._move(ticket, token, ms)))
 
     async def locked(self) -> bool:
         """Whether anyone holds it."""
-        try:
-            with self._as_of_redis_py():
-                held: bool = await self._lock.locked()
-                return held
-        except exceptions.LockNotOwnedError:
-            return True  # the key is one of redis-py's locks
+        return bool(await self.redis.exists(self.name))
 
     async def owned(self) -> bool:
         """Whether this lock object holds it, asked of the server."""
-        hold = self._hold()
-        if hold is None:
+        token = self._token()
+        if token is None:
             return False
         try:
-            with self._as_of_redis_py():
-                return (await request(hold._core.start_hold_count, hold._owner) or 0) > 0
-        except exceptions.LockNotOwnedError:
+            return bool(await self.redis.hexists(self.name, self._field(token)))
+        except exceptions.ResponseError:
             return False
 
     async def release(self) -> None:
         """Free the lock; errors as those of ``Lock.release``. Once begun it is completed."""
+        expected_token = self._known_token("released")
         try:
-            hold = self._required("released")
+            await self.do_release(expected_token)
+        except exceptions.LockNotOwnedError:
+            self.local.token = None
+            raise
+        self.local.token = None
+
+    async def do_release(self, expected_token: str | bytes) -> None:
+        """Free the lock of a token."""
+        hold = _holds.get(self._hold_key(expected_token))
+        if hold is None:
+            if not await self.lua_release(**self._by_token(expected_token)):
+                raise self._gone()
+            return
+        try:
             with self._as_of_redis_py():
                 await hold.release()
         except exceptions.LockNotOwnedError:
-            self._forget()
+            self._forgotten(expected_token)
             raise
-        self._forget()
+        self._forgotten(expected_token)
 
-    async def extend(self, additional_time: Seconds, replace_ttl: bool = False) -> Literal[True]:
+    def extend(
+        self, additional_time: Seconds, replace_ttl: bool = False
+    ) -> Awaitable[Literal[True]]:
         """Add seconds to the time that is left, or, with ``replace_ttl``, replace it.
 
         A result of zero or less ends the hold, as with redis-py.
         """
-        hold = self._limited("extended")
-        with self._as_of_redis_py():
-            left = 0.0 if replace_ttl else await self._lock.ttl()
-            if left is None:
-                raise self._gone()
-            if left + additional_time <= 0:
-                await hold.release()
-            elif not await hold.extend(left + additional_time):
-                raise self._gone()
+        self._limited("extended")
+        return self.do_extend(additional_time, replace_ttl)
+
+    async def do_extend(self, additional_time: Seconds, replace_ttl: bool) -> Literal[True]:
+        """Extend the hold of ``local.token``."""
+        if not await self.lua_extend(**self._extension(additional_time, replace_ttl)):
+            raise self._gone()
         return True
 
-    async def reacquire(self) -> Literal[True]:
+    def reacquire(self) -> Awaitable[Literal[True]]:
         """Set the time that is left to ``timeout`` again."""
-        hold = self._limited("reacquired")
-        with self._as_of_redis_py():
-            if not await hold.extend(self._lease()):
-                raise self._gone()
+        self._limited("reacquired")
+        return self.do_reacquire()
+
+    async def do_reacquire(self) -> Literal[True]:
+        """Set the time of the hold of ``local.token``."""
+        token = self._known_token("reacquired")
+        if not await self.lua_reacquire(**self._by_token(token, self._milliseconds())):
+            raise self._gone()
         return True
 
     async def __aenter__(self) -> Self:
