@@ -21,6 +21,7 @@ struct Event {
     kUnguarded,      // of no hold: the client goes on without a guard: `reason`
     kNotRenewed,     // of no hold: the client has no newer credentials: `reason`
     kResolved,       // a command for `name` was sent again, and has its reply: see `server`
+    kClosed,         // of no hold: the client is closed, and has reported its last one
   };
   Kind kind = Kind::kLost;
   std::string name;

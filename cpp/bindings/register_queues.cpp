@@ -1,6 +1,8 @@
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <iterator>
 
 #include "base/limit.h"
 #include "base/process.h"
@@ -17,29 +19,27 @@ namespace py = pybind11;
 
 namespace {
 
+struct Word {
+  Event::Kind kind;
+  const char* text;
+};
+
+constexpr Word kWords[] = {{Event::Kind::kLost, "lost"},
+                           {Event::Kind::kLostAfterRelease, "lost_late"},
+                           {Event::Kind::kReleased, "released"},
+                           {Event::Kind::kUnreleased, "unreleased"},
+                           {Event::Kind::kAbandoned, "abandoned"},
+                           {Event::Kind::kOverlong, "overlong"},
+                           {Event::Kind::kProtocolError, "protocol_error"},
+                           {Event::Kind::kUnguarded, "unguarded"},
+                           {Event::Kind::kNotRenewed, "not_renewed"},
+                           {Event::Kind::kResolved, "resolved"},
+                           {Event::Kind::kClosed, "closed"}};
+
 const char* word(Event::Kind kind) {
-  switch (kind) {
-    case Event::Kind::kAbandoned:
-      return "abandoned";
-    case Event::Kind::kOverlong:
-      return "overlong";
-    case Event::Kind::kLostAfterRelease:
-      return "lost_late";
-    case Event::Kind::kReleased:
-      return "released";
-    case Event::Kind::kUnreleased:
-      return "unreleased";
-    case Event::Kind::kProtocolError:
-      return "protocol_error";
-    case Event::Kind::kUnguarded:
-      return "unguarded";
-    case Event::Kind::kNotRenewed:
-      return "not_renewed";
-    case Event::Kind::kResolved:
-      return "resolved";
-    default:
-      return "lost";
-  }
+  const auto* const found = std::find_if(std::begin(kWords), std::end(kWords),
+                                         [kind](const Word& each) { return each.kind == kind; });
+  return found->text;
 }
 
 py::object next_event(std::uint64_t run) {
@@ -72,7 +72,7 @@ void register_queues(py::module_& module) {
              "Block until there is an event: (word, name, owner, listeners, reason, token, client, "
              "server); None once the run was stopped. The word is \"lost\", \"lost_late\", "
              "\"released\", \"unreleased\", \"abandoned\", \"overlong\", \"protocol_error\", "
-             "\"unguarded\" or \"resolved\".");
+             "\"unguarded\", \"resolved\" or \"closed\".");
   module.def("begin_events", [] { return engine::Engine::instance().events()->begin(); });
   module.def("stop_events", [] { engine::Engine::instance().events()->stop(); });
   module.def("events_running", [] { return engine::Engine::instance().events()->runs(); });

@@ -244,8 +244,11 @@ std::shared_ptr<Closing> Client::close(Millis timeout, bool release_held) {
   Core* core = core_.load();
   const bool ours = core->epoch == fork_epoch();
   if (!first || !ours) return Closing::begin(nullptr, {});
+  std::unique_ptr<Part> part = core->take_part();
+  auto reports =
+      std::make_shared<Engine::Reports>(Engine::instance(), part->usage.loops().watchdog);
   return Closing::begin(core->context, {std::min(timeout, options_.command_timeout), release_held,
-                                        core->take_part()});
+                                        std::move(part), std::move(reports)});
 }
 
 }  // namespace holdfast::engine

@@ -38,6 +38,7 @@ void Closing::start(Options options) {
     const MutexLock guard(mutex_);
     stage_ = Stage::kFinishing;
     usage_ = std::move(options.usage);
+    reports_ = std::move(options.reports);
   }
   if (context_->keeper->idle()) return end();
   context_->timers->arm(self, until_);
@@ -98,14 +99,16 @@ void Closing::settle() {
     if (!waits) stage_ = Stage::kClosed;
   }
   if (waits) return context_->timers->arm(shared_from_this(), after(now, kLook));
-  std::vector<std::string> names = context_->keeper->close();
-  context_->timers->disarm(*this);
-  context_->timers->close();
   std::shared_ptr<void> usage;
+  std::shared_ptr<void> reports;
   {
     const MutexLock guard(mutex_);
     usage.swap(usage_);
+    reports.swap(reports_);
   }
+  std::vector<std::string> names = context_->keeper->close(std::move(reports));
+  context_->timers->disarm(*this);
+  context_->timers->close();
   usage.reset();  // before any caller goes on
   std::shared_ptr<sync::Completion> completion;
   std::uint64_t id = 0;

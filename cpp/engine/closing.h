@@ -15,15 +15,16 @@ namespace holdfast::engine {
 // The end of a client. It is awaited like an operation, or left to the engine's thread. All waits
 // end with kClosed. Pending releases are finished, and grants that still arrive are given back, for
 // `timeout` at most; then the connections are closed, and within 100 ms more all attempts have
-// ended. Thread-safe.
+// ended. What is held then is lost later: see LeaseKeeper::close(). Thread-safe.
 class Closing final : public sync::Exchange,
                       public sync::Timed,
                       public std::enable_shared_from_this<Closing> {
  public:
   struct Options {
     Millis timeout{0};
-    bool release_held = false;      // releases all holds first
-    std::shared_ptr<void> usage{};  // kept until the end
+    bool release_held = false;        // releases all holds first
+    std::shared_ptr<void> usage{};    // kept until the end
+    std::shared_ptr<void> reports{};  // kept until what is held is lost: see LeaseKeeper::close()
   };
 
   // `context` may be null: the client has not connected.
@@ -72,6 +73,7 @@ class Closing final : public sync::Exchange,
   std::uint64_t id_ HOLDFAST_GUARDED_BY(mutex_) = 0;
   std::vector<std::string> names_ HOLDFAST_GUARDED_BY(mutex_);
   std::shared_ptr<void> usage_ HOLDFAST_GUARDED_BY(mutex_);
+  std::shared_ptr<void> reports_ HOLDFAST_GUARDED_BY(mutex_);
 };
 
 }  // namespace holdfast::engine

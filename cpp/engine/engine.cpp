@@ -105,6 +105,11 @@ Engine::Usage::~Usage() { engine_.end_use(); }
 
 void Engine::Usage::start() { engine_.start({&io_, &watchdog_}); }
 
+Engine::Reports::Reports(Engine& engine, const net::Loop& loop) : engine_(engine), loop_(loop) {
+  engine_.begin_reports(loop_);
+}
+Engine::Reports::~Reports() { engine_.end_reports(loop_); }
+
 std::vector<net::EventLoop*> Engine::loops() {
   std::vector<net::EventLoop*> loops{io_.get()};
   for (const auto& loop : watchdog_) loops.push_back(loop.get());
@@ -141,15 +146,36 @@ void Engine::end_use() {
   const MutexLock lock(mutex_);
   if (--usages_ > 0) return;
   for (net::EventLoop* const loop : loops()) loop->stay(false);
-  events_->stop();
+  stop_events_if_unused();
   Parker::keep_descriptors(false);
+}
+
+void Engine::begin_reports(const net::Loop& loop) {
+  const MutexLock lock(mutex_);
+  reporting_.push_back(&loop);
+}
+
+void Engine::end_reports(const net::Loop& loop) {
+  const MutexLock lock(mutex_);
+  reporting_.erase(std::find(reporting_.begin(), reporting_.end(), &loop));
+  stop_events_if_unused();
+}
+
+void Engine::stop_events_if_unused() {
+  if (usages_ == 0 && reporting_.empty()) events_->stop();
+}
+
+bool Engine::reports(const net::Loop& loop) const {
+  return std::find(reporting_.begin(), reporting_.end(), &loop) != reporting_.end();
 }
 
 void Engine::await_end_of_threads(Duration longest) {
   std::vector<net::EventLoop*> ending;
   {
     const MutexLock lock(mutex_);
-    if (usages_ == 0) ending = loops();
+    for (net::EventLoop* const loop : loops()) {
+      if (usages_ == 0 && !reports(*loop)) ending.push_back(loop);
+    }
   }
   const TimePoint until = after(clock_.now(), longest);
   for (net::EventLoop* const loop : ending) loop->await_end(until);

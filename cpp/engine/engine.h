@@ -42,6 +42,20 @@ class Engine {
     net::EventLoop& watchdog_;
   };
 
+  // What a closed client has still to report keeps this: the reading of events, and the thread of
+  // its loop, go on until then.
+  class Reports {
+   public:
+    Reports(Engine& engine, const net::Loop& loop);
+    ~Reports();
+    Reports(const Reports&) = delete;
+    Reports& operator=(const Reports&) = delete;
+
+   private:
+    Engine& engine_;
+    const net::Loop& loop_;
+  };
+
   static Engine& instance();
 
   // The number of the watchdog's threads (2); for clients made from now on.
@@ -50,7 +64,8 @@ class Engine {
   const Clock& clock() const { return clock_; }
   const std::shared_ptr<EventQueue>& events() const { return events_; }
 
-  // Waits, for `longest` at most, until the threads have ended, if no client is open.
+  // Waits, for `longest` at most, until the threads have ended, if no client is open; not for those
+  // that closed clients keep.
   void await_end_of_threads(Duration longest);
 
   // The owner's thread or task has ended: every added client stops renewing its holds.
@@ -63,6 +78,10 @@ class Engine {
   void end_use();
   net::EventLoop& assign_watchdog();
   void start(const std::vector<net::EventLoop*>& wanted);
+  void begin_reports(const net::Loop& loop);
+  void end_reports(const net::Loop& loop);
+  void stop_events_if_unused() HOLDFAST_REQUIRES(mutex_);
+  bool reports(const net::Loop& loop) const HOLDFAST_REQUIRES(mutex_);
   std::vector<net::EventLoop*> loops() HOLDFAST_REQUIRES(mutex_);
 
   SystemClock clock_;
@@ -72,6 +91,7 @@ class Engine {
   std::vector<std::unique_ptr<net::EventLoop>> watchdog_ HOLDFAST_GUARDED_BY(mutex_);
   std::size_t next_ HOLDFAST_GUARDED_BY(mutex_) = 0;
   int usages_ HOLDFAST_GUARDED_BY(mutex_) = 0;
+  std::vector<const net::Loop*> reporting_ HOLDFAST_GUARDED_BY(mutex_);  // each as often as kept
   std::vector<std::weak_ptr<lease::LeaseKeeper>> keepers_ HOLDFAST_GUARDED_BY(mutex_);
 };
 

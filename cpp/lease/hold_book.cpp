@@ -10,15 +10,25 @@ namespace holdfast::lease {
 
 void HoldBook::drive() const { loop_.drive(watchdog_.lock()); }
 
-void HoldBook::arm(Hold& hold, TimePoint now) {
+namespace {
+
+// When a command is to be sent for it next.
+TimePoint next_command(const Hold& hold, TimePoint now) {
   // While a renewal is in flight the next one is expected a third of the lease later, which is the
   // moment if all goes well: then the timer stays as it is.
   const bool due = hold.in_flight && hold.next_renewal <= now;
   const bool renew = hold.renewed() && !due && !hold.detaching && !hold.joint;
-  TimePoint at = hold.trusted();
-  if (renew) at = std::min(at, hold.next_renewal);
+  TimePoint at = kNever;
+  if (renew) at = hold.next_renewal;
   if (!hold.in_flight) at = std::min(at, hold.next_look);
-  at = std::max(at, now);
+  return at;
+}
+
+}  // namespace
+
+void HoldBook::arm(Hold& hold, TimePoint now) {
+  const TimePoint command = closed ? kNever : next_command(hold, now);
+  const TimePoint at = std::max(std::min(command, hold.trusted()), now);
   if (hold.armed() && hold.at() == at) return;
   wheel.arm(hold, at);
   if (at < next_step) {
@@ -91,8 +101,10 @@ void HoldBook::lose(Hold& hold, const std::string& reason) {
   events.post(hold, Event::Kind::kLost);
 }
 
+const char* HoldBook::over_reason() const { return closed ? kClientClosed : kRanOut; }
+
 void HoldBook::lose_if_over(Hold& hold) {
-  if (hold.held() && clock.now() >= hold.trusted()) lose(hold, kRanOut);
+  if (hold.held() && clock.now() >= hold.trusted()) lose(hold, over_reason());
 }
 
 void HoldBook::drop_pending(const LockName& name, OwnerNumber owner) {

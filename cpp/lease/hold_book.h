@@ -26,10 +26,10 @@ class Watchdog;
 // it for each of its methods; only `clock`, `client_id` and `recorded` are free to read.
 class HoldBook {
  public:
-  HoldBook(const Clock& a_clock, net::Loop& loop, std::string client, HoldEvents reports)
+  HoldBook(const Clock& a_clock, net::Loop& loop, std::string client, HoldEvents a_events)
       : clock(a_clock),
         client_id(std::move(client)),
-        events(std::move(reports)),
+        events(std::move(a_events)),
         wheel(a_clock.now()),
         grid_(client_id),
         loop_(loop) {}
@@ -60,6 +60,8 @@ class HoldBook {
     if (record != 0) remove_record(record);
   }
   void end_record(const HoldPtr& hold) HOLDFAST_REQUIRES(mutex);
+  // Why a hold is lost whose lease is over by the client's clock.
+  const char* over_reason() const HOLDFAST_REQUIRES(mutex);
   // If its lease is over by the client's clock.
   void lose_if_over(Hold& hold) HOLDFAST_REQUIRES(mutex);
   // What the owner does next does the work of what is pending in the ledger; a hold that was being
@@ -90,6 +92,8 @@ class HoldBook {
   std::shared_ptr<HeldRecords> records HOLDFAST_GUARDED_BY(mutex);  // null: none, or closed
   bool closing HOLDFAST_GUARDED_BY(mutex) = false;
   bool closed HOLDFAST_GUARDED_BY(mutex) = false;
+  // Of a closed client: kept until the last hold that it held is reported as lost.
+  std::shared_ptr<void> reports HOLDFAST_GUARDED_BY(mutex);
   std::function<void()> on_idle HOLDFAST_GUARDED_BY(mutex);
 
  private:

@@ -36,6 +36,8 @@ void HoldEvents::post_overlong(const LockName& name, OwnerNumber owner, Millis r
                    "back; force_release() frees it"});
 }
 
+void HoldEvents::post_closed() const { sink_->post({Event::Kind::kClosed, {}, 0, {}, {}}); }
+
 void HoldEvents::abandoned(const Hold& hold, const std::string& what) {
   post(hold, Event::Kind::kAbandoned);
   if (ended_.size() == kMostEnded) ended_.pop_front();

@@ -36,6 +36,8 @@ class HoldEvents {
   void post_unreleased(const LockName& name, OwnerNumber owner, const std::string& reason) const;
   // The hold that the owner waits for will last suspiciously long; once a minute for a name.
   void post_overlong(const LockName& name, OwnerNumber owner, Millis remaining, TimePoint now);
+  // The client is closed, and its last hold was reported.
+  void post_closed() const;
   // Its owner, a thread or task, has ended.
   void abandoned(const Hold& hold, const std::string& what);
 

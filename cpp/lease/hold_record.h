@@ -27,6 +27,8 @@ enum class HoldState : std::uint8_t {
 
 // The reason of a loss that no server has reported.
 constexpr const char* kRanOut = "its lease ran out";
+// Of one that was held when its client was closed.
+constexpr const char* kClientClosed = "its client was closed";
 // Of one whose release the server has not answered in time.
 constexpr const char* kReleaseExpired = "its lease ran out before its release reached the server";
 

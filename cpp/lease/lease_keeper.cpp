@@ -39,7 +39,7 @@ std::optional<std::string> LeaseKeeper::loss(const LockName& name, OwnerNumber o
   const MutexLock guard(book_->mutex);
   const Hold* hold = book_->holds.find(name, owner);
   if (hold == nullptr || !hold->lost_at(book_->clock.now())) return std::nullopt;
-  return hold->state == HoldState::kLost ? hold->reason() : kRanOut;
+  return hold->state == HoldState::kLost ? hold->reason() : book_->over_reason();
 }
 
 std::optional<std::int64_t> LeaseKeeper::token(const LockName& name, OwnerNumber owner) const {
@@ -135,6 +135,7 @@ void LeaseKeeper::owner_ended(OwnerNumber owner, const std::string& what) {
     hold->record = 0;  // it is there until its lease is over
     book_->holds.erase(*hold);
   }
+  if (book_->reports) book_->drive();
 }
 
 void LeaseKeeper::begin_close(std::function<void()> on_idle) {
@@ -153,19 +154,24 @@ bool LeaseKeeper::idle() const {
   return book_->idle();
 }
 
-std::vector<std::string> LeaseKeeper::close() {
+std::vector<std::string> LeaseKeeper::close(std::shared_ptr<void> reports) {
   const MutexLock guard(book_->mutex);
   std::vector<std::string> held = book_->ledger.names();
   book_->closing = book_->closed = true;
   book_->on_idle = {};
+  const TimePoint now = book_->clock.now();
   for (Hold* const hold : book_->holds.all()) {
-    hold->disarm();
-    book_->events.count_end(*hold, book_->clock.now());
     if (!hold->held()) continue;
-    hold->trace(Hold::Step::kLost);
+    hold->stopped.store(true, std::memory_order_release);
+    book_->arm(*hold, now);
     held.push_back(hold->name.text());
   }
-  book_->holds.clear();
+  if (book_->wheel.size() > 0) {
+    book_->reports.swap(reports);
+  } else if (reports) {
+    book_->events.post_closed();
+  }
+  book_->holds.tracked.clear();
   book_->ledger.clear();
   book_->records.reset();
   book_->drive();

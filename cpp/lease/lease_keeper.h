@@ -86,8 +86,10 @@ class LeaseKeeper {
   void begin_close(std::function<void()> on_idle);
   bool closing() const;
   bool idle() const;
-  // Stops everything; the names of what was still held, or may be.
-  std::vector<std::string> close();
+  // Nothing is sent any more. What is held is lost at the end of the time for which it is trusted;
+  // the losses that are known stay known. `reports` is kept until the last hold is lost, which is
+  // posted as an event (unless it is null). The names of what was still held, or may be.
+  std::vector<std::string> close(std::shared_ptr<void> reports = nullptr);
   bool closed() const;
 
  private:

@@ -53,6 +53,7 @@ std::optional<ReleasePlan> Releases::begin_of_held(const LockName& name, OwnerNu
 
 ReleasePlan Releases::begin_with(Hold& hold, bool all, Command command, Caller caller) {
   book_.lose_if_over(hold);
+  if (book_.closed && hold.held()) return {};  // it stays, until it is lost
   ReleasePlan plan = plan_release(hold, all);
   // It says itself how many holds are left. It counts at once: what its owner does before the
   // answer has come, in a signal handler, builds on it.

@@ -16,6 +16,7 @@ ReleasePlan Transfers::begin_detach(const LockName& name, OwnerNumber owner, Mil
   if (hold == nullptr) return {};
   const TimePoint now = book_.clock.now();
   book_.lose_if_over(*hold);
+  if (book_.closed && hold->held()) return {};
   ReleasePlan plan = plan_release(*hold, true);
   if (!hold->held()) {
     if (plan.verdict != Verdict::kLost) plan.verdict = Verdict::kNotOwned;
@@ -70,7 +71,7 @@ std::string Transfers::other_field(const LockName& name, OwnerNumber owner) cons
 std::uint32_t Transfers::begin_extension(const LockName& name, OwnerNumber owner, Millis lease) {
   const MutexLock guard(book_.mutex);
   Hold* hold = book_.holds.find(name, owner);
-  if (hold == nullptr || !hold->held()) return 0;
+  if (hold == nullptr || !hold->held() || book_.closed) return 0;
   const TimePoint now = book_.clock.now();
   hold->levels.all_leased();
   hold->fixed_lease = lease;

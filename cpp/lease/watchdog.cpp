@@ -57,15 +57,18 @@ std::size_t Watchdog::tracked() const {
 net::Interest Watchdog::step(TimePoint now) {
   Renewals renewals;
   net::Interest next;
+  std::shared_ptr<void> reports;  // destroyed without the lock
   {
     const MutexLock guard(book_->mutex);
     while (Timer* timer = book_->wheel.pop_due(now)) {
       due(*static_cast<Hold*>(timer), now, renewals);
     }
-    if (std::exchange(verify_, false)) {
+    if (std::exchange(verify_, false) && !book_->closed) {
       for (Hold* const hold : book_->holds.all()) renew(*hold, now, renewals);
     }
     next = next_step(now);
+    if (next.done) reports.swap(book_->reports);
+    if (reports) book_->events.post_closed();
   }
   submit(renewals);
   return next;
@@ -77,7 +80,7 @@ net::Interest Watchdog::next_step(TimePoint now) {
   const bool busy = now < busy_until_;
   const bool empty = book_->wheel.size() == 0;
   net::Interest next;
-  next.done = book_->closed || (empty && !busy);
+  next.done = empty && (book_->closed || !busy);
   next.until = empty ? busy_until_ : book_->wheel.next();
   // No grant is due for its first look before the next step, so none has to wake the thread.
   if (busy && book_->tracks) next.until = std::min(next.until, after(now, kYoung));
@@ -87,8 +90,11 @@ net::Interest Watchdog::next_step(TimePoint now) {
 
 void Watchdog::due(Hold& hold, TimePoint now, Renewals& renewals) {
   if (now >= hold.trusted()) {
-    book_->lose(
-        hold, hold.renewed() ? "no renewal reached the server before its lease ran out" : kRanOut);
+    const bool expected = hold.renewed() && !book_->closed;
+    book_->lose(hold, expected ? "no renewal reached the server before its lease ran out"
+                               : book_->over_reason());
+  } else if (book_->closed) {
+    book_->arm(hold, now);
   } else if (hold.renewed() && hold.next_renewal <= now) {
     renew(hold, now, renewals);
   } else if (hold.next_look <= now) {

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 from . import _core, _events
+from ._arguments import checked_flag
 from ._names import quoted
 from ._options import read_options
 from ._workers import countdown
@@ -111,9 +112,17 @@ class BaseClient:
         )
         warnings.warn(msg, RuntimeWarning, stacklevel=2)
 
+    def _begin_close(self, release_held: object) -> _core.Closing:
+        held = checked_flag("release_held", release_held)
+        if not self._core.closed:
+            _events.keep(self._core.id, self._listeners)
+        return self._core.close(None, held)
+
     def _has_closed(self, closing: _core.Closing) -> None:
         """At the end of ``close()``: the library's threads end with the last client."""
         _core.await_end_of_threads(THREADS_PATIENCE)
+        if not _events.running():
+            _events.keep_no_longer(self._core.id)
         left = countdown(EVENTS_PATIENCE)
         _events.join(left())
         _events.end_workers(self, left())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from . import _core
-from ._arguments import checked_flag, refuses_foreign_keywords
+from ._arguments import refuses_foreign_keywords
 from ._base_client import BaseClient
 from ._count_down_latch import CountDownLatch
 from ._decorating import Locked
@@ -239,10 +239,15 @@ class Client(Locked, BaseClient):
 
         ``release_held``: releases all holds of the client first. Otherwise a ``ResourceWarning``
         names it, and it expires with its lease. Waits for the server for ``command_timeout`` at
-        most; the warning also names what could not be released by then. With the last client of the
-        process the library's threads and descriptors are gone, until a new one is used.
+        most; the warning also names what could not be released by then.
+
+        A loss that is known stays known. What is held is lost when its trusted time is over, at the
+        latest: reported as any loss, with the reason "its client was closed". With the last client
+        of the process the library's threads and descriptors are gone, until a new one is used; for
+        holds that are still to be lost the thread of events and one of the watchdog's stay until
+        the last of them is reported.
         """
-        closing = self._core.close(None, checked_flag("release_held", release_held))
+        closing = self._begin_close(release_held)
         try:
             closing.wait()
         finally:

@@ -38,6 +38,8 @@ __all__ = [
     "end_workers",
     "handlers_of",
     "join",
+    "keep",
+    "keep_no_longer",
     "loss_of",
     "note",
     "run_on",
@@ -48,6 +50,8 @@ __all__ = [
 
 _numbers = count(1)
 _listeners: WeakValueDictionary[int, Listener] = WeakValueDictionary()
+#: The listeners of closed clients, by the client's id, until its last hold was reported.
+_kept: dict[str, dict[int, Listener]] = {}
 #: The latest; ``None`` where gevent has replaced ``threading``.
 _thread: threading.Thread | None = None
 #: A signal handler inside start() may call it, too.
@@ -143,8 +147,9 @@ class Listener:
     """Receives the loss of a hold, on the events' thread, from ``listen()`` on.
 
     There it runs no code of the program: ``_hold_lost`` gives that to a worker or a loop. Until
-    the loss its client keeps it: a client that is collected takes its listeners with it. Store it
-    before ``listen()``, so that an interrupt in between leaves none that cannot be forgotten.
+    the loss its client keeps it: a client that is collected takes its listeners with it, unless it
+    was closed, see ``keep()``. Store it before ``listen()``, so that an interrupt in between leaves
+    none that cannot be forgotten.
     """
 
     __slots__ = ("__weakref__", "_kept_in", "lost_late", "lost_owner", "lost_token", "number")
@@ -181,6 +186,17 @@ class Listener:
 
     def _hold_lost(self, reason: str) -> None:
         raise NotImplementedError
+
+
+def keep(client: str, listeners: dict[int, Listener]) -> None:
+    """Keep the listeners of a client that is about to be closed, until its last loss."""
+    if listeners:
+        _kept[client] = listeners
+
+
+def keep_no_longer(client: str) -> None:
+    """Let go of the listeners of a client that has reported its last loss."""
+    _kept.pop(client, None)
 
 
 def start() -> None:
@@ -275,6 +291,9 @@ def _run(run: int) -> None:
 
 def _sort(event: Event) -> None:
     """Give an event to those that it concerns; waits for none of them."""
+    if event.word == "closed":
+        keep_no_longer(event.client)
+        return
     if (to := observer) is not None:
         run_on(_observing, event.owner, partial(_notify, to, event))
     listeners = [each for each in map(_listeners.get, event.numbers) if each is not None]
@@ -316,6 +335,7 @@ def _after_fork_in_child() -> None:
     global _thread, _starting  # noqa: PLW0603
     _thread = None
     _starting = threading.RLock()
+    _kept.clear()
     for number in [number for number, each in _listeners.items() if not each.lasting]:
         _listeners.pop(number, None)
 

@@ -13,6 +13,7 @@ import holdfast
 from tests.citizenship.conftest import CHANNEL, NAME, SHORT, Notices, holds
 from tests.support.actors import Flavour
 from tests.support.owners import MakeClient
+from tests.support.processes import StartChild
 from tests.support.servers import Server
 from tests.support.waiting import BOUND, SLACK, eventually
 
@@ -167,3 +168,46 @@ def test_a_password_is_in_no_repr(flavour: Flavour) -> None:
         shown = [repr(client), repr(client.lock(NAME)), repr(getattr(client, "__dict__", {}))]
         assert "hunter2" not in " ".join(shown)
         assert "127.0.0.1:1" in repr(client)
+
+
+CLOSED_WHILE_IT_HELD = """
+import warnings
+warnings.simplefilter("ignore", ResourceWarning)
+
+def threads():
+    names = [open(f"/proc/self/task/{task}/comm").read().strip()
+             for task in os.listdir("/proc/self/task")]
+    native = {name.rpartition("-")[0] for name in names if name.startswith("holdfast-dog")}
+    python = {each.name for each in threading.enumerate() if each.name.startswith("holdfast")}
+    return native | python
+
+def descriptors():
+    return len(os.listdir("/proc/self/fd"))
+
+with holdfast.Client(URL) as client:
+    client.ping()
+before = descriptors()
+with holdfast.Client(URL, lease=LEASE) as client:
+    if HOLDS:
+        lock = client.lock(NAME)
+        lock.acquire()
+say("closed", *sorted(threads()))
+until(lambda: not threads())
+until(lambda: descriptors() == before)
+say("gone", HOLDS and lock.lost)
+"""
+
+
+@pytest.mark.realtime
+@pytest.mark.parametrize("holds", [True, False], ids=["held", "nothing held"])
+def test_threads_stay_until_the_last_loss_is_reported(
+    start_child: StartChild, server: Server, holds: bool
+) -> None:
+    """The thread of events and one of the watchdog's; without a hold they end with the client."""
+    child = start_child(CLOSED_WHILE_IT_HELD, URL=server.url, NAME=NAME, LEASE=SHORT, HOLDS=holds)
+    stay = ["holdfast-dog", "holdfast-events"] if holds else []
+    assert child.expect("closed") == stay
+    assert child.expect("gone") == [str(holds)]
+    assert child.wait() == 0
+    if holds:
+        assert f"{NAME}' (owner" in child.errors

@@ -183,5 +183,7 @@ def test_a_client_that_is_forgotten_stops_renewing(server: Server, notices: Noti
     assert holdfast.Client(server.url, lease=SHORT).lock(NAME).acquire()
     assert holds(server)
     eventually(lambda: holds(server) == {}, within=2 * SHORT + SLACK)
-    # A hold that a busy machine renewed too late would be named as lost.
-    assert "was closed while it held" in notices.naming(NAME)[0]
+    told = notices.naming(NAME)
+    assert any("was closed while it held" in text for text in told)
+    # A hold that a busy machine renewed too late would be lost for another reason.
+    assert all("closed" in text for text in told)

@@ -115,6 +115,13 @@ BATCHES = (
         "kAloneFor{60'000}",
         "kAloneFor{0}",
     ),
+    Break(
+        (),
+        "a closed client forgets its holds",
+        "cpp/lease/lease_keeper.cpp",
+        (("    book_->arm(*hold, now);\n    held", "    hold->disarm();\n    held"),),
+        "*WhatIsHeldWhenItIsClosed*",
+    ),
     batched(
         "a batch of a script that the server has forgotten is not sent with its text",
         "watchdog.cpp",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast._arguments import checked_flag, refuses_foreign_keywords
+from holdfast._arguments import refuses_foreign_keywords
 from holdfast._base_client import BaseClient
 from holdfast._decorating import AsyncLocked
 from holdfast._spin_lock import EXPONENTIAL
@@ -241,7 +241,7 @@ class Client(AsyncLocked, BaseClient):
 
     async def close(self, *, release_held: bool = False) -> None:
         """End all waits, finish pending releases, stop renewing: see ``holdfast.Client.close``."""
-        closing = self._core.close(None, checked_flag("release_held", release_held))
+        closing = self._begin_close(release_held)
         try:
             await closing.start_wait(bridge().queue)
         finally:

@@ -48,13 +48,19 @@ class Bridge:
     def __init__(self, loop: AbstractEventLoop) -> None:
         self.loop = ref(loop)
         self._owners: dict[Task[Any], int] = {}
-        self.queue = _core.TaskQueue(loop, self._owners)
         self._numbers: set[int] = set()  # of the owners
         self._watchers: dict[int, WeakSet[TaskWatcher]] = {}  # by owner
-        # Only the loop's reader and its tasks keep this object: the waits and renewals of a loop
-        # that is collected with unfinished tasks end with it.
-        loop.add_reader(self.queue.fileno(), self.queue.drain, self)
+        self.join(loop)
         finalize(self, _end_owners, self._numbers)
+
+    def join(self, loop: AbstractEventLoop) -> None:
+        """The loop polls for the operations of its tasks.
+
+        Only the loop's reader and its tasks keep this object: the waits and renewals of a loop that
+        is collected with unfinished tasks end with it.
+        """
+        self.queue = _core.TaskQueue(loop, self._owners)
+        loop.add_reader(self.queue.fileno(), self.queue.drain, self)
 
     def owner(self) -> int:
         """The number of the current task; its holds are abandoned when it is done.
@@ -82,7 +88,10 @@ class Bridge:
         watchers.add(watcher)
 
     def leave(self) -> None:
-        """The loop polls nothing of the library any more; what remains are the owners."""
+        """The loop polls nothing of the library any more, until it joins again.
+
+        What remains are the owners: a task that knows of a loss goes on to know of it.
+        """
         get_running_loop().remove_reader(self.queue.fileno())
         self.queue.leave_loop()
         del self.queue
@@ -136,6 +145,8 @@ def bridge() -> Bridge:
     if found is None:
         found = Bridge(loop)
         _bridges[loop] = ref(found)
+    elif not hasattr(found, "queue"):  # it has left
+        found.join(loop)
     _latest = ref(found)
     return found
 
@@ -170,7 +181,6 @@ def leave_loop() -> None:
     global _latest  # noqa: PLW0603
     found = bridge()
     if not _core.events_running() and found.queue.idle():
-        del _bridges[get_running_loop()]
         _latest = _no_bridge
         found.leave()
 

@@ -50,6 +50,7 @@ class LeaseKeeperTest : public ::testing::Test {
     if (kind == Event::Kind::kLostAfterRelease) return "lost late: ";
     if (kind == Event::Kind::kUnreleased) return "not released: ";
     if (kind == Event::Kind::kReleased) return "released";
+    if (kind == Event::Kind::kClosed) return "closed";
     if (kind == Event::Kind::kOverlong) return "overlong: ";
     return kind == Event::Kind::kLost ? "lost: " : "abandoned by ";
   }

@@ -220,13 +220,63 @@ TEST_F(LeaseKeeperTest, AGrantAfterALossIsANewHold) {
   EXPECT_EQ(events.size(), 1U);
 }
 
-TEST_F(LeaseKeeperTest, ClosedItKnowsWhatWasHeldAndForgetsIt) {
+TEST_F(LeaseKeeperTest, WhatIsHeldWhenItIsClosedIsLostAtItsDeadline) {
+  const TimePoint begin = world.now();
   renewed(kAlice);
   EXPECT_EQ(keeper().close(), Strings{"lock"});
-  EXPECT_EQ(keeper().count(name, kAlice), 0);
+  EXPECT_EQ(keeper().releases().begin(name, kAlice, false).verdict,
+            ReleasePlan::Verdict::kNotOwned);
+  EXPECT_FALSE(keeper().lost(name, kAlice));
   pass(Millis(10000));
-  EXPECT_EQ(events, Strings{});
   EXPECT_EQ(renewals.size(), 0U);
+  EXPECT_EQ(events, Strings{"lock of 1 lost: its client was closed"});
+  EXPECT_LE(lost_at - begin, kLease);
+  EXPECT_EQ(keeper().loss(name, kAlice), "its client was closed");
+  EXPECT_EQ(keeper().releases().begin(name, kAlice, false).verdict, ReleasePlan::Verdict::kLost);
+}
+
+TEST_F(LeaseKeeperTest, WhatItReportsWhenClosedIsKeptUntilTheLastLoss) {
+  renewed(kAlice);
+  std::weak_ptr<void> kept;
+  {
+    auto reports = std::make_shared<int>();
+    kept = reports;
+    (void)keeper().close(std::move(reports));
+  }
+  pass(kLease - Millis(100));
+  EXPECT_FALSE(kept.expired());
+  pass(Millis(200));
+  EXPECT_TRUE(kept.expired());
+  EXPECT_EQ(events, (Strings{"lock of 1 lost: its client was closed", " of 0 closed"}));
+}
+
+TEST_F(LeaseKeeperTest, WithNothingHeldItKeepsNothingWhenClosed) {
+  renewed(kAlice);
+  release(kAlice);
+  auto reports = std::make_shared<int>();
+  const std::weak_ptr<int> kept = reports;
+  (void)keeper().close(std::move(reports));
+  EXPECT_TRUE(kept.expired());
+  EXPECT_EQ(events, Strings{" of 0 closed"});
+}
+
+TEST_F(LeaseKeeperTest, AnOwnerThatEndsAfterTheCloseIsTheLastThatItReports) {
+  renewed(kAlice);
+  auto reports = std::make_shared<int>();
+  const std::weak_ptr<int> kept = reports;
+  (void)keeper().close(std::move(reports));
+  keeper().owner_ended(kAlice, "thread");
+  pass(kSoon);
+  EXPECT_TRUE(kept.expired());
+  EXPECT_EQ(events, (Strings{"lock of 1 abandoned by thread", " of 0 closed"}));
+}
+
+TEST_F(LeaseKeeperTest, AKnownLossStaysKnownWhenItIsClosed) {
+  fixed(kAlice, Millis(100));
+  pass(Millis(200));
+  EXPECT_EQ(keeper().close(), Strings{});
+  EXPECT_TRUE(keeper().lost(name, kAlice));
+  EXPECT_EQ(keeper().loss(name, kAlice), "its lease ran out");
 }
 
 TEST_F(LeaseKeeperTest, AForcedReleaseIsALossForEverybodyButWhoReleases) {

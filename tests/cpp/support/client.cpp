@@ -76,9 +76,7 @@ class Topology final : public topology::Topology {
 std::shared_ptr<Client> Client::make(World& world, Network& network, SteppedLoop& loop,
                                      const ClientPlan& plan) {
   std::shared_ptr<Client> client(new Client(plan));
-  // The client owns its parts: they know it as an aliased pointer that keeps nothing alive.
-  const std::shared_ptr<EventSink> events(std::shared_ptr<void>(), client.get());
-  const auto keeper = std::make_shared<lease::LeaseKeeper>(world, loop, plan.id, events);
+  const auto keeper = std::make_shared<lease::LeaseKeeper>(world, loop, plan.id, client->events_);
   client->hub_ = std::make_shared<engine::WaitHub>();
   Topology::Setup setup;
   setup.id = plan.id;
@@ -113,6 +111,7 @@ std::shared_ptr<Client> Client::make(World& world, Network& network, SteppedLoop
 
 // A pending release and an armed timer keep the context; the time of a timer may never come here.
 Client::~Client() {
+  events_->end();
   context_->topology->close(Status::closed("the scenario is over"));
   context_->keeper->close();
   (void)context_->timers->step(context_->clock.now() + std::chrono::hours(1));

@@ -29,9 +29,7 @@ struct ClientPlan {
 };
 
 // One client of the real engine on the simulated network: all but the threads.
-class Client final : public EventSink,
-                     public sync::Completion,
-                     public std::enable_shared_from_this<Client> {
+class Client final : public sync::Completion, public std::enable_shared_from_this<Client> {
  public:
   static std::shared_ptr<Client> make(World& world, Network& network, SteppedLoop& loop,
                                       const ClientPlan& plan);
@@ -51,14 +49,28 @@ class Client final : public EventSink,
   // Its connections stand, and the server sends it the messages of the channel (empty: of none).
   bool reachable(const Network& network, const std::string& channel) const;
 
-  void post(Event event) override { on_event(event); }
   std::function<void(const Event&)> on_event;
 
  private:
-  explicit Client(ClientPlan plan) : plan_(std::move(plan)) {}
+  // Its watchdog may outlive it, as a closed client's does until the last hold is lost.
+  class Events final : public EventSink {
+   public:
+    explicit Events(Client& client) : client_(&client) {}
+    void post(Event event) override {
+      if (client_ != nullptr) client_->on_event(event);
+    }
+    void end() { client_ = nullptr; }
+
+   private:
+    Client* client_;
+  };
+
+  explicit Client(ClientPlan plan)
+      : plan_(std::move(plan)), events_(std::make_shared<Events>(*this)) {}
   void begin_close(Millis timeout, bool release_held);
 
   const ClientPlan plan_;
+  const std::shared_ptr<Events> events_;
   std::shared_ptr<engine::WaitHub> hub_;
   std::shared_ptr<const sync::Context> context_;
   std::shared_ptr<engine::Closing> closing_;
