@@ -23,7 +23,8 @@ enum class Code {
 // Why a server cannot be reached, if known.
 enum class Reach {
   kUnknown,
-  kRefused,    // no server listens at its address: a connection is refused at once
+  kRefused,    // it is known at once that there is none: nothing listens at its address, or what
+               // listens hangs up before it has answered; no such host; no descriptor is left
   kPlainText,  // it answers in plain text instead of TLS
 };
 

@@ -196,7 +196,7 @@ PyMethodDef g_methods[] = {
      "to wait; -1 or ``None`` waits without limit. ``lease``: how long the hold lasts without\n"
      "being renewed, in seconds; ``None``: it is renewed; by default the lock's own.\n\n"
      "Raises ``TypeError``, ``ValueError`` or ``OverflowError`` for a bad argument, before\n"
-     "anything is sent; ``ConnectionError`` when the server is out of reach for longer than the\n"
+     "anything is sent; ``ConnectionError`` when no server answers within ``timeout`` and the\n"
      "command time-out; ``ServerError`` when it refuses; ``LockLostError`` when earlier holds of\n"
      "the caller turn out to be gone."},
     {"release", as_method(release_method), METH_FASTCALL | METH_KEYWORDS,

@@ -237,7 +237,7 @@ PyMethodDef g_methods[] = {
      "without limit. ``lease``: after how many seconds the permit is returned; ``None``:\n"
      "it is renewed; by default the semaphore's own.\n\n"
      "Raises ``TypeError``, ``ValueError`` or ``OverflowError`` for a bad argument, before\n"
-     "anything is sent; ``ConnectionError`` when the server is out of reach for longer than the\n"
+     "anything is sent; ``ConnectionError`` when no server answers within ``timeout`` and the\n"
      "command time-out, ``ServerError`` when it refuses."},
     {"acquire_many", as_method(acquire_many), METH_FASTCALL | METH_KEYWORDS,
      "acquire_many($self, /, n, blocking=True, timeout=None, *, lease=...)\n--\n\n"

@@ -97,7 +97,7 @@ PyMethodDef g_methods[] = {
      "``blocking``: ``False`` does not wait. ``timeout``: seconds to wait; ``None`` or -1 waits\n"
      "without limit. A request for many may be overtaken by requests for fewer.\n\n"
      "Raises ``TypeError``, ``ValueError`` or ``OverflowError`` for a bad argument, before\n"
-     "anything is sent; ``ConnectionError`` when the server is out of reach for longer than the\n"
+     "anything is sent; ``ConnectionError`` when no server answers within ``timeout`` and the\n"
      "command time-out, ``ServerError`` when it refuses; then nothing was taken."},
     {"release", as_method(release), METH_FASTCALL | METH_KEYWORDS,
      "release($self, /, n=1, *, wait=True)\n--\n\n"

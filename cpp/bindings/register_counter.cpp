@@ -42,7 +42,8 @@ void add_to(py::module_& module) {
   Operations(counter)
       .add(Kind::kAcquire, "acquire", &acquire)
       .add(Kind::kCall, "call", &call)
-      .add(Kind::kCall, "value", &Counter::value);
+      .add(Kind::kCall, "value", &Counter::value)
+      .add(Kind::kCall, "late_value", &Counter::late_value);
 }
 
 }  // namespace

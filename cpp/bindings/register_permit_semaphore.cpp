@@ -75,6 +75,7 @@ void register_permit_semaphore(py::module_& module) {
       .add(Kind::kCall, "set_permits", &PermitSemaphore::set_permits)
       .add(Kind::kCall, "add_permits", &PermitSemaphore::add_permits)
       .add(Kind::kCall, "value", &PermitSemaphore::value)
+      .add(Kind::kCall, "late_value", &PermitSemaphore::late_value)
       .add(Kind::kCall, "permits", &PermitSemaphore::permits)
       .add(Kind::kCall, "acquired_permits", &PermitSemaphore::acquired_permits)
       .add(Kind::kCall, "lease_left", &lease_left)

@@ -45,6 +45,7 @@ Status Connection::add(InFlightRequest unanswered, Parker* waiter) {
   unanswered.fresh = false;
   const bool at_once = pipe_.sends_at_once(*unanswered.request);
   const bool has_connect_deadline = unanswered.request->connect_deadline != kNever;
+  const bool sooner = unanswered.request->deadline < pipe_.line.next_overdue();
   pipe_.election.meet();
   if (pipe_.election.reader() != Reader::kEventLoop) lease_.offer(pipe_, reader_, *this);
   if (pipe_.election.reader() == Reader::kEventLoop) {
@@ -53,8 +54,8 @@ Status Connection::add(InFlightRequest unanswered, Parker* waiter) {
   }
   pipe_.line.add(std::move(unanswered));
   if (at_once && !SendBatch::puts_off(shared_from_this())) pipe_.send_or_wake_reader();
-  // The reader may back off for longer.
-  if (has_connect_deadline && !pipe_.send.stream()) pipe_.wake_reader();
+  // The reader may back off, or wait for what is in line, for longer.
+  if ((has_connect_deadline && !pipe_.send.stream()) || sooner) pipe_.wake_reader();
   pipe_.find_reader(waiter);
   return {};
 }

@@ -130,6 +130,7 @@ void ReconnectingStream::prepare(TimePoint now) {
 void ReconnectingStream::open() {
   transport_ = open_(options_);
   reader_ = std::make_unique<resp::Reader>();
+  answers_ = false;
   state_ = State::kConnecting;
 }
 
@@ -212,6 +213,7 @@ bool ReconnectingStream::read_more(TimePoint now) {
     fail(now, std::move(step.status), false);
   }
   if (step.io != net::Io::kDone) return false;
+  answers_ = true;
   reader_->feed(buffer.data(), step.bytes);
   return true;
 }
@@ -296,6 +298,7 @@ bool ReconnectingStream::read(TimePoint now, std::vector<resp::Reply>& replies, 
     }
     more_ = step.bytes == buffer.size();
     if (step.io != net::Io::kDone) break;
+    answers_ = true;
     reader_->feed(buffer.data(), step.bytes);
     if (!take_replies(now, replies)) return false;
   }
@@ -304,6 +307,7 @@ bool ReconnectingStream::read(TimePoint now, std::vector<resp::Reply>& replies, 
 
 bool ReconnectingStream::take(TimePoint now, const char* bytes, std::size_t size,
                               std::vector<resp::Reply>& replies) {
+  answers_ = true;
   reader_->feed(bytes, size);
   return take_replies(now, replies);
 }
@@ -322,6 +326,8 @@ Millis ReconnectingStream::moment() const {
 
 void ReconnectingStream::fail(TimePoint now, Status why, bool reset) {
   if (state_ == State::kGreeting && greeting_replies_ <= optional_) introduces_ = false;
+  const bool hung_up = !reset && !answers_ && (state_ == State::kGreeting || state_ == State::kReady);
+  if (hung_up) why = Status::unreachable(why.message(), Reach::kRefused);
   leave(reset);
   failure_ = options_.service.empty() ? std::move(why)
                                       : why.prefixed("service '" + options_.service + "': ");

@@ -50,4 +50,8 @@ sync::ExchangePtr Counter::value() const {
   return sync::counter_value(client_->started(), synchronizer_->name());
 }
 
+sync::ExchangePtr Counter::late_value() const {
+  return sync::counter_value(client_->started(), synchronizer_->name(), sync::kLateAnswer);
+}
+
 }  // namespace holdfast::engine

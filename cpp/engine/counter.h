@@ -23,6 +23,8 @@ class Counter {
   // A step of the kind; the header of its script describes the answer. Null: it has no such step.
   sync::ExchangePtr call(std::string_view step, std::int64_t amount) const;
   sync::ExchangePtr value() const;  // nil: it is not there
+  // The same for a caller whose time is over.
+  sync::ExchangePtr late_value() const;
 
  private:
   const std::shared_ptr<Client> client_;

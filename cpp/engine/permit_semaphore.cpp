@@ -140,12 +140,17 @@ sync::ExchangePtr PermitSemaphore::add_permits(std::int64_t permits) const {
   return sync::counter_call(client_->started(), name_, sync::add_permits_step(), permits);
 }
 
-sync::ExchangePtr PermitSemaphore::query(Write write) const {
-  return sync::call_of(client_->started(),
-                       {name_, [name = name_, write](script::Writer& out) { write(out, name); }});
+sync::ExchangePtr PermitSemaphore::query(Write write, std::optional<Millis> within) const {
+  sync::Query query{name_, [name = name_, write](script::Writer& out) { write(out, name); }};
+  query.within = within;
+  return sync::call_of(client_->started(), std::move(query));
 }
 
 sync::ExchangePtr PermitSemaphore::value() const { return query(&sync::available_permits); }
+
+sync::ExchangePtr PermitSemaphore::late_value() const {
+  return query(&sync::available_permits, sync::kLateAnswer);
+}
 
 sync::ExchangePtr PermitSemaphore::permits() const { return query(&sync::permits); }
 

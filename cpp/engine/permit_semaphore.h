@@ -61,8 +61,9 @@ class PermitSemaphore {
   sync::ExchangePtr try_set_permits(std::int64_t permits) const;  // 1, or 0: set before
   sync::ExchangePtr set_permits(std::int64_t permits) const;
   sync::ExchangePtr add_permits(std::int64_t permits) const;
-  sync::ExchangePtr value() const;    // the permits that are free
-  sync::ExchangePtr permits() const;  // all permits
+  sync::ExchangePtr value() const;       // the permits that are free
+  sync::ExchangePtr late_value() const;  // the same for a caller whose time is over
+  sync::ExchangePtr permits() const;     // all permits
   sync::ExchangePtr acquired_permits() const;
   // ms until it expires, -1: it never does; nil: it is not in use.
   sync::ExchangePtr lease_left(const std::string& permit) const;
@@ -70,7 +71,7 @@ class PermitSemaphore {
 
  private:
   using Write = void (*)(script::Writer& out, const LockName& name);
-  sync::ExchangePtr query(Write write) const;
+  sync::ExchangePtr query(Write write, std::optional<Millis> within = {}) const;
   sync::ExchangePtr release_by_id(const std::string& permit) const;
   sync::ExchangePtr release_together(const Permits& permits) const;
   lease::JointReleases::Owners owners_of(const Permits& permits) const;

@@ -84,11 +84,12 @@ Quorum::Quorum(Members members, Rule rule_for, std::string name)
 sync::ExchangePtr Quorum::acquire(const AcquireArguments& arguments) const {
   auto context = members_.front()->client().started();
   const TimePoint now = context->clock.now();
+  const sync::CallersTime time(arguments.blocking, arguments.timeout, now);
   sync::QuorumMachine::Options options;
   options.rule = rule(arguments.lease.time);
   options.blocking = arguments.blocking;
   options.pipelined = options.rule.spare() == 0 && pipelined(arguments.owner);
-  options.deadline = after(now, arguments.timeout);
+  options.deadline = time.deadline();
   options.lease = arguments.lease;
   options.unreachable_budget = context->command_timeout;
   options.seed = static_cast<std::uint32_t>(now.time_since_epoch().count() +
@@ -101,7 +102,9 @@ sync::ExchangePtr Quorum::acquire(const AcquireArguments& arguments) const {
   AcquireArguments part = arguments;
   part.part = true;
   part.refusal_budget = in_rounds ? sync::RefusalBudget::kNone : sync::RefusalBudget::kCallers;
-  options.connect_deadline = sync::connect_deadline_of(arguments.blocking, options.deadline, now);
+  options.latest = time.latest();
+  options.connect_deadline = time.connect_deadline();
+  part.latest = time.latest();
   part.connect_deadline = in_rounds ? now : options.connect_deadline;
   sync::QuorumAcquire::Members members;
   members.reserve(members_.size());
@@ -110,8 +113,8 @@ sync::ExchangePtr Quorum::acquire(const AcquireArguments& arguments) const {
     options.votes.push_back(counts[i] >= held);
     members.push_back(std::make_unique<Member>(members_[i], part, options.deadline));
   }
-  const auto made =
-      std::make_shared<sync::QuorumAcquire>(context, name_, std::move(members), std::move(options));
+  const auto made = std::make_shared<sync::QuorumAcquire>(context, name_, std::move(members),
+                                                          std::move(options), time);
   made->set_about({kind(), arguments.owner});
   return made;
 }

@@ -59,8 +59,10 @@ Result<Addresses> look_up_name(const Address& address) {
   if (error == 0) return found;
   const std::string reason =
       error == EAI_SYSTEM ? std::generic_category().message(errno) : gai_strerror(error);
-  return Status::unreachable("cannot connect to " + address.text() + ": " + reason +
-                             " (is the host name right?)");
+  const bool absent = error == EAI_NONAME;
+  return Status::unreachable(
+      "cannot connect to " + address.text() + ": " + reason + " (is the host name right?)",
+      absent ? Reach::kRefused : Reach::kUnknown);
 }
 
 }  // namespace
@@ -84,8 +86,8 @@ Resolver::Resolver(const Address& address) : lookup_(std::make_shared<Lookup>())
     try {
       start(address);
     } catch (const LimitReached& limit) {
-      lookup_->outcome =
-          Status::unreachable("cannot resolve " + address.text() + ": " + limit.what());
+      lookup_->outcome = Status::unreachable(
+          "cannot resolve " + address.text() + ": " + limit.what(), Reach::kRefused);
       lookup_->done = true;
     }
   }

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <system_error>
 #include <utility>
 
@@ -44,8 +45,12 @@ std::string hint_for(int error) {
   return limit.empty() ? limit : " (" + limit + ")";
 }
 
+// Whether trying again is of use only when something has changed.
 Reach reach_of(int error) {
-  return error == ECONNREFUSED || error == ENOENT ? Reach::kRefused : Reach::kUnknown;
+  constexpr int kKnownAtOnce[] = {ECONNREFUSED, ENOENT, EMFILE, ENFILE, EACCES, EPERM};
+  const bool known =
+      std::find(std::begin(kKnownAtOnce), std::end(kKnownAtOnce), error) != std::end(kKnownAtOnce);
+  return known ? Reach::kRefused : Reach::kUnknown;
 }
 
 bool same_address(const SocketAddress& a, const SocketAddress& b) {

@@ -96,7 +96,8 @@ Result<std::vector<SlotRange>> read_slots(const resp::Reply& reply, const net::A
     const bool standalone = text.find("cluster support disabled") != std::string::npos;
     return Status::unreachable(
         queried.text() + " cannot list the slots of the cluster: " + text +
-        (standalone ? "; it is a single server: use redis:// or rediss://" : ""));
+            (standalone ? "; it is a single server: use redis:// or rediss://" : ""),
+        standalone ? Reach::kRefused : Reach::kUnknown);
   }
   std::vector<SlotRange> ranges;
   for (std::size_t i = 0; i < reply.size(); ++i) {

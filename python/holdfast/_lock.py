@@ -323,7 +323,7 @@ class Lock(Decorates, BaseLock, _core.BlockingLock):  # type: ignore[misc]
 
         Raises ``LockTimeout`` when the lock stays busy for ``wait``, or the server refuses to work
         until then (``__cause__`` is its error); ``ServerError`` when it refuses, and ``wait`` is 0
-        or ``None``; ``ConnectionError`` when the server is out of reach for longer than the command
+        or ``None``; ``ConnectionError`` when no server answers within ``wait`` and the command
         time-out.
         """
         from . import _hold

@@ -100,8 +100,11 @@ class Permits(Synchronizer):
         self._minded = False
         _events.start()  # also for the events of the client: a warning needs no lock
 
-    def _timeout(self, exists: bool) -> LockTimeout:
+    def _timeout(self, exists: bool | None) -> LockTimeout:
+        """``None``: the server, which has refused a permit before, does not say."""
         msg = f"timed out after {self._wait:g} s waiting for a permit of {quoted(self.name)}: "
+        if exists is None:
+            return LockTimeout(msg + "none was free when the server answered last")
         return LockTimeout(msg + ("none is free" if exists else NEVER_INITIALIZED))
 
     def _warn_unless(self, exists: bool) -> None:
@@ -117,13 +120,13 @@ class BlockingPermits(Permits):
     __slots__ = ()
 
     def _timed_out(self) -> LockTimeout:
-        exists = True
+        exists: bool | None = None
         with suppress(HoldfastError):  # the time-out is what matters
-            exists = self._core.value() is not None
+            exists = self._core.late_value() is not None
         return self._timeout(exists)
 
     def _mind_time_out(self) -> None:
         if self._minded:
             return
         with suppress(HoldfastError):  # the time-out is what matters
-            self._warn_unless(self._core.value() is not None)
+            self._warn_unless(self._core.late_value() is not None)

@@ -59,9 +59,8 @@ BREAKS = (
     lost(
         "a caller that does not wait waits for a server out of reach",
         ACQUIRE,
-        "  return connect_deadline_of(request().blocking, after(begun_, request().timeout), "
-        "begun_);\n",
-        "  return kNever;\n",
+        "  return {true, request.connect_deadline_at(now), false,",
+        "  return {true, kNever, false,",
     ),
     lost(
         "a refusal is taken for a grant",

@@ -1,5 +1,6 @@
 #include "sync/call/call.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/wake_batch.h"
@@ -10,7 +11,7 @@ bool Call::start(const Caller& caller) {
   const TimePoint now = context_.clock.now();
   connection_ = context_.topology->route(key(), topology::Traffic::kCalls);
   const FirstStep step = first_begin(now);
-  deadline = after(now, context_.command_timeout);
+  deadline = std::min(after(now, context_.command_timeout), step.latest);
   connect_deadline = step.connect_deadline;
   deferred = step.deferred;
   if (step.sends) {

@@ -25,10 +25,13 @@ ExchangePtr counter_call(std::shared_ptr<const Context> context, const LockName&
   return call_of(std::move(context), std::move(query));
 }
 
-ExchangePtr counter_value(std::shared_ptr<const Context> context, const LockName& name) {
-  return call_of(std::move(context), {name, [name](script::Writer& out) {
-                                        out.command({"GET", name.bytes()}, script::kNumberReplies);
-                                      }});
+ExchangePtr counter_value(std::shared_ptr<const Context> context, const LockName& name,
+                          std::optional<Millis> within) {
+  Query query{name, [name](script::Writer& out) {
+                out.command({"GET", name.bytes()}, script::kNumberReplies);
+              }};
+  query.within = within;
+  return call_of(std::move(context), std::move(query));
 }
 
 }  // namespace holdfast::sync

@@ -15,7 +15,7 @@ FirstStep FirstAcquire::begin(TimePoint now) {
   const bool usual = count_ == 1 && request.amount == 1 && !request.slot &&
                      request.queue_timeout() == request.synchronizer->options().queue_timeout;
   if (usual) commands_ = request.synchronizer->commands_for(context(), request.lease.time);
-  return {true, connect_deadline()};
+  return {true, request.connect_deadline_at(now), false, request.time(now).latest()};
 }
 
 bool FirstAcquire::may_begin() {
@@ -23,11 +23,6 @@ bool FirstAcquire::may_begin() {
   if (!request().synchronizer->idle(context(), request().owner)) return false;
   plan_ = account_.begin();
   return plan_.verdict == lease::AttemptPlan::Verdict::kBegun;
-}
-
-TimePoint FirstAcquire::connect_deadline() const {
-  if (request().connect_deadline) return *request().connect_deadline;
-  return connect_deadline_of(request().blocking, after(begun_, request().timeout), begun_);
 }
 
 resp::ReplyKinds FirstAcquire::encode(std::string& out) const {

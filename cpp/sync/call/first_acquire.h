@@ -45,7 +45,6 @@ class FirstAcquire {
   const Context& context() const { return *account_.context(); }
   const AcquireRequest& request() const { return account_.request(); }
   bool may_begin();
-  TimePoint connect_deadline() const;
 
   AcquireAccount account_;
   const Commands* commands_ = nullptr;  // the synchronizer's; null: not kept

@@ -13,7 +13,9 @@ FirstStep FirstQuery::begin(TimePoint now, const client::RequestPtr& command) {
                                 : after(now, context_->command_timeout + what.longer);
     begun_.serial = context_->keeper->releases().take_back(name(), what.owner, command, until);
   }
-  return {};
+  FirstStep step;
+  step.latest = query_.latest(now);
+  return step;
 }
 
 resp::ReplyKinds FirstQuery::encode(std::string& out) const {

@@ -14,11 +14,6 @@ constexpr Millis kNoTtl{5000};
 // A lease up to this, or twice the caller's, is not reported as long.
 constexpr Millis kUsual{60000};
 
-// For a server that restarts: the least wait of a caller with a deadline, and that of a caller that
-// does not wait, which gets the answer within 0.3 s.
-constexpr Millis kRestart{300};
-constexpr Millis kRestartBriefly{250};
-
 bool by_queue(AcquireMachine::Event::Kind kind) {
   using Kind = AcquireMachine::Event::Kind;
   return kind == Kind::kAhead || kind == Kind::kHead || kind == Kind::kTryNow ||
@@ -26,11 +21,6 @@ bool by_queue(AcquireMachine::Event::Kind kind) {
 }
 
 }  // namespace
-
-TimePoint connect_deadline_of(bool blocking, TimePoint deadline, TimePoint now) {
-  if (!blocking) return after(now, kRestartBriefly);
-  return std::max(deadline, after(now, kRestart));
-}
 
 AcquireMachine::Action AcquireMachine::resume(const Event& event, TimePoint now) {
   const bool answer = event.kind == Event::Kind::kAnswer;
@@ -82,7 +72,7 @@ AcquireMachine::Action AcquireMachine::next(const Event& event, TimePoint now) {
     case Kind::kCancel:
       return finish(Verdict::kCancelled, {}, open());
     case Kind::kTime:
-      return time(now);
+      return time(event, now);
     default:
       return replied(event, now);
   }
@@ -191,8 +181,7 @@ AcquireMachine::Action AcquireMachine::send() const {
   action.by_text = by_text_;
   // The deadline itself is checked separately.
   if (contended_ && options_.deadline != kNever) return action;
-  const TimePoint usual = connect_deadline_of(options_.blocking, options_.deadline, begun_);
-  action.connect_deadline = options_.connect_deadline.value_or(usual);
+  action.connect_deadline = options_.connect_deadline;
   return action;
 }
 
@@ -289,9 +278,8 @@ TimePoint AcquireMachine::refused_until() const {
   return till_deadline ? kNever : after(refused_since_, options_.refusal_budget);
 }
 
-AcquireMachine::Action AcquireMachine::time(TimePoint now) {
-  // The server and its replicas have separate time-outs.
-  if (state_ == State::kConfirming) return {Action::Verb::kSleep};
+AcquireMachine::Action AcquireMachine::time(const Event& event, TimePoint now) {
+  if (awaits_replicas()) return time_of_replicas(event.why, now);
   const bool trying = state_ == State::kTrying;
   if (untried() && now >= std::min(retry_at_, options_.deadline)) return attempt();
   if (now >= options_.deadline && (contended_ || !trying)) {
@@ -299,6 +287,13 @@ AcquireMachine::Action AcquireMachine::time(TimePoint now) {
   }
   if (trying) return {Action::Verb::kSleep, contended_ ? options_.deadline : kNever};
   return now >= retry_at_ ? attempt() : sleep();
+}
+
+// The server and its replicas have separate time-outs; a caller's latest moment ends them.
+AcquireMachine::Action AcquireMachine::time_of_replicas(const Status& late, TimePoint now) {
+  if (now < options_.latest) return {Action::Verb::kSleep, options_.latest};
+  return contended_ ? finish(Verdict::kTimedOut, refusal_, true)
+                    : finish(Verdict::kFailed, late, true);
 }
 
 AcquireMachine::Action AcquireMachine::finish(Verdict verdict, Status why, bool give_back) {

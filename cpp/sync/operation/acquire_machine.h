@@ -12,10 +12,6 @@
 
 namespace holdfast::sync {
 
-// How long a caller waits for a server that refuses connections: without a deadline as long as for
-// a silent server, else until the deadline, but at least for the time of a restart.
-TimePoint connect_deadline_of(bool blocking, TimePoint deadline, TimePoint now);
-
 // The pause between attempts at a server that refuses to work for the moment.
 inline constexpr Millis kRefusalBackoff{50};
 
@@ -49,6 +45,7 @@ enum class Verdict {
 //
 // The caller's deadline counts from the first reply of the server on (before that, it is unknown
 // whether another owner holds the lock), or in the queue behind another waiter of this client.
+// Until then the driver's requests end at `latest`, and so does a confirmation by replicas.
 // A server that refuses to work for the moment (LOADING, READONLY, ...) has answered: it is tried
 // again until the deadline, or without one until the refusal budget is spent.
 class AcquireMachine {
@@ -65,9 +62,9 @@ class AcquireMachine {
     bool has_permits = false;                  // several owners may hold it at a time
     bool by_count = false;                     // what a refusal finds free is for other waiters
     bool yields = false;                       // it queues up behind earlier waiters
-    bool undone_for_good = false;  // after giving back, the next attempt is a new request
-    std::optional<TimePoint>
-        connect_deadline{};  // of the first attempt; unset: connect_deadline_of() it
+    bool undone_for_good = false;         // after giving back, the next attempt is a new request
+    TimePoint connect_deadline = kNever;  // of attempts before the deadline counts
+    TimePoint latest = kNever;  // the end in any case, also of a confirmation (CallersTime)
   };
 
   struct Event {
@@ -92,7 +89,7 @@ class AcquireMachine {
               // kAhead
       kTurn,  // it is now the head of the queue; held until `at` at most (kNever: not the head yet)
       kOffer,  // an owner of this client hands over: its attempt for this waiter is under way
-      kTime,   // `until` of the last kSleep has come
+      kTime,   // `until` of the last kSleep has come; `why`: the caller's latest moment, too
       kCancel,
     };
     Kind kind = Kind::kAhead;
@@ -189,12 +186,15 @@ class AcquireMachine {
   Action held(Millis ttl, TimePoint now);
   Action refused(const Status& why, TimePoint now);
   TimePoint refused_until() const;
-  Action time(TimePoint now);
+  Action time(const Event& event, TimePoint now);
+  Action time_of_replicas(const Status& late, TimePoint now);
   Action finish(Verdict verdict, Status why = {}, bool give_back = false);
   wait::LeaveReason leave_reason(Verdict verdict) const;
   bool has_place() const { return options_.in_line && contended_; }
   // Others go first, and it has not tried yet: the lock may be free.
   bool untried() const { return state_ == State::kAsleep && !contended_ && count_ == 0; }
+  // Of a confirmation, or whether the server has WAIT.
+  bool awaits_replicas() const { return state_ == State::kConfirming || probing_; }
   // An attempt may have been granted, and the outcome is not known yet.
   bool open() const { return state_ == State::kTrying || state_ == State::kConfirming; }
 

@@ -27,7 +27,8 @@ AcquireOperation::AcquireOperation(AcquireAccount account, const Begun& begun)
       channel_(recipe().channel(name(), owner_field()).bytes()),
       machine_(machine_options(request(), context(), begun.at)),
       stats_(*context().stats, request().stats()),
-      begun_(begun.at) {
+      begun_(begun.at),
+      time_(request().time(begun.at)) {
   if (begun.sent) prepare(machine_.resume(this->begun(*begun.sent), begun_));
 }
 
@@ -83,7 +84,7 @@ resp::ReplyKinds AcquireOperation::encode(std::string& out) const {
 
 void AcquireOperation::complete(Result<resp::Reply> reply, const client::Sent& sent) {
   if (!reply.ok()) {
-    const Status why = unreachable_status(reply.status(), name());
+    const Status why = late(reply.status());
     // What was never sent cannot have been granted.
     return deliver(Event::of(Event::Kind::kFailed, why, sent.times > 0));
   }
@@ -92,6 +93,21 @@ void AcquireOperation::complete(Result<resp::Reply> reply, const client::Sent& s
   const Status why = error_status(text, name(), context().topology->text());
   // An earlier sending, whose answer was lost, may have been executed.
   deliver(Event::of(event_kind(error_kind(text)), why, sent.times > 1));
+}
+
+void AcquireOperation::time_is_up(TimePoint now) {
+  Event event{Event::Kind::kTime};
+  if (now >= time_.latest()) {
+    event.why = late(Status::unreachable("no reply from " + context().topology->text()));
+  }
+  deliver(std::move(event));
+}
+
+// Why a command has no reply. A member's caller has the time, and names it.
+Status AcquireOperation::late(const Status& why) const {
+  const bool all_time = now() >= time_.deadline() && why.code() == Code::kUnreachable;
+  return all_time && !request().member ? time_.late(name().bytes(), why)
+                                       : unreachable_status(why, name());
 }
 
 void AcquireOperation::answered(const Answer& answer, const client::Sent& sent) {
@@ -127,11 +143,12 @@ AcquireOperation::Next AcquireOperation::perform(const Action& action, wait::Cal
     case Verb::kTry:
       return attempt(action.until);
     case Verb::kProbe:
+      wake_at(time_.latest());
       return awaiting(context().acknowledger->probe(self()));
     case Verb::kSend:
       return send(action);
     case Verb::kConfirm:
-      wake_at(kNever);
+      wake_at(time_.latest());
       return awaiting(context().acknowledger->confirm(self()));
     case Verb::kKeep:
       return keep(action);

@@ -68,7 +68,9 @@ class AcquireOperation final : public Operation,
   const AcquireRequest& request() const HOLDFAST_UNCHECKED { return account_.request(); }
   Status open() HOLDFAST_EXCLUDES(mutex_);
   void catch_up() const;
-  void time_is_up(TimePoint /*now*/) override { deliver({Event::Kind::kTime}); }
+  void time_is_up(TimePoint now) override;
+  TimePoint latest() const override { return time_.latest(); }
+  Status late(const Status& why) const;
 
   void deliver(Event event) HOLDFAST_EXCLUDES(mutex_);
   Event answer(const Answer& answer, const client::Sent& sent) const;
@@ -101,6 +103,7 @@ class AcquireOperation final : public Operation,
   std::optional<std::uint64_t> seen_
       HOLDFAST_GUARDED_BY(mutex_);  // the channel's sequence before the attempt
   const TimePoint begun_;
+  const CallersTime time_;
 };
 
 }  // namespace holdfast::sync

@@ -51,7 +51,9 @@ AcquireMachine::Options machine_options(const AcquireRequest& request, const Con
   const Recipe& recipe = request.recipe();
   const Waiting waiting = recipe.waiting();
   options.blocking = request.blocking;
-  options.deadline = after(begun, request.timeout);
+  const CallersTime time = request.time(begun);
+  options.deadline = time.deadline();
+  options.latest = time.latest();
   options.refusal_budget = refusal_budget(request, context);
   options.in_line = waiting == Waiting::kInLine && request.queue_timeout() > Millis(0);
   if (waiting == Waiting::kBackOff) options.backoff = backoff(request, context);
@@ -63,7 +65,7 @@ AcquireMachine::Options machine_options(const AcquireRequest& request, const Con
   options.by_count = by_count(recipe, request.name());
   options.yields = request.blocking && in_turn(recipe, request.name());
   options.undone_for_good = recipe.undone_for_good();
-  options.connect_deadline = request.connect_deadline;
+  options.connect_deadline = request.connect_deadline_at(begun);
   return options;
 }
 

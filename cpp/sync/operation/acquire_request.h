@@ -8,6 +8,7 @@
 #include "lease/attempt.h"
 #include "sync/operation/acquire_machine.h"
 #include "sync/operation/acquire_stats.h"
+#include "sync/operation/callers_time.h"
 #include "sync/operation/context.h"
 #include "sync/operation/synchronizer.h"
 
@@ -30,9 +31,9 @@ struct AcquireArguments {
   bool again = false;          // not a further hold: sets the lease of the existing one again
   RefusalBudget refusal_budget = RefusalBudget::kCallers;
   bool part = false;  // of a lock made of locks: only its grant is counted
-  // How long to wait for a server that refuses connections; unset: connect_deadline_of() the
-  // caller.
+  // How long to wait for a server that refuses connections; unset: that of CallersTime.
   std::optional<TimePoint> connect_deadline{};
+  TimePoint latest = kNever;  // of a member: the latest moment of its caller
 };
 
 // The request for one acquisition of a synchronizer.
@@ -49,6 +50,13 @@ struct AcquireRequest : AcquireArguments {
   }
   Millis at_least() const { return member ? Millis(0) : synchronizer->options().at_least; }
   AcquireOptions options() const;
+  // Of one that began then.
+  CallersTime time(TimePoint begun) const {
+    return CallersTime(blocking, timeout, begun).within(latest);
+  }
+  TimePoint connect_deadline_at(TimePoint begun) const {
+    return connect_deadline.value_or(time(begun).connect_deadline());
+  }
   // It is of a lock, whose owner must not use it meanwhile.
   bool excludes_owner() const { return recipe().makes_holds() && !part; }
   lease::Attempt::Kind attempt_kind() const {

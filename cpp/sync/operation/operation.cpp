@@ -112,7 +112,7 @@ void Operation::stop_serving(Parker& parker) {
 
 Status Operation::submit() {
   await_again();
-  deadline = after(now(), context_->command_timeout);
+  deadline = std::min(after(now(), context_->command_timeout), latest());
   const auto connection = context_->topology->route(key(), topology::Traffic::kCalls);
   // The thread reads from connection_ only; what goes another way now is read by the loop.
   return connection->submit(shared_from_this(), connection == connection_ ? reader() : nullptr);

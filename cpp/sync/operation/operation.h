@@ -116,6 +116,8 @@ class Operation : public Exchange,
   // Asks it on the thread in wait(). It may run a signal handler, while another thread reads the
   // reply and ends the operation.
   virtual bool stopped_by(Interrupt& interrupt) { return interrupt.pending(); }
+  // By which its commands are to be answered, where the command time-out ends later.
+  virtual TimePoint latest() const { return kNever; }
 
   // For subclasses, with mutex_ held.
   Status submit() HOLDFAST_REQUIRES(mutex_);  // this request, with a fresh deadline

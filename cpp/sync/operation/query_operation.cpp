@@ -1,5 +1,6 @@
 #include "sync/operation/query_operation.h"
 
+#include <algorithm>
 #include <charconv>
 #include <string>
 #include <utility>
@@ -38,7 +39,8 @@ QueryOperation::QueryOperation(std::shared_ptr<const Context> context, Query que
     : Operation(std::move(context), query.name),
       query_(std::move(query)),
       serial_(begun.serial),
-      give_up_(after(begun.at, this->context().command_timeout)) {}
+      latest_(query_.latest(begun.at)),
+      give_up_(std::min(after(begun.at, this->context().command_timeout), latest_)) {}
 
 void QueryOperation::begin() {
   const MutexLock lock(mutex_);

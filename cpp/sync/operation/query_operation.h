@@ -27,6 +27,10 @@ struct Query {
   };
   std::optional<Return> returns{};
 
+  // Where the command time-out ends later: how long its caller waits.
+  std::optional<Millis> within{};
+  TimePoint latest(TimePoint begun) const { return within ? after(begun, *within) : kNever; }
+
   // The outcome by a reply that is no error.
   std::optional<std::int64_t> value_of(const resp::Reply& reply, const client::Sent& sent) const;
   // The ledger's entry of `returns`, if there is one, is over.
@@ -55,6 +59,7 @@ class QueryOperation final : public Operation {
  private:
   void begin() override;
   void time_is_up(TimePoint now) override;
+  TimePoint latest() const override { return latest_; }
   void send() HOLDFAST_REQUIRES(mutex_);
   void refused(std::string_view text) HOLDFAST_REQUIRES(mutex_);
   void failed(const Status& why, bool refused_for_now) HOLDFAST_REQUIRES(mutex_);
@@ -62,6 +67,7 @@ class QueryOperation final : public Operation {
 
   const Query query_;
   const lease::ReleaseLedger::Serial serial_;
+  const TimePoint latest_;
   const TimePoint give_up_;
   bool by_text_ = false;
   bool cancelled_ HOLDFAST_GUARDED_BY(mutex_) = false;

@@ -7,11 +7,13 @@
 namespace holdfast::sync {
 
 QuorumAcquire::QuorumAcquire(const std::shared_ptr<const Context>& context, LockName name,
-                             Members members, QuorumMachine::Options options)
+                             Members members, QuorumMachine::Options options,
+                             const CallersTime& time)
     : Composite(context, std::move(name), members.size()),
       stats_(context->stats),
       members_(std::move(members)),
       all_needed_(options.rule.spare() == 0),
+      time_(time),
       machine_(std::move(options)),
       operations_(members_.size()) {}
 
@@ -62,7 +64,8 @@ void QuorumAcquire::apply(const Machine::Action& action) {
   if (action.verb != Verb::kFinish) return;
   const Stats::Counter end = AcquireStats::counter(action.verdict);
   if (end != Stats::Counter::kAcquired) stats_->add(end);  // each member counts its grant
-  finish({action.verdict, action.why});
+  const bool late = action.why.code() == Code::kUnreachable && now() >= time_.deadline();
+  finish({action.verdict, late ? time_.late(name().bytes(), action.why) : action.why});
 }
 
 void QuorumAcquire::call(std::size_t member, QuorumMember::How how) {

@@ -33,7 +33,7 @@ class QuorumAcquire final : public Composite {
   using Members = std::vector<std::unique_ptr<const QuorumMember>>;
 
   QuorumAcquire(const std::shared_ptr<const Context>& context, LockName name, Members members,
-                QuorumMachine::Options options);
+                QuorumMachine::Options options, const CallersTime& time);
 
  private:
   using Machine = QuorumMachine;
@@ -49,6 +49,7 @@ class QuorumAcquire final : public Composite {
   const std::shared_ptr<Stats> stats_;
   const Members members_;
   const bool all_needed_;
+  const CallersTime time_;
   Machine machine_;
   // The attempts at each member since it was last given back.
   std::vector<std::vector<ExchangePtr>> operations_;

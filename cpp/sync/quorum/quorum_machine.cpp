@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "sync/operation/callers_time.h"
 #include "sync/operation/operation.h"
 
 namespace holdfast::sync {
@@ -53,7 +54,8 @@ QuorumMachine::Action QuorumMachine::call_first(TimePoint now) {
   state_ = State::kFirst;
   const Duration watch = options_.rule.watch_time;
   const bool endless = watch == kNever - TimePoint{};
-  const TimePoint until = endless ? kNever : after(now, watch / 2 + random(watch / 2));
+  const TimePoint watched = endless ? kNever : after(now, watch / 2 + random(watch / 2));
+  const TimePoint until = endless ? kNever : std::min(watched, std::max(now, last_round()));
   return call(options_.blocking ? Action::Verb::kWait : Action::Verb::kTry, {first_}, until);
 }
 
@@ -253,7 +255,7 @@ QuorumMachine::Action QuorumMachine::out_of_order(TimePoint now) {
 // It is unknown whether another owner holds it: try as long as a server may be out of reach.
 QuorumMachine::Action QuorumMachine::not_yet(Verdict verdict, Status why, TimePoint now) {
   if (missing_since_ == kNever) missing_since_ = now;
-  TimePoint until = after(missing_since_, options_.unreachable_budget);
+  TimePoint until = std::min(after(missing_since_, options_.unreachable_budget), last_round());
   if (refusing_connections()) until = std::min(until, options_.connect_deadline);
   const bool gives_up = now >= until;
   if (gives_up || (verdict == Verdict::kExpired && !options_.blocking)) {
@@ -273,6 +275,13 @@ bool QuorumMachine::refusing_connections() const {
            (member.state == MemberState::kFailed && member.why.reach() != Reach::kRefused);
   };
   return count(MemberState::kFailed) > 0 && std::none_of(members_.begin(), members_.end(), silent);
+}
+
+// When a majority's last round begins at the latest, so that it ends in time. Where all are
+// required, each member's commands end in time.
+TimePoint QuorumMachine::last_round() const {
+  if (options_.latest == kNever) return kNever;
+  return options_.latest - std::min<Duration>(options_.rule.member_time, kLateAnswer);
 }
 
 QuorumMachine::Action QuorumMachine::back_off(TimePoint until) {

@@ -53,6 +53,7 @@ class QuorumMachine {
     Lease lease{};
     Millis unreachable_budget{5000};      // how long a quorum may be out of reach
     TimePoint connect_deadline = kNever;  // how long, if servers refuse connections
+    TimePoint latest = kNever;            // the end in any case (CallersTime)
     std::vector<bool> votes;  // whether a grant of this member counts: a nested hold needs an outer
     std::uint32_t seed = 1;   // of the back-offs
   };
@@ -124,6 +125,7 @@ class QuorumMachine {
   Action out_of_order(TimePoint now);
   Action not_yet(Verdict verdict, Status why, TimePoint now);
   Action back_off(TimePoint until);
+  TimePoint last_round() const;
   bool refusing_connections() const;
   Action finish(Verdict verdict, Status why = {});
 

@@ -35,16 +35,16 @@ class TaskPermits(Permits):
     __slots__ = ()
 
     async def _timed_out(self) -> LockTimeout:
-        exists = True
+        exists: bool | None = None
         with suppress(HoldfastError):  # the time-out is what matters
-            exists = await request(self._core.start_value) is not None
+            exists = await request(self._core.start_late_value) is not None
         return self._timeout(exists)
 
     async def _mind_time_out(self) -> None:
         if self._minded:
             return
         with suppress(HoldfastError):  # the time-out is what matters
-            self._warn_unless(await request(self._core.start_value) is not None)
+            self._warn_unless(await request(self._core.start_late_value) is not None)
 
 
 class Semaphore(BaseSemaphore, TaskPermits):

@@ -86,6 +86,16 @@ TEST_F(ConnectionTest, AQuestionThatComesFromElsewhereKeepsCountOfItsWay) {
   EXPECT_EQ(request->times, 5);
 }
 
+TEST_F(ConnectionTest, WhatHasLessTimeThanThoseBeforeItEndsBeforeThem) {
+  connect();
+  silent();
+  ask("a", world.now() + kTimeout / 2);
+  loop.run(Millis(5));
+  ask("b", world.now() + Millis(50));
+  loop.run(Millis(100));
+  EXPECT_EQ(log, Strings{"b failed"});
+}
+
 TEST_F(ConnectionTest, WhatWasAbandonedBeforeItWentOutDoesNotGo) {
   open();
   const auto first = ask("a");

@@ -103,13 +103,6 @@ TEST_F(AcquireMachineTest, AnAttemptThatWasSentAlreadyGoesOn) {
   EXPECT_EQ(held(500), "join until 502");
 }
 
-TEST_F(AcquireMachineTest, TheTimeOfAnAttemptThatWasSentAlreadyCountsFromItsBeginning) {
-  begin({false});
-  now = 10;
-  resume(begun);
-  EXPECT_EQ(last().connect_deadline, at(260));
-}
-
 TEST_F(AcquireMachineTest, TheGrantIsRecordedWithItsCountAndTheTimeOfItsCommand) {
   begun.count = 2;
   start();
@@ -119,24 +112,6 @@ TEST_F(AcquireMachineTest, TheGrantIsRecordedWithItsCountAndTheTimeOfItsCommand)
   EXPECT_EQ(last().count, 2);
   EXPECT_EQ(last().sent, at(5));
   EXPECT_EQ(last().value, 7);
-}
-
-TEST_F(AcquireMachineTest, AServerThatRefusesConnectionsIsWaitedForUntilTheDeadlineAMomentAtLeast) {
-  begin({true, at(500)});
-  start();
-  EXPECT_EQ(last().connect_deadline, at(500));
-  begin({true, at(100)});
-  start();
-  EXPECT_EQ(last().connect_deadline, at(300));
-  begin({true});
-  start();
-  EXPECT_EQ(last().connect_deadline, kNever);
-}
-
-TEST_F(AcquireMachineTest, WithoutBlockingAServerThatRefusesConnectionsIsWaitedForAMoment) {
-  begin({false, at(500)});
-  start();
-  EXPECT_EQ(last().connect_deadline, at(250));
 }
 
 TEST_F(AcquireMachineTest, APatienceThatIsGivenIsTheOneOfTheFirstAttempt) {

@@ -131,6 +131,9 @@ class AcquireMachineTest : public ::testing::Test {
     return feed(Event::of(Kind::kAskFailed, Status::unreachable("no server")));
   }
   std::string time() { return feed({Kind::kTime}); }
+  std::string time(const char* why) {
+    return feed(Event::of(Kind::kTime, Status::unreachable(why)));
+  }
   std::string cancel() { return feed({Kind::kCancel}); }
 
   AcquireMachine& machine() { return *machine_; }

@@ -53,6 +53,30 @@ TEST_F(AcquireMachineTest, AnUnconfirmedGrantIsGivenBackAndTriedAgain) {
   EXPECT_EQ(unconfirmed(), "timed out, give back: too few");
 }
 
+TEST_F(AcquireMachineTest, AConfirmationEndsAtTheLatestMomentOfItsCaller) {
+  AcquireMachine::Options options = confirming(true, at(300));
+  options.latest = at(500);
+  begin(options);
+  EXPECT_EQ(start(), "try");
+  EXPECT_EQ(granted(1000), "confirm");
+  now = 300;
+  EXPECT_EQ(time(), "sleep until 500");
+  now = 500;
+  EXPECT_EQ(time("no reply"), "failed, give back: no reply");
+}
+
+TEST_F(AcquireMachineTest, AConfirmationThatIsLateAfterARefusalTimesOut) {
+  AcquireMachine::Options options = confirming(true, at(300));
+  options.latest = at(500);
+  begin(options);
+  EXPECT_EQ(start(), "try");
+  EXPECT_EQ(held(1000), "join until 300");
+  EXPECT_EQ(signal(), "try until 300");
+  EXPECT_EQ(granted(1000), "confirm");
+  now = 500;
+  EXPECT_EQ(time("no reply"), "timed out, give back");
+}
+
 TEST_F(AcquireMachineTest, ReplicasThatDoNotConfirmAreAskedUntilTheRefusalBudget) {
   begin(confirming());
   EXPECT_EQ(start(), "try");

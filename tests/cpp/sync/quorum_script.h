@@ -66,6 +66,7 @@ class Script {
   }
   std::string cancel() { return resume({Kind::kCancel}); }
   void pass(int milliseconds) { now_ += Millis(milliseconds); }
+  TimePoint now() const { return now_; }
   Millis left() const { return std::chrono::duration_cast<Millis>(until_ - now_); }
 
  private:

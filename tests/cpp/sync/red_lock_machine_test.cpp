@@ -84,6 +84,21 @@ TEST(RedLockMachine, AMajorityThatRefusesToWorkIsAskedAgainUntilTheDeadline) {
   EXPECT_EQ(refused_to_work(script), "give back 2, timed out: loading");
 }
 
+TEST(RedLockMachine, AMajorityOutOfReachIsSaidByTheLatestMomentOfTheCaller) {
+  QuorumMachine::Options options = majority_of(3);
+  options.deadline = at(100);
+  options.latest = at(300);
+  Script script(options);
+  EXPECT_EQ(script.start(), "try 0 1 2");
+  std::string action = script.time();
+  for (int rounds = 0; action == "give back 0 1 2, back off" && rounds < 100; ++rounds) {
+    EXPECT_EQ(script.time(), "try 0 1 2");
+    action = script.time();
+  }
+  EXPECT_NE(action.find("a majority of the 3 servers is out of reach"), std::string::npos);
+  EXPECT_LE(script.now(), at(300));
+}
+
 TEST(RedLockMachine, AGrantThatCannotBeTrustedAnyMoreIsNoVote) {
   Script script(trying(majority_of(3)));
   script.start();

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/status.h"
+
+namespace holdfast::sync {
+
+// How long after its caller's deadline an acquisition may still wait for an answer. The rest of the
+// 0.25 s that are promised is for the way back to the caller.
+inline constexpr Millis kLateAnswer{200};
+
+// The time that the caller of an acquisition gives it. Whatever the servers do, the caller has the
+// outcome by then: a time-out at the deadline where a refusal was seen, else a connection error
+// after a moment more, since it is unknown whether another owner holds the lock. Without a
+// deadline, and for a try, only the command time-out bounds an exchange.
+class CallersTime {
+ public:
+  // Without a deadline.
+  CallersTime() = default;
+  CallersTime(bool blocking, Duration timeout, TimePoint begun);
+
+  // The same where an attempt has to be answered by then.
+  CallersTime within(TimePoint latest) const;
+
+  // When it times out where a refusal was seen; kNever: without a limit.
+  TimePoint deadline() const { return deadline_; }
+  // Its last moment in any case.
+  TimePoint latest() const { return latest_; }
+  // When it ends where it is known at once that there is no server. A server that
+  // restarts has until then: a moment for a try, which has no other limit.
+  TimePoint connect_deadline() const { return connect_deadline_; }
+
+  // The failure of one that has been given all its time: `why`, with the name and the seconds.
+  Status late(std::string_view name, const Status& why) const;
+
+ private:
+  TimePoint deadline_ = kNever;
+  TimePoint latest_ = kNever;
+  TimePoint connect_deadline_ = kNever;
+  Duration timeout_{};
+};
+
+}  // namespace holdfast::sync
