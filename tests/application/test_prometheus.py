@@ -37,7 +37,7 @@ def registry_of(*clients: Any) -> Any:
 def test_each_figure_is_a_metric_labelled_with_the_client(client: Any, alice: Any) -> None:
     alice.do(client.lock("myLock").acquire)
     registry = registry_of(client)
-    label = {"client": client.id}
+    label = {"client": by_program(client)}
     stats = client.stats()
     for name in ("acquired", "contended", "timed_out", "cancelled", "failed", "released", "lost",
                  "renewals", "renewal_failures", "commands", "reconnects"):  # fmt: skip
@@ -59,7 +59,7 @@ def test_buckets_are_cumulative(client: Any, alice: Any) -> None:
     seen = 0
     for bound, count in zip([*map(str, histogram.bounds), "+Inf"], histogram.counts, strict=True):
         seen += count
-        label = {"client": client.id, "le": bound}
+        label = {"client": by_program(client), "le": bound}
         assert registry.get_sample_value("holdfast_hold_seconds_bucket", label) == seen
     assert seen == 5
 
@@ -72,7 +72,7 @@ def test_clients_of_one_name_are_added_up(
         alice.do(client.lock(f"lock{number}").acquire)
     registry = registry_of(*clients)
     assert registry.get_sample_value("holdfast_held", {"client": "web"}) == 2
-    assert registry.get_sample_value("holdfast_held", {"client": clients[2].id}) == 1
+    assert registry.get_sample_value("holdfast_held", {"client": by_program(clients[2])}) == 1
     text = prometheus_client.generate_latest(registry).decode()
     assert text.count("\nholdfast_acquired_total{") == 2
 
@@ -83,6 +83,9 @@ def test_a_registry_knows_the_names_before_the_first_scrape(
     registry = registry_of(client)
     with pytest.raises(ValueError, match="holdfast_held"):
         registry.register(Collector(make_client()))
+    with pytest.raises(ValueError, match=r"one Collector\(a, b\)"):
+        registry.register(Collector(make_client()))
+    assert "Collector" not in prometheus_client.generate_latest(registry).decode()
 
 
 def test_a_second_collector_of_a_client_is_refused_with_a_sentence(
@@ -99,14 +102,14 @@ def test_a_second_collector_of_a_client_is_refused_with_a_sentence(
     Collector(client)
 
 
-def test_a_label_by_program_is_the_same_after_each_start(
+def test_the_label_is_the_same_after_each_start(
     client: Any, make_client: MakeClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["/srv/app/worker.py"])
     monkeypatch.setattr(sys.modules["__main__"], "__spec__", None)
     clients = [client, make_client(), make_client(client_name="web")]
     registry = prometheus_client.CollectorRegistry()
-    registry.register(Collector(*clients, label=by_program))
+    registry.register(Collector(*clients))
     text = prometheus_client.generate_latest(registry).decode()
     labels = set(re.findall(r'^holdfast_held\{client="(.*)"\}', text, re.MULTILINE))
     assert labels == {f"{socket.gethostname()}:worker.py", "web"}

@@ -9,7 +9,7 @@ from typing import Any
 
 from holdfast._base_client import BaseClient
 
-__all__ = ["HELP", "by_program", "checked_clients", "label"]
+__all__ = ["HELP", "by_program", "checked_clients"]
 
 #: By the fields of ``holdfast.Stats``, in their order.
 HELP = {
@@ -32,11 +32,6 @@ HELP = {
     "wait_seconds": "Time from the beginning of an acquisition to its grant",
     "hold_seconds": "Time from a grant to its last release, or its loss",
 }
-
-
-def label(client: BaseClient) -> str:
-    """The name that the client was given, else its id."""
-    return client._name or client.id
 
 
 def by_program(client: BaseClient) -> str:

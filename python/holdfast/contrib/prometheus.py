@@ -1,7 +1,7 @@
 """The figures of clients for ``prometheus_client``; needs the extra ``holdfast-locks[prometheus]``.
 
 >>> from prometheus_client import REGISTRY
->>> REGISTRY.register(Collector(client, label=by_program, names=["order:*", "nightly"]))
+>>> REGISTRY.register(Collector(client, names=["order:*", "nightly"]))
 """
 
 # pyright: basic, reportMissingImports=false, reportMissingModuleSource=false
@@ -16,18 +16,16 @@ from prometheus_client.core import (
     CounterMetricFamily,
     GaugeMetricFamily,
     HistogramMetricFamily,
+    Metric,
 )
 
 from holdfast import Histogram, Stats
 from holdfast.contrib._figures import HELP, by_program, checked_clients
-from holdfast.contrib._figures import label as name_or_id
 from holdfast.contrib._named import NAMED_HELP, NamedFigures
 from holdfast.contrib._observers import add_observer, remove_observer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-
-    from prometheus_client.core import Metric
 
     from holdfast._base_client import BaseClient
 
@@ -46,8 +44,9 @@ class Collector:
     To be registered with a ``CollectorRegistry``. The metrics are ``holdfast_<field>_total``,
     ``holdfast_held``, ``holdfast_waiting``, ``holdfast_wait_seconds`` and
     ``holdfast_hold_seconds``; their label ``client`` is the client's name, if it was given one,
-    else its id. Clients of one label are added up. ``label``: a function of the client that returns
-    another label, such as ``by_program``: the client's name, else host and program.
+    else ``host:program`` (``by_program``): the same after a restart. Clients of one label are added
+    up. ``label``: a function of the client that returns another label. A registry takes one
+    collector, ``Collector(a, b)`` for all clients; the error for a second one says so.
 
     ``names``: counts by lock names, too, as ``holdfast_lock_acquired_total`` and so on with a
     second label ``name``: a function of a lock's name that returns its label (``None``: ``other``),
@@ -61,7 +60,7 @@ class Collector:
     def __init__(
         self,
         *clients: BaseClient,
-        label: Callable[[BaseClient], str] = name_or_id,
+        label: Callable[[BaseClient], str] = by_program,
         names: Callable[[str], str | None] | Iterable[str] | None = None,
     ) -> None:
         self._clients = checked_clients(clients)
@@ -84,7 +83,7 @@ class Collector:
     def describe(self) -> Iterable[Metric]:
         """The metrics without their values."""
         named = NAMED_HELP if self._named is not None else ()
-        return [*map(_family, HELP), *map(_named_family, named)]
+        return [*map(_family, HELP), *map(_named_family, named), _advice()]
 
     def collect(self) -> Iterator[Metric]:
         """The metrics of this moment; sends nothing."""
@@ -118,6 +117,13 @@ def _refuse_second(client: BaseClient) -> None:
             "Collector, or close() it first"
         )
         raise ValueError(msg)
+
+
+def _advice() -> Metric:
+    """No metric: a registry that has a collector refuses another by its names, and quotes this."""
+    advice = Metric("holdfast", "", "unknown")
+    advice.name = "holdfast: give all clients of a registry to one Collector(a, b)"
+    return advice
 
 
 def _family(field: str) -> Any:
