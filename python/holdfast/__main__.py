@@ -66,7 +66,7 @@ def demo(arguments: Sequence[str]) -> int:
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--url", help="use this server, with keys that only the demo uses")
     where.add_argument(
-        "--server", choices=SERVERS, help="start this one (default: the first found)"
+        "--server", choices=SERVERS, help="start this one (default: the first that starts)"
     )
     options = parser.parse_args(arguments)
 

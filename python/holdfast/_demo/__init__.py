@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
 __all__ = ["run"]
 
+ADVICE = (
+    "Install redis-server or valkey-server, or pip install 'holdfast-locks[server]', or name a "
+    "running one with --url redis://host:port"
+)
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -36,7 +40,10 @@ def run(url: str | None, kinds: Sequence[str]) -> int:
         _listen_to_signals(stack)
         try:
             stage = _set_stage(stack, story, url, kinds)
-        except (NoServerError, HoldfastError, ValueError) as error:
+        except NoServerError as error:
+            story.tell(f"The demo cannot begin: {error}. {ADVICE}")
+            return 1
+        except (HoldfastError, ValueError) as error:
             story.tell(f"The demo cannot begin: {error}")
             return 1
         try:
@@ -66,6 +73,8 @@ def _set_stage(stack: ExitStack, story: Story, url: str | None, kinds: Sequence[
     name = "myLock"
     if url is None:
         server = stack.enter_context(Server(kinds))
+        for failure in server.failures:
+            story.tell(f"{failure}; the next server is tried.")
         url = server.url
         client = stack.enter_context(Client(url))
         server.wait_for(client)
