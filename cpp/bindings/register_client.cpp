@@ -205,6 +205,10 @@ void register_client(py::module_& module) {
              const auto context = self.context();
              return stats_to_python(*context->stats, context->keeper->watchdog().tracked());
            })
+      .def("explain_loss",
+           [](Client& self, const py::bytes& name, std::uint64_t owner, const std::string& reason) {
+             self.context()->keeper->explain(std::string_view(name), OwnerNumber{owner}, reason);
+           })
       .def("pause_renewals", &Client::pause_renewals)
       .def("close", &close_client, py::arg("timeout_ms") = py::none(),
            py::arg("release_held") = false);

@@ -33,7 +33,7 @@ void HoldEvents::post_overlong(const LockName& name, OwnerNumber owner, Millis r
                {},
                "is held for another " + seconds +
                    " s: its owner set a lease of that length, or the server's clock was set "
-                   "back; force_release() frees it"});
+                   "back; `holdfast show` says whose it is, and force_release() frees it"});
 }
 
 void HoldEvents::post_closed() const { sink_->post({Event::Kind::kClosed, {}, 0, {}, {}}); }

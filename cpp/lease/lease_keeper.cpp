@@ -95,6 +95,15 @@ void LeaseKeeper::lose(const LockName& name, OwnerNumber owner, const std::strin
   if (hold != nullptr && hold->state != HoldState::kLost) book_->lose(*hold, reason);
 }
 
+void LeaseKeeper::explain(std::string_view name, OwnerNumber owner, const std::string& reason) {
+  const MutexLock guard(book_->mutex);
+  for (const auto& hold : book_->holds.of(owner)) {
+    if (hold->state == HoldState::kLost && hold->name.bytes() == name) {
+      hold->extras().reason = reason;
+    }
+  }
+}
+
 void LeaseKeeper::forget_loss(const LockName& name, OwnerNumber owner) {
   const MutexLock guard(book_->mutex);
   Hold* hold = book_->holds.find(name, owner);

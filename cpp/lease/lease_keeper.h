@@ -66,6 +66,8 @@ class LeaseKeeper {
 
   // The hold turned out to be gone.
   void lose(const LockName& name, OwnerNumber owner, const std::string& reason);
+  // More is known of why a hold of the name was lost, on any side.
+  void explain(std::string_view name, OwnerNumber owner, const std::string& reason);
   // A loss that is not to be reported to its owner.
   void forget_loss(const LockName& name, OwnerNumber owner);
   // For a grant: the listener no longer receives the loss of the hold.

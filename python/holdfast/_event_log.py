@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING
 from weakref import WeakSet
@@ -19,7 +18,9 @@ if TYPE_CHECKING:
     from ._events import Event
     from ._red_lock import BaseRedLock
 
-__all__ = ["entry", "red_locks", "write_forced"]
+    Entry = tuple[Callable[..., None], str]
+
+__all__ = ["entry", "explained", "red_locks"]
 
 #: Those of this process: the loss of a member is logged as that, not as the loss of a lock.
 red_locks: WeakSet[BaseRedLock] = WeakSet()
@@ -27,26 +28,30 @@ red_locks: WeakSet[BaseRedLock] = WeakSet()
 FORCED_INTERVAL = 0.05
 
 
-def entry(event: Event) -> Callable[[], object]:
-    """What logs an event, as things are now; another thread may call it."""
-    name, owner, reason = quoted(event.name), event.owner, event.reason
-    if event.word == "lost" and (found := _of_member(event)) is not None:
-        return found
+def entry(event: Event, client: BaseClient | None) -> Callable[[str], object]:
+    """What logs an event with a reason, as things are now; another thread may call it."""
+    owner = "another owner" if client is None else client._owner_title(event.owner)
+    said = {"name": quoted(event.name), "owner": owner, "server": event.server}
     if event.word == "unguarded":
         from ._guard import warn_once
 
-        return partial(warn_once, reason)
+        return warn_once
     write, text = ENTRIES[event.word]
-    said = {"name": name, "owner": owner, "reason": reason, "server": event.server}
-    return partial(write, text, said)
+    if event.word == "lost" and (found := _of_member(event, said)) is not None:
+        write, text = found
+
+    def log(reason: str) -> None:
+        write(text, {**said, "reason": reason})
+
+    return log
 
 
-ENTRIES = {
+ENTRIES: dict[str, Entry] = {
     "resolved": (_log.info, "%(name)s: resolved after a lost reply, server %(server)s"),
-    "overlong": (_log.warning, "owner %(owner)d waits for %(name)s, which %(reason)s"),
+    "overlong": (_log.warning, "%(owner)s waits for %(name)s, which %(reason)s"),
     "abandoned": (
         _log.warning,
-        "the %(reason)s that held %(name)s (owner %(owner)d) has ended without releasing it; "
+        "the %(reason)s that held %(name)s has ended without releasing it; "
         "it is no longer renewed and expires with its lease",
     ),
     "protocol_error": (
@@ -61,44 +66,57 @@ ENTRIES = {
     ),
     "unreleased": (
         _log.error,
-        "a deferred release of %(name)s (owner %(owner)d) failed: %(reason)s",
+        "a deferred release of %(name)s (%(owner)s) failed: %(reason)s",
     ),
-    "lost": (_log.error, "the hold on %(name)s (owner %(owner)d) was lost: %(reason)s"),
+    "lost": (_log.error, "the hold on %(name)s (%(owner)s) was lost: %(reason)s"),
     "lost_late": (
         _log.error,
-        "the hold on %(name)s (owner %(owner)d) was lost, as its deferred release has found: "
-        "%(reason)s",
+        "the hold on %(name)s (%(owner)s) was lost, as its deferred release has found: %(reason)s",
     ),
 }
 
 
-def _of_member(event: Event) -> Callable[[], object] | None:
+LOST_MEMBER: Entry = (
+    _log.error,
+    "the hold on the red lock %(name)s (%(owner)s) was lost with its member on %(server)s: "
+    "%(reason)s",
+)
+LOST_MINORITY: Entry = (
+    _log.warning,
+    "the red lock %(name)s (%(owner)s) is held by its majority, but lost its member on %(server)s: "
+    "%(reason)s",
+)
+
+
+def _of_member(event: Event, said: dict[str, str]) -> Entry | None:
     """What logs the loss of a hold that is a member of a red lock's; ``None``: it is none."""
     for whole in list(red_locks):
         member = whole._member_of(event.client, event.name)
         if member is None:
             continue
-        core, owner = whole._core, event.owner
-        where = f"its member on {member._client._url}: {event.reason}"
-        if core.known_lost(owner):
-            text = "the hold on the red lock %s (owner %d) was lost with %s"
-            return partial(_log.error, text, quoted(whole.name), owner, where)
-        if core.known_count(owner):
-            text = "the red lock %s (owner %d) is held by its majority, but lost %s"
-            return partial(_log.warning, text, quoted(whole.name), owner, where)
+        lost = whole._core.known_lost(event.owner)
+        if lost or whole._core.known_count(event.owner):
+            said["name"], said["server"] = quoted(whole.name), member._client._url
+            return LOST_MEMBER if lost else LOST_MINORITY
     return None
 
 
-def write_forced(client: BaseClient, event: Event) -> None:
-    """Log who has released a lost hold by force, if the server has a record of it.
+def explained(client: BaseClient, event: Event) -> str:
+    """Why a hold is gone that its server does not have, and who has released it by force.
 
-    Not more often than once per ``FORCED_INTERVAL``: after the loss of many holds at once, as by
-    ``FLUSHALL``, the other losses do not wait for the answers.
+    The record of that is asked for once per ``FORCED_INTERVAL``: after the loss of many holds at
+    once, as by ``FLUSHALL``, the other losses do not wait for the answers.
     """
-    from .inspect._forced import log_forced
+    from .inspect._forced import forcing
 
     if monotonic() < client._forced_queried + FORCED_INTERVAL:
-        return
+        return event.reason
+    forced = None
     with suppress(HoldfastError):
-        log_forced(client._core, event.name, event.owner)
+        forced = forcing(client._core, event.name, event.owner)
     client._forced_queried = monotonic()
+    if forced is None:
+        return event.reason
+    reason = f"it was released by force {forced}"
+    client._core.explain_loss(event.name, event.owner, reason)
+    return reason

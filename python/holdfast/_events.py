@@ -61,6 +61,8 @@ _starting = threading.RLock()
 LOSSES = {"lost", "lost_late"}
 #: How the reason begins where the server has said that the hold is gone.
 GONE = "the server no longer ha"
+#: The worker that asks a client's server who has released a lost hold.
+ASKING = "holdfast-forced"
 #: Calls that wait for a worker.
 MOST_CALLS = 100_000
 #: How long what is under way may take at the interpreter's end.
@@ -228,8 +230,9 @@ def stop() -> None:
     left = countdown(EXIT_PATIENCE)
     _core.stop_events()
     join(left())
-    workers = [each for client in all_clients() for each in client._workers.values()]
-    for worker in (_log.worker, _observing, *workers):
+    workers = {each: name for one in all_clients() for name, each in one._workers.items()}
+    asking = [each for each, name in workers.items() if name == ASKING]  # they log
+    for worker in (*asking, _log.worker, _observing, *workers):
         worker.flush(left())
     _log.worker.flush(_log.PATIENCE)  # what the others have logged
 
@@ -308,16 +311,20 @@ def _sort(event: Event) -> None:
 
 
 def _log_of(event: Event) -> None:
-    """Have an event logged, and who has released a hold by force, if that may be on record."""
+    """Have an event logged; of a hold that is gone from its server, after a query of it."""
     from ._base_client import all_clients
 
-    _log.post(_event_log.entry(event))
-    if event.word not in LOSSES or not event.reason.startswith(GONE):
+    client = next((each for each in all_clients() if each.id == event.client), None)
+    log = _event_log.entry(event, client)
+    if client is None or event.word not in LOSSES or not event.reason.startswith(GONE):
+        _log.post(partial(log, event.reason))
         return
-    for client in all_clients():
-        if client.id == event.client:
-            worker = _worker_of(client, "holdfast-forced")
-            run_on(worker, event.owner, partial(_event_log.write_forced, client, event))
+    worker = _worker_of(client, ASKING)
+    run_on(worker, event.owner, partial(_log_explained, client, event, log))
+
+
+def _log_explained(client: BaseClient, event: Event, log: Callable[[str], object]) -> None:
+    _log.post(partial(log, _event_log.explained(client, event)))
 
 
 def _notify(to: _core._Observer, event: Event) -> None:

@@ -179,8 +179,10 @@ class BaseHold(_core.Native):
             self._watcher.forget()
 
     def __repr__(self) -> str:
-        left = self.left
+        left, loss = self.left, self.loss
         state = "not held" if left is None else f"held, {left:.1f} s left"
+        if loss is not None:
+            state = f"lost: {loss}"
         return f"<{type(self).__name__} on {quoted(self.name)}, {state}>"
 
     def __reduce__(self) -> Any:

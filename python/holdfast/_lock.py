@@ -216,6 +216,9 @@ class BaseLock(Synchronizer):
         if (loss := _events.loss_of(self)) is not None:
             return f"<{kind} {quoted(self.name)} lost: {loss.reason}>"
         owner = self._known_owner()
+        why = self._core.known_loss(owner) if owner is not None else None
+        if why is not None:
+            return f"<{kind} {quoted(self.name)} lost by this {self._owner_word}: {why}>"
         count = self._core.known_count(owner) if owner is not None else 0
         left = self._core.known_left(owner) if count and owner is not None else None
         if left is None:

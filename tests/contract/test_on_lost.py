@@ -136,6 +136,43 @@ def test_a_refused_release_knows_tasks_that_have_ended(server: Server) -> None:
 
 
 @pytest.mark.flavours("sync")
+def test_a_loss_is_one_record_that_names_its_thread(
+    make_client: MakeClient, server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    lock = make_client().lock(NAME)
+
+    def lose() -> None:
+        lock.acquire()
+        server.inspect.delete(NAME)
+        with pytest.raises(holdfast.LockLostError):
+            lock.release()  # finds it gone
+        eventually(lambda: caplog.records)
+
+    worker = threading.Thread(target=lose, name="worker-3")
+    worker.start()
+    worker.join()
+    [record] = caplog.records
+    assert record.getMessage().startswith("the hold on 'myLock' (thread 'worker-3') was lost: ")
+
+
+def test_the_loss_of_a_task_names_the_task(
+    server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def lose() -> None:
+        async with holdfast.asyncio.Client(server.url) as client:
+            lock = client.lock(NAME)
+            await lock.acquire(lease=0.1)
+            await asyncio.to_thread(eventually, lambda: caplog.records)
+            assert "lost by this task" in repr(lock)
+
+    async def main() -> None:
+        await asyncio.create_task(lose(), name="payments")
+
+    asyncio.run(main())
+    assert caplog.records[0].getMessage().startswith("the hold on 'myLock' (task 'payments') was ")
+
+
+@pytest.mark.flavours("sync")
 def test_the_blocking_client_warns_once_on_a_loops_thread(make_client: MakeClient) -> None:
     client = make_client()
 

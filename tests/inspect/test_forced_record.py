@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import re
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -144,7 +145,7 @@ def _losses(caplog: pytest.LogCaptureFixture) -> list[str]:
 def _expected(caplog: pytest.LogCaptureFixture) -> Any:
     def found() -> bool:
         return any(
-            "released by force: at 2" in text
+            "was lost: it was released by force at 2" in text
             and "by user 'operator', connection night-shift:" in text
             for text in _losses(caplog)
         )
@@ -161,10 +162,13 @@ def test_the_former_owner_logs_who_did_it(
         lock.acquire()
         assert inspect.force_release(operator, "demo")
         eventually(_expected(caplog))
-        [loss, text] = _losses(caplog)
-        assert "the hold on 'demo' (owner " in loss
-        assert "was lost: the server no longer has it" in loss
-        assert text.startswith("the hold on 'demo' (owner ")
+        [text] = _losses(caplog)
+        assert text.startswith("the hold on 'demo' (thread 'MainThread') was lost: ")
+        said = text.partition(" was lost: ")[2]
+        assert lock.loss == said
+        assert f"<Lock 'mo' lost by this thread: {said}>" == repr(lock)
+        with pytest.raises(holdfast.LockLostError, match=re.escape(said)):
+            lock.release()
         server.inspect.delete("demo")
 
 
@@ -183,9 +187,17 @@ def test_so_does_the_process_of_a_task(
 ) -> None:
     async def main() -> None:
         async with holdfast.asyncio.Client(server.url, lease=0.6) as owner:
-            await owner.lock("demo").acquire()
+            lock = owner.lock("demo")
+            await lock.acquire()
             assert await asyncio.to_thread(inspect.force_release, operator, "demo")
             await asyncio.to_thread(eventually, _expected(caplog))
+            assert "lost by this task: it was released by force at 2" in repr(lock)
+            with pytest.raises(holdfast.LockLostError, match="by user 'operator'"):
+                await lock.release()
+            hold = await lock.hold()
+            assert await asyncio.to_thread(inspect.force_release, operator, "demo")
+            await asyncio.to_thread(eventually, lambda: "released by force" in (hold.loss or ""))
+            assert "lost: it was released by force at 2" in repr(hold)
 
     asyncio.run(main())
 

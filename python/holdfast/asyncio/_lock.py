@@ -93,7 +93,10 @@ class TaskWatcher(Watcher):
             self.forget()  # released by another lock object
 
     def loss(self) -> LockLostError:
-        return LockLostError(f"the hold on {quoted(self.lock.name)} was lost: {self.reason}")
+        known = self.lock.loss  # of which more may be known by now
+        return LockLostError(
+            f"the hold on {quoted(self.lock.name)} was lost: {known or self.reason}"
+        )
 
     def _hold_lost(self, reason: str) -> None:
         loop = self._loop()
@@ -306,9 +309,10 @@ class Lock(AsyncDecorates, BaseLock, _core.TaskLock):
         """Carry out ``__aexit__``."""
         watcher = self._leave_body() if self._cancel_on_lost else None
         if watcher is not None and watcher.leave_body(exc):
+            error = watcher.loss()
             with suppress(HoldfastError):  # the hold is lost
                 await self.release()
-            raise watcher.loss() from exc
+            raise error from exc
         try:
             await self._release(self._defers())
         except HoldfastError as error:

@@ -48,7 +48,7 @@ class Bridge:
     def __init__(self, loop: AbstractEventLoop) -> None:
         self.loop = ref(loop)
         self._owners: dict[Task[Any], int] = {}
-        self._numbers: set[int] = set()  # of the owners
+        self._numbers: dict[int, ref[Task[Any]]] = {}  # of the owners
         self._watchers: dict[int, WeakSet[TaskWatcher]] = {}  # by owner
         self.join(loop)
         finalize(self, _end_owners, self._numbers)
@@ -71,7 +71,7 @@ class Bridge:
         number = self._owners.get(task)
         if number is None:
             number = self._owners[task] = _core.next_owner()
-            self._numbers.add(number)
+            self._numbers[number] = ref(task)
             task.add_done_callback(self._task_done)
         return number
 
@@ -99,7 +99,7 @@ class Bridge:
     def _task_done(self, task: Task[Any]) -> None:
         number = self._owners.pop(task, None)
         if number is not None:
-            self._numbers.discard(number)
+            self._numbers.pop(number, None)
             for watcher in self._watchers.pop(number, ()):
                 watcher.owner_ends(number)
             _core.owner_ended(number, "task")
@@ -117,7 +117,7 @@ def this_task(loop: AbstractEventLoop | None = None) -> Task[Any]:
     return task
 
 
-def _end_owners(numbers: set[int]) -> None:
+def _end_owners(numbers: dict[int, ref[Task[Any]]]) -> None:
     for number in numbers:
         _core.owner_ended(number, "task")
 
@@ -223,9 +223,9 @@ def task_of(number: int) -> Task[Any] | None:
     for known in _bridges.keyrefs():  # a copy: other threads have loops, too
         loop = known()
         found = _bridges.get(loop, _no_bridge)() if loop is not None else None
-        for task, owner in list(found._owners.items()) if found is not None else ():
-            if owner == number:
-                return task
+        task = found._numbers.get(number) if found is not None else None
+        if task is not None:
+            return task()
     return None
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     Ask = Callable[[Sequence[Command]], list[Any]]
 
-__all__ = ["log_forced", "read_forced", "record", "withdraw"]
+__all__ = ["forcing", "read_forced", "record", "withdraw"]
 
 #: The most releases that are kept of a lock, and how long after the last one, in ms.
 KEPT: Final = 10
@@ -99,11 +99,10 @@ def _parsed(entry: bytes) -> ForcedRelease | None:
         return None
 
 
-def log_forced(core: _core.Client, key: bytes, owner: int) -> None:
-    """In the process of an owner that lost its hold: log who has released it by force, if so."""
+def forcing(core: _core.Client, key: bytes, owner: int) -> ForcedRelease | None:
+    """Of an owner of this process, which has lost its hold: its release by force, if recorded."""
     mine = f"{core.id}:{owner}"
     for forced in read_forced(lambda commands: _core.send_commands(core, key, commands), key):
         if mine in forced.owners:
-            text = "the hold on %s (owner %d) was released by force: %s"
-            _log.error(text, quoted(key), owner, forced)
-            return
+            return forced
+    return None
