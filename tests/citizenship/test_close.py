@@ -210,4 +210,4 @@ def test_threads_stay_until_the_last_loss_is_reported(
     assert child.expect("gone") == [str(holds)]
     assert child.wait() == 0
     if holds:
-        assert f"{NAME}' (owner" in child.errors
+        assert f"{NAME}' (thread 'MainThread')" in child.errors
