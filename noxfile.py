@@ -131,6 +131,13 @@ def breaks(session: nox.Session) -> None:
         session.run("python", "-m", "tests.faults.interleaving_breaks", "all")
 
 
+@nox.session
+def sweep(session: nox.Session) -> None:
+    """Lets each system call fail at each of its uses: the table of docs/tested.md."""
+    install_package(session, "test")
+    session.run("python", "-m", "tests.faults.sweep", *session.posargs)
+
+
 @nox.session(venv_backend="none")
 def cpp(session: nox.Session) -> None:
     """The C++ tests, plain."""

@@ -65,6 +65,13 @@ Status spawn(const std::string& path, const std::array<int, 2>& inherited) {
   return *status == 0 ? Status() : failed("fork", *status);
 }
 
+// The text of "-ERR <text>\r\n".
+std::string error_in(std::string_view answer) {
+  constexpr std::string_view kBefore = "-ERR ";
+  if (answer.substr(0, kBefore.size()) == kBefore) answer.remove_prefix(kBefore.size());
+  return std::string(answer.substr(0, answer.find_last_not_of("\r\n") + 1));
+}
+
 }  // namespace
 
 Status Guard::possible() {
@@ -149,7 +156,7 @@ Status Guard::await_answer() {
     took_part(std::atoi(answer.data() + 1));
     return {};
   }
-  return Status::invalid("the guard cannot be started: " + std::string(answer));
+  return Status::invalid("the guard cannot be started: " + error_in(answer));
 }
 
 }  // namespace holdfast::guard

@@ -41,7 +41,7 @@ LOOP_BREAKS = (
         "tests/citizenship/test_cancel.py::test_cancelled_when_it_is_granted_and_does_not_know",
     ),
     Break(
-        (64,),
+        (62,),
         "an operation does not start the threads that it needs",
         "cpp/engine/client.cpp",
         (("  mine.start();\n", ""),),
@@ -49,7 +49,7 @@ LOOP_BREAKS = (
         "::test_an_acquire_at_a_limit_raises_and_works_once_it_is_lifted",
     ),
     Break(
-        (64,),
+        (63,),
         "a guard that may not fork goes on as a child of the program",
         "cpp/guard/main.cpp",
         (("if (guard != 0) _exit", "if (guard > 0) _exit"),),

@@ -2,7 +2,7 @@
 // call, and from its n-th use on that number of uses fail with that error. pthread_create fails for
 // Python's threads too; everything else of the interpreter is left alone. A guard that is started
 // gets what HOLDFAST_TEST_REFUSALS says ("call n times error"), by posix_spawn() here, as it has no
-// environment.
+// environment, and leaves the number of uses in the file HOLDFAST_TEST_USES.
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -28,6 +28,7 @@
 static char armed[32];
 static atomic_long uses, first, times;
 static atomic_int with_error;
+static const char* uses_file;
 static atomic_ulong begin_of_module, end_of_module;
 
 void refusals_arm(const char* call, long nth, long count, int error) {
@@ -46,10 +47,19 @@ __attribute__((constructor)) static void arm_a_guard(void) {
   char call[32];
   long nth = 0, count = 0;
   int error = 0;
+  // The number of uses is left in this file.
+  uses_file = getenv("HOLDFAST_TEST_USES");
   if (what == NULL || strstr(program_invocation_short_name, "holdfast-guard") == NULL) return;
   if (sscanf(what, "%31s %ld %ld %d", call, &nth, &count, &error) == 4) {
     refusals_arm(call, nth, count, error);
   }
+}
+
+__attribute__((destructor)) static void leave_uses(void) {
+  FILE* file = uses_file == NULL || first == 0 ? NULL : fopen(uses_file, "w");
+  if (file == NULL) return;
+  fprintf(file, "%ld", (long)uses);
+  fclose(file);
 }
 
 static int look_for_module(struct dl_phdr_info* object, size_t size, void* found) {
@@ -97,8 +107,6 @@ FORWARD(int, socketpair, (int family, int type, int protocol, int pair[2]),
         (family, type, protocol, pair))
 FORWARD(int, connect, (int fd, const struct sockaddr* to, socklen_t size), (fd, to, size))
 FORWARD(int, epoll_create1, (int flags), (flags))
-FORWARD(int, epoll_ctl, (int set, int what, int fd, struct epoll_event* event),
-        (set, what, fd, event))
 FORWARD(int, epoll_wait, (int set, struct epoll_event* events, int most, int time),
         (set, events, most, time))
 FORWARD(int, eventfd, (unsigned value, int flags), (value, flags))
@@ -106,6 +114,10 @@ FORWARD(int, timerfd_create, (int clock, int flags), (clock, flags))
 FORWARD(int, memfd_create, (const char* name, unsigned flags), (name, flags))
 FORWARD(int, ftruncate, (int fd, off_t size), (fd, size))
 FORWARD(int, poll, (struct pollfd * fds, nfds_t count, int time), (fds, count, time))
+FORWARD(int, ppoll,
+        (struct pollfd * fds, nfds_t count, const struct timespec* time, const sigset_t* mask),
+        (fds, count, time, mask))
+FORWARD(int, madvise, (void* at, size_t size, int advice), (at, size, advice))
 FORWARD(ssize_t, recv, (int fd, void* into, size_t size, int flags), (fd, into, size, flags))
 FORWARD(ssize_t, send, (int fd, const void* from, size_t size, int flags), (fd, from, size, flags))
 FORWARD(ssize_t, sendmsg, (int fd, const struct msghdr* message, int flags), (fd, message, flags))
@@ -120,12 +132,18 @@ void* mmap(void* at, size_t size, int rights, int flags, int fd, off_t offset) {
   return (void*)syscall(SYS_mmap, at, size, rights, flags, fd, offset);
 }
 
+// What adds nothing is not refused.
+int epoll_ctl(int set, int what, int fd, struct epoll_event* event) {
+  if (what == EPOLL_CTL_ADD && refused("epoll_ctl", CALLER)) return -1;
+  return (int)syscall(SYS_epoll_ctl, set, what, fd, event);
+}
+
 int fcntl(int fd, int command, ...) {
   va_list more;
   va_start(more, command);
   void* argument = va_arg(more, void*);
   va_end(more);
-  if (refused("fcntl", CALLER)) return -1;
+  if (command == F_DUPFD_CLOEXEC && refused("fcntl", CALLER)) return -1;
   return (int)syscall(SYS_fcntl, fd, command, argument);
 }
 
@@ -161,9 +179,11 @@ int posix_spawn(pid_t* pid, const char* path, const posix_spawn_file_actions_t* 
   if (what == NULL || strstr(path, "holdfast-guard") == NULL) {
     return real(pid, path, actions, attributes, arguments, environment);
   }
-  char preload[512], refusals[128];
+  char preload[512], refusals[128], file[512];
   snprintf(preload, sizeof preload, "LD_PRELOAD=%s", getenv("LD_PRELOAD"));
   snprintf(refusals, sizeof refusals, "HOLDFAST_TEST_REFUSALS=%s", what);
-  char* given[] = {preload, refusals, NULL};
+  const char* into = getenv("HOLDFAST_TEST_USES");
+  snprintf(file, sizeof file, "HOLDFAST_TEST_USES=%s", into == NULL ? "/dev/null" : into);
+  char* given[] = {preload, refusals, file, NULL};
   return real(pid, path, actions, attributes, arguments, given);
 }

@@ -58,6 +58,7 @@ class Refusals:
     """The environment of a process whose system calls may be refused."""
 
     def __init__(self, shim: Path) -> None:
+        self.shim = shim
         self.environment = {"LD_PRELOAD": str(shim)}
 
 
