@@ -147,6 +147,7 @@ void add_known(py::class_<Lockable, std::shared_ptr<Lockable>>& lock) {
            [](const Lockable& self, std::uint64_t owner, std::uint64_t listener) {
              self.forget_listener(owner_of(owner), listener);
            })
+      .def_property_readonly("foreign", &Lockable::foreign)
       .def("known_left", [](const Lockable& self, std::uint64_t owner) -> py::object {
         const auto left = self.known_left(owner_of(owner));
         if (!left) return py::none();

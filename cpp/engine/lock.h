@@ -58,6 +58,7 @@ class Lock : public Lockable {
   bool known_lost(OwnerNumber owner) const override;
   std::optional<std::string> known_loss(OwnerNumber owner) const override;
   std::optional<Duration> known_left(OwnerNumber owner) const override;
+  bool foreign() const override { return synchronizer_->foreign(); }
   void forget_listener(OwnerNumber owner, std::uint64_t listener) const override;
   // The two halves of passing a hold on to another process, and the ticket: see
   // sync/operation/transfer_operation.h. After detach(), end_detach() has to follow.

@@ -46,6 +46,9 @@ class Lockable {
   virtual std::optional<std::string> known_loss(OwnerNumber owner) const = 0;
   virtual std::optional<Duration> known_left(OwnerNumber owner) const = 0;
 
+  // The last refusal was by a key that never expires: another program wrote it.
+  virtual bool foreign() const = 0;
+
   // After a granted attempt: no further loss is reported to it.
   virtual void forget_listener(OwnerNumber owner, std::uint64_t listener) const = 0;
 };

@@ -252,6 +252,11 @@ std::optional<Duration> Quorum::known_left(OwnerNumber owner) const {
   return least < Duration::zero() ? std::nullopt : std::optional<Duration>(least);
 }
 
+bool Quorum::foreign() const {
+  return std::any_of(members_.begin(), members_.end(),
+                     [](const auto& member) { return member->foreign(); });
+}
+
 void Quorum::forget_listener(OwnerNumber owner, std::uint64_t listener) const {
   for (const auto& lock : members_) lock->forget_listener(owner, listener);
 }

@@ -38,6 +38,7 @@ class Quorum final : public Lockable, public std::enable_shared_from_this<Quorum
   bool known_lost(OwnerNumber owner) const override;
   std::optional<std::string> known_loss(OwnerNumber owner) const override;
   std::optional<Duration> known_left(OwnerNumber owner) const override;
+  bool foreign() const override;  // of a member
   void forget_listener(OwnerNumber owner, std::uint64_t listener) const override;
 
  private:

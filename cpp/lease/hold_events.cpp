@@ -38,6 +38,11 @@ void HoldEvents::post_overlong(const LockName& name, OwnerNumber owner, Millis r
 
 void HoldEvents::post_closed() const { sink_->post({Event::Kind::kClosed, {}, 0, {}, {}}); }
 
+void HoldEvents::post_foreign(const LockName& name, OwnerNumber owner, TimePoint now) {
+  if (!foreign_.admits(name.text(), now)) return;
+  sink_->post({Event::Kind::kForeign, name.text(), static_cast<std::uint64_t>(owner)});
+}
+
 void HoldEvents::abandoned(const Hold& hold, const std::string& what) {
   post(hold, Event::Kind::kAbandoned);
   if (ended_.size() == kMostEnded) ended_.pop_front();

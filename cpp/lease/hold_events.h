@@ -38,6 +38,8 @@ class HoldEvents {
   void post_overlong(const LockName& name, OwnerNumber owner, Millis remaining, TimePoint now);
   // The client is closed, and its last hold was reported.
   void post_closed() const;
+  // The owner was refused by a key that never expires; once a minute for a name.
+  void post_foreign(const LockName& name, OwnerNumber owner, TimePoint now);
   // Its owner, a thread or task, has ended.
   void abandoned(const Hold& hold, const std::string& what);
 
@@ -61,6 +63,7 @@ class HoldEvents {
   const std::shared_ptr<Stats> stats_;
   std::deque<Ended> ended_;  // the oldest first
   NoticeLimit overlong_;
+  NoticeLimit foreign_;
 };
 
 }  // namespace holdfast::lease

@@ -130,6 +130,11 @@ void LeaseKeeper::report_overlong(const LockName& name, OwnerNumber owner, Milli
   book_->events.post_overlong(name, owner, remaining, book_->clock.now());
 }
 
+void LeaseKeeper::report_foreign(const LockName& name, OwnerNumber owner) {
+  const MutexLock guard(book_->mutex);
+  book_->events.post_foreign(name, owner, book_->clock.now());
+}
+
 void LeaseKeeper::owner_ended(OwnerNumber owner, const std::string& what) {
   const MutexLock guard(book_->mutex);
   book_->ledger.owner_ended(owner);

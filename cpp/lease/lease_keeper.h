@@ -79,6 +79,8 @@ class LeaseKeeper {
   // The hold that the owner waits for will last suspiciously long: posts an event, once a minute
   // for a name.
   void report_overlong(const LockName& name, OwnerNumber owner, Millis remaining);
+  // The owner was refused by a key that never expires: the same.
+  void report_foreign(const LockName& name, OwnerNumber owner);
   // The owner has ended, `what` says which kind of it ("thread", "task"): its holds are left to
   // expire, each with an event.
   void owner_ended(OwnerNumber owner, const std::string& what = "owner");

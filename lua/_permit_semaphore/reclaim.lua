@@ -1,9 +1,10 @@
 -- free: the number of free permits, including those that have expired. The latter are published, because expiry
 -- itself sends no message. Needs `publish`, the command.
--- The counter is read as a number before anything is written; removing comes first, because it needs no memory.
+-- The counter is read before anything is written; removing comes first, because it needs no memory.
 -- @include _publish/notify.lua
 -- @include _permit_semaphore/now.lua
-local free = (redis.call('get', KEYS[1]) or 0) + 0
+-- @include _request/counter.lua
+local free = (counter or 0) + 0
 local expired = redis.call('zcount', KEYS[2], '-inf', now)
 if expired > 0 then
   redis.call('zremrangebyscore', KEYS[2], '-inf', now)

@@ -7,10 +7,12 @@
 -- ARGV[3]  publish: the command that reaches the waiters, "publish", "spublish" or "both"
 -- returns  >= 1: the count that is left; a repeat gets the same answer
 -- returns  0: it is open; "0" is published if it was closed before
+-- returns  error: WRONGTYPE: the key is no counter; nothing changed
 -- @include _publish/notify.lua
 -- @include _request/repeated.lua
 -- @include _request/keep.lua
-local left = tonumber(redis.call('get', KEYS[1]) or 0) - 1
+-- @include _request/counter.lua
+local left = tonumber(counter or 0) - 1
 -- @include _request/out_of_memory.lua
 if left > 0 then
   redis.call('decr', KEYS[1])

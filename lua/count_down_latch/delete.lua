@@ -7,12 +7,11 @@
 -- ARGV[3]  publish: the command that reaches the waiters, "publish", "spublish" or "both"
 -- returns  1: it is removed, and "1" is published as Redisson does; a repeat gets the same answer
 -- returns  0: it was not there
---
--- GET is there for its type check: DEL alone would delete a key that is not a latch.
+-- returns  error: WRONGTYPE: the key is no counter; nothing changed
 -- @include _publish/notify.lua
 -- @include _request/repeated.lua
 -- @include _request/keep.lua
-redis.call('get', KEYS[1])
+-- @include _request/counter.lua
 local removed = redis.call('del', KEYS[1])
 keep(removed)
 if removed == 1 then

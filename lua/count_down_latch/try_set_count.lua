@@ -8,11 +8,13 @@
 -- ARGV[4]  publish: the command that reaches the waiters, "publish", "spublish" or "both"
 -- returns  1: it is closed, and "1" is published; a repeat gets the same answer
 -- returns  0: it had a count; nothing changed
+-- returns  error: WRONGTYPE: the key is no counter; nothing changed
 -- @include _publish/notify.lua
 -- @include _request/repeated.lua
 -- @include _request/keep.lua
+-- @include _request/counter.lua
 local closed = 0
-if not redis.call('get', KEYS[1]) then
+if not counter then
   redis.call('set', KEYS[1], ARGV[3])
   closed = 1
 end

@@ -8,6 +8,7 @@
 -- ARGV[4]  queue_timeout: ms that a place lasts without a refresh, that is, another call; 0: takes no place
 -- returns  nil: granted
 -- returns  >= 1: refused; the ms after which to try again, a third of the queue_timeout at most
+-- returns  < -3: refused by a key that never expires, another's; the ms as above are -3 less the reply
 -- returns  -3: count is above 1 but the earlier holds are gone; nothing changed
 --
 -- The owner knows its count, so the count is set, not added to: a repeat means the same. The holder does
@@ -18,6 +19,7 @@ local ttl = redis.call('pttl', KEYS[1])
 -- A longer lease that still runs is kept. Compared before the first write, so that a lease that is no number
 -- leaves nothing half done.
 local rises = ttl < tonumber(ARGV[2])
+local foreign = ttl == FOREVER
 
 if ttl == FREE or not redis.call('hget', KEYS[1], ARGV[1]) then
   if ARGV[3] ~= '1' then
@@ -27,12 +29,12 @@ if ttl == FREE or not redis.call('hget', KEYS[1], ARGV[1]) then
   local head = first_waiter()
   if ttl ~= FREE or head and head ~= ARGV[1] then
     local queue_timeout = tonumber(ARGV[4])
-    if queue_timeout == 0 then
-      return math.max(1, ttl)
+    local third = math.max(1, math.floor(queue_timeout / 3))
+    if queue_timeout > 0 then
+      -- @include _fair_lock/place.lua
+      ttl = math.min(free, third)
     end
-    -- @include _fair_lock/place.lua
-    local third = math.floor(queue_timeout / 3)
-    return math.max(1, ttl == FOREVER and third or math.min(free, third))
+    return foreign and LOST - third or math.max(1, ttl)
   end
   if head then
     redis.call('zrem', KEYS[3], head)

@@ -9,6 +9,7 @@
 -- returns  {-free, next}: refused, of several: too few are free; and ms until one that is out expires, or -1
 -- returns  >= 1: none is free; ms until the next one that is out expires
 -- returns  -1: none is free, and none that is out expires
+-- returns  error: WRONGTYPE: the key is no counter; nothing changed
 --
 -- Ids that are out already were taken by this step before: a repeat takes no further ones, and starts the
 -- lease anew. The set lives as long as the counter, if a program has set that to expire.

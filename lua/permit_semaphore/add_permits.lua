@@ -8,13 +8,15 @@
 -- ARGV[4]  publish: the command that reaches the waiters, "publish", "spublish" or "both"
 -- returns  any: the permits that are free now; a repeat gets the same answer
 -- returns  error: OVERFLOW: there would be more than 2^31-1; nothing changed
+-- returns  error: WRONGTYPE: the key is no counter; nothing changed
 --
 -- The published number is that of the new permits, as Redisson's, and above 0: Redisson fails at less.
 -- @include _publish/notify.lua
 -- @include _request/repeated.lua
 -- @include _request/keep.lua
 -- @include _semaphore/room.lua
-local free = tonumber(redis.call('get', KEYS[1]) or 0) + tonumber(ARGV[3])
+-- @include _request/counter.lua
+local free = tonumber(counter or 0) + tonumber(ARGV[3])
 local overflow = more_than_room(free)
 if overflow then
   return overflow

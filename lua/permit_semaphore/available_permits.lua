@@ -5,9 +5,10 @@
 -- ARGV[1]  publish: the command that reaches the waiters, "publish", "spublish" or "both"
 -- returns  any: the free permits; below 0 when some were taken away
 -- returns  nil: the semaphore was never initialized
+-- returns  error: WRONGTYPE: the key is no counter; nothing changed
 local publish = ARGV[1]
 -- @include _permit_semaphore/reclaim.lua
-if free == 0 and not redis.call('get', KEYS[1]) then
+if not counter and expired == 0 then
   return nil
 end
 return free

@@ -7,13 +7,14 @@
 -- returns  >= 1: given back, the new count is published; one more than the subscribers that received
 --          the only free permit (when others were free before, no waiter needs this one)
 -- returns  nil: none is out, or had not expired; of an expired one the counter gets its permit back
+-- returns  error: WRONGTYPE: the key is no counter; nothing changed
 --
--- GET is there for its type check. ZREM comes first: it needs no memory, and what follows the first write
+-- ZREM comes first: it needs no memory, and what follows the first write
 -- of a script is not refused for the lack of it.
 -- @include _publish/notify.lua
 -- @include _permit_semaphore/now.lua
 -- @include _permit_semaphore/ids.lua
-redis.call('get', KEYS[1])
+-- @include _request/counter.lua
 local back, live = 0, false
 for _, id in ipairs(ids(ARGV[1])) do
   local ends = redis.call('zscore', KEYS[2], id)

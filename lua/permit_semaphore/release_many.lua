@@ -9,6 +9,7 @@
 -- ARGV[4]  publish: the command that reaches the waiters, "publish", "spublish" or "both"
 -- returns  >= 1: given back, their number is published; a repeat gets the same answer
 -- returns  < 0: the permit of this place, counted from -1 down, is not out, or has expired; nothing changed
+-- returns  error: WRONGTYPE: the key is no counter; nothing changed
 --
 -- Unlike after the release of one permit, the published number is that of this release, as Redisson's.
 -- @include _publish/notify.lua
@@ -16,7 +17,7 @@
 -- @include _request/keep.lua
 -- @include _permit_semaphore/now.lua
 -- @include _permit_semaphore/ids.lua
-redis.call('get', KEYS[1])
+-- @include _request/counter.lua
 local all = ids(ARGV[3])
 for i, id in ipairs(all) do
   local ends = redis.call('zscore', KEYS[3], id)

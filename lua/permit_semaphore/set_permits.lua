@@ -9,12 +9,14 @@
 -- ARGV[4]  publish: the command that reaches the waiters, "publish", "spublish" or "both"
 -- returns  any: the permits that are free now, those that have expired not yet among them; below 0: as many
 --          of those in use are too many; a repeat gets the same answer
+-- returns  error: WRONGTYPE: the key is no counter; nothing changed
 --
 -- Permits in use of a counter that is gone are dropped: returned, they would be too many.
 -- @include _publish/notify.lua
 -- @include _request/repeated.lua
 -- @include _request/keep.lua
-local before = redis.call('get', KEYS[1])
+-- @include _request/counter.lua
+local before = counter
 local out = redis.call('zcard', KEYS[3])
 local free = ARGV[3] - out
 if not before then

@@ -6,10 +6,12 @@
 -- ARGV[2]  publish: the command that reaches the waiters, "publish", "spublish" or "both"
 -- returns  1: the number is set and published
 -- returns  0: there is a counter already; nothing changed
+-- returns  error: WRONGTYPE: the key is no counter; nothing changed
 --
 -- Permits in use of a counter that is gone are dropped: returned, they would be too many.
 -- @include _publish/notify.lua
-if redis.call('get', KEYS[1]) then
+-- @include _request/counter.lua
+if counter then
   return 0
 end
 redis.call('set', KEYS[1], ARGV[1])

@@ -6,6 +6,7 @@
 -- ARGV[3]  permits: 1 to 2^31-1
 -- returns  nil: granted; a repeat says so too
 -- returns  < permits: refused, the number of free permits (below 0: a debt); nothing changed
+-- returns  error: WRONGTYPE: the key is no counter; nothing changed
 --
 -- A request that was undone takes nothing: it gets the reply that none are free. So does one that comes after its
 -- successor.
@@ -17,7 +18,8 @@ elseif later == 0 then
   return nil
 end
 
-local free = tonumber(redis.call('get', KEYS[1]) or 0)
+-- @include _request/counter.lua
+local free = tonumber(counter or 0)
 if free < tonumber(ARGV[3]) then
   return free
 end

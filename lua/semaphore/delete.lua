@@ -5,11 +5,10 @@
 -- ARGV[2]  number: of this request; each request has a higher one than the one before it in this place
 -- returns  1: it is removed; a repeat gets the same answer
 -- returns  0: it was not there
---
--- GET is there for its type check: DEL alone would delete a key that is not a semaphore.
+-- returns  error: WRONGTYPE: the key is no counter; nothing changed
 -- @include _request/repeated.lua
 -- @include _request/keep.lua
-redis.call('get', KEYS[1])
+-- @include _request/counter.lua
 local removed = redis.call('del', KEYS[1])
 keep(removed)
 return removed

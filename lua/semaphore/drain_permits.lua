@@ -4,9 +4,11 @@
 -- ARGV[1]  memory: ms for which it is kept
 -- ARGV[2]  number: of this request; each request has a higher one than the one before it in this place
 -- returns  any: how many there were (below 0: a debt); a repeat gets the same answer
+-- returns  error: WRONGTYPE: the key is no counter; nothing changed
 -- @include _request/repeated.lua
 -- @include _request/keep.lua
-local free = tonumber(redis.call('get', KEYS[1]) or 0)
+-- @include _request/counter.lua
+local free = tonumber(counter or 0)
 if free ~= 0 then
   redis.call('decrby', KEYS[1], free)
 end

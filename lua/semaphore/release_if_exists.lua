@@ -9,19 +9,20 @@
 -- returns  1: given back; a repeat gets the same answer
 -- returns  0: there is no semaphore; nothing changed
 -- returns  error: OVERFLOW: there would be more than 2^31-1; nothing changed
+-- returns  error: WRONGTYPE: the key is no counter; nothing changed
 --
 -- The published number is above 0: Redisson wakes that many waiters, and fails at less.
 -- @include _publish/notify.lua
 -- @include _request/repeated.lua
 -- @include _request/keep.lua
 -- @include _semaphore/room.lua
-local before = redis.call('get', KEYS[1])
-local overflow = before and more_than_room(before + ARGV[3])
+-- @include _request/counter.lua
+local overflow = counter and more_than_room(counter + ARGV[3])
 if overflow then
   return overflow
 end
 -- @include _request/out_of_memory.lua
-if not before then
+if not counter then
   keep(0)
   return 0
 end

@@ -8,11 +8,13 @@
 -- ARGV[4]  publish: the command that reaches the waiters, "publish", "spublish" or "both"
 -- returns  1: it is made; a repeat gets the same answer
 -- returns  0: it was there, with however many permits; nothing changed
+-- returns  error: WRONGTYPE: the key is no counter; nothing changed
 -- @include _publish/notify.lua
 -- @include _request/repeated.lua
 -- @include _request/keep.lua
+-- @include _request/counter.lua
 local made = 0
-if not redis.call('get', KEYS[1]) then
+if not counter then
   redis.call('set', KEYS[1], ARGV[3])
   made = 1
 end

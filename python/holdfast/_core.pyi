@@ -214,6 +214,8 @@ class Lockable:
     def known_lost(self, owner: int, /) -> bool: ...
     def known_loss(self, owner: int, /) -> str | None: ...  # why; None: not lost
     def known_left(self, owner: int, /) -> float | None: ...  # None: not held
+    @property
+    def foreign(self) -> bool: ...  # the last refusal was by a key that never expires
 
     # After an acquire: its listener no longer receives the loss.
     def forget_listener(self, owner: int, listener: int, /) -> None: ...
@@ -342,7 +344,8 @@ class TaskQueue(PendingQueue):
 # Block until there is an event: (word, name, owner, listeners, reason, token, the client's id).
 #
 # "lost": a hold is gone. "abandoned": its thread or task ended while it held. "overlong": the lock
-# that the owner waits for is held for suspiciously long. None once the run was stopped.
+# that the owner waits for is held for suspiciously long. "foreign": the owner was refused by a key
+# that never expires. None once the run was stopped.
 def next_event(
     run: int, /
 ) -> tuple[str, bytes, int, list[int], str, int | None, str, str] | None: ...

@@ -20,12 +20,16 @@ if TYPE_CHECKING:
 
     Entry = tuple[Callable[..., None], str]
 
-__all__ = ["entry", "explained", "red_locks"]
+__all__ = ["FOREIGN", "entry", "explained", "red_locks"]
 
 #: Those of this process: the loss of a member is logged as that, not as the loss of a lock.
 red_locks: WeakSet[BaseRedLock] = WeakSet()
 #: Seconds between two queries of a client for the record of a forced release.
 FORCED_INTERVAL = 0.05
+#: Why a lock cannot be had whose key has no expiry.
+FOREIGN = (
+    "its key never expires, so another program wrote this key: use another name, or delete the key"
+)
 
 
 def entry(event: Event, client: BaseClient | None) -> Callable[[str], object]:
@@ -49,6 +53,7 @@ def entry(event: Event, client: BaseClient | None) -> Callable[[str], object]:
 ENTRIES: dict[str, Entry] = {
     "resolved": (_log.info, "%(name)s: resolved after a lost reply, server %(server)s"),
     "overlong": (_log.warning, "%(owner)s waits for %(name)s, which %(reason)s"),
+    "foreign": (_log.warning, f"%(owner)s cannot have %(name)s: {FOREIGN}"),
     "abandoned": (
         _log.warning,
         "the %(reason)s that held %(name)s has ended without releasing it; "

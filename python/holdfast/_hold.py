@@ -18,7 +18,7 @@ from ._arguments import (
     checked_wait,
     milliseconds,
 )
-from ._errors import HoldfastError, LockTimeout, NotOwnedError
+from ._errors import HoldfastError, NotOwnedError
 from ._lock import BaseLock
 from ._names import quoted
 from ._watcher import Watcher
@@ -37,7 +37,6 @@ __all__ = [
     "attach",
     "checked",
     "lock_of",
-    "timed_out",
 ]
 
 
@@ -306,13 +305,6 @@ def _shown(key: bytes) -> Name:
         return key
 
 
-def timed_out(lock: BaseLock, seconds: float) -> LockTimeout:
-    seconds = max(seconds, 0.0)
-    return LockTimeout(
-        f"timed out after {seconds:g} s waiting for {quoted(lock.name)}: another owner holds it"
-    )
-
-
 def acquire(
     lock: Lock, wait: Seconds | Unset | None = UNSET, lease: Seconds | Unset | None = UNSET
 ) -> Hold:
@@ -325,7 +317,7 @@ def acquire(
     hold = Hold(lock)
     try:
         if not hold._core.acquire(hold._owner, waits, seconds, ms, renewed, hold._listener()):
-            raise timed_out(lock, seconds)
+            raise lock._timed_out(max(seconds, 0.0))
         return hold
     except BaseException:
         # The traceback keeps the object alive for as long as the error is referenced.

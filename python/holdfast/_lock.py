@@ -202,11 +202,14 @@ class BaseLock(Synchronizer):
     def _refuse_upgrade(self) -> None:
         """Raise ``LockError`` if the caller would wait for itself."""
 
-    def _timed_out(self) -> LockTimeout:
-        return LockTimeout(
-            f"timed out after {self._wait:g} s waiting for {quoted(self.name)}: "
-            "another owner holds it"
-        )
+    def _timed_out(self, seconds: float | None = None) -> LockTimeout:
+        seconds = self._wait if seconds is None else seconds
+        why = "another owner holds it"
+        if self._core.foreign:
+            from . import _event_log
+
+            why = _event_log.FOREIGN
+        return LockTimeout(f"timed out after {seconds:g} s waiting for {quoted(self.name)}: {why}")
 
     def _not_owned(self) -> NotOwnedError:
         return not_owned(self.name, self._core.known_owners(), self._client._owner_title)

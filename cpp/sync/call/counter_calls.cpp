@@ -3,9 +3,12 @@
 #include <string>
 #include <utility>
 
+#include "lua_scripts.h"
 #include "sync/call/first_query.h"
 
 namespace holdfast::sync {
+
+namespace lua = script::lua;
 
 ExchangePtr counter_call(std::shared_ptr<const Context> context, const LockName& name,
                          const CounterStep& step, std::int64_t amount) {
@@ -27,9 +30,8 @@ ExchangePtr counter_call(std::shared_ptr<const Context> context, const LockName&
 
 ExchangePtr counter_value(std::shared_ptr<const Context> context, const LockName& name,
                           std::optional<Millis> within) {
-  Query query{name, [name](script::Writer& out) {
-                out.command({"GET", name.bytes()}, script::kNumberReplies);
-              }};
+  Query query{name,
+              [name](script::Writer& out) { out.call(lua::semaphore_value) << name.bytes(); }};
   query.within = within;
   return call_of(std::move(context), std::move(query));
 }

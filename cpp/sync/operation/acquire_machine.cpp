@@ -38,11 +38,12 @@ void AcquireMachine::note(const Answer& answer, Action& action) {
   if (options_.by_count) action.left_over = answer.value.value_or(0);
   // A server does not report that its clock was set back, but every lease lasts longer.
   const Millis usual = std::max(kUsual, 2 * options_.lease);
-  const bool overlong = answer.ttl > usual;
-  const bool waits = options_.blocking && !over();
-  if (!overlong || minded_ || !waits || options_.lease == Millis(0)) return;
+  const bool waits = options_.blocking && !over() && options_.lease > Millis(0);
+  const bool overlong = waits && answer.ttl > usual;
+  if (minded_ || (!overlong && !answer.foreign)) return;
   minded_ = true;
-  action.overlong = answer.ttl;
+  if (overlong) action.overlong = answer.ttl;
+  action.foreign = answer.foreign;
 }
 
 // Handles events after the end.

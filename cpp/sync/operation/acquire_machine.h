@@ -143,8 +143,9 @@ class AcquireMachine {
     // To be done before the verb, also after the end.
     bool settles = false;  // the answer settles the release that the attempt took over
     std::optional<std::int64_t>
-        left_over{};     // free permits, too few for this waiter: for the others
-    Millis overlong{0};  // report a lease of this length
+        left_over{};       // free permits, too few for this waiter: for the others
+    Millis overlong{0};    // report a lease of this length
+    bool foreign = false;  // report that the key never expires
   };
 
   explicit AcquireMachine(const Options& options) : options_(options) {}

@@ -122,6 +122,7 @@ AcquireMachine::Event AcquireOperation::answer(const Answer& answer,
   Event event{Event::Kind::kAnswer, answer};
   event.sent = sent.last;
   if (recipe().grants_end()) event.at = trusted_until(sent.last, request().lease.time);
+  if (answer.kind == Answer::Kind::kHeld) request().synchronizer->refused(answer.foreign);
   return event;
 }
 
@@ -170,6 +171,7 @@ void AcquireOperation::notify_others(const Action& action, wait::Calls& calls) {
   if (action.overlong > Millis(0)) {
     context().keeper->report_overlong(name(), request().owner, action.overlong);
   }
+  if (action.foreign) context().keeper->report_foreign(name(), request().owner);
 }
 
 // Of a nested hold only that it is one is of interest.

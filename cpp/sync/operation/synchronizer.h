@@ -13,8 +13,9 @@
 namespace holdfast::sync {
 
 // A synchronizer under one name: its kind, its options, and its first commands, encoded once for
-// all owners, which it shares with others of its kind. It has no other state, as holds belong to
-// owners. Thread-safe; the calls, operations and requests of a name share one.
+// all owners, which it shares with others of its kind. Of the server's state it knows only what
+// refused it last, as holds belong to owners. Thread-safe; the calls, operations and requests of a
+// name share one.
 class Synchronizer {
  public:
   Synchronizer(const Recipe& recipe, LockName name, const AcquireOptions& options = {});
@@ -38,6 +39,10 @@ class Synchronizer {
   const Commands* commands_for(const Context& with, Millis lease) const;
   const Commands* commands(const Context& with) const;
 
+  // An attempt was refused; `foreign`: as of Answer.
+  void refused(bool foreign) const { foreign_.store(foreign, std::memory_order_relaxed); }
+  bool foreign() const { return foreign_.load(std::memory_order_relaxed); }
+
  private:
   enum class Uses : std::uint8_t { kNone, kOne, kUnfit };
 
@@ -47,6 +52,7 @@ class Synchronizer {
   const LockName name_;
   const std::unique_ptr<const AcquireOptions> options_;  // null: the usual ones
   mutable std::atomic<Uses> uses_{Uses::kNone};
+  mutable std::atomic<bool> foreign_{false};
   mutable SharedAtomic<const Commands*> commands_{nullptr};  // with a reference
 };
 using SynchronizerPtr = std::shared_ptr<const Synchronizer>;

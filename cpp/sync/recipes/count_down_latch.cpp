@@ -14,7 +14,7 @@ constexpr std::string_view kOpens = "0";
 // An attempt reads the count and leaves nothing behind.
 class CountDownLatch final : public Recipe {
  public:
-  std::vector<const script::Script*> scripts() const override { return {}; }
+  std::vector<const script::Script*> scripts() const override { return {&lua::semaphore_value}; }
 
   Waiting waiting() const override { return Waiting::kTogether; }
   // By now it may be closed again.
@@ -25,12 +25,11 @@ class CountDownLatch final : public Recipe {
   }
 
   void acquire(script::Writer& out, const Step& step) const override {
-    out.command({"GET", step.name.bytes()}, script::kNumberReplies);
+    out.call(lua::semaphore_value) << step.name.bytes();
   }
 
   Answer acquired(const resp::Reply& reply) const override {
-    const std::string_view count = reply.is_nil() ? "0" : reply.text();
-    const bool open = count == "0" || count.substr(0, 1) == "-";
+    const bool open = reply.is_nil() || reply.integer() <= 0;
     return {open ? Answer::Kind::kGranted : Answer::Kind::kHeld, kWithoutTtl};
   }
 };

@@ -32,7 +32,12 @@ class FairLock final : public LockRecipe, public Movable {
         << step.lease.count() << step.count << step.acquire_options.queue_timeout.count();
   }
 
-  Answer acquired(const resp::Reply& reply) const override { return plain_.acquired(reply); }
+  Answer acquired(const resp::Reply& reply) const override {
+    if (reply.is_nil() || reply.integer() >= kHoldsGone) return plain_.acquired(reply);
+    Answer answer = held(kWithoutTtl);
+    answer.ttl = Millis(kHoldsGone - reply.integer());
+    return answer;
+  }
 
   void release(script::Writer& out, const Step& step) const override {
     if (!step.other.empty()) return release_either(out, step);

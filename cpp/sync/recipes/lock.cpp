@@ -49,7 +49,7 @@ void ReentrantLock::acquire(script::Writer& out, const Step& step) const {
 Answer ReentrantLock::acquired(const resp::Reply& reply) const {
   if (reply.is_nil()) return {Answer::Kind::kGranted, Millis(0)};
   if (reply.integer() == kHoldsGone) return {Answer::Kind::kGone, Millis(0)};
-  return {Answer::Kind::kHeld, Millis(reply.integer())};
+  return held(Millis(reply.integer()));
 }
 
 void ReentrantLock::release(script::Writer& out, const Step& step) const {

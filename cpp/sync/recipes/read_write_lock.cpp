@@ -29,7 +29,7 @@ class SideRecipe : public LockRecipe {
   Answer acquired(const resp::Reply& reply) const override {
     if (reply.is_nil()) return {Answer::Kind::kGranted, Millis(0)};
     if (reply.integer() == kHoldsGone) return {Answer::Kind::kGone, Millis(0)};
-    return {Answer::Kind::kHeld, Millis(reply.integer())};
+    return held(Millis(reply.integer()));
   }
 
   void force_release(script::Writer& out, const Step& step) const override {

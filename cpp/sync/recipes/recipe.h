@@ -30,9 +30,17 @@ struct Answer {
   Kind kind = Kind::kGranted;
   Millis ttl{0};  // of a grant: when the next waiter is to try again; 0: after the lease
   std::optional<std::int64_t>
-      value{};        // the value of a grant (token); of a refusal: the number of free permits
-  bool more = false;  // granted, with permits left for the next waiter
+      value{};           // the value of a grant (token); of a refusal: the number of free permits
+  bool more = false;     // granted, with permits left for the next waiter
+  bool foreign = false;  // of a refusal: the key never expires, so another program wrote it
 };
+
+// The refusal of a lock whose key has that TTL.
+inline Answer held(Millis ttl) {
+  Answer answer{Answer::Kind::kHeld, ttl};
+  answer.foreign = ttl == kWithoutTtl;
+  return answer;
+}
 
 // Further options of an acquisition, for the kinds that have them.
 struct AcquireOptions {

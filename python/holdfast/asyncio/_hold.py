@@ -9,7 +9,7 @@ from weakref import ref
 
 from holdfast._arguments import UNSET, Seconds, Unset, milliseconds
 from holdfast._errors import HoldfastError, NotOwnedError
-from holdfast._hold import BaseHold, HoldWatching, checked, lock_of, timed_out
+from holdfast._hold import BaseHold, HoldWatching, checked, lock_of
 
 from ._lock import TaskWatcher
 from ._loop import bridge, request
@@ -132,7 +132,7 @@ async def acquire(
         if not await hold._core.start_acquire(
             queue, hold._owner, waits, seconds, ms, renewed, hold._listener()
         ):
-            raise timed_out(lock, seconds)
+            raise lock._timed_out(max(seconds, 0.0))
         return hold
     except BaseException:
         # The traceback keeps the object alive for as long as the error is referenced.
