@@ -18,6 +18,7 @@ struct Event {
     kAbandoned,         // its thread or task ended without releasing it: no longer renewed
     kOverlong,       // another's, that the owner waits for, lasts suspiciously long: see `reason`
     kForeign,        // the owner was refused by a key that never expires
+    kPermits,        // of no hold: `name` has another number of permits than is wanted: `reason`
     kProtocolError,  // of no hold: a connection was ended by what its server sent: `reason`
     kUnguarded,      // of no hold: the client goes on without a guard: `reason`
     kNotRenewed,     // of no hold: the client has no newer credentials: `reason`

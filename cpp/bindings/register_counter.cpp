@@ -21,10 +21,11 @@ using Class = py::class_<Counter, std::shared_ptr<Counter>>;
 using Kind = OperationKind;
 
 std::shared_ptr<Counter> new_counter(const std::shared_ptr<engine::Client>& client,
-                                     std::string_view word, const py::bytes& name) {
+                                     std::string_view word, const py::bytes& name,
+                                     std::int64_t setup) {
   const sync::CounterKind* const kind = sync::find_counter_kind(word);
   if (!kind) throw py::value_error("no kind of counter has this name: " + std::string(word));
-  return std::make_shared<Counter>(client, *kind, name_for(*client, name, kind->recipe));
+  return std::make_shared<Counter>(client, *kind, name_for(*client, name, kind->recipe), setup);
 }
 
 sync::ExchangePtr acquire(const Counter& self, std::int64_t amount, bool blocking, double timeout) {
@@ -38,7 +39,10 @@ sync::ExchangePtr call(const Counter& self, std::string_view step, std::int64_t 
 
 void add_to(py::module_& module) {
   Class counter(module, "Counter");
-  counter.def(py::init(&new_counter));
+  counter.def(py::init(&new_counter), py::arg("client"), py::arg("word"), py::arg("name"),
+              py::arg("setup") = -1);
+  counter.def("expect", [](const Counter& self, std::int64_t n) { self.setup().expect(n); })
+      .def("expect_more", [](const Counter& self, std::int64_t n) { self.setup().expect_more(n); });
   Operations(counter)
       .add(Kind::kAcquire, "acquire", &acquire)
       .add(Kind::kCall, "call", &call)

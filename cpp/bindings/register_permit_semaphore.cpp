@@ -81,10 +81,15 @@ void register_permit_semaphore(py::module_& module) {
       .add(Kind::kCall, "lease_left", &lease_left)
       .add(Kind::kCall, "delete", &PermitSemaphore::remove);
   semaphore
-      .def(py::init([](const std::shared_ptr<engine::Client>& client, const py::bytes& name) {
-        return std::make_shared<PermitSemaphore>(
-            client, name_for(*client, name, sync::renewed_permit_recipe()));
-      }))
+      .def(py::init([](const std::shared_ptr<engine::Client>& client, const py::bytes& name,
+                       std::int64_t setup) {
+             return std::make_shared<PermitSemaphore>(
+                 client, name_for(*client, name, sync::renewed_permit_recipe()), setup);
+           }),
+           py::arg("client"), py::arg("name"), py::arg("setup") = -1)
+      .def("expect", [](const PermitSemaphore& self, std::int64_t n) { self.setup().expect(n); })
+      .def("expect_more",
+           [](const PermitSemaphore& self, std::int64_t n) { self.setup().expect_more(n); })
       .def("leave", [](const PermitSemaphore& self, const py::list& permits) {
         self.leave(permits_in(permits));
       });

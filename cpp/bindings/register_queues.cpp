@@ -24,13 +24,19 @@ struct Word {
   const char* text;
 };
 
-constexpr Word kWords[] = {
-    {Event::Kind::kLost, "lost"},           {Event::Kind::kLostAfterRelease, "lost_late"},
-    {Event::Kind::kReleased, "released"},   {Event::Kind::kUnreleased, "unreleased"},
-    {Event::Kind::kAbandoned, "abandoned"}, {Event::Kind::kOverlong, "overlong"},
-    {Event::Kind::kForeign, "foreign"},     {Event::Kind::kProtocolError, "protocol_error"},
-    {Event::Kind::kUnguarded, "unguarded"}, {Event::Kind::kNotRenewed, "not_renewed"},
-    {Event::Kind::kResolved, "resolved"},   {Event::Kind::kClosed, "closed"}};
+constexpr Word kWords[] = {{Event::Kind::kLost, "lost"},
+                           {Event::Kind::kLostAfterRelease, "lost_late"},
+                           {Event::Kind::kReleased, "released"},
+                           {Event::Kind::kUnreleased, "unreleased"},
+                           {Event::Kind::kAbandoned, "abandoned"},
+                           {Event::Kind::kOverlong, "overlong"},
+                           {Event::Kind::kForeign, "foreign"},
+                           {Event::Kind::kPermits, "permits"},
+                           {Event::Kind::kProtocolError, "protocol_error"},
+                           {Event::Kind::kUnguarded, "unguarded"},
+                           {Event::Kind::kNotRenewed, "not_renewed"},
+                           {Event::Kind::kResolved, "resolved"},
+                           {Event::Kind::kClosed, "closed"}};
 
 const char* word(Event::Kind kind) {
   const auto* const found = std::find_if(std::begin(kWords), std::end(kWords),
@@ -64,12 +70,12 @@ void register_queues(py::module_& module) {
       .def("cancel", &NumberedQueue::cancel)
       .def("drain", &NumberedQueue::drain);
 
-  module.def(
-      "next_event", &next_event,
-      "Block until there is an event: (word, name, owner, listeners, reason, token, client, "
-      "server); None once the run was stopped. The word is \"lost\", \"lost_late\", "
-      "\"released\", \"unreleased\", \"abandoned\", \"overlong\", \"foreign\", \"protocol_error\", "
-      "\"unguarded\", \"resolved\" or \"closed\".");
+  module.def("next_event", &next_event,
+             "Block until there is an event: (word, name, owner, listeners, reason, token, client, "
+             "server); None once the run was stopped. The word is \"lost\", \"lost_late\", "
+             "\"released\", \"unreleased\", \"abandoned\", \"overlong\", \"foreign\", \"permits\", "
+             "\"protocol_error\", "
+             "\"unguarded\", \"resolved\" or \"closed\".");
   module.def("begin_events", [] { return engine::Engine::instance().events()->begin(); });
   module.def("stop_events", [] { engine::Engine::instance().events()->stop(); });
   module.def("events_running", [] { return engine::Engine::instance().events()->runs(); });

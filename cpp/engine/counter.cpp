@@ -19,12 +19,13 @@ sync::AcquireOptions options_of(const sync::CounterKind& kind, Millis memory) {
 }  // namespace
 
 Counter::Counter(std::shared_ptr<Client> client, const sync::CounterKind& kind,
-                 const std::string& name)
+                 const std::string& name, std::int64_t setup)
     : client_(std::move(client)),
       kind_(kind),
       synchronizer_(std::make_shared<sync::Synchronizer>(
           kind.recipe, LockName(client_->options().name_prefix + name),
-          options_of(kind, sync::request_memory(*client_->context())))) {}
+          options_of(kind, sync::request_memory(*client_->context())))),
+      setup_(setup) {}
 
 sync::ExchangePtr Counter::acquire(std::int64_t amount, bool blocking, Duration timeout) const {
   auto context = client_->started();
@@ -37,11 +38,14 @@ sync::ExchangePtr Counter::acquire(std::int64_t amount, bool blocking, Duration 
   sync::AcquireRequest request(synchronizer_, arguments);
   request.amount = amount;
   request.slot = std::move(slot);
+  request.setup = setup_.permits();
   return std::make_shared<sync::CallOf<sync::FirstAcquire>>(std::move(context), std::move(request));
 }
 
 sync::ExchangePtr Counter::call(std::string_view step, std::int64_t amount) const {
-  const sync::CounterStep* const found = kind_.find(step);
+  // A counter that is gone is for the next acquire to set up, with all permits.
+  const bool returns = step == "release" && setup_.permits();
+  const sync::CounterStep* const found = kind_.find(returns ? "release_if_exists" : step);
   if (found == nullptr) return nullptr;
   return sync::counter_call(client_->started(), synchronizer_->name(), *found, amount);
 }

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "engine/client.h"
+#include "engine/setup.h"
 #include "sync/operation/acquire_request.h"
 #include "sync/operation/operation.h"
 #include "sync/recipes/kinds.h"
@@ -16,7 +17,10 @@ namespace holdfast::engine {
 // has no owners.
 class Counter {
  public:
-  Counter(std::shared_ptr<Client> client, const sync::CounterKind& kind, const std::string& name);
+  // `setup`: as sync::AcquireOptions.
+  Counter(std::shared_ptr<Client> client, const sync::CounterKind& kind, const std::string& name,
+          std::int64_t setup = -1);
+  const Setup& setup() const { return setup_; }
 
   // Takes `amount`; of a latch: waits until it is open.
   sync::ExchangePtr acquire(std::int64_t amount, bool blocking, Duration timeout) const;
@@ -30,6 +34,7 @@ class Counter {
   const std::shared_ptr<Client> client_;
   const sync::CounterKind& kind_;
   const sync::SynchronizerPtr synchronizer_;
+  const Setup setup_;
 };
 
 }  // namespace holdfast::engine

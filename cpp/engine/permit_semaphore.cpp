@@ -17,11 +17,13 @@ namespace {
 constexpr Millis kLongestLease{60'000};
 }  // namespace
 
-PermitSemaphore::PermitSemaphore(std::shared_ptr<Client> client, const std::string& name)
+PermitSemaphore::PermitSemaphore(std::shared_ptr<Client> client, const std::string& name,
+                                 std::int64_t setup)
     : client_(std::move(client)),
       name_(client_->options().name_prefix + name),
       renewed_(std::make_shared<sync::Synchronizer>(sync::renewed_permit_recipe(), name_)),
-      leased_(std::make_shared<sync::Synchronizer>(sync::leased_permit_recipe(), name_)) {}
+      leased_(std::make_shared<sync::Synchronizer>(sync::leased_permit_recipe(), name_)),
+      setup_(setup) {}
 
 sync::ExchangePtr PermitSemaphore::acquire(const AcquireArguments& given) const {
   const auto context = client_->started();
@@ -32,6 +34,7 @@ sync::ExchangePtr PermitSemaphore::acquire(const AcquireArguments& given) const 
                                    given.listener};
   sync::AcquireRequest request(watched ? renewed_ : leased_, arguments);
   request.amount = given.amount;
+  request.setup = setup_.permits();
   return std::make_shared<sync::CallOf<sync::FirstAcquire>>(context, std::move(request));
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/client.h"
+#include "engine/setup.h"
 #include "sync/operation/operation.h"
 #include "sync/operation/synchronizer.h"
 #include "sync/recipes/permit_semaphore.h"
@@ -38,10 +39,12 @@ class PermitSemaphore {
     bool renewed = false;
   };
 
-  PermitSemaphore(std::shared_ptr<Client> client, const std::string& name);
+  // `setup`: as sync::AcquireOptions.
+  PermitSemaphore(std::shared_ptr<Client> client, const std::string& name, std::int64_t setup = -1);
 
   sync::ExchangePtr acquire(const AcquireArguments& given) const;
   std::string permit(OwnerNumber number) const;
+  const Setup& setup() const { return setup_; }
 
   PermitRelease release(const std::string& permit) const;
   // Several permits, all or none. `value`: their number, or the place of one that is not in use,
@@ -82,6 +85,7 @@ class PermitSemaphore {
   // leaves to the server.
   const sync::SynchronizerPtr renewed_;
   const sync::SynchronizerPtr leased_;
+  const Setup setup_;
 };
 
 }  // namespace holdfast::engine

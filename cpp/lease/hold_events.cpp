@@ -43,6 +43,18 @@ void HoldEvents::post_foreign(const LockName& name, OwnerNumber owner, TimePoint
   sink_->post({Event::Kind::kForeign, name.text(), static_cast<std::uint64_t>(owner)});
 }
 
+void HoldEvents::post_permits(const LockName& name, std::int64_t there, std::int64_t wanted,
+                              TimePoint now) {
+  const std::string other = std::to_string(wanted);
+  if (!permits_.admits(name.text() + ' ' + other, now)) return;
+  sink_->post({Event::Kind::kPermits,
+               name.text(),
+               0,
+               {},
+               "has " + std::to_string(there) + " permits on the server, not " + other +
+                   ": that number stands; set_permits() or add_permits() changes it"});
+}
+
 void HoldEvents::abandoned(const Hold& hold, const std::string& what) {
   post(hold, Event::Kind::kAbandoned);
   if (ended_.size() == kMostEnded) ended_.pop_front();

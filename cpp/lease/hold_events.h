@@ -40,6 +40,8 @@ class HoldEvents {
   void post_closed() const;
   // The owner was refused by a key that never expires; once a minute for a name.
   void post_foreign(const LockName& name, OwnerNumber owner, TimePoint now);
+  // A semaphore has another number of permits than was wanted; once for the latter.
+  void post_permits(const LockName& name, std::int64_t there, std::int64_t wanted, TimePoint now);
   // Its owner, a thread or task, has ended.
   void abandoned(const Hold& hold, const std::string& what);
 
@@ -64,6 +66,7 @@ class HoldEvents {
   std::deque<Ended> ended_;  // the oldest first
   NoticeLimit overlong_;
   NoticeLimit foreign_;
+  NoticeLimit permits_{kNever - TimePoint{}};
 };
 
 }  // namespace holdfast::lease

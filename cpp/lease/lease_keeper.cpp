@@ -135,6 +135,11 @@ void LeaseKeeper::report_foreign(const LockName& name, OwnerNumber owner) {
   book_->events.post_foreign(name, owner, book_->clock.now());
 }
 
+void LeaseKeeper::report_permits(const LockName& name, std::int64_t there, std::int64_t wanted) {
+  const MutexLock guard(book_->mutex);
+  book_->events.post_permits(name, there, wanted, book_->clock.now());
+}
+
 void LeaseKeeper::owner_ended(OwnerNumber owner, const std::string& what) {
   const MutexLock guard(book_->mutex);
   book_->ledger.owner_ended(owner);

@@ -81,6 +81,9 @@ class LeaseKeeper {
   void report_overlong(const LockName& name, OwnerNumber owner, Millis remaining);
   // The owner was refused by a key that never expires: the same.
   void report_foreign(const LockName& name, OwnerNumber owner);
+  // A semaphore has another number of permits than was wanted: posts an event, once for that
+  // number.
+  void report_permits(const LockName& name, std::int64_t there, std::int64_t wanted);
   // The owner has ended, `what` says which kind of it ("thread", "task"): its holds are left to
   // expire, each with an event.
   void owner_ended(OwnerNumber owner, const std::string& what = "owner");

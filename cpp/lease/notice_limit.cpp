@@ -3,7 +3,7 @@
 namespace holdfast::lease {
 
 bool NoticeLimit::admits(const std::string& name, TimePoint now) {
-  while (!notices_.empty() && now - notices_.front().at >= kPause) forget_oldest();
+  while (!notices_.empty() && now - notices_.front().at >= pause_) forget_oldest();
   if (!names_.insert(name).second) return false;
   notices_.push_back({now, name});
   if (notices_.size() > kMostNames) forget_oldest();

@@ -9,15 +9,18 @@
 
 namespace holdfast::lease {
 
-// Limits a notice to once a minute for each lock. It remembers the latest names only, so that with
-// more than kMostNames in a minute a notice may be repeated sooner. Not thread-safe.
+// Limits a notice to once in a time for each lock, usually a minute. It remembers the latest names
+// only, so that with more than kMostNames in that time a notice may be repeated sooner. Not
+// thread-safe.
 class NoticeLimit {
  public:
-  // Whether the notice may be given about this lock now; if so, not again for a minute.
-  bool admits(const std::string& name, TimePoint now);
-
   static constexpr std::size_t kMostNames = 1000;
   static constexpr Millis kPause{60'000};
+
+  explicit NoticeLimit(Duration pause = kPause) : pause_(pause) {}
+
+  // Whether the notice may be given about this lock now; if so, not again for that time.
+  bool admits(const std::string& name, TimePoint now);
 
  private:
   void forget_oldest();
@@ -26,6 +29,7 @@ class NoticeLimit {
     TimePoint at;
     std::string name;
   };
+  const Duration pause_;
   std::deque<Notice> notices_;             // the oldest first
   std::unordered_set<std::string> names_;  // of these
 };

@@ -1,9 +1,8 @@
 -- free: the number of free permits, including those that have expired. The latter are published, because expiry
--- itself sends no message. Needs `publish`, the command.
+-- itself sends no message. Needs `publish`, the command, and `counter`.
 -- The counter is read before anything is written; removing comes first, because it needs no memory.
 -- @include _publish/notify.lua
 -- @include _permit_semaphore/now.lua
--- @include _request/counter.lua
 local free = (counter or 0) + 0
 local expired = redis.call('zcount', KEYS[2], '-inf', now)
 if expired > 0 then

@@ -7,6 +7,7 @@
 -- returns  nil: the semaphore was never initialized
 -- returns  error: WRONGTYPE: the key is no counter; nothing changed
 local publish = ARGV[1]
+-- @include _request/counter.lua
 -- @include _permit_semaphore/reclaim.lua
 if not counter and expired == 0 then
   return nil

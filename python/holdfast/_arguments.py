@@ -26,6 +26,7 @@ __all__ = [
     "checked_flag",
     "checked_lease",
     "checked_name",
+    "checked_setup",
     "checked_timeout",
     "checked_wait",
     "encoded_text",
@@ -275,6 +276,11 @@ def checked_count(what: str, value: Any, *, least: int = 1) -> int:
         msg = f"{what} must be from {least} to {MOST}, not {value}"
         raise ValueError(msg)
     return int(value)
+
+
+def checked_setup(permits: Any) -> int:
+    """``permits`` of a semaphore object: -1 if it is not to set their number up."""
+    return -1 if permits is None else checked_count("permits", permits)
 
 
 def checked_flag(what: str, value: Any) -> bool:

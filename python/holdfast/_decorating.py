@@ -19,10 +19,13 @@ if TYPE_CHECKING:
     R = TypeVar("R")
 
     class _Options(TypedDict, total=False):
-        kind: Literal["lock", "fair_lock", "fenced_lock", "read", "write"]
+        kind: Literal[
+            "lock", "fair_lock", "fenced_lock", "read", "write", "semaphore", "permit_semaphore"
+        ]
         lease: Seconds | None
         at_least: Seconds | None
         on_lost: Callable[[Any], object] | None
+        permits: int | None
 
     class _Calling(_Options, total=False):
         """A decorator: each call runs, or raises."""
@@ -92,7 +95,8 @@ class Locked:
 
         ``template`` is filled in by ``str.format`` with the call's arguments by name, defaults
         included: ``"report:{user.id}"``. ``kind``: ``lock``, ``fair_lock``, ``fenced_lock``,
-        ``read`` or ``write``. ``busy``: ``"wait"`` waits up to ``wait`` seconds (``None``: without
+        ``read`` or ``write``; or ``semaphore`` or ``permit_semaphore``, with ``permits``: how many
+        calls run at a time. ``busy``: ``"wait"`` waits up to ``wait`` seconds (``None``: without
         limit), then raises ``LockTimeout``; ``"raise"`` raises it at once; ``"skip"`` returns
         ``None`` without calling the function. ``lease``, ``at_least``, ``on_lost``: the lock's.
 

@@ -19,9 +19,16 @@ if TYPE_CHECKING:
 __all__ = ["async_decorated", "async_locked", "decorated", "finished", "locked"]
 
 KINDS = ("lock", "fair_lock", "fenced_lock", "read", "write")
+#: The kinds of which several calls have one at a time.
+PERMITS = ("semaphore", "permit_semaphore")
 BUSY = ("wait", "raise", "skip")
-#: The kinds that support a minimum hold time.
-WITH_AT_LEAST = ("lock", "fenced_lock")
+#: The kinds that have an option.
+HAVE = {
+    "lease": (*KINDS, "permit_semaphore"),
+    "at_least": ("lock", "fenced_lock"),
+    "on_lost": (*KINDS, "permit_semaphore"),
+    "permits": PERMITS,
+}
 
 #: A lock of this name is made to check the other arguments; it sends nothing.
 ANY_NAME = "name"
@@ -123,26 +130,21 @@ class Naming:
         lease: Seconds | None = None,
         at_least: Seconds | None = None,
         on_lost: Callable[[Any], object] | None = None,
+        permits: int | None = None,
     ) -> None:
-        checked_word("kind", kind, KINDS)
+        checked_word("kind", kind, (*KINDS, *PERMITS))
         checked_word("busy", busy, BUSY)
         if busy != "wait" and wait is not None:
             msg = f"wait cannot be given with busy={busy!r}: only busy='wait' waits"
-            raise ValueError(msg)
-        if at_least is not None and kind not in WITH_AT_LEAST:
-            msg = f"at_least cannot be given with kind={kind!r}: {' and '.join(WITH_AT_LEAST)} only"
             raise ValueError(msg)
         self._template = template
         self._fields = checked_fields(template)
         self._busy = busy
         self._client = client
         self._kind = kind
-        self._options: dict[str, Any] = {
-            "wait": wait if busy == "wait" else 0,
-            "lease": lease,
-            "on_lost": on_lost,
-            **({} if at_least is None else {"at_least": at_least}),
-        }
+        more = {"lease": lease, "at_least": at_least, "on_lost": on_lost, "permits": permits}
+        self._options: dict[str, Any] = checked_more(kind, more)
+        self._options["wait"] = wait if busy == "wait" else 0
         self._lock(template if not self._fields else ANY_NAME)
 
     def _lock(self, name: str) -> Any:
@@ -175,6 +177,16 @@ class Naming:
     def skips(self, error: LockTimeout) -> bool:
         """Whether to skip the call: the lock is busy, and no server refused to work."""
         return self._busy == "skip" and is_busy(error)
+
+
+def checked_more(kind: str, options: dict[str, Any]) -> dict[str, Any]:
+    """The options that were given, which this kind must have."""
+    given = {name: value for name, value in options.items() if value is not None}
+    for name in given:
+        if kind not in HAVE[name]:
+            msg = f"{name} cannot be given with kind={kind!r}: {' and '.join(HAVE[name])} only"
+            raise ValueError(msg)
+    return given
 
 
 def checked_word(what: str, word: Any, words: tuple[str, ...]) -> None:

@@ -54,6 +54,7 @@ ENTRIES: dict[str, Entry] = {
     "resolved": (_log.info, "%(name)s: resolved after a lost reply, server %(server)s"),
     "overlong": (_log.warning, "%(owner)s waits for %(name)s, which %(reason)s"),
     "foreign": (_log.warning, f"%(owner)s cannot have %(name)s: {FOREIGN}"),
+    "permits": (_log.warning, "%(name)s %(reason)s"),
     "abandoned": (
         _log.warning,
         "the %(reason)s that held %(name)s has ended without releasing it; "

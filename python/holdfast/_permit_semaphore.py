@@ -20,6 +20,7 @@ from ._arguments import (
     checked_callback,
     checked_count,
     checked_name,
+    checked_setup,
     checked_timeout,
     checked_wait,
     instead_of,
@@ -119,6 +120,7 @@ class BasePermitSemaphore(Permits):
         client: BaseClient,
         name: Name,
         *,
+        permits: int | None = None,
         lease: Seconds | None = None,
         wait: Seconds | None = None,
         on_lost: Callable[[str], object] | None = None,
@@ -128,7 +130,8 @@ class BasePermitSemaphore(Permits):
         self._on_lost = on_lost
         self._gone: dict[str, None] = {}  # permits of this object, lost and not released
         self._losses = losses_of(client).number
-        self._core = _core.PermitSemaphore(client._core, checked_name("name", name))
+        encoded = checked_name("name", name)
+        self._core = _core.PermitSemaphore(client._core, encoded, checked_setup(permits))
         self._lease = self._checked_lease(lease)
         self._wait = checked_wait(wait)
 
@@ -199,16 +202,18 @@ class PermitSemaphore(BasePermitSemaphore, BlockingPermits, _core.BlockingPermit
         client: BaseClient,
         name: Name,
         *,
+        permits: int | None = None,
         lease: Seconds | None = None,
         wait: Seconds | None = None,
         on_lost: Callable[[str], object] | None = None,
     ) -> None:
-        super().__init__(client, name, lease=lease, wait=wait, on_lost=on_lost)
+        super().__init__(client, name, permits=permits, lease=lease, wait=wait, on_lost=on_lost)
         self._bind(self._core, self._lease, self._wait, self._losses, on_lost is not None)
 
     def try_set_permits(self, n: int) -> bool:
         """Set the number of permits; ``False``, and no change, if it has been set before."""
-        return self._core.try_set_permits(checked_count("n", n, least=0)) == 1
+        count = checked_count("n", n, least=0)
+        return self._set(count, self._core.try_set_permits(count))
 
     @instead_of(ACQUIRE_KEYWORDS, "acquire")
     def _checked_request(
@@ -291,11 +296,15 @@ class PermitSemaphore(BasePermitSemaphore, BlockingPermits, _core.BlockingPermit
 
         Where more than ``n`` are in use, they stay so, and none is free until enough are released.
         """
-        self._core.set_permits(checked_count("n", n, least=0))
+        count = checked_count("n", n, least=0)
+        self._core.expect(count)  # first: a waiter wakes before the reply is here
+        self._core.set_permits(count)
 
     def add_permits(self, n: int) -> None:
         """Change the number of permits by ``n``, which may be negative; waiters wake."""
-        self._core.add_permits(checked_count("n", n, least=-MOST))
+        count = checked_count("n", n, least=-MOST)
+        self._core.expect_more(count)
+        self._core.add_permits(count)
 
     def permits(self) -> int:
         """The number of all permits, free and in use."""

@@ -12,6 +12,7 @@ from ._arguments import (
     Seconds,
     checked_count,
     checked_name,
+    checked_setup,
     checked_timeout,
     checked_wait,
     instead_of,
@@ -32,30 +33,46 @@ class BaseSemaphore(Permits):
 
     _core: _core.Counter
 
-    def __init__(self, client: BaseClient, name: Name, *, wait: Seconds | None = None) -> None:
+    def __init__(
+        self,
+        client: BaseClient,
+        name: Name,
+        *,
+        permits: int | None = None,
+        wait: Seconds | None = None,
+    ) -> None:
         super().__init__(client, name)
-        self._core = _core.Counter(client._core, "semaphore", checked_name("name", name))
+        encoded = checked_name("name", name)
+        self._core = _core.Counter(client._core, "semaphore", encoded, checked_setup(permits))
         self._wait = checked_wait(wait)
 
 
 class Semaphore(BaseSemaphore, BlockingPermits, _core.BlockingSemaphore):
     """A counter of free permits, shared by all processes that use its name.
 
-    Made by ``client.semaphore(name)``; there are no permits until their number is set. Permits have
-    no owner: one thread or process may take a permit and another release it, and the permits of a
-    process that dies stay taken. If they must be returned, use a permit semaphore. Redisson's
-    ``RSemaphore`` of the same name is the same semaphore.
+    Made by ``client.semaphore(name)``; there are no permits until their number is set, by
+    ``permits`` or a method. Permits have no owner: one thread or process may take a permit and
+    another release it, and the permits of a process that dies stay taken. If they must be returned,
+    use a permit semaphore. Redisson's ``RSemaphore`` of the same name is the same semaphore.
     """
 
     __slots__ = ()
 
-    def __init__(self, client: BaseClient, name: Name, *, wait: Seconds | None = None) -> None:
-        super().__init__(client, name, wait=wait)
+    def __init__(
+        self,
+        client: BaseClient,
+        name: Name,
+        *,
+        permits: int | None = None,
+        wait: Seconds | None = None,
+    ) -> None:
+        super().__init__(client, name, permits=permits, wait=wait)
         self._bind(self._core, self._wait)
 
     def try_set_permits(self, n: int) -> bool:
         """Create the semaphore with ``n`` permits; ``False`` if it exists with any number."""
-        return self._core.call("try_set_permits", checked_count("n", n, least=0)) == 1
+        count = checked_count("n", n, least=0)
+        return self._set(count, self._core.call("try_set_permits", count))
 
     @instead_of(ACQUIRE_KEYWORDS, "acquire")
     def _checked_request(
@@ -85,7 +102,9 @@ class Semaphore(BaseSemaphore, BlockingPermits, _core.BlockingSemaphore):
 
     def add_permits(self, n: int) -> None:
         """Change the number of permits by ``n``, which may be negative; waiters wake."""
-        self._core.call("add_permits", checked_count("n", n, least=-MOST))
+        count = checked_count("n", n, least=-MOST)
+        self._core.expect_more(count)
+        self._core.call("add_permits", count)
 
     def delete(self) -> bool:
         """Remove the semaphore from the server; ``False`` when it did not exist.

@@ -22,7 +22,9 @@ if sys.version_info >= (3, 14):
 
     protect()
 
-NEVER_INITIALIZED: Final = "it was never initialized, or was deleted; call try_set_permits() first"
+NEVER_INITIALIZED: Final = (
+    "it was never initialized, or was deleted; make it with permits=, or call try_set_permits()"
+)
 
 
 #: Of a lease that is given in seconds.
@@ -99,6 +101,12 @@ class Permits(Synchronizer):
         super().__init__(client, name)
         self._minded = False
         _events.start()  # also for the events of the client: a warning needs no lock
+
+    def _set(self, count: int, answer: int) -> bool:
+        """After ``try_set_permits``: 1 if it has set their number."""
+        if answer == 1:
+            self._core.expect(count)
+        return answer == 1
 
     def _timeout(self, exists: bool | None) -> LockTimeout:
         """``None``: the server, which has refused a permit before, does not say."""

@@ -227,6 +227,10 @@ def test_a_template_that_does_not_fit_is_refused_at_decoration(
      ({"wait": -1}, ValueError, "wait"), ({"wait": "1"}, TypeError, "wait"),
      ({"lease": 0}, ValueError, "lease"), ({"on_lost": 1}, TypeError, "on_lost"),
      ({"kind": "read", "at_least": 1}, ValueError, "at_least"),
+     ({"permits": 1}, ValueError, "permits"),
+     ({"kind": "read", "permits": 1}, ValueError, "permits"),
+     ({"kind": "semaphore", "permits": 0}, ValueError, "permits"),
+     ({"kind": "semaphore", "lease": 1}, ValueError, "lease"),
      ({"colour": 1}, TypeError, r"^locked\(\) got an unexpected keyword argument 'colour'")],
     ids=str,
 )  # fmt: skip
@@ -237,6 +241,26 @@ def test_bad_options_are_refused_before_the_first_call(
         client.locked("report:{user}", **options)
     with pytest.raises(TypeError, match="template"):
         client.locked(b"report")
+
+
+@pytest.mark.parametrize("kind", ["semaphore", "permit_semaphore"])
+def test_as_many_calls_at_a_time_as_there_are_permits(
+    client: Any, define: Define, alice: Any, server: Server, kind: str
+) -> None:
+    left: list[bytes] = []
+
+    def work(user: str) -> str:
+        left.append(server.inspect.get(f"calls:{user}"))
+        return user
+
+    throttled = client.locked("calls:{user}", kind=kind, permits=2, busy="skip")(define(work))
+    assert alice.do(throttled, "ann") == "ann"
+    assert left == [b"1"]
+    assert server.inspect.get("calls:ann") == b"2"
+    server.inspect.set("calls:bob", 0)
+    assert alice.do(throttled, "bob") is None
+    server.inspect.delete("calls:bob")
+    assert alice.do(throttled, "bob") == "bob"
 
 
 @pytest.mark.parametrize("kind", ["lock", "fair_lock", "fenced_lock", "read", "write"])

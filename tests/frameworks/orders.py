@@ -183,6 +183,9 @@ for kind in ("lock", "fair_lock", "fenced_lock", "read", "write"):
     locked = Depends(Locked(f"{kind}:{{number}}", kind=kind, wait=0.01))
     app.get(f"/kinds/{kind}/{{number}}", dependencies=[locked])(lambda number: held())
 
+throttled = Depends(Locked("throttle:{number}", kind="permit_semaphore", permits=2, wait=0.01))
+app.get("/throttled/{number}", dependencies=[throttled])(lambda number: {"at": number})
+
 
 app.include_router(router, prefix="/v1")
 

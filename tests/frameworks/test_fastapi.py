@@ -173,6 +173,22 @@ def test_each_kind_holds_and_excludes(
     assert get(url)[0] == 200
 
 
+def test_of_a_throttle_as_many_requests_run_as_it_has_permits(
+    port: int, server: Server, another: holdfast.Client
+) -> None:
+    url = f"http://127.0.0.1:{port}/throttled/7"
+    assert get(url)[0] == 200
+    throttle = another.permit_semaphore("throttle:7")
+    eventually(lambda: throttle.available_permits() == 2)
+    both = throttle.acquire_many(2)
+    assert both is not None
+    assert get(url)[0] == 423
+    throttle.release_many(both)
+    server.inspect.flushall()
+    assert get(url)[0] == 200
+    eventually(lambda: throttle.available_permits() == 2)
+
+
 def test_a_client_that_hangs_up_ends_no_request_behind_a_middleware(
     run: Run, server: Server
 ) -> None:

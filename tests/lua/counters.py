@@ -59,8 +59,14 @@ class Semaphore(Counter):
     name = "mySemaphore"
     channel = "redisson_sc:{mySemaphore}"
 
-    def acquire(self, request: str, permits: int = 1) -> Any:
-        return self._run("acquire", request, permits, told=False)
+    def acquire(
+        self, request: str, permits: int = 1, setup: int = -1, publish: str = "publish"
+    ) -> Any:
+        return self._run("acquire", request, permits, setup, publish)
+
+    def read(self) -> Any:
+        text = embedded()["semaphore/value"]
+        return self._connection.eval(text, 1, self.name)
 
     def undo(self, request: str, publish: str = "publish") -> Any:
         return self._run("undo", request, publish)

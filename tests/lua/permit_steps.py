@@ -42,8 +42,10 @@ class PermitSemaphore:
     def __init__(self, connection: Any) -> None:
         self._connection = connection
 
-    def acquire(self, permit: bytes, lease: int = MINUTE, publish: str = "publish") -> Any:
-        return self._run("acquire", 3, permit, lease, publish)
+    def acquire(
+        self, permit: bytes, lease: int = MINUTE, publish: str = "publish", setup: int = -1
+    ) -> Any:
+        return self._run("acquire", 3, permit, lease, publish, setup)
 
     def release_many(self, request: str, *permits: bytes, publish: str = "publish") -> Any:
         return self._ask("release_many", 4, request, b"".join(permits), publish)

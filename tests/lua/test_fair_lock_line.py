@@ -46,16 +46,20 @@ def test_the_first_in_line_asks_again_when_the_lease_is_over(lock: FairLock) -> 
     assert lock.acquire(BOB) == about(5 * SECOND)
 
 
-@pytest.mark.parametrize("lease", [MINUTE, None])
-def test_no_waiter_asks_later_than_a_third_of_the_queue_timeout(
-    lock: FairLock, server: Server, lease: int | None
-) -> None:
-    """So that a living waiter's place never runs out, however long the lease, or without one."""
+def test_no_waiter_asks_later_than_a_third_of_the_queue_timeout(lock: FairLock) -> None:
+    """So that a living waiter's place never runs out, however long the lease."""
     lock.acquire(ALICE, MINUTE)
-    if lease is None:
-        server.inspect.persist(NAME)
     assert lock.acquire(BOB) == THIRD
     assert lock.acquire(CAROL) == THIRD
+
+
+def test_a_waiter_for_a_key_that_never_expires_asks_as_often(
+    lock: FairLock, server: Server
+) -> None:
+    server.inspect.hset(NAME, "name", "Ada")
+    for waiter in (BOB, CAROL):
+        assert lock.acquire(waiter) == -3 - THIRD
+    assert lock.acquire(ALICE, queue_timeout=0) == -3 - 1
 
 
 def test_those_behind_do_not_wake_with_the_first(lock: FairLock) -> None:

@@ -36,6 +36,25 @@ def listener(server: Server) -> Iterator[Listener]:
         yield listener
 
 
+def test_the_number_is_read(semaphore: Semaphore, server: Server) -> None:
+    assert semaphore.read() is None
+    for value in (-2, 0, 9):
+        semaphore.put(value)
+        assert semaphore.read() == value
+
+
+def test_an_acquire_sets_the_number_up(semaphore: Semaphore, listener: Listener) -> None:
+    assert semaphore.acquire(ONE, 2, 5) is None
+    assert semaphore.acquire(TWO, 4, 5) == 3
+    assert (semaphore.value, listener.messages()) == (3, told(3))
+
+
+def test_more_than_it_would_set_up_are_named(semaphore: Semaphore) -> None:
+    semaphore.put(9)
+    assert semaphore.acquire(ONE, 2, 5) == [1, 9]
+    assert semaphore.value == 7
+
+
 def told(*numbers: int) -> list[Message]:
     channel = str(Semaphore.channel).encode()
     return [Message("message", channel, b"%d" % number) for number in numbers]

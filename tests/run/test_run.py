@@ -163,7 +163,13 @@ def test_of_a_semaphore_n_run_at_a_time(
     marks.wait("b")
     assert start(*one("c")).status() == 75
     more = ["mySemaphore", "--kind", "semaphore", "--permits", "9", "--wait", "0", "--", "true"]
-    assert start(*more).status() == 75
+    status, _, said = start(*more).end()
+    assert status == 2
+    assert "'mySemaphore' has 2 permits, not 9: use --permits 2, or --resize to set 9" in said
+    assert start(*(word for word in more if word not in {"--permits", "9"})).status() == 75
+    assert start("mySemaphore", "--resize", *more[1:]).status() == 0
+    assert client.permit_semaphore("mySemaphore").permits() == 9
+    client.permit_semaphore("mySemaphore").set_permits(2)
     for running in both:
         running.signal(signal.SIGTERM)
         assert running.status() == 143

@@ -12,7 +12,7 @@ FirstStep FirstAcquire::begin(TimePoint now) {
   begun_ = now;
   if (!may_begin()) return {false};
   count_ = request.again ? std::max(plan_.count - 1, 1) : plan_.count;
-  const bool usual = count_ == 1 && request.amount == 1 && !request.slot &&
+  const bool usual = count_ == 1 && request.amount == 1 && !request.slot && !request.setup &&
                      request.queue_timeout() == request.synchronizer->options().queue_timeout;
   if (usual) commands_ = request.synchronizer->commands_for(context(), request.lease.time);
   return {true, request.connect_deadline_at(now), false, request.time(now).latest()};
@@ -44,6 +44,7 @@ std::optional<Outcome> FirstAcquire::finish(const resp::Reply& reply, const clie
   const TimePoint now = context().clock.now();
   const bool late = recipe.grants_end() && now >= trusted_until(sent.last, request().lease.time);
   if (late || !account_.keep({count_, sent.last, answer.value})) return std::nullopt;
+  request().report_other(context(), answer);
   account_.close();
   AcquireStats(*context().stats, request().stats()).ended(Verdict::kGranted, now - begun_);
   return Outcome{Verdict::kGranted, {}, answer.value};

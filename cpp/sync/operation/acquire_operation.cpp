@@ -123,6 +123,7 @@ AcquireMachine::Event AcquireOperation::answer(const Answer& answer,
   event.sent = sent.last;
   if (recipe().grants_end()) event.at = trusted_until(sent.last, request().lease.time);
   if (answer.kind == Answer::Kind::kHeld) request().synchronizer->refused(answer.foreign);
+  request().report_other(context(), answer);
   return event;
 }
 

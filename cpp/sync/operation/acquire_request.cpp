@@ -42,7 +42,14 @@ AcquireOptions AcquireRequest::options() const {
   options.at_least = at_least();
   options.amount = amount;
   options.request = slot;
+  if (setup) options.setup = *setup;
   return options;
+}
+
+void AcquireRequest::report_other(const Context& context, const Answer& answer) const {
+  if (!setup || !answer.other) return;
+  const std::int64_t wanted = *setup;
+  if (*answer.other != wanted) context.keeper->report_permits(name(), *answer.other, wanted);
 }
 
 AcquireMachine::Options machine_options(const AcquireRequest& request, const Context& context,

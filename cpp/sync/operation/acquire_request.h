@@ -1,6 +1,8 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -19,6 +21,10 @@ enum class RefusalBudget {
   kCallers,  // the caller's time; briefly for a caller that does not wait
   kNone,     // not at all: the next round of a quorum tries again
 };
+
+// The permits that an acquire sets up where there is no counter, as AcquireOptions::setup: of a
+// semaphore object, whose own methods change it.
+using SetupPtr = std::shared_ptr<const std::atomic<std::int64_t>>;
 
 // The arguments of a caller's acquire.
 struct AcquireArguments {
@@ -62,11 +68,14 @@ struct AcquireRequest : AcquireArguments {
   lease::Attempt::Kind attempt_kind() const {
     return excludes_owner() ? lease::Attempt::Kind::kWhole : lease::Attempt::Kind::kPart;
   }
+  // The answer says that there is another number of permits.
+  void report_other(const Context& context, const Answer& answer) const;
   AcquireStats::What stats() const { return {recipe().counted() && !again, part}; }
 
   SynchronizerPtr synchronizer;
   std::int64_t amount = 1;   // how many permits
   CounterRequestPtr slot{};  // of a counter: its request, whose slot is the owner
+  SetupPtr setup{};
 };
 
 // The machine's options for a request that began then.

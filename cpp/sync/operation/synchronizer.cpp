@@ -21,10 +21,10 @@ auto parts(const Backoff& backoff) {
 
 bool are_usual(const AcquireOptions& options) {
   const auto& usual = usual_options();
-  const auto& [queue_timeout, request_memory, amount, backoff, at_least, request] = options;
-  return std::tie(queue_timeout, request_memory, amount, at_least, request) ==
+  const auto& [queue_timeout, request_memory, amount, backoff, at_least, request, setup] = options;
+  return std::tie(queue_timeout, request_memory, amount, at_least, request, setup) ==
              std::tie(usual.queue_timeout, usual.request_memory, usual.amount, usual.at_least,
-                      usual.request) &&
+                      usual.request, usual.setup) &&
          parts(backoff) == parts(usual.backoff);
 }
 

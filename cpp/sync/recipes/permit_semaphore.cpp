@@ -104,7 +104,7 @@ class Permit : public Base {
     out.call(lua::permit_semaphore_acquire)
         << step.name.bytes() << permit_timeouts(step.name) << semaphore_channel(step.name).bytes()
         << permits_of(step.owner, step.acquire_options.amount) << step.lease.count()
-        << out.publish();
+        << out.publish() << step.acquire_options.setup;
   }
 
   OwnerArgument owner_argument() const override { return &append_permit_argument; }
@@ -112,10 +112,13 @@ class Permit : public Base {
   Answer acquired(const resp::Reply& reply) const override {
     if (!reply.is_array()) return {Answer::Kind::kHeld, Millis(reply.integer())};
     const std::int64_t free = reply.integer_at(0);
-    const Millis next(reply.integer_at(1));
-    if (free < 0) return {Answer::Kind::kHeld, next, -free};
-    Answer answer{Answer::Kind::kGranted, next};
+    const bool says_all = reply.size() > 2;
+    Answer answer{Answer::Kind::kGranted, Millis(reply.integer_at(1))};
+    if (says_all) answer.other = reply.integer_at(2);
     answer.more = free > 0;
+    if (free >= 0) return answer;
+    answer.kind = Answer::Kind::kHeld;
+    answer.value = -free - (says_all ? 1 : 0);
     return answer;
   }
 

@@ -30,8 +30,9 @@ struct Answer {
   Kind kind = Kind::kGranted;
   Millis ttl{0};  // of a grant: when the next waiter is to try again; 0: after the lease
   std::optional<std::int64_t>
-      value{};           // the value of a grant (token); of a refusal: the number of free permits
-  bool more = false;     // granted, with permits left for the next waiter
+      value{};        // the value of a grant (token); of a refusal: the number of free permits
+  bool more = false;  // granted, with permits left for the next waiter
+  std::optional<std::int64_t> other{};  // the number of permits, if not AcquireOptions::setup
   bool foreign = false;  // of a refusal: the key never expires, so another program wrote it
 };
 
@@ -50,6 +51,7 @@ struct AcquireOptions {
   Backoff backoff{};            // of polling waiters (Waiting::kBackOff)
   Millis at_least{0};           // minimum hold time from the first grant
   CounterRequestPtr request{};  // of a counter's step; its slot is the owner
+  std::int64_t setup = -1;      // the permits to set up where there is no counter; -1: none
 
   // Without a request: the owner's only one.
   std::int64_t request_number() const { return request ? request->number : 1; }

@@ -28,15 +28,19 @@ class Semaphore final : public TakingRecipe {
   void acquire(script::Writer& out, const Step& step) const override {
     out.call(lua::semaphore_acquire)
         << step.name.bytes() << request_key(step.name, step.owner)
-        << step.acquire_options.request_memory.count() << step.acquire_options.request_number()
-        << step.acquire_options.amount;
+        << semaphore_channel(step.name).bytes() << step.acquire_options.request_memory.count()
+        << step.acquire_options.request_number() << step.acquire_options.amount
+        << step.acquire_options.setup << out.publish();
   }
 
   bool undone_for_good() const override { return true; }
 
   Answer acquired(const resp::Reply& reply) const override {
-    if (reply.is_nil()) return {Answer::Kind::kGranted, Millis(0)};
-    return {Answer::Kind::kHeld, kWithoutTtl, reply.integer()};
+    Answer granted{Answer::Kind::kGranted, Millis(0)};
+    if (reply.is_nil()) return granted;
+    if (!reply.is_array()) return {Answer::Kind::kHeld, kWithoutTtl, reply.integer()};
+    granted.other = reply.integer_at(1);
+    return granted;
   }
 
   void release(script::Writer& out, const Step& step) const override {

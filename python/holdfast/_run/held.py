@@ -69,6 +69,25 @@ def _lock(client: Client, job: Job, on_lost: Callable[[Any], None]) -> Any:
     return make(job.name, on_lost=on_lost, **minimum)
 
 
+async def _number(client: Client, job: Job) -> int | None:
+    """How many permits the semaphore has from now on; ValueError if it has another number."""
+    semaphore = client.permit_semaphore(job.name)
+    wanted = job.permits or 1
+    if job.resize:
+        await semaphore.set_permits(wanted)
+        return wanted
+    if await semaphore.try_set_permits(wanted):
+        return wanted
+    there = await semaphore.permits()
+    if job.permits not in {None, there}:
+        msg = (
+            f"{quoted(job.name)} has {there} permits, not {wanted}: "
+            f"use --permits {there}, or --resize to set {wanted}"
+        )
+        raise ValueError(msg)
+    return there if there > 0 else None
+
+
 class _Lock:
     def __init__(self, hold: Any) -> None:
         self._hold = hold
@@ -92,8 +111,8 @@ class _Permit:
 
     @classmethod
     async def acquire(cls, client: Client, job: Job, lost: Callable[[], None]) -> _Permit:
-        semaphore = client.permit_semaphore(job.name, on_lost=lambda _: lost())
-        await semaphore.try_set_permits(job.permits)
+        permits = await _number(client, job)
+        semaphore = client.permit_semaphore(job.name, permits=permits, on_lost=lambda _: lost())
         permit = await semaphore.acquire(timeout=job.wait)
         if permit is None:
             msg = f"no permit of {quoted(job.name)} was free in {job.wait} s"

@@ -28,8 +28,10 @@ class Job:
     lease: float | None = None
     """The lease that is renewed; None: the client's."""
     at_least: float | None = None
-    permits: int = 1
-    """Of a semaphore that does not exist yet."""
+    permits: int | None = None
+    """Of a semaphore; None: as many as it has, 1 if it has no number yet."""
+    resize: bool = False
+    """Whether `permits` takes the place of another number."""
     busy_status: int = BUSY
     lost_status: int = LOST
     grace: float = 10.0

@@ -198,24 +198,32 @@ class Client(AsyncLocked, BaseClient):
             self, *locks, lease=lease, wait=wait, on_lost=on_lost, cancel_on_lost=cancel_on_lost
         )
 
-    def semaphore(self, name: Name, *, wait: Seconds | None = None) -> Semaphore:
-        """A semaphore of this name; ``wait``: how long ``async with`` waits for a permit."""
-        return Semaphore(self, name, wait=wait)
+    def semaphore(
+        self, name: Name, *, permits: int | None = None, wait: Seconds | None = None
+    ) -> Semaphore:
+        """A semaphore of this name; nothing is sent yet.
+
+        ``permits``: how many there are; an acquire that finds no number on the server sets this one
+        up. Another number that is there stays, with a warning if more are free than that. ``wait``:
+        how long ``async with`` waits for a permit.
+        """
+        return Semaphore(self, name, permits=permits, wait=wait)
 
     def permit_semaphore(
         self,
         name: Name,
         *,
+        permits: int | None = None,
         lease: Seconds | None = None,
         wait: Seconds | None = None,
         on_lost: Callable[[str], object] | None = None,
     ) -> PermitSemaphore:
         """A semaphore of this name with permits that have ids and expire; nothing is sent yet.
 
-        ``lease``, ``wait``: as of ``holdfast.Client.permit_semaphore``. ``on_lost``: the same,
-        called on the loop of the task that acquired; it may be a coroutine function.
+        ``permits``, ``lease``, ``wait``: as of ``holdfast.Client.permit_semaphore``. ``on_lost``:
+        the same, called on the loop of the task that acquired; it may be a coroutine function.
         """
-        return PermitSemaphore(self, name, lease=lease, wait=wait, on_lost=on_lost)
+        return PermitSemaphore(self, name, permits=permits, lease=lease, wait=wait, on_lost=on_lost)
 
     def count_down_latch(self, name: Name) -> CountDownLatch:
         """A count-down latch of this name; nothing is sent yet."""

@@ -79,11 +79,12 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
         client: BaseClient,
         name: Name,
         *,
+        permits: int | None = None,
         lease: Seconds | None = None,
         wait: Seconds | None = None,
         on_lost: Callable[[str], object] | None = None,
     ) -> None:
-        super().__init__(client, name, lease=lease, wait=wait, on_lost=on_lost)
+        super().__init__(client, name, permits=permits, lease=lease, wait=wait, on_lost=on_lost)
         # The permits of `async with`, oldest first: epoch, task, permit.
         self._entered: list[tuple[int, Hashable, str]] = []
 
@@ -93,8 +94,7 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
     async def try_set_permits(self, n: int) -> bool:
         """Set the number of permits; ``False``, and no change, if it has been set before."""
         count = checked_count("n", n, least=0)
-        answer: int = await request(self._core.start_try_set_permits, count)
-        return answer == 1
+        return self._set(count, await request(self._core.start_try_set_permits, count))
 
     @instead_of(ACQUIRE_KEYWORDS)
     async def acquire(
@@ -213,11 +213,15 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
 
         Where more than ``n`` are in use, they stay so, and none is free until enough are released.
         """
-        await request(self._core.start_set_permits, checked_count("n", n, least=0))
+        count = checked_count("n", n, least=0)
+        self._core.expect(count)
+        await request(self._core.start_set_permits, count)
 
     async def add_permits(self, n: int) -> None:
         """Change the number of permits by ``n``, which may be negative; waiters wake."""
-        await request(self._core.start_add_permits, checked_count("n", n, least=-MOST))
+        count = checked_count("n", n, least=-MOST)
+        self._core.expect_more(count)
+        await request(self._core.start_add_permits, count)
 
     async def permits(self) -> int:
         """The number of all permits, free and in use."""

@@ -57,10 +57,8 @@ class Semaphore(BaseSemaphore, TaskPermits):
 
     async def try_set_permits(self, n: int) -> bool:
         """Create the semaphore with ``n`` permits; ``False`` if it exists with any number."""
-        answer: int = await request(
-            self._core.start_call, "try_set_permits", checked_count("n", n, least=0)
-        )
-        return answer == 1
+        count = checked_count("n", n, least=0)
+        return self._set(count, await request(self._core.start_call, "try_set_permits", count))
 
     @instead_of(ACQUIRE_KEYWORDS)
     async def acquire(
@@ -108,7 +106,9 @@ class Semaphore(BaseSemaphore, TaskPermits):
 
     async def add_permits(self, n: int) -> None:
         """Change the number of permits by ``n``, which may be negative; waiters wake."""
-        await request(self._core.start_call, "add_permits", checked_count("n", n, least=-MOST))
+        count = checked_count("n", n, least=-MOST)
+        self._core.expect_more(count)
+        await request(self._core.start_call, "add_permits", count)
 
     async def delete(self) -> bool:
         """Remove the semaphore from the server; ``False`` when it did not exist."""

@@ -48,8 +48,9 @@ class RunCommand(click.Command):
     "--permits",
     type=click.IntRange(1),
     metavar="N",
-    help="Of a semaphore: how many at a time, if it has no number yet.  [1]",
+    help="Of a semaphore: how many at a time.  [its number, else 1]",
 )
+@click.option("--resize", is_flag=True, help="Set --permits in place of another number.")
 @click.option(
     "--busy-status", type=STATUS, default=75, show_default=True, help="If the lock stays busy."
 )
@@ -97,7 +98,6 @@ def run(
             url=settings.url,
             name=name,
             command=tuple(words),
-            permits=options.pop("permits") or 1,
             descendants=not options.pop("no_descendants"),
             tell=complain if verbose else lambda _: None,
             complain=complain,
@@ -112,6 +112,9 @@ def _check(options: dict[str, Any]) -> None:
     kind = options["kind"]
     if options["permits"] is not None and kind != "semaphore":
         msg = "--permits needs --kind semaphore"
+        raise click.UsageError(msg)
+    if options["resize"] and options["permits"] is None:
+        msg = "--resize needs --permits"
         raise click.UsageError(msg)
     if options["at_least"] is not None and kind not in {"lock", "fenced"}:
         msg = f"--at-least needs --kind lock or fenced, not {kind}"

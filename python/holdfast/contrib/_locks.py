@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from holdfast._arguments import checked_lease, checked_wait
+from holdfast._arguments import checked_count, checked_lease, checked_wait
 from holdfast._decorators import KINDS, checked_fields, checked_word
 
-__all__ = ["checked_options", "new_lock", "seconds_to_retry"]
+__all__ = ["PERMITS", "checked_options", "new_lock", "seconds_to_retry"]
+
+#: A kind beside those of locks, where a module supports it: it gives `permits`, or None.
+PERMITS = "permit_semaphore"
 
 #: What a busy lock's time to live says of when it is free: rarely more than this.
 LONGEST_RETRY = 30
@@ -19,7 +22,12 @@ _ANY_LEASE_MS = 30_000
 
 def checked_options(template: str, kind: str, **options: Any) -> list[str]:
     """The fields of a template; raises if they cannot be arguments of a lock."""
-    checked_word("kind", kind, KINDS)
+    checked_word("kind", kind, (*KINDS, PERMITS) if "permits" in options else KINDS)
+    if options.get("permits") is not None:
+        checked_count("permits", options["permits"])
+        if kind != PERMITS:
+            msg = f"permits cannot be given with kind={kind!r}: {PERMITS} only"
+            raise ValueError(msg)
     fields = checked_fields(template)
     if not template:
         msg = "template cannot be empty: it is the lock's name"

@@ -29,7 +29,7 @@ from holdfast import HoldfastError, LockTimeout, _log
 from holdfast._arguments import Seconds
 from holdfast._errors import is_busy
 from holdfast.asyncio import Client
-from holdfast.contrib._locks import checked_options, new_lock, seconds_to_retry
+from holdfast.contrib._locks import PERMITS, checked_options, new_lock, seconds_to_retry
 
 __all__ = ["Locked", "lifespan"]
 
@@ -56,7 +56,8 @@ class Locked:
     ``wait``: how long to wait for a busy lock, in seconds (2; ``None``: without limit); then the
     response is 423 with ``Retry-After``. Without a server, or with one that refuses to work, it is
     503. A WebSocket connection is refused in both cases. ``kind``: ``lock``, ``fair_lock``,
-    ``fenced_lock``, ``read`` or ``write``. ``lease``: the lock's. ``background``: whether it is
+    ``fenced_lock``, ``read`` or ``write``; or ``permit_semaphore``, with ``permits``: how many
+    requests run at a time. ``lease``: the lock's. ``background``: whether it is
     held until the background tasks have ended. ``cancel_on_lost``: a loss cancels the function, and
     the response is 503 unless it has begun; a function with ``def`` goes on in its thread.
 
@@ -73,11 +74,14 @@ class Locked:
         lease: Seconds | None = None,
         background: bool = False,
         cancel_on_lost: bool = False,
+        permits: int | None = None,
     ) -> None:
-        self._fields = checked_options(template, kind, wait=wait, lease=lease)
+        self._fields = checked_options(template, kind, wait=wait, lease=lease, permits=permits)
         self._template = template
         self._kind = kind
         self._options: dict[str, Any] = {"wait": wait, "lease": lease}
+        if permits is not None:
+            self._options["permits"] = permits
         self._background = bool(background)
         self._cancel_on_lost = bool(cancel_on_lost)
         self._parameters: dict[Any, list[_Parameter]] = {}  # by the function of the route
@@ -111,11 +115,14 @@ class Locked:
     async def _acquire(self, connection: HTTPConnection, lock: Any) -> Any:
         try:
             try:
+                if self._kind == PERMITS:
+                    return await _Permit.acquired(lock, self._options["wait"])
                 return await lock.hold()
             except LockTimeout as error:
                 if not is_busy(error):
                     raise
-                after = seconds_to_retry(await lock.ttl())
+                left = None if self._kind == PERMITS else await lock.ttl()
+                after = seconds_to_retry(left)
         except HoldfastError as error:
             _log.error("%r could not be acquired for a request: %s", lock.name, error)
             detail = f"the server of the lock {lock.name!r} cannot be used; try again later"
@@ -152,6 +159,32 @@ class Locked:
             dependant = get_dependant(path=path, call=endpoint)
             bound = self._bind(endpoint, dependant, connection.url.path)
         return bound
+
+
+class _Permit:
+    """A permit in the place of a hold."""
+
+    token = None
+
+    def __init__(self, semaphore: Any, permit: str) -> None:
+        self._semaphore = semaphore
+        self.name = semaphore.name
+        self.permit = permit
+
+    @classmethod
+    async def acquired(cls, semaphore: Any, wait: Seconds | None) -> "_Permit":
+        permit = await semaphore.acquire(timeout=wait)
+        if permit is None:
+            msg = f"no permit of {semaphore.name!r} was free in {wait} s"
+            raise LockTimeout(msg)
+        return cls(semaphore, permit)
+
+    @property
+    def lost(self) -> bool:
+        return bool(self._semaphore.lost)
+
+    async def release(self) -> None:
+        await self._semaphore.release(self.permit)
 
 
 class _Release:

@@ -107,9 +107,10 @@ std::int64_t CounterHistory::value() {
 
 void CounterHistory::executed(const script::Script& script, const Words& command,
                               const Answer& /*answer*/) {
+  const std::size_t arguments = 3 + std::stoul(command[2]);
+  if (command.size() <= arguments) return;  // it only reads
   const std::int64_t by = value() - std::exchange(before_, value());
   ++grants_;
-  const std::size_t arguments = 3 + std::stoul(command[2]);
   const std::string request = command[4] + '#' + command[arguments + 1];
   const std::int64_t memory = std::stoll(command[arguments]);
   const auto [known, fresh] = remembered_.try_emplace(request, 0);

@@ -184,6 +184,22 @@ TEST_F(AcquireMachineTest, TwiceTheCallersLeaseIsNotSuspicious) {
   EXPECT_EQ(last().overlong, Millis(200001));
 }
 
+// Also to a caller that does not wait: it learns why it has nothing.
+TEST_F(AcquireMachineTest, AKeyThatNeverExpiresIsReportedOnce) {
+  for (const bool blocking : {true, false}) {
+    AcquireMachine::Options options = with_lease(1000);
+    options.blocking = blocking;
+    begin(options);
+    start();
+    (void)resume({Kind::kAnswer, sync::held(kWithoutTtl), kNever});
+    EXPECT_TRUE(last().foreign);
+    if (!blocking) continue;
+    signal();
+    (void)resume({Kind::kAnswer, sync::held(kWithoutTtl), kNever});
+    EXPECT_FALSE(last().foreign);
+  }
+}
+
 TEST_F(AcquireMachineTest, ALongLeaseIsNoMatterForACallerThatDoesNotWaitForIt) {
   AcquireMachine::Options options = with_lease(1000);
   options.blocking = false;
